@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+# How every target of gflow is compiled: language level, warnings, hardening, sanitizers.
+set(CMAKE_CXX_STANDARD 23)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+set(CMAKE_VERIFY_INTERFACE_HEADER_SETS ON)
+
+find_program(GFLOW_CCACHE ccache)
+if(GFLOW_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${GFLOW_CCACHE})
+endif()
+
+set(GFLOW_SANITIZE "" CACHE STRING "Sanitizers, e.g. address,undefined or thread")
+
+add_library(gflow_compile INTERFACE)
+target_compile_options(gflow_compile INTERFACE
+  -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Wformat=2 -Werror
+  -fno-omit-frame-pointer -fstack-protector-strong)
+target_compile_definitions(gflow_compile INTERFACE _GNU_SOURCE)
+if(GFLOW_SANITIZE)
+  target_compile_options(gflow_compile INTERFACE -fsanitize=${GFLOW_SANITIZE} -fno-sanitize-recover=all)
+  target_link_options(gflow_compile INTERFACE -fsanitize=${GFLOW_SANITIZE})
+endif()

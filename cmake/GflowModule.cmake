@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+# gflow_module(NAME [PURE] [DEPS module...] [LIBS target...])
+#   A layer: every *.cpp in src/NAME becomes the library gflow_NAME, every *_test.cpp beside it the
+#   test program NAME_test. DEPS are the only modules it may include; PURE forbids files, clocks,
+#   threads, environment and randomness. tools/check_layers.py reads these very calls.
+#
+# gflow_program(NAME SOURCES file... DEPS module...)
+#   A program in bin/.
+function(gflow_module name)
+  cmake_parse_arguments(M "PURE" "" "DEPS;LIBS" ${ARGN})
+  set(dir ${CMAKE_SOURCE_DIR}/src/${name})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${dir}/*.cpp)
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${dir}/*.h)
+  set(tests ${sources})
+  list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
+  list(FILTER sources EXCLUDE REGEX "(_test|/main|_main)\\.cpp$")
+
+  list(TRANSFORM M_DEPS PREPEND gflow_ OUTPUT_VARIABLE deps)
+  if(sources)
+    add_library(gflow_${name} STATIC ${sources})
+    set(scope PUBLIC)
+    target_link_libraries(gflow_${name} PUBLIC gflow_compile)
+  else()
+    add_library(gflow_${name} INTERFACE)
+    set(scope INTERFACE)
+    target_link_libraries(gflow_${name} INTERFACE gflow_compile)
+  endif()
+  target_link_libraries(gflow_${name} ${scope} ${deps} ${M_LIBS})
+  target_include_directories(gflow_${name} ${scope} ${CMAKE_SOURCE_DIR}/src ${CMAKE_BINARY_DIR}/generated)
+  if(headers)
+    target_sources(gflow_${name} ${scope} FILE_SET HEADERS BASE_DIRS ${CMAKE_SOURCE_DIR}/src FILES ${headers})
+  endif()
+
+  if(GFLOW_TESTS AND tests)
+    add_executable(${name}_test ${tests})
+    target_link_libraries(${name}_test PRIVATE gflow_${name} GTest::gtest GTest::gtest_main)
+    target_compile_definitions(${name}_test PRIVATE GFLOW_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+    set_target_properties(${name}_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/test)
+    add_test(NAME unit/${name} COMMAND ${name}_test)
+  endif()
+endfunction()
+
+function(gflow_program name)
+  cmake_parse_arguments(P "" "" "SOURCES;DEPS" ${ARGN})
+  list(TRANSFORM P_DEPS PREPEND gflow_ OUTPUT_VARIABLE deps)
+  add_executable(${name} ${P_SOURCES})
+  target_link_libraries(${name} PRIVATE gflow_compile ${deps})
+endfunction()

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "api/types.h"
+#include "base/result.h"
+
+/// JSON text of every value that goes over the wire, and back. Documents carry
+/// "apiVersion": "gflow/v1" and a "kind". Readers: Code::Usage names the field by JSON pointer;
+/// unknown fields are refused in requests and ignored in answers. Bytes that are not UTF-8 (in
+/// argv, scripts, environment) travel as {"base64": "..."} in place of a string.
+namespace gflow::api {
+
+constexpr std::string_view kApiVersion = "gflow/v1";
+
+[[nodiscard]] std::string write(const JobView& job);
+[[nodiscard]] Result<JobView> read_job(std::string_view json);
+[[nodiscard]] std::string write(const JobPage& page);
+[[nodiscard]] Result<JobPage> read_job_page(std::string_view json);
+[[nodiscard]] std::string write(const MachineView& machine);
+[[nodiscard]] Result<MachineView> read_machine(std::string_view json);
+[[nodiscard]] std::string write(const DaemonView& daemon);
+[[nodiscard]] Result<DaemonView> read_daemon(std::string_view json);
+[[nodiscard]] std::string write(const SubmitRequest& request);
+[[nodiscard]] Result<SubmitRequest> read_submit_request(std::string_view json);
+[[nodiscard]] std::string write(const SubmitAnswer& answer);
+[[nodiscard]] Result<SubmitAnswer> read_submit_answer(std::string_view json);
+[[nodiscard]] std::string write(const JobsRequest& request);
+[[nodiscard]] Result<JobsRequest> read_jobs_request(std::string_view json);
+[[nodiscard]] std::string write(const UpdateRequest& request);
+[[nodiscard]] Result<UpdateRequest> read_update_request(std::string_view json);
+/// {"kind": "JobIds", "jobs": [..]}: the answer to cancel, hold, release, update.
+[[nodiscard]] std::string write_job_ids(const std::vector<JobId>& jobs);
+[[nodiscard]] Result<std::vector<JobId>> read_job_ids(std::string_view json);
+/// {"kind": "Changes", "revision": N}: the answer to GET /api/v1/changes.
+[[nodiscard]] std::string write_revision(std::uint64_t revision);
+[[nodiscard]] Result<std::uint64_t> read_revision(std::string_view json);
+
+/// RFC 9457 problem document of an error.
+[[nodiscard]] std::string write_problem(const Error& error);
+[[nodiscard]] Error read_problem(int http_status, std::string_view body);
+/// Usage 400, Permission 403, NotFound 404, WrongState 409, Infeasible 422, Exhausted 507, ...
+[[nodiscard]] int http_status(Code code);
+
+/// "state=Running,Queued&user=alice&after=100&limit=50" and back. Errors: Usage.
+[[nodiscard]] std::string write_query(const JobQuery& query);
+[[nodiscard]] Result<JobQuery> read_query(std::string_view query);
+
+}  // namespace gflow::api

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/blocker.h"
+#include "core/job.h"
+#include "core/machine.h"
+
+/// What goes over the wire, as values. JSON is read and written in json.h; field names there are the
+/// names here, with the unit as suffix. docs/format/api.md describes the documents.
+namespace gflow::api {
+
+/// A reason a job waits, as code and sentence, with the numbers of its kind.
+struct BlockerView {
+  std::string code;
+  std::string text;
+  std::optional<std::int64_t> need;       ///< GPUs, CPUs or bytes
+  std::optional<std::int64_t> available;
+  std::vector<blocker::Holder> holders;
+  std::vector<blocker::Unusable> unusable;
+  std::vector<JobId> jobs;                ///< depended on, or the one ahead
+  std::optional<WallTime> at;             ///< begin time, or when the job ahead should start
+
+  friend bool operator==(const BlockerView&, const BlockerView&) = default;
+};
+[[nodiscard]] BlockerView view_of(const Blocker& blocker);
+
+/// A job as shown. Optional fields are null in JSON when they do not apply or are not known.
+struct JobView {
+  JobId id;
+  JobSpec spec;
+  Status status = Status::Queued;
+  WallTime submitted;
+  std::optional<WallTime> started;  ///< of the latest attempt
+  std::optional<WallTime> ended;
+  std::chrono::seconds run_time{0};  ///< so far, or in all; monotonic
+  std::vector<int> gpu_indices;      ///< held now, or by the last attempt
+  int attempt = 0;                   ///< 0: never started
+  int retries = 0;
+  int pid = 0;
+  std::optional<Outcome> outcome;    ///< set once ended
+  std::string reason;                ///< what NODELIST(REASON) says in brackets; "" while it runs
+  std::vector<BlockerView> blockers;
+  std::string log_path;
+
+  friend bool operator==(const JobView&, const JobView&) = default;
+};
+
+struct JobPage {
+  std::vector<JobView> jobs;
+  std::optional<JobId> next_after;  ///< ask again with after= this for more
+  std::uint64_t revision = 0;
+};
+
+/// A device and who has it.
+struct DeviceView {
+  Device device;
+  std::optional<JobId> job;  ///< the gflow job that holds it
+  std::vector<DeviceProcess> foreign;  ///< processes that are not gflow's
+  [[nodiscard]] bool available() const {
+    return !job && foreign.empty() && device.usable;
+  }
+};
+
+/// The answer to GET /api/v1/machine.
+struct MachineView {
+  std::string hostname;
+  std::string source;
+  std::string note;
+  std::string driver;
+  std::vector<DeviceView> devices;
+  int cpus = 0;
+  int cpus_free = 0;
+  Memory memory;
+  Memory memory_free;
+  std::vector<JobView> running;  ///< jobs that hold anything
+  std::uint64_t queued = 0;
+  std::uint64_t held = 0;
+  std::uint64_t revision = 0;
+};
+
+/// The answer to GET /api/v1/daemon.
+struct DaemonView {
+  std::string version;
+  int pid = 0;
+  WallTime started;
+  std::string mode;  ///< "user" or "system"
+  std::string socket;
+  std::string state_dir;
+  std::string config_path;
+  std::string devices;  ///< the specification it was started with
+  std::string enforcement_kill;
+  std::string enforcement_memory;
+  std::string enforcement_cpu;
+  std::string enforcement_processes;
+  std::vector<std::string> warnings;  ///< disk nearly full, probe does not answer, ...
+};
+
+/// The body of POST /api/v1/jobs. Identity comes from the socket, not from here.
+struct SubmitRequest {
+  struct Item {
+    JobSpec spec;  ///< spec.user is not on the wire; name "" asks for one to be made up
+    Payload payload;
+    std::vector<std::size_t> depends_on_siblings;  ///< positions in this request
+  };
+  std::vector<Item> items;
+  std::string idempotency_key;  ///< header Idempotency-Key
+};
+struct SubmitAnswer {
+  struct Item {
+    JobId id;
+    std::string name;
+    Status status = Status::Queued;
+    std::string reason;
+  };
+  std::vector<Item> items;
+};
+
+/// The body of POST /api/v1/jobs/{cancel,hold,release} and of PATCH /api/v1/jobs.
+struct JobsRequest {
+  std::vector<JobId> jobs;
+  int signal = 0;                 ///< cancel
+  std::optional<WallTime> at;     ///< release
+};
+struct UpdateRequest {
+  std::vector<JobId> jobs;
+  std::optional<std::string> name;
+  std::optional<int> priority;
+  std::optional<int> gpus;
+  std::optional<int> cpus;
+  std::optional<Memory> memory;
+  std::optional<std::optional<std::chrono::seconds>> time_limit;  ///< null: no limit
+  std::optional<Dependencies> dependencies;
+  std::optional<int> max_retries;
+  std::optional<int> max_concurrent;
+};
+
+/// The query of GET /api/v1/jobs.
+struct JobQuery {
+  std::vector<Status> statuses;  ///< empty: all
+  std::vector<std::string> users;
+  std::vector<std::string> names;
+  std::string project;
+  std::vector<JobId> jobs;
+  std::optional<WallTime> submitted_since;
+  JobId after;
+  std::size_t most = 1000;  ///< at most 1000
+};
+
+}  // namespace gflow::api

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/memory.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+
+#include "base/text.h"
+
+namespace gflow {
+namespace {
+
+struct Unit {
+  char letter;
+  int shift;
+};
+constexpr std::array<Unit, 4> kUnits = {{{'T', 40}, {'G', 30}, {'M', 20}, {'K', 10}}};
+
+Error bad_memory(std::string_view text) {
+  return {Code::Usage,
+          fmt::format("'{}' is not an amount of memory; write 512M, 20G or 1.5T "
+                      "(a bare number is MiB)",
+                      printable(text))};
+}
+
+/// The shift of a unit suffix ("", "g", "GB", "GiB"), or -1.
+int unit_shift(std::string_view suffix) {
+  if (suffix.empty()) return 20;
+  for (const Unit& unit : kUnits) {
+    if (ascii_upper(suffix[0]) != unit.letter) continue;
+    const std::string rest = to_lower(suffix.substr(1));
+    return rest.empty() || rest == "b" || rest == "ib" ? unit.shift : -1;
+  }
+  return -1;
+}
+
+}  // namespace
+
+Result<Memory> parse_memory(std::string_view text) {
+  const std::string_view body = trim(text);
+  double number = 0;
+  const auto [end, error] =
+      std::from_chars(body.data(), body.data() + body.size(), number, std::chars_format::fixed);
+  if (error != std::errc{}) return std::unexpected(bad_memory(text));
+  const int shift = unit_shift(trim(body.substr(static_cast<std::size_t>(end - body.data()))));
+  if (shift < 0) return std::unexpected(bad_memory(text));
+  const double bytes = number * static_cast<double>(std::int64_t{1} << shift);
+  constexpr double kMost = 4.6e18;  // 2^62
+  if (!(bytes >= 1.0) || bytes > kMost) return std::unexpected(bad_memory(text));
+  return Memory{static_cast<std::int64_t>(bytes)};
+}
+
+std::string memory_text(Memory memory) {
+  for (const Unit& unit : kUnits) {
+    const std::int64_t size = std::int64_t{1} << unit.shift;
+    if (memory.bytes < size) continue;
+    if (memory.bytes % size == 0) return fmt::format("{}{}", memory.bytes / size, unit.letter);
+    std::string digits =
+        fmt::format("{:.2f}", static_cast<double>(memory.bytes) / static_cast<double>(size));
+    digits.erase(digits.find_last_not_of('0') + 1);
+    if (digits.back() == '.') digits.pop_back();
+    return digits + unit.letter;
+  }
+  return fmt::format("{}B", memory.bytes);
+}
+
+}  // namespace gflow

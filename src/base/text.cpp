@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <numeric>
+
+#include "base/utf8.h"
+
+namespace gflow {
+
+std::string_view trim(std::string_view text) {
+  constexpr std::string_view kSpace = " \t\r\n\f\v";
+  const std::size_t first = text.find_first_not_of(kSpace);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
+}
+
+std::string to_lower(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return lower;
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> pieces;
+  while (true) {
+    const std::size_t at = text.find(separator);
+    pieces.push_back(text.substr(0, at));
+    if (at == std::string_view::npos) return pieces;
+    text.remove_prefix(at + 1);
+  }
+}
+
+std::string join(std::span<const std::string> pieces, std::string_view separator) {
+  return fmt::format("{}", fmt::join(pieces, separator));
+}
+
+std::optional<std::uint64_t> parse_number(std::string_view text) {
+  std::uint64_t value = 0;
+  const char* last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, value);
+  if (error != std::errc{} || end != last || text.empty()) return std::nullopt;
+  return value;
+}
+
+std::string printable(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const utf8::Char c = utf8::next(text);
+    if (c.valid && c.point >= 0x20 && c.point != 0x7f && (c.point < 0x80 || c.point >= 0xa0)) {
+      out.append(text.substr(0, c.length));
+    } else if (c.valid && c.point == '\n') {
+      out += "\\n";
+    } else if (c.valid && c.point == '\t') {
+      out += "\\t";
+    } else {
+      for (std::size_t i = 0; i < c.length; ++i) {
+        out += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[i]));
+      }
+    }
+    text.remove_prefix(c.length);
+  }
+  return out;
+}
+
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const utf8::Char c = utf8::next(text);
+    if (!c.valid || c.point == 0) return false;
+    text.remove_prefix(c.length);
+  }
+  return true;
+}
+
+std::string shell_quote(std::span<const std::string> arguments) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
+  std::string line;
+  for (const std::string& argument : arguments) {
+    if (!line.empty()) line += ' ';
+    if (!argument.empty() && argument.find_first_not_of(kPlain) == std::string::npos) {
+      line += argument;
+      continue;
+    }
+    line += '\'';
+    for (const char c : argument) {
+      if (c == '\'') {
+        line += "'\\''";
+      } else {
+        line += c;
+      }
+    }
+    line += '\'';
+  }
+  return line;
+}
+
+namespace {
+
+/// One word of a shell line, taken from its front.
+Result<std::string> take_word(std::string_view& line) {
+  std::string word;
+  char quote = 0;
+  while (!line.empty()) {
+    const char c = line.front();
+    if (quote == 0 && (c == ' ' || c == '\t')) return word;
+    line.remove_prefix(1);
+    if (quote == 0 && (c == '\'' || c == '"')) {
+      quote = c;
+    } else if (c == quote) {
+      quote = 0;
+    } else if (c == '\\' && quote != '\'' && !line.empty()) {
+      word += line.front();
+      line.remove_prefix(1);
+    } else {
+      word += c;
+    }
+  }
+  if (quote != 0) return fail(Code::Usage, fmt::format("a {} is opened and never closed", quote));
+  return word;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> shell_split(std::string_view line) {
+  std::vector<std::string> words;
+  for (line = trim(line); !line.empty(); line = trim(line)) {
+    words.push_back(GF_TRY(take_word(line)));
+  }
+  return words;
+}
+
+namespace {
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i);
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t changed = diagonal + (a[i - 1] == b[j - 1] ? 0U : 1U);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, changed});
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates) {
+  const std::string lower = to_lower(word);
+  std::optional<std::string> best;
+  std::size_t best_distance = std::max<std::size_t>(1, word.size() / 3) + 1;
+  for (const std::string& candidate : candidates) {
+    const std::size_t distance = edit_distance(lower, to_lower(candidate));
+    if (distance < best_distance) {
+      best_distance = distance;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+bool glob_match(std::string_view pattern, std::string_view text) {
+  std::size_t p = 0;
+  std::size_t t = 0;
+  std::size_t star = std::string_view::npos;
+  std::size_t resume = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      resume = t;
+    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t])) {
+      ++p;
+      ++t;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      t = ++resume;
+    } else {
+      return false;
+    }
+  }
+  return pattern.find_first_not_of('*', p) == std::string_view::npos;
+}
+
+std::size_t display_width(std::string_view text) {
+  std::size_t width = 0;
+  while (!text.empty()) {
+    const utf8::Char c = utf8::next(text);
+    width += c.valid ? utf8::columns(c.point) : c.length * 4;
+    text.remove_prefix(c.length);
+  }
+  return width;
+}
+
+}  // namespace gflow

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace gflow {
+
+[[nodiscard]] std::string_view trim(std::string_view text);
+[[nodiscard]] std::string to_lower(std::string_view text);
+[[nodiscard]] constexpr char ascii_upper(char c) {
+  return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+}
+
+/// The pieces between separators; "a,,b" has an empty one in the middle, "" has one empty piece.
+[[nodiscard]] std::vector<std::string_view> split(std::string_view text, char separator);
+[[nodiscard]] std::string join(std::span<const std::string> pieces, std::string_view separator);
+
+/// The whole text as a number without sign, or an empty optional. No spaces, no overflow.
+[[nodiscard]] std::optional<std::uint64_t> parse_number(std::string_view text);
+
+/// The text fit for a terminal and for one line: control characters and bytes that are not UTF-8
+/// become \xNN, a tab or a line end \t or \n. Never longer than 4 times the input.
+[[nodiscard]] std::string printable(std::string_view text);
+/// True for well-formed UTF-8 without NUL.
+[[nodiscard]] bool is_utf8(std::string_view text);
+
+/// The arguments as one shell line that a POSIX shell splits back into the same arguments.
+[[nodiscard]] std::string shell_quote(std::span<const std::string> arguments);
+/// Splits as a POSIX shell does for plain words and quotes, without expansion.
+/// Errors: Code::Usage for an open quote.
+[[nodiscard]] Result<std::vector<std::string>> shell_split(std::string_view line);
+
+/// The candidate nearest to the word by edit distance, if near enough to be worth saying.
+[[nodiscard]] std::optional<std::string> nearest(std::string_view word,
+                                                 std::span<const std::string> candidates);
+
+/// `*` and `?` wildcards over the whole text.
+[[nodiscard]] bool glob_match(std::string_view pattern, std::string_view text);
+
+/// Columns a terminal uses for UTF-8 text: 2 for wide (CJK) characters, 0 for combining ones.
+[[nodiscard]] std::size_t display_width(std::string_view text);
+
+}  // namespace gflow

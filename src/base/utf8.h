@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace gflow::utf8 {
+
+/// One character at the front of a text. An invalid byte is a Char of length 1 that is not valid.
+struct Char {
+  char32_t point = 0;
+  std::size_t length = 1;
+  bool valid = false;
+};
+
+/// The first character of a text that is not empty. Overlong forms and surrogates are invalid.
+[[nodiscard]] Char next(std::string_view text);
+
+/// Terminal columns of a character: 0 for combining marks, 2 for East Asian wide, else 1.
+[[nodiscard]] std::size_t columns(char32_t point);
+
+}  // namespace gflow::utf8

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/json.h"
+#include "api/types.h"
+#include "base/result.h"
+
+namespace gflow::client {
+
+/// Talks to gflowd over its unix socket, one request at a time. Every call fails with
+/// Code::Unreachable, naming the socket and the command that starts the daemon, if nobody answers.
+class Client {
+ public:
+  explicit Client(std::string socket_path);
+  ~Client();
+  Client(Client&&) noexcept;
+  Client& operator=(Client&&) noexcept;
+
+  struct Response {
+    int status = 0;
+    std::string body;
+  };
+  /// Any request; the body as it came. An HTTP status of 400 and more is the Error it carries.
+  [[nodiscard]] Result<std::string> call(const std::string& method,
+                                         const std::string& target,
+                                         const std::string& body = {},
+                                         const std::string& idempotency_key = {});
+
+  [[nodiscard]] Result<api::SubmitAnswer> submit(const api::SubmitRequest& request);
+  [[nodiscard]] Result<api::JobPage> jobs(const api::JobQuery& query);
+  [[nodiscard]] Result<api::JobView> job(JobId id);
+  /// "@" or "@~N" of the caller: GET /api/v1/jobs/newest?back=N.
+  [[nodiscard]] Result<JobId> newest(std::uint64_t back);
+  [[nodiscard]] Result<std::vector<JobId>> cancel(const api::JobsRequest& request);
+  [[nodiscard]] Result<std::vector<JobId>> hold(const api::JobsRequest& request);
+  [[nodiscard]] Result<std::vector<JobId>> release(const api::JobsRequest& request);
+  [[nodiscard]] Result<std::vector<JobId>> update(const api::UpdateRequest& request);
+  [[nodiscard]] Result<api::MachineView> machine();
+  [[nodiscard]] Result<api::DaemonView> daemon();
+  [[nodiscard]] Result<void> stop_daemon();
+  [[nodiscard]] Result<void> reload_daemon();
+  /// Returns when something changed after `revision` (of `job`, if given), at the latest after 60 s;
+  /// the revision now. Long poll: the server answers when there is news.
+  [[nodiscard]] Result<std::uint64_t> wait_change(std::uint64_t revision, std::optional<JobId> job);
+
+ private:
+  struct Core;
+  std::unique_ptr<Core> core_;
+};
+
+}  // namespace gflow::client

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/time.h"
+#include "core/job.h"
+#include "core/machine.h"
+
+namespace gflow {
+
+/// Why a job does not run now, as data. A job has every one that applies, not only the first.
+namespace blocker {
+
+struct OnHold {
+  std::string why;  ///< "" if the user asked for it
+  friend bool operator==(const OnHold&, const OnHold&) = default;
+};
+struct BeginTime {
+  WallTime at;
+  friend bool operator==(const BeginTime&, const BeginTime&) = default;
+};
+struct Dependency {
+  std::vector<JobId> waiting_for;
+  DependencyMode mode = DependencyMode::All;
+  bool never = false;  ///< cannot be satisfied any more (auto_cancel is off)
+  friend bool operator==(const Dependency&, const Dependency&) = default;
+};
+/// A running job that holds some of what is missing.
+struct Holder {
+  JobId job;
+  std::string user;
+  std::vector<int> gpus;
+  std::optional<WallTime> ends;  ///< at its time limit; empty if it has none
+  friend bool operator==(const Holder&, const Holder&) = default;
+};
+/// A device no job can have now though no job holds it.
+struct Unusable {
+  int gpu = 0;
+  std::string trouble;                   ///< the device itself; "" if only used by others
+  std::vector<DeviceProcess> processes;  ///< that are not gflow's
+  friend bool operator==(const Unusable&, const Unusable&) = default;
+};
+struct Gpus {
+  int need = 0;
+  int available = 0;
+  std::vector<Holder> holders;
+  std::vector<Unusable> unusable;
+  friend bool operator==(const Gpus&, const Gpus&) = default;
+};
+struct HostMemory {
+  Memory need;
+  Memory available;
+  std::vector<Holder> holders;
+  friend bool operator==(const HostMemory&, const HostMemory&) = default;
+};
+struct Cpus {
+  int need = 0;
+  int available = 0;
+  std::vector<Holder> holders;
+  friend bool operator==(const Cpus&, const Cpus&) = default;
+};
+/// It would fit, but could delay a job ahead of it that is waiting for the same things.
+struct Priority {
+  JobId behind;
+  std::optional<WallTime> reserved_from;  ///< when that job is expected to start, if known
+  friend bool operator==(const Priority&, const Priority&) = default;
+};
+struct GroupLimit {
+  std::string group;
+  int limit = 0;
+  friend bool operator==(const GroupLimit&, const GroupLimit&) = default;
+};
+struct LaunchBackoff {
+  int failures = 0;
+  std::chrono::milliseconds wait{0};
+  friend bool operator==(const LaunchBackoff&, const LaunchBackoff&) = default;
+};
+
+}  // namespace blocker
+
+using Blocker = std::variant<blocker::OnHold,
+                             blocker::BeginTime,
+                             blocker::Dependency,
+                             blocker::Gpus,
+                             blocker::HostMemory,
+                             blocker::Cpus,
+                             blocker::Priority,
+                             blocker::GroupLimit,
+                             blocker::LaunchBackoff>;
+
+/// Stable machine-readable name: "Resources", "Priority", "Dependency", "BeginTime", "Held", ...
+[[nodiscard]] std::string_view blocker_code(const Blocker& blocker);
+/// What stands in NODELIST(REASON) without the brackets: "Resources: Need 4 GPUs, only 1 available",
+/// "Resources" where nothing at all is available, "Dependency: 3,5", "Priority", "JobHeldUser".
+[[nodiscard]] std::string blocker_text(const Blocker& blocker);
+/// The same for a whole list: the first blocker is the one to name. "" for none.
+[[nodiscard]] std::string reason_text(const std::vector<Blocker>& blockers);
+
+}  // namespace gflow

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/memory.h"
+
+namespace gflow {
+
+/// A process seen on a device.
+struct DeviceProcess {
+  int pid = 0;
+  std::string user;  ///< "" if not known
+  std::string name;  ///< "" if not known
+  std::optional<Memory> memory;  ///< device memory it uses
+
+  friend bool operator==(const DeviceProcess&, const DeviceProcess&) = default;
+};
+
+/// One GPU as its source reports it. A reading that is missing is not zero.
+struct Device {
+  int index = 0;            ///< in PCI bus order, as CUDA_DEVICE_ORDER=PCI_BUS_ID counts
+  std::string vendor;       ///< "nvidia", "amd", "intel", "ascend"
+  std::string model;        ///< as the driver reports it: "NVIDIA GeForce RTX 3090"
+  std::string uuid;
+  std::string pci_address;  ///< "0000:3b:00.0", "" if not known
+  std::optional<int> numa_node;
+  std::optional<Memory> memory_total;
+  std::optional<Memory> memory_used;
+  std::optional<int> utilization_percent;  ///< time any kernel ran, 0..100
+  std::optional<int> temperature_celsius;
+  std::optional<int> power_milliwatts;
+  std::optional<int> power_limit_milliwatts;
+  std::vector<DeviceProcess> processes;  ///< all of them; whose they are is decided by the daemon
+  /// Why a reading above is missing or the device cannot be used; "" if all is well.
+  std::string trouble;
+  bool usable = true;  ///< false: never handed out (fallen off the bus, lost)
+
+  friend bool operator==(const Device&, const Device&) = default;
+};
+
+/// What a device source found on this machine.
+struct Machine {
+  std::string source;  ///< "nvml", "sim:8xH100" or "none"
+  std::string note;    ///< why there are no devices, or what is wrong; for people
+  std::string driver;  ///< driver version, "" if not known
+  std::optional<int> cpus;       ///< set only by a simulated machine; else the host's are used
+  std::optional<Memory> memory;  ///< the same
+  std::vector<Device> devices;   ///< by index
+
+  friend bool operator==(const Machine&, const Machine&) = default;
+};
+
+}  // namespace gflow

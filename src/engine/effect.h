@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "core/job.h"
+
+namespace gflow::engine {
+
+/// What the shell has to do, in this order: first all Save and Forget of a turn in one transaction;
+/// only when that is committed Launch, Stop and Limit; then Answer, Notify and WakeAt.
+namespace effect {
+
+/// Write this job as it now stands in the state.
+struct Save {
+  JobId job;
+};
+/// The job is gone from the state: delete it and what belongs to it.
+struct Forget {
+  JobId job;
+};
+/// Start the attempt the job is in (Starting).
+struct Launch {
+  JobId job;
+  int attempt = 0;
+};
+/// Tell the supervisor to end the attempt: signal (or SIGTERM), grace, SIGKILL. Safe to repeat.
+struct StopAttempt {
+  JobId job;
+  int attempt = 0;
+};
+/// Tell the supervisor that the time limit is another one now.
+struct ChangeLimit {
+  JobId job;
+  int attempt = 0;
+};
+/// The answer to Submit: the ids given, in the order of the specs; or to another request: the jobs
+/// it changed; or why nothing was done.
+struct Answer {
+  Result<std::vector<JobId>> jobs;
+};
+/// The job changed in a way people can see.
+struct Notify {
+  JobId job;
+};
+/// Step again with a Tick at this time on the monotonic clock, or when the calendar says so.
+struct WakeAt {
+  std::optional<MonoTime> mono;
+  std::optional<WallTime> wall;
+};
+
+}  // namespace effect
+
+using Effect = std::variant<effect::Save,
+                            effect::Forget,
+                            effect::Launch,
+                            effect::StopAttempt,
+                            effect::ChangeLimit,
+                            effect::Answer,
+                            effect::Notify,
+                            effect::WakeAt>;
+
+}  // namespace gflow::engine

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/job.h"
+#include "core/machine.h"
+
+namespace gflow::engine {
+
+/// Who asks. An administrator may act on anyone's jobs; others only on their own.
+struct Actor {
+  User user;
+  bool administrator = false;
+
+  friend bool operator==(const Actor&, const Actor&) = default;
+};
+
+namespace event {
+
+/// New jobs, all or none. A dependency with bit kSibling set names a job of this very submission:
+/// kSibling + its position.
+struct Submit {
+  std::vector<JobSpec> specs;
+};
+constexpr std::uint64_t kSibling = std::uint64_t{1} << 62;
+
+/// Pending jobs end at once; running ones are told to stop. Jobs that ended already are refused.
+struct Cancel {
+  std::vector<JobId> jobs;
+  Actor by;
+  int signal = 0;  ///< sent instead of SIGTERM if not 0
+};
+struct Hold {
+  std::vector<JobId> jobs;
+  Actor by;
+};
+struct Release {
+  std::vector<JobId> jobs;
+  Actor by;
+  std::optional<WallTime> at;  ///< wait in the queue until then
+};
+/// Changes to pending jobs; priority, time_limit and max_concurrent of running ones too. All or none.
+struct Changes {
+  std::optional<std::string> name;
+  std::optional<int> priority;
+  std::optional<int> gpus;
+  std::optional<int> cpus;
+  std::optional<Memory> memory;
+  std::optional<std::optional<std::chrono::seconds>> time_limit;  ///< inner empty: no limit
+  std::optional<Dependencies> dependencies;
+  std::optional<int> max_retries;
+  std::optional<int> max_concurrent;
+};
+struct Update {
+  std::vector<JobId> jobs;
+  Actor by;
+  Changes changes;
+};
+/// The supervisor of an attempt took it: the job's process exists or is about to.
+struct AttemptStarted {
+  JobId job;
+  int attempt = 0;
+  int pid = 0;
+};
+/// All processes of an attempt are gone (or it never had any).
+struct AttemptEnded {
+  JobId job;
+  int attempt = 0;
+  Outcome outcome;
+};
+/// What the device source sees now. Processes listed per device are only those not gflow's.
+struct MachineChanged {
+  Machine machine;
+};
+/// Nothing happened but time: a WakeAt is due.
+struct Tick {};
+/// The policy of the configuration file was read again.
+struct Configure;
+
+}  // namespace event
+
+/// Numbers an administrator can set.
+struct Policy {
+  /// How long a blocked job at the head of the queue lets smaller jobs without a provable end pass.
+  std::chrono::seconds backfill_patience{1800};
+  std::chrono::seconds launch_backoff{2};  ///< after a failed launch; doubled each time
+  int launch_failures_most = 3;            ///< then the job is put on hold
+  std::chrono::seconds keep_ended{90 * 86400};  ///< ended jobs are forgotten after this time
+  std::size_t keep_ended_most = 100'000;        ///< and the oldest beyond this number
+  std::size_t queue_most = 2'000'000;           ///< jobs pending at once
+  std::size_t submit_most = 10'000;             ///< jobs in one submission
+
+  friend bool operator==(const Policy&, const Policy&) = default;
+};
+
+struct event::Configure {
+  Policy policy;
+};
+
+using Event = std::variant<event::Submit,
+                           event::Cancel,
+                           event::Hold,
+                           event::Release,
+                           event::Update,
+                           event::AttemptStarted,
+                           event::AttemptEnded,
+                           event::MachineChanged,
+                           event::Tick,
+                           event::Configure>;
+
+}  // namespace gflow::engine

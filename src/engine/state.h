@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/blocker.h"
+#include "core/job.h"
+#include "core/machine.h"
+#include "engine/event.h"
+
+namespace gflow::engine {
+
+struct Index;
+
+/// What a machine has and what of it is held, as the engine counts.
+struct Totals {
+  int gpus = 0;         ///< devices that can ever be given out
+  int gpus_free = 0;    ///< neither held by a job nor used by anyone else
+  int cpus = 0;
+  int cpus_free = 0;
+  Memory memory;
+  Memory memory_free;
+
+  friend bool operator==(const Totals&, const Totals&) = default;
+};
+
+/// Which jobs a listing wants. Empty fields ask for everything.
+struct Filter {
+  std::set<Status> statuses;
+  std::set<std::string> users;
+  std::set<std::string> names;  ///< exact, or with * and ?
+  std::string project;
+  std::vector<JobId> jobs;  ///< sorted
+  std::optional<WallTime> submitted_since;
+};
+
+/// Everything the engine knows. Changed by step() only; one thread owns it. Movable, not copyable.
+class State {
+ public:
+  /// boot_id names the boot that `Now::mono` counts in.
+  State(Policy policy, std::string boot_id);
+  ~State();
+  State(State&&) noexcept;
+  State& operator=(State&&) noexcept;
+
+  /// Takes a job read from the store. All jobs, then restored() once, before the first step.
+  /// An attempt of another boot keeps its state; the shell reports how it ended.
+  void restore(Job job);
+  /// next_id: the smallest id never given out, at least one more than every restored job's.
+  void restored(JobId next_id);
+
+  [[nodiscard]] const Job* find(JobId id) const;
+  [[nodiscard]] JobId next_id() const;
+  [[nodiscard]] const Machine& machine() const;
+  [[nodiscard]] const Policy& policy() const;
+  [[nodiscard]] const Totals& totals() const;
+  [[nodiscard]] std::size_t count(Status status) const;
+  /// Changes with every job or machine change; for those who wait for news.
+  [[nodiscard]] std::uint64_t revision() const;
+
+  /// Jobs by ascending id that match, starting after `after`, at most `most` of them.
+  [[nodiscard]] std::vector<const Job*> list(const Filter& filter, JobId after, std::size_t most) const;
+  /// The user's newest job (back = 0), the one before it (1), ...; empty if there are not so many.
+  [[nodiscard]] std::optional<JobId> newest(std::uint32_t uid, std::uint64_t back) const;
+  /// Jobs that depend on this one directly, ascending.
+  [[nodiscard]] std::vector<JobId> dependents(JobId id) const;
+  /// The job that holds a device, if one does.
+  [[nodiscard]] std::optional<JobId> holder(int gpu) const;
+
+  /// Every reason a pending job does not run now; empty for any other.
+  [[nodiscard]] std::vector<Blocker> blockers(JobId id, Now now) const;
+
+  /// Verifies every index against every other and that nothing is held twice.
+  /// The first contradiction in words, or "". Walks everything: for tests and debug builds.
+  [[nodiscard]] std::string check() const;
+
+ private:
+  friend class Step;
+  std::unique_ptr<Index> index_;
+};
+
+}  // namespace gflow::engine

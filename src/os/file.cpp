@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "os/file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+
+#include "base/text.h"
+
+namespace gflow::os {
+namespace {
+
+Code code_of(int number) {
+  switch (number) {
+    case ENOENT:
+    case ENOTDIR:
+      return Code::NotFound;
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return Code::Permission;
+    case ENOSPC:
+    case EDQUOT:
+      return Code::Exhausted;
+    default:
+      return Code::Failure;
+  }
+}
+
+}  // namespace
+
+std::unexpected<Error> errno_error(std::string_view doing, std::string_view path) {
+  const int number = errno;
+  const std::string what = std::system_category().message(number);
+  const std::string where = path.empty() ? std::string() : fmt::format(" '{}'", printable(path));
+  return fail(code_of(number), fmt::format("{}{}: {}", doing, where, what));
+}
+
+Result<Fd> open_file(const std::string& path, int flags, mode_t mode) {
+  Fd fd(::open(path.c_str(), flags | O_CLOEXEC, mode));
+  if (!fd.valid()) return errno_error("open", path);
+  return fd;
+}
+
+Result<std::string> read_file(const std::string& path, Memory most) {
+  const Fd fd = GF_TRY(open_file(path, O_RDONLY));
+  std::string content;
+  std::array<char, 65536> buffer{};
+  while (true) {
+    const ssize_t got = ::read(fd.get(), buffer.data(), buffer.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return errno_error("read", path);
+    if (got == 0) return content;
+    content.append(buffer.data(), static_cast<std::size_t>(got));
+    if (content.size() > static_cast<std::size_t>(most.bytes)) {
+      return fail(Code::Exhausted,
+                  fmt::format("'{}' is larger than {}", printable(path), memory_text(most)));
+    }
+  }
+}
+
+Result<void> write_all(int fd, std::string_view data) {
+  while (!data.empty()) {
+    const ssize_t put = ::write(fd, data.data(), data.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return errno_error("write");
+    data.remove_prefix(static_cast<std::size_t>(put));
+  }
+  return {};
+}
+
+Result<void> write_file(const std::string& path, std::string_view data, mode_t mode) {
+  const Fd fd = GF_TRY(open_file(path, O_WRONLY | O_CREAT | O_TRUNC, mode));
+  auto written = write_all(fd.get(), data);
+  if (!written) return with_context(written.error(), path);
+  return {};
+}
+
+Result<void> make_directories(const std::string& path, mode_t mode) {
+  for (std::size_t at = path.find('/', 1);; at = path.find('/', at + 1)) {
+    const std::string part = path.substr(0, at);
+    if (::mkdir(part.c_str(), mode) != 0 && errno != EEXIST && !is_directory(part)) {
+      return errno_error("create directory", part);
+    }
+    if (at == std::string::npos) break;
+  }
+  if (!is_directory(path)) {
+    return fail(Code::Failure, fmt::format("'{}' is there and is not a directory", printable(path)));
+  }
+  return {};
+}
+
+Result<void> remove_tree(const std::string& path) {
+  std::error_code error;
+  std::filesystem::remove_all(path, error);
+  if (error) {
+    return fail(Code::Failure, fmt::format("remove '{}': {}", printable(path), error.message()));
+  }
+  return {};
+}
+
+bool is_file(const std::string& path) {
+  struct stat facts {};
+  return ::stat(path.c_str(), &facts) == 0 && S_ISREG(facts.st_mode);
+}
+
+bool is_directory(const std::string& path) {
+  struct stat facts {};
+  return ::stat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode);
+}
+
+bool exists(const std::string& path) {
+  struct stat facts {};
+  return ::lstat(path.c_str(), &facts) == 0;
+}
+
+std::string network_file_system(const std::string& path) {
+  struct Kind {
+    long magic;  // linux/magic.h and statfs(2)
+    const char* name;
+  };
+  constexpr std::array<Kind, 8> kKinds = {{{0x6969, "nfs"},
+                                           {0x65735546, "fuse"},
+                                           {0x517B, "smb"},
+                                           {0xFF534D42, "cifs"},
+                                           {0xFE534D42, "smb2"},
+                                           {0x0BD00BD0, "lustre"},
+                                           {0x00C36400, "ceph"},
+                                           {0x01021997, "9p"}}};
+  struct statfs facts {};
+  if (::statfs(path.c_str(), &facts) != 0) return {};
+  for (const Kind& kind : kKinds) {
+    if (static_cast<unsigned long>(facts.f_type) == static_cast<unsigned long>(kind.magic)) {
+      return kind.name;
+    }
+  }
+  return {};
+}
+
+Result<Fd> lock_file(const std::string& path) {
+  Fd fd = GF_TRY(open_file(path, O_RDWR | O_CREAT));
+  if (::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) return fd;
+  if (errno == EWOULDBLOCK) {
+    return fail(Code::WrongState, fmt::format("'{}' is locked by another process", printable(path)));
+  }
+  return errno_error("lock", path);
+}
+
+}  // namespace gflow::os

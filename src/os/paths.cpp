@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "os/paths.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "os/file.h"
+#include "os/user.h"
+
+namespace gflow::os {
+namespace {
+
+/// An XDG base directory: the variable if it is an absolute path, else the default below home.
+std::string base_directory(const std::string& variable, const std::string& below_home) {
+  const auto value = environment(variable);
+  if (value && value->starts_with('/')) return *value;
+  const auto home = environment("HOME");
+  return (home && home->starts_with('/') ? *home : own_account().home) + below_home;
+}
+
+}  // namespace
+
+Paths user_paths() {
+  Paths paths;
+  paths.config_file = base_directory("XDG_CONFIG_HOME", "/.config") + "/gflow/gflow.toml";
+  paths.state_dir = base_directory("XDG_DATA_HOME", "/.local/share") + "/gflow";
+  paths.logs_dir = paths.state_dir + "/logs";
+  const auto runtime = environment("XDG_RUNTIME_DIR");
+  paths.run_dir = runtime && runtime->starts_with('/') && is_directory(*runtime)
+                      ? *runtime + "/gflow"
+                      : paths.state_dir + "/run";
+  paths.socket = paths.run_dir + "/gflowd.sock";
+  return paths;
+}
+
+Paths system_paths() {
+  return {"/etc/gflow/gflow.toml",
+          "/var/lib/gflow",
+          "/var/lib/gflow/logs",
+          "/run/gflow",
+          "/run/gflow/gflowd.sock"};
+}
+
+std::string client_socket() {
+  if (auto socket = environment("GFLOW_SOCKET"); socket && !socket->empty()) return *socket;
+  const std::string own = user_paths().socket;
+  const std::string shared = system_paths().socket;
+  return !exists(own) && exists(shared) ? shared : own;
+}
+
+Result<std::string> helper_program(const std::string& name) {
+  if (const auto directory = environment("GFLOW_LIBEXEC"); directory && !directory->empty()) {
+    return *directory + "/" + name;
+  }
+  const std::string here = program_directory();
+  for (const std::string& place : {here, here + "/../libexec/gflow"}) {
+    const std::string path = place + "/" + name;
+    if (::access(path.c_str(), X_OK) == 0) return path;
+  }
+  return fail(Code::NotFound,
+              fmt::format("{} is neither in {} nor in {}/../libexec/gflow: install gflow again "
+                          "('./dev install') or set GFLOW_LIBEXEC",
+                          name,
+                          here,
+                          here));
+}
+
+}  // namespace gflow::os

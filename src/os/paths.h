@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+
+namespace gflow::os {
+
+/// Where gflow keeps things. User mode follows the XDG variables; system mode is fixed.
+struct Paths {
+  std::string config_file;  ///< gflow.toml
+  std::string state_dir;    ///< database, attempts, lock
+  std::string logs_dir;     ///< <job_id>.log, gpu_resource_manager.log
+  std::string run_dir;      ///< the socket
+  std::string socket;
+
+  [[nodiscard]] std::string database() const { return state_dir + "/gflow.db"; }
+  [[nodiscard]] std::string lock() const { return state_dir + "/gflowd.lock"; }
+  [[nodiscard]] std::string attempts_dir() const { return state_dir + "/attempts"; }
+  [[nodiscard]] std::string ballast() const { return state_dir + "/ballast"; }
+  [[nodiscard]] std::string daemon_log() const { return logs_dir + "/gpu_resource_manager.log"; }
+};
+
+/// config ~/.config/gflow/gflow.toml, state and logs ~/.local/share/gflow, socket
+/// $XDG_RUNTIME_DIR/gflow/gflowd.sock or ~/.local/share/gflow/run/gflowd.sock.
+[[nodiscard]] Paths user_paths();
+/// /etc/gflow, /var/lib/gflow, /run/gflow.
+[[nodiscard]] Paths system_paths();
+/// The socket a command talks to: $GFLOW_SOCKET, else the user's own daemon's if that socket is
+/// there, else the system's if that is there, else the user's.
+[[nodiscard]] std::string client_socket();
+
+/// Directory of helper programs (gflow-shim, gflow-gpumon): $GFLOW_LIBEXEC, else beside the running
+/// program, else ../libexec/gflow from there.
+[[nodiscard]] Result<std::string> helper_program(const std::string& name);
+
+}  // namespace gflow::os

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+
+namespace gflow::os {
+
+/// An account of this machine.
+struct Account {
+  std::uint32_t uid = 0;
+  std::uint32_t gid = 0;
+  std::string name;
+  std::string home;
+};
+/// The account of a uid; a name "uid-1234" and home "/" if the machine has none for it.
+[[nodiscard]] Account account_of(std::uint32_t uid);
+[[nodiscard]] Account own_account();
+
+/// Who is at the other end of a connected unix socket (SO_PEERCRED).
+struct Peer {
+  std::uint32_t uid = 0;
+  int pid = 0;
+};
+[[nodiscard]] Result<Peer> peer_of(int socket);
+
+/// A variable of this process's environment; empty if it is not set.
+[[nodiscard]] std::optional<std::string> environment(const std::string& name);
+[[nodiscard]] std::string host_name();
+/// CPUs this process may run on.
+[[nodiscard]] int cpu_count();
+/// Absolute path of the directory the running program lies in.
+[[nodiscard]] std::string program_directory();
+
+}  // namespace gflow::os

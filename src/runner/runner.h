@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+#include "core/job.h"
+
+namespace gflow::runner {
+
+/// What the runner tells of an attempt. Read with Runner::poll().
+struct Started {
+  JobId job;
+  int attempt = 0;
+  int pid = 0;  ///< of the job's first process, 0 if it is not known
+};
+struct Gone {
+  JobId job;
+  int attempt = 0;
+  Outcome outcome;  ///< from the exit record, or why there is none
+};
+using Report = std::variant<Started, Gone>;
+
+/// What recovery finds of an attempt the store says was started.
+struct NeverRan {};  ///< and now never will: the claim is revoked
+struct StillRuns {
+  int pid = 0;
+};
+struct Over {
+  Outcome outcome;
+};
+using Adoption = std::variant<NeverRan, StillRuns, Over>;
+
+/// Everything needed to start one attempt.
+struct LaunchOrder {
+  JobId job;
+  int attempt = 0;
+  User user;                              ///< run as this user if it is not the daemon's own
+  std::string work_dir;
+  Payload payload;                        ///< argv, script, config, umask; its environment is not read
+  std::vector<std::string> environment;   ///< complete, as environment_of() made it
+  std::optional<std::chrono::seconds> time_limit;
+  std::chrono::seconds grace{30};
+  Request limits;                         ///< memory and cpus to enforce where that is possible
+};
+
+/// What is enforced on this machine, and by what. For `gjob show` and `gflow doctor`.
+struct Enforcement {
+  std::string kill;       ///< "cgroup.kill" or "process tree (subreaper)"
+  std::string memory;     ///< "cgroup v2 memory.max", "cgroup v1 memory.limit_in_bytes" or "none: <why>"
+  std::string cpu;        ///< the same
+  std::string processes;  ///< the same
+};
+
+struct Options {
+  std::string attempts_dir;  ///< absolute; one directory per attempt
+  std::string logs_dir;      ///< absolute; <job>.log
+  std::string shim;          ///< absolute path of gflow-shim
+  std::string boot_id;
+  bool use_cgroups = true;   ///< false: the fallback, for tests and for `[runner] cgroups = false`
+};
+
+/// Starts, supervises, stops and re-adopts attempts, each through a gflow-shim process that outlives
+/// the daemon. No threads, no blocking call longer than a file operation: readiness is one descriptor.
+/// One thread owns it. Destroying it leaves every job running.
+class Runner {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<Runner>> open(Options options);
+  ~Runner();
+  Runner(const Runner&) = delete;
+  Runner& operator=(const Runner&) = delete;
+
+  /// Readable when poll() has something to say.
+  [[nodiscard]] int fd() const;
+  /// What happened since the last call. Never blocks.
+  [[nodiscard]] std::vector<Report> poll();
+
+  /// Starts the shim of an attempt the store has committed as Starting. Started or Gone follows.
+  /// A failure here comes as Gone with EndReason::LaunchFailed, so there is one path.
+  void launch(const LaunchOrder& order);
+  /// Tells the shim to end the attempt: signal (0: SIGTERM), grace, SIGKILL; its exit record will
+  /// say `reason`. If the shim has not claimed the attempt yet, the claim is revoked and Gone
+  /// follows. Safe to repeat, and for attempts that are gone.
+  void stop(JobId job, int attempt, int signal, EndReason reason);
+  /// The limit counts from the start of the attempt; empty: none.
+  void change_limit(JobId job, int attempt, std::optional<std::chrono::seconds> limit);
+
+  /// After a restart of the daemon: finds out how an attempt stands and, if it still runs, watches
+  /// it again. boot_id is that of the attempt.
+  [[nodiscard]] Adoption adopt(JobId job, int attempt, const std::string& boot_id);
+  /// The end of the attempt is committed: removes its directory and cgroups.
+  void forget(JobId job, int attempt);
+  /// Removes what is left of attempts that are not in `known` (crash between commit and forget).
+  void sweep(const std::vector<std::pair<JobId, int>>& known);
+
+  /// The job a process belongs to, by its ancestors up to a shim; empty if it is not gflow's.
+  [[nodiscard]] std::optional<JobId> owner_of(int pid) const;
+  [[nodiscard]] const Enforcement& enforcement() const;
+  [[nodiscard]] std::string log_path(JobId job) const;
+
+ private:
+  struct Core;
+  explicit Runner(std::unique_ptr<Core> core);
+  std::unique_ptr<Core> core_;
+};
+
+}  // namespace gflow::runner

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "server/service.h"
+
+namespace boost::asio {
+class io_context;
+}
+
+namespace gflow::server {
+
+/// HTTP/1.1 over a unix socket, identity by SO_PEERCRED. Limits: 64 KiB of headers, 16 MiB of body,
+/// 30 s idle, 256 connections per user. Accepts on the io_context given, on its thread.
+class HttpServer {
+ public:
+  struct Options {
+    std::string socket_path;
+    bool any_user = false;  ///< system mode: everyone may connect (0666); else 0600 and own uid or root
+    std::uint32_t own_uid = 0;
+  };
+  /// Binds and listens. A stale socket file is replaced (the caller holds the state lock).
+  [[nodiscard]] static Result<std::unique_ptr<HttpServer>> listen(boost::asio::io_context& io,
+                                                                  Options options,
+                                                                  Service& service);
+  ~HttpServer();
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+  /// Stops accepting and drops idle connections; answers under way are still written.
+  void close();
+
+ private:
+  struct Core;
+  explicit HttpServer(std::shared_ptr<Core> core);
+  std::shared_ptr<Core> core_;  // shared with the pending accept handler
+};
+
+}  // namespace gflow::server

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/types.h"
+#include "engine/event.h"
+#include "engine/state.h"
+
+namespace gflow::server {
+
+/// Who is at the other end of a connection, as the kernel says.
+struct Caller {
+  User user;
+  int pid = 0;
+  bool administrator = false;  ///< root, or the user the daemon runs as
+
+  [[nodiscard]] engine::Actor actor() const { return {user, administrator}; }
+};
+
+/// What handlers need of the daemon. Everything runs on the loop's one thread; an answer comes after
+/// the commit, from a later turn of the loop.
+class Service {
+ public:
+  virtual ~Service() = default;
+
+  using Answer = std::function<void(Result<std::vector<JobId>>)>;
+
+  [[nodiscard]] virtual const engine::State& state() const = 0;
+  [[nodiscard]] virtual Now now() const = 0;
+  [[nodiscard]] virtual std::string log_path(JobId job) const = 0;
+
+  virtual void submit(api::SubmitRequest request, const Caller& caller, Answer answer) = 0;
+  virtual void request(engine::Event event, Answer answer) = 0;
+  /// Calls back once the state's revision is not `revision` any more (and, if `job` is given, that
+  /// job changed since), or after `most`.
+  virtual void on_change(std::uint64_t revision,
+                         std::optional<JobId> job,
+                         std::chrono::milliseconds most,
+                         std::function<void()> then) = 0;
+  [[nodiscard]] virtual api::DaemonView daemon() const = 0;
+  /// Ends the daemon after this turn; jobs go on.
+  virtual void stop() = 0;
+  /// Reads the configuration again.
+  virtual Result<void> reload() = 0;
+};
+
+/// The job as it is shown, with its blockers if it is pending.
+[[nodiscard]] api::JobView view_of(const Service& service, const Job& job);
+[[nodiscard]] api::MachineView machine_view(const Service& service);
+
+}  // namespace gflow::server

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "core/job.h"
+
+namespace gflow::store {
+
+/// What a store held when it was opened.
+struct Loaded {
+  std::vector<Job> jobs;  ///< by ascending id
+  JobId next_id;          ///< smallest id never given out
+};
+
+/// One submission, remembered so that a client that never saw the answer can repeat it.
+struct Submission {
+  std::uint32_t uid = 0;
+  std::string key;
+  std::vector<JobId> jobs;
+};
+
+/// Everything one turn of the loop changes. Committed whole or not at all.
+struct Batch {
+  std::vector<const Job*> saves;  ///< borrowed until commit() returns; a job once
+  std::vector<std::pair<JobId, const Payload*>> payloads;  ///< of new jobs; borrowed
+  std::vector<JobId> forgets;
+  std::vector<Submission> submissions;
+  std::optional<JobId> next_id;
+  WallTime now;
+
+  [[nodiscard]] bool empty() const {
+    return saves.empty() && forgets.empty() && submissions.empty() && !next_id;
+  }
+};
+
+/// The durable truth: SQLite, one connection, exclusive, WAL, synchronous=FULL. One thread.
+/// Crash-only: after an error from commit() nothing more may be acknowledged and the process has to
+/// end; what a later open() finds is the truth.
+class Store {
+ public:
+  /// Opens or creates; brings an older schema up to date. ":memory:" is the fake for tests.
+  /// Errors: Failure (not a store, damaged, newer schema, network file system), each with a way out.
+  [[nodiscard]] static Result<std::unique_ptr<Store>> open(const std::string& path);
+  ~Store();
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+
+  [[nodiscard]] Result<Loaded> load();
+  /// One transaction, on disk when this returns. Code::Exhausted if the disk is full: nothing was
+  /// written, the same batch may be tried again; any other error is final.
+  [[nodiscard]] Result<void> commit(const Batch& batch);
+
+  /// Errors: NotFound.
+  [[nodiscard]] Result<Payload> payload(JobId job);
+  /// The jobs an earlier submission with this key got, if it is less than 24 hours old.
+  [[nodiscard]] Result<std::optional<std::vector<JobId>>> find_submission(std::uint32_t uid,
+                                                                          const std::string& key,
+                                                                          WallTime now);
+
+ private:
+  struct Core;
+  explicit Store(std::unique_ptr<Core> core);
+  std::unique_ptr<Core> core_;
+};
+
+/// Space set aside beside the store, given back when the disk is full so that what happens to
+/// running jobs can still be written.
+class Ballast {
+ public:
+  /// Allocates `size` at `path` if it is not there yet; a disk too full for it is not an error.
+  explicit Ballast(std::string path, Memory size);
+  /// True if the file is there in full.
+  [[nodiscard]] bool held() const;
+  void release();
+  /// Allocates it again if there is room for it and as much again.
+  void restore();
+  /// Space on the file system free for this user.
+  [[nodiscard]] Memory disk_free() const;
+
+ private:
+  std::string path_;
+  Memory size_;
+};
+
+}  // namespace gflow::store
