@@ -5,6 +5,7 @@
 
 #include <array>
 #include <charconv>
+#include <cmath>
 
 #include "base/text.h"
 
@@ -30,7 +31,7 @@ int unit_shift(std::string_view suffix) {
   for (const Unit& unit : kUnits) {
     if (ascii_upper(suffix[0]) != unit.letter) continue;
     const std::string rest = to_lower(suffix.substr(1));
-    return rest.empty() || rest == "b" || rest == "ib" ? unit.shift : -1;
+    return rest.empty() || rest == "b" || rest == "i" || rest == "ib" ? unit.shift : -1;
   }
   return -1;
 }
@@ -54,10 +55,11 @@ Result<Memory> parse_memory(std::string_view text) {
 std::string memory_text(Memory memory) {
   for (const Unit& unit : kUnits) {
     const std::int64_t size = std::int64_t{1} << unit.shift;
-    if (memory.bytes < size) continue;
-    if (memory.bytes % size == 0) return fmt::format("{}{}", memory.bytes / size, unit.letter);
-    std::string digits =
-        fmt::format("{:.2f}", static_cast<double>(memory.bytes) / static_cast<double>(size));
+    // Hundredths, rounded; 1023.999M is 1G.
+    const double exact = static_cast<double>(memory.bytes) / static_cast<double>(size);
+    const std::int64_t hundredths = std::llround(exact * 100);
+    if (hundredths < 100) continue;
+    std::string digits = fmt::format("{}.{:02}", hundredths / 100, hundredths % 100);
     digits.erase(digits.find_last_not_of('0') + 1);
     if (digits.back() == '.') digits.pop_back();
     return digits + unit.letter;

@@ -48,11 +48,24 @@ std::optional<std::uint64_t> parse_number(std::string_view text) {
   return value;
 }
 
+namespace {
+
+/// Not a control character (C0, DEL, C1), not a line separator, and nothing that changes the
+/// direction of the text around it (CVE-2021-42574).
+bool is_harmless(char32_t point) {
+  if (point < 0x20 || (point >= 0x7f && point < 0xa0)) return false;
+  const bool line_or_direction = point >= 0x2028 && point <= 0x202e;
+  const bool isolate = point >= 0x2066 && point <= 0x2069;
+  return !line_or_direction && !isolate;
+}
+
+}  // namespace
+
 std::string printable(std::string_view text) {
   std::string out;
   while (!text.empty()) {
     const utf8::Char c = utf8::next(text);
-    if (c.valid && c.point >= 0x20 && c.point != 0x7f && (c.point < 0x80 || c.point >= 0xa0)) {
+    if (c.valid && is_harmless(c.point)) {
       out.append(text.substr(0, c.length));
     } else if (c.valid && c.point == '\n') {
       out += "\\n";
@@ -82,8 +95,10 @@ std::string shell_quote(std::span<const std::string> arguments) {
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
   std::string line;
   for (const std::string& argument : arguments) {
+    // A first word with "=" would be an assignment.
+    const bool assigns = line.empty() && argument.find('=') != std::string::npos;
     if (!line.empty()) line += ' ';
-    if (!argument.empty() && argument.find_first_not_of(kPlain) == std::string::npos) {
+    if (!argument.empty() && !assigns && argument.find_first_not_of(kPlain) == std::string::npos) {
       line += argument;
       continue;
     }
@@ -102,21 +117,35 @@ std::string shell_quote(std::span<const std::string> arguments) {
 
 namespace {
 
+constexpr std::string_view kBlank = " \t\n";
+
+bool is_blank(char c) { return kBlank.find(c) != std::string_view::npos; }
+
+/// What a backslash makes of the character after it, taken from the front of the line. Between
+/// double quotes it stays before all but $ ` " \ and a line end (POSIX shell, 2.2.3).
+std::string take_escaped(std::string_view& line, char quote) {
+  if (line.empty()) return "\\";
+  const char c = line.front();
+  line.remove_prefix(1);
+  if (c == '\n') return "";
+  const bool keeps = quote == '"' && std::string_view("$`\"\\").find(c) == std::string_view::npos;
+  return keeps ? std::string{'\\', c} : std::string{c};
+}
+
 /// One word of a shell line, taken from its front.
 Result<std::string> take_word(std::string_view& line) {
   std::string word;
   char quote = 0;
   while (!line.empty()) {
     const char c = line.front();
-    if (quote == 0 && (c == ' ' || c == '\t')) return word;
+    if (quote == 0 && is_blank(c)) return word;
     line.remove_prefix(1);
     if (quote == 0 && (c == '\'' || c == '"')) {
       quote = c;
-    } else if (c == quote) {
+    } else if (quote != 0 && c == quote) {
       quote = 0;
-    } else if (c == '\\' && quote != '\'' && !line.empty()) {
-      word += line.front();
-      line.remove_prefix(1);
+    } else if (c == '\\' && quote != '\'') {
+      word += take_escaped(line, quote);
     } else {
       word += c;
     }
@@ -125,11 +154,20 @@ Result<std::string> take_word(std::string_view& line) {
   return word;
 }
 
+/// The line from its next word on: blanks and a comment are skipped.
+std::string_view at_word(std::string_view line) {
+  while (true) {
+    line.remove_prefix(std::min(line.find_first_not_of(kBlank), line.size()));
+    if (!line.starts_with('#')) return line;
+    line.remove_prefix(std::min(line.find('\n'), line.size()));
+  }
+}
+
 }  // namespace
 
 Result<std::vector<std::string>> shell_split(std::string_view line) {
   std::vector<std::string> words;
-  for (line = trim(line); !line.empty(); line = trim(line)) {
+  for (line = at_word(line); !line.empty(); line = at_word(line)) {
     words.push_back(GF_TRY(take_word(line)));
   }
   return words;
@@ -156,8 +194,10 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates) {
   const std::string lower = to_lower(word);
   std::optional<std::string> best;
-  std::size_t best_distance = std::max<std::size_t>(1, word.size() / 3) + 1;
+  // At most a third of the letters wrong, at least one right.
+  std::size_t best_distance = std::min(std::max<std::size_t>(1, word.size() / 3) + 1, word.size());
   for (const std::string& candidate : candidates) {
+    if (word.size() >= candidate.size() + best_distance) continue;
     const std::size_t distance = edit_distance(lower, to_lower(candidate));
     if (distance < best_distance) {
       best_distance = distance;

@@ -25,15 +25,15 @@ namespace gflow {
 /// The whole text as a number without sign, or an empty optional. No spaces, no overflow.
 [[nodiscard]] std::optional<std::uint64_t> parse_number(std::string_view text);
 
-/// The text fit for a terminal and for one line: control characters and bytes that are not UTF-8
-/// become \xNN, a tab or a line end \t or \n. Never longer than 4 times the input.
+/// The text fit for a terminal and for one line: control characters, those that turn the direction
+/// of text, and bytes that are not UTF-8 become \xNN, a tab or a line end \t or \n. Never longer than 4 times the input.
 [[nodiscard]] std::string printable(std::string_view text);
 /// True for well-formed UTF-8 without NUL.
 [[nodiscard]] bool is_utf8(std::string_view text);
 
 /// The arguments as one shell line that a POSIX shell splits back into the same arguments.
 [[nodiscard]] std::string shell_quote(std::span<const std::string> arguments);
-/// Splits as a POSIX shell does for plain words and quotes, without expansion.
+/// Splits as a POSIX shell does for plain words, quotes and comments, without expansion.
 /// Errors: Code::Usage for an open quote.
 [[nodiscard]] Result<std::vector<std::string>> shell_split(std::string_view line);
 
@@ -44,7 +44,7 @@ namespace gflow {
 /// `*` and `?` wildcards over the whole text.
 [[nodiscard]] bool glob_match(std::string_view pattern, std::string_view text);
 
-/// Columns a terminal uses for UTF-8 text: 2 for wide (CJK) characters, 0 for combining ones.
+/// Columns a terminal uses for text that went through printable(): 2 for wide (CJK) characters, 0 for combining ones.
 [[nodiscard]] std::size_t display_width(std::string_view text);
 
 }  // namespace gflow

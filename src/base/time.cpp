@@ -86,7 +86,7 @@ Result<seconds> parse_duration(std::string_view text) {
 }
 
 std::string clock_text(seconds duration) {
-  const auto total = duration.count();
+  const auto total = std::max<seconds::rep>(duration.count(), 0);
   return fmt::format("{:02}:{:02}:{:02}", total / 3600, total / 60 % 60, total % 60);
 }
 
@@ -142,9 +142,10 @@ std::optional<int> offset_minutes(std::string_view text) {
 
 std::optional<WallTime> read_rfc3339(std::string_view text) {
   using namespace std::chrono;
-  if (text.size() < 20 || text[4] != '-' || text[7] != '-' || text[13] != ':' || text[16] != ':') {
+  if (text.size() < 20 || std::string_view("Tt ").find(text[10]) == std::string_view::npos) {
     return std::nullopt;
   }
+  if (text[4] != '-' || text[7] != '-' || text[13] != ':' || text[16] != ':') return std::nullopt;
   std::array<int, 6> field{};
   constexpr std::array<std::size_t, 6> kAt = {0, 5, 8, 11, 14, 17};
   for (std::size_t i = 0; i < kAt.size(); ++i) {
@@ -162,9 +163,8 @@ std::optional<WallTime> read_rfc3339(std::string_view text) {
     rest.remove_prefix(end);
   }
   const auto offset = offset_minutes(rest);
-  const year_month_day date{year(field[0]),
-                            month(static_cast<unsigned>(field[1])),
-                            day(static_cast<unsigned>(field[2]))};
+  const year_month_day date{
+      year(field[0]), month(static_cast<unsigned>(field[1])), day(static_cast<unsigned>(field[2]))};
   if (!offset || !date.ok() || field[3] > 23 || field[4] > 59 || field[5] > 60) return std::nullopt;
   return WallTime(sys_days(date).time_since_epoch()) + hours(field[3]) +
          minutes(field[4] - *offset) + seconds(field[5]) + milliseconds(milli);

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/job.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstring>
+
+#include "base/result.h"
+#include "base/text.h"
+
+namespace gflow {
+namespace {
+
+struct StatusRow {
+  Status status;
+  std::string_view name;
+  std::string_view code;
+};
+constexpr std::array<StatusRow, 10> kStatuses = {{
+    {Status::Queued, "Queued", "PD"},
+    {Status::Hold, "Hold", "H"},
+    {Status::Starting, "Starting", "CF"},
+    {Status::Running, "Running", "R"},
+    {Status::Completing, "Completing", "CG"},
+    {Status::Finished, "Finished", "CD"},
+    {Status::Failed, "Failed", "F"},
+    {Status::Cancelled, "Cancelled", "CA"},
+    {Status::Timeout, "Timeout", "TO"},
+    {Status::Lost, "Lost", "LO"},
+}};
+
+StatusRow row_of(Status status) {
+  for (const StatusRow& row : kStatuses) {
+    if (row.status == status) return row;
+  }
+  return {status, "Unknown", "?"};
+}
+
+/// "9 (SIGKILL)"; just the number for one without a name.
+std::string signal_text(int signal) {
+  const char* name = sigabbrev_np(signal);
+  return name == nullptr ? fmt::format("{}", signal) : fmt::format("{} (SIG{})", signal, name);
+}
+
+std::string run_time_text(std::chrono::milliseconds run_time) {
+  return duration_text(std::chrono::floor<std::chrono::seconds>(run_time));
+}
+
+/// What the reason alone says, without the message.
+std::string reason_sentence(const Outcome& outcome) {
+  switch (outcome.reason) {
+    case EndReason::Exited:
+      return fmt::format("exited with code {}", outcome.exit_code);
+    case EndReason::Signalled:
+      return fmt::format("killed by signal {}", signal_text(outcome.signal));
+    case EndReason::TimeLimit:
+      return fmt::format("reached its time limit after {}", run_time_text(outcome.run_time));
+    case EndReason::Cancelled:
+      return "cancelled";
+    case EndReason::OutOfMemory:
+      if (outcome.peak_memory.bytes <= 0) return "killed at its memory limit";
+      return fmt::format("killed at its memory limit, having used {}",
+                         memory_text(outcome.peak_memory));
+    case EndReason::LaunchFailed:
+      return "launch failed";
+    case EndReason::SupervisorDied:
+      return "its supervisor was killed, so its exit code is not known";
+    case EndReason::Rebooted:
+      return "the machine went down while it ran";
+    case EndReason::DependencyFailed:
+      return "a job it depends on did not finish";
+    case EndReason::NotStarted:
+      return "never started";
+  }
+  return "ended";
+}
+
+struct StatusVisitor {
+  Status operator()(const Queued&) const { return Status::Queued; }
+  Status operator()(const Held&) const { return Status::Hold; }
+  Status operator()(const Starting& state) const {
+    return state.stop ? Status::Completing : Status::Starting;
+  }
+  Status operator()(const Running& state) const {
+    return state.stop ? Status::Completing : Status::Running;
+  }
+  Status operator()(const Ended& state) const { return state.status; }
+};
+
+}  // namespace
+
+Status status_of(const Job& job) { return std::visit(StatusVisitor{}, job.state); }
+
+bool is_pending(const Job& job) {
+  return std::holds_alternative<Queued>(job.state) || std::holds_alternative<Held>(job.state);
+}
+
+bool is_active(const Job& job) {
+  return std::holds_alternative<Starting>(job.state) || std::holds_alternative<Running>(job.state);
+}
+
+bool is_ended(const Job& job) { return std::holds_alternative<Ended>(job.state); }
+
+const Attempt* attempt_of(const Job& job) {
+  if (const auto* starting = std::get_if<Starting>(&job.state)) return &starting->attempt;
+  if (const auto* running = std::get_if<Running>(&job.state)) return &running->attempt;
+  const auto* ended = std::get_if<Ended>(&job.state);
+  return ended != nullptr && ended->attempt ? &*ended->attempt : nullptr;
+}
+
+std::string_view status_name(Status status) { return row_of(status).name; }
+
+std::string_view status_code(Status status) { return row_of(status).code; }
+
+Result<Status> parse_status(std::string_view text) {
+  const std::string wanted = to_lower(trim(text));
+  std::vector<std::string> names;
+  for (const StatusRow& row : kStatuses) {
+    if (wanted == to_lower(row.name) || wanted == to_lower(row.code)) return row.status;
+    names.emplace_back(row.name);
+  }
+  return fail(Code::Usage,
+              fmt::format("'{}' is not a state; there are {}", printable(text), join(names, ", ")));
+}
+
+std::string_view end_reason_name(EndReason reason) {
+  switch (reason) {
+    case EndReason::Exited:
+      return "exited";
+    case EndReason::Signalled:
+      return "signalled";
+    case EndReason::TimeLimit:
+      return "time_limit";
+    case EndReason::Cancelled:
+      return "cancelled";
+    case EndReason::OutOfMemory:
+      return "out_of_memory";
+    case EndReason::LaunchFailed:
+      return "launch_failed";
+    case EndReason::SupervisorDied:
+      return "supervisor_died";
+    case EndReason::Rebooted:
+      return "rebooted";
+    case EndReason::DependencyFailed:
+      return "dependency_failed";
+    case EndReason::NotStarted:
+      return "not_started";
+  }
+  return "unknown";
+}
+
+Status status_for(const Outcome& outcome) {
+  switch (outcome.reason) {
+    case EndReason::Exited:
+      return outcome.exit_code == 0 ? Status::Finished : Status::Failed;
+    case EndReason::Signalled:
+    case EndReason::OutOfMemory:
+    case EndReason::LaunchFailed:
+    case EndReason::NotStarted:
+      return Status::Failed;
+    case EndReason::TimeLimit:
+      return Status::Timeout;
+    case EndReason::Cancelled:
+    case EndReason::DependencyFailed:
+      return Status::Cancelled;
+    case EndReason::SupervisorDied:
+    case EndReason::Rebooted:
+      return Status::Lost;
+  }
+  return Status::Failed;
+}
+
+std::string outcome_text(const Outcome& outcome) {
+  const std::string sentence = reason_sentence(outcome);
+  if (outcome.message.empty()) return sentence;
+  return fmt::format("{}: {}", sentence, printable(outcome.message));
+}
+
+}  // namespace gflow
