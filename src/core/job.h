@@ -31,7 +31,7 @@ struct User {
 struct Request {
   int gpus = 0;    ///< whole devices
   int cpus = 0;    ///< CPUs counted against the machine; 0 is not counted
-  Memory memory;   ///< host memory; 0 is not counted and not limited
+  Memory memory{};   ///< host memory; 0 is not counted and not limited
 
   friend bool operator==(const Request&, const Request&) = default;
 };
@@ -115,6 +115,7 @@ enum class EndReason {
   SupervisorDied = 7,    ///< its supervisor was killed; the exit code is not known
   Rebooted = 8,          ///< the machine went down while it ran
   DependencyFailed = 9,  ///< a job it depends on did not finish
+  NotStarted = 10,       ///< no supervisor took it, nothing ran: it may be started again
 };
 
 /// How an attempt, or a job that never ran, ended.
@@ -122,10 +123,10 @@ struct Outcome {
   EndReason reason = EndReason::Exited;
   int exit_code = 0;
   int signal = 0;
-  std::string message;  ///< detail for a person; may be empty
+  std::string message{};  ///< detail for a person; may be empty
   std::chrono::milliseconds run_time{0};  ///< on the monotonic clock
   std::chrono::milliseconds cpu_time{0};  ///< user and system, all processes
-  Memory peak_memory;                     ///< 0 if not known
+  Memory peak_memory{};                   ///< 0 if not known
 
   friend bool operator==(const Outcome&, const Outcome&) = default;
 };

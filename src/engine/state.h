@@ -2,17 +2,16 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "core/blocker.h"
 #include "core/job.h"
 #include "core/machine.h"
+#include "engine/effect.h"
 #include "engine/event.h"
 
 namespace gflow::engine {
@@ -40,6 +39,9 @@ struct Filter {
   std::vector<JobId> jobs;  ///< sorted
   std::optional<WallTime> submitted_since;
 };
+
+class State;
+[[nodiscard]] std::vector<Effect> step(State& state, const Event& event, Now now);
 
 /// Everything the engine knows. Changed by step() only; one thread owns it. Movable, not copyable.
 class State {
@@ -82,7 +84,7 @@ class State {
   [[nodiscard]] std::string check() const;
 
  private:
-  friend class Step;
+  friend std::vector<Effect> step(State& state, const Event& event, Now now);
   std::unique_ptr<Index> index_;
 };
 

@@ -81,7 +81,9 @@ class Runner {
   [[nodiscard]] std::vector<Report> poll();
 
   /// Starts the shim of an attempt the store has committed as Starting. Started or Gone follows.
-  /// A failure here comes as Gone with EndReason::LaunchFailed, so there is one path.
+  /// A failure here, or a shim that dies before it claimed the attempt, comes as Gone with
+  /// EndReason::NotStarted, so there is one path; LaunchFailed means the shim could not run the
+  /// program (no such directory, no such file), which a second try would not mend.
   void launch(const LaunchOrder& order);
   /// Tells the shim to end the attempt: signal (0: SIGTERM), grace, SIGKILL; its exit record will
   /// say `reason`. If the shim has not claimed the attempt yet, the claim is revoked and Gone

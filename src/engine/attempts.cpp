@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/turn.h"
+
+namespace gflow::engine {
+namespace {
+
+/// The job if this very attempt of it is under way; reports about others are late and mean nothing.
+const Job* under_way(const Index& index, JobId id, int attempt) {
+  const Job* job = index.find(id);
+  if (job == nullptr || !is_active(*job) || attempt_of(*job)->number != attempt) return nullptr;
+  return job;
+}
+
+bool told_to_stop(const Job& job) {
+  if (const auto* starting = std::get_if<Starting>(&job.state)) return starting->stop.has_value();
+  const auto* running = std::get_if<Running>(&job.state);
+  return running != nullptr && running->stop.has_value();
+}
+
+}  // namespace
+
+void Turn::take(const event::AttemptStarted& event) {
+  const Job* job = under_way(index_, event.job, event.attempt);
+  if (job == nullptr) return;
+  if (const auto* running = std::get_if<Running>(&job->state);
+      running != nullptr && running->attempt.pid == event.pid) {
+    return;
+  }
+  index_.change(event.job, [&event](Job& changed) {
+    Running running;
+    if (auto* starting = std::get_if<Starting>(&changed.state)) {
+      running = {std::move(starting->attempt), std::move(starting->stop)};
+    } else {
+      running = std::get<Running>(changed.state);
+    }
+    running.attempt.pid = event.pid;
+    changed.state = std::move(running);
+  });
+  saved(event.job);
+}
+
+void Turn::take(const event::AttemptEnded& event) {
+  const Job* job = under_way(index_, event.job, event.attempt);
+  if (job == nullptr) return;
+  const Status status = status_for(event.outcome);
+  const bool stopped = told_to_stop(*job);
+  const bool never_ran = event.outcome.reason == EndReason::NotStarted;
+  if (stopped && (never_ran || status == Status::Lost)) {
+    return end(event.job, Status::Cancelled, event.outcome);
+  }
+  if (never_ran) return start_again(*job, event.outcome);
+  if (!stopped && status == Status::Lost && job->spec.requeue) return to_queue(event.job, {});
+  if (!stopped && status == Status::Failed && job->retries < job->spec.max_retries) {
+    index_.change(event.job, [](Job& changed) {
+      ++changed.retries;
+      changed.state = Queued{};
+    });
+    return saved(event.job);
+  }
+  end(event.job, status, event.outcome);
+}
+
+/// Nothing ran. Tried again after a pause that doubles, until there have been too many in a row:
+/// then something is wrong with the machine, and a person has to look.
+void Turn::start_again(const Job& job, const Outcome& outcome) {
+  const auto* starting = std::get_if<Starting>(&job.state);
+  const int failures = (starting == nullptr ? 0 : starting->launch_failures) + 1;
+  if (failures < index_.policy.launch_failures_most) {
+    const auto pause = index_.policy.launch_backoff * (1 << std::min(failures - 1, 16));
+    return to_queue(job.id, Queued{failures, index_.now.mono + pause});
+  }
+  const std::string why =
+      fmt::format("it could not be started {} times: {}", failures, outcome.message);
+  index_.change(job.id, [&why](Job& changed) { changed.state = Held{why}; });
+  saved(job.id);
+}
+
+}  // namespace gflow::engine

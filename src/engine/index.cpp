@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/index.h"
+
+#include <algorithm>
+
+namespace gflow::engine {
+
+Shape shape_of(const JobSpec& spec) {
+  const auto bound =
+      spec.time_limit ? *spec.time_limit + spec.grace : std::chrono::seconds::zero();
+  return {spec.request.gpus, spec.request.cpus, spec.request.memory, bound};
+}
+
+Amounts& Amounts::operator+=(const Amounts& other) {
+  gpus += other.gpus;
+  cpus += other.cpus;
+  memory += other.memory;
+  return *this;
+}
+
+Amounts& Amounts::operator-=(const Amounts& other) {
+  gpus -= other.gpus;
+  cpus -= other.cpus;
+  memory -= other.memory;
+  return *this;
+}
+
+Amounts amounts_of(const Request& request) {
+  return {request.gpus, request.cpus, request.memory};
+}
+
+Amounts amounts_of(const Shape& shape) { return {shape.gpus, shape.cpus, shape.memory}; }
+
+const Job* Index::find(JobId id) const {
+  const auto found = jobs.find(id);
+  return found == jobs.end() ? nullptr : &found->second;
+}
+
+void Index::insert(Job job) {
+  const JobId id = job.id;
+  UserJobs& user = by_user[job.spec.user.uid];
+  user.name = job.spec.user.name;
+  user.jobs.insert(id);
+  if (!job.spec.group.empty()) groups[job.spec.group].limit = job.spec.max_concurrent;
+  const auto [at, added] = jobs.emplace(id, std::move(job));
+  if (added) link(at->second);
+  ++revision;
+}
+
+void Index::erase(JobId id) {
+  const auto at = jobs.find(id);
+  if (at == jobs.end()) return;
+  unlink(at->second);
+  const auto user = by_user.find(at->second.spec.user.uid);
+  user->second.jobs.erase(id);
+  if (user->second.jobs.empty()) by_user.erase(user);
+  jobs.erase(at);
+  ++revision;
+}
+
+void Index::link(const Job& job) {
+  by_status.at(static_cast<std::size_t>(status_of(job))).insert(job.id);
+  if (is_pending(job)) {
+    for (const JobId dependency : job.spec.dependencies.jobs) dependents[dependency].insert(job.id);
+  }
+  if (const auto* queued = std::get_if<Queued>(&job.state)) link_queued(job, *queued);
+  if (is_active(job)) link_active(job, *attempt_of(job));
+  if (const auto* end = std::get_if<Ended>(&job.state)) ended.emplace(end->at, job.id);
+}
+
+void Index::unlink(const Job& job) {
+  by_status.at(static_cast<std::size_t>(status_of(job))).erase(job.id);
+  if (is_pending(job)) {
+    for (const JobId dependency : job.spec.dependencies.jobs) {
+      const auto at = dependents.find(dependency);
+      if (at == dependents.end()) continue;
+      at->second.erase(job.id);
+      if (at->second.empty()) dependents.erase(at);
+    }
+  }
+  if (std::holds_alternative<Queued>(job.state)) unlink_queued(job);
+  if (is_active(job)) unlink_active(job, *attempt_of(job));
+  if (const auto* end = std::get_if<Ended>(&job.state)) ended.erase({end->at, job.id});
+}
+
+void Index::link_queued(const Job& job, const Queued& queued) {
+  if (job.spec.begin) {
+    const bool later = *job.spec.begin > now.wall;
+    (later ? begin_later : begun).emplace(*job.spec.begin, job.id);
+    if (later) return;
+  }
+  if (queued.not_before && *queued.not_before > now.mono) {
+    backoff.emplace(*queued.not_before, job.id);
+    return;
+  }
+  if (dependency_state(job.spec.dependencies) == DependencyState::Met) link_ready(job);
+}
+
+void Index::unlink_queued(const Job& job) {
+  if (job.spec.begin) {
+    begin_later.erase({*job.spec.begin, job.id});
+    begun.erase({*job.spec.begin, job.id});
+  }
+  const auto& queued = std::get<Queued>(job.state);
+  if (queued.not_before) backoff.erase({*queued.not_before, job.id});
+  unqueue(job);
+  if (job.spec.group.empty()) return;
+  Group& group = groups[job.spec.group];
+  group.queued.erase(key_of(job));
+  group.parked.erase(key_of(job));
+  balance(group);
+}
+
+void Index::link_ready(const Job& job) {
+  if (job.spec.group.empty()) {
+    queue(job);
+    return;
+  }
+  Group& group = groups[job.spec.group];
+  group.parked.insert(key_of(job));
+  balance(group);
+}
+
+void Index::queue(const Job& job) { ready[shape_of(job.spec)].insert(key_of(job)); }
+
+void Index::unqueue(const Job& job) {
+  const auto shape = ready.find(shape_of(job.spec));
+  if (shape == ready.end()) return;
+  shape->second.erase(key_of(job));
+  if (shape->second.empty()) ready.erase(shape);
+}
+
+/// Keeps the best of a group's ready jobs in the queue, as many as may still start.
+void Index::balance(Group& group) {
+  const auto room = [&group] {
+    return group.limit <= 0 ||
+           static_cast<int>(group.queued.size()) + group.active < group.limit;
+  };
+  const auto park_last = [this, &group] {
+    const QueueKey last = *group.queued.rbegin();
+    group.queued.erase(last);
+    group.parked.insert(last);
+    unqueue(jobs.at(last.id));
+  };
+  const auto queue_first = [this, &group] {
+    const QueueKey first = *group.parked.begin();
+    group.parked.erase(first);
+    group.queued.insert(first);
+    queue(jobs.at(first.id));
+  };
+  while (!group.parked.empty() && room()) queue_first();
+  while (group.limit > 0 && !group.queued.empty() &&
+         static_cast<int>(group.queued.size()) + group.active > group.limit) {
+    park_last();
+  }
+  while (!group.parked.empty() && !group.queued.empty() &&
+         *group.parked.begin() < *group.queued.rbegin()) {
+    park_last();
+    queue_first();
+  }
+}
+
+void Index::link_active(const Job& job, const Attempt& attempt) {
+  for (const int gpu : attempt.allocation.gpus) holders[gpu] = job.id;
+  held += amounts_of(job.spec.request);
+  if (const auto end = latest_end(job)) ends.emplace(*end, job.id);
+  if (!job.spec.group.empty()) {
+    Group& group = groups[job.spec.group];
+    ++group.active;
+    balance(group);
+  }
+  recount();
+}
+
+void Index::unlink_active(const Job& job, const Attempt& attempt) {
+  for (const int gpu : attempt.allocation.gpus) holders.erase(gpu);
+  held -= amounts_of(job.spec.request);
+  if (const auto end = latest_end(job)) ends.erase({*end, job.id});
+  if (!job.spec.group.empty()) {
+    Group& group = groups[job.spec.group];
+    --group.active;
+    balance(group);
+  }
+  recount();
+}
+
+std::optional<MonoTime> Index::latest_end(const Job& job) const {
+  const Attempt* attempt = attempt_of(job);
+  if (!job.spec.time_limit || attempt == nullptr || attempt->boot_id != boot_id) return std::nullopt;
+  return attempt->started_mono + *job.spec.time_limit + job.spec.grace;
+}
+
+DependencyState Index::dependency_state(const Dependencies& dependencies) const {
+  std::size_t finished = 0;
+  std::size_t failed = 0;
+  for (const JobId id : dependencies.jobs) {
+    const Job* job = find(id);
+    const bool over = job == nullptr || is_ended(*job);
+    if (!over) continue;
+    if (job != nullptr && status_of(*job) == Status::Finished) {
+      ++finished;
+    } else {
+      ++failed;
+    }
+  }
+  const std::size_t all = dependencies.jobs.size();
+  if (dependencies.mode == DependencyMode::All) {
+    if (failed > 0) return DependencyState::Never;
+    return finished == all ? DependencyState::Met : DependencyState::Unmet;
+  }
+  if (finished > 0 || all == 0) return DependencyState::Met;
+  return failed == all ? DependencyState::Never : DependencyState::Unmet;
+}
+
+void Index::recount() {
+  totals.gpus = static_cast<int>(machine.devices.size());
+  totals.gpus_free = static_cast<int>(free_gpus().size());
+  totals.cpus = machine.cpus.value_or(0);
+  totals.cpus_free = std::max(0, totals.cpus - held.cpus);
+  totals.memory = machine.memory.value_or(Memory{});
+  totals.memory_free = std::max(Memory{}, totals.memory - held.memory);
+}
+
+std::vector<int> Index::free_gpus() const {
+  std::vector<int> free;
+  for (const Device& device : machine.devices) {
+    if (device.usable && device.processes.empty() && !holders.contains(device.index)) {
+      free.push_back(device.index);
+    }
+  }
+  return free;
+}
+
+Amounts Index::free() const { return {totals.gpus_free, totals.cpus_free, totals.memory_free}; }
+
+}  // namespace gflow::engine

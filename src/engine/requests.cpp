@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "engine/turn.h"
+
+namespace gflow::engine {
+namespace {
+
+std::unexpected<Error> wrong_state(const Job& job, std::string_view wish) {
+  return fail(
+      Code::WrongState,
+      fmt::format("job {} is {}: {}", job.id.value, status_name(status_of(job)), wish));
+}
+
+}  // namespace
+
+void Turn::take(const event::Cancel& event) {
+  for (const JobId id : event.jobs) {
+    const auto job = owned(id, event.by);
+    if (!job) return answer(std::unexpected(job.error()));
+    if (is_ended(**job)) return answer(wrong_state(**job, "it has ended already"));
+  }
+  const Stop stop{EndReason::Cancelled, event.by.user, event.signal};
+  for (const JobId id : event.jobs) {
+    const Job& job = *index_.find(id);
+    if (is_ended(job)) continue;  // ended as a dependent of one before it in the list
+    if (is_pending(job)) {
+      end(id,
+          Status::Cancelled,
+          {.reason = EndReason::Cancelled,
+           .message = fmt::format("cancelled by {} before it started", event.by.user.name)});
+      continue;
+    }
+    index_.change(id, [&stop](Job& changed) {
+      if (auto* starting = std::get_if<Starting>(&changed.state)) starting->stop = stop;
+      if (auto* running = std::get_if<Running>(&changed.state)) running->stop = stop;
+    });
+    saved(id);
+    effects_.emplace_back(effect::StopAttempt{id, attempt_of(job)->number});
+  }
+  answer(event.jobs);
+}
+
+void Turn::take(const event::Hold& event) {
+  for (const JobId id : event.jobs) {
+    const auto job = owned(id, event.by);
+    if (!job) return answer(std::unexpected(job.error()));
+    if (!is_pending(**job)) return answer(wrong_state(**job, "only a waiting job can be held"));
+  }
+  for (const JobId id : event.jobs) {
+    if (std::holds_alternative<Held>(index_.find(id)->state)) continue;
+    index_.change(id, [](Job& job) { job.state = Held{}; });
+    saved(id);
+  }
+  answer(event.jobs);
+}
+
+void Turn::take(const event::Release& event) {
+  for (const JobId id : event.jobs) {
+    const auto job = owned(id, event.by);
+    if (!job) return answer(std::unexpected(job.error()));
+    const bool held = std::holds_alternative<Held>((*job)->state);
+    if (!held && !(event.at && is_pending(**job))) {
+      return answer(wrong_state(**job, "it is not on hold"));
+    }
+  }
+  for (const JobId id : event.jobs) {
+    index_.change(id, [&event](Job& job) {
+      if (event.at) job.spec.begin = event.at;
+      job.state = Queued{};
+    });
+    saved(id);
+  }
+  answer(event.jobs);
+}
+
+}  // namespace gflow::engine

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/state.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "engine/index.h"
+
+namespace gflow::engine {
+
+State::State(Policy policy, std::string boot_id) : index_(std::make_unique<Index>()) {
+  index_->policy = policy;
+  index_->boot_id = std::move(boot_id);
+}
+State::~State() = default;
+State::State(State&&) noexcept = default;
+State& State::operator=(State&&) noexcept = default;
+
+void State::restore(Job job) { index_->jobs.emplace(job.id, std::move(job)); }
+
+/// Links only now: whether a job's dependencies are met needs the jobs that come after it, too.
+void State::restored(JobId next_id) {
+  index_->next_id = next_id;
+  auto jobs = std::exchange(index_->jobs, {});
+  for (auto& [id, job] : jobs) {
+    Index::UserJobs& user = index_->by_user[job.spec.user.uid];
+    user.name = job.spec.user.name;
+    user.jobs.insert(id);
+    if (!job.spec.group.empty()) index_->groups[job.spec.group].limit = job.spec.max_concurrent;
+  }
+  index_->jobs = std::move(jobs);
+  for (const auto& [id, job] : index_->jobs) index_->link(job);
+  ++index_->revision;
+}
+
+const Job* State::find(JobId id) const { return index_->find(id); }
+JobId State::next_id() const { return index_->next_id; }
+const Machine& State::machine() const { return index_->machine; }
+const Policy& State::policy() const { return index_->policy; }
+const Totals& State::totals() const { return index_->totals; }
+std::uint64_t State::revision() const { return index_->revision; }
+
+std::size_t State::count(Status status) const {
+  return index_->by_status.at(static_cast<std::size_t>(status)).size();
+}
+
+namespace {
+
+bool matches(const Job& job, const Filter& filter) {
+  const JobSpec& spec = job.spec;
+  const auto named = [&spec](const std::string& pattern) { return glob_match(pattern, spec.name); };
+  return (filter.statuses.empty() || filter.statuses.contains(status_of(job))) &&
+         (filter.users.empty() || filter.users.contains(spec.user.name)) &&
+         (filter.names.empty() || std::ranges::any_of(filter.names, named)) &&
+         (filter.project.empty() || filter.project == spec.project) &&
+         (!filter.submitted_since || job.submitted >= *filter.submitted_since);
+}
+
+/// Ascending ids of several sets at once, from one id on.
+class Merge {
+ public:
+  void add(const std::set<JobId>& ids, JobId after) {
+    if (const auto at = ids.upper_bound(after); at != ids.end()) parts_.push_back({at, ids.end()});
+  }
+  /// The next id, or one that is not set at the end.
+  JobId next() {
+    if (parts_.empty()) return {};
+    const auto least = std::ranges::min_element(
+        parts_, [](const Part& a, const Part& b) { return *a.at < *b.at; });
+    const JobId id = *least->at;
+    if (++least->at == least->end) parts_.erase(least);
+    return id;
+  }
+
+ private:
+  struct Part {
+    std::set<JobId>::const_iterator at;
+    std::set<JobId>::const_iterator end;
+  };
+  std::vector<Part> parts_;
+};
+
+/// The smallest index that holds every job the filter can match.
+Merge candidates(const Index& index, const Filter& filter, JobId after) {
+  Merge merge;
+  if (!filter.users.empty()) {
+    for (const auto& [uid, user] : index.by_user) {
+      if (filter.users.contains(user.name)) merge.add(user.jobs, after);
+    }
+    return merge;
+  }
+  for (std::size_t status = 0; status < index.by_status.size(); ++status) {
+    if (filter.statuses.empty() || filter.statuses.contains(static_cast<Status>(status))) {
+      merge.add(index.by_status.at(status), after);
+    }
+  }
+  return merge;
+}
+
+}  // namespace
+
+std::vector<const Job*> State::list(const Filter& filter, JobId after, std::size_t most) const {
+  std::vector<const Job*> found;
+  const auto take = [&](JobId id) {
+    const Job* job = index_->find(id);
+    if (job != nullptr && id > after && matches(*job, filter)) found.push_back(job);
+    return found.size() < most;
+  };
+  if (most == 0) return found;
+  if (!filter.jobs.empty()) {
+    for (const JobId id : filter.jobs) {
+      if (!take(id)) break;
+    }
+    return found;
+  }
+  Merge merge = candidates(*index_, filter, after);
+  for (JobId id = merge.next(); id.is_set(); id = merge.next()) {
+    if (!take(id)) break;
+  }
+  return found;
+}
+
+std::optional<JobId> State::newest(std::uint32_t uid, std::uint64_t back) const {
+  const auto user = index_->by_user.find(uid);
+  if (user == index_->by_user.end() || back >= user->second.jobs.size()) return std::nullopt;
+  return *std::next(user->second.jobs.rbegin(), static_cast<std::ptrdiff_t>(back));
+}
+
+std::vector<JobId> State::dependents(JobId id) const {
+  const auto at = index_->dependents.find(id);
+  if (at == index_->dependents.end()) return {};
+  return {at->second.begin(), at->second.end()};
+}
+
+std::optional<JobId> State::holder(int gpu) const {
+  const auto at = index_->holders.find(gpu);
+  if (at == index_->holders.end()) return std::nullopt;
+  return at->second;
+}
+
+}  // namespace gflow::engine

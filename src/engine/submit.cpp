@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "core/requests.h"
+#include "engine/turn.h"
+
+namespace gflow::engine {
+namespace {
+
+/// Where in a submission of several jobs an error lies: nothing for a single job.
+Result<void> at_position(Result<void> checked, std::size_t position, std::size_t count) {
+  if (checked || count == 1) return checked;
+  return with_context(checked.error(), fmt::format("job {} of {}", position + 1, count));
+}
+
+/// "1 GPU", "4 GPUs".
+std::string gpus_text(int count) { return fmt::format("{} GPU{}", count, count == 1 ? "" : "s"); }
+
+}  // namespace
+
+Result<void> Turn::check_request(const Request& request) const {
+  const Totals& have = index_.totals;
+  if (request.gpus < 0 || request.cpus < 0 || request.memory.bytes < 0) {
+    return fail(Code::Usage, "GPUs, CPUs and memory cannot be negative");
+  }
+  if (request.gpus > have.gpus) {
+    const std::string note =
+        index_.machine.note.empty() ? "" : fmt::format(" ({})", index_.machine.note);
+    if (have.gpus == 0) {
+      return fail(Code::Infeasible,
+                  fmt::format("the job asks for {} and this machine has none{}: it could never start",
+                              gpus_text(request.gpus),
+                              note));
+    }
+    return fail(Code::Infeasible,
+                fmt::format("the job asks for {} and this machine has {}: it could never start",
+                            gpus_text(request.gpus),
+                            have.gpus));
+  }
+  if (request.cpus > have.cpus) {
+    return fail(Code::Infeasible,
+                fmt::format("the job asks for {} CPUs and this machine has {}: it could never start",
+                            request.cpus,
+                            have.cpus));
+  }
+  if (request.memory > have.memory) {
+    return fail(Code::Infeasible,
+                fmt::format("the job asks for {} of memory and this machine has {}: it could never "
+                            "start",
+                            memory_text(request.memory),
+                            memory_text(have.memory)));
+  }
+  return {};
+}
+
+Result<void> Turn::check_spec(const JobSpec& spec, std::size_t position) const {
+  if (!spec.name.empty()) GF_CHECK(check_name(spec.name));
+  if (spec.priority < 0 || spec.priority > kMaxPriority) {
+    return fail(Code::Usage,
+                fmt::format("priority {} is not within 0 and {}", spec.priority, kMaxPriority));
+  }
+  if (spec.time_limit && *spec.time_limit <= std::chrono::seconds::zero()) {
+    return fail(Code::Usage, "a time limit of zero would never let the job run");
+  }
+  if (spec.max_retries < 0 || spec.max_concurrent < 0 || spec.grace < std::chrono::seconds::zero()) {
+    return fail(Code::Usage, "retries, concurrency and grace cannot be negative");
+  }
+  for (const JobId id : spec.dependencies.jobs) {
+    const bool sibling = (id.value & event::kSibling) != 0;
+    if (sibling && (id.value ^ event::kSibling) < position) continue;
+    if (!sibling && index_.find(id) != nullptr) continue;
+    if (sibling || id >= index_.next_id) {
+      return fail(Code::NotFound,
+                  sibling ? std::string("a job can only depend on jobs before it")
+                          : fmt::format("it depends on job {}, and there is no such job", id.value));
+    }
+    return fail(Code::NotFound,
+                fmt::format("it depends on job {}, which ended so long ago that it is forgotten",
+                            id.value));
+  }
+  return check_request(spec.request);
+}
+
+void Turn::take(const event::Submit& event) {
+  const std::size_t count = event.specs.size();
+  const std::size_t pending =
+      index_.by_status.at(static_cast<std::size_t>(Status::Queued)).size() +
+      index_.by_status.at(static_cast<std::size_t>(Status::Hold)).size();
+  if (count == 0) return answer(fail(Code::Usage, "there is no job in this submission"));
+  if (count > index_.policy.submit_most) {
+    return answer(fail(Code::Exhausted,
+                       fmt::format("{} jobs in one submission; the most is {}",
+                                   count,
+                                   index_.policy.submit_most)));
+  }
+  if (pending + count > index_.policy.queue_most) {
+    return answer(fail(Code::Exhausted,
+                       fmt::format("{} jobs are waiting already; the most is {}",
+                                   pending,
+                                   index_.policy.queue_most)));
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    if (auto checked = at_position(check_spec(event.specs[i], i), i, count); !checked) {
+      return answer(std::unexpected(checked.error()));
+    }
+  }
+  const std::uint64_t first = index_.next_id.value;
+  std::vector<JobId> ids;
+  for (std::size_t i = 0; i < count; ++i) {
+    Job job;
+    job.id = JobId(first + i);
+    job.spec = event.specs[i];
+    job.submitted = index_.now.wall;
+    if (job.spec.name.empty()) job.spec.name = made_up_name(job.id.value);
+    for (JobId& id : job.spec.dependencies.jobs) {
+      if ((id.value & event::kSibling) != 0) id = JobId(first + (id.value ^ event::kSibling));
+    }
+    auto& wants = job.spec.dependencies.jobs;
+    std::ranges::sort(wants);
+    wants.erase(std::ranges::unique(wants).begin(), wants.end());
+    job.state = job.spec.hold ? JobState(Held{}) : JobState(Queued{});
+    ids.push_back(job.id);
+    index_.insert(std::move(job));
+    saved(ids.back());
+  }
+  index_.next_id = JobId(first + count);
+  // A dependency may have failed before this was submitted; the answer is the same as after.
+  for (const JobId id : ids) {
+    const Job& job = *index_.find(id);
+    const Dependencies& wants = job.spec.dependencies;
+    if (is_ended(job) || !wants.auto_cancel ||
+        index_.dependency_state(wants) != DependencyState::Never) {
+      continue;
+    }
+    end(id,
+        Status::Cancelled,
+        {.reason = EndReason::DependencyFailed, .message = "a job it depends on did not finish"});
+  }
+  answer(std::move(ids));
+}
+
+}  // namespace gflow::engine

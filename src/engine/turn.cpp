@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/turn.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/step.h"
+
+namespace gflow::engine {
+
+std::vector<Effect> step(State& state, const Event& event, Now now) {
+  Turn turn(*state.index_, now);
+  std::visit([&turn](const auto& happened) { turn.take(happened); }, event);
+  return turn.finish();
+}
+
+Turn::Turn(Index& index, Now now) : index_(index) { pass_time(now); }
+
+std::vector<Effect> Turn::finish() {
+  schedule();
+  prune();
+  wake();
+  return std::move(effects_);
+}
+
+/// Opens the gates time has reached; closes those that a calendar set back has put ahead again.
+void Turn::pass_time(Now now) {
+  const bool set_back = now.wall < index_.now.wall;
+  index_.now = now;
+  std::vector<JobId> due;
+  for (const auto& [at, id] : index_.begin_later) {
+    if (at > now.wall) break;
+    due.push_back(id);
+  }
+  if (set_back) {
+    for (const auto& [at, id] : index_.begun) due.push_back(id);
+  }
+  for (const auto& [at, id] : index_.backoff) {
+    if (at > now.mono) break;
+    due.push_back(id);
+  }
+  for (const JobId id : due) index_.relink(id);
+}
+
+void Turn::saved(JobId id) {
+  effects_.emplace_back(effect::Save{id});
+  effects_.emplace_back(effect::Notify{id});
+}
+
+void Turn::answer(Result<std::vector<JobId>> jobs) {
+  effects_.emplace_back(effect::Answer{std::move(jobs)});
+}
+
+Result<const Job*> Turn::owned(JobId id, const Actor& by) const {
+  const Job* job = index_.find(id);
+  if (job == nullptr) {
+    return fail(Code::NotFound,
+                fmt::format("there is no job {}; 'gqueue -a' lists all there are", id.value));
+  }
+  if (!by.administrator && by.user.uid != job->spec.user.uid) {
+    return fail(Code::Permission,
+                fmt::format("job {} belongs to {}", id.value, job->spec.user.name));
+  }
+  return job;
+}
+
+void Turn::take(const event::MachineChanged& event) {
+  if (event.machine == index_.machine) return;
+  index_.machine = event.machine;
+  index_.recount();
+  ++index_.revision;
+}
+
+void Turn::take(const event::Tick& /*event*/) {}
+
+void Turn::take(const event::Configure& event) {
+  index_.policy = event.policy;
+  ++index_.revision;
+}
+
+/// The job is over, and with it whatever depended on it and can no longer be.
+void Turn::end(JobId id, Status status, const Outcome& outcome) {
+  index_.change(id, [&](Job& job) {
+    std::optional<Attempt> last;
+    if (const Attempt* attempt = attempt_of(job)) last = *attempt;
+    job.state = Ended{status, outcome, index_.now.wall, std::move(last)};
+  });
+  saved(id);
+  settle_dependents(id);
+}
+
+/// Breadth first over all that hangs on a job that ended: a chain of any length needs no stack.
+void Turn::settle_dependents(JobId ended) {
+  std::vector<JobId> over = {ended};
+  for (std::size_t next = 0; next < over.size(); ++next) {
+    const auto at = index_.dependents.find(over[next]);
+    if (at == index_.dependents.end()) continue;
+    const std::vector<JobId> waiting(at->second.begin(), at->second.end());
+    for (const JobId id : waiting) {
+      const Dependencies& wants = index_.find(id)->spec.dependencies;
+      if (index_.dependency_state(wants) != DependencyState::Never || !wants.auto_cancel) {
+        index_.relink(id);
+        effects_.emplace_back(effect::Notify{id});
+        continue;
+      }
+      const Outcome outcome{.reason = EndReason::DependencyFailed,
+                            .message = fmt::format("job {} did not finish", over[next].value)};
+      index_.change(id, [&](Job& job) {
+        job.state = Ended{Status::Cancelled, outcome, index_.now.wall, std::nullopt};
+      });
+      saved(id);
+      over.push_back(id);
+    }
+  }
+}
+
+void Turn::to_queue(JobId id, Queued queued) {
+  index_.change(id, [&](Job& job) { job.state = queued; });
+  saved(id);
+}
+
+/// Ended jobs nobody waits for are forgotten when they are too old or too many.
+void Turn::prune() {
+  const auto oldest_kept = index_.now.wall - index_.policy.keep_ended;
+  auto at = index_.ended.begin();
+  std::size_t count = index_.ended.size();
+  while (at != index_.ended.end() &&
+         (at->first < oldest_kept || count > index_.policy.keep_ended_most)) {
+    const JobId id = at->second;
+    ++at;
+    if (index_.dependents.contains(id)) continue;
+    index_.erase(id);
+    --count;
+    effects_.emplace_back(effect::Forget{id});
+  }
+}
+
+void Turn::wake() {
+  effect::WakeAt wake;
+  if (!index_.begin_later.empty()) wake.wall = index_.begin_later.begin()->first;
+  if (!index_.backoff.empty()) wake.mono = index_.backoff.begin()->first;
+  if (wake.wall || wake.mono) effects_.emplace_back(wake);
+}
+
+}  // namespace gflow::engine

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/effect.h"
+#include "engine/index.h"
+
+/// Inside of the engine: one call of step(). Not for other modules.
+namespace gflow::engine {
+
+/// Takes one event to its effects. The parts live in submit.cpp, requests.cpp, update.cpp,
+/// attempts.cpp, schedule.cpp and turn.cpp.
+class Turn {
+ public:
+  Turn(Index& index, Now now);
+
+  void take(const event::Submit& event);
+  void take(const event::Cancel& event);
+  void take(const event::Hold& event);
+  void take(const event::Release& event);
+  void take(const event::Update& event);
+  void take(const event::AttemptStarted& event);
+  void take(const event::AttemptEnded& event);
+  void take(const event::MachineChanged& event);
+  void take(const event::Tick& event);
+  void take(const event::Configure& event);
+
+  /// What follows from any event: start what can start, forget what is old, say when to wake.
+  [[nodiscard]] std::vector<Effect> finish();
+
+ private:
+  // turn.cpp
+  void pass_time(Now now);
+  void saved(JobId id);  ///< Save and Notify
+  void answer(Result<std::vector<JobId>> jobs);
+  void prune();
+  void wake();
+  void end(JobId id, Status status, const Outcome& outcome);
+  void settle_dependents(JobId ended);
+  void to_queue(JobId id, Queued queued);
+  [[nodiscard]] Result<const Job*> owned(JobId id, const Actor& by) const;
+  // submit.cpp
+  [[nodiscard]] Result<void> check_spec(const JobSpec& spec, std::size_t position) const;
+  [[nodiscard]] Result<void> check_request(const Request& request) const;
+  // update.cpp
+  [[nodiscard]] Result<void> check_update(const Job& job, const event::Changes& changes) const;
+  [[nodiscard]] Result<void> check_cycle(JobId job, const Dependencies& dependencies) const;
+  // attempts.cpp
+  void start_again(const Job& job, const Outcome& outcome);
+  // schedule.cpp
+  void schedule();
+  void start(JobId id);
+
+  Index& index_;
+  std::vector<Effect> effects_;
+};
+
+}  // namespace gflow::engine
