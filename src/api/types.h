@@ -10,20 +10,20 @@
 #include "core/job.h"
 #include "core/machine.h"
 
-/// What goes over the wire, as values. JSON is read and written in json.h; field names there are the
-/// names here, with the unit as suffix. docs/format/api.md describes the documents.
+/// What goes over the wire, as values. JSON is read and written in json.h; field names there are
+/// the names here, with the unit as suffix. docs/format/api.md describes the documents.
 namespace gflow::api {
 
 /// A reason a job waits, as code and sentence, with the numbers of its kind.
 struct BlockerView {
   std::string code;
   std::string text;
-  std::optional<std::int64_t> need;       ///< GPUs, CPUs or bytes
+  std::optional<std::int64_t> need;  ///< GPUs, CPUs or bytes
   std::optional<std::int64_t> available;
   std::vector<blocker::Holder> holders;
   std::vector<blocker::Unusable> unusable;
-  std::vector<JobId> jobs;                ///< depended on, or the one ahead
-  std::optional<WallTime> at;             ///< begin time, or when the job ahead should start
+  std::vector<JobId> jobs;     ///< depended on, or the one ahead
+  std::optional<WallTime> at;  ///< begin time, or when the job ahead should start
 
   friend bool operator==(const BlockerView&, const BlockerView&) = default;
 };
@@ -42,8 +42,8 @@ struct JobView {
   int attempt = 0;                   ///< 0: never started
   int retries = 0;
   int pid = 0;
-  std::optional<Outcome> outcome;    ///< set once ended
-  std::string reason;                ///< what NODELIST(REASON) says in brackets; "" while it runs
+  std::optional<Outcome> outcome;  ///< set once ended
+  std::string reason;              ///< what NODELIST(REASON) says in brackets; "" while it runs
   std::vector<BlockerView> blockers;
   std::string log_path;
 
@@ -59,11 +59,9 @@ struct JobPage {
 /// A device and who has it.
 struct DeviceView {
   Device device;
-  std::optional<JobId> job;  ///< the gflow job that holds it
+  std::optional<JobId> job;            ///< the gflow job that holds it
   std::vector<DeviceProcess> foreign;  ///< processes that are not gflow's
-  [[nodiscard]] bool available() const {
-    return !job && foreign.empty() && device.usable;
-  }
+  [[nodiscard]] bool available() const { return !job && foreign.empty() && device.usable; }
 };
 
 /// The answer to GET /api/v1/machine.
@@ -123,8 +121,8 @@ struct SubmitAnswer {
 /// The body of POST /api/v1/jobs/{cancel,hold,release} and of PATCH /api/v1/jobs.
 struct JobsRequest {
   std::vector<JobId> jobs;
-  int signal = 0;                 ///< cancel
-  std::optional<WallTime> at;     ///< release
+  int signal = 0;              ///< cancel
+  std::optional<WallTime> at;  ///< release
 };
 struct UpdateRequest {
   std::vector<JobId> jobs;

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/types.h"
+
+namespace gflow::api {
+namespace {
+
+/// Adds to the view what a blocker of this kind knows in numbers.
+struct Details {
+  BlockerView& view;
+
+  void operator()(const blocker::OnHold&) const {}
+  void operator()(const blocker::BeginTime& begin) const { view.at = begin.at; }
+  void operator()(const blocker::Dependency& dependency) const {
+    view.jobs = dependency.waiting_for;
+  }
+  void operator()(const blocker::Gpus& gpus) const {
+    view.need = gpus.need;
+    view.available = gpus.available;
+    view.holders = gpus.holders;
+    view.unusable = gpus.unusable;
+  }
+  void operator()(const blocker::HostMemory& memory) const {
+    view.need = memory.need.bytes;
+    view.available = memory.available.bytes;
+    view.holders = memory.holders;
+  }
+  void operator()(const blocker::Cpus& cpus) const {
+    view.need = cpus.need;
+    view.available = cpus.available;
+    view.holders = cpus.holders;
+  }
+  void operator()(const blocker::Priority& priority) const {
+    view.jobs = {priority.behind};
+    view.at = priority.reserved_from;
+  }
+  void operator()(const blocker::GroupLimit&) const {}
+  void operator()(const blocker::LaunchBackoff&) const {}
+};
+
+}  // namespace
+
+BlockerView view_of(const Blocker& blocker) {
+  BlockerView view;
+  view.code = blocker_code(blocker);
+  view.text = blocker_text(blocker);
+  std::visit(Details{view}, blocker);
+  return view;
+}
+
+}  // namespace gflow::api

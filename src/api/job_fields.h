@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "api/device_fields.h"
+#include "api/spec_fields.h"
+#include "api/types.h"
+
+/// Field lists of a job as it is shown.
+namespace gflow::api {
+
+template <class Io, Like<Outcome> T>
+void fields(Io& io, T& outcome) {
+  io.field("reason", outcome.reason);
+  io.field("exit_code", outcome.exit_code);
+  io.field("signal", outcome.signal);
+  io.field("message", outcome.message);
+  io.field("run_time_seconds", outcome.run_time);
+  io.field("cpu_time_seconds", outcome.cpu_time);
+  io.known_amount("peak_memory_bytes", outcome.peak_memory);
+}
+
+template <class Io, Like<blocker::Holder> T>
+void fields(Io& io, T& holder) {
+  io.field("job", holder.job);
+  io.field("user", holder.user);
+  io.field("gpus", holder.gpus);
+  io.field("ends", holder.ends);
+}
+
+template <class Io, Like<blocker::Unusable> T>
+void fields(Io& io, T& unusable) {
+  io.field("gpu", unusable.gpu);
+  io.field("trouble", unusable.trouble);
+  io.field("processes", unusable.processes);
+}
+
+template <class Io, Like<BlockerView> T>
+void fields(Io& io, T& view) {
+  io.field("code", view.code);
+  io.field("text", view.text);
+  io.field("need", view.need);
+  io.field("available", view.available);
+  io.field("holders", view.holders);
+  io.field("unusable", view.unusable);
+  io.field("jobs", view.jobs);
+  io.field("at", view.at);
+}
+
+template <class Io, Like<JobView> T>
+void fields(Io& io, T& job) {
+  io.required("id", job.id);
+  io.field("user", job.spec.user);
+  io.field("status", job.status);
+  io.derived("status_code", status_code(job.status));
+  io.field("reason", job.reason);
+  io.field("submitted", job.submitted);
+  io.field("started", job.started);
+  io.field("ended", job.ended);
+  io.field("run_time_seconds", job.run_time);
+  io.field("gpu_indices", job.gpu_indices);
+  io.field("attempt", job.attempt);
+  io.field("retries", job.retries);
+  io.known_amount("pid", job.pid);
+  io.field("log_path", job.log_path);
+  io.field("spec", job.spec);
+  io.field("outcome", job.outcome);
+  io.field("blockers", job.blockers);
+}
+
+}  // namespace gflow::api

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "api/json.h"
+#include "api/query.h"
+#include "base/text.h"
+#include "core/requests.h"
+
+namespace gflow::api {
+namespace {
+
+constexpr std::size_t kMostJobs = 1000;  // on one page
+
+Result<void> add_statuses(JobQuery& query, std::string_view text) {
+  for (const std::string_view name : split(text, ',')) {
+    query.statuses.push_back(GF_TRY(parse_status(trim(name))));
+  }
+  return {};
+}
+
+void add_users(JobQuery& query, std::string_view text) {
+  for (const std::string_view name : split(text, ',')) query.users.emplace_back(name);
+}
+
+Result<void> add_limit(JobQuery& query, const Parameter& parameter) {
+  const std::uint64_t limit = GF_TRY(number_of(parameter));
+  if (limit == 0 || limit > kMostJobs) {
+    return fail(Code::Usage, fmt::format("limit must be 1 to {}, not {}", kMostJobs, limit));
+  }
+  query.most = limit;
+  return {};
+}
+
+Result<void> add(JobQuery& query, const Parameter& parameter) {
+  const auto& [name, value] = parameter;
+  if (name == "state") {
+    GF_CHECK(add_statuses(query, value));
+  } else if (name == "user") {
+    add_users(query, value);
+  } else if (name == "name") {
+    query.names.push_back(value);
+  } else if (name == "project") {
+    query.project = value;
+  } else if (name == "job") {
+    query.jobs = GF_TRY(parse_job_ids(value));
+  } else if (name == "since") {
+    query.submitted_since = GF_TRY(parse_rfc3339(value));
+  } else if (name == "after") {
+    query.after = JobId(GF_TRY(number_of(parameter)));
+  } else if (name == "limit") {
+    GF_CHECK(add_limit(query, parameter));
+  } else {
+    return unknown_parameter(
+        name, {"state", "user", "name", "project", "job", "since", "after", "limit"});
+  }
+  return {};
+}
+
+/// "1,3,5-7": runs keep the list of a whole array short.
+std::string id_list(const std::vector<JobId>& jobs) {
+  std::string text;
+  for (std::size_t i = 0; i < jobs.size();) {
+    std::size_t last = i;
+    while (last + 1 < jobs.size() && jobs[last + 1].value == jobs[last].value + 1) ++last;
+    if (!text.empty()) text += ',';
+    text += last == i ? fmt::format("{}", jobs[i].value)
+                      : fmt::format("{}-{}", jobs[i].value, jobs[last].value);
+    i = last + 1;
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string write_query(const JobQuery& query) {
+  std::string text;
+  std::string statuses;
+  for (const Status status : query.statuses) {
+    if (!statuses.empty()) statuses += ',';
+    statuses += status_name(status);
+  }
+  if (!statuses.empty()) append_parameter(text, "state", statuses);
+  if (!query.users.empty()) append_parameter(text, "user", join(query.users, ","));
+  for (const std::string& name : query.names) append_parameter(text, "name", name);
+  if (!query.project.empty()) append_parameter(text, "project", query.project);
+  if (!query.jobs.empty()) append_parameter(text, "job", id_list(query.jobs));
+  if (query.submitted_since) append_parameter(text, "since", rfc3339(*query.submitted_since));
+  if (query.after.is_set()) append_parameter(text, "after", std::to_string(query.after.value));
+  if (query.most != kMostJobs) append_parameter(text, "limit", std::to_string(query.most));
+  return text;
+}
+
+Result<JobQuery> read_query(std::string_view query) {
+  JobQuery read;
+  for (const Parameter& parameter : GF_TRY(read_parameters(query))) {
+    GF_CHECK(add(read, parameter));
+  }
+  return read;
+}
+
+}  // namespace gflow::api

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/json.h"
+#include "api/json_reader.h"
+#include "api/json_writer.h"
+
+namespace gflow::api {
+
+template <class Io, Like<DaemonView> T>
+void fields(Io& io, T& daemon) {
+  io.required("version", daemon.version);
+  io.field("pid", daemon.pid);
+  io.field("started", daemon.started);
+  io.field("mode", daemon.mode);
+  io.field("socket", daemon.socket);
+  io.field("state_dir", daemon.state_dir);
+  io.field("config_path", daemon.config_path);
+  io.field("devices", daemon.devices);
+  io.field("enforcement_kill", daemon.enforcement_kill);
+  io.field("enforcement_memory", daemon.enforcement_memory);
+  io.field("enforcement_cpu", daemon.enforcement_cpu);
+  io.field("enforcement_processes", daemon.enforcement_processes);
+  io.field("warnings", daemon.warnings);
+}
+
+std::string write(const DaemonView& daemon) { return Writer::document("Daemon", daemon); }
+
+Result<DaemonView> read_daemon(std::string_view json) {
+  return Reader::document<DaemonView>(json, "Daemon", Unknown::Ignored);
+}
+
+}  // namespace gflow::api

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "api/json_value.h"
+#include "base/text.h"
+
+namespace gflow::api {
+namespace {
+
+/// Builds the tree while the text is read, so that a document over a limit costs no more than it.
+class Builder final : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  bool null() override { return add(Value{nullptr}); }
+  bool boolean(bool value) override { return add(Value{value}); }
+  bool number_integer(number_integer_t value) override { return add(Value{value}); }
+  bool number_unsigned(number_unsigned_t value) override {
+    if (value > static_cast<number_unsigned_t>(std::numeric_limits<std::int64_t>::max())) {
+      return add(Value{static_cast<double>(value)});
+    }
+    return add(Value{static_cast<std::int64_t>(value)});
+  }
+  bool number_float(number_float_t value, const string_t& /*text*/) override {
+    return add(Value{value});
+  }
+  bool string(string_t& value) override { return add(Value{std::move(value)}); }
+  bool binary(binary_t& /*value*/) override {
+    return refuse(Code::Usage, "there is no binary value in JSON");
+  }
+  bool start_object(std::size_t /*size*/) override { return open(Value{Value::Object{}}); }
+  bool key(string_t& name) override;
+  bool end_object() override { return close(); }
+  bool start_array(std::size_t /*size*/) override { return open(Value{Value::Array{}}); }
+  bool end_array() override { return close(); }
+  bool parse_error(std::size_t position,
+                   const std::string& token,
+                   const nlohmann::json::exception& error) override;
+
+  [[nodiscard]] Result<Value> take(bool complete);
+
+ private:
+  bool refuse(Code code, std::string message) {
+    if (!error_) error_ = Error{code, std::move(message)};
+    return false;
+  }
+  /// Where the next value goes, or null if the document is full.
+  Value* place(Value value);
+  bool add(Value value) { return place(std::move(value)) != nullptr; }
+  bool open(Value container);
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
+
+  Value root_;
+  std::vector<Value*> open_;  // a container does not move while one inside it is open
+  std::size_t values_ = 0;
+  std::optional<Error> error_;
+};
+
+Value* Builder::place(Value value) {
+  if (++values_ > kMostValues) {
+    refuse(Code::Exhausted, fmt::format("the document holds more than {} values", kMostValues));
+    return nullptr;
+  }
+  if (open_.empty()) {
+    root_ = std::move(value);
+    return &root_;
+  }
+  if (auto* array = std::get_if<Value::Array>(&open_.back()->data)) {
+    return &array->emplace_back(std::move(value));
+  }
+  auto& object = std::get<Value::Object>(open_.back()->data);
+  object.back().value = std::move(value);
+  return &object.back().value;
+}
+
+bool Builder::open(Value container) {
+  if (open_.size() >= kMostDepth) {
+    return refuse(Code::Exhausted,
+                  fmt::format("the document is nested more than {} deep", kMostDepth));
+  }
+  Value* placed = place(std::move(container));
+  if (placed == nullptr) return false;
+  open_.push_back(placed);
+  return true;
+}
+
+bool Builder::key(string_t& name) {
+  auto& object = std::get<Value::Object>(open_.back()->data);
+  if (object.size() >= kMostMembers) {
+    return refuse(Code::Exhausted, fmt::format("an object has more than {} members", kMostMembers));
+  }
+  for (const Member& member : object) {
+    if (member.name == name) {
+      return refuse(Code::Usage,
+                    fmt::format("'{}' stands twice in one object", printable(name.substr(0, 100))));
+    }
+  }
+  object.push_back({std::move(name), {}});
+  return true;
+}
+
+bool Builder::parse_error(std::size_t position,
+                          const std::string& /*token*/,
+                          const nlohmann::json::exception& error) {
+  // The library's sentence comes after its own "[json.exception.parse_error.101] ".
+  std::string_view what = error.what();
+  if (const auto end = what.find("] "); end != std::string_view::npos) what.remove_prefix(end + 2);
+  return refuse(Code::Usage,
+                fmt::format("not JSON at byte {}: {}", position, printable(what.substr(0, 200))));
+}
+
+Result<Value> Builder::take(bool complete) {
+  if (error_) return std::unexpected(std::move(*error_));
+  if (!complete) return fail(Code::Usage, "not JSON");
+  return std::move(root_);
+}
+
+}  // namespace
+
+Result<Value> parse_json(std::string_view json) {
+  Builder builder;
+  const bool complete = nlohmann::json::sax_parse(json.begin(), json.end(), &builder);
+  return builder.take(complete);
+}
+
+std::string Value::text() const {
+  struct Text {
+    std::string operator()(std::nullptr_t) const { return "null"; }
+    std::string operator()(bool value) const { return value ? "true" : "false"; }
+    std::string operator()(std::int64_t value) const { return fmt::format("{}", value); }
+    std::string operator()(double value) const { return fmt::format("{}", value); }
+    std::string operator()(const std::string& value) const {
+      if (value.size() > 60) return "a long string";
+      return fmt::format("'{}'", printable(value));
+    }
+    std::string operator()(const Array&) const { return "an array"; }
+    std::string operator()(const Object&) const { return "an object"; }
+  };
+  return std::visit(Text{}, data);
+}
+
+}  // namespace gflow::api

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "api/json.h"
+#include "api/json_reader.h"
+#include "api/json_writer.h"
+#include "base/text.h"
+
+namespace gflow::api {
+
+namespace {
+
+struct CodeStatus {
+  Code code;
+  int status;
+  std::string_view title;
+};
+// The first line of a status is the code it stands for when nothing more is known.
+constexpr std::array<CodeStatus, 9> kCodes = {{
+    {Code::Failure, 500, "Internal Server Error"},
+    {Code::Usage, 400, "Bad Request"},
+    {Code::NotFound, 404, "Not Found"},
+    {Code::Unreachable, 503, "Service Unavailable"},
+    {Code::Permission, 403, "Forbidden"},
+    {Code::WrongState, 409, "Conflict"},
+    {Code::Infeasible, 422, "Unprocessable Content"},
+    {Code::Timeout, 504, "Gateway Timeout"},
+    {Code::Exhausted, 507, "Insufficient Storage"},
+}};
+
+struct OtherStatus {
+  int status;
+  Code code;
+  std::string_view title;
+};
+// Said by the transport alone.
+constexpr std::array<OtherStatus, 6> kOthers = {{
+    {405, Code::Usage, "Method Not Allowed"},
+    {408, Code::Timeout, "Request Timeout"},
+    {413, Code::Exhausted, "Content Too Large"},
+    {429, Code::Exhausted, "Too Many Requests"},
+    {431, Code::Exhausted, "Request Header Fields Too Large"},
+    {501, Code::Usage, "Not Implemented"},
+}};
+
+std::string_view title_of(int status) {
+  for (const CodeStatus& line : kCodes) {
+    if (line.status == status) return line.title;
+  }
+  for (const OtherStatus& line : kOthers) {
+    if (line.status == status) return line.title;
+  }
+  return status < 500 ? "Bad Request" : "Internal Server Error";
+}
+
+Code code_of(int status) {
+  for (const CodeStatus& line : kCodes) {
+    if (line.status == status) return line.code;
+  }
+  for (const OtherStatus& line : kOthers) {
+    if (line.status == status) return line.code;
+  }
+  return status >= 400 && status < 500 ? Code::Usage : Code::Failure;
+}
+
+struct Problem {
+  std::string type = "about:blank";
+  std::string title;
+  int status = 0;
+  std::string detail;
+  std::string code;
+  int exit_code = 0;
+};
+
+}  // namespace
+
+template <class Io, Like<Problem> T>
+void fields(Io& io, T& problem) {
+  io.field("type", problem.type);
+  io.field("title", problem.title);
+  io.field("status", problem.status);
+  io.required("detail", problem.detail);
+  io.required("code", problem.code);
+  io.field("exit_code", problem.exit_code);
+}
+
+int http_status(Code code) {
+  const auto* line = std::ranges::find(kCodes, code, &CodeStatus::code);
+  return line == kCodes.end() ? 500 : line->status;
+}
+
+std::string write_problem(const Error& error) {
+  return write_problem(error, http_status(error.code));
+}
+
+std::string write_problem(const Error& error, int status) {
+  return Writer::document("Problem",
+                          Problem{"about:blank",
+                                  std::string(title_of(status)),
+                                  status,
+                                  error.message,
+                                  std::string(code_name(error.code)),
+                                  static_cast<int>(error.code)});
+}
+
+Error read_problem(int status, std::string_view body) {
+  auto problem = Reader::document<Problem>(body, "Problem", Unknown::Ignored);
+  if (!problem) {
+    return {code_of(status), fmt::format("the daemon answered {} {}", status, title_of(status))};
+  }
+  const auto* line = std::ranges::find(
+      kCodes, problem->code, [](const CodeStatus& known) { return code_name(known.code); });
+  return {line == kCodes.end() ? code_of(status) : line->code, printable(problem->detail)};
+}
+
+}  // namespace gflow::api

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <concepts>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "api/json_names.h"
+#include "api/json_value.h"
+#include "api/json_writer.h"
+#include "base/id.h"
+#include "base/memory.h"
+#include "base/result.h"
+#include "base/time.h"
+
+namespace gflow::api {
+
+enum class Unknown {
+  Refused,  ///< in requests: a field that is not understood would silently not be obeyed
+  Ignored,  ///< in answers: a newer daemon may say more
+};
+
+/// Where a value lies in its document.
+struct Place {
+  const Place* parent = nullptr;
+  std::string_view name;                      ///< of a member
+  std::optional<std::size_t> index;           ///< or of an element
+  [[nodiscard]] std::string pointer() const;  ///< RFC 6901
+};
+
+/// Reads one JSON object, field by field; the counterpart of Writer. The first thing wrong is kept
+/// with its JSON pointer and everything after it is read for nothing.
+class Reader {
+ public:
+  template <typename T>
+  [[nodiscard]] static Result<T> document(std::string_view json,
+                                          std::string_view kind,
+                                          Unknown unknown) {
+    const Value root = GF_TRY(parse_json(json));
+    Findings findings{unknown, {}};
+    T value{};
+    {
+      Reader reader(findings, Place{}, root);
+      reader.check_document(kind);
+      fields(reader, value);
+      reader.finish();
+    }
+    if (findings.error) return std::unexpected(std::move(*findings.error));
+    return value;
+  }
+
+  /// A field that is not there leaves `out` as it is.
+  template <typename T>
+  void field(std::string_view name, T& out, Range range = {}) {
+    if (const Value* value = find(name)) take(Place{&place_, name, {}}, *value, out, range);
+  }
+  template <typename T>
+  void required(std::string_view name, T& out, Range range = {}) {
+    const Value* value = find(name);
+    if (value == nullptr) return missing(name);
+    take(Place{&place_, name, {}}, *value, out, range);
+  }
+  template <typename T>
+  void change(std::string_view name, std::optional<T>& out, Range range = {}) {
+    const Value* value = find(name);
+    if (value == nullptr) return;
+    take(Place{&place_, name, {}}, *value, out.emplace(), range);
+  }
+  void known_text(std::string_view name, std::string& out);
+  template <typename T>
+  void known_amount(std::string_view name, T& out) {
+    std::optional<T> known = out;
+    field(name, known);
+    out = known.value_or(T{});
+  }
+  template <typename T>
+  void derived(std::string_view name, const T& /*value*/) {
+    (void)find(name);
+  }
+
+ private:
+  /// Shared by the readers of one document.
+  struct Findings {
+    Unknown unknown = Unknown::Refused;
+    std::optional<Error> error;
+  };
+
+  Reader(Findings& findings, const Place& place, const Value& value);
+  void check_document(std::string_view kind);
+  void finish();  ///< judges the fields nobody asked for
+
+  [[nodiscard]] const Value* find(std::string_view name);
+  void missing(std::string_view name);
+  void refuse(const Place& place, std::string message);
+  void refuse_type(const Place& place, std::string_view expected, const Value& value);
+  [[nodiscard]] std::int64_t integer(const Place& place, const Value& value, Range range);
+
+  void take(const Place& place, const Value& value, bool& out, Range range);
+  void take(const Place& place, const Value& value, std::string& out, Range range);
+  void take(const Place& place, const Value& value, std::chrono::milliseconds& out, Range range);
+  void take(const Place& place, const Value& value, WallTime& out, Range range);
+  template <std::integral T>
+  void take(const Place& place, const Value& value, T& out, Range range) {
+    using Limits = std::numeric_limits<T>;
+    if (std::cmp_less(range.least, Limits::min())) range.least = std::int64_t{Limits::min()};
+    if (std::cmp_greater(range.most, Limits::max())) {
+      range.most = static_cast<std::int64_t>(Limits::max());
+    }
+    out = static_cast<T>(integer(place, value, range));
+  }
+  template <typename T>
+    requires std::is_enum_v<T>
+  void take(const Place& place, const Value& value, T& out, Range /*range*/) {
+    std::string names;
+    const std::string* text = value.as<std::string>();
+    for (const T candidate : kValues<T>) {
+      if (text != nullptr && *text == json_name(candidate)) {
+        out = candidate;
+        return;
+      }
+      names += names.empty() ? "" : ", ";
+      names += json_name(candidate);
+    }
+    refuse_type(place, "one of " + names, value);
+  }
+  template <typename Tag>
+  void take(const Place& place, const Value& value, Id<Tag>& out, Range /*range*/) {
+    constexpr Range kIds = {1, (std::int64_t{1} << 62) - 1};
+    out = Id<Tag>(static_cast<std::uint64_t>(integer(place, value, kIds)));
+  }
+  void take(const Place& place, const Value& value, Memory& out, Range range) {
+    out = Memory{integer(place, value, range)};
+  }
+  void take(const Place& place, const Value& value, std::chrono::seconds& out, Range range) {
+    out = std::chrono::seconds(integer(place, value, range));
+  }
+  template <typename T>
+  void take(const Place& place, const Value& value, std::optional<T>& out, Range range) {
+    out.reset();
+    if (!value.is_null()) take(place, value, out.emplace(), range);
+  }
+  template <typename T>
+  void take(const Place& place, const Value& value, std::vector<T>& out, Range range) {
+    out.clear();
+    const auto* array = value.as<Value::Array>();
+    if (array == nullptr) return refuse_type(place, "an array", value);
+    out.reserve(array->size());
+    for (std::size_t i = 0; i < array->size(); ++i) {
+      take(Place{&place, {}, i}, (*array)[i], out.emplace_back(), range);
+    }
+  }
+  template <typename T>
+    requires std::is_class_v<T>
+  void take(const Place& place, const Value& value, T& out, Range /*range*/) {
+    Reader reader(findings_, place, value);
+    fields(reader, out);
+    reader.finish();
+  }
+
+  Findings& findings_;
+  const Place place_;
+  const Value::Object* object_ = nullptr;  // null if the value is not an object
+  std::vector<std::string_view> asked_;    // every name a field was looked for by
+};
+
+}  // namespace gflow::api

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/json.h"
+#include "api/spec_fields.h"
+#include "core/requests.h"
+
+namespace gflow::api {
+
+template <class Io, Like<JobsRequest> T>
+void fields(Io& io, T& request) {
+  io.required("jobs", request.jobs);
+  io.field("signal", request.signal, Range{0, 64});
+  io.field("at", request.at);
+}
+
+template <class Io, Like<UpdateRequest> T>
+void fields(Io& io, T& request) {
+  io.required("jobs", request.jobs);
+  io.change("name", request.name);
+  io.change("priority", request.priority, kPriorityRange);
+  io.change("gpus", request.gpus, kGpuRange);
+  io.change("cpus", request.cpus, kCpuRange);
+  io.change("memory_bytes", request.memory, kMemoryRange);
+  io.change("time_limit_seconds", request.time_limit, kTimeLimitRange);
+  io.change("dependencies", request.dependencies);
+  io.change("max_retries", request.max_retries, kRetryRange);
+  io.change("max_concurrent", request.max_concurrent, kRetryRange);
+}
+
+namespace {
+
+struct JobIds {
+  std::vector<JobId> jobs;
+};
+struct Revision {
+  std::uint64_t revision = 0;
+};
+
+}  // namespace
+
+template <class Io, Like<JobIds> T>
+void fields(Io& io, T& ids) {
+  io.required("jobs", ids.jobs);
+}
+
+template <class Io, Like<Revision> T>
+void fields(Io& io, T& changes) {
+  io.required("revision", changes.revision);
+}
+
+std::string write(const JobsRequest& request) { return Writer::document("Jobs", request); }
+
+Result<JobsRequest> read_jobs_request(std::string_view json) {
+  auto request = GF_TRY(Reader::document<JobsRequest>(json, "Jobs", Unknown::Refused));
+  if (request.jobs.empty()) return fail(Code::Usage, "/jobs: must name at least one job");
+  put_in_order(request.jobs);
+  return request;
+}
+
+std::string write(const UpdateRequest& request) { return Writer::document("Update", request); }
+
+Result<UpdateRequest> read_update_request(std::string_view json) {
+  auto request = GF_TRY(Reader::document<UpdateRequest>(json, "Update", Unknown::Refused));
+  if (request.jobs.empty()) return fail(Code::Usage, "/jobs: must name at least one job");
+  put_in_order(request.jobs);
+  if (request.name) {
+    if (auto name = check_name(*request.name); !name) {
+      return with_context(std::move(name).error(), "/name");
+    }
+  }
+  if (request.dependencies) put_in_order(request.dependencies->jobs);
+  return request;
+}
+
+std::string write_job_ids(const std::vector<JobId>& jobs) {
+  return Writer::document("JobIds", JobIds{jobs});
+}
+
+Result<std::vector<JobId>> read_job_ids(std::string_view json) {
+  return GF_TRY(Reader::document<JobIds>(json, "JobIds", Unknown::Ignored)).jobs;
+}
+
+std::string write_revision(std::uint64_t revision) {
+  return Writer::document("Changes", Revision{revision});
+}
+
+Result<std::uint64_t> read_revision(std::string_view json) {
+  return GF_TRY(Reader::document<Revision>(json, "Changes", Unknown::Ignored)).revision;
+}
+
+}  // namespace gflow::api

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "api/json.h"
+#include "api/spec_fields.h"
+#include "core/requests.h"
+
+namespace gflow::api {
+
+template <class Io, Like<Payload> T>
+void fields(Io& io, T& payload) {
+  io.required("argv", payload.argv);
+  io.field("script", payload.script);
+  io.field("environment", payload.environment);
+  io.field("config_name", payload.config_name);
+  io.field("config", payload.config);
+  io.field("umask", payload.umask, Range{0, 0777});
+}
+
+template <class Io, Like<SubmitRequest::Item> T>
+void fields(Io& io, T& item) {
+  io.required("spec", item.spec);
+  io.required("payload", item.payload);
+  io.field("depends_on_siblings", item.depends_on_siblings);
+}
+
+template <class Io, Like<SubmitRequest> T>
+void fields(Io& io, T& request) {
+  io.required("items", request.items);
+}
+
+template <class Io, Like<SubmitAnswer::Item> T>
+void fields(Io& io, T& item) {
+  io.required("id", item.id);
+  io.field("name", item.name);
+  io.field("status", item.status);
+  io.derived("status_code", status_code(item.status));
+  io.field("reason", item.reason);
+}
+
+template <class Io, Like<SubmitAnswer> T>
+void fields(Io& io, T& answer) {
+  io.required("items", answer.items);
+}
+
+namespace {
+
+bool has_nul(const std::string& text) { return text.find('\0') != std::string::npos; }
+
+bool is_variable(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  return equals != std::string::npos && equals > 0 && !has_nul(text);
+}
+
+Result<void> check_payload(const Payload& payload, const std::string& where) {
+  if (payload.argv.empty() || payload.argv.front().empty()) {
+    return fail(Code::Usage, where + "/argv: must name a program");
+  }
+  if (std::ranges::any_of(payload.argv, has_nul)) {
+    return fail(Code::Usage, where + "/argv: an argument must not contain a NUL character");
+  }
+  for (std::size_t i = 0; i < payload.environment.size(); ++i) {
+    if (is_variable(payload.environment[i])) continue;
+    return fail(Code::Usage, fmt::format("{}/environment/{}: must be NAME=value", where, i));
+  }
+  if (payload.config_name && (payload.config_name->empty() || *payload.config_name == "." ||
+                              *payload.config_name == ".." || has_nul(*payload.config_name) ||
+                              payload.config_name->find('/') != std::string::npos)) {
+    return fail(Code::Usage, where + "/config_name: must be the name of a file without directory");
+  }
+  return {};
+}
+
+Result<void> check_spec(const JobSpec& spec, const std::string& where) {
+  if (auto name = check_name(spec.name); !spec.name.empty() && !name) {
+    return with_context(std::move(name).error(), where + "/name");
+  }
+  if (!spec.work_dir.starts_with('/') || has_nul(spec.work_dir)) {
+    return fail(Code::Usage, where + "/work_dir: must be an absolute path");
+  }
+  for (const std::string* text : {&spec.name, &spec.project, &spec.group, &spec.command}) {
+    if (has_nul(*text)) return fail(Code::Usage, where + ": a text contains a NUL character");
+  }
+  return {};
+}
+
+/// What the types alone do not say; the engine judges what depends on its state.
+Result<void> check_item(SubmitRequest::Item& item, std::size_t position) {
+  const std::string where = fmt::format("/items/{}", position);
+  GF_CHECK(check_spec(item.spec, where + "/spec"));
+  GF_CHECK(check_payload(item.payload, where + "/payload"));
+  put_in_order(item.spec.dependencies.jobs);
+  for (const std::size_t sibling : item.depends_on_siblings) {
+    if (sibling < position) continue;
+    return fail(Code::Usage,
+                fmt::format("{}/depends_on_siblings: must be positions of items before this one, "
+                            "not {}",
+                            where,
+                            sibling));
+  }
+  return {};
+}
+
+}  // namespace
+
+void put_in_order(std::vector<JobId>& jobs) {
+  std::ranges::sort(jobs);
+  const auto doubles = std::ranges::unique(jobs);
+  jobs.erase(doubles.begin(), doubles.end());
+}
+
+std::string write(const SubmitRequest& request) { return Writer::document("Submit", request); }
+
+Result<SubmitRequest> read_submit_request(std::string_view json) {
+  auto request = GF_TRY(Reader::document<SubmitRequest>(json, "Submit", Unknown::Refused));
+  if (request.items.empty()) return fail(Code::Usage, "/items: must have at least one job");
+  for (std::size_t i = 0; i < request.items.size(); ++i) {
+    GF_CHECK(check_item(request.items[i], i));
+  }
+  return request;
+}
+
+std::string write(const SubmitAnswer& answer) { return Writer::document("SubmitAnswer", answer); }
+
+Result<SubmitAnswer> read_submit_answer(std::string_view json) {
+  return Reader::document<SubmitAnswer>(json, "SubmitAnswer", Unknown::Ignored);
+}
+
+}  // namespace gflow::api

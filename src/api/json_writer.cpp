@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/json_writer.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+
+#include "api/base64.h"
+#include "api/json.h"
+#include "base/text.h"
+
+namespace gflow::api {
+
+void Writer::open_document(std::string_view kind) {
+  out_ += '{';
+  field("apiVersion", kApiVersion);
+  field("kind", kind);
+}
+
+void Writer::key(std::string_view name) {
+  if (out_.back() != '{') out_ += ',';
+  out_ += '"';
+  out_ += name;
+  out_ += "\":";
+}
+
+void Writer::known_text(std::string_view name, const std::string& value) {
+  key(name);
+  if (value.empty()) {
+    out_ += "null";
+  } else {
+    put_string(value);
+  }
+}
+
+void Writer::put_string(std::string_view text) {
+  if (!is_utf8(text)) {
+    out_ += "{\"base64\":\"" + base64_encode(text) + "\"}";
+    return;
+  }
+  out_ += '"';
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      out_ += '\\';
+      out_ += c;
+    } else if (c == '\n') {
+      out_ += "\\n";
+    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+      fmt::format_to(std::back_inserter(out_), "\\u{:04x}", static_cast<unsigned char>(c));
+    } else {
+      out_ += c;
+    }
+  }
+  out_ += '"';
+}
+
+void Writer::put(std::chrono::milliseconds duration) {
+  const auto whole = duration.count() / 1000;
+  const auto rest = duration.count() % 1000;
+  out_ += rest == 0 ? fmt::format("{}", whole) : fmt::format("{}.{:03}", whole, rest);
+}
+
+void Writer::put(WallTime time) { put_string(rfc3339(time)); }
+
+}  // namespace gflow::api

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <concepts>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "api/json_names.h"
+#include "base/id.h"
+#include "base/memory.h"
+#include "base/time.h"
+
+namespace gflow::api {
+
+/// Numbers a field may have, inclusive. Only readers look at it.
+struct Range {
+  std::int64_t least = INT64_MIN;
+  std::int64_t most = INT64_MAX;
+};
+
+/// A T that is written or one that is read: the field lists take both.
+template <typename T, typename U>
+concept Like = std::same_as<std::remove_const_t<T>, U>;
+
+/// Writes one JSON object, field by field. The counterpart of Reader: a function template
+/// `fields(io, value)` lists the fields of a type once, for both.
+class Writer {
+ public:
+  /// The whole document: apiVersion, kind, then the fields.
+  template <typename T>
+  [[nodiscard]] static std::string document(std::string_view kind, const T& value) {
+    Writer writer;
+    writer.open_document(kind);
+    fields(writer, value);
+    writer.out_ += '}';
+    return std::move(writer.out_);
+  }
+
+  template <typename T>
+  void field(std::string_view name, const T& value, Range /*range*/ = {}) {
+    key(name);
+    put(value);
+  }
+  template <typename T>
+  void required(std::string_view name, const T& value, Range /*range*/ = {}) {
+    field(name, value);
+  }
+  /// Left out if empty: nothing is to be changed.
+  template <typename T>
+  void change(std::string_view name, const std::optional<T>& value, Range /*range*/ = {}) {
+    if (value) field(name, *value);
+  }
+  /// "" is not known, which is null.
+  void known_text(std::string_view name, const std::string& value);
+  /// 0 is not known, which is null.
+  void known_amount(std::string_view name, const Memory& value) {
+    field(name, value.bytes == 0 ? std::nullopt : std::optional(value));
+  }
+  void known_amount(std::string_view name, const int& value) {
+    field(name, value == 0 ? std::nullopt : std::optional(value));
+  }
+  /// Follows from another field: written for those who read JSON, ignored when read.
+  template <typename T>
+  void derived(std::string_view name, const T& value) {
+    field(name, value);
+  }
+
+ private:
+  void open_document(std::string_view kind);
+  void key(std::string_view name);
+  void put_string(std::string_view text);
+
+  void put(const char* text) = delete;  // would be taken for a bool
+  void put(bool value) { out_ += value ? "true" : "false"; }
+  void put(const std::string& text) { put_string(text); }
+  void put(std::string_view text) { put_string(text); }
+  template <std::integral T>
+  void put(T value) {
+    out_ += std::to_string(value);
+  }
+  template <typename T>
+    requires std::is_enum_v<T>
+  void put(T value) {
+    put_string(json_name(value));
+  }
+  template <typename Tag>
+  void put(Id<Tag> id) {
+    put(id.value);
+  }
+  void put(Memory memory) { put(memory.bytes); }
+  void put(std::chrono::seconds duration) { put(duration.count()); }
+  void put(std::chrono::milliseconds duration);
+  void put(WallTime time);
+  template <typename T>
+  void put(const std::optional<T>& value) {
+    if (value) {
+      put(*value);
+    } else {
+      out_ += "null";
+    }
+  }
+  template <typename T>
+  void put(const std::vector<T>& values) {
+    out_ += '[';
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (i != 0) out_ += ',';
+      put(values[i]);
+    }
+    out_ += ']';
+  }
+  template <typename T>
+    requires std::is_class_v<T>
+  void put(const T& value) {
+    out_ += '{';
+    fields(*this, value);
+    out_ += '}';
+  }
+
+  std::string out_;
+};
+
+}  // namespace gflow::api

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/query.h"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <iterator>
+#include <optional>
+
+#include "base/text.h"
+
+namespace gflow::api {
+namespace {
+
+constexpr std::size_t kMostParameters = 1000;
+
+std::optional<unsigned> hex_digit(char c) {
+  if (c >= '0' && c <= '9') return static_cast<unsigned>(c - '0');
+  if (c >= 'a' && c <= 'f') return static_cast<unsigned>(c - 'a' + 10);
+  if (c >= 'A' && c <= 'F') return static_cast<unsigned>(c - 'A' + 10);
+  return std::nullopt;
+}
+
+Result<std::string> decode(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      out += text[i] == '+' ? ' ' : text[i];
+      continue;
+    }
+    const auto high = i + 2 < text.size() ? hex_digit(text[i + 1]) : std::nullopt;
+    const auto low = i + 2 < text.size() ? hex_digit(text[i + 2]) : std::nullopt;
+    if (!high || !low || *high * 16 + *low == 0) {
+      return fail(Code::Usage,
+                  fmt::format("'{}' is not a query: % must be followed by two hex digits, not 00",
+                              printable(text.substr(0, 100))));
+    }
+    out += static_cast<char>(*high * 16 + *low);
+    i += 2;
+  }
+  return out;
+}
+
+void append_encoded(std::string& out, std::string_view text) {
+  // RFC 3986 unreserved, and what a query may hold bare and is met often in lists and times.
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~,:*?@/";
+  for (const char c : text) {
+    if (kPlain.find(c) != std::string_view::npos) {
+      out += c;
+    } else {
+      fmt::format_to(std::back_inserter(out), "%{:02X}", static_cast<unsigned char>(c));
+    }
+  }
+}
+
+}  // namespace
+
+Result<std::vector<Parameter>> read_parameters(std::string_view query) {
+  std::vector<Parameter> parameters;
+  for (const std::string_view pair : split(query, '&')) {
+    if (pair.empty()) continue;
+    if (parameters.size() >= kMostParameters) {
+      return fail(Code::Usage, fmt::format("more than {} query parameters", kMostParameters));
+    }
+    const std::size_t equals = pair.find('=');
+    const bool has_value = equals != std::string_view::npos;
+    parameters.push_back({GF_TRY(decode(pair.substr(0, equals))),
+                          GF_TRY(decode(has_value ? pair.substr(equals + 1) : ""))});
+  }
+  return parameters;
+}
+
+void append_parameter(std::string& query, std::string_view name, std::string_view value) {
+  if (!query.empty()) query += '&';
+  append_encoded(query, name);
+  query += '=';
+  append_encoded(query, value);
+}
+
+std::unexpected<Error> unknown_parameter(std::string_view name,
+                                         std::initializer_list<std::string> known) {
+  const std::vector<std::string> names(known);
+  const auto near = nearest(name.substr(0, 100), names);
+  const std::string what =
+      fmt::format("there is no query parameter '{}'", printable(name.substr(0, 100)));
+  return fail(Code::Usage,
+              near ? fmt::format("{}; did you mean '{}'?", what, *near)
+                   : fmt::format("{}; there are {}", what, join(names, ", ")));
+}
+
+Result<std::uint64_t> number_of(const Parameter& parameter) {
+  const auto number = parse_number(parameter.value);
+  if (number && *number <= static_cast<std::uint64_t>(INT64_MAX)) return *number;
+  return fail(Code::Usage,
+              fmt::format("{} must be a number, not '{}'",
+                          printable(parameter.name),
+                          printable(parameter.value.substr(0, 100))));
+}
+
+}  // namespace gflow::api

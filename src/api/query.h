@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace gflow::api {
+
+/// One name=value of a query string, decoded.
+struct Parameter {
+  std::string name;
+  std::string value;
+};
+
+/// "a=1&b=x%20y" as its pairs in order; "+" is a space. Errors: Code::Usage for a % that is not
+/// followed by two hex digits, a decoded NUL, more than 1000 pairs.
+[[nodiscard]] Result<std::vector<Parameter>> read_parameters(std::string_view query);
+/// Appends name=value, encoded, with a & before it if it is not the first.
+void append_parameter(std::string& query, std::string_view name, std::string_view value);
+/// The error of a parameter that is not one of `known`, with the nearest of them.
+[[nodiscard]] std::unexpected<Error> unknown_parameter(std::string_view name,
+                                                       std::initializer_list<std::string> known);
+/// A number without sign up to 2^63 - 1. Errors: Code::Usage naming the parameter.
+[[nodiscard]] Result<std::uint64_t> number_of(const Parameter& parameter);
+
+}  // namespace gflow::api

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "api/json_reader.h"
+#include "api/json_writer.h"
+#include "core/job.h"
+
+/// Field lists of what a job consists of, for requests and answers alike.
+namespace gflow::api {
+
+constexpr Range kGpuRange = {0, 10'000};
+constexpr Range kCpuRange = {0, 1'000'000};
+constexpr Range kMemoryRange = {0, std::int64_t{1} << 62};
+constexpr Range kPriorityRange = {0, kMaxPriority};
+constexpr Range kTimeLimitRange = {1, std::int64_t{10} * 365 * 86400};
+constexpr Range kGraceRange = {0, 86400};
+constexpr Range kRetryRange = {0, 1'000'000};
+
+template <class Io, Like<User> T>
+void fields(Io& io, T& user) {
+  io.field("uid", user.uid);
+  io.field("name", user.name);
+}
+
+template <class Io, Like<Request> T>
+void fields(Io& io, T& request) {
+  io.field("gpus", request.gpus, kGpuRange);
+  io.field("cpus", request.cpus, kCpuRange);
+  io.field("memory_bytes", request.memory, kMemoryRange);
+}
+
+template <class Io, Like<Dependencies> T>
+void fields(Io& io, T& dependencies) {
+  io.field("jobs", dependencies.jobs);
+  io.field("mode", dependencies.mode);
+  io.field("auto_cancel", dependencies.auto_cancel);
+}
+
+/// Without the user: who submits is what the socket says.
+template <class Io, Like<JobSpec> T>
+void fields(Io& io, T& spec) {
+  io.field("name", spec.name);
+  io.field("project", spec.project);
+  io.field("request", spec.request);
+  io.field("priority", spec.priority, kPriorityRange);
+  io.field("time_limit_seconds", spec.time_limit, kTimeLimitRange);
+  io.field("grace_seconds", spec.grace, kGraceRange);
+  io.field("begin", spec.begin);
+  io.field("dependencies", spec.dependencies);
+  io.field("hold", spec.hold);
+  io.field("requeue", spec.requeue);
+  io.field("max_retries", spec.max_retries, kRetryRange);
+  io.field("group", spec.group);
+  io.field("max_concurrent", spec.max_concurrent, kRetryRange);
+  io.field("command", spec.command);
+  io.field("work_dir", spec.work_dir);
+}
+
+/// Sorted and each once, as the engine wants lists of jobs.
+void put_in_order(std::vector<JobId>& jobs);
+
+}  // namespace gflow::api
