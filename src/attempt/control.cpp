@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attempt/control.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace gflow::attempt {
+
+ControlSignal encode_control(const Control& control) {
+  if (const auto* stop = std::get_if<StopJob>(&control)) {
+    return {kStopSignal, (static_cast<std::int32_t>(stop->reason) << 8) | (stop->signal & 0xff)};
+  }
+  using Rep = std::chrono::seconds::rep;
+  const auto& limit = std::get<SetLimit>(control).limit;
+  constexpr Rep kMost = std::numeric_limits<std::int32_t>::max();
+  return {kLimitSignal,
+          limit ? static_cast<std::int32_t>(std::clamp(limit->count(), Rep{1}, kMost)) : 0};
+}
+
+std::optional<Control> decode_control(ControlSignal signal) {
+  if (signal.value < 0) return std::nullopt;
+  if (signal.number == kLimitSignal) {
+    if (signal.value == 0) return SetLimit{};
+    return SetLimit{std::chrono::seconds(signal.value)};
+  }
+  if (signal.number != kStopSignal) return std::nullopt;
+  const int number = signal.value & 0xff;
+  const auto reason = ending_of(static_cast<std::uint32_t>(signal.value >> 8));
+  if (number < 1 || number > 64 || !reason) return std::nullopt;
+  return StopJob{number, *reason};
+}
+
+}  // namespace gflow::attempt

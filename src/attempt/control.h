@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <variant>
+
+#include "attempt/exit_record.h"
+
+/// Orders to a running shim: a real-time signal with a 32-bit value (SI_QUEUE), sent through its
+/// pidfd. The kernel queues them in order and loses none, and there is no socket to be stuck.
+namespace gflow::attempt {
+
+// Signal numbers as the kernel counts them, clear of the two glibc keeps (32, 33) and of SIGRTMIN
+// itself. Part of the protocol: never renumber.
+constexpr int kStopSignal = 40;
+constexpr int kLimitSignal = 41;
+
+/// End the job: this signal to all its processes, grace, SIGKILL.
+struct StopJob {
+  int signal = 15;  ///< 1..64
+  Ending reason = Ending::Cancelled;
+  friend bool operator==(const StopJob&, const StopJob&) = default;
+};
+/// The time limit, counted from the start of the attempt; empty: none.
+struct SetLimit {
+  std::optional<std::chrono::seconds> limit;
+  friend bool operator==(const SetLimit&, const SetLimit&) = default;
+};
+using Control = std::variant<StopJob, SetLimit>;
+
+/// As it travels: which signal, and its value.
+struct ControlSignal {
+  int number = 0;
+  std::int32_t value = 0;
+  friend bool operator==(const ControlSignal&, const ControlSignal&) = default;
+};
+
+[[nodiscard]] ControlSignal encode_control(const Control& control);
+/// Empty if the signal is none of ours or its value makes no sense.
+[[nodiscard]] std::optional<Control> decode_control(ControlSignal signal);
+
+}  // namespace gflow::attempt

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attempt/order.h"
+
+#include <utility>
+
+#include "attempt/text_fields.h"
+
+namespace gflow::attempt {
+namespace {
+
+template <typename T>
+bool set_number(std::string_view value, T& field) {
+  const auto number = number_of<T>(value);
+  if (number) field = *number;
+  return number.has_value();
+}
+
+bool set_seconds(std::string_view value, std::chrono::seconds& field) {
+  const auto number = number_of<std::uint32_t>(value);
+  if (number) field = std::chrono::seconds(*number);
+  return number.has_value();
+}
+
+bool set_number_field(Order& order, std::string_view key, std::string_view value) {
+  if (key == "job") return set_number(value, order.job);
+  if (key == "attempt") return set_number(value, order.attempt);
+  if (key == "umask") return set_number(value, order.umask) && order.umask <= 0777;
+  if (key == "uid") return set_number(value, order.uid.emplace());
+  if (key == "time_limit") return set_seconds(value, order.time_limit.emplace());
+  if (key == "grace") return set_seconds(value, order.grace);
+  return false;
+}
+
+std::string* text_field(Order& order, std::string_view key) {
+  if (key == "launch_id") return &order.launch_id;
+  if (key == "boot_id") return &order.boot_id;
+  if (key == "work_dir") return &order.work_dir;
+  if (key == "log_path") return &order.log_path;
+  if (key == "script") return &order.script;
+  if (key == "kill_cgroup") return &order.kill_cgroup;
+  if (key == "memory_cgroup") return &order.memory_cgroup;
+  if (key == "argv") return &order.argv.emplace_back();
+  if (key == "environment") return &order.environment.emplace_back();
+  if (key == "cgroup") return &order.cgroups.emplace_back();
+  return nullptr;
+}
+
+bool set_field(Order& order, std::string_view key, std::string_view value) {
+  if (std::string* text = text_field(order, key)) {
+    *text = value;
+    return true;
+  }
+  return set_number_field(order, key, value);
+}
+
+class Writer {
+ public:
+  Writer& put(std::string_view key, std::string_view value) {
+    has_nul_ = has_nul_ || value.find('\0') != std::string_view::npos;
+    text_.append(key).append("=").append(value).push_back('\0');
+    return *this;
+  }
+  Writer& put(std::string_view key, const std::vector<std::string>& values) {
+    for (const std::string& value : values) put(key, value);
+    return *this;
+  }
+  [[nodiscard]] bool has_nul() const { return has_nul_; }
+  [[nodiscard]] std::string take() { return std::move(text_); }
+
+ private:
+  std::string text_;
+  bool has_nul_ = false;
+};
+
+}  // namespace
+
+std::expected<std::string, std::string> encode_order(const Order& order) {
+  Writer writer;
+  writer.put("protocol", std::to_string(kProtocol)).put("job", std::to_string(order.job));
+  writer.put("attempt", std::to_string(order.attempt)).put("launch_id", order.launch_id);
+  writer.put("boot_id", order.boot_id);
+  if (order.uid) writer.put("uid", std::to_string(*order.uid));
+  writer.put("work_dir", order.work_dir).put("log_path", order.log_path);
+  writer.put("script", order.script).put("argv", order.argv);
+  writer.put("environment", order.environment).put("umask", std::to_string(order.umask));
+  if (order.time_limit) writer.put("time_limit", std::to_string(order.time_limit->count()));
+  writer.put("grace", std::to_string(order.grace.count())).put("cgroup", order.cgroups);
+  writer.put("kill_cgroup", order.kill_cgroup).put("memory_cgroup", order.memory_cgroup);
+  writer.put("end", "");
+  if (writer.has_nul()) {
+    return std::unexpected("an argument, a variable or a path contains a NUL byte");
+  }
+  return writer.take();
+}
+
+std::expected<Order, std::string> decode_order(std::string_view text) {
+  if (take_field(text, '\0') != "protocol=" + std::to_string(kProtocol)) {
+    return std::unexpected("the launch order is not of protocol " + std::to_string(kProtocol));
+  }
+  Order order;
+  while (!text.empty()) {
+    std::string_view record = take_field(text, '\0');
+    if (record == "end=") {
+      if (order.argv.empty()) return std::unexpected("the launch order names no program");
+      return order;
+    }
+    const std::string_view key = take_field(record, '=');
+    if (!set_field(order, key, record)) {
+      return std::unexpected("the launch order has a field that is not understood: " +
+                             std::string(key.substr(0, 40)));
+    }
+  }
+  return std::unexpected("the launch order is cut short");
+}
+
+}  // namespace gflow::attempt

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gflow::attempt {
+
+/// Version of everything the runner and the shim say to each other.
+constexpr std::uint32_t kProtocol = 1;
+
+/// What a shim is told to run: the file `order` of an attempt's directory.
+struct Order {
+  std::uint64_t job = 0;
+  std::uint32_t attempt = 0;
+  std::string launch_id;  ///< unique to this launch; also GFLOW_ATTEMPT_ID of the job
+  std::string boot_id;
+  std::optional<std::uint32_t> uid;  ///< become this user; empty: stay
+  std::string work_dir;
+  std::string log_path;
+  std::string script;  ///< absolute path of the script to run; "": argv[0] is a program
+  std::vector<std::string> argv;
+  std::vector<std::string> environment;
+  std::uint32_t umask = 022;
+  std::optional<std::chrono::seconds> time_limit;
+  std::chrono::seconds grace{30};
+  std::vector<std::string> cgroups;  ///< directories the job joins
+  std::string kill_cgroup;           ///< the one of them with cgroup.kill; "": none
+  std::string memory_cgroup;         ///< the one of them that counts memory; "": none
+
+  friend bool operator==(const Order&, const Order&) = default;
+};
+
+/// The file: NUL-terminated "key=value" records, the last of them "end=". Errors, in words: a NUL
+/// inside a value, which no program can be given.
+[[nodiscard]] std::expected<std::string, std::string> encode_order(const Order& order);
+/// Errors, in words: another protocol, a record that is not understood, a file cut short.
+[[nodiscard]] std::expected<Order, std::string> decode_order(std::string_view text);
+
+}  // namespace gflow::attempt

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attempt/proc_text.h"
+
+#include <unordered_map>
+
+#include "attempt/text_fields.h"
+
+namespace gflow::attempt {
+
+std::optional<ProcessFacts> parse_proc_stat(std::string_view text) {
+  // The name in brackets may itself hold spaces and brackets: the last one closes it (proc(5)).
+  const std::size_t open = text.find(" (");
+  const std::size_t close = text.rfind(") ");
+  if (open == std::string_view::npos || close == std::string_view::npos || close < open) {
+    return std::nullopt;
+  }
+  const auto pid = number_of<std::int32_t>(text.substr(0, open));
+  std::string_view rest = text.substr(close + 2);
+  const std::string_view state = take_field(rest, ' ');
+  const auto parent = number_of<std::int32_t>(take_field(rest, ' '));
+  constexpr int kFieldsToStartTime = 17;  // from field 5 up to field 22
+  for (int i = 0; i < kFieldsToStartTime; ++i) (void)take_field(rest, ' ');
+  const auto start_time = number_of<std::uint64_t>(take_field(rest, ' '));
+  if (!pid || !parent || !start_time || state.size() != 1) return std::nullopt;
+  return ProcessFacts{*pid, *parent, state[0], *start_time};
+}
+
+std::vector<ProcessFacts> descendants_of(std::int32_t root, const std::vector<ProcessFacts>& all) {
+  std::unordered_multimap<std::int32_t, const ProcessFacts*> children;
+  for (const ProcessFacts& process : all) children.emplace(process.parent, &process);
+  std::vector<ProcessFacts> found;
+  std::int32_t parent = root;
+  for (std::size_t next = 0;; ++next) {
+    const auto [first, last] = children.equal_range(parent);
+    for (auto at = first; at != last; ++at) found.push_back(*at->second);
+    children.erase(first, last);  // a loop of parents, in a list read while it changed, ends here
+    if (next == found.size()) return found;
+    parent = found[next].pid;
+  }
+}
+
+std::optional<std::uint64_t> keyed_value(std::string_view text, std::string_view key) {
+  while (!text.empty()) {
+    std::string_view line = take_field(text, '\n');
+    if (take_field(line, ' ') == key) return number_of<std::uint64_t>(line);
+  }
+  return std::nullopt;
+}
+
+std::vector<std::int32_t> parse_pids(std::string_view text) {
+  std::vector<std::int32_t> pids;
+  while (!text.empty()) {
+    const auto pid = number_of<std::int32_t>(take_field(text, '\n'));
+    if (pid && *pid > 0) pids.push_back(*pid);
+  }
+  return pids;
+}
+
+}  // namespace gflow::attempt

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// Readers of what the kernel writes in /proc and in control groups.
+namespace gflow::attempt {
+
+/// What /proc/<pid>/stat says that matters here.
+struct ProcessFacts {
+  std::int32_t pid = 0;
+  std::int32_t parent = 0;
+  char state = '?';
+  std::uint64_t start_time = 0;  ///< clock ticks since boot
+
+  [[nodiscard]] bool is_dead() const { return state == 'Z' || state == 'X'; }
+  friend bool operator==(const ProcessFacts&, const ProcessFacts&) = default;
+};
+[[nodiscard]] std::optional<ProcessFacts> parse_proc_stat(std::string_view text);
+
+/// The processes below `root`, not itself, parents before their children.
+[[nodiscard]] std::vector<ProcessFacts> descendants_of(std::int32_t root,
+                                                       const std::vector<ProcessFacts>& all);
+
+/// The number after a key in a file of "key value" lines: cgroup.events, memory.events,
+/// oom_control.
+[[nodiscard]] std::optional<std::uint64_t> keyed_value(std::string_view text, std::string_view key);
+
+/// The pids in a cgroup.procs file.
+[[nodiscard]] std::vector<std::int32_t> parse_pids(std::string_view text);
+
+}  // namespace gflow::attempt

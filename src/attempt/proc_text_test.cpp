@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attempt/proc_text.h"
+
+#include <gtest/gtest.h>
+
+namespace gflow::attempt {
+namespace {
+
+const std::string kAfterParent = " 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 777 9999 1\n";
+
+TEST(ProcStat, Lines) {
+  const struct {
+    const char* name;
+    std::string text;
+    std::optional<ProcessFacts> facts;
+  } kTable[] = {
+      {"plain", "12 (sh) S 3" + kAfterParent, ProcessFacts{12, 3, 'S', 777}},
+      {"a name made to deceive",
+       "12 (a) R 99 (b) Z 3" + kAfterParent,
+       ProcessFacts{12, 3, 'Z', 777}},
+      {"cut short", "12 (sh) S 3 1 1", std::nullopt},
+      {"no name", "12 sh S 3", std::nullopt},
+      {"empty", "", std::nullopt},
+      {"pid is no number", "x (sh) S 3" + kAfterParent, std::nullopt},
+  };
+  for (const auto& row : kTable) EXPECT_EQ(parse_proc_stat(row.text), row.facts) << row.name;
+}
+
+TEST(Descendants, OfAProcess) {
+  const ProcessFacts init{1, 0, 'S', 1};
+  const ProcessFacts a{10, 1, 'S', 2};
+  const ProcessFacts b{11, 10, 'S', 3};
+  const ProcessFacts c{12, 11, 'S', 4};
+  const ProcessFacts other{20, 1, 'S', 5};
+  EXPECT_EQ(descendants_of(10, {c, other, b, a, init}), (std::vector<ProcessFacts>{b, c}));
+  EXPECT_TRUE(descendants_of(12, {init, a, b, c, other}).empty());
+  // Two processes that name each other as parent: a list read while pids were reused.
+  EXPECT_EQ(descendants_of(30, {{31, 30, 'S', 1}, {30, 31, 'S', 2}}).size(), 2U);
+}
+
+TEST(KeyedValue, Lines) {
+  const char* text = "populated 1\nfrozen 0\noom_kill 12\nbad x\n";
+  EXPECT_EQ(keyed_value(text, "populated"), 1U);
+  EXPECT_EQ(keyed_value(text, "oom_kill"), 12U);
+  EXPECT_EQ(keyed_value(text, "oom"), std::nullopt);
+  EXPECT_EQ(keyed_value(text, "bad"), std::nullopt);
+  EXPECT_EQ(keyed_value("", "populated"), std::nullopt);
+}
+
+TEST(Pids, Lines) {
+  EXPECT_EQ(parse_pids("1\n22\nx\n-3\n0\n44"), (std::vector<std::int32_t>{1, 22, 44}));
+}
+
+}  // namespace
+}  // namespace gflow::attempt
