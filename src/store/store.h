@@ -27,12 +27,12 @@ struct Submission {
 
 /// Everything one turn of the loop changes. Committed whole or not at all.
 struct Batch {
-  std::vector<const Job*> saves;  ///< borrowed until commit() returns; a job once
-  std::vector<std::pair<JobId, const Payload*>> payloads;  ///< of new jobs; borrowed
-  std::vector<JobId> forgets;
-  std::vector<Submission> submissions;
-  std::optional<JobId> next_id;
-  WallTime now;
+  std::vector<const Job*> saves = {};  ///< borrowed until commit() returns; a job once
+  std::vector<std::pair<JobId, const Payload*>> payloads = {};  ///< of new jobs; borrowed
+  std::vector<JobId> forgets = {};
+  std::vector<Submission> submissions = {};
+  std::optional<JobId> next_id = {};
+  WallTime now = {};
 
   [[nodiscard]] bool empty() const {
     return saves.empty() && forgets.empty() && submissions.empty() && !next_id;
@@ -45,7 +45,8 @@ struct Batch {
 class Store {
  public:
   /// Opens or creates; brings an older schema up to date. ":memory:" is the fake for tests.
-  /// Errors: Failure (not a store, damaged, newer schema, network file system), each with a way out.
+  /// Errors: Failure (not a store, damaged, newer schema, network file system), each with a way
+  /// out.
   [[nodiscard]] static Result<std::unique_ptr<Store>> open(const std::string& path);
   ~Store();
   Store(const Store&) = delete;

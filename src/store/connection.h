@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <SQLiteCpp/Database.h>
+#include <SQLiteCpp/Exception.h>
+
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "store/sidecar.h"
+
+namespace gflow::store {
+
+constexpr std::string_view kMemoryPath = ":memory:";
+
+/// The only connection to a database of the newest schema, checked and locked.
+struct Connection {
+  SQLite::Database database;
+  std::optional<Sidecar> sidecar;  ///< none for ":memory:"
+};
+/// Opens or creates. Throws SQLite::Exception as well: see open_error().
+[[nodiscard]] Result<Connection> connect(const std::string& path);
+
+/// What SQLite said when a store was opened or read, with a way out.
+[[nodiscard]] std::unexpected<Error> open_error(const SQLite::Exception& exception,
+                                                const std::string& path);
+
+}  // namespace gflow::store

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/job.h"
+#include "store/store.h"
+
+/// What the tests of the store share.
+namespace gflow::store::samples {
+
+/// A directory of its own, gone with all in it at the end.
+class Directory {
+ public:
+  Directory();
+  ~Directory();
+  Directory(const Directory&) = delete;
+  Directory& operator=(const Directory&) = delete;
+  [[nodiscard]] std::string file(const std::string& name) const { return path_ + "/" + name; }
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+/// A WallTime so many seconds after a fixed one.
+[[nodiscard]] WallTime at(int seconds);
+/// A small queued job.
+[[nodiscard]] Job queued(std::uint64_t id);
+/// A job in which no field has the value it starts with, in this state.
+[[nodiscard]] Job full(std::uint64_t id, JobState state);
+[[nodiscard]] Attempt attempt();
+[[nodiscard]] Outcome outcome();
+/// A payload with bytes no text has.
+[[nodiscard]] Payload payload();
+/// Every shape of JobState, each with ids of its own: what tests/upgrade/schema_1.sql holds.
+[[nodiscard]] std::vector<Job> every_state();
+
+/// Opens or fails the test.
+[[nodiscard]] std::unique_ptr<Store> open(const std::string& path);
+/// All jobs, or fails the test.
+[[nodiscard]] std::vector<Job> jobs_of(Store& store);
+/// A batch that saves them and a payload for each of them.
+[[nodiscard]] Batch batch_of(const std::vector<Job>& jobs, const Payload& payload);
+
+}  // namespace gflow::store::samples

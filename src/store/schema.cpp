@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/schema.h"
+
+#include <SQLiteCpp/Statement.h>
+#include <SQLiteCpp/Transaction.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdint>
+#include <cstdio>
+
+#include "base/text.h"
+#include "os/file.h"
+
+namespace gflow::store {
+namespace {
+
+constexpr auto kMigrations = std::to_array<Migration>({
+#include "store/schema_files.inc"
+});
+
+constexpr std::int64_t kApplicationId = 0x67'66'6c'77;  // "gflw"
+
+std::int64_t number(SQLite::Database& database, const char* sql) {
+  return database.execAndGet(sql).getInt64();
+}
+
+int schema_of(SQLite::Database& database) {
+  return static_cast<int>(number(database, "PRAGMA user_version"));
+}
+
+Result<void> back_up(SQLite::Database& database, const std::string& path) {
+  const std::string target = backup_path(path, schema_of(database));
+  const std::string part = target + ".part";
+  (void)::unlink(part.c_str());  // left by an upgrade that was cut short, if there
+  // Jobs' environments hold secrets: SQLite itself would create it readable for all.
+  os::Fd fd = GF_TRY(os::open_file(part, O_RDWR | O_CREAT | O_EXCL, 0600));
+  SQLite::Statement copy(database, "VACUUM INTO ?");
+  copy.bind(1, part);
+  copy.exec();
+  if (::fsync(fd.get()) != 0) return os::errno_error("sync", part);
+  if (::rename(part.c_str(), target.c_str()) != 0) return os::errno_error("rename", part);
+  return {};
+}
+
+}  // namespace
+
+std::span<const Migration> migrations() { return kMigrations; }
+
+bool is_new(SQLite::Database& database) {
+  return schema_of(database) == 0 && number(database, "SELECT count(*) FROM sqlite_schema") == 0;
+}
+
+Result<void> check_identity(SQLite::Database& database,
+                            const std::string& path,
+                            std::span<const Migration> known) {
+  if (is_new(database)) return {};
+  if (number(database, "PRAGMA application_id") != kApplicationId) {
+    return fail(Code::Failure,
+                fmt::format("'{}' is a database of another program: move it away or set another "
+                            "state directory",
+                            printable(path)));
+  }
+  const int schema = schema_of(database);
+  const int newest = known.back().number;
+  if (schema <= newest) return {};
+  std::string way_out = "install that version again";
+  for (int older = newest; older > 0; --older) {
+    const std::string backup = backup_path(path, older);
+    if (!os::is_file(backup)) continue;
+    way_out += fmt::format(
+        ", or put the copy made before the upgrade in its place: mv '{0}' '{1}' && rm -f '{1}-wal'",
+        printable(backup),
+        printable(path));
+    break;
+  }
+  return fail(
+      Code::Failure,
+      fmt::format("'{}' was written by a newer gflow (schema {}, this one knows up to {}): {}",
+                  printable(path),
+                  schema,
+                  newest,
+                  way_out));
+}
+
+std::string backup_path(const std::string& path, int schema) {
+  return fmt::format("{}.schema-{}", path, schema);
+}
+
+Result<void> upgrade(SQLite::Database& database,
+                     const std::string& path,
+                     std::span<const Migration> known) {
+  const int schema = schema_of(database);
+  if (schema >= known.back().number) return {};
+  const bool in_file = path != ":memory:";
+  if (in_file && !is_new(database)) GF_CHECK(back_up(database, path));
+  SQLite::Transaction transaction(database, SQLite::TransactionBehavior::IMMEDIATE);
+  for (const Migration& migration : known) {
+    if (migration.number > schema) database.exec(std::string(migration.sql));
+  }
+  database.exec(fmt::format("PRAGMA application_id = {}", kApplicationId));
+  database.exec(fmt::format("PRAGMA user_version = {}", known.back().number));
+  transaction.commit();
+  return {};
+}
+
+}  // namespace gflow::store

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/sidecar.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <utility>
+
+#include "base/text.h"
+#include "os/file.h"
+
+namespace gflow::store {
+namespace {
+
+constexpr std::uint64_t kBlock = 1000;
+constexpr std::size_t kLineSize = 256;
+
+Result<void> sync_directory_of(const std::string& path) {
+  const std::string directory = std::filesystem::absolute(path).parent_path().string();
+  const os::Fd fd = GF_TRY(os::open_file(directory, O_RDONLY | O_DIRECTORY));
+  if (::fsync(fd.get()) != 0) return os::errno_error("sync directory", directory);
+  return {};
+}
+
+}  // namespace
+
+Sidecar::Sidecar(os::Fd fd, std::string path, std::string boot_id)
+    : fd_(std::move(fd)), path_(std::move(path)), boot_id_(std::move(boot_id)) {}
+
+Result<Sidecar> Sidecar::open(const std::string& path, const std::string& boot_id) {
+  const bool is_new = !os::exists(path);
+  Sidecar sidecar(GF_TRY(os::open_file(path, O_RDWR | O_CREAT)), path, boot_id);
+  if (is_new) GF_CHECK(sync_directory_of(path));
+  sidecar.found_ = read(sidecar.fd_.get()).value_or(Line{});
+  return sidecar;
+}
+
+JobId Sidecar::next_id() const {
+  const bool same_boot = found_.boot_id == boot_id_;
+  return JobId(same_boot ? found_.next_id : std::max(found_.next_id, found_.reserved));
+}
+
+std::optional<Sidecar::Line> Sidecar::read(int fd) {
+  std::array<char, kLineSize> buffer{};
+  const ssize_t got = ::pread(fd, buffer.data(), buffer.size(), 0);
+  if (got != static_cast<ssize_t>(kLineSize)) return std::nullopt;
+  const std::string_view text = trim(std::string_view(buffer.data(), buffer.size()));
+  const std::vector<std::string_view> words = split(text, ' ');
+  if (words.size() != 5 || words[0] != "gflow-ids-1") return std::nullopt;
+  const auto next_id = parse_number(words[1]);
+  const auto reserved = parse_number(words[2]);
+  if (!next_id || !reserved || *next_id == 0) return std::nullopt;
+  return Line{*next_id, *reserved, words[3] == "closed", std::string(words[4])};
+}
+
+Result<void> Sidecar::write(const Line& line, Sync sync) {
+  const std::string text = fmt::format("gflow-ids-1 {} {} {} {}",
+                                       line.next_id,
+                                       line.reserved,
+                                       line.in_order ? "closed" : "open",
+                                       line.boot_id);
+  const std::string padded = fmt::format("{:<{}}\n", text.substr(0, kLineSize - 1), kLineSize - 1);
+  ssize_t put = 0;
+  do {
+    put = ::pwrite(fd_.get(), padded.data(), padded.size(), 0);
+  } while (put < 0 && errno == EINTR);
+  if (put != static_cast<ssize_t>(padded.size())) {
+    if (put >= 0) errno = ENOSPC;
+    return os::errno_error("write", path_);
+  }
+  if (sync == Sync::Yes && ::fdatasync(fd_.get()) != 0) return os::errno_error("sync", path_);
+  now_ = line;
+  return {};
+}
+
+Result<void> Sidecar::begin(JobId next_id) {
+  return write({next_id.value, next_id.value + kBlock, false, boot_id_}, Sync::Yes);
+}
+
+Result<void> Sidecar::give_out(JobId next_id) {
+  Line line = now_;
+  line.next_id = next_id.value;
+  if (next_id.value <= line.reserved) return write(line, Sync::No);
+  line.reserved = next_id.value + kBlock;
+  return write(line, Sync::Yes);
+}
+
+Result<void> Sidecar::end() {
+  return write({now_.next_id, now_.next_id, true, boot_id_}, Sync::Yes);
+}
+
+}  // namespace gflow::store

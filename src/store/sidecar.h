@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "core/job.h"
+#include "os/fd.h"
+
+namespace gflow::store {
+
+/// A file of one fixed-size line beside the database, overwritten in place so that a full disk does
+/// not stop it. It knows two things the database cannot tell of itself:
+///  - which ids may have been given out, so that a backup put in the database's place does not give
+///    them out again: `next_id` is right while this boot lasts (it is written before every commit,
+///    unsynced), `reserved` is on disk and kept a block ahead of it;
+///  - whether the last run ended in order, so that a check of the whole database can be left out.
+class Sidecar {
+ public:
+  /// Reads it, or creates it. A content that cannot be read counts as none.
+  [[nodiscard]] static Result<Sidecar> open(const std::string& path, const std::string& boot_id);
+
+  /// As found by open().
+  [[nodiscard]] bool ended_in_order() const { return found_.in_order; }
+  /// As found by open(): the smallest id that was certainly not given out; 1 if nothing is known.
+  [[nodiscard]] JobId next_id() const;
+
+  /// From now on a run is in progress. On disk when this returns.
+  [[nodiscard]] Result<void> begin(JobId next_id);
+  /// Called before a commit that gives out ids below next_id.
+  /// Errors: Exhausted if the disk is full: the ids must not be given out.
+  [[nodiscard]] Result<void> give_out(JobId next_id);
+  /// The run ended in order and the database is closed. On disk when this returns.
+  [[nodiscard]] Result<void> end();
+
+ private:
+  struct Line {
+    std::uint64_t next_id = 1;
+    std::uint64_t reserved = 1;
+    bool in_order = false;
+    std::string boot_id;
+  };
+  enum class Sync { No, Yes };
+  Sidecar(os::Fd fd, std::string path, std::string boot_id);
+  static std::optional<Line> read(int fd);
+  Result<void> write(const Line& line, Sync sync);
+
+  os::Fd fd_;
+  std::string path_;
+  std::string boot_id_;
+  Line found_;
+  Line now_;
+};
+
+}  // namespace gflow::store

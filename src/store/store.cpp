@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/store.h"
+
+#include <SQLiteCpp/SQLiteCpp.h>
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "base/text.h"
+#include "store/connection.h"
+#include "store/job_row.h"
+#include "store/number_list.h"
+#include "store/payload_row.h"
+
+namespace gflow::store {
+namespace {
+
+constexpr std::chrono::hours kSubmissionLife{24};
+
+std::int64_t sql_id(JobId id) { return static_cast<std::int64_t>(id.value); }
+
+std::string jobs_text(const std::vector<JobId>& jobs) {
+  std::vector<std::uint64_t> numbers;
+  numbers.reserve(jobs.size());
+  for (const JobId job : jobs) numbers.push_back(job.value);
+  return write_numbers(numbers);
+}
+
+std::vector<JobId> read_jobs_text(const std::string& text) {
+  const auto numbers = read_numbers(text);
+  if (!numbers) throw SQLite::Exception("submission: damaged jobs");
+  std::vector<JobId> jobs;
+  jobs.reserve(numbers->size());
+  for (const std::uint64_t number : *numbers) jobs.emplace_back(number);
+  return jobs;
+}
+
+}  // namespace
+
+/// The connection with its prepared statements. Throws SQLite::Exception throughout.
+struct Store::Core {
+  Core(std::string path_, Connection connection)
+      : path(std::move(path_)),
+        sidecar(std::move(connection.sidecar)),
+        database(std::move(connection.database)) {
+    const auto kept = database.execAndGet(
+        "SELECT max((SELECT next_id FROM meta), (SELECT coalesce(max(id), 0) + 1 FROM jobs))");
+    next_id = JobId(static_cast<std::uint64_t>(kept.getInt64()));
+    if (sidecar) next_id = std::max(next_id, sidecar->next_id());
+  }
+
+  void save(const Job& job, WallTime now);
+  void save_dependencies(const Job& job);
+  void remember(const Submission& submission, WallTime now);
+  void write(const Batch& batch, JobId first_free);
+  void load_dependencies(std::vector<Job>& jobs);
+  [[nodiscard]] std::vector<JobId> dependencies_of(JobId job);
+
+  std::string path;
+  std::optional<Sidecar> sidecar;
+  JobId next_id;
+  bool broken = false;
+
+  SQLite::Database database;
+  SQLite::Statement status{database, "SELECT status FROM jobs WHERE id = ?"};
+  SQLite::Statement save_job{database, save_job_sql()};
+  SQLite::Statement list_dependencies{
+      database, "SELECT on_job FROM dependencies WHERE job = ? ORDER BY on_job"};
+  SQLite::Statement clear_dependencies{database, "DELETE FROM dependencies WHERE job = ?"};
+  SQLite::Statement add_dependency{database,
+                                   "INSERT INTO dependencies (job, on_job) VALUES (?, ?)"};
+  SQLite::Statement add_event{
+      database, "INSERT INTO events (job, at_ms, status, detail) VALUES (?, ?, ?, ?)"};
+  SQLite::Statement add_payload{database, std::string(kSavePayloadSql)};
+  SQLite::Statement load_payload{database, std::string(kLoadPayloadSql)};
+  SQLite::Statement forget{database, "DELETE FROM jobs WHERE id = ?"};
+  SQLite::Statement expire{database, "DELETE FROM submissions WHERE at_ms <= ?"};
+  SQLite::Statement add_submission{database,
+                                   "INSERT INTO submissions (uid, key, jobs, at_ms) "
+                                   "VALUES (?, ?, ?, ?) ON CONFLICT (uid, key) DO NOTHING"};
+  SQLite::Statement load_submission{
+      database, "SELECT jobs FROM submissions WHERE uid = ? AND key = ? AND at_ms > ?"};
+  SQLite::Statement set_next_id{database, "UPDATE meta SET next_id = ?"};
+};
+
+void Store::Core::save(const Job& job, WallTime now) {
+  std::optional<Status> before;
+  {
+    Query query(status);
+    if (query.integer(sql_id(job.id)).step()) before = query.as<Status>();
+  }
+  {
+    Query query(save_job);
+    bind_job(query, job);
+    query.run();
+  }
+  // Most saves change only the state: not worth writing a long list again.
+  const bool has_dependencies = before || !job.spec.dependencies.jobs.empty();
+  if (has_dependencies && (!before || dependencies_of(job.id) != job.spec.dependencies.jobs)) {
+    save_dependencies(job);
+  }
+  if (before == status_of(job)) return;
+  const std::string detail = event_detail(job);
+  Query query(add_event);
+  query.integer(sql_id(job.id))
+      .time(now)
+      .integer(static_cast<int>(status_of(job)))
+      .text(detail)
+      .run();
+}
+
+std::vector<JobId> Store::Core::dependencies_of(JobId job) {
+  std::vector<JobId> jobs;
+  Query query(list_dependencies);
+  query.integer(sql_id(job));
+  while (query.step()) jobs.emplace_back(query.as<std::uint64_t>());
+  return jobs;
+}
+
+void Store::Core::save_dependencies(const Job& job) {
+  Query(clear_dependencies).integer(sql_id(job.id)).run();
+  for (const JobId on_job : job.spec.dependencies.jobs) {
+    Query(add_dependency).integer(sql_id(job.id)).integer(sql_id(on_job)).run();
+  }
+}
+
+void Store::Core::remember(const Submission& submission, WallTime now) {
+  const std::string jobs = jobs_text(submission.jobs);
+  Query(add_submission).integer(submission.uid).text(submission.key).text(jobs).time(now).run();
+}
+
+void Store::Core::write(const Batch& batch, JobId first_free) {
+  SQLite::Transaction transaction(database, SQLite::TransactionBehavior::IMMEDIATE);
+  for (const Job* job : batch.saves) save(*job, batch.now);
+  for (const auto& [job, payload] : batch.payloads) {
+    Query query(add_payload);
+    save_payload(query, job, *payload);
+  }
+  for (const JobId job : batch.forgets) Query(forget).integer(sql_id(job)).run();
+  if (!batch.submissions.empty()) {
+    Query(expire).time(batch.now - kSubmissionLife).run();
+    for (const Submission& submission : batch.submissions) remember(submission, batch.now);
+  }
+  if (first_free > next_id) Query(set_next_id).integer(sql_id(first_free)).run();
+  transaction.commit();
+  next_id = first_free;
+}
+
+void Store::Core::load_dependencies(std::vector<Job>& jobs) {
+  SQLite::Statement all(database, "SELECT job, on_job FROM dependencies ORDER BY job, on_job");
+  Query query(all);
+  auto job = jobs.begin();
+  while (query.step()) {
+    const JobId id(query.as<std::uint64_t>());
+    while (job != jobs.end() && job->id < id) ++job;
+    if (job == jobs.end()) return;
+    if (job->id == id) job->spec.dependencies.jobs.emplace_back(query.as<std::uint64_t>());
+  }
+}
+
+Store::Store(std::unique_ptr<Core> core) : core_(std::move(core)) {}
+
+Store::~Store() {
+  const bool in_order = !core_->broken;
+  std::optional<Sidecar> sidecar = std::move(core_->sidecar);
+  core_.reset();
+  // Failing is not a loss: the next open then checks the whole database.
+  if (in_order && sidecar) (void)sidecar->end();
+}
+
+Result<std::unique_ptr<Store>> Store::open(const std::string& path) {
+  try {
+    auto core = std::make_unique<Core>(path, GF_TRY(connect(path)));
+    if (core->sidecar) GF_CHECK(core->sidecar->begin(core->next_id));
+    return std::unique_ptr<Store>(new Store(std::move(core)));  // the constructor is private
+  } catch (const SQLite::Exception& exception) {
+    return open_error(exception, path);
+  }
+}
+
+Result<Loaded> Store::load() {
+  try {
+    Loaded loaded{.jobs = {}, .next_id = core_->next_id};
+    SQLite::Statement all(core_->database, load_jobs_sql());
+    Query query(all);
+    while (query.step()) loaded.jobs.push_back(read_job(query));
+    core_->load_dependencies(loaded.jobs);
+    return loaded;
+  } catch (const SQLite::Exception& exception) {
+    return open_error(exception, core_->path);
+  }
+}
+
+Result<void> Store::commit(const Batch& batch) {
+  if (core_->broken) {
+    return fail(Code::Failure, "the store has failed before: it takes nothing more until reopened");
+  }
+  JobId first_free = std::max(core_->next_id, batch.next_id.value_or(JobId()));
+  for (const Job* job : batch.saves) first_free = std::max(first_free, JobId(job->id.value + 1));
+  if (core_->sidecar && first_free > core_->next_id) {
+    auto reserved = core_->sidecar->give_out(first_free);
+    if (!reserved && reserved.error().code != Code::Exhausted) core_->broken = true;
+    if (!reserved) return std::unexpected(std::move(reserved).error());
+  }
+  try {
+    core_->write(batch, first_free);
+    return {};
+  } catch (const SQLite::Exception& exception) {
+    const bool rolled_back = sqlite3_get_autocommit(core_->database.getHandle()) != 0;
+    if (exception.getErrorCode() == SQLITE_FULL && rolled_back) {
+      return fail(Code::Exhausted,
+                  fmt::format("no space left on the disk for '{}'", printable(core_->path)));
+    }
+    core_->broken = true;
+    return fail(
+        Code::Failure,
+        fmt::format("writing '{}': {}", printable(core_->path), printable(exception.what())));
+  }
+}
+
+Result<Payload> Store::payload(JobId job) {
+  try {
+    Query query(core_->load_payload);
+    if (query.integer(sql_id(job)).step()) return read_payload(query);
+    return fail(Code::NotFound, fmt::format("no payload of job {}", job.value));
+  } catch (const SQLite::Exception& exception) {
+    return open_error(exception, core_->path);
+  }
+}
+
+Result<std::optional<std::vector<JobId>>> Store::find_submission(std::uint32_t uid,
+                                                                 const std::string& key,
+                                                                 WallTime now) {
+  try {
+    Query query(core_->load_submission);
+    query.integer(uid).text(key).time(now - kSubmissionLife);
+    if (!query.step()) return std::nullopt;
+    return read_jobs_text(query.text());
+  } catch (const SQLite::Exception& exception) {
+    return open_error(exception, core_->path);
+  }
+}
+
+}  // namespace gflow::store

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/store.h"
+
+#include <SQLiteCpp/SQLiteCpp.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <fstream>
+
+#include "os/file.h"
+#include "store/samples.h"
+
+namespace gflow::store {
+namespace {
+
+using namespace samples;
+
+TEST(StoreTest, EveryStateAndFieldComesBackFromDisk) {
+  const Directory directory;
+  const std::vector<Job> jobs = every_state();
+  {
+    auto store = open(directory.file("gflow.db"));
+    ASSERT_TRUE(store->commit(batch_of(jobs, payload())));
+    EXPECT_EQ(jobs_of(*store), jobs);
+  }
+  auto store = open(directory.file("gflow.db"));
+  const Loaded loaded = store->load().value();
+  EXPECT_EQ(loaded.jobs, jobs);
+  EXPECT_EQ(loaded.next_id, JobId(1'000'001));
+}
+
+TEST(StoreTest, AJobMayGoFromAnyStateToAnyOther) {
+  auto store = open(":memory:");
+  for (const Job& from : every_state()) {
+    for (const Job& to : every_state()) {
+      Job before = from;
+      Job after = to;
+      before.id = after.id = JobId(77);
+      ASSERT_TRUE(store->commit(Batch{.saves = {&before}, .now = at(0)}));
+      ASSERT_TRUE(store->commit(Batch{.saves = {&after}, .now = at(1)}));
+      ASSERT_EQ(jobs_of(*store), std::vector{after})
+          << status_name(status_of(from)) << " -> " << status_name(status_of(to));
+    }
+  }
+}
+
+TEST(StoreTest, TheBackOffOfABootIsNotKept) {
+  auto store = open(":memory:");
+  const Job waiting = full(2, Queued{2, MonoTime(std::chrono::milliseconds(500))});
+  ASSERT_TRUE(store->commit(Batch{.saves = {&waiting}, .now = at(0)}));
+  EXPECT_EQ(jobs_of(*store), std::vector{full(2, Queued{2, std::nullopt})});
+}
+
+TEST(StoreTest, DependenciesFollowTheJob) {
+  using Ids = std::vector<JobId>;
+  auto store = open(":memory:");
+  Ids many;
+  for (std::uint64_t id = 1; id <= 5000; ++id) many.emplace_back(id);
+  for (const Ids& jobs : {Ids{JobId(1)}, Ids{JobId(2), JobId(9)}, Ids{}, many, Ids{JobId(2)}}) {
+    Job job = queued(9000);
+    job.spec.dependencies.jobs = jobs;
+    ASSERT_TRUE(store->commit(Batch{.saves = {&job}, .now = at(0)}));
+    EXPECT_EQ(jobs_of(*store), std::vector{job});
+  }
+}
+
+TEST(StoreTest, PayloadsComeBackByteForByte) {
+  const Payload bare;
+  Payload set_but_empty;
+  set_but_empty.script = "";
+  set_but_empty.config_name = "";
+  const Directory directory;
+  {
+    auto store = open(directory.file("gflow.db"));
+    const std::vector<Job> jobs = {queued(1), queued(2), queued(3)};
+    Batch batch = batch_of(jobs, bare);
+    const Payload filled = payload();
+    batch.payloads[1].second = &filled;
+    batch.payloads[2].second = &set_but_empty;
+    ASSERT_TRUE(store->commit(batch));
+  }
+  auto store = open(directory.file("gflow.db"));
+  EXPECT_EQ(store->payload(JobId(1)).value(), bare);
+  EXPECT_EQ(store->payload(JobId(2)).value(), payload());
+  EXPECT_EQ(store->payload(JobId(3)).value(), set_but_empty);
+  EXPECT_EQ(store->payload(JobId(4)).error().code, Code::NotFound);
+}
+
+TEST(StoreTest, ForgettingAJobTakesWhatBelongsToIt) {
+  const Directory directory;
+  {
+    auto store = open(directory.file("gflow.db"));
+    const std::vector<Job> jobs = {full(80, Held{""}), full(81, Held{""})};
+    ASSERT_TRUE(store->commit(batch_of(jobs, payload())));
+    ASSERT_TRUE(store->commit(Batch{.forgets = {JobId(80)}, .now = at(1)}));
+    EXPECT_EQ(jobs_of(*store), std::vector{jobs[1]});
+    EXPECT_EQ(store->payload(JobId(80)).error().code, Code::NotFound);
+  }
+  const SQLite::Database database(directory.file("gflow.db"), SQLite::OPEN_READONLY);
+  for (const char* table : {"dependencies", "payloads", "events"}) {
+    SQLite::Statement jobs(database, std::string("SELECT DISTINCT job FROM ") + table);
+    ASSERT_TRUE(jobs.executeStep()) << table;
+    EXPECT_EQ(jobs.getColumn(0).getInt(), 81) << table;
+    EXPECT_FALSE(jobs.executeStep()) << table;
+  }
+}
+
+TEST(StoreTest, IdsAreNeverGivenTwice) {
+  struct Case {
+    const char* what;
+    Batch batch;
+    std::uint64_t next_id;
+  };
+  const Directory directory;
+  const Job ten = queued(10);
+  const Case cases[] = {
+      {"none yet", {}, 1},
+      {"a job", {.saves = {&ten}, .now = at(0)}, 11},
+      {"all forgotten", {.forgets = {JobId(10)}, .now = at(0)}, 11},
+      {"told", {.next_id = JobId(50), .now = at(0)}, 50},
+      {"never back", {.next_id = JobId(20), .now = at(0)}, 50},
+      {"many blocks", {.next_id = JobId(123'456), .now = at(0)}, 123'456},
+  };
+  for (const Case& c : cases) {
+    ASSERT_TRUE(open(directory.file("gflow.db"))->commit(c.batch)) << c.what;
+    EXPECT_EQ(open(directory.file("gflow.db"))->load().value().next_id, JobId(c.next_id)) << c.what;
+  }
+}
+
+TEST(StoreTest, ABackupPutInPlaceDoesNotGiveIdsAgain) {
+  const Directory directory;
+  const std::string path = directory.file("gflow.db");
+  {
+    (void)open(path);
+  }
+  const std::string backup = os::read_file(path).value();
+  ASSERT_TRUE(open(path)->commit(Batch{.next_id = JobId(5000), .now = at(0)}));
+  ASSERT_TRUE(os::write_file(path, backup));
+  EXPECT_EQ(open(path)->load().value().next_id, JobId(5000));
+}
+
+TEST(StoreTest, EventsTellEveryChangeOfStatus) {
+  const Directory directory;
+  {
+    auto store = open(directory.file("gflow.db"));
+    const Stop stop{EndReason::Cancelled, {0, "root"}, 0};
+    const JobState states[] = {
+        Queued{}, Queued{1, {}}, Held{"why"}, Running{attempt(), {}}, Running{attempt(), stop}};
+    int second = 0;
+    for (const JobState& state : states) {
+      const Job job = full(80, state);
+      ASSERT_TRUE(store->commit(Batch{.saves = {&job}, .now = at(second++)}));
+    }
+  }
+  const SQLite::Database database(directory.file("gflow.db"), SQLite::OPEN_READONLY);
+  SQLite::Statement events(database, "SELECT at_ms, status, detail FROM events ORDER BY seq");
+  const auto next = [&] {
+    if (!events.executeStep()) return std::string("end");
+    const auto status = static_cast<Status>(events.getColumn(1).getInt());
+    const auto second = events.getColumn(0).getInt64() - at(0).time_since_epoch().count();
+    return std::to_string(second / 1000) + " " + std::string(status_name(status)) + ": " +
+           events.getColumn(2).getString();
+  };
+  EXPECT_EQ(next(), "0 Queued: ");
+  EXPECT_EQ(next(), "2 Hold: why");
+  EXPECT_EQ(next(), "3 Running: attempt 3 on GPUs 0-1,5");
+  EXPECT_EQ(next(), "4 Completing: cancelled by root");
+  EXPECT_EQ(next(), "end");
+}
+
+TEST(StoreTest, SubmissionsAreKnownForADay) {
+  constexpr int kDay = 86400;
+  const Directory directory;
+  const std::vector<JobId> jobs = {JobId(5), JobId(6), JobId(7), JobId(3)};
+  ASSERT_TRUE(open(directory.file("gflow.db"))
+                  ->commit(Batch{.submissions = {{1000, "key", jobs}}, .now = at(0)}));
+  auto store = open(directory.file("gflow.db"));
+  struct Case {
+    std::uint32_t uid;
+    const char* key;
+    int second;
+    bool known;
+  };
+  const Case cases[] = {{1000, "key", 0, true},
+                        {1000, "key", kDay - 1, true},
+                        {1000, "key", kDay, false},
+                        {1001, "key", 0, false},
+                        {1000, "other", 0, false}};
+  const auto check = [&] {
+    for (const Case& c : cases) {
+      const auto found = store->find_submission(c.uid, c.key, at(c.second)).value();
+      EXPECT_EQ(found, c.known ? std::optional(jobs) : std::nullopt) << c.key << " " << c.second;
+    }
+  };
+  check();
+  // Given again within the day, the first answer stays.
+  ASSERT_TRUE(store->commit(Batch{.submissions = {{1000, "key", {JobId(99)}}}, .now = at(60)}));
+  check();
+  // After it, the key is as new.
+  ASSERT_TRUE(store->commit(Batch{.submissions = {{1000, "key", {JobId(99)}}}, .now = at(kDay)}));
+  EXPECT_EQ(store->find_submission(1000, "key", at(kDay)).value(), std::vector{JobId(99)});
+}
+
+TEST(StoreTest, AfterAFailureNothingMoreIsTaken) {
+  const Directory directory;
+  const Job job = queued(1);
+  {
+    auto store = open(directory.file("gflow.db"));
+    const Payload what = payload();
+    // A payload of a job that is not there: the whole batch has to go.
+    const Batch wrong{.saves = {&job}, .payloads = {{JobId(2), &what}}, .now = at(0)};
+    EXPECT_EQ(store->commit(wrong).error().code, Code::Failure);
+    EXPECT_EQ(store->commit(Batch{.saves = {&job}, .now = at(0)}).error().code, Code::Failure);
+  }
+  EXPECT_TRUE(jobs_of(*open(directory.file("gflow.db"))).empty());
+}
+
+TEST(StoreTest, WhatIsNotAStoreIsRefusedWithAWayOut) {
+  struct Case {
+    const char* what;
+    void (*make)(const std::string& path);
+    const char* says;
+  };
+  const Case cases[] = {
+      {"text",
+       [](const std::string& path) { (void)os::write_file(path, std::string(5000, 'x')); },
+       "is not a gflow database: move it away"},
+      {"another program's",
+       [](const std::string& path) {
+         SQLite::Database(path, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE)
+             .exec("CREATE TABLE other (x)");
+       },
+       "is a database of another program: move it away"},
+      {"newer",
+       [](const std::string& path) {
+         {
+           (void)open(path);
+         }
+         SQLite::Database(path, SQLite::OPEN_READWRITE).exec("PRAGMA user_version = 99");
+       },
+       "was written by a newer gflow (schema 99, this one knows up to 1): install that version "
+       "again"},
+      {"damaged, last run killed",
+       [](const std::string& path) {
+         {
+           auto store = open(path);
+           std::vector<Job> jobs;
+           for (std::uint64_t id = 1; id <= 2000; ++id) jobs.push_back(queued(id));
+           (void)store->commit(batch_of(jobs, payload()));
+         }
+         std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+         for (int page = 3; page < 60; ++page) {
+           file.seekp(page * 4096);
+           file << std::string(2048, '\x5a');
+         }
+         (void)os::remove_tree(path + ".ids");
+       },
+       "is damaged ("},
+      {"a directory", [](const std::string& path) { (void)os::make_directories(path); }, "open '"},
+  };
+  for (const Case& c : cases) {
+    const Directory directory;
+    c.make(directory.file("gflow.db"));
+    const auto store = Store::open(directory.file("gflow.db"));
+    ASSERT_FALSE(store) << c.what;
+    EXPECT_EQ(store.error().code, Code::Failure) << c.what;
+    EXPECT_NE(store.error().message.find(c.says), std::string::npos)
+        << c.what << ": " << store.error().message;
+  }
+}
+
+TEST(StoreTest, TwoCannotHaveOne) {
+  const Directory directory;
+  const auto first = open(directory.file("gflow.db"));
+  const auto second = Store::open(directory.file("gflow.db"));
+  ASSERT_FALSE(second);
+  EXPECT_NE(second.error().message.find("is in use by another process: stop the other gflowd"),
+            std::string::npos)
+      << second.error().message;
+}
+
+TEST(StoreTest, OnlyTheOwnerCanReadWhatJobsWereGiven) {
+  const Directory directory;
+  auto store = open(directory.file("gflow.db"));
+  const Job job = queued(1);
+  ASSERT_TRUE(store->commit(Batch{.saves = {&job}, .now = at(0)}));
+  for (const char* name : {"gflow.db", "gflow.db-wal", "gflow.db.ids"}) {
+    struct stat facts{};
+    ASSERT_EQ(::stat(directory.file(name).c_str(), &facts), 0) << name;
+    EXPECT_EQ(facts.st_mode & 0777U, 0600U) << name;
+  }
+}
+
+}  // namespace
+}  // namespace gflow::store
