@@ -24,3 +24,9 @@ if(GFLOW_SANITIZE)
   target_compile_options(gflow_compile INTERFACE -fsanitize=${GFLOW_SANITIZE} -fno-sanitize-recover=all)
   target_link_options(gflow_compile INTERFACE -fsanitize=${GFLOW_SANITIZE})
 endif()
+if(GFLOW_FUZZ)
+  # Coverage for the fuzzer in every library, and the sanitizers that make a mistake a crash.
+  target_compile_options(gflow_compile INTERFACE
+    -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all)
+  target_link_options(gflow_compile INTERFACE -fsanitize=address,undefined)
+endif()

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/job.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "base/result.h"
+
+namespace gflow {
+namespace {
+
+using namespace std::chrono_literals;
+
+Attempt attempt(int number) {
+  Attempt a;
+  a.number = number;
+  return a;
+}
+
+TEST(Job, EveryStateHasItsStatus) {
+  struct Row {
+    JobState state;
+    Status status;
+    std::string_view code;
+    bool pending, active, ended;
+    int attempt;  // 0: none
+  };
+  const Stop stop;
+  const std::vector<Row> rows = {
+      {Queued{}, Status::Queued, "PD", true, false, false, 0},
+      {Held{"x"}, Status::Hold, "H", true, false, false, 0},
+      {Starting{attempt(1), {}, 0}, Status::Starting, "CF", false, true, false, 1},
+      {Starting{attempt(1), stop, 0}, Status::Completing, "CG", false, true, false, 1},
+      {Running{attempt(2), {}}, Status::Running, "R", false, true, false, 2},
+      {Running{attempt(2), stop}, Status::Completing, "CG", false, true, false, 2},
+      {Ended{Status::Lost, {}, {}, attempt(3)}, Status::Lost, "LO", false, false, true, 3},
+      {Ended{Status::Cancelled, {}, {}, {}}, Status::Cancelled, "CA", false, false, true, 0}};
+  for (const Row& row : rows) {
+    Job job;
+    job.state = row.state;
+    EXPECT_EQ(status_of(job), row.status);
+    EXPECT_EQ(status_code(status_of(job)), row.code);
+    EXPECT_EQ(is_pending(job), row.pending);
+    EXPECT_EQ(is_active(job), row.active);
+    EXPECT_EQ(is_ended(job), row.ended);
+    const Attempt* last = attempt_of(job);
+    EXPECT_EQ(last == nullptr ? 0 : last->number, row.attempt);
+  }
+}
+
+TEST(Job, StatusNamesAndCodesReadBack) {
+  for (int value = 1; value <= 10; ++value) {
+    const auto status = static_cast<Status>(value);
+    EXPECT_EQ(parse_status(status_name(status)), status);
+    EXPECT_EQ(parse_status(status_code(status)), status);
+  }
+  EXPECT_EQ(parse_status(" running "), Status::Running);
+  EXPECT_EQ(parse_status("pd"), Status::Queued);
+  EXPECT_EQ(parse_status("done\x07").error(),
+            (Error{Code::Usage,
+                   "'done\\x07' is not a state; there are Queued, Hold, Starting, Running, "
+                   "Completing, Finished, Failed, Cancelled, Timeout, Lost"}));
+  EXPECT_FALSE(parse_status(""));
+}
+
+TEST(Job, OutcomesGiveAStatusAndASentence) {
+  struct Row {
+    Outcome outcome;
+    std::string_view reason;
+    Status status;
+    std::string_view text;
+  };
+  const std::vector<Row> rows = {
+      {{EndReason::Exited, 0, 0, "", 0ms, 0ms, {}},
+       "exited",
+       Status::Finished,
+       "exited with code 0"},
+      {{EndReason::Exited, 137, 0, "", 0ms, 0ms, {}},
+       "exited",
+       Status::Failed,
+       "exited with code 137"},
+      {{EndReason::Signalled, 0, 9, "", 0ms, 0ms, {}},
+       "signalled",
+       Status::Failed,
+       "killed by signal 9 (SIGKILL)"},
+      {{EndReason::Signalled, 0, 40, "", 0ms, 0ms, {}},
+       "signalled",
+       Status::Failed,
+       "killed by signal 40"},
+      {{EndReason::Signalled, 0, -7, "", 0ms, 0ms, {}},
+       "signalled",
+       Status::Failed,
+       "killed by signal -7"},
+      {{EndReason::TimeLimit, 0, 15, "", 90'500ms, 0ms, {}},
+       "time_limit",
+       Status::Timeout,
+       "reached its time limit after 1m30s"},
+      {{EndReason::Cancelled, 0, 15, "", 0ms, 0ms, {}},
+       "cancelled",
+       Status::Cancelled,
+       "cancelled"},
+      {{EndReason::Cancelled, 0, 0, "by alice", 0ms, 0ms, {}},
+       "cancelled",
+       Status::Cancelled,
+       "cancelled: by alice"},
+      {{EndReason::OutOfMemory, 0, 9, "", 0ms, 0ms, Memory::gib(12)},
+       "out_of_memory",
+       Status::Failed,
+       "killed at its memory limit, having used 12G"},
+      {{EndReason::OutOfMemory, 0, 9, "", 0ms, 0ms, {}},
+       "out_of_memory",
+       Status::Failed,
+       "killed at its memory limit"},
+      {{EndReason::LaunchFailed, 0, 0, "chdir /gone\x1b[2J: no such file", 0ms, 0ms, {}},
+       "launch_failed",
+       Status::Failed,
+       "launch failed: chdir /gone\\x1b[2J: no such file"},
+      {{EndReason::SupervisorDied, 0, 0, "", 0ms, 0ms, {}},
+       "supervisor_died",
+       Status::Lost,
+       "its supervisor was killed, so its exit code is not known"},
+      {{EndReason::Rebooted, 0, 0, "", 0ms, 0ms, {}},
+       "rebooted",
+       Status::Lost,
+       "the machine went down while it ran"},
+      {{EndReason::DependencyFailed, 0, 0, "job 3 failed", 0ms, 0ms, {}},
+       "dependency_failed",
+       Status::Cancelled,
+       "a job it depends on did not finish: job 3 failed"},
+      {{EndReason::NotStarted, 0, 0, "", 0ms, 0ms, {}},
+       "not_started",
+       Status::Failed,
+       "never started"}};
+  for (const Row& row : rows) {
+    EXPECT_EQ(end_reason_name(row.outcome.reason), row.reason);
+    EXPECT_EQ(status_for(row.outcome), row.status) << row.text;
+    EXPECT_EQ(outcome_text(row.outcome), row.text);
+  }
+}
+
+}  // namespace
+}  // namespace gflow

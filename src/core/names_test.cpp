@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "core/requests.h"
+
+namespace gflow {
+namespace {
+
+TEST(Names, AreMadeUpFromTheNumberAlone) {
+  EXPECT_EQ(made_up_name(1), made_up_name(1));
+  std::set<std::string> names;
+  for (std::uint64_t seed = 0; seed < 10'000; ++seed) {
+    const std::string name = made_up_name(seed);
+    names.insert(name);
+    EXPECT_EQ(std::ranges::count(name, '-'), 2) << name;
+    EXPECT_EQ(name.find_first_of("0123456789"), name.size() - 4) << name;
+    EXPECT_LE(name.size(), 20U) << name;
+    EXPECT_TRUE(check_name(name)) << name;
+  }
+  EXPECT_GT(names.size(), 9'950U);
+  EXPECT_EQ(made_up_name(UINT64_MAX).find_last_of('-'), made_up_name(UINT64_MAX).size() - 5);
+}
+
+TEST(Names, AnyOneLineOfTextWillDo) {
+  for (const std::string_view name : {"a", "my job", "训练 1", "🚀", "lr0.1_bs32", "-x", "42"}) {
+    EXPECT_EQ(check_name(name), std::string(name));
+  }
+  EXPECT_TRUE(check_name(std::string(128, 'x')));
+  std::string wide;
+  for (int i = 0; i < 128; ++i) wide += "训";
+  EXPECT_TRUE(check_name(wide));
+}
+
+TEST(Names, RefusalsSayWhy) {
+  struct Row {
+    std::string name;
+    std::string_view message;
+  };
+  constexpr std::string_view kControl =
+      "' is not a job name: it has control characters or is not UTF-8";
+  const std::vector<Row> rows = {
+      {"", "a job name cannot be empty"},
+      {" \t", "a job name cannot be empty"},
+      {std::string(129, 'x'), "a job name has at most 128 characters, this one has 129"},
+      {std::string(1 << 20, '\xff'),
+       "a job name has at most 128 characters, this one has 1048576"}};
+  for (const Row& row : rows) {
+    EXPECT_EQ(check_name(row.name).error(), (Error{Code::Usage, std::string(row.message)}));
+  }
+  for (const std::string_view name : {"a\nb", "a\x1b[2J", "\xff", "a\xe2\x80\xae", "a\x7f"}) {
+    const auto checked = check_name(name);
+    ASSERT_FALSE(checked);
+    EXPECT_TRUE(checked.error().message.ends_with(kControl)) << checked.error().message;
+  }
+}
+
+}  // namespace
+}  // namespace gflow

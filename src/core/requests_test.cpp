@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/requests.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+namespace gflow {
+namespace {
+
+using namespace std::chrono_literals;
+using namespace std::string_view_literals;
+
+TEST(Gpus, AreAWholeNumber) {
+  EXPECT_EQ(parse_gpus("2"), 2);
+  EXPECT_EQ(parse_gpus("0"), 0);
+  EXPECT_EQ(parse_gpus(" 1024 "), 1024);
+}
+
+TEST(Gpus, EveryRefusalSaysWhy) {
+  struct Row {
+    std::string_view text;
+    std::string_view why;
+  };
+  const std::array rows = {
+      Row{"0.5", "'0.5': sharing a GPU is not supported"},
+      Row{"2(V100)", "'2(V100)': choosing GPUs by vendor or model is not supported"},
+      Row{"1（nvidia，V100）", "'1（nvidia，V100）': choosing GPUs by vendor or model"},
+      Row{"8G,2", "'8G,2': asking for GPU memory or for certain GPUs is not supported"},
+      Row{"", "'': that is not a number of GPUs; write a whole number, such as 2"},
+      Row{"two", "'two': that is not a number"},
+      Row{"-1", "'-1': that is not a number"},
+      Row{"+1", "'+1': that is not a number"},
+      Row{"1e3", "'1e3': that is not a number"},
+      Row{"1\x1b[2J", "'1\\x1b[2J': that is not a number"},
+      Row{"1025", "1025 GPUs are more than the 1024 a job may ask for"},
+      Row{"4294967297", "4294967297 GPUs are more"},
+      Row{"18446744073709551616", "'18446744073709551616': that is not"}};
+  for (const Row& row : rows) {
+    const auto gpus = parse_gpus(row.text);
+    ASSERT_FALSE(gpus) << row.text;
+    EXPECT_EQ(gpus.error().code, Code::Usage);
+    EXPECT_TRUE(gpus.error().message.starts_with(row.why)) << gpus.error().message;
+  }
+}
+
+TEST(Priority, IsFrom0To255) {
+  EXPECT_EQ(parse_priority("0"), 0);
+  EXPECT_EQ(parse_priority("255"), 255);
+  EXPECT_EQ(parse_priority(" 10 "), 10);
+  for (const std::string_view text : {"", "256", "-1", "1.5", "high", "99999999999999999999"}) {
+    EXPECT_FALSE(parse_priority(text)) << text;
+  }
+  EXPECT_EQ(parse_priority("300").error().message,
+            "'300' is not a priority; write a number from 0 to 255, higher is first");
+}
+
+std::vector<JobId> ids(std::initializer_list<std::uint64_t> numbers) {
+  std::vector<JobId> list;
+  for (const std::uint64_t number : numbers) list.emplace_back(number);
+  return list;
+}
+
+TEST(JobIds, AreSortedAndUnique) {
+  EXPECT_EQ(parse_job_ids("42"), ids({42}));
+  EXPECT_EQ(parse_job_ids("5-7,1,3"), ids({1, 3, 5, 6, 7}));
+  EXPECT_EQ(parse_job_ids("2,2,1-3"), ids({1, 2, 3}));
+  EXPECT_EQ(parse_job_ids(" 3 , 1 - 2 "), ids({1, 2, 3}));
+  EXPECT_EQ(parse_job_ids("4611686018427387903"), ids({4611686018427387903}));
+  EXPECT_EQ(parse_job_ids("1-100000")->size(), 100'000U);
+}
+
+TEST(JobIds, RefuseTheRest) {
+  struct Row {
+    std::string_view text;
+    std::string_view why;
+  };
+  const std::array rows = {
+      Row{"", "'' is not a job id; write ids as 42 or 1,3,5-7"},
+      Row{"0", "'0' is not a job id"},
+      Row{"1,", "'' is not a job id"},
+      Row{"1,,2", "'' is not a job id"},
+      Row{"-1", "'-1' is not a job id"},
+      Row{"1-", "'1-' is not a job id"},
+      Row{"1-2-3", "'1-2-3' is not a job id"},
+      Row{"a\nb", "'a\\nb' is not a job id"},
+      Row{"4611686018427387904", "'4611686018427387904' is not a job id"},
+      Row{"7-5", "'7-5' runs backwards; write 5-7"},
+      Row{"1-100001", "more than 100000 job ids at once"},
+      Row{"1-100000,5", "more than 100000 job ids at once"},
+      Row{"1-4611686018427387903", "more than 100000 job ids at once"},
+      Row{"4611686018427287903-4611686018427387903", "more than 100000 job ids at once"}};
+  for (const Row& row : rows) {
+    const auto list = parse_job_ids(row.text);
+    ASSERT_FALSE(list) << row.text;
+    EXPECT_TRUE(list.error().message.starts_with(row.why)) << list.error().message;
+  }
+}
+
+TEST(JobReference, IsANumberOrCountsBack) {
+  EXPECT_EQ(parse_job_reference("42")->id, JobId(42));
+  struct Row {
+    std::string_view text;
+    std::uint64_t back;
+  };
+  for (const Row& row : {Row{"@", 0}, Row{"@~0", 0}, Row{"@~1", 1}, Row{" @~12 ", 12}}) {
+    const auto reference = parse_job_reference(row.text);
+    ASSERT_TRUE(reference) << row.text;
+    EXPECT_FALSE(reference->id) << row.text;
+    EXPECT_EQ(reference->newest_back, row.back) << row.text;
+  }
+  for (const std::string_view text : {"", "0", "@~", "@1", "@~-1", "~1", "1,2", "1-3", "@@", "x"}) {
+    EXPECT_FALSE(parse_job_reference(text)) << text;
+  }
+  EXPECT_EQ(parse_job_reference("newest").error().message,
+            "'newest' is not a job; write its id, @ for your newest job or @~1 for the one before "
+            "it");
+}
+
+// 2026-03-01T12:00:00Z, and a place two hours east of it: 14:00 there.
+constexpr WallTime kNoon{1772366400s};
+constexpr std::chrono::seconds kEast = 2h;
+
+TEST(Begin, ReadsTheFormsPeopleType) {
+  struct Row {
+    std::string_view text;
+    std::string_view at;
+  };
+  const std::array rows = {Row{"now", "2026-03-01T12:00:00.000Z"},
+                           Row{"now+2h", "2026-03-01T14:00:00.000Z"},
+                           Row{"NOW+90", "2026-03-01T13:30:00.000Z"},
+                           Row{"+30", "2026-03-01T12:30:00.000Z"},
+                           Row{"+90s", "2026-03-01T12:01:30.000Z"},
+                           Row{"22:00", "2026-03-01T20:00:00.000Z"},
+                           Row{"22:00:30", "2026-03-01T20:00:30.000Z"},
+                           Row{"14:00", "2026-03-02T12:00:00.000Z"},
+                           Row{"13:59", "2026-03-02T11:59:00.000Z"},
+                           Row{"00:00", "2026-03-01T22:00:00.000Z"},
+                           Row{"2026-03-05", "2026-03-04T22:00:00.000Z"},
+                           Row{"2026-03-05T12:00", "2026-03-05T10:00:00.000Z"},
+                           Row{"2026-03-05 12:00:01", "2026-03-05T10:00:01.000Z"},
+                           Row{"2026-03-05T12:00:00Z", "2026-03-05T12:00:00.000Z"},
+                           Row{"2026-03-05T12:00:00+08:00", "2026-03-05T04:00:00.000Z"},
+                           Row{" 2020-01-01 ", "2019-12-31T22:00:00.000Z"}};
+  for (const Row& row : rows) {
+    const auto at = parse_begin(row.text, kNoon, kEast);
+    ASSERT_TRUE(at) << row.text;
+    EXPECT_EQ(rfc3339(*at), row.at) << row.text;
+  }
+}
+
+TEST(Begin, TheDayIsTheLocalOne) {
+  const WallTime late = kNoon + 11h;  // 01:00 of the next day there
+  EXPECT_EQ(rfc3339(*parse_begin("02:00", late, kEast)), "2026-03-02T00:00:00.000Z");
+  EXPECT_EQ(rfc3339(*parse_begin("00:30", late, kEast)), "2026-03-02T22:30:00.000Z");
+  EXPECT_EQ(rfc3339(*parse_begin("23:30", late, -2h)), "2026-03-02T01:30:00.000Z");
+}
+
+TEST(Begin, RefusesTheRest) {
+  for (const std::string_view text : {"",
+                                      "tomorrow",
+                                      "now+",
+                                      "now+0",
+                                      "now-1h",
+                                      "now +x",
+                                      "24:00",
+                                      "12:60",
+                                      "1:00",
+                                      "12:00Z",
+                                      "12:00pm",
+                                      "2026-02-29",
+                                      "2026-3-1",
+                                      "2026-03-01T",
+                                      "2026-03-01T1",
+                                      "2026-03-01x12:00",
+                                      "2026-03-01T12:00:00X",
+                                      "2026-03-01T12:00+08:00",
+                                      "99999-01-01",
+                                      "----------",
+                                      "::::::::",
+                                      "12:00:0\x1b"}) {
+    const auto at = parse_begin(text, kNoon, kEast);
+    ASSERT_FALSE(at) << text;
+    EXPECT_EQ(at.error().code, Code::Usage);
+  }
+  EXPECT_EQ(parse_begin("later", kNoon, kEast).error().message,
+            "'later' is not a begin time; write now+2h, 22:00, 2026-03-01 or 2026-03-01T12:00");
+}
+
+}  // namespace
+}  // namespace gflow
