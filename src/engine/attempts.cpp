@@ -64,6 +64,16 @@ void Turn::take(const event::AttemptEnded& event) {
   end(event.job, status, event.outcome);
 }
 
+void Turn::take(const event::AttemptRevoked& event) {
+  const Job* job = under_way(index_, event.job, event.attempt);
+  if (job == nullptr) return;
+  if (told_to_stop(*job)) {
+    return end(event.job, Status::Cancelled, {.reason = EndReason::Cancelled});
+  }
+  const auto* starting = std::get_if<Starting>(&job->state);
+  to_queue(event.job, Queued{starting == nullptr ? 0 : starting->launch_failures, std::nullopt});
+}
+
 /// Nothing ran. Tried again after a pause that doubles, until there have been too many in a row:
 /// then something is wrong with the machine, and a person has to look.
 void Turn::start_again(const Job& job, const Outcome& outcome) {

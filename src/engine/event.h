@@ -43,7 +43,8 @@ struct Release {
   Actor by;
   std::optional<WallTime> at;  ///< wait in the queue until then
 };
-/// Changes to pending jobs; priority, time_limit and max_concurrent of running ones too. All or none.
+/// Changes to pending jobs; priority, time_limit and max_concurrent of running ones too. All or
+/// none.
 struct Changes {
   std::optional<std::string> name;
   std::optional<int> priority;
@@ -72,6 +73,12 @@ struct AttemptEnded {
   int attempt = 0;
   Outcome outcome;
 };
+/// The daemon went away before a supervisor took the attempt, and none ever will: nothing ran, and
+/// it is nobody's fault.
+struct AttemptRevoked {
+  JobId job;
+  int attempt = 0;
+};
 /// What the device source sees now. Processes listed per device are only those not gflow's.
 struct MachineChanged {
   Machine machine;
@@ -87,8 +94,8 @@ struct Configure;
 struct Policy {
   /// How long a blocked job at the head of the queue lets smaller jobs without a provable end pass.
   std::chrono::seconds backfill_patience{1800};
-  std::chrono::seconds launch_backoff{2};  ///< after a failed launch; doubled each time
-  int launch_failures_most = 3;            ///< then the job is put on hold
+  std::chrono::seconds launch_backoff{2};       ///< after a failed launch; doubled each time
+  int launch_failures_most = 3;                 ///< then the job is put on hold
   std::chrono::seconds keep_ended{90 * 86400};  ///< ended jobs are forgotten after this time
   std::size_t keep_ended_most = 100'000;        ///< and the oldest beyond this number
   std::size_t queue_most = 2'000'000;           ///< jobs pending at once
@@ -108,6 +115,7 @@ using Event = std::variant<event::Submit,
                            event::Update,
                            event::AttemptStarted,
                            event::AttemptEnded,
+                           event::AttemptRevoked,
                            event::MachineChanged,
                            event::Tick,
                            event::Configure>;

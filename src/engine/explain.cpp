@@ -50,8 +50,8 @@ void explain_resources(const Index& index, const Job& job, Now now, std::vector<
   const Amounts free = index.free();
   if (asks.gpus > free.gpus) {
     const auto holds = [](const Job& other) { return other.spec.request.gpus > 0; };
-    why.emplace_back(blocker::Gpus{
-        asks.gpus, free.gpus, holders(index, now, holds), unusable(index)});
+    why.emplace_back(
+        blocker::Gpus{asks.gpus, free.gpus, holders(index, now, holds), unusable(index)});
   }
   if (asks.memory > free.memory) {
     const auto holds = [](const Job& other) { return other.spec.request.memory.bytes > 0; };
@@ -63,8 +63,9 @@ void explain_resources(const Index& index, const Job& job, Now now, std::vector<
   }
 }
 
-std::optional<Blocker> explain_dependencies(const Index& index, const Dependencies& wants) {
-  const DependencyState state = index.dependency_state(wants);
+std::optional<Blocker> explain_dependencies(const Index& index, const Job& job) {
+  const Dependencies& wants = job.spec.dependencies;
+  const DependencyState state = index.dependency_state(job);
   if (state == DependencyState::Met) return std::nullopt;
   blocker::Dependency waits{{}, wants.mode, state == DependencyState::Never};
   for (const JobId id : wants.jobs) {
@@ -83,8 +84,9 @@ std::vector<Blocker> State::blockers(JobId id, Now now) const {
   std::vector<Blocker> why;
   const Job* job = index.find(id);
   if (job == nullptr || !is_pending(*job)) return why;
-  if (const auto* held = std::get_if<Held>(&job->state)) why.emplace_back(blocker::OnHold{held->why});
-  if (auto waits = explain_dependencies(index, job->spec.dependencies)) {
+  if (const auto* held = std::get_if<Held>(&job->state))
+    why.emplace_back(blocker::OnHold{held->why});
+  if (auto waits = explain_dependencies(index, *job)) {
     why.push_back(std::move(*waits));
   }
   if (job->spec.begin && *job->spec.begin > now.wall) {
@@ -99,8 +101,9 @@ std::vector<Blocker> State::blockers(JobId id, Now now) const {
       group != index.groups.end() && group->second.parked.contains(key_of(*job))) {
     why.emplace_back(blocker::GroupLimit{job->spec.group, group->second.limit});
   }
+  const bool stands_in_queue = why.empty();
   explain_resources(index, *job, now, why);
-  if (index.head && index.head->job != id) {
+  if (stands_in_queue && index.head && index.head->job != id) {
     const Job& ahead = *index.find(index.head->job);
     if (key_of(ahead) < key_of(*job)) {
       std::optional<WallTime> from;

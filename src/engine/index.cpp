@@ -6,8 +6,7 @@
 namespace gflow::engine {
 
 Shape shape_of(const JobSpec& spec) {
-  const auto bound =
-      spec.time_limit ? *spec.time_limit + spec.grace : std::chrono::seconds::zero();
+  const auto bound = spec.time_limit ? *spec.time_limit + spec.grace : std::chrono::seconds::zero();
   return {spec.request.gpus, spec.request.cpus, spec.request.memory, bound};
 }
 
@@ -25,9 +24,7 @@ Amounts& Amounts::operator-=(const Amounts& other) {
   return *this;
 }
 
-Amounts amounts_of(const Request& request) {
-  return {request.gpus, request.cpus, request.memory};
-}
+Amounts amounts_of(const Request& request) { return {request.gpus, request.cpus, request.memory}; }
 
 Amounts amounts_of(const Shape& shape) { return {shape.gpus, shape.cpus, shape.memory}; }
 
@@ -41,7 +38,7 @@ void Index::insert(Job job) {
   UserJobs& user = by_user[job.spec.user.uid];
   user.name = job.spec.user.name;
   user.jobs.insert(id);
-  if (!job.spec.group.empty()) groups[job.spec.group].limit = job.spec.max_concurrent;
+  if (!job.spec.group.empty()) limit_group(job.spec.group, job.spec.max_concurrent);
   const auto [at, added] = jobs.emplace(id, std::move(job));
   if (added) link(at->second);
   ++revision;
@@ -56,6 +53,12 @@ void Index::erase(JobId id) {
   if (user->second.jobs.empty()) by_user.erase(user);
   jobs.erase(at);
   ++revision;
+}
+
+void Index::limit_group(const std::string& name, int limit) {
+  Group& group = groups[name];
+  group.limit = limit;
+  balance(group);
 }
 
 void Index::link(const Job& job) {
@@ -93,7 +96,7 @@ void Index::link_queued(const Job& job, const Queued& queued) {
     backoff.emplace(*queued.not_before, job.id);
     return;
   }
-  if (dependency_state(job.spec.dependencies) == DependencyState::Met) link_ready(job);
+  if (dependency_state(job) == DependencyState::Met) link_ready(job);
 }
 
 void Index::unlink_queued(const Job& job) {
@@ -133,8 +136,7 @@ void Index::unqueue(const Job& job) {
 /// Keeps the best of a group's ready jobs in the queue, as many as may still start.
 void Index::balance(Group& group) {
   const auto room = [&group] {
-    return group.limit <= 0 ||
-           static_cast<int>(group.queued.size()) + group.active < group.limit;
+    return group.limit <= 0 || static_cast<int>(group.queued.size()) + group.active < group.limit;
   };
   const auto park_last = [this, &group] {
     const QueueKey last = *group.queued.rbegin();
@@ -186,7 +188,8 @@ void Index::unlink_active(const Job& job, const Attempt& attempt) {
 
 std::optional<MonoTime> Index::latest_end(const Job& job) const {
   const Attempt* attempt = attempt_of(job);
-  if (!job.spec.time_limit || attempt == nullptr || attempt->boot_id != boot_id) return std::nullopt;
+  if (!job.spec.time_limit || attempt == nullptr || attempt->boot_id != boot_id)
+    return std::nullopt;
   return attempt->started_mono + *job.spec.time_limit + job.spec.grace;
 }
 

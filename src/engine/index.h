@@ -81,7 +81,7 @@ struct Index {
     std::set<JobId> jobs;
   };
   std::map<std::uint32_t, UserJobs> by_user;
-  std::map<Shape, std::set<QueueKey>> ready;       ///< may start as soon as there is room
+  std::map<Shape, std::set<QueueKey>> ready;  ///< may start as soon as there is room
   std::map<std::string, Group> groups;
   std::set<std::pair<WallTime, JobId>> begin_later;  ///< queued, begin time to come
   std::set<std::pair<WallTime, JobId>> begun;        ///< queued, begin time past
@@ -120,7 +120,13 @@ struct Index {
   void unlink(const Job& job);
   void recount();  ///< totals from machine, holders and held
 
+  void limit_group(const std::string& name, int limit);
+
+  /// Of a job that has not been started yet; once it has, its dependencies are history.
   [[nodiscard]] DependencyState dependency_state(const Dependencies& dependencies) const;
+  [[nodiscard]] DependencyState dependency_state(const Job& job) const {
+    return job.attempts > 0 ? DependencyState::Met : dependency_state(job.spec.dependencies);
+  }
   [[nodiscard]] Amounts free() const;
   [[nodiscard]] std::vector<int> free_gpus() const;
   [[nodiscard]] std::optional<MonoTime> latest_end(const Job& job) const;

@@ -7,9 +7,8 @@ namespace gflow::engine {
 namespace {
 
 std::unexpected<Error> wrong_state(const Job& job, std::string_view wish) {
-  return fail(
-      Code::WrongState,
-      fmt::format("job {} is {}: {}", job.id.value, status_name(status_of(job)), wish));
+  return fail(Code::WrongState,
+              fmt::format("job {} is {}: {}", job.id.value, status_name(status_of(job)), wish));
 }
 
 }  // namespace

@@ -20,8 +20,8 @@ struct Index;
 
 /// What a machine has and what of it is held, as the engine counts.
 struct Totals {
-  int gpus = 0;         ///< devices that can ever be given out
-  int gpus_free = 0;    ///< neither held by a job nor used by anyone else
+  int gpus = 0;       ///< devices that can ever be given out
+  int gpus_free = 0;  ///< neither held by a job nor used by anyone else
   int cpus = 0;
   int cpus_free = 0;
   Memory memory;
@@ -68,7 +68,9 @@ class State {
   [[nodiscard]] std::uint64_t revision() const;
 
   /// Jobs by ascending id that match, starting after `after`, at most `most` of them.
-  [[nodiscard]] std::vector<const Job*> list(const Filter& filter, JobId after, std::size_t most) const;
+  [[nodiscard]] std::vector<const Job*> list(const Filter& filter,
+                                             JobId after,
+                                             std::size_t most) const;
   /// The user's newest job (back = 0), the one before it (1), ...; empty if there are not so many.
   [[nodiscard]] std::optional<JobId> newest(std::uint32_t uid, std::uint64_t back) const;
   /// Jobs that depend on this one directly, ascending.

@@ -30,10 +30,11 @@ Result<void> Turn::check_request(const Request& request) const {
     const std::string note =
         index_.machine.note.empty() ? "" : fmt::format(" ({})", index_.machine.note);
     if (have.gpus == 0) {
-      return fail(Code::Infeasible,
-                  fmt::format("the job asks for {} and this machine has none{}: it could never start",
-                              gpus_text(request.gpus),
-                              note));
+      return fail(
+          Code::Infeasible,
+          fmt::format("the job asks for {} and this machine has none{}: it could never start",
+                      gpus_text(request.gpus),
+                      note));
     }
     return fail(Code::Infeasible,
                 fmt::format("the job asks for {} and this machine has {}: it could never start",
@@ -41,10 +42,11 @@ Result<void> Turn::check_request(const Request& request) const {
                             have.gpus));
   }
   if (request.cpus > have.cpus) {
-    return fail(Code::Infeasible,
-                fmt::format("the job asks for {} CPUs and this machine has {}: it could never start",
-                            request.cpus,
-                            have.cpus));
+    return fail(
+        Code::Infeasible,
+        fmt::format("the job asks for {} CPUs and this machine has {}: it could never start",
+                    request.cpus,
+                    have.cpus));
   }
   if (request.memory > have.memory) {
     return fail(Code::Infeasible,
@@ -65,7 +67,8 @@ Result<void> Turn::check_spec(const JobSpec& spec, std::size_t position) const {
   if (spec.time_limit && *spec.time_limit <= std::chrono::seconds::zero()) {
     return fail(Code::Usage, "a time limit of zero would never let the job run");
   }
-  if (spec.max_retries < 0 || spec.max_concurrent < 0 || spec.grace < std::chrono::seconds::zero()) {
+  if (spec.max_retries < 0 || spec.max_concurrent < 0 ||
+      spec.grace < std::chrono::seconds::zero()) {
     return fail(Code::Usage, "retries, concurrency and grace cannot be negative");
   }
   for (const JobId id : spec.dependencies.jobs) {
@@ -74,8 +77,9 @@ Result<void> Turn::check_spec(const JobSpec& spec, std::size_t position) const {
     if (!sibling && index_.find(id) != nullptr) continue;
     if (sibling || id >= index_.next_id) {
       return fail(Code::NotFound,
-                  sibling ? std::string("a job can only depend on jobs before it")
-                          : fmt::format("it depends on job {}, and there is no such job", id.value));
+                  sibling
+                      ? std::string("a job can only depend on jobs before it")
+                      : fmt::format("it depends on job {}, and there is no such job", id.value));
     }
     return fail(Code::NotFound,
                 fmt::format("it depends on job {}, which ended so long ago that it is forgotten",
@@ -86,21 +90,20 @@ Result<void> Turn::check_spec(const JobSpec& spec, std::size_t position) const {
 
 void Turn::take(const event::Submit& event) {
   const std::size_t count = event.specs.size();
-  const std::size_t pending =
-      index_.by_status.at(static_cast<std::size_t>(Status::Queued)).size() +
-      index_.by_status.at(static_cast<std::size_t>(Status::Hold)).size();
+  const std::size_t pending = index_.by_status.at(static_cast<std::size_t>(Status::Queued)).size() +
+                              index_.by_status.at(static_cast<std::size_t>(Status::Hold)).size();
   if (count == 0) return answer(fail(Code::Usage, "there is no job in this submission"));
   if (count > index_.policy.submit_most) {
-    return answer(fail(Code::Exhausted,
-                       fmt::format("{} jobs in one submission; the most is {}",
-                                   count,
-                                   index_.policy.submit_most)));
+    return answer(
+        fail(Code::Exhausted,
+             fmt::format(
+                 "{} jobs in one submission; the most is {}", count, index_.policy.submit_most)));
   }
   if (pending + count > index_.policy.queue_most) {
-    return answer(fail(Code::Exhausted,
-                       fmt::format("{} jobs are waiting already; the most is {}",
-                                   pending,
-                                   index_.policy.queue_most)));
+    return answer(fail(
+        Code::Exhausted,
+        fmt::format(
+            "{} jobs are waiting already; the most is {}", pending, index_.policy.queue_most)));
   }
   for (std::size_t i = 0; i < count; ++i) {
     if (auto checked = at_position(check_spec(event.specs[i], i), i, count); !checked) {
@@ -130,9 +133,8 @@ void Turn::take(const event::Submit& event) {
   // A dependency may have failed before this was submitted; the answer is the same as after.
   for (const JobId id : ids) {
     const Job& job = *index_.find(id);
-    const Dependencies& wants = job.spec.dependencies;
-    if (is_ended(job) || !wants.auto_cancel ||
-        index_.dependency_state(wants) != DependencyState::Never) {
+    if (is_ended(job) || !job.spec.dependencies.auto_cancel ||
+        index_.dependency_state(job) != DependencyState::Never) {
       continue;
     }
     end(id,

@@ -98,16 +98,17 @@ void Turn::settle_dependents(JobId ended) {
     if (at == index_.dependents.end()) continue;
     const std::vector<JobId> waiting(at->second.begin(), at->second.end());
     for (const JobId id : waiting) {
-      const Dependencies& wants = index_.find(id)->spec.dependencies;
-      if (index_.dependency_state(wants) != DependencyState::Never || !wants.auto_cancel) {
+      const Job& job = *index_.find(id);
+      if (index_.dependency_state(job) != DependencyState::Never ||
+          !job.spec.dependencies.auto_cancel) {
         index_.relink(id);
         effects_.emplace_back(effect::Notify{id});
         continue;
       }
       const Outcome outcome{.reason = EndReason::DependencyFailed,
                             .message = fmt::format("job {} did not finish", over[next].value)};
-      index_.change(id, [&](Job& job) {
-        job.state = Ended{Status::Cancelled, outcome, index_.now.wall, std::nullopt};
+      index_.change(id, [&](Job& dependent) {
+        dependent.state = Ended{Status::Cancelled, outcome, index_.now.wall, std::nullopt};
       });
       saved(id);
       over.push_back(id);

@@ -23,6 +23,7 @@ class Turn {
   void take(const event::Update& event);
   void take(const event::AttemptStarted& event);
   void take(const event::AttemptEnded& event);
+  void take(const event::AttemptRevoked& event);
   void take(const event::MachineChanged& event);
   void take(const event::Tick& event);
   void take(const event::Configure& event);

@@ -37,9 +37,9 @@ Result<void> Turn::check_cycle(JobId job, const Dependencies& dependencies) cons
     const JobId id = open.back();
     open.pop_back();
     if (id == job) {
-      return fail(Code::Usage,
-                  fmt::format("job {} would depend on itself: the dependencies form a circle",
-                              job.value));
+      return fail(
+          Code::Usage,
+          fmt::format("job {} would depend on itself: the dependencies form a circle", job.value));
     }
     const Job* next = index_.find(id);
     if (!seen.insert(id).second || next == nullptr || is_ended(*next)) continue;
@@ -84,19 +84,17 @@ void Turn::take(const event::Update& event) {
     index_.change(id, [&changes](Job& job) { apply(changes, job.spec); });
     const Job& job = *index_.find(id);
     if (changes.max_concurrent && !job.spec.group.empty()) {
-      index_.groups[job.spec.group].limit = *changes.max_concurrent;
-      index_.relink(id);
+      index_.limit_group(job.spec.group, *changes.max_concurrent);
     }
     saved(id);
     if (changes.time_limit && is_active(job)) {
       effects_.emplace_back(effect::ChangeLimit{id, attempt_of(job)->number});
     }
     if (is_pending(job) && job.spec.dependencies.auto_cancel &&
-        index_.dependency_state(job.spec.dependencies) == DependencyState::Never) {
+        index_.dependency_state(job) == DependencyState::Never) {
       end(id,
           Status::Cancelled,
-          {.reason = EndReason::DependencyFailed,
-           .message = "a job it depends on did not finish"});
+          {.reason = EndReason::DependencyFailed, .message = "a job it depends on did not finish"});
     }
   }
   answer(event.jobs);

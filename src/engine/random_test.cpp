@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random lives of a queue: whatever comes in whatever order, every index stays right, nothing is
+// held twice, and the same events give the same effects.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "engine/step.h"
+
+namespace gflow::engine {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Makes events from a seed. Knows only ids it may have been given, right or wrong.
+class Chance {
+ public:
+  explicit Chance(unsigned seed) : random_(seed) {}
+
+  int below(int n) { return std::uniform_int_distribution<int>(0, n - 1)(random_); }
+  bool one_in(int n) { return below(n) == 0; }
+
+  JobSpec spec(JobId next) {
+    JobSpec spec;
+    spec.user = one_in(3) ? User{2000, "bob"} : User{1000, "alice"};
+    spec.request = {one_in(3) ? 0 : below(5), below(3), Memory::gib(below(20))};
+    spec.priority = one_in(4) ? below(256) : kDefaultPriority;
+    if (!one_in(3)) spec.time_limit = std::chrono::minutes(1 + below(300));
+    if (one_in(6)) spec.begin = WallTime(std::chrono::minutes(below(2000)));
+    for (int i = below(4); i > 0 && one_in(3); --i) spec.dependencies.jobs.push_back(any_job(next));
+    spec.dependencies.mode = one_in(2) ? DependencyMode::Any : DependencyMode::All;
+    spec.dependencies.auto_cancel = !one_in(3);
+    spec.hold = one_in(8);
+    spec.requeue = one_in(3);
+    spec.max_retries = below(3);
+    if (one_in(3)) {
+      spec.group = one_in(2) ? "sweep" : "grid";
+      spec.max_concurrent = below(4);
+    }
+    return spec;
+  }
+
+  JobId any_job(JobId next) {
+    return JobId(1 + static_cast<std::uint64_t>(below(static_cast<int>(next.value) + 1)));
+  }
+
+  /// The end, or start, of some attempt that may or may not be under way.
+  Event report(const State& state) {
+    const JobId id = any_job(state.next_id());
+    const Job* job = state.find(id);
+    const int attempt = job == nullptr ? 1 : job->attempts - (one_in(10) ? 1 : 0);
+    if (one_in(4)) return event::AttemptStarted{id, attempt, 1 + below(1000)};
+    Outcome outcome;
+    outcome.reason = static_cast<EndReason>(1 + below(10));
+    outcome.exit_code = one_in(2) ? 0 : 1;
+    return event::AttemptEnded{id, attempt, outcome};
+  }
+
+  Event machine() {
+    Machine machine;
+    machine.cpus = 8;
+    machine.memory = Memory::gib(64);
+    for (int i = 0; i < 4; ++i) {
+      Device device;
+      device.index = i;
+      device.usable = !one_in(10);
+      if (one_in(5)) device.processes.push_back({4711, "dave", "python", std::nullopt});
+      machine.devices.push_back(device);
+    }
+    return event::MachineChanged{machine};
+  }
+
+  Event next(const State& state) {
+    const JobId id = any_job(state.next_id());
+    const Actor by{{1000, "alice"}, one_in(2)};
+    switch (below(12)) {
+      case 0:
+        return machine();
+      case 1:
+        return event::Cancel{{id}, by};
+      case 2:
+        return event::Hold{{id}, by};
+      case 3:
+        return event::Release{{id}, by, std::nullopt};
+      case 4:
+        return update(state, id, by);
+      case 5:
+        return event::Tick{};
+      case 6:
+      case 7:
+      case 8:
+        return event::Submit{{spec(state.next_id()), spec(state.next_id())}};
+      default:
+        return report(state);
+    }
+  }
+
+ private:
+  Event update(const State& state, JobId id, const Actor& by) {
+    event::Update update{{id}, by, {}};
+    if (one_in(2)) update.changes.priority = below(256);
+    if (one_in(2)) update.changes.gpus = below(5);
+    if (one_in(2)) update.changes.max_concurrent = below(4);
+    if (one_in(2)) update.changes.time_limit = std::chrono::seconds(60 + below(4000));
+    if (one_in(3)) {
+      update.changes.dependencies = Dependencies{{any_job(state.next_id())}};
+    }
+    return update;
+  }
+
+  std::mt19937 random_;
+};
+
+/// What of the effects a test can compare: which kinds for which jobs.
+std::string trace(const std::vector<Effect>& effects) {
+  std::string text;
+  for (const Effect& effect : effects) {
+    text += static_cast<char>('a' + effect.index());
+    if (const auto* launch = std::get_if<effect::Launch>(&effect)) {
+      text += std::to_string(launch->job.value) + "." + std::to_string(launch->attempt);
+    }
+    if (const auto* save = std::get_if<effect::Save>(&effect)) {
+      text += std::to_string(save->job.value);
+    }
+  }
+  return text;
+}
+
+class RandomLife : public testing::TestWithParam<unsigned> {};
+
+TEST_P(RandomLife, KeepsEveryIndexRightAndRepeatsItself) {
+  Chance chance(GetParam());
+  State state(Policy{}, "boot");
+  State twin(Policy{}, "boot");
+  state.restored(JobId(1));
+  twin.restored(JobId(1));
+  Now now{WallTime(1000min), MonoTime(0ms)};
+  (void)step(state, chance.machine(), now);
+  (void)step(twin, event::MachineChanged{state.machine()}, now);
+  for (int i = 0; i < 400; ++i) {
+    const auto forward = std::chrono::seconds(chance.below(600));
+    now.mono += forward;
+    now.wall += chance.one_in(20) ? -forward * 10 : forward;
+    const Event event = chance.next(state);
+    const std::string first = trace(step(state, event, now));
+    ASSERT_EQ(first, trace(step(twin, event, now))) << "seed " << GetParam() << " step " << i;
+    ASSERT_EQ(state.check(), "") << "seed " << GetParam() << " step " << i;
+  }
+  EXPECT_GT(state.next_id().value, 50U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomLife, testing::Range(1U, 61U));
+
+}  // namespace
+}  // namespace gflow::engine

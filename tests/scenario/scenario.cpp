@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scenario/scenario.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <ranges>
+
+#include "base/text.h"
+#include "core/requests.h"
+#include "scenario/numbers.h"
+
+namespace gflow::scenario {
+
+using namespace std::chrono_literals;
+
+Scenario::Scenario()
+    : state_(engine::Policy{}, boot_id_),
+      now_{WallTime(std::chrono::sys_days(std::chrono::year(2026) / 3 / 1)), MonoTime(1h)} {
+  state_.restored(JobId(1));
+}
+
+const std::map<std::string, Scenario::Verb>& Scenario::verbs() {
+  static const std::map<std::string, Verb> kVerbs = {
+      {"machine", &Scenario::machine},
+      {"policy", &Scenario::policy},
+      {"advance", &Scenario::advance},
+      {"calendar", &Scenario::calendar},
+      {"submit", &Scenario::submit},
+      {"refuse", &Scenario::refuse},
+      {"started", &Scenario::started},
+      {"finish", &Scenario::finish},
+      {"cancel", &Scenario::request},
+      {"hold", &Scenario::request},
+      {"release", &Scenario::request},
+      {"update", &Scenario::update},
+      {"foreign", &Scenario::foreign},
+      {"restart", &Scenario::restart},
+      {"reboot", &Scenario::reboot},
+      {"expect", &Scenario::expect},
+  };
+  return kVerbs;
+}
+
+std::string Scenario::play(const std::string& name, const std::string& text) {
+  int number = 0;
+  for (const std::string_view raw : split(text, '\n')) {
+    ++number;
+    const std::string_view body = trim(raw.substr(0, raw.find('#')));
+    if (body.empty()) continue;
+    const auto where = [&](const std::string& what) {
+      return fmt::format("{}:{}: {}\n    {}", name, number, what, body);
+    };
+    const auto words = shell_split(body);
+    if (!words) return where(words.error().message);
+    Line line{words->front(), {}, {}};
+    for (const std::string& word : *words | std::views::drop(1)) {
+      const std::size_t equals = word.find('=');
+      if (equals == std::string::npos || equals == 0 || word.find(' ') < equals) {
+        line.words.push_back(word);
+      } else {
+        line.keys[word.substr(0, equals)] = word.substr(equals + 1);
+      }
+    }
+    const auto verb = verbs().find(line.verb);
+    if (verb == verbs().end()) return where("there is no such verb");
+    if (auto done = (this->*verb->second)(line); !done) return where(done.error().message);
+    if (const std::string wrong = state_.check(); !wrong.empty()) return where(wrong);
+  }
+  return {};
+}
+
+Result<void> Scenario::step(const engine::Event& event) {
+  refused_ = {};
+  for (const engine::Effect& effect : engine::step(state_, event, now_)) {
+    if (const auto* save = std::get_if<engine::effect::Save>(&effect)) {
+      saved_[save->job] = *state_.find(save->job);
+    } else if (const auto* forget = std::get_if<engine::effect::Forget>(&effect)) {
+      saved_.erase(forget->job);
+    } else if (const auto* answer = std::get_if<engine::effect::Answer>(&effect)) {
+      if (!answer->jobs) refused_ = answer->jobs.error();
+    }
+  }
+  for (const auto& [id, job] : saved_) {
+    const Job* now = state_.find(id);
+    if (now == nullptr || !(*now == job)) {
+      return fail(Code::Failure, fmt::format("job {} changed without being saved", id.value));
+    }
+  }
+  return {};
+}
+
+Result<JobId> Scenario::job(const std::string& name) const {
+  const auto at = names_.find(name);
+  if (at == names_.end()) return fail(Code::Failure, fmt::format("there is no job '{}'", name));
+  return at->second;
+}
+
+Result<void> Scenario::machine(const Line& line) {
+  machine_ = Machine{};
+  machine_.source = "sim";
+  machine_.cpus = GF_TRY(whole_number(line.keys, "cpus", 64));
+  machine_.memory =
+      GF_TRY(parse_memory(line.keys.contains("memory") ? line.keys.at("memory") : "512G"));
+  const int gpus = GF_TRY(whole_number(line.keys, "gpus", 0));
+  for (int i = 0; i < gpus; ++i) {
+    Device device;
+    device.index = i;
+    device.vendor = "nvidia";
+    device.model = "NVIDIA H100 80GB HBM3";
+    machine_.devices.push_back(device);
+  }
+  return step(engine::event::MachineChanged{machine_});
+}
+
+Result<void> Scenario::policy(const Line& line) {
+  for (const auto& [key, value] : line.keys) {
+    if (key == "patience") {
+      policy_.backfill_patience = GF_TRY(parse_duration(value));
+    } else if (key == "keep") {
+      policy_.keep_ended = GF_TRY(parse_duration(value));
+    } else if (key == "keep_most") {
+      policy_.keep_ended_most = parse_number(value).value_or(0);
+    } else if (key == "queue_most") {
+      policy_.queue_most = parse_number(value).value_or(0);
+    } else {
+      return fail(Code::Failure, fmt::format("there is no policy '{}'", key));
+    }
+  }
+  return step(engine::event::Configure{policy_});
+}
+
+Result<void> Scenario::advance(const Line& line) {
+  const auto time = GF_TRY(parse_duration(line.words.at(0)));
+  now_.wall += time;
+  now_.mono += time;
+  return step(engine::event::Tick{});
+}
+
+/// "calendar +2d", "calendar -1h": somebody sets the clock; durations go on as before.
+Result<void> Scenario::calendar(const Line& line) {
+  const std::string& by = line.words.at(0);
+  const auto jump = GF_TRY(parse_duration(std::string_view(by).substr(1)));
+  now_.wall += by.starts_with('-') ? -jump : jump;
+  return step(engine::event::Tick{});
+}
+
+Result<Dependencies> Scenario::dependencies(const Line& line) const {
+  Dependencies wants;
+  for (const char* key : {"after", "any"}) {
+    if (!line.keys.contains(key)) continue;
+    wants.mode = key == std::string_view("any") ? DependencyMode::Any : DependencyMode::All;
+    for (const std::string_view name : split(line.keys.at(key), ',')) {
+      const auto number = parse_number(name);
+      wants.jobs.push_back(number ? JobId(*number) : GF_TRY(job(std::string(name))));
+    }
+  }
+  wants.auto_cancel = !line.keys.contains("auto_cancel") || line.keys.at("auto_cancel") != "no";
+  return wants;
+}
+
+Result<JobSpec> Scenario::spec_of(const Line& line) const {
+  JobSpec spec;
+  spec.name = line.words.at(0);
+  spec.user = {1000, "alice"};
+  spec.request.gpus = GF_TRY(whole_number(line.keys, "gpus", 0));
+  spec.request.cpus = GF_TRY(whole_number(line.keys, "cpus", 0));
+  spec.priority = GF_TRY(whole_number(line.keys, "priority", kDefaultPriority));
+  spec.max_retries = GF_TRY(whole_number(line.keys, "retries", 0));
+  spec.max_concurrent = GF_TRY(whole_number(line.keys, "concurrent", 0));
+  spec.dependencies = GF_TRY(dependencies(line));
+  const auto& keys = line.keys;
+  if (keys.contains("memory")) spec.request.memory = GF_TRY(parse_memory(keys.at("memory")));
+  if (keys.contains("time")) spec.time_limit = GF_TRY(parse_duration(keys.at("time")));
+  if (keys.contains("grace")) spec.grace = GF_TRY(parse_duration(keys.at("grace")));
+  if (keys.contains("begin")) spec.begin = GF_TRY(parse_begin(keys.at("begin"), now_.wall, 0s));
+  if (keys.contains("group")) spec.group = keys.at("group");
+  if (keys.contains("user")) spec.user = {2000, keys.at("user")};
+  for (const std::string& word : line.words | std::views::drop(1)) {
+    if (word == "hold") spec.hold = true;
+    if (word == "requeue") spec.requeue = true;
+  }
+  return spec;
+}
+
+Result<void> Scenario::submit(const Line& line) {
+  const JobSpec spec = GF_TRY(spec_of(line));
+  const JobId id = state_.next_id();
+  GF_CHECK(step(engine::event::Submit{{spec}}));
+  if (!refused_.message.empty()) return std::unexpected(refused_);
+  names_[spec.name] = id;
+  return {};
+}
+
+/// "refuse "<text>" submit x gpus=9": the request must fail with this text and change nothing.
+Result<void> Scenario::refuse(const Line& line) {
+  Line inner{line.words.at(1),
+             std::vector<std::string>(line.words.begin() + 2, line.words.end()),
+             line.keys};
+  const auto saved = saved_;
+  const auto done = (this->*verbs().at(inner.verb))(inner);
+  const std::string said = done ? std::string("nothing") : done.error().message;
+  if (said.find(line.words.at(0)) == std::string::npos) {
+    return fail(Code::Failure, fmt::format("it said: {}", said));
+  }
+  if (saved != saved_) return fail(Code::Failure, "it was refused and changed something");
+  return {};
+}
+
+Result<void> Scenario::started(const Line& line) {
+  const JobId id = GF_TRY(job(line.words.at(0)));
+  return step(engine::event::AttemptStarted{id, state_.find(id)->attempts, 4242});
+}
+
+/// "finish a", "finish a exit=1", "finish a how=lost attempt=1".
+Result<void> Scenario::finish(const Line& line) {
+  static const std::map<std::string, EndReason> kHow = {{"exit", EndReason::Exited},
+                                                        {"signal", EndReason::Signalled},
+                                                        {"timeout", EndReason::TimeLimit},
+                                                        {"cancelled", EndReason::Cancelled},
+                                                        {"oom", EndReason::OutOfMemory},
+                                                        {"launch", EndReason::LaunchFailed},
+                                                        {"lost", EndReason::SupervisorDied},
+                                                        {"rebooted", EndReason::Rebooted},
+                                                        {"not_started", EndReason::NotStarted}};
+  const JobId id = GF_TRY(job(line.words.at(0)));
+  Outcome outcome;
+  outcome.exit_code = GF_TRY(whole_number(line.keys, "exit", 0));
+  if (line.keys.contains("how")) outcome.reason = kHow.at(line.keys.at("how"));
+  if (outcome.reason == EndReason::NotStarted) outcome.message = "no supervisor";
+  const int attempt = GF_TRY(whole_number(line.keys, "attempt", state_.find(id)->attempts));
+  if (line.words.size() > 1 && line.words[1] == "revoked") {
+    return step(engine::event::AttemptRevoked{id, attempt});
+  }
+  return step(engine::event::AttemptEnded{id, attempt, outcome});
+}
+
+Result<void> Scenario::request(const Line& line) {
+  std::vector<JobId> ids;
+  for (const std::string& name : line.words) ids.push_back(GF_TRY(job(name)));
+  engine::Actor by{{1000, "alice"}, false};
+  if (line.keys.contains("by")) by = {{2000, line.keys.at("by")}, line.keys.at("by") == "root"};
+  if (line.verb == "cancel") {
+    GF_CHECK(step(engine::event::Cancel{ids, by}));
+  } else if (line.verb == "hold") {
+    GF_CHECK(step(engine::event::Hold{ids, by}));
+  } else {
+    std::optional<WallTime> at;
+    if (line.keys.contains("at")) at = GF_TRY(parse_begin(line.keys.at("at"), now_.wall, 0s));
+    GF_CHECK(step(engine::event::Release{ids, by, at}));
+  }
+  if (!refused_.message.empty()) return std::unexpected(refused_);
+  return {};
+}
+
+Result<void> Scenario::update(const Line& line) {
+  engine::event::Update update;
+  for (const std::string& name : line.words) update.jobs.push_back(GF_TRY(job(name)));
+  update.by = {{1000, "alice"}, false};
+  engine::event::Changes& changes = update.changes;
+  const auto& keys = line.keys;
+  if (keys.contains("gpus")) changes.gpus = GF_TRY(whole_number(keys, "gpus", 0));
+  if (keys.contains("priority")) changes.priority = GF_TRY(whole_number(keys, "priority", 0));
+  if (keys.contains("concurrent")) {
+    changes.max_concurrent = GF_TRY(whole_number(keys, "concurrent", 0));
+  }
+  if (keys.contains("time")) changes.time_limit = GF_TRY(parse_duration(keys.at("time")));
+  if (keys.contains("after") || keys.contains("any")) {
+    changes.dependencies = GF_TRY(dependencies(line));
+  }
+  GF_CHECK(step(update));
+  if (!refused_.message.empty()) return std::unexpected(refused_);
+  return {};
+}
+
+/// "foreign gpu=1 user=dave", "foreign gpu=1 gone", "foreign gpu=1 broken".
+Result<void> Scenario::foreign(const Line& line) {
+  const auto gpu = static_cast<std::size_t>(GF_TRY(whole_number(line.keys, "gpu", 0)));
+  Device& device = machine_.devices.at(gpu);
+  device.processes.clear();
+  device.usable = true;
+  const std::string how = line.words.empty() ? "" : line.words.front();
+  if (how == "broken") {
+    device.usable = false;
+    device.trouble = "fallen off the bus";
+  } else if (how != "gone") {
+    device.processes.push_back({4711, line.keys.at("user"), "python", std::nullopt});
+  }
+  return step(engine::event::MachineChanged{machine_});
+}
+
+void Scenario::reopen(const std::string& boot_id) {
+  const JobId next = state_.next_id();
+  boot_id_ = boot_id;
+  state_ = engine::State(policy_, boot_id);
+  for (const auto& [id, job] : saved_) state_.restore(job);
+  state_.restored(next);
+}
+
+/// The daemon is killed and started again: nothing but what was saved is left.
+Result<void> Scenario::restart(const Line& /*line*/) {
+  reopen(boot_id_);
+  return step(engine::event::MachineChanged{machine_});
+}
+
+/// The machine goes down: what ran is reported as the daemon does on its next start.
+Result<void> Scenario::reboot(const Line& /*line*/) {
+  reopen(boot_id_ + "+");
+  now_.mono = MonoTime(1min);
+  GF_CHECK(step(engine::event::MachineChanged{machine_}));
+  for (const auto& [id, job] : std::map(saved_)) {
+    if (!is_active(job)) continue;
+    const Outcome lost{.reason = EndReason::Rebooted};
+    GF_CHECK(step(engine::event::AttemptEnded{id, job.attempts, lost}));
+  }
+  return {};
+}
+
+Result<void> Scenario::expect(const Line& line) {
+  if (line.words.at(0) == "count") return expect_count(line);
+  if (line.words.at(0) == "free") return expect_free(line);
+  const JobId id = GF_TRY(job(line.words.at(0)));
+  const Job* job = state_.find(id);
+  const std::string want = line.words.at(1);
+  if (want == "forgotten") {
+    if (job == nullptr) return {};
+    return fail(Code::Failure, "it is still there");
+  }
+  if (job == nullptr) return fail(Code::Failure, "it is forgotten");
+  if (want == "waiting") return expect_waiting(line, *job);
+  if (want == "on") {
+    const Attempt* attempt = attempt_of(*job);
+    const std::string gpus = attempt == nullptr || !is_active(*job)
+                                 ? std::string("nothing")
+                                 : fmt::format("{}", fmt::join(attempt->allocation.gpus, ","));
+    if (gpus == line.words.at(2)) return {};
+    return fail(Code::Failure, fmt::format("it is on {}", gpus));
+  }
+  if (status_code(status_of(*job)) == want) return {};
+  return fail(Code::Failure, fmt::format("it is {}", status_code(status_of(*job))));
+}
+
+/// "expect a waiting <reason> <next reason> ...": all blockers, in order, and no more.
+Result<void> Scenario::expect_waiting(const Line& line, const Job& job) {
+  std::vector<std::string> why;
+  for (const Blocker& blocker : state_.blockers(job.id, now_)) why.push_back(blocker_text(blocker));
+  const std::vector<std::string> want(line.words.begin() + 2, line.words.end());
+  if (is_pending(job) && why == want) return {};
+  return fail(
+      Code::Failure,
+      fmt::format("it is {}, waiting for: {}", status_code(status_of(job)), fmt::join(why, " | ")));
+}
+
+Result<void> Scenario::expect_count(const Line& line) {
+  for (const auto& [key, value] : line.keys) {
+    const Status status = GF_TRY(parse_status(key));
+    const std::string have = std::to_string(state_.count(status));
+    if (have != value) return fail(Code::Failure, fmt::format("{} are {}", have, key));
+  }
+  return {};
+}
+
+Result<void> Scenario::expect_free(const Line& line) {
+  const engine::Totals& have = state_.totals();
+  for (const auto& [key, value] : line.keys) {
+    const std::string is = key == "gpus"   ? std::to_string(have.gpus_free)
+                           : key == "cpus" ? std::to_string(have.cpus_free)
+                                           : memory_text(have.memory_free);
+    if (is != value) return fail(Code::Failure, fmt::format("{} {} are free", is, key));
+  }
+  return {};
+}
+
+}  // namespace gflow::scenario
