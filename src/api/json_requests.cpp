@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/json.h"
 #include "api/spec_fields.h"
-#include "core/requests.h"
 
 namespace gflow::api {
 
@@ -62,11 +61,6 @@ Result<UpdateRequest> read_update_request(std::string_view json) {
   auto request = GF_TRY(Reader::document<UpdateRequest>(json, "Update", Unknown::Refused));
   if (request.jobs.empty()) return fail(Code::Usage, "/jobs: must name at least one job");
   put_in_order(request.jobs);
-  if (request.name) {
-    if (auto name = check_name(*request.name); !name) {
-      return with_context(std::move(name).error(), "/name");
-    }
-  }
   if (request.dependencies) put_in_order(request.dependencies->jobs);
   return request;
 }

@@ -5,7 +5,6 @@
 
 #include "api/json.h"
 #include "api/spec_fields.h"
-#include "core/requests.h"
 
 namespace gflow::api {
 
@@ -74,9 +73,6 @@ Result<void> check_payload(const Payload& payload, const std::string& where) {
 }
 
 Result<void> check_spec(const JobSpec& spec, const std::string& where) {
-  if (auto name = check_name(spec.name); !spec.name.empty() && !name) {
-    return with_context(std::move(name).error(), where + "/name");
-  }
   if (!spec.work_dir.starts_with('/') || has_nul(spec.work_dir)) {
     return fail(Code::Usage, where + "/work_dir: must be an absolute path");
   }

@@ -7,7 +7,8 @@
 
 namespace gflow {
 
-/// A number that names a thing of kind Tag and cannot be mistaken for another kind's. 0 names nothing.
+/// A number that names a thing of kind Tag and cannot be mistaken for another kind's. 0 names
+/// nothing.
 template <typename Tag>
 struct Id {
   std::uint64_t value = 0;

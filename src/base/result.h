@@ -48,16 +48,16 @@ using Result = std::expected<T, Error>;
 }  // namespace gflow
 
 /// The value of a Result, or return its error from the enclosing function.
-#define GF_TRY(expression)                                                       \
-  __extension__({                                                                \
-    auto gf_result = (expression);                                               \
+#define GF_TRY(expression)                                                                \
+  __extension__({                                                                         \
+    auto gf_result = (expression);                                                        \
     if (!gf_result) return std::unexpected<::gflow::Error>(std::move(gf_result).error()); \
-    std::move(gf_result).value();                                                \
+    std::move(gf_result).value();                                                         \
   })
 
 /// As GF_TRY for a Result<void>, or where the value is not wanted.
-#define GF_CHECK(expression)                                                     \
-  do {                                                                           \
-    if (auto gf_result = (expression); !gf_result)                               \
-      return std::unexpected<::gflow::Error>(std::move(gf_result).error());      \
+#define GF_CHECK(expression)                                                \
+  do {                                                                      \
+    if (auto gf_result = (expression); !gf_result)                          \
+      return std::unexpected<::gflow::Error>(std::move(gf_result).error()); \
   } while (false)

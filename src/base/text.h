@@ -26,7 +26,8 @@ namespace gflow {
 [[nodiscard]] std::optional<std::uint64_t> parse_number(std::string_view text);
 
 /// The text fit for a terminal and for one line: control characters, those that turn the direction
-/// of text, and bytes that are not UTF-8 become \xNN, a tab or a line end \t or \n. Never longer than 4 times the input.
+/// of text, and bytes that are not UTF-8 become \xNN, a tab or a line end \t or \n. Never longer
+/// than 4 times the input.
 [[nodiscard]] std::string printable(std::string_view text);
 /// True for well-formed UTF-8 without NUL.
 [[nodiscard]] bool is_utf8(std::string_view text);
@@ -44,7 +45,8 @@ namespace gflow {
 /// `*` and `?` wildcards over the whole text.
 [[nodiscard]] bool glob_match(std::string_view pattern, std::string_view text);
 
-/// Columns a terminal uses for text that went through printable(): 2 for wide (CJK) characters, 0 for combining ones.
+/// Columns a terminal uses for text that went through printable(): 2 for wide (CJK) characters, 0
+/// for combining ones.
 [[nodiscard]] std::size_t display_width(std::string_view text);
 
 }  // namespace gflow

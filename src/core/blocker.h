@@ -94,8 +94,9 @@ using Blocker = std::variant<blocker::OnHold,
 
 /// Stable machine-readable name: "Resources", "Priority", "Dependency", "BeginTime", "Held", ...
 [[nodiscard]] std::string_view blocker_code(const Blocker& blocker);
-/// What stands in NODELIST(REASON) without the brackets: "Resources: Need 4 GPUs, only 1 available",
-/// "Resources" where nothing at all is available, "Dependency: 3,5", "Priority", "JobHeldUser".
+/// What stands in NODELIST(REASON) without the brackets: "Resources: Need 4 GPUs, only 1
+/// available", "Resources" where nothing at all is available, "Dependency: 3,5", "Priority",
+/// "JobHeldUser".
 [[nodiscard]] std::string blocker_text(const Blocker& blocker);
 /// The same for a whole list: the first blocker is the one to name. "" for none.
 [[nodiscard]] std::string reason_text(const std::vector<Blocker>& blockers);

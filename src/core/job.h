@@ -29,9 +29,9 @@ struct User {
 
 /// What one job holds while it runs.
 struct Request {
-  int gpus = 0;    ///< whole devices
-  int cpus = 0;    ///< CPUs counted against the machine; 0 is not counted
-  Memory memory{};   ///< host memory; 0 is not counted and not limited
+  int gpus = 0;     ///< whole devices
+  int cpus = 0;     ///< CPUs counted against the machine; 0 is not counted
+  Memory memory{};  ///< host memory; 0 is not counted and not limited
 
   friend bool operator==(const Request&, const Request&) = default;
 };
@@ -62,22 +62,22 @@ struct JobSpec {
   std::chrono::seconds grace{30};  ///< between SIGTERM and SIGKILL
   std::optional<WallTime> begin;   ///< not before
   Dependencies dependencies;
-  bool hold = false;     ///< submitted on hold
-  bool requeue = false;  ///< run again if it is lost (reboot, supervisor killed)
-  int max_retries = 0;   ///< run again up to so many times if it fails
-  std::string group;     ///< jobs of one group share max_concurrent; "" is none
+  bool hold = false;       ///< submitted on hold
+  bool requeue = false;    ///< run again if it is lost (reboot, supervisor killed)
+  int max_retries = 0;     ///< run again up to so many times if it fails
+  std::string group;       ///< jobs of one group share max_concurrent; "" is none
   int max_concurrent = 0;  ///< most jobs of the group running at once; 0 is no limit
-  std::string command;   ///< one line for people: the command or script with its arguments
-  std::string work_dir;  ///< absolute
+  std::string command;     ///< one line for people: the command or script with its arguments
+  std::string work_dir;    ///< absolute
 
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };
 
 /// What is run. Kept in the store only: the engine never reads it.
 struct Payload {
-  std::vector<std::string> argv;         ///< argv[0] is the program, or the script's name if script is set
-  std::optional<std::string> script;     ///< content of the script, copied at submission
-  std::vector<std::string> environment;  ///< "NAME=value", as the submitter had it
+  std::vector<std::string> argv;  ///< argv[0] is the program, or the script's name if script is set
+  std::optional<std::string> script;       ///< content of the script, copied at submission
+  std::vector<std::string> environment;    ///< "NAME=value", as the submitter had it
   std::optional<std::string> config_name;  ///< base name of --config FILE
   std::string config;                      ///< its content
   std::uint32_t umask = 022;
@@ -96,10 +96,10 @@ struct Allocation {
 struct Attempt {
   int number = 0;
   Allocation allocation;
-  WallTime started;        ///< when the engine decided to start it
-  MonoTime started_mono;   ///< the same instant; only comparable within boot_id
-  std::string boot_id;     ///< the boot it was started in
-  int pid = 0;             ///< of the job's first process, 0 until known
+  WallTime started;       ///< when the engine decided to start it
+  MonoTime started_mono;  ///< the same instant; only comparable within boot_id
+  std::string boot_id;    ///< the boot it was started in
+  int pid = 0;            ///< of the job's first process, 0 until known
 
   friend bool operator==(const Attempt&, const Attempt&) = default;
 };
@@ -123,7 +123,7 @@ struct Outcome {
   EndReason reason = EndReason::Exited;
   int exit_code = 0;
   int signal = 0;
-  std::string message{};  ///< detail for a person; may be empty
+  std::string message{};                  ///< detail for a person; may be empty
   std::chrono::milliseconds run_time{0};  ///< on the monotonic clock
   std::chrono::milliseconds cpu_time{0};  ///< user and system, all processes
   Memory peak_memory{};                   ///< 0 if not known

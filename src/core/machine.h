@@ -13,8 +13,8 @@ namespace gflow {
 /// A process seen on a device.
 struct DeviceProcess {
   int pid = 0;
-  std::string user;  ///< "" if not known
-  std::string name;  ///< "" if not known
+  std::string user;              ///< "" if not known
+  std::string name;              ///< "" if not known
   std::optional<Memory> memory;  ///< device memory it uses
 
   friend bool operator==(const DeviceProcess&, const DeviceProcess&) = default;
@@ -22,9 +22,9 @@ struct DeviceProcess {
 
 /// One GPU as its source reports it. A reading that is missing is not zero.
 struct Device {
-  int index = 0;            ///< in PCI bus order, as CUDA_DEVICE_ORDER=PCI_BUS_ID counts
-  std::string vendor;       ///< "nvidia", "amd", "intel", "ascend"
-  std::string model;        ///< as the driver reports it: "NVIDIA GeForce RTX 3090"
+  int index = 0;       ///< in PCI bus order, as CUDA_DEVICE_ORDER=PCI_BUS_ID counts
+  std::string vendor;  ///< "nvidia", "amd", "intel", "ascend"
+  std::string model;   ///< as the driver reports it: "NVIDIA GeForce RTX 3090"
   std::string uuid;
   std::string pci_address;  ///< "0000:3b:00.0", "" if not known
   std::optional<int> numa_node;
@@ -44,9 +44,9 @@ struct Device {
 
 /// What a device source found on this machine.
 struct Machine {
-  std::string source;  ///< "nvml", "sim:8xH100" or "none"
-  std::string note;    ///< why there are no devices, or what is wrong; for people
-  std::string driver;  ///< driver version, "" if not known
+  std::string source;            ///< "nvml", "sim:8xH100" or "none"
+  std::string note;              ///< why there are no devices, or what is wrong; for people
+  std::string driver;            ///< driver version, "" if not known
   std::optional<int> cpus;       ///< set only by a simulated machine; else the host's are used
   std::optional<Memory> memory;  ///< the same
   std::vector<Device> devices;   ///< by index

@@ -23,7 +23,7 @@ namespace gflow {
 
 /// A reference to a job: a number, "@" (the newest of the user), "@~N" (the N-th before it).
 struct JobReference {
-  std::optional<JobId> id;    ///< set for a number
+  std::optional<JobId> id;        ///< set for a number
   std::uint64_t newest_back = 0;  ///< else how many before the newest
 };
 [[nodiscard]] Result<JobReference> parse_job_reference(std::string_view text);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "core/machine.h"
@@ -32,6 +33,10 @@ class Source {
 
 struct SourceOptions {
   std::string probe;  ///< absolute path of gflow-gpumon
+  /// "NAME=value" for the probe besides the daemon's own environment.
+  std::vector<std::string> environment = {};
+  std::chrono::milliseconds first_answer{10'000};  ///< open_source() waits so long for a reading
+  std::chrono::milliseconds deadline{5'000};       ///< a reading not there by then is a miss
 };
 
 /// "auto" (NVML if there is one, else none), "none", "nvml", "sim:8xH100", "sim:2xRTX3090+1xA100",

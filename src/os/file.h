@@ -10,27 +10,31 @@
 #include "base/result.h"
 #include "os/fd.h"
 
-/// Files. Errors carry the path and what the system said; ENOENT is Code::NotFound, EACCES and EPERM
-/// Code::Permission, ENOSPC and EDQUOT Code::Exhausted.
+/// Files. Errors carry the path and what the system said; ENOENT is Code::NotFound, EACCES and
+/// EPERM Code::Permission, ENOSPC and EDQUOT Code::Exhausted.
 namespace gflow::os {
 
 /// The error of errno for a call that failed: "open '/x': No such file or directory".
-[[nodiscard]] std::unexpected<Error> errno_error(std::string_view doing, std::string_view path = {});
+[[nodiscard]] std::unexpected<Error> errno_error(std::string_view doing,
+                                                 std::string_view path = {});
 
 [[nodiscard]] Result<Fd> open_file(const std::string& path, int flags, mode_t mode = 0600);
 /// The whole file, refused (Code::Exhausted) when larger than `most`.
 [[nodiscard]] Result<std::string> read_file(const std::string& path, Memory most = Memory::mib(16));
 [[nodiscard]] Result<void> write_all(int fd, std::string_view data);
 /// Creates or replaces; not synced.
-[[nodiscard]] Result<void> write_file(const std::string& path, std::string_view data, mode_t mode = 0600);
+[[nodiscard]] Result<void> write_file(const std::string& path,
+                                      std::string_view data,
+                                      mode_t mode = 0600);
 /// Creates the directory and its parents; existing ones are left as they are.
 [[nodiscard]] Result<void> make_directories(const std::string& path, mode_t mode = 0700);
 /// Removes a directory and what is in it, without following links. A missing one is not an error.
 [[nodiscard]] Result<void> remove_tree(const std::string& path);
-[[nodiscard]] bool is_file(const std::string& path);       ///< a regular file
+[[nodiscard]] bool is_file(const std::string& path);  ///< a regular file
 [[nodiscard]] bool is_directory(const std::string& path);
 [[nodiscard]] bool exists(const std::string& path);
-/// "nfs", "fuse", ... if the path lies on a file system locks and syncs cannot be trusted on; "" else.
+/// "nfs", "fuse", ... if the path lies on a file system locks and syncs cannot be trusted on; ""
+/// else.
 [[nodiscard]] std::string network_file_system(const std::string& path);
 
 /// An exclusive lock held by the kernel for as long as the descriptor (and any copy) is open.

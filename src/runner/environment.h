@@ -11,10 +11,10 @@ namespace gflow::runner {
 
 /// Facts of the daemon that a job is told.
 struct Surroundings {
-  std::string socket;      ///< GFLOW_API
-  std::string log_path;    ///< GFLOW_LOG_FILE
-  std::string config_path; ///< GFLOW_JOB_CONFIG, "" if the job has none
-  int port_base = 0;       ///< MASTER_PORT, first of port_count free ports
+  std::string socket;       ///< GFLOW_API
+  std::string log_path;     ///< GFLOW_LOG_FILE
+  std::string config_path;  ///< GFLOW_JOB_CONFIG, "" if the job has none
+  int port_base = 0;        ///< MASTER_PORT, first of port_count free ports
   int port_count = 0;
 };
 

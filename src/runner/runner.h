@@ -40,20 +40,21 @@ using Adoption = std::variant<NeverRan, StillRuns, Over>;
 struct LaunchOrder {
   JobId job;
   int attempt = 0;
-  User user;                              ///< run as this user if it is not the daemon's own
+  User user;  ///< run as this user if it is not the daemon's own
   std::string work_dir;
-  Payload payload;                        ///< argv, script, config, umask; its environment is not read
-  std::vector<std::string> environment;   ///< complete, as environment_of() made it
+  Payload payload;  ///< argv, script, config, umask; its environment is not read
+  std::vector<std::string> environment;  ///< complete, as environment_of() made it
   std::optional<std::chrono::seconds> time_limit;
   std::chrono::seconds grace{30};
-  Request limits;                         ///< memory and cpus to enforce where that is possible
+  Request limits;  ///< memory and cpus to enforce where that is possible
 };
 
 /// What is enforced on this machine, and by what. For `gjob show` and `gflow doctor`.
 struct Enforcement {
-  std::string kill;       ///< "cgroup.kill" or "process tree (subreaper)"
-  std::string memory;     ///< "cgroup v2 memory.max", "cgroup v1 memory.limit_in_bytes" or "none: <why>"
-  std::string cpu;        ///< the same
+  std::string kill;  ///< "cgroup.kill" or "process tree (subreaper)"
+  std::string
+      memory;       ///< "cgroup v2 memory.max", "cgroup v1 memory.limit_in_bytes" or "none: <why>"
+  std::string cpu;  ///< the same
   std::string processes;  ///< the same
 };
 
@@ -62,12 +63,12 @@ struct Options {
   std::string logs_dir;      ///< absolute; <job>.log
   std::string shim;          ///< absolute path of gflow-shim
   std::string boot_id;
-  bool use_cgroups = true;   ///< false: the fallback, for tests and for `[runner] cgroups = false`
+  bool use_cgroups = true;  ///< false: the fallback, for tests and for `[runner] cgroups = false`
 };
 
-/// Starts, supervises, stops and re-adopts attempts, each through a gflow-shim process that outlives
-/// the daemon. No threads, no blocking call longer than a file operation: readiness is one descriptor.
-/// One thread owns it. Destroying it leaves every job running.
+/// Starts, supervises, stops and re-adopts attempts, each through a gflow-shim process that
+/// outlives the daemon. No threads, no blocking call longer than a file operation: readiness is one
+/// descriptor. One thread owns it. Destroying it leaves every job running.
 class Runner {
  public:
   [[nodiscard]] static Result<std::unique_ptr<Runner>> open(Options options);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <functional>
+#include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -15,13 +16,17 @@ class io_context;
 namespace gflow::server {
 
 /// HTTP/1.1 over a unix socket, identity by SO_PEERCRED. Limits: 64 KiB of headers, 16 MiB of body,
-/// 30 s idle, 256 connections per user. Accepts on the io_context given, on its thread.
+/// 30 s idle, 256 connections and 64 MiB of bodies per user. Accepts on the io_context given, on
+/// its thread.
 class HttpServer {
  public:
   struct Options {
     std::string socket_path;
-    bool any_user = false;  ///< system mode: everyone may connect (0666); else 0600 and own uid or root
+    bool any_user =
+        false;  ///< system mode: everyone may connect (0666); else 0600 and own uid or root
     std::uint32_t own_uid = 0;
+    /// For a request's headers to arrive, or the next request; twice that for its body.
+    std::chrono::milliseconds idle{30'000};
   };
   /// Binds and listens. A stale socket file is replaced (the caller holds the state lock).
   [[nodiscard]] static Result<std::unique_ptr<HttpServer>> listen(boost::asio::io_context& io,

@@ -22,8 +22,8 @@ struct Caller {
   [[nodiscard]] engine::Actor actor() const { return {user, administrator}; }
 };
 
-/// What handlers need of the daemon. Everything runs on the loop's one thread; an answer comes after
-/// the commit, from a later turn of the loop.
+/// What handlers need of the daemon. Everything runs on the loop's one thread; an answer comes
+/// after the commit, from a later turn of the loop.
 class Service {
  public:
   virtual ~Service() = default;

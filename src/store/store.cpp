@@ -184,6 +184,8 @@ Result<std::unique_ptr<Store>> Store::open(const std::string& path) {
 Result<Loaded> Store::load() {
   try {
     Loaded loaded{.jobs = {}, .next_id = core_->next_id};
+    const auto count = core_->database.execAndGet("SELECT count(*) FROM jobs");
+    loaded.jobs.reserve(static_cast<std::size_t>(count.getInt64()));
     SQLite::Statement all(core_->database, load_jobs_sql());
     Query query(all);
     while (query.step()) loaded.jobs.push_back(read_job(query));
