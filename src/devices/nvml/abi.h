@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+/// The part of NVML's binary interface that gflow uses, declared here from its documented layout so
+/// that no vendor header is needed to build.
+namespace gflow::devices::nvml::abi {
+
+using Handle = void*;
+
+enum Return : int {
+  kSuccess = 0,
+  kUninitialized = 1,
+  kInvalidArgument = 2,
+  kNotSupported = 3,
+  kNoPermission = 4,
+  kNotFound = 6,
+  kInsufficientSize = 7,
+  kInsufficientPower = 8,
+  kDriverNotLoaded = 9,
+  kIrqIssue = 11,
+  kLibraryNotFound = 12,
+  kFunctionNotFound = 13,
+  kGpuIsLost = 15,
+  kResetRequired = 16,
+  kVersionMismatch = 18,  ///< the library is of another version than the loaded kernel module
+  kArgumentVersionMismatch = 25,
+  kUnknown = 999,
+};
+
+/// A struct says its size and version in its first word.
+template <typename Struct>
+constexpr std::uint32_t version_word(std::uint32_t version) {
+  return static_cast<std::uint32_t>(sizeof(Struct)) | version << 24;
+}
+
+struct PciInfo {
+  char bus_id_legacy[16];
+  std::uint32_t domain;
+  std::uint32_t bus;
+  std::uint32_t device;
+  std::uint32_t pci_device_id;
+  std::uint32_t pci_subsystem_id;
+  char bus_id[32];  ///< "00000000:3B:00.0"
+};
+static_assert(sizeof(PciInfo) == 68 && offsetof(PciInfo, bus_id) == 36);
+
+struct Utilization {
+  std::uint32_t gpu;  ///< percent
+  std::uint32_t memory;
+};
+static_assert(sizeof(Utilization) == 8);
+
+struct MemoryV1 {
+  std::uint64_t total;
+  std::uint64_t free;
+  std::uint64_t used;  ///< with what the driver reserves
+};
+static_assert(sizeof(MemoryV1) == 24);
+
+struct MemoryV2 {
+  std::uint32_t version;
+  std::uint64_t total;
+  std::uint64_t reserved;
+  std::uint64_t free;
+  std::uint64_t used;  ///< without what the driver reserves
+};
+static_assert(sizeof(MemoryV2) == 40 && offsetof(MemoryV2, used) == 32);
+constexpr std::uint32_t kMemoryV2 = version_word<MemoryV2>(2);
+static_assert(kMemoryV2 == 0x02000028);
+
+struct TemperatureV1 {
+  std::uint32_t version;
+  std::uint32_t sensor;
+  std::int32_t celsius;
+};
+constexpr std::uint32_t kTemperatureV1 = version_word<TemperatureV1>(1);
+static_assert(kTemperatureV1 == 0x0100000c);
+
+/// What every layout of a process entry begins with. Entries are 16, 24 or 32 bytes apart.
+struct Process {
+  std::uint32_t pid;
+  std::uint64_t memory;
+};
+static_assert(sizeof(Process) == 16 && offsetof(Process, memory) == 8);
+constexpr std::uint64_t kNotAvailable = ~std::uint64_t{0};
+
+constexpr std::uint32_t kTemperatureGpu = 0;
+constexpr std::uint32_t kMigOn = 1;
+constexpr std::size_t kNameSize = 96;
+constexpr std::size_t kUuidSize = 96;
+constexpr std::size_t kVersionSize = 80;
+
+using Init = Return (*)();
+using SystemText = Return (*)(char* text, std::uint32_t size);
+using ErrorString = const char* (*)(Return code);
+using GetCount = Return (*)(std::uint32_t* count);
+using GetHandle = Return (*)(std::uint32_t index, Handle* device);
+using GetText = Return (*)(Handle device, char* text, std::uint32_t size);
+using GetPci = Return (*)(Handle device, PciInfo* pci);
+using GetMemoryV1 = Return (*)(Handle device, MemoryV1* memory);
+using GetMemoryV2 = Return (*)(Handle device, MemoryV2* memory);
+using GetUtilization = Return (*)(Handle device, Utilization* utilization);
+using GetTemperature = Return (*)(Handle device, std::uint32_t sensor, std::uint32_t* celsius);
+using GetTemperatureV = Return (*)(Handle device, TemperatureV1* temperature);
+using GetNumber = Return (*)(Handle device, std::uint32_t* number);
+using GetTwoNumbers = Return (*)(Handle device, std::uint32_t* current, std::uint32_t* pending);
+using GetProcesses = Return (*)(Handle device, std::uint32_t* count, void* entries);
+
+}  // namespace gflow::devices::nvml::abi

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "core/machine.h"
+#include "devices/nvml/report.h"
+
+namespace gflow::devices::nvml {
+
+/// The machine after a report that has no error. A GPU keeps its index for as long as the source is
+/// open, whatever is lost or added: it is known by its UUID (its address where it has none). One
+/// that is not in the report any more stays, lost and without readings; a new one comes last.
+[[nodiscard]] Machine machine_after(const Machine& before, const Report& report);
+
+/// The machine when the driver has stopped answering: all that a GPU is, nothing that was measured,
+/// and no GPU to be handed out, as nobody knows what runs on it.
+[[nodiscard]] Machine machine_stale(const Machine& before, const std::string& note);
+
+}  // namespace gflow::devices::nvml

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "devices/nvml/report.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+
+namespace gflow::devices::nvml {
+namespace {
+
+using nlohmann::json;
+
+template <typename T>
+json or_null(const std::optional<T>& value) {
+  return value ? json(*value) : json();
+}
+
+json bytes_or_null(const std::optional<Memory>& memory) {
+  return memory ? json(memory->bytes) : json();
+}
+
+json process_json(const ProcessReport& one) {
+  return {{"pid", one.process.pid},
+          {"user", one.process.user},
+          {"name", one.process.name},
+          {"memory_bytes", bytes_or_null(one.process.memory)},
+          {"kind", one.kind == ProcessKind::Compute ? "compute" : "graphics"}};
+}
+
+json device_json(const DeviceReport& device) {
+  json processes = json::array();
+  for (const ProcessReport& one : device.processes) processes.push_back(process_json(one));
+  json missing = json::object();
+  for (const Missing& one : device.missing) missing[one.reading] = one.why;
+  return {{"name", device.name},
+          {"uuid", device.uuid},
+          {"pci_address", device.pci_address},
+          {"numa_node", or_null(device.numa_node)},
+          {"memory_total_bytes", bytes_or_null(device.memory_total)},
+          {"memory_used_bytes", bytes_or_null(device.memory_used)},
+          {"utilization_percent", or_null(device.utilization_percent)},
+          {"temperature_celsius", or_null(device.temperature_celsius)},
+          {"power_milliwatts", or_null(device.power_milliwatts)},
+          {"power_limit_milliwatts", or_null(device.power_limit_milliwatts)},
+          {"mig", or_null(device.mig)},
+          {"processes", processes},
+          {"missing", missing},
+          {"fatal", device.fatal}};
+}
+
+template <typename T>
+std::optional<T> optional_at(const json& object, const char* key) {
+  const json& value = object.at(key);
+  return value.is_null() ? std::nullopt : std::optional<T>(value.get<T>());
+}
+
+std::optional<Memory> memory_at(const json& object, const char* key) {
+  const auto bytes = optional_at<std::int64_t>(object, key);
+  return bytes ? std::optional(Memory{*bytes}) : std::nullopt;
+}
+
+ProcessReport process_from(const json& one) {
+  ProcessReport read;
+  read.process.pid = one.at("pid").get<int>();
+  read.process.user = one.at("user").get<std::string>();
+  read.process.name = one.at("name").get<std::string>();
+  read.process.memory = memory_at(one, "memory_bytes");
+  read.kind = one.at("kind") == "graphics" ? ProcessKind::Graphics : ProcessKind::Compute;
+  return read;
+}
+
+DeviceReport device_from(const json& one) {
+  DeviceReport read;
+  read.name = one.at("name").get<std::string>();
+  read.uuid = one.at("uuid").get<std::string>();
+  read.pci_address = one.at("pci_address").get<std::string>();
+  read.numa_node = optional_at<int>(one, "numa_node");
+  read.memory_total = memory_at(one, "memory_total_bytes");
+  read.memory_used = memory_at(one, "memory_used_bytes");
+  read.utilization_percent = optional_at<int>(one, "utilization_percent");
+  read.temperature_celsius = optional_at<int>(one, "temperature_celsius");
+  read.power_milliwatts = optional_at<int>(one, "power_milliwatts");
+  read.power_limit_milliwatts = optional_at<int>(one, "power_limit_milliwatts");
+  read.mig = optional_at<bool>(one, "mig");
+  for (const json& process : one.at("processes")) read.processes.push_back(process_from(process));
+  for (const auto& [reading, why] : one.at("missing").items()) {
+    read.missing.push_back({reading, why.get<std::string>()});
+  }
+  read.fatal = one.at("fatal").get<std::string>();
+  return read;
+}
+
+}  // namespace
+
+std::string to_line(const Report& report) {
+  json devices = json::array();
+  for (const DeviceReport& device : report.devices) devices.push_back(device_json(device));
+  const json all = {{"version", 1},
+                    {"error", report.error},
+                    {"driver", report.driver},
+                    {"count", report.devices.size()},
+                    {"devices", devices},
+                    {"unreachable", report.unreachable}};
+  return all.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+Result<Report> from_line(std::string_view line) {
+  try {
+    const json all = json::parse(line);
+    if (all.at("version") != 1) return fail(Code::Failure, "the probe is of another version");
+    Report report;
+    report.error = all.at("error").get<std::string>();
+    report.driver = all.at("driver").get<std::string>();
+    for (const json& device : all.at("devices")) report.devices.push_back(device_from(device));
+    report.unreachable = all.at("unreachable").get<std::vector<std::string>>();
+    return report;
+  } catch (const json::exception& problem) {
+    return fail(Code::Failure,
+                fmt::format("the probe's answer is not understood: {}", printable(problem.what())));
+  }
+}
+
+}  // namespace gflow::devices::nvml

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "core/machine.h"
+#include "devices/missing.h"
+
+namespace gflow::devices::nvml {
+
+/// What a process does on a GPU. One that does both computes. Only those that compute keep a GPU
+/// from a job: a desktop (Xorg, gnome-shell) draws on the GPUs of most workstations.
+enum class ProcessKind { Compute, Graphics };
+
+struct ProcessReport {
+  DeviceProcess process;
+  ProcessKind kind = ProcessKind::Compute;
+
+  friend bool operator==(const ProcessReport&, const ProcessReport&) = default;
+};
+
+/// One GPU as the driver answered.
+struct DeviceReport {
+  std::string name;
+  std::string uuid;
+  std::string pci_address;
+  std::optional<int> numa_node;
+  std::optional<Memory> memory_total;
+  std::optional<Memory> memory_used;
+  std::optional<int> utilization_percent;
+  std::optional<int> temperature_celsius;
+  std::optional<int> power_milliwatts;
+  std::optional<int> power_limit_milliwatts;
+  std::optional<bool> mig;  ///< cut into slices; empty if the model cannot be
+  std::vector<ProcessReport> processes;
+  std::vector<Missing> missing;  ///< why one of the above is empty
+  std::string fatal;             ///< why the GPU cannot be used at all: "GPU is lost"; "" else
+
+  friend bool operator==(const DeviceReport&, const DeviceReport&) = default;
+};
+
+/// One reading of the whole machine.
+struct Report {
+  std::string error;                     ///< why there is no reading; "" if there is one
+  std::string driver;                    ///< version
+  std::vector<DeviceReport> devices;     ///< in PCI order
+  std::vector<std::string> unreachable;  ///< a reason for each GPU that gave no handle
+
+  friend bool operator==(const Report&, const Report&) = default;
+};
+
+/// One line of JSON without the line end: what gflow-gpumon answers.
+[[nodiscard]] std::string to_line(const Report& report);
+/// Errors: Code::Failure for anything that to_line() does not write.
+[[nodiscard]] Result<Report> from_line(std::string_view line);
+
+}  // namespace gflow::devices::nvml

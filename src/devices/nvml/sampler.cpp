@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "devices/nvml/sampler.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+#include "devices/nvml/device_reader.h"
+#include "devices/nvml/host_facts.h"
+#include "devices/pci_address.h"
+
+namespace gflow::devices::nvml {
+namespace {
+
+constexpr std::uint32_t kMostGpus = 1024;
+
+/// The library as a whole does not work; what helps is to initialise it again.
+bool concerns_library(abi::Return code) {
+  return code == abi::kUninitialized || code == abi::kDriverNotLoaded ||
+         code == abi::kLibraryNotFound || code == abi::kVersionMismatch;
+}
+
+std::string library_error(abi::Return code, const std::string& text) {
+  switch (code) {
+    case abi::kDriverNotLoaded:
+      return "the NVIDIA kernel driver is not loaded";
+    case abi::kVersionMismatch:
+      return "the NVIDIA library is of another version than the loaded kernel driver: reload the "
+             "driver or reboot";
+    case abi::kNoPermission:
+      return "no permission to use the NVIDIA driver";
+    default:
+      return fmt::format("the NVIDIA driver does not work: {}", text);
+  }
+}
+
+struct List {
+  const char* call;
+  ProcessKind kind;
+};
+constexpr List kCompute = {"nvmlDeviceGetComputeRunningProcesses", ProcessKind::Compute};
+constexpr std::array<List, 2> kFurther = {
+    {{"nvmlDeviceGetMPSComputeRunningProcesses", ProcessKind::Compute},  // clients of MPS
+     {"nvmlDeviceGetGraphicsRunningProcesses", ProcessKind::Graphics}}};
+
+/// Adds the processes of a list that are in none before it: one that computes and draws computes.
+void add_processes(std::vector<ProcessReport>& all,
+                   const std::vector<abi::Process>& list,
+                   ProcessKind kind) {
+  for (const abi::Process& one : list) {
+    const int pid = static_cast<int>(one.pid);
+    const auto same = [pid](const ProcessReport& other) { return other.process.pid == pid; };
+    if (std::ranges::any_of(all, same)) continue;
+    const DeviceProcess process{pid, process_user(pid), process_name(pid), memory_of(one.memory)};
+    all.push_back({process, kind});
+  }
+}
+
+}  // namespace
+
+Report Sampler::failed(abi::Return code) {
+  if (ready_ && concerns_library(code)) {
+    (void)library_.call<abi::Init>("nvmlShutdown");  // it does not work anyway
+    ready_ = false;
+  }
+  Report report;
+  report.error = library_error(code, library_.error_text(code));
+  return report;
+}
+
+Report Sampler::read() {
+  if (!ready_) {
+    const abi::Return code = library_.call<abi::Init>("nvmlInit_v2");
+    if (code != abi::kSuccess) return failed(code);
+    ready_ = true;
+  }
+  std::uint32_t count = 0;
+  const abi::Return counted = library_.call<abi::GetCount>("nvmlDeviceGetCount_v2", &count);
+  if (counted != abi::kSuccess) return failed(counted);
+
+  Report report;
+  std::array<char, abi::kVersionSize> driver{};
+  (void)library_.call<abi::SystemText>(
+      "nvmlSystemGetDriverVersion", driver.data(), static_cast<std::uint32_t>(driver.size() - 1));
+  report.driver = printable(driver.data());
+  for (std::uint32_t at = 0; at < std::min(count, kMostGpus); ++at) {
+    abi::Handle device = nullptr;
+    const abi::Return code =
+        library_.call<abi::GetHandle>("nvmlDeviceGetHandleByIndex_v2", at, &device);
+    if (concerns_library(code)) return failed(code);
+    if (code == abi::kSuccess) report.devices.push_back(read_device(device));
+    if (code != abi::kSuccess) report.unreachable.push_back(library_.error_text(code));
+  }
+  std::ranges::sort(report.devices, pci_before, &DeviceReport::pci_address);
+  return report;
+}
+
+DeviceReport Sampler::read_device(abi::Handle device) {
+  DeviceReader reader(library_, device);
+  reader.identity();
+  reader.memory();
+  reader.load();
+  reader.power();
+  reader.partitions();
+  reader.report().numa_node = numa_node(sysfs_, reader.report().pci_address);
+  const auto computing = processes_.read(library_, device, kCompute.call);
+  if (!reader.gave(computing.code, "processes")) return reader.report();
+  std::vector<ProcessReport>& processes = reader.report().processes;
+  add_processes(processes, computing.processes, kCompute.kind);
+  for (const List& list : kFurther) {
+    add_processes(processes, processes_.read(library_, device, list.call).processes, list.kind);
+  }
+  return reader.report();
+}
+
+}  // namespace gflow::devices::nvml

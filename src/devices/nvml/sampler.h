@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "devices/nvml/library.h"
+#include "devices/nvml/process_list.h"
+#include "devices/nvml/report.h"
+
+namespace gflow::devices::nvml {
+
+/// Reads all GPUs through NVML. Initialises the library at the first reading and again after an
+/// error that concerns it as a whole (the driver was unloaded or replaced). May block for ever.
+class Sampler {
+ public:
+  Sampler(Library library, std::string sysfs) : library_(library), sysfs_(std::move(sysfs)) {}
+
+  [[nodiscard]] Report read();
+
+ private:
+  [[nodiscard]] Report failed(abi::Return code);
+  [[nodiscard]] DeviceReport read_device(abi::Handle device);
+
+  Library library_;
+  std::string sysfs_;
+  ProcessList processes_;
+  bool ready_ = false;
+};
+
+}  // namespace gflow::devices::nvml

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/machine.h"
+
+namespace gflow::devices {
+
+constexpr const char* kLostTrouble = "the driver lost this GPU (it may have fallen off the bus)";
+constexpr const char* kMigTrouble =
+    "MIG is enabled: a job would get one slice, not the GPU (nvidia-smi -mig 0 turns it off)";
+
+/// Keeps what a device is (model, UUID, address, NUMA node, size of its memory) and takes away what
+/// was measured, so that nothing old or zero stands where nothing is known.
+void without_readings(Device& device);
+
+}  // namespace gflow::devices
