@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "os/unix_socket.h"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/text.h"
+#include "os/file.h"
+
+namespace gflow::os {
+namespace {
+
+Result<sockaddr_un> address_of(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.empty() || path.size() >= sizeof address.sun_path) {
+    return fail(Code::Usage,
+                fmt::format("'{}' cannot be a socket: its path must be 1 to {} bytes long",
+                            printable(path),
+                            sizeof address.sun_path - 1));
+  }
+  std::memcpy(address.sun_path, path.data(), path.size());
+  return address;
+}
+
+const sockaddr* generic(const sockaddr_un& address) {
+  return reinterpret_cast<const sockaddr*>(&address);  // NOLINT: how the socket calls take it
+}
+
+Result<void> remove_stale(const std::string& path) {
+  struct stat there{};
+  if (::lstat(path.c_str(), &there) != 0) {
+    if (errno == ENOENT) return {};
+    return errno_error("look at", path);
+  }
+  if (!S_ISSOCK(there.st_mode)) {
+    return fail(Code::WrongState,
+                fmt::format("'{}' is there and is not a socket; move it away", printable(path)));
+  }
+  if (::unlink(path.c_str()) != 0) return errno_error("remove", path);
+  return {};
+}
+
+}  // namespace
+
+Result<Fd> listen_unix(const std::string& path, mode_t mode) {
+  const sockaddr_un address = GF_TRY(address_of(path));
+  GF_CHECK(remove_stale(path));
+  Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket.valid()) return errno_error("make a socket");
+  // Linux gives the file the mode of the socket's own inode, less the umask.
+  if (::fchmod(socket.get(), mode) != 0) return errno_error("set the mode of a socket");
+  if (::bind(socket.get(), generic(address), sizeof address) != 0) {
+    return errno_error("bind", path);
+  }
+  if (::chmod(path.c_str(), mode) != 0) return errno_error("set the mode of", path);
+  if (::listen(socket.get(), SOMAXCONN) != 0) return errno_error("listen at", path);
+  return socket;
+}
+
+Result<Fd> connect_unix(const std::string& path) {
+  const sockaddr_un address = GF_TRY(address_of(path));
+  Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!socket.valid()) return errno_error("make a socket");
+  if (::connect(socket.get(), generic(address), sizeof address) == 0) return socket;
+  const int error = errno;
+  auto failure = errno_error("connect to", path);
+  if (error == ENOENT || error == ECONNREFUSED || error == ENOTDIR) {
+    return fail(Code::Unreachable, std::move(failure).error().message);
+  }
+  return failure;
+}
+
+}  // namespace gflow::os
