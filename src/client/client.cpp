@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/client.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "client/http_exchange.h"
+#include "os/random.h"
+
+namespace gflow::client {
+namespace {
+
+// Longer than the server lets anything take.
+constexpr std::chrono::seconds kPatience{90};
+constexpr std::size_t kKeyBytes = 16;
+
+}  // namespace
+
+struct Client::Core {
+  std::string socket_path;
+
+  [[nodiscard]] Result<std::string> call(const HttpRequest& request) const {
+    HttpResponse response = GF_TRY(exchange(socket_path, request, kPatience));
+    if (response.status >= 300) {
+      return std::unexpected(api::read_problem(response.status, response.body));
+    }
+    return std::move(response.body);
+  }
+  [[nodiscard]] Result<std::vector<JobId>> change(const std::string& method,
+                                                  const std::string& path,
+                                                  std::string body) const {
+    return api::read_job_ids(GF_TRY(call({method, path, std::move(body), {}})));
+  }
+};
+
+Client::Client(std::string socket_path)
+    : core_(std::make_unique<Core>(Core{std::move(socket_path)})) {}
+Client::~Client() = default;
+Client::Client(Client&&) noexcept = default;
+Client& Client::operator=(Client&&) noexcept = default;
+
+Result<std::string> Client::call(const std::string& method,
+                                 const std::string& target,
+                                 const std::string& body,
+                                 const std::string& idempotency_key) {
+  return core_->call({method, target, body, idempotency_key});
+}
+
+Result<api::SubmitAnswer> Client::submit(const api::SubmitRequest& request) {
+  const std::string& key = request.idempotency_key;
+  const HttpRequest asked = {
+      "POST", "/api/v1/jobs", api::write(request), key.empty() ? os::random_hex(kKeyBytes) : key};
+  auto answer = core_->call(asked);
+  // Whether the jobs are there is not known: the key makes asking again safe.
+  if (!answer && answer.error().code == Code::Unreachable) answer = core_->call(asked);
+  return api::read_submit_answer(GF_TRY(std::move(answer)));
+}
+
+Result<api::JobPage> Client::jobs(const api::JobQuery& query) {
+  const std::string parameters = api::write_query(query);
+  const std::string target =
+      parameters.empty() ? "/api/v1/jobs" : fmt::format("/api/v1/jobs?{}", parameters);
+  return api::read_job_page(GF_TRY(core_->call({"GET", target, {}, {}})));
+}
+
+Result<api::JobView> Client::job(JobId id) {
+  const std::string target = fmt::format("/api/v1/jobs/{}", id.value);
+  return api::read_job(GF_TRY(core_->call({"GET", target, {}, {}})));
+}
+
+Result<JobId> Client::newest(std::uint64_t back) {
+  const std::string target = fmt::format("/api/v1/jobs/newest?back={}", back);
+  const std::string body = GF_TRY(core_->call({"GET", target, {}, {}}));
+  return GF_TRY(api::read_job(body)).id;
+}
+
+Result<std::vector<JobId>> Client::cancel(const api::JobsRequest& request) {
+  return core_->change("POST", "/api/v1/jobs/cancel", api::write(request));
+}
+
+Result<std::vector<JobId>> Client::hold(const api::JobsRequest& request) {
+  return core_->change("POST", "/api/v1/jobs/hold", api::write(request));
+}
+
+Result<std::vector<JobId>> Client::release(const api::JobsRequest& request) {
+  return core_->change("POST", "/api/v1/jobs/release", api::write(request));
+}
+
+Result<std::vector<JobId>> Client::update(const api::UpdateRequest& request) {
+  return core_->change("PATCH", "/api/v1/jobs", api::write(request));
+}
+
+Result<api::MachineView> Client::machine() {
+  return api::read_machine(GF_TRY(core_->call({"GET", "/api/v1/machine", {}, {}})));
+}
+
+Result<api::DaemonView> Client::daemon() {
+  return api::read_daemon(GF_TRY(core_->call({"GET", "/api/v1/daemon", {}, {}})));
+}
+
+Result<void> Client::stop_daemon() {
+  GF_CHECK(core_->call({"POST", "/api/v1/daemon/stop", {}, {}}));
+  return {};
+}
+
+Result<void> Client::reload_daemon() {
+  GF_CHECK(core_->call({"POST", "/api/v1/daemon/reload", {}, {}}));
+  return {};
+}
+
+Result<std::uint64_t> Client::wait_change(std::uint64_t revision, std::optional<JobId> job) {
+  std::string target = fmt::format("/api/v1/changes?revision={}", revision);
+  if (job) target += fmt::format("&job={}", job->value);
+  return api::read_revision(GF_TRY(core_->call({"GET", target, {}, {}})));
+}
+
+}  // namespace gflow::client

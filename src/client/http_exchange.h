@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace gflow::client {
+
+struct HttpRequest {
+  std::string method;
+  std::string target;
+  std::string body;
+  std::string idempotency_key;
+};
+
+struct HttpResponse {
+  int status = 0;
+  std::string body;
+};
+
+/// Connects, asks, reads the whole answer, hangs up. A connection over a unix socket costs less
+/// than finding out whether an old one still works.
+/// Errors: Unreachable if nobody listens or the connection breaks before the whole answer is there;
+/// Permission; Timeout if nothing comes for as long as `patience`.
+[[nodiscard]] Result<HttpResponse> exchange(const std::string& socket_path,
+                                            const HttpRequest& request,
+                                            std::chrono::seconds patience);
+
+}  // namespace gflow::client

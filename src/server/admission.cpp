@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/admission.h"
+
+#include <fmt/format.h>
+
+namespace gflow::server {
+
+Result<void> Admission::take_connection(std::uint32_t uid) {
+  Use& use = users_[uid];
+  if (use.connections >= kMostConnectionsPerUser) {
+    return fail(
+        Code::Exhausted,
+        fmt::format("uid {} has {} connections open; close some first", uid, use.connections));
+  }
+  if (connections_ >= most_connections_) {
+    if (use.connections == 0) users_.erase(uid);
+    return fail(Code::Exhausted,
+                fmt::format("all {} connections are taken; try again", most_connections_));
+  }
+  ++use.connections;
+  ++connections_;
+  return {};
+}
+
+void Admission::give_connection(std::uint32_t uid) {
+  const auto user = users_.find(uid);
+  if (user == users_.end()) return;
+  --connections_;
+  if (--user->second.connections == 0) users_.erase(user);
+}
+
+Result<void> Admission::take_body(std::uint32_t uid, Memory size) {
+  Use& use = users_[uid];
+  if (use.bodies + size > kMostBodiesPerUser) {
+    return fail(Code::Exhausted,
+                fmt::format("requests of uid {} hold {} already; wait for their answers",
+                            uid,
+                            memory_text(use.bodies)));
+  }
+  use.bodies += size;
+  return {};
+}
+
+void Admission::give_body(std::uint32_t uid, Memory size) {
+  const auto user = users_.find(uid);
+  if (user != users_.end()) user->second.bodies -= size;
+}
+
+}  // namespace gflow::server

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "base/memory.h"
+#include "base/result.h"
+
+namespace gflow::server {
+
+/// How much of the server one user may take at once.
+constexpr std::size_t kMostConnectionsPerUser = 256;
+constexpr Memory kMostBody = Memory::mib(16);
+constexpr Memory kMostBodiesPerUser = Memory::mib(64);
+
+/// Counts what each user has open, so that one of them cannot take the daemon from the others.
+/// Whatever is taken has to be given back.
+class Admission {
+ public:
+  explicit Admission(std::size_t most_connections) : most_connections_(most_connections) {}
+
+  /// Errors: Exhausted.
+  [[nodiscard]] Result<void> take_connection(std::uint32_t uid);
+  void give_connection(std::uint32_t uid);
+  /// Room for a request body. Errors: Exhausted.
+  [[nodiscard]] Result<void> take_body(std::uint32_t uid, Memory size);
+  void give_body(std::uint32_t uid, Memory size);
+
+ private:
+  struct Use {
+    std::size_t connections = 0;
+    Memory bodies;
+  };
+  std::size_t most_connections_;
+  std::size_t connections_ = 0;
+  std::map<std::uint32_t, Use> users_;
+};
+
+}  // namespace gflow::server

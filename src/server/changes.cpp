@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "api/json.h"
+#include "api/query.h"
+#include "server/handlers.h"
+
+namespace gflow::server {
+namespace {
+
+// Under the minute after which clients and whatever stands between give up on a silent connection.
+constexpr std::chrono::seconds kMostWait{55};
+
+struct Wish {
+  std::uint64_t revision = 0;
+  std::optional<JobId> job;
+};
+
+Result<Wish> read_wish(const Exchange& exchange) {
+  Wish wish;
+  for (const api::Parameter& parameter : GF_TRY(api::read_parameters(exchange.request.query))) {
+    if (parameter.name == "revision") {
+      wish.revision = GF_TRY(api::number_of(parameter));
+    } else if (parameter.name == "job") {
+      wish.job = JobId(GF_TRY(api::number_of(parameter)));
+    } else {
+      return api::unknown_parameter(parameter.name, {"revision", "job"});
+    }
+  }
+  if (wish.job && exchange.service.state().find(*wish.job) == nullptr) {
+    return fail(Code::NotFound, fmt::format("there is no job {}", wish.job->value));
+  }
+  return wish;
+}
+
+}  // namespace
+
+void wait_for_change(Exchange exchange) {
+  const auto wish = read_wish(exchange);
+  if (!wish) return exchange.respond(problem(wish.error()));
+  exchange.service.on_change(wish->revision,
+                             wish->job,
+                             kMostWait,
+                             [&service = exchange.service, respond = std::move(exchange.respond)] {
+                               respond(json_reply(api::write_revision(service.state().revision())));
+                             });
+}
+
+}  // namespace gflow::server

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/json.h"
+#include "server/handlers.h"
+
+namespace gflow::server {
+
+void show_daemon(Exchange exchange) {
+  exchange.respond(json_reply(api::write(exchange.service.daemon())));
+}
+
+void stop_daemon(Exchange exchange) {
+  // Answered first: the turn that stops writes nothing any more.
+  exchange.respond(empty_reply());
+  exchange.service.stop();
+}
+
+void reload_daemon(Exchange exchange) {
+  const auto done = exchange.service.reload();
+  exchange.respond(done ? empty_reply() : problem(done.error()));
+}
+
+}  // namespace gflow::server

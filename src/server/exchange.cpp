@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/exchange.h"
+
+#include "api/json.h"
+
+namespace gflow::server {
+
+Reply json_reply(std::string body) { return {200, std::move(body), "application/json", {}}; }
+
+Reply empty_reply() { return {204, {}, {}, {}}; }
+
+Reply problem(const Error& error) { return problem(error, api::http_status(error.code)); }
+
+Reply problem(const Error& error, int status) {
+  return {status, api::write_problem(error, status), "application/problem+json", {}};
+}
+
+}  // namespace gflow::server

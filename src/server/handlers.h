@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "server/exchange.h"
+
+/// One handler per line of the table in routes.cpp. A handler parses, calls the Service and
+/// renders.
+namespace gflow::server {
+
+// jobs.cpp
+void list_jobs(Exchange exchange);
+void submit_jobs(Exchange exchange);
+void update_jobs(Exchange exchange);
+// job_actions.cpp
+void cancel_jobs(Exchange exchange);
+void hold_jobs(Exchange exchange);
+void release_jobs(Exchange exchange);
+// job.cpp
+void show_job(Exchange exchange);
+void show_newest_job(Exchange exchange);
+// machine.cpp
+void show_machine(Exchange exchange);
+// daemon.cpp
+void show_daemon(Exchange exchange);
+void stop_daemon(Exchange exchange);
+void reload_daemon(Exchange exchange);
+// changes.cpp
+void wait_for_change(Exchange exchange);
+// health.cpp
+void show_health(Exchange exchange);
+
+/// Answers a change with the jobs it changed, or why there are none.
+[[nodiscard]] Service::Answer changed(std::function<void(Reply)> respond);
+
+}  // namespace gflow::server

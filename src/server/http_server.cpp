@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one file that includes Beast: it takes long to compile.
+#include "server/http_server.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/core/basic_stream.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/read.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <boost/beast/http/write.hpp>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "api/json.h"
+#include "os/unix_socket.h"
+#include "os/user.h"
+#include "server/admission.h"
+#include "server/routes.h"
+
+namespace gflow::server {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = beast::http;
+using boost::system::error_code;
+using Protocol = asio::local::stream_protocol;
+using Executor = asio::io_context::executor_type;
+using Acceptor = asio::basic_socket_acceptor<Protocol, Executor>;
+using Stream = beast::basic_stream<Protocol, Executor>;
+using Parser = http::request_parser<http::string_body>;
+using Response = http::response<http::string_body>;
+
+constexpr std::uint32_t kMostHeaderBytes = 64 * 1024;
+constexpr std::size_t kMostBufferBytes = 128 * 1024;  // a header and the start of its body
+constexpr std::size_t kMostConnections = 4096;
+constexpr std::size_t kSpareDescriptors = 128;  // for jobs, the store, devices
+constexpr std::chrono::milliseconds kAcceptPause{100};
+
+/// As many connections as there are descriptors for, with some left for everything else.
+std::size_t most_connections() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return kMostConnectionsPerUser;
+  const std::size_t spare = std::max<std::size_t>(limit.rlim_cur, 2 * kSpareDescriptors);
+  return std::min(kMostConnections, spare - kSpareDescriptors);
+}
+
+Response response_of(Reply reply) {
+  constexpr unsigned kHttp11 = 11;
+  Response response(static_cast<http::status>(reply.status), kHttp11);
+  for (const auto& [name, value] : reply.headers) response.insert(name, value);
+  if (!reply.content_type.empty()) response.set(http::field::content_type, reply.content_type);
+  response.set(http::field::cache_control, "no-store");
+  response.body() = std::move(reply.body);
+  if (reply.status != 204) response.content_length(response.body().size());
+  return response;
+}
+
+/// The reply to bytes that are no request, or empty if there is nobody to reply to.
+std::optional<Reply> reply_to(const error_code& error) {
+  if (error == http::error::end_of_stream || error == http::error::partial_message) return {};
+  if (error == http::error::header_limit || error == http::error::buffer_overflow) {
+    return problem(Error{Code::Exhausted, "the headers are larger than 64 KiB"}, 431);
+  }
+  if (error == http::error::body_limit) {
+    return problem(Error{Code::Exhausted, "the body is larger than 16 MiB"}, 413);
+  }
+  if (error.category() != http::make_error_code(http::error::end_of_stream).category()) return {};
+  return problem(Error{Code::Usage, "not an HTTP request: " + error.message()});
+}
+
+Request request_of(http::request<http::string_body>&& message) {
+  Request request;
+  request.method = std::string(message.method_string());
+  const std::string target(message.target());
+  const std::size_t mark = target.find('?');
+  request.path = target.substr(0, mark);
+  if (mark != std::string::npos) request.query = target.substr(mark + 1);
+  if (const auto origin = message.find(http::field::origin); origin != message.end()) {
+    request.origin = std::string(origin->value());
+  }
+  request.idempotency_key = std::string(message["Idempotency-Key"]);
+  request.body = std::move(message.body());
+  return request;
+}
+
+/// Says why and leaves the connection to be closed. What does not fit its buffer is not waited for.
+void turn_away(int socket, const Error& error) {
+  const int status = error.code == Code::Exhausted ? 429 : api::http_status(error.code);
+  const Reply reply = problem(error, status);
+  const std::string text = fmt::format(
+      "HTTP/1.1 {} Refused\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: "
+      "close\r\n\r\n{}",
+      status,
+      reply.content_type,
+      reply.body.size(),
+      reply.body);
+  (void)::send(socket, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/// True once the other end is closed for good; a client may close its sending half and still read.
+bool is_gone(int socket) {
+  pollfd watched{socket, POLLIN, 0};
+  return ::poll(&watched, 1, 0) == 1 && (watched.revents & (POLLHUP | POLLERR)) != 0;
+}
+
+}  // namespace
+
+struct HttpServer::Core : std::enable_shared_from_this<HttpServer::Core> {
+  class Session;
+
+  Core(asio::io_context& io_, Options options_, Service& service_)
+      : io(io_),
+        options(std::move(options_)),
+        service(service_),
+        acceptor(io),
+        pause(io),
+        admission(most_connections()) {}
+
+  void accept();
+  void welcome(Stream::socket_type socket);
+  Result<Caller> admit(int socket);
+  void close();
+
+  asio::io_context& io;
+  Options options;
+  Service& service;
+  Acceptor acceptor;
+  asio::steady_timer pause;
+  Admission admission;
+  std::map<std::uint32_t, std::string> names;  // of users, looked up once
+  std::set<Session*> sessions;                 // each removes itself
+  bool closing = false;
+};
+
+/// One connection: read a request, have it answered, again. Owned by the handlers that are pending
+/// for it and by the answer that is awaited.
+class HttpServer::Core::Session : public std::enable_shared_from_this<Session> {
+ public:
+  Session(std::shared_ptr<Core> core, Caller caller, Stream::socket_type socket)
+      : core_(std::move(core)), caller_(std::move(caller)), stream_(std::move(socket)) {
+    core_->sessions.insert(this);
+  }
+  ~Session() {
+    give_body();
+    core_->admission.give_connection(caller_.user.uid);
+    core_->sessions.erase(this);
+  }
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  void read_header();
+  /// Answers without having understood the request, so that nothing after it can be read either.
+  void refuse(Reply reply) {
+    keep_alive_ = false;
+    send(std::move(reply));
+  }
+  /// Ends the connection if nothing is under way on it, else after the answer.
+  void close_if_idle() {
+    if (idle_) close();
+  }
+
+ private:
+  void on_header(const error_code& error);
+  Result<void> take_body();
+  void give_body();
+  void invite_body();
+  void read_body();
+  void on_body(const error_code& error);
+  void on_bad_request(const error_code& error);
+  void watch();
+  void answer(std::uint64_t number, Reply reply);
+  void send(Reply reply);
+  void on_sent(const error_code& error);
+  void close() {
+    error_code ignored;  // the connection is over either way
+    stream_.socket().close(ignored);
+  }
+
+  std::shared_ptr<Core> core_;  // owners: the HttpServer, and each session for its limits
+  Caller caller_;
+  Stream stream_;
+  beast::flat_buffer buffer_{kMostBufferBytes};
+  std::optional<Parser> parser_;
+  std::optional<Response> response_;
+  Memory body_;               // taken from the admission
+  std::uint64_t number_ = 0;  // of the request awaited; an answer to another one is dropped
+  bool awaiting_ = false;
+  bool idle_ = true;
+  bool watching_ = false;
+  bool keep_alive_ = false;
+};
+
+void HttpServer::Core::Session::read_header() {
+  idle_ = true;
+  parser_.emplace();
+  parser_->header_limit(kMostHeaderBytes);
+  parser_->body_limit(static_cast<std::uint64_t>(kMostBody.bytes));
+  stream_.expires_after(core_->options.idle);
+  http::async_read_header(stream_,
+                          buffer_,
+                          *parser_,
+                          [self = shared_from_this()](const error_code& error, std::size_t) {
+                            self->on_header(error);
+                          });
+}
+
+void HttpServer::Core::Session::on_header(const error_code& error) {
+  if (error) return on_bad_request(error);
+  idle_ = false;
+  if (auto taken = take_body(); !taken) return refuse(problem(taken.error(), 429));
+  const bool waits = beast::iequals(parser_->get()[http::field::expect], "100-continue");
+  return waits ? invite_body() : read_body();
+}
+
+Result<void> HttpServer::Core::Session::take_body() {
+  // A chunked body does not say how large it gets.
+  const auto length = parser_->content_length();
+  const Memory size =
+      parser_->chunked() ? kMostBody : Memory{static_cast<std::int64_t>(length.value_or(0))};
+  GF_CHECK(core_->admission.take_body(caller_.user.uid, size));
+  body_ = size;
+  return {};
+}
+
+void HttpServer::Core::Session::give_body() {
+  core_->admission.give_body(caller_.user.uid, std::exchange(body_, Memory{}));
+}
+
+void HttpServer::Core::Session::invite_body() {
+  static constexpr std::string_view kGoOn = "HTTP/1.1 100 Continue\r\n\r\n";
+  stream_.expires_after(core_->options.idle);
+  asio::async_write(stream_,
+                    asio::buffer(kGoOn.data(), kGoOn.size()),
+                    [self = shared_from_this()](const error_code& error, std::size_t) {
+                      if (!error) self->read_body();
+                    });
+}
+
+void HttpServer::Core::Session::read_body() {
+  stream_.expires_after(2 * core_->options.idle);
+  http::async_read(
+      stream_,
+      buffer_,
+      *parser_,
+      [self = shared_from_this()](const error_code& error, std::size_t) { self->on_body(error); });
+}
+
+void HttpServer::Core::Session::on_body(const error_code& error) {
+  if (error) return on_bad_request(error);
+  if (core_->closing) {
+    return refuse(problem(Error{Code::Unreachable, "gflowd is stopping; try again"}));
+  }
+  auto message = parser_->release();
+  keep_alive_ = message.keep_alive();
+  awaiting_ = true;
+  stream_.expires_never();
+  const std::uint64_t number = ++number_;
+  auto respond = [self = shared_from_this(), number](Reply reply) {
+    self->answer(number, std::move(reply));
+  };
+  dispatch(
+      {core_->service, caller_, request_of(std::move(message)), std::move(respond), std::string()});
+  if (awaiting_) watch();
+}
+
+void HttpServer::Core::Session::on_bad_request(const error_code& error) {
+  if (const auto reply = reply_to(error)) return refuse(*reply);
+  close();
+}
+
+void HttpServer::Core::Session::watch() {
+  if (watching_) return;
+  watching_ = true;
+  stream_.socket().async_wait(Stream::socket_type::wait_read,
+                              [self = shared_from_this()](const error_code& error) {
+                                self->watching_ = false;
+                                if (error || !self->awaiting_) return;
+                                if (is_gone(self->stream_.socket().native_handle())) self->close();
+                              });
+}
+
+void HttpServer::Core::Session::answer(std::uint64_t number, Reply reply) {
+  if (!awaiting_ || number != number_) return;
+  awaiting_ = false;
+  give_body();
+  if (!stream_.socket().is_open()) return;
+  send(std::move(reply));
+}
+
+void HttpServer::Core::Session::send(Reply reply) {
+  idle_ = false;
+  keep_alive_ = keep_alive_ && !core_->closing;
+  response_ = response_of(std::move(reply));
+  response_->keep_alive(keep_alive_);
+  stream_.expires_after(2 * core_->options.idle);
+  http::async_write(
+      stream_, *response_, [self = shared_from_this()](const error_code& error, std::size_t) {
+        self->on_sent(error);
+      });
+}
+
+void HttpServer::Core::Session::on_sent(const error_code& error) {
+  response_.reset();
+  if (error || !keep_alive_ || core_->closing) return close();
+  read_header();
+}
+
+void HttpServer::Core::accept() {
+  acceptor.async_accept(
+      [self = shared_from_this()](const error_code& error, Stream::socket_type socket) {
+        if (self->closing) return;
+        if (!error) {
+          self->welcome(std::move(socket));
+          return self->accept();
+        }
+        // Most likely out of descriptors: the connection stays in the backlog, so asking again at
+        // once would spin.
+        self->pause.expires_after(kAcceptPause);
+        self->pause.async_wait([self](const error_code& stopped) {
+          if (!stopped && !self->closing) self->accept();
+        });
+      });
+}
+
+Result<Caller> HttpServer::Core::admit(int socket) {
+  const os::Peer peer = GF_TRY(os::peer_of(socket));
+  const bool administrator = peer.uid == 0 || peer.uid == options.own_uid;
+  if (!administrator && !options.any_user) {
+    return fail(Code::Permission, "this gflowd serves only the user it runs as");
+  }
+  GF_CHECK(admission.take_connection(peer.uid));
+  auto name = names.find(peer.uid);
+  if (name == names.end()) {
+    name = names.emplace(peer.uid, os::account_of(peer.uid).name).first;
+  }
+  return Caller{{peer.uid, name->second}, peer.pid, administrator};
+}
+
+void HttpServer::Core::welcome(Stream::socket_type socket) {
+  auto caller = admit(socket.native_handle());
+  if (!caller) return turn_away(socket.native_handle(), caller.error());
+  std::make_shared<Session>(shared_from_this(), std::move(*caller), std::move(socket))
+      ->read_header();
+}
+
+void HttpServer::Core::close() {
+  if (std::exchange(closing, true)) return;
+  error_code ignored;  // nobody is left to be told
+  acceptor.close(ignored);
+  pause.cancel();
+  (void)::unlink(options.socket_path.c_str());  // a stale file is replaced at the next start
+  for (Session* session : sessions) session->close_if_idle();
+}
+
+Result<std::unique_ptr<HttpServer>> HttpServer::listen(asio::io_context& io,
+                                                       Options options,
+                                                       Service& service) {
+  constexpr mode_t kAnyone = 0666;
+  constexpr mode_t kOwner = 0600;
+  os::Fd socket = GF_TRY(os::listen_unix(options.socket_path, options.any_user ? kAnyone : kOwner));
+  auto core = std::make_shared<Core>(io, std::move(options), service);
+  error_code error;
+  core->acceptor.assign(Protocol(), socket.get(), error);
+  if (error) return fail(Code::Failure, "listen: " + error.message());
+  (void)socket.release();  // the acceptor's now
+  core->accept();
+  return std::unique_ptr<HttpServer>(new HttpServer(std::move(core)));  // NOLINT: private
+}
+
+HttpServer::HttpServer(std::shared_ptr<Core> core) : core_(std::move(core)) {}
+
+HttpServer::~HttpServer() { close(); }
+
+void HttpServer::close() { core_->close(); }
+
+}  // namespace gflow::server

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "api/json.h"
+#include "api/query.h"
+#include "base/text.h"
+#include "server/handlers.h"
+#include "server/views.h"
+
+namespace gflow::server {
+namespace {
+
+Result<std::uint64_t> read_back(const std::string& query) {
+  std::uint64_t back = 0;
+  for (const api::Parameter& parameter : GF_TRY(api::read_parameters(query))) {
+    if (parameter.name != "back") return api::unknown_parameter(parameter.name, {"back"});
+    back = GF_TRY(api::number_of(parameter));
+  }
+  return back;
+}
+
+Result<JobId> find_newest(const Exchange& exchange) {
+  const std::uint64_t back = GF_TRY(read_back(exchange.request.query));
+  const auto& user = exchange.caller.user;
+  if (const auto id = exchange.service.state().newest(user.uid, back)) return *id;
+  return fail(
+      Code::NotFound,
+      back == 0
+          ? fmt::format("{} has submitted no job", printable(user.name))
+          : fmt::format("{} has not submitted as many as {} jobs", printable(user.name), back + 1));
+}
+
+Reply reply_for(const Exchange& exchange, JobId id) {
+  const Job* job = exchange.service.state().find(id);
+  if (job == nullptr) {
+    return problem(Error{Code::NotFound, fmt::format("there is no job {}", id.value)});
+  }
+  return json_reply(api::write(view_for(exchange.caller, exchange.service, *job)));
+}
+
+}  // namespace
+
+void show_job(Exchange exchange) {
+  const auto number = parse_number(exchange.id);
+  exchange.respond(
+      number ? reply_for(exchange, JobId(*number))
+             : problem(Error{Code::NotFound,
+                             fmt::format("there is no job {}", exchange.id.substr(0, 30))}));
+}
+
+void show_newest_job(Exchange exchange) {
+  const auto id = find_newest(exchange);
+  exchange.respond(id ? reply_for(exchange, *id) : problem(id.error()));
+}
+
+}  // namespace gflow::server

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/json.h"
+#include "server/handlers.h"
+
+namespace gflow::server {
+
+void cancel_jobs(Exchange exchange) {
+  auto asked = api::read_jobs_request(exchange.request.body);
+  if (!asked) return exchange.respond(problem(asked.error()));
+  exchange.service.request(
+      engine::event::Cancel{std::move(asked->jobs), exchange.caller.actor(), asked->signal},
+      changed(std::move(exchange.respond)));
+}
+
+void hold_jobs(Exchange exchange) {
+  auto asked = api::read_jobs_request(exchange.request.body);
+  if (!asked) return exchange.respond(problem(asked.error()));
+  exchange.service.request(engine::event::Hold{std::move(asked->jobs), exchange.caller.actor()},
+                           changed(std::move(exchange.respond)));
+}
+
+void release_jobs(Exchange exchange) {
+  auto asked = api::read_jobs_request(exchange.request.body);
+  if (!asked) return exchange.respond(problem(asked.error()));
+  exchange.service.request(
+      engine::event::Release{std::move(asked->jobs), exchange.caller.actor(), asked->at},
+      changed(std::move(exchange.respond)));
+}
+
+Service::Answer changed(std::function<void(Reply)> respond) {
+  return [respond = std::move(respond)](const Result<std::vector<JobId>>& jobs) {
+    respond(jobs ? json_reply(api::write_job_ids(*jobs)) : problem(jobs.error()));
+  };
+}
+
+}  // namespace gflow::server

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "api/json.h"
+#include "base/text.h"
+#include "server/handlers.h"
+#include "server/views.h"
+
+namespace gflow::server {
+namespace {
+
+// A page ends early rather than grow over this: commands can be long.
+constexpr std::size_t kMostPageBytes = std::size_t{4} << 20;
+constexpr std::size_t kMostKeyBytes = 200;
+// Nobody reads the reasons of thousands of new jobs, and finding them takes the loop's time.
+constexpr std::size_t kMostReasons = 100;
+
+engine::Filter filter_of(const api::JobQuery& query) {
+  engine::Filter filter;
+  filter.statuses = {query.statuses.begin(), query.statuses.end()};
+  filter.users = {query.users.begin(), query.users.end()};
+  filter.names = {query.names.begin(), query.names.end()};
+  filter.project = query.project;
+  filter.jobs = query.jobs;
+  std::ranges::sort(filter.jobs);
+  filter.submitted_since = query.submitted_since;
+  return filter;
+}
+
+/// About what the job takes as JSON.
+std::size_t size_of(const api::JobView& job) {
+  std::size_t bytes = 1000 + job.spec.command.size();
+  for (const api::BlockerView& blocker : job.blockers) bytes += 200 + 100 * blocker.holders.size();
+  return bytes;
+}
+
+api::JobPage page_of(const Exchange& exchange, const api::JobQuery& query) {
+  const engine::State& state = exchange.service.state();
+  api::JobPage page;
+  page.revision = state.revision();
+  std::size_t bytes = 0;
+  for (const Job* job : state.list(filter_of(query), query.after, query.most + 1)) {
+    if (page.jobs.size() == query.most || bytes > kMostPageBytes) {
+      page.next_after = page.jobs.back().id;
+      break;
+    }
+    page.jobs.push_back(view_for(exchange.caller, exchange.service, *job));
+    bytes += size_of(page.jobs.back());
+  }
+  return page;
+}
+
+api::SubmitAnswer answer_of(const Service& service, const std::vector<JobId>& jobs) {
+  api::SubmitAnswer answer;
+  for (const JobId id : jobs) {
+    api::SubmitAnswer::Item item;
+    item.id = id;
+    if (const Job* job = service.state().find(id)) {
+      item.name = job->spec.name;
+      item.status = status_of(*job);
+      if (answer.items.size() < kMostReasons) {
+        item.reason = reason_text(service.state().blockers(id, service.now()));
+      }
+    }
+    answer.items.push_back(std::move(item));
+  }
+  return answer;
+}
+
+Reply submitted(const Service& service, const Result<std::vector<JobId>>& jobs) {
+  if (!jobs) return problem(jobs.error());
+  Reply reply = json_reply(api::write(answer_of(service, *jobs)));
+  reply.status = 201;
+  if (!jobs->empty()) {
+    reply.headers.emplace_back("Location", fmt::format("/api/v1/jobs/{}", jobs->front().value));
+  }
+  return reply;
+}
+
+Result<void> check_key(const std::string& key) {
+  if (key.size() <= kMostKeyBytes && is_utf8(key)) return {};
+  return fail(Code::Usage,
+              fmt::format("Idempotency-Key must be UTF-8 of at most {} bytes", kMostKeyBytes));
+}
+
+Result<api::SubmitRequest> read_submission(const Request& request) {
+  GF_CHECK(check_key(request.idempotency_key));
+  auto submission = GF_TRY(api::read_submit_request(request.body));
+  submission.idempotency_key = request.idempotency_key;
+  return submission;
+}
+
+}  // namespace
+
+void list_jobs(Exchange exchange) {
+  const auto query = api::read_query(exchange.request.query);
+  if (!query) return exchange.respond(problem(query.error()));
+  exchange.respond(json_reply(api::write(page_of(exchange, *query))));
+}
+
+void submit_jobs(Exchange exchange) {
+  auto submission = read_submission(exchange.request);
+  if (!submission) return exchange.respond(problem(submission.error()));
+  for (auto& item : submission->items) item.spec.user = exchange.caller.user;
+  exchange.service.submit(
+      std::move(*submission),
+      exchange.caller,
+      [&service = exchange.service, respond = std::move(exchange.respond)](
+          const Result<std::vector<JobId>>& jobs) { respond(submitted(service, jobs)); });
+}
+
+void update_jobs(Exchange exchange) {
+  auto update = api::read_update_request(exchange.request.body);
+  if (!update) return exchange.respond(problem(update.error()));
+  engine::event::Changes changes = {
+      .name = std::move(update->name),
+      .priority = update->priority,
+      .gpus = update->gpus,
+      .cpus = update->cpus,
+      .memory = update->memory,
+      .time_limit = update->time_limit,
+      .dependencies = std::move(update->dependencies),
+      .max_retries = update->max_retries,
+      .max_concurrent = update->max_concurrent,
+  };
+  exchange.service.request(
+      engine::event::Update{std::move(update->jobs), exchange.caller.actor(), std::move(changes)},
+      changed(std::move(exchange.respond)));
+}
+
+}  // namespace gflow::server

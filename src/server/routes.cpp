@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/routes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "base/text.h"
+#include "server/handlers.h"
+
+namespace gflow::server {
+namespace {
+
+constexpr std::array<Route, 14> kRoutes = {{
+    {"GET", "/healthz", Verb::Read, show_health},
+    {"GET", "/api/v1/jobs", Verb::Read, list_jobs},
+    {"POST", "/api/v1/jobs", Verb::Submit, submit_jobs},
+    {"PATCH", "/api/v1/jobs", Verb::Change, update_jobs},
+    {"POST", "/api/v1/jobs/cancel", Verb::Change, cancel_jobs},
+    {"POST", "/api/v1/jobs/hold", Verb::Change, hold_jobs},
+    {"POST", "/api/v1/jobs/release", Verb::Change, release_jobs},
+    {"GET", "/api/v1/jobs/newest", Verb::Read, show_newest_job},
+    {"GET", "/api/v1/jobs/{id}", Verb::Read, show_job},
+    {"GET", "/api/v1/machine", Verb::Read, show_machine},
+    {"GET", "/api/v1/daemon", Verb::Read, show_daemon},
+    {"POST", "/api/v1/daemon/stop", Verb::Administer, stop_daemon},
+    {"POST", "/api/v1/daemon/reload", Verb::Administer, reload_daemon},
+    {"GET", "/api/v1/changes", Verb::Read, wait_for_change},
+}};
+
+constexpr std::string_view kId = "{id}";
+
+bool is_digits(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+/// What stands for {id} in the path ("" for a pattern without), or empty if it is another path.
+std::optional<std::string_view> match(std::string_view pattern, std::string_view path) {
+  if (!pattern.ends_with(kId)) {
+    if (pattern != path) return std::nullopt;
+    return "";
+  }
+  const std::string_view before = pattern.substr(0, pattern.size() - kId.size());
+  if (!path.starts_with(before) || !is_digits(path.substr(before.size()))) return std::nullopt;
+  return path.substr(before.size());
+}
+
+Reply no_such_path(std::string_view path) {
+  std::vector<std::string> paths;
+  for (const Route& route : kRoutes) paths.emplace_back(route.pattern);
+  const std::string shown = printable(path.substr(0, 200));
+  const auto near = nearest(path.substr(0, 200), paths);
+  return problem(Error{Code::NotFound,
+                       near ? fmt::format("there is no '{}'; did you mean '{}'?", shown, *near)
+                            : fmt::format("there is no '{}'", shown)});
+}
+
+Reply wrong_method(const Request& request, const std::vector<std::string>& allowed) {
+  const std::string allow = join(allowed, ", ");
+  Reply reply = problem(Error{Code::Usage,
+                              fmt::format("'{}' does not take {}; it takes {}",
+                                          printable(request.path.substr(0, 200)),
+                                          printable(request.method.substr(0, 20)),
+                                          allow)},
+                        405);
+  reply.headers.emplace_back("Allow", allow);
+  return reply;
+}
+
+}  // namespace
+
+std::span<const Route> routes() { return kRoutes; }
+
+Result<void> authorize(const Caller& caller, Verb verb) {
+  switch (verb) {
+    case Verb::Read:
+    case Verb::Submit:
+    case Verb::Change:
+      return {};
+    case Verb::Administer:
+      if (caller.administrator) return {};
+      return fail(Code::Permission, "only root or the user gflowd runs as may do this");
+  }
+  return fail(Code::Permission, "not allowed");
+}
+
+void dispatch(Exchange exchange) {
+  // Browsers name the page that asks; no page has any business here (DNS rebinding).
+  if (exchange.request.origin) {
+    return exchange.respond(problem(
+        Error{Code::Permission, "requests of web pages are refused: they carry an Origin header"}));
+  }
+  std::vector<std::string> allowed;
+  for (const Route& route : kRoutes) {
+    const auto id = match(route.pattern, exchange.request.path);
+    if (!id) continue;
+    if (route.method != exchange.request.method) {
+      allowed.emplace_back(route.method);
+      continue;
+    }
+    if (auto may = authorize(exchange.caller, route.verb); !may) {
+      return exchange.respond(problem(may.error()));
+    }
+    exchange.id = *id;
+    return route.handle(std::move(exchange));
+  }
+  exchange.respond(allowed.empty() ? no_such_path(exchange.request.path)
+                                   : wrong_method(exchange.request, allowed));
+}
+
+}  // namespace gflow::server

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "server/exchange.h"
+
+namespace gflow::server {
+
+/// What a route lets its caller do. Whose jobs may be changed is the engine's decision.
+enum class Verb {
+  Read,        ///< anyone who may connect
+  Submit,      ///< anyone who may connect, in their own name
+  Change,      ///< anyone who may connect; the engine refuses jobs of others
+  Administer,  ///< root, or the user the daemon runs as
+};
+
+struct Route {
+  std::string_view method;
+  std::string_view pattern;  ///< a segment "{id}" stands for digits
+  Verb verb;
+  void (*handle)(Exchange exchange);
+};
+/// Every route there is; the first that matches counts.
+[[nodiscard]] std::span<const Route> routes();
+
+/// Errors: Code::Permission, saying who may.
+[[nodiscard]] Result<void> authorize(const Caller& caller, Verb verb);
+
+/// Finds the route, checks that the caller may use it and hands the exchange to its handler;
+/// answers 403, 404 or 405 itself.
+void dispatch(Exchange exchange);
+
+}  // namespace gflow::server

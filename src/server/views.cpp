@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/views.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "os/user.h"
+
+namespace gflow::server {
+namespace {
+
+using std::chrono::seconds;
+
+/// An attempt whose clock does not fit this boot's has run for no known time.
+seconds run_time_of(const Job& job, const Attempt* attempt, Now now) {
+  if (const auto* ended = std::get_if<Ended>(&job.state)) {
+    return std::chrono::floor<seconds>(ended->outcome.run_time);
+  }
+  if (attempt == nullptr || !is_active(job)) return seconds(0);
+  return std::max(seconds(0), std::chrono::floor<seconds>(now.mono - attempt->started_mono));
+}
+
+void add_attempt(api::JobView& view, const Job& job, Now now) {
+  const Attempt* attempt = attempt_of(job);
+  view.run_time = run_time_of(job, attempt, now);
+  if (attempt == nullptr) return;
+  view.started = attempt->started;
+  view.gpu_indices = attempt->allocation.gpus;
+  view.attempt = attempt->number;
+  view.pid = attempt->pid;
+}
+
+void add_reason(api::JobView& view, const Service& service, const Job& job) {
+  if (const auto* ended = std::get_if<Ended>(&job.state)) {
+    view.ended = ended->at;
+    view.outcome = ended->outcome;
+    if (ended->status != Status::Finished) view.reason = outcome_text(ended->outcome);
+    return;
+  }
+  if (!is_pending(job)) return;
+  const std::vector<Blocker> blockers = service.state().blockers(job.id, service.now());
+  view.reason = reason_text(blockers);
+  for (const Blocker& blocker : blockers) view.blockers.push_back(api::view_of(blocker));
+}
+
+api::DeviceView device_view(const engine::State& state, const Device& device) {
+  // The engine is told only of processes that are not gflow's.
+  return {device, state.holder(device.index), device.processes};
+}
+
+void hide_private(api::JobView& view, const Caller& caller) {
+  if (caller.administrator || view.spec.user.uid == caller.user.uid) return;
+  view.spec.command.clear();
+  view.spec.work_dir.clear();
+  view.log_path.clear();
+}
+
+}  // namespace
+
+api::JobView view_of(const Service& service, const Job& job) {
+  api::JobView view;
+  view.id = job.id;
+  view.spec = job.spec;
+  view.status = status_of(job);
+  view.submitted = job.submitted;
+  view.attempt = job.attempts;
+  view.retries = job.retries;
+  view.log_path = service.log_path(job.id);
+  add_attempt(view, job, service.now());
+  add_reason(view, service, job);
+  return view;
+}
+
+api::MachineView machine_view(const Service& service) {
+  const engine::State& state = service.state();
+  const Machine& machine = state.machine();
+  const engine::Totals& totals = state.totals();
+  api::MachineView view;
+  view.hostname = os::host_name();
+  view.source = machine.source;
+  view.note = machine.note;
+  view.driver = machine.driver;
+  for (const Device& device : machine.devices) view.devices.push_back(device_view(state, device));
+  view.cpus = totals.cpus;
+  view.cpus_free = totals.cpus_free;
+  view.memory = totals.memory;
+  view.memory_free = totals.memory_free;
+  engine::Filter active;
+  active.statuses = {Status::Starting, Status::Running, Status::Completing};
+  constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
+  for (const Job* job : state.list(active, JobId{}, kAll)) {
+    view.running.push_back(view_of(service, *job));
+  }
+  view.queued = state.count(Status::Queued);
+  view.held = state.count(Status::Hold);
+  view.revision = state.revision();
+  return view;
+}
+
+api::JobView view_for(const Caller& caller, const Service& service, const Job& job) {
+  api::JobView view = view_of(service, job);
+  hide_private(view, caller);
+  return view;
+}
+
+api::MachineView machine_view_for(const Caller& caller, const Service& service) {
+  api::MachineView view = machine_view(service);
+  for (api::JobView& job : view.running) hide_private(job, caller);
+  return view;
+}
+
+}  // namespace gflow::server

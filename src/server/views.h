@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "server/service.h"
+
+namespace gflow::server {
+
+/// The job as this caller may see it: what others run and where is theirs to know, so command,
+/// work_dir and log_path are "" for anyone but the owner and administrators.
+[[nodiscard]] api::JobView view_for(const Caller& caller, const Service& service, const Job& job);
+[[nodiscard]] api::MachineView machine_view_for(const Caller& caller, const Service& service);
+
+}  // namespace gflow::server
