@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/connection.h"
 
-#include <SQLiteCpp/Statement.h>
+#include <SQLiteCpp/Column.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sqlite3.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/schema.h"
 
-#include <SQLiteCpp/Statement.h>
+#include <SQLiteCpp/Column.h>
 #include <SQLiteCpp/Transaction.h>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -13,6 +13,7 @@
 
 #include "base/text.h"
 #include "os/file.h"
+#include "store/query.h"
 
 namespace gflow::store {
 namespace {
@@ -37,9 +38,8 @@ Result<void> back_up(SQLite::Database& database, const std::string& path) {
   (void)::unlink(part.c_str());  // left by an upgrade that was cut short, if there
   // Jobs' environments hold secrets: SQLite itself would create it readable for all.
   os::Fd fd = GF_TRY(os::open_file(part, O_RDWR | O_CREAT | O_EXCL, 0600));
-  SQLite::Statement copy(database, "VACUUM INTO ?");
-  copy.bind(1, part);
-  copy.exec();
+  Statement copy(database, "VACUUM INTO ?");
+  Query(copy).text(part).run();
   if (::fsync(fd.get()) != 0) return os::errno_error("sync", part);
   if (::rename(part.c_str(), target.c_str()) != 0) return os::errno_error("rename", part);
   return {};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/store.h"
 
-#include <SQLiteCpp/SQLiteCpp.h>
+#include <SQLiteCpp/Column.h>
+#include <SQLiteCpp/Transaction.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
 
@@ -65,25 +66,24 @@ struct Store::Core {
   bool broken = false;
 
   SQLite::Database database;
-  SQLite::Statement status{database, "SELECT status FROM jobs WHERE id = ?"};
-  SQLite::Statement save_job{database, save_job_sql()};
-  SQLite::Statement list_dependencies{
-      database, "SELECT on_job FROM dependencies WHERE job = ? ORDER BY on_job"};
-  SQLite::Statement clear_dependencies{database, "DELETE FROM dependencies WHERE job = ?"};
-  SQLite::Statement add_dependency{database,
-                                   "INSERT INTO dependencies (job, on_job) VALUES (?, ?)"};
-  SQLite::Statement add_event{
-      database, "INSERT INTO events (job, at_ms, status, detail) VALUES (?, ?, ?, ?)"};
-  SQLite::Statement add_payload{database, std::string(kSavePayloadSql)};
-  SQLite::Statement load_payload{database, std::string(kLoadPayloadSql)};
-  SQLite::Statement forget{database, "DELETE FROM jobs WHERE id = ?"};
-  SQLite::Statement expire{database, "DELETE FROM submissions WHERE at_ms <= ?"};
-  SQLite::Statement add_submission{database,
-                                   "INSERT INTO submissions (uid, key, jobs, at_ms) "
-                                   "VALUES (?, ?, ?, ?) ON CONFLICT (uid, key) DO NOTHING"};
-  SQLite::Statement load_submission{
-      database, "SELECT jobs FROM submissions WHERE uid = ? AND key = ? AND at_ms > ?"};
-  SQLite::Statement set_next_id{database, "UPDATE meta SET next_id = ?"};
+  Statement status{database, "SELECT status FROM jobs WHERE id = ?"};
+  Statement save_job{database, save_job_sql()};
+  Statement list_dependencies{database,
+                              "SELECT on_job FROM dependencies WHERE job = ? ORDER BY on_job"};
+  Statement clear_dependencies{database, "DELETE FROM dependencies WHERE job = ?"};
+  Statement add_dependency{database, "INSERT INTO dependencies (job, on_job) VALUES (?, ?)"};
+  Statement add_event{database,
+                      "INSERT INTO events (job, at_ms, status, detail) VALUES (?, ?, ?, ?)"};
+  Statement add_payload{database, kSavePayloadSql};
+  Statement load_payload{database, kLoadPayloadSql};
+  Statement forget{database, "DELETE FROM jobs WHERE id = ?"};
+  Statement expire{database, "DELETE FROM submissions WHERE at_ms <= ?"};
+  Statement add_submission{database,
+                           "INSERT INTO submissions (uid, key, jobs, at_ms) "
+                           "VALUES (?, ?, ?, ?) ON CONFLICT (uid, key) DO NOTHING"};
+  Statement load_submission{database,
+                            "SELECT jobs FROM submissions WHERE uid = ? AND key = ? AND at_ms > ?"};
+  Statement set_next_id{database, "UPDATE meta SET next_id = ?"};
 };
 
 void Store::Core::save(const Job& job, WallTime now) {
@@ -150,7 +150,7 @@ void Store::Core::write(const Batch& batch, JobId first_free) {
 }
 
 void Store::Core::load_dependencies(std::vector<Job>& jobs) {
-  SQLite::Statement all(database, "SELECT job, on_job FROM dependencies ORDER BY job, on_job");
+  Statement all(database, "SELECT job, on_job FROM dependencies ORDER BY job, on_job");
   Query query(all);
   auto job = jobs.begin();
   while (query.step()) {
@@ -186,7 +186,7 @@ Result<Loaded> Store::load() {
     Loaded loaded{.jobs = {}, .next_id = core_->next_id};
     const auto count = core_->database.execAndGet("SELECT count(*) FROM jobs");
     loaded.jobs.reserve(static_cast<std::size_t>(count.getInt64()));
-    SQLite::Statement all(core_->database, load_jobs_sql());
+    Statement all(core_->database, load_jobs_sql());
     Query query(all);
     while (query.step()) loaded.jobs.push_back(read_job(query));
     core_->load_dependencies(loaded.jobs);

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/schema.h"
+
+#include <SQLiteCpp/SQLiteCpp.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+
+#include "os/file.h"
+#include "store/samples.h"
+
+namespace gflow::store {
+namespace {
+
+using namespace samples;
+
+constexpr const char* kKey = "2f0c3c5e";
+constexpr Memory kGoldenMost = Memory::mib(1);
+
+/// What the golden database of a schema holds. Never changed: a new schema gets a new one.
+void write_golden(const std::string& path) {
+  auto store = open(path);
+  const std::vector<Job> jobs = every_state();
+  const Payload what = payload();
+  Batch batch = batch_of(jobs, what);
+  batch.submissions = {{1000, kKey, {JobId(1), JobId(2), JobId(4)}}};
+  ASSERT_TRUE(store->commit(batch));
+}
+
+std::string golden(int schema) {
+  return GFLOW_SOURCE_DIR "/tests/upgrade/schema_" + std::to_string(schema) + ".db";
+}
+
+int user_version(const std::string& path) {
+  return SQLite::Database(path, SQLite::OPEN_READONLY).execAndGet("PRAGMA user_version").getInt();
+}
+
+SQLite::Database writable(const std::string& path) { return {path, SQLite::OPEN_READWRITE}; }
+
+TEST(SchemaTest, DatabasesOfEverySchemaOpen) {
+  const Directory directory;
+  for (const Migration& migration : migrations()) {
+    // GFLOW_BLESS=1 makes the file of a new schema.
+    if (std::getenv("GFLOW_BLESS") != nullptr && !os::exists(golden(migration.number))) {
+      write_golden(directory.file("new.db"));
+      const std::string made = os::read_file(directory.file("new.db"), kGoldenMost).value();
+      ASSERT_TRUE(os::write_file(golden(migration.number), made, 0644));
+    }
+    const auto content = os::read_file(golden(migration.number), kGoldenMost);
+    ASSERT_TRUE(content) << content.error().message;
+    const std::string path = directory.file("old.db");
+    ASSERT_TRUE(os::write_file(path, *content));
+    ASSERT_EQ(user_version(path), migration.number);
+    {
+      auto store = open(path);
+      EXPECT_EQ(jobs_of(*store), every_state());
+      for (const Job& job : every_state()) EXPECT_EQ(store->payload(job.id).value(), payload());
+      EXPECT_EQ(store->find_submission(1000, kKey, at(60)).value(),
+                (std::vector{JobId(1), JobId(2), JobId(4)}));
+      EXPECT_EQ(store->load().value().next_id, JobId(1'000'001));
+    }
+    EXPECT_EQ(user_version(path), migrations().back().number);
+    ASSERT_TRUE(os::remove_tree(path + ".ids"));
+  }
+}
+
+TEST(SchemaTest, NumbersGoUpByOne) {
+  int number = 0;
+  for (const Migration& migration : migrations()) EXPECT_EQ(migration.number, ++number);
+}
+
+TEST(SchemaTest, AnUpgradeKeepsACopyOfWhatWas) {
+  const Directory directory;
+  const std::string path = directory.file("gflow.db");
+  {
+    write_golden(path);
+  }
+  const Migration known[] = {migrations().front(),
+                             {2, "ALTER TABLE jobs ADD COLUMN colour TEXT;"},
+                             {3, "UPDATE jobs SET colour = 'blue'; CREATE TABLE shapes (id);"}};
+  {
+    auto database = writable(path);
+    ASSERT_TRUE(upgrade(database, path, known));
+    EXPECT_EQ(database.execAndGet("SELECT DISTINCT colour FROM jobs").getString(), "blue");
+    // Nothing more to do, and no second copy.
+    ASSERT_TRUE(upgrade(database, path, known));
+  }
+  EXPECT_EQ(user_version(path), 3);
+  const std::string backup = backup_path(path, 1);
+  EXPECT_EQ(user_version(backup), 1);
+  EXPECT_FALSE(os::exists(backup_path(path, 3)));
+  struct stat facts{};
+  ASSERT_EQ(::stat(backup.c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 0777U, 0600U);
+  // This build knows schema 1 only: it refuses and says how to go back, and that works.
+  const auto refused = Store::open(path);
+  ASSERT_FALSE(refused);
+  const std::string command = "mv '" + backup + "' '" + path + "' && rm -f '" + path + "-wal'";
+  ASSERT_NE(refused.error().message.find(command), std::string::npos) << refused.error().message;
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  EXPECT_EQ(jobs_of(*open(path)), every_state());
+}
+
+TEST(SchemaTest, AnUpgradeThatFailsChangesNothing) {
+  const Directory directory;
+  const std::string path = directory.file("gflow.db");
+  {
+    write_golden(path);
+  }
+  const Migration known[] = {migrations().front(),
+                             {2, "DELETE FROM jobs; CREATE TABLE shapes (id);"},
+                             {3, "ALTER TABLE nothing ADD COLUMN x"}};
+  {
+    auto database = writable(path);
+    EXPECT_THROW((void)upgrade(database, path, known), SQLite::Exception);
+    // Again: what the first try left behind is not in the way.
+    EXPECT_THROW((void)upgrade(database, path, known), SQLite::Exception);
+  }
+  EXPECT_EQ(jobs_of(*open(path)), every_state());
+}
+
+}  // namespace
+}  // namespace gflow::store
