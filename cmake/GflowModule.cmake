@@ -36,7 +36,8 @@ function(gflow_module name)
     target_link_libraries(${name}_test PRIVATE gflow_${name} GTest::gtest GTest::gtest_main)
     target_compile_definitions(${name}_test PRIVATE GFLOW_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
     set_target_properties(${name}_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/test)
-    add_test(NAME unit/${name} COMMAND ${name}_test)
+    gtest_discover_tests(${name}_test TEST_PREFIX unit/${name}/ DISCOVERY_MODE PRE_TEST
+      DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120)
   endif()
 endfunction()
 

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+# Building, installing, benchmarks and the demo.
+# shellcheck shell=bash
+
+# configure PRESET [cmake argument...]
+configure() {
+  local preset=$1
+  shift
+  if ! have cmake || ! have ninja; then die "cmake or ninja is missing; run ./dev setup"; fi
+  mkdir -p "build/$preset"
+  if ! cmake --preset "$preset" "$@" >"build/$preset/configure.log" 2>&1; then
+    cat "build/$preset/configure.log" >&2
+    die "configuring failed; if a package is missing, run ./dev setup"
+  fi
+}
+
+# compile PRESET [target...]
+compile() {
+  local preset=$1
+  shift
+  cmake --build "build/$preset" -j "$JOBS" ${1:+--target "$@"}
+}
+
+build() {
+  configure release
+  compile release
+  say "programs are in build/release/bin"
+}
+
+install_gflow() {
+  local prefix=${1:-$HOME/.local}
+  build
+  cmake --install build/release --prefix "$prefix" --strip
+  say "installed in $prefix"
+  case ":$PATH:" in
+    *":$prefix/bin:"*) ;;
+    *) say "add $prefix/bin to PATH" ;;
+  esac
+}
+
+
+
+bench() {
+  local wanted=${1:-} program ran=0
+  configure release
+  compile release
+  for program in build/release/bench/*_bench bench/*_bench.py bench/*_bench.sh; do
+    local name=${program##*/}
+    name=${name%%_bench*}
+    if [[ ! -x $program || ( -n $wanted && $name != "$wanted" ) ]]; then continue; fi
+    say "== $name"
+    GFLOW_BIN_DIR="$PWD/build/release/bin" PATH="$PWD/build/release/bin:$PATH" "$program"
+    ran=1
+  done
+  [[ $ran -eq 1 ]] || die "no such benchmark: ${wanted:-bench/ is empty}"
+}
+
+demo() {
+  install_packages "${BUILD_PACKAGES[@]}"
+  mkdir -p build
+  if ! (build) >build/demo.log 2>&1; then
+    tail -n 40 build/demo.log >&2
+    die "the build failed"
+  fi
+  GFLOW_BIN_DIR="$PWD/build/release/bin" exec tools/demo.sh
+}
