@@ -72,6 +72,7 @@ void DeviceReader::memory() {
   }
   report_.memory_total = memory_of(two.total);
   report_.memory_used = memory_of(two.used);
+  if (!report_.memory_used) report_.missing.push_back({"memory_used", "no plausible value"});
 }
 
 abi::Return DeviceReader::temperature() {

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "devices/nvml/machine.h"
+
+#include <gtest/gtest.h>
+
+#include "devices/trouble.h"
+
+namespace gflow::devices::nvml {
+namespace {
+
+DeviceReport gpu(const std::string& uuid, const std::string& address) {
+  DeviceReport report;
+  report.name = "NVIDIA A40";
+  report.uuid = uuid;
+  report.pci_address = address;
+  report.memory_total = Memory::mib(46068);
+  report.memory_used = Memory::gib(1);
+  report.utilization_percent = 5;
+  return report;
+}
+
+Report two() { return {"", "590.48.01", {gpu("GPU-a", "0000:1b:00.0"), gpu("GPU-b", "0000:3b:00.0")}, {}}; }
+
+std::string summary(const Machine& machine) {
+  std::string all;
+  for (const Device& device : machine.devices) {
+    all += std::to_string(device.index) + " " + device.uuid + (device.usable ? "" : " unusable") + "; ";
+  }
+  return all + machine.note;
+}
+
+TEST(NvmlMachine, IndexStaysWithTheDevice) {
+  const Machine start = machine_after({}, two());
+  EXPECT_EQ(summary(start), "0 GPU-a; 1 GPU-b; ");
+
+  Report one_gone = two();
+  one_gone.devices.erase(one_gone.devices.begin());
+  one_gone.unreachable = {"GPU is lost"};
+  const Machine after = machine_after(start, one_gone);
+  EXPECT_EQ(summary(after), "0 GPU-a unusable; 1 GPU-b; ");
+  EXPECT_EQ(after.devices[0].trouble, kLostTrouble);
+  EXPECT_EQ(after.devices[0].memory_used, std::nullopt);
+  EXPECT_EQ(after.devices[0].memory_total, Memory::mib(46068));
+
+  Report one_more = two();
+  one_more.devices.insert(one_more.devices.begin(), gpu("GPU-c", "0000:01:00.0"));
+  EXPECT_EQ(summary(machine_after(after, one_more)), "0 GPU-a; 1 GPU-b; 2 GPU-c; ");
+}
+
+TEST(NvmlMachine, AGpuThatCannotBeOpenedIsSaid) {
+  Report report = two();
+  report.unreachable = {"Insufficient Permissions"};
+  EXPECT_EQ(machine_after({}, report).note,
+            "1 more in the machine that the driver cannot open: Insufficient Permissions");
+  EXPECT_EQ(machine_after({}, {"", "1", {}, {}}).note, "the NVIDIA driver finds no GPU");
+}
+
+TEST(NvmlMachine, ADyingGpuKeepsItsIdentityAndNoReading) {
+  const Machine start = machine_after({}, two());
+  Report report = two();
+  report.devices[1].name.clear();
+  report.devices[1].memory_total.reset();
+  report.devices[1].fatal = "GPU requires reset";
+  const Device device = machine_after(start, report).devices[1];
+  EXPECT_EQ(device.model, "NVIDIA A40");
+  EXPECT_EQ(device.memory_total, Memory::mib(46068));
+  EXPECT_EQ(device.utilization_percent, std::nullopt);
+  EXPECT_EQ(device.trouble, "the driver says: GPU requires reset");
+  EXPECT_FALSE(device.usable);
+}
+
+TEST(NvmlMachine, OnlyComputeProcessesCount) {
+  Report report = two();
+  report.devices[0].processes = {{{900, "root", "Xorg", Memory::mib(100)}, ProcessKind::Graphics},
+                                 {{901, "eve", "python", Memory::gib(1)}, ProcessKind::Compute}};
+  const Machine machine = machine_after({}, report);
+  ASSERT_EQ(machine.devices[0].processes.size(), 1U);
+  EXPECT_EQ(machine.devices[0].processes[0].name, "python");
+}
+
+TEST(NvmlMachine, StaleIsNotZero) {
+  const Machine start = machine_after({}, two());
+  const Machine stale = machine_stale(start, "no answer");
+  EXPECT_EQ(summary(stale), "0 GPU-a unusable; 1 GPU-b unusable; no answer");
+  EXPECT_EQ(stale.devices[0].utilization_percent, std::nullopt);
+  EXPECT_EQ(stale.devices[0].memory_used, std::nullopt);
+  EXPECT_EQ(stale.devices[0].model, "NVIDIA A40");
+  EXPECT_EQ(machine_after(stale, two()), start);
+}
+
+}  // namespace
+}  // namespace gflow::devices::nvml
