@@ -25,7 +25,8 @@ TEST(PciAddress, OneFormForAll) {
       {"0000:-1:00.0", ""},
       {"100000000:3b:00.0", ""},
   };
-  for (const Case& c : cases) EXPECT_EQ(normal_pci_address(c.text).value_or(""), c.wanted) << c.text;
+  for (const Case& c : cases)
+    EXPECT_EQ(normal_pci_address(c.text).value_or(""), c.wanted) << c.text;
 }
 
 TEST(PciAddress, OrderIsByNumber) {

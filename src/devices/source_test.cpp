@@ -62,8 +62,9 @@ TEST(OpenSource, AutoSaysWhatIsMissing) {
   const auto driverless = open_source("auto", without_driver());
   ASSERT_TRUE(driverless);
   EXPECT_EQ((*driverless)->machine().source, "none");
-  EXPECT_TRUE((*driverless)->machine().note.starts_with(
-      "NVIDIA driver library libnvidia-ml.so.1 is not installed"))
+  EXPECT_TRUE((*driverless)
+                  ->machine()
+                  .note.starts_with("NVIDIA driver library libnvidia-ml.so.1 is not installed"))
       << (*driverless)->machine().note;
   const auto probeless = open_source("auto", no_probe);
   ASSERT_TRUE(probeless);

