@@ -8,7 +8,7 @@
 /// Field lists of what a job consists of, for requests and answers alike.
 namespace gflow::api {
 
-constexpr Range kGpuRange = {0, 10'000};
+constexpr Range kGpuRange = {0, 1024};
 constexpr Range kCpuRange = {0, 1'000'000};
 constexpr Range kMemoryRange = {0, std::int64_t{1} << 62};
 constexpr Range kPriorityRange = {0, kMaxPriority};

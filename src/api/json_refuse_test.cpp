@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "api/json.h"
+#include "api/json_value.h"
+#include "api/samples_test.h"
+
+namespace gflow::api {
+namespace {
+
+struct Refusal {
+  std::string json;
+  std::string message;  ///< how it begins
+};
+
+std::string item(const std::string& spec, const std::string& payload = R"({"argv":["true"]})") {
+  return R"({"items":[{"spec":{"work_dir":"/",)" + spec + R"(},"payload":)" + payload + "}]}";
+}
+
+TEST(JsonRefuse, SubmissionsWithAPointerToTheField) {
+  const std::vector<Refusal> cases = {
+      {"{}", "/items: is missing"},
+      {R"({"items":[]})", "/items: must have at least one job"},
+      {R"({"items":{}})", "/items: must be an array, not an object"},
+      {"[]", "must be an object, not an array"},
+      {R"({"items":[7]})", "/items/0: must be an object, not 7"},
+      {R"({"items":[{"spec":{"work_dir":"/"}}]})", "/items/0/payload: is missing"},
+      {item(R"("priority":300)"),
+       "/items/0/spec/priority: must be a whole number from 0 to 255, not 300"},
+      {item(R"("priority":-1)"), "/items/0/spec/priority: must be a whole number from 0 to 255"},
+      {item(R"("priority":1.5)"), "/items/0/spec/priority: must be a whole number"},
+      {item(R"("priority":"9")"),
+       "/items/0/spec/priority: must be a whole number from 0 to 255, not '9'"},
+      {item(R"("priority":99999999999999999999999)"), "/items/0/spec/priority: must be a whole"},
+      {item(R"("prioritty":9)"),
+       "/items/0/spec/prioritty: there is no such field; did you mean 'priority'?"},
+      {item(R"("user":{"uid":0,"name":"root"})"), "/items/0/spec/user: there is no such field"},
+      {item(R"("a~b/c":9)"), "/items/0/spec/a~0b~1c: there is no such field; there are name, "},
+      {item(R"("request":{"gpus":-2})"),
+       "/items/0/spec/request/gpus: must be a whole number from 0"},
+      {item(R"("request":{"memory_bytes":9223372036854775807})"),
+       "/items/0/spec/request/memory_bytes: must be a whole number from 0 to 4611686018427387904"},
+      {item(R"("time_limit_seconds":0)"), "/items/0/spec/time_limit_seconds: must be a whole"},
+      {item(R"("begin":"tomorrow")"), "/items/0/spec/begin: 'tomorrow' is not a time"},
+      {item(R"("begin":5)"), "/items/0/spec/begin: must be a time such as"},
+      {item(R"("hold":1)"), "/items/0/spec/hold: must be true or false, not 1"},
+      {item(R"("dependencies":{"jobs":[1,0]})"), "/items/0/spec/dependencies/jobs/1: must be a"},
+      {item(R"("dependencies":{"mode":"some"})"),
+       "/items/0/spec/dependencies/mode: must be one of all, any, not 'some'"},
+      {item(R"("name":null)"), "/items/0/spec/name: must be a string or"},
+      {item(R"("name":"a\u0000b")"), "/items/0/spec/name: must not contain a NUL character"},
+      {item(R"("command":{"base64":"YQBi"})"), "/items/0/spec: a text contains a NUL character"},
+      {item(R"("name":{"base64":"@@@@"})"), "/items/0/spec/name: is not base64"},
+      {item(R"("name":{"base64":"QR=="})"), "/items/0/spec/name: is not base64"},
+      {item(R"("name":{"base64":"QQ==","x":1})"), "/items/0/spec/name: must be a string or"},
+      {R"({"items":[{"spec":{"work_dir":"tmp"},"payload":{"argv":["true"]}}]})",
+       "/items/0/spec/work_dir: must be an absolute path"},
+      {item(R"("hold":true)", R"({"argv":[]})"), "/items/0/payload/argv: must name a program"},
+      {item(R"("hold":true)", R"({"argv":["a",{"base64":"YQBi"}]})"),
+       "/items/0/payload/argv: an argument must not contain"},
+      {item(R"("hold":true)", R"({"argv":["a"],"environment":["=x"]})"),
+       "/items/0/payload/environment/0: must be NAME=value"},
+      {item(R"("hold":true)", R"({"argv":["a"],"config_name":"../x"})"),
+       "/items/0/payload/config_name: must be the name of a file"},
+      {item(R"("hold":true)", R"({"argv":["a"],"umask":512})"), "/items/0/payload/umask: must be"},
+      {R"({"items":[{"spec":{"work_dir":"/"},"payload":{"argv":["a"]},"depends_on_siblings":[0]}]})",
+       "/items/0/depends_on_siblings: must be positions of items before this one, not 0"},
+      {R"({"apiVersion":"gflow/v9","items":[]})",
+       "/apiVersion: must be 'gflow/v1', not 'gflow/v9'"},
+  };
+  for (const auto& [json, message] : cases) {
+    const auto request = read_submit_request(json);
+    ASSERT_FALSE(request) << json;
+    EXPECT_EQ(request.error().code, Code::Usage) << json;
+    EXPECT_TRUE(request.error().message.starts_with(message)) << request.error().message;
+  }
+}
+
+TEST(JsonRefuse, OtherRequests) {
+  EXPECT_EQ(read_jobs_request(R"({"jobs":[]})").error().message,
+            "/jobs: must name at least one job");
+  EXPECT_EQ(read_jobs_request(R"({"jobs":[1],"signal":65})").error().message,
+            "/signal: must be a whole number from 0 to 64, not 65");
+  EXPECT_EQ(read_jobs_request(R"({"job":[1]})").error().message, "/jobs: is missing");
+  EXPECT_TRUE(read_update_request(R"({"jobs":[1],"priority":null})")
+                  .error()
+                  .message.starts_with("/priority: must be a whole number"));
+}
+
+TEST(JsonRefuse, TextThatIsNotJson) {
+  for (const std::string_view json : {"",
+                                      " ",
+                                      "{",
+                                      "nul",
+                                      "{\"a\":NaN}",
+                                      "{\"a\":Infinity}",
+                                      "{\"a\":1e999}",
+                                      "{\"a\":01}",
+                                      "{} {}",
+                                      "{'a':1}",
+                                      "{\"a\":1,}",
+                                      "// c\n{}",
+                                      "{\"a\":\"\xff\"}",
+                                      "{\"a\":\"\n\"}",
+                                      "\xef\xbb"}) {
+    const auto value = parse_json(json);
+    ASSERT_FALSE(value) << json;
+    EXPECT_EQ(value.error().code, Code::Usage);
+    EXPECT_TRUE(value.error().message.starts_with("not JSON")) << value.error().message;
+  }
+  EXPECT_EQ(parse_json(R"({"a":1,"b":{"a":2},"a":3})").error().message,
+            "'a' stands twice in one object");
+}
+
+TEST(JsonRefuse, DocumentsOverTheLimits) {
+  const auto nested = [](std::size_t depth) {
+    return std::string(depth, '[') + std::string(depth, ']');
+  };
+  EXPECT_TRUE(parse_json(nested(kMostDepth)));
+  EXPECT_EQ(parse_json(nested(kMostDepth + 1)).error().code, Code::Exhausted);
+  EXPECT_EQ(parse_json(std::string(10'000'000, '[')).error().code, Code::Exhausted);
+
+  const auto array = [](std::size_t size) {
+    std::string text = "[0";
+    for (std::size_t i = 1; i < size; ++i) text += ",0";
+    return text + "]";
+  };
+  EXPECT_TRUE(parse_json(array(kMostValues - 1)));  // and the array itself
+  EXPECT_EQ(parse_json(array(kMostValues)).error().code, Code::Exhausted);
+
+  const auto object = [](std::size_t size) {
+    std::string text = "{\"m0\":0";
+    for (std::size_t i = 1; i < size; ++i) text += ",\"m" + std::to_string(i) + "\":0";
+    return text + "}";
+  };
+  EXPECT_TRUE(parse_json(object(kMostMembers)));
+  EXPECT_EQ(parse_json(object(kMostMembers + 1)).error().code, Code::Exhausted);
+}
+
+TEST(JsonRefuse, EveryCutOfADocument) {
+  const std::string text = write(sample_submission());
+  for (std::size_t size = 0; size < text.size(); ++size) {
+    EXPECT_FALSE(read_submit_request(text.substr(0, size))) << size;
+  }
+}
+
+}  // namespace
+}  // namespace gflow::api

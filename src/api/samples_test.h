@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "api/types.h"
+
+/// Values in which every field says something, so that one forgotten on the way is missed.
+namespace gflow::api {
+
+inline WallTime sample_time(std::int64_t seconds) {
+  return WallTime(std::chrono::milliseconds(1'772'366'400'000 + seconds * 1000));
+}
+
+inline JobSpec sample_spec() {
+  JobSpec spec;
+  spec.name = "brave-river-1234";
+  spec.project = "vision";
+  spec.request = {2, 8, Memory::gib(16)};
+  spec.priority = 77;
+  spec.time_limit = std::chrono::hours(4);
+  spec.grace = std::chrono::seconds(45);
+  spec.begin = sample_time(60);
+  spec.dependencies = {{JobId(3), JobId(5)}, DependencyMode::Any, false};
+  spec.hold = true;
+  spec.requeue = true;
+  spec.max_retries = 3;
+  spec.group = "sweep";
+  spec.max_concurrent = 4;
+  spec.command = "python train.py --note 'a \"quoted\" \\ line\n\ttab \x01' --\xc3\xa9t\xc3\xa9";
+  spec.work_dir =
+      "/home/alice/\xff"
+      "bytes";
+  return spec;
+}
+
+inline std::vector<BlockerView> sample_blockers() {
+  BlockerView gpus;
+  gpus.code = "Resources";
+  gpus.text = "Resources: Need 4 GPUs, only 1 available";
+  gpus.need = 4;
+  gpus.available = 1;
+  gpus.holders = {{JobId(5), "bob", {0, 1}, sample_time(3600)}, {JobId(6), "eve", {2}, {}}};
+  gpus.unusable = {{3, "fallen off the bus", {}},
+                   {4, "", {{4711, "carol", "python", Memory::mib(642)}, {4712, "", "", {}}}}};
+  BlockerView ahead;
+  ahead.code = "Priority";
+  ahead.text = "Priority";
+  ahead.jobs = {JobId(6)};
+  ahead.at = sample_time(7200);
+  return {gpus, ahead};
+}
+
+inline JobView sample_job() {
+  JobView job;
+  job.id = JobId(42);
+  job.spec = sample_spec();
+  job.spec.user = {1000, "alice"};
+  job.status = Status::Failed;
+  job.submitted = sample_time(0);
+  job.started = sample_time(10);
+  job.ended = sample_time(100);
+  job.run_time = std::chrono::seconds(90);
+  job.gpu_indices = {0, 3};
+  job.attempt = 2;
+  job.retries = 1;
+  job.pid = 4242;
+  job.outcome = Outcome{EndReason::Signalled,
+                        0,
+                        9,
+                        "killed",
+                        std::chrono::milliseconds(90'250),
+                        std::chrono::milliseconds(1007),
+                        Memory::gib(3)};
+  job.reason = "killed by signal 9 (SIGKILL)";
+  job.blockers = sample_blockers();
+  job.log_path = "/home/alice/.local/share/gflow/logs/42.log";
+  return job;
+}
+
+inline Device sample_device() {
+  Device device;
+  device.index = 1;
+  device.vendor = "nvidia";
+  device.model = "NVIDIA GeForce RTX 3090";
+  device.uuid = "GPU-1";
+  device.pci_address = "0000:3b:00.0";
+  device.numa_node = 1;
+  device.memory_total = Memory::gib(24);
+  device.memory_used = Memory::mib(642);
+  device.utilization_percent = 99;
+  device.temperature_celsius = -3;
+  device.power_milliwatts = 349'500;
+  device.power_limit_milliwatts = 350'000;
+  device.processes = {{4711, "carol", "python", Memory::mib(642)}};
+  device.trouble = "ECC";
+  device.usable = false;
+  return device;
+}
+
+inline MachineView sample_machine() {
+  MachineView machine;
+  machine.hostname = "lab1";
+  machine.source = "nvml";
+  machine.note = "one GPU is gone";
+  machine.driver = "550.54";
+  machine.devices = {{sample_device(), JobId(5), {{4711, "carol", "python", Memory::mib(642)}}},
+                     {Device{}, {}, {}}};
+  machine.cpus = 64;
+  machine.cpus_free = 60;
+  machine.memory = Memory::gib(512);
+  machine.memory_free = Memory::gib(500);
+  machine.running = {sample_job()};
+  machine.queued = 1'000'000;
+  machine.held = 2;
+  machine.revision = 9'007'199'254'740'993;
+  return machine;
+}
+
+inline DaemonView sample_daemon() {
+  return {"0.1.0",
+          77,
+          sample_time(0),
+          "system",
+          "/run/gflow/gflowd.sock",
+          "/var/lib/gflow",
+          "/etc/gflow/gflow.toml",
+          "sim:8xH100",
+          "cgroup",
+          "cgroup limit",
+          "none",
+          "cgroup kill",
+          {"disk nearly full"}};
+}
+
+inline SubmitRequest sample_submission() {
+  SubmitRequest request;
+  request.items.resize(2);
+  SubmitRequest::Item& item = request.items[1];
+  item.spec = sample_spec();
+  item.payload.argv = {"run.sh", "", "a b", "\x80\xfe"};
+  item.payload.script = std::string("#!/bin/sh\necho \0 nul\n", 21);
+  item.payload.environment = {"PATH=/bin", "EMPTY=", "LATIN=\xe9"};
+  item.payload.config_name = "gpu_config.yaml";
+  item.payload.config = "a: 1\n";
+  item.payload.umask = 077;
+  item.depends_on_siblings = {0};
+  request.items[0].spec.work_dir = "/";
+  request.items[0].payload.argv = {"true"};
+  return request;
+}
+
+inline UpdateRequest sample_update() {
+  UpdateRequest update;
+  update.jobs = {JobId(1), JobId(2)};
+  update.name = "better";
+  update.priority = 0;
+  update.gpus = 1;
+  update.cpus = 2;
+  update.memory = Memory::gib(1);
+  update.time_limit = std::optional(std::chrono::seconds(60));
+  update.dependencies = Dependencies{{JobId(9)}, DependencyMode::All, true};
+  update.max_retries = 1;
+  update.max_concurrent = 2;
+  return update;
+}
+
+}  // namespace gflow::api

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/step.h"
+#include "server/service.h"
+
+namespace gflow::server {
+
+/// A daemon for tests without store, runner and devices: the engine decides, everything it wants
+/// launched runs at once, and nothing ends unless told. Time stands still unless moved. Answers
+/// come when the owner runs `later`, as they come from a later turn of the real loop.
+class FakeService : public Service {
+ public:
+  /// `post` runs a function in a later turn.
+  using Post = std::function<void(std::function<void()>)>;
+
+  explicit FakeService(Post post) : post_(std::move(post)), state_(engine::Policy{}, "boot") {
+    state_.restored(JobId(1));
+    Machine machine;
+    machine.source = "sim:2xH100";
+    machine.cpus = 16;
+    machine.memory = Memory::gib(64);
+    for (int index = 0; index < 2; ++index) {
+      Device device;
+      device.index = index;
+      device.vendor = "nvidia";
+      device.model = "NVIDIA H100";
+      machine.devices.push_back(device);
+    }
+    apply(engine::event::MachineChanged{machine});
+  }
+
+  [[nodiscard]] const engine::State& state() const override { return state_; }
+  [[nodiscard]] Now now() const override { return now_; }
+  [[nodiscard]] std::string log_path(JobId job) const override {
+    return "/logs/" + std::to_string(job.value) + ".log";
+  }
+
+  void submit(api::SubmitRequest request, const Caller& caller, Answer answer) override {
+    const auto key = std::pair(caller.user.uid, request.idempotency_key);
+    if (const auto known = submissions_.find(key); known != submissions_.end()) {
+      return post_([answer = std::move(answer), jobs = known->second] { answer(jobs); });
+    }
+    engine::event::Submit submit;
+    for (auto& item : request.items) {
+      item.spec.user = caller.user;
+      for (const std::size_t sibling : item.depends_on_siblings) {
+        item.spec.dependencies.jobs.emplace_back(engine::event::kSibling + sibling);
+      }
+      submit.specs.push_back(item.spec);
+      payloads.push_back(std::move(item.payload));
+    }
+    this->request(submit, [this, key, answer = std::move(answer)](Result<std::vector<JobId>> jobs) {
+      if (jobs && !key.second.empty()) submissions_[key] = *jobs;
+      answer(std::move(jobs));
+    });
+  }
+
+  void request(engine::Event event, Answer answer) override {
+    auto jobs = apply(event);
+    auto call = [answer = std::move(answer), jobs = std::move(jobs)] { answer(jobs); };
+    if (hold_answers) {
+      held_.emplace_back(std::move(call));
+    } else {
+      post_(std::move(call));
+    }
+  }
+
+  void on_change(std::uint64_t revision,
+                 std::optional<JobId> job,
+                 std::chrono::milliseconds /*most*/,
+                 std::function<void()> then) override {
+    waiters_.push_back({revision, job, std::move(then)});
+    wake();
+    if (on_wait) on_wait();
+  }
+
+  [[nodiscard]] api::DaemonView daemon() const override {
+    api::DaemonView view;
+    view.version = "0.1.0";
+    view.mode = "user";
+    return view;
+  }
+  void stop() override { stopped = true; }
+  Result<void> reload() override { return reloaded; }
+
+  /// Lets the engine decide; the answer it gave, if any.
+  Result<std::vector<JobId>> apply(const engine::Event& event) {
+    Result<std::vector<JobId>> answered;
+    std::deque<engine::Event> events = {event};
+    for (; !events.empty(); events.pop_front()) {
+      for (const engine::Effect& effect : engine::step(state_, events.front(), now_)) {
+        if (const auto* launch = std::get_if<engine::effect::Launch>(&effect)) {
+          events.emplace_back(engine::event::AttemptStarted{launch->job, launch->attempt, 100});
+        } else if (const auto* answer = std::get_if<engine::effect::Answer>(&effect)) {
+          answered = answer->jobs;
+        } else if (const auto* notify = std::get_if<engine::effect::Notify>(&effect)) {
+          changed_[notify->job] = state_.revision();
+        }
+      }
+    }
+    wake();
+    return answered;
+  }
+  void end(JobId job, Outcome outcome) {
+    (void)apply(engine::event::AttemptEnded{job, state_.find(job)->attempts, std::move(outcome)});
+  }
+  void advance(std::chrono::milliseconds time) {
+    now_.wall += time;
+    now_.mono += time;
+  }
+  /// Everyone who waits for a change has waited long enough.
+  void end_waits() {
+    for (Waiter& waiter : std::exchange(waiters_, {})) post_(std::move(waiter.then));
+  }
+  void release_answers() {
+    hold_answers = false;
+    for (auto& call : std::exchange(held_, {})) post_(std::move(call));
+  }
+
+  bool hold_answers = false;
+  bool stopped = false;
+  Result<void> reloaded;
+  std::function<void()> on_wait;  ///< called for everyone who starts to wait for a change
+  std::vector<Payload> payloads;
+
+ private:
+  struct Waiter {
+    std::uint64_t revision = 0;
+    std::optional<JobId> job;
+    std::function<void()> then;
+  };
+  [[nodiscard]] bool is_due(const Waiter& waiter) const {
+    if (!waiter.job) return state_.revision() != waiter.revision;
+    const auto changed = changed_.find(*waiter.job);
+    return changed != changed_.end() && changed->second > waiter.revision;
+  }
+  void wake() {
+    std::vector<Waiter> waiting;
+    for (Waiter& waiter : std::exchange(waiters_, {})) {
+      if (is_due(waiter)) {
+        post_(std::move(waiter.then));
+      } else {
+        waiting.push_back(std::move(waiter));
+      }
+    }
+    waiters_ = std::move(waiting);
+  }
+
+  Post post_;
+  engine::State state_;
+  Now now_{WallTime(std::chrono::milliseconds(1'772'366'400'000)), MonoTime(std::chrono::hours(1))};
+  std::map<std::pair<std::uint32_t, std::string>, std::vector<JobId>> submissions_;
+  std::map<JobId, std::uint64_t> changed_;
+  std::vector<Waiter> waiters_;
+  std::vector<std::function<void()>> held_;
+};
+
+}  // namespace gflow::server

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/routes.h"
+
+#include <gtest/gtest.h>
+
+#include "api/json.h"
+#include "server/fake_service.h"
+
+namespace gflow::server {
+namespace {
+
+const Caller kAlice = {{1000, "alice"}, 1, false};
+const Caller kBob = {{1001, "bob"}, 2, false};
+const Caller kRoot = {{0, "root"}, 3, true};
+
+/// A daemon without connections: asks and returns what would be sent.
+struct Desk {
+  std::vector<std::function<void()>> later;
+  FakeService service{[this](std::function<void()> f) { later.push_back(std::move(f)); }};
+
+  void run_later() {
+    while (!later.empty()) {
+      for (const auto& call : std::exchange(later, {})) call();
+    }
+  }
+  std::optional<Reply> ask(const Caller& caller, Request request) {
+    auto reply = std::make_shared<std::optional<Reply>>();
+    dispatch({service,
+              caller,
+              std::move(request),
+              [reply](Reply answered) { *reply = std::move(answered); },
+              {}});
+    run_later();
+    return *reply;
+  }
+  Reply ask(const Caller& caller,
+            const std::string& method,
+            const std::string& path,
+            const std::string& body = {},
+            const std::string& query = {}) {
+    return ask(caller, {method, path, query, {}, {}, body}).value_or(Reply{0, "no answer", "", {}});
+  }
+  JobId submit(const Caller& caller, const std::string& spec) {
+    const Reply reply = ask(caller,
+                            "POST",
+                            "/api/v1/jobs",
+                            R"({"items":[{"spec":{"work_dir":"/home/x","command":"secret",)" +
+                                spec + R"(},"payload":{"argv":["true"]}}]})");
+    EXPECT_EQ(reply.status, 201) << reply.body;
+    const auto answer = api::read_submit_answer(reply.body);
+    return answer ? answer->items.at(0).id : JobId{};
+  }
+  api::JobView show(const Caller& caller, JobId id) {
+    const Reply reply = ask(caller, "GET", "/api/v1/jobs/" + std::to_string(id.value));
+    EXPECT_EQ(reply.status, 200) << reply.body;
+    return api::read_job(reply.body).value_or(api::JobView{});
+  }
+};
+
+std::string header(const Reply& reply, const std::string& name) {
+  for (const auto& [key, value] : reply.headers) {
+    if (key == name) return value;
+  }
+  return "";
+}
+
+TEST(Routes, EachSaysWhoMayUseIt) {
+  for (const Route& route : routes()) {
+    const bool everyone = route.verb != Verb::Administer;
+    EXPECT_EQ(authorize(kAlice, route.verb).has_value(), everyone) << route.pattern;
+    EXPECT_TRUE(authorize(kRoot, route.verb)) << route.pattern;
+    Desk desk;
+    std::string path(route.pattern);
+    if (const auto id = path.find("{id}"); id != std::string::npos) path.replace(id, 4, "7");
+    const Reply reply = desk.ask(kAlice, std::string(route.method), path, "{}", "revision=0");
+    EXPECT_EQ(reply.status == 403, !everyone) << route.method << ' ' << path << ' ' << reply.body;
+    EXPECT_FALSE(desk.service.stopped);
+  }
+}
+
+TEST(Routes, OnlyTheDaemonsOwnRoutesAreForAdministrators) {
+  std::string paths;
+  for (const Route& route : routes()) {
+    if (route.verb == Verb::Administer) paths += std::string(route.pattern) + " ";
+    // Whoever reads must not be able to change.
+    EXPECT_EQ(route.verb == Verb::Read, route.method == "GET") << route.pattern;
+  }
+  EXPECT_EQ(paths, "/api/v1/daemon/stop /api/v1/daemon/reload ");
+}
+
+TEST(Routes, WebPagesAreRefusedEverywhere) {
+  for (const Route& route : routes()) {
+    Desk desk;
+    const auto reply = desk.ask(
+        kRoot, {std::string(route.method), std::string(route.pattern), "", "http://evil", "", ""});
+    ASSERT_TRUE(reply) << route.pattern;
+    EXPECT_EQ(reply->status, 403) << route.pattern;
+  }
+}
+
+TEST(Routes, WhatIsNotThereIsNamedWithTheNearest) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"/api/v1/job", "there is no '/api/v1/job'; did you mean '/api/v1/jobs'?"},
+      {"/api/v1/jobs/", "there is no '/api/v1/jobs/'; did you mean '/api/v1/jobs'?"},
+      {"/api/v1/jobs/newst",
+       "there is no '/api/v1/jobs/newst'; did you mean '/api/v1/jobs/newest'?"},
+      {"/completely/else/where/and/far", "there is no '/completely/else/where/and/far'"},
+      {"/\x1b[2J", "there is no '/\\x1b[2J'"},
+      {"", "there is no ''"},
+      {"/api/v1/jobs/7", "there is no job 7"},
+      {"/api/v1/jobs/18446744073709551616", "there is no job 18446744073709551616"},
+  };
+  for (const auto& [path, message] : cases) {
+    Desk desk;
+    const Reply reply = desk.ask(kAlice, "GET", path);
+    EXPECT_EQ(reply.status, 404);
+    EXPECT_EQ(reply.content_type, "application/problem+json");
+    EXPECT_EQ(api::read_problem(reply.status, reply.body).code, Code::NotFound);
+    EXPECT_NE(reply.body.find(api::write_problem({Code::NotFound, message}).substr(90)),
+              std::string::npos)
+        << reply.body;
+  }
+}
+
+TEST(Routes, AMethodAPathDoesNotTakeIsNamedWithThoseItDoes) {
+  const std::vector<std::tuple<std::string, std::string, std::string>> cases = {
+      {"DELETE", "/api/v1/jobs", "GET, POST, PATCH"},
+      {"GET", "/api/v1/jobs/cancel", "POST"},
+      {"POST", "/api/v1/jobs/7", "GET"},
+      {"OPTIONS", "/api/v1/daemon/stop", "POST"},
+      {"get", "/healthz", "GET"},
+  };
+  for (const auto& [method, path, allow] : cases) {
+    Desk desk;
+    const Reply reply = desk.ask(kRoot, method, path);
+    EXPECT_EQ(reply.status, 405) << path;
+    EXPECT_EQ(header(reply, "Allow"), allow);
+  }
+}
+
+TEST(Jobs, AreSubmittedInTheNameOfTheCaller) {
+  Desk desk;
+  const Reply reply = desk.ask(kAlice,
+                               "POST",
+                               "/api/v1/jobs",
+                               R"({"items":[
+    {"spec":{"work_dir":"/","name":"first","request":{"gpus":2}},"payload":{"argv":["true"]}},
+    {"spec":{"work_dir":"/","name":"second","request":{"gpus":1}},"payload":{"argv":["true"]},
+     "depends_on_siblings":[0]}]})");
+  EXPECT_EQ(reply.status, 201) << reply.body;
+  EXPECT_EQ(header(reply, "Location"), "/api/v1/jobs/1");
+  const auto answer = api::read_submit_answer(reply.body);
+  ASSERT_TRUE(answer);
+  ASSERT_EQ(answer->items.size(), 2U);
+  EXPECT_EQ(answer->items[0].name, "first");
+  EXPECT_EQ(answer->items[0].status, Status::Running);
+  EXPECT_EQ(answer->items[1].status, Status::Queued);
+  EXPECT_TRUE(answer->items[1].reason.starts_with("Dependency")) << answer->items[1].reason;
+  EXPECT_EQ(desk.show(kAlice, JobId(2)).spec.user, kAlice.user);
+  EXPECT_EQ(desk.show(kAlice, JobId(2)).spec.dependencies.jobs, std::vector{JobId(1)});
+}
+
+TEST(Jobs, ThatCanNeverRunAreRefused) {
+  Desk desk;
+  const Reply reply = desk.ask(
+      kAlice,
+      "POST",
+      "/api/v1/jobs",
+      R"({"items":[{"spec":{"work_dir":"/","request":{"gpus":9}},"payload":{"argv":["a"]}}]})");
+  EXPECT_EQ(reply.status, 422);
+  EXPECT_EQ(api::read_problem(reply.status, reply.body).code, Code::Infeasible);
+}
+
+TEST(Jobs, OfOthersCannotBeChanged) {
+  const std::vector<std::pair<std::string, std::string>> changes = {
+      {"POST /api/v1/jobs/cancel", R"({"jobs":[1]})"},
+      {"POST /api/v1/jobs/hold", R"({"jobs":[1]})"},
+      {"POST /api/v1/jobs/release", R"({"jobs":[1]})"},
+      {"PATCH /api/v1/jobs", R"({"jobs":[1],"priority":99})"},
+  };
+  for (const auto& [route, body] : changes) {
+    Desk desk;
+    const std::size_t space = route.find(' ');
+    const std::string method = route.substr(0, space);
+    const std::string path = route.substr(space + 1);
+    const bool release = path.ends_with("release");
+    (void)desk.submit(kAlice, release ? R"("hold":true)" : R"("begin":"2030-01-01T00:00:00Z")");
+    EXPECT_EQ(desk.ask(kBob, method, path, body).status, 403) << route;
+    const Reply reply = desk.ask(kRoot, method, path, body);
+    EXPECT_EQ(reply.status, 200) << route << reply.body;
+    EXPECT_EQ(reply.body, api::write_job_ids({JobId(1)}));
+  }
+}
+
+TEST(Jobs, OfOthersShowNoCommand) {
+  Desk desk;
+  const JobId id = desk.submit(kAlice, R"("name":"train")");
+  for (const Caller& caller : {kAlice, kRoot}) {
+    EXPECT_EQ(desk.show(caller, id).spec.command, "secret");
+    EXPECT_EQ(desk.show(caller, id).log_path, "/logs/1.log");
+  }
+  const api::JobView seen = desk.show(kBob, id);
+  EXPECT_EQ(seen.spec.name, "train");
+  EXPECT_EQ(seen.spec.command + seen.spec.work_dir + seen.log_path, "");
+  for (const std::string path : {"/api/v1/jobs", "/api/v1/machine"}) {
+    EXPECT_EQ(desk.ask(kBob, "GET", path).body.find("secret"), std::string::npos) << path;
+    EXPECT_NE(desk.ask(kAlice, "GET", path).body.find("secret"), std::string::npos) << path;
+  }
+}
+
+TEST(Jobs, AreListedByPages) {
+  Desk desk;
+  for (int i = 0; i < 5; ++i) (void)desk.submit(i == 2 ? kBob : kAlice, R"("request":{"gpus":1})");
+  const auto list = [&desk](const std::string& query) {
+    return api::read_job_page(desk.ask(kAlice, "GET", "/api/v1/jobs", {}, query).body).value();
+  };
+  const auto ids = [](const api::JobPage& page) {
+    std::vector<std::uint64_t> found;
+    for (const api::JobView& job : page.jobs) found.push_back(job.id.value);
+    return found;
+  };
+  using Ids = std::vector<std::uint64_t>;
+  EXPECT_EQ(ids(list("")), (Ids{1, 2, 3, 4, 5}));
+  EXPECT_FALSE(list("limit=5").next_after);
+  EXPECT_EQ(list("limit=2").next_after, JobId(2));
+  EXPECT_EQ(ids(list("limit=2&after=2")), (Ids{3, 4}));
+  EXPECT_EQ(ids(list("state=Running")), (Ids{1, 2}));
+  EXPECT_EQ(ids(list("user=bob")), (Ids{3}));
+  EXPECT_EQ(ids(list("job=2,4-9")), (Ids{2, 4, 5}));
+  EXPECT_EQ(list("job=3").jobs[0].blockers[0].code, "Resources");
+  EXPECT_EQ(desk.ask(kAlice, "GET", "/api/v1/jobs", {}, "states=R").status, 400);
+}
+
+TEST(Jobs, APageOfLongCommandsEndsEarly) {
+  Desk desk;
+  const std::string body = R"({"items":[{"spec":{"work_dir":"/","hold":true,"command":")" +
+                           std::string(1'000'000, 'x') + R"("},"payload":{"argv":["a"]}}]})";
+  for (int i = 0; i < 6; ++i) EXPECT_EQ(desk.ask(kAlice, "POST", "/api/v1/jobs", body).status, 201);
+  std::uint64_t seen = 0;
+  int pages = 0;
+  for (std::optional<JobId> after = JobId{}; after; ++pages) {
+    const auto page = api::read_job_page(
+        desk.ask(kAlice, "GET", "/api/v1/jobs", {}, "after=" + std::to_string(after->value)).body);
+    ASSERT_TRUE(page && !page->jobs.empty());
+    seen += page->jobs.size();
+    after = page->next_after;
+  }
+  EXPECT_EQ(seen, 6U);
+  EXPECT_EQ(pages, 2);
+}
+
+TEST(Jobs, TheNewestIsTheCallersOwn) {
+  Desk desk;
+  for (const Caller& caller : {kAlice, kAlice, kBob}) (void)desk.submit(caller, R"("hold":true)");
+  const auto newest = [&desk](const Caller& caller, const std::string& query) {
+    return desk.ask(caller, "GET", "/api/v1/jobs/newest", {}, query);
+  };
+  EXPECT_EQ(api::read_job(newest(kAlice, "").body)->id, JobId(2));
+  EXPECT_EQ(api::read_job(newest(kAlice, "back=1").body)->id, JobId(1));
+  EXPECT_EQ(newest(kAlice, "back=2").status, 404);
+  EXPECT_EQ(newest(kRoot, "").status, 404);
+  EXPECT_EQ(newest(kAlice, "back=-1").status, 400);
+  EXPECT_EQ(newest(kAlice, "bakc=1").status, 400);
+}
+
+TEST(Views, SayHowLongAJobRanAndHowItEnded) {
+  Desk desk;
+  const JobId id = desk.submit(kAlice, R"("request":{"gpus":2})");
+  desk.service.advance(std::chrono::milliseconds(61'900));
+  api::JobView job = desk.show(kAlice, id);
+  EXPECT_EQ(job.status, Status::Running);
+  EXPECT_EQ(job.run_time, std::chrono::seconds(61));
+  EXPECT_EQ(job.gpu_indices, (std::vector{0, 1}));
+  EXPECT_EQ(job.attempt, 1);
+  EXPECT_EQ(job.pid, 100);
+  EXPECT_EQ(job.reason, "");
+  EXPECT_FALSE(job.ended);
+
+  const auto machine = api::read_machine(desk.ask(kBob, "GET", "/api/v1/machine").body);
+  ASSERT_TRUE(machine);
+  ASSERT_EQ(machine->devices.size(), 2U);
+  EXPECT_EQ(machine->devices[1].job, id);
+  EXPECT_FALSE(machine->devices[1].available());
+  EXPECT_EQ(machine->running.size(), 1U);
+  EXPECT_EQ(machine->cpus, 16);
+
+  desk.service.end(id, Outcome{EndReason::Exited, 3, 0, "", std::chrono::seconds(90), {}, {}});
+  desk.service.advance(std::chrono::hours(1));
+  job = desk.show(kAlice, id);
+  EXPECT_EQ(job.status, Status::Failed);
+  EXPECT_EQ(job.run_time, std::chrono::seconds(90));
+  EXPECT_EQ(job.outcome->exit_code, 3);
+  EXPECT_EQ(job.gpu_indices, (std::vector{0, 1}));
+  EXPECT_TRUE(job.ended);
+}
+
+TEST(Changes, AreWaitedFor) {
+  Desk desk;
+  const JobId watched = desk.submit(kAlice, R"("hold":true)");
+  const std::string now = std::to_string(desk.service.state().revision());
+  std::vector<std::string> answers;
+  const auto wait = [&](const std::string& query) {
+    dispatch({desk.service,
+              kAlice,
+              {"GET", "/api/v1/changes", query, {}, {}, {}},
+              [&answers](const Reply& reply) { answers.push_back(reply.body); },
+              {}});
+    desk.run_later();
+  };
+  wait("revision=" + now);
+  wait("revision=" + now + "&job=" + std::to_string(watched.value));
+  EXPECT_EQ(answers.size(), 0U);
+  (void)desk.submit(kBob, R"("hold":true)");
+  EXPECT_EQ(answers.size(), 1U);
+  EXPECT_EQ(answers.back(), api::write_revision(desk.service.state().revision()));
+  (void)desk.ask(kAlice, "POST", "/api/v1/jobs/release", R"({"jobs":[1]})");
+  EXPECT_EQ(answers.size(), 2U);
+  wait("revision=" + now);
+  EXPECT_EQ(answers.size(), 3U) << "what has changed already is not waited for";
+  wait("revision=" + now + "&job=99");
+  EXPECT_NE(answers.back().find("there is no job 99"), std::string::npos);
+  wait("revison=1");
+  EXPECT_NE(answers.back().find("did you mean 'revision'"), std::string::npos);
+}
+
+TEST(Daemon, StopsAndReloadsForAdministrators) {
+  Desk desk;
+  EXPECT_EQ(desk.ask(kRoot, "POST", "/api/v1/daemon/reload").status, 204);
+  desk.service.reloaded = fail(Code::Usage, "gflow.toml:3: what is this");
+  const Reply reply = desk.ask(kRoot, "POST", "/api/v1/daemon/reload");
+  EXPECT_EQ(api::read_problem(reply.status, reply.body),
+            (Error{Code::Usage, "gflow.toml:3: what is this"}));
+  EXPECT_EQ(desk.ask(kRoot, "POST", "/api/v1/daemon/stop").status, 204);
+  EXPECT_TRUE(desk.service.stopped);
+  EXPECT_EQ(desk.ask(kBob, "GET", "/healthz").body, "ok\n");
+}
+
+}  // namespace
+}  // namespace gflow::server
