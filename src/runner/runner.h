@@ -105,6 +105,8 @@ class Runner {
   [[nodiscard]] std::optional<JobId> owner_of(int pid) const;
   [[nodiscard]] const Enforcement& enforcement() const;
   [[nodiscard]] std::string log_path(JobId job) const;
+  /// Where an attempt will find its configuration, for environment_of(); "" if it has none.
+  [[nodiscard]] std::string config_path(JobId job, int attempt, const Payload& payload) const;
 
  private:
   struct Core;

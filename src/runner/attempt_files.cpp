@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runner/attempt_files.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/text.h"
+#include "os/file.h"
+
+namespace gflow::runner {
+namespace {
+
+/// The last part of a path, if it can be the name of a file.
+std::string file_name(std::string_view path, const char* otherwise) {
+  const std::string_view name = path.substr(path.find_last_of('/') + 1);
+  constexpr std::size_t kMost = 200;
+  const bool usable = !name.empty() && name != "." && name != ".." && name.size() <= kMost &&
+                      name.find('\0') == std::string_view::npos;
+  return std::string(usable ? name : otherwise);
+}
+
+std::string parent_of(const std::string& path) { return path.substr(0, path.find_last_of('/')); }
+
+Result<void> make_directory(const std::string& path, mode_t mode) {
+  if (::mkdir(path.c_str(), mode) != 0) return os::errno_error("create directory", path);
+  return {};
+}
+
+Result<void> give_to(const std::string& path, const attempt::Order& order) {
+  if (order.uid && ::lchown(path.c_str(), *order.uid, static_cast<gid_t>(-1)) != 0) {
+    return os::errno_error("give to the user of the job", path);
+  }
+  return {};
+}
+
+/// Another user must be able to walk to the script and the configuration, and see nothing else.
+Result<void> let_others_pass(const std::string& path) {
+  struct stat facts{};
+  if (::stat(path.c_str(), &facts) != 0) return os::errno_error("look at", path);
+  if ((facts.st_mode & S_IXOTH) != 0) return {};
+  if (::chmod(path.c_str(), (facts.st_mode & 0777) | S_IXGRP | S_IXOTH) != 0) {
+    return os::errno_error("open to the users of jobs", path);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string attempt_name(JobId job, int attempt) {
+  return std::to_string(job.value) + "." + std::to_string(attempt);
+}
+
+std::optional<std::pair<JobId, int>> parse_attempt_name(std::string_view name) {
+  const std::size_t dot = name.find('.');
+  if (dot == std::string_view::npos) return std::nullopt;
+  const auto job = parse_number(name.substr(0, dot));
+  const auto attempt = parse_number(name.substr(dot + 1));
+  if (!job || !attempt || *attempt > 1'000'000'000) return std::nullopt;
+  return std::pair(JobId(*job), static_cast<int>(*attempt));
+}
+
+AttemptFiles::AttemptFiles(const std::string& attempts_dir, JobId job, int attempt)
+    : directory_(attempts_dir + "/" + attempt_name(job, attempt)) {}
+
+std::string AttemptFiles::config_path(const Payload& payload) const {
+  if (!payload.config_name) return {};
+  return directory_ + "/config/" + file_name(*payload.config_name, "config");
+}
+
+std::string AttemptFiles::script_path(const Payload& payload) const {
+  if (!payload.script) return {};
+  const std::string_view name = payload.argv.empty() ? std::string_view() : payload.argv.front();
+  return directory_ + "/script/" + file_name(name, "script");
+}
+
+Result<void> AttemptFiles::write_for_user(const std::string& path,
+                                          const std::string& content,
+                                          mode_t mode,
+                                          const attempt::Order& order) const {
+  const std::string directory = parent_of(path);
+  GF_CHECK(make_directory(directory, 0700));
+  GF_CHECK(os::write_file(path, content, mode));
+  GF_CHECK(give_to(path, order));
+  return give_to(directory, order);
+}
+
+Result<void> AttemptFiles::create(const attempt::Order& order, const Payload& payload) const {
+  const auto text = attempt::encode_order(order);
+  if (!text) return fail(Code::Usage, text.error());
+  GF_CHECK(make_directory(directory_, 0700));
+  if (order.uid) {
+    GF_CHECK(let_others_pass(parent_of(directory_)));
+    GF_CHECK(let_others_pass(directory_));
+  }
+  if (payload.script) {
+    GF_CHECK(write_for_user(script_path(payload), *payload.script, 0700, order));
+  }
+  if (payload.config_name) {
+    GF_CHECK(write_for_user(config_path(payload), payload.config, 0600, order));
+  }
+  // Made now, so that taking the attempt back needs no space on a disk that is full by then.
+  GF_CHECK(os::write_file(directory_ + "/revoked", attempt::encode_claim(attempt::Revoked{})));
+  return os::write_file(directory_ + "/order", *text);
+}
+
+bool AttemptFiles::exist() const { return os::is_directory(directory_); }
+
+std::optional<attempt::Order> AttemptFiles::order() const {
+  const auto text = os::read_file(directory_ + "/order");
+  if (!text) return std::nullopt;
+  auto order = attempt::decode_order(*text);
+  if (!order) return std::nullopt;
+  return std::move(*order);
+}
+
+std::optional<attempt::ExitRecord> AttemptFiles::exit_record() const {
+  const auto content = os::read_file(directory_ + "/exit", Memory::mib(1));
+  if (!content) return std::nullopt;
+  return attempt::decode_exit_file(*content);
+}
+
+std::optional<attempt::Claim> AttemptFiles::claim() const {
+  const auto text = os::read_file(directory_ + "/claim", Memory::mib(1));
+  if (!text && text.error().code == Code::NotFound) return std::nullopt;
+  const auto claim = attempt::decode_claim(text.value_or(""));
+  return claim ? claim : attempt::ShimClaim{};
+}
+
+Result<void> AttemptFiles::revoke() const {
+  const std::string prepared = directory_ + "/revoked";
+  const std::string claim = directory_ + "/claim";
+  if (!os::is_file(prepared)) {
+    GF_CHECK(os::write_file(prepared, attempt::encode_claim(attempt::Revoked{})));
+  }
+  if (::link(prepared.c_str(), claim.c_str()) == 0 || errno == EEXIST) return {};
+  return os::errno_error("revoke", claim);
+}
+
+int AttemptFiles::started_pid() const {
+  const auto text = os::read_file(directory_ + "/started");
+  const auto pid = text ? parse_number(trim(*text)) : std::nullopt;
+  constexpr std::uint64_t kMost = 1U << 30;
+  return pid && *pid < kMost ? static_cast<int>(*pid) : 0;
+}
+
+bool AttemptFiles::is_supervised() const {
+  const auto lock = os::open_file(directory_ + "/lock", O_RDONLY);
+  return lock && ::flock(lock->get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
+Result<void> AttemptFiles::remove() const { return os::remove_tree(directory_); }
+
+}  // namespace gflow::runner

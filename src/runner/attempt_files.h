@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "attempt/claim.h"
+#include "attempt/exit_record.h"
+#include "attempt/order.h"
+#include "base/result.h"
+#include "core/job.h"
+
+namespace gflow::runner {
+
+/// The directory of one attempt as the runner sees it. The shim's view is shim/attempt_dir.h.
+class AttemptFiles {
+ public:
+  AttemptFiles(const std::string& attempts_dir, JobId job, int attempt);
+
+  [[nodiscard]] const std::string& directory() const { return directory_; }
+  /// Where the job finds its configuration and its script: under their own names, so that what it
+  /// derives from them (a run's name, say) is what its user expects.
+  [[nodiscard]] std::string config_path(const Payload& payload) const;
+  [[nodiscard]] std::string script_path(const Payload& payload) const;
+
+  /// Makes the directory with the order, script and configuration, the latter two given to the
+  /// order's user. Errors also if the directory is there: an attempt is started once.
+  [[nodiscard]] Result<void> create(const attempt::Order& order, const Payload& payload) const;
+
+  [[nodiscard]] bool exist() const;
+  [[nodiscard]] std::optional<attempt::Order> order() const;
+  [[nodiscard]] std::optional<attempt::ExitRecord> exit_record() const;
+  /// Empty if nobody has claimed the attempt. One that cannot be understood is taken for a shim's
+  /// of an unknown pid: the attempt may have run.
+  [[nodiscard]] std::optional<attempt::Claim> claim() const;
+  /// Claims the attempt for nobody, unless it is claimed. What counts after that is claim().
+  [[nodiscard]] Result<void> revoke() const;
+  /// Pid of the job's first process, 0 if it has not been noted.
+  [[nodiscard]] int started_pid() const;
+  /// Whether a shim holds the lock, that is, lives.
+  [[nodiscard]] bool is_supervised() const;
+  [[nodiscard]] Result<void> remove() const;
+
+ private:
+  [[nodiscard]] Result<void> write_for_user(const std::string& path,
+                                            const std::string& content,
+                                            mode_t mode,
+                                            const attempt::Order& order) const;
+
+  std::string directory_;
+};
+
+/// The attempt a directory "<job>.<attempt>" belongs to.
+[[nodiscard]] std::optional<std::pair<JobId, int>> parse_attempt_name(std::string_view name);
+[[nodiscard]] std::string attempt_name(JobId job, int attempt);
+
+}  // namespace gflow::runner

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runner/cgroups.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <set>
+
+#include "base/text.h"
+#include "os/file.h"
+
+namespace gflow::runner {
+namespace {
+
+constexpr const char* kPrefix = "job-";
+
+/// A control file takes one write, and is never created.
+Result<void> set(const std::string& file, const std::string& value) {
+  const os::Fd fd = GF_TRY(os::open_file(file, O_WRONLY));
+  if (::write(fd.get(), value.data(), value.size()) < 0) return os::errno_error("set", file);
+  return {};
+}
+
+Result<void> make_group(const std::string& directory) {
+  if (::mkdir(directory.c_str(), 0755) == 0) return {};
+  return os::errno_error("create the control group", directory);
+}
+
+/// A directory to make groups in, below the daemon's own group, that processes can join from here.
+Result<std::string> usable_parent(const std::string& own,
+                                  const std::string& name,
+                                  const JoinProbe& can_join) {
+  const std::string parent = own + "/" + name;
+  if (!os::is_directory(parent)) GF_CHECK(make_group(parent));
+  const std::string probe = parent + "/probe-" + std::to_string(::getpid());
+  (void)::rmdir(probe.c_str());  // left by a daemon of the same pid that was killed
+  GF_CHECK(make_group(probe));
+  const auto joined = can_join(probe);
+  (void)::rmdir(probe.c_str());  // a leftover is removed with the others
+  if (!joined) return std::unexpected(joined.error());
+  return parent;
+}
+
+struct CloseDir {
+  void operator()(DIR* dir) const { (void)::closedir(dir); }
+};
+
+std::vector<std::string> groups_in(const std::string& parent) {
+  std::vector<std::string> names;
+  const std::unique_ptr<DIR, CloseDir> dir(::opendir(parent.c_str()));
+  if (dir == nullptr) return names;
+  while (const dirent* entry = ::readdir(dir.get())) {
+    if (std::string_view(entry->d_name).starts_with(kPrefix)) names.emplace_back(entry->d_name);
+  }
+  return names;
+}
+
+/// Half of what the machine can have at all: room for any real job, and a way in during a fork
+/// bomb.
+std::string most_processes() {
+  std::uint64_t most = 32768;
+  for (const char* file : {"/proc/sys/kernel/pid_max", "/proc/sys/kernel/threads-max"}) {
+    const auto text = os::read_file(file);
+    const auto number = text ? parse_number(trim(*text)) : std::nullopt;
+    if (number)
+      most =
+          file == std::string_view("/proc/sys/kernel/pid_max") ? *number : std::min(most, *number);
+  }
+  return std::to_string(most / 2);
+}
+
+}  // namespace
+
+Cgroups::Cgroups(const std::string& why) {
+  const std::string none = "none: " + why;
+  enforcement_ = {"process tree (subreaper)", none, none, none};
+}
+
+Cgroups::Cgroups(const CgroupLayout& layout, const std::string& name, const JoinProbe& can_join)
+    : name_(name), unified_own_(layout.unified), processes_most_(most_processes()) {
+  unified_why_ = "no cgroup v2 tree is mounted";
+  if (!layout.unified.empty()) {
+    const auto parent = usable_parent(layout.unified, name, can_join);
+    if (parent) unified_ = *parent;
+    if (!parent) unified_why_ = parent.error().message;
+  }
+  memory_ = choose("memory", layout.memory, can_join);
+  cpu_ = choose("cpu", layout.cpu, can_join);
+  pids_ = choose("pids", layout.pids, can_join);
+  if (!os::exists(unified_ + "/cgroup.kill") && memory_.version != Version::V2 &&
+      cpu_.version != Version::V2 && pids_.version != Version::V2) {
+    unified_.clear();
+  }
+  const auto text = [](const Controller& controller, const char* v1, const char* v2) {
+    if (controller.version == Version::None) return "none: " + controller.why;
+    return std::string(controller.version == Version::V1 ? "cgroup v1 " : "cgroup v2 ") +
+           (controller.version == Version::V1 ? v1 : v2);
+  };
+  enforcement_.kill =
+      os::exists(unified_ + "/cgroup.kill") ? "cgroup.kill" : "process tree (subreaper)";
+  enforcement_.memory = text(memory_, "memory.limit_in_bytes", "memory.max");
+  enforcement_.cpu = text(cpu_, "cpu.cfs_quota_us", "cpu.max");
+  enforcement_.processes = text(pids_, "pids.max", "pids.max");
+}
+
+Cgroups::Controller Cgroups::choose(const char* controller,
+                                    const std::string& v1_own,
+                                    const JoinProbe& can_join) {
+  if (!v1_own.empty()) {
+    const auto parent = usable_parent(v1_own, name_, can_join);
+    if (parent) return {*parent, Version::V1, {}};
+    return {{}, Version::None, parent.error().message};
+  }
+  if (unified_.empty()) return {{}, Version::None, unified_why_};
+  // Passing a controller on is refused by the kernel while the group itself has processes, as the
+  // daemon's own does unless it is the root of the tree (the "no internal processes" rule).
+  const std::string pass_on = std::string("+") + controller;
+  for (const std::string& group : {unified_own_, unified_}) {
+    const auto passed = set(group + "/cgroup.subtree_control", pass_on);
+    if (!passed) return {{}, Version::None, passed.error().message};
+  }
+  return {unified_, Version::V2, {}};
+}
+
+std::vector<std::string> Cgroups::parents() const {
+  std::set<std::string> parents = {unified_, memory_.parent, cpu_.parent, pids_.parent};
+  parents.erase("");
+  return {parents.begin(), parents.end()};
+}
+
+Result<void> Cgroups::create(const std::string& attempt,
+                             const Request& limits,
+                             attempt::Order& order) const {
+  const std::string group = kPrefix + attempt;
+  for (const std::string& parent : parents()) {
+    const std::string directory = parent + "/" + group;
+    (void)::rmdir(directory.c_str());  // of an attempt of this number in a database since restored
+    GF_CHECK(make_group(directory));
+    order.cgroups.push_back(directory);
+  }
+  if (!unified_.empty() && os::exists(unified_ + "/cgroup.kill")) {
+    order.kill_cgroup = unified_ + "/" + group;
+  }
+  if (!memory_.parent.empty()) order.memory_cgroup = memory_.parent + "/" + group;
+  return set_limits(group, limits);
+}
+
+Result<void> Cgroups::set_limits(const std::string& group, const Request& limits) const {
+  const auto file = [&](const Controller& controller, const char* name) {
+    return controller.parent + "/" + group + "/" + name;
+  };
+  const std::string bytes = std::to_string(limits.memory.bytes);
+  const bool limit_memory = limits.memory.bytes > 0;
+  if (limit_memory && memory_.version == Version::V1) {
+    GF_CHECK(set(file(memory_, "memory.limit_in_bytes"), bytes));
+    (void)set(file(memory_, "memory.memsw.limit_in_bytes"),
+              bytes);  // not there without swap accounting
+  }
+  if (limit_memory && memory_.version == Version::V2) {
+    GF_CHECK(set(file(memory_, "memory.max"), bytes));
+    (void)set(file(memory_, "memory.swap.max"), "0");   // not there without swap
+    (void)set(file(memory_, "memory.oom.group"), "1");  // since Linux 4.19
+  }
+  constexpr int kPeriod = 100'000;  // microseconds, the kernel's default
+  const std::string quota = std::to_string(std::int64_t{limits.cpus} * kPeriod);
+  if (limits.cpus > 0 && cpu_.version == Version::V1) {
+    GF_CHECK(set(file(cpu_, "cpu.cfs_quota_us"), quota));
+  }
+  if (limits.cpus > 0 && cpu_.version == Version::V2) {
+    GF_CHECK(set(file(cpu_, "cpu.max"), quota + " " + std::to_string(kPeriod)));
+  }
+  if (pids_.version != Version::None) GF_CHECK(set(file(pids_, "pids.max"), processes_most_));
+  return {};
+}
+
+void Cgroups::remove(const std::vector<std::string>& directories) {
+  for (const std::string& directory : directories) (void)::rmdir(directory.c_str());
+}
+
+void Cgroups::remove_others(const std::function<bool(const std::string&)>& keep) const {
+  for (const std::string& parent : parents()) {
+    for (const std::string& group : groups_in(parent)) {
+      if (!keep(group.substr(std::string_view(kPrefix).size()))) remove({parent + "/" + group});
+    }
+  }
+}
+
+}  // namespace gflow::runner

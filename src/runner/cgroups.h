@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "attempt/order.h"
+#include "base/result.h"
+#include "core/job.h"
+#include "runner/cgroup_layout.h"
+#include "runner/runner.h"
+
+namespace gflow::runner {
+
+/// Tells whether a process can join the control group of a directory.
+using JoinProbe = std::function<Result<void>(const std::string& directory)>;
+
+/// Makes control groups for attempts, in every tree that can be used. Each attempt gets fresh ones:
+/// once cgroup.kill has been written, Linux kills what is cloned into that group later, and only a
+/// directory made anew is free of that (seen on 6.18).
+class Cgroups {
+ public:
+  /// None at all; `why` is what Enforcement says.
+  explicit Cgroups(const std::string& why);
+  /// Finds out, by trying, what can be used below the groups of `layout`. Everything is made in
+  /// directories called `name` there, which must be unique to this daemon.
+  Cgroups(const CgroupLayout& layout, const std::string& name, const JoinProbe& can_join);
+
+  /// Makes the groups of an attempt, sets its limits and notes the groups in the order.
+  /// Errors if a limit that is promised cannot be set: the attempt must not run without it.
+  [[nodiscard]] Result<void> create(const std::string& attempt,
+                                    const Request& limits,
+                                    attempt::Order& order) const;
+  /// Removes groups; one that still has processes stays.
+  static void remove(const std::vector<std::string>& directories);
+  /// Groups of attempts that `keep` does not want, removed if they are empty.
+  void remove_others(const std::function<bool(const std::string& attempt)>& keep) const;
+
+  [[nodiscard]] const Enforcement& enforcement() const { return enforcement_; }
+
+ private:
+  enum class Version { None, V1, V2 };
+  /// Where a controller's groups are made, or why it cannot be used.
+  struct Controller {
+    std::string parent;
+    Version version = Version::None;
+    std::string why;
+  };
+
+  Controller choose(const char* controller, const std::string& v1_own, const JoinProbe& can_join);
+  [[nodiscard]] std::vector<std::string> parents() const;
+  [[nodiscard]] Result<void> set_limits(const std::string& group, const Request& limits) const;
+
+  std::string name_;
+  std::string unified_;  ///< parent of the groups in the v2 tree, "" if that is not used
+  std::string unified_own_;
+  std::string unified_why_;
+  Controller memory_;
+  Controller cpu_;
+  Controller pids_;
+  std::string processes_most_;
+  Enforcement enforcement_;
+};
+
+}  // namespace gflow::runner

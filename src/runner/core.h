@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "attempt/claim.h"
+#include "attempt/control.h"
+#include "os/fd.h"
+#include "runner/cgroups.h"
+#include "runner/runner.h"
+#include "runner/watched.h"
+
+namespace gflow::runner {
+
+/// What a Runner is inside.
+struct Runner::Core {
+  using Key = std::pair<JobId, int>;
+  /// Which descriptor of an attempt epoll found ready.
+  enum class Source : std::uint64_t { Status = 0, Shim = 1, Survivor = 2, Events = 3 };
+
+  Core(Options given, Cgroups usable);
+
+  [[nodiscard]] Result<void> prepare();
+  void launch(const LaunchOrder& order);
+  void stop(Key key, int signal, EndReason reason);
+  void send(Watched& watched, const attempt::Control& control);
+  [[nodiscard]] Adoption adopt(JobId job, int attempt, const std::string& boot_id);
+  void forget(Key key);
+  void sweep(const std::vector<Key>& known);
+  [[nodiscard]] std::vector<Report> poll();
+  [[nodiscard]] std::optional<JobId> owner_of(int pid) const;
+
+  Options options;
+  Cgroups cgroups;
+  os::Fd epoll;
+  os::Fd wake;    ///< eventfd: there are reports that no descriptor announces
+  os::Fd resend;  ///< timerfd: try again to queue what the kernel had no room for
+  std::map<Key, Watched> attempts;
+  std::map<std::uint64_t, Key> by_serial;
+  std::map<int, JobId> by_shim;
+  std::vector<Report> reports;
+  std::uint64_t last_serial = 0;
+
+ private:
+  [[nodiscard]] Result<void> start(const LaunchOrder& order);
+  [[nodiscard]] Result<attempt::Order> order_for(const LaunchOrder& order) const;
+  Watched& watch(JobId job, int attempt, int shim_pid, os::Fd shim);
+  [[nodiscard]] bool listen(const Watched& watched, Source source, const os::Fd& fd) const;
+  void report(Report report);
+  void end(Watched& watched, Outcome outcome);
+
+  void ready(Watched& watched, Source source);
+  void read_status(Watched& watched);
+  void heard(Watched& watched, std::string_view line);
+  void shim_ended(Watched& watched);
+  void conclude(Watched& watched);
+  [[nodiscard]] bool kill_survivors(Watched& watched);
+  void queue(Watched& watched, attempt::ControlSignal signal);
+  void send_unsent();
+
+  [[nodiscard]] Adoption adopt_claimed(Watched& watched, const attempt::ShimClaim& claim);
+};
+
+}  // namespace gflow::runner

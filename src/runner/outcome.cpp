@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runner/outcome.h"
+
+#include "base/text.h"
+
+namespace gflow::runner {
+namespace {
+
+using attempt::Ending;
+
+constexpr bool same(Ending ending, EndReason reason) {
+  return static_cast<std::uint32_t>(ending) == static_cast<std::uint32_t>(reason);
+}
+// Both are persisted; the shim may not include core, so the two lists are compared here.
+static_assert(same(Ending::Exited, EndReason::Exited));
+static_assert(same(Ending::Signalled, EndReason::Signalled));
+static_assert(same(Ending::TimeLimit, EndReason::TimeLimit));
+static_assert(same(Ending::Cancelled, EndReason::Cancelled));
+static_assert(same(Ending::OutOfMemory, EndReason::OutOfMemory));
+static_assert(same(Ending::LaunchFailed, EndReason::LaunchFailed));
+static_assert(same(Ending::SupervisorDied, EndReason::SupervisorDied));
+static_assert(same(Ending::Rebooted, EndReason::Rebooted));
+static_assert(same(Ending::DependencyFailed, EndReason::DependencyFailed));
+
+}  // namespace
+
+Outcome outcome_of(const attempt::ExitRecord& record) {
+  Outcome outcome;
+  outcome.reason = static_cast<EndReason>(record.reason);
+  outcome.exit_code = record.exit_code;
+  outcome.signal = record.signal;
+  outcome.message = printable(record.message);
+  outcome.run_time = record.run_time;
+  outcome.cpu_time = record.cpu_time;
+  outcome.peak_memory = Memory{record.peak_memory_bytes};
+  return outcome;
+}
+
+Ending ending_for(EndReason reason) { return static_cast<Ending>(reason); }
+
+Outcome outcome_without_record(EndReason reason, std::string message) {
+  Outcome outcome;
+  outcome.reason = reason;
+  outcome.message = std::move(message);
+  return outcome;
+}
+
+}  // namespace gflow::runner

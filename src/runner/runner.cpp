@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runner/runner.h"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "os/file.h"
+#include "runner/core.h"
+#include "runner/outcome.h"
+#include "runner/spawn.h"
+
+namespace gflow::runner {
+namespace {
+
+/// Two daemons on one machine must not make groups of the same name: the name follows from where
+/// their attempts are (FNV-1a).
+std::string cgroup_name(const std::string& attempts_dir) {
+  std::uint32_t hash = 2166136261U;
+  for (const char c : attempts_dir) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string name = "gflow-";
+  for (int shift = 28; shift >= 0; shift -= 4) name.push_back(kDigits[(hash >> shift) & 15U]);
+  return name;
+}
+
+Cgroups find_cgroups(const Options& options) {
+  if (!options.use_cgroups) return Cgroups("control groups are switched off");
+  const auto mounts = os::read_file("/proc/self/mountinfo");
+  const auto own = os::read_file("/proc/self/cgroup");
+  if (!mounts || !own) return Cgroups("this system has no control groups");
+  return {parse_cgroup_layout(*mounts, *own),
+          cgroup_name(options.attempts_dir),
+          [&](const std::string& directory) { return probe_cgroup(options.shim, directory); }};
+}
+
+}  // namespace
+
+Runner::Core::Core(Options given, Cgroups usable)
+    : options(std::move(given)), cgroups(std::move(usable)) {}
+
+Result<void> Runner::Core::prepare() {
+  epoll = os::Fd(::epoll_create1(EPOLL_CLOEXEC));
+  wake = os::Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  resend = os::Fd(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+  if (!epoll.valid() || !wake.valid() || !resend.valid())
+    return os::errno_error("make descriptors");
+  epoll_event event{};
+  event.events = EPOLLIN;  // serial 0 is no attempt's: these only make fd() readable
+  if (::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, wake.get(), &event) != 0 ||
+      ::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, resend.get(), &event) != 0) {
+    return os::errno_error("watch descriptors");
+  }
+  return {};
+}
+
+Watched& Runner::Core::watch(JobId job, int attempt, int shim_pid, os::Fd shim) {
+  Watched watched{.job = job,
+                  .attempt = attempt,
+                  .files = AttemptFiles(options.attempts_dir, job, attempt),
+                  .serial = ++last_serial,
+                  .shim_pid = shim_pid,
+                  .shim = std::move(shim)};
+  by_serial[watched.serial] = {job, attempt};
+  if (shim_pid > 0) by_shim[shim_pid] = job;
+  return attempts.insert_or_assign(Key(job, attempt), std::move(watched)).first->second;
+}
+
+void Runner::Core::report(Report what) {
+  reports.push_back(std::move(what));
+  const std::uint64_t one = 1;
+  (void)!::write(wake.get(), &one, sizeof one);  // cannot fail below 2^64 - 1 reports
+}
+
+void Runner::Core::end(Watched& watched, Outcome outcome) {
+  const Key key(watched.job, watched.attempt);
+  by_serial.erase(watched.serial);
+  by_shim.erase(watched.shim_pid);
+  attempts.erase(key);
+  report(Gone{key.first, key.second, std::move(outcome)});
+}
+
+Runner::Runner(std::unique_ptr<Core> core) : core_(std::move(core)) {}
+Runner::~Runner() = default;
+
+Result<std::unique_ptr<Runner>> Runner::open(Options options) {
+  if (::access(options.shim.c_str(), X_OK) != 0) return os::errno_error("run", options.shim);
+  GF_CHECK(os::make_directories(options.attempts_dir));
+  GF_CHECK(os::make_directories(options.logs_dir));
+  Cgroups cgroups = find_cgroups(options);
+  auto core = std::make_unique<Core>(std::move(options), std::move(cgroups));
+  GF_CHECK(core->prepare());
+  return std::unique_ptr<Runner>(new Runner(std::move(core)));
+}
+
+int Runner::fd() const { return core_->epoll.get(); }
+std::vector<Report> Runner::poll() { return core_->poll(); }
+void Runner::launch(const LaunchOrder& order) { core_->launch(order); }
+
+void Runner::stop(JobId job, int attempt, int signal, EndReason reason) {
+  core_->stop({job, attempt}, signal, reason);
+}
+
+void Runner::change_limit(JobId job, int attempt, std::optional<std::chrono::seconds> limit) {
+  const auto found = core_->attempts.find({job, attempt});
+  if (found != core_->attempts.end()) core_->send(found->second, attempt::SetLimit{limit});
+}
+
+Adoption Runner::adopt(JobId job, int attempt, const std::string& boot_id) {
+  return core_->adopt(job, attempt, boot_id);
+}
+
+void Runner::forget(JobId job, int attempt) { core_->forget({job, attempt}); }
+
+void Runner::sweep(const std::vector<std::pair<JobId, int>>& known) { core_->sweep(known); }
+
+std::optional<JobId> Runner::owner_of(int pid) const { return core_->owner_of(pid); }
+
+const Enforcement& Runner::enforcement() const { return core_->cgroups.enforcement(); }
+
+std::string Runner::log_path(JobId job) const {
+  return core_->options.logs_dir + "/" + std::to_string(job.value) + ".log";
+}
+
+std::string Runner::config_path(JobId job, int attempt, const Payload& payload) const {
+  return AttemptFiles(core_->options.attempts_dir, job, attempt).config_path(payload);
+}
+
+}  // namespace gflow::runner

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "attempt/control.h"
+#include "attempt/order.h"
+#include "core/job.h"
+#include "os/fd.h"
+#include "runner/attempt_files.h"
+
+namespace gflow::runner {
+
+/// The end an attempt is to have that was stopped before a shim claimed it.
+struct RevokedFor {
+  EndReason reason = EndReason::Cancelled;
+};
+
+/// An attempt the runner watches until it reports that it is gone.
+struct Watched {
+  JobId job;
+  int attempt = 0;
+  AttemptFiles files;
+  std::uint64_t serial = 0;  ///< names it in what epoll returns
+  int shim_pid = 0;
+  os::Fd shim{};              ///< pidfd; none once it has ended
+  os::Fd status{};            ///< its status pipe, while it is open and ours
+  std::string status_text{};  ///< received, not yet a whole line
+  std::string shim_said{};    ///< why it gave up, if it did
+  std::optional<RevokedFor> revoked{};
+  std::vector<attempt::ControlSignal> unsent{};  ///< the kernel had no room to queue them
+  std::vector<os::Fd> survivors{};               ///< processes left when the shim was killed
+  os::Fd events{};                               ///< cgroup.events, to see the last of them go
+};
+
+}  // namespace gflow::runner

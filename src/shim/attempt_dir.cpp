@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shim/attempt_dir.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "attempt/claim.h"
+#include "attempt/proc_text.h"
+
+namespace gflow::shim {
+
+Outcome<AttemptDir> AttemptDir::open(const std::string& path) {
+  Fd dir(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!dir.valid()) return errno_text("open " + path);
+  Fd lock(::openat(dir.get(), "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!lock.valid()) return errno_text("open lock");
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return errno_text("take the lock");
+  return AttemptDir(std::move(dir), std::move(lock));
+}
+
+Outcome<attempt::Order> AttemptDir::read_order() const {
+  const Fd fd(::openat(dir_.get(), "order", O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!fd.valid()) return errno_text("open the launch order");
+  const auto text = read_whole(fd.get());
+  if (!text) return errno_text("read the launch order");
+  return attempt::decode_order(*text);
+}
+
+Outcome<void> AttemptDir::allocate_record() {
+  record_ = Fd(::openat(dir_.get(), "exit", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!record_.valid()) return errno_text("create the exit record");
+  // Falls back to writing zeros where the file system cannot allocate (posix_fallocate(3)).
+  errno = ::posix_fallocate(record_.get(), 0, attempt::kExitFileSize);
+  if (errno != 0) return errno_text("allocate the exit record");
+  return {};
+}
+
+Outcome<void> AttemptDir::create(const char* name, std::string_view content) const {
+  const Fd fd(
+      ::openat(dir_.get(), name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!fd.valid()) return errno_text(std::string("create ") + name);
+  if (!write_whole(fd.get(), content)) return errno_text(std::string("write ") + name);
+  return {};
+}
+
+Outcome<ClaimResult> AttemptDir::claim(const std::string& boot_id) const {
+  attempt::ShimClaim mine{attempt::kProtocol, ::getpid(), 0, boot_id};
+  const auto stat = read_path("/proc/self/stat");
+  if (const auto facts = attempt::parse_proc_stat(stat.value_or(""))) {
+    mine.start_time = facts->start_time;
+  }
+  if (auto made = create("claim.shim", attempt::encode_claim(mine)); !made) {
+    return std::unexpected(made.error());
+  }
+  // link(2) either makes the name with its content or finds it taken: there is no between.
+  const int linked = ::linkat(dir_.get(), "claim.shim", dir_.get(), "claim", 0);
+  const int number = errno;
+  (void)::unlinkat(dir_.get(), "claim.shim", 0);  // a leftover goes with the directory
+  if (linked == 0) return ClaimResult::Mine;
+  if (number == EEXIST) return ClaimResult::Revoked;
+  errno = number;
+  return errno_text("claim the attempt");
+}
+
+void AttemptDir::note_started(int pid) const {
+  if (create("started.shim", std::to_string(pid) + "\n")) {
+    (void)::renameat(dir_.get(), "started.shim", dir_.get(), "started");
+  }
+}
+
+Outcome<void> AttemptDir::store(const attempt::ExitRecord& record) {
+  const std::uint32_t sequence = sequence_ + 1;
+  const attempt::SlotBytes slot = attempt::encode_slot(record, sequence);
+  const auto offset = static_cast<off_t>(attempt::slot_offset(sequence));
+  const ssize_t put = ::pwrite(record_.get(), slot.data(), slot.size(), offset);
+  if (put < 0) return errno_text("write the exit record");
+  if (put != static_cast<ssize_t>(slot.size()))
+    return std::unexpected("the exit record is cut short");
+  if (::fdatasync(record_.get()) != 0) return errno_text("sync the exit record");
+  // The name of the file must survive a power failure as well as its content.
+  if (::fsync(dir_.get()) != 0) return errno_text("sync the directory of the attempt");
+  sequence_ = sequence;
+  return {};
+}
+
+}  // namespace gflow::shim

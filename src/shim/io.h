@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "shim/fd.h"
+
+namespace gflow::shim {
+
+/// Why the shim cannot do its work, as a sentence.
+template <typename T>
+using Outcome = std::expected<T, std::string>;
+
+/// The sentence for errno: "open lock: No space left on device".
+[[nodiscard]] std::unexpected<std::string> errno_text(std::string_view doing);
+[[nodiscard]] std::string error_name(int number);
+
+[[nodiscard]] std::optional<std::string> read_whole(int fd);
+/// The whole file, read through a path; empty if it cannot be read.
+[[nodiscard]] std::optional<std::string> read_path(const std::string& path);
+[[nodiscard]] bool write_whole(int fd, std::string_view data);
+/// Writes a small file of /proc or of a control group in one call.
+[[nodiscard]] bool write_path(const std::string& path, std::string_view data);
+
+[[nodiscard]] std::int64_t monotonic_ns();
+[[nodiscard]] std::int64_t wall_ms();
+
+}  // namespace gflow::shim

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shim/job_tree.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "attempt/proc_text.h"
+#include "attempt/text_fields.h"
+#include "shim/io.h"
+
+namespace gflow::shim {
+namespace {
+
+using attempt::ProcessFacts;
+
+std::optional<ProcessFacts> facts_of(const std::string& pid) {
+  return attempt::parse_proc_stat(read_path("/proc/" + pid + "/stat").value_or(""));
+}
+
+struct CloseDir {
+  void operator()(DIR* dir) const { (void)::closedir(dir); }
+};
+
+std::vector<ProcessFacts> descendants() {
+  std::vector<ProcessFacts> all;
+  const std::unique_ptr<DIR, CloseDir> proc(::opendir("/proc"));
+  if (proc == nullptr) return {};
+  while (const dirent* entry = ::readdir(proc.get())) {
+    if (entry->d_name[0] < '1' || entry->d_name[0] > '9') continue;
+    if (const auto facts = facts_of(entry->d_name)) all.push_back(*facts);
+  }
+  return attempt::descendants_of(::getpid(), all);
+}
+
+/// Signals through a pidfd after looking again that it is the same process: between reading /proc
+/// and here the pid may have gone to another one.
+void send(const ProcessFacts& process, int number) {
+  const Fd fd(static_cast<int>(::syscall(SYS_pidfd_open, process.pid, 0)));
+  if (!fd.valid()) return;
+  const auto now = facts_of(std::to_string(process.pid));
+  if (!now || now->start_time != process.start_time) return;
+  (void)::syscall(SYS_pidfd_send_signal, fd.get(), number, nullptr, 0);  // it may be gone meanwhile
+}
+
+}  // namespace
+
+JobTree::JobTree(const attempt::Order& order) : memory_dir_(order.memory_cgroup) {
+  if (order.kill_cgroup.empty()) return;
+  kill_file_ = order.kill_cgroup + "/cgroup.kill";
+  events_ = Fd(::open((order.kill_cgroup + "/cgroup.events").c_str(), O_RDONLY | O_CLOEXEC));
+}
+
+void JobTree::signal(int number) const {
+  for (const ProcessFacts& process : descendants()) {
+    if (process.is_dead()) continue;
+    send(process, number);
+    if (number != SIGSTOP && number != SIGTSTP) send(process, SIGCONT);
+  }
+}
+
+void JobTree::kill() const {
+  if (!kill_file_.empty() && write_path(kill_file_, "1") && cgroup_populated()) return;
+  stop_and_kill();
+}
+
+void JobTree::stop_and_kill() const {
+  constexpr int kRounds = 100;  // a fork bomb that wins all of them meets the next call
+  std::set<std::pair<std::int32_t, std::uint64_t>> stopped;
+  for (int round = 0; round < kRounds; ++round) {
+    bool found_new = false;
+    for (const ProcessFacts& process : descendants()) {
+      if (process.is_dead() || !stopped.insert({process.pid, process.start_time}).second) continue;
+      send(process, SIGSTOP);
+      found_new = true;
+    }
+    if (!found_new) break;
+  }
+  for (const auto& [pid, start_time] : stopped) send({pid, 0, 'T', start_time}, SIGKILL);
+}
+
+bool JobTree::cgroup_populated() const {
+  if (!events_.valid()) return false;
+  std::array<char, 256> buffer{};
+  const ssize_t got = ::pread(events_.get(), buffer.data(), buffer.size(), 0);
+  if (got < 0) return false;  // the group is gone, and with it its processes
+  const std::string_view text(buffer.data(), static_cast<std::size_t>(got));
+  return attempt::keyed_value(text, "populated").value_or(0) != 0;
+}
+
+std::uint32_t JobTree::oom_kills() const {
+  if (memory_dir_.empty()) return 0;
+  for (const char* name : {"/memory.events", "/memory.oom_control"}) {
+    const auto text = read_path(memory_dir_ + name);
+    const auto kills = attempt::keyed_value(text.value_or(""), "oom_kill");
+    if (kills) return static_cast<std::uint32_t>(*kills);
+  }
+  return 0;
+}
+
+std::optional<std::int64_t> JobTree::peak_memory() const {
+  if (memory_dir_.empty()) return std::nullopt;
+  for (const char* name : {"/memory.peak", "/memory.max_usage_in_bytes"}) {
+    const std::string text = read_path(memory_dir_ + name).value_or("");
+    std::string_view rest = text;
+    const auto bytes = attempt::number_of<std::int64_t>(attempt::take_field(rest, '\n'));
+    if (bytes) return bytes;
+  }
+  return std::nullopt;
+}
+
+}  // namespace gflow::shim

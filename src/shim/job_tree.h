@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "attempt/order.h"
+#include "shim/fd.h"
+
+namespace gflow::shim {
+
+/// All processes of the job, wherever they put themselves: the shim is their subreaper, so every
+/// one is its descendant; and, where there is a control group, they are in it.
+class JobTree {
+ public:
+  explicit JobTree(const attempt::Order& order);
+
+  /// Sends a signal to each of them, and wakes those that are stopped.
+  void signal(int number) const;
+  /// Leaves none: through cgroup.kill where there is one, else by stopping all, until no new one is
+  /// seen, and killing what was stopped. Has to be repeated while there are any.
+  void kill() const;
+  /// Whether the control group still has a process. False where there is none: then only wait(2)
+  /// tells. Reading it arms events_fd().
+  [[nodiscard]] bool cgroup_populated() const;
+  /// Becomes POLLPRI when cgroup_populated() may have changed; -1 where there is no control group.
+  [[nodiscard]] int events_fd() const { return events_.get(); }
+
+  [[nodiscard]] std::uint32_t oom_kills() const;
+  /// Most memory the job had at once; empty if the control group does not say.
+  [[nodiscard]] std::optional<std::int64_t> peak_memory() const;
+
+ private:
+  void stop_and_kill() const;
+
+  std::string kill_file_;
+  std::string memory_dir_;
+  Fd events_;
+};
+
+}  // namespace gflow::shim

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// gflow-shim ATTEMPT-DIRECTORY: supervises one attempt of a job. Started by the runner with the
+// write end of its status pipe as descriptor 3. gflow-shim --probe DIR...: joins control groups and
+// ends.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <string_view>
+
+#include "shim/shim.h"
+
+int main(int argc, char** argv) {
+  constexpr int kStatus = 3;
+  if (argc >= 3 && std::string_view(argv[1]) == "--probe") {
+    return gflow::shim::probe_cgroups(argc - 2, argv + 2);
+  }
+  if (argc != 2 || argv[1][0] != '/') {
+    (void)std::fputs("usage: gflow-shim ATTEMPT-DIRECTORY (started by gflowd)\n", stderr);
+    return 2;
+  }
+  const gflow::shim::Fd status(::fcntl(kStatus, F_SETFD, FD_CLOEXEC) == 0 ? kStatus : -1);
+  return gflow::shim::run_attempt(argv[1], status);
+}

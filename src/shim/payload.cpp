@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shim/payload.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <vector>
+
+#include "shim/program.h"
+
+namespace gflow::shim {
+namespace {
+
+using attempt::Order;
+using attempt::Step;
+
+LaunchFailure failed(Step step) { return {step, errno}; }
+
+/// Everything to its default. The shim, and what started it, may have ignored signals (a SIGCHLD
+/// that is ignored makes wait(2) useless), and ignoring survives execve(2).
+void reset_signals() {
+  for (int number = 1; number < NSIG; ++number) (void)::signal(number, SIG_DFL);
+  sigset_t none;
+  (void)::sigemptyset(&none);
+  (void)::sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+bool open_as(int target, const char* path, int flags) {
+  const int fd = ::open(path, flags, 0600);
+  if (fd < 0) return false;
+  if (fd == target) return true;
+  const bool copied = ::dup2(fd, target) >= 0;
+  (void)::close(fd);
+  return copied;
+}
+
+bool open_log(const Order& order) {
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK;
+  if (!open_as(STDOUT_FILENO, order.log_path.c_str(), kFlags)) return false;
+  if (::fcntl(STDOUT_FILENO, F_SETFL, O_APPEND) != 0) return false;
+  if (order.uid && ::fchown(STDOUT_FILENO, *order.uid, static_cast<gid_t>(-1)) != 0) return false;
+  return ::dup2(STDOUT_FILENO, STDERR_FILENO) >= 0;
+}
+
+/// Gives up everything the shim's own user may do, for good.
+bool become(uid_t uid) {
+  std::vector<char> buffer(65536);
+  passwd entry{};
+  passwd* found = nullptr;
+  errno = ::getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found);
+  if (errno != 0) return false;
+  errno = ENOENT;
+  if (found == nullptr) return false;
+  if (::initgroups(found->pw_name, found->pw_gid) != 0) return false;
+  if (::setresgid(found->pw_gid, found->pw_gid, found->pw_gid) != 0) return false;
+  if (::setresuid(uid, uid, uid) != 0) return false;
+  uid_t real = 0;
+  uid_t effective = 0;
+  uid_t saved = 0;
+  errno = EPERM;
+  if (::getresuid(&real, &effective, &saved) != 0) return false;
+  if (real != uid || effective != uid || saved != uid) return false;
+  const bool came_back = uid != 0 && ::setuid(0) == 0;
+  errno = EPERM;
+  return !came_back;
+}
+
+LaunchFailure become_job(const Order& order, pid_t shim) {
+  // A session of its own: `kill 0` in the job must not reach the shim.
+  (void)::setsid();
+  // Under memory pressure the kernel is to take the job before the daemon and the shim.
+  (void)write_path("/proc/self/oom_score_adj", "200");
+  if (!open_as(STDIN_FILENO, "/dev/null", O_RDONLY)) return failed(Step::OpenStdin);
+  if (!open_log(order)) return failed(Step::OpenLog);
+  for (const std::string& cgroup : order.cgroups) {
+    if (!write_path(cgroup + "/cgroup.procs", "0")) return failed(Step::JoinCgroup);
+  }
+  if (order.uid && !become(*order.uid)) return failed(Step::BecomeUser);
+  // After the change of user, which clears it (prctl(2)). The shim may have died before it was set.
+  (void)::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != shim) ::_exit(1);
+  (void)::umask(order.umask);
+  if (::chdir(order.work_dir.c_str()) != 0) return failed(Step::ChangeDirectory);
+  return run_program(order);
+}
+
+/// The child's life up to execve(2).
+[[noreturn]] void child(const Order& order, pid_t shim, int result) {
+  reset_signals();
+  constexpr int kResult = 3;
+  if (result != kResult) (void)::dup3(result, kResult, O_CLOEXEC);
+  // All others are close-on-exec; this also closes what a kernel bug or a library left open.
+  (void)::close_range(kResult + 1, ~0U, 0);
+  const LaunchFailure failure = become_job(order, shim);
+  const std::string_view bytes(reinterpret_cast<const char*>(&failure), sizeof failure);
+  (void)write_whole(kResult, bytes);  // nobody else to tell
+  ::_exit(127);
+}
+
+}  // namespace
+
+Outcome<Payload> start_payload(const Order& order) {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return errno_text("make a pipe");
+  Fd read_end(ends[0]);
+  const Fd write_end(ends[1]);
+  const pid_t shim = ::getpid();
+  const pid_t pid = ::fork();
+  if (pid < 0) return errno_text("create the process");
+  if (pid == 0) child(order, shim, write_end.get());
+  return Payload{pid, std::move(read_end)};
+}
+
+std::string failure_text(const Order& order, const LaunchFailure& failure) {
+  std::string text(attempt::step_text(failure.step));
+  switch (failure.step) {
+    case Step::ChangeDirectory:
+      text += " '" + order.work_dir + "'";
+      break;
+    case Step::OpenLog:
+      text += " '" + order.log_path + "'";
+      break;
+    case Step::BecomeUser:
+      text += " (uid " + std::to_string(order.uid.value_or(0)) + ")";
+      break;
+    case Step::RunInterpreter:
+      text += " " + interpreter_text(order);
+      break;
+    case Step::RunProgram:
+      text += " '" + order.argv.front() + "'";
+      break;
+    default:
+      break;
+  }
+  return text + ": " + error_name(failure.error);
+}
+
+void add_to_log(const Order& order, const std::string& text) {
+  const Fd log(::open(order.log_path.c_str(), O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC));
+  if (log.valid()) (void)write_whole(log.get(), "gflow: " + text + "\n");  // the record says it too
+}
+
+}  // namespace gflow::shim

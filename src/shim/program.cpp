@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shim/program.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <optional>
+#include <vector>
+
+#include "attempt/program.h"
+
+namespace gflow::shim {
+namespace {
+
+using attempt::Order;
+using attempt::Step;
+using Strings = std::vector<std::string>;
+
+std::vector<char*> pointers(const Strings& strings) {
+  std::vector<char*> list;
+  list.reserve(strings.size() + 1);
+  // execve(2) takes them without const and does not write to them.
+  for (const std::string& text : strings) list.push_back(const_cast<char*>(text.c_str()));
+  list.push_back(nullptr);
+  return list;
+}
+
+void execute(const std::string& path, const Strings& arguments, const Strings& environment) {
+  (void)::execve(path.c_str(), pointers(arguments).data(), pointers(environment).data());
+}
+
+std::optional<std::string> start_of(const std::string& path) {
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return std::nullopt;
+  std::array<char, 4096> buffer{};
+  const ssize_t got = ::read(fd.get(), buffer.data(), buffer.size());
+  if (got < 0) return std::nullopt;
+  return std::string(buffer.data(), static_cast<std::size_t>(got));
+}
+
+/// Through its interpreter and not by itself: the state directory may lie on a noexec file system.
+LaunchFailure run_script(const Order& order) {
+  const auto start = start_of(order.script);
+  if (!start) return {Step::ReadScript, errno};
+  Strings arguments;
+  const auto shebang = attempt::parse_shebang(*start);
+  if (shebang) {
+    arguments.push_back(shebang->interpreter);
+    if (!shebang->argument.empty()) arguments.push_back(shebang->argument);
+  } else if (start->starts_with("\x7f"
+                                "ELF")) {
+    execute(order.script, order.argv, order.environment);
+    return {Step::RunProgram, errno};
+  } else {
+    arguments.push_back(::access("/bin/bash", X_OK) == 0 ? "/bin/bash" : "/bin/sh");
+  }
+  const std::string interpreter = arguments.front();
+  arguments.push_back(order.script);
+  arguments.insert(arguments.end(), order.argv.begin() + 1, order.argv.end());
+  execute(interpreter, arguments, order.environment);
+  return {Step::RunInterpreter, errno};
+}
+
+/// A file without a magic number is a shell script, as execvp(3) has it.
+void run_as_shell_script(const std::string& path, const Order& order) {
+  Strings arguments = {"/bin/sh", path};
+  arguments.insert(arguments.end(), order.argv.begin() + 1, order.argv.end());
+  execute("/bin/sh", arguments, order.environment);
+}
+
+}  // namespace
+
+LaunchFailure run_program(const Order& order) {
+  if (!order.script.empty()) return run_script(order);
+  int error = ENOENT;
+  for (const std::string& path : attempt::program_paths(order.argv.front(), order.environment)) {
+    execute(path, order.argv, order.environment);
+    if (errno == ENOEXEC) run_as_shell_script(path, order);
+    // One that is there but not allowed is the better thing to say than that the next is not there.
+    if (errno != ENOENT && errno != ENOTDIR) error = errno;
+    if (error != ENOENT && error != EACCES) break;
+  }
+  return {Step::RunProgram, error};
+}
+
+std::string interpreter_text(const Order& order) {
+  const auto shebang = attempt::parse_shebang(start_of(order.script).value_or(""));
+  if (!shebang) return "/bin/sh";
+  if (!shebang->interpreter.ends_with('\r')) return "'" + shebang->interpreter + "'";
+  return "'" + shebang->interpreter.substr(0, shebang->interpreter.size() - 1) +
+         "' (the script has Windows line ends)";
+}
+
+}  // namespace gflow::shim

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "shim/supervisor.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+namespace gflow::shim {
+namespace {
+
+using attempt::Ending;
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+/// A working directory on a file server that does not answer must not hold a GPU for ever.
+constexpr std::int64_t kLaunchTime = 120 * kSecond;
+
+Fd open_signals() {
+  sigset_t set;
+  (void)::sigemptyset(&set);
+  for (const int number : {SIGCHLD, SIGTERM, attempt::kStopSignal, attempt::kLimitSignal}) {
+    (void)::sigaddset(&set, number);
+  }
+  return Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+void arm(int timer, std::int64_t at) {
+  itimerspec when{};
+  when.it_value = {at / kSecond, at % kSecond};
+  (void)::timerfd_settime(timer, TFD_TIMER_ABSTIME, &when, nullptr);  // arguments are valid
+}
+
+std::int64_t ns_of(std::chrono::seconds duration) { return duration.count() * kSecond; }
+
+std::chrono::milliseconds ms_of(const timeval& time) {
+  return std::chrono::milliseconds(time.tv_sec * 1000 + time.tv_usec / 1000);
+}
+
+}  // namespace
+
+Supervisor::Supervisor(const attempt::Order& order, Payload payload)
+    : order_(order),
+      tree_(order),
+      payload_(std::move(payload)),
+      signals_(open_signals()),
+      timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)),
+      started_ns_(monotonic_ns()),
+      started_wall_ms_(wall_ms()),
+      exec_by_(started_ns_ + kLaunchTime) {
+  if (order.time_limit) limit_at_ = started_ns_ + ns_of(*order.time_limit);
+}
+
+attempt::ExitRecord Supervisor::run(const std::function<void(int)>& on_started) {
+  on_started_ = on_started;
+  reap();
+  while (!is_over()) {
+    wait_for_something();
+    read_exec_result();
+    read_signals();
+    reap();
+    check_deadlines();
+  }
+  return record();
+}
+
+void Supervisor::wait_for_something() {
+  arm(timer_.get(), next_deadline());
+  std::array<pollfd, 4> waits{{{signals_.get(), POLLIN, 0},
+                               {timer_.get(), POLLIN, 0},
+                               {payload_.exec_result.get(), POLLIN, 0},
+                               {tree_.events_fd(), POLLPRI, 0}}};
+  (void)::poll(waits.data(), waits.size(), -1);  // every source is looked at whatever it says
+  std::uint64_t expirations = 0;
+  (void)!::read(timer_.get(), &expirations, sizeof expirations);
+}
+
+std::int64_t Supervisor::next_deadline() const {
+  std::int64_t next = 0;  // disarms
+  for (const auto& at : {limit_at_, exec_by_, kill_at_}) {
+    if (at && (next == 0 || *at < next)) next = std::max<std::int64_t>(*at, 1);
+  }
+  return next;
+}
+
+bool Supervisor::is_over() const {
+  return main_status_ && !has_children_ && !tree_.cgroup_populated();
+}
+
+void Supervisor::read_exec_result() {
+  if (!payload_.exec_result.valid()) return;
+  pollfd ready{payload_.exec_result.get(), POLLIN, 0};
+  if (::poll(&ready, 1, 0) <= 0) return;
+  LaunchFailure failure;
+  const ssize_t got = ::read(payload_.exec_result.get(), &failure, sizeof failure);
+  payload_.exec_result.reset();
+  exec_by_.reset();
+  if (got == static_cast<ssize_t>(sizeof failure)) {
+    failure_ = failure;
+  } else if (!failure_) {
+    on_started_(payload_.pid);
+  }
+}
+
+void Supervisor::read_signals() {
+  signalfd_siginfo info{};
+  while (::read(signals_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
+    const auto number = static_cast<int>(info.ssi_signo);
+    if (number == SIGTERM) {
+      if (!stop_reason_) stop_message_ = "its supervisor was told to end (SIGTERM)";
+      obey(attempt::StopJob{SIGTERM, Ending::Cancelled});
+    } else if (const auto control = attempt::decode_control({number, info.ssi_int})) {
+      obey(*control);
+    }
+  }
+}
+
+void Supervisor::obey(const attempt::Control& control) {
+  if (const auto* limit = std::get_if<attempt::SetLimit>(&control)) {
+    limit_at_.reset();
+    if (limit->limit && !kill_at_ && !killing_) limit_at_ = started_ns_ + ns_of(*limit->limit);
+    return;
+  }
+  const auto& stop = std::get<attempt::StopJob>(control);
+  // What has ended by itself did not end for this reason; only its remains are hurried on.
+  if (!main_status_ && !stop_reason_) stop_reason_ = stop.reason;
+  begin_stop(stop.signal);
+}
+
+void Supervisor::begin_stop(int signal) {
+  limit_at_.reset();
+  if (killing_) return;
+  const std::int64_t now = monotonic_ns();
+  // Grace is not prolonged by being told again.
+  if (!kill_at_) kill_at_ = now + ns_of(order_.grace);
+  if (signal == SIGKILL) kill_at_ = now;
+  if (signal != SIGKILL) tree_.signal(signal);
+}
+
+void Supervisor::reap() {
+  while (true) {
+    int status = 0;
+    const pid_t pid = ::waitpid(-1, &status, WNOHANG);
+    if (pid < 0 && errno == EINTR) continue;
+    // Every process of the job is below a child of this one, or has become one when its parent
+    // ended: no children means no processes.
+    if (pid < 0) has_children_ = false;
+    if (pid <= 0) break;
+    if (pid == payload_.pid) main_ended(status);
+  }
+  if (!main_status_ || is_over()) return;
+  if (killing_) tree_.kill();
+  if (!killing_ && !kill_at_) begin_stop(SIGTERM);
+}
+
+void Supervisor::main_ended(int status) {
+  read_exec_result();  // the reason it wrote before it ended
+  main_status_ = status;
+  limit_at_.reset();
+}
+
+void Supervisor::check_deadlines() {
+  const std::int64_t now = monotonic_ns();
+  const auto is_due = [now](const std::optional<std::int64_t>& at) { return at && *at <= now; };
+  if (is_due(exec_by_)) {
+    exec_by_.reset();
+    failure_ = LaunchFailure{attempt::Step::StartInTime, ETIMEDOUT};
+    begin_stop(SIGKILL);
+  }
+  if (is_due(limit_at_)) {
+    stop_reason_ = Ending::TimeLimit;
+    begin_stop(SIGTERM);
+  }
+  if (!is_due(kill_at_)) return;
+  kill_at_.reset();
+  killing_ = true;
+  if (!is_over()) tree_.kill();
+}
+
+void Supervisor::say_how_it_ended(attempt::ExitRecord& record) const {
+  const int status = main_status_.value_or(0);
+  if (WIFEXITED(status)) record.exit_code = WEXITSTATUS(status);
+  if (WIFSIGNALED(status)) record.signal = WTERMSIG(status);
+  record.reason = WIFSIGNALED(status) ? Ending::Signalled : Ending::Exited;
+  record.oom_kills = tree_.oom_kills();
+  const bool failed = record.exit_code != 0 || record.signal != 0;
+  if (failure_) {
+    record.reason = Ending::LaunchFailed;
+    record.exit_code = 0;
+    record.signal = 0;
+    record.step = failure_->step;
+    record.error = failure_->error;
+    record.message = failure_text(order_, *failure_);
+  } else if (stop_reason_) {
+    record.reason = *stop_reason_;
+    record.message = stop_message_;
+  } else if (record.oom_kills > 0 && failed) {
+    record.reason = Ending::OutOfMemory;
+  }
+}
+
+attempt::ExitRecord Supervisor::record() const {
+  attempt::ExitRecord record;
+  record.job = order_.job;
+  record.attempt = order_.attempt;
+  record.launch_id = order_.launch_id;
+  record.boot_id = order_.boot_id;
+  record.started_wall_ms = started_wall_ms_;
+  record.ended_wall_ms = wall_ms();
+  record.run_time = std::chrono::milliseconds((monotonic_ns() - started_ns_) / 1'000'000);
+  rusage usage{};
+  (void)::getrusage(RUSAGE_CHILDREN, &usage);
+  record.cpu_time = ms_of(usage.ru_utime) + ms_of(usage.ru_stime);
+  record.peak_memory_bytes =
+      tree_.peak_memory().value_or(static_cast<std::int64_t>(usage.ru_maxrss) * 1024);
+  say_how_it_ended(record);
+  return record;
+}
+
+}  // namespace gflow::shim

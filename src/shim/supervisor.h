@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/resource.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "attempt/control.h"
+#include "attempt/exit_record.h"
+#include "attempt/order.h"
+#include "shim/job_tree.h"
+#include "shim/payload.h"
+
+namespace gflow::shim {
+
+/// Watches one job from its first process to its last, waiting in one poll(2) for signals,
+/// deadlines and the control group; there is no interval. Assumes that all signals are blocked and
+/// that this process is the subreaper of the job.
+///
+/// The job is over when no process of it is left. When the first one has ended, or the job is to
+/// be stopped, the others get a signal, the grace time, and SIGKILL.
+class Supervisor {
+ public:
+  Supervisor(const attempt::Order& order, Payload payload);
+
+  /// Runs until the job is over; on_started is called with the pid once its program runs.
+  [[nodiscard]] attempt::ExitRecord run(const std::function<void(int)>& on_started);
+
+ private:
+  void wait_for_something();
+  void read_signals();
+  void obey(const attempt::Control& control);
+  void read_exec_result();
+  void reap();
+  void main_ended(int status);
+  void check_deadlines();
+  void begin_stop(int signal);
+  [[nodiscard]] std::int64_t next_deadline() const;
+  [[nodiscard]] bool is_over() const;
+  [[nodiscard]] attempt::ExitRecord record() const;
+  void say_how_it_ended(attempt::ExitRecord& record) const;
+
+  const attempt::Order& order_;
+  JobTree tree_;
+  Payload payload_;
+  Fd signals_;
+  Fd timer_;
+  std::function<void(int)> on_started_;
+  std::int64_t started_ns_;
+  std::int64_t started_wall_ms_;
+  std::optional<std::int64_t> limit_at_;  ///< when the time limit is over
+  std::optional<std::int64_t> exec_by_;   ///< when the program must run
+  std::optional<std::int64_t> kill_at_;   ///< when grace is over
+  bool killing_ = false;                  ///< grace is over: SIGKILL whatever is seen
+  bool has_children_ = true;
+  std::optional<attempt::Ending> stop_reason_;  ///< why gflow ends it, if it does
+  std::string stop_message_;
+  std::optional<LaunchFailure> failure_;
+  std::optional<int> main_status_;  ///< as wait(2) gave it
+};
+
+}  // namespace gflow::shim
