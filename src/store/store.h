@@ -30,7 +30,7 @@ struct Batch {
   std::vector<const Job*> saves = {};  ///< borrowed until commit() returns; a job once
   std::vector<std::pair<JobId, const Payload*>> payloads = {};  ///< of new jobs; borrowed
   std::vector<JobId> forgets = {};
-  std::vector<Submission> submissions = {};
+  std::vector<Submission> submissions = {};  ///< a key known already keeps its first jobs
   std::optional<JobId> next_id = {};
   WallTime now = {};
 
@@ -45,8 +45,8 @@ struct Batch {
 class Store {
  public:
   /// Opens or creates; brings an older schema up to date. ":memory:" is the fake for tests.
-  /// Errors: Failure (not a store, damaged, newer schema, network file system), each with a way
-  /// out.
+  /// Errors: Failure (not a store, damaged, newer schema, network file system, in use), Exhausted
+  /// (no room to create or upgrade it), each with a way out.
   [[nodiscard]] static Result<std::unique_ptr<Store>> open(const std::string& path);
   ~Store();
   Store(const Store&) = delete;
