@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+/// One table describes each command. Parsing, help, man pages and completion read that table and
+/// nothing else, so they cannot disagree. Why not a library: docs/design/0003-command-table.md.
+namespace gflow::cli {
+
+class Context;
+class Invocation;
+
+/// What completion offers for a value or a word.
+enum class Complete {
+  Nothing,
+  File,
+  Directory,
+  Command,  ///< a command line of its own: program, then its words
+  Job,
+  User,
+  State,
+  Choice,  ///< one of `choices`
+};
+
+struct Option {
+  std::string name = {};     ///< long name without dashes; what Invocation is asked for
+  std::string letters = {};  ///< one-letter names; the first is the one shown
+  std::vector<std::string> aliases = {};  ///< further long names
+  std::string value = {};                 ///< what its value is called in help; "" for a flag
+  std::string help = {};
+  std::string group = {};    ///< heading it stands under in help; "" is "Options"
+  bool repeatable = false;   ///< all values are kept; else the last one wins
+  std::string implied = {};  ///< the value if the option stands alone; "" requires one
+  Complete complete = Complete::Nothing;
+  std::vector<std::string> choices = {};   ///< the only values there are; empty for free text
+  std::vector<std::string> excludes = {};  ///< options it cannot stand together with
+  std::string refused = {};  ///< why this version does not have it; such an option is a usage error
+  bool hidden = false;       ///< parsed, not shown
+};
+
+struct Positional {
+  std::string name = {};  ///< "JOB..." as shown
+  std::string help = {};
+  std::size_t least = 0;
+  std::size_t most = 0;
+  Complete complete = Complete::Nothing;
+  std::vector<std::string> choices = {};
+};
+constexpr std::size_t kAnyNumber = static_cast<std::size_t>(-1);
+
+struct Example {
+  std::string line = {};
+  std::string text = {};
+};
+
+/// Where options may stand.
+enum class Order {
+  Mixed,                 ///< before, between and after words
+  FirstWordEndsOptions,  ///< what follows the first word belongs to the job
+};
+
+/// Options every command of a kind has besides its own.
+enum class Common {
+  Basic,   ///< --help, --version
+  Client,  ///< and --json, --color, --gflow-config
+};
+
+struct Command {
+  std::string name = {};                ///< "gbatch", or of a subcommand "show"
+  std::string summary = {};             ///< one line, without a full stop
+  std::vector<std::string> usage = {};  ///< after the name: "[options] script.sh [args...]"
+  std::string description = {};         ///< paragraphs parted by an empty line
+  std::vector<Option> options = {};
+  Positional words = {};
+  Order order = Order::Mixed;
+  Common common = Common::Client;
+  std::vector<Example> examples = {};
+  std::vector<Example> notes = {};  ///< further sections: heading and text
+  std::vector<std::string> aliases = {};
+  std::vector<Command> subcommands = {};
+  bool hidden = false;
+  std::function<Result<int>(const Invocation&, Context&)> run = {};  ///< the exit code
+
+  /// Own options, then the common ones.
+  [[nodiscard]] std::vector<Option> all_options() const;
+  /// The subcommand of that name or alias; null if there is none.
+  [[nodiscard]] const Command* subcommand(std::string_view called) const;
+};
+
+/// What was typed, understood by the table.
+class Invocation {
+ public:
+  const Command* command = nullptr;
+  std::string program;  ///< "gbatch", or "gjob show": what messages begin with
+  std::map<std::string, std::vector<std::string>, std::less<>> options;
+  std::vector<std::string> words;
+
+  [[nodiscard]] bool has(std::string_view option) const { return options.contains(option); }
+  /// The value, the last one if there are several; "" if it was not given.
+  [[nodiscard]] std::string get(std::string_view option) const;
+  [[nodiscard]] std::vector<std::string> all(std::string_view option) const;
+};
+
+/// Reads arguments by a command's table, without regard to how many words it wants.
+/// Errors: Code::Usage with what is nearest to a name that is not there.
+[[nodiscard]] Result<Invocation> parse_options(const Command& command,
+                                               std::span<const std::string> arguments);
+/// The same for a whole command line: chooses the subcommand, checks words and exclusions.
+/// With `--help` or `--version` among the options, missing words and exclusions do not matter.
+[[nodiscard]] Result<Invocation> parse(const Command& command,
+                                       std::span<const std::string> arguments);
+
+}  // namespace gflow::cli

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/context.h"
+
+#include <fmt/format.h>
+
+#include <ostream>
+#define TOML_EXCEPTIONS 0
+#include <toml++/toml.h>
+
+#include "base/text.h"
+#include "os/file.h"
+#include "os/paths.h"
+#include "os/terminal.h"
+#include "os/user.h"
+
+namespace gflow::cli {
+
+namespace {
+
+ColorFacts color_facts(bool terminal) {
+  auto force = os::environment("FORCE_COLOR");
+  if (!force) force = os::environment("CLICOLOR_FORCE");
+  return {terminal, os::environment("NO_COLOR"), force, os::environment("TERM")};
+}
+
+/// The socket a configuration file names; empty if it names none.
+Result<std::string> socket_of_config(const std::string& path) {
+  const std::string text = GF_TRY(os::read_file(path));
+  const toml::parse_result parsed = toml::parse(text, path);
+  if (!parsed) {
+    return fail(Code::Usage,
+                fmt::format("{}:{}: {}",
+                            printable(path),
+                            parsed.error().source().begin.line,
+                            parsed.error().description()));
+  }
+  return parsed.table()["daemon"]["socket"].value_or(std::string());
+}
+
+}  // namespace
+
+Context::Context(std::ostream& data, std::ostream& rest)
+    : out(data), err(rest), socket_(os::client_socket()) {}
+
+Result<void> Context::configure(const Invocation& invocation) {
+  program_ = invocation.program;
+  json = invocation.has("json");
+  out_is_terminal = os::is_terminal(1);
+  err_is_terminal = os::is_terminal(2);
+  const ColorWhen when = parse_color(invocation.get("color"));
+  paint = Painter(use_color(when, color_facts(out_is_terminal)));
+  paint_err = Painter(use_color(when, color_facts(err_is_terminal)));
+  std::string config = invocation.get("gflow-config");
+  if (config.empty()) config = os::environment("GFLOW_CONFIG").value_or("");
+  if (!config.empty() && !os::environment("GFLOW_SOCKET")) {
+    const std::string named = GF_TRY(socket_of_config(config));
+    if (!named.empty()) socket_ = named;
+  }
+  return {};
+}
+
+client::Client& Context::daemon() {
+  if (!client_) client_.emplace(socket_);
+  return *client_;
+}
+
+client::Client Context::another_daemon() const { return client::Client(socket_); }
+
+void Context::note(std::string_view text) {
+  err << program_ << ": " << paint_err(Style::Yellow, "note") << ": " << text << '\n';
+}
+
+void Context::error(const Error& error) { err << fmt::format("{}: {}\n", program_, error.message); }
+
+void Context::hint(std::string_view text) {
+  if (err_is_terminal) err << paint_err(Style::Dim, text) << '\n';
+}
+
+}  // namespace gflow::cli

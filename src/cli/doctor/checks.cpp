@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/doctor/checks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "api/json.h"
+#include "base/text.h"
+
+namespace gflow::cli {
+
+namespace {
+
+std::string_view level_name(Level level) {
+  switch (level) {
+    case Level::Ok:
+      return "ok";
+    case Level::Warn:
+      return "warn";
+    case Level::Fail:
+      break;
+  }
+  return "fail";
+}
+
+Style style_of(Level level) {
+  switch (level) {
+    case Level::Ok:
+      return Style::Green;
+    case Level::Warn:
+      return Style::Yellow;
+    case Level::Fail:
+      break;
+  }
+  return Style::Red;
+}
+
+/// The runner says "none: <why>" where it can enforce nothing.
+Check enforcement(const std::string& name, const std::string& how, const std::string& cost) {
+  const bool none = how.empty() || how.starts_with("none");
+  return {name,
+          none ? Level::Warn : Level::Ok,
+          printable(how.empty() ? "none" : how),
+          none ? cost : ""};
+}
+
+}  // namespace
+
+Check check_daemon(const Result<api::DaemonView>& daemon, std::string_view version) {
+  if (!daemon) return {"daemon", Level::Fail, daemon.error().message, "start it: gflowd up"};
+  const std::string text = fmt::format("{} answers, version {}, {} mode, pid {}, devices '{}'",
+                                       printable(daemon->socket),
+                                       printable(daemon->version),
+                                       printable(daemon->mode),
+                                       daemon->pid,
+                                       printable(daemon->devices));
+  if (daemon->version == version) return {"daemon", Level::Ok, text, ""};
+  return {"daemon",
+          Level::Warn,
+          text,
+          fmt::format("this program is version {}: run 'gflowd restart', jobs go on", version)};
+}
+
+std::vector<Check> check_gpus(const api::MachineView& machine) {
+  if (machine.devices.empty()) {
+    return {{"gpus",
+             Level::Warn,
+             machine.note.empty() ? "none found" : printable(machine.note),
+             "jobs with --gpus are refused, all others run; 'gflowd up --devices sim:8xH100' gives "
+             "GPUs to try things with"}};
+  }
+  std::vector<Check> checks = {
+      {"gpus",
+       Level::Ok,
+       fmt::format("{} found by {}{}",
+                   machine.devices.size(),
+                   printable(machine.source),
+                   machine.driver.empty() ? "" : ", driver " + printable(machine.driver)),
+       ""}};
+  for (const api::DeviceView& view : machine.devices) {
+    const std::string name = fmt::format("gpu {}", view.device.index);
+    if (!view.device.usable) {
+      checks.push_back({name,
+                        Level::Fail,
+                        "not usable: " + printable(view.device.trouble),
+                        "it is not given to any job; see nvidia-smi and dmesg"});
+    } else if (!view.device.trouble.empty()) {
+      checks.push_back(
+          {name, Level::Warn, printable(view.device.trouble), "some readings are missing"});
+    } else if (!view.foreign.empty() && !view.job) {
+      checks.push_back({name,
+                        Level::Warn,
+                        fmt::format("used outside gflow by pid {}", view.foreign.front().pid),
+                        "it is not given to any job until that process ends"});
+    }
+  }
+  return checks;
+}
+
+Check check_driver(bool driver_loaded) {
+  if (driver_loaded) return {"driver", Level::Ok, "the NVIDIA driver is loaded", ""};
+  return {"driver",
+          Level::Warn,
+          "no NVIDIA driver is loaded",
+          "there are no GPUs for gflow; install the driver, or use simulated devices"};
+}
+
+std::vector<Check> check_enforcement(const api::DaemonView& daemon) {
+  std::vector<Check> checks = {
+      enforcement(
+          "stopping jobs", daemon.enforcement_kill, "a process that leaves its job may outlive it"),
+      enforcement("memory limits",
+                  daemon.enforcement_memory,
+                  "--memory is counted but a job can use more, and take the machine down with it"),
+      enforcement("cpu limits", daemon.enforcement_cpu, "--cpus is counted but a job can use more"),
+      enforcement("process isolation",
+                  daemon.enforcement_processes,
+                  "a job can start as many processes as its user may"),
+  };
+  for (const std::string& warning : daemon.warnings) {
+    checks.push_back({"daemon warns", Level::Warn, printable(warning), ""});
+  }
+  return checks;
+}
+
+std::vector<Check> check_state(const StateDirectory& directory) {
+  std::vector<Check> checks;
+  if (directory.network_file_system.empty()) {
+    checks.push_back({"state directory", Level::Ok, printable(directory.path) + " is local", ""});
+  } else {
+    checks.push_back(
+        {"state directory",
+         Level::Warn,
+         fmt::format("{} lies on {}", printable(directory.path), directory.network_file_system),
+         "locks and syncs cannot be trusted there: set XDG_DATA_HOME to a local disk"});
+  }
+  if (!directory.free_bytes) return checks;
+  constexpr std::uint64_t kFew = 1ULL << 30;
+  constexpr std::uint64_t kTooFew = 100ULL << 20;
+  const std::uint64_t bytes = *directory.free_bytes;
+  const Level level = bytes < kTooFew ? Level::Fail : bytes < kFew ? Level::Warn : Level::Ok;
+  checks.push_back(
+      {"disk space",
+       level,
+       fmt::format("{:.1f} GiB free", static_cast<double>(bytes) / (1ULL << 30)),
+       level == Level::Ok ? "" : "when it is full no job can be submitted or started"});
+  return checks;
+}
+
+Check check_session(const Session& session) {
+  if (!session.systemd) {
+    return {"start at boot",
+            Level::Warn,
+            "systemd does not run this machine",
+            "after a reboot somebody has to run 'gflowd up'"};
+  }
+  if (session.mode == "system" || session.linger) {
+    return {"logout", Level::Ok, "daemon and jobs outlive the end of a session", ""};
+  }
+  return {"logout",
+          Level::Warn,
+          fmt::format("lingering is off for {}", printable(session.user)),
+          fmt::format("systemd may end daemon and jobs when you log out: loginctl enable-linger {}",
+                      printable(session.user))};
+}
+
+Check check_helper(const std::string& name, const Result<std::string>& path, Level missing) {
+  if (path) return {name, Level::Ok, printable(*path), ""};
+  return {name, missing, path.error().message, missing == Level::Fail ? "no job can start" : ""};
+}
+
+std::string checks_text(const std::vector<Check>& checks, const Painter& paint) {
+  std::string out;
+  for (const Check& check : checks) {
+    const std::string level = fmt::format("{:<4}", level_name(check.level));
+    out += fmt::format(
+        "{}  {:<17}  {}\n", paint(style_of(check.level), level), check.name, check.text);
+    if (!check.advice.empty()) out += fmt::format("{:25}{}\n", "", check.advice);
+  }
+  return out;
+}
+
+std::string checks_json(const std::vector<Check>& checks) {
+  nlohmann::ordered_json document = {{"apiVersion", api::kApiVersion}, {"kind", "Doctor"}};
+  document["checks"] = nlohmann::ordered_json::array();
+  for (const Check& check : checks) {
+    document["checks"].push_back({{"name", check.name},
+                                  {"level", level_name(check.level)},
+                                  {"text", check.text},
+                                  {"advice", check.advice}});
+  }
+  return document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
+}
+
+int exit_code_of(const std::vector<Check>& checks) {
+  return std::ranges::any_of(checks, [](const Check& check) { return check.level == Level::Fail; })
+             ? 1
+             : 0;
+}
+
+}  // namespace gflow::cli

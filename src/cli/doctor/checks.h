@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/types.h"
+#include "base/result.h"
+#include "cli/output/terminal.h"
+
+/// What `gflow doctor` looks at, as values: found out by doctor.cpp, judged here.
+namespace gflow::cli {
+
+enum class Level { Ok, Warn, Fail };
+
+struct Check {
+  std::string name = {};
+  Level level = Level::Ok;
+  std::string text = {};    ///< what is
+  std::string advice = {};  ///< what it costs and what to do; "" if all is well
+
+  friend bool operator==(const Check&, const Check&) = default;
+};
+
+[[nodiscard]] Check check_daemon(const Result<api::DaemonView>& daemon, std::string_view version);
+[[nodiscard]] std::vector<Check> check_gpus(const api::MachineView& machine);
+/// Without a daemon: whether there is a driver at all.
+[[nodiscard]] Check check_driver(bool driver_loaded);
+/// Kill, memory, CPU and process isolation, and the daemon's own warnings.
+[[nodiscard]] std::vector<Check> check_enforcement(const api::DaemonView& daemon);
+
+struct StateDirectory {
+  std::string path = {};
+  std::string network_file_system = {};  ///< "" if it is none
+  std::optional<std::uint64_t> free_bytes = {};
+};
+[[nodiscard]] std::vector<Check> check_state(const StateDirectory& directory);
+
+struct Session {
+  std::string user = {};
+  std::string mode = "user";  ///< of the daemon
+  bool systemd = false;       ///< runs this machine
+  bool linger = false;        ///< services of the user outlive his logout
+};
+[[nodiscard]] Check check_session(const Session& session);
+[[nodiscard]] Check check_helper(const std::string& name,
+                                 const Result<std::string>& path,
+                                 Level missing);
+
+[[nodiscard]] std::string checks_text(const std::vector<Check>& checks, const Painter& paint);
+[[nodiscard]] std::string checks_json(const std::vector<Check>& checks);
+/// 1 if anything failed.
+[[nodiscard]] int exit_code_of(const std::vector<Check>& checks);
+
+}  // namespace gflow::cli

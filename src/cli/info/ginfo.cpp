@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ostream>
+
+#include "api/json.h"
+#include "cli/commands.h"
+#include "cli/context.h"
+#include "cli/info/machine_text.h"
+
+namespace gflow::cli {
+
+namespace {
+
+Result<int> run(const Invocation& invocation, Context& context) {
+  const api::MachineView machine = GF_TRY(context.daemon().machine());
+  if (context.json) {
+    context.out << api::write(machine) << '\n';
+  } else if (invocation.has("brief")) {
+    context.out << machine_brief(machine, context.paint);
+  } else {
+    context.out << machine_text(machine, context.paint);
+  }
+  return 0;
+}
+
+}  // namespace
+
+Command ginfo_command() {
+  return {
+      .name = "ginfo",
+      .summary = "show the GPUs and who has them",
+      .usage = {"[options]"},
+      .description =
+          "Shows every GPU of the machine: model, UUID, whether it is available or which job has "
+          "it, "
+          "and what it does. A GPU used by a process that is not gflow's is not given to a job; "
+          "the "
+          "process is named. Readings a driver does not give are left out, not shown as zero.",
+      .options = {{.name = "brief", .letters = "1", .help = "One line per GPU."}},
+      .examples = {{"ginfo", "all GPUs"}, {"ginfo -1", "one line each"}},
+      .run = run,
+  };
+}
+
+}  // namespace gflow::cli

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/info/machine_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "cli/output/table.h"
+
+namespace gflow::cli {
+
+namespace {
+
+/// "12.3 GiB", "512 MiB": readings are shown rounded, unlike amounts that were asked for.
+std::string reading(Memory memory) {
+  const auto mib = static_cast<double>(memory.bytes) / (1 << 20);
+  return mib >= 1024 ? fmt::format("{:.1f} GiB", mib / 1024) : fmt::format("{:.0f} MiB", mib);
+}
+
+std::string memory_line(const Device& device) {
+  if (!device.memory_total) return device.memory_used ? reading(*device.memory_used) + " used" : "";
+  if (!device.memory_used) return reading(*device.memory_total) + " in all";
+  return fmt::format("{} of {} used", reading(*device.memory_used), reading(*device.memory_total));
+}
+
+std::string power_line(const Device& device) {
+  if (!device.power_milliwatts) return "";
+  const std::string now = fmt::format("{} W", (*device.power_milliwatts + 500) / 1000);
+  if (!device.power_limit_milliwatts) return now;
+  return fmt::format("{} of {} W", now, (*device.power_limit_milliwatts + 500) / 1000);
+}
+
+bool is_foreign(const api::DeviceView& view, const DeviceProcess& process) {
+  return std::ranges::any_of(view.foreign,
+                             [&](const DeviceProcess& other) { return other.pid == process.pid; });
+}
+
+std::string line(std::string_view name, std::string_view value) {
+  return value.empty() ? "" : fmt::format("  {}: {}\n", name, value);
+}
+
+std::string readings(const api::DeviceView& view) {
+  const Device& device = view.device;
+  std::string out = line("Memory", memory_line(device));
+  if (device.utilization_percent) {
+    out += line("Utilization", fmt::format("{}%", *device.utilization_percent));
+  }
+  if (device.temperature_celsius) {
+    out += line("Temperature", fmt::format("{} C", *device.temperature_celsius));
+  }
+  out += line("Power", power_line(device));
+  if (!device.trouble.empty() && device.usable) out += line("Note", printable(device.trouble));
+  if (!device.processes.empty()) out += "  Processes:\n";
+  for (const DeviceProcess& process : device.processes) {
+    out += fmt::format(
+        "    {}{}\n", process_text(process), is_foreign(view, process) ? " (not gflow's)" : "");
+  }
+  return out;
+}
+
+Style style_of(const api::DeviceView& view) {
+  if (view.available()) return Style::Green;
+  return view.job ? Style::Plain : view.device.usable ? Style::Yellow : Style::Red;
+}
+
+std::string gpu_list(const std::vector<int>& gpus) {
+  if (gpus.empty()) return "no GPU";
+  return fmt::format("GPU {}", fmt::join(gpus, ","));
+}
+
+std::string allocations(const api::MachineView& machine) {
+  if (machine.running.empty()) return "";
+  std::string out = "\nAllocations by job:\n";
+  for (const api::JobView& job : machine.running) {
+    const Request& request = job.spec.request;
+    std::string held = gpu_list(job.gpu_indices);
+    if (request.cpus > 0)
+      held += fmt::format(", {} CPU{}", request.cpus, request.cpus == 1 ? "" : "s");
+    if (request.memory.bytes > 0) held += fmt::format(", {} memory", memory_text(request.memory));
+    out += fmt::format("  Job {} ({}, {}): {}\n",
+                       job.id.value,
+                       printable(job.spec.name),
+                       printable(job.spec.user.name),
+                       held);
+  }
+  return out;
+}
+
+std::size_t available_count(const api::MachineView& machine) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(machine.devices, &api::DeviceView::available));
+}
+
+std::string no_devices(const api::MachineView& machine) {
+  std::string out = "\nNo GPUs";
+  if (!machine.note.empty()) out += ": " + printable(machine.note);
+  return out + "\nJobs without --gpus run all the same.\n";
+}
+
+}  // namespace
+
+std::string process_text(const DeviceProcess& process) {
+  std::string out = fmt::format("pid {}", process.pid);
+  if (!process.user.empty()) out += fmt::format(" ({})", printable(process.user));
+  if (!process.name.empty()) out += " " + printable(process.name);
+  if (process.memory) out += ", " + reading(*process.memory);
+  return out;
+}
+
+std::string device_status(const api::DeviceView& view) {
+  if (view.job) return fmt::format("In use by job {}", view.job->value);
+  if (!view.device.usable) {
+    return view.device.trouble.empty() ? "Not usable"
+                                       : "Not usable: " + printable(view.device.trouble);
+  }
+  if (view.foreign.empty()) return "Available";
+  std::string who;
+  for (DeviceProcess process : view.foreign) {
+    process.memory.reset();
+    who += (who.empty() ? "" : ", ") + process_text(process);
+  }
+  return "In use outside gflow: " + who;
+}
+
+std::string machine_text(const api::MachineView& machine, const Painter& paint) {
+  std::string out = fmt::format("Scheduler Status: {}\nTotal GPUs: {}\nAvailable GPUs: {}\n",
+                                paint(Style::Green, "Running"),
+                                machine.devices.size(),
+                                available_count(machine));
+  if (machine.devices.empty()) out += no_devices(machine);
+  for (const api::DeviceView& view : machine.devices) {
+    out += fmt::format(
+        "\n{}\n",
+        paint(Style::Bold,
+              fmt::format("GPU {}: {}", view.device.index, printable(view.device.model))));
+    out += line("UUID", printable(view.device.uuid));
+    out += line("Status", paint(style_of(view), device_status(view)));
+    out += readings(view);
+  }
+  if (!machine.devices.empty() && !machine.note.empty()) {
+    out += fmt::format("\nNote: {}\n", printable(machine.note));
+  }
+  return out + allocations(machine);
+}
+
+std::string machine_brief(const api::MachineView& machine, const Painter& paint) {
+  if (machine.devices.empty()) return no_devices(machine).substr(1);
+  std::vector<Row> rows;
+  for (const api::DeviceView& view : machine.devices) {
+    const Device& device = view.device;
+    const std::string memory = memory_line(device);
+    rows.push_back(
+        {{fmt::format("{}", device.index)},
+         {printable(device.model)},
+         {device.utilization_percent ? fmt::format("{}%", *device.utilization_percent) : "-"},
+         {memory.empty() ? "-" : memory},
+         {device_status(view), style_of(view)}});
+  }
+  return table_text(
+      {{"GPU"}, {"MODEL"}, {"UTIL"}, {"MEMORY"}, {"STATUS"}}, rows, Header::Shown, paint);
+}
+
+}  // namespace gflow::cli

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "api/types.h"
+#include "cli/output/terminal.h"
+
+namespace gflow::cli {
+
+/// What ginfo prints: the block per GPU, then allocations by job.
+[[nodiscard]] std::string machine_text(const api::MachineView& machine, const Painter& paint);
+/// One line per GPU.
+[[nodiscard]] std::string machine_brief(const api::MachineView& machine, const Painter& paint);
+
+/// "Available", "In use by job 5", "In use outside gflow: pid 4711 (dave) python", "Not usable:
+/// ...".
+[[nodiscard]] std::string device_status(const api::DeviceView& device);
+/// "pid 4711 (dave) python, 2G"
+[[nodiscard]] std::string process_text(const DeviceProcess& process);
+
+}  // namespace gflow::cli

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ostream>
+#include <set>
+
+#include "api/json.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/context.h"
+#include "cli/job/act.h"
+#include "cli/job/signals.h"
+#include "cli/output/table.h"
+#include "cli/selection.h"
+#include "os/user.h"
+
+namespace gflow::cli {
+
+namespace {
+
+bool has_filter(const Invocation& invocation) {
+  return invocation.has("states") || invocation.has("user") || invocation.has("me") ||
+         invocation.has("names");
+}
+
+/// The jobs a filter means: of those that have not ended.
+Result<std::vector<api::JobView>> filtered(const Invocation& invocation, Context& context) {
+  api::JobQuery query;
+  query.statuses = {Status::Queued, Status::Hold, Status::Starting, Status::Running};
+  if (invocation.has("states")) {
+    query.statuses = GF_TRY(parse_statuses(invocation.get("states")));
+  }
+  query.users = parse_list(invocation.get("user"));
+  if (invocation.has("me")) query.users = {os::own_account().name};
+  query.names = parse_list(invocation.get("names"));
+  if (!invocation.words.empty()) {
+    query.jobs = GF_TRY(resolve_jobs(invocation.words, newest_of(context.daemon())));
+  }
+  return GF_TRY(fetch_jobs(context.daemon(), query)).jobs;
+}
+
+Result<std::vector<JobId>> chosen(const Invocation& invocation, Context& context) {
+  if (!has_filter(invocation)) {
+    return resolve_jobs(invocation.words, newest_of(context.daemon()));
+  }
+  std::vector<JobId> ids;
+  for (const api::JobView& job : GF_TRY(filtered(invocation, context))) ids.push_back(job.id);
+  return ids;
+}
+
+/// The jobs that would be cancelled because one they depend on is, in order of id.
+std::vector<std::pair<const api::JobView*, JobId>> dependents_of(
+    const std::vector<api::JobView>& waiting, const std::vector<JobId>& jobs) {
+  std::set<JobId> gone(jobs.begin(), jobs.end());
+  std::vector<std::pair<const api::JobView*, JobId>> found;
+  for (bool more = true; more;) {
+    more = false;
+    for (const api::JobView& job : waiting) {
+      const Dependencies& wanted = job.spec.dependencies;
+      if (gone.contains(job.id) || !wanted.auto_cancel) continue;
+      const auto is_gone = [&](JobId id) { return gone.contains(id); };
+      const bool lost = wanted.mode == DependencyMode::All
+                            ? std::ranges::any_of(wanted.jobs, is_gone)
+                            : !wanted.jobs.empty() && std::ranges::all_of(wanted.jobs, is_gone);
+      if (!lost) continue;
+      found.emplace_back(&job, *std::ranges::find_if(wanted.jobs, is_gone));
+      gone.insert(job.id);
+      more = true;
+    }
+  }
+  std::ranges::sort(found, {}, [](const auto& entry) { return entry.first->id; });
+  return found;
+}
+
+std::string fate_of(const api::JobView& job) {
+  switch (job.status) {
+    case Status::Queued:
+    case Status::Hold:
+      return "would be cancelled";
+    case Status::Starting:
+    case Status::Running:
+      return "would be stopped";
+    case Status::Completing:
+      return "is being stopped already";
+    default:
+      return "has ended already";
+  }
+}
+
+Result<int> preview(Context& context, const std::vector<JobId>& ids) {
+  api::JobQuery named;
+  named.jobs = ids;
+  const std::vector<api::JobView> jobs = GF_TRY(fetch_jobs(context.daemon(), named)).jobs;
+  api::JobQuery pending;
+  pending.statuses = {Status::Queued, Status::Hold};
+  const std::vector<api::JobView> waiting = GF_TRY(fetch_jobs(context.daemon(), pending)).jobs;
+  std::vector<Row> rows;
+  const auto add = [&](const api::JobView& job, std::string fate) {
+    rows.push_back({{fmt::format("{}", job.id.value)},
+                    {printable(job.spec.name)},
+                    {std::string(status_code(job.status))},
+                    {std::move(fate)}});
+  };
+  int worst = 0;
+  for (const JobId id : ids) {
+    const auto at = std::ranges::find(jobs, id, &api::JobView::id);
+    if (at != jobs.end()) {
+      add(*at, fate_of(*at));
+      continue;
+    }
+    context.error({Code::NotFound, fmt::format("there is no job {}", id.value)});
+    worst = static_cast<int>(Code::NotFound);
+  }
+  for (const auto& [job, parent] : dependents_of(waiting, ids)) {
+    add(*job, fmt::format("would be cancelled: depends on job {}", parent.value));
+  }
+  context.out << table_text(
+      {{"JOBID"}, {"NAME", 16}, {"ST"}, {"EFFECT"}}, rows, Header::Shown, context.paint);
+  return worst;
+}
+
+Result<int> run(const Invocation& invocation, Context& context) {
+  if (invocation.words.empty() && !has_filter(invocation)) {
+    return fail(Code::Usage, "no job is named; write an id such as 42, or a filter such as --me");
+  }
+  int signal = 0;
+  if (invocation.has("signal")) signal = GF_TRY(parse_signal(invocation.get("signal")));
+  const std::vector<JobId> jobs = GF_TRY(chosen(invocation, context));
+  if (jobs.empty()) {
+    context.note("no job matches");
+    return 0;
+  }
+  if (invocation.has("dry-run")) return preview(context, jobs);
+  const Act cancel = [&](const std::vector<JobId>& ids) {
+    return context.daemon().cancel({.jobs = ids, .signal = signal, .at = {}});
+  };
+  return act_on_each(
+      context, jobs, cancel, [](JobId job) { return fmt::format("Job {} cancelled.", job.value); });
+}
+
+}  // namespace
+
+Command gcancel_command() {
+  return {
+      .name = "gcancel",
+      .summary = "cancel jobs",
+      .usage = {"[options] JOB...", "[options] --me | --user LIST | --states LIST | --names LIST"},
+      .description =
+          "Cancels jobs. A job that waits is cancelled at once; one that runs gets SIGTERM and, "
+          "when "
+          "its grace time is over, SIGKILL for every process it has left. Jobs that depend on it "
+          "are "
+          "cancelled too, unless they were submitted with --no-auto-cancel.\n\n"
+          "Every job named is tried; the exit code is that of the worst.",
+      .options =
+          {
+              {.name = "signal",
+               .letters = "S",
+               .value = "SIGNAL",
+               .help = "Signal to send to a running job instead of SIGTERM: INT, SIGUSR1, 9."},
+              {.name = "dry-run", .help = "Only say what would be cancelled, dependents included."},
+              {.name = "states",
+               .letters = "s",
+               .value = "LIST",
+               .help = "Only jobs in these states: Queued,Running.",
+               .complete = Complete::State},
+              {.name = "user",
+               .letters = "u",
+               .aliases = {"users"},
+               .value = "LIST",
+               .help = "Only jobs of these users.",
+               .complete = Complete::User},
+              {.name = "me", .help = "Only your own jobs.", .excludes = {"user"}},
+              {.name = "names",
+               .letters = "N",
+               .aliases = {"name"},
+               .value = "LIST",
+               .help = "Only jobs of these names; * and ? stand for any characters."},
+          },
+      .words = {.name = "JOB...",
+                .help = "Ids such as 42, 1-5 or 1,3,7-9; @ is your newest job, @~1 the one before.",
+                .most = kAnyNumber,
+                .complete = Complete::Job},
+      .examples = {{"gcancel 42", "one job"},
+                   {"gcancel 1-5 9", "several"},
+                   {"gcancel --me -s Queued", "all of yours that wait"},
+                   {"gcancel --dry-run 42", "what that would do"}},
+      .run = run,
+  };
+}
+
+}  // namespace gflow::cli

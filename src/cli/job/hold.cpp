@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "cli/context.h"
+#include "cli/job/act.h"
+#include "cli/job/subcommands.h"
+#include "cli/output/times.h"
+#include "cli/selection.h"
+#include "core/requests.h"
+#include "os/clock.h"
+
+namespace gflow::cli {
+
+namespace {
+
+Positional job_words() {
+  return {.name = "JOB...",
+          .help = "Ids such as 42 or 1-5; @ is your newest job.",
+          .least = 1,
+          .most = kAnyNumber,
+          .complete = Complete::Job};
+}
+
+Result<int> run_hold(const Invocation& invocation, Context& context) {
+  const auto jobs = GF_TRY(resolve_jobs(invocation.words, newest_of(context.daemon())));
+  const Act hold = [&](const std::vector<JobId>& ids) {
+    return context.daemon().hold({.jobs = ids, .signal = 0, .at = {}});
+  };
+  return act_on_each(
+      context, jobs, hold, [](JobId job) { return fmt::format("Job {} put on hold.", job.value); });
+}
+
+Result<int> run_release(const Invocation& invocation, Context& context) {
+  std::optional<WallTime> at;
+  if (invocation.has("at")) {
+    const WallTime now = os::now().wall;
+    at = GF_TRY(parse_begin(invocation.get("at"), now, os::utc_offset(now)));
+  }
+  const auto jobs = GF_TRY(resolve_jobs(invocation.words, newest_of(context.daemon())));
+  const Act release = [&](const std::vector<JobId>& ids) {
+    return context.daemon().release({.jobs = ids, .signal = 0, .at = at});
+  };
+  return act_on_each(context, jobs, release, [&](JobId job) {
+    const std::string when = at ? " (not before " + local_text(*at) + ")" : "";
+    return fmt::format("Job {} released back to queue{}.", job.value, when);
+  });
+}
+
+}  // namespace
+
+Command job_hold_command() {
+  return {
+      .name = "hold",
+      .summary = "keep waiting jobs from starting",
+      .usage = {"JOB..."},
+      .words = job_words(),
+      .aliases = {"h"},
+      .run = run_hold,
+  };
+}
+
+Command job_release_command() {
+  return {
+      .name = "release",
+      .summary = "put held jobs back into the queue",
+      .usage = {"[--at TIME] JOB..."},
+      .options = {{.name = "at",
+                   .value = "TIME",
+                   .help = "Not before: now+2h, 22:00, 2026-03-01T12:00. Sets the begin time of a "
+                           "job that is queued, too."}},
+      .words = job_words(),
+      .aliases = {"r"},
+      .run = run_release,
+  };
+}
+
+}  // namespace gflow::cli

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/job/job_text.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+
+namespace gflow::cli {
+
+namespace {
+
+/// Lines of "name  value", names padded; empty values are left out.
+class Facts {
+ public:
+  void add(std::string_view name, const std::string& value) {
+    if (!value.empty()) out_ += fmt::format("  {:<12}  {}\n", name, value);
+  }
+  [[nodiscard]] const std::string& text() const { return out_; }
+
+ private:
+  std::string out_;
+};
+
+std::string ids_text(const std::vector<JobId>& ids) {
+  std::string out;
+  for (const JobId id : ids) out += fmt::format("{}{}", out.empty() ? "" : ",", id.value);
+  return out;
+}
+
+std::string request_text(const JobSpec& spec) {
+  std::string out = fmt::format("{} GPU{}", spec.request.gpus, spec.request.gpus == 1 ? "" : "s");
+  if (spec.request.cpus > 0) {
+    out += fmt::format(", {} CPU{}", spec.request.cpus, spec.request.cpus == 1 ? "" : "s");
+  }
+  if (spec.request.memory.bytes > 0) {
+    out += fmt::format(", {} memory", memory_text(spec.request.memory));
+  }
+  return out;
+}
+
+std::string dependency_text(const Dependencies& wanted) {
+  if (wanted.jobs.empty()) return "";
+  std::string out = ids_text(wanted.jobs);
+  if (wanted.jobs.size() > 1) {
+    out = (wanted.mode == DependencyMode::Any ? "any of " : "all of ") + out;
+  }
+  return out + (wanted.auto_cancel ? "" : " (stays queued if that fails)");
+}
+
+std::string usage_text(const Outcome& outcome) {
+  std::string out = fmt::format(
+      "{} of CPU time", duration_text(std::chrono::round<std::chrono::seconds>(outcome.cpu_time)));
+  if (outcome.peak_memory.bytes > 0) {
+    out += fmt::format(", {:.1f} MiB memory at most",
+                       static_cast<double>(outcome.peak_memory.bytes) / (1 << 20));
+  }
+  return out;
+}
+
+void add_request(Facts& facts, const api::JobView& job) {
+  const JobSpec& spec = job.spec;
+  facts.add("Asks for", request_text(spec));
+  if (!job.gpu_indices.empty()) {
+    facts.add(job.ended ? "Had" : "Has", fmt::format("GPU {}", fmt::join(job.gpu_indices, ",")));
+  }
+  facts.add("Time limit", spec.time_limit ? duration_text(*spec.time_limit) : "none");
+  facts.add("Grace", duration_text(spec.grace));
+  facts.add("Priority", fmt::format("{}", spec.priority));
+  facts.add("Project", printable(spec.project));
+  facts.add("Depends on", dependency_text(spec.dependencies));
+  if (!spec.group.empty()) {
+    const std::string limit =
+        spec.max_concurrent > 0 ? fmt::format(", at most {} at once", spec.max_concurrent) : "";
+    facts.add("Group", printable(spec.group) + limit);
+  }
+  if (spec.requeue) facts.add("Requeue", "runs again if the machine or its supervisor dies");
+  if (spec.max_retries > 0) {
+    facts.add("Retries", fmt::format("{} of {} used", job.retries, spec.max_retries));
+  }
+}
+
+void add_enforcement(Facts& facts, const api::JobView& job, const api::DaemonView& daemon) {
+  facts.add("Stopped by", printable(daemon.enforcement_kill));
+  if (job.spec.request.memory.bytes > 0) {
+    facts.add("Memory limit", printable(daemon.enforcement_memory));
+  }
+  if (job.spec.request.cpus > 0) facts.add("CPU limit", printable(daemon.enforcement_cpu));
+  facts.add("Processes", printable(daemon.enforcement_processes));
+}
+
+}  // namespace
+
+std::string ended_text(const api::JobView& job) {
+  if (!job.outcome) return "";
+  std::string out = printable(outcome_text(*job.outcome));
+  if (job.started) out += " after " + duration_text(job.run_time);
+  return out;
+}
+
+std::string job_text(const api::JobView& job,
+                     const std::optional<api::DaemonView>& daemon,
+                     const std::function<std::string(WallTime)>& time_text,
+                     const Painter& paint) {
+  const auto when = [&](const std::optional<WallTime>& time) {
+    return time ? time_text(*time) : std::string();
+  };
+  Facts facts;
+  facts.add("State", fmt::format("{} ({})", status_name(job.status), status_code(job.status)));
+  if (!job.outcome && !job.reason.empty()) facts.add("Waits for", printable(job.reason));
+  facts.add("Ended", ended_text(job));
+  facts.add("User", printable(job.spec.user.name));
+  add_request(facts, job);
+  facts.add("Submitted", when(job.submitted));
+  facts.add("Begin", when(job.spec.begin));
+  facts.add("Started", when(job.started));
+  facts.add("Ended at", when(job.ended));
+  if (job.started) facts.add("Run time", clock_text(job.run_time));
+  if (job.attempt > 0) facts.add("Attempt", fmt::format("{}", job.attempt));
+  if (job.pid > 0 && !job.ended) facts.add("Process", fmt::format("{}", job.pid));
+  if (job.outcome && job.started) facts.add("Used", usage_text(*job.outcome));
+  facts.add("Command", printable(job.spec.command));
+  facts.add("Directory", printable(job.spec.work_dir));
+  facts.add("Log", printable(job.log_path));
+  if (daemon && !job.ended) add_enforcement(facts, job, *daemon);
+  const std::string title = fmt::format("Job {}: {}", job.id.value, printable(job.spec.name));
+  return paint(Style::Bold, title) + '\n' + facts.text();
+}
+
+}  // namespace gflow::cli

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "api/types.h"
+#include "cli/output/terminal.h"
+
+namespace gflow::cli {
+
+/// Everything about a job, a fact per line. `daemon` adds what is enforced on it.
+[[nodiscard]] std::string job_text(const api::JobView& job,
+                                   const std::optional<api::DaemonView>& daemon,
+                                   const std::function<std::string(WallTime)>& time_text,
+                                   const Painter& paint);
+
+/// "exited with code 1 after 3m20s", "killed by signal 9 (SIGKILL) after 2h".
+[[nodiscard]] std::string ended_text(const api::JobView& job);
+
+/// What the reader of a job's view needs to tell times.
+struct Clocks {
+  WallTime now;
+  std::chrono::seconds utc_offset{0};
+};
+/// Why it waits: every blocker with its numbers, who holds what is missing and until when, and what
+/// would start it sooner. For a job that does not wait, what it does instead.
+[[nodiscard]] std::string why_text(const api::JobView& job, const Clocks& clocks);
+
+}  // namespace gflow::cli

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/job/log.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <ostream>
+#include <thread>
+
+#include "base/text.h"
+#include "cli/context.h"
+#include "cli/job/subcommands.h"
+#include "cli/job/wait.h"
+#include "cli/selection.h"
+#include "os/file.h"
+#include "os/file_watch.h"
+
+namespace gflow::cli {
+
+namespace {
+
+constexpr std::size_t kBlock = 64 * 1024;
+
+/// One block of a file; empty at its end.
+Result<std::string> read_block(const os::Fd& file, std::size_t at, std::size_t most = kBlock) {
+  std::string block(most, '\0');
+  const ssize_t got = ::pread(file.get(), block.data(), most, static_cast<off_t>(at));
+  if (got < 0) return os::errno_error("read");
+  block.resize(static_cast<std::size_t>(got));
+  return block;
+}
+
+/// Copies from `at` to the end as it is now; where that was.
+Result<std::size_t> copy_rest(const os::Fd& file, std::size_t at, std::ostream& out) {
+  while (out) {
+    const std::string block = GF_TRY(read_block(file, at));
+    if (block.empty()) break;
+    out << block;
+    at += block.size();
+  }
+  out.flush();
+  return at;
+}
+
+Result<void> copy_first_lines(const os::Fd& file, std::size_t lines, std::ostream& out) {
+  for (std::size_t at = 0; lines > 0 && out;) {
+    const std::string block = GF_TRY(read_block(file, at));
+    if (block.empty()) break;
+    std::size_t end = 0;
+    while (lines > 0 && end < block.size()) {
+      const std::size_t line_end = block.find('\n', end);
+      if (line_end == std::string::npos) {
+        end = block.size();
+      } else {
+        end = line_end + 1;
+        --lines;
+      }
+    }
+    out << std::string_view(block).substr(0, end);
+    at += block.size();
+  }
+  return {};
+}
+
+struct Wanted {
+  std::optional<std::size_t> first;
+  std::optional<std::size_t> last;
+};
+
+Result<std::optional<std::size_t>> line_count(const Invocation& invocation,
+                                              std::string_view option) {
+  if (!invocation.has(option)) return std::nullopt;
+  const auto number = parse_number(invocation.get(option));
+  if (!number) {
+    return fail(
+        Code::Usage,
+        fmt::format(
+            "--{}: '{}' is not a number of lines", option, printable(invocation.get(option))));
+  }
+  return static_cast<std::size_t>(*number);
+}
+
+/// The log of a job that has not started yet comes into being when it starts.
+Result<api::JobView> started_job(Context& context, JobId id) {
+  while (true) {
+    const api::JobView job = GF_TRY(context.daemon().job(id));
+    if (os::exists(job.log_path) || job.ended) return job;
+    api::JobQuery query;
+    query.jobs = {id};
+    const api::JobPage page = GF_TRY(context.daemon().jobs(query));
+    if (page.jobs.empty() || page.jobs.front().status != job.status) continue;
+    if (os::exists(job.log_path)) return job;
+    GF_TRY(context.daemon().wait_change(page.revision, id));
+  }
+}
+
+/// Copies what the job writes until it has ended.
+Result<void> follow(Context& context, const api::JobView& job, std::size_t at) {
+  const os::Fd file = GF_TRY(os::open_file(job.log_path, O_RDONLY | O_CLOEXEC));
+  os::FileWatch file_watch = GF_TRY(os::FileWatch::open(job.log_path));
+  Context apart(context.out, context.err);
+  apart.set_socket(context.socket());
+  std::atomic<bool> ended = false;
+  std::jthread until_end([&] {
+    // If the daemon cannot be asked any more, what is there is shown and following ends.
+    (void)wait_for(apart, {job.id}, std::nullopt);
+    ended = true;
+    file_watch.interrupt();
+  });
+  while (context.out) {
+    const bool last_round = ended;
+    at = GF_TRY(copy_rest(file, at, context.out));
+    if (last_round) break;
+    GF_CHECK(file_watch.wait());
+  }
+  return {};
+}
+
+Result<void> print_log(const Invocation& invocation, Context& context, const api::JobView& job) {
+  const Wanted wanted{GF_TRY(line_count(invocation, "first")),
+                      GF_TRY(line_count(invocation, "last"))};
+  if (!os::exists(job.log_path)) {
+    return fail(Code::NotFound,
+                job.started
+                    ? fmt::format("the log {} is not there any more", printable(job.log_path))
+                    : fmt::format("job {} never started, it has no log", job.id.value));
+  }
+  const os::Fd file = GF_TRY(os::open_file(job.log_path, O_RDONLY | O_CLOEXEC));
+  if (wanted.first) return copy_first_lines(file, *wanted.first, context.out);
+  const std::size_t at =
+      wanted.last ? GF_TRY(start_of_last_lines(job.log_path, *wanted.last)) : std::size_t{0};
+  if (invocation.has("follow")) return follow(context, job, at);
+  GF_TRY(copy_rest(file, at, context.out));
+  return {};
+}
+
+Result<int> run(const Invocation& invocation, Context& context) {
+  const JobId id = GF_TRY(resolve_job(invocation.words.front(), newest_of(context.daemon())));
+  const bool wait_for_start = invocation.has("follow") && !invocation.has("path");
+  const api::JobView job =
+      wait_for_start ? GF_TRY(started_job(context, id)) : GF_TRY(context.daemon().job(id));
+  if (invocation.has("path")) {
+    context.out << job.log_path << '\n';
+  } else {
+    GF_CHECK(print_log(invocation, context, job));
+  }
+  return 0;
+}
+
+}  // namespace
+
+Result<std::size_t> start_of_last_lines(const std::string& path, std::size_t lines) {
+  const os::Fd file = GF_TRY(os::open_file(path, O_RDONLY | O_CLOEXEC));
+  struct stat info{};
+  if (::fstat(file.get(), &info) != 0) return os::errno_error("stat", path);
+  const auto size = static_cast<std::size_t>(info.st_size);
+  if (lines == 0) return size;
+  std::size_t end = size;
+  while (end > 0) {
+    const std::size_t begin = end > kBlock ? end - kBlock : 0;
+    const std::string block = GF_TRY(read_block(file, begin, end - begin));
+    for (std::size_t i = block.size(); i-- > 0;) {
+      // The line end at the very end of the file ends the last line, it does not begin one.
+      if (block[i] != '\n' || begin + i + 1 == size) continue;
+      if (--lines == 0) return begin + i + 1;
+    }
+    end = begin;
+  }
+  return std::size_t{0};
+}
+
+Command job_log_command() {
+  return {
+      .name = "log",
+      .summary = "print what a job wrote",
+      .usage = {"[options] JOB"},
+      .description =
+          "Prints the log of a job, stdout and stderr as they came: all of it, unless said "
+          "otherwise.",
+      .options =
+          {
+              {.name = "follow",
+               .letters = "fF",
+               .help = "Go on with what it writes until it ends; waits for a job that has not "
+                       "started."},
+              {.name = "first",
+               .value = "N",
+               .help = "Only the first N lines.",
+               .excludes = {"last", "follow"}},
+              {.name = "last",
+               .letters = "ln",
+               .value = "N",
+               .help = "Only the last N lines; with --follow, start there."},
+              {.name = "path", .help = "Print the path of the log instead."},
+          },
+      .words = {.name = "JOB",
+                .help = "Its id; @ is your newest job.",
+                .least = 1,
+                .most = 1,
+                .complete = Complete::Job},
+      .aliases = {"l"},
+      .run = run,
+  };
+}
+
+}  // namespace gflow::cli

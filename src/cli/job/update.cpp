@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <ostream>
+
+#include "api/json.h"
+#include "base/text.h"
+#include "cli/context.h"
+#include "cli/job/act.h"
+#include "cli/job/subcommands.h"
+#include "cli/selection.h"
+#include "cli/submit/values.h"
+#include "core/requests.h"
+
+namespace gflow::cli {
+
+namespace {
+
+constexpr std::string_view kFixed =
+    "cannot be changed once a job is submitted; cancel it and submit it anew";
+constexpr std::string_view kNotThere = "is not available in this version";
+
+std::vector<Option> options() {
+  std::vector<Option> all = {
+      {.name = "name",
+       .letters = "nJ",
+       .aliases = {"job-name"},
+       .value = "NAME",
+       .help = "Its name."},
+      {.name = "gpus", .letters = "g", .value = "N", .help = "Number of GPUs."},
+      {.name = "cpus", .value = "N", .help = "Number of CPUs."},
+      {.name = "memory",
+       .letters = "m",
+       .aliases = {"memory-limit", "mem", "max-mem", "max-memory"},
+       .value = "SIZE",
+       .help = "Host memory: 20G, 512M; a number is MiB."},
+      {.name = "clear-memory-limit", .help = "No memory limit.", .excludes = {"memory"}},
+      {.name = "priority",
+       .letters = "p",
+       .value = "N",
+       .help = "Priority, 0 to 255, higher first."},
+      {.name = "time-limit",
+       .letters = "t",
+       .aliases = {"time", "timelimit"},
+       .value = "TIME",
+       .help = "Most time it may run: 30 (minutes), 4:00:00, 1h30m. Running jobs, too."},
+      {.name = "clear-time-limit", .help = "No time limit.", .excludes = {"time-limit"}},
+      {.name = "depends-on",
+       .letters = "d",
+       .aliases = {"dependency", "depends-on-all"},
+       .value = "JOBS",
+       .help = "Jobs that have to finish first, all of them; '' for none.",
+       .excludes = {"depends-on-any"}},
+      {.name = "depends-on-any", .value = "JOBS", .help = "Jobs of which one has to finish first."},
+      {.name = "auto-cancel-on-dep-failure",
+       .aliases = {"auto-cancel"},
+       .help = "With --depends-on: cancel it if they fail (the default).",
+       .excludes = {"no-auto-cancel-on-dep-failure"}},
+      {.name = "no-auto-cancel-on-dep-failure",
+       .aliases = {"no-auto-cancel"},
+       .help = "With --depends-on: let it wait if they fail."},
+      {.name = "max-retries", .value = "N", .help = "Run it again up to N times if it fails."},
+      {.name = "clear-max-retries", .help = "Do not run it again.", .excludes = {"max-retries"}},
+      {.name = "max-concurrent", .value = "N", .help = "Most jobs of its group at once."},
+      {.name = "clear-max-concurrent", .help = "No such limit.", .excludes = {"max-concurrent"}},
+  };
+  for (const auto& [name, letters, value] : {std::tuple{"command", "c", "COMMAND"},
+                                             std::tuple{"script", "s", "FILE"},
+                                             std::tuple{"conda-env", "e", "NAME"},
+                                             std::tuple{"clear-conda-env", "", ""},
+                                             std::tuple{"param", "", "NAME=VALUE"}}) {
+    all.push_back(
+        {.name = name, .letters = letters, .value = value, .refused = std::string(kFixed)});
+  }
+  for (const auto& [name, value] : {std::pair{"gpu-memory", "SIZE"},
+                                    std::pair{"max-gpu-mem", "SIZE"},
+                                    std::pair{"clear-gpu-memory-limit", ""}}) {
+    all.push_back({.name = name, .value = value, .refused = std::string(kNotThere)});
+  }
+  return all;
+}
+
+Result<void> read_amounts(const Invocation& invocation, api::UpdateRequest& request) {
+  if (invocation.has("gpus")) request.gpus = GF_TRY(read_gpus(invocation.get("gpus")));
+  if (invocation.has("cpus")) {
+    request.cpus = GF_TRY(read_count("--cpus", invocation.get("cpus")));
+  }
+  if (invocation.has("memory")) request.memory = GF_TRY(parse_memory(invocation.get("memory")));
+  if (invocation.has("clear-memory-limit")) request.memory = Memory{};
+  if (invocation.has("priority"))
+    request.priority = GF_TRY(parse_priority(invocation.get("priority")));
+  if (invocation.has("time-limit")) {
+    request.time_limit = GF_TRY(read_time_limit(invocation.get("time-limit")));
+  }
+  if (invocation.has("clear-time-limit")) request.time_limit.emplace(std::nullopt);
+  if (invocation.has("max-retries")) {
+    request.max_retries = GF_TRY(read_count("--max-retries", invocation.get("max-retries")));
+  }
+  if (invocation.has("clear-max-retries")) request.max_retries = 0;
+  if (invocation.has("max-concurrent")) {
+    request.max_concurrent =
+        GF_TRY(read_count("--max-concurrent", invocation.get("max-concurrent")));
+  }
+  if (invocation.has("clear-max-concurrent")) request.max_concurrent = 0;
+  return {};
+}
+
+Result<void> read_dependencies(const Invocation& invocation,
+                               Context& context,
+                               api::UpdateRequest& request) {
+  const bool any = invocation.has("depends-on-any");
+  const bool wants = any || invocation.has("depends-on");
+  if (!wants) {
+    if (invocation.has("auto-cancel-on-dep-failure") ||
+        invocation.has("no-auto-cancel-on-dep-failure")) {
+      return fail(Code::Usage, "--auto-cancel and --no-auto-cancel go with --depends-on");
+    }
+    return {};
+  }
+  const std::string text = invocation.get(any ? "depends-on-any" : "depends-on");
+  Dependencies wanted;
+  if (!trim(text).empty()) {
+    wanted = GF_TRY(read_dependency(
+        text, any ? DependencyMode::Any : DependencyMode::All, newest_of(context.daemon())));
+  }
+  wanted.auto_cancel = !invocation.has("no-auto-cancel-on-dep-failure");
+  request.dependencies = wanted;
+  return {};
+}
+
+bool changes_nothing(const api::UpdateRequest& request) {
+  return !request.name && !request.priority && !request.gpus && !request.cpus && !request.memory &&
+         !request.time_limit && !request.dependencies && !request.max_retries &&
+         !request.max_concurrent;
+}
+
+Result<int> run(const Invocation& invocation, Context& context) {
+  api::UpdateRequest request;
+  if (invocation.has("name")) request.name = GF_TRY(check_name(invocation.get("name")));
+  GF_CHECK(read_amounts(invocation, request));
+  GF_CHECK(read_dependencies(invocation, context, request));
+  if (changes_nothing(request)) {
+    return fail(Code::Usage, "nothing to change; say what, such as --priority 50");
+  }
+  const auto jobs = GF_TRY(resolve_jobs(invocation.words, newest_of(context.daemon())));
+  const Act update = [&](const std::vector<JobId>& ids) {
+    api::UpdateRequest one = request;
+    one.jobs = ids;
+    return context.daemon().update(one);
+  };
+  return act_on_each(context, jobs, update, [](JobId job) {
+    return fmt::format("Job {} updated successfully.", job.value);
+  });
+}
+
+}  // namespace
+
+Command job_update_command() {
+  return {
+      .name = "update",
+      .summary = "change jobs that wait",
+      .usage = {"[options] JOB..."},
+      .description =
+          "Changes what a waiting job asks for. Priority, time limit and the limit of its "
+          "group can be changed while it runs, too. When it may start is changed with "
+          "'gjob release --at'.",
+      .options = options(),
+      .words = {.name = "JOB...",
+                .help = "Ids such as 42 or 1-5; @ is your newest job.",
+                .least = 1,
+                .most = kAnyNumber,
+                .complete = Complete::Job},
+      .examples = {{"gjob update 42 --gpus 1 --time-limit 2h", "ask for less"}},
+      .aliases = {"u"},
+      .run = run,
+  };
+}
+
+}  // namespace gflow::cli

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/job/wait.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "cli/patience.h"
+#include "cli/selection.h"
+
+namespace gflow::cli {
+
+namespace {
+
+Result<std::vector<api::JobView>> wait_without_limit(Context& context,
+                                                     const std::vector<JobId>& jobs) {
+  Patience patience(context);
+  std::uint64_t revision = 0;
+  const std::function<Result<api::JobPage>()> fetch = [&] {
+    api::JobQuery query;
+    query.jobs = jobs;
+    return fetch_jobs(context.daemon(), query);
+  };
+  const std::function<Result<std::uint64_t>()> change = [&] {
+    const std::optional<JobId> one = jobs.size() == 1 ? std::optional(jobs.front()) : std::nullopt;
+    return context.daemon().wait_change(revision, one);
+  };
+  while (true) {
+    api::JobPage page = GF_TRY(patience(fetch));
+    for (const JobId id : jobs) {
+      if (std::ranges::find(page.jobs, id, &api::JobView::id) == page.jobs.end()) {
+        return fail(Code::NotFound, fmt::format("there is no job {}", id.value));
+      }
+    }
+    if (std::ranges::all_of(page.jobs,
+                            [](const api::JobView& job) { return job.outcome || job.ended; })) {
+      return std::move(page.jobs);
+    }
+    revision = page.revision;
+    GF_TRY(patience(change));
+  }
+}
+
+/// What the waiting thread leaves for the one that looks at the clock.
+struct Mailbox {
+  std::mutex mutex;
+  std::condition_variable filled;
+  std::optional<Result<std::vector<api::JobView>>> answer;
+};
+
+}  // namespace
+
+Result<std::vector<api::JobView>> wait_for(Context& context,
+                                           const std::vector<JobId>& jobs,
+                                           std::optional<std::chrono::milliseconds> most) {
+  if (!most) return wait_without_limit(context, jobs);
+  // Owned by the waiting thread and by this function, whichever of them is the last to let go: a
+  // long poll cannot be broken off, so after a timeout that thread is left behind.
+  const auto mailbox = std::make_shared<Mailbox>();
+  auto apart = std::make_shared<Context>(context.out, context.err);
+  apart->set_socket(context.socket());
+  std::thread([mailbox, apart, jobs] {
+    auto answer = wait_without_limit(*apart, jobs);
+    const std::lock_guard lock(mailbox->mutex);
+    mailbox->answer = std::move(answer);
+    mailbox->filled.notify_one();
+  }).detach();
+  std::unique_lock lock(mailbox->mutex);
+  if (!mailbox->filled.wait_for(lock, *most, [&] { return mailbox->answer.has_value(); })) {
+    return fail(Code::Timeout,
+                fmt::format("{} not ended in {} ms",
+                            jobs.size() == 1 ? "the job has" : "the jobs have",
+                            most->count()));
+  }
+  return *std::move(mailbox->answer);
+}
+
+int exit_code_of(const api::JobView& job) {
+  if (!job.outcome) return kNoExitCode;
+  if (job.outcome->reason == EndReason::Exited) return job.outcome->exit_code;
+  if (job.outcome->reason == EndReason::Signalled) return 128 + job.outcome->signal;
+  return kNoExitCode;
+}
+
+int exit_code_of(const std::vector<api::JobView>& jobs) {
+  int worst = 0;
+  for (const api::JobView& job : jobs) worst = std::max(worst, exit_code_of(job));
+  return worst;
+}
+
+}  // namespace gflow::cli

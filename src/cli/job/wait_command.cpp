@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <ostream>
+
+#include "api/json.h"
+#include "base/text.h"
+#include "cli/context.h"
+#include "cli/job/job_text.h"
+#include "cli/job/subcommands.h"
+#include "cli/job/wait.h"
+#include "cli/selection.h"
+
+namespace gflow::cli {
+
+namespace {
+
+/// "30s", "5m", "1h30m"; a bare number is seconds, as for timeout(1). 0 looks once.
+Result<std::chrono::milliseconds> parse_timeout(const std::string& text) {
+  if (const auto seconds = parse_number(text); seconds && *seconds < 315'360'000) {
+    return std::chrono::seconds(*seconds);
+  }
+  return std::chrono::milliseconds(GF_TRY(parse_duration(text)));
+}
+
+Result<int> run(const Invocation& invocation, Context& context) {
+  std::optional<std::chrono::milliseconds> most;
+  if (invocation.has("timeout")) most = GF_TRY(parse_timeout(invocation.get("timeout")));
+  const auto jobs = GF_TRY(resolve_jobs(invocation.words, newest_of(context.daemon())));
+  const auto ended = GF_TRY(wait_for(context, jobs, most));
+  for (const api::JobView& job : ended) {
+    if (context.json) {
+      context.out << api::write(job) << '\n';
+    } else {
+      context.hint(fmt::format("Job {} {}", job.id.value, ended_text(job)));
+    }
+  }
+  return exit_code_of(ended);
+}
+
+}  // namespace
+
+Command job_wait_command() {
+  return {
+      .name = "wait",
+      .summary = "wait until jobs have ended",
+      .usage = {"[--timeout TIME] JOB..."},
+      .description =
+          "Waits until all of them have ended and exits with the job's exit code, the highest if "
+          "there are several: 128 + N if signal N killed it, 125 if it has no exit code "
+          "(cancelled, "
+          "over its time limit, never started). A restart of the daemon does not disturb it.",
+      .options = {{.name = "timeout",
+                   .value = "TIME",
+                   .help =
+                       "Give up after so long, with exit code 8: 30s, 5m; a number is seconds."}},
+      .words = {.name = "JOB...",
+                .help = "Ids such as 42 or 1-5; @ is your newest job.",
+                .least = 1,
+                .most = kAnyNumber,
+                .complete = Complete::Job},
+      .aliases = {"w"},
+      .run = run,
+  };
+}
+
+}  // namespace gflow::cli

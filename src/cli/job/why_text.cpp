@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "cli/info/machine_text.h"
+#include "cli/job/job_text.h"
+#include "cli/output/times.h"
+
+namespace gflow::cli {
+
+namespace {
+
+std::string moment(WallTime time, const Clocks& clocks) {
+  return moment_text(time, clocks.now, clocks.utc_offset);
+}
+
+std::string holder_line(const blocker::Holder& holder, const Clocks& clocks) {
+  std::string out = fmt::format("job {} of {}", holder.job.value, printable(holder.user));
+  if (!holder.gpus.empty()) out += fmt::format(" has GPU {}", fmt::join(holder.gpus, ","));
+  return out + (holder.ends ? fmt::format(", ends at the latest {}", moment(*holder.ends, clocks))
+                            : ", has no time limit");
+}
+
+std::string unusable_lines(const blocker::Unusable& device) {
+  if (!device.trouble.empty()) {
+    return fmt::format("       GPU {} cannot be used: {}\n", device.gpu, printable(device.trouble));
+  }
+  std::string out;
+  for (const DeviceProcess& process : device.processes) {
+    out +=
+        fmt::format("       GPU {} is used outside gflow: {}\n", device.gpu, process_text(process));
+  }
+  return out;
+}
+
+std::string details(const api::BlockerView& blocker, const Clocks& clocks) {
+  std::string out;
+  for (const blocker::Holder& holder : blocker.holders) {
+    out += fmt::format("       {}\n", holder_line(holder, clocks));
+  }
+  for (const blocker::Unusable& device : blocker.unusable) out += unusable_lines(device);
+  if (blocker.at) {
+    const bool ahead = !blocker.jobs.empty();
+    out += fmt::format(
+        "       {} {}\n",
+        ahead ? fmt::format("job {} should start", blocker.jobs.front().value) : "that is",
+        moment(*blocker.at, clocks));
+  }
+  return out;
+}
+
+/// The GPU shortage among the blockers, if there is one.
+const api::BlockerView* gpu_shortage(const api::JobView& job) {
+  const auto at = std::ranges::find_if(job.blockers, [&](const api::BlockerView& blocker) {
+    return blocker.code == "Resources" && blocker.need == job.spec.request.gpus &&
+           blocker.text.find("memory") == std::string::npos &&
+           blocker.text.find("CPU") == std::string::npos;
+  });
+  return at == job.blockers.end() ? nullptr : &*at;
+}
+
+std::vector<std::string> advice(const api::JobView& job) {
+  std::vector<std::string> lines;
+  const auto add = [&](std::string_view command, std::string_view why) {
+    lines.push_back(fmt::format("{:<34}  {}", command, why));
+  };
+  const auto has = [&](std::string_view code) {
+    return std::ranges::any_of(
+        job.blockers, [&](const api::BlockerView& blocker) { return blocker.code == code; });
+  };
+  const std::uint64_t id = job.id.value;
+  if (has("Held")) add(fmt::format("gjob release {}", id), "puts it back into the queue");
+  if (has("BeginTime"))
+    add(fmt::format("gjob release {} --at now+0", id), "does not wait for that time");
+  if (has("DependencyNeverSatisfied")) {
+    add(fmt::format("gjob update {} --depends-on ''", id), "drops what it depends on");
+  }
+  const api::BlockerView* gpus = gpu_shortage(job);
+  if (gpus != nullptr && gpus->available.value_or(0) > 0) {
+    add(fmt::format("gjob update {} --gpus {}", id, *gpus->available), "as many as are free now");
+  }
+  if (has("Priority") && job.spec.priority < kMaxPriority) {
+    add(fmt::format("gjob update {} --priority {}", id, kMaxPriority), "puts it first in line");
+  }
+  if (has("Priority") && !job.spec.time_limit) {
+    add(fmt::format("gjob update {} --time-limit 1h", id),
+        "a job with an end may pass one that waits");
+  }
+  return lines;
+}
+
+std::string instead(const api::JobView& job) {
+  const std::string name = fmt::format("Job {} ({})", job.id.value, printable(job.spec.name));
+  if (job.outcome) return fmt::format("{} does not wait: it {}.\n", name, ended_text(job));
+  if (job.gpu_indices.empty()) return fmt::format("{} runs.\n", name);
+  return fmt::format("{} runs on GPU {}.\n", name, fmt::join(job.gpu_indices, ","));
+}
+
+}  // namespace
+
+std::string why_text(const api::JobView& job, const Clocks& clocks) {
+  if (job.status != Status::Queued && job.status != Status::Hold) return instead(job);
+  std::string out = fmt::format("Job {} ({}) waits since {}.\n",
+                                job.id.value,
+                                printable(job.spec.name),
+                                moment(job.submitted, clocks));
+  if (job.blockers.empty()) return out + "\nNothing is in its way: it starts with the next pass.\n";
+  out += "\nWhat is in its way:\n";
+  for (std::size_t i = 0; i < job.blockers.size(); ++i) {
+    const api::BlockerView& blocker = job.blockers[i];
+    out += fmt::format("  {:>2}.  {}\n", i + 1, printable(blocker.text));
+    if (blocker.need && blocker.available && blocker.text == blocker.code) {
+      out += fmt::format("       needs {}, {} available\n", *blocker.need, *blocker.available);
+    }
+    out += details(blocker, clocks);
+  }
+  const std::vector<std::string> lines = advice(job);
+  if (!lines.empty()) out += "\nWhat would start it sooner:\n";
+  for (const std::string& line : lines) out += fmt::format("  {}\n", line);
+  return out;
+}
+
+}  // namespace gflow::cli

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/time.h"
+
+namespace gflow::cli {
+
+/// "2026-03-01 12:00:05" at that offset from UTC.
+[[nodiscard]] std::string local_text(WallTime time, std::chrono::seconds utc_offset);
+/// In the local time zone.
+[[nodiscard]] std::string local_text(WallTime time);
+[[nodiscard]] std::string local_text(const std::optional<WallTime>& time);  ///< "-" if empty
+
+/// "18:10 (in 4h5m)", with the date before it if that is another day.
+[[nodiscard]] std::string moment_text(WallTime time, WallTime now, std::chrono::seconds utc_offset);
+
+}  // namespace gflow::cli

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/patience.h"
+
+#include <chrono>
+#include <ostream>
+#include <thread>
+
+namespace gflow::cli {
+
+bool Patience::wait_a_second() {
+  constexpr int kMost = 60;
+  if (++silent_seconds_ > kMost) return false;
+  if (silent_seconds_ == 1) {
+    context_.note("the daemon does not answer; jobs go on, waiting for it to come back");
+  }
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  return true;
+}
+
+}  // namespace gflow::cli

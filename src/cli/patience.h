@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "cli/context.h"
+
+namespace gflow::cli {
+
+/// Waits for news in a way that outlives a restart of the daemon, as the jobs do: while nobody
+/// answers it asks again every second, for at most a minute, and says so once.
+class Patience {
+ public:
+  explicit Patience(Context& context) : context_(context) {}
+
+  /// The request's answer; Unreachable only after a minute of silence.
+  template <typename T>
+  [[nodiscard]] Result<T> operator()(const std::function<Result<T>()>& request) {
+    while (true) {
+      Result<T> answer = request();
+      if (answer || answer.error().code != Code::Unreachable) {
+        silent_seconds_ = 0;
+        return answer;
+      }
+      if (!wait_a_second()) return answer;
+    }
+  }
+
+ private:
+  [[nodiscard]] bool wait_a_second();
+
+  Context& context_;
+  int silent_seconds_ = 0;
+};
+
+}  // namespace gflow::cli

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/queue/fields.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "cli/output/times.h"
+#include "cli/selection.h"
+
+namespace gflow::cli {
+
+namespace {
+
+using api::JobView;
+
+Style style_of(Status status) {
+  switch (status) {
+    case Status::Running:
+    case Status::Starting:
+      return Style::Green;
+    case Status::Failed:
+    case Status::Timeout:
+    case Status::Lost:
+      return Style::Red;
+    case Status::Hold:
+    case Status::Completing:
+      return Style::Yellow;
+    case Status::Finished:
+    case Status::Cancelled:
+      return Style::Dim;
+    case Status::Queued:
+      break;
+  }
+  return Style::Plain;
+}
+
+Cell plain(std::string text) { return {text.empty() ? "-" : printable(text), Style::Plain}; }
+
+Cell name(const JobView& job) { return plain(job.spec.name); }
+Cell state_code(const JobView& job) {
+  return {std::string(status_code(job.status)), style_of(job.status)};
+}
+Cell state_name(const JobView& job) {
+  return {std::string(status_name(job.status)), style_of(job.status)};
+}
+Cell time(const JobView& job) { return {job.started ? clock_text(job.run_time) : "-"}; }
+Cell time_limit(const JobView& job) {
+  return {job.spec.time_limit ? clock_text(*job.spec.time_limit) : "UNLIMITED"};
+}
+Cell memory(const JobView& job) {
+  return {job.spec.request.memory.bytes > 0 ? memory_text(job.spec.request.memory) : "-"};
+}
+
+Cell dependencies(const JobView& job) {
+  const Dependencies& wanted = job.spec.dependencies;
+  if (wanted.jobs.empty()) return {"-"};
+  std::string text;
+  for (const JobId id : wanted.jobs) text += fmt::format("{}{}", text.empty() ? "" : ",", id.value);
+  return {wanted.mode == DependencyMode::Any && wanted.jobs.size() > 1 ? "any:" + text : text};
+}
+
+Cell exit_code(const JobView& job) {
+  if (!job.outcome) return {"-"};
+  if (job.outcome->reason == EndReason::Exited) return {fmt::format("{}", job.outcome->exit_code)};
+  if (job.outcome->signal > 0) return {fmt::format("signal {}", job.outcome->signal)};
+  return {"-"};
+}
+
+std::vector<Field> make_fields() {
+  const auto number = [](auto value) { return Cell{fmt::format("{}", value)}; };
+  std::vector<Field> all = {
+      {"JOBID",
+       {"ID"},
+       "number of the job",
+       0,
+       [=](const JobView& j) { return number(j.id.value); }},
+      {"NAME", {}, "its name", 16, name},
+      {"ST", {}, "state in short: PD H CF R CG CD F CA TO LO", 0, state_code},
+      {"STATE", {}, "state in full", 0, state_name},
+      {"TIME", {}, "how long it has run", 0, time},
+      {"NODES",
+       {"GPUS"},
+       "number of GPUs",
+       0,
+       [=](const JobView& j) { return number(j.spec.request.gpus); }},
+      {"NODELIST(REASON)",
+       {"NODELIST"},
+       "its GPUs, or why it waits or ended",
+       0,
+       [](const JobView& j) { return Cell{where_or_why(j)}; }},
+      {"REASON", {}, "why it waits or ended", 0, [](const JobView& j) { return plain(j.reason); }},
+      {"TIMELIMIT", {"TIME_LIMIT"}, "most time it may run", 0, time_limit},
+      {"MEMORY", {"MEM"}, "host memory it asked for", 0, memory},
+      {"CPUS",
+       {},
+       "CPUs it asked for",
+       0,
+       [=](const JobView& j) { return number(j.spec.request.cpus); }},
+      {"USER", {}, "whose it is", 0, [](const JobView& j) { return plain(j.spec.user.name); }},
+      {"PROJECT", {}, "project", 0, [](const JobView& j) { return plain(j.spec.project); }},
+      {"PRIORITY",
+       {"PRIO"},
+       "priority, higher first",
+       0,
+       [=](const JobView& j) { return number(j.spec.priority); }},
+  };
+  std::vector<Field> more = {
+      {"SUBMITTED",
+       {},
+       "when it was submitted",
+       0,
+       [](const JobView& j) { return Cell{local_text(j.submitted)}; }},
+      {"STARTED",
+       {},
+       "when it started",
+       0,
+       [](const JobView& j) { return Cell{local_text(j.started)}; }},
+      {"ENDED", {}, "when it ended", 0, [](const JobView& j) { return Cell{local_text(j.ended)}; }},
+      {"EXIT", {}, "exit code or signal", 0, exit_code},
+      {"DEPENDS", {"DEPENDENCY"}, "jobs it depends on", 0, dependencies},
+      {"ATTEMPT",
+       {},
+       "how many times it was started",
+       0,
+       [=](const JobView& j) { return number(j.attempt); }},
+      {"PID",
+       {},
+       "its first process",
+       0,
+       [](const JobView& j) { return Cell{j.pid > 0 ? fmt::format("{}", j.pid) : "-"}; }},
+      {"COMMAND", {}, "what it runs", 0, [](const JobView& j) { return plain(j.spec.command); }},
+      {"WORKDIR", {}, "where it runs", 0, [](const JobView& j) { return plain(j.spec.work_dir); }},
+      {"LOG", {}, "its log file", 0, [](const JobView& j) { return plain(j.log_path); }},
+  };
+  std::ranges::move(more, std::back_inserter(all));
+  return all;
+}
+
+bool is_called(const Field& field, std::string_view name) {
+  const auto same = [&](std::string_view other) { return to_lower(other) == to_lower(name); };
+  return same(field.name) || std::ranges::any_of(field.aliases, same);
+}
+
+}  // namespace
+
+const std::vector<Field>& queue_fields() {
+  static const std::vector<Field> fields = make_fields();
+  return fields;
+}
+
+Result<std::vector<const Field*>> choose_fields(std::string_view list) {
+  std::vector<const Field*> chosen;
+  for (const std::string& name : parse_list(list)) {
+    const auto at = std::ranges::find_if(
+        queue_fields(), [&](const Field& field) { return is_called(field, name); });
+    if (at == queue_fields().end()) {
+      std::vector<std::string> names;
+      for (const Field& field : queue_fields()) names.push_back(field.name);
+      return fail(
+          Code::Usage,
+          fmt::format("'{}' is not a field; there are {}", printable(name), join(names, ", ")));
+    }
+    chosen.push_back(&*at);
+  }
+  if (chosen.empty()) return fail(Code::Usage, "no field is named");
+  return chosen;
+}
+
+std::vector<Column> columns_of(const std::vector<const Field*>& fields) {
+  std::vector<Column> columns;
+  for (const Field* field : fields) columns.push_back({field->name, field->least_width});
+  return columns;
+}
+
+Row row_of(const std::vector<const Field*>& fields, const api::JobView& job) {
+  Row row;
+  for (const Field* field : fields) row.push_back(field->cell(job));
+  return row;
+}
+
+std::string where_or_why(const api::JobView& job) {
+  const bool active = job.status == Status::Running || job.status == Status::Starting ||
+                      job.status == Status::Completing;
+  if (active && !job.gpu_indices.empty()) {
+    return fmt::format("{}", fmt::join(job.gpu_indices, ","));
+  }
+  if (active || job.status == Status::Finished || job.reason.empty()) return "-";
+  return fmt::format("({})", printable(job.reason));
+}
+
+}  // namespace gflow::cli

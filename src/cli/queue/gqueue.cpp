@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <ostream>
+
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/context.h"
+#include "cli/queue/listing.h"
+#include "cli/queue/watch.h"
+#include "cli/selection.h"
+#include "os/clock.h"
+#include "os/user.h"
+
+namespace gflow::cli {
+
+namespace {
+
+std::vector<Option> selection_options() {
+  return {
+      {.name = "states",
+       .letters = "s",
+       .value = "LIST",
+       .help = "Only these states, by name or code: Running,Queued or R,PD.",
+       .group = "Which jobs",
+       .complete = Complete::State},
+      {.name = "all",
+       .letters = "a",
+       .help = "Jobs of every state, ended ones too.",
+       .group = "Which jobs",
+       .excludes = {"completed", "states"}},
+      {.name = "completed",
+       .letters = "c",
+       .help = "Only jobs that have ended.",
+       .group = "Which jobs",
+       .excludes = {"states"}},
+      {.name = "jobs",
+       .letters = "j",
+       .aliases = {"job"},
+       .value = "IDS",
+       .help = "Only these jobs, in any state: 42, 1-5, 1,3,7-9, @.",
+       .group = "Which jobs",
+       .complete = Complete::Job},
+      {.name = "user",
+       .letters = "u",
+       .aliases = {"users"},
+       .value = "LIST",
+       .help = "Only jobs of these users; 'all' is everyone, as without it.",
+       .group = "Which jobs",
+       .complete = Complete::User},
+      {.name = "me", .help = "Only your own jobs.", .group = "Which jobs", .excludes = {"user"}},
+      {.name = "names",
+       .letters = "N",
+       .aliases = {"name"},
+       .value = "LIST",
+       .help = "Only jobs of these names; * and ? stand for any characters.",
+       .group = "Which jobs"},
+      {.name = "project",
+       .letters = "P",
+       .value = "NAME",
+       .help = "Only jobs of this project.",
+       .group = "Which jobs"},
+      {.name = "since",
+       .value = "TIME",
+       .help = "Only jobs submitted since: 2h, 3d, today, yesterday, 2026-03-01.",
+       .group = "Which jobs"},
+      {.name = "limit",
+       .letters = "n",
+       .value = "N",
+       .help = "The first N jobs, the last ones if N is negative, all if it is 0.",
+       .group = "Which jobs"},
+  };
+}
+
+std::vector<Option> output_options() {
+  std::string names;
+  for (const Field& field : queue_fields()) names += (names.empty() ? "" : " ") + field.name;
+  return {
+      {.name = "format",
+       .letters = "f",
+       .value = "FIELDS",
+       .help = "Columns, parted by commas, or a template such as '{jobid} {name}'. There are: " +
+               names + ".",
+       .group = "How they are shown"},
+      {.name = "output",
+       .letters = "o",
+       .value = "FORM",
+       .help = "table, json, jsonl (a document per line), csv, tsv or yaml.",
+       .group = "How they are shown",
+       .complete = Complete::Choice,
+       .choices = {"table", "json", "jsonl", "csv", "tsv", "yaml"}},
+      {.name = "noheader",
+       .aliases = {"no-header"},
+       .help = "Leave the line of headers out.",
+       .group = "How they are shown"},
+      {.name = "sort",
+       .letters = "r",
+       .value = "KEY",
+       .help = "Order by id, state, time, name, gpus or priority; -KEY is backwards.",
+       .group = "How they are shown"},
+      {.name = "group",
+       .letters = "g",
+       .help = "A section for each state.",
+       .group = "How they are shown",
+       .excludes = {"tree"}},
+      {.name = "tree",
+       .letters = "t",
+       .help = "Jobs under the jobs they depend on.",
+       .group = "How they are shown"},
+      {.name = "watch",
+       .letters = "w",
+       .help = "Stay and show every change, in place on a terminal; until Ctrl-C.",
+       .group = "How they are shown"},
+      {.name = "interval",
+       .value = "SECONDS",
+       .help = "With --watch: how often running times are counted on (default 2).",
+       .group = "How they are shown"},
+  };
+}
+
+Result<api::JobQuery> query_of(const Invocation& invocation, Context& context) {
+  api::JobQuery query;
+  const bool all_states = invocation.has("all") || invocation.has("jobs");
+  if (invocation.has("states")) {
+    query.statuses = GF_TRY(parse_statuses(invocation.get("states")));
+  } else if (invocation.has("completed")) {
+    query.statuses = {
+        Status::Finished, Status::Failed, Status::Cancelled, Status::Timeout, Status::Lost};
+  } else if (!all_states) {
+    query.statuses = {
+        Status::Queued, Status::Hold, Status::Starting, Status::Running, Status::Completing};
+  }
+  query.users = parse_list(invocation.get("user"));
+  if (std::ranges::any_of(query.users,
+                          [](const std::string& user) { return user == "all" || user == "*"; })) {
+    query.users.clear();
+  }
+  if (invocation.has("me")) query.users = {os::own_account().name};
+  query.names = parse_list(invocation.get("names"));
+  query.project = invocation.get("project");
+  if (invocation.has("jobs")) {
+    const std::vector<std::string> words = {invocation.get("jobs")};
+    query.jobs = GF_TRY(resolve_jobs(words, newest_of(context.daemon())));
+  }
+  if (invocation.has("since")) {
+    const WallTime now = os::now().wall;
+    query.submitted_since = GF_TRY(parse_since(invocation.get("since"), now, os::utc_offset(now)));
+  }
+  return query;
+}
+
+Format format_of(const Invocation& invocation) {
+  const std::string form = invocation.get("output");
+  if (form == "json" || (form.empty() && invocation.has("json"))) return Format::Json;
+  if (form == "jsonl") return Format::JsonLines;
+  if (form == "csv") return Format::Csv;
+  if (form == "tsv") return Format::Tsv;
+  if (form == "yaml") return Format::Yaml;
+  return Format::Table;
+}
+
+Result<Listing> listing_of(const Invocation& invocation) {
+  Listing listing;
+  listing.format = format_of(invocation);
+  const std::string wanted = invocation.get("format");
+  if (wanted.find('{') != std::string::npos) {
+    listing.text_template = wanted;
+    listing.format = Format::Template;
+  } else {
+    listing.fields =
+        GF_TRY(choose_fields(invocation.has("format") ? wanted : std::string(kDefaultFields)));
+  }
+  if (invocation.has("tree")) listing.layout = Layout::Tree;
+  if (invocation.has("group")) listing.layout = Layout::Grouped;
+  if (invocation.has("noheader")) listing.header = Header::Hidden;
+  return listing;
+}
+
+Result<long> limit_of(const Invocation& invocation) {
+  const std::string text = invocation.get("limit");
+  if (text.empty()) return 0;
+  long limit = 0;
+  const char* first = text.data() + (text.front() == '+' ? 1 : 0);
+  const char* last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(first, last, limit);
+  if (error != std::errc{} || end != last) {
+    return fail(Code::Usage, fmt::format("--limit: '{}' is not a number", printable(text)));
+  }
+  return limit;
+}
+
+Result<int> run(const Invocation& invocation, Context& context) {
+  const Listing listing = GF_TRY(listing_of(invocation));
+  const long limit = GF_TRY(limit_of(invocation));
+  const std::string key = invocation.has("sort") ? invocation.get("sort") : "id";
+  std::vector<api::JobView> none;
+  GF_CHECK(sort_jobs(none, key));
+  const api::JobQuery query = GF_TRY(query_of(invocation, context));
+  // Jobs come by id: the first N need not read more than N.
+  const bool by_id = key == "id" && limit > 0;
+  const std::size_t most = by_id ? static_cast<std::size_t>(limit) : static_cast<std::size_t>(-1);
+  const Fetch fetch = [&context, query, key, limit, most]() -> Result<api::JobPage> {
+    api::JobPage page = GF_TRY(fetch_jobs(context.daemon(), query, most));
+    page.next_after.reset();
+    GF_CHECK(sort_jobs(page.jobs, key));
+    limit_jobs(page.jobs, limit);
+    return page;
+  };
+  if (invocation.has("watch")) {
+    const auto interval =
+        parse_number(invocation.has("interval") ? invocation.get("interval") : "2");
+    if (!interval || *interval == 0 || *interval > 86'400) {
+      return fail(Code::Usage, "--interval is a number of seconds, such as 2");
+    }
+    return watch(context, listing, fetch, std::chrono::seconds(*interval));
+  }
+  const api::JobPage page = GF_TRY(fetch());
+  for (const JobId id : query.jobs) {
+    if (std::ranges::none_of(page.jobs, [&](const api::JobView& job) { return job.id == id; }) &&
+        query.jobs.size() == 1 && limit == 0 && query.statuses.empty()) {
+      return fail(Code::NotFound, fmt::format("there is no job {}", id.value));
+    }
+  }
+  context.out << listing_text(listing, page, context.paint);
+  if (page.jobs.empty()) context.hint("No jobs. 'gqueue -a' shows those that ended, too.");
+  return 0;
+}
+
+}  // namespace
+
+Command gqueue_command() {
+  Command command{
+      .name = "gqueue",
+      .summary = "list jobs",
+      .usage = {"[options]"},
+      .description =
+          "Lists jobs that wait or run, of all users. NODES is the number of GPUs, "
+          "NODELIST(REASON) their indices or, in brackets, why the job waits or how it ended.",
+      .examples = {{"gqueue", "jobs that wait or run"},
+                   {"gqueue -s Running -f JOBID,NAME,NODES,NODELIST", "who has which GPUs"},
+                   {"gqueue -j 42 -f JOBID,ST,NODES,NODELIST", "one job"},
+                   {"gqueue -t", "what waits for what"},
+                   {"gqueue -w", "watch it"},
+                   {"gqueue --me -a -r -id -n 10", "your last ten jobs"}},
+      .notes = {},
+      .run = run,
+  };
+  command.options = selection_options();
+  for (Option& option : output_options()) command.options.push_back(std::move(option));
+  return command;
+}
+
+}  // namespace gflow::cli

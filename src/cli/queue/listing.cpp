@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/queue/listing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "api/json.h"
+#include "base/text.h"
+#include "cli/queue/tree.h"
+
+namespace gflow::cli {
+
+namespace {
+
+std::vector<Row> rows_of(const std::vector<const Field*>& fields,
+                         const std::vector<api::JobView>& jobs) {
+  std::vector<Row> rows;
+  for (const api::JobView& job : jobs) rows.push_back(row_of(fields, job));
+  return rows;
+}
+
+std::string tree_text(const Listing& listing, const api::JobPage& page, const Painter& paint) {
+  std::vector<Row> rows;
+  for (const TreeLine& line : dependency_tree(page.jobs)) {
+    Row row = row_of(listing.fields, *line.job);
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const bool id = listing.fields[i]->name == "JOBID";
+      if (line.elsewhere) {
+        row[i] = {id ? fmt::format("→ see job {}", line.job->id.value) : "", Style::Dim};
+      }
+      if (id) row[i].text.insert(0, line.prefix);
+    }
+    rows.push_back(std::move(row));
+  }
+  return table_text(columns_of(listing.fields), rows, listing.header, paint);
+}
+
+std::string grouped_text(const Listing& listing, const api::JobPage& page, const Painter& paint) {
+  constexpr Status kOrder[] = {Status::Running,
+                               Status::Completing,
+                               Status::Starting,
+                               Status::Queued,
+                               Status::Hold,
+                               Status::Finished,
+                               Status::Failed,
+                               Status::Cancelled,
+                               Status::Timeout,
+                               Status::Lost};
+  std::map<Status, std::vector<api::JobView>> groups;
+  for (const api::JobView& job : page.jobs) groups[job.status].push_back(job);
+  std::string rule;
+  for (int i = 0; i < 60; ++i) rule += "─";
+  std::string out;
+  for (const Status status : kOrder) {
+    const auto group = groups.find(status);
+    if (group == groups.end()) continue;
+    if (!out.empty()) out += '\n';
+    out += fmt::format("{} ({})\n{}\n", status_name(status), group->second.size(), rule);
+    out += table_text(
+        columns_of(listing.fields), rows_of(listing.fields, group->second), listing.header, paint);
+  }
+  return out;
+}
+
+/// "{jobid} {name}" for each job; what is no field in braces stays as it is.
+std::string template_text(const std::string& text, const api::JobView& job) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = text[at] == '{' ? text.find('}', at) : std::string::npos;
+    if (end != std::string::npos) {
+      const auto field = choose_fields(std::string_view(text).substr(at + 1, end - at - 1));
+      if (field && field->size() == 1) {
+        out += field->front()->cell(job).text;
+        at = end + 1;
+        continue;
+      }
+    }
+    out += text[at++];
+  }
+  return out + '\n';
+}
+
+template <typename Key>
+void sort_by(std::vector<api::JobView>& jobs, bool backwards, Key key) {
+  std::ranges::stable_sort(jobs, [&](const api::JobView& a, const api::JobView& b) {
+    return backwards ? key(b) < key(a) : key(a) < key(b);
+  });
+}
+
+}  // namespace
+
+std::string listing_text(const Listing& listing, const api::JobPage& page, const Painter& paint) {
+  const auto table = [&](auto write) {
+    return write(columns_of(listing.fields), rows_of(listing.fields, page.jobs), listing.header);
+  };
+  std::string out;
+  switch (listing.format) {
+    case Format::Json:
+      return api::write(page) + '\n';
+    case Format::JsonLines:
+      for (const api::JobView& job : page.jobs) out += api::write(job) + '\n';
+      return out;
+    case Format::Csv:
+      return table(csv_text);
+    case Format::Tsv:
+      return table(tsv_text);
+    case Format::Yaml:
+      return yaml_text(columns_of(listing.fields), rows_of(listing.fields, page.jobs));
+    case Format::Template:
+      for (const api::JobView& job : page.jobs) out += template_text(listing.text_template, job);
+      return out;
+    case Format::Table:
+      break;
+  }
+  if (listing.layout == Layout::Tree) return tree_text(listing, page, paint);
+  if (listing.layout == Layout::Grouped) return grouped_text(listing, page, paint);
+  return table_text(
+      columns_of(listing.fields), rows_of(listing.fields, page.jobs), listing.header, paint);
+}
+
+Result<void> sort_jobs(std::vector<api::JobView>& jobs, std::string_view key) {
+  const std::string whole = to_lower(key);
+  const bool backwards = whole.starts_with('-');
+  const std::string name = backwards ? whole.substr(1) : whole;
+  using api::JobView;
+  if (name == "id") {
+    sort_by(jobs, backwards, [](const JobView& j) { return j.id; });
+  } else if (name == "state") {
+    sort_by(jobs, backwards, [](const JobView& j) { return j.status; });
+  } else if (name == "time") {
+    sort_by(jobs, backwards, [](const JobView& j) { return j.run_time; });
+  } else if (name == "name") {
+    sort_by(jobs, backwards, [](const JobView& j) { return j.spec.name; });
+  } else if (name == "gpus" || name == "nodes") {
+    sort_by(jobs, backwards, [](const JobView& j) { return j.spec.request.gpus; });
+  } else if (name == "priority") {
+    sort_by(jobs, backwards, [](const JobView& j) { return j.spec.priority; });
+  } else {
+    return fail(Code::Usage,
+                fmt::format("--sort: '{}' is not one of id, state, time, name, gpus, priority",
+                            printable(key)));
+  }
+  return {};
+}
+
+void limit_jobs(std::vector<api::JobView>& jobs, long limit) {
+  const auto size = static_cast<long>(jobs.size());
+  if (limit > 0 && limit < size) jobs.resize(static_cast<std::size_t>(limit));
+  if (limit < 0 && -limit < size) jobs.erase(jobs.begin(), jobs.end() + limit);
+}
+
+}  // namespace gflow::cli

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "api/types.h"
+#include "cli/output/table.h"
+#include "cli/queue/fields.h"
+
+namespace gflow::cli {
+
+enum class Layout { Flat, Grouped, Tree };
+enum class Format { Table, Json, JsonLines, Csv, Tsv, Yaml, Template };
+
+/// How gqueue prints jobs.
+struct Listing {
+  std::vector<const Field*> fields;
+  std::string text_template;  ///< Format::Template: "{jobid} {name}"
+  Layout layout = Layout::Flat;
+  Format format = Format::Table;
+  Header header = Header::Shown;
+};
+
+/// The text of a page in that form, ending in a line end unless it is empty.
+[[nodiscard]] std::string listing_text(const Listing& listing,
+                                       const api::JobPage& page,
+                                       const Painter& paint);
+
+/// Puts jobs in the order of id, state, time, name, gpus or priority ("-" before it: backwards).
+/// Errors: Usage for another word.
+[[nodiscard]] Result<void> sort_jobs(std::vector<api::JobView>& jobs, std::string_view key);
+
+/// Keeps the first `limit` jobs, the last ones if it is negative, all for 0.
+void limit_jobs(std::vector<api::JobView>& jobs, long limit);
+
+}  // namespace gflow::cli

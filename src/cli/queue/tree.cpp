@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/queue/tree.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace gflow::cli {
+
+namespace {
+
+using Children = std::map<JobId, std::vector<const api::JobView*>>;
+
+struct Pending {
+  const api::JobView* job;
+  std::string indent;  ///< of its children
+  std::string prefix;
+};
+
+void push_children(std::vector<Pending>& stack, const Children& children, const Pending& parent) {
+  const auto found = children.find(parent.job->id);
+  if (found == children.end()) return;
+  const auto& list = found->second;
+  // The stack is emptied from its end, so the last child goes in first.
+  for (std::size_t i = list.size(); i-- > 0;) {
+    const bool last = i + 1 == list.size();
+    stack.push_back(
+        {list[i], parent.indent + (last ? "  " : "│ "), parent.indent + (last ? "╰─" : "├─")});
+  }
+}
+
+}  // namespace
+
+std::vector<TreeLine> dependency_tree(const std::vector<api::JobView>& jobs) {
+  std::set<JobId> known;
+  for (const api::JobView& job : jobs) known.insert(job.id);
+  Children children;
+  std::vector<Pending> stack;
+  for (const api::JobView& job : jobs) {
+    bool root = true;
+    for (const JobId parent : job.spec.dependencies.jobs) {
+      if (!known.contains(parent)) continue;
+      children[parent].push_back(&job);
+      root = false;
+    }
+    if (root) stack.push_back({&job, "", ""});
+  }
+  std::ranges::reverse(stack);
+  for (auto& [parent, list] : children) std::ranges::sort(list, {}, &api::JobView::id);
+
+  std::vector<TreeLine> lines;
+  std::set<JobId> shown;
+  auto rest = jobs.begin();
+  while (true) {
+    // Pages are read one after the other; should edges form a ring by that, no job may vanish.
+    while (stack.empty() && rest != jobs.end() && shown.contains(rest->id)) ++rest;
+    if (stack.empty() && rest == jobs.end()) return lines;
+    if (stack.empty()) stack.push_back({&*rest, "", ""});
+    const Pending next = std::move(stack.back());
+    stack.pop_back();
+    const bool elsewhere = !shown.insert(next.job->id).second;
+    lines.push_back({next.prefix, next.job, elsewhere});
+    if (!elsewhere) push_children(stack, children, next);
+  }
+}
+
+}  // namespace gflow::cli

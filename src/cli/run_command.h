@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "cli/command/command.h"
+
+namespace gflow::cli {
+
+/// Runs a command line by its table: parsing, `--help`, `--version`, `completion SHELL`, errors on
+/// stderr as "gqueue: ...". Returns the exit code. argv[0] is not looked at.
+[[nodiscard]] int run_command(const Command& command, std::span<const std::string> arguments);
+[[nodiscard]] int run_command(const Command& command, int argc, char** argv);
+
+/// "gqueue 0.1.0"
+[[nodiscard]] std::string version_line(const std::string& program);
+
+}  // namespace gflow::cli

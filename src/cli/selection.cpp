@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/selection.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "core/requests.h"
+
+namespace gflow::cli {
+
+Newest newest_of(client::Client& daemon) {
+  return [&daemon](std::uint64_t back) { return daemon.newest(back); };
+}
+
+Result<JobId> resolve_job(std::string_view text, const Newest& newest) {
+  const JobReference reference = GF_TRY(parse_job_reference(text));
+  if (reference.id) return *reference.id;
+  return newest(reference.newest_back);
+}
+
+Result<std::vector<JobId>> resolve_jobs(std::span<const std::string> words, const Newest& newest) {
+  std::vector<JobId> jobs;
+  for (const std::string& word : words) {
+    for (const std::string_view piece : split(word, ',')) {
+      if (trim(piece).empty()) continue;
+      if (trim(piece).starts_with('@')) {
+        jobs.push_back(GF_TRY(resolve_job(piece, newest)));
+        continue;
+      }
+      const std::vector<JobId> more = GF_TRY(parse_job_ids(piece));
+      jobs.insert(jobs.end(), more.begin(), more.end());
+    }
+  }
+  if (jobs.empty()) return fail(Code::Usage, "no job is named; write an id such as 42");
+  std::ranges::sort(jobs);
+  const auto repeated = std::ranges::unique(jobs);
+  jobs.erase(repeated.begin(), repeated.end());
+  return jobs;
+}
+
+Result<std::vector<Status>> parse_statuses(std::string_view text) {
+  std::vector<Status> statuses;
+  for (const std::string& name : parse_list(text)) {
+    statuses.push_back(GF_TRY(parse_status(name)));
+  }
+  return statuses;
+}
+
+std::vector<std::string> parse_list(std::string_view text) {
+  std::vector<std::string> list;
+  for (const std::string_view piece : split(text, ',')) {
+    if (!trim(piece).empty()) list.emplace_back(trim(piece));
+  }
+  return list;
+}
+
+Result<WallTime> parse_since(std::string_view text, WallTime now, std::chrono::seconds utc_offset) {
+  using std::chrono::days;
+  const auto today = std::chrono::floor<days>(now + utc_offset) - utc_offset;
+  if (text == "today") return today;
+  if (text == "yesterday") return today - days(1);
+  if (text.ends_with('w')) {
+    if (const auto weeks = parse_number(text.substr(0, text.size() - 1)); weeks && *weeks < 1000) {
+      return now - std::chrono::weeks(*weeks);
+    }
+  }
+  const bool has_unit =
+      !text.empty() && std::string_view("smhd").find(text.back()) != std::string_view::npos;
+  if (has_unit) return now - GF_TRY(parse_duration(text));
+  const bool is_date = text.find('-') != std::string_view::npos;
+  if (const auto unix_seconds = is_date ? std::nullopt : parse_number(text);
+      unix_seconds && *unix_seconds > 100'000'000 && *unix_seconds < 100'000'000'000) {
+    return WallTime(std::chrono::seconds(*unix_seconds));
+  }
+  if (!is_date) {
+    return fail(Code::Usage,
+                fmt::format("'{}' is not a time; write 2h, 3d, 1w, today, yesterday, 2026-03-01 or "
+                            "2026-03-01T12:00",
+                            printable(text)));
+  }
+  return parse_begin(text, now, utc_offset);
+}
+
+Result<api::JobPage> fetch_jobs(client::Client& daemon, api::JobQuery query, std::size_t most) {
+  api::JobPage all;
+  bool first = true;
+  do {
+    query.most = std::min<std::size_t>(1000, most - all.jobs.size());
+    api::JobPage page = GF_TRY(daemon.jobs(query));
+    // The oldest revision seen: whoever waits for news must not miss what changed between pages.
+    if (first) all.revision = page.revision;
+    first = false;
+    std::ranges::move(page.jobs, std::back_inserter(all.jobs));
+    all.next_after = page.next_after;
+    if (page.next_after) query.after = *page.next_after;
+  } while (all.next_after && all.jobs.size() < most);
+  return all;
+}
+
+}  // namespace gflow::cli

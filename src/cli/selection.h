@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "client/client.h"
+#include "core/job.h"
+
+/// Which jobs a command means.
+namespace gflow::cli {
+
+/// Finds the caller's newest job (0), the one before it (1), ...
+using Newest = std::function<Result<JobId>(std::uint64_t back)>;
+[[nodiscard]] Newest newest_of(client::Client& daemon);
+
+/// "42", "@", "@~1".
+[[nodiscard]] Result<JobId> resolve_job(std::string_view text, const Newest& newest);
+/// "42 1-5 7,9 @": sorted, without duplicates.
+[[nodiscard]] Result<std::vector<JobId>> resolve_jobs(std::span<const std::string> words,
+                                                      const Newest& newest);
+
+/// "Running,PD". Errors: Usage for a name that is none.
+[[nodiscard]] Result<std::vector<Status>> parse_statuses(std::string_view text);
+/// The pieces of a list parted by commas, without empty ones.
+[[nodiscard]] std::vector<std::string> parse_list(std::string_view text);
+/// "2h", "3d", "today", "yesterday" (local), a date or RFC 3339: a time in the past.
+[[nodiscard]] Result<WallTime> parse_since(std::string_view text,
+                                           WallTime now,
+                                           std::chrono::seconds utc_offset);
+
+/// Everything that matches, page by page; at most `most` jobs.
+[[nodiscard]] Result<api::JobPage> fetch_jobs(client::Client& daemon,
+                                              api::JobQuery query,
+                                              std::size_t most = static_cast<std::size_t>(-1));
+
+}  // namespace gflow::cli

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <ostream>
+
+#include "api/json.h"
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/context.h"
+#include "cli/job/job_text.h"
+#include "cli/job/wait.h"
+#include "cli/submit/options.h"
+#include "cli/submit/request.h"
+#include "cli/submit/script_options.h"
+#include "cli/submit/values.h"
+#include "core/requests.h"
+#include "os/clock.h"
+#include "os/file.h"
+#include "os/random.h"
+#include "os/user.h"
+
+namespace gflow::cli {
+
+namespace {
+
+Result<Environment> read_environment(const Invocation& invocation) {
+  Export wanted;
+  if (invocation.has("export")) wanted = GF_TRY(read_export(invocation.get("export")));
+  const std::string conda = invocation.get("conda-env");
+  const Environment all = conda.empty() ? own_environment() : GF_TRY(conda_environment(conda));
+  Environment environment = exported(all, wanted);
+  GF_CHECK(check_size(environment));
+  return environment;
+}
+
+/// The directory one is in, by the name one went there by where that is still right.
+Result<std::string> current_directory() {
+  std::error_code error;
+  const std::string real = std::filesystem::current_path(error).string();
+  if (error) return fail(Code::NotFound, "the current directory is not there any more");
+  const std::string named = os::environment("PWD").value_or("");
+  if (named.starts_with('/') && std::filesystem::equivalent(named, real, error) && !error) {
+    return named;
+  }
+  return real;
+}
+
+Result<std::string> work_directory(const Invocation& invocation) {
+  const std::string here = GF_TRY(current_directory());
+  if (!invocation.has("chdir")) return here;
+  const std::string wanted = (std::filesystem::path(here) / invocation.get("chdir")).string();
+  if (!os::is_directory(wanted)) {
+    return fail(Code::NotFound,
+                fmt::format("--chdir: there is no directory '{}'", printable(wanted)));
+  }
+  return wanted;
+}
+
+Result<void> add_config(const Invocation& invocation, Payload& payload) {
+  if (!invocation.has("config")) return {};
+  const std::string path = invocation.get("config");
+  auto content = os::read_file(path);
+  if (!content) return with_context(content.error(), "--config");
+  payload.config = *std::move(content);
+  payload.config_name = std::filesystem::path(path).filename().string();
+  return {};
+}
+
+Result<Sweep> read_sweep(const Invocation& invocation, JobSpec& spec) {
+  Sweep sweep;
+  if (invocation.has("array")) {
+    const Array array = GF_TRY(read_array(invocation.get("array")));
+    sweep.tasks = array.tasks;
+    if (array.max_concurrent && !invocation.has("max-concurrent")) {
+      spec.max_concurrent = *array.max_concurrent;
+    }
+  }
+  std::string csv;
+  if (invocation.has("param-file")) {
+    csv = GF_TRY(os::read_file(invocation.get("param-file")));
+    if (trim(csv).empty()) return fail(Code::Usage, "--param-file: the file is empty");
+  }
+  sweep.points = GF_TRY(sweep_points(invocation.all("param"), csv));
+  sweep.name_template = invocation.get("name-template");
+  return sweep;
+}
+
+std::uint32_t current_umask() {
+  const mode_t mask = ::umask(077);
+  ::umask(mask);
+  return mask;
+}
+
+void say_ignored(Context& context, const ScriptOptions& script) {
+  if (script.ignored.empty()) return;
+  context.note("these #SBATCH options mean nothing here and are ignored: " +
+               join(script.ignored, ", "));
+}
+
+struct Script {
+  Invocation invocation;  ///< with what the script says taken over
+  Environment environment;
+  Source source;
+};
+
+/// The command line together with the directives of the script it names.
+Result<Script> read_script(const Invocation& typed, Context& context) {
+  Script script{typed, GF_TRY(read_environment(typed)), {}};
+  script.source = GF_TRY(read_source(typed, script.environment));
+  if (!script.source.script) return script;
+  const ScriptOptions said =
+      GF_TRY(script_options(*typed.command, script.source.path, *script.source.script));
+  say_ignored(context, said);
+  take_over(script.invocation, said.invocation);
+  if (said.invocation.has("conda-env") || said.invocation.has("export")) {
+    script.environment = GF_TRY(read_environment(script.invocation));
+  }
+  return script;
+}
+
+Result<api::SubmitRequest> read_submission(const Invocation& typed, Context& context) {
+  Script script = GF_TRY(read_script(typed, context));
+  const Invocation& invocation = script.invocation;
+  const WallTime now = os::now().wall;
+  const std::string directory = GF_TRY(work_directory(invocation));
+  JobSpec spec = GF_TRY(read_spec(
+      invocation, {directory, now, os::utc_offset(now), newest_of(context.daemon())}));
+  spec.command = script.source.line;
+  Payload payload;
+  payload.argv = std::move(script.source.argv);
+  payload.script = std::move(script.source.script);
+  payload.environment = std::move(script.environment);
+  payload.umask = current_umask();
+  GF_CHECK(add_config(invocation, payload));
+  const Sweep sweep = GF_TRY(read_sweep(invocation, spec));
+  if (invocation.has("partition")) context.note("there are no partitions; --partition is ignored");
+  api::SubmitRequest request;
+  request.items = expand(spec, payload, sweep, "group-" + os::random_hex(4));
+  for (const api::SubmitRequest::Item& item : request.items) {
+    if (!item.spec.name.empty()) GF_CHECK(check_name(item.spec.name));
+  }
+  if (request.items.size() == 1 && invocation.has("max-concurrent")) {
+    context.note("--max-concurrent means nothing for a single job");
+  }
+  request.idempotency_key = os::random_hex(16);
+  return request;
+}
+
+Result<void> check_body_size(const api::SubmitRequest& request) {
+  constexpr std::size_t kMost = 16U << 20;  // what the server takes: server/http_server.h
+  const std::size_t size = api::write(request).size();
+  if (size <= kMost) return {};
+  return fail(
+      Code::Exhausted,
+      fmt::format("the submission has {} MiB, the daemon takes {}: submit fewer jobs at once, "
+                  "or a smaller environment (--export NONE)",
+                  size >> 20,
+                  kMost >> 20));
+}
+
+void print_answer(const Invocation& invocation, Context& context, const api::SubmitAnswer& answer) {
+  if (context.json) {
+    context.out << api::write(answer) << '\n';
+    return;
+  }
+  for (const api::SubmitAnswer::Item& item : answer.items) {
+    if (!invocation.has("parsable")) context.out << "Submitted batch job ";
+    context.out << item.id.value << '\n';
+  }
+  context.out.flush();
+}
+
+Result<int> wait_for_all(Context& context, const api::SubmitAnswer& answer) {
+  std::vector<JobId> jobs;
+  for (const api::SubmitAnswer::Item& item : answer.items) jobs.push_back(item.id);
+  const auto ended = GF_TRY(wait_for(context, jobs, std::nullopt));
+  for (const api::JobView& job : ended) {
+    context.hint(fmt::format("Job {} {}", job.id.value, ended_text(job)));
+  }
+  return exit_code_of(ended);
+}
+
+Result<int> run(const Invocation& invocation, Context& context) {
+  const api::SubmitRequest request = GF_TRY(read_submission(invocation, context));
+  if (invocation.has("dry-run")) {
+    context.out << (context.json ? api::write(request) + "\n" : dry_run_text(request.items));
+    return 0;
+  }
+  GF_CHECK(check_body_size(request));
+  const api::SubmitAnswer answer = GF_TRY(context.daemon().submit(request));
+  print_answer(invocation, context, answer);
+  if (invocation.has("wait")) return wait_for_all(context, answer);
+  return 0;
+}
+
+std::vector<Example> notes() {
+  return {
+      {"Scripts and commands",
+       "The first word ends the options: what follows belongs to the job. A word that is a script "
+       "(it begins with #!, or ends in .sh) is copied now: editing it later does not change the "
+       "job. Lines '# GFLOW --gpus 2' before its first command are options, which the command line "
+       "overrides; #SBATCH lines are understood as far as they mean something here. One word that "
+       "is a line of the shell ('a && b') is run by bash. Without a command, or for '-', the "
+       "script "
+       "is read from standard input."},
+      {"What the job gets",
+       "The environment of now, CUDA_VISIBLE_DEVICES with its GPUs, GFLOW_JOB_ID and more. "
+       "Stdout and stderr go to its log: see 'gjob log'."},
+  };
+}
+
+}  // namespace
+
+Command gbatch_command() {
+  return {
+      .name = "gbatch",
+      .summary = "submit a job",
+      .usage = {"[options] COMMAND [ARGUMENT...]",
+                "[options] SCRIPT.sh [ARGUMENT...]",
+                "[options] - < SCRIPT",
+                "new NAME"},
+      .description =
+          "Submits a job and prints 'Submitted batch job ID', a line per job. It starts "
+          "when what it asks for is free.",
+      .options = submit_options(),
+      .words = {.name = "COMMAND", .help = "", .most = kAnyNumber, .complete = Complete::Command},
+      .order = Order::FirstWordEndsOptions,
+      .examples = {{"gbatch --gpus 1 python train.py", "one GPU"},
+                   {"gbatch --gpus 2 --time 4:00:00 --name exp1 train.sh", "a script"},
+                   {"gbatch --depends-on 42 --time 10 python evaluate.py", "after job 42"},
+                   {"gbatch --gpus 1 --param lr=0.1,0.01 python train.py --lr {lr}", "a sweep"},
+                   {"gbatch --wait python test.py && echo passed", "with its exit code"}},
+      .notes = notes(),
+      .subcommands = {{.name = "new",
+                       .summary = "write a script to start from",
+                       .usage = {"NAME"},
+                       .description =
+                           "Writes NAME.sh with the usual options as comments. A file that "
+                           "is there is left alone.",
+                       .words = {.name = "NAME",
+                                 .help = "Its name, with or without .sh.",
+                                 .least = 1,
+                                 .most = 1},
+                       .run = write_new_script}},
+      .run = run,
+  };
+}
+
+}  // namespace gflow::cli

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/submit/options.h"
+
+#include <array>
+
+namespace gflow::cli {
+
+namespace {
+
+std::vector<Option> resources() {
+  return {
+      {.name = "gpus",
+       .letters = "g",
+       .aliases = {"gres", "gpus-per-node"},
+       .value = "N",
+       .help = "GPUs the job has to itself (default 0); gpu:N is understood.",
+       .group = "Resources"},
+      {.name = "cpus",
+       .aliases = {"cpus-per-task"},
+       .value = "N",
+       .help = "CPUs to count against the machine. Without it a job counts 1 if it has no GPU, and "
+               "none if it has: its GPUs are the limit then.",
+       .group = "Resources"},
+      {.name = "memory",
+       .letters = "m",
+       .aliases = {"mem", "max-mem", "max-memory"},
+       .value = "SIZE",
+       .help = "Host memory, counted and, where the machine allows, enforced: 20G, 512M; a number "
+               "is MiB.",
+       .group = "Resources"},
+      {.name = "time",
+       .letters = "t",
+       .aliases = {"time-limit", "timelimit"},
+       .value = "TIME",
+       .help = "Most time it may run: 30 (minutes), 10:30, 4:00:00, 1-12:00:00, 1h30m.",
+       .group = "Resources"},
+      {.name = "grace",
+       .value = "TIME",
+       .help = "Between SIGTERM and SIGKILL when it is stopped (default 30s); a number is seconds.",
+       .group = "Resources"},
+  };
+}
+
+std::vector<Option> when() {
+  const std::string group = "When it starts";
+  return {
+      {.name = "priority",
+       .letters = "p",
+       .value = "N",
+       .help = "0 to 255, higher starts first (default 10).",
+       .group = group},
+      {.name = "nice",
+       .value = "N",
+       .help = "As Slurm's: lowers the priority by N (by 100 without a value).",
+       .group = group,
+       .implied = "100"},
+      {.name = "depends-on",
+       .letters = "d",
+       .aliases = {"dependency", "depends-on-all"},
+       .value = "JOBS",
+       .help =
+           "Not before these jobs have finished with exit code 0: 42, 1,2, @ (your newest), @~1, "
+           "afterok:1:2.",
+       .group = group,
+       .complete = Complete::Job,
+       .excludes = {"depends-on-any"}},
+      {.name = "depends-on-any",
+       .value = "JOBS",
+       .help = "Not before one of these jobs has.",
+       .group = group,
+       .complete = Complete::Job},
+      {.name = "no-auto-cancel",
+       .help = "Stay in the queue if what it depends on fails; else it is cancelled.",
+       .group = group},
+      {.name = "begin",
+       .value = "TIME",
+       .help = "Not before: now+2h, 22:00, 2026-03-01, 2026-03-01T12:00.",
+       .group = group},
+      {.name = "hold", .letters = "H", .help = "Wait for 'gjob release'.", .group = group},
+      {.name = "requeue",
+       .help = "Run again if the machine or the job's supervisor goes down.",
+       .group = group},
+      {.name = "max-retries",
+       .value = "N",
+       .help = "Run again up to N times if it fails (default 0).",
+       .group = group},
+  };
+}
+
+std::vector<Option> identity() {
+  const std::string group = "What it is";
+  return {
+      {.name = "name",
+       .letters = "nJ",
+       .aliases = {"job-name"},
+       .value = "NAME",
+       .help = "Its name; one is made up if there is none.",
+       .group = group},
+      {.name = "project",
+       .letters = "P",
+       .value = "NAME",
+       .help = "Project it belongs to.",
+       .group = group},
+      {.name = "config",
+       .value = "FILE",
+       .help = "A configuration file of the job: copied now, its path is GFLOW_JOB_CONFIG in the "
+               "job.",
+       .group = group,
+       .complete = Complete::File},
+      {.name = "conda-env",
+       .letters = "c",
+       .value = "NAME",
+       .help = "Activate this conda environment for it.",
+       .group = group},
+      {.name = "chdir",
+       .letters = "D",
+       .value = "DIR",
+       .help = "Run it there (default: here).",
+       .group = group,
+       .complete = Complete::Directory},
+      {.name = "export",
+       .value = "LIST",
+       .help = "Variables it gets: ALL (default), NONE (only HOME, PATH and the like), NAME, "
+               "NAME=value; ALL,NAME=value adds one.",
+       .group = group},
+      {.name = "wrap",
+       .value = "LINE",
+       .help = "Run this line with bash instead of a command or script.",
+       .group = group},
+  };
+}
+
+std::vector<Option> sweeps() {
+  const std::string group = "Many at once";
+  return {
+      {.name = "array",
+       .value = "LIST",
+       .help = "A job for each: 1-10, 0-100:10, 1,3,7-9, 1-100%4 (4 at once). Its number is "
+               "GFLOW_ARRAY_TASK_ID in the job.",
+       .group = group,
+       .excludes = {"param", "param-file"}},
+      {.name = "param",
+       .value = "NAME=VALUES",
+       .help = "A job for each value: lr=0.1,0.01 or seed=1:5 or x=0:1:0.25; several make all "
+               "combinations. {NAME} in the command becomes the value, GFLOW_PARAM_NAME has it.",
+       .group = group,
+       .repeatable = true},
+      {.name = "param-file",
+       .value = "FILE",
+       .help = "A job for each row of a CSV file with a header.",
+       .group = group,
+       .complete = Complete::File},
+      {.name = "name-template",
+       .value = "TEXT",
+       .help = "Names of the jobs: 'run-{lr}-{seed}'.",
+       .group = group,
+       .excludes = {"name"}},
+      {.name = "max-concurrent",
+       .value = "N",
+       .help = "At most N of them run at once.",
+       .group = group},
+  };
+}
+
+std::vector<Option> submission() {
+  const std::string group = "Submission";
+  return {
+      {.name = "wait",
+       .letters = "W",
+       .help = "Wait until it has ended and exit with its exit code (see 'gjob wait').",
+       .group = group},
+      {.name = "parsable", .help = "Print the id alone.", .group = group},
+      {.name = "dry-run", .help = "Submit nothing; say what would be.", .group = group},
+      {.name = "partition",
+       .value = "NAME",
+       .help = "Accepted for Slurm's sake, and ignored.",
+       .group = group,
+       .hidden = true},
+  };
+}
+
+/// Options of other schedulers and of later versions: refused by name, never ignored.
+std::vector<Option> refused() {
+  constexpr std::string_view kLater = "is not available in this version: ";
+  const auto option = [&](std::string name, std::string value, std::string_view why) {
+    return Option{.name = std::move(name),
+                  .value = std::move(value),
+                  .refused = std::string(kLater) + std::string(why)};
+  };
+  constexpr std::string_view kShared = "a job has its GPUs to itself";
+  constexpr std::string_view kMail = "wait with 'gjob wait' and send it yourself";
+  constexpr std::string_view kLog = "stdout and stderr go to the job's log, see 'gjob log'";
+  std::vector<Option> all = {
+      option("gpu-memory", "SIZE", kShared),
+      option("max-gpu-mem", "SIZE", kShared),
+      option("max-gpu-memory", "SIZE", kShared),
+      option("shared", "", kShared),
+      option("notify-email", "ADDRESS", kMail),
+      option("notify-on", "EVENTS", kMail),
+      option("mail-type", "EVENTS", kMail),
+      option("mail-user", "ADDRESS", kMail),
+      option("output", "FILE", kLog),
+      option("error", "FILE", kLog),
+      option("auto-close", "", "jobs do not run in terminal sessions"),
+  };
+  return all;
+}
+
+}  // namespace
+
+std::vector<Option> submit_options() {
+  std::vector<Option> all;
+  for (auto make : {resources, when, identity, sweeps, submission, refused}) {
+    for (Option& option : make()) all.push_back(std::move(option));
+  }
+  return all;
+}
+
+}  // namespace gflow::cli

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/submit/request.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "cli/submit/values.h"
+#include "core/requests.h"
+
+namespace gflow::cli {
+
+namespace {
+
+Result<Request> read_request(const Invocation& invocation) {
+  Request request;
+  if (invocation.has("gpus")) request.gpus = GF_TRY(read_gpus(invocation.get("gpus")));
+  if (invocation.has("cpus")) {
+    request.cpus = GF_TRY(read_count("--cpus", invocation.get("cpus")));
+  } else {
+    request.cpus = request.gpus > 0 ? 0 : 1;
+  }
+  if (invocation.has("memory")) {
+    auto memory = parse_memory(invocation.get("memory"));
+    if (!memory) return with_context(memory.error(), "--memory");
+    request.memory = *memory;
+  }
+  return request;
+}
+
+Result<int> read_priority(const Invocation& invocation) {
+  int priority = kDefaultPriority;
+  if (invocation.has("priority")) {
+    auto given = parse_priority(invocation.get("priority"));
+    if (!given) return with_context(given.error(), "--priority");
+    priority = *given;
+  }
+  if (!invocation.has("nice")) return priority;
+  return lower_priority(priority, invocation.get("nice"));
+}
+
+Result<Dependencies> read_dependencies(const Invocation& invocation, const Here& here) {
+  Dependencies wanted;
+  if (invocation.has("depends-on")) {
+    wanted =
+        GF_TRY(read_dependency(invocation.get("depends-on"), DependencyMode::All, here.newest));
+  }
+  if (invocation.has("depends-on-any")) {
+    wanted =
+        GF_TRY(read_dependency(invocation.get("depends-on-any"), DependencyMode::Any, here.newest));
+  }
+  wanted.auto_cancel = !invocation.has("no-auto-cancel");
+  return wanted;
+}
+
+Result<std::string> read_project(const Invocation& invocation) {
+  constexpr std::size_t kMost = 64;
+  const std::string project(trim(invocation.get("project")));
+  if (printable(project) != project || display_width(project) > kMost) {
+    return fail(
+        Code::Usage,
+        fmt::format("--project: '{}' is longer than {} characters or has control characters",
+                    printable(project),
+                    kMost));
+  }
+  return project;
+}
+
+/// "lr" gives GFLOW_PARAM_lr; what cannot stand in a variable's name becomes "_".
+std::string param_variable(std::string_view name) {
+  std::string variable = "GFLOW_PARAM_";
+  for (const char c : name) variable += c == '-' || c == '.' ? '_' : c;
+  return variable;
+}
+
+}  // namespace
+
+Result<JobSpec> read_spec(const Invocation& invocation, const Here& here) {
+  JobSpec spec;
+  spec.request = GF_TRY(read_request(invocation));
+  spec.priority = GF_TRY(read_priority(invocation));
+  spec.dependencies = GF_TRY(read_dependencies(invocation, here));
+  spec.project = GF_TRY(read_project(invocation));
+  if (invocation.has("name")) spec.name = GF_TRY(check_name(invocation.get("name")));
+  if (invocation.has("time")) spec.time_limit = GF_TRY(read_time_limit(invocation.get("time")));
+  if (invocation.has("grace")) spec.grace = GF_TRY(read_grace(invocation.get("grace")));
+  if (invocation.has("begin")) {
+    auto begin = parse_begin(invocation.get("begin"), here.now, here.utc_offset);
+    if (!begin) return with_context(begin.error(), "--begin");
+    spec.begin = *begin;
+  }
+  spec.hold = invocation.has("hold");
+  spec.requeue = invocation.has("requeue");
+  if (invocation.has("max-retries")) {
+    spec.max_retries = GF_TRY(read_count("--max-retries", invocation.get("max-retries")));
+  }
+  if (invocation.has("max-concurrent")) {
+    spec.max_concurrent = GF_TRY(read_count("--max-concurrent", invocation.get("max-concurrent")));
+  }
+  spec.work_dir = here.directory;
+  return spec;
+}
+
+std::vector<api::SubmitRequest::Item> expand(const JobSpec& spec,
+                                             const Payload& payload,
+                                             const Sweep& sweep,
+                                             const std::string& group) {
+  std::vector<api::SubmitRequest::Item> items;
+  const auto add = [&](const Point& point, const std::string& suffix) {
+    api::SubmitRequest::Item item{spec, payload, {}};
+    for (std::string& word : item.payload.argv) word = substitute(word, point);
+    item.spec.command = printable(substitute(spec.command, point));
+    for (const auto& [name, value] : point) {
+      set_variable(item.payload.environment, param_variable(name), value);
+    }
+    if (!sweep.name_template.empty()) {
+      item.spec.name = substitute(sweep.name_template, point);
+    } else if (!spec.name.empty() && !suffix.empty()) {
+      item.spec.name = fmt::format("{}_{}", spec.name, suffix);
+    }
+    items.push_back(std::move(item));
+  };
+  if (sweep.tasks.empty()) {
+    const bool several = sweep.points.size() > 1;
+    for (std::size_t i = 0; i < sweep.points.size(); ++i) {
+      add(sweep.points[i], several ? fmt::format("{}", i + 1) : "");
+    }
+  }
+  for (const std::uint64_t task : sweep.tasks) {
+    add({}, fmt::format("{}", task));
+    Environment& environment = items.back().payload.environment;
+    set_variable(environment, "GFLOW_ARRAY_TASK_ID", fmt::format("{}", task));
+    set_variable(environment, "GFLOW_ARRAY_TASK_COUNT", fmt::format("{}", sweep.tasks.size()));
+    set_variable(environment, "GFLOW_ARRAY_TASK_MIN", fmt::format("{}", sweep.tasks.front()));
+    set_variable(environment, "GFLOW_ARRAY_TASK_MAX", fmt::format("{}", sweep.tasks.back()));
+  }
+  for (api::SubmitRequest::Item& item : items) {
+    item.spec.group = items.size() > 1 ? group : "";
+    if (items.size() == 1) item.spec.max_concurrent = 0;
+  }
+  return items;
+}
+
+std::string dry_run_text(const std::vector<api::SubmitRequest::Item>& items) {
+  std::string out =
+      fmt::format("Would submit {} batch job{}:\n", items.size(), items.size() == 1 ? "" : "s");
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const JobSpec& spec = items[i].spec;
+    std::string facts = fmt::format("GPUs: {}", spec.request.gpus);
+    const std::string task = variable(items[i].payload.environment, "GFLOW_ARRAY_TASK_ID");
+    if (!task.empty()) facts += ", task_id: " + task;
+    if (spec.request.cpus > 0) facts += fmt::format(", CPUs: {}", spec.request.cpus);
+    if (spec.request.memory.bytes > 0) facts += ", memory: " + memory_text(spec.request.memory);
+    facts += ", time limit: " + (spec.time_limit ? duration_text(*spec.time_limit) : "none");
+    if (!spec.name.empty()) facts += ", name: " + printable(spec.name);
+    out += fmt::format("  [{}] {} ({})\n", i + 1, spec.command, facts);
+  }
+  return out;
+}
+
+}  // namespace gflow::cli

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "api/types.h"
+#include "cli/command/command.h"
+#include "cli/selection.h"
+#include "cli/submit/environment.h"
+#include "cli/submit/source.h"
+#include "cli/submit/sweep.h"
+
+namespace gflow::cli {
+
+/// Where and when a submission is made.
+struct Here {
+  std::string directory;  ///< absolute
+  WallTime now;
+  std::chrono::seconds utc_offset{0};
+  Newest newest;
+};
+
+/// What the options say of one job. Errors: Usage.
+[[nodiscard]] Result<JobSpec> read_spec(const Invocation& invocation, const Here& here);
+
+/// One job per task or point: all of them in one submission.
+struct Sweep {
+  std::vector<std::uint64_t> tasks;  ///< --array; empty if there is none
+  std::vector<Point> points;         ///< --param and --param-file; one empty point for none
+  std::string name_template;
+};
+/// `group` names the jobs as belonging together if there are several.
+[[nodiscard]] std::vector<api::SubmitRequest::Item> expand(const JobSpec& spec,
+                                                           const Payload& payload,
+                                                           const Sweep& sweep,
+                                                           const std::string& group);
+
+/// "Would submit 2 batch jobs:" and a line for each.
+[[nodiscard]] std::string dry_run_text(const std::vector<api::SubmitRequest::Item>& items);
+
+}  // namespace gflow::cli
