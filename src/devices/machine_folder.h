@@ -23,6 +23,7 @@ class MachineFolder {
   MachineFolder(const MachineFolder&) = delete;
   MachineFolder& operator=(const MachineFolder&) = delete;
 
+  [[nodiscard]] const std::string& path() const { return folder_; }
   [[nodiscard]] std::string file() const { return folder_ + "/machine.yaml"; }
   /// Replaces the file as editors do, by renaming a new one over it.
   void write(const std::string& text) const {

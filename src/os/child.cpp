@@ -50,6 +50,7 @@ struct Settings {
     // Only allocation can fail in these, and that ends the process as everywhere.
     (void)::posix_spawn_file_actions_adddup2(&files, channel, STDIN_FILENO);
     (void)::posix_spawn_file_actions_adddup2(&files, channel, STDOUT_FILENO);
+    (void)::posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
     sigset_t none{};
     sigset_t all{};
     (void)::sigemptyset(&none);
