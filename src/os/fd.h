@@ -28,4 +28,7 @@ class Fd {
   int fd_ = -1;
 };
 
+/// A second descriptor of the same open file (close-on-exec); none if there are too many.
+[[nodiscard]] Fd duplicate(int fd);
+
 }  // namespace gflow::os

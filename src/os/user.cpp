@@ -41,6 +41,8 @@ std::optional<std::string> environment(const std::string& name) {
   return value;
 }
 
+int process_id() { return ::getpid(); }
+
 std::string host_name() {
   std::array<char, 256> name{};
   if (::gethostname(name.data(), name.size() - 1) != 0) return "localhost";

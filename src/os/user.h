@@ -29,6 +29,7 @@ struct Peer {
 
 /// A variable of this process's environment; empty if it is not set.
 [[nodiscard]] std::optional<std::string> environment(const std::string& name);
+[[nodiscard]] int process_id();
 [[nodiscard]] std::string host_name();
 /// CPUs this process may run on.
 [[nodiscard]] int cpu_count();

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/background.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+#include "base/text.h"
+#include "base/time.h"
+#include "os/fd.h"
+#include "os/file.h"
+
+extern char** environ;
+
+namespace gflow::daemon {
+namespace {
+
+/// The number of the pipe's end in the child; fixed, so that it can stand in its arguments.
+constexpr int kReadyFd = 3;
+
+/// Everything written until the other side closes.
+Result<std::string> read_to_end(int fd) {
+  std::string text;
+  std::array<char, 4096> buffer{};
+  while (true) {
+    const ssize_t got = ::read(fd, buffer.data(), buffer.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return os::errno_error("wait for gflowd");
+    if (got == 0) return text;
+    text.append(buffer.data(), static_cast<std::size_t>(got));
+  }
+}
+
+/// Attributes and file actions of posix_spawn, freed together.
+class SpawnPlan {
+ public:
+  SpawnPlan() {
+    (void)::posix_spawn_file_actions_init(&actions_);
+    (void)::posix_spawnattr_init(&attributes_);
+    (void)::posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSID);
+  }
+  ~SpawnPlan() {
+    (void)::posix_spawn_file_actions_destroy(&actions_);
+    (void)::posix_spawnattr_destroy(&attributes_);
+  }
+  SpawnPlan(const SpawnPlan&) = delete;
+  SpawnPlan& operator=(const SpawnPlan&) = delete;
+
+  posix_spawn_file_actions_t* actions() { return &actions_; }
+  posix_spawnattr_t* attributes() { return &attributes_; }
+
+ private:
+  posix_spawn_file_actions_t actions_{};
+  posix_spawnattr_t attributes_{};
+};
+
+}  // namespace
+
+Result<void> start_in_background(std::vector<std::string> arguments) {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return os::errno_error("create a pipe");
+  const os::Fd read_end(ends[0]);
+  os::Fd write_end(ends[1]);
+
+  arguments.push_back(fmt::format("--ready-fd={}", kReadyFd));
+  std::vector<char*> argv;
+  std::string program = "gflowd";
+  argv.push_back(program.data());
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+
+  SpawnPlan plan;
+  for (const int standard : {0, 1, 2}) {
+    (void)::posix_spawn_file_actions_addopen(plan.actions(), standard, "/dev/null", O_RDWR, 0);
+  }
+  (void)::posix_spawn_file_actions_adddup2(plan.actions(), write_end.get(), kReadyFd);
+  (void)::posix_spawn_file_actions_addchdir_np(plan.actions(), "/");
+  pid_t pid = 0;
+  const int error = ::posix_spawn(
+      &pid, "/proc/self/exe", plan.actions(), plan.attributes(), argv.data(), environ);
+  if (error != 0) {
+    errno = error;
+    return os::errno_error("start gflowd");
+  }
+  write_end.reset();
+  const std::string said = GF_TRY(read_to_end(read_end.get()));
+  if (said == "ready\n") return {};
+  if (said.empty()) return fail(Code::Failure, "gflowd ended before it answered; its log says why");
+  // "<code> <message>", as tell_starter() writes it.
+  const std::size_t space = said.find(' ');
+  const auto code = parse_number(std::string_view(said).substr(0, space)).value_or(1);
+  return fail(static_cast<Code>(code), std::string(trim(said.substr(space + 1))));
+}
+
+void tell_starter(int ready_fd, const Error* error) {
+  if (ready_fd < 0) return;
+  const os::Fd fd(ready_fd);
+  const std::string said =
+      error == nullptr ? "ready\n"
+                       : fmt::format("{} {}\n", static_cast<int>(error->code), error->message);
+  (void)os::write_all(fd.get(), said);  // a starter that has gone does not need to know
+}
+
+Result<void> wait_until_gone(int pid, std::chrono::seconds most) {
+  const os::Fd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (!process.valid()) {
+    if (errno == ESRCH) return {};
+    return os::errno_error("watch gflowd");
+  }
+  pollfd wait{process.get(), POLLIN, 0};
+  const auto limit = std::chrono::duration_cast<std::chrono::milliseconds>(most);
+  if (::poll(&wait, 1, static_cast<int>(limit.count())) > 0) return {};
+  return fail(Code::Timeout,
+              fmt::format("gflowd (pid {}) has not ended after {}", pid, duration_text(most)));
+}
+
+}  // namespace gflow::daemon

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/change_feed.h"
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+
+namespace gflow::daemon {
+
+void ChangeFeed::record(std::uint64_t revision, const std::set<JobId>& jobs) {
+  if (revision == revision_ && jobs.empty()) return;
+  revision_ = revision;
+  for (const JobId job : jobs) recent_.push_back({revision, job});
+  while (recent_.size() > kRemembered) {
+    complete_since_ = recent_.front().revision;
+    recent_.pop_front();
+  }
+  for (auto at = waiters_.begin(); at != waiters_.end();) {
+    const auto waiter = at++;
+    if (!waiter->job || jobs.contains(*waiter->job)) wake(waiter);
+  }
+}
+
+bool ChangeFeed::changed_since(std::uint64_t revision, std::optional<JobId> job) const {
+  if (revision >= revision_) return false;
+  if (!job || revision < complete_since_) return true;
+  return std::ranges::any_of(
+      recent_, [&](const Change& c) { return c.revision > revision && c.job == *job; });
+}
+
+void ChangeFeed::wait(std::uint64_t revision,
+                      std::optional<JobId> job,
+                      std::chrono::milliseconds most,
+                      std::function<void()> then) {
+  if (changed_since(revision, job)) {
+    boost::asio::post(io_, std::move(then));
+    return;
+  }
+  waiters_.push_back({job, std::move(then), boost::asio::steady_timer(io_, most)});
+  const auto waiter = std::prev(waiters_.end());
+  waiter->timer.async_wait([this, waiter](const boost::system::error_code& error) {
+    if (!error) wake(waiter);
+  });
+}
+
+/// Once per waiter: the timer that is cancelled here does not call again.
+void ChangeFeed::wake(std::list<Waiter>::iterator waiter) {
+  boost::asio::post(io_, std::move(waiter->then));
+  waiters_.erase(waiter);
+}
+
+}  // namespace gflow::daemon

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <list>
+#include <optional>
+#include <set>
+
+#include "core/job.h"
+
+namespace gflow::daemon {
+
+/// Those who wait for news of the state. Remembers the latest changes, so that one that came
+/// between a listing and the wait for the next is not missed. Runs on the loop's thread.
+class ChangeFeed {
+ public:
+  explicit ChangeFeed(boost::asio::io_context& io) : io_(io) {}
+
+  /// The state is at this revision now, and these jobs changed on the way.
+  void record(std::uint64_t revision, const std::set<JobId>& jobs);
+  /// Calls back once anything (or the job, if given) has changed after `revision`, or after `most`.
+  void wait(std::uint64_t revision,
+            std::optional<JobId> job,
+            std::chrono::milliseconds most,
+            std::function<void()> then);
+
+ private:
+  struct Waiter {
+    std::optional<JobId> job;
+    std::function<void()> then;
+    boost::asio::steady_timer timer;
+  };
+  struct Change {
+    std::uint64_t revision;
+    JobId job;
+  };
+  [[nodiscard]] bool changed_since(std::uint64_t revision, std::optional<JobId> job) const;
+  void wake(std::list<Waiter>::iterator waiter);
+
+  static constexpr std::size_t kRemembered = 16384;
+
+  boost::asio::io_context& io_;
+  std::uint64_t revision_ = 0;
+  std::uint64_t complete_since_ = 0;  ///< every change of a job after this revision is remembered
+  std::deque<Change> recent_;
+  std::list<Waiter> waiters_;
+};
+
+}  // namespace gflow::daemon

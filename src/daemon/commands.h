@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "cli/command/command.h"
+
+namespace gflow::daemon {
+
+/// gflowd: the daemon itself, and up, down, restart, reload, status.
+[[nodiscard]] cli::Command gflowd_command();
+
+}  // namespace gflow::daemon

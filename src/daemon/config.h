@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "base/memory.h"
+#include "base/result.h"
+#include "engine/event.h"
+
+namespace gflow::daemon {
+
+/// What gflow.toml and the environment say. docs/configuration.md lists every key.
+struct Config {
+  std::string devices = "auto";      ///< [daemon] devices
+  std::string socket;                ///< [daemon] socket, "" for the usual place
+  std::string log_level = "info";    ///< [daemon] log_level
+  bool cgroups = true;               ///< [runner] cgroups
+  Memory ballast = Memory::mib(16);  ///< [store] ballast
+  engine::Policy policy;             ///< [scheduler]
+
+  friend bool operator==(const Config&, const Config&) = default;
+};
+
+/// Reads the file; one that is not there is the defaults, unless `required`. Then the environment:
+/// GFLOW_SCHEDULER__BACKFILL_PATIENCE=10m wins over [scheduler] backfill_patience.
+/// Errors: Usage naming file, line and key, with the nearest key there is.
+[[nodiscard]] Result<Config> read_config(const std::string& path, bool required);
+
+}  // namespace gflow::daemon

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/daemon.h"
+
+#include <fmt/format.h>
+#include <spdlog/sinks/rotating_file_sink.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "daemon/loop.h"
+#include "os/clock.h"
+#include "os/file.h"
+#include "os/user.h"
+
+namespace gflow::daemon {
+
+struct Daemon::Core {
+  explicit Core(Parts parts) : loop(std::move(parts)) {}
+  Loop loop;
+};
+
+namespace {
+
+/// The lock that makes this the only daemon of the state directory, with our pid in it.
+Result<os::Fd> take_lock(const std::string& path) {
+  auto lock = os::lock_file(path);
+  if (!lock) {
+    if (lock.error().code != Code::WrongState) return lock;
+    const auto holder = os::read_file(path);
+    return fail(Code::WrongState,
+                fmt::format("gflowd runs already (pid {}): 'gflowd status' shows it, "
+                            "'gflowd restart' replaces it",
+                            holder ? printable(trim(*holder)) : std::string("unknown")));
+  }
+  if (::ftruncate(lock->get(), 0) != 0) return os::errno_error("write", path);
+  GF_CHECK(os::write_all(lock->get(), fmt::format("{}\n", os::process_id())));
+  return lock;
+}
+
+Result<void> make_places(const Options& options) {
+  const mode_t mode = options.system ? 0711 : 0700;
+  for (const std::string& directory : {options.paths.state_dir,
+                                       options.paths.logs_dir,
+                                       options.paths.attempts_dir(),
+                                       options.paths.run_dir}) {
+    const bool seen_by_all = options.system && directory == options.paths.run_dir;
+    GF_CHECK(os::make_directories(directory, seen_by_all ? 0755 : mode));
+  }
+  return {};
+}
+
+/// As library code must not, the daemon writes a log: to its file, which it keeps from growing.
+Result<void> open_log(const Options& options, const Config& config) {
+  constexpr std::size_t kSize = 10U << 20;
+  constexpr std::size_t kFiles = 3;
+  try {
+    auto sink = std::make_shared<spdlog::sinks::rotating_file_sink_st>(
+        options.paths.daemon_log(), kSize, kFiles);
+    auto logger = std::make_shared<spdlog::logger>("gflowd", std::move(sink));
+    logger->set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l %v");
+    logger->flush_on(spdlog::level::info);
+    spdlog::set_default_logger(std::move(logger));
+    spdlog::set_level(spdlog::level::from_str(config.log_level));
+    return {};
+  } catch (const spdlog::spdlog_ex& error) {
+    return fail(Code::Failure, error.what());
+  }
+}
+
+Result<engine::State> load_state(store::Store& store,
+                                 const Config& config,
+                                 const std::string& boot_id) {
+  engine::State state(config.policy, boot_id);
+  store::Loaded loaded = GF_TRY(store.load());
+  for (Job& job : loaded.jobs) state.restore(std::move(job));
+  state.restored(loaded.next_id);
+  return state;
+}
+
+Result<std::unique_ptr<runner::Runner>> open_runner(const Options& options,
+                                                    const Config& config,
+                                                    const std::string& boot_id) {
+  runner::Options wanted;
+  wanted.attempts_dir = options.paths.attempts_dir();
+  wanted.logs_dir = options.paths.logs_dir;
+  wanted.shim = GF_TRY(os::helper_program("gflow-shim"));
+  wanted.boot_id = boot_id;
+  wanted.use_cgroups = config.cgroups;
+  return runner::Runner::open(wanted);
+}
+
+}  // namespace
+
+Daemon::Daemon(std::unique_ptr<Core> core) : core_(std::move(core)) {}
+Daemon::~Daemon() = default;
+
+Result<std::unique_ptr<Daemon>> Daemon::start(Options options) {
+  const Config config = GF_TRY(read_config(options.paths.config_file, options.config_required));
+  if (!config.socket.empty()) options.paths.socket = config.socket;
+  GF_CHECK(make_places(options));
+  os::Fd lock = GF_TRY(take_lock(options.paths.lock()));
+  GF_CHECK(open_log(options, config));
+
+  const std::string boot_id = os::boot_id();
+  auto store = GF_TRY(store::Store::open(options.paths.database()));
+  engine::State state = GF_TRY(load_state(*store, config, boot_id));
+  auto runner = GF_TRY(open_runner(options, config, boot_id));
+  const std::string specification = options.devices.value_or(config.devices);
+  devices::SourceOptions probe;
+  probe.probe = os::helper_program("gflow-gpumon").value_or("");
+  auto source = GF_TRY(devices::open_source(specification, probe));
+  auto wall_timer = GF_TRY(os::WallTimer::create());
+  spdlog::info("gflowd {} starts: devices {}, {} jobs known",
+               os::process_id(),
+               specification,
+               state.list({}, JobId(), static_cast<std::size_t>(-1)).size());
+
+  auto core = std::make_unique<Core>(Parts{std::move(options),
+                                           config,
+                                           std::move(lock),
+                                           std::move(store),
+                                           std::move(source),
+                                           std::move(runner),
+                                           std::move(wall_timer),
+                                           std::move(state)});
+  GF_CHECK(core->loop.begin());
+  return std::unique_ptr<Daemon>(new Daemon(std::move(core)));
+}
+
+Result<void> Daemon::run() { return core_->loop.run(); }
+
+}  // namespace gflow::daemon

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "base/result.h"
+#include "daemon/options.h"
+
+namespace gflow::daemon {
+
+/// One gflowd: engine, store, runner, devices and server wired to one loop on one thread.
+class Daemon {
+ public:
+  /// Takes the lock, opens the store, finds the devices, takes over the jobs that run, listens.
+  /// Errors: WrongState naming the other daemon's pid if there is one; else what could not be done.
+  [[nodiscard]] static Result<std::unique_ptr<Daemon>> start(Options options);
+  ~Daemon();
+  Daemon(const Daemon&) = delete;
+  Daemon& operator=(const Daemon&) = delete;
+
+  /// Runs until told to stop; jobs go on. An error means the store could not be written: the truth
+  /// is what the next start finds.
+  [[nodiscard]] Result<void> run();
+
+ private:
+  struct Core;
+  explicit Daemon(std::unique_ptr<Core> core);
+  std::unique_ptr<Core> core_;
+};
+
+}  // namespace gflow::daemon

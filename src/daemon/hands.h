@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/job.h"
+
+namespace gflow::daemon {
+
+/// What the turn does to the world once it is committed. The real ones drive the runner; the fake
+/// ones of the crash tests write down what they were told.
+class Hands {
+ public:
+  virtual ~Hands() = default;
+
+  /// Starts the attempt a job is in. What becomes of it comes back as an event.
+  virtual void launch(const Job& job) = 0;
+  /// Tells the attempt of a job to end, for the reason in its Stop.
+  virtual void stop(const Job& job) = 0;
+  virtual void change_limit(const Job& job) = 0;
+  /// The end of this attempt is on disk: nothing of it is needed any more.
+  virtual void forget_attempt(JobId job, int attempt) = 0;
+  /// The job is gone from the store: its log may go, too.
+  virtual void forget_job(JobId job) = 0;
+};
+
+}  // namespace gflow::daemon

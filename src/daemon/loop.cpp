@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/loop.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <boost/asio/post.hpp>
+#include <csignal>
+
+#include "base/text.h"
+#include "cli/version.h"
+#include "daemon/machine_facts.h"
+#include "os/clock.h"
+#include "os/user.h"
+
+namespace gflow::daemon {
+
+using Wait = boost::asio::posix::stream_descriptor::wait_type;
+using boost::system::error_code;
+
+Loop::Loop(Parts parts)
+    : parts_(std::move(parts)),
+      state_(parts_.state),
+      ballast_(parts_.options.paths.ballast(), parts_.config.ballast),
+      hands_(state_,
+             *parts_.store,
+             *parts_.runner,
+             parts_.options.paths.socket,
+             [this](engine::Event event) { request(std::move(event), {}); }),
+      shell_(state_, *parts_.store, hands_, &ballast_),
+      started_(os::now().wall),
+      runner_fd_(io_),
+      device_fd_(io_),
+      wall_fd_(io_),
+      mono_timer_(io_),
+      refresh_timer_(io_),
+      signals_(io_),
+      feed_(io_) {}
+
+Result<void> Loop::begin() {
+  adopt();
+  shell_.post(
+      engine::event::MachineChanged{machine_for_engine(parts_.source->machine(), *parts_.runner)});
+  GF_CHECK(turn());
+  server::HttpServer::Options listen;
+  listen.socket_path = parts_.options.paths.socket;
+  listen.any_user = parts_.options.system;
+  listen.own_uid = os::own_account().uid;
+  server_ = GF_TRY(server::HttpServer::listen(io_, listen, *this));
+  watch_runner();
+  watch_devices();
+  watch_wall_timer();
+  watch_signals();
+  refresh_later();
+  return {};
+}
+
+Result<void> Loop::run() {
+  io_.run();
+  return end_;
+}
+
+void Loop::adopt() {
+  std::vector<std::pair<JobId, int>> under_way;
+  engine::Filter active;
+  active.statuses = {Status::Starting, Status::Running, Status::Completing};
+  for (const Job* job : state_.list(active, JobId(), static_cast<std::size_t>(-1))) {
+    under_way.emplace_back(job->id, attempt_of(*job)->number);
+    adopt_job(*job);
+  }
+  parts_.runner->sweep(under_way);
+}
+
+void Loop::adopt_job(const Job& job) {
+  const Attempt& attempt = *attempt_of(job);
+  const runner::Adoption found = parts_.runner->adopt(job.id, attempt.number, attempt.boot_id);
+  if (const auto* over = std::get_if<runner::Over>(&found)) {
+    spdlog::info("job {} ended while no daemon ran: {}", job.id.value, outcome_text(over->outcome));
+    shell_.post(engine::event::AttemptEnded{job.id, attempt.number, over->outcome});
+  } else if (const auto* runs = std::get_if<runner::StillRuns>(&found)) {
+    spdlog::info("job {} still runs, taken over", job.id.value);
+    shell_.post(engine::event::AttemptStarted{job.id, attempt.number, runs->pid});
+    // What was committed may never have been said: it is safe to say it twice.
+    if (job.spec.time_limit) hands_.change_limit(job);
+    if (status_of(job) == Status::Completing) hands_.stop(job);
+  } else {
+    spdlog::info("job {} had not been started yet", job.id.value);
+    shell_.post(engine::event::AttemptRevoked{job.id, attempt.number});
+  }
+}
+
+Now Loop::now() const { return os::now(); }
+
+std::string Loop::log_path(JobId job) const { return parts_.runner->log_path(job); }
+
+void Loop::submit(api::SubmitRequest request, const server::Caller& caller, Answer answer) {
+  shell_.submit(std::move(request), caller.user, std::move(answer));
+  parts_.source->refresh();
+  soon();
+}
+
+void Loop::request(engine::Event event, Answer answer) {
+  shell_.post(std::move(event), std::move(answer));
+  soon();
+}
+
+void Loop::on_change(std::uint64_t revision,
+                     std::optional<JobId> job,
+                     std::chrono::milliseconds most,
+                     std::function<void()> then) {
+  feed_.wait(revision, job, most, std::move(then));
+}
+
+void Loop::stop() {
+  spdlog::info("stopping; jobs go on");
+  if (server_) server_->close();
+  // Answers that are being written still go out.
+  boost::asio::post(io_, [this] { io_.stop(); });
+}
+
+Result<void> Loop::reload() {
+  Config fresh =
+      GF_TRY(read_config(parts_.options.paths.config_file, parts_.options.config_required));
+  const std::string devices = parts_.options.devices.value_or(fresh.devices);
+  if (devices != parts_.options.devices.value_or(parts_.config.devices) ||
+      fresh.cgroups != parts_.config.cgroups || fresh.socket != parts_.config.socket) {
+    spdlog::warn("devices, cgroups and socket change with 'gflowd restart' only, ignoring");
+  }
+  parts_.config.policy = fresh.policy;
+  spdlog::set_level(spdlog::level::from_str(fresh.log_level));
+  spdlog::info("configuration read again");
+  shell_.post(engine::event::Configure{fresh.policy});
+  parts_.source->refresh();
+  soon();
+  return {};
+}
+
+void Loop::soon() {
+  if (turn_is_due_) return;
+  turn_is_due_ = true;
+  boost::asio::post(io_, [this] {
+    turn_is_due_ = false;
+    if (auto done = turn(); !done) {
+      end_ = std::move(done);
+      io_.stop();
+    }
+  });
+}
+
+Result<void> Loop::turn() {
+  auto turned = shell_.turn(os::now());
+  if (!turned) return std::unexpected(std::move(turned).error());
+#ifndef NDEBUG
+  if (const std::string wrong = state_.check(); !wrong.empty()) {
+    return fail(Code::Failure, "the engine contradicts itself: " + wrong);
+  }
+#endif
+  log_changes(turned->changed);
+  feed_.record(state_.revision(), turned->changed);
+  set_timers(*turned);
+  if (!shell_.idle()) soon();
+  return {};
+}
+
+void Loop::log_changes(const std::set<JobId>& changed) const {
+  for (const JobId id : changed) {
+    const Job* job = state_.find(id);
+    if (job == nullptr) continue;
+    const auto* ended = std::get_if<Ended>(&job->state);
+    spdlog::info("job {} ({}, {}) is {}{}",
+                 id.value,
+                 printable(job->spec.user.name),
+                 printable(job->spec.name),
+                 status_name(status_of(*job)),
+                 ended == nullptr ? "" : ": " + printable(outcome_text(ended->outcome)));
+  }
+}
+
+void Loop::set_timers(const Shell::Turned& turned) {
+  if (turned.wake_wall) parts_.wall_timer.set(*turned.wake_wall);
+  if (!turned.wake_mono) return;
+  const auto left = *turned.wake_mono - os::now().mono;
+  mono_timer_.expires_after(std::max(left, std::chrono::milliseconds(0)));
+  mono_timer_.async_wait([this](const error_code& error) {
+    if (error) return;
+    shell_.post(engine::event::Tick{});
+    soon();
+  });
+}
+
+void Loop::watch_runner() {
+  if (!runner_fd_.is_open()) runner_fd_.assign(os::duplicate(parts_.runner->fd()).release());
+  runner_fd_.async_wait(Wait::wait_read, [this](const error_code& error) {
+    if (error) return;
+    take_reports();
+    watch_runner();
+  });
+}
+
+void Loop::take_reports() {
+  for (runner::Report& report : parts_.runner->poll()) {
+    if (const auto* started = std::get_if<runner::Started>(&report)) {
+      shell_.post(engine::event::AttemptStarted{started->job, started->attempt, started->pid});
+    } else {
+      auto& gone = std::get<runner::Gone>(report);
+      shell_.post(engine::event::AttemptEnded{gone.job, gone.attempt, std::move(gone.outcome)});
+      parts_.source->refresh();
+    }
+  }
+  soon();
+}
+
+void Loop::watch_devices() {
+  if (parts_.source->fd() < 0) return;
+  if (!device_fd_.is_open()) device_fd_.assign(os::duplicate(parts_.source->fd()).release());
+  device_fd_.async_wait(Wait::wait_read, [this](const error_code& error) {
+    if (error) return;
+    take_reading();
+    watch_devices();
+  });
+}
+
+void Loop::take_reading() {
+  if (!parts_.source->poll()) return;
+  shell_.post(
+      engine::event::MachineChanged{machine_for_engine(parts_.source->machine(), *parts_.runner)});
+  soon();
+}
+
+/// Devices that change by themselves are read again and again; a machine without such devices is
+/// never woken.
+void Loop::refresh_later() {
+  const auto interval = parts_.source->interval();
+  if (interval <= std::chrono::milliseconds(0)) return;
+  refresh_timer_.expires_after(interval);
+  refresh_timer_.async_wait([this](const error_code& error) {
+    if (error) return;
+    parts_.source->refresh();
+    refresh_later();
+  });
+}
+
+void Loop::watch_wall_timer() {
+  if (!wall_fd_.is_open()) wall_fd_.assign(os::duplicate(parts_.wall_timer.fd()).release());
+  wall_fd_.async_wait(Wait::wait_read, [this](const error_code& error) {
+    if (error) return;
+    parts_.wall_timer.drain();
+    shell_.post(engine::event::Tick{});
+    soon();
+    watch_wall_timer();
+  });
+}
+
+void Loop::watch_signals() {
+  for (const int number : {SIGTERM, SIGINT, SIGHUP}) {
+    error_code ignored;  // a signal that cannot be watched keeps its default action
+    signals_.add(number, ignored);
+  }
+  signals_.async_wait([this](const error_code& error, int number) {
+    if (error) return;
+    if (number != SIGHUP) {
+      stop();
+      return;
+    }
+    if (auto done = reload(); !done) spdlog::error("{}, ignoring", done.error().message);
+    watch_signals();
+  });
+}
+
+api::DaemonView Loop::daemon() const {
+  const runner::Enforcement& enforced = parts_.runner->enforcement();
+  api::DaemonView view;
+  view.version = cli::kVersion;
+  view.pid = os::process_id();
+  view.started = started_;
+  view.mode = parts_.options.system ? "system" : "user";
+  view.socket = parts_.options.paths.socket;
+  view.state_dir = parts_.options.paths.state_dir;
+  view.config_path = parts_.options.paths.config_file;
+  view.devices = parts_.options.devices.value_or(parts_.config.devices);
+  view.enforcement_kill = enforced.kill;
+  view.enforcement_memory = enforced.memory;
+  view.enforcement_cpu = enforced.cpu;
+  view.enforcement_processes = enforced.processes;
+  if (!ballast_.held()) {
+    view.warnings.push_back(
+        fmt::format("the disk of {} is nearly full ({} free): new jobs are refused",
+                    view.state_dir,
+                    memory_text(ballast_.disk_free())));
+  }
+  return view;
+}
+
+}  // namespace gflow::daemon

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "daemon/change_feed.h"
+#include "daemon/config.h"
+#include "daemon/options.h"
+#include "daemon/runner_hands.h"
+#include "daemon/shell.h"
+#include "devices/source.h"
+#include "engine/state.h"
+#include "os/wall_timer.h"
+#include "runner/runner.h"
+#include "server/http_server.h"
+#include "server/service.h"
+#include "store/store.h"
+
+namespace gflow::daemon {
+
+/// What start() put together before the loop begins.
+struct Parts {
+  Options options;
+  Config config;
+  os::Fd lock;  ///< held as long as the daemon lives
+  std::unique_ptr<store::Store> store;
+  std::unique_ptr<devices::Source> source;
+  std::unique_ptr<runner::Runner> runner;
+  os::WallTimer wall_timer;
+  engine::State state;
+};
+
+/// The one loop, on one thread: waits for a request, a report of the runner, a reading of the
+/// devices, a timer or a signal, posts it to the shell, and turns.
+class Loop : public server::Service {
+ public:
+  explicit Loop(Parts parts);
+
+  /// Finds out how the attempts under way stand, takes the first turn, listens.
+  [[nodiscard]] Result<void> begin();
+  /// Runs until stop(), a signal, or an error that is final.
+  [[nodiscard]] Result<void> run();
+
+  // server::Service
+  [[nodiscard]] const engine::State& state() const override { return state_; }
+  [[nodiscard]] Now now() const override;
+  [[nodiscard]] std::string log_path(JobId job) const override;
+  void submit(api::SubmitRequest request, const server::Caller& caller, Answer answer) override;
+  void request(engine::Event event, Answer answer) override;
+  void on_change(std::uint64_t revision,
+                 std::optional<JobId> job,
+                 std::chrono::milliseconds most,
+                 std::function<void()> then) override;
+  [[nodiscard]] api::DaemonView daemon() const override;
+  void stop() override;
+  Result<void> reload() override;
+
+ private:
+  void adopt();
+  void adopt_job(const Job& job);
+  void soon();  ///< a turn, after everything that is ready now was posted
+  [[nodiscard]] Result<void> turn();
+  void log_changes(const std::set<JobId>& changed) const;
+  void set_timers(const Shell::Turned& turned);
+  void watch_runner();
+  void watch_devices();
+  void watch_wall_timer();
+  void watch_signals();
+  void take_reports();
+  void take_reading();
+  void refresh_later();
+
+  Parts parts_;
+  engine::State& state_;
+  store::Ballast ballast_;
+  RunnerHands hands_;
+  Shell shell_;
+  WallTime started_;
+  boost::asio::io_context io_{1};
+  boost::asio::posix::stream_descriptor runner_fd_;
+  boost::asio::posix::stream_descriptor device_fd_;
+  boost::asio::posix::stream_descriptor wall_fd_;
+  boost::asio::steady_timer mono_timer_;
+  boost::asio::steady_timer refresh_timer_;
+  boost::asio::signal_set signals_;
+  ChangeFeed feed_;
+  std::unique_ptr<server::HttpServer> server_;
+  Result<void> end_;
+  bool turn_is_due_ = false;
+};
+
+}  // namespace gflow::daemon

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <csignal>
+
+#include "cli/run_command.h"
+#include "daemon/commands.h"
+
+int main(int argc, char** argv) {
+  // A client that goes away while it is answered is no reason to end.
+  (void)std::signal(SIGPIPE, SIG_IGN);
+  return gflow::cli::run_command(gflow::daemon::gflowd_command(), argc, argv);
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/runner_hands.h"
+
+#include <unistd.h>
+
+#include "runner/environment.h"
+
+namespace gflow::daemon {
+
+RunnerHands::RunnerHands(const engine::State& state,
+                         store::Store& store,
+                         runner::Runner& runner,
+                         std::string socket,
+                         std::function<void(engine::Event)> post)
+    : state_(state),
+      store_(store),
+      runner_(runner),
+      socket_(std::move(socket)),
+      post_(std::move(post)) {}
+
+/// Ports that no other job of this daemon was given; none if there are none, which a job that does
+/// not need them never notices.
+runner::PortBlock RunnerHands::ports_for(JobId job) {
+  constexpr int kPortsPerJob = 8;
+  std::vector<runner::PortBlock> taken;
+  for (const auto& [other, block] : ports_) taken.push_back(block);
+  const runner::PortBlock found =
+      runner::find_ports(kPortsPerJob, taken).value_or(runner::PortBlock{});
+  if (found.count > 0) ports_[job] = found;
+  return found;
+}
+
+void RunnerHands::launch(const Job& job) {
+  const Attempt& attempt = *attempt_of(job);
+  runner::LaunchOrder order;
+  order.job = job.id;
+  order.attempt = attempt.number;
+  order.user = job.spec.user;
+  order.work_dir = job.spec.work_dir;
+  order.time_limit = job.spec.time_limit;
+  order.grace = job.spec.grace;
+  order.limits = job.spec.request;
+  auto payload = store_.payload(job.id);
+  if (!payload) {
+    const Outcome outcome{.reason = EndReason::NotStarted, .message = payload.error().message};
+    post_(engine::event::AttemptEnded{job.id, attempt.number, outcome});
+    return;
+  }
+  order.payload = std::move(*payload);
+
+  runner::Surroundings surroundings;
+  surroundings.socket = socket_;
+  surroundings.log_path = runner_.log_path(job.id);
+  surroundings.config_path = runner_.config_path(job.id, attempt.number, order.payload);
+  const runner::PortBlock ports = ports_for(job.id);
+  surroundings.port_base = ports.base;
+  surroundings.port_count = ports.count;
+  order.environment =
+      runner::environment_of(job, attempt, order.payload, state_.machine(), surroundings);
+  runner_.launch(order);
+}
+
+void RunnerHands::stop(const Job& job) {
+  const auto* starting = std::get_if<Starting>(&job.state);
+  const auto* running = std::get_if<Running>(&job.state);
+  const auto& stop = starting != nullptr ? starting->stop : running->stop;
+  runner_.stop(job.id, attempt_of(job)->number, stop ? stop->signal : 0, EndReason::Cancelled);
+}
+
+void RunnerHands::change_limit(const Job& job) {
+  runner_.change_limit(job.id, attempt_of(job)->number, job.spec.time_limit);
+}
+
+void RunnerHands::forget_attempt(JobId job, int attempt) {
+  ports_.erase(job);
+  runner_.forget(job, attempt);
+}
+
+void RunnerHands::forget_job(JobId job) {
+  // The log is the job's; one that is gone already is what was wanted.
+  (void)::unlink(runner_.log_path(job).c_str());
+}
+
+}  // namespace gflow::daemon

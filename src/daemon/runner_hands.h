@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+
+#include "daemon/hands.h"
+#include "engine/state.h"
+#include "runner/ports.h"
+#include "runner/runner.h"
+#include "store/store.h"
+
+namespace gflow::daemon {
+
+/// The real hands: launch orders for the runner, from the store's payloads. `post` takes what
+/// becomes known while acting: that an attempt cannot even be ordered.
+class RunnerHands : public Hands {
+ public:
+  /// Borrows all three for its lifetime.
+  RunnerHands(const engine::State& state,
+              store::Store& store,
+              runner::Runner& runner,
+              std::string socket,
+              std::function<void(engine::Event)> post);
+
+  void launch(const Job& job) override;
+  void stop(const Job& job) override;
+  void change_limit(const Job& job) override;
+  void forget_attempt(JobId job, int attempt) override;
+  void forget_job(JobId job) override;
+
+ private:
+  [[nodiscard]] runner::PortBlock ports_for(JobId job);
+
+  const engine::State& state_;
+  store::Store& store_;
+  runner::Runner& runner_;
+  std::string socket_;
+  std::function<void(engine::Event)> post_;
+  std::map<JobId, runner::PortBlock> ports_;  ///< of the attempts this daemon started
+};
+
+}  // namespace gflow::daemon

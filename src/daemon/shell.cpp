@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/shell.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace gflow::daemon {
+
+struct Shell::Plan {
+  std::set<JobId> saves;
+  std::map<JobId, Payload> payloads;
+  std::vector<JobId> forgets;
+  std::vector<store::Submission> submissions;
+  bool new_ids = false;
+  std::vector<engine::Effect> acts;  ///< Launch, StopAttempt, ChangeLimit
+  std::vector<std::pair<JobId, int>> attempts_over;
+  std::vector<std::pair<Answer, Result<std::vector<JobId>>>> answers;
+  Turned turned;
+};
+
+Shell::Shell(engine::State& state, store::Store& store, Hands& hands, store::Ballast* ballast)
+    : state_(state), store_(store), hands_(hands), ballast_(ballast) {}
+
+void Shell::post(engine::Event event, Answer answer) {
+  posted_.push_back({std::move(event), std::move(answer), {}, {}, 0});
+}
+
+void Shell::submit(api::SubmitRequest request, const User& user, Answer answer) {
+  engine::event::Submit event;
+  Posted posted;
+  for (api::SubmitRequest::Item& item : request.items) {
+    item.spec.user = user;
+    for (const std::size_t sibling : item.depends_on_siblings) {
+      item.spec.dependencies.jobs.emplace_back(engine::event::kSibling + sibling);
+    }
+    event.specs.push_back(std::move(item.spec));
+    posted.payloads.push_back(std::move(item.payload));
+  }
+  posted.event = std::move(event);
+  posted.answer = std::move(answer);
+  posted.key = std::move(request.idempotency_key);
+  posted.uid = user.uid;
+  posted_.push_back(std::move(posted));
+}
+
+Result<Shell::Turned> Shell::turn(Now now) {
+  Plan plan;
+  for (Posted& posted : std::exchange(posted_, {})) decide(posted, now, plan);
+  GF_CHECK(commit(plan, now));
+  act(plan);
+  for (auto& [answer, jobs] : plan.answers) answer(std::move(jobs));
+  return std::move(plan.turned);
+}
+
+/// The answer to a submission that needs no new decision: a repeated one, or one there is no room
+/// on the disk for.
+std::optional<Result<std::vector<JobId>>> Shell::answered_before(const Posted& posted,
+                                                                 Now now,
+                                                                 const Plan& plan) {
+  if (!std::holds_alternative<engine::event::Submit>(posted.event)) return std::nullopt;
+  if (!posted.key.empty()) {
+    const auto same = [&posted](const store::Submission& other) {
+      return other.uid == posted.uid && other.key == posted.key;
+    };
+    if (const auto at = std::ranges::find_if(plan.submissions, same);
+        at != plan.submissions.end()) {
+      return at->jobs;
+    }
+    auto before = store_.find_submission(posted.uid, posted.key, now.wall);
+    if (!before) return std::unexpected(before.error());
+    if (*before) return **before;
+  }
+  if (ballast_ != nullptr && !ballast_->held()) ballast_->restore();
+  if (ballast_ != nullptr && !ballast_->held()) {
+    return fail(
+        Code::Exhausted,
+        fmt::format("the disk of gflow's state directory is full ({} free): running jobs go "
+                    "on, new ones are taken again when there is room",
+                    memory_text(ballast_->disk_free())));
+  }
+  return std::nullopt;
+}
+
+void Shell::decide(Posted& posted, Now now, Plan& plan) {
+  if (auto before = answered_before(posted, now, plan)) {
+    plan.answers.emplace_back(std::move(posted.answer), std::move(*before));
+    return;
+  }
+  if (const auto* ended = std::get_if<engine::event::AttemptEnded>(&posted.event)) {
+    plan.attempts_over.emplace_back(ended->job, ended->attempt);
+  }
+  if (const auto* revoked = std::get_if<engine::event::AttemptRevoked>(&posted.event)) {
+    plan.attempts_over.emplace_back(revoked->job, revoked->attempt);
+  }
+  for (const engine::Effect& effect : engine::step(state_, posted.event, now)) {
+    take(effect, posted, plan);
+  }
+}
+
+void Shell::take(const engine::Effect& effect, Posted& posted, Plan& plan) {
+  namespace e = engine::effect;
+  if (const auto* save = std::get_if<e::Save>(&effect)) {
+    plan.saves.insert(save->job);
+  } else if (const auto* forget = std::get_if<e::Forget>(&effect)) {
+    plan.saves.erase(forget->job);
+    plan.payloads.erase(forget->job);
+    plan.forgets.push_back(forget->job);
+  } else if (const auto* notify = std::get_if<e::Notify>(&effect)) {
+    plan.turned.changed.insert(notify->job);
+  } else if (const auto* wake = std::get_if<e::WakeAt>(&effect)) {
+    plan.turned.wake_mono = wake->mono;
+    plan.turned.wake_wall = wake->wall;
+  } else if (const auto* answer = std::get_if<e::Answer>(&effect)) {
+    if (answer->jobs && !posted.payloads.empty()) {
+      const std::vector<JobId>& ids = *answer->jobs;
+      for (std::size_t i = 0; i < ids.size(); ++i) {
+        plan.payloads[ids[i]] = std::move(posted.payloads[i]);
+      }
+      plan.new_ids = true;
+      if (!posted.key.empty()) plan.submissions.push_back({posted.uid, posted.key, ids});
+    }
+    if (posted.answer) plan.answers.emplace_back(std::move(posted.answer), answer->jobs);
+  } else {
+    plan.acts.push_back(effect);
+  }
+}
+
+Result<void> Shell::commit(const Plan& plan, Now now) {
+  store::Batch batch;
+  for (const JobId id : plan.saves) batch.saves.push_back(state_.find(id));
+  for (const auto& [id, payload] : plan.payloads) batch.payloads.emplace_back(id, &payload);
+  batch.forgets = plan.forgets;
+  batch.submissions = plan.submissions;
+  if (plan.new_ids) batch.next_id = state_.next_id();
+  batch.now = now.wall;
+  if (batch.empty()) return {};
+  auto done = store_.commit(batch);
+  if (!done && done.error().code == Code::Exhausted && ballast_ != nullptr && ballast_->held()) {
+    ballast_->release();
+    done = store_.commit(batch);
+  }
+  return done;
+}
+
+void Shell::act(const Plan& plan) {
+  namespace e = engine::effect;
+  for (const engine::Effect& effect : plan.acts) {
+    if (const auto* launch = std::get_if<e::Launch>(&effect)) {
+      hands_.launch(*state_.find(launch->job));
+    } else if (const auto* stop = std::get_if<e::StopAttempt>(&effect)) {
+      hands_.stop(*state_.find(stop->job));
+    } else if (const auto* limit = std::get_if<e::ChangeLimit>(&effect)) {
+      hands_.change_limit(*state_.find(limit->job));
+    }
+  }
+  for (const auto& [job, attempt] : plan.attempts_over) hands_.forget_attempt(job, attempt);
+  for (const JobId job : plan.forgets) hands_.forget_job(job);
+}
+
+}  // namespace gflow::daemon

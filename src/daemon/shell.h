@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "api/types.h"
+#include "daemon/hands.h"
+#include "engine/state.h"
+#include "engine/step.h"
+#include "store/store.h"
+
+namespace gflow::daemon {
+
+/// The imperative shell round the engine: collects what happened, and once a turn decides, commits,
+/// acts and answers, in this order. Knows no sockets, no clock and no threads; one thread owns it.
+class Shell {
+ public:
+  using Answer = std::function<void(Result<std::vector<JobId>>)>;
+
+  /// What one turn left behind.
+  struct Turned {
+    std::set<JobId> changed;  ///< jobs people may want to look at again
+    std::optional<MonoTime> wake_mono;
+    std::optional<WallTime> wake_wall;
+  };
+
+  /// Borrows all three for its lifetime. `ballast` may be null.
+  Shell(engine::State& state, store::Store& store, Hands& hands, store::Ballast* ballast);
+
+  /// Queues an event for the next turn; the answer is called in it, after the commit.
+  void post(engine::Event event, Answer answer = {});
+  /// Queues a submission. One whose key was used before is answered with the jobs it got then.
+  void submit(api::SubmitRequest request, const User& user, Answer answer);
+  [[nodiscard]] bool idle() const { return posted_.empty(); }
+
+  /// Takes everything that was posted. An error is final: nothing more may be acknowledged, the
+  /// process has to end, and what the store holds is the truth.
+  [[nodiscard]] Result<Turned> turn(Now now);
+
+ private:
+  struct Posted {
+    engine::Event event;
+    Answer answer;
+    std::vector<Payload> payloads;  ///< of a submission, by position
+    std::string key;                ///< of a submission
+    std::uint32_t uid = 0;
+  };
+  /// What the events of one turn add up to.
+  struct Plan;
+
+  void decide(Posted& posted, Now now, Plan& plan);
+  void take(const engine::Effect& effect, Posted& posted, Plan& plan);
+  [[nodiscard]] std::optional<Result<std::vector<JobId>>> answered_before(const Posted& posted,
+                                                                          Now now,
+                                                                          const Plan& plan);
+  [[nodiscard]] Result<void> commit(const Plan& plan, Now now);
+  void act(const Plan& plan);
+
+  engine::State& state_;
+  store::Store& store_;
+  Hands& hands_;
+  store::Ballast* ballast_;
+  std::vector<Posted> posted_;
+};
+
+}  // namespace gflow::daemon

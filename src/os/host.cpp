@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "os/host.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/text.h"
+#include "os/file.h"
+
+namespace gflow::os {
+namespace {
+
+Memory total_memory() {
+  const auto text = read_file("/proc/meminfo");
+  if (!text) return {};
+  for (const std::string_view line : split(*text, '\n')) {
+    if (!line.starts_with("MemTotal:")) continue;
+    const std::string_view number = trim(line.substr(9, line.find("kB") - 9));
+    return Memory{static_cast<std::int64_t>(parse_number(number).value_or(0)) << 10};
+  }
+  return {};
+}
+
+}  // namespace
+
+Memory host_memory() {
+  Memory memory = total_memory();
+  // The root of a container's own hierarchy; absent on a host, where the root has no limit.
+  for (const char* path :
+       {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
+    const auto text = read_file(path);
+    const auto limit = text ? parse_number(trim(*text)) : std::nullopt;
+    if (!limit || *limit == 0 || *limit > (std::uint64_t{1} << 60)) continue;
+    memory = std::min(memory, Memory{static_cast<std::int64_t>(*limit)});
+  }
+  return memory;
+}
+
+}  // namespace gflow::os

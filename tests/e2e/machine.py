@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A private gflowd in a directory of its own, and the commands of the suite against it.
+
+Nothing here sleeps or polls: `wait()` and `until()` ride on the daemon's own long poll.
+"""
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import urllib.parse
+from pathlib import Path
+
+BIN = Path(os.environ.get("GFLOW_BIN_DIR", Path(__file__).parents[2] / "build/dev/bin"))
+PATIENCE = 120  # seconds: only ever reached when something is broken
+
+ENDED = {"Finished", "Failed", "Cancelled", "Timeout", "Lost"}
+
+
+class Ran:
+    """What a command left: exit code and both streams."""
+
+    def __init__(self, done):
+        self.code = done.returncode
+        self.out = done.stdout.decode(errors="surrogateescape")
+        self.err = done.stderr.decode(errors="surrogateescape")
+
+    def __repr__(self):
+        return f"exit {self.code}\n--- stdout\n{self.out}--- stderr\n{self.err}"
+
+
+class Machine:
+    """One user's gflow: HOME, state, socket. `close()` leaves no process and no file."""
+
+    def __init__(self, devices="sim:2xRTX3090", config=""):
+        self.root = Path(tempfile.mkdtemp(prefix="gflow-"))
+        self.home = self.root / "home"
+        self.work = self.root / "work"
+        self.devices = devices
+        for directory in (self.home, self.work, self.root / "run"):
+            directory.mkdir()
+        keep = ("PATH", "LANG", "LC_ALL", "ASAN_OPTIONS", "UBSAN_OPTIONS", "TZ")
+        self.environment = {k: v for k, v in os.environ.items() if k in keep}
+        self.environment |= {
+            "HOME": str(self.home),
+            "XDG_RUNTIME_DIR": str(self.root / "run"),
+            "PATH": f"{BIN}:{os.environ['PATH']}",
+            "USER": "tester",
+        }
+        self.state = self.home / ".local/share/gflow"
+        self.logs = self.state / "logs"
+        self.socket = self.root / "run/gflow/gflowd.sock"
+        if config:
+            self.config(config)
+
+    def config(self, text):
+        path = self.home / ".config/gflow/gflow.toml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def run(self, *command, input=None, cwd=None, env=None, shell=False):
+        done = subprocess.run(
+            command[0] if shell else [str(part) if not isinstance(part, bytes) else part for part in command],
+            shell=shell,
+            executable="/bin/bash" if shell else None,
+            input=input.encode() if isinstance(input, str) else input,
+            stdin=subprocess.DEVNULL if input is None else None,
+            capture_output=True,
+            cwd=cwd or self.work,
+            env=self.environment | (env or {}),
+            timeout=PATIENCE,
+            check=False,
+        )
+        return Ran(done)
+
+    def ok(self, *command, **more):
+        ran = self.run(*command, **more)
+        assert ran.code == 0, f"{command}: {ran}"
+        return ran.out
+
+    def up(self, *more):
+        return self.ok("gflowd", "up", "--devices", self.devices, *more)
+
+    def down(self):
+        return self.ok("gflowd", "down")
+
+    def bash(self, script, **more):
+        """A piece of a document, typed into a shell."""
+        return self.ok(script, shell=True, **more)
+
+    def submit(self, *words, **more):
+        out = self.ok("gbatch", *words, **more)
+        found = re.fullmatch(r"Submitted batch job (\d+)\n", out)
+        assert found, out
+        return int(found.group(1))
+
+    # -- the API over the socket, for what tests need to know exactly
+
+    def get(self, target):
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(PATIENCE)
+            connection.connect(str(self.socket))
+            connection.sendall(f"GET {target} HTTP/1.1\r\nHost: gflow\r\nConnection: close\r\n\r\n".encode())
+            answer = b""
+            while chunk := connection.recv(65536):
+                answer += chunk
+        head, body = answer.split(b"\r\n\r\n", 1)
+        assert head.split()[1] == b"200", answer
+        return json.loads(body)
+
+    def job(self, job_id):
+        return self.get(f"/api/v1/jobs/{job_id}")
+
+    def until(self, job_id, wanted):
+        """The job once `wanted(job)` is true, asked again whenever it changed."""
+        while True:
+            revision = self.get("/api/v1/jobs?limit=1")["revision"]
+            job = self.job(job_id)
+            if wanted(job):
+                return job
+            query = urllib.parse.urlencode({"revision": revision, "job": job_id})
+            self.get(f"/api/v1/changes?{query}")
+
+    def wait(self, *job_ids):
+        return [self.until(job_id, lambda job: job["status"] in ENDED) for job_id in job_ids]
+
+    def running(self, job_id):
+        return self.until(job_id, lambda job: job["status"] == "Running" and job["pid"])
+
+    def log(self, job_id):
+        return (self.logs / f"{job_id}.log").read_text(errors="surrogateescape")
+
+    def daemon_pid(self):
+        return self.get("/api/v1/daemon")["pid"]
+
+    def kill_daemon(self):
+        """As the out-of-memory killer does."""
+        kill(self.daemon_pid())
+
+    def close(self):
+        for number in (signal.SIGKILL,):
+            for pid in processes_with(str(self.root)):
+                try:
+                    os.kill(pid, number)
+                except ProcessLookupError:
+                    pass
+        shutil.rmtree(self.root, ignore_errors=True)
+
+
+def kill(pid):
+    """Kills with SIGKILL and returns once the process is gone, whoever's child it is."""
+    descriptor = os.pidfd_open(pid)
+    try:
+        signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+        import select
+
+        assert select.select([descriptor], [], [], PATIENCE)[0], f"process {pid} does not die"
+    finally:
+        os.close(descriptor)
+
+
+def processes_with(marker):
+    """Processes whose environment or arguments name this machine's directory."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        try:
+            text = (entry / "environ").read_bytes() + (entry / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if marker.encode() in text:
+            found.append(int(entry.name))
+    return found
+
+
+class Gate:
+    """A FIFO a job waits at: the job says it is there, the test lets it go on."""
+
+    def __init__(self, machine, name="gate"):
+        self.there = machine.work / f"{name}.there"
+        self.go = machine.work / f"{name}.go"
+        os.mkfifo(self.there)
+        os.mkfifo(self.go)
+
+    @property
+    def command(self):
+        """For the job's shell: tells that it got here and waits until it may go on."""
+        return f"echo there > {self.there}; read line < {self.go}"
+
+    def reached(self):
+        """Blocks until the job opened its end."""
+        with open(self.there) as there:
+            there.read()
+
+    def open(self):
+        with open(self.go, "w") as go:
+            go.write("go\n")
