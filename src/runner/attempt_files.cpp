@@ -133,9 +133,9 @@ std::optional<attempt::Claim> AttemptFiles::claim() const {
 Result<void> AttemptFiles::revoke() const {
   const std::string prepared = directory_ + "/revoked";
   const std::string claim = directory_ + "/claim";
-  if (!os::is_file(prepared)) {
-    GF_CHECK(os::write_file(prepared, attempt::encode_claim(attempt::Revoked{})));
-  }
+  const std::string content = attempt::encode_claim(attempt::Revoked{});
+  // A daemon killed while it made the directory may have left it out, or empty.
+  if (os::read_file(prepared) != content) GF_CHECK(os::write_file(prepared, content));
   if (::link(prepared.c_str(), claim.c_str()) == 0 || errno == EEXIST) return {};
   return os::errno_error("revoke", claim);
 }

@@ -133,12 +133,20 @@ std::vector<std::string> Cgroups::parents() const {
   return {parents.begin(), parents.end()};
 }
 
+std::vector<std::string> Cgroups::groups_of(const std::string& attempt) const {
+  std::vector<std::string> groups;
+  for (const std::string& parent : parents()) groups.push_back(parent + "/" + kPrefix + attempt);
+  return groups;
+}
+
 Result<void> Cgroups::create(const std::string& attempt,
                              const Request& limits,
                              attempt::Order& order) const {
   const std::string group = kPrefix + attempt;
   for (const std::string& parent : parents()) {
-    const std::string directory = parent + "/" + group;
+    if (!os::is_directory(parent)) GF_CHECK(make_group(parent));
+  }
+  for (const std::string& directory : groups_of(attempt)) {
     (void)::rmdir(directory.c_str());  // of an attempt of this number in a database since restored
     GF_CHECK(make_group(directory));
     order.cgroups.push_back(directory);
@@ -181,6 +189,8 @@ Result<void> Cgroups::set_limits(const std::string& group, const Request& limits
 void Cgroups::remove(const std::vector<std::string>& directories) {
   for (const std::string& directory : directories) (void)::rmdir(directory.c_str());
 }
+
+void Cgroups::remove_empty_parents() const { remove(parents()); }
 
 void Cgroups::remove_others(const std::function<bool(const std::string&)>& keep) const {
   for (const std::string& parent : parents()) {

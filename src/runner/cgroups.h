@@ -32,10 +32,15 @@ class Cgroups {
   [[nodiscard]] Result<void> create(const std::string& attempt,
                                     const Request& limits,
                                     attempt::Order& order) const;
+  /// The groups create() makes for an attempt.
+  [[nodiscard]] std::vector<std::string> groups_of(const std::string& attempt) const;
   /// Removes groups; one that still has processes stays.
   static void remove(const std::vector<std::string>& directories);
   /// Groups of attempts that `keep` does not want, removed if they are empty.
   void remove_others(const std::function<bool(const std::string& attempt)>& keep) const;
+
+  /// The directories it made to make groups in go, if no group is left in them.
+  void remove_empty_parents() const;
 
   [[nodiscard]] const Enforcement& enforcement() const { return enforcement_; }
 

@@ -22,6 +22,9 @@ struct Runner::Core {
   enum class Source : std::uint64_t { Status = 0, Shim = 1, Survivor = 2, Events = 3 };
 
   Core(Options given, Cgroups usable);
+  ~Core() { cgroups.remove_empty_parents(); }
+  Core(const Core&) = delete;
+  Core& operator=(const Core&) = delete;
 
   [[nodiscard]] Result<void> prepare();
   void launch(const LaunchOrder& order);

@@ -104,7 +104,9 @@ void Runner::Core::forget(Key key) {
     attempts.erase(found);
   }
   const AttemptFiles files(options.attempts_dir, key.first, key.second);
-  if (const auto order = files.order()) Cgroups::remove(order->cgroups);
+  const auto order = files.order();
+  // As the order has them: the daemon may have stood in another group when it started the attempt.
+  Cgroups::remove(order ? order->cgroups : cgroups.groups_of(attempt_name(key.first, key.second)));
   (void)files.remove();  // what cannot be removed now is swept at the next start
 }
 

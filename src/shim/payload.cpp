@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,7 +28,12 @@ LaunchFailure failed(Step step) { return {step, errno}; }
 /// Everything to its default. The shim, and what started it, may have ignored signals (a SIGCHLD
 /// that is ignored makes wait(2) useless), and ignoring survives execve(2).
 void reset_signals() {
-  for (int number = 1; number < NSIG; ++number) (void)::signal(number, SIG_DFL);
+  // By the bare system call: signal(3) refuses the two that glibc keeps for itself, and those may
+  // be inherited as ignored as well. Zeros are SIG_DFL without flags on every architecture.
+  constexpr std::array<unsigned long, 4> kDefault{};
+  for (int number = 1; number <= 64; ++number) {
+    (void)::syscall(SYS_rt_sigaction, number, kDefault.data(), nullptr, sizeof(unsigned long));
+  }
   sigset_t none;
   (void)::sigemptyset(&none);
   (void)::sigprocmask(SIG_SETMASK, &none, nullptr);

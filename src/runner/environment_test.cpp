@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runner/environment.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+namespace gflow::runner {
+namespace {
+
+Machine machine_of(const std::string& vendor) {
+  Machine machine;
+  for (int index = 0; index < 4; ++index) {
+    Device device;
+    device.index = index;
+    device.vendor = vendor;
+    device.uuid = "GPU-" + std::to_string(index);
+    machine.devices.push_back(device);
+  }
+  return machine;
+}
+
+Job job_of() {
+  Job job;
+  job.id = JobId(42);
+  job.spec.name = "brave-river-1234";
+  job.spec.user = {1000, "alice"};
+  job.spec.project = "vision";
+  job.spec.work_dir = "/home/alice/run";
+  return job;
+}
+
+const Surroundings kAround{"/run/gflowd.sock", "/logs/42.log", "", 41000, 8};
+
+class Environment {
+ public:
+  Environment(const Job& job, std::vector<int> gpus, const Machine& machine, Payload payload = {}) {
+    Attempt attempt;
+    attempt.number = 3;
+    attempt.allocation.gpus = std::move(gpus);
+    take(environment_of(job, attempt, payload, machine, kAround));
+  }
+  void take(const std::vector<std::string>& list) {
+    for (const std::string& text : list) {
+      const std::size_t equals = text.find('=');
+      EXPECT_TRUE(values_.emplace(text.substr(0, equals), text.substr(equals + 1)).second) << text;
+    }
+  }
+  std::string operator[](const std::string& name) const {
+    const auto found = values_.find(name);
+    return found == values_.end() ? "(not set)" : found->second;
+  }
+
+ private:
+  std::map<std::string, std::string> values_;
+};
+
+using Expected = std::vector<std::pair<const char*, const char*>>;
+
+void expect(const Environment& environment, const Expected& expected) {
+  for (const auto& [name, value] : expected) EXPECT_EQ(environment[name], value) << name;
+}
+
+TEST(Environment, TellsTheJobWhatItIsAndHas) {
+  Job job = job_of();
+  job.spec.request = {2, 8, Memory::gib(4)};
+  job.spec.time_limit = std::chrono::minutes(30);
+  expect(Environment(job, {1, 3}, machine_of("nvidia")),
+         {{"GFLOW_JOB_ID", "42"},
+          {"GFLOW_JOB_NAME", "brave-river-1234"},
+          {"GFLOW_JOB_USER", "alice"},
+          {"GFLOW_PROJECT", "vision"},
+          {"GFLOW_SUBMIT_DIR", "/home/alice/run"},
+          {"GFLOW_ATTEMPT", "3"},
+          {"GFLOW_RESTART_COUNT", "2"},
+          {"GFLOW_GPUS", "2"},
+          {"GFLOW_GPU_INDICES", "1,3"},
+          {"GFLOW_GPU_UUIDS", "GPU-1,GPU-3"},
+          {"GFLOW_CPUS", "8"},
+          {"GFLOW_MEMORY_MIB", "4096"},
+          {"GFLOW_TIME_LIMIT_SECONDS", "1800"},
+          {"GFLOW_LOG_FILE", "/logs/42.log"},
+          {"GFLOW_API", "/run/gflowd.sock"},
+          {"GFLOW_PORT_BASE", "41000"},
+          {"GFLOW_PORT_COUNT", "8"},
+          {"GFLOW_JOB_CONFIG", "(not set)"},
+          {"CUDA_VISIBLE_DEVICES", "1,3"},
+          {"CUDA_DEVICE_ORDER", "PCI_BUS_ID"}});
+}
+
+TEST(Environment, RendezvousForTorchrunButNoRank) {
+  expect(Environment(job_of(), {0, 1}, machine_of("nvidia")),
+         {{"MASTER_ADDR", "127.0.0.1"},
+          {"MASTER_PORT", "41000"},
+          {"PET_NNODES", "1"},
+          {"PET_NODE_RANK", "0"},
+          {"PET_NPROC_PER_NODE", "2"},
+          {"PET_MASTER_ADDR", "127.0.0.1"},
+          {"PET_MASTER_PORT", "41000"},
+          {"RANK", "(not set)"},
+          {"LOCAL_RANK", "(not set)"},
+          {"WORLD_SIZE", "(not set)"}});
+}
+
+TEST(Environment, WithoutGpusNoneIsVisible) {
+  expect(Environment(job_of(), {}, machine_of("nvidia")),
+         {{"CUDA_VISIBLE_DEVICES", ""},
+          {"CUDA_DEVICE_ORDER", "PCI_BUS_ID"},
+          {"GFLOW_GPUS", "0"},
+          {"GFLOW_GPU_INDICES", ""},
+          {"PET_NPROC_PER_NODE", "1"}});
+}
+
+TEST(Environment, OtherVendors) {
+  expect(Environment(job_of(), {0, 2}, machine_of("amd")),
+         {{"ROCR_VISIBLE_DEVICES", "0,2"}, {"CUDA_VISIBLE_DEVICES", "(not set)"}});
+  expect(Environment(job_of(), {0, 2}, machine_of("ascend")),
+         {{"ASCEND_RT_VISIBLE_DEVICES", "0,2"}});
+  expect(Environment(job_of(), {0, 2}, machine_of("intel")), {{"ZE_AFFINITY_MASK", "0,2"}});
+}
+
+TEST(Environment, TheSubmittersStaysUnderneath) {
+  Payload payload;
+  payload.environment = {"HOME=/home/alice",
+                         "EMPTY=",
+                         "WITH=equals=inside",
+                         "no equals",
+                         "=no name",
+                         "GFLOW_ARRAY_TASK_ID=5",
+                         "GFLOW_PARAM_LR=0.1",
+                         "GFLOW_SOCKET=/my.sock",
+                         "GFLOW_JOB_ID=1",
+                         "GFLOW_JOB_CONFIG=/outer",
+                         "GFLOW_CPUS=64",
+                         "GFLOW_ATTEMPT_ID=outer",
+                         "CUDA_VISIBLE_DEVICES=0,1,2,3",
+                         "WORLD_SIZE=4"};
+  expect(Environment(job_of(), {2}, machine_of("nvidia"), payload),
+         {{"HOME", "/home/alice"},
+          {"EMPTY", ""},
+          {"WITH", "equals=inside"},
+          {"GFLOW_ARRAY_TASK_ID", "5"},
+          {"GFLOW_PARAM_LR", "0.1"},
+          {"GFLOW_SOCKET", "/my.sock"},
+          {"GFLOW_JOB_ID", "42"},
+          {"GFLOW_JOB_CONFIG", "(not set)"},
+          {"GFLOW_CPUS", "(not set)"},
+          {"GFLOW_ATTEMPT_ID", "(not set)"},
+          {"CUDA_VISIBLE_DEVICES", "2"},
+          {"WORLD_SIZE", "(not set)"}});
+}
+
+}  // namespace
+}  // namespace gflow::runner

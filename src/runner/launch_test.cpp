@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "runner/test_bench.h"
+
+namespace gflow::runner {
+namespace {
+
+using Launch = RunnerBench;
+
+TEST_P(Launch, EndsAsTheProgramEnds) {
+  const struct {
+    const char* name;
+    std::string script;
+    EndReason reason;
+    int exit_code;
+    int signal;
+  } kTable[] = {
+      {"success", "exit 0", EndReason::Exited, 0, 0},
+      {"failure", "exit 3", EndReason::Exited, 3, 0},
+      {"the largest code", "exit 255", EndReason::Exited, 255, 0},
+      {"SIGTERM to itself", "kill -TERM $$", EndReason::Signalled, 0, SIGTERM},
+      {"SIGKILL to itself", "kill -KILL $$", EndReason::Signalled, 0, SIGKILL},
+      {"SIGTERM to its own group", "kill -TERM 0", EndReason::Signalled, 0, SIGTERM},
+      {"a shebang", "#!/bin/sh -e\nfalse\nexit 9", EndReason::Exited, 1, 0},
+      {"a shebang with env", "#!/usr/bin/env bash\nexit 12", EndReason::Exited, 12, 0},
+      {"bash where there is no shebang", "[[ a == a ]] && exit 4", EndReason::Exited, 4, 0},
+      {"an empty script", "", EndReason::Exited, 0, 0},
+  };
+  JobId job(1);
+  for (const auto& row : kTable) {
+    LaunchOrder made = script(row.script);
+    made.job = job;
+    ++job.value;
+    const Outcome outcome = run(made);
+    EXPECT_EQ(outcome.reason, row.reason) << row.name << ": " << outcome.message;
+    EXPECT_EQ(outcome.exit_code, row.exit_code) << row.name;
+    EXPECT_EQ(outcome.signal, row.signal) << row.name;
+    EXPECT_GT(outcome.peak_memory.bytes, 0) << row.name;
+  }
+}
+
+TEST_P(Launch, ReportsTheProcessBeforeItsEnd) {
+  launch(script("echo $$"));
+  const int pid = wait_started();
+  EXPECT_GT(pid, 0);
+  EXPECT_EQ(wait_gone().exit_code, 0);
+  EXPECT_EQ(log(), std::to_string(pid) + "\n");
+}
+
+TEST_P(Launch, ArgumentsArriveByteForByte) {
+  const Outcome outcome =
+      run(order({"printf", "%s|", "", "a b", "'\"$x`", "\xff\xfe", "*", "end"}));
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_EQ(log(), "|a b|'\"$x`|\xff\xfe|*|end|");
+}
+
+TEST_P(Launch, LogTakesBothOutputsInOrderAndIsContinuedByTheNextAttempt) {
+  LaunchOrder made = script("echo one; echo two >&2; echo three");
+  EXPECT_EQ(run(made).exit_code, 0);
+  made.attempt = 2;
+  EXPECT_EQ(run(made).exit_code, 0);
+  EXPECT_EQ(log(), "one\ntwo\nthree\none\ntwo\nthree\n");
+}
+
+TEST_P(Launch, ScriptKeepsItsNameAndGetsItsArguments) {
+  LaunchOrder made = script("echo \"${0##*/} $# $1 $2\"");
+  made.payload.argv = {"some/where/train model.sh", "a", "b c"};
+  EXPECT_EQ(run(made).exit_code, 0);
+  EXPECT_EQ(log(), "train model.sh 2 a b c\n");
+}
+
+TEST_P(Launch, ConfigurationKeepsItsName) {
+  LaunchOrder made = script("cat \"$CONFIG\"; basename \"$CONFIG\"");
+  made.payload.config_name = "run 3.yaml";
+  made.payload.config = "lr: 0.1\n";
+  made.environment.push_back("CONFIG=" + runner_->config_path(made.job, 1, made.payload));
+  EXPECT_EQ(run(made).exit_code, 0);
+  EXPECT_EQ(log(), "lr: 0.1\nrun 3.yaml\n");
+}
+
+TEST_P(Launch, StartsFromACleanState) {
+  // What a daemon may be like: signals ignored and blocked, descriptors open that survive exec.
+  const auto old_chld = ::signal(SIGCHLD, SIG_IGN);
+  const auto old_hup = ::signal(SIGHUP, SIG_IGN);
+  const int leak = ::open("/dev/null", O_RDONLY);
+  const std::string leaked = "/proc/self/fd/" + std::to_string(leak);
+  LaunchOrder made =
+      script("pwd; umask; ls /proc/$$/fd | head -3 | tr '\\n' ' '; test -e " + leaked +
+             " && echo leak; readlink /proc/self/fd/0; test \"$(ps -o sid= -p $$)\" -eq $$ && "
+             "echo session; exit 6");
+  made.payload.umask = 0027;
+  LaunchOrder signals = order({"grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status"});
+  signals.job = JobId(8);
+  const Outcome outcome = run(made);
+  const Outcome second = run(signals);
+  (void)::signal(SIGCHLD, old_chld);
+  (void)::signal(SIGHUP, old_hup);
+  (void)::close(leak);
+  EXPECT_EQ(outcome.exit_code, 6);
+  EXPECT_EQ(second.exit_code, 0);
+  EXPECT_EQ(log(), directory_ + "\n0027\n0 1 2 /dev/null\nsession\n");
+  EXPECT_EQ(log(JobId(8)), "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n");
+}
+
+TEST_P(Launch, HasItsOwnEnvironmentAndNothingElse) {
+  LaunchOrder made = order({"env"});
+  made.environment = {
+      "PATH=/usr/bin:/bin", "EMPTY=", "LINES=a\nb", "GFLOW_ATTEMPT_ID=of an outer job"};
+  EXPECT_EQ(run(made).exit_code, 0);
+  const std::string text = log();
+  EXPECT_TRUE(text.starts_with("PATH=/usr/bin:/bin\nEMPTY=\nLINES=a\nb\nGFLOW_ATTEMPT_ID="))
+      << text;
+  EXPECT_EQ(text.find("outer"), std::string::npos);
+  EXPECT_EQ(std::ranges::count(text, '\n'), 5);
+}
+
+TEST_P(Launch, FailuresSayWhichStepAndStandInTheLog) {
+  const std::string not_executable = path("plain");
+  ASSERT_TRUE(os::write_file(not_executable, "x", 0600));
+  auto bad_interpreter = script("#!/no/such/interpreter\n");
+  auto windows = script("#!/bin/sh\r\necho\r\n");
+  auto no_directory = order({"true"});
+  no_directory.work_dir = path("gone");
+  const struct {
+    const char* name;
+    LaunchOrder order;
+    std::string says;
+  } kTable[] = {
+      {"missing program", order({"no-such-program"}), "run 'no-such-program': No such file"},
+      {"missing file", order({"./nothing"}), "run './nothing': No such file"},
+      {"not executable", order({not_executable}), "Permission denied"},
+      {"a directory", order({"/tmp"}), "run '/tmp': Permission denied"},
+      {"missing working directory", no_directory, "working directory '" + path("gone") + "'"},
+      {"missing interpreter", bad_interpreter, "'/no/such/interpreter': No such file"},
+      {"Windows line ends", windows, "Windows line ends"},
+  };
+  JobId job(100);
+  for (const auto& row : kTable) {
+    LaunchOrder made = row.order;
+    made.job = job;
+    ++job.value;
+    launch(made);
+    const auto report = next(made.job);
+    ASSERT_TRUE(report && std::holds_alternative<Gone>(*report))
+        << row.name << ": was reported started";
+    reports_.push_front(*report);
+    const Outcome outcome = wait_gone(made.job);
+    EXPECT_EQ(outcome.reason, EndReason::LaunchFailed) << row.name;
+    EXPECT_NE(outcome.message.find(row.says), std::string::npos)
+        << row.name << ": " << outcome.message;
+    const std::string line = "gflow: the job could not be started: ";
+    EXPECT_TRUE(log(made.job).starts_with(line)) << row.name << ": " << log(made.job);
+  }
+}
+
+TEST_P(Launch, ALogThatCannotBeWrittenIsALaunchFailure) {
+  std::filesystem::create_directory(runner_->log_path(JobId(7)));
+  const Outcome outcome = run(order({"true"}));
+  EXPECT_EQ(outcome.reason, EndReason::LaunchFailed);
+  EXPECT_NE(outcome.message.find("open the log"), std::string::npos) << outcome.message;
+}
+
+TEST_P(Launch, WhatCannotBePutInOrderFailsAtOnce) {
+  const std::string with_nul("a\0b", 3);
+  const struct {
+    const char* name;
+    LaunchOrder order;
+    const char* says;
+  } kTable[] = {
+      {"NUL in an argument", order({"echo", with_nul}), "NUL"},
+      {"nothing to run", order({}), "no program"},
+  };
+  JobId job(200);
+  for (const auto& row : kTable) {
+    LaunchOrder made = row.order;
+    made.job = job;
+    ++job.value;
+    const Outcome outcome = run(made);
+    EXPECT_EQ(outcome.reason, EndReason::LaunchFailed) << row.name;
+    EXPECT_NE(outcome.message.find(row.says), std::string::npos)
+        << row.name << ": " << outcome.message;
+  }
+}
+
+TEST_P(Launch, AnAttemptIsStartedOnce) {
+  EXPECT_EQ(run(script("echo run")).exit_code, 0);
+  const Outcome second = run(script("echo run"));
+  EXPECT_EQ(second.reason, EndReason::LaunchFailed);
+  EXPECT_EQ(log(), "run\n");
+}
+
+TEST_P(Launch, RunsAsItsUser) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can run jobs of other users";
+  constexpr std::uint32_t kNobody = 65534;
+  LaunchOrder made =
+      script("id -u; id -G; cat \"$CONFIG\"; touch /root/x 2>/dev/null || echo denied");
+  made.user = {kNobody, "nobody"};
+  made.work_dir = "/";
+  made.payload.config_name = "c";
+  made.payload.config = "config\n";
+  made.environment.push_back("CONFIG=" + runner_->config_path(made.job, 1, made.payload));
+  const Outcome outcome = run(made);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.message;
+  const std::string group = std::to_string(os::account_of(kNobody).gid);
+  EXPECT_EQ(log(), "65534\n" + group + "\nconfig\ndenied\n");
+  struct stat facts{};
+  ASSERT_EQ(::stat(runner_->log_path(JobId(7)).c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_uid, kNobody);
+  EXPECT_EQ(facts.st_mode & 0777, 0600U);
+}
+
+TEST_P(Launch, AUserWithoutAccountIsRefused) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can run jobs of other users";
+  LaunchOrder made = script("echo ran");
+  made.user = {3'999'999'999U, "ghost"};
+  const Outcome outcome = run(made);
+  EXPECT_EQ(outcome.reason, EndReason::LaunchFailed);
+  EXPECT_NE(outcome.message.find("uid 3999999999"), std::string::npos) << outcome.message;
+}
+
+INSTANTIATE_TEST_SUITE_P(Kill, Launch, ::testing::Bool(), cgroups_or_not);
+
+}  // namespace
+}  // namespace gflow::runner
