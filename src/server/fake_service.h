@@ -70,6 +70,7 @@ class FakeService : public Service {
     auto call = [answer = std::move(answer), jobs = std::move(jobs)] { answer(jobs); };
     if (hold_answers) {
       held_.emplace_back(std::move(call));
+      if (on_hold) on_hold();
     } else {
       post_(std::move(call));
     }
@@ -131,6 +132,7 @@ class FakeService : public Service {
   bool stopped = false;
   Result<void> reloaded;
   std::function<void()> on_wait;  ///< called for everyone who starts to wait for a change
+  std::function<void()> on_hold;  ///< called for every answer that is held back
   std::vector<Payload> payloads;
 
  private:

@@ -134,6 +134,7 @@ struct HttpServer::Core : std::enable_shared_from_this<HttpServer::Core> {
   void welcome(Stream::socket_type socket);
   Result<Caller> admit(int socket);
   void close();
+  void cut_off();
 
   asio::io_context& io;
   Options options;
@@ -141,26 +142,17 @@ struct HttpServer::Core : std::enable_shared_from_this<HttpServer::Core> {
   Acceptor acceptor;
   asio::steady_timer pause;
   Admission admission;
-  std::map<std::uint32_t, std::string> names;  // of users, looked up once
-  std::set<Session*> sessions;                 // each removes itself
+  std::map<std::uint32_t, std::string> names;   // of users, looked up once
+  std::set<std::shared_ptr<Session>> sessions;  // the open ones
   bool closing = false;
 };
 
-/// One connection: read a request, have it answered, again. Owned by the handlers that are pending
-/// for it and by the answer that is awaited.
+/// One connection: read a request, have it answered, again. Owned by the server while it is open,
+/// and by the handlers that are pending for it; the answer awaited does not keep it.
 class HttpServer::Core::Session : public std::enable_shared_from_this<Session> {
  public:
   Session(std::shared_ptr<Core> core, Caller caller, Stream::socket_type socket)
-      : core_(std::move(core)), caller_(std::move(caller)), stream_(std::move(socket)) {
-    core_->sessions.insert(this);
-  }
-  ~Session() {
-    give_body();
-    core_->admission.give_connection(caller_.user.uid);
-    core_->sessions.erase(this);
-  }
-  Session(const Session&) = delete;
-  Session& operator=(const Session&) = delete;
+      : core_(std::move(core)), caller_(std::move(caller)), stream_(std::move(socket)) {}
 
   void read_header();
   /// Answers without having understood the request, so that nothing after it can be read either.
@@ -168,10 +160,9 @@ class HttpServer::Core::Session : public std::enable_shared_from_this<Session> {
     keep_alive_ = false;
     send(std::move(reply));
   }
-  /// Ends the connection if nothing is under way on it, else after the answer.
-  void close_if_idle() {
-    if (idle_) close();
-  }
+  [[nodiscard]] bool is_idle() const { return idle_; }
+  /// Hangs up and gives back what was taken. The session may be gone when this returns.
+  void close();
 
  private:
   void on_header(const error_code& error);
@@ -185,12 +176,8 @@ class HttpServer::Core::Session : public std::enable_shared_from_this<Session> {
   void answer(std::uint64_t number, Reply reply);
   void send(Reply reply);
   void on_sent(const error_code& error);
-  void close() {
-    error_code ignored;  // the connection is over either way
-    stream_.socket().close(ignored);
-  }
 
-  std::shared_ptr<Core> core_;  // owners: the HttpServer, and each session for its limits
+  std::shared_ptr<Core> core_;  // owners: the HttpServer, and each session
   Caller caller_;
   Stream stream_;
   beast::flat_buffer buffer_{kMostBufferBytes};
@@ -202,6 +189,7 @@ class HttpServer::Core::Session : public std::enable_shared_from_this<Session> {
   bool idle_ = true;
   bool watching_ = false;
   bool keep_alive_ = false;
+  bool closed_ = false;
 };
 
 void HttpServer::Core::Session::read_header() {
@@ -219,6 +207,7 @@ void HttpServer::Core::Session::read_header() {
 }
 
 void HttpServer::Core::Session::on_header(const error_code& error) {
+  if (closed_) return;
   if (error) return on_bad_request(error);
   idle_ = false;
   if (auto taken = take_body(); !taken) return refuse(problem(taken.error(), 429));
@@ -246,7 +235,8 @@ void HttpServer::Core::Session::invite_body() {
   asio::async_write(stream_,
                     asio::buffer(kGoOn.data(), kGoOn.size()),
                     [self = shared_from_this()](const error_code& error, std::size_t) {
-                      if (!error) self->read_body();
+                      if (error) return self->close();
+                      self->read_body();
                     });
 }
 
@@ -260,6 +250,7 @@ void HttpServer::Core::Session::read_body() {
 }
 
 void HttpServer::Core::Session::on_body(const error_code& error) {
+  if (closed_) return;
   if (error) return on_bad_request(error);
   if (core_->closing) {
     return refuse(problem(Error{Code::Unreachable, "gflowd is stopping; try again"}));
@@ -269,8 +260,8 @@ void HttpServer::Core::Session::on_body(const error_code& error) {
   awaiting_ = true;
   stream_.expires_never();
   const std::uint64_t number = ++number_;
-  auto respond = [self = shared_from_this(), number](Reply reply) {
-    self->answer(number, std::move(reply));
+  auto respond = [session = weak_from_this(), number](Reply reply) {
+    if (const auto self = session.lock()) self->answer(number, std::move(reply));
   };
   dispatch(
       {core_->service, caller_, request_of(std::move(message)), std::move(respond), std::string()});
@@ -293,11 +284,20 @@ void HttpServer::Core::Session::watch() {
                               });
 }
 
+void HttpServer::Core::Session::close() {
+  if (std::exchange(closed_, true)) return;
+  awaiting_ = false;
+  error_code ignored;  // the connection is over either way
+  stream_.socket().close(ignored);
+  give_body();
+  core_->admission.give_connection(caller_.user.uid);
+  core_->sessions.erase(shared_from_this());
+}
+
 void HttpServer::Core::Session::answer(std::uint64_t number, Reply reply) {
   if (!awaiting_ || number != number_) return;
   awaiting_ = false;
   give_body();
-  if (!stream_.socket().is_open()) return;
   send(std::move(reply));
 }
 
@@ -353,8 +353,10 @@ Result<Caller> HttpServer::Core::admit(int socket) {
 void HttpServer::Core::welcome(Stream::socket_type socket) {
   auto caller = admit(socket.native_handle());
   if (!caller) return turn_away(socket.native_handle(), caller.error());
-  std::make_shared<Session>(shared_from_this(), std::move(*caller), std::move(socket))
-      ->read_header();
+  const auto session =
+      std::make_shared<Session>(shared_from_this(), std::move(*caller), std::move(socket));
+  sessions.insert(session);
+  session->read_header();
 }
 
 void HttpServer::Core::close() {
@@ -363,7 +365,15 @@ void HttpServer::Core::close() {
   acceptor.close(ignored);
   pause.cancel();
   (void)::unlink(options.socket_path.c_str());  // a stale file is replaced at the next start
-  for (Session* session : sessions) session->close_if_idle();
+  const auto open = sessions;                   // closing takes them out
+  for (const auto& session : open) {
+    if (session->is_idle()) session->close();
+  }
+}
+
+void HttpServer::Core::cut_off() {
+  const auto open = sessions;
+  for (const auto& session : open) session->close();
 }
 
 Result<std::unique_ptr<HttpServer>> HttpServer::listen(asio::io_context& io,
@@ -383,7 +393,10 @@ Result<std::unique_ptr<HttpServer>> HttpServer::listen(asio::io_context& io,
 
 HttpServer::HttpServer(std::shared_ptr<Core> core) : core_(std::move(core)) {}
 
-HttpServer::~HttpServer() { close(); }
+HttpServer::~HttpServer() {
+  close();
+  core_->cut_off();
+}
 
 void HttpServer::close() { core_->close(); }
 

@@ -32,6 +32,7 @@ class HttpServer {
   [[nodiscard]] static Result<std::unique_ptr<HttpServer>> listen(boost::asio::io_context& io,
                                                                   Options options,
                                                                   Service& service);
+  /// As close(), and cuts off what is still under way.
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
