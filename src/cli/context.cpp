@@ -3,9 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <ostream>
-#define TOML_EXCEPTIONS 0
 #include <toml++/toml.h>
+#include <ostream>
 
 #include "base/text.h"
 #include "os/file.h"
@@ -26,15 +25,15 @@ ColorFacts color_facts(bool terminal) {
 /// The socket a configuration file names; empty if it names none.
 Result<std::string> socket_of_config(const std::string& path) {
   const std::string text = GF_TRY(os::read_file(path));
-  const toml::parse_result parsed = toml::parse(text, path);
-  if (!parsed) {
+  try {
+    return toml::parse(text, path)["daemon"]["socket"].value_or(std::string());
+  } catch (const toml::parse_error& error) {
     return fail(Code::Usage,
                 fmt::format("{}:{}: {}",
                             printable(path),
-                            parsed.error().source().begin.line,
-                            parsed.error().description()));
+                            error.source().begin.line,
+                            printable(error.description())));
   }
-  return parsed.table()["daemon"]["socket"].value_or(std::string());
 }
 
 }  // namespace

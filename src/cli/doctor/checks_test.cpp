@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/doctor/checks.h"
+
+#include <gtest/gtest.h>
+
+namespace gflow::cli {
+namespace {
+
+TEST(Doctor, JudgesWhatItIsTold) {
+  api::DaemonView daemon;
+  daemon.version = "1.0";
+  EXPECT_EQ(check_daemon(daemon, "1.0").level, Level::Ok);
+  EXPECT_EQ(check_daemon(daemon, "1.1").level, Level::Warn);
+  EXPECT_EQ(check_daemon(fail(Code::Unreachable, "nobody answers"), "1.0").level, Level::Fail);
+  EXPECT_EQ(check_driver(true).level, Level::Ok);
+  EXPECT_EQ(check_driver(false).level, Level::Warn);
+  EXPECT_EQ(check_session({"alice", "user", true, false}).level, Level::Warn);
+  EXPECT_EQ(check_session({"alice", "user", true, true}).level, Level::Ok);
+  EXPECT_EQ(check_session({"alice", "system", true, false}).level, Level::Ok);
+  EXPECT_EQ(check_session({"alice", "user", false, true}).level, Level::Warn);
+}
+
+TEST(Doctor, SaysWhatMissingEnforcementCosts) {
+  api::DaemonView daemon;
+  daemon.enforcement_kill = "cgroup.kill";
+  daemon.enforcement_memory = "none: cgroups are read-only";
+  daemon.enforcement_cpu = "cgroup v2 cpu.weight";
+  daemon.enforcement_processes = "cgroup v2 pids.max";
+  daemon.warnings = {"disk nearly full"};
+  const std::vector<Check> checks = check_enforcement(daemon);
+  ASSERT_EQ(checks.size(), 5U);
+  EXPECT_EQ(checks[0].level, Level::Ok);
+  EXPECT_EQ(checks[1].level, Level::Warn);
+  EXPECT_NE(checks[1].advice, "");
+  EXPECT_EQ(checks[4], (Check{"daemon warns", Level::Warn, "disk nearly full", ""}));
+}
+
+TEST(Doctor, LooksAtTheDisk) {
+  const auto space = [](std::uint64_t bytes) {
+    return check_state({"/s", "", bytes}).back().level;
+  };
+  EXPECT_EQ(space(1ULL << 40), Level::Ok);
+  EXPECT_EQ(space(500ULL << 20), Level::Warn);
+  EXPECT_EQ(space(1ULL << 20), Level::Fail);
+  EXPECT_EQ(check_state({"/s", "nfs", {}}).front().level, Level::Warn);
+}
+
+TEST(Doctor, LooksAtEachGpu) {
+  api::MachineView machine;
+  EXPECT_EQ(check_gpus(machine).front().level, Level::Warn);
+  machine.devices.resize(3);
+  machine.devices[1].device.usable = false;
+  machine.devices[1].device.trouble = "lost";
+  machine.devices[2].foreign = {{7, "", "", {}}};
+  const std::vector<Check> checks = check_gpus(machine);
+  ASSERT_EQ(checks.size(), 3U);
+  EXPECT_EQ(checks[0].level, Level::Ok);
+  EXPECT_EQ(checks[1].level, Level::Fail);
+  EXPECT_EQ(checks[2].level, Level::Warn);
+  EXPECT_EQ(exit_code_of(checks), 1);
+  EXPECT_EQ(exit_code_of({checks[0], checks[2]}), 0);
+}
+
+TEST(Doctor, PrintsALineForEach) {
+  const std::vector<Check> checks = {{"daemon", Level::Ok, "answers", ""},
+                                     {"disk space", Level::Warn, "0.5 GiB free", "make room"}};
+  EXPECT_EQ(checks_text(checks, Painter()),
+            "ok    daemon             answers\n"
+            "warn  disk space         0.5 GiB free\n"
+            "                         make room\n");
+  EXPECT_EQ(checks_json({checks[0]}),
+            "{\"apiVersion\":\"gflow/v1\",\"kind\":\"Doctor\",\"checks\":[{\"name\":\"daemon\","
+            "\"level\":\"ok\",\"text\":\"answers\",\"advice\":\"\"}]}\n");
+}
+
+}  // namespace
+}  // namespace gflow::cli

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/info/machine_text.h"
+
+#include <gtest/gtest.h>
+
+namespace gflow::cli {
+namespace {
+
+api::DeviceView device(int index, std::string model, std::string uuid) {
+  api::DeviceView view;
+  view.device.index = index;
+  view.device.model = std::move(model);
+  view.device.uuid = std::move(uuid);
+  return view;
+}
+
+TEST(MachineText, IsTheBlockOfTheDocuments) {
+  api::MachineView machine;
+  machine.devices = {device(0, "NVIDIA GeForce RTX 3090", "GPU-xxxxx"),
+                     device(1, "NVIDIA GeForce RTX 3090", "GPU-yyyyy")};
+  machine.devices[0].job = JobId(5);
+  EXPECT_EQ(machine_text(machine, Painter()),
+            "Scheduler Status: Running\n"
+            "Total GPUs: 2\n"
+            "Available GPUs: 1\n"
+            "\n"
+            "GPU 0: NVIDIA GeForce RTX 3090\n"
+            "  UUID: GPU-xxxxx\n"
+            "  Status: In use by job 5\n"
+            "\n"
+            "GPU 1: NVIDIA GeForce RTX 3090\n"
+            "  UUID: GPU-yyyyy\n"
+            "  Status: Available\n");
+}
+
+TEST(MachineText, AddsReadingsProcessesAndAllocations) {
+  api::MachineView machine;
+  api::DeviceView busy = device(0, "NVIDIA H200", "GPU-1");
+  busy.device.memory_total = Memory::gib(141);
+  busy.device.memory_used = Memory::mib(700);
+  busy.device.utilization_percent = 0;
+  busy.device.temperature_celsius = 41;
+  busy.device.power_milliwatts = 88'400;
+  busy.device.power_limit_milliwatts = 700'000;
+  busy.device.processes = {{4711, "dave", "python", Memory::gib(2)}};
+  busy.foreign = busy.device.processes;
+  api::DeviceView lost = device(1, "NVIDIA H200", "");
+  lost.device.usable = false;
+  lost.device.trouble = "fallen off the bus";
+  machine.devices = {busy, lost};
+  api::JobView job;
+  job.id = JobId(5);
+  job.spec.name = "train";
+  job.spec.user.name = "alice";
+  job.spec.request = {2, 4, Memory::gib(8)};
+  job.gpu_indices = {2, 3};
+  machine.running = {job};
+  EXPECT_EQ(machine_text(machine, Painter()),
+            "Scheduler Status: Running\n"
+            "Total GPUs: 2\n"
+            "Available GPUs: 0\n"
+            "\n"
+            "GPU 0: NVIDIA H200\n"
+            "  UUID: GPU-1\n"
+            "  Status: In use outside gflow: pid 4711 (dave) python\n"
+            "  Memory: 700 MiB of 141.0 GiB used\n"
+            "  Utilization: 0%\n"
+            "  Temperature: 41 C\n"
+            "  Power: 88 W of 700 W\n"
+            "  Processes:\n"
+            "    pid 4711 (dave) python, 2.0 GiB (not gflow's)\n"
+            "\n"
+            "GPU 1: NVIDIA H200\n"
+            "  Status: Not usable: fallen off the bus\n"
+            "\n"
+            "Allocations by job:\n"
+            "  Job 5 (train, alice): GPU 2,3, 4 CPUs, 8G memory\n");
+}
+
+TEST(MachineText, SaysWhyThereAreNoGpus) {
+  api::MachineView machine;
+  machine.note = "libnvidia-ml.so.1 is not installed";
+  EXPECT_EQ(machine_text(machine, Painter()),
+            "Scheduler Status: Running\n"
+            "Total GPUs: 0\n"
+            "Available GPUs: 0\n"
+            "\n"
+            "No GPUs: libnvidia-ml.so.1 is not installed\n"
+            "Jobs without --gpus run all the same.\n");
+}
+
+TEST(MachineText, HasALineForEachGpu) {
+  api::MachineView machine;
+  machine.devices = {device(0, "H200", "GPU-1"), device(1, "H200", "GPU-2")};
+  machine.devices[0].job = JobId(5);
+  machine.devices[1].device.utilization_percent = 7;
+  EXPECT_EQ(machine_brief(machine, Painter()),
+            "GPU    MODEL    UTIL    MEMORY    STATUS\n"
+            "0      H200     -       -         In use by job 5\n"
+            "1      H200     7%      -         Available\n");
+}
+
+TEST(MachineText, MakesForeignNamesPrintable) {
+  api::DeviceView view = device(0, "x", "y");
+  view.foreign = {{7, "", "evil\x1b[2J", {}}, {8, "eve", "", {}}};
+  EXPECT_EQ(device_status(view), "In use outside gflow: pid 7 evil\\x1b[2J, pid 8 (eve)");
+}
+
+}  // namespace
+}  // namespace gflow::cli

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <array>
+#include <csignal>
+
+#include "cli/job/job_text.h"
+#include "cli/job/log.h"
+#include "cli/job/signals.h"
+#include "cli/job/wait.h"
+#include "os/file.h"
+
+namespace gflow::cli {
+namespace {
+
+using api::view_of;
+using std::chrono::hours;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+const WallTime kNoon = *parse_rfc3339("2026-03-01T12:00:00Z");
+
+api::JobView pending() {
+  api::JobView job;
+  job.id = JobId(42);
+  job.spec.name = "ddp";
+  job.spec.request.gpus = 4;
+  job.status = Status::Queued;
+  job.submitted = kNoon - minutes(38);
+  return job;
+}
+
+TEST(Why, NamesEveryBlockerHolderAndWayOut) {
+  api::JobView job = pending();
+  job.blockers = {
+      view_of(blocker::Gpus{
+          .need = 4,
+          .available = 1,
+          .holders = {{JobId(31), "alice", {0, 1}, kNoon + hours(6)}, {JobId(29), "bob", {2}, {}}},
+          .unusable = {{4, "", {{48121, "dave", "python", {}}}}}}),
+      view_of(blocker::Priority{JobId(40), kNoon + minutes(5)}),
+  };
+  EXPECT_EQ(why_text(job, {kNoon, seconds(0)}),
+            "Job 42 (ddp) waits since 11:22 (38m ago).\n"
+            "\n"
+            "What is in its way:\n"
+            "   1.  Resources: Need 4 GPUs, only 1 available; GPU 4 used outside gflow\n"
+            "       job 31 of alice has GPU 0,1, ends at the latest 18:00 (in 6h)\n"
+            "       job 29 of bob has GPU 2, has no time limit\n"
+            "       GPU 4 is used outside gflow: pid 48121 (dave) python\n"
+            "   2.  Priority: behind job 40\n"
+            "       job 40 should start 12:05 (in 5m)\n"
+            "\n"
+            "What would start it sooner:\n"
+            "  gjob update 42 --gpus 1             as many as are free now\n"
+            "  gjob update 42 --priority 255       puts it first in line\n"
+            "  gjob update 42 --time-limit 1h      a job with an end may pass one that waits\n");
+}
+
+TEST(Why, ShowsNumbersWhereTheTextHasNone) {
+  api::JobView job = pending();
+  job.blockers = {view_of(blocker::Gpus{.need = 4, .available = 0, .holders = {}, .unusable = {}})};
+  EXPECT_EQ(why_text(job, {kNoon, seconds(0)}),
+            "Job 42 (ddp) waits since 11:22 (38m ago).\n"
+            "\n"
+            "What is in its way:\n"
+            "   1.  Resources\n"
+            "       needs 4, 0 available\n");
+}
+
+TEST(Why, KnowsHeldAndLaterJobs) {
+  api::JobView job = pending();
+  job.status = Status::Hold;
+  job.blockers = {view_of(blocker::OnHold{}), view_of(blocker::BeginTime{kNoon + hours(1)})};
+  EXPECT_EQ(why_text(job, {kNoon, seconds(0)}),
+            "Job 42 (ddp) waits since 11:22 (38m ago).\n"
+            "\n"
+            "What is in its way:\n"
+            "   1.  JobHeldUser\n"
+            "   2.  BeginTime: 2026-03-01T13:00:00.000Z\n"
+            "       that is 13:00 (in 1h)\n"
+            "\n"
+            "What would start it sooner:\n"
+            "  gjob release 42                     puts it back into the queue\n"
+            "  gjob release 42 --at now+0          does not wait for that time\n");
+}
+
+TEST(Why, SaysWhatAJobThatDoesNotWaitDoes) {
+  api::JobView job = pending();
+  job.status = Status::Running;
+  job.gpu_indices = {0, 1};
+  EXPECT_EQ(why_text(job, {kNoon, seconds(0)}), "Job 42 (ddp) runs on GPU 0,1.\n");
+  job.status = Status::Failed;
+  job.started = kNoon;
+  job.run_time = seconds(200);
+  job.outcome = Outcome{.reason = EndReason::Exited, .exit_code = 1};
+  EXPECT_EQ(why_text(job, {kNoon, seconds(0)}),
+            "Job 42 (ddp) does not wait: it exited with code 1 after 3m20s.\n");
+}
+
+TEST(JobText, TellsEveryFactOfAJob) {
+  api::JobView job = pending();
+  job.status = Status::Running;
+  job.spec.user.name = "alice";
+  job.spec.command = "python train.py";
+  job.spec.work_dir = "/home/alice";
+  job.spec.time_limit = hours(4);
+  job.spec.request.memory = Memory::gib(16);
+  job.gpu_indices = {0, 1, 2, 3};
+  job.started = kNoon;
+  job.run_time = seconds(61);
+  job.attempt = 1;
+  job.pid = 4711;
+  job.log_path = "/logs/42.log";
+  api::DaemonView daemon;
+  daemon.enforcement_kill = "cgroup.kill";
+  daemon.enforcement_memory = "cgroup v2 memory.max";
+  EXPECT_EQ(job_text(job, daemon, rfc3339, Painter()),
+            "Job 42: ddp\n"
+            "  State         Running (R)\n"
+            "  User          alice\n"
+            "  Asks for      4 GPUs, 16G memory\n"
+            "  Has           GPU 0,1,2,3\n"
+            "  Time limit    4h\n"
+            "  Grace         30s\n"
+            "  Priority      10\n"
+            "  Submitted     2026-03-01T11:22:00.000Z\n"
+            "  Started       2026-03-01T12:00:00.000Z\n"
+            "  Run time      00:01:01\n"
+            "  Attempt       1\n"
+            "  Process       4711\n"
+            "  Command       python train.py\n"
+            "  Directory     /home/alice\n"
+            "  Log           /logs/42.log\n"
+            "  Stopped by    cgroup.kill\n"
+            "  Memory limit  cgroup v2 memory.max\n");
+}
+
+TEST(Wait, PassesTheCodeOfTheJob) {
+  struct Case {
+    EndReason reason;
+    int exit_code;
+    int signal;
+    int want;
+  };
+  constexpr Case kCases[] = {
+      {EndReason::Exited, 0, 0, 0},
+      {EndReason::Exited, 3, 0, 3},
+      {EndReason::Signalled, 0, SIGKILL, 137},
+      {EndReason::TimeLimit, 0, SIGTERM, kNoExitCode},
+      {EndReason::Cancelled, 0, 0, kNoExitCode},
+      {EndReason::LaunchFailed, 0, 0, kNoExitCode},
+  };
+  std::vector<api::JobView> all;
+  for (const Case& c : kCases) {
+    api::JobView job;
+    job.outcome = Outcome{.reason = c.reason, .exit_code = c.exit_code, .signal = c.signal};
+    EXPECT_EQ(exit_code_of(job), c.want) << end_reason_name(c.reason);
+    all.push_back(job);
+  }
+  EXPECT_EQ(exit_code_of(all), 137);
+}
+
+TEST(Signals, AreReadByNameAndNumber) {
+  for (const std::string_view text : {"INT", "SIGINT", "int", "sigint", "2"}) {
+    EXPECT_EQ(parse_signal(text), SIGINT) << text;
+  }
+  for (const std::string_view text : {"", "0", "-9", "99", "SIGFOO", "9x"}) {
+    EXPECT_EQ(parse_signal(text).error().code, Code::Usage) << text;
+  }
+}
+
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(std::string_view content) {
+    std::string path = "/tmp/gflow-log-XXXXXX";
+    const os::Fd file(::mkstemp(path.data()));
+    path_ = path;
+    EXPECT_TRUE(os::write_all(file.get(), content));
+  }
+  ~TemporaryFile() { (void)os::remove_tree(path_); }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+TEST(Log, FindsItsLastLines) {
+  struct Case {
+    std::string_view content;
+    std::size_t lines;
+    std::size_t want;
+  };
+  constexpr Case kCases[] = {
+      {"", 3, 0},
+      {"a\nb\nc\n", 0, 6},
+      {"a\nb\nc\n", 1, 4},
+      {"a\nb\nc\n", 2, 2},
+      {"a\nb\nc\n", 9, 0},
+      {"a\nb\nc", 1, 4},
+      {"\n\n\n", 2, 1},
+      {"abc", 1, 0},
+  };
+  for (const Case& c : kCases) {
+    const TemporaryFile file(c.content);
+    EXPECT_EQ(*start_of_last_lines(file.path(), c.lines), c.want) << c.content << " " << c.lines;
+  }
+  std::string long_text(200'000, 'x');
+  long_text[100] = '\n';
+  const TemporaryFile file(long_text);
+  EXPECT_EQ(*start_of_last_lines(file.path(), 1), 101U);
+}
+
+}  // namespace
+}  // namespace gflow::cli

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "cli/queue/fields.h"
+#include "cli/queue/listing.h"
+#include "cli/queue/tree.h"
+
+namespace gflow::cli {
+namespace {
+
+using std::chrono::seconds;
+
+api::JobView job(std::uint64_t id, std::string name, Status status, int gpus) {
+  api::JobView view;
+  view.id = JobId(id);
+  view.spec.name = std::move(name);
+  view.spec.request.gpus = gpus;
+  view.spec.user.name = "alice";
+  view.status = status;
+  return view;
+}
+
+api::JobView running(std::uint64_t id, std::string name, std::vector<int> gpus, seconds time) {
+  api::JobView view = job(id, std::move(name), Status::Running, static_cast<int>(gpus.size()));
+  view.gpu_indices = std::move(gpus);
+  view.started = WallTime{};
+  view.run_time = time;
+  return view;
+}
+
+api::JobView waiting(std::uint64_t id, std::string name, int gpus, std::string reason) {
+  api::JobView view = job(id, std::move(name), Status::Queued, gpus);
+  view.reason = std::move(reason);
+  return view;
+}
+
+api::JobView after(std::uint64_t id, std::vector<std::uint64_t> parents) {
+  api::JobView view = waiting(id, fmt::format("job-{}", id), 0, "Dependency");
+  for (const std::uint64_t parent : parents) view.spec.dependencies.jobs.emplace_back(parent);
+  return view;
+}
+
+Listing listing(std::string_view fields) { return {*choose_fields(fields)}; }
+
+TEST(Listing, IsAsInTheDocuments) {
+  const api::JobPage page{{running(1, "job-1", {0, 1}, seconds(3723)),
+                           waiting(2, "job-2", 1, "Resources"),
+                           waiting(5, "job-5", 4, "Resources: Need 4 GPUs, only 1 available")},
+                          {},
+                          0};
+  EXPECT_EQ(
+      listing_text(listing(kDefaultFields), page, Painter()),
+      "JOBID    NAME                ST    TIME        NODES    NODELIST(REASON)\n"
+      "1        job-1               R     01:02:03    2        0,1\n"
+      "2        job-2               PD    -           1        (Resources)\n"
+      "5        job-5               PD    -           4        (Resources: Need 4 GPUs, only 1 "
+      "available)\n");
+  EXPECT_EQ(listing_text(listing("jobid,NODES,NodeList"), page, Painter()),
+            "JOBID    NODES    NODELIST(REASON)\n"
+            "1        2        0,1\n"
+            "2        1        (Resources)\n"
+            "5        4        (Resources: Need 4 GPUs, only 1 available)\n");
+  EXPECT_EQ(listing_text(listing(kDefaultFields), {}, Painter()),
+            "JOBID    NAME                ST    TIME    NODES    NODELIST(REASON)\n");
+}
+
+TEST(Listing, SaysWhereOrWhy) {
+  struct Case {
+    Status status;
+    std::vector<int> gpus;
+    std::string reason;
+    std::string_view want;
+  };
+  const Case kCases[] = {
+      {Status::Running, {0, 3}, "", "0,3"},
+      {Status::Starting, {0}, "", "0"},
+      {Status::Completing, {1}, "", "1"},
+      {Status::Running, {}, "", "-"},
+      {Status::Queued, {}, "Priority", "(Priority)"},
+      {Status::Queued, {}, "", "-"},
+      {Status::Hold, {}, "JobHeldUser", "(JobHeldUser)"},
+      {Status::Finished, {0}, "exited with code 0", "-"},
+      {Status::Failed, {0}, "exited with code 1", "(exited with code 1)"},
+      {Status::Cancelled, {}, "cancelled by \x1b[31mbob", "(cancelled by \\x1b[31mbob)"},
+  };
+  for (const Case& c : kCases) {
+    api::JobView view = job(1, "x", c.status, 0);
+    view.gpu_indices = c.gpus;
+    view.reason = c.reason;
+    EXPECT_EQ(where_or_why(view), c.want) << status_name(c.status);
+  }
+}
+
+TEST(Listing, HasAllFieldsAndSaysWhichThereAre) {
+  for (const Field& field : queue_fields()) {
+    ASSERT_TRUE(choose_fields(field.name)) << field.name;
+    EXPECT_FALSE(field.cell(job(1, "x", Status::Queued, 1)).text.empty()) << field.name;
+    EXPECT_FALSE(field.help.empty()) << field.name;
+  }
+  const auto wrong = choose_fields("JOBID,FOO");
+  EXPECT_EQ(wrong.error().code, Code::Usage);
+  EXPECT_TRUE(wrong.error().message.starts_with("'FOO' is not a field; there are JOBID, NAME"))
+      << wrong.error().message;
+  EXPECT_FALSE(choose_fields(""));
+}
+
+TEST(Listing, GroupsByStateHeldJobsToo) {
+  Listing grouped = listing("JOBID");
+  grouped.layout = Layout::Grouped;
+  const api::JobPage page{
+      {job(1, "a", Status::Hold, 0), job(2, "b", Status::Running, 0), job(3, "c", Status::Hold, 0)},
+      {},
+      0};
+  std::string rule;
+  for (int i = 0; i < 60; ++i) rule += "─";
+  EXPECT_EQ(listing_text(grouped, page, Painter()),
+            fmt::format("Running (1)\n{0}\nJOBID\n2\n\nHold (2)\n{0}\nJOBID\n1\n3\n", rule));
+}
+
+TEST(Listing, FillsATemplate) {
+  Listing text;
+  text.format = Format::Template;
+  text.text_template = "{jobid}: {name} {nothing} {";
+  EXPECT_EQ(listing_text(text, {{job(7, "x", Status::Queued, 0)}, {}, 0}, Painter()),
+            "7: x {nothing} {\n");
+}
+
+TEST(Listing, SortsAndCuts) {
+  std::vector<api::JobView> jobs = {job(1, "b", Status::Queued, 2),
+                                    job(2, "a", Status::Running, 0),
+                                    job(3, "c", Status::Queued, 1)};
+  const auto ids = [&] {
+    std::string out;
+    for (const api::JobView& one : jobs) out += fmt::format("{}", one.id.value);
+    return out;
+  };
+  for (const auto& [key, want] : {std::pair{"name", "213"},
+                                  std::pair{"gpus", "231"},
+                                  std::pair{"-id", "321"},
+                                  std::pair{"state", "312"},
+                                  std::pair{"ID", "123"}}) {
+    ASSERT_TRUE(sort_jobs(jobs, key));
+    EXPECT_EQ(ids(), want) << key;
+  }
+  EXPECT_EQ(sort_jobs(jobs, "color").error().code, Code::Usage);
+  limit_jobs(jobs, 0);
+  EXPECT_EQ(ids(), "123");
+  limit_jobs(jobs, -2);
+  EXPECT_EQ(ids(), "23");
+  limit_jobs(jobs, 1);
+  EXPECT_EQ(ids(), "2");
+  limit_jobs(jobs, 5);
+  EXPECT_EQ(ids(), "2");
+}
+
+TEST(Tree, HangsJobsUnderWhatTheyWaitFor) {
+  Listing tree = listing("JOBID,NAME");
+  tree.layout = Layout::Tree;
+  const api::JobPage page{
+      {after(1, {}), after(2, {1}), after(3, {2}), after(4, {1}), after(5, {2, 4}), after(6, {99})},
+      {},
+      0};
+  EXPECT_EQ(listing_text(tree, page, Painter()),
+            "JOBID              NAME\n"
+            "1                  job-1\n"
+            "├─2                job-2\n"
+            "│ ├─3              job-3\n"
+            "│ ╰─5              job-5\n"
+            "╰─4                job-4\n"
+            "  ╰─→ see job 5\n"
+            "6                  job-6\n");
+}
+
+TEST(Tree, LosesNoJobInARing) {
+  const std::vector<api::JobView> jobs = {after(1, {2}), after(2, {1})};
+  std::vector<std::uint64_t> shown;
+  for (const TreeLine& line : dependency_tree(jobs)) {
+    if (!line.elsewhere) shown.push_back(line.job->id.value);
+  }
+  EXPECT_EQ(shown, (std::vector<std::uint64_t>{1, 2}));
+}
+
+TEST(Tree, FollowsLongChains) {
+  std::vector<api::JobView> chain = {after(1, {})};
+  for (std::uint64_t id = 2; id <= 3000; ++id) chain.push_back(after(id, {id - 1}));
+  const std::vector<TreeLine> lines = dependency_tree(chain);
+  ASSERT_EQ(lines.size(), chain.size());
+  EXPECT_EQ(lines.back().job->id, JobId(3000));
+}
+
+}  // namespace
+}  // namespace gflow::cli

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/context.h"
+#include "cli/submit/environment.h"
+#include "cli/submit/request.h"
+#include "cli/submit/script_options.h"
+#include "cli/submit/sweep.h"
+#include "cli/submit/values.h"
+
+namespace gflow::cli {
+namespace {
+
+Result<JobId> newest(std::uint64_t back) {
+  if (back > 5) return fail(Code::NotFound, "you have no such job");
+  return JobId(100 - back);
+}
+
+template <typename T>
+std::string outcome(const Result<T>& result) {
+  return result ? fmt::format("{}", *result) : fmt::format("error: {}", result.error().message);
+}
+
+TEST(Values, ReadGpusInGflowsAndInSlurmsSpelling) {
+  EXPECT_EQ(outcome(read_gpus("2")), "2");
+  EXPECT_EQ(outcome(read_gpus("gpu:2")), "2");
+  EXPECT_EQ(outcome(read_gpus("gpu")), "1");
+  for (const std::string_view text : {"gpu:v100:2", "gpu:v100", "0.5", "-1", "two", ""}) {
+    EXPECT_EQ(read_gpus(text).error().code, Code::Usage) << text;
+  }
+  EXPECT_EQ(outcome(read_gpus("gpu:v100:2")),
+            "error: --gres: '2(v100)': choosing GPUs by vendor or model is not supported; write a "
+            "whole number, such as 2");
+}
+
+std::string dependency(std::string_view text) {
+  const auto wanted = read_dependency(text, DependencyMode::All, newest);
+  if (!wanted) return fmt::format("{}", code_name(wanted.error().code));
+  std::string out = wanted->mode == DependencyMode::Any ? "any" : "all";
+  for (const JobId id : wanted->jobs) out += fmt::format(" {}", id.value);
+  return out;
+}
+
+TEST(Values, ReadDependencies) {
+  for (const auto& [text, want] : {std::pair{"5", "all 5"},
+                                   std::pair{"3,1-2,3", "all 1 2 3"},
+                                   std::pair{"@", "all 100"},
+                                   std::pair{"@~1", "all 99"},
+                                   std::pair{"@~9", "not_found"},
+                                   std::pair{"afterok:1:2", "all 1 2"},
+                                   std::pair{"afterok:2,afterok:1", "all 1 2"},
+                                   std::pair{"afterok:1?afterok:2", "any 1 2"},
+                                   std::pair{"afterok:1?afterok:2,afterok:3", "usage"},
+                                   std::pair{"afterany:1", "usage"},
+                                   std::pair{"afterok", "usage"},
+                                   std::pair{"singleton", "usage"},
+                                   std::pair{"0", "usage"},
+                                   std::pair{"", "usage"}}) {
+    EXPECT_EQ(dependency(text), want) << text;
+  }
+}
+
+TEST(Values, ReadTimesAndNumbers) {
+  EXPECT_EQ(**read_time_limit("30"), std::chrono::minutes(30));
+  EXPECT_EQ(**read_time_limit("4:00:00"), std::chrono::hours(4));
+  EXPECT_EQ(*read_time_limit("UNLIMITED"), std::nullopt);
+  EXPECT_EQ(read_time_limit("soon").error().code, Code::Usage);
+  EXPECT_EQ(*read_grace("30"), std::chrono::seconds(30));
+  EXPECT_EQ(*read_grace("2m"), std::chrono::minutes(2));
+  EXPECT_EQ(outcome(lower_priority(10, "3")), "7");
+  EXPECT_EQ(outcome(lower_priority(10, "-5")), "15");
+  EXPECT_EQ(outcome(lower_priority(10, "100")), "0");
+  EXPECT_EQ(outcome(lower_priority(10, "-10000")), "255");
+  EXPECT_EQ(lower_priority(10, "x").error().code, Code::Usage);
+  EXPECT_EQ(outcome(read_count("--cpus", "8")), "8");
+  EXPECT_EQ(read_count("--cpus", "-8").error().code, Code::Usage);
+}
+
+std::string array(std::string_view text) {
+  const auto read = read_array(text);
+  if (!read) return "error";
+  std::string out = fmt::format("{}", fmt::join(read->tasks, " "));
+  return read->max_concurrent ? fmt::format("{} max {}", out, *read->max_concurrent) : out;
+}
+
+TEST(Values, ReadArrays) {
+  for (const auto& [text, want] : {std::pair{"1-3", "1 2 3"},
+                                   std::pair{"0-10:5", "0 5 10"},
+                                   std::pair{"7,1,3-4,3", "1 3 4 7"},
+                                   std::pair{"1-4%2", "1 2 3 4 max 2"},
+                                   std::pair{"5", "5"},
+                                   std::pair{"3-1", "error"},
+                                   std::pair{"1-9:0", "error"},
+                                   std::pair{"5:2", "error"},
+                                   std::pair{"1-", "error"},
+                                   std::pair{"", "error"},
+                                   std::pair{"1-20000", "error"},
+                                   std::pair{"0-18446744073709551615", "error"},
+                                   std::pair{"1%0", "error"}}) {
+    EXPECT_EQ(array(text), want) << text;
+  }
+}
+
+TEST(Environment, IsWhatExportLeaves) {
+  const Environment all = {"HOME=/h",
+                           "PATH=/bin",
+                           "FOO=1",
+                           "GFLOW_JOB_ID=5",
+                           "GFLOW_ARRAY_TASK_ID=3",
+                           "GFLOW_SOCKET=/s"};
+  const auto exports = [&](std::string_view text) {
+    return fmt::format("{}", fmt::join(exported(all, *read_export(text)), " "));
+  };
+  EXPECT_EQ(fmt::format("{}", fmt::join(exported(all, {}), " ")),
+            "HOME=/h PATH=/bin FOO=1 GFLOW_SOCKET=/s");
+  EXPECT_EQ(exports("NONE"), "HOME=/h PATH=/bin");
+  EXPECT_EQ(exports("ALL,FOO=2,BAR=a=b"), "HOME=/h PATH=/bin FOO=2 GFLOW_SOCKET=/s BAR=a=b");
+  EXPECT_EQ(exports("FOO"), "HOME=/h PATH=/bin FOO=1");
+  EXPECT_EQ(exports("A=1"), "HOME=/h PATH=/bin A=1");
+  EXPECT_EQ(read_export("A-B=1").error().code, Code::Usage);
+}
+
+TEST(Environment, HasALimitThatNamesTheLargest) {
+  EXPECT_TRUE(check_size({"A=1"}));
+  const auto size = check_size({"A=1", "BIG=" + std::string(300'000, 'x')});
+  ASSERT_FALSE(size);
+  EXPECT_EQ(size.error().code, Code::Exhausted);
+  EXPECT_NE(size.error().message.find("BIG with 292 KiB"), std::string::npos)
+      << size.error().message;
+}
+
+std::string points(std::vector<std::string> params, std::string_view csv = "") {
+  const auto all = sweep_points(params, csv);
+  if (!all) return fmt::format("{}", code_name(all.error().code));
+  std::string out;
+  for (const Point& point : *all) {
+    if (!out.empty()) out += " | ";
+    for (std::size_t i = 0; i < point.size(); ++i) {
+      out += fmt::format("{}{}={}", i == 0 ? "" : " ", point[i].first, point[i].second);
+    }
+  }
+  return out;
+}
+
+TEST(Sweep, MakesEveryCombination) {
+  EXPECT_EQ(points({}), "");
+  EXPECT_EQ(points({"lr=0.1,0.01"}), "lr=0.1 | lr=0.01");
+  EXPECT_EQ(points({"a=1,2", "b=x,y"}), "a=1 b=x | a=1 b=y | a=2 b=x | a=2 b=y");
+  EXPECT_EQ(points({"s=1:3"}), "s=1 | s=2 | s=3");
+  EXPECT_EQ(points({"s=3:1:-1"}), "s=3 | s=2 | s=1");
+  EXPECT_EQ(points({"x=0:1:0.25"}), "x=0.00 | x=0.25 | x=0.50 | x=0.75 | x=1.00");
+  EXPECT_EQ(points({"x=-0.1:0.1:0.1"}), "x=-0.1 | x=0.0 | x=0.1");
+  EXPECT_EQ(points({"u=http://x:80"}), "u=http://x:80");
+  EXPECT_EQ(points({"s=1,2"}, "lr,name\n0.1,\"a,b\"\r\n0.2,c\n"),
+            "lr=0.1 name=a,b s=1 | lr=0.1 name=a,b s=2 | lr=0.2 name=c s=1 | lr=0.2 name=c s=2");
+  for (const std::string_view bad :
+       {"lr", "=1", "a b=1", "s=1:3:0", "s=1:x", "s=1:100000", "s=3:1"}) {
+    EXPECT_EQ(points({std::string(bad)}), "usage") << bad;
+  }
+  EXPECT_EQ(points({"a=1", "a=2"}), "usage");
+  EXPECT_EQ(points({"a=1:200", "b=1:200"}), "usage");
+  EXPECT_EQ(points({}, "a,b\n1\n"), "usage");
+  EXPECT_EQ(points({}, "a\n\"1\n"), "usage");
+}
+
+TEST(Sweep, SubstitutesOnlyWhatWasGiven) {
+  const Point point = {{"lr", "0.1"}, {"x", "{lr}"}};
+  for (const auto& [text, want] : {std::pair{"--lr {lr}", "--lr 0.1"},
+                                   std::pair{"{print $1}", "{print $1}"},
+                                   std::pair{"${HOME} {lr}{lr}", "${HOME} 0.10.1"},
+                                   std::pair{"{x}", "{lr}"},
+                                   std::pair{"{", "{"},
+                                   std::pair{"{}", "{}"},
+                                   std::pair{"{{lr}}", "{0.1}"}}) {
+    EXPECT_EQ(substitute(text, point), want) << text;
+  }
+}
+
+/// The options of gbatch with those of a script, "cpus=4 gpus=2".
+std::string merged(std::string_view line, std::string_view script, std::string* ignored = nullptr) {
+  const Command gbatch = gbatch_command();
+  Invocation invocation = *parse(gbatch, *shell_split(line));
+  const auto said = script_options(gbatch, "train.sh", script);
+  if (!said) return said.error().message;
+  if (ignored != nullptr) *ignored = join(said->ignored, " ");
+  take_over(invocation, said->invocation);
+  std::string out;
+  for (const auto& [name, values] : invocation.options) {
+    out += fmt::format("{}{}={}", out.empty() ? "" : " ", name, fmt::join(values, "+"));
+  }
+  return out;
+}
+
+TEST(Directives, GiveWayToTheCommandLine) {
+  constexpr std::string_view kScript =
+      "#!/bin/bash\n# GFLOW --gpus 2 --name a\n#GFLOW --time=30\n# GFLOW --param lr=1,2\n"
+      "# GFLOW --param s=1\necho\n# GFLOW --gpus 8\n";
+  EXPECT_EQ(merged("train.sh", kScript), "gpus=2 name=a param=lr=1,2+s=1 time=30");
+  EXPECT_EQ(merged("--gpus 4 --param lr=9 train.sh", kScript), "gpus=4 name=a param=lr=9 time=30");
+  EXPECT_EQ(merged("--depends-on-any 1 x.sh", "# GFLOW --depends-on 5\n"), "depends-on-any=1");
+}
+
+TEST(Directives, OfSlurmAreUnderstoodOrListed) {
+  std::string ignored;
+  EXPECT_EQ(merged("x.sh",
+                   "#!/bin/bash\n#SBATCH -J train -t 4:00:00\n#SBATCH --gres=gpu:2\n#SBATCH -c4\n"
+                   "#SBATCH --ntasks 1 --output=%j.out\n#SBATCH --exclusive\n#SBATCH --hold\n",
+                   &ignored),
+            "cpus=4 gpus=gpu:2 hold= name=train time=4:00:00");
+  EXPECT_EQ(ignored, "--ntasks --output --exclusive");
+  EXPECT_EQ(merged("x.sh", "#SBATCH --gres=gpu:1\n# GFLOW --gpus 3\n"), "gpus=3");
+}
+
+TEST(Directives, NameFileAndLineOfAMistake) {
+  EXPECT_EQ(merged("train.sh", "#!/bin/bash\n\n# GFLOW --gpu 2\n"),
+            "train.sh:3: unknown option '--gpu'; did you mean --gpus?");
+  EXPECT_EQ(merged("train.sh", "# GFLOW --gpus 2 extra\n"), "train.sh:1: 'extra' is no option");
+  EXPECT_EQ(merged("train.sh", "# GFLOW --dry-run\n"),
+            "train.sh:1: --dry-run cannot stand in a script");
+  EXPECT_EQ(merged("train.sh", "# GFLOW --shared\n"),
+            "train.sh:1: --shared is not available in this version: a job has its GPUs to itself");
+}
+
+JobSpec spec_of(std::string_view line) {
+  const Command gbatch = gbatch_command();
+  const auto invocation = parse(gbatch, *shell_split(line));
+  EXPECT_TRUE(invocation) << line;
+  const auto spec = read_spec(*invocation, {"/here", WallTime{}, std::chrono::seconds(0), newest});
+  EXPECT_TRUE(spec) << (spec ? "" : spec.error().message);
+  return spec.value_or(JobSpec{});
+}
+
+TEST(Spec, CountsOneCpuForAJobWithoutGpus) {
+  EXPECT_EQ(spec_of("x").request, (Request{0, 1, {}}));
+  EXPECT_EQ(spec_of("--gpus 2 x").request, (Request{2, 0, {}}));
+  EXPECT_EQ(spec_of("--gpus 2 --cpus 4 -m 1G x").request, (Request{2, 4, Memory::gib(1)}));
+  EXPECT_EQ(spec_of("--cpus 0 x").request, (Request{0, 0, {}}));
+}
+
+TEST(Spec, IsWhatTheOptionsSay) {
+  JobSpec want;
+  want.name = "exp1";
+  want.project = "cv";
+  want.request = {1, 0, {}};
+  want.priority = 100;
+  want.time_limit = std::chrono::minutes(30);
+  want.grace = std::chrono::seconds(5);
+  want.dependencies = {{JobId(7)}, DependencyMode::Any, false};
+  want.hold = true;
+  want.requeue = true;
+  want.max_retries = 2;
+  want.max_concurrent = 3;
+  want.work_dir = "/here";
+  EXPECT_EQ(spec_of("--gpus 1 --name exp1 -P cv --priority 100 --time 30 --grace 5 "
+                    "--depends-on-any 7 --no-auto-cancel --hold --requeue --max-retries 2 "
+                    "--max-concurrent 3 x"),
+            want);
+}
+
+TEST(Spec, RefusesWhatIsNoNameOrNumber) {
+  const Command gbatch = gbatch_command();
+  for (const std::string_view line : {"--name 'a\x1b'",
+                                      "--name '\xff'",
+                                      "--project 'a\tb'",
+                                      "--priority 300",
+                                      "--priority -1",
+                                      "--gpus x",
+                                      "--memory 0",
+                                      "--time 0x",
+                                      "--begin never"}) {
+    const auto invocation = parse(gbatch, *shell_split(line));
+    ASSERT_TRUE(invocation) << line;
+    const auto spec =
+        read_spec(*invocation, {"/here", WallTime{}, std::chrono::seconds(0), newest});
+    ASSERT_FALSE(spec) << line;
+    EXPECT_EQ(spec.error().code, Code::Usage) << line;
+  }
+}
+
+TEST(Expand, MakesAJobForEachTaskAndPoint) {
+  JobSpec spec;
+  spec.name = "exp";
+  spec.command = "python t.py {lr}";
+  spec.max_concurrent = 2;
+  Payload payload;
+  payload.argv = {"python", "t.py", "{lr}"};
+  payload.environment = {"A=1"};
+  const auto tasks = expand(spec, payload, {{3, 5}, {{}}, ""}, "group-1");
+  ASSERT_EQ(tasks.size(), 2U);
+  EXPECT_EQ(tasks[1].spec.name, "exp_5");
+  EXPECT_EQ(tasks[1].spec.group, "group-1");
+  EXPECT_EQ(tasks[1].spec.max_concurrent, 2);
+  EXPECT_EQ(tasks[1].payload.argv[2], "{lr}");
+  EXPECT_EQ(join(tasks[1].payload.environment, " "),
+            "A=1 GFLOW_ARRAY_TASK_ID=5 GFLOW_ARRAY_TASK_COUNT=2 GFLOW_ARRAY_TASK_MIN=3 "
+            "GFLOW_ARRAY_TASK_MAX=5");
+  const auto jobs = expand(spec, payload, {{}, {{{"lr", "0.1"}}, {{"lr", "1"}}}, "n-{lr}"}, "g");
+  ASSERT_EQ(jobs.size(), 2U);
+  EXPECT_EQ(jobs[0].spec.name, "n-0.1");
+  EXPECT_EQ(jobs[0].spec.command, "python t.py 0.1");
+  EXPECT_EQ(jobs[0].payload.argv[2], "0.1");
+  EXPECT_EQ(jobs[0].payload.environment.back(), "GFLOW_PARAM_lr=0.1");
+  const auto single = expand(spec, payload, {{}, {{}}, ""}, "g");
+  ASSERT_EQ(single.size(), 1U);
+  EXPECT_EQ(single[0].spec.name, "exp");
+  EXPECT_EQ(single[0].spec.group, "");
+  EXPECT_EQ(single[0].spec.max_concurrent, 0);
+}
+
+}  // namespace
+}  // namespace gflow::cli
