@@ -143,10 +143,14 @@ Result<void> Cgroups::create(const std::string& attempt,
                              const Request& limits,
                              attempt::Order& order) const {
   const std::string group = kPrefix + attempt;
-  for (const std::string& parent : parents()) {
+  // Joining a group costs milliseconds (the kernel waits for all CPUs): only where it does
+  // something.
+  std::set<std::string> wanted = {unified_, memory_.parent, pids_.parent};
+  if (limits.cpus > 0) wanted.insert(cpu_.parent);
+  wanted.erase("");
+  for (const std::string& parent : wanted) {
     if (!os::is_directory(parent)) GF_CHECK(make_group(parent));
-  }
-  for (const std::string& directory : groups_of(attempt)) {
+    const std::string directory = parent + "/" + group;
     (void)::rmdir(directory.c_str());  // of an attempt of this number in a database since restored
     GF_CHECK(make_group(directory));
     order.cgroups.push_back(directory);

@@ -62,7 +62,8 @@ class Crash : public RunnerBench {
     const Outcome outcome = over != nullptr ? over->outcome : wait_gone(job);
     const std::string trace = trace_of(job);
     if (!trace.empty() && trace != "x") return "it ran more than once";
-    if (outcome.reason == EndReason::SupervisorDied) return may_be_lost ? "" : "it was lost: " + outcome.message;
+    if (outcome.reason == EndReason::SupervisorDied)
+      return may_be_lost ? "" : "it was lost: " + outcome.message;
     if (outcome.reason != EndReason::Exited) return "its end is told as " + outcome.message;
     return trace == "x" && outcome.exit_code == 7 ? "" : "it did not run to its end";
   }

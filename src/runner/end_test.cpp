@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <sys/resource.h>
+
+#include <utility>
+
 #include "runner/attempt_files.h"
 #include "runner/test_bench.h"
 
@@ -94,6 +98,34 @@ TEST_P(End, ASecondRequestCanBeHarder) {
   const Outcome outcome = wait_gone();
   EXPECT_EQ(outcome.reason, EndReason::Cancelled);
   EXPECT_EQ(outcome.signal, SIGKILL);
+}
+
+TEST_P(End, ARequestTheKernelHasNoRoomForIsRepeated) {
+  Fifo ready = fifo("ready");
+  launch(script("trap 'exit 5' TERM; echo $$ > ready; read x < never"));
+  Fifo never = fifo("never");
+  const int shim = shim_of(ready.number());
+  rlimit limit{};
+  ASSERT_EQ(::prlimit(shim, RLIMIT_SIGPENDING, nullptr, &limit), 0);
+  const rlim_t before = std::exchange(limit.rlim_cur, 0);  // the soft one can be raised again
+  ASSERT_EQ(::prlimit(shim, RLIMIT_SIGPENDING, &limit, nullptr), 0);
+  runner_->stop(JobId(7), 1, 0, EndReason::Cancelled);
+  limit.rlim_cur = before;
+  ASSERT_EQ(::prlimit(shim, RLIMIT_SIGPENDING, &limit, nullptr), 0);
+  const Outcome outcome = wait_gone();
+  EXPECT_EQ(outcome.reason, EndReason::Cancelled);
+  EXPECT_EQ(outcome.exit_code, 5);
+}
+
+TEST_P(End, ASupervisorToldToEndEndsTheJobFirst) {
+  launch(script("sleep 1000"));
+  const int pid = wait_started();
+  const os::Fd first = open_process(pid);
+  ASSERT_EQ(::kill(shim_of(pid), SIGTERM), 0);
+  const Outcome outcome = wait_gone();
+  EXPECT_EQ(outcome.reason, EndReason::Cancelled);
+  EXPECT_NE(outcome.message.find("SIGTERM"), std::string::npos) << outcome.message;
+  EXPECT_TRUE(has_ended(first));
 }
 
 TEST_P(End, StoppedProcessesAreEndedToo) {

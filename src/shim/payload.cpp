@@ -129,19 +129,19 @@ std::string failure_text(const Order& order, const LaunchFailure& failure) {
   std::string text(attempt::step_text(failure.step));
   switch (failure.step) {
     case Step::ChangeDirectory:
-      text += " '" + order.work_dir + "'";
+      text.append(" ").append(quoted(order.work_dir));
       break;
     case Step::OpenLog:
-      text += " '" + order.log_path + "'";
+      text.append(" ").append(quoted(order.log_path));
       break;
     case Step::BecomeUser:
-      text += " (uid " + std::to_string(order.uid.value_or(0)) + ")";
+      text.append(" (uid ").append(std::to_string(order.uid.value_or(0))).append(")");
       break;
     case Step::RunInterpreter:
-      text += " " + interpreter_text(order);
+      text.append(" ").append(interpreter_text(order));
       break;
     case Step::RunProgram:
-      text += " '" + order.argv.front() + "'";
+      text.append(" ").append(quoted(order.argv.front()));
       break;
     default:
       break;

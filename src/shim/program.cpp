@@ -88,9 +88,10 @@ LaunchFailure run_program(const Order& order) {
 std::string interpreter_text(const Order& order) {
   const auto shebang = attempt::parse_shebang(start_of(order.script).value_or(""));
   if (!shebang) return "/bin/sh";
-  if (!shebang->interpreter.ends_with('\r')) return "'" + shebang->interpreter + "'";
-  return "'" + shebang->interpreter.substr(0, shebang->interpreter.size() - 1) +
-         "' (the script has Windows line ends)";
+  std::string_view name = shebang->interpreter;
+  if (!name.ends_with('\r')) return quoted(name);
+  name.remove_suffix(1);
+  return quoted(name).append(" (the script has Windows line ends)");
 }
 
 }  // namespace gflow::shim
