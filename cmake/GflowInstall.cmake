@@ -3,7 +3,7 @@
 # libexec/gflow; man pages and completions are what the programs themselves print.
 set(GFLOW_COMMANDS gbatch gqueue ginfo gcancel gjob)  # names gflow is called by
 
-if(TARGET gflow)
+if(TARGET gflow AND TARGET gflowd)
   set(links "")
   foreach(command ${GFLOW_COMMANDS})
     list(APPEND links COMMAND ${CMAKE_COMMAND} -E create_symlink gflow ${command})
@@ -11,20 +11,17 @@ if(TARGET gflow)
   add_custom_target(gflow_links ALL ${links} WORKING_DIRECTORY ${CMAKE_RUNTIME_OUTPUT_DIRECTORY} VERBATIM)
   add_dependencies(gflow_links gflow)
 
-  install(TARGETS gflow RUNTIME)
+  install(TARGETS gflow gflowd RUNTIME)
   foreach(command ${GFLOW_COMMANDS})
     install(FILES ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/${command} TYPE BIN)
   endforeach()
   set(printed_pages
-    "set(gflow_program \"$<TARGET_FILE:gflow>\")"
-    "set(gflow_commands gflow ${GFLOW_COMMANDS})"
+    "set(gflow_bin \"${CMAKE_RUNTIME_OUTPUT_DIRECTORY}\")"
+    "set(gflow_commands gflow gflowd ${GFLOW_COMMANDS})"
     "set(gflow_share \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}\")"
     "include(\"${CMAKE_CURRENT_LIST_DIR}/InstallPrinted.cmake\")")
   list(JOIN printed_pages "\n" printed_pages)
   install(CODE "${printed_pages}")
-endif()
-if(TARGET gflowd)
-  install(TARGETS gflowd RUNTIME)
 endif()
 foreach(program gflow-shim gflow-gpumon)
   if(TARGET ${program})

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Runs at installation: writes what `gflow man COMMAND` and `COMMAND completion SHELL` print.
-# Given: gflow_program, gflow_commands, gflow_share.
-get_filename_component(gflow_bin ${gflow_program} DIRECTORY)
+# Runs at installation: writes what the verbs `__man` and `completion SHELL` of each program print.
+# Given: gflow_bin, gflow_commands, gflow_share.
 
 function(gflow_write file)
   execute_process(COMMAND ${ARGN} OUTPUT_VARIABLE text ERROR_VARIABLE trouble RESULT_VARIABLE code)
@@ -13,7 +12,7 @@ function(gflow_write file)
 endfunction()
 
 foreach(command ${gflow_commands})
-  gflow_write(man/man1/${command}.1 ${gflow_program} man ${command})
+  gflow_write(man/man1/${command}.1 ${gflow_bin}/${command} __man)
   gflow_write(bash-completion/completions/${command} ${gflow_bin}/${command} completion bash)
   gflow_write(zsh/site-functions/_${command} ${gflow_bin}/${command} completion zsh)
   gflow_write(fish/vendor_completions.d/${command}.fish ${gflow_bin}/${command} completion fish)

@@ -8,14 +8,18 @@ set -euo pipefail
 bin=${GFLOW_BIN_DIR:?run this as ./dev demo}
 PATH="$bin:$PATH"
 home=$(mktemp -d "${TMPDIR:-/tmp}/gflow-demo.XXXXXX")
-export HOME="$home" XDG_RUNTIME_DIR="$home/run" GFLOW_CONFIG="$home/.config/gflow/gflow.toml"
-unset XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME XDG_CACHE_HOME
+export HOME="$home" XDG_RUNTIME_DIR="$home/run"
+unset GFLOW_CONFIG XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME XDG_CACHE_HOME
 mkdir -m 700 "$XDG_RUNTIME_DIR"
 
 clean_up() {
   local code=$?
-  trap - EXIT INT TERM
-  gflowd down --cancel-jobs >/dev/null 2>&1 || gflowd down >/dev/null 2>&1 || true
+  trap - EXIT
+  trap '' INT TERM
+  # Jobs outlive the daemon, so they are ended first; only if the tour was cut short are there any.
+  gcancel --me >/dev/null 2>&1 || true
+  for id in 1 2 3 4; do gjob wait "$id" >/dev/null 2>&1 || true; done
+  gflowd down >/dev/null 2>&1 || true
   rm -rf "$home"
   exit "$code"
 }
@@ -72,13 +76,13 @@ show 'gqueue'
 
 say "Preprocessing is over: training has a GPU."
 show 'gjob wait $ID1'
-show "gbatch --gpus $gpus --name all-gpus sleep 1"
+show "ID4=\$(gbatch --gpus $gpus --name all-gpus sleep 1 | grep -oP '\\d+')"
 show 'gqueue'
 show 'ginfo'
 show 'gqueue -f JOBID,NAME,NODES,NODELIST'
 
-say "Wait for the last stage, then see what happened."
-show 'gjob wait $ID3'
+say "Wait for the rest, then see what happened."
+show 'gjob wait $ID3 $ID4'
 show 'cat ~/.local/share/gflow/logs/$ID2.log'
 show 'gjob log $ID3'
 show 'gjob show $ID2'
