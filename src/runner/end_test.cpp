@@ -19,6 +19,7 @@ const std::string kStubbornGrandchild =
 TEST_P(End, AtItsTimeLimit) {
   LaunchOrder made = script("echo begun; sleep 1000");
   made.time_limit = seconds(1);
+  made.grace = seconds(60);
   const Outcome outcome = run(made);
   EXPECT_EQ(outcome.reason, EndReason::TimeLimit);
   EXPECT_EQ(outcome.signal, SIGTERM);
@@ -102,9 +103,12 @@ TEST_P(End, ASecondRequestCanBeHarder) {
 
 TEST_P(End, ARequestTheKernelHasNoRoomForIsRepeated) {
   Fifo ready = fifo("ready");
-  launch(script("trap 'exit 5' TERM; echo $$ > ready; read x < never"));
   Fifo never = fifo("never");
+  LaunchOrder made = script("trap 'exit 5' TERM; echo $$ > ready; read x < never");
+  made.grace = seconds(60);
+  launch(made);
   const int shim = shim_of(ready.number());
+  (void)wait_started();  // from here on only the repetition makes fd() readable
   rlimit limit{};
   ASSERT_EQ(::prlimit(shim, RLIMIT_SIGPENDING, nullptr, &limit), 0);
   const rlim_t before = std::exchange(limit.rlim_cur, 0);  // the soft one can be raised again
