@@ -3,6 +3,7 @@
 # shellcheck shell=bash
 
 REPORTS=""
+SUMMED_UP=no
 TEST_FAILURES=0  # failures that are in no report: builds, checks, missing tools
 
 # part NAME COMMAND...: runs a part of the test, prints how long it took, notes whether it failed.
@@ -30,9 +31,10 @@ reported() {
   local name=$1 report=$2 start=$SECONDS
   shift 2
   say "== $name"
-  local code=0 failed
+  local code=0 counts failed
   "$@" || code=$?
-  failed=$(python3 tools/count_tests.py "$report" | head -n 1 | cut -d ' ' -f 2)
+  counts=$(python3 tools/count_tests.py "$report")
+  read -r _ failed _ <<<"${counts%%$'\n'*}"
   if [[ $code -ne 0 && $failed -eq 0 ]]; then TEST_FAILURES=$((TEST_FAILURES + 1)); fi
   say "== $name: exit code $code after $((SECONDS - start)) s"
 }
@@ -133,6 +135,7 @@ summary() {
     if [[ $failed -gt 0 ]]; then tail -n +2 <<<"$counts" | sed 's/^/failed: /'; fi
   fi
   failed=$((failed + TEST_FAILURES))
+  SUMMED_UP=yes
   local line="$passed passed, $failed failed"
   if [[ $skipped -gt 0 ]]; then line+=", $skipped skipped"; fi
   say "all of it took $SECONDS s"
@@ -155,11 +158,25 @@ test_python_folders() {
   fi
 }
 
+# However the run ends, nothing goes on behind it and the last line is the count.
+end_tests() {
+  local code=$? pid
+  for pid in $(jobs -p); do kill "$pid" 2>/dev/null || true; done
+  if [[ $SUMMED_UP == no ]]; then
+    TEST_FAILURES=$((TEST_FAILURES + 1))
+    summary || true
+    code=1
+  fi
+  exit "$code"
+}
+
 # Compilers work behind while tests, which mostly wait, run in front.
 run_tests() {
   local asan fuzz_build=""
   REPORTS="$PWD/build/reports"
   rm -rf "$REPORTS" && mkdir -p "$REPORTS"
+  trap end_tests EXIT
+  trap 'exit 130' INT TERM
   if in_ci && have apt-get; then setup >"$REPORTS/setup.log" 2>&1 || tail -n 5 "$REPORTS/setup.log"; fi
   if ! part "build (dev)" build_dev; then
     summary
