@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// docs/format/api.md against the code: every route is there, every example is what is written.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <optional>
+
+#include "api/json.h"
+#include "base/text.h"
+#include "os/file.h"
+#include "server/routes.h"
+
+namespace gflow::wire {
+namespace {
+
+std::string page() { return os::read_file(GFLOW_SOURCE_DIR "/docs/format/api.md").value(); }
+
+/// Without the spaces and line ends between the tokens of a JSON text.
+std::string compact(std::string_view json) {
+  std::string text;
+  bool quoted = false;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    if (json[i] == '"' && (i == 0 || json[i - 1] != '\\')) quoted = !quoted;
+    if (quoted || (json[i] != ' ' && json[i] != '\n')) text += json[i];
+  }
+  return text;
+}
+
+/// The indented blocks that are JSON, compact.
+std::vector<std::string> examples() {
+  std::vector<std::string> found;
+  bool inside = false;
+  for (const std::string_view line : split(page(), '\n')) {
+    const bool begins = !inside && line.starts_with("    {");
+    inside = begins || (inside && line.starts_with("    "));
+    if (begins) found.emplace_back();
+    if (inside) found.back() += std::string(line) + "\n";
+  }
+  for (std::string& text : found) text = compact(text);
+  return found;
+}
+
+template <typename Read>
+std::string again(const std::string& text, Read read) {
+  const auto value = read(text);
+  return value ? api::write(*value) : value.error().message;
+}
+
+/// The example read and written by the code, or empty if it is not a whole document.
+std::optional<std::string> rewritten(const std::string& text) {
+  const auto is = [&text](std::string_view kind) {
+    return text.find("\"kind\":\"" + std::string(kind) + "\"") != std::string::npos;
+  };
+  if (is("Submit")) return again(text, api::read_submit_request);
+  if (is("SubmitAnswer")) return again(text, api::read_submit_answer);
+  if (is("Job")) return again(text, api::read_job);
+  if (is("JobPage")) return again(text, api::read_job_page);
+  if (is("Jobs")) return again(text, api::read_jobs_request);
+  if (is("Update")) return again(text, api::read_update_request);
+  if (is("Machine")) return again(text, api::read_machine);
+  if (is("Daemon")) return again(text, api::read_daemon);
+  if (is("JobIds")) return api::write_job_ids(api::read_job_ids(text).value());
+  if (is("Changes")) return api::write_revision(api::read_revision(text).value());
+  if (is("Problem")) return api::write_problem(api::read_problem(400, text));
+  return {};
+}
+
+TEST(Document, HasEveryExampleAsTheCodeWritesIt) {
+  int documents = 0;
+  for (const std::string& text : examples()) {
+    if (const auto written = rewritten(text)) {
+      EXPECT_EQ(*written, text);
+      ++documents;
+      continue;
+    }
+    // A part of a job.
+    const std::string member = text.substr(1, text.size() - 2);
+    const std::string job = again("{\"id\":7," + member + "}", api::read_job);
+    EXPECT_NE(job.find(member), std::string::npos) << job << "\n" << member;
+  }
+  EXPECT_EQ(documents, 11) << "one of each kind";
+}
+
+TEST(Document, HasEveryRoute) {
+  const std::string text = page();
+  for (const server::Route& route : server::routes()) {
+    const std::string line =
+        "| `" + std::string(route.method) + " " + std::string(route.pattern) + "` |";
+    EXPECT_NE(text.find(line), std::string::npos) << line;
+  }
+}
+
+}  // namespace
+}  // namespace gflow::wire
