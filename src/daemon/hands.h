@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/job.h"
+#include "runner/runner.h"
 
 namespace gflow::daemon {
 
@@ -13,6 +14,8 @@ class Hands {
 
   /// Starts the attempt a job is in. What becomes of it comes back as an event.
   virtual void launch(const Job& job) = 0;
+  /// After a restart: how the attempt a job is in stands, and watch it if it runs.
+  [[nodiscard]] virtual runner::Adoption adopt(const Job& job) = 0;
   /// Tells the attempt of a job to end, for the reason in its Stop.
   virtual void stop(const Job& job) = 0;
   virtual void change_limit(const Job& job) = 0;

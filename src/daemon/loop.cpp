@@ -38,7 +38,9 @@ Loop::Loop(Parts parts)
       feed_(io_) {}
 
 Result<void> Loop::begin() {
-  adopt();
+  const auto under_way = shell_.take_over();
+  parts_.runner->sweep(under_way);
+  spdlog::info("{} jobs were under way", under_way.size());
   shell_.post(
       engine::event::MachineChanged{machine_for_engine(parts_.source->machine(), *parts_.runner)});
   GF_CHECK(turn());
@@ -58,35 +60,6 @@ Result<void> Loop::begin() {
 Result<void> Loop::run() {
   io_.run();
   return end_;
-}
-
-void Loop::adopt() {
-  std::vector<std::pair<JobId, int>> under_way;
-  engine::Filter active;
-  active.statuses = {Status::Starting, Status::Running, Status::Completing};
-  for (const Job* job : state_.list(active, JobId(), static_cast<std::size_t>(-1))) {
-    under_way.emplace_back(job->id, attempt_of(*job)->number);
-    adopt_job(*job);
-  }
-  parts_.runner->sweep(under_way);
-}
-
-void Loop::adopt_job(const Job& job) {
-  const Attempt& attempt = *attempt_of(job);
-  const runner::Adoption found = parts_.runner->adopt(job.id, attempt.number, attempt.boot_id);
-  if (const auto* over = std::get_if<runner::Over>(&found)) {
-    spdlog::info("job {} ended while no daemon ran: {}", job.id.value, outcome_text(over->outcome));
-    shell_.post(engine::event::AttemptEnded{job.id, attempt.number, over->outcome});
-  } else if (const auto* runs = std::get_if<runner::StillRuns>(&found)) {
-    spdlog::info("job {} still runs, taken over", job.id.value);
-    shell_.post(engine::event::AttemptStarted{job.id, attempt.number, runs->pid});
-    // What was committed may never have been said: it is safe to say it twice.
-    if (job.spec.time_limit) hands_.change_limit(job);
-    if (status_of(job) == Status::Completing) hands_.stop(job);
-  } else {
-    spdlog::info("job {} had not been started yet", job.id.value);
-    shell_.post(engine::event::AttemptRevoked{job.id, attempt.number});
-  }
 }
 
 Now Loop::now() const { return os::now(); }

@@ -62,8 +62,6 @@ class Loop : public server::Service {
   Result<void> reload() override;
 
  private:
-  void adopt();
-  void adopt_job(const Job& job);
   void soon();  ///< a turn, after everything that is ready now was posted
   [[nodiscard]] Result<void> turn();
   void log_changes(const std::set<JobId>& changed) const;

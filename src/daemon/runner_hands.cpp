@@ -60,6 +60,11 @@ void RunnerHands::launch(const Job& job) {
   runner_.launch(order);
 }
 
+runner::Adoption RunnerHands::adopt(const Job& job) {
+  const Attempt& attempt = *attempt_of(job);
+  return runner_.adopt(job.id, attempt.number, attempt.boot_id);
+}
+
 void RunnerHands::stop(const Job& job) {
   const auto* starting = std::get_if<Starting>(&job.state);
   const auto* running = std::get_if<Running>(&job.state);

@@ -25,6 +25,7 @@ class RunnerHands : public Hands {
               std::function<void(engine::Event)> post);
 
   void launch(const Job& job) override;
+  [[nodiscard]] runner::Adoption adopt(const Job& job) override;
   void stop(const Job& job) override;
   void change_limit(const Job& job) override;
   void forget_attempt(JobId job, int attempt) override;

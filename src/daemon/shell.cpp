@@ -24,6 +24,32 @@ struct Shell::Plan {
 Shell::Shell(engine::State& state, store::Store& store, Hands& hands, store::Ballast* ballast)
     : state_(state), store_(store), hands_(hands), ballast_(ballast) {}
 
+std::vector<std::pair<JobId, int>> Shell::take_over() {
+  std::vector<std::pair<JobId, int>> under_way;
+  engine::Filter active;
+  active.statuses = {Status::Starting, Status::Running, Status::Completing};
+  for (const Job* job : state_.list(active, JobId(), static_cast<std::size_t>(-1))) {
+    under_way.emplace_back(job->id, attempt_of(*job)->number);
+    take_over(*job);
+  }
+  return under_way;
+}
+
+void Shell::take_over(const Job& job) {
+  const int attempt = attempt_of(job)->number;
+  const runner::Adoption found = hands_.adopt(job);
+  if (const auto* over = std::get_if<runner::Over>(&found)) {
+    post(engine::event::AttemptEnded{job.id, attempt, over->outcome});
+  } else if (const auto* runs = std::get_if<runner::StillRuns>(&found)) {
+    post(engine::event::AttemptStarted{job.id, attempt, runs->pid});
+    // What was committed may never have been said: it is safe to say it twice.
+    if (job.spec.time_limit) hands_.change_limit(job);
+    if (status_of(job) == Status::Completing) hands_.stop(job);
+  } else {
+    post(engine::event::AttemptRevoked{job.id, attempt});
+  }
+}
+
 void Shell::post(engine::Event event, Answer answer) {
   posted_.push_back({std::move(event), std::move(answer), {}, {}, 0});
 }

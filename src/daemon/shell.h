@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "api/types.h"
@@ -32,6 +33,10 @@ class Shell {
   /// Borrows all three for its lifetime. `ballast` may be null.
   Shell(engine::State& state, store::Store& store, Hands& hands, store::Ballast* ballast);
 
+  /// To be called once, before the first turn, with what the store held: finds out how the attempts
+  /// under way stand and queues what became of them. Returns those attempts.
+  std::vector<std::pair<JobId, int>> take_over();
+
   /// Queues an event for the next turn; the answer is called in it, after the commit.
   void post(engine::Event event, Answer answer = {});
   /// Queues a submission. One whose key was used before is answered with the jobs it got then.
@@ -53,6 +58,7 @@ class Shell {
   /// What the events of one turn add up to.
   struct Plan;
 
+  void take_over(const Job& job);
   void decide(Posted& posted, Now now, Plan& plan);
   void take(const engine::Effect& effect, Posted& posted, Plan& plan);
   [[nodiscard]] std::optional<Result<std::vector<JobId>>> answered_before(const Posted& posted,

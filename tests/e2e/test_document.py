@@ -65,7 +65,7 @@ def test_requests_get_distinct_gpus_and_see_them(machine):
 
 def test_made_up_names_look_like_the_documents(machine):
     job = machine.submit("--gpus", "2", "true")
-    assert re.fullmatch(r"[a-z]+-[a-z]+-\d{4}", machine.job(job)["name"])
+    assert re.fullmatch(r"[a-z]+-[a-z]+-\d{4}", machine.job(job)["spec"]["name"])
 
 
 def test_the_second_job_waits_for_the_first(machine):
@@ -136,8 +136,8 @@ def test_the_pipeline_of_the_document(machine):
     ended = machine.wait(1, 2, last)
     assert [job["status"] for job in ended] == ["Finished"] * 3
     assert [machine.log(n) for n in (1, 2, 3)] == ["preprocess done\n", "train done\n", "evaluate done\n"]
-    assert [job["time_limit_seconds"] for job in ended] == [1800, 14400, 600]
-    assert ended[0]["ended_at"] <= ended[1]["started_at"] <= ended[2]["started_at"]
+    assert [job["spec"]["time_limit_seconds"] for job in ended] == [1800, 14400, 600]
+    assert ended[0]["ended"] <= ended[1]["started"] <= ended[2]["started"]
 
 
 @pytest.mark.devices("sim:4xRTX3090")
@@ -154,7 +154,7 @@ def test_parallel_experiments_with_their_configurations(machine):
         gbatch --gpus 1 --time 2:00:00 --config config3.yaml --name "exp3" python3 train.py
         """
     )
-    assert [job["name"] for job in machine.wait(1, 2, 3)] == ["exp1", "exp2", "exp3"]
+    assert [job["spec"]["name"] for job in machine.wait(1, 2, 3)] == ["exp1", "exp2", "exp3"]
     assert [machine.log(n)[:5] for n in (1, 2, 3)] == ["lr: 1", "lr: 2", "lr: 3"]
 
 
@@ -174,7 +174,7 @@ def test_hyperparameter_grid(machine):
         """
     )
     jobs = machine.wait(*range(1, 10))
-    assert jobs[0]["name"] == "lr0.001_bs32" and jobs[8]["name"] == "lr0.1_bs128"
+    assert jobs[0]["spec"]["name"] == "lr0.001_bs32" and jobs[8]["spec"]["name"] == "lr0.1_bs128"
     assert machine.log(9) == "['--lr', '0.1', '--batch-size', '128']\n"
 
 
@@ -218,7 +218,7 @@ chmod +x monitor_gpu.sh
 gbatch monitor_gpu.sh
 """
     )
-    assert machine.wait(1)[0]["gpus"] == 1
+    assert machine.wait(1)[0]["spec"]["request"]["gpus"] == 1
     assert machine.bash("cat ~/.local/share/gflow/logs/1.log") == "=== GPU Allocation ===\nCUDA_VISIBLE_DEVICES: 0\n"
 
 
@@ -257,6 +257,6 @@ def test_a_bigger_machine_needs_no_more_words():
         assert "Total GPUs: 8" in machine.ok("ginfo")
         refused = machine.run("gbatch", "--gpus", "9", "python3", "train.py")
         assert refused.code == 7 and "9 GPUs" in refused.err and "8" in refused.err
-        assert machine.get("/api/v1/jobs")["items"] == []
+        assert machine.get("/api/v1/jobs")["jobs"] == []
     finally:
         machine.close()

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+// Crashes at every step of every flow: run the first k steps, drop memory, open the store again, go
+// on, and check what was promised. No acknowledged job is lost, none runs twice, the truth is told.
+#include "daemon/shell.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+namespace gflow::daemon {
+namespace {
+
+struct Crash {};
+
+/// The world outside: attempts that run whether a daemon watches or not.
+class World : public Hands {
+ public:
+  struct Run {
+    bool revoked = false;
+    bool told_to_stop = false;
+    std::optional<Outcome> outcome;
+  };
+  std::map<std::pair<JobId, int>, Run> runs;
+  int steps_left = -1;  ///< until the crash; -1: none comes
+  int steps_taken = 0;
+
+  /// One thing is about to be done.
+  void step() {
+    if (steps_left == 0) throw Crash{};
+    if (steps_left > 0) --steps_left;
+    ++steps_taken;
+  }
+  void launch(const Job& job) override {
+    step();
+    const auto [at, fresh] = runs.try_emplace({job.id, attempt_of(job)->number});
+    EXPECT_TRUE(fresh) << "attempt " << at->first.second << " of job " << job.id.value
+                       << " is started twice";
+  }
+  runner::Adoption adopt(const Job& job) override {
+    Run& run = runs[{job.id, attempt_of(job)->number}];
+    if (run.outcome) return runner::Over{*run.outcome};
+    const bool launched = launched_.contains({job.id, attempt_of(job)->number});
+    if (launched) return runner::StillRuns{77};
+    run.revoked = true;
+    return runner::NeverRan{};
+  }
+  void stop(const Job& job) override {
+    step();
+    runs[{job.id, attempt_of(job)->number}].told_to_stop = true;
+  }
+  void change_limit(const Job& /*job*/) override { step(); }
+  void forget_attempt(JobId job, int attempt) override {
+    step();
+    const Run& run = runs[std::pair(job, attempt)];
+    EXPECT_TRUE(run.outcome.has_value() || run.revoked);
+  }
+  void forget_job(JobId /*job*/) override { step(); }
+
+  void note_launched() {
+    for (const auto& [key, run] : runs) {
+      if (!run.revoked) launched_.insert(key);
+    }
+  }
+  [[nodiscard]] int count(JobId job) const {
+    return static_cast<int>(std::ranges::count_if(
+        runs, [job](const auto& run) { return run.first.first == job && !run.second.revoked; }));
+  }
+
+ private:
+  std::set<std::pair<JobId, int>> launched_;
+};
+
+/// A daemon without sockets that can be dropped and started again over the same file and world.
+class Life {
+ public:
+  explicit Life(std::string path) : path_(std::move(path)) { start(); }
+
+  void start() {
+    store_ = *store::Store::open(path_);
+    state_.emplace(engine::Policy{}, "boot");
+    auto loaded = *store_->load();
+    for (Job& job : loaded.jobs) state_->restore(std::move(job));
+    state_->restored(loaded.next_id);
+    shell_.emplace(*state_, *store_, world, nullptr);
+    world.note_launched();
+    shell_->take_over();
+    Machine machine;
+    machine.cpus = 4;
+    machine.memory = Memory::gib(8);
+    for (int i = 0; i < 2; ++i) {
+      Device device;
+      device.index = i;
+      machine.devices.push_back(device);
+    }
+    shell_->post(engine::event::MachineChanged{machine});
+    turn();
+  }
+
+  void crash() {
+    shell_.reset();
+    state_.reset();
+    store_.reset();
+  }
+
+  void turn() {
+    world.step();  // the crash before the commit
+    now_.mono += std::chrono::seconds(10);
+    now_.wall += std::chrono::seconds(10);
+    const auto turned = shell_->turn(now_);
+    ASSERT_TRUE(turned) << turned.error().message;
+    ASSERT_EQ(state_->check(), "");
+    world.note_launched();
+  }
+
+  /// Submits under a key; the ids once it is acknowledged.
+  void submit(const std::string& key, std::vector<JobSpec> specs) {
+    api::SubmitRequest request;
+    for (JobSpec& spec : specs) {
+      Payload payload;
+      payload.argv = {"true"};
+      request.items.push_back({std::move(spec), payload, {}});
+    }
+    request.idempotency_key = key;
+    shell_->submit(std::move(request), {1000, "alice"}, [this, key](auto ids) {
+      world.step();
+      ASSERT_TRUE(ids) << ids.error().message;
+      acknowledged[key] = *ids;
+    });
+    turn();
+  }
+
+  void request(engine::Event event) {
+    shell_->post(std::move(event), [this](const auto&) { world.step(); });
+    turn();
+  }
+
+  /// The program of a job's attempt ends; the daemon hears of it if it lives.
+  void finish(JobId id, Outcome outcome) {
+    const Job* job = state_->find(id);
+    if (job == nullptr || !is_active(*job)) return;
+    auto& run = world.runs[{id, attempt_of(*job)->number}];
+    if (!run.outcome) run.outcome = outcome;
+    shell_->post(engine::event::AttemptEnded{id, attempt_of(*job)->number, *run.outcome});
+    turn();
+  }
+
+  [[nodiscard]] const engine::State& state() const { return *state_; }
+
+  World world;
+  std::map<std::string, std::vector<JobId>> acknowledged;
+
+ private:
+  std::string path_;
+  std::unique_ptr<store::Store> store_;
+  std::optional<engine::State> state_;
+  std::optional<Shell> shell_;
+  Now now_{WallTime(std::chrono::hours(500'000)), MonoTime(std::chrono::hours(1))};
+};
+
+JobSpec spec(int gpus, std::vector<JobId> after = {}) {
+  JobSpec made;
+  made.request.gpus = gpus;
+  made.dependencies.jobs = std::move(after);
+  return made;
+}
+
+using Step = std::function<void(Life&)>;
+struct Flow {
+  std::string name;
+  std::vector<Step> steps;  ///< each is repeated if the daemon died in it
+  std::map<std::uint64_t, Status> ends;
+};
+
+const engine::Actor kAlice{{1000, "alice"}, false};
+
+Step submits(std::string key, std::vector<JobSpec> specs) {
+  return [key, specs](Life& life) { life.submit(key, specs); };
+}
+Step finishes(std::uint64_t id, int exit_code = 0, EndReason reason = EndReason::Exited) {
+  return [=](Life& life) { life.finish(JobId(id), {.reason = reason, .exit_code = exit_code}); };
+}
+Step cancels(std::uint64_t id) {
+  return [id](Life& life) { life.request(engine::event::Cancel{{JobId(id)}, kAlice}); };
+}
+Step updates(std::uint64_t id) {
+  return [id](Life& life) {
+    engine::event::Update update{{JobId(id)}, kAlice, {}};
+    update.changes.time_limit = std::chrono::seconds(600);
+    life.request(update);
+  };
+}
+
+std::vector<Flow> flows() {
+  JobSpec retried = spec(1);
+  retried.max_retries = 1;
+  JobSpec requeued = spec(1);
+  requeued.requeue = true;
+  return {
+      {"one job", {submits("a", {spec(1)}), finishes(1)}, {{1, Status::Finished}}},
+      {"pipeline",
+       {submits("a", {spec(0)}),
+        submits("b", {spec(2, {JobId(1)})}),
+        submits("c", {spec(0, {JobId(2)})}),
+        finishes(1),
+        finishes(2),
+        finishes(3)},
+       {{1, Status::Finished}, {2, Status::Finished}, {3, Status::Finished}}},
+      {"failure cascades",
+       {submits("a", {spec(0)}), submits("b", {spec(0, {JobId(1)})}), finishes(1, 3)},
+       {{1, Status::Failed}, {2, Status::Cancelled}}},
+      {"cancel while it runs",
+       {submits("a", {spec(2)}),
+        submits("b", {spec(1)}),
+        cancels(1),
+        finishes(1, 0, EndReason::Cancelled),
+        finishes(2)},
+       {{1, Status::Cancelled}, {2, Status::Finished}}},
+      {"cancel while it waits",
+       {submits("a", {spec(2)}), submits("b", {spec(1)}), cancels(2), finishes(1)},
+       {{1, Status::Finished}, {2, Status::Cancelled}}},
+      {"time limit",
+       {submits("a", {spec(1)}), updates(1), finishes(1, 0, EndReason::TimeLimit)},
+       {{1, Status::Timeout}}},
+      {"all of many",
+       {submits("a", {spec(1), spec(1), spec(1)}), finishes(1), finishes(2), finishes(3)},
+       {{1, Status::Finished}, {2, Status::Finished}, {3, Status::Finished}}},
+      {"retry", {submits("a", {retried}), finishes(1, 1), finishes(1, 0)}, {}},
+      {"supervisor killed",
+       {submits("a", {requeued}), finishes(1, 0, EndReason::SupervisorDied), finishes(1)},
+       {}},
+  };
+}
+
+/// Plays a flow with a crash after `steps` steps; how many there would have been.
+int play(const Flow& flow, int steps, const std::string& path) {
+  std::filesystem::remove_all(path);
+  std::filesystem::create_directories(path);
+  Life life(path + "/gflow.db");
+  life.world.steps_left = steps;
+  life.world.steps_taken = 0;
+  for (const Step& step : flow.steps) {
+    for (bool done = false; !done;) {
+      try {
+        step(life);
+        done = true;
+      } catch (const Crash&) {
+        life.world.steps_left = -1;
+        life.crash();
+        life.start();
+      }
+    }
+  }
+  for (const auto& [key, ids] : life.acknowledged) {
+    for (const JobId id : ids) EXPECT_NE(life.state().find(id), nullptr) << "lost " << id.value;
+  }
+  for (const auto& [id, status] : flow.ends) {
+    const Job* job = life.state().find(JobId(id));
+    EXPECT_TRUE(job != nullptr && status_of(*job) == status)
+        << "job " << id << " is "
+        << (job == nullptr ? "not there" : std::string(status_name(status_of(*job))));
+    EXPECT_LE(life.world.count(JobId(id)), 1) << "job " << id;
+  }
+  // A submission that was repeated made no second job.
+  std::size_t wanted = 0;
+  for (const auto& [key, ids] : life.acknowledged) wanted += ids.size();
+  EXPECT_EQ(life.state().list({}, JobId(), 100).size(), wanted);
+  return life.world.steps_taken;
+}
+
+class CrashAtEveryStep : public testing::TestWithParam<Flow> {};
+
+TEST_P(CrashAtEveryStep, NothingAcknowledgedIsLostAndNothingRunsTwice) {
+  const std::string path = testing::TempDir() + "/gflow-crash-" + std::to_string(::getpid()) + "-" +
+                           std::to_string(testing::UnitTest::GetInstance()->random_seed());
+  const int steps = play(GetParam(), -1, path);
+  ASSERT_GT(steps, 4);
+  for (int k = 0; k < steps; ++k) {
+    SCOPED_TRACE("crash after " + std::to_string(k) + " of " + std::to_string(steps));
+    play(GetParam(), k, path);
+    if (HasFailure()) break;
+  }
+  std::filesystem::remove_all(path);
+}
+
+std::string flow_name(const testing::TestParamInfo<Flow>& flow) {
+  std::string name = flow.param.name;
+  std::ranges::replace(name, ' ', '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Flows, CrashAtEveryStep, testing::ValuesIn(flows()), flow_name);
+
+}  // namespace
+}  // namespace gflow::daemon
