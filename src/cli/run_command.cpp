@@ -90,7 +90,7 @@ int run_command(const Command& command, std::span<const std::string> arguments) 
   Context context(std::cout, std::cerr);
   Invocation invocation;
   invocation.command = &command;
-  invocation.program = command.name;
+  invocation.program = program_of(command, arguments);
   const auto go = [&]() -> Result<int> {
     if (built_in(arguments) != nullptr) return run_built_in(command, arguments);
     invocation = GF_TRY(parse(command, arguments));

@@ -117,4 +117,8 @@ class Invocation {
 [[nodiscard]] Result<Invocation> parse(const Command& command,
                                        std::span<const std::string> arguments);
 
+/// What messages about a command line begin with although it cannot be read: "gjob show".
+[[nodiscard]] std::string program_of(const Command& command,
+                                     std::span<const std::string> arguments);
+
 }  // namespace gflow::cli

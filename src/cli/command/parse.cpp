@@ -239,4 +239,12 @@ Result<Invocation> parse(const Command& command, std::span<const std::string> ar
   return invocation;
 }
 
+std::string program_of(const Command& command, std::span<const std::string> arguments) {
+  const Result<Invocation> invocation = parse_options(command, arguments);
+  const Command* sub = invocation ? chosen_subcommand(*invocation) : nullptr;
+  if (sub == nullptr) return command.name;
+  const std::vector<std::string> rest(invocation->words.begin() + 1, invocation->words.end());
+  return command.name + " " + program_of(*sub, rest);
+}
+
 }  // namespace gflow::cli

@@ -130,6 +130,16 @@ TEST(Parse, ChoosesASubcommand) {
   for (const Case& c : kCases) EXPECT_EQ(parsed(tree_command(), c.line), c.want) << c.line;
 }
 
+TEST(Parse, KnowsWhoseMistakeItIs) {
+  for (const auto& [line, want] : {std::pair{"show 1 2", "demo show"},
+                                   std::pair{"s --nope", "demo show"},
+                                   std::pair{"--nope show", "demo"},
+                                   std::pair{"nope", "demo"},
+                                   std::pair{"", "demo"}}) {
+    EXPECT_EQ(program_of(tree_command(), *shell_split(line)), want) << line;
+  }
+}
+
 TEST(Parse, TakesASubcommandOfACommandWithWordsOnlyInFront) {
   Command command = job_command(Order::FirstWordEndsOptions);
   command.subcommands = {

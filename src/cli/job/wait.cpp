@@ -72,9 +72,9 @@ Result<std::vector<api::JobView>> wait_for(Context& context,
   std::unique_lock lock(mailbox->mutex);
   if (!mailbox->filled.wait_for(lock, *most, [&] { return mailbox->answer.has_value(); })) {
     return fail(Code::Timeout,
-                fmt::format("{} not ended in {} ms",
+                fmt::format("{} not ended within {}",
                             jobs.size() == 1 ? "the job has" : "the jobs have",
-                            most->count()));
+                            duration_text(std::chrono::ceil<std::chrono::seconds>(*most))));
   }
   return *std::move(mailbox->answer);
 }

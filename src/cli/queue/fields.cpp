@@ -68,9 +68,9 @@ Cell exit_code(const JobView& job) {
   return {"-"};
 }
 
-std::vector<Field> make_fields() {
+std::vector<Field> request_fields() {
   const auto number = [](auto value) { return Cell{fmt::format("{}", value)}; };
-  std::vector<Field> all = {
+  return {
       {"JOBID",
        {"ID"},
        "number of the job",
@@ -106,7 +106,11 @@ std::vector<Field> make_fields() {
        0,
        [=](const JobView& j) { return number(j.spec.priority); }},
   };
-  std::vector<Field> more = {
+}
+
+std::vector<Field> history_fields() {
+  const auto number = [](auto value) { return Cell{fmt::format("{}", value)}; };
+  return {
       {"SUBMITTED",
        {},
        "when it was submitted",
@@ -134,7 +138,11 @@ std::vector<Field> make_fields() {
       {"WORKDIR", {}, "where it runs", 0, [](const JobView& j) { return plain(j.spec.work_dir); }},
       {"LOG", {}, "its log file", 0, [](const JobView& j) { return plain(j.log_path); }},
   };
-  std::ranges::move(more, std::back_inserter(all));
+}
+
+std::vector<Field> make_fields() {
+  std::vector<Field> all = request_fields();
+  std::ranges::move(history_fields(), std::back_inserter(all));
   return all;
 }
 
