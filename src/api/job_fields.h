@@ -21,7 +21,7 @@ void fields(Io& io, T& outcome) {
 
 template <class Io, Like<blocker::Holder> T>
 void fields(Io& io, T& holder) {
-  io.field("job", holder.job);
+  io.required("job", holder.job);
   io.field("user", holder.user);
   io.field("gpus", holder.gpus);
   io.field("ends", holder.ends);

@@ -15,26 +15,24 @@ namespace {
 /// Builds the tree while the text is read, so that a document over a limit costs no more than it.
 class Builder final : public nlohmann::json_sax<nlohmann::json> {
  public:
-  bool null() override { return add(Value{nullptr}); }
-  bool boolean(bool value) override { return add(Value{value}); }
-  bool number_integer(number_integer_t value) override { return add(Value{value}); }
+  bool null() override { return add(nullptr); }
+  bool boolean(bool value) override { return add(value); }
+  bool number_integer(number_integer_t value) override { return add(value); }
   bool number_unsigned(number_unsigned_t value) override {
     if (value > static_cast<number_unsigned_t>(std::numeric_limits<std::int64_t>::max())) {
-      return add(Value{static_cast<double>(value)});
+      return add(static_cast<double>(value));
     }
-    return add(Value{static_cast<std::int64_t>(value)});
+    return add(static_cast<std::int64_t>(value));
   }
-  bool number_float(number_float_t value, const string_t& /*text*/) override {
-    return add(Value{value});
-  }
-  bool string(string_t& value) override { return add(Value{std::move(value)}); }
+  bool number_float(number_float_t value, const string_t& /*text*/) override { return add(value); }
+  bool string(string_t& value) override { return add(std::move(value)); }
   bool binary(binary_t& /*value*/) override {
     return refuse(Code::Usage, "there is no binary value in JSON");
   }
-  bool start_object(std::size_t /*size*/) override { return open(Value{Value::Object{}}); }
+  bool start_object(std::size_t /*size*/) override { return open<Value::Object>(); }
   bool key(string_t& name) override;
   bool end_object() override { return close(); }
-  bool start_array(std::size_t /*size*/) override { return open(Value{Value::Array{}}); }
+  bool start_array(std::size_t /*size*/) override { return open<Value::Array>(); }
   bool end_array() override { return close(); }
   bool parse_error(std::size_t position,
                    const std::string& token,
@@ -47,10 +45,26 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
     if (!error_) error_ = Error{code, std::move(message)};
     return false;
   }
-  /// Where the next value goes, or null if the document is full.
-  Value* place(Value value);
-  bool add(Value value) { return place(std::move(value)) != nullptr; }
-  bool open(Value container);
+  /// A null where the next value goes, or a null pointer if the document is full.
+  Value* place();
+  template <typename T>
+  bool add(T value) {
+    Value* placed = place();
+    if (placed != nullptr) placed->data.emplace<T>(std::move(value));
+    return placed != nullptr;
+  }
+  template <typename Container>
+  bool open() {
+    if (open_.size() >= kMostDepth) {
+      return refuse(Code::Exhausted,
+                    fmt::format("the document is nested more than {} deep", kMostDepth));
+    }
+    Value* placed = place();
+    if (placed == nullptr) return false;
+    placed->data.emplace<Container>();
+    open_.push_back(placed);
+    return true;
+  }
   bool close() {
     open_.pop_back();
     return true;
@@ -62,32 +76,14 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
   std::optional<Error> error_;
 };
 
-Value* Builder::place(Value value) {
+Value* Builder::place() {
   if (++values_ > kMostValues) {
     refuse(Code::Exhausted, fmt::format("the document holds more than {} values", kMostValues));
     return nullptr;
   }
-  if (open_.empty()) {
-    root_ = std::move(value);
-    return &root_;
-  }
-  if (auto* array = std::get_if<Value::Array>(&open_.back()->data)) {
-    return &array->emplace_back(std::move(value));
-  }
-  auto& object = std::get<Value::Object>(open_.back()->data);
-  object.back().value = std::move(value);
-  return &object.back().value;
-}
-
-bool Builder::open(Value container) {
-  if (open_.size() >= kMostDepth) {
-    return refuse(Code::Exhausted,
-                  fmt::format("the document is nested more than {} deep", kMostDepth));
-  }
-  Value* placed = place(std::move(container));
-  if (placed == nullptr) return false;
-  open_.push_back(placed);
-  return true;
+  if (open_.empty()) return &root_;
+  if (auto* array = std::get_if<Value::Array>(&open_.back()->data)) return &array->emplace_back();
+  return &std::get<Value::Object>(open_.back()->data).back().value;
 }
 
 bool Builder::key(string_t& name) {
@@ -101,7 +97,7 @@ bool Builder::key(string_t& name) {
                     fmt::format("'{}' stands twice in one object", printable(name.substr(0, 100))));
     }
   }
-  object.push_back({std::move(name), {}});
+  object.emplace_back().name = std::move(name);
   return true;
 }
 

@@ -22,6 +22,10 @@ std::optional<unsigned> hex_digit(char c) {
 }
 
 Result<std::string> decode(std::string_view text) {
+  const auto refuse = [text](std::string_view why) {
+    return fail(Code::Usage,
+                fmt::format("'{}' is not a query: {}", printable(text.substr(0, 100)), why));
+  };
   std::string out;
   out.reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -31,14 +35,11 @@ Result<std::string> decode(std::string_view text) {
     }
     const auto high = i + 2 < text.size() ? hex_digit(text[i + 1]) : std::nullopt;
     const auto low = i + 2 < text.size() ? hex_digit(text[i + 2]) : std::nullopt;
-    if (!high || !low || *high * 16 + *low == 0) {
-      return fail(Code::Usage,
-                  fmt::format("'{}' is not a query: % must be followed by two hex digits, not 00",
-                              printable(text.substr(0, 100))));
-    }
+    if (!high || !low) return refuse("% must be followed by two hex digits");
     out += static_cast<char>(*high * 16 + *low);
     i += 2;
   }
+  if (out.find('\0') != std::string::npos) return refuse("it contains a NUL character");
   return out;
 }
 

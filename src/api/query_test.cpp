@@ -57,7 +57,8 @@ TEST(Query, RefusesWhatItDoesNotKnow) {
       {"name=%", "'%' is not a query"},
       {"name=%4", "'%4' is not a query"},
       {"name=%zz", "'%zz' is not a query"},
-      {"name=%00", "'%00' is not a query"},
+      {"name=%00", "'%00' is not a query: it contains a NUL character"},
+      {std::string("name=a\0b", 8), "'a\\x00b' is not a query: it contains a NUL character"},
       {"since=now", "'now' is not a time"},
       {"%1b=1", "there is no query parameter '\\x1b'"},
   };
