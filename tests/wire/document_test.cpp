@@ -30,13 +30,14 @@ std::string compact(std::string_view json) {
 std::vector<std::string> examples() {
   std::vector<std::string> found;
   bool inside = false;
-  for (const std::string_view line : split(page(), '\n')) {
+  const std::string text = page();
+  for (const std::string_view line : split(text, '\n')) {
     const bool begins = !inside && line.starts_with("    {");
     inside = begins || (inside && line.starts_with("    "));
     if (begins) found.emplace_back();
     if (inside) found.back() += std::string(line) + "\n";
   }
-  for (std::string& text : found) text = compact(text);
+  for (std::string& example : found) example = compact(example);
   return found;
 }
 
