@@ -44,7 +44,7 @@ int print_error(const Invocation& invocation, Context& context, const Error& err
   if (error.code == Code::Usage) {
     context.err << fmt::format("Try '{} --help'.\n", invocation.program);
   }
-  return static_cast<int>(error.code);
+  return exit_code(error.code);
 }
 
 /// Everything written reached the stream, or it is an error: a full disk must not look like

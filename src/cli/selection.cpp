@@ -20,16 +20,22 @@ Result<JobId> resolve_job(std::string_view text, const Newest& newest) {
   return newest(reference.newest_back);
 }
 
+namespace {
+
+/// One piece of a list: "@~1", "42" or "1-5".
+Result<std::vector<JobId>> jobs_of(std::string_view piece, const Newest& newest) {
+  if (!trim(piece).starts_with('@')) return parse_job_ids(piece);
+  return std::vector<JobId>{GF_TRY(resolve_job(piece, newest))};
+}
+
+}  // namespace
+
 Result<std::vector<JobId>> resolve_jobs(std::span<const std::string> words, const Newest& newest) {
   std::vector<JobId> jobs;
   for (const std::string& word : words) {
     for (const std::string_view piece : split(word, ',')) {
       if (trim(piece).empty()) continue;
-      if (trim(piece).starts_with('@')) {
-        jobs.push_back(GF_TRY(resolve_job(piece, newest)));
-        continue;
-      }
-      const std::vector<JobId> more = GF_TRY(parse_job_ids(piece));
+      const std::vector<JobId> more = GF_TRY(jobs_of(piece, newest));
       jobs.insert(jobs.end(), more.begin(), more.end());
     }
   }

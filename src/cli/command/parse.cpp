@@ -44,23 +44,26 @@ class Reader {
 
  private:
   /// Options after the name of a subcommand belong to it.
-  bool starts_subcommand() const { return found_.words.empty() && !command_.subcommands.empty(); }
+  [[nodiscard]] bool starts_subcommand() const {
+    return found_.words.empty() && !command_.subcommands.empty();
+  }
 
-  const Option* by_name(std::string_view name) const {
+  [[nodiscard]] const Option* by_name(std::string_view name) const {
     const auto at = std::ranges::find_if(table_, [&](const Option& option) {
       return option.name == name || std::ranges::find(option.aliases, name) != option.aliases.end();
     });
     return at == table_.end() ? nullptr : &*at;
   }
 
-  const Option* by_letter(char letter) const {
+  [[nodiscard]] const Option* by_letter(char letter) const {
     const auto at = std::ranges::find_if(table_, [&](const Option& option) {
       return option.letters.find(letter) != std::string::npos;
     });
     return at == table_.end() ? nullptr : &*at;
   }
 
-  std::unexpected<Error> unknown(const std::string& typed, std::string_view name) const {
+  [[nodiscard]] std::unexpected<Error> unknown(const std::string& typed,
+                                               std::string_view name) const {
     std::vector<std::string> names;
     for (const Option& option : table_) {
       if (option.hidden) continue;

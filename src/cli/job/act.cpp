@@ -26,12 +26,14 @@ int act_on_each(Context& context,
                 const std::vector<JobId>& jobs,
                 const Act& act,
                 const std::function<std::string(JobId)>& say) {
-  if (const auto all = act(jobs)) {
+  const auto all = act(jobs);
+  if (all) {
     report(context, *all, say);
     return 0;
-  } else if (jobs.size() == 1 || all.error().code == Code::Unreachable) {
+  }
+  if (jobs.size() == 1 || all.error().code == Code::Unreachable) {
     context.error(all.error());
-    return static_cast<int>(all.error().code);
+    return exit_code(all.error().code);
   }
   int worst = 0;
   std::vector<JobId> done;
@@ -42,7 +44,7 @@ int act_on_each(Context& context,
       continue;
     }
     context.error(one.error());
-    worst = std::max(worst, static_cast<int>(one.error().code));
+    worst = std::max(worst, exit_code(one.error().code));
   }
   report(context, done, say);
   return worst;

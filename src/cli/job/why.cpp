@@ -21,7 +21,7 @@ Result<int> run(const Invocation& invocation, Context& context) {
     const auto job = context.daemon().job(id);
     if (!job) {
       context.error(job.error());
-      worst = std::max(worst, static_cast<int>(job.error().code));
+      worst = std::max(worst, exit_code(job.error().code));
       continue;
     }
     if (context.json) {

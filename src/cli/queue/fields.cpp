@@ -36,7 +36,7 @@ Style style_of(Status status) {
   return Style::Plain;
 }
 
-Cell plain(std::string text) { return {text.empty() ? "-" : printable(text), Style::Plain}; }
+Cell plain(const std::string& text) { return {text.empty() ? "-" : printable(text), Style::Plain}; }
 
 Cell name(const JobView& job) { return plain(job.spec.name); }
 Cell state_code(const JobView& job) {

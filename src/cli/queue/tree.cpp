@@ -29,25 +29,34 @@ void push_children(std::vector<Pending>& stack, const Children& children, const 
   }
 }
 
-}  // namespace
+/// Jobs by the parents they hang under, and those that hang under none.
+struct Forest {
+  Children children;
+  std::vector<Pending> roots;
+};
 
-std::vector<TreeLine> dependency_tree(const std::vector<api::JobView>& jobs) {
+Forest plant(const std::vector<api::JobView>& jobs) {
   std::set<JobId> known;
   for (const api::JobView& job : jobs) known.insert(job.id);
-  Children children;
-  std::vector<Pending> stack;
+  Forest forest;
   for (const api::JobView& job : jobs) {
     bool root = true;
     for (const JobId parent : job.spec.dependencies.jobs) {
       if (!known.contains(parent)) continue;
-      children[parent].push_back(&job);
+      forest.children[parent].push_back(&job);
       root = false;
     }
-    if (root) stack.push_back({&job, "", ""});
+    if (root) forest.roots.push_back({&job, "", ""});
   }
-  std::ranges::reverse(stack);
-  for (auto& [parent, list] : children) std::ranges::sort(list, {}, &api::JobView::id);
+  for (auto& [parent, list] : forest.children) std::ranges::sort(list, {}, &api::JobView::id);
+  return forest;
+}
 
+}  // namespace
+
+std::vector<TreeLine> dependency_tree(const std::vector<api::JobView>& jobs) {
+  const Forest forest = plant(jobs);
+  std::vector<Pending> stack(forest.roots.rbegin(), forest.roots.rend());
   std::vector<TreeLine> lines;
   std::set<JobId> shown;
   auto rest = jobs.begin();
@@ -60,7 +69,7 @@ std::vector<TreeLine> dependency_tree(const std::vector<api::JobView>& jobs) {
     stack.pop_back();
     const bool elsewhere = !shown.insert(next.job->id).second;
     lines.push_back({next.prefix, next.job, elsewhere});
-    if (!elsewhere) push_children(stack, children, next);
+    if (!elsewhere) push_children(stack, forest.children, next);
   }
 }
 

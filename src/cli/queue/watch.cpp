@@ -23,7 +23,7 @@ class News {
  public:
   News(client::Client client, std::uint64_t revision)
       : revision_(revision),
-        thread_([this, client = std::move(client)](std::stop_token stop) mutable {
+        thread_([this, client = std::move(client)](const std::stop_token& stop) mutable {
           listen(client, stop);
         }) {}
 

@@ -25,11 +25,15 @@ namespace gflow::cli {
 
 namespace {
 
+Result<Environment> base_environment(const std::string& conda) {
+  if (conda.empty()) return own_environment();
+  return conda_environment(conda);
+}
+
 Result<Environment> read_environment(const Invocation& invocation) {
   Export wanted;
   if (invocation.has("export")) wanted = GF_TRY(read_export(invocation.get("export")));
-  const std::string conda = invocation.get("conda-env");
-  const Environment all = conda.empty() ? own_environment() : GF_TRY(conda_environment(conda));
+  const Environment all = GF_TRY(base_environment(invocation.get("conda-env")));
   Environment environment = exported(all, wanted);
   GF_CHECK(check_size(environment));
   return environment;
@@ -125,8 +129,8 @@ Result<api::SubmitRequest> read_submission(const Invocation& typed, Context& con
   const Invocation& invocation = script.invocation;
   const WallTime now = os::now().wall;
   const std::string directory = GF_TRY(work_directory(invocation));
-  JobSpec spec = GF_TRY(read_spec(
-      invocation, {directory, now, os::utc_offset(now), newest_of(context.daemon())}));
+  JobSpec spec = GF_TRY(
+      read_spec(invocation, {directory, now, os::utc_offset(now), newest_of(context.daemon())}));
   spec.command = script.source.line;
   Payload payload;
   payload.argv = std::move(script.source.argv);
