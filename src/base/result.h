@@ -8,7 +8,7 @@
 
 namespace gflow {
 
-/// What kind of failure: the value to branch on. The number is the exit code of the command line.
+/// What kind of failure: the value to branch on. exit_code() gives what the command line exits with.
 enum class Code {
   Failure = 1,      ///< something went wrong that no other code says better
   Usage = 2,        ///< the input is not understood: flag, time, memory, directive, JSON
@@ -40,6 +40,11 @@ using Result = std::expected<T, Error>;
 [[nodiscard]] inline std::unexpected<Error> with_context(Error error, std::string_view where) {
   error.message.insert(0, std::string(where) + ": ");
   return std::unexpected<Error>(std::move(error));
+}
+
+/// What a command exits with: the number of the code, 1 for one that scripts need not tell apart.
+[[nodiscard]] constexpr int exit_code(Code code) {
+  return code == Code::Exhausted ? 1 : static_cast<int>(code);
 }
 
 /// Stable name of a code, as JSON carries it ("not_found").

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A full disk: new jobs are refused with the reason, what happens to running ones is still written."""
+
+import os
+import subprocess
+
+import pytest
+from machine import Gate, Machine
+
+
+@pytest.fixture
+def small():
+    """A machine whose state lies on a file system of 24 MiB."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can mount a small file system")
+    made = Machine("sim:1xH100", config="[store]\nballast = '4M'\n")
+    made.state.mkdir(parents=True)
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=24m", "none", str(made.state)], capture_output=True, check=False
+    )
+    if mounted.returncode != 0:
+        made.close()
+        pytest.skip(f"a tmpfs cannot be mounted here: {mounted.stderr.decode()}")
+    try:
+        yield made
+    finally:
+        for _ in range(2):
+            made.run("gflowd", "down")
+            subprocess.run(["umount", "-l", str(made.state)], capture_output=True, check=False)
+        made.close()
+
+
+def fill(directory):
+    """Takes every byte that is left."""
+    with open(directory / "filler", "wb", buffering=0) as filler:
+        for size in (1 << 20, 1 << 12, 1):
+            try:
+                while True:
+                    filler.write(b"x" * size)
+            except OSError:
+                continue
+
+
+def test_disk_full_while_a_job_runs(small):
+    small.up()
+    gate = Gate(small)
+    job = small.submit("--gpus", "1", "bash", "-c", f"{gate.command}; exit 4")
+    waiting = small.submit("--gpus", "1", "true")
+    gate.reached()
+    fill(small.state)
+    pid = small.daemon_pid()
+    # The state of what is there already can still be written, from the space set aside.
+    big = "x" * 100_000
+    for _ in range(60):
+        ran = small.run("gbatch", "--hold", "echo", big)
+        if ran.code != 0:
+            break
+    assert ran.code == 1 and "full" in ran.err and ran.out == "", ran
+    gate.open()
+    ended = small.wait(job, waiting)
+    assert ended[0]["status"] == "Failed" and ended[0]["outcome"]["exit_code"] == 4
+    assert ended[1]["status"] in ("Finished", "Failed")
+    assert small.daemon_pid() == pid
+    (small.state / "filler").unlink()
+    assert small.wait(small.submit("true"))[0]["status"] == "Finished"

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bad input: a clear error that names it and a way out, the right exit code, nothing half-submitted."""
+
+import os
+
+import pytest
+from machine import Gate
+
+
+@pytest.fixture(scope="module")
+def machine(request):
+    from machine import Machine
+
+    made = Machine("sim:8xH100")
+    try:
+        made.up()
+        yield made
+    finally:
+        made.close()
+
+
+REFUSED = [
+    (["--gpu", "2", "true"], 2, "did you mean --gpus"),
+    (["--time", "soon", "true"], 2, "soon"),
+    (["--memory", "8X", "true"], 2, "8X"),
+    (["--gpus", "two", "true"], 2, "two"),
+    (["--gpus", "-1", "true"], 2, "-1"),
+    (["--gpus", "9", "true"], 7, "9 GPUs"),
+    (["--gpus", "99999999999999999999", "true"], 2, "99999999999999999999"),
+    (["--cpus", "100000", "true"], 7, "100000 CPUs"),
+    (["--memory", "900T", "true"], 7, "900T"),
+    (["--priority", "300", "true"], 2, "300"),
+    (["--depends-on", "4711", "true"], 3, "4711"),
+    (["--depends-on", "x", "true"], 2, "x"),
+    (["--begin", "yesterday-ish", "true"], 2, "yesterday-ish"),
+    (["--config", "not-there.yaml", "true"], 3, "not-there.yaml"),
+    (["--name", "two\nlines", "true"], 2, "two\\nlines"),
+    (["--name", b"\xff\xfe", "true"], 2, "\\xff"),
+    (["--name", "x" * 1000, "true"], 2, "name"),
+    (["missing.sh"], 3, "missing.sh"),
+    (["./missing"], 3, "missing"),
+    (["no-such-program-4711"], 3, "no-such-program-4711"),
+    (["list"], 2, "gqueue"),
+    (["/tmp"], 2, "directory"),
+    (["--array", "5-1", "true"], 2, "5-1"),
+]
+
+
+@pytest.mark.parametrize("words, code, said", REFUSED, ids=[str(row[0])[:40] for row in REFUSED])
+def test_refused_with_a_reason(machine, words, code, said):
+    before = machine.get("/api/v1/jobs?limit=1")["revision"]
+    ran = machine.run("gbatch", *words)
+    assert ran.code == code, ran
+    assert said in ran.err, ran
+    assert ran.out == ""
+    assert machine.get("/api/v1/jobs?limit=1")["revision"] == before
+
+
+def test_bad_directive_names_file_and_line(machine):
+    (machine.work / "bad.sh").write_text("#!/bin/bash\n# GFLOW --gpus 2\n# GFLOW --time soon\necho x\n")
+    ran = machine.run("gbatch", "bad.sh")
+    assert ran.code == 2 and "bad.sh:3" in ran.err and "soon" in ran.err
+
+
+def test_unknown_directive_names_file_and_line(machine):
+    (machine.work / "odd.sh").write_text("#!/bin/bash\n# GFLOW --gups 2\necho x\n")
+    ran = machine.run("gbatch", "odd.sh")
+    assert ran.code == 2 and "odd.sh:2" in ran.err and "--gups" in ran.err
+
+
+def test_all_of_an_array_or_nothing(machine):
+    before = machine.get("/api/v1/jobs?limit=1")["revision"]
+    ran = machine.run("gbatch", "--array", "1-50", "--gpus", "9", "true")
+    assert ran.code == 7
+    assert machine.get("/api/v1/jobs?limit=1")["revision"] == before
+
+
+def test_script_without_shebang_runs_in_a_shell(machine):
+    (machine.work / "plain.sh").write_text('[[ -n "$BASH_VERSION" ]] && echo bash\n')
+    job = machine.submit("plain.sh")
+    machine.wait(job)
+    assert machine.log(job) == "bash\n"
+
+
+def test_python_file_without_shebang_is_not_fed_to_a_shell(machine):
+    (machine.work / "train.py").write_text("import os\n")
+    ran = machine.run("gbatch", "train.py")
+    assert ran.code == 2 and "python train.py" in ran.err
+
+
+def test_300_kilobyte_command_line(machine):
+    words = ["echo"] + ["x" * 1000] * 300
+    job = machine.submit(*words)
+    assert machine.wait(job)[0]["status"] == "Finished"
+    assert len(machine.log(job)) == 300 * 1001
+
+
+def test_working_directory_deleted_before_the_start(machine):
+    gate = Gate(machine, "dir")
+    blocker = machine.submit("--gpus", "8", "bash", "-c", gate.command)
+    gate.reached()
+    place = machine.work / "doomed"
+    place.mkdir()
+    job = machine.submit("--gpus", "1", "pwd", cwd=place)
+    place.rmdir()
+    gate.open()
+    _, ended = machine.wait(blocker, job)
+    assert ended["status"] == "Failed"
+    assert ended["outcome"]["reason"] == "launch_failed"
+    assert "doomed" in ended["outcome"]["message"]
+    assert "doomed" in machine.log(job)
+
+
+def test_program_that_vanishes_before_the_start(machine):
+    gate = Gate(machine, "vanish")
+    blocker = machine.submit("--gpus", "8", "bash", "-c", gate.command)
+    gate.reached()
+    program = machine.work / "tool"
+    program.write_bytes(b"\x7fELF nonsense")
+    program.chmod(0o755)
+    job = machine.submit("--gpus", "1", "./tool")
+    program.unlink()
+    gate.open()
+    assert machine.wait(blocker, job)[1]["outcome"]["reason"] == "launch_failed"
+
+
+def test_bytes_that_are_not_utf8_reach_the_program(machine):
+    job = machine.submit("printf", "%s", b"a\xffb")
+    machine.wait(job)
+    assert (machine.logs / f"{job}.log").read_bytes() == b"a\xffb"
+    assert "\\xff" in machine.ok("gjob", "show", job)
+
+
+def test_control_characters_do_not_reach_the_terminal(machine):
+    job = machine.submit("echo", "\x1b[2J\x07")
+    machine.wait(job)
+    for command in (["gjob", "show", job], ["gqueue", "-a"]):
+        assert "\x1b[2J" not in machine.ok(*command)
+
+
+def test_dependency_cycle_by_update(machine):
+    gate = Gate(machine, "cycle")
+    first = machine.submit("--gpus", "8", "bash", "-c", gate.command)
+    gate.reached()
+    second = machine.submit("--gpus", "1", "true")
+    third = machine.submit("--depends-on", second, "true")
+    ran = machine.run("gjob", "update", second, "--depends-on", third)
+    assert ran.code == 2 and "circle" in ran.err
+    gate.open()
+    machine.wait(first, second, third)
+
+
+@pytest.mark.parametrize(
+    "command, code",
+    [
+        (["gjob", "show", "99999"], 3),
+        (["gcancel", "99999"], 3),
+        (["gjob", "hold", "99999"], 3),
+        (["gjob", "log", "99999"], 3),
+        (["gjob", "why", "99999"], 3),
+        (["gcancel", "nonsense"], 2),
+        (["gqueue", "-f", "JOBID,COLOUR"], 2),
+        (["gqueue", "-s", "Sleeping"], 2),
+        (["gqueue", "--nonsense"], 2),
+        (["gflow", "nonsense"], 2),
+        (["gflowd", "upp"], 2),
+        (["gflowd", "up", "--devices", "sim:8xPotato"], 6),
+    ],
+)
+def test_exit_codes(machine, command, code):
+    ran = machine.run(*command)
+    assert ran.code == code, ran
+    assert ran.err
+
+
+def test_cancel_of_an_ended_job_is_a_wrong_state(machine):
+    job = machine.submit("true")
+    machine.wait(job)
+    assert machine.run("gcancel", job).code == 6
+
+
+def test_daemon_not_running(bare):
+    for command in (["ginfo"], ["gqueue"], ["gbatch", "true"], ["gcancel", "1"], ["gjob", "show", "1"]):
+        ran = bare.run(*command)
+        assert ran.code == 4 and "gflowd up" in ran.err and ran.out == "", ran
+
+
+def test_second_daemon_refuses_and_names_the_first(machine):
+    ran = machine.run("gflowd", "--devices", "none")
+    assert ran.code == 6 and str(machine.daemon_pid()) in ran.err
+
+
+def test_unknown_model_lists_the_models(bare):
+    ran = bare.run("gflowd", "up", "--devices", "sim:8xPotato")
+    assert ran.code == 2 and "Potato" in ran.err and "H100" in ran.err
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("[scheduler]\nbackfil_patience = '1h'\n", "backfill_patience"),
+        ("[scheduler]\nbackfill_patience = 'soon'\n", "soon"),
+        ("[scheduler\n", "gflow.toml:1"),
+        ("[daemon]\nlog_level = 7\n", "log_level"),
+    ],
+)
+def test_bad_configuration_names_the_place(bare, text, said):
+    bare.config(text)
+    ran = bare.run("gflowd", "up", "--devices", "none")
+    assert ran.code == 2 and said in ran.err and "gflow.toml" in ran.err
+
+
+def test_malformed_requests_do_not_end_the_daemon(machine):
+    import socket
+
+    pid = machine.daemon_pid()
+    for junk in (b"\0" * 100, b"GET / HTTP/9.9\r\n\r\n", os.urandom(4096), b"POST /api/v1/jobs HTTP/1.1\r\n\r\n{"):
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(str(machine.socket))
+            connection.sendall(junk)
+            connection.shutdown(socket.SHUT_WR)
+            try:
+                while connection.recv(65536):
+                    pass
+            except ConnectionResetError:
+                pass  # as good an answer as a polite one
+    assert machine.daemon_pid() == pid
