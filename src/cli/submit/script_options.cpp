@@ -7,6 +7,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "cli/submit/request.h"
 #include "core/requests.h"
 
 namespace gflow::cli {
@@ -99,6 +100,11 @@ constexpr std::array<std::string_view, 10> kNotInScripts = {"help",
                                                             "wrap",
                                                             "param-file"};
 
+/// Stands in for the place of a submission where only the form of a value matters.
+const Here kNowhere{"/", WallTime(), std::chrono::seconds(0), [](std::uint64_t) {
+                      return Result<JobId>(JobId(1));
+                    }};
+
 }  // namespace
 
 Result<ScriptOptions> script_options(const Command& gbatch,
@@ -113,6 +119,10 @@ Result<ScriptOptions> script_options(const Command& gbatch,
     const std::string where = fmt::format("{}:{}", printable(path), line.line);
     auto parsed = parse_options(gbatch, words);
     if (!parsed) return with_context(parsed.error(), where);
+    // Read here as well, while it is known on which line a value stands.
+    if (const auto spec = read_spec(*parsed, kNowhere); !spec) {
+      return with_context(spec.error(), where);
+    }
     if (!parsed->words.empty()) {
       return fail(Code::Usage,
                   fmt::format("{}: '{}' is no option", where, printable(parsed->words.front())));
