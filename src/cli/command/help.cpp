@@ -145,7 +145,6 @@ const std::vector<ExitCode>& exit_codes() {
       {6, "wrong state"},
       {7, "can never be satisfied or refused by policy"},
       {8, "timeout"},
-      {9, "a limit is reached"},
   };
   return codes;
 }
