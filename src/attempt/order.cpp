@@ -25,6 +25,7 @@ bool set_number_field(Order& order, std::string_view key, std::string_view value
   if (key == "job") return set_number(value, order.job);
   if (key == "attempt") return set_number(value, order.attempt);
   if (key == "umask") return set_number(value, order.umask) && order.umask <= 0777;
+  if (key == "open_files") return set_number(value, order.open_files);
   if (key == "uid") return set_number(value, order.uid.emplace());
   if (key == "time_limit") return set_seconds(value, order.time_limit.emplace());
   if (key == "grace") return set_seconds(value, order.grace);
@@ -83,6 +84,7 @@ std::expected<std::string, std::string> encode_order(const Order& order) {
   writer.put("work_dir", order.work_dir).put("log_path", order.log_path);
   writer.put("script", order.script).put("argv", order.argv);
   writer.put("environment", order.environment).put("umask", std::to_string(order.umask));
+  writer.put("open_files", std::to_string(order.open_files));
   if (order.time_limit) writer.put("time_limit", std::to_string(order.time_limit->count()));
   writer.put("grace", std::to_string(order.grace.count())).put("cgroup", order.cgroups);
   writer.put("kill_cgroup", order.kill_cgroup).put("memory_cgroup", order.memory_cgroup);

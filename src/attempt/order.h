@@ -27,6 +27,7 @@ struct Order {
   std::vector<std::string> argv;
   std::vector<std::string> environment;
   std::uint32_t umask = 022;
+  std::uint64_t open_files = 0;  ///< soft limit of the job (RLIMIT_NOFILE); 0: as it is
   std::optional<std::chrono::seconds> time_limit;
   std::chrono::seconds grace{30};
   std::vector<std::string> cgroups;  ///< directories the job joins

@@ -19,6 +19,7 @@ Order full_order() {
   order.argv = {"train.sh", "", "--flag=a=b", "\xff\xfe not UTF-8", "'quotes' \"too\""};
   order.environment = {"A=1", "EMPTY=", "MULTI=line one\nline two"};
   order.umask = 0027;
+  order.open_files = 1024;
   order.time_limit = std::chrono::seconds(90);
   order.grace = std::chrono::seconds(0);
   order.cgroups = {"/sys/fs/cgroup/unified/x", "/sys/fs/cgroup/memory/x"};

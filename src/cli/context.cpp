@@ -51,6 +51,10 @@ Result<void> Context::configure(const Invocation& invocation) {
   paint_err = Painter(use_color(when, color_facts(err_is_terminal)));
   std::string config = invocation.get("gflow-config");
   if (config.empty()) config = os::environment("GFLOW_CONFIG").value_or("");
+  if (const std::string usual = os::user_paths().config_file;
+      config.empty() && os::is_file(usual)) {
+    config = usual;
+  }
   if (!config.empty() && !os::environment("GFLOW_SOCKET")) {
     const std::string named = GF_TRY(socket_of_config(config));
     if (!named.empty()) socket_ = named;

@@ -82,7 +82,8 @@ std::string summary(const api::MachineView& machine) {
 }
 
 Result<int> up(const Invocation& typed, Context& context) {
-  GF_CHECK(options_of(typed));
+  const Options options = GF_TRY(options_of(typed));
+  if (options.system) context.set_socket(options.paths.socket);
   if (const auto running = context.daemon().daemon()) {
     if (typed.has("devices") && typed.get("devices") != running->devices) {
       return fail(Code::WrongState,
@@ -122,6 +123,8 @@ Result<int> down(const Invocation& /*typed*/, Context& context) {
 }
 
 Result<int> restart(const Invocation& typed, Context& context) {
+  const Options options = GF_TRY(options_of(typed));
+  if (options.system) context.set_socket(options.paths.socket);
   Invocation again = typed;
   if (const auto running = context.daemon().daemon()) {
     // What was not said anew stays as it was.

@@ -10,6 +10,7 @@
 #include "daemon/loop.h"
 #include "os/clock.h"
 #include "os/file.h"
+#include "os/host.h"
 #include "os/user.h"
 
 namespace gflow::daemon {
@@ -86,6 +87,8 @@ Result<std::unique_ptr<runner::Runner>> open_runner(const Options& options,
   wanted.shim = GF_TRY(os::helper_program("gflow-shim"));
   wanted.boot_id = boot_id;
   wanted.use_cgroups = config.cgroups;
+  // Each running job and each connection takes some; jobs keep the limit programs expect.
+  wanted.open_files = os::raise_open_files();
   return runner::Runner::open(wanted);
 }
 

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "os/host.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "base/text.h"
 #include "os/file.h"
@@ -34,6 +37,14 @@ Memory host_memory() {
     memory = std::min(memory, Memory{static_cast<std::int64_t>(*limit)});
   }
   return memory;
+}
+
+std::uint64_t raise_open_files() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+  const rlim_t before = std::exchange(limit.rlim_cur, limit.rlim_max);
+  (void)::setrlimit(RLIMIT_NOFILE, &limit);  // as many as before will have to do
+  return before;
 }
 
 }  // namespace gflow::os

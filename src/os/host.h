@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+
 #include "base/memory.h"
 
 namespace gflow::os {
 
 /// Memory of this machine (MemTotal of /proc/meminfo), or of the container it is limited to.
 [[nodiscard]] Memory host_memory();
+
+/// Raises how many files this process may have open to the most it may ask for; what it was before.
+std::uint64_t raise_open_files();
 
 }  // namespace gflow::os

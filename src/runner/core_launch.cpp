@@ -61,6 +61,7 @@ Result<attempt::Order> Runner::Core::order_for(const LaunchOrder& given) const {
   order.environment = given.environment;
   set_marker(order.environment, order.launch_id);
   order.umask = given.payload.umask & 0777;
+  order.open_files = options.open_files;
   order.time_limit = given.time_limit;
   order.grace = std::max(given.grace, std::chrono::seconds(0));
   return order;

@@ -63,6 +63,7 @@ struct Options {
   std::string logs_dir;      ///< absolute; <job>.log
   std::string shim;          ///< absolute path of gflow-shim
   std::string boot_id;
+  std::uint64_t open_files = 0;  ///< soft limit of open files jobs start with; 0: the daemon's
   bool use_cgroups = true;  ///< false: the fallback, for tests and for `[runner] cgroups = false`
 };
 

@@ -6,6 +6,7 @@
 #include <pwd.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -79,6 +80,14 @@ bool become(uid_t uid) {
   return !came_back;
 }
 
+/// The daemon raises its own limit; programs are to find the one they expect.
+void limit_open_files(std::uint64_t soft) {
+  rlimit limit{};
+  if (soft == 0 || ::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = std::min<rlim_t>(soft, limit.rlim_max);
+  (void)::setrlimit(RLIMIT_NOFILE, &limit);  // lowering is always allowed
+}
+
 LaunchFailure become_job(const Order& order, pid_t shim) {
   // A session of its own: `kill 0` in the job must not reach the shim.
   (void)::setsid();
@@ -94,6 +103,7 @@ LaunchFailure become_job(const Order& order, pid_t shim) {
   (void)::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != shim) ::_exit(1);
   (void)::umask(order.umask);
+  limit_open_files(order.open_files);
   if (::chdir(order.work_dir.c_str()) != 0) return failed(Step::ChangeDirectory);
   return run_program(order);
 }

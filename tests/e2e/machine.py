@@ -108,6 +108,8 @@ class Machine:
             answer = b""
             while chunk := connection.recv(65536):
                 answer += chunk
+        if not answer:
+            raise ConnectionResetError("the daemon went away")
         head, body = answer.split(b"\r\n\r\n", 1)
         assert head.split()[1] == b"200", answer
         return json.loads(body)

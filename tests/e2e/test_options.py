@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What gbatch and its companions take beyond the document: sweeps, holds, waits, formats, exit codes."""
+
+import json
+import re
+import signal
+
+import pytest
+from machine import Gate
+
+
+def test_stdin_is_a_script(machine):
+    out = machine.ok("gbatch", "-", input="#!/bin/bash\n# GFLOW --name piped\necho from stdin\n")
+    job = int(out.split()[-1])
+    ended = machine.wait(job)[0]
+    assert ended["spec"]["name"] == "piped" and machine.log(job) == "from stdin\n"
+
+
+def test_flags_win_over_directives(machine):
+    (machine.work / "job.sh").write_text("#!/bin/bash\n# GFLOW --gpus 1 --priority=3\necho $GFLOW_GPUS\n")
+    job = machine.submit("--gpus", "2", "job.sh")
+    ended = machine.wait(job)[0]
+    assert machine.log(job) == "2\n" and ended["spec"]["priority"] == 3
+
+
+def test_sbatch_lines_are_read_and_what_is_ignored_is_said(machine):
+    (machine.work / "slurm.sh").write_text(
+        "#!/bin/bash\n#SBATCH --gres=gpu:1\n#SBATCH --time=1-00:00:00\n#SBATCH --mail-type=ALL\necho ok\n"
+    )
+    ran = machine.run("gbatch", "slurm.sh")
+    assert ran.code == 0 and "--mail-type" in ran.err and re.fullmatch(r"Submitted batch job \d+\n", ran.out)
+    job = machine.wait(int(ran.out.split()[-1]))[0]
+    assert job["spec"]["request"]["gpus"] == 1 and job["spec"]["time_limit_seconds"] == 86400
+
+
+def test_arrays_and_their_limit(machine):
+    out = machine.ok("gbatch", "--array", "1-6", "--max-concurrent", "2", "bash", "-c", "echo $GFLOW_ARRAY_TASK_ID")
+    jobs = [int(n) for n in re.findall(r"job (\d+)", out)]
+    assert len(jobs) == 6
+    machine.wait(*jobs)
+    assert [machine.log(job) for job in jobs] == [f"{n}\n" for n in range(1, 7)]
+
+
+def test_parameters_only_where_they_were_given(machine):
+    out = machine.ok("gbatch", "--param", "lr=0.1,0.2", "--name-template", "run_{lr}", "echo", "{lr}", "{other}", "${HOME}")
+    jobs = [int(n) for n in re.findall(r"job (\d+)", out)]
+    ended = machine.wait(*jobs)
+    assert [machine.log(job) for job in jobs] == ["0.1 {other} ${HOME}\n", "0.2 {other} ${HOME}\n"]
+    assert [job["spec"]["name"] for job in ended] == ["run_0.1", "run_0.2"]
+
+
+def test_wait_passes_the_exit_code_on(machine):
+    assert machine.run("gbatch", "--wait", "bash", "-c", "exit 42").code == 42
+    job = machine.submit("bash", "-c", "exit 3")
+    assert machine.run("gjob", "wait", job).code == 3
+    assert machine.run("gjob", "wait", machine.submit("true")).code == 0
+
+
+def test_wait_gives_up_after_its_time(machine):
+    gate = Gate(machine)
+    job = machine.submit("bash", "-c", gate.command)
+    gate.reached()
+    assert machine.run("gjob", "wait", "--timeout", "1s", job).code == 8
+    gate.open()
+
+
+def test_killed_by_a_signal(machine):
+    job = machine.submit("bash", "-c", "kill -USR1 $$")
+    ended = machine.wait(job)[0]
+    assert ended["outcome"]["reason"] == "signalled" and ended["outcome"]["signal"] == signal.SIGUSR1
+
+
+def test_hold_release_and_last_job(machine):
+    machine.submit("--hold", "true")
+    second = machine.submit("--hold", "true")
+    assert "(JobHeldUser)" in machine.ok("gqueue")
+    machine.ok("gjob", "release", "@")
+    assert machine.wait(second)[0]["status"] == "Finished"
+    machine.ok("gjob", "release", "@~1")
+    machine.wait(second - 1)
+
+
+def test_begin_time(machine):
+    job = machine.submit("--begin", "now+1s", "true")
+    assert machine.wait(job)[0]["status"] == "Finished"
+    later = machine.submit("--begin", "now+2h", "true")
+    assert "(BeginTime" in machine.ok("gqueue", "-j", later)
+
+
+def test_cancel_gracefully_then_hard(machine):
+    gate = Gate(machine)
+    polite = machine.submit("bash", "-c", f"trap 'echo bye; exit 0' TERM; {gate.command}")
+    gate.reached()
+    machine.ok("gcancel", polite)
+    assert machine.wait(polite)[0]["status"] == "Cancelled"
+    assert machine.log(polite) == "bye\n"
+    stubborn = machine.submit("--grace", "1s", "bash", "-c", f"trap '' TERM; {gate.command}; {gate.command}")
+    gate.reached()
+    machine.ok("gcancel", stubborn)
+    ended = machine.wait(stubborn)[0]
+    assert ended["status"] == "Cancelled" and ended["outcome"]["signal"] in (0, signal.SIGKILL)
+
+
+def test_time_limit(machine):
+    gate = Gate(machine)
+    job = machine.submit("--time", "1s", "--grace", "1s", "bash", "-c", gate.command)
+    ended = machine.wait(job)[0]
+    assert ended["status"] == "Timeout" and ended["outcome"]["reason"] == "time_limit"
+    assert "TO" in machine.ok("gqueue", "-j", job, "-a")
+
+
+def test_background_processes_end_with_the_job(machine):
+    job = machine.submit("--gpus", "1", "--grace", "1s", "bash", "-c", "setsid sleep 1000 & echo $!")
+    machine.wait(job)
+    pid = int(machine.log(job))
+    with pytest.raises(ProcessLookupError):
+        signal.pidfd_send_signal(__import__("os").pidfd_open(pid), 0)
+
+
+def test_retries(machine):
+    count = machine.work / "count"
+    job = machine.submit("--max-retries", "2", "bash", "-c", f"echo x >> {count}; exit 1")
+    ended = machine.wait(job)[0]
+    assert ended["status"] == "Failed" and ended["attempt"] == 3 and count.read_text() == "x\nx\nx\n"
+
+
+def test_failure_cascades_unless_told_not_to(machine):
+    first = machine.submit("--hold", "false")
+    second = machine.submit("--depends-on", first, "true")
+    third = machine.submit("--depends-on", second, "true")
+    kept = machine.submit("--depends-on", first, "--no-auto-cancel", "true")
+    machine.ok("gjob", "release", first)
+    ended = machine.wait(first, second, third)
+    assert [job["status"] for job in ended] == ["Failed", "Cancelled", "Cancelled"]
+    assert machine.job(kept)["status"] == "Queued"
+    assert "DependencyNeverSatisfied" in machine.ok("gqueue", "-j", kept)
+
+
+def test_tree_shows_what_hangs_on_what(machine):
+    first = machine.submit("--hold", "--name", "prep", "true")
+    machine.submit("--depends-on", first, "--name", "train", "true")
+    tree = machine.ok("gqueue", "-t")
+    assert re.search(r"╰─\s*2\s+train", tree) and tree.splitlines()[1].startswith("1")
+
+
+def test_json_is_one_versioned_document(machine):
+    machine.wait(machine.submit("true"))
+    for command, kind in (
+        (["gqueue", "-a", "--json"], "JobPage"),
+        (["ginfo", "--json"], "Machine"),
+        (["gjob", "show", "1", "--json"], "Job"),
+        (["gflowd", "status", "--json"], "Daemon"),
+    ):
+        document = json.loads(machine.ok(*command))
+        assert document["apiVersion"] == "gflow/v1" and document["kind"] == kind
+
+
+def test_why_names_the_holder(machine):
+    gate = Gate(machine)
+    first = machine.submit("--gpus", "2", "--time", "1:00:00", "bash", "-c", gate.command)
+    gate.reached()
+    job = machine.submit("--gpus", "1", "true")
+    text = machine.ok("gjob", "why", job)
+    assert "Resources" in text and f"job {first}" in text and "0,1" in text
+    gate.open()
+
+
+def test_log_follows_until_the_end(machine):
+    gate = Gate(machine)
+    job = machine.submit("bash", "-c", f"echo first; {gate.command}; echo last")
+    gate.reached()
+    gate.open()
+    assert machine.ok("gjob", "log", "-f", job) == "first\nlast\n"
+
+
+def test_idempotent_submission(machine):
+    """A client that never saw the answer repeats its request and gets the same job."""
+    import http.client
+    import socket
+
+    class Connection(http.client.HTTPConnection):
+        def connect(self):
+            self.sock = socket.socket(socket.AF_UNIX)
+            self.sock.connect(str(machine.socket))
+
+    body = {"items": [{"spec": {"name": "once", "work_dir": "/"}, "payload": {"argv": ["true"], "environment": []}}]}
+    answers = []
+    for _ in range(2):
+        connection = Connection("gflow")
+        headers = {"Idempotency-Key": "k1", "Content-Type": "application/json"}
+        connection.request("POST", "/api/v1/jobs", json.dumps(body), headers)
+        answer = connection.getresponse()
+        assert answer.status == 201
+        answers.append(json.loads(answer.read()))
+    assert answers[0]["items"][0]["id"] == answers[1]["items"][0]["id"]
+    assert len(machine.get("/api/v1/jobs")["jobs"]) == 1
+
+
+def test_jobs_keep_the_usual_limit_of_open_files(machine):
+    import resource
+
+    job = machine.submit("bash", "-c", "ulimit -n")
+    machine.wait(job)
+    assert int(machine.log(job)) == resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+
+
+def test_daemon_verbs(bare):
+    assert bare.run("gflowd", "status").code == 4
+    assert "gflowd is up" in bare.up()
+    assert "runs already" in bare.up()
+    assert "Status: Running" in bare.ok("gflowd", "status")
+    other = bare.run("gflowd", "up", "--devices", "none")
+    assert other.code == 6 and "gflowd restart" in other.err
+    bare.ok("gflowd", "restart", "--devices", "sim:3xH100")
+    assert "Total GPUs: 3" in bare.ok("ginfo")
+    bare.ok("gflowd", "reload")
+    assert bare.down() == "gflowd is down\n"
+    assert bare.run("gflowd", "down").code == 4
+
+
+def test_configuration_and_environment(bare):
+    bare.config("[daemon]\ndevices = 'sim:5xT4'\n")
+    bare.ok("gflowd", "up")
+    assert "Total GPUs: 5" in bare.ok("ginfo")
+    bare.down()
+    bare.ok("gflowd", "up", env={"GFLOW_DAEMON__DEVICES": "sim:6xT4"})
+    assert "Total GPUs: 6" in bare.ok("ginfo")

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""gflowd --system: one daemon for all users; a job runs as the person who submitted it."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+
+import pytest
+from machine import BIN, PATIENCE
+
+SCRIPT = r"""
+set -eu
+export PATH=$1:$PATH
+unset HOME XDG_RUNTIME_DIR
+mkdir -p /run /var/lib /etc/gflow
+mount -t tmpfs none /run
+mount -t tmpfs none /var/lib
+cd /
+trap 'gflowd down >/dev/null 2>&1 || true' EXIT
+gflowd up --system --devices sim:2xH100
+as() { setpriv --reuid="$1" --regid="$1" --clear-groups "${@:2}"; }
+as 1 gbatch --gpus 1 --name mine bash -c 'id -u; id -g; echo "gpus $CUDA_VISIBLE_DEVICES"'
+as 1 gjob wait 1
+echo "log: $(tr '\n' ' ' < /var/lib/gflow/logs/1.log)"
+echo "owner: $(stat -c '%u %a' /var/lib/gflow/logs/1.log)"
+as 1 gbatch --hold --name private echo secret
+code=0; as 2 gcancel 2 || code=$?
+echo "cancel by another: $code"
+as 2 gqueue -u all -o json | grep -c secret || true
+echo "database: $(stat -c '%a' /var/lib/gflow/gflow.db)"
+as 1 gcancel 2
+gflowd status
+"""
+
+
+def test_jobs_run_as_their_owners():
+    if os.geteuid() != 0:
+        pytest.skip("only root can run a daemon for all users")
+    place = tempfile.mkdtemp(prefix="gflow-system-")
+    try:
+        os.chmod(place, 0o755)
+        programs = shutil.copytree(BIN, f"{place}/bin", symlinks=True)
+        ran = subprocess.run(
+            ["unshare", "--mount", "bash", "-c", SCRIPT, "bash", programs],
+            capture_output=True, text=True, timeout=PATIENCE, check=False, stdin=subprocess.DEVNULL,
+        )
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+    if "mount:" in ran.stderr or "unshare:" in ran.stderr:
+        pytest.skip(f"no mount namespace here: {ran.stderr}")
+    assert ran.returncode == 0, ran
+    assert "Submitted batch job 1\n" in ran.stdout
+    assert "log: 1 1 gpus 0 \n" in ran.stdout, ran
+    assert "owner: 1 600\n" in ran.stdout
+    assert "cancel by another: 5\n" in ran.stdout
+    assert "\n0\n" in ran.stdout, "another user sees the command"
+    assert "database: 600\n" in ran.stdout
+    assert "Mode: system\n" in ran.stdout
