@@ -8,7 +8,8 @@
 
 namespace gflow {
 
-/// What kind of failure: the value to branch on. exit_code() gives what the command line exits with.
+/// What kind of failure: the value to branch on. exit_code() gives what the command line exits
+/// with.
 enum class Code {
   Failure = 1,      ///< something went wrong that no other code says better
   Usage = 2,        ///< the input is not understood: flag, time, memory, directive, JSON

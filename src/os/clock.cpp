@@ -18,9 +18,7 @@ std::chrono::milliseconds read_clock(clockid_t id) {
 
 }  // namespace
 
-Now now() {
-  return {WallTime(read_clock(CLOCK_REALTIME)), MonoTime(read_clock(CLOCK_MONOTONIC))};
-}
+Now now() { return {WallTime(read_clock(CLOCK_REALTIME)), MonoTime(read_clock(CLOCK_MONOTONIC))}; }
 
 std::chrono::seconds utc_offset(WallTime time) {
   const std::time_t seconds =

@@ -7,7 +7,8 @@
 namespace gflow::os {
 
 void Fd::reset(int fd) {
-  if (fd_ >= 0) (void)::close(fd_);  // nothing can be done about a failing close of a file not written
+  if (fd_ >= 0)
+    (void)::close(fd_);  // nothing can be done about a failing close of a file not written
   fd_ = fd;
 }
 

@@ -94,7 +94,8 @@ Result<void> make_directories(const std::string& path, mode_t mode) {
     if (at == std::string::npos) break;
   }
   if (!is_directory(path)) {
-    return fail(Code::Failure, fmt::format("'{}' is there and is not a directory", printable(path)));
+    return fail(Code::Failure,
+                fmt::format("'{}' is there and is not a directory", printable(path)));
   }
   return {};
 }
@@ -109,17 +110,17 @@ Result<void> remove_tree(const std::string& path) {
 }
 
 bool is_file(const std::string& path) {
-  struct stat facts {};
+  struct stat facts{};
   return ::stat(path.c_str(), &facts) == 0 && S_ISREG(facts.st_mode);
 }
 
 bool is_directory(const std::string& path) {
-  struct stat facts {};
+  struct stat facts{};
   return ::stat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode);
 }
 
 bool exists(const std::string& path) {
-  struct stat facts {};
+  struct stat facts{};
   return ::lstat(path.c_str(), &facts) == 0;
 }
 
@@ -136,7 +137,7 @@ std::string network_file_system(const std::string& path) {
                                            {0x0BD00BD0, "lustre"},
                                            {0x00C36400, "ceph"},
                                            {0x01021997, "9p"}}};
-  struct statfs facts {};
+  struct statfs facts{};
   if (::statfs(path.c_str(), &facts) != 0) return {};
   for (const Kind& kind : kKinds) {
     if (static_cast<unsigned long>(facts.f_type) == static_cast<unsigned long>(kind.magic)) {
@@ -150,7 +151,8 @@ Result<Fd> lock_file(const std::string& path) {
   Fd fd = GF_TRY(open_file(path, O_RDWR | O_CREAT));
   if (::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) return fd;
   if (errno == EWOULDBLOCK) {
-    return fail(Code::WrongState, fmt::format("'{}' is locked by another process", printable(path)));
+    return fail(Code::WrongState,
+                fmt::format("'{}' is locked by another process", printable(path)));
   }
   return errno_error("lock", path);
 }

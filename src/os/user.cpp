@@ -36,7 +36,8 @@ Result<Peer> peer_of(int socket) {
 }
 
 std::optional<std::string> environment(const std::string& name) {
-  const char* value = std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): no thread writes it
+  const char* value =
+      std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): no thread writes it
   if (value == nullptr) return std::nullopt;
   return value;
 }

@@ -23,8 +23,7 @@ void WallTimer::set(WallTime at) {
   spec.it_value.tv_sec = whole.count();
   spec.it_value.tv_nsec = std::chrono::nanoseconds(since - whole).count();
   // Fails only for times a WallTime cannot hold.
-  (void)::timerfd_settime(
-      fd_.get(), TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &spec, nullptr);
+  (void)::timerfd_settime(fd_.get(), TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &spec, nullptr);
 }
 
 void WallTimer::clear() {

@@ -73,7 +73,8 @@ Result<Connection> connect(const std::string& path) {
   configure(database);
   if (in_file) {
     connection.sidecar = GF_TRY(Sidecar::open(path + ".ids", os::boot_id()));
-    // It reads everything, a second or two for a million jobs: only when there is a reason to doubt.
+    // It reads everything, a second or two for a million jobs: only when there is a reason to
+    // doubt.
     if (!created && !connection.sidecar->ended_in_order()) GF_CHECK(check_content(database, path));
   }
   GF_CHECK(upgrade(database, path, migrations()));

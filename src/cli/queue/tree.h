@@ -12,7 +12,7 @@ namespace gflow::cli {
 struct TreeLine {
   std::string prefix = {};       ///< "│ ╰─", before the id
   const api::JobView* job = {};  ///< shown in full, or
-  bool elsewhere = false;   ///< only pointed at: it hangs under an earlier line already
+  bool elsewhere = false;        ///< only pointed at: it hangs under an earlier line already
 };
 
 /// Jobs under the jobs they depend on, children by id. Jobs whose parents are not among those given
