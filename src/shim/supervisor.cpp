@@ -78,6 +78,8 @@ void Supervisor::wait_for_something() {
   (void)::poll(waits.data(), waits.size(), -1);  // every source is looked at whatever it says
   std::uint64_t expirations = 0;
   (void)!::read(timer_.get(), &expirations, sizeof expirations);
+  // What is not read stays ready, and poll(2) would never wait again.
+  if (waits.back().revents != 0) (void)tree_.cgroup_populated();
 }
 
 std::int64_t Supervisor::next_deadline() const {
