@@ -15,7 +15,7 @@ namespace gflow::scenario {
 using namespace std::chrono_literals;
 
 Scenario::Scenario()
-    : state_(engine::Policy{}, boot_id_),
+    : state_(policy_, boot_id_),
       now_{WallTime(std::chrono::sys_days(std::chrono::year(2026) / 3 / 1)), MonoTime(1h)} {
   state_.restored(JobId(1));
 }

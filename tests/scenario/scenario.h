@@ -52,11 +52,11 @@ class Scenario {
   [[nodiscard]] Result<JobId> job(const std::string& name) const;
   [[nodiscard]] Result<Dependencies> dependencies(const Line& line) const;
 
-  engine::State state_;
   engine::Policy policy_;
+  std::string boot_id_ = "boot-1";
+  engine::State state_;
   Machine machine_;
   Now now_;
-  std::string boot_id_ = "boot-1";
   std::map<std::string, JobId> names_;
   std::map<JobId, Job> saved_;  ///< what Save and Forget left: the store of this world
   Error refused_{};             ///< of the last request, message "" if it was taken
