@@ -56,7 +56,6 @@ struct Key {
   Set set;
 };
 
-/// Every key there is. docs/configuration.md is compared with this list by a test.
 constexpr std::array<Key, 11> kKeys = {{
     {"daemon",
      "devices",
@@ -99,8 +98,7 @@ constexpr std::array<Key, 11> kKeys = {{
 }};
 
 Error unknown_key(const std::string& key) {
-  std::vector<std::string> known;
-  for (const Key& one : kKeys) known.push_back(fmt::format("{}.{}", one.section, one.name));
+  const std::vector<std::string> known = config_keys();
   const auto near = nearest(key, known);
   return {Code::Usage,
           fmt::format("there is no key '{}'{}",
@@ -169,6 +167,12 @@ Result<void> read_text(Config& config, const std::string& text, const std::strin
 }
 
 }  // namespace
+
+std::vector<std::string> config_keys() {
+  std::vector<std::string> keys;
+  for (const Key& key : kKeys) keys.push_back(fmt::format("{}.{}", key.section, key.name));
+  return keys;
+}
 
 Result<Config> read_config(const std::string& path, bool required) {
   Config config;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/memory.h"
 #include "base/result.h"
@@ -25,5 +26,8 @@ struct Config {
 /// GFLOW_SCHEDULER__BACKFILL_PATIENCE=10m wins over [scheduler] backfill_patience.
 /// Errors: Usage naming file, line and key, with the nearest key there is.
 [[nodiscard]] Result<Config> read_config(const std::string& path, bool required);
+
+/// Every key there is, as "section.name". A test compares them with the documents.
+[[nodiscard]] std::vector<std::string> config_keys();
 
 }  // namespace gflow::daemon

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/config.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "os/file.h"
+
+namespace gflow::daemon {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A configuration file that is there for one test.
+class ConfigFile {
+ public:
+  explicit ConfigFile(const std::string& text)
+      : path_(testing::TempDir() + "/gflow-config-" + std::to_string(::getpid()) + ".toml") {
+    EXPECT_TRUE(os::write_file(path_, text));
+  }
+  ~ConfigFile() { (void)::unlink(path_.c_str()); }
+  ConfigFile(const ConfigFile&) = delete;
+  ConfigFile& operator=(const ConfigFile&) = delete;
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+TEST(Config, ReadsEveryKey) {
+  const ConfigFile file(R"(
+[daemon]
+devices = "sim:2xH100"
+socket = "/tmp/x.sock"
+log_level = "debug"
+[scheduler]
+backfill_patience = "1h"
+keep_ended = "10d"
+keep_ended_most = 5
+queue_most = 6
+submit_most = 7
+[runner]
+cgroups = false
+launch_backoff = "5s"
+[store]
+ballast = "1G"
+)");
+  Config want;
+  want.devices = "sim:2xH100";
+  want.socket = "/tmp/x.sock";
+  want.log_level = "debug";
+  want.policy.backfill_patience = 1h;
+  want.policy.keep_ended = 240h;
+  want.policy.keep_ended_most = 5;
+  want.policy.queue_most = 6;
+  want.policy.submit_most = 7;
+  want.policy.launch_backoff = 5s;
+  want.cgroups = false;
+  want.ballast = Memory::gib(1);
+  EXPECT_EQ(read_config(file.path(), true).value(), want);
+}
+
+TEST(Config, DocumentsPrintTheDefaults) {
+  for (const char* name : {"/docs/configuration.md", "/docs/configuration.zh-CN.md"}) {
+    const std::string text = os::read_file(std::string(GFLOW_SOURCE_DIR) + name).value();
+    const std::size_t start = text.find("```toml\n") + 8;
+    const ConfigFile file(text.substr(start, text.find("```", start) - start));
+    EXPECT_EQ(read_config(file.path(), true).value(), Config()) << name;
+    for (const std::string& key : config_keys()) {
+      const std::string last = key.substr(key.find('.') + 1);
+      EXPECT_NE(text.find("\n" + last + " = "), std::string::npos) << name << " lacks " << key;
+    }
+  }
+}
+
+struct Bad {
+  const char* text;
+  const char* said;
+};
+
+TEST(Config, SaysWhatIsWrongAndWhere) {
+  const Bad rows[] = {
+      {"[scheduler]\nbackfil_patience = '1h'",
+       ".toml:2: there is no key 'scheduler.backfil_patience'"},
+      {"[scheduler]\nbackfil_patience = '1h'", "did you mean 'scheduler.backfill_patience'?"},
+      {"[scheduler]\nkeep_ended = 'soon'",
+       ".toml:2: scheduler.keep_ended: 'soon' is not a duration"},
+      {"[scheduler]\nqueue_most = 0", "'0' is not a number from 1 on"},
+      {"[runner]\ncgroups = 'yes'", "'yes' is neither true nor false"},
+      {"[runner]\ncgroups = [1]", "neither a text"},
+      {"devices = 'auto'", "there is no key 'devices'"},
+      {"[daemon", ".toml:1: "},
+      {"[daemon]\nlog_level = 'loud'", "'loud' is not one of debug"},
+  };
+  for (const Bad& row : rows) {
+    const ConfigFile file(row.text);
+    const auto read = read_config(file.path(), true);
+    ASSERT_FALSE(read) << row.text;
+    EXPECT_EQ(read.error().code, Code::Usage);
+    EXPECT_NE(read.error().message.find(row.said), std::string::npos) << read.error().message;
+  }
+}
+
+TEST(Config, MissingFileIsTheDefaultsUnlessItWasNamed) {
+  EXPECT_EQ(read_config("/nonexistent/gflow.toml", false).value(), Config());
+  EXPECT_EQ(read_config("/nonexistent/gflow.toml", true).error().code, Code::NotFound);
+}
+
+TEST(Config, TheEnvironmentWins) {
+  const ConfigFile file("[scheduler]\nbackfill_patience = '1h'\n");
+  ASSERT_EQ(::setenv("GFLOW_SCHEDULER__BACKFILL_PATIENCE", "5m", 1), 0);
+  EXPECT_EQ(read_config(file.path(), true).value().policy.backfill_patience, 5min);
+  ASSERT_EQ(::setenv("GFLOW_SCHEDULER__BACKFILL_PATIENCE", "never", 1), 0);
+  const auto bad = read_config(file.path(), true);
+  ASSERT_EQ(::unsetenv("GFLOW_SCHEDULER__BACKFILL_PATIENCE"), 0);
+  ASSERT_FALSE(bad);
+  EXPECT_TRUE(bad.error().message.starts_with("GFLOW_SCHEDULER__BACKFILL_PATIENCE: "));
+}
+
+}  // namespace
+}  // namespace gflow::daemon
