@@ -194,7 +194,7 @@ TEST_P(Launch, RunsAsItsUser) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can run jobs of other users";
   constexpr std::uint32_t kNobody = 65534;
   LaunchOrder made =
-      script("id -u; id -G; cat \"$CONFIG\"; touch /root/x 2>/dev/null || echo denied");
+      script("id -u; id -G; cat \"$CONFIG\"; touch /usr/x 2>/dev/null || echo denied");
   made.user = {kNobody, "nobody"};
   made.work_dir = "/";
   made.payload.config_name = "c";

@@ -39,7 +39,7 @@ Surroundings world() {
   return {[](const std::string& path) {
             const auto at = files.find(path);
             FileFacts facts = at == files.end() ? FileFacts{} : at->second;
-            facts.absolute = "/work/" + path;
+            facts.absolute = "/home/ann/" + path;
             return facts;
           },
           [](const std::string& name) {
@@ -72,7 +72,7 @@ TEST(Classify, TellsScriptsFromCommands) {
       {"run.slurm", "script run.slurm"},
       {"./runme 1 2", "script ./runme"},
       {"'my file.sh'", "script my file.sh"},
-      {"a.out 1", "command /work/a.out 1"},
+      {"a.out 1", "command /home/ann/a.out 1"},
       {"'echo a && echo b'", "command bash -c 'echo a && echo b'"},
       {"'python train.py'", "command bash -c 'python train.py'"},
       {"'a;b'", "command bash -c 'a;b'"},
