@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <ostream>
-
-#include "api/json.h"
 #include "cli/context.h"
 #include "cli/job/job_text.h"
+#include "cli/job/print_jobs.h"
 #include "cli/job/subcommands.h"
-#include "cli/selection.h"
 #include "os/clock.h"
 
 namespace gflow::cli {
@@ -14,26 +10,10 @@ namespace gflow::cli {
 namespace {
 
 Result<int> run(const Invocation& invocation, Context& context) {
-  const auto jobs = GF_TRY(resolve_jobs(invocation.words, newest_of(context.daemon())));
-  int worst = 0;
-  bool first = true;
-  for (const JobId id : jobs) {
-    const auto job = context.daemon().job(id);
-    if (!job) {
-      context.error(job.error());
-      worst = std::max(worst, exit_code(job.error().code));
-      continue;
-    }
-    if (context.json) {
-      context.out << api::write(*job) << '\n';
-      continue;
-    }
+  return print_jobs(invocation, context, [](const api::JobView& job) {
     const WallTime now = os::now().wall;
-    if (!first) context.out << '\n';
-    first = false;
-    context.out << why_text(*job, {now, os::utc_offset(now)});
-  }
-  return worst;
+    return why_text(job, {now, os::utc_offset(now)});
+  });
 }
 
 }  // namespace
