@@ -16,8 +16,6 @@
 #include "os/fd.h"
 #include "os/file.h"
 
-extern char** environ;
-
 namespace gflow::daemon {
 namespace {
 

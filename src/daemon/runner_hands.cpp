@@ -66,10 +66,12 @@ runner::Adoption RunnerHands::adopt(const Job& job) {
 }
 
 void RunnerHands::stop(const Job& job) {
-  const auto* starting = std::get_if<Starting>(&job.state);
-  const auto* running = std::get_if<Running>(&job.state);
-  const auto& stop = starting != nullptr ? starting->stop : running->stop;
-  runner_.stop(job.id, attempt_of(job)->number, stop ? stop->signal : 0, EndReason::Cancelled);
+  const Attempt* attempt = attempt_of(job);
+  if (attempt == nullptr || !is_active(job)) return;
+  std::optional<Stop> stop;
+  if (const auto* starting = std::get_if<Starting>(&job.state)) stop = starting->stop;
+  if (const auto* running = std::get_if<Running>(&job.state)) stop = running->stop;
+  runner_.stop(job.id, attempt->number, stop ? stop->signal : 0, EndReason::Cancelled);
 }
 
 void RunnerHands::change_limit(const Job& job) {

@@ -10,6 +10,7 @@ namespace gflow::devices::nvml::abi {
 
 using Handle = void*;
 
+// NOLINTBEGIN(readability-identifier-naming): constants of a C interface
 enum Return : int {
   kSuccess = 0,
   kUninitialized = 1,
@@ -29,6 +30,7 @@ enum Return : int {
   kArgumentVersionMismatch = 25,
   kUnknown = 999,
 };
+// NOLINTEND(readability-identifier-naming)
 
 /// A struct says its size and version in its first word.
 template <typename Struct>
