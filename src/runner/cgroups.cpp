@@ -54,6 +54,7 @@ std::vector<std::string> groups_in(const std::string& parent) {
   std::vector<std::string> names;
   const std::unique_ptr<DIR, CloseDir> dir(::opendir(parent.c_str()));
   if (dir == nullptr) return names;
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): no other thread has this directory open
   while (const dirent* entry = ::readdir(dir.get())) {
     if (std::string_view(entry->d_name).starts_with(kPrefix)) names.emplace_back(entry->d_name);
   }

@@ -28,6 +28,7 @@ std::vector<int> all_pids() {
   std::vector<int> pids;
   const std::unique_ptr<DIR, CloseDir> proc(::opendir("/proc"));
   if (proc == nullptr) return pids;
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): no other thread has this directory open
   while (const dirent* entry = ::readdir(proc.get())) {
     if (const auto pid = parse_number(entry->d_name)) pids.push_back(static_cast<int>(*pid));
   }

@@ -122,12 +122,12 @@ bool is_gone(int socket) {
 struct HttpServer::Core : std::enable_shared_from_this<HttpServer::Core> {
   class Session;
 
-  Core(asio::io_context& io_, Options options_, Service& service_)
-      : io(io_),
-        options(std::move(options_)),
-        service(service_),
-        acceptor(io),
-        pause(io),
+  Core(asio::io_context& loop, Options wanted, Service& answering)
+      : io(loop),
+        options(std::move(wanted)),
+        service(answering),
+        acceptor(loop),
+        pause(loop),
         admission(most_connections()) {}
 
   void accept();
