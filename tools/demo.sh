@@ -17,9 +17,11 @@ clean_up() {
   trap - EXIT
   trap '' INT TERM
   # Jobs outlive the daemon, so they are ended first; only if the tour was cut short are there any.
-  gcancel --me >/dev/null 2>&1 || true
-  for id in 1 2 3 4; do gjob wait "$id" >/dev/null 2>&1 || true; done
-  gflowd down >/dev/null 2>&1 || true
+  if gflowd status >/dev/null 2>&1; then
+    gcancel --me >/dev/null 2>&1 || true
+    for id in 1 2 3 4; do gjob wait "$id" >/dev/null 2>&1 || true; done
+    gflowd down >/dev/null 2>&1 || true
+  fi
   rm -rf "$home"
   exit "$code"
 }
