@@ -9,21 +9,23 @@
 namespace gflow::cli {
 
 /// Waits for news in a way that outlives a restart of the daemon, as the jobs do: while nobody
-/// answers it asks again every second, for at most a minute, and says so once.
+/// answers it asks again every second, for at most a minute, and says so once. A daemon that never
+/// answered is not waited for: it is not running.
 class Patience {
  public:
   explicit Patience(Context& context) : context_(context) {}
 
-  /// The request's answer; Unreachable only after a minute of silence.
+  /// The request's answer; Unreachable at the first request, or after a minute of silence.
   template <typename T>
   [[nodiscard]] Result<T> operator()(const std::function<Result<T>()>& request) {
     while (true) {
       Result<T> answer = request();
       if (answer || answer.error().code != Code::Unreachable) {
         silent_seconds_ = 0;
+        answered_ = true;
         return answer;
       }
-      if (!wait_a_second()) return answer;
+      if (!answered_ || !wait_a_second()) return answer;
     }
   }
 
@@ -31,6 +33,7 @@ class Patience {
   [[nodiscard]] bool wait_a_second();
 
   Context& context_;
+  bool answered_ = false;
   int silent_seconds_ = 0;
 };
 

@@ -180,7 +180,7 @@ def test_cancel_of_an_ended_job_is_a_wrong_state(machine):
 
 
 def test_daemon_not_running(bare):
-    for command in (["ginfo"], ["gqueue"], ["gbatch", "true"], ["gcancel", "1"], ["gjob", "show", "1"]):
+    for command in (["ginfo"], ["gqueue"], ["gbatch", "true"], ["gcancel", "1"], ["gjob", "show", "1"], ["gjob", "wait", "1"]):
         ran = bare.run(*command)
         assert ran.code == 4 and "gflowd up" in ran.err and ran.out == "", ran
 
