@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/memory.h"
+#include "core/topology.h"
 
 namespace gflow {
 
@@ -50,6 +51,7 @@ struct Machine {
   std::optional<int> cpus;       ///< set only by a simulated machine; else the host's are used
   std::optional<Memory> memory;  ///< the same
   std::vector<Device> devices;   ///< by index
+  Topology topology;             ///< of the devices, by index; empty if not known
 
   friend bool operator==(const Machine&, const Machine&) = default;
 };
