@@ -16,6 +16,10 @@ namespace gflow::api {
 [[nodiscard]] inline std::string_view json_name(EndReason reason) {
   return end_reason_name(reason);
 }
+[[nodiscard]] inline std::string_view json_name(GpuMode mode) { return gpu_mode_name(mode); }
+[[nodiscard]] inline std::string_view json_name(Preemption preemption) {
+  return preemption_name(preemption);
+}
 [[nodiscard]] constexpr std::string_view json_name(DependencyMode mode) {
   return mode == DependencyMode::Any ? "any" : "all";
 }
@@ -23,7 +27,7 @@ namespace gflow::api {
 template <typename T>
 inline constexpr auto kValues = nullptr;
 template <>
-inline constexpr std::array<Status, 10> kValues<Status> = {Status::Queued,
+inline constexpr std::array<Status, 11> kValues<Status> = {Status::Queued,
                                                            Status::Hold,
                                                            Status::Starting,
                                                            Status::Running,
@@ -32,17 +36,25 @@ inline constexpr std::array<Status, 10> kValues<Status> = {Status::Queued,
                                                            Status::Failed,
                                                            Status::Cancelled,
                                                            Status::Timeout,
-                                                           Status::Lost};
+                                                           Status::Lost,
+                                                           Status::Suspended};
 template <>
-inline constexpr std::array<EndReason, 9> kValues<EndReason> = {EndReason::Exited,
-                                                                EndReason::Signalled,
-                                                                EndReason::TimeLimit,
-                                                                EndReason::Cancelled,
-                                                                EndReason::OutOfMemory,
-                                                                EndReason::LaunchFailed,
-                                                                EndReason::SupervisorDied,
-                                                                EndReason::Rebooted,
-                                                                EndReason::DependencyFailed};
+inline constexpr std::array<EndReason, 10> kValues<EndReason> = {EndReason::Exited,
+                                                                 EndReason::Signalled,
+                                                                 EndReason::TimeLimit,
+                                                                 EndReason::Cancelled,
+                                                                 EndReason::OutOfMemory,
+                                                                 EndReason::LaunchFailed,
+                                                                 EndReason::SupervisorDied,
+                                                                 EndReason::Rebooted,
+                                                                 EndReason::DependencyFailed,
+                                                                 EndReason::Preempted};
+template <>
+inline constexpr std::array<GpuMode, 3> kValues<GpuMode> = {
+    GpuMode::Whole, GpuMode::Fraction, GpuMode::TimeSlice};
+template <>
+inline constexpr std::array<Preemption, 3> kValues<Preemption> = {
+    Preemption::None, Preemption::Requeue, Preemption::Suspend};
 template <>
 inline constexpr std::array<DependencyMode, 2> kValues<DependencyMode> = {DependencyMode::All,
                                                                           DependencyMode::Any};

@@ -15,6 +15,9 @@ constexpr Range kPriorityRange = {0, kMaxPriority};
 constexpr Range kTimeLimitRange = {1, std::int64_t{10} * 365 * 86400};
 constexpr Range kGraceRange = {0, 86400};
 constexpr Range kRetryRange = {0, 1'000'000};
+constexpr Range kShareRange = {1, Share::kWholeParts};
+constexpr Range kNodeRange = {1, 100'000};
+constexpr Range kSignalRange = {0, 64};
 
 template <class Io, Like<User> T>
 void fields(Io& io, T& user) {
@@ -22,11 +25,25 @@ void fields(Io& io, T& user) {
   io.field("name", user.name);
 }
 
+template <class Io, Like<Label> T>
+void fields(Io& io, T& label) {
+  io.field("key", label.key);
+  io.field("value", label.value);
+}
+
 template <class Io, Like<Request> T>
 void fields(Io& io, T& request) {
   io.field("gpus", request.gpus, kGpuRange);
+  io.field("gpu_share_parts", request.share.parts, kShareRange);
+  io.field("gpu_memory_bytes", request.gpu_memory, kMemoryRange);
+  io.field("gpu_mode", request.mode);
+  io.field("gpu_vendor", request.vendor);
+  io.field("gpu_models", request.models);
+  io.field("see_all", request.see_all);
   io.field("cpus", request.cpus, kCpuRange);
   io.field("memory_bytes", request.memory, kMemoryRange);
+  io.field("nodes", request.nodes, kNodeRange);
+  io.field("selector", request.selector);
 }
 
 template <class Io, Like<Dependencies> T>
@@ -50,6 +67,8 @@ void fields(Io& io, T& spec) {
   io.field("hold", spec.hold);
   io.field("requeue", spec.requeue);
   io.field("max_retries", spec.max_retries, kRetryRange);
+  io.field("preemption", spec.preemption);
+  io.field("preempt_signal", spec.preempt_signal, kSignalRange);
   io.field("group", spec.group);
   io.field("max_concurrent", spec.max_concurrent, kRetryRange);
   io.field("command", spec.command);

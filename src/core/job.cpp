@@ -17,7 +17,7 @@ struct StatusRow {
   std::string_view name;
   std::string_view code;
 };
-constexpr std::array<StatusRow, 10> kStatuses = {{
+constexpr std::array<StatusRow, 11> kStatuses = {{
     {Status::Queued, "Queued", "PD"},
     {Status::Hold, "Hold", "H"},
     {Status::Starting, "Starting", "CF"},
@@ -28,6 +28,7 @@ constexpr std::array<StatusRow, 10> kStatuses = {{
     {Status::Cancelled, "Cancelled", "CA"},
     {Status::Timeout, "Timeout", "TO"},
     {Status::Lost, "Lost", "LO"},
+    {Status::Suspended, "Suspended", "S"},
 }};
 
 StatusRow row_of(Status status) {
@@ -72,6 +73,8 @@ std::string reason_sentence(const Outcome& outcome) {
       return "a job it depends on did not finish";
     case EndReason::NotStarted:
       return "never started";
+    case EndReason::Preempted:
+      return "stopped to make room for a job ahead of it";
   }
   return "ended";
 }
@@ -83,7 +86,8 @@ struct StatusVisitor {
     return state.stop ? Status::Completing : Status::Starting;
   }
   Status operator()(const Running& state) const {
-    return state.stop ? Status::Completing : Status::Running;
+    if (state.stop) return Status::Completing;
+    return state.suspended ? Status::Suspended : Status::Running;
   }
   Status operator()(const Ended& state) const { return state.status; }
 };
@@ -124,6 +128,30 @@ Result<Status> parse_status(std::string_view text) {
               fmt::format("'{}' is not a state; there are {}", printable(text), join(names, ", ")));
 }
 
+std::string_view gpu_mode_name(GpuMode mode) {
+  switch (mode) {
+    case GpuMode::Whole:
+      return "whole";
+    case GpuMode::Fraction:
+      return "fraction";
+    case GpuMode::TimeSlice:
+      return "time_slice";
+  }
+  return "unknown";
+}
+
+std::string_view preemption_name(Preemption preemption) {
+  switch (preemption) {
+    case Preemption::None:
+      return "none";
+    case Preemption::Requeue:
+      return "requeue";
+    case Preemption::Suspend:
+      return "suspend";
+  }
+  return "unknown";
+}
+
 std::string_view end_reason_name(EndReason reason) {
   switch (reason) {
     case EndReason::Exited:
@@ -146,6 +174,8 @@ std::string_view end_reason_name(EndReason reason) {
       return "dependency_failed";
     case EndReason::NotStarted:
       return "not_started";
+    case EndReason::Preempted:
+      return "preempted";
   }
   return "unknown";
 }
@@ -163,6 +193,7 @@ Status status_for(const Outcome& outcome) {
       return Status::Timeout;
     case EndReason::Cancelled:
     case EndReason::DependencyFailed:
+    case EndReason::Preempted:
       return Status::Cancelled;
     case EndReason::SupervisorDied:
     case EndReason::Rebooted:

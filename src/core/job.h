@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,6 +12,7 @@
 
 #include "base/id.h"
 #include "base/memory.h"
+#include "base/share.h"
 #include "base/time.h"
 
 namespace gflow {
@@ -27,13 +29,44 @@ struct User {
   friend bool operator==(const User&, const User&) = default;
 };
 
-/// What one job holds while it runs.
-struct Request {
-  int gpus = 0;     ///< whole devices
-  int cpus = 0;     ///< CPUs counted against the machine; 0 is not counted
-  Memory memory{};  ///< host memory; 0 is not counted and not limited
+/// How a job uses its devices. Modes do not mix on one device unless Policy::mix_modes says so.
+/// Persisted: never renumber.
+enum class GpuMode {
+  Whole = 1,      ///< nobody else is on the device
+  Fraction = 2,   ///< a share of its compute and memory, beside others
+  TimeSlice = 3,  ///< the whole device in turns; memory is held all the time
+};
 
-  friend bool operator==(const Request&, const Request&) = default;
+/// A label of a node that a job insists on.
+struct Label {
+  std::string key;
+  std::string value;
+
+  friend auto operator<=>(const Label&, const Label&) = default;
+};
+
+/// What one job holds while it runs, on each of its nodes.
+struct Request {
+  int gpus = 0;                   ///< devices
+  Share share = Share::whole();   ///< of each; below the whole only in mode Fraction
+  Memory gpu_memory{};            ///< of each, guaranteed to be free at the start; 0: not declared
+  GpuMode mode = GpuMode::Whole;  ///< means nothing without devices
+  std::string vendor;             ///< "nvidia", "amd", "intel", "ascend"; "" is any
+  std::vector<std::string> models;  ///< any of these short names, sorted; empty is any
+  bool see_all = false;             ///< sees every device, holds none; gpus is 0
+  int cpus = 0;                     ///< CPUs counted against the machine; 0 is not counted
+  Memory memory{};                  ///< host memory; 0 is not counted and not limited
+  int nodes = 1;                    ///< all of them at once or none
+  std::vector<Label> selector;      ///< labels a node must have, sorted
+
+  friend auto operator<=>(const Request&, const Request&) = default;
+};
+
+/// What may be done to a running job to make room for one ahead of it. Persisted: never renumber.
+enum class Preemption {
+  None = 1,
+  Requeue = 2,  ///< told to stop, and queued again: it resumes from its own checkpoint
+  Suspend = 3,  ///< stopped in place: gives back compute and CPUs, keeps memory
 };
 
 // Persisted: never renumber.
@@ -62,9 +95,11 @@ struct JobSpec {
   std::chrono::seconds grace{30};  ///< between SIGTERM and SIGKILL
   std::optional<WallTime> begin;   ///< not before
   Dependencies dependencies;
-  bool hold = false;       ///< submitted on hold
-  bool requeue = false;    ///< run again if it is lost (reboot, supervisor killed)
-  int max_retries = 0;     ///< run again up to so many times if it fails
+  bool hold = false;     ///< submitted on hold
+  bool requeue = false;  ///< run again if it is lost (reboot, supervisor killed)
+  int max_retries = 0;   ///< run again up to so many times if it fails
+  Preemption preemption = Preemption::None;
+  int preempt_signal = 0;  ///< sent instead of SIGTERM when it has to make room; 0 is SIGTERM
   std::string group;       ///< jobs of one group share max_concurrent; "" is none
   int max_concurrent = 0;  ///< most jobs of the group running at once; 0 is no limit
   std::string command;     ///< one line for people: the command or script with its arguments
@@ -85,9 +120,11 @@ struct Payload {
   friend bool operator==(const Payload&, const Payload&) = default;
 };
 
-/// The devices a job holds, by index on the machine, ascending.
+/// What a job holds on one node.
 struct Allocation {
-  std::vector<int> gpus;
+  std::string node;       ///< its name; "" is the machine of the daemon
+  std::vector<int> gpus;  ///< by index on the node, ascending
+  std::vector<int> cpus;  ///< numbers of the CPUs chosen for it, ascending; empty: any
 
   friend bool operator==(const Allocation&, const Allocation&) = default;
 };
@@ -95,11 +132,13 @@ struct Allocation {
 /// One run of a job. Numbered from 1.
 struct Attempt {
   int number = 0;
-  Allocation allocation;
-  WallTime started;       ///< when the engine decided to start it
-  MonoTime started_mono;  ///< the same instant; only comparable within boot_id
-  std::string boot_id;    ///< the boot it was started in
-  int pid = 0;            ///< of the job's first process, 0 until known
+  Allocation allocation;          ///< on the first node, where the command is started
+  std::vector<Allocation> peers;  ///< on the further nodes of a job that asked for several
+  std::string placed_because;     ///< one line for people; "" where there was no choice
+  WallTime started;               ///< when the engine decided to start it
+  MonoTime started_mono;          ///< the same instant; only comparable within boot_id
+  std::string boot_id;            ///< the boot it was started in
+  int pid = 0;                    ///< of the job's first process, 0 until known
 
   friend bool operator==(const Attempt&, const Attempt&) = default;
 };
@@ -116,6 +155,7 @@ enum class EndReason {
   Rebooted = 8,          ///< the machine went down while it ran
   DependencyFailed = 9,  ///< a job it depends on did not finish
   NotStarted = 10,       ///< no supervisor took it, nothing ran: it may be started again
+  Preempted = 11,        ///< gflow ended it to make room; it is queued again
 };
 
 /// How an attempt, or a job that never ran, ended.
@@ -127,6 +167,7 @@ struct Outcome {
   std::chrono::milliseconds run_time{0};  ///< on the monotonic clock
   std::chrono::milliseconds cpu_time{0};  ///< user and system, all processes
   Memory peak_memory{};                   ///< 0 if not known
+  Memory peak_gpu_memory{};               ///< most on one of its devices; 0 if not known
 
   friend bool operator==(const Outcome&, const Outcome&) = default;
 };
@@ -143,6 +184,7 @@ enum class Status {
   Cancelled = 8,   ///< CA
   Timeout = 9,     ///< TO
   Lost = 10,       ///< LO: the machine or the supervisor went away under it
+  Suspended = 11,  ///< S: stands still to make room for a job ahead of it
 };
 
 /// Why a running job was told to stop.
@@ -173,6 +215,8 @@ struct Starting {
 struct Running {
   Attempt attempt;
   std::optional<Stop> stop;
+  std::optional<MonoTime> suspended;   ///< since when it stands still to make room
+  std::chrono::milliseconds stood{0};  ///< how long it did before that, in this attempt
   friend bool operator==(const Running&, const Running&) = default;
 };
 struct Ended {
@@ -190,8 +234,10 @@ struct Job {
   JobSpec spec;
   JobState state;
   WallTime submitted;
-  int attempts = 0;  ///< runs started so far
-  int retries = 0;   ///< of them, how many replaced a failed run
+  int attempts = 0;                     ///< runs started so far
+  int retries = 0;                      ///< of them, how many replaced a failed run
+  int preemptions = 0;                  ///< of them, how many had to make room
+  std::chrono::milliseconds served{0};  ///< run time of the attempts before the present one
 
   friend bool operator==(const Job&, const Job&) = default;
 };
@@ -207,7 +253,9 @@ struct Job {
 [[nodiscard]] std::string_view status_code(Status status);  ///< "PD"
 /// Reads a name or a code of either case. Errors: Code::Usage with the names there are.
 [[nodiscard]] Result<Status> parse_status(std::string_view text);
-[[nodiscard]] std::string_view end_reason_name(EndReason reason);  ///< "time_limit"
+[[nodiscard]] std::string_view gpu_mode_name(GpuMode mode);             ///< "time_slice"
+[[nodiscard]] std::string_view preemption_name(Preemption preemption);  ///< "requeue"
+[[nodiscard]] std::string_view end_reason_name(EndReason reason);       ///< "time_limit"
 /// The status an outcome gives: exit code 0 is Finished, TimeLimit is Timeout, ...
 [[nodiscard]] Status status_for(const Outcome& outcome);
 /// One sentence: "exited with code 1", "killed by signal 9 (SIGKILL)", "launch failed: chdir ...".

@@ -75,7 +75,7 @@ struct Index {
   Machine machine;
   std::uint64_t revision = 0;
 
-  std::array<std::set<JobId>, 11> by_status;  ///< by the number of Status
+  std::array<std::set<JobId>, 12> by_status;  ///< by the number of Status
   struct UserJobs {
     std::string name;
     std::set<JobId> jobs;

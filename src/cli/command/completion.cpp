@@ -20,7 +20,7 @@ void keep_matching(Completion& completion, std::string_view typed) {
 
 std::vector<Candidate> status_candidates() {
   std::vector<Candidate> all;
-  for (int i = static_cast<int>(Status::Queued); i <= static_cast<int>(Status::Lost); ++i) {
+  for (int i = static_cast<int>(Status::Queued); i <= static_cast<int>(Status::Suspended); ++i) {
     const auto status = static_cast<Status>(i);
     all.push_back({std::string(status_name(status)), std::string(status_code(status))});
   }

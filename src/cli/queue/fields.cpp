@@ -26,6 +26,7 @@ Style style_of(Status status) {
       return Style::Red;
     case Status::Hold:
     case Status::Completing:
+    case Status::Suspended:
       return Style::Yellow;
     case Status::Finished:
     case Status::Cancelled:

@@ -129,8 +129,12 @@ Result<api::JobQuery> query_of(const Invocation& invocation, Context& context) {
     query.statuses = {
         Status::Finished, Status::Failed, Status::Cancelled, Status::Timeout, Status::Lost};
   } else if (!all_states) {
-    query.statuses = {
-        Status::Queued, Status::Hold, Status::Starting, Status::Running, Status::Completing};
+    query.statuses = {Status::Queued,
+                      Status::Hold,
+                      Status::Starting,
+                      Status::Running,
+                      Status::Completing,
+                      Status::Suspended};
   }
   query.users = parse_list(invocation.get("user"));
   if (std::ranges::any_of(query.users,

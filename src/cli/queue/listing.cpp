@@ -40,6 +40,7 @@ std::string tree_text(const Listing& listing, const api::JobPage& page, const Pa
 std::string grouped_text(const Listing& listing, const api::JobPage& page, const Painter& paint) {
   constexpr Status kOrder[] = {Status::Running,
                                Status::Completing,
+                               Status::Suspended,
                                Status::Starting,
                                Status::Queued,
                                Status::Hold,

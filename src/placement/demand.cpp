@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "placement/demand.h"
+
+namespace gflow::placement {
+
+Demand demand_of(const Request& request) {
+  return {.gpus = request.gpus,
+          .share = request.mode == GpuMode::Fraction ? request.share : Share::whole(),
+          .gpu_memory = request.gpu_memory,
+          .mode = request.mode,
+          .vendor = request.vendor,
+          .models = request.models,
+          .milli_cpus = std::int64_t{request.cpus} * 1000,
+          .memory = request.memory,
+          .nodes = request.nodes,
+          .selector = request.selector};
+}
+
+}  // namespace gflow::placement

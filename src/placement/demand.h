@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/job.h"
+
+namespace gflow::placement {
+
+/// What a job asks of each node it runs on: all that placing looks at.
+struct Demand {
+  int gpus = 0;
+  Share share = Share::whole();  ///< of each device
+  Memory gpu_memory{};           ///< of each device; 0: not declared
+  GpuMode mode = GpuMode::Whole;
+  std::string vendor;               ///< lower case; "" is any
+  std::vector<std::string> models;  ///< short names of the catalogue, sorted; empty is any
+  std::int64_t milli_cpus = 0;
+  Memory memory{};  ///< of the host
+  int nodes = 1;
+  std::vector<Label> selector;  ///< sorted
+
+  friend auto operator<=>(const Demand&, const Demand&) = default;
+
+  [[nodiscard]] bool is_whole() const { return gpus > 0 && mode == GpuMode::Whole; }
+};
+[[nodiscard]] Demand demand_of(const Request& request);
+
+}  // namespace gflow::placement

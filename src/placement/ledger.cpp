@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "placement/ledger.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace gflow::placement {
+namespace {
+
+// How many changes are remembered at least, and at most.
+constexpr std::size_t kLeastChanges = 1 << 15;
+constexpr std::size_t kMostChanges = 1 << 16;
+
+bool contains_all(const std::vector<Label>& labels, const std::vector<Label>& wanted) {
+  return std::ranges::includes(labels, wanted);
+}
+
+bool wants_model(const Demand& demand, const std::string& vendor, const std::string& name) {
+  return (demand.vendor.empty() || demand.vendor == vendor) &&
+         (demand.models.empty() || std::ranges::binary_search(demand.models, name));
+}
+
+/// Whether the mode of those on the device lets this one join them.
+bool mode_allows(const Demand& demand, const DeviceState& device, const SharingRules& rules) {
+  if (device.users == 0) return true;
+  if (demand.mode == GpuMode::Whole || device.mode == GpuMode::Whole) return false;
+  if (device.users >= rules.most_users) return false;
+  if (demand.mode == GpuMode::TimeSlice && device.users >= rules.most_in_turns) return false;
+  return demand.mode == device.mode || rules.mix_modes;
+}
+
+/// Compute that the demand takes out of what is free: jobs in turns take none from each other.
+Share share_held(const Demand& demand) {
+  return demand.mode == GpuMode::TimeSlice ? Share{} : demand.share;
+}
+
+}  // namespace
+
+ModelIndex Ledger::model(const DeviceFacts& facts) {
+  const auto found = std::ranges::find_if(models_, [&facts](const Model& model) {
+    return model.vendor == facts.vendor && model.name == facts.model;
+  });
+  if (found != models_.end()) return static_cast<ModelIndex>(found - models_.begin());
+  models_.push_back({facts.vendor, facts.model});
+  for (Interned& interned : demands_) {
+    interned.accepts.push_back(wants_model(*interned.demand, facts.vendor, facts.model) ? 1 : 0);
+  }
+  return models() - 1;
+}
+
+const std::string& Ledger::model_name(ModelIndex index) const { return models_[at(index)].name; }
+
+DemandIndex Ledger::intern(const Demand& demand) {
+  if (const auto found = by_demand_.find(demand); found != by_demand_.end()) return found->second;
+  Interned interned;
+  interned.demand = std::make_shared<const Demand>(demand);
+  for (const Model& model : models_) {
+    interned.accepts.push_back(wants_model(demand, model.vendor, model.name) ? 1 : 0);
+  }
+  demands_.push_back(std::move(interned));
+  by_demand_.emplace(demand, demands() - 1);
+  return demands() - 1;
+}
+
+/// The state from the facts and all that is held, from nothing.
+NodeState Ledger::state_from(NodeIndex index) {
+  const Node& facts = node(index);
+  NodeState state;
+  state.milli_cpus_free = facts.milli_cpus;
+  state.memory_free = facts.memory;
+  state.open = facts.ready && !facts.drained;
+  for (const DeviceFacts& device : facts.devices) {
+    state.devices.push_back({.memory_free = device.memory - device.memory_lost,
+                             .model = model(device),
+                             .usable = device.usable,
+                             .memory = device.memory});
+  }
+  for (const Hold& hold : holds_[at(index)]) {
+    for (const int device : hold.devices) {
+      while (state.devices.size() <= at(device)) {
+        state.devices.push_back({.model = model({}), .usable = false});
+      }
+    }
+    take_on(state, hold.demand, hold.devices);
+  }
+  return state;
+}
+
+NodeIndex Ledger::put(Node node) {
+  const auto [entry, added] = by_name_.emplace(node.name, size());
+  const NodeIndex index = entry->second;
+  if (added) {
+    nodes_.emplace_back();
+    states_.emplace_back();
+    holds_.emplace_back();
+  }
+  nodes_[at(index)] = std::move(node);
+  states_[at(index)] = state_from(index);
+  changed(index);
+  return index;
+}
+
+std::optional<NodeIndex> Ledger::find(const std::string& name) const {
+  const auto found = by_name_.find(name);
+  if (found == by_name_.end()) return std::nullopt;
+  return found->second;
+}
+
+bool Ledger::selects(DemandIndex demand, NodeIndex node) const {
+  const Demand& wanted = this->demand(demand);
+  return wanted.selector.empty() || contains_all(this->node(node).labels, wanted.selector);
+}
+
+Memory Ledger::reserve_on(const Demand& demand, Memory device_memory) const {
+  if (demand.gpu_memory > Memory{} || demand.mode != GpuMode::Fraction) return demand.gpu_memory;
+  // Devices have less than 2^40 KiB, so the product stays far below 2^63.
+  const std::int64_t kib = device_memory.bytes >> 10;
+  return Memory{(kib * demand.share.parts / Share::kWholeParts) << 10};
+}
+
+bool Ledger::device_fits(DemandIndex index, const DeviceState& device) const {
+  const Demand& wanted = demand(index);
+  if (!device.usable || device.free < share_held(wanted) || !accepts(index, device.model) ||
+      !mode_allows(wanted, device, rules_)) {
+    return false;
+  }
+  if (device.memory == Memory{}) return wanted.gpu_memory == Memory{};
+  const Memory reserve = reserve_on(wanted, device.memory);
+  return reserve == Memory{} || device.memory_free >= reserve;
+}
+
+bool Ledger::fits_state(DemandIndex index, NodeIndex node, const NodeState& as) const {
+  const Demand& wanted = demand(index);
+  if (!as.open || as.milli_cpus_free < wanted.milli_cpus || as.memory_free < wanted.memory ||
+      !selects(index, node)) {
+    return false;
+  }
+  int missing = wanted.gpus;
+  for (const DeviceState& device : as.devices) {
+    if (missing == 0) break;
+    if (device_fits(index, device)) --missing;
+  }
+  return missing == 0;
+}
+
+bool Ledger::could_fit(DemandIndex index, NodeIndex node) const {
+  const Node& facts = this->node(node);
+  const Demand& wanted = demand(index);
+  if (!selects(index, node) || facts.milli_cpus < wanted.milli_cpus ||
+      facts.memory < wanted.memory) {
+    return false;
+  }
+  const auto suits = [&](const DeviceFacts& device) {
+    return wants_model(wanted, device.vendor, device.model) &&
+           (wanted.gpu_memory == Memory{} || device.memory >= wanted.gpu_memory);
+  };
+  return std::ranges::count_if(facts.devices, suits) >= wanted.gpus;
+}
+
+Shortfall Ledger::shortfall(DemandIndex index, NodeIndex node) const {
+  const Demand& wanted = demand(index);
+  const NodeState& as = state(node);
+  Shortfall lacks;
+  lacks.closed = !as.open;
+  lacks.selector = !selects(index, node);
+  lacks.milli_cpus = std::max<std::int64_t>(0, wanted.milli_cpus - as.milli_cpus_free);
+  lacks.memory = std::max(Memory{}, wanted.memory - as.memory_free);
+  std::optional<Memory> memory;
+  std::optional<Share> share;
+  for (const DeviceState& device : as.devices) {
+    const Memory reserve = reserve_on(wanted, device.memory);
+    if (!accepts(index, device.model) || device.memory < reserve) continue;
+    ++lacks.devices_suitable;
+    if (device_fits(index, device)) {
+      ++lacks.devices_free;
+      continue;
+    }
+    if (!device.usable || !mode_allows(wanted, device, rules_)) continue;
+    const Share less = std::max(Share{}, share_held(wanted) - device.free);
+    const Memory small = std::max(Memory{}, reserve - device.memory_free);
+    if (small == Memory{}) share = std::min(share.value_or(less), less);
+    if (less == Share{}) memory = std::min(memory.value_or(small), small);
+  }
+  lacks.devices = std::max(0, wanted.gpus - lacks.devices_free);
+  if (lacks.devices > 0) {
+    lacks.gpu_memory = memory.value_or(Memory{});
+    lacks.share = share.value_or(Share{});
+  }
+  return lacks;
+}
+
+void Ledger::take_on(NodeState& state, DemandIndex index, const std::vector<int>& devices) const {
+  const Demand& wanted = demand(index);
+  state.milli_cpus_free -= wanted.milli_cpus;
+  state.memory_free -= wanted.memory;
+  for (const int i : devices) {
+    DeviceState& device = state.devices[at(i)];
+    device.free -= share_held(wanted);
+    device.memory_free -= reserve_on(wanted, device.memory);
+    if (device.users++ == 0 || wanted.mode == GpuMode::Whole) device.mode = wanted.mode;
+  }
+}
+
+void Ledger::give_back_on(NodeState& state,
+                          DemandIndex index,
+                          const std::vector<int>& devices) const {
+  const Demand& wanted = demand(index);
+  state.milli_cpus_free += wanted.milli_cpus;
+  state.memory_free += wanted.memory;
+  for (const int i : devices) {
+    DeviceState& device = state.devices[at(i)];
+    device.free += share_held(wanted);
+    device.memory_free += reserve_on(wanted, device.memory);
+    if (--device.users == 0) device.mode = GpuMode::Whole;
+  }
+}
+
+void Ledger::take(DemandIndex demand, const Placement& placement) {
+  holds_[at(placement.node)].push_back({demand, placement.devices});
+  NodeState& state = states_[at(placement.node)];
+  const auto& devices = placement.devices;
+  const bool known = std::ranges::all_of(
+      devices, [&state](int device) { return at(device) < state.devices.size(); });
+  if (known) {
+    take_on(state, demand, devices);
+  } else {
+    state = state_from(placement.node);
+  }
+  changed(placement.node);
+}
+
+void Ledger::give_back(DemandIndex demand, const Placement& placement) {
+  std::vector<Hold>& holds = holds_[at(placement.node)];
+  const auto hold = std::ranges::find_if(holds, [&](const Hold& held) {
+    return held.demand == demand && held.devices == placement.devices;
+  });
+  if (hold == holds.end()) return;
+  *hold = std::move(holds.back());
+  holds.pop_back();
+  give_back_on(states_[at(placement.node)], demand, placement.devices);
+  changed(placement.node);
+}
+
+void Ledger::changed(NodeIndex node) {
+  changes_.push_back(node);
+  if (changes_.size() < kMostChanges) return;
+  const std::size_t drop = changes_.size() - kLeastChanges;
+  changes_.erase(changes_.begin(), changes_.begin() + static_cast<std::ptrdiff_t>(drop));
+  forgotten_ += drop;
+}
+
+std::optional<std::span<const NodeIndex>> Ledger::changed_since(std::uint64_t version) const {
+  if (version < forgotten_) return std::nullopt;
+  return std::span(changes_).subspan(static_cast<std::size_t>(version - forgotten_));
+}
+
+std::string Ledger::check() const {
+  for (NodeIndex index = 0; index < size(); ++index) {
+    Ledger fresh(rules_);
+    fresh.models_ = models_;
+    fresh.demands_ = demands_;
+    fresh.nodes_ = {node(index)};
+    fresh.holds_ = {holds_[at(index)]};
+    const std::string& name = node(index).name;
+    if (fresh.state_from(0) != state(index)) {
+      return fmt::format("the state of node '{}' is not what its jobs leave", name);
+    }
+    for (std::size_t i = 0; i < state(index).devices.size(); ++i) {
+      const DeviceState& device = state(index).devices[i];
+      if (device.free < Share{} || device.free > Share::whole()) {
+        return fmt::format(
+            "device {} of node '{}' has {} of its compute free", i, name, share_text(device.free));
+      }
+      if (device.users > 1 && device.mode == GpuMode::Whole) {
+        return fmt::format(
+            "device {} of node '{}' is not shared but has {} jobs", i, name, device.users);
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace gflow::placement

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/topology.h"
+#include "placement/demand.h"
+
+namespace gflow::placement {
+
+/// Position of a node in its ledger. Nodes are never removed: one that went away is not ready.
+using NodeIndex = std::int32_t;
+using ModelIndex = std::int32_t;
+using DemandIndex = std::int32_t;
+
+/// One device as its node describes it.
+struct DeviceFacts {
+  std::string vendor;  ///< lower case
+  std::string model;   ///< short name of the catalogue, "A100"
+  Memory memory{};     ///< in all; 0: not known, then nothing that declares memory goes there
+  /// Of it, what gflow cannot give out: used by processes that are not gflow's, or by jobs beyond
+  /// what they declared.
+  Memory memory_lost{};
+  bool usable = true;  ///< false: nothing is placed there (broken, drained, or used by others)
+
+  friend bool operator==(const DeviceFacts&, const DeviceFacts&) = default;
+};
+
+/// One machine as it describes itself.
+struct Node {
+  std::string name;           ///< unique in a ledger; "" is the machine of the daemon
+  std::vector<Label> labels;  ///< sorted
+  std::int64_t milli_cpus = 0;
+  Memory memory{};
+  std::vector<DeviceFacts> devices;          ///< by index
+  std::shared_ptr<const Topology> topology;  ///< null or empty: nothing is known of the links
+  bool ready = true;                         ///< false: it does not answer
+  bool drained = false;                      ///< an administrator lets nothing new start there
+};
+
+/// What is left of a device and who is on it.
+struct DeviceState {
+  Share free = Share::whole();
+  Memory memory_free{};  ///< below nothing if a device shrank under its jobs
+  ModelIndex model = 0;
+  std::int16_t users = 0;
+  GpuMode mode = GpuMode::Whole;  ///< of those on it; means nothing while users is 0
+  bool usable = true;
+  Memory memory{};  ///< in all; 0: not known
+
+  friend bool operator==(const DeviceState&, const DeviceState&) = default;
+};
+
+/// What is left of a node. Devices are held by index; one that is not there is not usable.
+struct NodeState {
+  std::int64_t milli_cpus_free = 0;
+  Memory memory_free{};
+  bool open = true;  ///< ready and not drained
+  std::vector<DeviceState> devices;
+
+  friend bool operator==(const NodeState&, const NodeState&) = default;
+};
+
+/// Devices given to a job on one node; empty for a job without devices.
+struct Placement {
+  NodeIndex node = 0;
+  std::vector<int> devices;  ///< ascending
+
+  friend bool operator==(const Placement&, const Placement&) = default;
+};
+
+/// How many jobs may take turns on a device, and whether modes may mix there.
+struct SharingRules {
+  int most_users = 32;     ///< of one device, in modes Fraction and TimeSlice
+  int most_in_turns = 4;   ///< of one device, in mode TimeSlice
+  bool mix_modes = false;  ///< Fraction and TimeSlice on one device
+  friend bool operator==(const SharingRules&, const SharingRules&) = default;
+};
+
+/// What a node lacks for a demand, by how much: the least that is missing on the node. Several may
+/// apply at once.
+struct Shortfall {
+  bool closed = false;       ///< not ready, or drained
+  bool selector = false;     ///< its labels do not match
+  int devices = 0;           ///< how many suitable devices are missing, for whatever reason
+  int devices_suitable = 0;  ///< devices of the right vendor, model and size, held or not
+  int devices_free = 0;      ///< of them, how many could be given now
+  Memory gpu_memory{};       ///< the best device that lacks only memory lacks this much
+  Share share{};             ///< the best device that lacks only compute lacks this much
+  std::int64_t milli_cpus = 0;
+  Memory memory{};
+
+  [[nodiscard]] bool fits() const {
+    return !closed && !selector && devices == 0 && milli_cpus == 0 && memory == Memory{};
+  }
+};
+
+/// Nodes, their devices, and what of them is held: exact, in integers. One thread owns it; a copy
+/// is a what-if. Nothing here chooses: it only says what is possible.
+class Ledger {
+ public:
+  explicit Ledger(SharingRules rules = {}) : rules_(rules) {}
+
+  /// A new node, or new facts about the one of this name; what is held there stays held.
+  NodeIndex put(Node node);
+  [[nodiscard]] std::optional<NodeIndex> find(const std::string& name) const;
+  [[nodiscard]] NodeIndex size() const { return static_cast<NodeIndex>(nodes_.size()); }
+  [[nodiscard]] const Node& node(NodeIndex index) const { return nodes_[at(index)]; }
+  [[nodiscard]] const NodeState& state(NodeIndex index) const { return states_[at(index)]; }
+  [[nodiscard]] const SharingRules& rules() const { return rules_; }
+  void set_rules(const SharingRules& rules) { rules_ = rules; }
+
+  /// Demands are interned: equal demands have one index, and an index stays.
+  DemandIndex intern(const Demand& demand);
+  [[nodiscard]] DemandIndex demands() const { return static_cast<DemandIndex>(demands_.size()); }
+  [[nodiscard]] const Demand& demand(DemandIndex index) const {
+    return *demands_[at(index)].demand;
+  }
+
+  [[nodiscard]] ModelIndex models() const { return static_cast<ModelIndex>(models_.size()); }
+  [[nodiscard]] const std::string& model_name(ModelIndex index) const;
+  /// Whether a device of this model is what the demand wants, whatever is on it.
+  [[nodiscard]] bool accepts(DemandIndex demand, ModelIndex model) const {
+    return demands_[at(demand)].accepts[at(model)] != 0;
+  }
+  [[nodiscard]] bool selects(DemandIndex demand, NodeIndex node) const;
+
+  /// Whether this device can take one device's worth of the demand now.
+  [[nodiscard]] bool device_fits(DemandIndex demand, const DeviceState& device) const;
+  /// Whether the node can take the demand's part for one node now.
+  [[nodiscard]] bool fits(DemandIndex demand, NodeIndex node) const {
+    return fits_state(demand, node, state(node));
+  }
+  /// The same if it stood like this.
+  [[nodiscard]] bool fits_state(DemandIndex demand, NodeIndex node, const NodeState& as) const;
+  /// Whether the node could if nothing were held there. Closed nodes count as they would be open.
+  [[nodiscard]] bool could_fit(DemandIndex demand, NodeIndex node) const;
+  [[nodiscard]] Shortfall shortfall(DemandIndex demand, NodeIndex node) const;
+
+  /// Device memory one device of this model has to set aside for the demand: what it declared, or
+  /// for a fraction that declared nothing its share of the device's memory.
+  [[nodiscard]] Memory reserve_on(const Demand& demand, Memory device_memory) const;
+
+  /// Holds the demand's part for one node there. Does not ask whether it fits: a restarted daemon
+  /// takes what its jobs have.
+  void take(DemandIndex demand, const Placement& placement);
+  /// Gives back what take() took.
+  void give_back(DemandIndex demand, const Placement& placement);
+  /// The same on a copy of a node's state, for a what-if.
+  void take_on(NodeState& state, DemandIndex demand, const std::vector<int>& devices) const;
+  void give_back_on(NodeState& state, DemandIndex demand, const std::vector<int>& devices) const;
+
+  /// How many changes there have been: every put, take and give_back is one.
+  [[nodiscard]] std::uint64_t version() const { return forgotten_ + changes_.size(); }
+  /// The nodes that changed since that version, oldest first; empty optional if it is so long ago
+  /// that only looking at every node helps.
+  [[nodiscard]] std::optional<std::span<const NodeIndex>> changed_since(
+      std::uint64_t version) const;
+
+  /// The first contradiction in words, or "": no share held twice, modes unmixed.
+  [[nodiscard]] std::string check() const;
+
+ private:
+  struct Interned {
+    std::shared_ptr<const Demand> demand;
+    std::vector<std::uint8_t> accepts;  // by model
+  };
+  struct Model {
+    std::string vendor;
+    std::string name;
+  };
+
+  template <typename Index>
+  static std::size_t at(Index index) {
+    return static_cast<std::size_t>(index);
+  }
+  struct Hold {
+    DemandIndex demand = 0;
+    std::vector<int> devices;
+  };
+
+  ModelIndex model(const DeviceFacts& facts);
+  [[nodiscard]] NodeState state_from(NodeIndex node);
+  void changed(NodeIndex node);
+
+  SharingRules rules_;
+  std::vector<Node> nodes_;
+  std::vector<NodeState> states_;         // what nodes_ and holds_ leave
+  std::vector<std::vector<Hold>> holds_;  // by node
+  std::map<std::string, NodeIndex> by_name_;
+  std::map<Demand, DemandIndex> by_demand_;
+  std::vector<Interned> demands_;
+  std::vector<Model> models_;
+  std::vector<NodeIndex> changes_;
+  std::uint64_t forgotten_ = 0;  // changes before the first in changes_
+};
+
+}  // namespace gflow::placement
