@@ -21,6 +21,14 @@ struct DeviceProcess {
   friend bool operator==(const DeviceProcess&, const DeviceProcess&) = default;
 };
 
+/// Device memory that the processes of one gflow job use.
+struct JobUse {
+  std::uint64_t job = 0;         ///< number of the job
+  std::optional<Memory> memory;  ///< empty: the source does not tell
+
+  friend bool operator==(const JobUse&, const JobUse&) = default;
+};
+
 /// One GPU as its source reports it. A reading that is missing is not zero.
 struct Device {
   int index = 0;       ///< in PCI bus order, as CUDA_DEVICE_ORDER=PCI_BUS_ID counts
@@ -36,11 +44,22 @@ struct Device {
   std::optional<int> power_milliwatts;
   std::optional<int> power_limit_milliwatts;
   std::vector<DeviceProcess> processes;  ///< all of them; whose they are is decided by the daemon
+  std::vector<JobUse> uses;              ///< by jobs of gflow, by number; filled by the daemon
   /// Why a reading above is missing or the device cannot be used; "" if all is well.
   std::string trouble;
   bool usable = true;  ///< false: never handed out (fallen off the bus, lost)
 
   friend bool operator==(const Device&, const Device&) = default;
+};
+
+/// A device, or a whole node, that an administrator lets nothing new start on.
+struct Drain {
+  std::string node;        ///< "" is the machine of the daemon
+  std::optional<int> gpu;  ///< empty: the whole node
+  std::string reason;
+  std::string by;  ///< who asked for it
+
+  friend bool operator==(const Drain&, const Drain&) = default;
 };
 
 /// What a device source found on this machine.

@@ -31,6 +31,17 @@ struct StopAttempt {
   JobId job;
   int attempt = 0;
 };
+/// Stop every process of the attempt where it stands, or let it go on. Safe to repeat.
+struct Suspend {
+  JobId job;
+  int attempt = 0;
+};
+struct Resume {
+  JobId job;
+  int attempt = 0;
+};
+/// The drained devices and nodes changed: write State::drains().
+struct SaveDrains {};
 /// Tell the supervisor that the time limit is another one now.
 struct ChangeLimit {
   JobId job;
@@ -57,6 +68,9 @@ using Effect = std::variant<effect::Save,
                             effect::Forget,
                             effect::Launch,
                             effect::StopAttempt,
+                            effect::Suspend,
+                            effect::Resume,
+                            effect::SaveDrains,
                             effect::ChangeLimit,
                             effect::Answer,
                             effect::Notify,

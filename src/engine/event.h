@@ -8,6 +8,7 @@
 
 #include "core/job.h"
 #include "core/machine.h"
+#include "placement/ledger.h"
 
 namespace gflow::engine {
 
@@ -51,6 +52,8 @@ struct Changes {
   std::optional<int> gpus;
   std::optional<int> cpus;
   std::optional<Memory> memory;
+  std::optional<Request> request;  ///< all of it at once; gpus, cpus and memory go on top
+  std::optional<Preemption> preemption;
   std::optional<std::optional<std::chrono::seconds>> time_limit;  ///< inner empty: no limit
   std::optional<Dependencies> dependencies;
   std::optional<int> max_retries;
@@ -82,6 +85,17 @@ struct AttemptRevoked {
 /// What the device source sees now. Processes listed per device are only those not gflow's.
 struct MachineChanged {
   Machine machine;
+};
+/// Other nodes than the daemon's own: new ones, or new facts about known ones, by name.
+struct NodesChanged {
+  std::vector<placement::Node> nodes;
+};
+/// Lets nothing new start on a device or a node, or lets it again. Administrators only; the answer
+/// names no job.
+struct Drain {
+  gflow::Drain what;
+  bool resume = false;  ///< take the drain back; what.reason means nothing then
+  Actor by;
 };
 /// Nothing happened but time: a WakeAt is due.
 struct Tick {};
@@ -117,6 +131,8 @@ using Event = std::variant<event::Submit,
                            event::AttemptEnded,
                            event::AttemptRevoked,
                            event::MachineChanged,
+                           event::NodesChanged,
+                           event::Drain,
                            event::Tick,
                            event::Configure>;
 

@@ -73,6 +73,7 @@ struct Index {
   std::map<JobId, Job> jobs;
   JobId next_id{1};
   Machine machine;
+  std::vector<Drain> drains;
   std::uint64_t revision = 0;
 
   std::array<std::set<JobId>, 12> by_status;  ///< by the number of Status

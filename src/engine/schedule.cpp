@@ -55,7 +55,7 @@ void Turn::start(JobId id) {
     gpus.resize(static_cast<std::size_t>(job.spec.request.gpus));
     ++job.attempts;
     job.state = Starting{Attempt{.number = job.attempts,
-                                 .allocation = {std::move(gpus)},
+                                 .allocation = {.node = {}, .gpus = std::move(gpus), .cpus = {}},
                                  .started = index_.now.wall,
                                  .started_mono = index_.now.mono,
                                  .boot_id = index_.boot_id},

@@ -132,6 +132,9 @@ std::vector<JobId> State::dependents(JobId id) const {
   return {at->second.begin(), at->second.end()};
 }
 
+const std::vector<Drain>& State::drains() const { return index_->drains; }
+void State::restore(std::vector<Drain> drains) { index_->drains = std::move(drains); }
+
 std::optional<JobId> State::holder(int gpu) const {
   const auto at = index_->holders.find(gpu);
   if (at == index_->holders.end()) return std::nullopt;

@@ -75,6 +75,10 @@ class State {
   [[nodiscard]] std::optional<JobId> newest(std::uint32_t uid, std::uint64_t back) const;
   /// Jobs that depend on this one directly, ascending.
   [[nodiscard]] std::vector<JobId> dependents(JobId id) const;
+  /// Devices and nodes an administrator took out, by node and index.
+  [[nodiscard]] const std::vector<Drain>& drains() const;
+  /// Takes what the store held of them; before restored().
+  void restore(std::vector<Drain> drains);
   /// The job that holds a device, if one does.
   [[nodiscard]] std::optional<JobId> holder(int gpu) const;
 

@@ -72,6 +72,12 @@ void Turn::take(const event::MachineChanged& event) {
   ++index_.revision;
 }
 
+void Turn::take(const event::NodesChanged& /*event*/) {}
+
+void Turn::take(const event::Drain& /*event*/) {
+  answer(fail(Code::Failure, "draining is not decided yet"));
+}
+
 void Turn::take(const event::Tick& /*event*/) {}
 
 void Turn::take(const event::Configure& event) {
