@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/device_reason.h"
+
+#include <fmt/format.h>
+
+namespace gflow {
+namespace {
+
+/// "80", "12.4": one decimal where it is not zero.
+std::string gigabytes(int mb_per_second) {
+  const int tenths = (mb_per_second + 50) / 100;
+  if (tenths % 10 == 0) return fmt::format("{}", tenths / 10);
+  return fmt::format("{}.{}", tenths / 10, tenths % 10);
+}
+
+std::string compared(const DeviceReason& reason) {
+  if (reason.mb_per_second >= reason.best_of_node) return "the best of this machine";
+  const std::string best = gigabytes(reason.best_of_node);
+  if (reason.mb_per_second >= reason.best_of_free) {
+    return fmt::format("the best of the free GPUs ({} GB/s on an idle machine)", best);
+  }
+  return fmt::format(
+      "the free GPUs reach {} GB/s, an idle machine {} GB/s", gigabytes(reason.best_of_free), best);
+}
+
+}  // namespace
+
+std::string device_reason_text(const DeviceReason& reason) {
+  if (reason.mb_per_second == 0) return "";
+  std::string text =
+      fmt::format("ring of {} GB/s, {}", gigabytes(reason.mb_per_second), compared(reason));
+  if (reason.on_switch) text += "; one switch";
+  if (reason.links > 0) {
+    text += fmt::format("; {} link{}", reason.links, reason.links == 1 ? "" : "s");
+  }
+  if (reason.numa_nodes > 0) {
+    text += fmt::format("; {} NUMA node{}", reason.numa_nodes, reason.numa_nodes == 1 ? "" : "s");
+  }
+  return text;
+}
+
+}  // namespace gflow

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/topology.h"
+
+namespace gflow::placement {
+
+/// GPUs of a machine with at most kMostRingGpus: bit i is GPU i.
+using GpuMask = std::uint32_t;
+constexpr int kMostRingGpus = 16;
+
+/// The ring bus bandwidth of every set of GPUs of a machine, in MB/s: what a collective among them
+/// reaches at best.
+///
+/// Two GPUs: all their links, else their PCIe path. More: twice the speed of a link for each ring
+/// that can be laid over the set without using a link twice (edge-disjoint Hamiltonian cycles of
+/// the link multigraph); where there is none, the slowest step of the best ring that takes PCIe
+/// paths too. On a switch: all links of a GPU, whatever the set. One GPU: 0.
+///
+/// Exact as long as a count of rings does not take more than kRingSteps steps; beyond that, which
+/// no machine known comes near, a count that was found.
+class RingTable {
+ public:
+  static constexpr int kRingSteps = 200'000;
+
+  /// REQUIRES: check(topology), at most kMostRingGpus GPUs.
+  explicit RingTable(const Topology& topology);
+
+  [[nodiscard]] int gpus() const { return gpus_; }
+  [[nodiscard]] int speed(GpuMask set) const { return speeds_[set]; }
+  /// The best of all sets of so many GPUs.
+  [[nodiscard]] int best(int count) const { return best_[static_cast<std::size_t>(count)]; }
+
+ private:
+  int gpus_;
+  std::vector<int> speeds_;  // by mask
+  std::vector<int> best_;    // by size
+};
+
+/// The same for one set on a machine of any size. Above kMostRingGpus GPUs without a switch a ring
+/// is built step by step to the fastest neighbour: a speed that is there, not always the best.
+[[nodiscard]] int ring_speed(const Topology& topology, std::span<const int> gpus);
+
+}  // namespace gflow::placement
