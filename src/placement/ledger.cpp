@@ -82,7 +82,7 @@ NodeState Ledger::state_from(NodeIndex index) {
         state.devices.push_back({.model = model({}), .usable = false});
       }
     }
-    take_on(state, hold.demand, hold.devices);
+    take_on(state, hold.demand, hold.devices, hold.presence);
   }
   return state;
 }
@@ -125,9 +125,11 @@ bool Ledger::device_fits(DemandIndex index, const DeviceState& device) const {
       !mode_allows(wanted, device, rules_)) {
     return false;
   }
-  if (device.memory == Memory{}) return wanted.gpu_memory == Memory{};
+  if (device.memory == Memory{}) return wanted.gpu_memory == Memory{} && device.standing == 0;
   const Memory reserve = reserve_on(wanted, device.memory);
-  return reserve == Memory{} || device.memory_free >= reserve;
+  // Beside a job that stands still, only what is known to fit.
+  if (reserve == Memory{}) return device.standing == 0;
+  return device.memory_free >= reserve;
 }
 
 bool Ledger::fits_state(DemandIndex index, NodeIndex node, const NodeState& as) const {
@@ -158,9 +160,8 @@ bool Ledger::could_fit(DemandIndex index, NodeIndex node) const {
   return std::ranges::count_if(facts.devices, suits) >= wanted.gpus;
 }
 
-Shortfall Ledger::shortfall(DemandIndex index, NodeIndex node) const {
+Shortfall Ledger::shortfall_state(DemandIndex index, NodeIndex node, const NodeState& as) const {
   const Demand& wanted = demand(index);
-  const NodeState& as = state(node);
   Shortfall lacks;
   lacks.closed = !as.open;
   lacks.selector = !selects(index, node);
@@ -190,56 +191,80 @@ Shortfall Ledger::shortfall(DemandIndex index, NodeIndex node) const {
   return lacks;
 }
 
-void Ledger::take_on(NodeState& state, DemandIndex index, const std::vector<int>& devices) const {
+void Ledger::take_on(NodeState& state,
+                     DemandIndex index,
+                     const std::vector<int>& devices,
+                     Presence presence) const {
   const Demand& wanted = demand(index);
-  state.milli_cpus_free -= wanted.milli_cpus;
+  const bool works = presence == Presence::Working;
+  if (works) state.milli_cpus_free -= wanted.milli_cpus;
   state.memory_free -= wanted.memory;
   for (const int i : devices) {
     DeviceState& device = state.devices[at(i)];
-    device.free -= share_held(wanted);
     device.memory_free -= reserve_on(wanted, device.memory);
+    if (!works) {
+      ++device.standing;
+      continue;
+    }
+    device.free -= share_held(wanted);
     if (device.users++ == 0 || wanted.mode == GpuMode::Whole) device.mode = wanted.mode;
   }
 }
 
 void Ledger::give_back_on(NodeState& state,
                           DemandIndex index,
-                          const std::vector<int>& devices) const {
+                          const std::vector<int>& devices,
+                          Presence presence) const {
   const Demand& wanted = demand(index);
-  state.milli_cpus_free += wanted.milli_cpus;
+  const bool works = presence == Presence::Working;
+  if (works) state.milli_cpus_free += wanted.milli_cpus;
   state.memory_free += wanted.memory;
   for (const int i : devices) {
     DeviceState& device = state.devices[at(i)];
-    device.free += share_held(wanted);
     device.memory_free += reserve_on(wanted, device.memory);
+    if (!works) {
+      --device.standing;
+      continue;
+    }
+    device.free += share_held(wanted);
     if (--device.users == 0) device.mode = GpuMode::Whole;
   }
 }
 
-void Ledger::take(DemandIndex demand, const Placement& placement) {
-  holds_[at(placement.node)].push_back({demand, placement.devices});
-  NodeState& state = states_[at(placement.node)];
+void Ledger::take(DemandIndex demand, const Placement& placement, Presence presence) {
   const auto& devices = placement.devices;
+  holds_[at(placement.node)].push_back({demand, devices, presence});
+  NodeState& state = states_[at(placement.node)];
   const bool known = std::ranges::all_of(
       devices, [&state](int device) { return at(device) < state.devices.size(); });
   if (known) {
-    take_on(state, demand, devices);
+    take_on(state, demand, devices, presence);
   } else {
     state = state_from(placement.node);
   }
   changed(placement.node);
 }
 
-void Ledger::give_back(DemandIndex demand, const Placement& placement) {
+void Ledger::give_back(DemandIndex demand, const Placement& placement, Presence presence) {
   std::vector<Hold>& holds = holds_[at(placement.node)];
   const auto hold = std::ranges::find_if(holds, [&](const Hold& held) {
-    return held.demand == demand && held.devices == placement.devices;
+    return held.demand == demand && held.presence == presence && held.devices == placement.devices;
   });
   if (hold == holds.end()) return;
   *hold = std::move(holds.back());
   holds.pop_back();
-  give_back_on(states_[at(placement.node)], demand, placement.devices);
+  give_back_on(states_[at(placement.node)], demand, placement.devices, presence);
   changed(placement.node);
+}
+
+Ledger Ledger::emptied() const {
+  Ledger other = *this;
+  for (NodeIndex index = 0; index < size(); ++index) {
+    other.holds_[at(index)].clear();
+    other.states_[at(index)] = other.state_from(index);
+    other.changed(index);
+  }
+  return other;
 }
 
 void Ledger::changed(NodeIndex node) {

@@ -44,12 +44,16 @@ struct Node {
   bool drained = false;                      ///< an administrator lets nothing new start there
 };
 
+/// How a job is on what it holds. One that stands still keeps only memory.
+enum class Presence : std::uint8_t { Working, Standing };
+
 /// What is left of a device and who is on it.
 struct DeviceState {
   Share free = Share::whole();
   Memory memory_free{};  ///< below nothing if a device shrank under its jobs
   ModelIndex model = 0;
   std::int16_t users = 0;
+  std::int16_t standing = 0;      ///< jobs that only keep memory here
   GpuMode mode = GpuMode::Whole;  ///< of those on it; means nothing while users is 0
   bool usable = true;
   Memory memory{};  ///< in all; 0: not known
@@ -67,10 +71,10 @@ struct NodeState {
   friend bool operator==(const NodeState&, const NodeState&) = default;
 };
 
-/// Devices given to a job on one node; empty for a job without devices.
+/// What a job has on one node.
 struct Placement {
   NodeIndex node = 0;
-  std::vector<int> devices;  ///< ascending
+  std::vector<int> devices;  ///< ascending; empty for a job without devices
 
   friend bool operator==(const Placement&, const Placement&) = default;
 };
@@ -141,7 +145,12 @@ class Ledger {
   [[nodiscard]] bool fits_state(DemandIndex demand, NodeIndex node, const NodeState& as) const;
   /// Whether the node could if nothing were held there. Closed nodes count as they would be open.
   [[nodiscard]] bool could_fit(DemandIndex demand, NodeIndex node) const;
-  [[nodiscard]] Shortfall shortfall(DemandIndex demand, NodeIndex node) const;
+  [[nodiscard]] Shortfall shortfall(DemandIndex demand, NodeIndex node) const {
+    return shortfall_state(demand, node, state(node));
+  }
+  [[nodiscard]] Shortfall shortfall_state(DemandIndex demand,
+                                          NodeIndex node,
+                                          const NodeState& as) const;
 
   /// Device memory one device of this model has to set aside for the demand: what it declared, or
   /// for a fraction that declared nothing its share of the device's memory.
@@ -149,12 +158,23 @@ class Ledger {
 
   /// Holds the demand's part for one node there. Does not ask whether it fits: a restarted daemon
   /// takes what its jobs have.
-  void take(DemandIndex demand, const Placement& placement);
+  void take(DemandIndex demand, const Placement& placement, Presence presence = Presence::Working);
   /// Gives back what take() took.
-  void give_back(DemandIndex demand, const Placement& placement);
-  /// The same on a copy of a node's state, for a what-if.
-  void take_on(NodeState& state, DemandIndex demand, const std::vector<int>& devices) const;
-  void give_back_on(NodeState& state, DemandIndex demand, const std::vector<int>& devices) const;
+  void give_back(DemandIndex demand,
+                 const Placement& placement,
+                 Presence presence = Presence::Working);
+  /// The same on a copy of a node's state, for a what-if. Devices must be there.
+  void take_on(NodeState& state,
+               DemandIndex demand,
+               const std::vector<int>& devices,
+               Presence presence = Presence::Working) const;
+  void give_back_on(NodeState& state,
+                    DemandIndex demand,
+                    const std::vector<int>& devices,
+                    Presence presence = Presence::Working) const;
+
+  /// The same nodes and demands, and nothing held.
+  [[nodiscard]] Ledger emptied() const;
 
   /// How many changes there have been: every put, take and give_back is one.
   [[nodiscard]] std::uint64_t version() const { return forgotten_ + changes_.size(); }
@@ -183,6 +203,7 @@ class Ledger {
   struct Hold {
     DemandIndex demand = 0;
     std::vector<int> devices;
+    Presence presence = Presence::Working;
   };
 
   ModelIndex model(const DeviceFacts& facts);
