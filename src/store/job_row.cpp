@@ -10,107 +10,95 @@
 #include <utility>
 
 #include "store/number_list.h"
+#include "store/payload_row.h"
+#include "store/spec_row.h"
 
 namespace gflow::store {
 namespace {
 
-// In the order bind_job() and read_job() go through them.
-constexpr auto kColumns = std::to_array<std::string_view>({"id",
-                                                           "name",
-                                                           "uid",
-                                                           "user",
-                                                           "project",
-                                                           "gpus",
-                                                           "cpus",
-                                                           "memory_bytes",
-                                                           "priority",
-                                                           "grace_seconds",
-                                                           "dependency_mode",
-                                                           "auto_cancel",
-                                                           "hold",
-                                                           "requeue",
-                                                           "max_retries",
-                                                           "\"group\"",
-                                                           "max_concurrent",
-                                                           "command",
-                                                           "work_dir",
-                                                           "submitted_ms",
-                                                           "attempts",
-                                                           "retries",
-                                                           "time_limit_seconds",
-                                                           "begin_ms",
-                                                           "state",
-                                                           "status",
-                                                           "launch_failures",
-                                                           "held_why",
-                                                           "attempt",
-                                                           "gpu_indices",
-                                                           "started_ms",
-                                                           "started_mono_ms",
-                                                           "boot_id",
-                                                           "pid",
-                                                           "stop_reason",
-                                                           "stop_uid",
-                                                           "stop_user",
-                                                           "stop_signal",
-                                                           "end_reason",
-                                                           "exit_code",
-                                                           "signal",
-                                                           "message",
-                                                           "run_time_ms",
-                                                           "cpu_time_ms",
-                                                           "peak_memory_bytes",
-                                                           "ended_ms"});
-constexpr int kAttemptColumns = 6;
+// In the order bind_job() and read_job() go through them, after the id and kSpecColumns.
+constexpr auto kColumns = std::to_array<std::string_view>({
+    "submitted_ms",
+    "attempts",
+    "retries",
+    "preemptions",
+    "served_ms",
+    "state",
+    "status",
+    "launch_failures",
+    "held_why",
+    "attempt",
+    "gpu_indices",
+    "started_ms",
+    "started_mono_ms",
+    "boot_id",
+    "pid",
+    "cpu_list",
+    "node",
+    "peers",
+    "placed_because",
+    "suspended_mono_ms",
+    "stood_ms",
+    "stop_reason",
+    "stop_uid",
+    "stop_user",
+    "stop_signal",
+    "end_reason",
+    "exit_code",
+    "signal",
+    "message",
+    "run_time_ms",
+    "cpu_time_ms",
+    "peak_memory_bytes",
+    "peak_gpu_memory_bytes",
+    "ended_ms",
+});
+constexpr int kAttemptColumns = 10;
 constexpr int kStopColumns = 4;
-constexpr int kOutcomeColumns = 8;
+constexpr int kOutcomeColumns = 9;
+
+std::vector<std::string_view> columns() {
+  std::vector<std::string_view> all = {"id"};
+  all.insert(all.end(), kSpecColumns.begin(), kSpecColumns.end());
+  all.insert(all.end(), kColumns.begin(), kColumns.end());
+  return all;
+}
 
 // Which alternative of JobState. Persisted: never renumber.
 enum class Kind { Queued = 1, Held = 2, Starting = 3, Running = 4, Ended = 5 };
 
-void bind_spec(Query& query, const JobSpec& spec) {
-  query.text(spec.name).integer(spec.user.uid).text(spec.user.name).text(spec.project);
-  query.integer(spec.request.gpus).integer(spec.request.cpus).integer(spec.request.memory.bytes);
-  query.integer(spec.priority).integer(spec.grace.count());
-  query.integer(static_cast<int>(spec.dependencies.mode)).integer(spec.dependencies.auto_cancel);
-  query.integer(spec.hold).integer(spec.requeue).integer(spec.max_retries);
-  query.text(spec.group).integer(spec.max_concurrent).text(spec.command).text(spec.work_dir);
+std::string numbers_text(const std::vector<int>& numbers) {
+  return write_numbers({numbers.begin(), numbers.end()});
 }
 
-JobSpec read_spec(Query& query) {
-  JobSpec spec;
-  spec.name = query.text();
-  spec.user.uid = query.as<std::uint32_t>();
-  spec.user.name = query.text();
-  spec.project = query.text();
-  spec.request.gpus = query.as<int>();
-  spec.request.cpus = query.as<int>();
-  spec.request.memory.bytes = query.integer();
-  spec.priority = query.as<int>();
-  spec.grace = std::chrono::seconds(query.integer());
-  spec.dependencies.mode = query.as<DependencyMode>();
-  spec.dependencies.auto_cancel = query.integer() != 0;
-  spec.hold = query.integer() != 0;
-  spec.requeue = query.integer() != 0;
-  spec.max_retries = query.as<int>();
-  spec.group = query.text();
-  spec.max_concurrent = query.as<int>();
-  spec.command = query.text();
-  spec.work_dir = query.text();
-  return spec;
-}
-
-std::string indices_text(const Allocation& allocation) {
-  return write_numbers({allocation.gpus.begin(), allocation.gpus.end()});
-}
-
-std::vector<int> read_indices(std::string_view text) {
+std::vector<int> read_list(std::string_view text) {
   const auto numbers = read_numbers(text);
-  if (!numbers) throw SQLite::Exception(fmt::format("gpu_indices '{}'", text));
-  std::vector<int> indices;
-  indices.reserve(numbers->size());
-  for (const std::uint64_t number : *numbers) indices.push_back(static_cast<int>(number));
-  return indices;
+  if (!numbers) throw SQLite::Exception(fmt::format("numbers '{}'", text));
+  std::vector<int> list;
+  list.reserve(numbers->size());
+  for (const std::uint64_t number : *numbers) list.push_back(static_cast<int>(number));
+  return list;
+}
+
+/// Three strings for each: node, GPUs, CPUs.
+std::string pack_peers(const std::vector<Allocation>& peers) {
+  std::vector<std::string> strings;
+  for (const Allocation& peer : peers) {
+    strings.push_back(peer.node);
+    strings.push_back(numbers_text(peer.gpus));
+    strings.push_back(numbers_text(peer.cpus));
+  }
+  return pack(strings);
+}
+
+std::vector<Allocation> unpack_peers(std::string_view packed) {
+  const auto strings = unpack(packed);
+  if (!strings || strings->size() % 3 != 0) throw SQLite::Exception("damaged peers");
+  std::vector<Allocation> peers;
+  for (std::size_t i = 0; i < strings->size(); i += 3) {
+    peers.push_back({(*strings)[i], read_list((*strings)[i + 1]), read_list((*strings)[i + 2])});
+  }
+  return peers;
 }
 
 void bind_attempt(Query& query, const Attempt* attempt) {
@@ -118,9 +106,14 @@ void bind_attempt(Query& query, const Attempt* attempt) {
     query.nulls(kAttemptColumns);
     return;
   }
-  query.integer(attempt->number).copied(indices_text(attempt->allocation)).time(attempt->started);
+  const Allocation& first = attempt->allocation;
+  query.integer(attempt->number).copied(numbers_text(first.gpus)).time(attempt->started);
   query.integer(attempt->started_mono.time_since_epoch().count());
   query.text(attempt->boot_id).integer(attempt->pid);
+  first.cpus.empty() ? query.null() : query.copied(numbers_text(first.cpus));
+  query.text_unless_empty(first.node);
+  attempt->peers.empty() ? query.null() : query.copied_blob(pack_peers(attempt->peers));
+  query.text_unless_empty(attempt->placed_because);
 }
 
 std::optional<Attempt> read_attempt(Query& query) {
@@ -130,12 +123,26 @@ std::optional<Attempt> read_attempt(Query& query) {
   }
   Attempt attempt;
   attempt.number = query.as<int>();
-  attempt.allocation.gpus = read_indices(query.text());
+  attempt.allocation.gpus = read_list(query.text());
   attempt.started = query.time();
   attempt.started_mono = MonoTime(std::chrono::milliseconds(query.integer()));
   attempt.boot_id = query.text();
   attempt.pid = query.as<int>();
+  if (const auto cpus = query.optional_text()) attempt.allocation.cpus = read_list(*cpus);
+  attempt.allocation.node = query.text();
+  if (const auto peers = query.optional_text()) attempt.peers = unpack_peers(*peers);
+  attempt.placed_because = query.text();
   return attempt;
+}
+
+void bind_standing(Query& query, const Running* running) {
+  if (running == nullptr) {
+    query.nulls(2);
+    return;
+  }
+  const auto& since = running->suspended;
+  since ? query.integer(since->time_since_epoch().count()) : query.null();
+  query.integer_unless(0, running->stood.count());
 }
 
 void bind_stop(Query& query, const Stop* stop) {
@@ -168,7 +175,8 @@ void bind_ended(Query& query, const Ended* ended) {
   const Outcome& outcome = ended->outcome;
   query.integer(static_cast<int>(outcome.reason)).integer(outcome.exit_code);
   query.integer(outcome.signal).text(outcome.message).integer(outcome.run_time.count());
-  query.integer(outcome.cpu_time.count()).integer(outcome.peak_memory.bytes).time(ended->at);
+  query.integer(outcome.cpu_time.count()).integer(outcome.peak_memory.bytes);
+  query.integer_unless(0, outcome.peak_gpu_memory.bytes).time(ended->at);
 }
 
 Ended read_ended(Query& query) {
@@ -180,6 +188,7 @@ Ended read_ended(Query& query) {
   ended.outcome.run_time = std::chrono::milliseconds(query.integer());
   ended.outcome.cpu_time = std::chrono::milliseconds(query.integer());
   ended.outcome.peak_memory.bytes = query.integer();
+  ended.outcome.peak_gpu_memory.bytes = query.integer();
   ended.at = query.time();
   return ended;
 }
@@ -211,6 +220,11 @@ JobState read_state(Query& query, Kind kind, Status status) {
   if (kind == Kind::Held) return Held{.why = query.text()};
   query.skip(1);
   std::optional<Attempt> attempt = read_attempt(query);
+  std::optional<MonoTime> suspended;
+  if (const auto since = query.optional<std::int64_t>()) {
+    suspended = MonoTime(std::chrono::milliseconds(*since));
+  }
+  const std::chrono::milliseconds stood(query.integer());
   std::optional<Stop> stop = read_stop(query);
   if (kind == Kind::Ended) {
     Ended ended = read_ended(query);
@@ -219,7 +233,7 @@ JobState read_state(Query& query, Kind kind, Status status) {
     return ended;
   }
   if (!attempt) throw SQLite::Exception("active without an attempt");
-  if (kind == Kind::Running) return Running{std::move(*attempt), std::move(stop)};
+  if (kind == Kind::Running) return Running{std::move(*attempt), std::move(stop), suspended, stood};
   return Starting{std::move(*attempt), std::move(stop), launch_failures};
 }
 
@@ -227,31 +241,31 @@ JobState read_state(Query& query, Kind kind, Status status) {
 
 std::string save_job_sql() {
   std::vector<std::string> updates;
-  for (const std::string_view column : kColumns) {
+  for (const std::string_view column : columns()) {
     if (column != "id") updates.push_back(fmt::format("{0} = excluded.{0}", column));
   }
-  const std::vector<std::string_view> values(kColumns.size(), "?");
+  const std::vector<std::string_view> values(columns().size(), "?");
   return fmt::format("INSERT INTO jobs ({}) VALUES ({}) ON CONFLICT (id) DO UPDATE SET {}",
-                     fmt::join(kColumns, ", "),
+                     fmt::join(columns(), ", "),
                      fmt::join(values, ", "),
                      fmt::join(updates, ", "));
 }
 
 std::string load_jobs_sql() {
-  return fmt::format("SELECT {} FROM jobs ORDER BY id", fmt::join(kColumns, ", "));
+  return fmt::format("SELECT {} FROM jobs ORDER BY id", fmt::join(columns(), ", "));
 }
 
 void bind_job(Query& query, const Job& job) {
   query.integer(static_cast<std::int64_t>(job.id.value));
   bind_spec(query, job.spec);
   query.time(job.submitted).integer(job.attempts).integer(job.retries);
-  job.spec.time_limit ? query.integer(job.spec.time_limit->count()) : query.null();
-  job.spec.begin ? query.time(*job.spec.begin) : query.null();
+  query.integer_unless(0, job.preemptions).integer_unless(0, job.served.count());
   query.integer(static_cast<int>(kind_of(job.state))).integer(static_cast<int>(status_of(job)));
   query.integer(launch_failures_of(job.state));
   const auto* held = std::get_if<Held>(&job.state);
   held != nullptr ? query.text(held->why) : query.null();
   bind_attempt(query, attempt_of(job));
+  bind_standing(query, std::get_if<Running>(&job.state));
   bind_stop(query, stop_of(job.state));
   bind_ended(query, std::get_if<Ended>(&job.state));
 }
@@ -263,16 +277,8 @@ Job read_job(Query& query) {
   job.submitted = query.time();
   job.attempts = query.as<int>();
   job.retries = query.as<int>();
-  if (query.is_null()) {
-    query.skip(1);
-  } else {
-    job.spec.time_limit = std::chrono::seconds(query.integer());
-  }
-  if (query.is_null()) {
-    query.skip(1);
-  } else {
-    job.spec.begin = query.time();
-  }
+  job.preemptions = query.as<int>();
+  job.served = std::chrono::milliseconds(query.integer());
   const auto kind = query.as<Kind>();
   const auto status = query.as<Status>();
   job.state = read_state(query, kind, status);
@@ -285,8 +291,10 @@ std::string event_detail(const Job& job) {
   if (const Stop* stop = stop_of(job.state)) {
     return fmt::format("{} by {}", end_reason_name(stop->reason), stop->by.name);
   }
+  if (status_of(job) == Status::Suspended) return "to make room";
   if (const Attempt* attempt = attempt_of(job)) {
-    return fmt::format("attempt {} on GPUs {}", attempt->number, indices_text(attempt->allocation));
+    return fmt::format(
+        "attempt {} on GPUs {}", attempt->number, numbers_text(attempt->allocation.gpus));
   }
   const int failures = launch_failures_of(job.state);
   return failures > 0 ? fmt::format("{} failed launches", failures) : "";

@@ -5,6 +5,15 @@
 #include <sqlite3.h>
 
 namespace gflow::store {
+namespace {
+
+/// SQLITE_TRANSIENT, which is an old-style cast.
+sqlite3_destructor_type copying() {
+  constexpr auto kCopy = static_cast<std::intptr_t>(-1);
+  return reinterpret_cast<sqlite3_destructor_type>(kCopy);
+}
+
+}  // namespace
 
 Statement::Statement(SQLite::Database& database, std::string_view sql)
     : database_(database.getHandle()) {
@@ -46,13 +55,13 @@ Query& Query::text(const std::string& value) {
 }
 
 Query& Query::copied(const std::string& value) {
-  constexpr auto kCopy = static_cast<std::intptr_t>(-1);  // SQLITE_TRANSIENT, an old-style cast
-  check(sqlite3_bind_text64(statement_,
-                            ++bound_,
-                            value.data(),
-                            value.size(),
-                            reinterpret_cast<sqlite3_destructor_type>(kCopy),
-                            SQLITE_UTF8));
+  check(sqlite3_bind_text64(
+      statement_, ++bound_, value.data(), value.size(), copying(), SQLITE_UTF8));
+  return *this;
+}
+
+Query& Query::copied_blob(const std::string& value) {
+  check(sqlite3_bind_blob64(statement_, ++bound_, value.data(), value.size(), copying()));
   return *this;
 }
 

@@ -45,10 +45,18 @@ class Query {
   Query& text(const std::string& value);
   Query& blob(const std::string& value);
   Query& null();
+  /// NULL for the value most rows have, which then takes no room.
+  Query& integer_unless(std::int64_t plain, std::int64_t value) {
+    return value == plain ? null() : integer(value);
+  }
+  Query& text_unless_empty(const std::string& value) {
+    return value.empty() ? null() : text(value);
+  }
   Query& nulls(int count);
   Query& time(WallTime value) { return integer(value.time_since_epoch().count()); }
-  /// Text that does not live until the statement has run.
+  /// Text or blob that does not live until the statement has run.
   Query& copied(const std::string& value);
+  Query& copied_blob(const std::string& value);
 
   /// On to the next row; false after the last.
   bool step();
@@ -58,12 +66,24 @@ class Query {
   /// The next column is NULL. Does not go past it.
   [[nodiscard]] bool is_null() const;
   void skip(int columns) { read_ += columns; }
-  [[nodiscard]] std::int64_t integer();
+  [[nodiscard]] std::int64_t integer();  ///< 0 for NULL
+  [[nodiscard]] std::int64_t integer_or(std::int64_t plain) {
+    const bool plain_here = is_null();
+    const std::int64_t value = integer();
+    return plain_here ? plain : value;
+  }
   template <typename Int>
   [[nodiscard]] Int as() {
     return static_cast<Int>(integer());
   }
-  /// Text or blob, all its bytes.
+  /// Empty for NULL.
+  template <typename Int>
+  [[nodiscard]] std::optional<Int> optional() {
+    if (!is_null()) return as<Int>();
+    skip(1);
+    return std::nullopt;
+  }
+  /// Text or blob, all its bytes; "" for NULL.
   [[nodiscard]] std::string text();
   [[nodiscard]] std::optional<std::string> optional_text();
   [[nodiscard]] WallTime time() { return WallTime(std::chrono::milliseconds(integer())); }

@@ -35,8 +35,12 @@ class Directory {
 [[nodiscard]] Outcome outcome();
 /// A payload with bytes no text has.
 [[nodiscard]] Payload payload();
-/// Every shape of JobState, each with ids of its own: what tests/upgrade/schema_1.sql holds.
-[[nodiscard]] std::vector<Job> every_state();
+constexpr int kNewestSchema = 2;
+/// Every shape of JobState, each with ids of its own: what tests/upgrade/schema_<schema>.db holds,
+/// ascending by id.
+[[nodiscard]] std::vector<Job> every_state(int schema = kNewestSchema);
+/// From schema 2 on.
+[[nodiscard]] std::vector<Drain> drains();
 
 /// Opens or fails the test.
 [[nodiscard]] std::unique_ptr<Store> open(const std::string& path);

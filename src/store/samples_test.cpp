@@ -35,7 +35,9 @@ Job queued(std::uint64_t id) {
 
 Attempt attempt() {
   return {.number = 3,
-          .allocation = {{0, 1, 5}},
+          .allocation = {.node = "", .gpus = {0, 1, 5}, .cpus = {0, 1, 2, 3, 8}},
+          .peers = {{"gpu-2", {0, 1, 7}, {4, 6}}, {"gpu-3", {2, 3, 4}, {}}},
+          .placed_because = "best ring: 3 × NV2",
           .started = at(10),
           .started_mono = MonoTime(std::chrono::milliseconds(98'765)),
           .boot_id = "0b6b7a1e-1111-2222-3333-444455556666",
@@ -49,7 +51,8 @@ Outcome outcome() {
           .message = "said \"no\"\n",
           .run_time = std::chrono::milliseconds(1'234'567),
           .cpu_time = std::chrono::milliseconds(7'654'321),
-          .peak_memory = Memory::gib(300)};
+          .peak_memory = Memory::gib(300),
+          .peak_gpu_memory = Memory::gib(70)};
 }
 
 Job full(std::uint64_t id, JobState state) {
@@ -58,7 +61,17 @@ Job full(std::uint64_t id, JobState state) {
   job.spec.name = "träning 7";
   job.spec.user = {4'294'967'294U, "bob"};
   job.spec.project = "vision";
-  job.spec.request = {.gpus = 2, .cpus = 16, .memory = Memory::gib(64)};
+  job.spec.request = {.gpus = 2,
+                      .share = Share::percent(35),
+                      .gpu_memory = Memory::gib(8),
+                      .mode = GpuMode::Fraction,
+                      .vendor = "nvidia",
+                      .models = {"A100", "V100, 32G"},
+                      .see_all = true,
+                      .cpus = 16,
+                      .memory = Memory::gib(64),
+                      .nodes = 3,
+                      .selector = {{"disk", "nvme"}, {"zone", ""}}};
   job.spec.priority = 200;
   job.spec.time_limit = std::chrono::seconds(7200);
   job.spec.grace = std::chrono::seconds(45);
@@ -67,6 +80,8 @@ Job full(std::uint64_t id, JobState state) {
   job.spec.hold = true;
   job.spec.requeue = true;
   job.spec.max_retries = 4;
+  job.spec.preemption = Preemption::Requeue;
+  job.spec.preempt_signal = 10;
   job.spec.group = "sweep";
   job.spec.max_concurrent = 8;
   job.spec.command = std::string("python train.py\0--x", 19);
@@ -75,6 +90,36 @@ Job full(std::uint64_t id, JobState state) {
   job.submitted = at(1);
   job.attempts = 3;
   job.retries = 2;
+  job.preemptions = 1;
+  job.served = std::chrono::milliseconds(86'400'001);
+  return job;
+}
+
+Job on_a_named_node(Job job) {
+  std::get<Running>(job.state).attempt.allocation.node = "gpu-1";
+  return job;
+}
+
+/// What a job is that a database of schema 1 can hold.
+Job as_of_schema_1(Job job) {
+  job.spec.request = {.gpus = job.spec.request.gpus,
+                      .cpus = job.spec.request.cpus,
+                      .memory = job.spec.request.memory};
+  job.spec.preemption = Preemption::None;
+  job.spec.preempt_signal = 0;
+  job.preemptions = 0;
+  job.served = {};
+  const auto plain = [](Attempt& attempt) {
+    attempt.allocation.cpus.clear();
+    attempt.peers.clear();
+    attempt.placed_because.clear();
+  };
+  if (auto* starting = std::get_if<Starting>(&job.state)) plain(starting->attempt);
+  if (auto* running = std::get_if<Running>(&job.state)) plain(running->attempt);
+  if (auto* ended = std::get_if<Ended>(&job.state)) {
+    ended->outcome.peak_gpu_memory = {};
+    if (ended->attempt) plain(*ended->attempt);
+  }
   return job;
 }
 
@@ -87,21 +132,42 @@ Payload payload() {
           .umask = 077};
 }
 
-std::vector<Job> every_state() {
+std::vector<Drain> drains() {
+  return {{"", 5, "ECC errors", "root"}, {"gpu-2", std::nullopt, "", "alice"}, {"", 0, "fan", ""}};
+}
+
+std::vector<Job> every_state(int schema) {
   const Stop stop{EndReason::Cancelled, {0, "root"}, 10};
-  return {queued(1),
-          full(2, Queued{.launch_failures = 2, .not_before = {}}),
-          full(4, Held{""}),
-          full(6, Held{"3 failed launches"}),
-          full(8, Starting{attempt(), {}, 1}),
-          full(9, Starting{attempt(), stop, 0}),
-          full(10, Running{attempt(), {}}),
-          full(11, Running{attempt(), stop}),
-          full(12, Ended{Status::Finished, outcome(), at(99), attempt()}),
-          full(13, Ended{Status::Failed, outcome(), at(99), attempt()}),
-          full(14, Ended{Status::Cancelled, {}, at(99), {}}),
-          full(15, Ended{Status::Timeout, outcome(), at(99), attempt()}),
-          full(1'000'000, Ended{Status::Lost, outcome(), at(99), attempt()})};
+  std::vector<Job> jobs = {queued(1),
+                           full(2, Queued{.launch_failures = 2, .not_before = {}}),
+                           full(4, Held{""}),
+                           full(6, Held{"3 failed launches"}),
+                           full(8, Starting{attempt(), {}, 1}),
+                           full(9, Starting{attempt(), stop, 0}),
+                           full(10, Running{attempt(), {}, {}}),
+                           full(11, Running{attempt(), stop, {}}),
+                           full(12, Ended{Status::Finished, outcome(), at(99), attempt()}),
+                           full(13, Ended{Status::Failed, outcome(), at(99), attempt()}),
+                           full(14, Ended{Status::Cancelled, {}, at(99), {}}),
+                           full(15, Ended{Status::Timeout, outcome(), at(99), attempt()}),
+                           full(1'000'000, Ended{Status::Lost, outcome(), at(99), attempt()})};
+  if (schema < 2) {
+    for (Job& job : jobs) job = as_of_schema_1(std::move(job));
+    return jobs;
+  }
+  using std::chrono::milliseconds;
+  const MonoTime since(milliseconds(99'999));
+  Outcome preempted = outcome();
+  preempted.reason = EndReason::Preempted;
+  const Stop room{EndReason::Preempted, {}, 0};
+  const Job more[] = {
+      full(20, Running{attempt(), {}, since, milliseconds(1)}),
+      full(21, Running{attempt(), room, since, milliseconds(77)}),
+      on_a_named_node(full(22, Running{attempt(), {}, {}, milliseconds(12'345)})),
+      full(23, Ended{Status::Cancelled, preempted, at(99), attempt()}),
+  };
+  jobs.insert(jobs.end() - 1, std::begin(more), std::end(more));
+  return jobs;
 }
 
 std::unique_ptr<Store> open(const std::string& path) {

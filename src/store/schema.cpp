@@ -32,6 +32,21 @@ int schema_of(SQLite::Database& database) {
   return static_cast<int>(number(database, "PRAGMA user_version"));
 }
 
+/// While a table is made anew and the old one dropped, which would take with it what points to it.
+/// The pragma does nothing inside a transaction.
+class ForeignKeysOff {
+ public:
+  explicit ForeignKeysOff(SQLite::Database& database) : database_(database) {
+    database_.exec("PRAGMA foreign_keys = OFF");
+  }
+  ~ForeignKeysOff() { (void)database_.tryExec("PRAGMA foreign_keys = ON"); }  // no error is known
+  ForeignKeysOff(const ForeignKeysOff&) = delete;
+  ForeignKeysOff& operator=(const ForeignKeysOff&) = delete;
+
+ private:
+  SQLite::Database& database_;
+};
+
 Result<void> back_up(SQLite::Database& database, const std::string& path) {
   const std::string target = backup_path(path, schema_of(database));
   const std::string part = target + ".part";
@@ -96,9 +111,16 @@ Result<void> upgrade(SQLite::Database& database,
   if (schema >= known.back().number) return {};
   const bool in_file = path != ":memory:";
   if (in_file && !is_new(database)) GF_CHECK(back_up(database, path));
+  const ForeignKeysOff off(database);
   SQLite::Transaction transaction(database, SQLite::TransactionBehavior::IMMEDIATE);
   for (const Migration& migration : known) {
     if (migration.number > schema) database.exec(std::string(migration.sql));
+  }
+  if (number(database, "SELECT count(*) FROM pragma_foreign_key_check") != 0) {
+    return fail(Code::Failure,
+                fmt::format("'{}' has rows of jobs that are not there: it stays at schema {}",
+                            printable(path),
+                            schema));
   }
   database.exec(fmt::format("PRAGMA application_id = {}", kApplicationId));
   database.exec(fmt::format("PRAGMA user_version = {}", known.back().number));

@@ -25,11 +25,18 @@ void write_golden(const std::string& path) {
   const Payload what = payload();
   Batch batch = batch_of(jobs, what);
   batch.submissions = {{1000, kKey, {JobId(1), JobId(2), JobId(4)}}};
+  batch.drains = drains();
   ASSERT_TRUE(store->commit(batch));
 }
 
 std::string golden(int schema) {
   return GFLOW_SOURCE_DIR "/tests/upgrade/schema_" + std::to_string(schema) + ".db";
+}
+
+/// A database of schema 1 to upgrade.
+void copy_golden(const std::string& path) {
+  const auto content = os::read_file(golden(1), kGoldenMost);
+  ASSERT_TRUE(content && os::write_file(path, *content));
 }
 
 int user_version(const std::string& path) {
@@ -54,11 +61,20 @@ TEST(SchemaTest, DatabasesOfEverySchemaOpen) {
     ASSERT_EQ(user_version(path), migration.number);
     {
       auto store = open(path);
-      EXPECT_EQ(jobs_of(*store), every_state());
-      for (const Job& job : every_state()) EXPECT_EQ(store->payload(job.id).value(), payload());
+      const std::vector<Job> jobs = every_state(migration.number);
+      EXPECT_EQ(jobs_of(*store), jobs);
+      for (const Job& job : jobs) EXPECT_EQ(store->payload(job.id).value(), payload());
       EXPECT_EQ(store->find_submission(1000, kKey, at(60)).value(),
                 (std::vector{JobId(1), JobId(2), JobId(4)}));
       EXPECT_EQ(store->load().value().next_id, JobId(1'000'001));
+      EXPECT_EQ(store->load().value().drains,
+                migration.number < 2 ? std::vector<Drain>() : drains());
+      // Whatever it came from, it takes what the newest schema knows.
+      const std::vector<Job> newest = every_state();
+      Batch batch = batch_of(newest, payload());
+      batch.payloads.clear();
+      ASSERT_TRUE(store->commit(batch));
+      EXPECT_EQ(jobs_of(*store), every_state());
     }
     EXPECT_EQ(user_version(path), migrations().back().number);
     ASSERT_TRUE(os::remove_tree(path + ".ids"));
@@ -73,9 +89,7 @@ TEST(SchemaTest, NumbersGoUpByOne) {
 TEST(SchemaTest, AnUpgradeKeepsACopyOfWhatWas) {
   const Directory directory;
   const std::string path = directory.file("gflow.db");
-  {
-    write_golden(path);
-  }
+  copy_golden(path);
   const Migration known[] = {migrations().front(),
                              {2, "ALTER TABLE jobs ADD COLUMN colour TEXT;"},
                              {3, "UPDATE jobs SET colour = 'blue'; CREATE TABLE shapes (id);"}};
@@ -93,21 +107,19 @@ TEST(SchemaTest, AnUpgradeKeepsACopyOfWhatWas) {
   struct stat facts{};
   ASSERT_EQ(::stat(backup.c_str(), &facts), 0);
   EXPECT_EQ(facts.st_mode & 0777U, 0600U);
-  // This build knows schema 1 only: it refuses and says how to go back, and that works.
+  // This build knows schema 2 only: it refuses and says how to go back, and that works.
   const auto refused = Store::open(path);
   ASSERT_FALSE(refused);
   const std::string command = "mv '" + backup + "' '" + path + "' && rm -f '" + path + "-wal'";
   ASSERT_NE(refused.error().message.find(command), std::string::npos) << refused.error().message;
   ASSERT_EQ(std::system(command.c_str()), 0);
-  EXPECT_EQ(jobs_of(*open(path)), every_state());
+  EXPECT_EQ(jobs_of(*open(path)), every_state(1));
 }
 
 TEST(SchemaTest, AnUpgradeThatFailsChangesNothing) {
   const Directory directory;
   const std::string path = directory.file("gflow.db");
-  {
-    write_golden(path);
-  }
+  copy_golden(path);
   const Migration known[] = {migrations().front(),
                              {2, "DELETE FROM jobs; CREATE TABLE shapes (id);"},
                              {3, "ALTER TABLE nothing ADD COLUMN x"}};
@@ -117,7 +129,28 @@ TEST(SchemaTest, AnUpgradeThatFailsChangesNothing) {
     // Again: what the first try left behind is not in the way.
     EXPECT_THROW((void)upgrade(database, path, known), SQLite::Exception);
   }
-  EXPECT_EQ(jobs_of(*open(path)), every_state());
+  EXPECT_EQ(jobs_of(*open(path)), every_state(1));
+}
+
+// The number of an event is never given twice, also where the newest had been forgotten.
+TEST(SchemaTest, AnUpgradeKeepsTheEventsAndTheirNumbers) {
+  const Directory directory;
+  const std::string path = directory.file("gflow.db");
+  copy_golden(path);
+  const auto events = [](SQLite::Database& database, const char* what) {
+    return database.execAndGet(std::string("SELECT ") + what + " FROM events").getString();
+  };
+  const char* all = "group_concat(seq || ' ' || job || ' ' || status || ' ' || detail)";
+  auto database = writable(path);
+  database.exec("DELETE FROM events WHERE seq > 10");
+  const std::string before = events(database, all);
+  ASSERT_TRUE(upgrade(database, path, migrations()));
+  EXPECT_EQ(events(database, all), before);
+  database.exec("INSERT INTO events (job, at_ms, status, detail) VALUES (1, 0, 11, '')");
+  EXPECT_EQ(events(database, "max(seq)"), "14");
+  database.exec("PRAGMA foreign_keys = ON");
+  database.exec("DELETE FROM jobs WHERE id = 1");
+  EXPECT_EQ(events(database, "count(*)"), "9") << "events must go with their job";
 }
 
 }  // namespace

@@ -57,6 +57,8 @@ struct Store::Core {
   void save_dependencies(const Job& job);
   void remember(const Submission& submission, WallTime now);
   void write(const Batch& batch, JobId first_free);
+  void replace(const std::vector<Drain>& drains);
+  [[nodiscard]] std::vector<Drain> load_drains();
   void load_dependencies(std::vector<Job>& jobs);
   [[nodiscard]] std::vector<JobId> dependencies_of(JobId job);
 
@@ -144,9 +146,36 @@ void Store::Core::write(const Batch& batch, JobId first_free) {
     Query(expire).time(batch.now - kSubmissionLife).run();
     for (const Submission& submission : batch.submissions) remember(submission, batch.now);
   }
+  if (batch.drains) replace(*batch.drains);
   if (first_free > next_id) Query(set_next_id).integer(sql_id(first_free)).run();
   transaction.commit();
   next_id = first_free;
+}
+
+void Store::Core::replace(const std::vector<Drain>& drains) {
+  database.exec("DELETE FROM drains");
+  Statement add(database, "INSERT INTO drains (node, gpu, reason, by_user) VALUES (?, ?, ?, ?)");
+  for (const Drain& drain : drains) {
+    Query query(add);
+    query.text(drain.node);
+    drain.gpu ? query.integer(*drain.gpu) : query.null();
+    query.text(drain.reason).text(drain.by).run();
+  }
+}
+
+std::vector<Drain> Store::Core::load_drains() {
+  std::vector<Drain> drains;
+  Statement all(database, "SELECT node, gpu, reason, by_user FROM drains ORDER BY position");
+  Query query(all);
+  while (query.step()) {
+    Drain drain;
+    drain.node = query.text();
+    drain.gpu = query.optional<int>();
+    drain.reason = query.text();
+    drain.by = query.text();
+    drains.push_back(std::move(drain));
+  }
+  return drains;
 }
 
 void Store::Core::load_dependencies(std::vector<Job>& jobs) {
@@ -190,6 +219,7 @@ Result<Loaded> Store::load() {
     Query query(all);
     while (query.step()) loaded.jobs.push_back(read_job(query));
     core_->load_dependencies(loaded.jobs);
+    loaded.drains = core_->load_drains();
     return loaded;
   } catch (const SQLite::Exception& exception) {
     return open_error(exception, core_->path);

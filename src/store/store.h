@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "core/job.h"
+#include "core/machine.h"
 
 namespace gflow::store {
 
@@ -16,6 +17,7 @@ namespace gflow::store {
 struct Loaded {
   std::vector<Job> jobs;  ///< by ascending id
   JobId next_id;          ///< smallest id never given out
+  std::vector<Drain> drains{};
 };
 
 /// One submission, remembered so that a client that never saw the answer can repeat it.
@@ -32,10 +34,11 @@ struct Batch {
   std::vector<JobId> forgets = {};
   std::vector<Submission> submissions = {};  ///< a key known already keeps its first jobs
   std::optional<JobId> next_id = {};
+  std::optional<std::vector<Drain>> drains = {};  ///< all there are from now on, in their order
   WallTime now = {};
 
   [[nodiscard]] bool empty() const {
-    return saves.empty() && forgets.empty() && submissions.empty() && !next_id;
+    return saves.empty() && forgets.empty() && submissions.empty() && !next_id && !drains;
   }
 };
 

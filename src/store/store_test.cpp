@@ -51,6 +51,40 @@ TEST(StoreTest, TheBackOffOfABootIsNotKept) {
   EXPECT_EQ(jobs_of(*store), std::vector{full(2, Queued{2, std::nullopt})});
 }
 
+TEST(StoreTest, PlainJobsTakeNoRoomForWhatTheyDoNotAsk) {
+  const Directory directory;
+  {
+    auto store = open(directory.file("gflow.db"));
+    const Job job = queued(1);
+    ASSERT_TRUE(store->commit(Batch{.saves = {&job}, .now = at(0)}));
+  }
+  const SQLite::Database database(directory.file("gflow.db"), SQLite::OPEN_READONLY);
+  SQLite::Statement row(
+      database,
+      "SELECT coalesce(share_parts, gpu_memory_bytes, gpu_mode, vendor, models, see_all, nodes, "
+      "selector, preemption, preempt_signal, preemptions, served_ms, cpu_list, node, peers, "
+      "placed_because, suspended_mono_ms, stood_ms, peak_gpu_memory_bytes) FROM jobs");
+  ASSERT_TRUE(row.executeStep());
+  EXPECT_TRUE(row.getColumn(0).isNull());
+}
+
+TEST(StoreTest, DrainsAreReplacedAsAWhole) {
+  const Directory directory;
+  const std::string path = directory.file("gflow.db");
+  const auto kept = [&] { return open(path)->load().value().drains; };
+  EXPECT_EQ(kept(), std::vector<Drain>());
+  ASSERT_TRUE(open(path)->commit(Batch{.drains = drains(), .now = at(0)}));
+  EXPECT_EQ(kept(), drains());
+  const Job job = queued(1);
+  ASSERT_TRUE(open(path)->commit(Batch{.saves = {&job}, .now = at(1)}));
+  EXPECT_EQ(kept(), drains());
+  const std::vector<Drain> fewer = {{"", std::nullopt, "the roof leaks", "bob"}};
+  ASSERT_TRUE(open(path)->commit(Batch{.drains = fewer, .now = at(2)}));
+  EXPECT_EQ(kept(), fewer);
+  ASSERT_TRUE(open(path)->commit(Batch{.drains = std::vector<Drain>(), .now = at(3)}));
+  EXPECT_EQ(kept(), std::vector<Drain>());
+}
+
 TEST(StoreTest, DependenciesFollowTheJob) {
   using Ids = std::vector<JobId>;
   auto store = open(":memory:");
@@ -144,8 +178,12 @@ TEST(StoreTest, EventsTellEveryChangeOfStatus) {
   {
     auto store = open(directory.file("gflow.db"));
     const Stop stop{EndReason::Cancelled, {0, "root"}, 0};
-    const JobState states[] = {
-        Queued{}, Queued{1, {}}, Held{"why"}, Running{attempt(), {}}, Running{attempt(), stop}};
+    const JobState states[] = {Queued{},
+                               Queued{1, {}},
+                               Held{"why"},
+                               Running{attempt(), {}, {}},
+                               Running{attempt(), {}, MonoTime(std::chrono::seconds(9))},
+                               Running{attempt(), stop, {}}};
     int second = 0;
     for (const JobState& state : states) {
       const Job job = full(80, state);
@@ -164,7 +202,8 @@ TEST(StoreTest, EventsTellEveryChangeOfStatus) {
   EXPECT_EQ(next(), "0 Queued: ");
   EXPECT_EQ(next(), "2 Hold: why");
   EXPECT_EQ(next(), "3 Running: attempt 3 on GPUs 0-1,5");
-  EXPECT_EQ(next(), "4 Completing: cancelled by root");
+  EXPECT_EQ(next(), "4 Suspended: to make room");
+  EXPECT_EQ(next(), "5 Completing: cancelled by root");
   EXPECT_EQ(next(), "end");
 }
 
@@ -238,7 +277,7 @@ TEST(StoreTest, WhatIsNotAStoreIsRefusedWithAWayOut) {
          }
          SQLite::Database(path, SQLite::OPEN_READWRITE).exec("PRAGMA user_version = 99");
        },
-       "was written by a newer gflow (schema 99, this one knows up to 1): install that version "
+       "was written by a newer gflow (schema 99, this one knows up to 2): install that version "
        "again"},
       {"damaged, last run killed",
        [](const std::string& path) {
