@@ -178,7 +178,7 @@ int ring_speed(const Topology& topology, std::span<const int> gpus) {
   if (gpus.size() < 2) return 0;
   if (gpus.size() == 2) return topology.pair_speed(gpus[0], gpus[1]);
   if (all_on_switch(topology)) return switch_speed(topology, gpus);
-  if (gpus.size() > kMostRingGpus) return stepwise_speed(topology, gpus);
+  if (gpus.size() > kMostExactRing) return stepwise_speed(topology, gpus);
   const RingTable table(part_of(topology, gpus));
   return table.speed(bit(table.gpus()) - 1);
 }

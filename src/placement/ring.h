@@ -41,8 +41,10 @@ class RingTable {
   std::vector<int> best_;    // by size
 };
 
-/// The same for one set on a machine of any size. Above kMostRingGpus GPUs without a switch a ring
-/// is built step by step to the fastest neighbour: a speed that is there, not always the best.
+/// The same for one set on a machine of any size. Without a switch it is exact up to
+/// kMostExactRing GPUs; above, a ring is built step by step to the fastest neighbour: a speed that
+/// is there, not always the best.
+constexpr int kMostExactRing = 8;
 [[nodiscard]] int ring_speed(const Topology& topology, std::span<const int> gpus);
 
 }  // namespace gflow::placement
