@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 
 namespace gflow::placement {
 namespace {
@@ -35,7 +36,25 @@ Share share_held(const Demand& demand) {
   return demand.mode == GpuMode::TimeSlice ? Share{} : demand.share;
 }
 
+const Topology& topology_of(const Node& node) {
+  static const Topology kUnknown;
+  return node.topology ? *node.topology : kUnknown;
+}
+
 }  // namespace
+
+bool operator==(const Node& a, const Node& b) {
+  const auto plain = [](const Node& node) {
+    return std::tie(node.name,
+                    node.labels,
+                    node.milli_cpus,
+                    node.memory,
+                    node.devices,
+                    node.ready,
+                    node.drained);
+  };
+  return plain(a) == plain(b) && (a.topology == b.topology || topology_of(a) == topology_of(b));
+}
 
 ModelIndex Ledger::model(const DeviceFacts& facts) {
   const auto found = std::ranges::find_if(models_, [&facts](const Model& model) {
@@ -104,6 +123,17 @@ NodeIndex Ledger::put(Node node) {
 std::optional<NodeIndex> Ledger::find(const std::string& name) const {
   const auto found = by_name_.find(name);
   if (found == by_name_.end()) return std::nullopt;
+  return found->second;
+}
+
+bool Ledger::accepts(const Demand& demand, ModelIndex model) const {
+  const Model& offered = models_[at(model)];
+  return wants_model(demand, offered.vendor, offered.name);
+}
+
+std::optional<DemandIndex> Ledger::find(const Demand& demand) const {
+  const auto found = by_demand_.find(demand);
+  if (found == by_demand_.end()) return std::nullopt;
   return found->second;
 }
 

@@ -42,6 +42,8 @@ struct Node {
   std::shared_ptr<const Topology> topology;  ///< null or empty: nothing is known of the links
   bool ready = true;                         ///< false: it does not answer
   bool drained = false;                      ///< an administrator lets nothing new start there
+
+  friend bool operator==(const Node& a, const Node& b);
 };
 
 /// How a job is on what it holds. One that stands still keeps only memory.
@@ -122,6 +124,7 @@ class Ledger {
 
   /// Demands are interned: equal demands have one index, and an index stays.
   DemandIndex intern(const Demand& demand);
+  [[nodiscard]] std::optional<DemandIndex> find(const Demand& demand) const;
   [[nodiscard]] DemandIndex demands() const { return static_cast<DemandIndex>(demands_.size()); }
   [[nodiscard]] const Demand& demand(DemandIndex index) const {
     return *demands_[at(index)].demand;
@@ -133,6 +136,8 @@ class Ledger {
   [[nodiscard]] bool accepts(DemandIndex demand, ModelIndex model) const {
     return demands_[at(demand)].accepts[at(model)] != 0;
   }
+  /// The same for one that is not interned.
+  [[nodiscard]] bool accepts(const Demand& demand, ModelIndex model) const;
   [[nodiscard]] bool selects(DemandIndex demand, NodeIndex node) const;
 
   /// Whether this device can take one device's worth of the demand now.
