@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "placement/placer.h"
+
+#include <algorithm>
+
+namespace gflow::placement {
+namespace {
+
+template <typename Index>
+std::size_t at(Index index) {
+  return static_cast<std::size_t>(index);
+}
+
+/// SplitMix64 (Steele et al., OOPSLA'14): a number that looks drawn from one that counts.
+std::uint64_t mixed(std::uint64_t number) {
+  number += 0x9E3779B97F4A7C15U;
+  number = (number ^ (number >> 30)) * 0xBF58476D1CE4E5B9U;
+  number = (number ^ (number >> 27)) * 0x94D049BB133111EBU;
+  return number ^ (number >> 31);
+}
+
+/// Whether what the node has, not what is held of it, is the same.
+bool has_shape_of(const NodeView& a, const NodeView& b) {
+  return a.milli_cpus == b.milli_cpus && a.open == b.open && a.model == b.model &&
+         a.free.size() == b.free.size();
+}
+
+}  // namespace
+
+Placer::Placer(std::unique_ptr<Policy> policy, std::uint64_t seed)
+    : policy_(std::move(policy)), traits_(policy_->traits()), learns_(true), seed_(seed) {}
+
+Placer::Placer(std::unique_ptr<Policy> policy, Profile profile, std::uint64_t seed)
+    : policy_(std::move(policy)),
+      traits_(policy_->traits()),
+      profile_(std::move(profile)),
+      seed_(seed) {}
+
+void Placer::forget() {
+  prepared_ = false;
+  seen_ = 0;
+  views_.clear();
+  changes_.clear();
+  kind_by_part_.clear();
+  kind_by_demand_.clear();
+  kinds_.clear();
+}
+
+/// New tables, and every score is to be worked out again.
+void Placer::prepare(const Ledger& ledger) {
+  policy_->prepare({.ledger = ledger, .profile = profile_, .traffic = traffic_});
+  prepared_ = true;
+  for (NodeView& view : views_) {
+    view.worth = policy_->worth(ledger, view);
+    ++changes_[at(view.index)];
+  }
+  for (Kind& kind : kinds_) kind.seen = 0;
+}
+
+NodeView Placer::valued_view(const Ledger& ledger, NodeIndex node) const {
+  NodeView view = view_of(ledger, node);
+  if (prepared_) view.worth = policy_->worth(ledger, view);
+  return view;
+}
+
+void Placer::look_at(const Ledger& ledger, NodeIndex node) {
+  NodeView view = valued_view(ledger, node);
+  if (!has_shape_of(view, views_[at(node)])) prepared_ = false;
+  views_[at(node)] = std::move(view);
+  ++changes_[at(node)];
+}
+
+void Placer::catch_up(const Ledger& ledger) {
+  const bool same_rules = rules_ == ledger.rules();
+  if (seen_ == ledger.version() && prepared_ && same_rules) return;
+  rules_ = ledger.rules();
+  if (!same_rules || views_.size() != at(ledger.size())) prepared_ = false;
+  views_.resize(at(ledger.size()));
+  changes_.resize(views_.size(), 1);
+  const auto changed = ledger.changed_since(seen_);
+  if (changed && same_rules) {
+    for (const NodeIndex node : *changed) look_at(ledger, node);
+  } else {
+    for (NodeIndex node = 0; node < ledger.size(); ++node) look_at(ledger, node);
+  }
+  seen_ = ledger.version();
+  if (!prepared_) prepare(ledger);
+}
+
+Placer::Kind& Placer::kind_of(const Ledger& ledger, DemandIndex demand) {
+  if (kind_by_demand_.size() <= at(demand)) kind_by_demand_.resize(at(ledger.demands()), -1);
+  int& index = kind_by_demand_[at(demand)];
+  if (index < 0) {
+    const auto [entry, added] =
+        kind_by_part_.emplace(scored_part(ledger.demand(demand)), static_cast<int>(kinds_.size()));
+    index = entry->second;
+    if (added) kinds_.push_back({.demand = demand});
+  }
+  return kinds_[at(index)];
+}
+
+bool Placer::fits(const Ledger& ledger, DemandIndex demand, const NodeView& view) {
+  const Demand& wanted = ledger.demand(demand);
+  if (!view.open || view.milli_cpus_free < wanted.milli_cpus ||
+      !ledger.selects(demand, view.index)) {
+    return false;
+  }
+  const std::vector<DeviceState>& devices = ledger.state(view.index).devices;
+  fits_.assign(devices.size(), 0);
+  if (wanted.gpus == 0) return true;
+  if (wanted.mode == GpuMode::Whole
+          ? view.idle < wanted.gpus
+          : wanted.mode == GpuMode::Fraction && view.most_free < wanted.share.parts) {
+    return false;
+  }
+  int found = 0;
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    if (!ledger.device_fits(demand, devices[i])) continue;
+    fits_[i] = 1;
+    ++found;
+  }
+  return found >= wanted.gpus;
+}
+
+Score Placer::score(const Ledger& ledger, DemandIndex demand, const NodeView& view) {
+  if (!fits(ledger, demand, view)) return kNoScore;
+  return policy_->score({.ledger = ledger,
+                         .index = demand,
+                         .demand = ledger.demand(demand),
+                         .node = view,
+                         .fits = fits_});
+}
+
+void Placer::score_node(const Ledger& ledger, Kind& kind, NodeIndex node) {
+  std::uint32_t& scored = kind.scored[at(node)];
+  if (scored == changes_[at(node)]) return;
+  scored = changes_[at(node)];
+  kind.board.set(node, score(ledger, kind.demand, views_[at(node)]));
+}
+
+void Placer::score_changed(const Ledger& ledger, Kind& kind) {
+  if (kind.board.size() < views_.size()) {
+    kind.board.resize(views_.size());
+    kind.scored.resize(views_.size(), 0);
+  }
+  if (kind.seen == ledger.version()) return;
+  const auto changed = ledger.changed_since(kind.seen);
+  if (kind.seen > 0 && changed && changed->size() < views_.size()) {
+    for (const NodeIndex node : *changed) score_node(ledger, kind, node);
+  } else {
+    for (NodeIndex node = 0; node < ledger.size(); ++node) score_node(ledger, kind, node);
+  }
+  kind.seen = ledger.version();
+}
+
+/// The node with the best score that also has the host memory.
+std::optional<NodeIndex> Placer::best_node(const Ledger& ledger,
+                                           ScoreBoard& board,
+                                           const Demand& demand) const {
+  const auto best =
+      traits_.draws ? board.best(mixed(seed_ ^ mixed(ledger.version()))) : board.best();
+  if (!best || ledger.state(*best).memory_free >= demand.memory) return best;
+  // Rare: host memory is what is scarce there.
+  std::optional<NodeIndex> found;
+  for (NodeIndex node = 0; node < ledger.size(); ++node) {
+    const Score score = board.at(node);
+    if (score == kNoScore || ledger.state(node).memory_free < demand.memory) continue;
+    if (!found || score > board.at(*found)) found = node;
+  }
+  return found;
+}
+
+/// REQUIRES: the demand fits but for host memory.
+Question Placer::question(const Ledger& ledger, DemandIndex demand, const NodeView& view) {
+  (void)fits(ledger, demand, view);  // it does; this is for fits_
+  return {.ledger = ledger,
+          .index = demand,
+          .demand = ledger.demand(demand),
+          .node = view,
+          .fits = fits_};
+}
+
+std::optional<Choice> Placer::choose_on(const Ledger& ledger,
+                                        DemandIndex demand,
+                                        ScoreBoard& board,
+                                        std::span<const NodeIndex> excluded) {
+  std::vector<std::pair<NodeIndex, Score>> hidden;
+  const auto hide = [&board, &hidden](NodeIndex node) {
+    hidden.emplace_back(node, board.at(node));
+    board.set(node, kNoScore);
+  };
+  for (const NodeIndex node : excluded) hide(node);
+  const Demand& wanted = ledger.demand(demand);
+  Choice choice;
+  std::vector<NodeIndex> nodes;
+  while (std::ssize(nodes) < wanted.nodes) {
+    const auto node = best_node(ledger, board, wanted);
+    if (!node) break;
+    if (nodes.empty()) choice.score = board.at(*node);
+    nodes.push_back(*node);
+    if (std::ssize(nodes) < wanted.nodes) hide(*node);
+  }
+  for (; !hidden.empty(); hidden.pop_back()) board.set(hidden.back().first, hidden.back().second);
+  if (std::ssize(nodes) < wanted.nodes) return std::nullopt;
+  for (const NodeIndex node : nodes) choice.placements.push_back({.node = node, .devices = {}});
+  return choice;
+}
+
+std::optional<Choice> Placer::choose(const Ledger& ledger,
+                                     DemandIndex demand,
+                                     std::span<const NodeIndex> excluded) {
+  catch_up(ledger);
+  Kind& kind = kind_of(ledger, demand);
+  score_changed(ledger, kind);
+  auto choice = choose_on(ledger, demand, kind.board, excluded);
+  if (!choice || ledger.demand(demand).gpus == 0) return choice;
+  for (Placement& placement : choice->placements) {
+    placement.devices = policy_->devices(question(ledger, demand, views_[at(placement.node)]));
+  }
+  return choice;
+}
+
+std::optional<Choice> Placer::choose_by_scan(const Ledger& ledger,
+                                             DemandIndex demand,
+                                             std::span<const NodeIndex> excluded) {
+  if (!prepared_) catch_up(ledger);
+  ScoreBoard board;
+  board.resize(at(ledger.size()));
+  for (NodeIndex node = 0; node < ledger.size(); ++node) {
+    board.set(node, score(ledger, demand, valued_view(ledger, node)));
+  }
+  auto choice = choose_on(ledger, demand, board, excluded);
+  if (!choice || ledger.demand(demand).gpus == 0) return choice;
+  for (Placement& placement : choice->placements) {
+    const NodeView view = valued_view(ledger, placement.node);
+    placement.devices = policy_->devices(question(ledger, demand, view));
+  }
+  return choice;
+}
+
+std::vector<Ranked> Placer::rank(const Ledger& ledger, DemandIndex demand, std::size_t most) {
+  catch_up(ledger);
+  Kind& kind = kind_of(ledger, demand);
+  score_changed(ledger, kind);
+  const Demand& wanted = ledger.demand(demand);
+  std::vector<NodeIndex> nodes;
+  for (NodeIndex node = 0; node < ledger.size(); ++node) {
+    const bool fits =
+        kind.board.at(node) != kNoScore && ledger.state(node).memory_free >= wanted.memory;
+    if (fits) nodes.push_back(node);
+  }
+  std::ranges::stable_sort(
+      nodes, std::greater{}, [&kind](NodeIndex node) { return kind.board.at(node); });
+  nodes.resize(std::min(nodes.size(), most));
+  std::vector<Ranked> ranking;
+  for (const NodeIndex node : nodes) {
+    const Question asked = question(ledger, demand, views_[at(node)]);
+    ranking.push_back({.node = node,
+                       .score = kind.board.at(node),
+                       .devices = policy_->devices(asked),
+                       .terms = policy_->explain(asked)});
+  }
+  return ranking;
+}
+
+void Placer::arrived(const Ledger& ledger, DemandIndex demand) {
+  ++traffic_.arrivals;
+  if (learns_) {
+    counter_.add(ledger.demand(demand));
+    if (counter_.is_due()) {
+      profile_ = counter_.profile();
+      prepared_ = false;
+    }
+  }
+  observe(ledger);
+}
+
+void Placer::departed(const Ledger& ledger) {
+  ++traffic_.departures;
+  observe(ledger);
+}
+
+void Placer::observe(const Ledger& ledger) {
+  if (policy_->observe({.ledger = ledger, .profile = profile_, .traffic = traffic_})) {
+    prepared_ = false;
+  }
+}
+
+}  // namespace gflow::placement
