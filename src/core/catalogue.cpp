@@ -230,10 +230,14 @@ std::string spelled(const std::string& upper) {
 
 Parts parts_once(std::string_view vendor, std::string_view text) {
   Parts parts;
-  const std::vector<std::string> words = words_of(without_asides(text));
+  std::vector<std::string> words = words_of(without_asides(text));
   std::vector<std::string> telling = telling_words(words, parts.gigabytes);
   take_bare_size(telling, parts);
-  const std::string joined = join(telling.empty() ? words : telling, "");
+  if (telling.empty()) {  // all noise: then that is its name
+    telling = words;
+    if (std::erase_if(words, size_word) < telling.size()) telling = words;
+  }
+  const std::string joined = join(telling, "");
   parts.base = settled(vendor, joined);
   if (parts.base == "GH200") parts.gigabytes = 0;  // its name says the memory of the host
   return parts;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "devices/sim/yaml.h"
+#include "config/yaml.h"
 
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 
-namespace gflow::devices::sim {
+namespace gflow::config {
 namespace {
 
 std::unexpected<Error> error_at(const std::string& file, int line, std::string_view what) {
@@ -162,4 +162,4 @@ std::unexpected<Error> Fields::error(std::string_view key, std::string_view what
       file_, line, path.empty() ? std::string(what) : fmt::format("{}: {}", path, what));
 }
 
-}  // namespace gflow::devices::sim
+}  // namespace gflow::config

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/gpu_config.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+#include "config/yaml.h"
+#include "core/catalogue.h"
+#include "os/file.h"
+#include "os/user.h"
+
+namespace gflow::config {
+namespace {
+
+const std::vector<std::string>& keys() {
+  static const std::vector<std::string> all = {"gpu_resource",
+                                               "default_gpu_resource_name",
+                                               "gpu_memory_specs",
+                                               "monitor_update_interval",
+                                               "resource_change_threshold",
+                                               "log_level"};
+  return all;
+}
+
+/// The entries of a map whose keys are free; none if it is not there.
+Result<std::vector<Yaml::Entry>> map_of(const Fields& fields, std::string_view key) {
+  const Yaml* found = fields.find(key);
+  if (found == nullptr) return std::vector<Yaml::Entry>();
+  const auto* entries = std::get_if<std::vector<Yaml::Entry>>(&found->value);
+  if (entries == nullptr) return fields.error(key, "has to be a map");
+  return *entries;
+}
+
+/// An error at one entry of such a map.
+std::unexpected<Error> entry_error(const Fields& fields,
+                                   std::string_view key,
+                                   const Yaml::Entry& entry,
+                                   std::string_view what) {
+  return fail(Code::Usage,
+              fmt::format("{}:{}: {}.{}: {}",
+                          printable(fields.file()),
+                          entry.value.line,
+                          key,
+                          printable(entry.key),
+                          what));
+}
+
+Result<std::string> entry_text(const Fields& fields,
+                               std::string_view key,
+                               const Yaml::Entry& entry) {
+  const auto* text = std::get_if<std::string>(&entry.value.value);
+  if (text == nullptr) return entry_error(fields, key, entry, "has to be one word or number");
+  return *text;
+}
+
+/// A name of Kubernetes for what nodes have: a domain, "/", a name.
+bool is_resource_name(std::string_view name) {
+  const auto plain = [](char c) {
+    return (ascii_upper(c) >= 'A' && ascii_upper(c) <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '.' || c == '_' || c == '/';
+  };
+  constexpr std::size_t kMost = 253;
+  return name.size() <= kMost && std::ranges::all_of(name, plain) &&
+         std::ranges::count(name, '/') == 1 && !name.starts_with('/') && !name.ends_with('/');
+}
+
+Result<void> read_resources(const Fields& fields, GpuResources& resources) {
+  constexpr std::string_view kKey = "gpu_resource";
+  for (const Yaml::Entry& entry : GF_TRY(map_of(fields, kKey))) {
+    const std::string vendor = to_lower(entry.key);
+    const bool word =
+        !vendor.empty() && vendor.size() <= 32 && std::ranges::all_of(vendor, [](char c) {
+          return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+        });
+    if (!word || !catalogue::read_model(vendor).empty()) {
+      return entry_error(fields, kKey, entry, "a vendor is a word that is no model of a GPU");
+    }
+    const std::string name = GF_TRY(entry_text(fields, kKey, entry));
+    if (!is_resource_name(name)) {
+      return entry_error(fields,
+                         kKey,
+                         entry,
+                         fmt::format("'{}' is not the name of a resource, such as nvidia.com/gpu",
+                                     printable(name)));
+    }
+    resources.names[vendor] = name;
+  }
+  const auto usual = GF_TRY(fields.text("default_gpu_resource_name"));
+  if (!usual) return {};
+  if (!is_resource_name(*usual)) {
+    return fields.error("default_gpu_resource_name",
+                        fmt::format("'{}' is not the name of a resource, such as nvidia.com/gpu",
+                                    printable(*usual)));
+  }
+  resources.default_name = *usual;
+  return {};
+}
+
+/// "80", "80.0": GB as drivers count them, 1024 MiB; "80G" as everywhere.
+Result<Memory> gigabytes(const std::string& text) {
+  const bool bare = text.find_first_not_of("0123456789.") == std::string::npos;
+  return parse_memory(bare ? text + "G" : text);
+}
+
+Result<void> read_specs(const Fields& fields, GpuConfig& config) {
+  constexpr std::string_view kKey = "gpu_memory_specs";
+  for (const Yaml::Entry& entry : GF_TRY(map_of(fields, kKey))) {
+    const std::string model = catalogue::read_model(entry.key);
+    if (model.empty()) return entry_error(fields, kKey, entry, "is not a model of a GPU");
+    const auto memory = gigabytes(GF_TRY(entry_text(fields, kKey, entry)));
+    if (!memory) return entry_error(fields, kKey, entry, memory.error().message);
+    if (!config.memory_specs.emplace(model, *memory).second) {
+      return entry_error(fields, kKey, entry, fmt::format("{} is there twice", model));
+    }
+  }
+  return {};
+}
+
+/// "0.05", from nothing to the whole, at most four decimals.
+Result<void> read_threshold(const Fields& fields, GpuConfig& config) {
+  constexpr std::string_view kKey = "resource_change_threshold";
+  const auto text = GF_TRY(fields.text(kKey));
+  if (!text) return {};
+  if (parse_number(*text) == 0) {
+    config.resource_change_threshold = Share{};
+    return {};
+  }
+  const auto share = parse_gpu_request(*text);
+  const bool one = share && share->gpus == 1 && share->memory.bytes == 0 && share->models.empty() &&
+                   share->vendor.empty();
+  if (!one) {
+    return fields.error(
+        kKey, fmt::format("'{}' is not a part of the whole, such as 0.05", printable(*text)));
+  }
+  config.resource_change_threshold = share->share;
+  return {};
+}
+
+Result<void> read_level(const Fields& fields, GpuConfig& config) {
+  const auto text = GF_TRY(fields.text("log_level"));
+  if (!text) return {};
+  constexpr std::array kLevels =
+      std::to_array<std::pair<std::string_view, std::string_view>>({{"debug", "debug"},
+                                                                    {"info", "info"},
+                                                                    {"warning", "warning"},
+                                                                    {"warn", "warning"},
+                                                                    {"error", "error"},
+                                                                    {"critical", "error"}});
+  const std::string lower = to_lower(*text);
+  const auto level =
+      std::ranges::find_if(kLevels, [&](const auto& pair) { return pair.first == lower; });
+  if (level == kLevels.end()) {
+    return fields.error(
+        "log_level",
+        fmt::format("'{}' is not one of DEBUG, INFO, WARNING, ERROR", printable(*text)));
+  }
+  config.log_level = std::string(level->second);
+  return {};
+}
+
+}  // namespace
+
+Result<GpuConfig> parse_gpu_config(const std::string& text, const std::string& file) {
+  GpuConfig config;
+  const Yaml root = GF_TRY(read_yaml(text, file));
+  if (std::holds_alternative<std::monostate>(root.value)) return config;  // nothing but comments
+  const Fields fields = GF_TRY(Fields::of(root, file, "", keys()));
+  GF_CHECK(read_resources(fields, config.resources));
+  GF_CHECK(read_specs(fields, config));
+  constexpr Range kInterval = {1, 86'400};
+  if (const auto seconds = GF_TRY(fields.number("monitor_update_interval", kInterval))) {
+    config.monitor_update_interval = std::chrono::seconds(*seconds);
+  }
+  GF_CHECK(read_threshold(fields, config));
+  GF_CHECK(read_level(fields, config));
+  return config;
+}
+
+Result<GpuConfig> read_gpu_config_file(const std::string& path) {
+  return parse_gpu_config(GF_TRY(os::read_file(path, kMostYamlText)), path);
+}
+
+Result<GpuConfig> read_gpu_config(const std::string& gflow_toml) {
+  const auto named = os::environment("GFLOW_GPU_CONFIG");
+  if (named && !named->empty()) return read_gpu_config_file(*named);
+  const std::string beside = gflow_toml.substr(0, gflow_toml.rfind('/') + 1) + "gpu_config.yaml";
+  if (!os::exists(beside)) return GpuConfig();
+  return read_gpu_config_file(beside);
+}
+
+}  // namespace gflow::config

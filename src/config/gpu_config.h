@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "core/gpu_config.h"
+
+namespace gflow::config {
+
+/// Reads gpu_config.yaml, docs/configuration.md. A key that is not there has its default; of
+/// gpu_resource, each name. Errors: Code::Usage with "FILE:LINE: KEY: ...".
+[[nodiscard]] Result<GpuConfig> parse_gpu_config(const std::string& text, const std::string& file);
+
+/// The file GFLOW_GPU_CONFIG names, else gpu_config.yaml beside gflow.toml, which need not be
+/// there. Errors: also NotFound for one that was named.
+[[nodiscard]] Result<GpuConfig> read_gpu_config(const std::string& gflow_toml);
+/// This file, which has to be there.
+[[nodiscard]] Result<GpuConfig> read_gpu_config_file(const std::string& path);
+
+}  // namespace gflow::config
