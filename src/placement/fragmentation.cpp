@@ -13,6 +13,15 @@ void sort_unique(std::vector<Number>& numbers) {
   numbers.erase(rest.begin(), rest.end());
 }
 
+/// In two divisions, as published: the result may differ from that of one in its last bit.
+double popularity(const Profile& profile, std::int64_t count) {
+  std::int64_t all = 0;
+  for (const DemandClass& kind : profile.classes) all += kind.count;
+  const double of_all = static_cast<double>(count) / static_cast<double>(all);
+  if (profile.typical == profile.classes.size()) return of_all;
+  return of_all / (static_cast<double>(profile.typical_count()) / static_cast<double>(all));
+}
+
 }  // namespace
 
 Fragmentation::Fragmentation(const Ledger& ledger, const Profile& profile)
@@ -25,7 +34,7 @@ Fragmentation::Fragmentation(const Ledger& ledger, const Profile& profile)
     kind.gpus = demand.gpus;
     kind.parts = demand.share.parts;
     kind.count = typical.count;
-    kind.popularity = static_cast<double>(typical.count) / static_cast<double>(jobs_);
+    kind.popularity = popularity(profile, typical.count);
     for (std::size_t model = 0; model < models; ++model) {
       const bool accepted = ledger.accepts(demand, static_cast<ModelIndex>(model));
       kind.accepts.push_back(accepted ? 1 : 0);
