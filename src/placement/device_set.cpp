@@ -59,21 +59,26 @@ int links_of(const Topology& topology, std::span<const int> devices) {
 class DeviceTable::Parts {
  public:
   Parts(int gpus, const Topology& topology, const DemandProfile& profile)
-      : topology_(topology.gpus == gpus ? topology : plain_topology(gpus, PathClass::Sys)) {
-    if (gpus > 0 && gpus <= kMostRingGpus) small_.emplace(topology_, profile);
+      : gpus_(gpus), topology_(topology) {
+    if (is_known() && gpus <= kMostRingGpus) small_.emplace(topology_, profile);
   }
 
   [[nodiscard]] std::vector<int> choose(const DeviceQuestion& question) const {
     if (question.count == 0) return {};
-    if (!small_) return grown_set(topology_, members(question.free, gpus()), question.count);
-    return members(
-        small_->choose(mask_of(question.free), question.count, division_of(question, gpus())));
+    if (small_) {
+      return members(
+          small_->choose(mask_of(question.free), question.count, division_of(question, gpus_)));
+    }
+    std::vector<int> free = members(question.free, gpus_);
+    if (is_known()) return grown_set(topology_, free, question.count);
+    free.resize(at(question.count));
+    return free;
   }
 
   [[nodiscard]] DeviceReason reason(std::span<const int> devices, const DeviceSet& free) const {
     const int count = static_cast<int>(devices.size());
     DeviceReason reason;
-    if (count < 2) return reason;
+    if (count < 2 || !is_known()) return reason;
     reason.numa_nodes = numa_nodes_of(topology_, devices);
     reason.links = links_of(topology_, devices);
     reason.on_switch = topology_.has_switch() && std::ranges::all_of(devices, [this](int gpu) {
@@ -87,23 +92,24 @@ class DeviceTable::Parts {
       reason.best_of_node = small_->rings().best(count);
       return reason;
     }
-    std::vector<int> all(at(gpus()));
+    std::vector<int> all(at(gpus_));
     std::iota(all.begin(), all.end(), 0);
     reason.mb_per_second = ring_speed(topology_, devices);
     DeviceSet with = free;
     for (const int gpu : devices) with.set(at(gpu));
-    reason.best_of_free = best_grown(members(with, gpus()), reason.mb_per_second, count);
+    reason.best_of_free = best_grown(members(with, gpus_), reason.mb_per_second, count);
     reason.best_of_node = best_grown(all, reason.best_of_free, count);
     return reason;
   }
 
  private:
-  [[nodiscard]] int gpus() const { return topology_.gpus; }
+  [[nodiscard]] bool is_known() const { return gpus_ > 0 && topology_.gpus == gpus_; }
 
   [[nodiscard]] int best_grown(const std::vector<int>& free, int at_least, int count) const {
     return std::max(at_least, ring_speed(topology_, grown_set(topology_, free, count)));
   }
 
+  int gpus_;
   Topology topology_;
   std::optional<SmallMachine> small_;
 };

@@ -45,8 +45,8 @@ struct DeviceChoice {
 ///   1. those with the best ring bandwidth (RingTable);
 ///   2. of these the one that leaves the most for those who come next: the expected share of the
 ///      best possible bandwidth that later jobs get, sizes drawn from the profile. For up to 8 GPUs
-///      the value of every way to divide the machine is worked out once; for up to 16 it is looked
-///      one job ahead, over every running job that may end first;
+///      the value of every way to divide the machine is worked out once (DivisionValues); for up to
+///      16 it is looked one job ahead (NextJob), over every running job that may end first;
 ///   3. the nearest: fewest NUMA nodes, then nearest PCIe paths. Where the bandwidth of all sets of
 ///      a size is the same (a switch, or plain PCIe) this is what 1 and 2 go by;
 ///   4. the lowest indices.

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <functional>
 #include <limits>
 #include <numeric>
 
@@ -15,26 +14,28 @@ constexpr int kSweeps = 12;
 
 constexpr std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
-/// The blocks of a division from large to small mask, a byte each: one number for each division.
+constexpr int kTop = 56;  // the shift of the highest byte
+
+/// The code with one block more, of a division without it: bytes stay in order.
+constexpr std::uint64_t with_block(std::uint64_t code, GpuMask block) {
+  int shift = kTop;
+  while ((code >> shift & 0xFF) > block) shift -= 8;
+  const std::uint64_t above = shift == kTop ? 0 : code >> (shift + 8) << (shift + 8);
+  const std::uint64_t below = code & ~above;
+  return above | std::uint64_t{block} << shift | below >> 8;
+}
+
+/// The code without the block in the byte at `shift`.
+constexpr std::uint64_t without_block(std::uint64_t code, int shift) {
+  const std::uint64_t below = code & ((std::uint64_t{1} << shift) - 1);
+  const std::uint64_t above = shift == kTop ? 0 : code >> (shift + 8) << (shift + 8);
+  return above | below << 8;
+}
+
 std::uint64_t code_of(std::span<const GpuMask> blocks) {
-  std::array<GpuMask, DivisionValues::kMostGpus> sorted{};
-  std::ranges::copy(blocks, sorted.begin());
-  std::ranges::sort(sorted, std::greater{});
   std::uint64_t code = 0;
-  for (const GpuMask block : sorted) code = code << 8 | block;
+  for (const GpuMask block : blocks) code = with_block(code, block);
   return code;
-}
-
-std::vector<GpuMask> blocks_of(std::uint64_t code) {
-  std::vector<GpuMask> blocks;
-  for (; code != 0; code >>= 8) {
-    if ((code & 0xFF) != 0) blocks.push_back(static_cast<GpuMask>(code & 0xFF));
-  }
-  return blocks;
-}
-
-GpuMask union_of(std::span<const GpuMask> blocks) {
-  return std::accumulate(blocks.begin(), blocks.end(), GpuMask{0}, std::bit_or{});
 }
 
 /// Every way to divide GPUs `gpu` and above among `blocks`, new blocks and none.
@@ -95,21 +96,18 @@ class Process {
   };
 
   void note(std::uint32_t division) {
-    std::vector<GpuMask> blocks = blocks_of(index_.code(division));
-    const GpuMask free = ((GpuMask{1} << prospects_.gpus) - 1) & ~union_of(blocks);
+    const std::uint64_t code = index_.code(division);
+    GpuMask free = (GpuMask{1} << prospects_.gpus) - 1;
     first_end_.push_back(ends_.size());
-    for (std::size_t one = 0; one < blocks.size(); ++one) {
-      std::vector<GpuMask> rest = blocks;
-      rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(one));
-      ends_.push_back(index_.find(code_of(rest)));
+    for (int shift = kTop; shift >= 0 && (code >> shift & 0xFF) != 0; shift -= 8) {
+      free &= ~static_cast<GpuMask>(code >> shift & 0xFF);
+      ends_.push_back(index_.find(without_block(code, shift)));
     }
     free_.push_back(std::popcount(free));
     first_start_.push_back(starts_.size());
     for (GpuMask set = free; set != 0; set = (set - 1) & free) {
       if (prospects_.chances[at(std::popcount(set))] <= 0) continue;
-      blocks.push_back(set);
-      starts_.push_back({index_.find(code_of(blocks)), set});
-      blocks.pop_back();
+      starts_.push_back({index_.find(with_block(code, set)), set});
     }
     std::ranges::stable_sort(starts_.begin() + static_cast<std::ptrdiff_t>(first_start_.back()),
                              starts_.end(),

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <numeric>
+#include <utility>
 
 namespace gflow::placement {
 namespace {
@@ -149,13 +151,30 @@ class Search {
   int steps_left_;
 };
 
+/// What all numbers of links can be divided by.
+int common_part(const LinkGraph& graph) {
+  int part = 0;
+  for (int a = 0; a < graph.size; ++a) {
+    for (int b = 0; b < a; ++b) part = std::gcd(part, int{graph.links[at(a)][at(b)]});
+  }
+  return part;
+}
+
 }  // namespace
 
 int count_link_rings(const LinkGraph& graph, int steps) {
-  int rings = least_degree(graph) / 2;
-  if (rings == 0) return 0;
-  rings = std::min(rings, least_cut(graph) / 2);
-  while (rings > 0 && !Search(graph, steps).lay(rings, 1)) --rings;
+  const int most = std::min(least_degree(graph), least_cut(graph)) / 2;
+  const int part = common_part(graph);
+  int known = 0;  // rings of the divided graph count that often in this one
+  if (part > 1 && most > 0) {
+    LinkGraph divided = graph;
+    for (auto& row : divided.links) {
+      for (auto& links : row) links = static_cast<std::uint8_t>(links / part);
+    }
+    known = part * count_link_rings(divided, steps);
+  }
+  int rings = most;
+  while (rings > known && !Search(graph, steps).lay(rings, 1)) --rings;
   return rings;
 }
 
