@@ -107,6 +107,13 @@ struct Shortfall {
   }
 };
 
+/// A job's part on a node, as the node sees it.
+struct Hold {
+  DemandIndex demand = 0;
+  std::vector<int> devices;
+  Presence presence = Presence::Working;
+};
+
 /// Nodes, their devices, and what of them is held: exact, in integers. One thread owns it; a copy
 /// is a what-if. Nothing here chooses: it only says what is possible.
 class Ledger {
@@ -119,6 +126,8 @@ class Ledger {
   [[nodiscard]] NodeIndex size() const { return static_cast<NodeIndex>(nodes_.size()); }
   [[nodiscard]] const Node& node(NodeIndex index) const { return nodes_[at(index)]; }
   [[nodiscard]] const NodeState& state(NodeIndex index) const { return states_[at(index)]; }
+  /// What is held there, in no order.
+  [[nodiscard]] std::span<const Hold> holds(NodeIndex index) const { return holds_[at(index)]; }
   [[nodiscard]] const SharingRules& rules() const { return rules_; }
   void set_rules(const SharingRules& rules) { rules_ = rules; }
 
@@ -205,12 +214,6 @@ class Ledger {
   static std::size_t at(Index index) {
     return static_cast<std::size_t>(index);
   }
-  struct Hold {
-    DemandIndex demand = 0;
-    std::vector<int> devices;
-    Presence presence = Presence::Working;
-  };
-
   ModelIndex model(const DeviceFacts& facts);
   [[nodiscard]] NodeState state_from(NodeIndex node);
   void changed(NodeIndex node);
