@@ -3,20 +3,14 @@
 
 #include <algorithm>
 
+#include "placement/draw.h"
+
 namespace gflow::placement {
 namespace {
 
 template <typename Index>
 std::size_t at(Index index) {
   return static_cast<std::size_t>(index);
-}
-
-/// SplitMix64 (Steele et al., OOPSLA'14): a number that looks drawn from one that counts.
-std::uint64_t mixed(std::uint64_t number) {
-  number += 0x9E3779B97F4A7C15U;
-  number = (number ^ (number >> 30)) * 0xBF58476D1CE4E5B9U;
-  number = (number ^ (number >> 27)) * 0x94D049BB133111EBU;
-  return number ^ (number >> 31);
 }
 
 /// Whether what the node has, not what is held of it, is the same.
@@ -158,7 +152,7 @@ std::optional<NodeIndex> Placer::best_node(const Ledger& ledger,
                                            ScoreBoard& board,
                                            const Demand& demand) const {
   const auto best =
-      traits_.draws ? board.best(mixed(seed_ ^ mixed(ledger.version()))) : board.best();
+      traits_.draws ? board.best(drawn_number(seed_, ledger.version())) : board.best();
   if (!best || ledger.state(*best).memory_free >= demand.memory) return best;
   // Rare: host memory is what is scarce there.
   std::optional<NodeIndex> found;

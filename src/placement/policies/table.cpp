@@ -8,6 +8,14 @@ namespace {
 
 constexpr std::array kPolicies = {
     PolicyEntry{"fgd", "leaves the least compute that typical jobs cannot use", make_fgd},
+    PolicyEntry{"spread", "emptiest nodes first", make_spread},
+    PolicyEntry{"pack", "fullest nodes first", make_pack},
+    PolicyEntry{"balanced", "GPUs, their memory and CPUs run out together", make_balanced},
+    PolicyEntry{"best-fit", "least CPUs and GPU compute left over", make_best_fit},
+    PolicyEntry{"dot-prod", "least alike to what is asked (Tetris)", make_dot_prod},
+    PolicyEntry{"gpu-clustering", "jobs of a kind together (Gandiva)", make_gpu_clustering},
+    PolicyEntry{"gpu-packing", "devices in use before idle ones", make_gpu_packing},
+    PolicyEntry{"random", "any node that fits", make_random},
 };
 
 }  // namespace
