@@ -19,6 +19,22 @@ struct Details {
     view.holders = gpus.holders;
     view.unusable = gpus.unusable;
   }
+  void operator()(const blocker::GpuMemory& memory) const {
+    view.need = memory.need.bytes;
+    view.available = (memory.need - memory.missing).bytes;
+    view.holders = memory.holders;
+  }
+  void operator()(const blocker::GpuShare& share) const {
+    view.need = share.need.parts;
+    view.available = (share.need - share.missing).parts;
+    view.holders = share.holders;
+  }
+  void operator()(const blocker::Nodes& nodes) const {
+    view.need = nodes.need;
+    view.available = nodes.available;
+  }
+  void operator()(const blocker::NodeClosed&) const {}
+  void operator()(const blocker::MakingRoom& room) const { view.jobs = room.jobs; }
   void operator()(const blocker::HostMemory& memory) const {
     view.need = memory.need.bytes;
     view.available = memory.available.bytes;

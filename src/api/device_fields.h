@@ -21,7 +21,13 @@ void fields(Io& io, T& view) {
   auto& device = view.device;
   io.required("index", device.index);
   io.derived("available", view.available());
-  io.field("job", view.job);
+  io.field("jobs", view.jobs);
+  io.field("drained", view.drained);
+  io.field("drained_reason", view.drained_reason);
+  io.field("gpu_mode", view.mode);
+  io.field("share_free_parts", view.share_free.parts);
+  io.field("memory_free_bytes", view.memory_free);
+  io.field("model_short", view.model_short);
   io.field("vendor", device.vendor);
   io.field("model", device.model);
   io.field("uuid", device.uuid);

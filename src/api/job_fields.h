@@ -31,6 +31,7 @@ template <class Io, Like<blocker::Unusable> T>
 void fields(Io& io, T& unusable) {
   io.field("gpu", unusable.gpu);
   io.field("trouble", unusable.trouble);
+  io.field("drained", unusable.drained);
   io.field("processes", unusable.processes);
 }
 

@@ -18,7 +18,7 @@ namespace gflow::api {
 struct BlockerView {
   std::string code;
   std::string text;
-  std::optional<std::int64_t> need;  ///< GPUs, CPUs or bytes
+  std::optional<std::int64_t> need;  ///< GPUs, nodes, CPUs, bytes, or parts of a GPU's 10,000
   std::optional<std::int64_t> available;
   std::vector<blocker::Holder> holders;
   std::vector<blocker::Unusable> unusable;
@@ -59,9 +59,17 @@ struct JobPage {
 /// A device and who has it.
 struct DeviceView {
   Device device;
-  std::optional<JobId> job;            ///< the gflow job that holds it
+  std::vector<JobId> jobs;             ///< gflow's on it; several if they share it
   std::vector<DeviceProcess> foreign;  ///< processes that are not gflow's
-  [[nodiscard]] bool available() const { return !job && foreign.empty() && device.usable; }
+  std::string model_short;             ///< the catalogue's name, as --gpus '1(A100)' takes it
+  bool drained = false;                ///< an administrator lets nothing new start on it
+  std::string drained_reason;
+  std::optional<GpuMode> mode;        ///< of the jobs on it; empty if there are none
+  Share share_free;                   ///< of its compute
+  std::optional<Memory> memory_free;  ///< that can be promised to a job; empty: not known
+  [[nodiscard]] bool available() const {
+    return jobs.empty() && foreign.empty() && device.usable && !drained;
+  }
 };
 
 /// The answer to GET /api/v1/machine.
@@ -131,6 +139,8 @@ struct UpdateRequest {
   std::optional<int> gpus;
   std::optional<int> cpus;
   std::optional<Memory> memory;
+  std::optional<Request> request;  ///< all of it at once; gpus, cpus and memory go on top
+  std::optional<Preemption> preemption;
   std::optional<std::optional<std::chrono::seconds>> time_limit;  ///< null: no limit
   std::optional<Dependencies> dependencies;
   std::optional<int> max_retries;

@@ -31,10 +31,13 @@ std::string devices_text(const std::vector<std::uint64_t>& gpus, std::string_vie
 std::string unusable_text(const std::vector<blocker::Unusable>& unusable) {
   std::vector<std::uint64_t> foreign;
   std::vector<std::uint64_t> broken;
+  std::vector<std::uint64_t> drained;
   for (const blocker::Unusable& device : unusable) {
-    (device.trouble.empty() ? foreign : broken).push_back(static_cast<std::uint64_t>(device.gpu));
+    auto& list = !device.drained.empty() ? drained : device.trouble.empty() ? foreign : broken;
+    list.push_back(static_cast<std::uint64_t>(device.gpu));
   }
-  return devices_text(foreign, "used outside gflow") + devices_text(broken, "not usable");
+  return devices_text(foreign, "used outside gflow") + devices_text(broken, "not usable") +
+         devices_text(drained, "drained");
 }
 
 /// "Need 4 GPUs, only 1 available", "Need 1 CPU, none available".
@@ -51,6 +54,13 @@ struct CodeVisitor {
     return b.never ? "DependencyNeverSatisfied" : "Dependency";
   }
   std::string_view operator()(const blocker::Gpus&) const { return "Resources"; }
+  std::string_view operator()(const blocker::GpuMemory&) const { return "GpuMemory"; }
+  std::string_view operator()(const blocker::GpuShare&) const { return "Resources"; }
+  std::string_view operator()(const blocker::Nodes&) const { return "Resources"; }
+  std::string_view operator()(const blocker::NodeClosed& b) const {
+    return b.reason.empty() ? "NodeNotReady" : "Drained";
+  }
+  std::string_view operator()(const blocker::MakingRoom&) const { return "MakingRoom"; }
   std::string_view operator()(const blocker::HostMemory&) const { return "Resources"; }
   std::string_view operator()(const blocker::Cpus&) const { return "Resources"; }
   std::string_view operator()(const blocker::Priority&) const { return "Priority"; }
@@ -76,8 +86,34 @@ struct TextVisitor {
   std::string operator()(const blocker::Gpus& b) const {
     const std::string others = unusable_text(b.unusable);
     const bool partly = b.available > 0 && b.available < b.need;
-    if (partly) return "Resources: " + shortage_text(b.need, b.available, "GPU") + others;
+    const std::string unit = b.kind.empty() ? "GPU" : b.kind + " GPU";
+    if (partly) return "Resources: " + shortage_text(b.need, b.available, unit) + others;
     return others.empty() ? "Resources" : "Resources: " + others.substr(2);
+  }
+  std::string operator()(const blocker::GpuMemory& b) const {
+    const std::string where = b.gpus == 1 ? "a GPU" : fmt::format("each of {} GPUs", b.gpus);
+    return fmt::format("GpuMemory: Need {} free on {}, {} short",
+                       memory_text(b.need),
+                       where,
+                       memory_text(b.missing));
+  }
+  std::string operator()(const blocker::GpuShare& b) const {
+    return fmt::format(
+        "Resources: Need {} of a GPU, {} short", share_text(b.need), share_text(b.missing));
+  }
+  std::string operator()(const blocker::Nodes& b) const {
+    return "Resources: " + shortage_text(b.need, b.available, "node");
+  }
+  std::string operator()(const blocker::NodeClosed& b) const {
+    const std::string_view code = CodeVisitor{}(b);
+    if (b.reason.empty()) return std::string(code);
+    return fmt::format("{}: {}", code, printable(b.reason));
+  }
+  std::string operator()(const blocker::MakingRoom& b) const {
+    std::vector<std::uint64_t> jobs;
+    for (const JobId id : b.jobs) jobs.push_back(id.value);
+    return fmt::format(
+        "MakingRoom: waiting for job{} {}", jobs.size() == 1 ? "" : "s", list_text(jobs));
   }
   std::string operator()(const blocker::HostMemory& b) const {
     const std::string wanted = fmt::format("Resources: Need {} memory, ", memory_text(b.need));

@@ -41,15 +41,49 @@ struct Holder {
 struct Unusable {
   int gpu = 0;
   std::string trouble;                   ///< the device itself; "" if only used by others
+  std::string drained;                   ///< why an administrator took it out; "" if not
   std::vector<DeviceProcess> processes;  ///< that are not gflow's
   friend bool operator==(const Unusable&, const Unusable&) = default;
 };
 struct Gpus {
   int need = 0;
   int available = 0;
+  std::string kind;  ///< vendor and models asked for, "V100" or "A100|H100"; "" is any
   std::vector<Holder> holders;
   std::vector<Unusable> unusable;
   friend bool operator==(const Gpus&, const Gpus&) = default;
+};
+/// Devices could be had, but not with the memory that was declared free.
+struct GpuMemory {
+  Memory need;     ///< on each device
+  Memory missing;  ///< on the device that comes closest
+  int gpus = 1;
+  std::vector<Holder> holders;
+  friend bool operator==(const GpuMemory&, const GpuMemory&) = default;
+};
+/// Devices could be had, but not with this much of their compute.
+struct GpuShare {
+  Share need;
+  Share missing;  ///< on the device that comes closest
+  std::vector<Holder> holders;
+  friend bool operator==(const GpuShare&, const GpuShare&) = default;
+};
+/// Not enough nodes at once have room for their part.
+struct Nodes {
+  int need = 0;
+  int available = 0;
+  friend bool operator==(const Nodes&, const Nodes&) = default;
+};
+/// An administrator lets nothing new start on the node, or it does not answer.
+struct NodeClosed {
+  std::string node;
+  std::string reason;  ///< "" if it does not answer
+  friend bool operator==(const NodeClosed&, const NodeClosed&) = default;
+};
+/// Room is being made: these jobs were told to stop or to stand still for it.
+struct MakingRoom {
+  std::vector<JobId> jobs;
+  friend bool operator==(const MakingRoom&, const MakingRoom&) = default;
 };
 struct HostMemory {
   Memory need;
@@ -86,6 +120,11 @@ using Blocker = std::variant<blocker::OnHold,
                              blocker::BeginTime,
                              blocker::Dependency,
                              blocker::Gpus,
+                             blocker::GpuMemory,
+                             blocker::GpuShare,
+                             blocker::Nodes,
+                             blocker::NodeClosed,
+                             blocker::MakingRoom,
                              blocker::HostMemory,
                              blocker::Cpus,
                              blocker::Priority,

@@ -15,10 +15,13 @@ const Job* under_way(const Index& index, JobId id, int attempt) {
   return job;
 }
 
-bool told_to_stop(const Job& job) {
-  if (const auto* starting = std::get_if<Starting>(&job.state)) return starting->stop.has_value();
+/// Why it was told to stop, if it was.
+std::optional<EndReason> told_to_stop(const Job& job) {
+  const auto* starting = std::get_if<Starting>(&job.state);
   const auto* running = std::get_if<Running>(&job.state);
-  return running != nullptr && running->stop.has_value();
+  const auto& stop = starting != nullptr ? starting->stop : running->stop;
+  if (!stop) return std::nullopt;
+  return stop->reason;
 }
 
 }  // namespace
@@ -33,7 +36,8 @@ void Turn::take(const event::AttemptStarted& event) {
   index_.change(event.job, [&event](Job& changed) {
     Running running;
     if (auto* starting = std::get_if<Starting>(&changed.state)) {
-      running = {std::move(starting->attempt), std::move(starting->stop)};
+      running.attempt = std::move(starting->attempt);
+      running.stop = std::move(starting->stop);
     } else {
       running = std::get<Running>(changed.state);
     }
@@ -46,28 +50,49 @@ void Turn::take(const event::AttemptStarted& event) {
 void Turn::take(const event::AttemptEnded& event) {
   const Job* job = under_way(index_, event.job, event.attempt);
   if (job == nullptr) return;
-  const Status status = status_for(event.outcome);
-  const bool stopped = told_to_stop(*job);
-  const bool never_ran = event.outcome.reason == EndReason::NotStarted;
+  decide_end(*job, event.outcome);
+  // What it used of its devices is not used any more, whatever the last reading said.
+  index_.put_machine();
+}
+
+void Turn::decide_end(const Job& job, const Outcome& outcome) {
+  const JobId id = job.id;
+  const Status status = status_for(outcome);
+  const std::optional<EndReason> stopped = told_to_stop(job);
+  const bool never_ran = outcome.reason == EndReason::NotStarted;
+  // It may have saved its work and exited with 0: it was told to, so it is not finished.
+  if (stopped == EndReason::Preempted) {
+    return run_again(id, outcome, [](Job& changed) { ++changed.preemptions; });
+  }
   if (stopped && (never_ran || status == Status::Lost)) {
-    return end(event.job, Status::Cancelled, event.outcome);
+    return end(id, Status::Cancelled, outcome);
   }
-  if (never_ran) return start_again(*job, event.outcome);
-  if (!stopped && status == Status::Lost && job->spec.requeue) return to_queue(event.job, {});
-  if (!stopped && status == Status::Failed && job->retries < job->spec.max_retries) {
-    index_.change(event.job, [](Job& changed) {
-      ++changed.retries;
-      changed.state = Queued{};
-    });
-    return saved(event.job);
+  if (never_ran) return start_again(job, outcome);
+  if (!stopped && status == Status::Lost && job.spec.requeue) {
+    return run_again(id, outcome, [](Job&) {});
   }
-  end(event.job, status, event.outcome);
+  if (!stopped && status == Status::Failed && job.retries < job.spec.max_retries) {
+    return run_again(id, outcome, [](Job& changed) { ++changed.retries; });
+  }
+  end(id, status, outcome);
+}
+
+/// Back into the queue; what it ran for so far is remembered.
+template <typename Count>
+void Turn::run_again(JobId id, const Outcome& outcome, Count count) {
+  index_.change(id, [&](Job& job) {
+    job.served += outcome.run_time;
+    count(job);
+    job.state = Queued{};
+  });
+  saved(id);
 }
 
 void Turn::take(const event::AttemptRevoked& event) {
   const Job* job = under_way(index_, event.job, event.attempt);
   if (job == nullptr) return;
-  if (told_to_stop(*job)) {
+  const std::optional<EndReason> stopped = told_to_stop(*job);
+  if (stopped && *stopped != EndReason::Preempted) {
     return end(event.job, Status::Cancelled, {.reason = EndReason::Cancelled});
   }
   const auto* starting = std::get_if<Starting>(&job->state);

@@ -4,60 +4,117 @@
 #include <algorithm>
 
 namespace gflow::engine {
+
+using placement::DemandIndex;
+using placement::Ledger;
+using placement::NodeIndex;
+using placement::NodeState;
+using placement::Placement;
+using placement::Presence;
+using placement::Shortfall;
+
 namespace {
 
-/// What is left of `have` after `need`, never below nothing.
-Amounts beyond(const Amounts& have, const Amounts& need) {
-  return {std::max(0, have.gpus - need.gpus),
-          std::max(0, have.cpus - need.cpus),
-          std::max(Memory{}, have.memory - need.memory)};
+/// The nodes the head fits on now, which only matters for a job that wants several.
+std::map<NodeIndex, NodeState> fitting_now(const Ledger& ledger, DemandIndex demand) {
+  std::map<NodeIndex, NodeState> fitting;
+  const auto wanted = static_cast<std::size_t>(ledger.demand(demand).nodes);
+  if (wanted == 1) return fitting;
+  for (NodeIndex node = 0; node < ledger.size() && fitting.size() < wanted; ++node) {
+    if (ledger.fits(demand, node)) fitting.emplace(node, ledger.state(node));
+  }
+  return fitting;
 }
 
-/// What an active job gives back when it ends; devices others use stay unusable.
-Amounts given_back(const Index& index, const Job& job) {
-  Amounts amounts = amounts_of(job.spec.request);
-  for (const int gpu : attempt_of(job)->allocation.gpus) {
-    const auto& devices = index.machine.devices;
-    const auto at = std::ranges::find(devices, gpu, &Device::index);
-    if (at == devices.end() || !at->usable) --amounts.gpus;
-  }
-  return amounts;
+/// Whether more is missing after than before. Devices the head could not use anyway are not missed.
+bool worse(const Shortfall& after, const Shortfall& before) {
+  return after.devices > before.devices || after.milli_cpus > before.milli_cpus ||
+         after.memory > before.memory;
 }
 
 }  // namespace
 
-Reservation reserve(const Index& index, JobId head) {
+/// Jobs end in the order of their limits, each giving back what it has; devices others use stay as
+/// they are. The head starts once it fits on as many nodes as it asked for.
+Reservation reserve(Index& index, JobId head) {
   Reservation kept;
-  kept.needs = amounts_of(index.find(head)->spec.request);
-  kept.missing = beyond(kept.needs, index.free());
+  kept.demand = index.demand_of(index.find(head)->spec);
   kept.head.job = head;
   const bool same = index.head && index.head->job == head;
   kept.head.since = same ? index.head->since : index.now.mono;
 
-  Amounts free = index.free();
+  const Ledger& ledger = index.ledger;
+  const auto wanted = static_cast<std::size_t>(ledger.demand(kept.demand).nodes);
+  std::map<NodeIndex, NodeState> fitting = fitting_now(ledger, kept.demand);
+  std::map<NodeIndex, NodeState> later;
   for (const auto& [end, id] : index.ends) {
-    free += given_back(index, *index.find(id));
-    if (!free.covers(kept.needs)) continue;
+    const Job& job = *index.find(id);
+    const auto* running = std::get_if<Running>(&job.state);
+    const bool stands = running != nullptr && running->suspended;
+    const DemandIndex given = index.demand_of(job.spec);
+    for (const Placement& placement : index.placements_of(*attempt_of(job))) {
+      NodeState& state =
+          later.try_emplace(placement.node, ledger.state(placement.node)).first->second;
+      ledger.give_back_on(
+          state, given, placement.devices, stands ? Presence::Standing : Presence::Working);
+      if (!ledger.fits_state(kept.demand, placement.node, state)) continue;
+      fitting.insert_or_assign(placement.node, state);
+    }
+    if (fitting.size() < wanted) continue;
     kept.head.start = std::max(end, index.now.mono);
-    kept.spare = beyond(free, kept.needs);
+    while (fitting.size() > wanted) fitting.erase(std::prev(fitting.end()));
+    kept.nodes = std::move(fitting);
     return kept;
   }
-  // Its start cannot be proven: spare is only what it does not wait for.
-  kept.spare = beyond(index.free(), kept.needs);
-  if (kept.missing.gpus > 0) kept.spare.gpus = 0;
-  if (kept.missing.cpus > 0) kept.spare.cpus = 0;
-  if (kept.missing.memory > Memory{}) kept.spare.memory = Memory{};
   return kept;
 }
 
-Passage Reservation::passage(const Index& index, const Shape& shape) const {
+/// Proven: the node kept for the head still has room for it at its start. Not proven: nothing the
+/// head waits for gets scarcer.
+bool Reservation::leaves_enough(const Index& index,
+                                DemandIndex passing,
+                                const Placement& there) const {
+  const Ledger& ledger = index.ledger;
+  if (head.start) {
+    const auto at = nodes.find(there.node);
+    if (at == nodes.end()) return true;
+    NodeState after = at->second;
+    ledger.take_on(after, passing, there.devices);
+    return ledger.fits_state(demand, there.node, after);
+  }
+  if (!ledger.could_fit(demand, there.node)) return true;
+  NodeState after = ledger.state(there.node);
+  const Shortfall before = ledger.shortfall_state(demand, there.node, after);
+  ledger.take_on(after, passing, there.devices);
+  return !worse(ledger.shortfall_state(demand, there.node, after), before);
+}
+
+Passage Reservation::passage(const Index& index,
+                             const Shape& shape,
+                             const std::vector<Placement>& there) const {
   const bool ends = shape.bound > std::chrono::seconds::zero();
   if (head.start && ends && index.now.mono + shape.bound <= *head.start) return Passage::InTime;
-  if (spare.covers(amounts_of(shape))) return Passage::FromSpare;
+  const auto leaves = [&](const Placement& placement) {
+    return leaves_enough(index, shape.demand, placement);
+  };
+  if (std::ranges::all_of(there, leaves)) return Passage::FromSpare;
   const bool patient = index.now.mono - head.since <= index.policy.backfill_patience;
   return !head.start && patient ? Passage::Unproven : Passage::Blocked;
 }
 
-void Reservation::take_spare(const Amounts& taken) { spare = beyond(spare, taken); }
+void Reservation::take_spare(const Index& index,
+                             DemandIndex passing,
+                             const std::vector<Placement>& there) {
+  for (const Placement& placement : there) {
+    const auto at = nodes.find(placement.node);
+    if (at != nodes.end()) index.ledger.take_on(at->second, passing, placement.devices);
+  }
+}
+
+std::vector<NodeIndex> Reservation::node_list() const {
+  std::vector<NodeIndex> list;
+  for (const auto& [node, state] : nodes) list.push_back(node);
+  return list;
+}
 
 }  // namespace gflow::engine

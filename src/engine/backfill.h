@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
+#include <vector>
+
 #include "engine/index.h"
 
 /// Inside of the engine: keeping the place of the first job that does not fit (EASY backfill,
@@ -15,20 +18,32 @@ enum class Passage {
   Unproven,   ///< no start of the head can be proven, and its patience is not used up
 };
 
-/// The place of the blocked job at the head of the queue, during one pass.
+/// The place of the blocked job at the head of the queue, during one pass: on certain nodes from a
+/// certain time on, or, where running jobs have no limit, on any node it suits.
 struct Reservation {
   Index::Head head;
-  Amounts needs;    ///< of the head
-  Amounts missing;  ///< what of it is not free now; 0 for what is
-  Amounts spare;    ///< what others may take without the head ever noticing
+  placement::DemandIndex demand = 0;
+  /// The nodes kept for it, as they will be when it starts.
+  std::map<placement::NodeIndex, placement::NodeState> nodes;
 
-  /// Whether a job of this shape, which fits now, may start before the head. Assumes that a job
-  /// with a time limit ends by limit and grace, and nothing of one without.
-  [[nodiscard]] Passage passage(const Index& index, const Shape& shape) const;
-  void take_spare(const Amounts& taken);
+  /// Whether a job of this shape, which fits there now, may start before the head. Assumes that a
+  /// job with a time limit ends by limit and grace, and nothing of one without.
+  [[nodiscard]] Passage passage(const Index& index,
+                                const Shape& shape,
+                                const std::vector<placement::Placement>& there) const;
+  /// A job that passed from what is spare takes it.
+  void take_spare(const Index& index,
+                  placement::DemandIndex demand,
+                  const std::vector<placement::Placement>& there);
+  [[nodiscard]] std::vector<placement::NodeIndex> node_list() const;
+
+ private:
+  [[nodiscard]] bool leaves_enough(const Index& index,
+                                   placement::DemandIndex demand,
+                                   const placement::Placement& there) const;
 };
 
 /// Keeps the place of this job, which does not fit now.
-[[nodiscard]] Reservation reserve(const Index& index, JobId head);
+[[nodiscard]] Reservation reserve(Index& index, JobId head);
 
 }  // namespace gflow::engine

@@ -8,32 +8,36 @@
 namespace gflow::engine {
 namespace {
 
-/// No device held twice, no more held than there is, every attempt counted.
+/// Every active job holds what it asked for, and the ledger says what the jobs say.
 std::string check_holdings(const Index& index) {
-  std::map<int, JobId> seen;
-  Amounts held;
   for (const auto& [id, job] : index.jobs) {
     if (!is_active(job)) continue;
-    held += amounts_of(job.spec.request);
     const Attempt& attempt = *attempt_of(job);
-    if (attempt.allocation.gpus.size() != static_cast<std::size_t>(job.spec.request.gpus)) {
+    if (attempt.peers.size() + 1 != static_cast<std::size_t>(job.spec.request.nodes)) {
+      return fmt::format("job {} asked for {} nodes", id.value, job.spec.request.nodes);
+    }
+    std::vector<Allocation> allocations = attempt.peers;
+    allocations.push_back(attempt.allocation);
+    for (const Allocation& allocation : allocations) {
+      if (allocation.gpus.size() == static_cast<std::size_t>(job.spec.request.gpus)) continue;
       return fmt::format("job {} asked for {} GPUs and holds {}",
                          id.value,
                          job.spec.request.gpus,
-                         attempt.allocation.gpus.size());
-    }
-    for (const int gpu : attempt.allocation.gpus) {
-      const auto [other, first] = seen.emplace(gpu, id);
-      if (!first) {
-        return fmt::format("GPU {} is held by jobs {} and {}", gpu, other->second.value, id.value);
-      }
+                         allocation.gpus.size());
     }
   }
-  if (seen != index.holders) return "the holders of devices are not what the jobs say";
-  if (held.cpus != index.held.cpus || held.memory != index.held.memory ||
-      held.gpus != index.held.gpus) {
-    return "the amounts held are not the sum of the active jobs";
+  return index.ledger.check();
+}
+
+/// The ledger holds the same as one that was told of every active job anew.
+std::string check_ledger(const Index& index, const Index& fresh) {
+  for (placement::NodeIndex node = 0; node < index.ledger.size(); ++node) {
+    if (index.ledger.state(node) != fresh.ledger.state(node)) {
+      return fmt::format("node '{}' is not what its jobs leave", index.ledger.node(node).name);
+    }
   }
+  if (fresh.holders != index.holders) return "the holders of devices are not what the jobs say";
+  if (fresh.cpus_taken != index.cpus_taken) return "the CPUs taken are not what the jobs say";
   return {};
 }
 
@@ -50,7 +54,7 @@ std::string State::check() const {
   fresh.machine = index.machine;
   fresh.jobs = index.jobs;
   for (const auto& [name, group] : index.groups) fresh.groups[name].limit = group.limit;
-  fresh.recount();
+  fresh.ledger = index.ledger.emptied();
   for (const auto& [id, job] : fresh.jobs) fresh.link(job);
 
   if (fresh.by_status != index.by_status) return "the index by status is wrong";
@@ -60,7 +64,8 @@ std::string State::check() const {
   if (fresh.dependents != index.dependents) return "the index of dependents is wrong";
   if (fresh.ends != index.ends) return "the index of ends is wrong";
   if (fresh.ended != index.ended) return "the index of ended jobs is wrong";
-  if (!(fresh.totals == index.totals)) return "the totals are wrong";
+  if (fresh.standing != index.standing) return "the index of suspended jobs is wrong";
+  if (std::string wrong = check_ledger(index, fresh); !wrong.empty()) return wrong;
   for (const auto& [name, group] : index.groups) {
     const Group& other = fresh.groups[name];
     if (group.active != other.active) return fmt::format("group '{}' counts wrong", name);

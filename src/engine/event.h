@@ -9,6 +9,7 @@
 #include "core/job.h"
 #include "core/machine.h"
 #include "placement/ledger.h"
+#include "placement/policy.h"
 
 namespace gflow::engine {
 
@@ -114,6 +115,12 @@ struct Policy {
   std::size_t keep_ended_most = 100'000;        ///< and the oldest beyond this number
   std::size_t queue_most = 2'000'000;           ///< jobs pending at once
   std::size_t submit_most = 10'000;             ///< jobs in one submission
+  std::string placement;                        ///< name of the placement policy; "" is gflow's own
+  placement::PolicyOptions placement_options;
+  placement::SharingRules sharing;  ///< of one device
+  std::vector<Label> labels;        ///< of the daemon's own node, sorted
+  bool share_with_others = false;   ///< give out devices that have processes not gflow's
+  bool allow_see_all = false;       ///< jobs may ask to see every device and hold none
 
   friend bool operator==(const Policy&, const Policy&) = default;
 };

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <tuple>
 
-#include "engine/backfill.h"
+#include "engine/feasible.h"
 #include "engine/index.h"
 
 namespace gflow::engine {
+
+using placement::Ledger;
+
 namespace {
 
 std::optional<WallTime> end_on_calendar(const Index& index, const Job& job, Now now) {
@@ -18,7 +22,8 @@ template <typename Holds>
 std::vector<blocker::Holder> holders(const Index& index, Now now, Holds holds) {
   constexpr std::size_t kMost = 64;
   std::vector<blocker::Holder> found;
-  for (const Status status : {Status::Starting, Status::Running, Status::Completing}) {
+  for (const Status status :
+       {Status::Starting, Status::Running, Status::Completing, Status::Suspended}) {
     for (const JobId id : index.by_status.at(static_cast<std::size_t>(status))) {
       const Job& job = *index.find(id);
       if (!holds(job) || found.size() == kMost) continue;
@@ -32,34 +37,94 @@ std::vector<blocker::Holder> holders(const Index& index, Now now, Holds holds) {
   return found;
 }
 
+std::string drained_because(const Index& index, int gpu) {
+  for (const Drain& drain : index.drains) {
+    if (drain.node.empty() && drain.gpu == gpu) return drain.reason;
+  }
+  return {};
+}
+
 std::vector<blocker::Unusable> unusable(const Index& index) {
   std::vector<blocker::Unusable> found;
   for (const Device& device : index.machine.devices) {
-    if (index.holders.contains(device.index)) continue;
-    if (!device.usable) {
-      found.push_back({device.index, device.trouble, device.processes});
-    } else if (!device.processes.empty()) {
-      found.push_back({device.index, "", device.processes});
-    }
+    if (index.holders.contains({0, device.index})) continue;
+    const std::string drained = drained_because(index, device.index);
+    const bool others = !device.processes.empty() && !index.policy.share_with_others;
+    if (device.usable && drained.empty() && !others) continue;
+    found.push_back({device.index, device.usable ? "" : device.trouble, drained, device.processes});
   }
   return found;
 }
 
+/// The node that comes closest to having room.
+placement::NodeIndex closest(const Ledger& ledger, placement::DemandIndex demand) {
+  const auto distance = [&](placement::NodeIndex node) {
+    const placement::Shortfall lacks = ledger.shortfall(demand, node);
+    return std::tuple(lacks.closed, lacks.selector, lacks.devices, lacks.milli_cpus, lacks.memory);
+  };
+  placement::NodeIndex best = 0;
+  for (placement::NodeIndex node = 1; node < ledger.size(); ++node) {
+    if (distance(node) < distance(best)) best = node;
+  }
+  return best;
+}
+
+int nodes_with_room(const Ledger& ledger, placement::DemandIndex demand) {
+  int count = 0;
+  for (placement::NodeIndex node = 0; node < ledger.size(); ++node) {
+    if (ledger.fits(demand, node)) ++count;
+  }
+  return count;
+}
+
+Blocker explain_devices(const Index& index,
+                        const Request& asks,
+                        const placement::Shortfall& lacks,
+                        Now now) {
+  const auto holds = [](const Job& other) { return other.spec.request.gpus > 0; };
+  auto holding = holders(index, now, holds);
+  if (lacks.gpu_memory > Memory{}) {
+    return blocker::GpuMemory{asks.gpu_memory, lacks.gpu_memory, asks.gpus, std::move(holding)};
+  }
+  if (lacks.share > Share{} && asks.mode == GpuMode::Fraction) {
+    return blocker::GpuShare{asks.share, lacks.share, std::move(holding)};
+  }
+  return blocker::Gpus{
+      asks.gpus, lacks.devices_free, kind_text(asks), std::move(holding), unusable(index)};
+}
+
+Blocker explain_closed(const Index& index, placement::NodeIndex node) {
+  const std::string& name = index.ledger.node(node).name;
+  for (const Drain& drain : index.drains) {
+    if (drain.node == name && !drain.gpu) return blocker::NodeClosed{name, drain.reason};
+  }
+  return blocker::NodeClosed{name, ""};
+}
+
 void explain_resources(const Index& index, const Job& job, Now now, std::vector<Blocker>& why) {
   const Request& asks = job.spec.request;
-  const Amounts free = index.free();
-  if (asks.gpus > free.gpus) {
-    const auto holds = [](const Job& other) { return other.spec.request.gpus > 0; };
-    why.emplace_back(
-        blocker::Gpus{asks.gpus, free.gpus, holders(index, now, holds), unusable(index)});
+  const Ledger& ledger = index.ledger;
+  const auto demand = ledger.find(placement::demand_of(asks));
+  if (!demand || ledger.size() == 0) return;
+  if (asks.nodes > 1) {
+    const int room = nodes_with_room(ledger, *demand);
+    if (room < asks.nodes) why.emplace_back(blocker::Nodes{asks.nodes, room});
+    return;
   }
-  if (asks.memory > free.memory) {
+  const placement::NodeIndex node = closest(ledger, *demand);
+  const placement::Shortfall lacks = ledger.shortfall(*demand, node);
+  if (lacks.closed) why.push_back(explain_closed(index, node));
+  if (lacks.devices > 0) why.push_back(explain_devices(index, asks, lacks, now));
+  if (lacks.memory > Memory{}) {
     const auto holds = [](const Job& other) { return other.spec.request.memory.bytes > 0; };
-    why.emplace_back(blocker::HostMemory{asks.memory, free.memory, holders(index, now, holds)});
+    why.emplace_back(
+        blocker::HostMemory{asks.memory, asks.memory - lacks.memory, holders(index, now, holds)});
   }
-  if (asks.cpus > free.cpus) {
+  if (lacks.milli_cpus > 0) {
     const auto holds = [](const Job& other) { return other.spec.request.cpus > 0; };
-    why.emplace_back(blocker::Cpus{asks.cpus, free.cpus, holders(index, now, holds)});
+    const auto available = ledger.state(node).milli_cpus_free / 1000;
+    why.emplace_back(
+        blocker::Cpus{asks.cpus, static_cast<int>(available), holders(index, now, holds)});
   }
 }
 

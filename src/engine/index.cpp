@@ -5,29 +5,6 @@
 
 namespace gflow::engine {
 
-Shape shape_of(const JobSpec& spec) {
-  const auto bound = spec.time_limit ? *spec.time_limit + spec.grace : std::chrono::seconds::zero();
-  return {spec.request.gpus, spec.request.cpus, spec.request.memory, bound};
-}
-
-Amounts& Amounts::operator+=(const Amounts& other) {
-  gpus += other.gpus;
-  cpus += other.cpus;
-  memory += other.memory;
-  return *this;
-}
-
-Amounts& Amounts::operator-=(const Amounts& other) {
-  gpus -= other.gpus;
-  cpus -= other.cpus;
-  memory -= other.memory;
-  return *this;
-}
-
-Amounts amounts_of(const Request& request) { return {request.gpus, request.cpus, request.memory}; }
-
-Amounts amounts_of(const Shape& shape) { return {shape.gpus, shape.cpus, shape.memory}; }
-
 const Job* Index::find(JobId id) const {
   const auto found = jobs.find(id);
   return found == jobs.end() ? nullptr : &found->second;
@@ -162,35 +139,16 @@ void Index::balance(Group& group) {
   }
 }
 
-void Index::link_active(const Job& job, const Attempt& attempt) {
-  for (const int gpu : attempt.allocation.gpus) holders[gpu] = job.id;
-  held += amounts_of(job.spec.request);
-  if (const auto end = latest_end(job)) ends.emplace(*end, job.id);
-  if (!job.spec.group.empty()) {
-    Group& group = groups[job.spec.group];
-    ++group.active;
-    balance(group);
-  }
-  recount();
-}
-
-void Index::unlink_active(const Job& job, const Attempt& attempt) {
-  for (const int gpu : attempt.allocation.gpus) holders.erase(gpu);
-  held -= amounts_of(job.spec.request);
-  if (const auto end = latest_end(job)) ends.erase({*end, job.id});
-  if (!job.spec.group.empty()) {
-    Group& group = groups[job.spec.group];
-    --group.active;
-    balance(group);
-  }
-  recount();
-}
-
 std::optional<MonoTime> Index::latest_end(const Job& job) const {
   const Attempt* attempt = attempt_of(job);
   if (!job.spec.time_limit || attempt == nullptr || attempt->boot_id != boot_id)
     return std::nullopt;
-  return attempt->started_mono + *job.spec.time_limit + job.spec.grace;
+  std::chrono::milliseconds stood{0};
+  if (const auto* running = std::get_if<Running>(&job.state)) {
+    if (running->suspended) return std::nullopt;
+    stood = running->stood;
+  }
+  return attempt->started_mono + *job.spec.time_limit + job.spec.grace + stood;
 }
 
 DependencyState Index::dependency_state(const Dependencies& dependencies) const {
@@ -214,26 +172,5 @@ DependencyState Index::dependency_state(const Dependencies& dependencies) const 
   if (finished > 0 || all == 0) return DependencyState::Met;
   return failed == all ? DependencyState::Never : DependencyState::Unmet;
 }
-
-void Index::recount() {
-  totals.gpus = static_cast<int>(machine.devices.size());
-  totals.gpus_free = static_cast<int>(free_gpus().size());
-  totals.cpus = machine.cpus.value_or(0);
-  totals.cpus_free = std::max(0, totals.cpus - held.cpus);
-  totals.memory = machine.memory.value_or(Memory{});
-  totals.memory_free = std::max(Memory{}, totals.memory - held.memory);
-}
-
-std::vector<int> Index::free_gpus() const {
-  std::vector<int> free;
-  for (const Device& device : machine.devices) {
-    if (device.usable && device.processes.empty() && !holders.contains(device.index)) {
-      free.push_back(device.index);
-    }
-  }
-  return free;
-}
-
-Amounts Index::free() const { return {totals.gpus_free, totals.cpus_free, totals.memory_free}; }
 
 }  // namespace gflow::engine

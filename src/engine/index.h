@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "engine/state.h"
+#include "placement/ledger.h"
+#include "placement/placer.h"
 
 /// Inside of the engine: what State holds. Not for other modules.
 namespace gflow::engine {
@@ -29,29 +31,19 @@ struct QueueKey {
 /// All a decision looks at besides the place in the queue: if one job of a shape cannot start in a
 /// pass, none behind it of the same shape can.
 struct Shape {
-  int gpus = 0;
-  int cpus = 0;
-  Memory memory{};
+  placement::DemandIndex demand = 0;
   std::chrono::seconds bound{0};  ///< time limit and grace; 0 is no limit
 
   friend auto operator<=>(const Shape&, const Shape&) = default;
 };
-[[nodiscard]] Shape shape_of(const JobSpec& spec);
 
-/// Amounts that are free, or asked for. May go below zero when a machine shrinks under its jobs.
-struct Amounts {
-  int gpus = 0;
-  int cpus = 0;
-  Memory memory{};
+/// A device of a node.
+struct DeviceKey {
+  placement::NodeIndex node = 0;
+  int gpu = 0;
 
-  [[nodiscard]] bool covers(const Amounts& other) const {
-    return gpus >= other.gpus && cpus >= other.cpus && memory >= other.memory;
-  }
-  Amounts& operator+=(const Amounts& other);
-  Amounts& operator-=(const Amounts& other);
+  friend auto operator<=>(const DeviceKey&, const DeviceKey&) = default;
 };
-[[nodiscard]] Amounts amounts_of(const Request& request);
-[[nodiscard]] Amounts amounts_of(const Shape& shape);
 
 /// Jobs that share a limit of how many run at once. Of those ready, only as many as may still start
 /// stand in the queue; the rest are parked.
@@ -63,6 +55,12 @@ struct Group {
 };
 
 enum class DependencyState { Met, Unmet, Never };
+
+/// Where a job would go, and why there.
+struct Chosen {
+  std::vector<placement::Placement> placements;  ///< one for each node it asked for
+  std::string because;                           ///< for people; "" where there was no choice
+};
 
 /// The jobs and every index over them. link() and unlink() are the only writers of the indexes, so
 /// that a job changes by unlink, edit, link.
@@ -87,12 +85,14 @@ struct Index {
   std::set<std::pair<WallTime, JobId>> begin_later;  ///< queued, begin time to come
   std::set<std::pair<WallTime, JobId>> begun;        ///< queued, begin time past
   std::set<std::pair<MonoTime, JobId>> backoff;
-  std::map<JobId, std::set<JobId>> dependents;  ///< pending jobs by what they depend on
-  std::map<int, JobId> holders;                 ///< device -> job
-  std::set<std::pair<MonoTime, JobId>> ends;    ///< active jobs with a limit, by latest end
-  std::set<std::pair<WallTime, JobId>> ended;   ///< by end, oldest first
-  Totals totals;
-  Amounts held;  ///< by all active jobs
+  std::map<JobId, std::set<JobId>> dependents;    ///< pending jobs by what they depend on
+  placement::Ledger ledger;                       ///< nodes and what active jobs hold there
+  std::unique_ptr<placement::Placer> placer;      ///< by Policy::placement
+  std::map<DeviceKey, std::set<JobId>> holders;   ///< devices that have jobs
+  std::set<std::pair<WallTime, JobId>> standing;  ///< suspended jobs, by submission
+  std::multiset<int> cpus_taken;                  ///< of the daemon's machine, by number
+  std::set<std::pair<MonoTime, JobId>> ends;      ///< active jobs with a limit, by latest end
+  std::set<std::pair<WallTime, JobId>> ended;     ///< by end, oldest first
 
   /// The first job that does not fit, whose place is being kept, and since when.
   struct Head {
@@ -119,7 +119,24 @@ struct Index {
   }
   void link(const Job& job);
   void unlink(const Job& job);
-  void recount();  ///< totals from machine, holders and held
+  /// Takes the policy, and with it the placer it names; an unknown name is the default.
+  void set_policy(Policy next);
+  /// The best place for a job of this demand now, on none of the nodes left out; all of it or
+  /// nothing.
+  [[nodiscard]] std::optional<Chosen> choose(placement::DemandIndex demand,
+                                             const std::vector<placement::NodeIndex>& left_out);
+  /// The shape of the job, its demand interned.
+  [[nodiscard]] Shape shape_of(const JobSpec& spec);
+  [[nodiscard]] placement::DemandIndex demand_of(const JobSpec& spec);
+  /// What an active job has on its nodes; a node nobody told of yet is added, not ready.
+  [[nodiscard]] std::vector<placement::Placement> placements_of(const Attempt& attempt);
+  /// Tells the ledger what the machine is now, with what is drained and used by others.
+  void put_machine();
+  void put_node(placement::Node node);
+  [[nodiscard]] bool drained(const std::string& node) const;
+  /// Errors: not an administrator, no such device or node, drained or not drained already.
+  [[nodiscard]] Result<void> drain(const event::Drain& event);
+  [[nodiscard]] Totals totals() const;
 
   void limit_group(const std::string& name, int limit);
 
@@ -128,11 +145,10 @@ struct Index {
   [[nodiscard]] DependencyState dependency_state(const Job& job) const {
     return job.attempts > 0 ? DependencyState::Met : dependency_state(job.spec.dependencies);
   }
-  [[nodiscard]] Amounts free() const;
-  [[nodiscard]] std::vector<int> free_gpus() const;
   [[nodiscard]] std::optional<MonoTime> latest_end(const Job& job) const;
 
  private:
+  void put_drained(placement::NodeIndex node);
   void link_queued(const Job& job, const Queued& queued);
   void unlink_queued(const Job& job);
   void link_ready(const Job& job);

@@ -20,10 +20,25 @@ class Chance {
   int below(int n) { return std::uniform_int_distribution<int>(0, n - 1)(random_); }
   bool one_in(int n) { return below(n) == 0; }
 
+  Request request() {
+    Request request{
+        .gpus = one_in(3) ? 0 : below(5), .cpus = below(3), .memory = Memory::gib(below(20))};
+    if (one_in(3)) request.gpu_memory = Memory::gib(1 + below(30));
+    if (one_in(4)) request.models = {one_in(4) ? "T4" : "A100"};
+    if (one_in(6)) request.nodes = 2;
+    if (one_in(3)) {
+      request.gpus = 1;
+      request.mode = one_in(3) ? GpuMode::TimeSlice : GpuMode::Fraction;
+      if (request.mode == GpuMode::Fraction) request.share = Share::percent(1 + below(100));
+    }
+    return request;
+  }
+
   JobSpec spec(JobId next) {
     JobSpec spec;
     spec.user = one_in(3) ? User{2000, "bob"} : User{1000, "alice"};
-    spec.request = {one_in(3) ? 0 : below(5), below(3), Memory::gib(below(20))};
+    spec.request = request();
+    spec.preemption = static_cast<Preemption>(1 + below(3));
     spec.priority = one_in(4) ? below(256) : kDefaultPriority;
     if (!one_in(3)) spec.time_limit = std::chrono::minutes(1 + below(300));
     if (one_in(6)) spec.begin = WallTime(std::chrono::minutes(below(2000)));
@@ -64,16 +79,43 @@ class Chance {
       Device device;
       device.index = i;
       device.usable = !one_in(10);
+      device.vendor = "nvidia";
+      device.model = one_in(5) ? "Tesla T4" : "NVIDIA A100-SXM4-40GB";
+      if (!one_in(6)) device.memory_total = Memory::gib(40);
+      if (one_in(3)) device.memory_used = Memory::gib(below(40));
+      if (one_in(3))
+        device.uses.push_back({static_cast<std::uint64_t>(1 + below(40)), Memory::gib(below(20))});
       if (one_in(5)) device.processes.push_back({4711, "dave", "python", std::nullopt});
       machine.devices.push_back(device);
     }
     return event::MachineChanged{machine};
   }
 
+  Event nodes() {
+    placement::Node node{.name = one_in(2) ? "n1" : "n2",
+                         .milli_cpus = 8000,
+                         .memory = Memory::gib(64),
+                         .ready = !one_in(5)};
+    node.devices.resize(static_cast<std::size_t>(1 + below(4)),
+                        {.vendor = "nvidia", .model = "A100", .memory = Memory::gib(40)});
+    return event::NodesChanged{{node}};
+  }
+
+  Event drain() {
+    Drain what{.reason = "fan"};
+    if (one_in(4)) what.node = "n1";
+    if (what.node.empty() && !one_in(4)) what.gpu = below(5);
+    return event::Drain{what, one_in(2), {{0, "root"}, !one_in(5)}};
+  }
+
   Event next(const State& state) {
     const JobId id = any_job(state.next_id());
     const Actor by{{1000, "alice"}, one_in(2)};
-    switch (below(12)) {
+    switch (below(14)) {
+      case 12:
+        return nodes();
+      case 13:
+        return drain();
       case 0:
         return machine();
       case 1:

@@ -3,6 +3,7 @@
 #include <queue>
 
 #include "engine/backfill.h"
+#include "engine/choose.h"
 #include "engine/turn.h"
 
 namespace gflow::engine {
@@ -29,15 +30,13 @@ void Turn::schedule() {
     const auto [key, shape_ref] = candidates.top();
     const Shape shape = *shape_ref;
     candidates.pop();
-    const Amounts asks = amounts_of(shape);
-    if (!index_.free().covers(asks)) {
+    auto there = index_.choose(shape.demand, {});
+    if (!there) {
       if (!kept) kept = reserve(index_, key.id);
       continue;
     }
-    const Passage passage = kept ? kept->passage(index_, shape) : Passage::InTime;
-    if (passage == Passage::Blocked) continue;
-    if (passage == Passage::FromSpare) kept->take_spare(asks);
-    start(key.id);
+    if (kept && !pass(*kept, shape, *there)) continue;
+    start(key.id, *there);
     const auto rest = index_.ready.find(shape);
     if (rest != index_.ready.end()) candidates.push({*rest->second.begin(), &rest->first});
   }
@@ -48,19 +47,38 @@ void Turn::schedule() {
   }
 }
 
-void Turn::start(JobId id) {
-  index_.change(id, [this](Job& job) {
+/// Whether the job may start before the one whose place is kept: where it would best go, or
+/// elsewhere.
+bool Turn::pass(Reservation& kept, const Shape& shape, Chosen& there) {
+  Passage passage = kept.passage(index_, shape, there.placements);
+  if (passage == Passage::Blocked) {
+    auto elsewhere = index_.choose(shape.demand, kept.node_list());
+    if (!elsewhere) return false;
+    there = std::move(*elsewhere);
+    passage = kept.passage(index_, shape, there.placements);
+  }
+  if (passage == Passage::FromSpare) kept.take_spare(index_, shape.demand, there.placements);
+  return passage != Passage::Blocked;
+}
+
+void Turn::start(JobId id, const Chosen& there) {
+  index_.change(id, [&](Job& job) {
     const int failures = std::get<Queued>(job.state).launch_failures;
-    std::vector<int> gpus = index_.free_gpus();
-    gpus.resize(static_cast<std::size_t>(job.spec.request.gpus));
     ++job.attempts;
-    job.state = Starting{Attempt{.number = job.attempts,
-                                 .allocation = {.node = {}, .gpus = std::move(gpus), .cpus = {}},
-                                 .started = index_.now.wall,
-                                 .started_mono = index_.now.mono,
-                                 .boot_id = index_.boot_id},
-                         std::nullopt,
-                         failures};
+    Attempt attempt{.number = job.attempts,
+                    .allocation = {},
+                    .peers = {},
+                    .placed_because = there.because,
+                    .started = index_.now.wall,
+                    .started_mono = index_.now.mono,
+                    .boot_id = index_.boot_id};
+    for (const placement::Placement& placement : there.placements) {
+      attempt.peers.push_back({index_.ledger.node(placement.node).name, placement.devices, {}});
+    }
+    attempt.allocation = std::move(attempt.peers.front());
+    attempt.peers.erase(attempt.peers.begin());
+    attempt.allocation.cpus = choose_cpus(index_, job.spec.request, attempt.allocation.gpus);
+    job.state = Starting{std::move(attempt), std::nullopt, failures};
   });
   saved(id);
   effects_.emplace_back(effect::Launch{id, index_.find(id)->attempts});

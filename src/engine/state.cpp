@@ -9,8 +9,10 @@
 namespace gflow::engine {
 
 State::State(Policy policy, std::string boot_id) : index_(std::make_unique<Index>()) {
-  index_->policy = policy;
+  index_->set_policy(std::move(policy));
   index_->boot_id = std::move(boot_id);
+  // The daemon's own machine is the first node; what it has comes with MachineChanged.
+  index_->ledger.put({});
 }
 State::~State() = default;
 State::State(State&&) noexcept = default;
@@ -37,7 +39,8 @@ const Job* State::find(JobId id) const { return index_->find(id); }
 JobId State::next_id() const { return index_->next_id; }
 const Machine& State::machine() const { return index_->machine; }
 const Policy& State::policy() const { return index_->policy; }
-const Totals& State::totals() const { return index_->totals; }
+Totals State::totals() const { return index_->totals(); }
+const placement::Ledger& State::ledger() const { return index_->ledger; }
 std::uint64_t State::revision() const { return index_->revision; }
 
 std::size_t State::count(Status status) const {
@@ -135,10 +138,10 @@ std::vector<JobId> State::dependents(JobId id) const {
 const std::vector<Drain>& State::drains() const { return index_->drains; }
 void State::restore(std::vector<Drain> drains) { index_->drains = std::move(drains); }
 
-std::optional<JobId> State::holder(int gpu) const {
-  const auto at = index_->holders.find(gpu);
-  if (at == index_->holders.end()) return std::nullopt;
-  return at->second;
+std::vector<JobId> State::holders(int gpu) const {
+  const auto at = index_->holders.find({0, gpu});
+  if (at == index_->holders.end()) return {};
+  return {at->second.begin(), at->second.end()};
 }
 
 }  // namespace gflow::engine

@@ -13,6 +13,7 @@
 #include "core/machine.h"
 #include "engine/effect.h"
 #include "engine/event.h"
+#include "placement/ledger.h"
 
 namespace gflow::engine {
 
@@ -62,7 +63,9 @@ class State {
   [[nodiscard]] JobId next_id() const;
   [[nodiscard]] const Machine& machine() const;
   [[nodiscard]] const Policy& policy() const;
-  [[nodiscard]] const Totals& totals() const;
+  [[nodiscard]] Totals totals() const;  ///< of all nodes
+  /// Nodes, and what is held there.
+  [[nodiscard]] const placement::Ledger& ledger() const;
   [[nodiscard]] std::size_t count(Status status) const;
   /// Changes with every job or machine change; for those who wait for news.
   [[nodiscard]] std::uint64_t revision() const;
@@ -79,8 +82,8 @@ class State {
   [[nodiscard]] const std::vector<Drain>& drains() const;
   /// Takes what the store held of them; before restored().
   void restore(std::vector<Drain> drains);
-  /// The job that holds a device, if one does.
-  [[nodiscard]] std::optional<JobId> holder(int gpu) const;
+  /// The jobs on a device of the daemon's machine, ascending; several if they share it.
+  [[nodiscard]] std::vector<JobId> holders(int gpu) const;
 
   /// Every reason a pending job does not run now; empty for any other.
   [[nodiscard]] std::vector<Blocker> blockers(JobId id, Now now) const;

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "core/requests.h"
+#include "engine/feasible.h"
 #include "engine/turn.h"
 
 namespace gflow::engine {
@@ -16,49 +17,9 @@ Result<void> at_position(Result<void> checked, std::size_t position, std::size_t
   return with_context(checked.error(), fmt::format("job {} of {}", position + 1, count));
 }
 
-/// "1 GPU", "4 GPUs".
-std::string gpus_text(int count) { return fmt::format("{} GPU{}", count, count == 1 ? "" : "s"); }
-
 }  // namespace
 
-Result<void> Turn::check_request(const Request& request) const {
-  const Totals& have = index_.totals;
-  if (request.gpus < 0 || request.cpus < 0 || request.memory.bytes < 0) {
-    return fail(Code::Usage, "GPUs, CPUs and memory cannot be negative");
-  }
-  if (request.gpus > have.gpus) {
-    const std::string note =
-        index_.machine.note.empty() ? "" : fmt::format(" ({})", index_.machine.note);
-    if (have.gpus == 0) {
-      return fail(
-          Code::Infeasible,
-          fmt::format("the job asks for {} and this machine has none{}: it could never start",
-                      gpus_text(request.gpus),
-                      note));
-    }
-    return fail(Code::Infeasible,
-                fmt::format("the job asks for {} and this machine has {}: it could never start",
-                            gpus_text(request.gpus),
-                            have.gpus));
-  }
-  if (request.cpus > have.cpus) {
-    return fail(
-        Code::Infeasible,
-        fmt::format("the job asks for {} CPUs and this machine has {}: it could never start",
-                    request.cpus,
-                    have.cpus));
-  }
-  if (request.memory > have.memory) {
-    return fail(Code::Infeasible,
-                fmt::format("the job asks for {} of memory and this machine has {}: it could never "
-                            "start",
-                            memory_text(request.memory),
-                            memory_text(have.memory)));
-  }
-  return {};
-}
-
-Result<void> Turn::check_spec(const JobSpec& spec, std::size_t position) const {
+Result<void> Turn::check_spec(const JobSpec& spec, std::size_t position) {
   if (!spec.name.empty()) GF_CHECK(check_name(spec.name));
   if (spec.priority < 0 || spec.priority > kMaxPriority) {
     return fail(Code::Usage,
@@ -85,7 +46,13 @@ Result<void> Turn::check_spec(const JobSpec& spec, std::size_t position) const {
                 fmt::format("it depends on job {}, which ended so long ago that it is forgotten",
                             id.value));
   }
-  return check_request(spec.request);
+  if (spec.preemption == Preemption::Suspend && spec.request.mode == GpuMode::Whole &&
+      spec.request.gpus > 0 && spec.request.gpu_memory == Memory{}) {
+    return fail(Code::Usage,
+                "a job that may be suspended keeps its GPU memory: say how much that is, such as "
+                "with --gpu-memory 20G");
+  }
+  return check_request(index_, spec.request);
 }
 
 void Turn::take(const event::Submit& event) {

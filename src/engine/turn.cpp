@@ -68,20 +68,33 @@ Result<const Job*> Turn::owned(JobId id, const Actor& by) const {
 void Turn::take(const event::MachineChanged& event) {
   if (event.machine == index_.machine) return;
   index_.machine = event.machine;
-  index_.recount();
+  index_.put_machine();
   ++index_.revision;
 }
 
-void Turn::take(const event::NodesChanged& /*event*/) {}
+void Turn::take(const event::NodesChanged& event) {
+  for (const placement::Node& node : event.nodes) {
+    placement::Node changed = node;
+    changed.drained = changed.drained || index_.drained(node.name);
+    index_.put_node(std::move(changed));
+  }
+  ++index_.revision;
+}
 
-void Turn::take(const event::Drain& /*event*/) {
-  answer(fail(Code::Failure, "draining is not decided yet"));
+void Turn::take(const event::Drain& event) {
+  if (auto drained = index_.drain(event); !drained) {
+    return answer(std::unexpected(drained.error()));
+  }
+  ++index_.revision;
+  effects_.emplace_back(effect::SaveDrains{});
+  answer(std::vector<JobId>{});
 }
 
 void Turn::take(const event::Tick& /*event*/) {}
 
 void Turn::take(const event::Configure& event) {
-  index_.policy = event.policy;
+  index_.set_policy(event.policy);
+  index_.put_machine();
   ++index_.revision;
 }
 

@@ -10,6 +10,8 @@
 /// Inside of the engine: one call of step(). Not for other modules.
 namespace gflow::engine {
 
+struct Reservation;
+
 /// Takes one event to its effects. The parts live in submit.cpp, requests.cpp, update.cpp,
 /// attempts.cpp, schedule.cpp and turn.cpp.
 class Turn {
@@ -45,16 +47,19 @@ class Turn {
   void to_queue(JobId id, Queued queued);
   [[nodiscard]] Result<const Job*> owned(JobId id, const Actor& by) const;
   // submit.cpp
-  [[nodiscard]] Result<void> check_spec(const JobSpec& spec, std::size_t position) const;
-  [[nodiscard]] Result<void> check_request(const Request& request) const;
+  [[nodiscard]] Result<void> check_spec(const JobSpec& spec, std::size_t position);
   // update.cpp
-  [[nodiscard]] Result<void> check_update(const Job& job, const event::Changes& changes) const;
+  [[nodiscard]] Result<void> check_update(const Job& job, const event::Changes& changes);
   [[nodiscard]] Result<void> check_cycle(JobId job, const Dependencies& dependencies) const;
   // attempts.cpp
+  void decide_end(const Job& job, const Outcome& outcome);
+  template <typename Count>
+  void run_again(JobId id, const Outcome& outcome, Count count);
   void start_again(const Job& job, const Outcome& outcome);
   // schedule.cpp
   void schedule();
-  void start(JobId id);
+  [[nodiscard]] bool pass(Reservation& kept, const Shape& shape, Chosen& there);
+  void start(JobId id, const Chosen& there);
 
   Index& index_;
   std::vector<Effect> effects_;

@@ -13,9 +13,11 @@ namespace {
 void apply(const event::Changes& changes, JobSpec& spec) {
   if (changes.name) spec.name = *changes.name;
   if (changes.priority) spec.priority = *changes.priority;
+  if (changes.request) spec.request = *changes.request;
   if (changes.gpus) spec.request.gpus = *changes.gpus;
   if (changes.cpus) spec.request.cpus = *changes.cpus;
   if (changes.memory) spec.request.memory = *changes.memory;
+  if (changes.preemption) spec.preemption = *changes.preemption;
   if (changes.time_limit) spec.time_limit = *changes.time_limit;
   if (changes.dependencies) spec.dependencies = *changes.dependencies;
   if (changes.max_retries) spec.max_retries = *changes.max_retries;
@@ -24,7 +26,8 @@ void apply(const event::Changes& changes, JobSpec& spec) {
 
 /// What may change while the job runs: nothing it already holds or was started with.
 bool fits_running(const event::Changes& changes) {
-  return !changes.gpus && !changes.cpus && !changes.memory && !changes.dependencies;
+  return !changes.request && !changes.gpus && !changes.cpus && !changes.memory &&
+         !changes.dependencies;
 }
 
 }  // namespace
@@ -49,7 +52,7 @@ Result<void> Turn::check_cycle(JobId job, const Dependencies& dependencies) cons
   return {};
 }
 
-Result<void> Turn::check_update(const Job& job, const event::Changes& changes) const {
+Result<void> Turn::check_update(const Job& job, const event::Changes& changes) {
   if (is_ended(job)) {
     return fail(Code::WrongState, fmt::format("job {} has ended", job.id.value));
   }

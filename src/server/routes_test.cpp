@@ -279,7 +279,7 @@ TEST(Views, SayHowLongAJobRanAndHowItEnded) {
   const auto machine = api::read_machine(desk.ask(kBob, "GET", "/api/v1/machine").body);
   ASSERT_TRUE(machine);
   ASSERT_EQ(machine->devices.size(), 2U);
-  EXPECT_EQ(machine->devices[1].job, id);
+  EXPECT_EQ(machine->devices[1].jobs, std::vector{id});
   EXPECT_FALSE(machine->devices[1].available());
   EXPECT_EQ(machine->running.size(), 1U);
   EXPECT_EQ(machine->cpus, 16);

@@ -44,8 +44,27 @@ void add_reason(api::JobView& view, const Service& service, const Job& job) {
 }
 
 api::DeviceView device_view(const engine::State& state, const Device& device) {
+  api::DeviceView view;
+  view.device = device;
+  view.jobs = state.holders(device.index);
   // The engine is told only of processes that are not gflow's.
-  return {device, state.holder(device.index), device.processes};
+  view.foreign = device.processes;
+  for (const Drain& drain : state.drains()) {
+    if (!drain.node.empty() || (drain.gpu && *drain.gpu != device.index)) continue;
+    view.drained = true;
+    view.drained_reason = drain.reason;
+  }
+  const auto index = static_cast<std::size_t>(device.index);
+  const auto& node = state.ledger().node(0);
+  const auto& left = state.ledger().state(0);
+  if (index >= left.devices.size() || index >= node.devices.size()) return view;
+  view.model_short = node.devices[index].model;
+  view.share_free = left.devices[index].free;
+  if (left.devices[index].users > 0) view.mode = left.devices[index].mode;
+  if (left.devices[index].memory > Memory{}) {
+    view.memory_free = std::max(Memory{}, left.devices[index].memory_free);
+  }
+  return view;
 }
 
 void hide_private(api::JobView& view, const Caller& caller) {
@@ -74,7 +93,7 @@ api::JobView view_of(const Service& service, const Job& job) {
 api::MachineView machine_view(const Service& service) {
   const engine::State& state = service.state();
   const Machine& machine = state.machine();
-  const engine::Totals& totals = state.totals();
+  const engine::Totals totals = state.totals();
   api::MachineView view;
   view.hostname = os::host_name();
   view.source = machine.source;
@@ -86,7 +105,7 @@ api::MachineView machine_view(const Service& service) {
   view.memory = totals.memory;
   view.memory_free = totals.memory_free;
   engine::Filter active;
-  active.statuses = {Status::Starting, Status::Running, Status::Completing};
+  active.statuses = {Status::Starting, Status::Running, Status::Completing, Status::Suspended};
   constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
   for (const Job* job : state.list(active, JobId{}, kAll)) {
     view.running.push_back(view_of(service, *job));

@@ -61,7 +61,8 @@ std::string readings(const api::DeviceView& view) {
 
 Style style_of(const api::DeviceView& view) {
   if (view.available()) return Style::Green;
-  return view.job ? Style::Plain : view.device.usable ? Style::Yellow : Style::Red;
+  if (!view.jobs.empty()) return Style::Plain;
+  return view.device.usable ? Style::Yellow : Style::Red;
 }
 
 std::string gpu_list(const std::vector<int>& gpus) {
@@ -109,7 +110,14 @@ std::string process_text(const DeviceProcess& process) {
 }
 
 std::string device_status(const api::DeviceView& view) {
-  if (view.job) return fmt::format("In use by job {}", view.job->value);
+  if (!view.jobs.empty()) {
+    std::vector<std::uint64_t> jobs;
+    for (const JobId id : view.jobs) jobs.push_back(id.value);
+    return fmt::format("In use by job{} {}", jobs.size() == 1 ? "" : "s", fmt::join(jobs, ", "));
+  }
+  if (view.drained) {
+    return view.drained_reason.empty() ? "Drained" : "Drained: " + printable(view.drained_reason);
+  }
   if (!view.device.usable) {
     return view.device.trouble.empty() ? "Not usable"
                                        : "Not usable: " + printable(view.device.trouble);

@@ -18,7 +18,7 @@ TEST(MachineText, IsTheBlockOfTheDocuments) {
   api::MachineView machine;
   machine.devices = {device(0, "NVIDIA GeForce RTX 3090", "GPU-xxxxx"),
                      device(1, "NVIDIA GeForce RTX 3090", "GPU-yyyyy")};
-  machine.devices[0].job = JobId(5);
+  machine.devices[0].jobs = {JobId(5)};
   EXPECT_EQ(machine_text(machine, Painter()),
             "Scheduler Status: Running\n"
             "Total GPUs: 2\n"
@@ -92,7 +92,7 @@ TEST(MachineText, SaysWhyThereAreNoGpus) {
 TEST(MachineText, HasALineForEachGpu) {
   api::MachineView machine;
   machine.devices = {device(0, "H200", "GPU-1"), device(1, "H200", "GPU-2")};
-  machine.devices[0].job = JobId(5);
+  machine.devices[0].jobs = {JobId(5)};
   machine.devices[1].device.utilization_percent = 7;
   EXPECT_EQ(machine_brief(machine, Painter()),
             "GPU    MODEL    UTIL    MEMORY    STATUS\n"

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/choose.h"
+
+#include <algorithm>
+#include <set>
+
+#include "core/cpu_list.h"
+
+namespace gflow::engine {
+namespace {
+
+std::set<int> numa_nodes_of(const Machine& machine, const std::vector<int>& gpus) {
+  std::set<int> nodes;
+  for (const int gpu : gpus) {
+    const auto place = static_cast<std::size_t>(gpu);
+    if (place < machine.topology.numa.size() && machine.topology.numa[place]) {
+      nodes.insert(*machine.topology.numa[place]);
+      continue;
+    }
+    const auto at = std::ranges::find(machine.devices, gpu, &Device::index);
+    if (at != machine.devices.end() && at->numa_node) nodes.insert(*at->numa_node);
+  }
+  return nodes;
+}
+
+}  // namespace
+
+void Index::set_policy(Policy next) {
+  const bool same = placer != nullptr && next.placement == policy.placement &&
+                    next.placement_options == policy.placement_options;
+  policy = std::move(next);
+  ledger.set_rules(policy.sharing);
+  if (same) return;
+  const placement::PolicyEntry* entry = placement::find_policy(policy.placement);
+  if (entry == nullptr) entry = &placement::policies().front();
+  placer = std::make_unique<placement::Placer>(entry->make(policy.placement_options));
+}
+
+std::optional<Chosen> Index::choose(placement::DemandIndex demand,
+                                    const std::vector<placement::NodeIndex>& left_out) {
+  auto choice = placer->choose(ledger, demand, left_out);
+  if (!choice) return std::nullopt;
+  return Chosen{std::move(choice->placements), {}};
+}
+
+std::vector<int> choose_cpus(const Index& index,
+                             const Request& request,
+                             const std::vector<int>& gpus) {
+  if (request.cpus <= 0 || gpus.empty()) return {};
+  const std::set<int> near = numa_nodes_of(index.machine, gpus);
+  std::vector<int> chosen;
+  std::vector<int> further;
+  for (const NumaCpus& numa : index.machine.topology.cpus) {
+    const auto cpus = parse_cpu_list(numa.cpus);
+    if (!cpus) continue;
+    std::vector<int>& into = near.contains(numa.node) ? chosen : further;
+    std::ranges::copy_if(*cpus, std::back_inserter(into), [&index](int cpu) {
+      return !index.cpus_taken.contains(cpu);
+    });
+  }
+  chosen.insert(chosen.end(), further.begin(), further.end());
+  const auto count = static_cast<std::size_t>(request.cpus);
+  if (chosen.size() < count) return {};
+  chosen.resize(count);
+  std::ranges::sort(chosen);
+  return chosen;
+}
+
+}  // namespace gflow::engine

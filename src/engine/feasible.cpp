@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/feasible.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace gflow::engine {
+
+using placement::Demand;
+using placement::Ledger;
+using placement::Node;
+using placement::NodeIndex;
+
+namespace {
+
+/// "1 GPU", "4 V100 GPUs".
+std::string gpus_text(int count, const std::string& kind) {
+  return fmt::format("{} {}{}GPU{}", count, kind, kind.empty() ? "" : " ", count == 1 ? "" : "s");
+}
+
+std::unexpected<Error> never(std::string_view asked, std::string_view has) {
+  return fail(Code::Infeasible,
+              fmt::format("the job asks for {} and {}: it could never start", asked, has));
+}
+
+/// How many devices a node has that the demand would take, whatever is on them.
+int suitable(const Ledger& ledger, const Demand& wanted, NodeIndex node) {
+  return static_cast<int>(std::ranges::count_if(
+      ledger.node(node).devices, [&wanted](const placement::DeviceFacts& device) {
+        return (wanted.vendor.empty() || wanted.vendor == device.vendor) &&
+               (wanted.models.empty() || std::ranges::binary_search(wanted.models, device.model)) &&
+               device.memory >= wanted.gpu_memory;
+      }));
+}
+
+/// The most of something that any node has.
+template <typename Of>
+auto most(const Ledger& ledger, Of of) {
+  decltype(of(NodeIndex{})) best{};
+  for (NodeIndex node = 0; node < ledger.size(); ++node) best = std::max(best, of(node));
+  return best;
+}
+
+std::string owner(const Ledger& ledger) {
+  return ledger.size() == 1 ? "this machine has" : "no node has more than";
+}
+
+/// The machine has GPUs, but none or not enough that the demand would take.
+std::unexpected<Error> too_few(const Index& index, const Request& request, const Demand& wanted) {
+  const Ledger& ledger = index.ledger;
+  const std::string kind = kind_text(request);
+  const std::string asked = gpus_text(request.gpus, kind);
+  const int all =
+      most(ledger, [&](NodeIndex n) { return static_cast<int>(ledger.node(n).devices.size()); });
+  if (all == 0) {
+    const std::string note =
+        index.machine.note.empty() ? "" : fmt::format(" ({})", printable(index.machine.note));
+    return never(asked, fmt::format("this machine has none{}", note));
+  }
+  Demand any_size = wanted;
+  any_size.gpu_memory = {};
+  const int of_kind = most(ledger, [&](NodeIndex n) { return suitable(ledger, any_size, n); });
+  if (of_kind >= request.gpus) {
+    Memory largest{};
+    for (NodeIndex n = 0; n < ledger.size(); ++n) {
+      for (const placement::DeviceFacts& device : ledger.node(n).devices) {
+        largest = std::max(largest, device.memory);
+      }
+    }
+    return never(fmt::format("{} with {} of memory each", asked, memory_text(request.gpu_memory)),
+                 largest == Memory{}
+                     ? std::string("how much the devices here have is not known")
+                     : fmt::format("the largest here has {}", memory_text(largest)));
+  }
+  if (of_kind > 0 || kind.empty())
+    return never(asked, fmt::format("{} {}", owner(ledger), of_kind));
+  std::vector<std::string> models;
+  for (NodeIndex n = 0; n < ledger.size(); ++n) {
+    for (const placement::DeviceFacts& device : ledger.node(n).devices) {
+      if (std::ranges::find(models, device.model) == models.end()) models.push_back(device.model);
+    }
+  }
+  return never(asked, fmt::format("there are only {} here", printable(join(models, ", "))));
+}
+
+Result<void> check_sense(const Policy& policy, const Request& request) {
+  if (request.gpus < 0 || request.cpus < 0 || request.memory.bytes < 0 ||
+      request.gpu_memory.bytes < 0) {
+    return fail(Code::Usage, "GPUs, CPUs and memory cannot be negative");
+  }
+  if (request.share.parts < 1 || request.share > Share::whole() || request.nodes < 1) {
+    return fail(Code::Usage, "a job needs some part of a GPU and at least one node");
+  }
+  if (request.mode == GpuMode::TimeSlice && request.gpus > 0 && request.gpu_memory == Memory{}) {
+    return fail(Code::Usage,
+                "jobs that take turns on a GPU hold their memory all the time: say how much that "
+                "is, such as with --gpu-memory 8G");
+  }
+  if (request.see_all && !policy.allow_see_all) {
+    return fail(Code::Infeasible,
+                "-1 sees every GPU and reserves none, which the administrator has not allowed "
+                "(allow_see_all in gflow.toml)");
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string kind_text(const Request& request) {
+  if (!request.models.empty()) return join(request.models, "|");
+  return request.vendor;
+}
+
+Result<void> check_request(Index& index, const Request& request) {
+  GF_CHECK(check_sense(index.policy, request));
+  const Ledger& ledger = index.ledger;
+  const placement::DemandIndex demand = index.ledger.intern(placement::demand_of(request));
+  const Demand& wanted = ledger.demand(demand);
+  int fitting = 0;
+  for (NodeIndex node = 0; node < ledger.size() && fitting < request.nodes; ++node) {
+    if (ledger.could_fit(demand, node)) ++fitting;
+  }
+  if (fitting >= request.nodes) return {};
+  if (fitting > 0) {
+    return never(fmt::format("{} nodes", request.nodes),
+                 fmt::format("only {} could take its part", fitting));
+  }
+  if (most(ledger, [&](NodeIndex n) { return suitable(ledger, wanted, n); }) < request.gpus) {
+    return too_few(index, request, wanted);
+  }
+  const auto cpus = most(ledger, [&](NodeIndex n) { return ledger.node(n).milli_cpus; });
+  if (cpus < wanted.milli_cpus) {
+    return never(fmt::format("{} CPUs", request.cpus),
+                 fmt::format("{} {}", owner(ledger), cpus / 1000));
+  }
+  const Memory memory = most(ledger, [&](NodeIndex n) { return ledger.node(n).memory; });
+  if (memory < wanted.memory) {
+    return never(fmt::format("{} of memory", memory_text(request.memory)),
+                 fmt::format("{} {}", owner(ledger), memory_text(memory)));
+  }
+  return never("what it does", "no single node has all of it");
+}
+
+}  // namespace gflow::engine

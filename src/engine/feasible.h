@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "engine/index.h"
+
+/// Inside of the engine: whether a request could ever be met. Not for other modules.
+namespace gflow::engine {
+
+/// Errors: Code::Usage for a request that makes no sense, Code::Infeasible with what is missing for
+/// one that no set of nodes could meet even if nothing ran.
+[[nodiscard]] Result<void> check_request(Index& index, const Request& request);
+
+/// The vendor and the models asked for, for people: "V100", "A100|H100", "nvidia"; "" is any.
+[[nodiscard]] std::string kind_text(const Request& request);
+
+}  // namespace gflow::engine

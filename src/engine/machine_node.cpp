@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/machine_node.h"
+
+#include <algorithm>
+
+#include "core/catalogue.h"
+
+namespace gflow::engine {
+
+Memory memory_lost(const Device& device, const Declared& declared) {
+  Memory foreign{};
+  for (const DeviceProcess& process : device.processes) {
+    foreign += process.memory.value_or(Memory{});
+  }
+  Memory explained = foreign;
+  Memory beyond{};
+  for (const JobUse& use : device.uses) {
+    const std::optional<Memory> has = declared(use, device);
+    // A use that is not told is taken for what was declared, so that it counts once.
+    const Memory used = use.memory.value_or(has.value_or(Memory{}));
+    explained += used;
+    if (has && used > *has) beyond += used - *has;
+  }
+  const Memory unexplained = std::max(Memory{}, device.memory_used.value_or(Memory{}) - explained);
+  return foreign + beyond + unexplained;
+}
+
+placement::Node node_of(const Machine& machine,
+                        const std::vector<Drain>& drains,
+                        const Policy& policy,
+                        const Declared& declared) {
+  placement::Node node;
+  node.labels = policy.labels;
+  node.milli_cpus = std::int64_t{machine.cpus.value_or(0)} * 1000;
+  node.memory = machine.memory.value_or(Memory{});
+  if (machine.topology.gpus > 0) {
+    node.topology = std::make_shared<const Topology>(machine.topology);
+  }
+  for (const Device& device : machine.devices) {
+    // Devices stand at their index; a gap is a device that is not there.
+    node.devices.resize(static_cast<std::size_t>(device.index), {.usable = false});
+    node.devices.push_back(
+        {.vendor = device.vendor,
+         .model = catalogue::short_model(device.vendor, device.model),
+         .memory = device.memory_total.value_or(Memory{}),
+         .memory_lost = memory_lost(device, declared),
+         .usable = device.usable && (device.processes.empty() || policy.share_with_others)});
+  }
+  for (const Drain& drain : drains) {
+    if (!drain.node.empty()) continue;
+    if (!drain.gpu) node.drained = true;
+    if (drain.gpu && static_cast<std::size_t>(*drain.gpu) < node.devices.size()) {
+      node.devices[static_cast<std::size_t>(*drain.gpu)].usable = false;
+    }
+  }
+  return node;
+}
+
+}  // namespace gflow::engine

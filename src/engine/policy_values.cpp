@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/policy_values.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace gflow::engine {
+namespace {
+
+std::string text_of(std::chrono::seconds value) { return fmt::format("{}s", value.count()); }
+std::string text_of(std::size_t value) { return fmt::format("{}", value); }
+std::string text_of(int value) { return fmt::format("{}", value); }
+
+Result<void> read(std::chrono::seconds& out, const std::string& text) {
+  out = text == "0s" || text == "0" ? std::chrono::seconds(0) : GF_TRY(parse_duration(text));
+  return {};
+}
+template <std::integral T>
+Result<void> read(T& out, const std::string& text) {
+  const auto number = parse_number(text);
+  if (!number || !std::in_range<T>(*number)) {
+    return fail(Code::Usage, fmt::format("'{}' is not a whole number from 0 on", printable(text)));
+  }
+  out = static_cast<T>(*number);
+  return {};
+}
+
+struct Setting {
+  std::string_view name;
+  std::string (*write)(const Policy&);
+  Result<void> (*read)(Policy&, const std::string&);
+};
+
+template <auto Member>
+constexpr Setting setting(std::string_view name) {
+  return {name,
+          [](const Policy& policy) { return text_of(policy.*Member); },
+          [](Policy& policy, const std::string& text) { return read(policy.*Member, text); }};
+}
+
+constexpr Setting kSettings[] = {
+    setting<&Policy::backfill_patience>("backfill_patience"),
+    setting<&Policy::launch_backoff>("launch_backoff"),
+    setting<&Policy::launch_failures_most>("launch_failures_most"),
+    setting<&Policy::keep_ended>("keep_ended"),
+    setting<&Policy::keep_ended_most>("keep_ended_most"),
+    setting<&Policy::queue_most>("queue_most"),
+    setting<&Policy::submit_most>("submit_most"),
+};
+
+}  // namespace
+
+std::vector<PolicyValue> policy_values(const Policy& policy) {
+  std::vector<PolicyValue> values;
+  for (const Setting& one : kSettings) values.push_back({std::string(one.name), one.write(policy)});
+  return values;
+}
+
+Result<void> set_policy_value(Policy& policy, const PolicyValue& value) {
+  std::vector<std::string> names;
+  for (const Setting& one : kSettings) {
+    names.emplace_back(one.name);
+    if (one.name != value.name) continue;
+    if (auto done = one.read(policy, value.value); !done) {
+      return with_context(done.error(), value.name);
+    }
+    return {};
+  }
+  const auto near = nearest(value.name, names);
+  return fail(Code::Usage,
+              fmt::format("there is no setting '{}'{}; there are: {}",
+                          printable(value.name),
+                          near ? fmt::format(" (is it '{}'?)", *near) : "",
+                          join(names, ", ")));
+}
+
+}  // namespace gflow::engine
