@@ -133,7 +133,7 @@ void Placer::score_node(const Ledger& ledger, Kind& kind, NodeIndex node) {
 }
 
 void Placer::score_changed(const Ledger& ledger, Kind& kind) {
-  if (kind.board.size() < views_.size()) {
+  if (kind.scored.size() < views_.size()) {
     kind.board.resize(views_.size());
     kind.scored.resize(views_.size(), 0);
   }
