@@ -40,7 +40,7 @@ constexpr std::array kModels = std::to_array<ModelSpeeds>({
     {"H100 H200 H800 H20 GH200", 20'600, kGen5},
     {"B200 B300 B100", 40'100, kGen5},
     {"GB200 GB300", 40'100, kGen6},
-    {"5090 5080 5070", 0, kGen5},
+    {"5090 5080 5070", 20'000, kGen5},
     {"MI50 MI60 VII", 24'000, kGen3},
     {"MI100", 24'000, kGen4},
     {"MI200 MI210 MI250 MI250X", 36'000, kGen4},
@@ -145,7 +145,7 @@ LinkSpeeds speeds_of_model(std::string_view model) {
       if (std::ranges::find(words, word) != words.end()) return speeds_of(known.link, known.pcie);
     }
   }
-  return speeds_of(0, kGen4);
+  return speeds_of(20'000, kGen4);
 }
 
 }  // namespace gflow

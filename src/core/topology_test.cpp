@@ -94,7 +94,7 @@ TEST(Topology, PrintsWhatWasRead) {
       kV100);
   ASSERT_TRUE(topology) << topology.error().message;
   EXPECT_EQ(topology_text(*topology),
-            "      GPU0  GPU1  GPU2  CPU Affinity  NUMA Affinity\n"
+            "GPU   GPU0  GPU1  GPU2  CPU Affinity  NUMA Affinity\n"
             "GPU0  X     NV2   PIX   0-7           0\n"
             "GPU1  NV2   X     SYS   0-7           0\n"
             "GPU2  PIX   SYS   X     N/A           N/A\n");
@@ -149,13 +149,13 @@ TEST(Topology, KnowsTheSpeedsOfModels) {
   } cases[] = {
       {"Tesla V100-SXM2-32GB", 20'000, 12'000},
       {"NVIDIA A100-SXM4-80GB", 20'000, 24'000},
-      {"NVIDIA A10", 0, 24'000},
+      {"NVIDIA A10", 20'000, 24'000},
       {"NVIDIA H100 80GB HBM3", 20'600, 48'000},
       {"NVIDIA GeForce RTX 3090", 12'000, 24'000},
       {"AMD Instinct MI250X", 36'000, 24'000},
       {"AMD Instinct MI300X", 48'000, 48'000},
       {"NVIDIA GeForce RTX 2080 Ti", 20'000, 12'000},
-      {"something new", 0, 24'000},
+      {"something new", 20'000, 24'000},
   };
   for (const auto& one : cases) {
     const LinkSpeeds speeds = speeds_of_model(one.model);

@@ -11,6 +11,7 @@
 namespace gflow {
 namespace {
 
+constexpr std::string_view kCorner = "GPU";
 constexpr int kLinksOfOneGpu = 18;  // NVLink 4 and 5; no generation has more
 
 struct Line {
@@ -61,9 +62,10 @@ struct Columns {
 /// The header: "GPU0 GPU1 NIC0 CPU Affinity NUMA Affinity GPU NUMA ID"; empty if it is another
 /// line.
 std::optional<Columns> columns_of(const Line& line) {
-  if (line.words.empty() || line.words.front() != "GPU0") return std::nullopt;
+  // A corner that is not empty: indented text in YAML has to begin where its rows begin.
+  std::size_t at = !line.words.empty() && line.words.front() == kCorner ? 1 : 0;
+  if (at >= line.words.size() || line.words[at] != "GPU0") return std::nullopt;
   Columns columns{.line = line.number};
-  std::size_t at = 0;
   while (at < line.words.size() && gpu_number(line.words[at]) == columns.gpus) {
     ++columns.gpus;
     ++at;
@@ -75,7 +77,7 @@ std::optional<Columns> columns_of(const Line& line) {
   columns.cpus = at < line.words.size() && line.words[at] == "CPU";
   if (columns.cpus) at += 2;
   columns.numa = at < line.words.size() && line.words[at] == "NUMA";
-  const bool is_row = columns.gpus == 1 && columns.others > 0 && line.words[1] == "X";
+  const bool is_row = columns.gpus == 1 && line.words.size() > 1 && line.words[1] == "X";
   return is_row ? std::nullopt : std::optional(columns);
 }
 
@@ -209,7 +211,7 @@ Result<Topology> parse_topology(std::string_view text, const LinkSpeeds& speeds)
 }
 
 std::string topology_text(const Topology& topology) {
-  std::vector<std::vector<std::string>> rows(1, {""});
+  std::vector<std::vector<std::string>> rows(1, {std::string(kCorner)});
   for (int gpu = 0; gpu < topology.gpus; ++gpu) rows[0].push_back(fmt::format("GPU{}", gpu));
   rows[0].insert(rows[0].end(), {"CPU Affinity", "NUMA Affinity"});
   for (int a = 0; a < topology.gpus; ++a) {

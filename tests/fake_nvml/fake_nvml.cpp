@@ -99,12 +99,7 @@ abi::Return nvmlDeviceGetPciInfo_v3(abi::Handle handle, abi::PciInfo* pci) {
   const Entry entry = enter(__func__, handle, "");
   if (entry.device == nullptr) return entry.code;
   *pci = {};
-  const std::string& address = entry.device->device.pci_address;  // "0000:3b:00.0"
-  std::string wide = std::string(8 - std::min<std::size_t>(address.find(':'), 8), '0') + address;
-  std::ranges::transform(wide, wide.begin(), [](char c) {
-    return c >= 'a' && c <= 'f' ? static_cast<char>(c - 32) : c;
-  });
-  return put(wide, pci->bus_id, sizeof pci->bus_id);
+  return put(bus_id_of(*entry.device), pci->bus_id, sizeof pci->bus_id);
 }
 
 abi::Return nvmlDeviceGetMemoryInfo(abi::Handle handle, abi::MemoryV1* memory) {

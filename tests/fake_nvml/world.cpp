@@ -83,4 +83,13 @@ Entry enter(std::string_view call, abi::Handle handle, std::string_view reading)
   return {abi::kSuccess, device};
 }
 
+std::string bus_id_of(const SimDevice& device) {
+  const std::string& address = device.device.pci_address;  // "0000:3b:00.0"
+  std::string wide = std::string(8 - std::min<std::size_t>(address.find(':'), 8), '0') + address;
+  std::ranges::transform(wide, wide.begin(), [](char c) {
+    return c >= 'a' && c <= 'f' ? static_cast<char>(c - 32) : c;
+  });
+  return wide;
+}
+
 }  // namespace fake_nvml

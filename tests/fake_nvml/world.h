@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "devices/nvml/abi.h"
@@ -37,5 +38,8 @@ struct Entry {
 };
 /// `reading` is the name of missing.h the call belongs to, "" if it is always supported.
 [[nodiscard]] Entry enter(std::string_view call, abi::Handle handle, std::string_view reading);
+
+/// The PCI address as NVML writes it: "00000000:3B:00.0".
+[[nodiscard]] std::string bus_id_of(const SimDevice& device);
 
 }  // namespace fake_nvml

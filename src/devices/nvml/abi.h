@@ -89,6 +89,20 @@ struct Process {
 static_assert(sizeof(Process) == 16 && offsetof(Process, memory) == 8);
 constexpr std::uint64_t kNotAvailable = ~std::uint64_t{0};
 
+// How near two devices are on the PCIe tree.
+constexpr int kTopologyInternal = 0;
+constexpr int kTopologySingle = 10;
+constexpr int kTopologyMultiple = 20;
+constexpr int kTopologyHostBridge = 30;
+constexpr int kTopologyNode = 40;
+constexpr int kTopologySystem = 50;
+// What is at the other end of an NVLink.
+constexpr std::uint32_t kRemoteGpu = 0;
+constexpr std::uint32_t kRemoteProcessor = 1;
+constexpr std::uint32_t kRemoteSwitch = 2;
+constexpr std::uint32_t kRemoteUnknown = 255;
+constexpr std::uint32_t kFeatureEnabled = 1;
+
 constexpr std::uint32_t kTemperatureGpu = 0;
 constexpr std::uint32_t kMigOn = 1;
 constexpr std::size_t kNameSize = 96;
@@ -109,6 +123,9 @@ using GetTemperature = Return (*)(Handle device, std::uint32_t sensor, std::uint
 using GetTemperatureV = Return (*)(Handle device, TemperatureV1* temperature);
 using GetNumber = Return (*)(Handle device, std::uint32_t* number);
 using GetTwoNumbers = Return (*)(Handle device, std::uint32_t* current, std::uint32_t* pending);
+using GetTopology = Return (*)(Handle device, Handle other, int* level);
+using GetLinkNumber = Return (*)(Handle device, std::uint32_t link, std::uint32_t* number);
+using GetLinkPci = Return (*)(Handle device, std::uint32_t link, PciInfo* pci);
 using GetProcesses = Return (*)(Handle device, std::uint32_t* count, void* entries);
 
 }  // namespace gflow::devices::nvml::abi

@@ -44,6 +44,12 @@ std::optional<int> numa_node(const std::string& sysfs, const std::string& pci_ad
   return static_cast<int>(*node);
 }
 
+std::string cpus_of_node(const std::string& sysfs, int node) {
+  const std::string cpus =
+      first_line(fmt::format("{}/devices/system/node/node{}/cpulist", sysfs, node));
+  return cpus.find_first_not_of("0123456789,-") == std::string::npos ? cpus : "";
+}
+
 int count_nvidia_on_pci(const std::string& sysfs) {
   int count = 0;
   std::error_code error;

@@ -14,6 +14,8 @@ namespace gflow::devices::nvml {
 /// The NUMA node of a PCI device by sysfs; empty where the kernel says -1 or nothing.
 [[nodiscard]] std::optional<int> numa_node(const std::string& sysfs,
                                            const std::string& pci_address);
+/// The CPUs of a NUMA node as the kernel writes them, "0-23,48-71"; "" if it does not tell.
+[[nodiscard]] std::string cpus_of_node(const std::string& sysfs, int node);
 /// How many NVIDIA display controllers there are on the PCI bus, with a driver or without.
 [[nodiscard]] int count_nvidia_on_pci(const std::string& sysfs);
 

@@ -34,6 +34,17 @@ TEST(HostFacts, NumaNodesAndGpusByThePciBus) {
   EXPECT_EQ(numa_node(folder.path(), "0000:99:00.0"), std::nullopt);
 }
 
+TEST(HostFacts, CpusOfANumaNode) {
+  const testing::MachineFolder folder;
+  const std::string node = folder.path() + "/devices/system/node/node1";
+  ASSERT_TRUE(os::make_directories(node));
+  ASSERT_TRUE(os::write_file(node + "/cpulist", "0-23,48-71\n"));
+  EXPECT_EQ(cpus_of_node(folder.path(), 1), "0-23,48-71");
+  EXPECT_EQ(cpus_of_node(folder.path(), 0), "");
+  ASSERT_TRUE(os::write_file(node + "/cpulist", "all of them\n"));
+  EXPECT_EQ(cpus_of_node(folder.path(), 1), "");
+}
+
 TEST(HostFacts, ProcessesSeenFromHere) {
   EXPECT_EQ(process_name(::getpid()), "devices_test");
   EXPECT_EQ(process_user(::getpid()), os::own_account().name);

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "devices/nvml/topology.h"
 #include "devices/trouble.h"
 
 namespace gflow::devices::nvml {
@@ -85,6 +86,7 @@ Machine machine_after(const Machine& before, const Report& report) {
     one.index = static_cast<int>(after.devices.size());
     after.devices.push_back(std::move(one));
   }
+  after.topology = topology_after(after, report);
   if (report.unreachable.size() > lost_count) {
     after.note = fmt::format("{} more in the machine that the driver cannot open: {}",
                              report.unreachable.size() - lost_count,

@@ -50,6 +50,25 @@ TEST(NvmlMachine, IndexStaysWithTheDevice) {
   EXPECT_EQ(summary(machine_after(after, one_more)), "0 GPU-a; 1 GPU-b; 2 GPU-c; ");
 }
 
+TEST(NvmlMachine, LinksOfALostGpuAreKept) {
+  Report linked = two();
+  linked.devices[0].peers = {{"0000:3b:00.0", PathClass::Node, 4}};
+  linked.devices[1].peers = {{"0000:1b:00.0", PathClass::Node, 4}};
+  linked.devices[0].numa_node = 1;
+  linked.numa_cpus = {{1, "0-15"}};
+  const Machine start = machine_after({}, linked);
+  EXPECT_EQ(start.topology.links_between(0, 1), 4);
+  EXPECT_EQ(start.topology.pair_speed(1, 0), 48'000);
+  EXPECT_EQ(start.topology.numa, (std::vector<std::optional<int>>{1, std::nullopt}));
+
+  Report one_gone = two();
+  one_gone.devices.erase(one_gone.devices.begin());
+  const Topology after = machine_after(start, one_gone).topology;
+  EXPECT_EQ(after.links_between(0, 1), 4);
+  EXPECT_EQ(after.path_between(0, 1), PathClass::Node);
+  EXPECT_EQ(machine_after({}, two()).topology, Topology{});  // nobody told
+}
+
 TEST(NvmlMachine, AGpuThatCannotBeOpenedIsSaid) {
   Report report = two();
   report.unreachable = {"Insufficient Permissions"};

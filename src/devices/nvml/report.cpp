@@ -32,6 +32,12 @@ json process_json(const ProcessReport& one) {
 json device_json(const DeviceReport& device) {
   json processes = json::array();
   for (const ProcessReport& one : device.processes) processes.push_back(process_json(one));
+  json peers = json::array();
+  for (const PeerReport& one : device.peers) {
+    peers.push_back({{"pci_address", one.pci_address},
+                     {"path", path_class_name(one.path)},
+                     {"links", one.links}});
+  }
   json missing = json::object();
   for (const Missing& one : device.missing) missing[one.reading] = one.why;
   return {{"name", device.name},
@@ -47,7 +53,9 @@ json device_json(const DeviceReport& device) {
           {"mig", or_null(device.mig)},
           {"processes", processes},
           {"missing", missing},
-          {"fatal", device.fatal}};
+          {"fatal", device.fatal},
+          {"peers", peers},
+          {"switch_links", device.switch_links}};
 }
 
 template <typename T>
@@ -89,6 +97,13 @@ DeviceReport device_from(const json& one) {
     read.missing.push_back({reading, why.get<std::string>()});
   }
   read.fatal = one.at("fatal").get<std::string>();
+  for (const json& peer : one.at("peers")) {
+    const auto path = parse_path_class(peer.at("path").get<std::string>());
+    read.peers.push_back({peer.at("pci_address").get<std::string>(),
+                          path.value_or(PathClass::Sys),
+                          peer.at("links").get<int>()});
+  }
+  read.switch_links = one.at("switch_links").get<int>();
   return read;
 }
 
@@ -97,12 +112,17 @@ DeviceReport device_from(const json& one) {
 std::string to_line(const Report& report) {
   json devices = json::array();
   for (const DeviceReport& device : report.devices) devices.push_back(device_json(device));
+  json numa_cpus = json::array();
+  for (const NumaCpus& one : report.numa_cpus) {
+    numa_cpus.push_back({{"node", one.node}, {"cpus", one.cpus}});
+  }
   const json all = {{"version", 1},
                     {"error", report.error},
                     {"driver", report.driver},
                     {"count", report.devices.size()},
                     {"devices", devices},
-                    {"unreachable", report.unreachable}};
+                    {"unreachable", report.unreachable},
+                    {"numa_cpus", numa_cpus}};
   return all.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
@@ -115,6 +135,9 @@ Result<Report> from_line(std::string_view line) {
     report.driver = all.at("driver").get<std::string>();
     for (const json& device : all.at("devices")) report.devices.push_back(device_from(device));
     report.unreachable = all.at("unreachable").get<std::vector<std::string>>();
+    for (const json& one : all.at("numa_cpus")) {
+      report.numa_cpus.push_back({one.at("node").get<int>(), one.at("cpus").get<std::string>()});
+    }
     return report;
   } catch (const json::exception& problem) {
     return fail(Code::Failure,

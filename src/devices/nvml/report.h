@@ -23,6 +23,15 @@ struct ProcessReport {
   friend bool operator==(const ProcessReport&, const ProcessReport&) = default;
 };
 
+/// Another GPU as seen from one.
+struct PeerReport {
+  std::string pci_address;
+  PathClass path = PathClass::Sys;
+  int links = 0;  ///< NVLinks that are up between the two
+
+  friend bool operator==(const PeerReport&, const PeerReport&) = default;
+};
+
 /// One GPU as the driver answered.
 struct DeviceReport {
   std::string name;
@@ -37,8 +46,10 @@ struct DeviceReport {
   std::optional<int> power_limit_milliwatts;
   std::optional<bool> mig;  ///< cut into slices; empty if the model cannot be
   std::vector<ProcessReport> processes;
-  std::vector<Missing> missing;  ///< why one of the above is empty
-  std::string fatal;             ///< why the GPU cannot be used at all: "GPU is lost"; "" else
+  std::vector<Missing> missing;   ///< why one of the above is empty
+  std::string fatal;              ///< why the GPU cannot be used at all: "GPU is lost"; "" else
+  std::vector<PeerReport> peers;  ///< the others; empty if the driver does not tell
+  int switch_links = 0;           ///< NVLinks to NVSwitch
 
   friend bool operator==(const DeviceReport&, const DeviceReport&) = default;
 };
@@ -49,6 +60,7 @@ struct Report {
   std::string driver;                    ///< version
   std::vector<DeviceReport> devices;     ///< in PCI order
   std::vector<std::string> unreachable;  ///< a reason for each GPU that gave no handle
+  std::vector<NumaCpus> numa_cpus;       ///< of the NUMA nodes that have GPUs
 
   friend bool operator==(const Report&, const Report&) = default;
 };

@@ -21,11 +21,13 @@ Report sample() {
                     {{{4242, "alice", "python", Memory::gib(19)}, ProcessKind::Compute},
                      {{900, "", "Xorg", std::nullopt}, ProcessKind::Graphics}},
                     {},
-                    ""};
+                    "",
+                    {{"0000:5e:00.0", PathClass::Pxb, 12}, {"0000:b1:00.0", PathClass::Sys, 0}},
+                    18};
   DeviceReport empty;
   empty.missing = {{"power", "Not Supported"}, {"processes", "Insufficient Permissions"}};
   empty.fatal = "GPU is lost";
-  return {"", "590.48.01", {full, empty}, {"GPU is lost"}};
+  return {"", "590.48.01", {full, empty}, {"GPU is lost"}, {{0, "0-23,48-71"}}};
 }
 
 TEST(Report, ReadsWhatItWrites) {

@@ -85,16 +85,45 @@ Report Sampler::read() {
   (void)library_.call<abi::SystemText>(
       "nvmlSystemGetDriverVersion", driver.data(), static_cast<std::uint32_t>(driver.size() - 1));
   report.driver = printable(driver.data());
+  std::vector<abi::Handle> handles;
   for (std::uint32_t at = 0; at < std::min(count, kMostGpus); ++at) {
     abi::Handle device = nullptr;
     const abi::Return code =
         library_.call<abi::GetHandle>("nvmlDeviceGetHandleByIndex_v2", at, &device);
     if (concerns_library(code)) return failed(code);
-    if (code == abi::kSuccess) report.devices.push_back(read_device(device));
+    if (code == abi::kSuccess) {
+      report.devices.push_back(read_device(device));
+      handles.push_back(device);
+    }
     if (code != abi::kSuccess) report.unreachable.push_back(library_.error_text(code));
   }
+  add_connections(handles, report);
   std::ranges::sort(report.devices, pci_before, &DeviceReport::pci_address);
   return report;
+}
+
+/// REQUIRES: the handles are those of report.devices.
+void Sampler::add_connections(const std::vector<abi::Handle>& handles, Report& report) {
+  std::vector<std::string> addresses;
+  std::vector<OpenDevice> devices;
+  for (std::size_t at = 0; at < handles.size(); ++at) {
+    const DeviceReport& one = report.devices[at];
+    if (one.numa_node && std::ranges::find(report.numa_cpus, *one.numa_node, &NumaCpus::node) ==
+                             report.numa_cpus.end()) {
+      report.numa_cpus.push_back({*one.numa_node, cpus_of_node(sysfs_, *one.numa_node)});
+    }
+    addresses.push_back(one.fatal.empty() ? one.pci_address : "");
+    devices.push_back({handles[at], one.pci_address});
+  }
+  std::ranges::sort(report.numa_cpus, {}, &NumaCpus::node);
+  if (addresses != connected_) {
+    connections_ = read_connections(library_, devices);
+    connected_ = std::move(addresses);
+  }
+  for (std::size_t at = 0; at < handles.size(); ++at) {
+    report.devices[at].peers = connections_[at].peers;
+    report.devices[at].switch_links = connections_[at].switch_links;
+  }
 }
 
 DeviceReport Sampler::read_device(abi::Handle device) {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "devices/nvml/library.h"
+#include "devices/nvml/peers.h"
 #include "devices/nvml/process_list.h"
 #include "devices/nvml/report.h"
 
@@ -20,11 +21,14 @@ class Sampler {
  private:
   [[nodiscard]] Report failed(abi::Return code);
   [[nodiscard]] DeviceReport read_device(abi::Handle device);
+  void add_connections(const std::vector<abi::Handle>& handles, Report& report);
 
   Library library_;
   std::string sysfs_;
   ProcessList processes_;
   bool ready_ = false;
+  std::vector<std::string> connected_;    // addresses of those that connections_ are of
+  std::vector<Connections> connections_;  // links do not change while the same GPUs answer
 };
 
 }  // namespace gflow::devices::nvml

@@ -82,8 +82,46 @@ TEST(NvmlSource, TheSameMachineAsTheSimulatedOne) {
   ASSERT_TRUE(file);
   Machine expected = sim::machine_of(*file, "nvml");
   for (Device& device : expected.devices) device.numa_node.reset();  // sysfs does not know them
+  expected.topology.numa.assign(4, std::nullopt);
   EXPECT_EQ(source->machine(), expected);
   EXPECT_EQ(source->interval(), 5s);
+}
+
+TEST(NvmlSource, LinksAreReadThroughTheDriver) {
+  for (const char* gpus : {"[{model: V100, count: 8}]",
+                           "[{model: H100, count: 8}]",
+                           "[{model: RTX4090, count: 8}]",
+                           "[{model: V100, count: 16}]"}) {
+    const MachineFolder folder;
+    folder.write("gpus: " + std::string(gpus));
+    const auto source = opened(options_for(folder));
+    auto expected = sim::read_machine("gpus: " + std::string(gpus), "").value().topology;
+    expected.numa.assign(expected.numa.size(), std::nullopt);
+    EXPECT_EQ(source->machine().topology, expected) << gpus;
+    EXPECT_TRUE(check(source->machine().topology)) << gpus;
+  }
+}
+
+TEST(NvmlSource, LinksOfADriverThatDoesNotTell) {
+  const struct {
+    const char* missing;
+    const char* gpus;
+    bool known;
+    int switch_links;
+  } cases[] = {
+      {"nvmlDeviceGetTopologyCommonAncestor", "[{model: H100, count: 2}]", false, 0},
+      {"nvmlDeviceGetNvLinkState", "[{model: H100, count: 2}]", true, 0},
+      {"nvmlDeviceGetNvLinkRemoteDeviceType", "[{model: H100, count: 2}]", true, 18},
+      {"nvmlDeviceGetNvLinkRemoteDeviceType", "[{model: V100, count: 2}]", true, 0},
+  };
+  for (const auto& one : cases) {
+    const MachineFolder folder;
+    folder.write("nvml: {calls: {" + std::string(one.missing) + ": 13}}\ngpus: " + one.gpus);
+    const Topology topology = opened(options_for(folder))->machine().topology;
+    EXPECT_EQ(topology.gpus, one.known ? 2 : 0) << one.missing;
+    EXPECT_EQ(topology.has_switch() ? topology.switch_links[0] : 0, one.switch_links)
+        << one.missing;
+  }
 }
 
 TEST(NvmlSource, ProcessesAppearAndGo) {

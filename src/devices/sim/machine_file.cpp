@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "devices/missing.h"
 #include "devices/pci_address.h"
+#include "devices/sim/links.h"
 #include "devices/sim/placing.h"
 #include "devices/sim/yaml.h"
 
@@ -216,6 +217,15 @@ Result<std::vector<SimDevice>> read_devices(const Fields& top) {
   return std::move(*all);
 }
 
+/// The matrix of the file, else what a machine with such GPUs usually has.
+Result<Topology> read_topology(const Fields& top, std::vector<SimDevice>& devices) {
+  const auto matrix = GF_TRY(top.text("topology"));
+  if (!matrix) return links_of(devices);
+  auto topology = links_from(*matrix, devices);
+  if (!topology) return top.error("topology", topology.error().message);
+  return topology;
+}
+
 Result<CallFault> read_fault(const Fields& calls, const std::string& call) {
   const std::string text = GF_TRY(calls.text(call)).value_or("");
   if (text == "hang") return CallFault{call, CallFault::Kind::Hang, 0};
@@ -250,8 +260,11 @@ Result<NvmlBehaviour> read_nvml(const Yaml& node, const std::string& file) {
 
 Result<SimMachine> read_machine(const std::string& text, const std::string& file) {
   const Yaml document = GF_TRY(read_yaml(text, file));
-  const Fields top = GF_TRY(Fields::of(
-      document, file, "", {"version", "driver", "cpus", "memory", "defaults", "gpus", "nvml"}));
+  const Fields top = GF_TRY(
+      Fields::of(document,
+                 file,
+                 "",
+                 {"version", "driver", "cpus", "memory", "defaults", "gpus", "topology", "nvml"}));
   GF_CHECK(choice(top, "version", {"1"}));
   if (top.find("gpus") == nullptr) return top.error("gpus", "is needed: a list, [] for no GPUs");
   SimMachine machine;
@@ -259,6 +272,7 @@ Result<SimMachine> read_machine(const std::string& text, const std::string& file
   GF_CHECK(take_number(top, "cpus", kCpus, machine.cpus));
   machine.memory = GF_TRY(top.memory("memory"));
   machine.devices = GF_TRY(read_devices(top));
+  machine.topology = GF_TRY(read_topology(top, machine.devices));
   if (const Yaml* nvml = top.find("nvml")) machine.nvml = GF_TRY(read_nvml(*nvml, file));
   return machine;
 }

@@ -52,6 +52,7 @@ struct SimMachine {
   std::optional<int> cpus;
   std::optional<Memory> memory;
   std::vector<SimDevice> devices;  ///< in PCI order, by index
+  Topology topology;               ///< of the devices
   NvmlBehaviour nvml;
 };
 

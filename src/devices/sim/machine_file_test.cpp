@@ -63,8 +63,11 @@ gpus:
   second.power_milliwatts = 25'000;
   second.power_limit_milliwatts = 350'000;
   second.processes.clear();
+  Topology pcie = plain_topology(2, PathClass::Sys);
+  pcie.speeds = speeds_of_model(first.model);
+  pcie.numa = {0, 1};
   EXPECT_EQ(machine,
-            (Machine{"sim:m.yaml", "", "550.54.15", 32, Memory::gib(256), {first, second}}));
+            (Machine{"sim:m.yaml", "", "550.54.15", 32, Memory::gib(256), {first, second}, pcie}));
 }
 
 TEST(MachineFile, WhatADeviceDoesNotGiveIsNotZero) {

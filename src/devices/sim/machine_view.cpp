@@ -48,6 +48,7 @@ Machine machine_of(const SimMachine& simulated, const std::string& source) {
   machine.driver = simulated.driver;
   machine.cpus = simulated.cpus;
   machine.memory = simulated.memory;
+  machine.topology = simulated.topology;
   for (const SimDevice& one : simulated.devices) machine.devices.push_back(view_of(one));
   return machine;
 }

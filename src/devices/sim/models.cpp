@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "devices/sim/links.h"
 #include "devices/sim/machine_file.h"
 #include "devices/sim/placing.h"
 
@@ -53,6 +54,7 @@ Result<SimMachine> machine_of_models(std::string_view text) {
   }
   SimMachine machine;
   machine.devices = GF_TRY(placed(std::move(devices)));
+  machine.topology = links_of(machine.devices);
   const int gpus = static_cast<int>(machine.devices.size());
   machine.cpus = kCpusPerGpu * gpus;
   machine.memory = Memory{kMemoryPerGpu.bytes * gpus};
