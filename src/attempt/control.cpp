@@ -5,11 +5,20 @@
 #include <limits>
 
 namespace gflow::attempt {
+namespace {
+
+// Values of kStandSignal. Part of the protocol: never renumber.
+constexpr std::int32_t kGoOn = 0;
+constexpr std::int32_t kStand = 1;
+
+}  // namespace
 
 ControlSignal encode_control(const Control& control) {
   if (const auto* stop = std::get_if<StopJob>(&control)) {
     return {kStopSignal, (static_cast<std::int32_t>(stop->reason) << 8) | (stop->signal & 0xff)};
   }
+  if (std::holds_alternative<SuspendJob>(control)) return {kStandSignal, kStand};
+  if (std::holds_alternative<ResumeJob>(control)) return {kStandSignal, kGoOn};
   using Rep = std::chrono::seconds::rep;
   const auto& limit = std::get<SetLimit>(control).limit;
   constexpr Rep kMost = std::numeric_limits<std::int32_t>::max();
@@ -22,6 +31,11 @@ std::optional<Control> decode_control(ControlSignal signal) {
   if (signal.number == kLimitSignal) {
     if (signal.value == 0) return SetLimit{};
     return SetLimit{std::chrono::seconds(signal.value)};
+  }
+  if (signal.number == kStandSignal) {
+    if (signal.value == kStand) return SuspendJob{};
+    if (signal.value == kGoOn) return ResumeJob{};
+    return std::nullopt;
   }
   if (signal.number != kStopSignal) return std::nullopt;
   const int number = signal.value & 0xff;

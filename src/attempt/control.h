@@ -16,6 +16,7 @@ namespace gflow::attempt {
 // itself. Part of the protocol: never renumber.
 constexpr int kStopSignal = 40;
 constexpr int kLimitSignal = 41;
+constexpr int kStandSignal = 42;
 
 /// End the job: this signal to all its processes, grace, SIGKILL.
 struct StopJob {
@@ -23,12 +24,22 @@ struct StopJob {
   Ending reason = Ending::Cancelled;
   friend bool operator==(const StopJob&, const StopJob&) = default;
 };
-/// The time limit, counted from the start of the attempt; empty: none.
+/// The time limit, counted from the start of the attempt without the time it stood still; empty:
+/// none.
 struct SetLimit {
   std::optional<std::chrono::seconds> limit;
   friend bool operator==(const SetLimit&, const SetLimit&) = default;
 };
-using Control = std::variant<StopJob, SetLimit>;
+/// Stop every process of the job where it stands, and its time limit with it. Means nothing once
+/// the job is being ended.
+struct SuspendJob {
+  friend bool operator==(const SuspendJob&, const SuspendJob&) = default;
+};
+/// Let it go on.
+struct ResumeJob {
+  friend bool operator==(const ResumeJob&, const ResumeJob&) = default;
+};
+using Control = std::variant<StopJob, SetLimit, SuspendJob, ResumeJob>;
 
 /// As it travels: which signal, and its value.
 struct ControlSignal {

@@ -100,10 +100,9 @@ ExitRecord record_of(const Slot& slot) {
 }  // namespace
 
 std::optional<Ending> ending_of(std::uint32_t number) {
-  if (number < static_cast<std::uint32_t>(Ending::Exited) ||
-      number > static_cast<std::uint32_t>(Ending::DependencyFailed)) {
-    return std::nullopt;
-  }
+  const bool in_row = number >= static_cast<std::uint32_t>(Ending::Exited) &&
+                      number <= static_cast<std::uint32_t>(Ending::DependencyFailed);
+  if (!in_row && number != static_cast<std::uint32_t>(Ending::Preempted)) return std::nullopt;
   return static_cast<Ending>(number);
 }
 

@@ -22,6 +22,7 @@ enum class Ending : std::uint32_t {
   SupervisorDied = 7,
   Rebooted = 8,
   DependencyFailed = 9,
+  Preempted = 11,
 };
 [[nodiscard]] std::optional<Ending> ending_of(std::uint32_t number);
 
@@ -54,7 +55,7 @@ struct ExitRecord {
   int error = 0;           ///< errno of it
   std::uint32_t oom_kills = 0;
   std::chrono::milliseconds run_time{
-      0};  ///< on the monotonic clock, until the last process was gone
+      0};  ///< on the monotonic clock, until the last process was gone, without what it stood still
   std::chrono::milliseconds cpu_time{0};
   std::int64_t peak_memory_bytes = 0;  ///< 0: not known
   std::int64_t started_wall_ms = 0;

@@ -28,6 +28,7 @@ bool set_number_field(Order& order, std::string_view key, std::string_view value
   if (key == "open_files") return set_number(value, order.open_files);
   if (key == "uid") return set_number(value, order.uid.emplace());
   if (key == "time_limit") return set_seconds(value, order.time_limit.emplace());
+  if (key == "cpu") return set_number(value, order.cpus.emplace_back());
   if (key == "grace") return set_seconds(value, order.grace);
   return false;
 }
@@ -40,6 +41,7 @@ std::string* text_field(Order& order, std::string_view key) {
   if (key == "script") return &order.script;
   if (key == "kill_cgroup") return &order.kill_cgroup;
   if (key == "memory_cgroup") return &order.memory_cgroup;
+  if (key == "freeze_cgroup") return &order.freeze_cgroup;
   if (key == "argv") return &order.argv.emplace_back();
   if (key == "environment") return &order.environment.emplace_back();
   if (key == "cgroup") return &order.cgroups.emplace_back();
@@ -88,6 +90,8 @@ std::expected<std::string, std::string> encode_order(const Order& order) {
   if (order.time_limit) writer.put("time_limit", std::to_string(order.time_limit->count()));
   writer.put("grace", std::to_string(order.grace.count())).put("cgroup", order.cgroups);
   writer.put("kill_cgroup", order.kill_cgroup).put("memory_cgroup", order.memory_cgroup);
+  writer.put("freeze_cgroup", order.freeze_cgroup);
+  for (const std::uint32_t cpu : order.cpus) writer.put("cpu", std::to_string(cpu));
   writer.put("end", "");
   if (writer.has_nul()) {
     return std::unexpected("an argument, a variable or a path contains a NUL byte");

@@ -33,6 +33,8 @@ struct Order {
   std::vector<std::string> cgroups;  ///< directories the job joins
   std::string kill_cgroup;           ///< the one of them with cgroup.kill; "": none
   std::string memory_cgroup;         ///< the one of them that counts memory; "": none
+  std::string freeze_cgroup;         ///< the one of them with cgroup.freeze; "": none
+  std::vector<std::uint32_t> cpus;   ///< run on these only (sched_setaffinity); empty: on any
 
   friend bool operator==(const Order&, const Order&) = default;
 };

@@ -25,6 +25,8 @@ Order full_order() {
   order.cgroups = {"/sys/fs/cgroup/unified/x", "/sys/fs/cgroup/memory/x"};
   order.kill_cgroup = "/sys/fs/cgroup/unified/x";
   order.memory_cgroup = "/sys/fs/cgroup/memory/x";
+  order.freeze_cgroup = "/sys/fs/cgroup/unified/x";
+  order.cpus = {0, 1, 8, 4095};
   return order;
 }
 
@@ -64,6 +66,7 @@ TEST(Order, GarbageIsRefusedInWords) {
       {"a number too large", "protocol=1\0attempt=4294967296\0argv=x\0end=\0"s, "attempt"},
       {"a negative time", "protocol=1\0grace=-1\0argv=x\0end=\0"s, "grace"},
       {"an umask out of range", "protocol=1\0umask=512\0argv=x\0end=\0"s, "umask"},
+      {"a CPU that is none", "protocol=1\0cpu=-1\0argv=x\0end=\0"s, "cpu"},
       {"no program", "protocol=1\0job=1\0end=\0"s, "no program"},
       {"no end", "protocol=1\0job=1\0argv=x\0"s, "cut short"},
   };

@@ -13,6 +13,7 @@ struct CgroupLayout {
   std::string memory;   ///< v1 trees, on machines that have them (wholly or beside v2)
   std::string cpu;
   std::string pids;
+  std::string cpuset;
 
   friend bool operator==(const CgroupLayout&, const CgroupLayout&) = default;
 };

@@ -7,11 +7,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <memory>
 #include <set>
 
 #include "base/text.h"
+#include "core/cpu_list.h"
 #include "os/file.h"
 
 namespace gflow::runner {
@@ -31,16 +33,35 @@ Result<void> make_group(const std::string& directory) {
   return os::errno_error("create the control group", directory);
 }
 
+/// What a new group needs before it can be joined.
+using Prepare = Result<void> (*)(const std::string& group, const std::string& parent);
+
+Result<void> prepare_nothing(const std::string& /*group*/, const std::string& /*parent*/) {
+  return {};
+}
+
+/// A v1 cpuset starts without any CPU and any memory node, and cannot be joined like that.
+Result<void> inherit_cpuset(const std::string& group, const std::string& parent) {
+  for (const char* file : {"/cpuset.cpus", "/cpuset.mems"}) {
+    const std::string value = GF_TRY(os::read_file(parent + file));
+    GF_CHECK(set(group + file, std::string(trim(value))));
+  }
+  return {};
+}
+
 /// A directory to make groups in, below the daemon's own group, that processes can join from here.
 Result<std::string> usable_parent(const std::string& own,
                                   const std::string& name,
-                                  const JoinProbe& can_join) {
+                                  const JoinProbe& can_join,
+                                  Prepare prepare) {
   const std::string parent = own + "/" + name;
   if (!os::is_directory(parent)) GF_CHECK(make_group(parent));
+  GF_CHECK(prepare(parent, own));
   const std::string probe = parent + "/probe-" + std::to_string(::getpid());
   (void)::rmdir(probe.c_str());  // left by a daemon of the same pid that was killed
   GF_CHECK(make_group(probe));
-  const auto joined = can_join(probe);
+  const auto prepared = prepare(probe, parent);
+  const auto joined = prepared ? can_join(probe) : prepared;
   (void)::rmdir(probe.c_str());  // a leftover is removed with the others
   if (!joined) return std::unexpected(joined.error());
   return parent;
@@ -79,22 +100,26 @@ std::string most_processes() {
 
 Cgroups::Cgroups(const std::string& why) {
   const std::string none = "none: " + why;
-  enforcement_ = {"process tree (subreaper)", none, none, none};
+  enforcement_ = {"process tree (subreaper)", none, none, none, "SIGSTOP", "sched_setaffinity"};
 }
 
 Cgroups::Cgroups(const CgroupLayout& layout, const std::string& name, const JoinProbe& can_join)
     : name_(name), unified_own_(layout.unified), processes_most_(most_processes()) {
   unified_why_ = "no cgroup v2 tree is mounted";
   if (!layout.unified.empty()) {
-    const auto parent = usable_parent(layout.unified, name, can_join);
+    const auto parent = usable_parent(layout.unified, name, can_join, prepare_nothing);
     if (parent) unified_ = *parent;
     if (!parent) unified_why_ = parent.error().message;
   }
   memory_ = choose("memory", layout.memory, can_join);
   cpu_ = choose("cpu", layout.cpu, can_join);
   pids_ = choose("pids", layout.pids, can_join);
-  if (!os::exists(unified_ + "/cgroup.kill") && memory_.version != Version::V2 &&
-      cpu_.version != Version::V2 && pids_.version != Version::V2) {
+  cpuset_ = choose("cpuset", layout.cpuset, can_join);
+  const bool controls = std::ranges::any_of(
+      std::array{&memory_, &cpu_, &pids_, &cpuset_},
+      [](const Controller* controller) { return controller->version == Version::V2; });
+  if (!controls && !os::exists(unified_ + "/cgroup.kill") &&
+      !os::exists(unified_ + "/cgroup.freeze")) {
     unified_.clear();
   }
   const auto text = [](const Controller& controller, const char* v1, const char* v2) {
@@ -107,13 +132,20 @@ Cgroups::Cgroups(const CgroupLayout& layout, const std::string& name, const Join
   enforcement_.memory = text(memory_, "memory.limit_in_bytes", "memory.max");
   enforcement_.cpu = text(cpu_, "cpu.cfs_quota_us", "cpu.max");
   enforcement_.processes = text(pids_, "pids.max", "pids.max");
+  enforcement_.suspend =
+      os::exists(unified_ + "/cgroup.freeze") ? "cgroup v2 cgroup.freeze" : "SIGSTOP";
+  enforcement_.binding = cpuset_.version == Version::None
+                             ? "sched_setaffinity"
+                             : text(cpuset_, "cpuset.cpus", "cpuset.cpus");
 }
 
 Cgroups::Controller Cgroups::choose(const char* controller,
                                     const std::string& v1_own,
                                     const JoinProbe& can_join) {
   if (!v1_own.empty()) {
-    const auto parent = usable_parent(v1_own, name_, can_join);
+    const bool is_cpuset = std::string_view(controller) == "cpuset";
+    const auto parent =
+        usable_parent(v1_own, name_, can_join, is_cpuset ? inherit_cpuset : prepare_nothing);
     if (parent) return {*parent, Version::V1, {}};
     return {{}, Version::None, parent.error().message};
   }
@@ -129,7 +161,8 @@ Cgroups::Controller Cgroups::choose(const char* controller,
 }
 
 std::vector<std::string> Cgroups::parents() const {
-  std::set<std::string> parents = {unified_, memory_.parent, cpu_.parent, pids_.parent};
+  std::set<std::string> parents = {
+      unified_, memory_.parent, cpu_.parent, pids_.parent, cpuset_.parent};
   parents.erase("");
   return {parents.begin(), parents.end()};
 }
@@ -159,8 +192,27 @@ Result<void> Cgroups::create(const std::string& attempt,
   if (!unified_.empty() && os::exists(unified_ + "/cgroup.kill")) {
     order.kill_cgroup = unified_ + "/" + group;
   }
+  if (!unified_.empty() && os::exists(unified_ + "/cgroup.freeze")) {
+    order.freeze_cgroup = unified_ + "/" + group;
+  }
   if (!memory_.parent.empty()) order.memory_cgroup = memory_.parent + "/" + group;
+  if (!order.cpus.empty() && bind(group, order)) order.cpus.clear();
   return set_limits(group, limits);
+}
+
+/// An error is not the end of the launch: the shim then binds the job by itself.
+Result<void> Cgroups::bind(const std::string& group, attempt::Order& order) const {
+  if (cpuset_.version == Version::None) return fail(Code::Failure, cpuset_.why);
+  const std::string cpus = cpu_list_text({order.cpus.begin(), order.cpus.end()});
+  const std::string directory = cpuset_.parent + "/" + group;
+  if (cpuset_.version == Version::V2) return set(directory + "/cpuset.cpus", cpus);
+  (void)::rmdir(directory.c_str());
+  GF_CHECK(make_group(directory));
+  auto bound = inherit_cpuset(directory, cpuset_.parent);
+  if (bound) bound = set(directory + "/cpuset.cpus", cpus);
+  if (bound) order.cgroups.push_back(directory);
+  if (!bound) (void)::rmdir(directory.c_str());
+  return bound;
 }
 
 Result<void> Cgroups::set_limits(const std::string& group, const Request& limits) const {

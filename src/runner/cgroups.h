@@ -27,7 +27,8 @@ class Cgroups {
   /// directories called `name` there, which must be unique to this daemon.
   Cgroups(const CgroupLayout& layout, const std::string& name, const JoinProbe& can_join);
 
-  /// Makes the groups of an attempt, sets its limits and notes the groups in the order.
+  /// Makes the groups of an attempt, sets its limits and notes the groups in the order. Binds it to
+  /// order.cpus if a group can do that; the order keeps them if the shim has to.
   /// Errors if a limit that is promised cannot be set: the attempt must not run without it.
   [[nodiscard]] Result<void> create(const std::string& attempt,
                                     const Request& limits,
@@ -56,6 +57,7 @@ class Cgroups {
   Controller choose(const char* controller, const std::string& v1_own, const JoinProbe& can_join);
   [[nodiscard]] std::vector<std::string> parents() const;
   [[nodiscard]] Result<void> set_limits(const std::string& group, const Request& limits) const;
+  [[nodiscard]] Result<void> bind(const std::string& group, attempt::Order& order) const;
 
   std::string name_;
   std::string unified_;  ///< parent of the groups in the v2 tree, "" if that is not used
@@ -64,6 +66,7 @@ class Cgroups {
   Controller memory_;
   Controller cpu_;
   Controller pids_;
+  Controller cpuset_;
   std::string processes_most_;
   Enforcement enforcement_;
 };

@@ -19,6 +19,7 @@ TEST(CgroupLayout, OfSystemsAsTheyAre) {
       "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw,mode=755\n"
       "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
       "36 31 0:33 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"
+      "37 31 0:34 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n"
       "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
   const struct {
     const char* name;
@@ -29,16 +30,20 @@ TEST(CgroupLayout, OfSystemsAsTheyAre) {
       {"v2 under systemd",
        v2,
        "0::/system.slice/gflowd.service\n",
-       {"/sys/fs/cgroup/system.slice/gflowd.service", "", "", ""}},
-      {"v2, root", v2, "0::/\n", {"/sys/fs/cgroup", "", "", ""}},
+       {"/sys/fs/cgroup/system.slice/gflowd.service", "", "", "", ""}},
+      {"v2, root", v2, "0::/\n", {"/sys/fs/cgroup", "", "", "", ""}},
       {"hybrid",
        hybrid,
-       "9:name=systemd:/\n4:memory:/a/b\n3:cpu,cpuacct:/\n0::/\n",
-       {"/sys/fs/cgroup/unified", "/sys/fs/cgroup/memory/a/b", "/sys/fs/cgroup/cpu,cpuacct", ""}},
+       "9:name=systemd:/\n5:cpuset:/c\n4:memory:/a/b\n3:cpu,cpuacct:/\n0::/\n",
+       {"/sys/fs/cgroup/unified",
+        "/sys/fs/cgroup/memory/a/b",
+        "/sys/fs/cgroup/cpu,cpuacct",
+        "",
+        "/sys/fs/cgroup/cpuset/c"}},
       {"a container that sees its part",
        "30 23 0:26 /docker/abc /sys/fs/cgroup ro - cgroup2 cgroup rw\n",
        "0::/docker/abc/init\n",
-       {"/sys/fs/cgroup/init", "", "", ""}},
+       {"/sys/fs/cgroup/init", "", "", "", ""}},
       {"a group outside of what is mounted",
        "30 23 0:26 /docker/abc /sys/fs/cgroup ro - cgroup2 cgroup rw\n",
        "0::/docker/abcdef\n",
@@ -47,7 +52,7 @@ TEST(CgroupLayout, OfSystemsAsTheyAre) {
       {"an escaped mount point",
        "30 23 0:26 / /my\\040cgroups rw - cgroup2 cgroup2 rw\n",
        "0::/x\n",
-       {"/my cgroups/x", "", "", ""}},
+       {"/my cgroups/x", "", "", "", ""}},
       {"nothing", "", "", {}},
       {"garbage", "a b\n - \n1 2 3 4 5 - cgroup2\n\\\n", "::\n:\n0:\n", {}},
   };
@@ -97,7 +102,7 @@ TEST_F(FakeTree, ALimitThatCannotBeSetIsAnError) {
   const Cgroups cgroups({.memory = path("memory")}, "gflow-1", accept);
   EXPECT_EQ(cgroups.enforcement().memory, "cgroup v1 memory.limit_in_bytes");
   attempt::Order order;
-  EXPECT_FALSE(cgroups.create("5.1", {0, 0, Memory::gib(1)}, order));
+  EXPECT_FALSE(cgroups.create("5.1", {.memory = Memory::gib(1)}, order));
   EXPECT_EQ(order.memory_cgroup, path("memory/gflow-1/job-5.1"));
   EXPECT_TRUE(cgroups.create("5.2", {}, order));
   cgroups.remove_others([](const std::string& attempt) { return attempt == "5.2"; });

@@ -30,6 +30,8 @@ struct Runner::Core {
   void launch(const LaunchOrder& order);
   void stop(Key key, int signal, EndReason reason);
   void send(Watched& watched, const attempt::Control& control);
+  /// Sends it if that attempt is watched.
+  void tell(Key key, const attempt::Control& control);
   [[nodiscard]] Adoption adopt(JobId job, int attempt, const std::string& boot_id);
   void forget(Key key);
   void sweep(const std::vector<Key>& known);

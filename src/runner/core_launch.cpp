@@ -64,6 +64,7 @@ Result<attempt::Order> Runner::Core::order_for(const LaunchOrder& given) const {
   order.open_files = options.open_files;
   order.time_limit = given.time_limit;
   order.grace = std::max(given.grace, std::chrono::seconds(0));
+  order.cpus.assign(given.cpus.begin(), given.cpus.end());
   return order;
 }
 

@@ -178,6 +178,11 @@ void Runner::Core::send(Watched& watched, const attempt::Control& control) {
   if (watched.shim.valid()) queue(watched, attempt::encode_control(control));
 }
 
+void Runner::Core::tell(Key key, const attempt::Control& control) {
+  const auto found = attempts.find(key);
+  if (found != attempts.end()) send(found->second, control);
+}
+
 void Runner::Core::queue(Watched& watched, attempt::ControlSignal signal) {
   const bool in_order = watched.unsent.empty();
   if (in_order && (send_signal(watched.shim, signal) || errno != EAGAIN)) return;

@@ -21,6 +21,7 @@ static_assert(same(Ending::LaunchFailed, EndReason::LaunchFailed));
 static_assert(same(Ending::SupervisorDied, EndReason::SupervisorDied));
 static_assert(same(Ending::Rebooted, EndReason::Rebooted));
 static_assert(same(Ending::DependencyFailed, EndReason::DependencyFailed));
+static_assert(same(Ending::Preempted, EndReason::Preempted));
 
 }  // namespace
 

@@ -102,9 +102,12 @@ void Runner::stop(JobId job, int attempt, int signal, EndReason reason) {
   core_->stop({job, attempt}, signal, reason);
 }
 
+void Runner::suspend(JobId job, int attempt) { core_->tell({job, attempt}, attempt::SuspendJob{}); }
+
+void Runner::resume(JobId job, int attempt) { core_->tell({job, attempt}, attempt::ResumeJob{}); }
+
 void Runner::change_limit(JobId job, int attempt, std::optional<std::chrono::seconds> limit) {
-  const auto found = core_->attempts.find({job, attempt});
-  if (found != core_->attempts.end()) core_->send(found->second, attempt::SetLimit{limit});
+  core_->tell({job, attempt}, attempt::SetLimit{limit});
 }
 
 Adoption Runner::adopt(JobId job, int attempt, const std::string& boot_id) {

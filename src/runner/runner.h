@@ -46,7 +46,8 @@ struct LaunchOrder {
   std::vector<std::string> environment;  ///< complete, as environment_of() made it
   std::optional<std::chrono::seconds> time_limit;
   std::chrono::seconds grace{30};
-  Request limits;  ///< memory and cpus to enforce where that is possible
+  Request limits;         ///< memory and cpus to enforce where that is possible
+  std::vector<int> cpus;  ///< run on these only; empty: on any
 };
 
 /// What is enforced on this machine, and by what. For `gjob show` and `gflow doctor`.
@@ -56,6 +57,8 @@ struct Enforcement {
       memory;       ///< "cgroup v2 memory.max", "cgroup v1 memory.limit_in_bytes" or "none: <why>"
   std::string cpu;  ///< the same
   std::string processes;  ///< the same
+  std::string suspend;    ///< "cgroup v2 cgroup.freeze" or "SIGSTOP"
+  std::string binding;  ///< "cgroup v2 cpuset.cpus", "cgroup v1 cpuset.cpus" or "sched_setaffinity"
 };
 
 struct Options {
@@ -91,6 +94,11 @@ class Runner {
   /// say `reason`. If the shim has not claimed the attempt yet, the claim is revoked and Gone
   /// follows. Safe to repeat, and for attempts that are gone.
   void stop(JobId job, int attempt, int signal, EndReason reason);
+  /// Stops every process of the attempt where it stands, or lets them go on; its time limit and its
+  /// run time do not count meanwhile. Safe to repeat; nothing happens to one that is being stopped
+  /// or is gone. stop() lets a suspended attempt go on, so that it can clean up.
+  void suspend(JobId job, int attempt);
+  void resume(JobId job, int attempt);
   /// The limit counts from the start of the attempt; empty: none.
   void change_limit(JobId job, int attempt, std::optional<std::chrono::seconds> limit);
 

@@ -50,9 +50,27 @@ void send(const ProcessFacts& process, int number) {
   (void)::syscall(SYS_pidfd_send_signal, fd.get(), number, nullptr, 0);  // it may be gone meanwhile
 }
 
+/// Stops every living descendant, until no new one is seen. As they were before that.
+std::vector<ProcessFacts> stop_all() {
+  constexpr int kRounds = 100;  // a fork bomb that wins all of them meets the next call
+  std::set<std::pair<std::int32_t, std::uint64_t>> seen;
+  std::vector<ProcessFacts> stopped;
+  for (int round = 0; round < kRounds; ++round) {
+    const std::size_t before = stopped.size();
+    for (const ProcessFacts& process : descendants()) {
+      if (process.is_dead() || !seen.insert({process.pid, process.start_time}).second) continue;
+      send(process, SIGSTOP);
+      stopped.push_back(process);
+    }
+    if (stopped.size() == before) break;
+  }
+  return stopped;
+}
+
 }  // namespace
 
 JobTree::JobTree(const attempt::Order& order) : memory_dir_(order.memory_cgroup) {
+  if (!order.freeze_cgroup.empty()) freeze_file_ = order.freeze_cgroup + "/cgroup.freeze";
   if (order.kill_cgroup.empty()) return;
   kill_file_ = order.kill_cgroup + "/cgroup.kill";
   events_ = Fd(::open((order.kill_cgroup + "/cgroup.events").c_str(), O_RDONLY | O_CLOEXEC));
@@ -72,18 +90,21 @@ void JobTree::kill() const {
 }
 
 void JobTree::stop_and_kill() const {
-  constexpr int kRounds = 100;  // a fork bomb that wins all of them meets the next call
-  std::set<std::pair<std::int32_t, std::uint64_t>> stopped;
-  for (int round = 0; round < kRounds; ++round) {
-    bool found_new = false;
-    for (const ProcessFacts& process : descendants()) {
-      if (process.is_dead() || !stopped.insert({process.pid, process.start_time}).second) continue;
-      send(process, SIGSTOP);
-      found_new = true;
-    }
-    if (!found_new) break;
+  for (const ProcessFacts& process : stop_all()) send(process, SIGKILL);
+}
+
+void JobTree::suspend() {
+  if (!freeze_file_.empty() && write_path(freeze_file_, "1")) return;
+  // What the job has stopped itself stays so when the others go on.
+  for (const ProcessFacts& process : stop_all()) {
+    if (process.state != 'T') stopped_.insert({process.pid, process.start_time});
   }
-  for (const auto& [pid, start_time] : stopped) send({pid, 0, 'T', start_time}, SIGKILL);
+}
+
+void JobTree::resume() {
+  if (!freeze_file_.empty()) (void)write_path(freeze_file_, "0");
+  for (const auto& [pid, start_time] : stopped_) send({pid, 0, 'T', start_time}, SIGCONT);
+  stopped_.clear();
 }
 
 bool JobTree::cgroup_populated() const {

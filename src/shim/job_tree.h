@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "attempt/order.h"
 #include "shim/fd.h"
@@ -18,6 +20,11 @@ class JobTree {
 
   /// Sends a signal to each of them, and wakes those that are stopped.
   void signal(int number) const;
+  /// Stops every process where it stands: by freezing the control group where there is one, which
+  /// the job cannot see or undo, else with SIGSTOP. Safe to repeat.
+  void suspend();
+  /// Lets those go on that suspend() stopped.
+  void resume();
   /// Leaves none: through cgroup.kill where there is one, else by stopping all, until no new one is
   /// seen, and killing what was stopped. Has to be repeated while there are any.
   void kill() const;
@@ -35,6 +42,8 @@ class JobTree {
   void stop_and_kill() const;
 
   std::string kill_file_;
+  std::string freeze_file_;
+  std::set<std::pair<std::int32_t, std::uint64_t>> stopped_;  ///< by SIGSTOP: pid and start time
   std::string memory_dir_;
   Fd events_;
 };

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -88,6 +89,23 @@ void limit_open_files(std::uint64_t soft) {
   (void)::setrlimit(RLIMIT_NOFILE, &limit);  // lowering is always allowed
 }
 
+/// Where the control group cannot do it. Not worth failing for: a CPU may have been taken offline
+/// since it was chosen.
+void bind_to_cpus(const Order& order) {
+  if (order.cpus.empty()) return;
+  constexpr std::size_t kWordBits = 8 * sizeof(unsigned long);
+  std::vector<unsigned long> mask;
+  for (const std::uint32_t cpu : order.cpus) {
+    if (mask.size() <= cpu / kWordBits) mask.resize(cpu / kWordBits + 1);
+    mask[cpu / kWordBits] |= 1UL << (cpu % kWordBits);
+  }
+  // The bare system call takes a mask of any length; its glibc type ends at 1024 CPUs.
+  if (::syscall(SYS_sched_setaffinity, 0, mask.size() * sizeof(unsigned long), mask.data()) == 0) {
+    return;
+  }
+  (void)write_whole(STDERR_FILENO, "gflow: not bound to its CPUs: " + error_name(errno) + "\n");
+}
+
 LaunchFailure become_job(const Order& order, pid_t shim) {
   // A session of its own: `kill 0` in the job must not reach the shim.
   (void)::setsid();
@@ -98,6 +116,7 @@ LaunchFailure become_job(const Order& order, pid_t shim) {
   for (const std::string& cgroup : order.cgroups) {
     if (!write_path(cgroup + "/cgroup.procs", "0")) return failed(Step::JoinCgroup);
   }
+  bind_to_cpus(order);
   if (order.uid && !become(*order.uid)) return failed(Step::BecomeUser);
   // After the change of user, which clears it (prctl(2)). The shim may have died before it was set.
   (void)::prctl(PR_SET_PDEATHSIG, SIGKILL);

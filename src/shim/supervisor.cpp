@@ -24,7 +24,8 @@ constexpr std::int64_t kLaunchTime = 120 * kSecond;
 Fd open_signals() {
   sigset_t set;
   (void)::sigemptyset(&set);
-  for (const int number : {SIGCHLD, SIGTERM, attempt::kStopSignal, attempt::kLimitSignal}) {
+  for (const int number :
+       {SIGCHLD, SIGTERM, attempt::kStopSignal, attempt::kLimitSignal, attempt::kStandSignal}) {
     (void)::sigaddset(&set, number);
   }
   return Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
@@ -51,9 +52,8 @@ Supervisor::Supervisor(const attempt::Order& order, Payload payload)
       signals_(open_signals()),
       timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)),
       started_ns_(monotonic_ns()),
-      started_wall_ms_(wall_ms()),
-      exec_by_(started_ns_ + kLaunchTime) {
-  if (order.time_limit) limit_at_ = started_ns_ + ns_of(*order.time_limit);
+      started_wall_ms_(wall_ms()) {
+  if (order.time_limit) limit_ns_ = ns_of(*order.time_limit);
 }
 
 attempt::ExitRecord Supervisor::run(const std::function<void(int)>& on_started) {
@@ -84,7 +84,7 @@ void Supervisor::wait_for_something() {
 
 std::int64_t Supervisor::next_deadline() const {
   std::int64_t next = 0;  // disarms
-  for (const auto& at : {limit_at_, exec_by_, kill_at_}) {
+  for (const auto& at : {limit_at(), exec_by(), kill_at_}) {
     if (at && (next == 0 || *at < next)) next = std::max<std::int64_t>(*at, 1);
   }
   return next;
@@ -101,7 +101,7 @@ void Supervisor::read_exec_result() {
   LaunchFailure failure;
   const ssize_t got = ::read(payload_.exec_result.get(), &failure, sizeof failure);
   payload_.exec_result.reset();
-  exec_by_.reset();
+  launching_ = false;
   if (got == static_cast<ssize_t>(sizeof failure)) {
     failure_ = failure;
   } else if (!failure_) {
@@ -124,24 +124,60 @@ void Supervisor::read_signals() {
 
 void Supervisor::obey(const attempt::Control& control) {
   if (const auto* limit = std::get_if<attempt::SetLimit>(&control)) {
-    limit_at_.reset();
-    if (limit->limit && !kill_at_ && !killing_) limit_at_ = started_ns_ + ns_of(*limit->limit);
+    limit_ns_.reset();
+    if (limit->limit && !is_ending()) limit_ns_ = ns_of(*limit->limit);
     return;
   }
+  if (std::holds_alternative<attempt::SuspendJob>(control)) return suspend();
+  if (std::holds_alternative<attempt::ResumeJob>(control)) return resume();
   const auto& stop = std::get<attempt::StopJob>(control);
+  // Who cancels a job that is making room does not want it to come back.
+  const bool overrules =
+      stop.reason == Ending::Cancelled && stop_reason_ == std::optional(Ending::Preempted);
   // What has ended by itself did not end for this reason; only its remains are hurried on.
-  if (!main_status_ && !stop_reason_) stop_reason_ = stop.reason;
+  if (!main_status_ && (!stop_reason_ || overrules)) stop_reason_ = stop.reason;
   begin_stop(stop.signal);
 }
 
+bool Supervisor::is_ending() const { return main_status_ || kill_at_ || killing_; }
+
+void Supervisor::suspend() {
+  if (is_ending()) return;
+  if (!standing_since_) standing_since_ = monotonic_ns();
+  tree_.suspend();
+}
+
+void Supervisor::resume() {
+  stood_before_ns_ = stood_ns();
+  standing_since_.reset();
+  tree_.resume();
+}
+
+std::int64_t Supervisor::stood_ns() const {
+  return stood_before_ns_ + (standing_since_ ? monotonic_ns() - *standing_since_ : 0);
+}
+
+/// When it will have run so long; never while it stands still.
+std::optional<std::int64_t> Supervisor::after(std::optional<std::int64_t> run_ns) const {
+  if (!run_ns || standing_since_) return std::nullopt;
+  return started_ns_ + stood_before_ns_ + *run_ns;
+}
+
+std::optional<std::int64_t> Supervisor::exec_by() const {
+  return after(launching_ ? std::optional(kLaunchTime) : std::nullopt);
+}
+
 void Supervisor::begin_stop(int signal) {
-  limit_at_.reset();
+  limit_ns_.reset();
   if (killing_) return;
   const std::int64_t now = monotonic_ns();
   // Grace is not prolonged by being told again.
   if (!kill_at_) kill_at_ = now + ns_of(order_.grace);
   if (signal == SIGKILL) kill_at_ = now;
   if (signal != SIGKILL) tree_.signal(signal);
+  if (signal == SIGTERM) terminated_ = true;
+  // What stands still could not clean up; it finds the signal when it goes on.
+  if (standing_since_) resume();
 }
 
 void Supervisor::reap() {
@@ -157,24 +193,25 @@ void Supervisor::reap() {
   }
   if (!main_status_ || is_over()) return;
   if (killing_) tree_.kill();
-  if (!killing_ && !kill_at_) begin_stop(SIGTERM);
+  // Those who got another signal before may take it for a message to the first one alone.
+  if (!killing_ && !terminated_) begin_stop(SIGTERM);
 }
 
 void Supervisor::main_ended(int status) {
   read_exec_result();  // the reason it wrote before it ended
   main_status_ = status;
-  limit_at_.reset();
+  limit_ns_.reset();
 }
 
 void Supervisor::check_deadlines() {
   const std::int64_t now = monotonic_ns();
   const auto is_due = [now](const std::optional<std::int64_t>& at) { return at && *at <= now; };
-  if (is_due(exec_by_)) {
-    exec_by_.reset();
+  if (is_due(exec_by())) {
+    launching_ = false;
     failure_ = LaunchFailure{attempt::Step::StartInTime, ETIMEDOUT};
     begin_stop(SIGKILL);
   }
-  if (is_due(limit_at_)) {
+  if (is_due(limit_at())) {
     stop_reason_ = Ending::TimeLimit;
     begin_stop(SIGTERM);
   }
@@ -214,7 +251,8 @@ attempt::ExitRecord Supervisor::record() const {
   record.boot_id = order_.boot_id;
   record.started_wall_ms = started_wall_ms_;
   record.ended_wall_ms = wall_ms();
-  record.run_time = std::chrono::milliseconds((monotonic_ns() - started_ns_) / 1'000'000);
+  record.run_time =
+      std::chrono::milliseconds((monotonic_ns() - started_ns_ - stood_ns()) / 1'000'000);
   rusage usage{};
   (void)::getrusage(RUSAGE_CHILDREN, &usage);
   record.cpu_time = ms_of(usage.ru_utime) + ms_of(usage.ru_stime);

@@ -21,7 +21,9 @@ namespace gflow::shim {
 /// that this process is the subreaper of the job.
 ///
 /// The job is over when no process of it is left. When the first one has ended, or the job is to
-/// be stopped, the others get a signal, the grace time, and SIGKILL.
+/// be stopped, the others get a signal, the grace time, and SIGKILL; SIGTERM at the latest when the
+/// first one has ended. While it is suspended its time
+/// does not run.
 class Supervisor {
  public:
   Supervisor(const attempt::Order& order, Payload payload);
@@ -38,6 +40,13 @@ class Supervisor {
   void main_ended(int status);
   void check_deadlines();
   void begin_stop(int signal);
+  [[nodiscard]] bool is_ending() const;
+  void suspend();
+  void resume();
+  [[nodiscard]] std::int64_t stood_ns() const;
+  [[nodiscard]] std::optional<std::int64_t> after(std::optional<std::int64_t> run_ns) const;
+  [[nodiscard]] std::optional<std::int64_t> limit_at() const { return after(limit_ns_); }
+  [[nodiscard]] std::optional<std::int64_t> exec_by() const;
   [[nodiscard]] std::int64_t next_deadline() const;
   [[nodiscard]] bool is_over() const;
   [[nodiscard]] attempt::ExitRecord record() const;
@@ -51,10 +60,13 @@ class Supervisor {
   std::function<void(int)> on_started_;
   std::int64_t started_ns_;
   std::int64_t started_wall_ms_;
-  std::optional<std::int64_t> limit_at_;  ///< when the time limit is over
-  std::optional<std::int64_t> exec_by_;   ///< when the program must run
-  std::optional<std::int64_t> kill_at_;   ///< when grace is over
-  bool killing_ = false;                  ///< grace is over: SIGKILL whatever is seen
+  std::optional<std::int64_t> limit_ns_;        ///< how long it may run
+  std::optional<std::int64_t> standing_since_;  ///< it stands still
+  std::int64_t stood_before_ns_ = 0;            ///< and has before
+  bool launching_ = true;                       ///< its program does not run yet
+  std::optional<std::int64_t> kill_at_;         ///< when grace is over
+  bool terminated_ = false;                     ///< SIGTERM was sent
+  bool killing_ = false;                        ///< grace is over: SIGKILL whatever is seen
   bool has_children_ = true;
   std::optional<attempt::Ending> stop_reason_;  ///< why gflow ends it, if it does
   std::string stop_message_;

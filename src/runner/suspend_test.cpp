@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <dirent.h>
+
+#include <array>
+
+#include "attempt/proc_text.h"
+#include "runner/attempt_files.h"
+#include "runner/test_bench.h"
+
+namespace gflow::runner {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+/// Says its pid and that of a process in a session of its own, then answers each line it is given.
+/// (It looks up again and again because bash runs no trap for a signal that comes just before a
+/// read.)
+const std::string kAnswers =
+    "setsid sh -c 'while :; do sleep 1000; done' &\n"
+    "echo $$ > said; echo $! > said\n"
+    "while :; do\n"
+    "  read -t 0.1 line < asked || continue\n"
+    "  echo $line > said; [ \"$line\" = end ] && exit 7\n"
+    "done";
+
+class Suspend : public RunnerBench {
+ protected:
+  void start(const LaunchOrder& order, int processes) {
+    launch(order);
+    for (int i = 0; i < processes; ++i) pids_.push_back(said_.number());
+  }
+
+  [[nodiscard]] std::optional<attempt::Order> order_on_disk() const {
+    return AttemptFiles(options_.attempts_dir, JobId(7), 1).order();
+  }
+  /// Whether every process of the job stands still now: as the frozen control group says, or each
+  /// by itself.
+  [[nodiscard]] bool stands() const {
+    const auto order = order_on_disk();
+    if (order && !order->freeze_cgroup.empty()) {
+      const std::string events = read(order->freeze_cgroup + "/cgroup.events");
+      return attempt::keyed_value(events, "frozen") == 1;
+    }
+    for (const int pid : pids_) {
+      const auto facts = process_facts(pid);
+      // D: its vfork(2) waits for a child that stands still.
+      if (!facts || (facts->state != 'T' && facts->state != 'D')) return false;
+    }
+    return true;
+  }
+  /// The supervisor gives no answer, so its work is looked at until it is done.
+  template <typename Condition>
+  [[nodiscard]] static bool comes_true(Condition condition) {
+    for (int looks = 0; looks < kPatienceMs; ++looks) {
+      if (condition()) return true;
+      (void)::poll(nullptr, 0, 1);
+    }
+    return false;
+  }
+  [[nodiscard]] bool becomes(bool standing) const {
+    return comes_true([&] { return stands() == standing; });
+  }
+
+  Fifo said_ = Fifo("");
+  Fifo asked_ = Fifo("");
+  std::vector<int> pids_;
+
+  void SetUp() override {
+    RunnerBench::SetUp();
+    said_ = fifo("said");
+    asked_ = fifo("asked");
+  }
+};
+
+TEST_P(Suspend, StandsStillUntilItIsResumed) {
+  start(script(kAnswers), 2);
+  runner_->suspend(JobId(7), 1);
+  EXPECT_TRUE(becomes(true));
+  // Told twice, as after a restart of the daemon; once is enough to go on.
+  runner_->suspend(JobId(7), 1);
+  asked_.say("question");
+  EXPECT_TRUE(becomes(true));
+  runner_->resume(JobId(7), 1);
+  EXPECT_EQ(said_.line(), "question");
+  EXPECT_TRUE(becomes(false));
+  runner_->resume(JobId(7), 1);
+  asked_.say("end");
+  const Outcome outcome = wait_gone();
+  EXPECT_EQ(outcome.reason, EndReason::Exited);
+  EXPECT_EQ(outcome.exit_code, 7);
+}
+
+TEST_P(Suspend, ItsTimeDoesNotRunMeanwhile) {
+  const Now begin = os::now();
+  start(script(kAnswers), 2);
+  runner_->suspend(JobId(7), 1);
+  ASSERT_TRUE(becomes(true));
+  runner_->change_limit(JobId(7), 1, seconds(1));
+  pollfd silent{runner_->fd(), POLLIN, 0};
+  while (::poll(&silent, 1, 0) > 0) {
+    for (const Report& report : runner_->poll()) {
+      EXPECT_TRUE(std::holds_alternative<Started>(report)) << "it ended while it stood still";
+    }
+  }
+  constexpr int kLookedAtMs = 1500;
+  EXPECT_EQ(::poll(&silent, 1, kLookedAtMs), 0) << "something happened while it stood still";
+  ASSERT_TRUE(stands());
+  runner_->resume(JobId(7), 1);
+  const Outcome outcome = wait_gone();
+  EXPECT_EQ(outcome.reason, EndReason::TimeLimit);
+  EXPECT_GE(outcome.run_time, seconds(1));
+  EXPECT_LE(outcome.run_time + milliseconds(kLookedAtMs), os::now().mono - begin.mono);
+}
+
+TEST_P(Suspend, ToldToStopItCanCleanUp) {
+  LaunchOrder made = script("trap 'echo clean; exit 5' USR1\n" + kAnswers);
+  made.grace = seconds(60);
+  start(made, 2);
+  runner_->suspend(JobId(7), 1);
+  ASSERT_TRUE(becomes(true));
+  runner_->stop(JobId(7), 1, SIGUSR1, EndReason::Preempted);
+  const Outcome outcome = wait_gone();
+  EXPECT_EQ(outcome.reason, EndReason::Preempted);
+  EXPECT_EQ(outcome.exit_code, 5);
+  EXPECT_EQ(log(), "clean\n");
+}
+
+TEST_P(Suspend, AtOnceMeansAtOnce) {
+  start(script("trap '' TERM\n" + kAnswers), 2);
+  runner_->suspend(JobId(7), 1);
+  ASSERT_TRUE(becomes(true));
+  runner_->stop(JobId(7), 1, SIGKILL, EndReason::Cancelled);
+  const Outcome outcome = wait_gone();
+  EXPECT_EQ(outcome.reason, EndReason::Cancelled);
+  EXPECT_EQ(outcome.signal, SIGKILL);
+}
+
+TEST_P(Suspend, WhatIsBeingStoppedIsNot) {
+  LaunchOrder made = script(
+      "trap 'echo trapped > said; read x < asked; exit 3' TERM; echo $$ > said\n"
+      "while :; do read -t 0.1 x < never; done");
+  made.grace = seconds(60);
+  const Fifo never = fifo("never");
+  start(made, 1);
+  runner_->stop(JobId(7), 1, 0, EndReason::Preempted);
+  EXPECT_EQ(said_.line(), "trapped");
+  runner_->suspend(JobId(7), 1);
+  asked_.say("go on");
+  EXPECT_EQ(wait_gone().exit_code, 3);
+}
+
+TEST_P(Suspend, WhoCancelsOverrulesWhoMakesRoom) {
+  const struct {
+    EndReason first;
+    EndReason second;
+    EndReason told;
+  } kTable[] = {
+      {EndReason::Preempted, EndReason::Cancelled, EndReason::Cancelled},
+      {EndReason::Cancelled, EndReason::Preempted, EndReason::Cancelled},
+  };
+  JobId job(7);
+  for (const auto& row : kTable) {
+    LaunchOrder made = script(
+        "trap 'echo trapped > said' TERM; trap 'exit 3' INT; echo $$ > said\n"
+        "while :; do read -t 0.1 x < never; done");
+    const Fifo never = fifo("never");
+    made.job = job;
+    made.grace = seconds(60);
+    launch(made);
+    (void)said_.number();
+    runner_->stop(job, 1, SIGTERM, row.first);
+    EXPECT_EQ(said_.line(), "trapped");
+    runner_->stop(job, 1, SIGINT, row.second);
+    EXPECT_EQ(wait_gone(job).reason, row.told);
+    ++job.value;
+  }
+}
+
+TEST_P(Suspend, SurvivesTheDaemon) {
+  start(script(kAnswers), 2);
+  runner_->suspend(JobId(7), 1);
+  ASSERT_TRUE(becomes(true));
+  reopen();
+  ASSERT_TRUE(std::holds_alternative<StillRuns>(runner_->adopt(JobId(7), 1, options_.boot_id)));
+  EXPECT_TRUE(stands());
+  runner_->resume(JobId(7), 1);
+  asked_.say("end");
+  EXPECT_EQ(wait_gone().exit_code, 7);
+}
+
+TEST_P(Suspend, NothingIsLeftWhenItsSupervisorIsKilled) {
+  start(script(kAnswers), 2);
+  std::vector<os::Fd> processes;
+  for (const int pid : pids_) processes.push_back(open_process(pid));
+  runner_->suspend(JobId(7), 1);
+  ASSERT_TRUE(becomes(true));
+  ASSERT_EQ(::kill(shim_of(pids_.front()), SIGKILL), 0);
+  EXPECT_EQ(wait_gone().reason, EndReason::SupervisorDied);
+  for (const os::Fd& process : processes) EXPECT_TRUE(wait_for_end(process));
+}
+
+TEST_P(Suspend, WhatTheJobStoppedItselfStaysStopped) {
+  start(script("sh -c 'kill -STOP $$; echo went > said' &\n"
+               "echo $$ > said; echo $! > said\n"
+               "read line < asked; kill -CONT $!; wait $!; exit 7"),
+        2);
+  const auto child_is_stopped = [this] {
+    const auto facts = process_facts(pids_.back());
+    return facts && facts->state == 'T';
+  };
+  ASSERT_TRUE(comes_true(child_is_stopped));
+  runner_->suspend(JobId(7), 1);
+  ASSERT_TRUE(becomes(true));
+  runner_->resume(JobId(7), 1);
+  ASSERT_TRUE(becomes(false));
+  EXPECT_TRUE(child_is_stopped());
+  asked_.say("continue it");
+  EXPECT_EQ(said_.line(), "went");
+  EXPECT_EQ(wait_gone().exit_code, 7);
+}
+
+INSTANTIATE_TEST_SUITE_P(With, Suspend, ::testing::Values(true, false), cgroups_or_not);
+
+class Binding : public RunnerBench {};
+
+TEST_P(Binding, RunsOnTheCpusChosen) {
+  LaunchOrder made = order({"/bin/grep", "Cpus_allowed_list", "/proc/self/status"});
+  made.cpus = {0};
+  EXPECT_EQ(run(made).exit_code, 0);
+  EXPECT_EQ(log(), "Cpus_allowed_list:\t0\n");
+}
+
+TEST_P(Binding, ACpuThatIsNotThereDoesNotKeepItFromRunning) {
+  LaunchOrder made = order({"/bin/echo", "ran"});
+  made.cpus = {8000};
+  EXPECT_EQ(run(made).exit_code, 0);
+  EXPECT_EQ(log(), "gflow: not bound to its CPUs: Invalid argument\nran\n");
+}
+
+INSTANTIATE_TEST_SUITE_P(With, Binding, ::testing::Values(true, false), cgroups_or_not);
+
+}  // namespace
+}  // namespace gflow::runner
