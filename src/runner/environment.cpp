@@ -7,7 +7,9 @@
 #include <optional>
 #include <string_view>
 
+#include "base/share.h"
 #include "base/text.h"
+#include "core/cpu_list.h"
 
 namespace gflow::runner {
 namespace {
@@ -38,8 +40,10 @@ class Variables {
 
 /// What a job was told, and this one is not always: a job submitted from within a job must not
 /// take it over.
-constexpr std::array<const char*, 10> kNotInherited = {"GFLOW_JOB_CONFIG",
+constexpr std::array<const char*, 12> kNotInherited = {"GFLOW_JOB_CONFIG",
+                                                       "GFLOW_GPU_MEMORY_MIB",
                                                        "GFLOW_CPUS",
+                                                       "GFLOW_CPU_LIST",
                                                        "GFLOW_MEMORY_MIB",
                                                        "GFLOW_TIME_LIMIT_SECONDS",
                                                        "GFLOW_PORT_BASE",
@@ -62,9 +66,66 @@ void set_identity(Variables& variables, const Job& job, const Attempt& attempt) 
   variables.set("GFLOW_SUBMIT_DIR", job.spec.work_dir);
   variables.set("GFLOW_ATTEMPT", attempt.number);
   variables.set("GFLOW_RESTART_COUNT", std::max(attempt.number - 1, 0));
+  variables.set("GFLOW_PREEMPTIONS", job.preemptions);
 }
 
-void set_devices(Variables& variables, const Attempt& attempt, const Machine& machine) {
+/// What the libraries of a vendor read to see only some of its devices. They count only those of
+/// their vendor, in PCI order.
+struct VendorVariables {
+  std::string_view vendor;
+  const char* visible;
+  /// An empty list hides all devices; where it does not, a job without devices is not kept from
+  /// seeing them.
+  bool empty_hides;
+};
+constexpr std::array<VendorVariables, 4> kVendors = {{
+    {"nvidia", "CUDA_VISIBLE_DEVICES", true},
+    {"amd", "ROCR_VISIBLE_DEVICES", true},
+    {"ascend", "ASCEND_RT_VISIBLE_DEVICES", false},
+    {"intel", "ZE_AFFINITY_MASK", false},
+}};
+
+/// Positions of these devices among those of their vendor.
+std::string vendor_list(const Machine& machine,
+                        const std::vector<int>& gpus,
+                        std::string_view vendor) {
+  std::vector<std::string> positions;
+  int position = 0;
+  for (const Device& device : machine.devices) {
+    if (device.vendor != vendor) continue;
+    if (std::ranges::find(gpus, device.index) != gpus.end()) {
+      positions.push_back(std::to_string(position));
+    }
+    ++position;
+  }
+  return join(positions, ",");
+}
+
+bool has_vendor(const Machine& machine, std::string_view vendor) {
+  return std::ranges::find(machine.devices, vendor, &Device::vendor) != machine.devices.end();
+}
+
+void set_visible(Variables& variables, const Machine& machine, const std::vector<int>& gpus) {
+  variables.set("CUDA_DEVICE_ORDER", "PCI_BUS_ID");
+  variables.set("CUDA_VISIBLE_DEVICES", "");
+  for (const VendorVariables& row : kVendors) {
+    if (!has_vendor(machine, row.vendor)) continue;
+    const std::string list = vendor_list(machine, gpus, row.vendor);
+    if (!list.empty() || row.empty_hides) variables.set(row.visible, list);
+  }
+  if (!vendor_list(machine, gpus, "amd").empty()) {
+    // Two filters one after the other leave nothing: only ROCR_VISIBLE_DEVICES, as AMD says for
+    // Linux.
+    for (const char* name : {"HIP_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL"}) variables.unset(name);
+    if (vendor_list(machine, gpus, "nvidia").empty()) variables.unset("CUDA_VISIBLE_DEVICES");
+  }
+  if (has_vendor(machine, "intel")) variables.set("ZE_ENABLE_PCI_ID_DEVICE_ORDER", "1");
+}
+
+void set_devices(Variables& variables,
+                 const Request& request,
+                 const Attempt& attempt,
+                 const Machine& machine) {
   std::vector<std::string> indices;
   std::vector<std::string> uuids;
   std::string vendor;
@@ -74,30 +135,37 @@ void set_devices(Variables& variables, const Attempt& attempt, const Machine& ma
     uuids.push_back(device == nullptr ? "" : device->uuid);
     if (device != nullptr && vendor.empty()) vendor = device->vendor;
   }
-  const std::string list = join(indices, ",");
   variables.set("GFLOW_GPUS", static_cast<std::int64_t>(indices.size()));
-  variables.set("GFLOW_GPU_INDICES", list);
+  variables.set("GFLOW_GPU_INDICES", join(indices, ","));
   variables.set("GFLOW_GPU_UUIDS", join(uuids, ","));
   variables.set("GFLOW_GPU_VENDOR", vendor);
-  variables.set("CUDA_DEVICE_ORDER", "PCI_BUS_ID");
-  variables.set("CUDA_VISIBLE_DEVICES", list);
-  if (vendor == "amd") {
-    // Two filters one after the other leave nothing: only ROCR_VISIBLE_DEVICES, as AMD says for
-    // Linux.
-    variables.set("ROCR_VISIBLE_DEVICES", list);
-    for (const char* name : {"HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL"}) {
-      variables.unset(name);
-    }
+  variables.set("GFLOW_GPU_SHARE", share_text(indices.empty() ? Share{} : request.share));
+  variables.set("GFLOW_GPU_MODE", std::string(indices.empty() ? "" : gpu_mode_name(request.mode)));
+  if (request.gpu_memory.bytes > 0 && !indices.empty()) {
+    variables.set("GFLOW_GPU_MEMORY_MIB", request.gpu_memory.bytes >> 20);
   }
-  if (vendor == "ascend") variables.set("ASCEND_RT_VISIBLE_DEVICES", list);
-  if (vendor == "intel") {
-    variables.set("ZE_AFFINITY_MASK", list);
-    variables.set("ZE_ENABLE_PCI_ID_DEVICE_ORDER", "1");
+  std::vector<int> visible = attempt.allocation.gpus;
+  if (request.see_all) {
+    for (const Device& device : machine.devices) visible.push_back(device.index);
   }
+  set_visible(variables, machine, visible);
 }
 
-void set_limits(Variables& variables, const JobSpec& spec) {
+void set_nodes(Variables& variables, const Attempt& attempt, const std::string& host) {
+  const auto name = [&host](const Allocation& part) {
+    return part.node.empty() ? host : part.node;
+  };
+  std::vector<std::string> nodes = {name(attempt.allocation)};
+  for (const Allocation& peer : attempt.peers) nodes.push_back(name(peer));
+  variables.set("GFLOW_NODE", nodes.front());
+  variables.set("GFLOW_NODELIST", join(nodes, ","));
+  variables.set("GFLOW_NNODES", static_cast<std::int64_t>(nodes.size()));
+  variables.set("GFLOW_NODE_RANK", 0);
+}
+
+void set_limits(Variables& variables, const JobSpec& spec, const Allocation& allocation) {
   if (spec.request.cpus > 0) variables.set("GFLOW_CPUS", spec.request.cpus);
+  if (!allocation.cpus.empty()) variables.set("GFLOW_CPU_LIST", cpu_list_text(allocation.cpus));
   if (spec.request.memory.bytes > 0) {
     variables.set("GFLOW_MEMORY_MIB", spec.request.memory.bytes >> 20);
   }
@@ -116,7 +184,7 @@ void set_rendezvous(Variables& variables, const Attempt& attempt, const Surround
   variables.set("MASTER_PORT", around.port_base);
   variables.set("PET_MASTER_ADDR", kAddress);
   variables.set("PET_MASTER_PORT", around.port_base);
-  variables.set("PET_NNODES", 1);
+  variables.set("PET_NNODES", static_cast<std::int64_t>(1 + attempt.peers.size()));
   variables.set("PET_NODE_RANK", 0);
   const auto gpus = static_cast<std::int64_t>(attempt.allocation.gpus.size());
   variables.set("PET_NPROC_PER_NODE", std::max<std::int64_t>(gpus, 1));
@@ -132,8 +200,9 @@ std::vector<std::string> environment_of(const Job& job,
   Variables variables(payload.environment);
   for (const char* name : kNotInherited) variables.unset(name);
   set_identity(variables, job, attempt);
-  set_devices(variables, attempt, machine);
-  set_limits(variables, job.spec);
+  set_devices(variables, job.spec.request, attempt, machine);
+  set_nodes(variables, attempt, surroundings.host);
+  set_limits(variables, job.spec, attempt.allocation);
   set_rendezvous(variables, attempt, surroundings);
   variables.set("GFLOW_API", surroundings.socket);
   variables.set("GFLOW_LOG_FILE", surroundings.log_path);

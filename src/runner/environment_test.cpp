@@ -31,7 +31,7 @@ Job job_of() {
   return job;
 }
 
-const Surroundings kAround{"/run/gflowd.sock", "/logs/42.log", "", 41000, 8};
+const Surroundings kAround{"/run/gflowd.sock", "/logs/42.log", "", 41000, 8, "lab1"};
 
 class Environment {
  public:
@@ -41,6 +41,7 @@ class Environment {
     attempt.allocation.gpus = std::move(gpus);
     take(environment_of(job, attempt, payload, machine, kAround));
   }
+  explicit Environment(const std::vector<std::string>& list) { take(list); }
   void take(const std::vector<std::string>& list) {
     for (const std::string& text : list) {
       const std::size_t equals = text.find('=');
@@ -64,7 +65,8 @@ void expect(const Environment& environment, const Expected& expected) {
 
 TEST(Environment, TellsTheJobWhatItIsAndHas) {
   Job job = job_of();
-  job.spec.request = {2, 8, Memory::gib(4)};
+  job.spec.request = {.gpus = 2, .cpus = 8, .memory = Memory::gib(4)};
+  job.preemptions = 1;
   job.spec.time_limit = std::chrono::minutes(30);
   expect(Environment(job, {1, 3}, machine_of("nvidia")),
          {{"GFLOW_JOB_ID", "42"},
@@ -74,6 +76,15 @@ TEST(Environment, TellsTheJobWhatItIsAndHas) {
           {"GFLOW_SUBMIT_DIR", "/home/alice/run"},
           {"GFLOW_ATTEMPT", "3"},
           {"GFLOW_RESTART_COUNT", "2"},
+          {"GFLOW_PREEMPTIONS", "1"},
+          {"GFLOW_NODE", "lab1"},
+          {"GFLOW_NODELIST", "lab1"},
+          {"GFLOW_NNODES", "1"},
+          {"GFLOW_NODE_RANK", "0"},
+          {"GFLOW_GPU_SHARE", "1"},
+          {"GFLOW_GPU_MODE", "whole"},
+          {"GFLOW_GPU_MEMORY_MIB", "(not set)"},
+          {"GFLOW_CPU_LIST", "(not set)"},
           {"GFLOW_GPUS", "2"},
           {"GFLOW_GPU_INDICES", "1,3"},
           {"GFLOW_GPU_UUIDS", "GPU-1,GPU-3"},
@@ -109,6 +120,8 @@ TEST(Environment, WithoutGpusNoneIsVisible) {
           {"CUDA_DEVICE_ORDER", "PCI_BUS_ID"},
           {"GFLOW_GPUS", "0"},
           {"GFLOW_GPU_INDICES", ""},
+          {"GFLOW_GPU_SHARE", "0"},
+          {"GFLOW_GPU_MODE", ""},
           {"PET_NPROC_PER_NODE", "1"}});
 }
 
@@ -118,6 +131,60 @@ TEST(Environment, OtherVendors) {
   expect(Environment(job_of(), {0, 2}, machine_of("ascend")),
          {{"ASCEND_RT_VISIBLE_DEVICES", "0,2"}});
   expect(Environment(job_of(), {0, 2}, machine_of("intel")), {{"ZE_AFFINITY_MASK", "0,2"}});
+}
+
+TEST(Environment, SharesOfADeviceAndCpus) {
+  Job job = job_of();
+  job.spec.request = {.gpus = 1,
+                      .share = Share::percent(25),
+                      .gpu_memory = Memory::gib(8),
+                      .mode = GpuMode::Fraction,
+                      .cpus = 5};
+  Attempt attempt;
+  attempt.allocation = {.node = "", .gpus = {2}, .cpus = {0, 1, 2, 3, 8}};
+  expect(Environment(environment_of(job, attempt, {}, machine_of("nvidia"), kAround)),
+         {{"CUDA_VISIBLE_DEVICES", "2"},
+          {"GFLOW_GPU_SHARE", "0.25"},
+          {"GFLOW_GPU_MODE", "fraction"},
+          {"GFLOW_GPU_MEMORY_MIB", "8192"},
+          {"GFLOW_CPU_LIST", "0-3,8"}});
+}
+
+TEST(Environment, SeveralNodes) {
+  Attempt attempt;
+  attempt.allocation = {.node = "gpu-1", .gpus = {0, 1}, .cpus = {}};
+  attempt.peers = {{"gpu-7", {2, 3}, {}}, {"", {0, 1}, {}}};
+  expect(Environment(environment_of(job_of(), attempt, {}, machine_of("nvidia"), kAround)),
+         {{"GFLOW_NODE", "gpu-1"},
+          {"GFLOW_NODELIST", "gpu-1,gpu-7,lab1"},
+          {"GFLOW_NNODES", "3"},
+          {"GFLOW_NODE_RANK", "0"},
+          {"PET_NNODES", "3"},
+          {"PET_NPROC_PER_NODE", "2"}});
+}
+
+TEST(Environment, ToSeeAllIsToHoldNone) {
+  Job job = job_of();
+  job.spec.request.see_all = true;
+  expect(Environment(job, {}, machine_of("nvidia")),
+         {{"CUDA_VISIBLE_DEVICES", "0,1,2,3"}, {"GFLOW_GPUS", "0"}, {"GFLOW_GPU_INDICES", ""}});
+  expect(Environment(job, {}, machine_of("intel")), {{"ZE_AFFINITY_MASK", "0,1,2,3"}});
+}
+
+// Each vendor's libraries count only its own devices.
+TEST(Environment, DevicesOfSeveralVendors) {
+  Machine machine = machine_of("nvidia");
+  machine.devices[1].vendor = "amd";
+  machine.devices[3].vendor = "amd";
+  expect(Environment(job_of(), {3}, machine),
+         {{"ROCR_VISIBLE_DEVICES", "1"},
+          {"CUDA_VISIBLE_DEVICES", "(not set)"},
+          {"GFLOW_GPU_INDICES", "3"},
+          {"GFLOW_GPU_VENDOR", "amd"}});
+  expect(Environment(job_of(), {2}, machine),
+         {{"CUDA_VISIBLE_DEVICES", "1"}, {"ROCR_VISIBLE_DEVICES", ""}});
+  expect(Environment(job_of(), {}, machine),
+         {{"CUDA_VISIBLE_DEVICES", ""}, {"ROCR_VISIBLE_DEVICES", ""}});
 }
 
 TEST(Environment, TheSubmittersStaysUnderneath) {
@@ -133,6 +200,8 @@ TEST(Environment, TheSubmittersStaysUnderneath) {
                          "GFLOW_JOB_ID=1",
                          "GFLOW_JOB_CONFIG=/outer",
                          "GFLOW_CPUS=64",
+                         "GFLOW_CPU_LIST=0-63",
+                         "GFLOW_GPU_MEMORY_MIB=1",
                          "GFLOW_ATTEMPT_ID=outer",
                          "CUDA_VISIBLE_DEVICES=0,1,2,3",
                          "WORLD_SIZE=4"};
@@ -146,6 +215,8 @@ TEST(Environment, TheSubmittersStaysUnderneath) {
           {"GFLOW_JOB_ID", "42"},
           {"GFLOW_JOB_CONFIG", "(not set)"},
           {"GFLOW_CPUS", "(not set)"},
+          {"GFLOW_CPU_LIST", "(not set)"},
+          {"GFLOW_GPU_MEMORY_MIB", "(not set)"},
           {"GFLOW_ATTEMPT_ID", "(not set)"},
           {"CUDA_VISIBLE_DEVICES", "2"},
           {"WORLD_SIZE", "(not set)"}});
