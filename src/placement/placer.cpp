@@ -174,6 +174,18 @@ Question Placer::question(const Ledger& ledger, DemandIndex demand, const NodeVi
           .fits = fits_};
 }
 
+DeviceChoice Placer::devices(const Ledger& ledger, DemandIndex demand, const NodeView& view) {
+  const Demand& wanted = ledger.demand(demand);
+  if (wanted.gpus == 0) return {};
+  const Question asked = question(ledger, demand, view);
+  const DeviceTable* table =
+      wanted.mode == GpuMode::Whole ? tables_.of(ledger.node(view.index)) : nullptr;
+  if (table == nullptr || fits_.size() > ledger.node(view.index).devices.size()) {
+    return {.devices = policy_->devices(asked), .reason = {}};
+  }
+  return choose_devices(*table, ledger, view.index, fits_, wanted.gpus);
+}
+
 std::optional<Choice> Placer::choose_on(const Ledger& ledger,
                                         DemandIndex demand,
                                         ScoreBoard& board,
@@ -207,9 +219,11 @@ std::optional<Choice> Placer::choose(const Ledger& ledger,
   Kind& kind = kind_of(ledger, demand);
   score_changed(ledger, kind);
   auto choice = choose_on(ledger, demand, kind.board, excluded);
-  if (!choice || ledger.demand(demand).gpus == 0) return choice;
+  if (!choice) return std::nullopt;
   for (Placement& placement : choice->placements) {
-    placement.devices = policy_->devices(question(ledger, demand, views_[at(placement.node)]));
+    auto [devices, reason] = this->devices(ledger, demand, views_[at(placement.node)]);
+    placement.devices = std::move(devices);
+    choice->reasons.push_back(reason);
   }
   return choice;
 }
@@ -224,10 +238,11 @@ std::optional<Choice> Placer::choose_by_scan(const Ledger& ledger,
     board.set(node, score(ledger, demand, valued_view(ledger, node)));
   }
   auto choice = choose_on(ledger, demand, board, excluded);
-  if (!choice || ledger.demand(demand).gpus == 0) return choice;
+  if (!choice) return std::nullopt;
   for (Placement& placement : choice->placements) {
-    const NodeView view = valued_view(ledger, placement.node);
-    placement.devices = policy_->devices(question(ledger, demand, view));
+    auto [devices, reason] = this->devices(ledger, demand, valued_view(ledger, placement.node));
+    placement.devices = std::move(devices);
+    choice->reasons.push_back(reason);
   }
   return choice;
 }
@@ -248,11 +263,12 @@ std::vector<Ranked> Placer::rank(const Ledger& ledger, DemandIndex demand, std::
   nodes.resize(std::min(nodes.size(), most));
   std::vector<Ranked> ranking;
   for (const NodeIndex node : nodes) {
-    const Question asked = question(ledger, demand, views_[at(node)]);
+    DeviceChoice chosen = devices(ledger, demand, views_[at(node)]);
     ranking.push_back({.node = node,
                        .score = kind.board.at(node),
-                       .devices = policy_->devices(asked),
-                       .terms = policy_->explain(asked)});
+                       .devices = std::move(chosen.devices),
+                       .reason = chosen.reason,
+                       .terms = policy_->explain(question(ledger, demand, views_[at(node)]))});
   }
   return ranking;
 }

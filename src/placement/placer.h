@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "placement/device_tables.h"
 #include "placement/policy.h"
 #include "placement/score_board.h"
 
@@ -16,7 +17,8 @@ namespace gflow::placement {
 /// Where a demand goes: one placement for each of its nodes, in the order they were chosen.
 struct Choice {
   std::vector<Placement> placements;
-  Score score = 0;  ///< of the first
+  std::vector<DeviceReason> reasons;  ///< of each placement's devices, in the same order
+  Score score = 0;                    ///< of the first node
 
   friend bool operator==(const Choice&, const Choice&) = default;
 };
@@ -26,12 +28,15 @@ struct Ranked {
   NodeIndex node = 0;
   Score score = 0;
   std::vector<int> devices;
+  DeviceReason reason;
   std::vector<Term> terms;
 
   friend bool operator==(const Ranked&, const Ranked&) = default;
 };
 
-/// Which node and which devices, by one policy. Of the nodes a demand fits on, it takes one of the
+/// Which node and which devices, by one policy. Whole devices of a node whose links are known are
+/// chosen by its DeviceTable, whatever the policy; others by the policy.
+/// Of the nodes a demand fits on, it takes one of the
 /// highest score: the first (NodeIndex) of them, or for a policy that draws any of them, by a
 /// number made from its seed and the ledger's version. The same ledger, profile and traffic give
 /// the same choice.
@@ -90,6 +95,9 @@ class Placer {
   /// Fills fits_; whether the demand fits but for host memory.
   [[nodiscard]] bool fits(const Ledger& ledger, DemandIndex demand, const NodeView& view);
   [[nodiscard]] Question question(const Ledger& ledger, DemandIndex demand, const NodeView& view);
+  [[nodiscard]] DeviceChoice devices(const Ledger& ledger,
+                                     DemandIndex demand,
+                                     const NodeView& view);
   [[nodiscard]] std::optional<NodeIndex> best_node(const Ledger& ledger,
                                                    ScoreBoard& board,
                                                    const Demand& demand) const;
@@ -107,6 +115,7 @@ class Placer {
   Traffic traffic_;
   std::uint64_t seed_ = 1;
 
+  DeviceTables tables_;
   bool prepared_ = false;
   SharingRules rules_;
   std::uint64_t seen_ = 0;              // version of the ledger that views_ show
