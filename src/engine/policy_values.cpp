@@ -13,9 +13,17 @@ namespace {
 std::string text_of(std::chrono::seconds value) { return fmt::format("{}s", value.count()); }
 std::string text_of(std::size_t value) { return fmt::format("{}", value); }
 std::string text_of(int value) { return fmt::format("{}", value); }
+std::string text_of(bool value) { return value ? "true" : "false"; }
 
 Result<void> read(std::chrono::seconds& out, const std::string& text) {
   out = text == "0s" || text == "0" ? std::chrono::seconds(0) : GF_TRY(parse_duration(text));
+  return {};
+}
+Result<void> read(bool& out, const std::string& text) {
+  if (text != "true" && text != "false") {
+    return fail(Code::Usage, fmt::format("'{}' is neither true nor false", printable(text)));
+  }
+  out = text == "true";
   return {};
 }
 template <std::integral T>
@@ -37,10 +45,37 @@ struct Setting {
 template <auto Member>
 constexpr Setting setting(std::string_view name) {
   return {name,
-          [](const Policy& policy) { return text_of(policy.*Member); },
+          [](const Policy& policy) -> std::string { return text_of(policy.*Member); },
           [](Policy& policy, const std::string& text) { return read(policy.*Member, text); }};
 }
 
+/// Errors: Usage with the names there are.
+Result<void> read_placement(Policy& policy, const std::string& text) {
+  std::vector<std::string> names;
+  for (const placement::PolicyEntry& entry : placement::policies()) {
+    names.emplace_back(entry.name);
+  }
+  if (!text.empty() && std::ranges::find(names, text) == names.end()) {
+    const auto near = nearest(text, names);
+    return fail(Code::Usage,
+                fmt::format("there is no policy '{}'{}; there are: {}",
+                            printable(text),
+                            near ? fmt::format(" (is it '{}'?)", *near) : "",
+                            join(names, ", ")));
+  }
+  policy.placement = text;
+  return {};
+}
+
+template <auto Member>
+constexpr Setting sharing_setting(std::string_view name) {
+  return {
+      name,
+      [](const Policy& policy) -> std::string { return text_of(policy.sharing.*Member); },
+      [](Policy& policy, const std::string& text) { return read(policy.sharing.*Member, text); }};
+}
+
+using placement::SharingRules;
 constexpr Setting kSettings[] = {
     setting<&Policy::backfill_patience>("backfill_patience"),
     setting<&Policy::launch_backoff>("launch_backoff"),
@@ -49,6 +84,12 @@ constexpr Setting kSettings[] = {
     setting<&Policy::keep_ended_most>("keep_ended_most"),
     setting<&Policy::queue_most>("queue_most"),
     setting<&Policy::submit_most>("submit_most"),
+    {"placement", [](const Policy& policy) { return policy.placement; }, read_placement},
+    sharing_setting<&SharingRules::most_users>("most_users"),
+    sharing_setting<&SharingRules::most_in_turns>("most_in_turns"),
+    sharing_setting<&SharingRules::mix_modes>("mix_modes"),
+    setting<&Policy::share_with_others>("share_with_others"),
+    setting<&Policy::allow_see_all>("allow_see_all"),
 };
 
 }  // namespace

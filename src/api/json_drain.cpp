@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/drain_fields.h"
+#include "api/snapshot.h"
+
+namespace gflow::api {
+
+namespace {
+
+constexpr Range kDeviceRange = {0, 65'535};
+
+struct Drains {
+  std::vector<Drain> drains;
+};
+
+}  // namespace
+
+template <class Io, Like<DrainRequest> T>
+void fields(Io& io, T& request) {
+  io.field("node", request.node);
+  io.field("gpu", request.gpu, kDeviceRange);
+  io.field("reason", request.reason);
+  io.field("resume", request.resume);
+}
+
+template <class Io, Like<Drains> T>
+void fields(Io& io, T& drains) {
+  io.required("drains", drains.drains);
+}
+
+std::string write(const DrainRequest& request) { return Writer::document("Drain", request); }
+
+Result<DrainRequest> read_drain_request(std::string_view json) {
+  return Reader::document<DrainRequest>(json, "Drain", Unknown::Refused);
+}
+
+std::string write_drains(const std::vector<Drain>& drains) {
+  return Writer::document("Drains", Drains{drains});
+}
+
+Result<std::vector<Drain>> read_drains(std::string_view json) {
+  return GF_TRY(Reader::document<Drains>(json, "Drains", Unknown::Ignored)).drains;
+}
+
+}  // namespace gflow::api

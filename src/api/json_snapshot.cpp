@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <map>
+
+#include "api/drain_fields.h"
+#include "api/snapshot.h"
+#include "api/spec_fields.h"
+
+namespace gflow::api {
+
+namespace {
+
+constexpr Range kSpeedRange = {0, 100'000'000};
+
+}  // namespace
+
+template <class Io, Like<DeviceProcess> T>
+void fields(Io& io, T& process) {
+  io.field("name", process.name);
+  io.field("memory_bytes", process.memory);
+}
+
+template <class Io, Like<Device> T>
+void fields(Io& io, T& device) {
+  io.required("index", device.index);
+  io.field("vendor", device.vendor);
+  io.field("model", device.model);
+  io.field("numa_node", device.numa_node);
+  io.field("memory_total_bytes", device.memory_total);
+  io.field("memory_used_bytes", device.memory_used);
+  io.field("usable", device.usable);
+  io.field("trouble", device.trouble);
+  io.field("processes", device.processes);
+}
+
+template <class Io, Like<SnapshotNode> T>
+void fields(Io& io, T& node) {
+  io.field("name", node.name);
+  io.field("source", node.source);
+  io.field("cpus", node.cpus, kCpuRange);
+  io.field("memory_bytes", node.memory, kMemoryRange);
+  io.field("devices", node.devices);
+  io.field("topology", node.topology);
+  io.field("link_mb_per_second", node.link_speed, kSpeedRange);
+  io.field("path_mb_per_second", node.path_speeds, kSpeedRange);
+}
+
+template <class Io, Like<Allocation> T>
+void fields(Io& io, T& allocation) {
+  io.field("node", allocation.node);
+  io.field("gpus", allocation.gpus, kGpuRange);
+  io.field("cpus", allocation.cpus, kCpuRange);
+}
+
+template <class Io, Like<SnapshotJob> T>
+void fields(Io& io, T& job) {
+  io.required("id", job.id);
+  io.required("user", job.spec.user);
+  io.required("spec", job.spec);
+  io.required("status", job.status);
+  io.required("submitted", job.submitted);
+  io.field("attempts", job.attempts, kRetryRange);
+  io.field("preemptions", job.preemptions, kRetryRange);
+  io.field("served_seconds", job.served);
+  io.field("started", job.started);
+  io.field("run_time_seconds", job.run_time);
+  io.field("ended", job.ended);
+  io.field("allocations", job.allocations);
+}
+
+template <class Io, Like<Snapshot> T>
+void fields(Io& io, T& snapshot) {
+  io.required("version", snapshot.version);
+  io.required("taken", snapshot.taken);
+  io.field("hostname", snapshot.hostname);
+  io.required("next_id", snapshot.next_id);
+  io.field("policy", snapshot.policy);
+  io.required("nodes", snapshot.nodes);
+  io.field("drains", snapshot.drains);
+  io.required("jobs", snapshot.jobs);
+  io.field("left_out", snapshot.left_out);
+}
+
+std::string write(const Snapshot& snapshot) { return Writer::document("Snapshot", snapshot); }
+
+Result<Snapshot> read_snapshot(std::string_view json) {
+  auto snapshot = GF_TRY(Reader::document<Snapshot>(json, "Snapshot", Unknown::Ignored));
+  if (snapshot.version != Snapshot::kVersion) {
+    return fail(Code::Usage,
+                fmt::format("a snapshot of version {}; this program reads version {}",
+                            snapshot.version,
+                            Snapshot::kVersion));
+  }
+  for (SnapshotJob& job : snapshot.jobs) put_in_order(job.spec.dependencies.jobs);
+  return snapshot;
+}
+
+namespace {
+
+/// Gives each name a number, in the order they come.
+class Names {
+ public:
+  explicit Names(std::string_view kind) : kind_(kind) {}
+
+  std::string operator()(const std::string& name) {
+    if (name.empty()) return name;
+    const auto at = numbers_.try_emplace(name, numbers_.size() + 1).first;
+    return fmt::format("{}{}", kind_, at->second);
+  }
+  [[nodiscard]] std::size_t number(const std::string& name) const { return numbers_.at(name); }
+
+ private:
+  std::string_view kind_;
+  std::map<std::string, std::size_t> numbers_;
+};
+
+}  // namespace
+
+Snapshot anonymous(Snapshot snapshot) {
+  Names users("user");
+  Names jobs("job");
+  Names projects("project");
+  Names groups("group");
+  for (SnapshotJob& job : snapshot.jobs) {
+    JobSpec& spec = job.spec;
+    const std::string user = spec.user.name;
+    spec.user.name = users(user);
+    spec.user.uid = user.empty() ? 0 : static_cast<std::uint32_t>(1000 + users.number(user));
+    spec.name = jobs(spec.name);
+    spec.project = projects(spec.project);
+    spec.group = groups(spec.group);
+  }
+  snapshot.hostname.clear();
+  for (Drain& drain : snapshot.drains) {
+    drain.by.clear();
+    drain.reason.clear();
+  }
+  for (SnapshotNode& node : snapshot.nodes) {
+    for (Device& device : node.devices) {
+      for (DeviceProcess& process : device.processes) process.name.clear();
+    }
+  }
+  return snapshot;
+}
+
+}  // namespace gflow::api

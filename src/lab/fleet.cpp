@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lab/fleet.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "core/catalogue.h"
+#include "devices/source.h"
+
+namespace gflow::lab {
+namespace {
+
+constexpr int kMostGpus = 256;
+
+int usable_gpus(const Machine& machine) {
+  return static_cast<int>(std::ranges::count_if(machine.devices, &Device::usable));
+}
+
+std::unexpected<Error> no_fleet(const std::string& text) {
+  return fail(Code::Usage,
+              fmt::format("'{}' says no nodes; say '64x8' for 64 nodes with 8 GPUs each, "
+                          "'4x8xA100' for a model, or 'sim:8xH100' for one machine",
+                          printable(text)));
+}
+
+}  // namespace
+
+Result<Machine> read_machine_spec(const std::string& text) {
+  const std::string spec = text.starts_with("sim:") ? text : "sim:" + text;
+  const auto source = GF_TRY(devices::open_source(spec, {}));
+  Machine machine = source->machine();
+  machine.note.clear();
+  return machine;
+}
+
+Result<std::vector<FleetNode>> read_fleet(const std::string& text) {
+  if (text.starts_with("sim:")) return std::vector{FleetNode{"", GF_TRY(read_machine_spec(text))}};
+  const std::size_t cross = text.find('x');
+  if (cross == std::string::npos) return no_fleet(text);
+  const auto count = parse_number(text.substr(0, cross));
+  const std::string rest = text.substr(cross + 1);
+  const auto gpus = parse_number(rest.substr(0, rest.find('x')));
+  if (!count || *count < 1 || *count > kMostNodes || !gpus || *gpus > kMostGpus) {
+    return no_fleet(text);
+  }
+  const std::string models = rest.find('x') == std::string::npos ? rest + "xH100" : rest;
+  const Machine machine = GF_TRY(read_machine_spec(models));
+  std::vector<FleetNode> fleet;
+  for (std::uint64_t i = 1; i <= *count; ++i) {
+    fleet.push_back({*count == 1 ? "" : fmt::format("node{}", i), machine});
+  }
+  return fleet;
+}
+
+placement::Node node_of(const FleetNode& node) {
+  placement::Node facts;
+  facts.name = node.name;
+  facts.milli_cpus = std::int64_t{node.machine.cpus.value_or(0)} * 1000;
+  facts.memory = node.machine.memory.value_or(Memory{});
+  for (const Device& device : node.machine.devices) {
+    facts.devices.push_back(
+        {device.vendor,
+         catalogue::device_model(device.vendor, device.model, device.memory_total),
+         device.memory_total.value_or(Memory{}),
+         device.memory_used.value_or(Memory{}),
+         device.usable});
+  }
+  facts.topology = std::make_shared<const Topology>(node.machine.topology);
+  return facts;
+}
+
+int gpus_of(const std::vector<FleetNode>& fleet) {
+  int count = 0;
+  for (const FleetNode& node : fleet) count += usable_gpus(node.machine);
+  return count;
+}
+
+int most_gpus_of(const std::vector<FleetNode>& fleet) {
+  int most = 0;
+  for (const FleetNode& node : fleet) most = std::max(most, usable_gpus(node.machine));
+  return most;
+}
+
+}  // namespace gflow::lab

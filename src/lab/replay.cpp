@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lab/replay.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "engine/policy_values.h"
+
+namespace gflow::lab {
+namespace {
+
+/// What can be said of a node that is added: a name nobody has.
+std::string free_name(const std::vector<FleetNode>& fleet) {
+  for (int i = 1;; ++i) {
+    const std::string name = fmt::format("added{}", i);
+    if (std::ranges::find(fleet, name, &FleetNode::name) == fleet.end()) return name;
+  }
+}
+
+Result<void> remove_node(std::vector<FleetNode>& fleet, const std::string& called) {
+  const std::string name = called == "local" ? "" : called;
+  const auto at = std::ranges::find(fleet, name, &FleetNode::name);
+  if (at != fleet.end()) {
+    fleet.erase(at);
+    return {};
+  }
+  std::vector<std::string> names;
+  for (const FleetNode& node : fleet) names.push_back(node.name.empty() ? "local" : node.name);
+  const auto near = nearest(called, names);
+  if (names.size() > 10) {
+    names.resize(10);
+    names.emplace_back("...");
+  }
+  return fail(Code::NotFound,
+              fmt::format("there is no node '{}'{}; there are: {}",
+                          printable(called),
+                          near ? fmt::format(" (is it '{}'?)", printable(*near)) : "",
+                          printable(join(names, ", "))));
+}
+
+/// Jobs that run on a node that is gone have to start again from the queue, with what they did.
+void leave_removed(Subject& subject) {
+  for (Subject::Standing& standing : subject.standing) {
+    const Attempt* attempt = attempt_of(standing.job);
+    if (attempt == nullptr || !is_active(standing.job)) continue;
+    const auto there = [&](const Allocation& part) {
+      return std::ranges::find(subject.fleet, part.node, &FleetNode::name) != subject.fleet.end();
+    };
+    if (there(attempt->allocation) && std::ranges::all_of(attempt->peers, there)) continue;
+    standing.job.state = Queued{};
+  }
+}
+
+void tell_machines(Simulation& simulation, const Subject& subject) {
+  engine::event::NodesChanged others;
+  for (const FleetNode& node : subject.fleet) {
+    if (node.name.empty()) {
+      simulation.tell(engine::event::MachineChanged{node.machine});
+    } else {
+      others.nodes.push_back(node_of(node));
+    }
+  }
+  if (!others.nodes.empty()) simulation.tell(others);
+  for (const Drain& drain : subject.drains) {
+    simulation.tell(engine::event::Drain{drain, false, {{0, "root"}, true}});
+  }
+}
+
+}  // namespace
+
+Subject subject_of(Trace trace, std::vector<FleetNode> fleet, std::string name) {
+  Subject subject;
+  subject.name = std::move(name);
+  subject.begins =
+      trace.begins.value_or(WallTime(std::chrono::sys_days(std::chrono::year(2026) / 1 / 1)));
+  spread_over_nodes(trace, most_gpus_of(fleet));
+  subject.submissions = std::move(trace.jobs);
+  subject.fleet = std::move(fleet);
+  return subject;
+}
+
+std::string WhatIf::text() const {
+  std::string text;
+  const auto add = [&text](std::string_view option, const std::string& value) {
+    text += fmt::format("{}--{} {}", text.empty() ? "" : " ", option, value);
+  };
+  if (nodes) add("nodes", *nodes);
+  for (const std::string& node : remove_nodes) add("remove-node", node);
+  for (const std::string& node : add_nodes) add("add-node", node);
+  for (const auto& [name, value] : settings) add("set", fmt::format("{}={}", name, value));
+  return text;
+}
+
+Result<Subject> changed(const Subject& subject, const WhatIf& what_if) {
+  Subject other = subject;
+  if (what_if.nodes) other.fleet = GF_TRY(read_fleet(*what_if.nodes));
+  for (const std::string& name : what_if.remove_nodes) GF_CHECK(remove_node(other.fleet, name));
+  for (const std::string& spec : what_if.add_nodes) {
+    other.fleet.push_back({free_name(other.fleet), GF_TRY(read_machine_spec(spec))});
+  }
+  if (what_if.nodes || !what_if.remove_nodes.empty()) leave_removed(other);
+  for (const auto& [name, value] : what_if.settings) {
+    GF_CHECK(engine::set_policy_value(other.policy, {name, value}));
+  }
+  return other;
+}
+
+Played play(const Subject& subject,
+            const RunnerRules& rules,
+            const std::string& label,
+            const Progress& progress) {
+  Simulation simulation(subject.policy, rules, subject.begins);
+  for (const Subject::Standing& standing : subject.standing) {
+    simulation.restore(standing.job, standing.work);
+  }
+  simulation.begin(subject.next_id);
+  tell_machines(simulation, subject);
+  for (const TraceJob& job : subject.submissions) {
+    simulation.submit(job.spec, job.submitted, job.run_time);
+  }
+  // Each job is submitted, started, and ends; more often where jobs make room for others.
+  const double expected =
+      3.0 * static_cast<double>(subject.submissions.size() + subject.standing.size()) + 1;
+  simulation.run([&](std::size_t events) {
+    if (progress) progress(std::min(static_cast<double>(events) / expected, 0.99), label);
+  });
+  Played played{label, simulation.lives(), simulation.moments(), {}, gpus_of(subject.fleet)};
+  for (const Life& life : played.lives) {
+    played.ended = std::max(played.ended, life.ended.value_or(std::chrono::milliseconds(0)));
+  }
+  return played;
+}
+
+}  // namespace gflow::lab

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "lab/replay.h"
+
+namespace gflow::lab {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr double kLeastWork = 10;  // seconds; Feitelson et al., JSSPP 1997
+constexpr std::size_t kBins = 240;
+constexpr std::size_t kMostUsers = 20;
+constexpr std::size_t kMostTroubles = 3;
+
+double seconds_of(milliseconds span) { return static_cast<double>(span.count()) / 1000; }
+
+/// Jobs that ran at the beginning waited before anybody looked.
+bool had_to_wait(const Life& life) { return !life.first_start || life.first_start->count() >= 0; }
+
+double wait_of(const Life& life) { return seconds_of(*life.ended - life.submitted - life.done); }
+
+double mean_of(const std::vector<double>& values) {
+  if (values.empty()) return std::nan("");
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+/// Of sorted values; the smallest that at least this part of them does not pass.
+double quantile(const std::vector<double>& values, double part) {
+  if (values.empty()) return std::nan("");
+  const auto rank = std::ceil(part * static_cast<double>(values.size()));
+  return values[static_cast<std::size_t>(std::max(rank - 1, 0.0))];
+}
+
+std::vector<double> sorted_waits(const Played& played) {
+  std::vector<double> waits;
+  for (const Life& life : played.lives) {
+    if (life.ended && had_to_wait(life)) waits.push_back(wait_of(life));
+  }
+  std::ranges::sort(waits);
+  return waits;
+}
+
+/// GPUs in use, averaged over equal parts of the time up to `until`.
+std::vector<double> used_by_bin(const Played& played, milliseconds until) {
+  std::vector<double> bins(kBins, 0);
+  const double width = seconds_of(until) / static_cast<double>(kBins);
+  for (std::size_t i = 0; i < played.moments.size(); ++i) {
+    const Moment& moment = played.moments[i];
+    const milliseconds next = i + 1 < played.moments.size() ? played.moments[i + 1].at : until;
+    double from = seconds_of(moment.at);
+    const double to = seconds_of(std::min(next, until));
+    const double gpus = static_cast<double>(moment.parts_used) / Share::kWholeParts;
+    while (from < to && width > 0) {
+      const auto bin = std::min(static_cast<std::size_t>(from / width), kBins - 1);
+      const double edge = bin + 1 == kBins ? to : static_cast<double>(bin + 1) * width;
+      const double end = std::min(to, std::max(edge, std::nextafter(from, to)));
+      bins[bin] += gpus * (end - from) / width;
+      from = end;
+    }
+  }
+  return bins;
+}
+
+Chart usage_chart(const std::vector<Played>& runs) {
+  Chart chart{"GPUs in use", "hours since the beginning", "GPUs", Chart::Kind::Step, {}, {}};
+  for (const Played& run : runs) {
+    Series series{run.label, {}};
+    const std::vector<double> bins = used_by_bin(run, run.ended);
+    const double width = seconds_of(run.ended) / 3600 / static_cast<double>(kBins);
+    for (std::size_t i = 0; i < bins.size(); ++i) {
+      series.points.push_back({static_cast<double>(i) * width, bins[i]});
+    }
+    chart.series.push_back(std::move(series));
+  }
+  return chart;
+}
+
+Chart wait_chart(const std::vector<Played>& runs) {
+  Chart chart{
+      "How long jobs wait", "percent of the jobs", "hours, at most", Chart::Kind::Line, {}, {}};
+  for (const Played& run : runs) {
+    Series series{run.label, {}};
+    const std::vector<double> waits = sorted_waits(run);
+    for (int percent = 0; percent <= 100 && !waits.empty(); ++percent) {
+      series.points.push_back(
+          {static_cast<double>(percent), quantile(waits, percent / 100.0) / 3600});
+    }
+    chart.series.push_back(std::move(series));
+  }
+  return chart;
+}
+
+Table runs_table(const std::vector<Played>& runs) {
+  Table table{"runs",
+              "",
+              {{"run", "RUN"},
+               {"gpus", "GPUS"},
+               {"jobs", "JOBS"},
+               {"ended", "ENDED"},
+               {"never_started", "NEVER"},
+               {"mean_wait_seconds", "MEAN WAIT", Shown::Duration, 1},
+               {"median_wait_seconds", "MEDIAN", Shown::Duration, 1},
+               {"p90_wait_seconds", "P90", Shown::Duration, 1},
+               {"p99_wait_seconds", "P99", Shown::Duration, 1},
+               {"longest_wait_seconds", "LONGEST", Shown::Duration, 1},
+               {"mean_turnaround_seconds", "TURNAROUND", Shown::Duration, 1},
+               {"mean_bounded_slowdown", "SLOWDOWN", Shown::Plain, 1},
+               {"utilization_percent", "GPUS BUSY", Shown::Percent, 1},
+               {"preemptions", "PREEMPTED"},
+               {"makespan_seconds", "ALL DONE", Shown::Duration, 0}},
+              {}};
+  for (const Played& run : runs) {
+    const Figures f = figures_of(run);
+    table.rows.push_back({run.label,
+                          std::int64_t{run.gpus},
+                          f.jobs,
+                          f.ended,
+                          f.never,
+                          f.mean_wait,
+                          f.median_wait,
+                          f.p90_wait,
+                          f.p99_wait,
+                          f.longest_wait,
+                          f.mean_turnaround,
+                          f.mean_slowdown,
+                          f.utilization,
+                          f.preemptions,
+                          seconds_of(run.ended)});
+  }
+  return table;
+}
+
+struct UserFigures {
+  std::int64_t jobs = 0;
+  double gpu_hours = 0;
+  std::vector<double> waits;
+};
+
+std::map<std::string, UserFigures> by_user(const Played& played) {
+  std::map<std::string, UserFigures> users;
+  for (const Life& life : played.lives) {
+    UserFigures& user = users[life.user];
+    ++user.jobs;
+    user.gpu_hours +=
+        static_cast<double>(life.parts) / Share::kWholeParts * seconds_of(life.done) / 3600;
+    if (life.ended && had_to_wait(life)) user.waits.push_back(wait_of(life));
+  }
+  for (auto& [name, user] : users) std::ranges::sort(user.waits);
+  return users;
+}
+
+Table users_table(const std::vector<Played>& runs) {
+  Table table{"users",
+              "Users with most GPU time",
+              {{"run", "RUN"},
+               {"user", "USER"},
+               {"jobs", "JOBS"},
+               {"gpu_hours", "GPU HOURS", Shown::Plain, 1},
+               {"mean_wait_seconds", "MEAN WAIT", Shown::Duration, 1},
+               {"p90_wait_seconds", "P90", Shown::Duration, 1},
+               {"longest_wait_seconds", "LONGEST", Shown::Duration, 1}},
+              {}};
+  for (const Played& run : runs) {
+    const auto users = by_user(run);
+    std::vector<const std::pair<const std::string, UserFigures>*> order;
+    for (const auto& user : users) order.push_back(&user);
+    std::ranges::stable_sort(order, [](const auto* a, const auto* b) {
+      return a->second.gpu_hours > b->second.gpu_hours;
+    });
+    if (order.size() > kMostUsers) order.resize(kMostUsers);
+    for (const auto* user : order) {
+      const UserFigures& f = user->second;
+      table.rows.push_back({run.label,
+                            user->first,
+                            f.jobs,
+                            f.gpu_hours,
+                            mean_of(f.waits),
+                            quantile(f.waits, 0.9),
+                            f.waits.empty() ? std::nan("") : f.waits.back()});
+    }
+  }
+  return table;
+}
+
+/// "mean wait 3h12m -> 41m (--add-node sim:8xH100)"
+std::string comparison(const Played& before, const Played& after) {
+  const Figures a = figures_of(before);
+  const Figures b = figures_of(after);
+  const auto words = [](double seconds) {
+    const TableColumn column{"", "", Shown::Duration, 0};
+    const Table one{"", "", {column}, {{seconds}}};
+    const std::string text = table_text(one);
+    return text.substr(text.find_first_not_of(" \n"),
+                       text.find_last_not_of('\n') - text.find_first_not_of(" \n") + 1);
+  };
+  return fmt::format("{}: mean wait {} -> {}, longest {} -> {}, GPUs busy {:.1f} % -> {:.1f} %",
+                     after.label,
+                     words(a.mean_wait),
+                     words(b.mean_wait),
+                     words(a.longest_wait),
+                     words(b.longest_wait),
+                     a.utilization,
+                     b.utilization);
+}
+
+/// Why jobs never started, the reasons there are most of.
+std::vector<std::string> troubles(const Played& played) {
+  std::map<std::string, int> count;
+  for (const Life& life : played.lives) {
+    if (!life.ended && !life.trouble.empty()) ++count[life.trouble];
+  }
+  std::vector<std::pair<int, std::string>> order;
+  for (const auto& [why, jobs] : count) order.emplace_back(-jobs, why);
+  std::ranges::sort(order);
+  if (order.size() > kMostTroubles) order.resize(kMostTroubles);
+  std::vector<std::string> lines;
+  for (const auto& [jobs, why] : order) {
+    lines.push_back(fmt::format(
+        "{}: {} {} never started: {}", played.label, -jobs, jobs == -1 ? "job" : "jobs", why));
+  }
+  return lines;
+}
+
+}  // namespace
+
+Figures figures_of(const Played& played) {
+  Figures figures;
+  double turnaround = 0;
+  double slowdown = 0;
+  double used = 0;
+  for (const Life& life : played.lives) {
+    figures.preemptions += life.preemptions;
+    figures.gpu_hours +=
+        static_cast<double>(life.parts) / Share::kWholeParts * seconds_of(life.done) / 3600;
+    if (!had_to_wait(life)) continue;
+    ++figures.jobs;
+    if (!life.ended) {
+      ++figures.never;
+      continue;
+    }
+    ++figures.ended;
+    const double took = seconds_of(*life.ended - life.submitted);
+    turnaround += took;
+    slowdown += std::max(took / std::max(seconds_of(life.done), kLeastWork), 1.0);
+  }
+  const auto ended = static_cast<double>(figures.ended);
+  const std::vector<double> waits = sorted_waits(played);
+  figures.mean_wait = mean_of(waits);
+  figures.median_wait = quantile(waits, 0.5);
+  figures.p90_wait = quantile(waits, 0.9);
+  figures.p99_wait = quantile(waits, 0.99);
+  figures.longest_wait = waits.empty() ? std::nan("") : waits.back();
+  figures.mean_turnaround = turnaround / ended;
+  figures.mean_slowdown = slowdown / ended;
+  for (const double gpus : used_by_bin(played, played.ended)) used += gpus / kBins;
+  figures.utilization = played.gpus == 0 ? std::nan("") : 100 * used / played.gpus;
+  return figures;
+}
+
+Report replay_report(const Subject& subject, const std::vector<Played>& runs) {
+  Report report;
+  report.kind = "LabReplay";
+  report.title = fmt::format("Replay of {}", subject.name);
+  report.facts = {
+      {"jobs", fmt::format("{}", runs.front().lives.size())},
+      {"nodes", fmt::format("{}", subject.fleet.size())},
+      {"gpus", fmt::format("{}", gpus_of(subject.fleet))},
+  };
+  report.tables = {runs_table(runs), users_table(runs)};
+  for (std::size_t i = 1; i < runs.size(); ++i) {
+    report.notes.push_back(comparison(runs.front(), runs[i]));
+  }
+  for (const Played& run : runs) std::ranges::copy(troubles(run), std::back_inserter(report.notes));
+  report.charts = {usage_chart(runs), wait_chart(runs)};
+  return report;
+}
+
+}  // namespace gflow::lab
