@@ -14,11 +14,13 @@ namespace gflow::cli {
 [[nodiscard]] Command ginfo_command();
 [[nodiscard]] Command gcancel_command();
 [[nodiscard]] Command gjob_command();
+[[nodiscard]] Command gctl_command();
+[[nodiscard]] Command lab_command();
 [[nodiscard]] Command doctor_command();
 /// `gflow` itself: the programs as subcommands, `doctor`, `man`.
 [[nodiscard]] Command gflow_command();
 
-/// The programs of their own, gbatch to gjob.
+/// The programs of their own, gbatch to gctl.
 [[nodiscard]] const std::vector<Command>& suite();
 
 /// The command line by the name the program was called by: "gqueue" or "gflow".

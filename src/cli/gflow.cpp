@@ -51,8 +51,12 @@ std::string short_name(const std::string& name) { return name.substr(1); }
 }  // namespace
 
 const std::vector<Command>& suite() {
-  static const std::vector<Command> programs = {
-      gbatch_command(), gqueue_command(), ginfo_command(), gcancel_command(), gjob_command()};
+  static const std::vector<Command> programs = {gbatch_command(),
+                                                gqueue_command(),
+                                                ginfo_command(),
+                                                gcancel_command(),
+                                                gjob_command(),
+                                                gctl_command()};
   return programs;
 }
 
@@ -79,6 +83,7 @@ Command gflow_command() {
     command.subcommands.push_back(program);
     command.subcommands.back().aliases.push_back(short_name(program.name));
   }
+  command.subcommands.push_back(lab_command());
   command.subcommands.push_back(doctor_command());
   command.subcommands.push_back(man_command());
   return command;

@@ -26,6 +26,11 @@ void stop_daemon(Exchange exchange);
 void reload_daemon(Exchange exchange);
 // changes.cpp
 void wait_for_change(Exchange exchange);
+// snapshot.cpp
+void show_snapshot(Exchange exchange);
+// drain.cpp
+void list_drains(Exchange exchange);
+void change_drain(Exchange exchange);
 // health.cpp
 void show_health(Exchange exchange);
 

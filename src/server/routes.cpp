@@ -13,7 +13,7 @@
 namespace gflow::server {
 namespace {
 
-constexpr std::array<Route, 14> kRoutes = {{
+constexpr std::array<Route, 17> kRoutes = {{
     {"GET", "/healthz", Verb::Read, show_health},
     {"GET", "/api/v1/jobs", Verb::Read, list_jobs},
     {"POST", "/api/v1/jobs", Verb::Submit, submit_jobs},
@@ -24,6 +24,9 @@ constexpr std::array<Route, 14> kRoutes = {{
     {"GET", "/api/v1/jobs/newest", Verb::Read, show_newest_job},
     {"GET", "/api/v1/jobs/{id}", Verb::Read, show_job},
     {"GET", "/api/v1/machine", Verb::Read, show_machine},
+    {"GET", "/api/v1/snapshot", Verb::Read, show_snapshot},
+    {"GET", "/api/v1/drain", Verb::Read, list_drains},
+    {"POST", "/api/v1/drain", Verb::Administer, change_drain},
     {"GET", "/api/v1/daemon", Verb::Read, show_daemon},
     {"POST", "/api/v1/daemon/stop", Verb::Administer, stop_daemon},
     {"POST", "/api/v1/daemon/reload", Verb::Administer, reload_daemon},

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ostream>
+
+#include "api/json.h"
+#include "api/snapshot.h"
+#include "base/text.h"
+#include "cli/context.h"
+#include "cli/control/subcommands.h"
+#include "cli/output/table.h"
+
+namespace gflow::cli {
+namespace {
+
+constexpr const char* kPath = "/api/v1/drain";
+constexpr std::uint64_t kMostGpu = 65'535;
+
+/// "gpu 3", "gpu 0,2-4", "node", "node NAME": one request for each.
+Result<std::vector<api::DrainRequest>> read_what(const std::vector<std::string>& words) {
+  if (words.front() == "node") {
+    if (words.size() > 2) return fail(Code::Usage, "one node at a time");
+    return std::vector{api::DrainRequest{words.size() == 2 ? words[1] : "", {}, "", false}};
+  }
+  if (words.front() != "gpu") {
+    return fail(Code::Usage,
+                fmt::format("'{}' is neither 'gpu' nor 'node'", printable(words.front())));
+  }
+  std::vector<api::DrainRequest> requests;
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    for (const std::string_view part : split(words[i], ',')) {
+      const std::size_t dash = part.find('-');
+      const auto first = parse_number(part.substr(0, dash));
+      const auto last =
+          dash == std::string_view::npos ? first : parse_number(part.substr(dash + 1));
+      if (!first || !last || *first > *last || *last > kMostGpu) {
+        return fail(Code::Usage,
+                    fmt::format("'{}' is no GPU; say '3', '0,2' or '4-7'", printable(words[i])));
+      }
+      for (std::uint64_t gpu = *first; gpu <= *last; ++gpu) {
+        requests.push_back({"", static_cast<int>(gpu), "", false});
+      }
+    }
+  }
+  if (requests.empty()) return fail(Code::Usage, "which GPU? 'ginfo -1' lists them");
+  return requests;
+}
+
+std::string name_of(const api::DrainRequest& request) {
+  if (request.gpu) return fmt::format("GPU {}", *request.gpu);
+  if (request.node.empty()) return "this node";
+  return fmt::format("node {}", printable(request.node));
+}
+
+enum class Change { Drain, Resume };
+
+Result<int> run_change(const Invocation& invocation, Context& context, Change change) {
+  auto requests = GF_TRY(read_what(invocation.words));
+  for (api::DrainRequest& request : requests) {
+    request.resume = change == Change::Resume;
+    if (invocation.has("reason")) request.reason = invocation.get("reason");
+    GF_CHECK(context.daemon().call("POST", kPath, api::write(request)));
+    if (!context.json) {
+      context.out << fmt::format(
+          "{} is {}\n", name_of(request), request.resume ? "in use again" : "drained");
+    }
+  }
+  if (context.json) context.out << GF_TRY(context.daemon().call("GET", kPath)) << '\n';
+  return 0;
+}
+
+Result<int> run_drain(const Invocation& invocation, Context& context) {
+  return run_change(invocation, context, Change::Drain);
+}
+Result<int> run_resume(const Invocation& invocation, Context& context) {
+  return run_change(invocation, context, Change::Resume);
+}
+
+std::string drain_text(const Drain& drain) {
+  const std::string node = drain.node.empty() ? "this node" : "node " + printable(drain.node);
+  return drain.gpu ? fmt::format("GPU {}", *drain.gpu) : node;
+}
+
+Result<int> run_show(const Invocation& /*invocation*/, Context& context) {
+  const std::string body = GF_TRY(context.daemon().call("GET", kPath));
+  if (context.json) {
+    context.out << body << '\n';
+    return 0;
+  }
+  const auto drains = GF_TRY(api::read_drains(body));
+  if (drains.empty()) {
+    context.out << "nothing is drained\n";
+    return 0;
+  }
+  std::vector<Row> rows;
+  for (const Drain& drain : drains) {
+    rows.push_back({{drain_text(drain)}, {printable(drain.by)}, {printable(drain.reason)}});
+  }
+  context.out << table_text({{"DRAINED"}, {"BY"}, {"REASON"}}, rows, Header::Shown, context.paint);
+  return 0;
+}
+
+Positional what_words() {
+  return {.name = "gpu N... | node [NAME]",
+          .help = "GPUs by index, as '3', '0,2' or '4-7', or the whole node.",
+          .least = 1,
+          .most = kAnyNumber};
+}
+
+}  // namespace
+
+Command gctl_show_command() {
+  return {.name = "show",
+          .summary = "what is drained, by whom and why",
+          .usage = {"[options]"},
+          .run = run_show};
+}
+
+Command gctl_drain_command() {
+  return {
+      .name = "drain",
+      .summary = "let nothing new start on a GPU or the node",
+      .usage = {"gpu N... [--reason TEXT]", "node [NAME] [--reason TEXT]"},
+      .description =
+          "Jobs that run there go on. It holds until 'gctl resume', also over restarts. Only root "
+          "and "
+          "the user gflowd runs as may do this.",
+      .options = {{.name = "reason",
+                   .letters = "r",
+                   .value = "TEXT",
+                   .help = "why; ginfo and 'gjob why' show it to everybody."}},
+      .words = what_words(),
+      .examples = {{"gctl drain gpu 3 --reason 'ECC errors'", "take GPU 3 out"},
+                   {"gctl drain node -r 'reboot at noon'", "let the machine run empty"}},
+      .run = run_drain,
+  };
+}
+
+Command gctl_resume_command() {
+  return {
+      .name = "resume",
+      .summary = "take a drain back",
+      .usage = {"gpu N...", "node [NAME]"},
+      .words = what_words(),
+      .examples = {{"gctl resume gpu 3", "GPU 3 takes jobs again"}},
+      .run = run_resume,
+  };
+}
+
+}  // namespace gflow::cli

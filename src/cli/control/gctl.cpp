@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ostream>
+
+#include "cli/command/help.h"
+#include "cli/commands.h"
+#include "cli/context.h"
+#include "cli/control/subcommands.h"
+
+namespace gflow::cli {
+namespace {
+
+Result<int> run_help(const Invocation& invocation, Context& context) {
+  context.out << help_text(*invocation.command, invocation.program);
+  return 0;
+}
+
+}  // namespace
+
+Command gctl_command() {
+  return {
+      .name = "gctl",
+      .summary = "look after the machine: drain GPUs, take snapshots",
+      .usage = {"COMMAND [options]"},
+      .description =
+          "For the person who looks after the machine. Draining lets what runs go on and nothing "
+          "new "
+          "start; it stays until 'gctl resume', over restarts of the daemon. A snapshot is the "
+          "live "
+          "state as a file, for 'gflow lab replay'.",
+      .examples = {{"gctl drain gpu 3 --reason 'fan is loud'", "take a GPU out"},
+                   {"gctl resume gpu 3", "give it back"},
+                   {"gctl snapshot -o now.json", "write the state down"}},
+      .subcommands = {gctl_show_command(),
+                      gctl_drain_command(),
+                      gctl_resume_command(),
+                      gctl_snapshot_command()},
+      .run = run_help,
+  };
+}
+
+}  // namespace gflow::cli

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "cli/command/command.h"
+
+namespace gflow::cli {
+
+[[nodiscard]] Command gctl_show_command();
+[[nodiscard]] Command gctl_drain_command();
+[[nodiscard]] Command gctl_resume_command();
+[[nodiscard]] Command gctl_snapshot_command();
+
+}  // namespace gflow::cli

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/command/help.h"
+#include "cli/commands.h"
+#include "cli/context.h"
+#include "cli/lab/experiment.h"
+
+namespace gflow::cli {
+namespace {
+
+Result<int> run_help(const Invocation& invocation, Context& context) {
+  context.out << help_text(*invocation.command, invocation.program);
+  return 0;
+}
+
+}  // namespace
+
+Command lab_command() {
+  return {
+      .name = "lab",
+      .summary = "replay traces and snapshots, measure policies",
+      .usage = {"EXPERIMENT [options]"},
+      .description =
+          "The laboratory runs the very engine of the daemon on a virtual clock. It needs no "
+          "daemon "
+          "and no GPU. The same command gives the same output, byte for byte.",
+      .examples = {{"gflow lab replay now.json --add-node sim:8xH100", "would another node help?"}},
+      .notes =
+          {{"Data",
+            "Experiments on public traces read them from --data DIR or GFLOW_LAB_DATA; one that "
+            "is not there is named with where it can be had."}},
+      .subcommands = {lab_replay_command()},
+      .run = run_help,
+  };
+}
+
+}  // namespace gflow::cli

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <limits>
+
+#include "api/query.h"
+#include "api/snapshot.h"
+#include "engine/policy_values.h"
+#include "os/user.h"
+#include "server/handlers.h"
+
+namespace gflow::server {
+namespace {
+
+constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
+constexpr std::size_t kUsualHistory = 2000;
+
+std::chrono::milliseconds run_time_of(const Job& job, Now now) {
+  if (const auto* ended = std::get_if<Ended>(&job.state)) return ended->outcome.run_time;
+  const Attempt* attempt = attempt_of(job);
+  if (attempt == nullptr || !is_active(job)) return {};
+  return std::max(now.mono - attempt->started_mono, std::chrono::milliseconds(0));
+}
+
+api::SnapshotJob job_of(const Job& job, Now now) {
+  api::SnapshotJob shown;
+  shown.id = job.id;
+  shown.spec = job.spec;
+  shown.spec.command.clear();
+  shown.spec.work_dir.clear();
+  shown.status = status_of(job);
+  shown.submitted = job.submitted;
+  shown.attempts = job.attempts;
+  shown.preemptions = job.preemptions;
+  shown.served = job.served;
+  shown.run_time = run_time_of(job, now);
+  if (const auto* ended = std::get_if<Ended>(&job.state)) shown.ended = ended->at;
+  if (const Attempt* attempt = attempt_of(job)) {
+    shown.started = attempt->started;
+    if (is_active(job)) {
+      shown.allocations = {attempt->allocation};
+      for (const Allocation& peer : attempt->peers) shown.allocations.push_back(peer);
+    }
+  }
+  return shown;
+}
+
+/// Without what jobs of gflow use, which a replay gives and takes itself.
+std::optional<Memory> used_by_others(const Device& device) {
+  if (!device.memory_used) return std::nullopt;
+  Memory used = *device.memory_used;
+  for (const JobUse& use : device.uses) {
+    if (!use.memory) return std::nullopt;
+    used -= *use.memory;
+  }
+  return std::max(used, Memory{});
+}
+
+api::SnapshotNode node_of(const Machine& machine, const engine::Totals& totals) {
+  api::SnapshotNode node;
+  node.source = machine.source;
+  node.cpus = totals.cpus;
+  node.memory = totals.memory;
+  for (const Device& device : machine.devices) {
+    node.devices.push_back(device);
+    node.devices.back().memory_used = used_by_others(device);
+  }
+  const Topology& topology = machine.topology;
+  if (topology.gpus > 0) {
+    node.topology = topology_text(topology);
+    node.link_speed = topology.speeds.link;
+    node.path_speeds.assign(topology.speeds.path.begin(), topology.speeds.path.end());
+  }
+  return node;
+}
+
+api::Snapshot snapshot_of(const engine::State& state, Now now, std::size_t history) {
+  api::Snapshot snapshot;
+  snapshot.taken = now.wall;
+  snapshot.hostname = os::host_name();
+  snapshot.next_id = state.next_id();
+  for (const auto& [name, value] : engine::policy_values(state.policy())) {
+    snapshot.policy.push_back({name, value});
+  }
+  snapshot.nodes = {node_of(state.machine(), state.totals())};
+  snapshot.drains = state.drains();
+
+  engine::Filter here;
+  here.statuses = {Status::Starting, Status::Running, Status::Completing, Status::Suspended};
+  for (const Job* job : state.list(here, JobId{}, kAll)) snapshot.jobs.push_back(job_of(*job, now));
+  here.statuses = {Status::Queued, Status::Hold};
+  for (const Job* job : state.list(here, JobId{}, api::kMostSnapshotPending)) {
+    snapshot.jobs.push_back(job_of(*job, now));
+  }
+  const std::size_t pending = state.count(Status::Queued) + state.count(Status::Hold);
+  if (pending > api::kMostSnapshotPending) snapshot.left_out = pending - api::kMostSnapshotPending;
+  here.statuses = {
+      Status::Finished, Status::Failed, Status::Cancelled, Status::Timeout, Status::Lost};
+  const auto ended = state.list(here, JobId{}, kAll);
+  const std::size_t first = ended.size() > history ? ended.size() - history : 0;
+  for (std::size_t i = first; i < ended.size(); ++i) {
+    snapshot.jobs.push_back(job_of(*ended[i], now));
+  }
+  return snapshot;
+}
+
+}  // namespace
+
+void show_snapshot(Exchange exchange) {
+  std::size_t history = kUsualHistory;
+  const auto parameters = api::read_parameters(exchange.request.query);
+  if (!parameters) return exchange.respond(problem(parameters.error()));
+  for (const api::Parameter& parameter : *parameters) {
+    if (parameter.name != "history") {
+      return exchange.respond(problem(api::unknown_parameter(parameter.name, {"history"}).error()));
+    }
+    const auto number = api::number_of(parameter);
+    if (!number) return exchange.respond(problem(number.error()));
+    history = std::min<std::size_t>(*number, api::kMostSnapshotEnded);
+  }
+  const Service& service = exchange.service;
+  exchange.respond(json_reply(api::write(snapshot_of(service.state(), service.now(), history))));
+}
+
+}  // namespace gflow::server
