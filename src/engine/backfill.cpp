@@ -34,6 +34,17 @@ bool worse(const Shortfall& after, const Shortfall& before) {
 
 }  // namespace
 
+void without(Index& index, const Job& job, NodeIndex node, NodeState& state) {
+  const auto* running = std::get_if<Running>(&job.state);
+  const bool stands = running != nullptr && running->suspended;
+  const DemandIndex given = index.demand_of(job.spec);
+  for (const Placement& placement : index.placements_of(*attempt_of(job))) {
+    if (placement.node != node) continue;
+    index.ledger.give_back_on(
+        state, given, placement.devices, stands ? Presence::Standing : Presence::Working);
+  }
+}
+
 /// Jobs end in the order of their limits, each giving back what it has; devices others use stay as
 /// they are. The head starts once it fits on as many nodes as it asked for.
 Reservation reserve(Index& index, JobId head) {
@@ -49,14 +60,10 @@ Reservation reserve(Index& index, JobId head) {
   std::map<NodeIndex, NodeState> later;
   for (const auto& [end, id] : index.ends) {
     const Job& job = *index.find(id);
-    const auto* running = std::get_if<Running>(&job.state);
-    const bool stands = running != nullptr && running->suspended;
-    const DemandIndex given = index.demand_of(job.spec);
     for (const Placement& placement : index.placements_of(*attempt_of(job))) {
       NodeState& state =
           later.try_emplace(placement.node, ledger.state(placement.node)).first->second;
-      ledger.give_back_on(
-          state, given, placement.devices, stands ? Presence::Standing : Presence::Working);
+      without(index, job, placement.node, state);
       if (!ledger.fits_state(kept.demand, placement.node, state)) continue;
       fitting.insert_or_assign(placement.node, state);
     }
@@ -111,9 +118,30 @@ void Reservation::take_spare(const Index& index,
   }
 }
 
-std::vector<NodeIndex> Reservation::node_list() const {
+void Places::keep_head(Index& index, JobId job) {
+  if (head) return;
+  kept.push_back(reserve(index, job));
+  head = kept.back().head;
+}
+
+bool Places::let_pass(const Index& index, const Shape& shape, const std::vector<Placement>& there) {
+  std::vector<Reservation*> spare;
+  for (Reservation& reservation : kept) {
+    const Passage passage = reservation.passage(index, shape, there);
+    if (passage == Passage::Blocked) return false;
+    if (passage == Passage::FromSpare) spare.push_back(&reservation);
+  }
+  for (Reservation* reservation : spare) reservation->take_spare(index, shape.demand, there);
+  return true;
+}
+
+std::vector<NodeIndex> Places::node_list() const {
   std::vector<NodeIndex> list;
-  for (const auto& [node, state] : nodes) list.push_back(node);
+  for (const Reservation& reservation : kept) {
+    for (const auto& [node, state] : reservation.nodes) list.push_back(node);
+  }
+  std::ranges::sort(list);
+  list.erase(std::ranges::unique(list).begin(), list.end());
   return list;
 }
 

@@ -18,8 +18,8 @@ enum class Passage {
   Unproven,   ///< no start of the head can be proven, and its patience is not used up
 };
 
-/// The place of the blocked job at the head of the queue, during one pass: on certain nodes from a
-/// certain time on, or, where running jobs have no limit, on any node it suits.
+/// The place of a blocked job, during one pass: on certain nodes from a certain time on, or, where
+/// running jobs have no limit, on any node it suits.
 struct Reservation {
   Index::Head head;
   placement::DemandIndex demand = 0;
@@ -35,7 +35,6 @@ struct Reservation {
   void take_spare(const Index& index,
                   placement::DemandIndex demand,
                   const std::vector<placement::Placement>& there);
-  [[nodiscard]] std::vector<placement::NodeIndex> node_list() const;
 
  private:
   [[nodiscard]] bool leaves_enough(const Index& index,
@@ -43,7 +42,25 @@ struct Reservation {
                                    const placement::Placement& there) const;
 };
 
+/// All places kept in one pass: of the first job that does not fit, and of those for whom room is
+/// being made.
+struct Places {
+  std::vector<Reservation> kept;
+  std::optional<Index::Head> head;  ///< the first job that does not fit
+
+  /// Keeps the place of this job if it is the first that does not fit.
+  void keep_head(Index& index, JobId job);
+  /// Whether the job may start there before all of those; takes what is spare if so.
+  [[nodiscard]] bool let_pass(const Index& index,
+                              const Shape& shape,
+                              const std::vector<placement::Placement>& there);
+  [[nodiscard]] std::vector<placement::NodeIndex> node_list() const;
+};
+
 /// Keeps the place of this job, which does not fit now.
 [[nodiscard]] Reservation reserve(Index& index, JobId head);
+
+/// Gives back on the copy of a node's state what the job has there; nothing if it has nothing.
+void without(Index& index, const Job& job, placement::NodeIndex node, placement::NodeState& state);
 
 }  // namespace gflow::engine

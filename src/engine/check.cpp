@@ -64,6 +64,7 @@ std::string State::check() const {
   if (fresh.dependents != index.dependents) return "the index of dependents is wrong";
   if (fresh.ends != index.ends) return "the index of ends is wrong";
   if (fresh.ended != index.ended) return "the index of ended jobs is wrong";
+  if (fresh.preemptible != index.preemptible) return "the index of preemptible jobs is wrong";
   if (fresh.standing != index.standing) return "the index of suspended jobs is wrong";
   if (std::string wrong = check_ledger(index, fresh); !wrong.empty()) return wrong;
   for (const auto& [name, group] : index.groups) {

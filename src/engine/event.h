@@ -119,8 +119,9 @@ struct Policy {
   placement::PolicyOptions placement_options;
   placement::SharingRules sharing;  ///< of one device
   std::vector<Label> labels;        ///< of the daemon's own node, sorted
-  bool share_with_others = false;   ///< give out devices that have processes not gflow's
-  bool allow_see_all = false;       ///< jobs may ask to see every device and hold none
+  bool preempt = true;  ///< running jobs that allow it may be stopped for one of higher priority
+  bool share_with_others = false;  ///< give out devices that have processes not gflow's
+  bool allow_see_all = false;      ///< jobs may ask to see every device and hold none
 
   friend bool operator==(const Policy&, const Policy&) = default;
 };

@@ -60,7 +60,7 @@ std::vector<blocker::Unusable> unusable(const Index& index) {
 placement::NodeIndex closest(const Ledger& ledger, placement::DemandIndex demand) {
   const auto distance = [&](placement::NodeIndex node) {
     const placement::Shortfall lacks = ledger.shortfall(demand, node);
-    return std::tuple(lacks.closed, lacks.selector, lacks.devices, lacks.milli_cpus, lacks.memory);
+    return std::tuple(lacks.selector, lacks.closed, lacks.devices, lacks.milli_cpus, lacks.memory);
   };
   placement::NodeIndex best = 0;
   for (placement::NodeIndex node = 1; node < ledger.size(); ++node) {
@@ -84,7 +84,8 @@ Blocker explain_devices(const Index& index,
   const auto holds = [](const Job& other) { return other.spec.request.gpus > 0; };
   auto holding = holders(index, now, holds);
   if (lacks.gpu_memory > Memory{}) {
-    return blocker::GpuMemory{asks.gpu_memory, lacks.gpu_memory, asks.gpus, std::move(holding)};
+    return blocker::GpuMemory{
+        lacks.gpu_memory_need, lacks.gpu_memory, asks.gpus, std::move(holding)};
   }
   if (lacks.share > Share{} && asks.mode == GpuMode::Fraction) {
     return blocker::GpuShare{asks.share, lacks.share, std::move(holding)};
@@ -163,14 +164,17 @@ std::vector<Blocker> State::blockers(JobId id, Now now) const {
         blocker::LaunchBackoff{queued->launch_failures, *queued->not_before - now.mono});
   }
   if (const auto group = index.groups.find(job->spec.group);
-      group != index.groups.end() && group->second.parked.contains(key_of(*job))) {
+      group != index.groups.end() && group->second.parked.contains(index.key_of(*job))) {
     why.emplace_back(blocker::GroupLimit{job->spec.group, group->second.limit});
   }
   const bool stands_in_queue = why.empty();
+  if (const auto room = index.rooms.find(id); room != index.rooms.end()) {
+    why.emplace_back(blocker::MakingRoom{room->second});
+  }
   explain_resources(index, *job, now, why);
   if (stands_in_queue && index.head && index.head->job != id) {
     const Job& ahead = *index.find(index.head->job);
-    if (key_of(ahead) < key_of(*job)) {
+    if (index.key_of(ahead) < index.key_of(*job)) {
       std::optional<WallTime> from;
       if (index.head->start) from = now.wall + (*index.head->start - now.mono);
       why.emplace_back(blocker::Priority{ahead.id, from});

@@ -30,8 +30,7 @@ std::unexpected<Error> never(std::string_view asked, std::string_view has) {
 int suitable(const Ledger& ledger, const Demand& wanted, NodeIndex node) {
   return static_cast<int>(std::ranges::count_if(
       ledger.node(node).devices, [&wanted](const placement::DeviceFacts& device) {
-        return (wanted.vendor.empty() || wanted.vendor == device.vendor) &&
-               (wanted.models.empty() || std::ranges::binary_search(wanted.models, device.model)) &&
+        return placement::wants(wanted, device.vendor, device.model) &&
                device.memory >= wanted.gpu_memory;
       }));
 }

@@ -49,6 +49,7 @@ void Index::link_active(const Job& job, const Attempt& attempt) {
   }
   for (const int cpu : attempt.allocation.cpus) cpus_taken.insert(cpu);
   if (presence_of(job) == Presence::Standing) standing.insert({job.submitted, job.id});
+  if (job.spec.preemption != Preemption::None) preemptible.insert(job.id);
   if (const auto end = latest_end(job)) ends.emplace(*end, job.id);
   if (!job.spec.group.empty()) {
     Group& group = groups[job.spec.group];
@@ -69,6 +70,7 @@ void Index::unlink_active(const Job& job, const Attempt& attempt) {
   }
   for (const int cpu : attempt.allocation.cpus) cpus_taken.erase(cpus_taken.find(cpu));
   standing.erase({job.submitted, job.id});
+  preemptible.erase(job.id);
   if (const auto end = latest_end(job)) ends.erase({*end, job.id});
   if (!job.spec.group.empty()) {
     Group& group = groups[job.spec.group];

@@ -5,6 +5,11 @@
 
 namespace gflow::engine {
 
+QueueKey Index::key_of(const Job& job) const {
+  const auto rank = ranks.find(job.id);
+  return {job.spec.priority, rank == ranks.end() ? 0 : rank->second, job.id};
+}
+
 const Job* Index::find(JobId id) const {
   const auto found = jobs.find(id);
   return found == jobs.end() ? nullptr : &found->second;

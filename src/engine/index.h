@@ -16,17 +16,19 @@
 /// Inside of the engine: what State holds. Not for other modules.
 namespace gflow::engine {
 
-/// Place in the queue: smaller is earlier. Priority first, then age (id).
+/// Place in the queue: smaller is earlier. Priority first, then the rank the order gives (order.h),
+/// then age (id).
 struct QueueKey {
   int priority = kDefaultPriority;
+  std::int64_t rank = 0;
   JobId id;
 
   friend bool operator==(const QueueKey&, const QueueKey&) = default;
   friend bool operator<(const QueueKey& a, const QueueKey& b) {
-    return a.priority != b.priority ? a.priority > b.priority : a.id < b.id;
+    if (a.priority != b.priority) return a.priority > b.priority;
+    return a.rank != b.rank ? a.rank < b.rank : a.id < b.id;
   }
 };
-[[nodiscard]] inline QueueKey key_of(const Job& job) { return {job.spec.priority, job.id}; }
 
 /// All a decision looks at besides the place in the queue: if one job of a shape cannot start in a
 /// pass, none behind it of the same shape can.
@@ -81,6 +83,7 @@ struct Index {
   };
   std::map<std::uint32_t, UserJobs> by_user;
   std::map<Shape, std::set<QueueKey>> ready;  ///< may start as soon as there is room
+  std::map<JobId, std::int64_t> ranks;        ///< of jobs in the queue that have one, as queued
   std::map<std::string, Group> groups;
   std::set<std::pair<WallTime, JobId>> begin_later;  ///< queued, begin time to come
   std::set<std::pair<WallTime, JobId>> begun;        ///< queued, begin time past
@@ -90,6 +93,8 @@ struct Index {
   std::unique_ptr<placement::Placer> placer;      ///< by Policy::placement
   std::map<DeviceKey, std::set<JobId>> holders;   ///< devices that have jobs
   std::set<std::pair<WallTime, JobId>> standing;  ///< suspended jobs, by submission
+  std::set<JobId> preemptible;                    ///< active jobs that may have to make room
+  std::map<JobId, std::vector<JobId>> rooms;       ///< for whom room is being made, and by whom
   std::multiset<int> cpus_taken;                  ///< of the daemon's machine, by number
   std::set<std::pair<MonoTime, JobId>> ends;      ///< active jobs with a limit, by latest end
   std::set<std::pair<WallTime, JobId>> ended;     ///< by end, oldest first
@@ -125,6 +130,12 @@ struct Index {
   /// nothing.
   [[nodiscard]] std::optional<Chosen> choose(placement::DemandIndex demand,
                                              const std::vector<placement::NodeIndex>& left_out);
+  /// The place of a job in the queue, as it was given when it came in.
+  [[nodiscard]] QueueKey key_of(const Job& job) const;
+  /// The place a running job would have if it had to queue now.
+  [[nodiscard]] QueueKey place_of(const Job& job) const;
+  /// Whether the order has a running job of the same priority give way to the waiting one.
+  [[nodiscard]] bool passes(const Job& waiting, const Job& running) const;
   /// The shape of the job, its demand interned.
   [[nodiscard]] Shape shape_of(const JobSpec& spec);
   [[nodiscard]] placement::DemandIndex demand_of(const JobSpec& spec);

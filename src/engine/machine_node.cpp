@@ -41,7 +41,7 @@ placement::Node node_of(const Machine& machine,
     node.devices.resize(static_cast<std::size_t>(device.index), {.usable = false});
     node.devices.push_back(
         {.vendor = device.vendor,
-         .model = catalogue::short_model(device.vendor, device.model),
+         .model = catalogue::device_model(device.vendor, device.model, device.memory_total),
          .memory = device.memory_total.value_or(Memory{}),
          .memory_lost = memory_lost(device, declared),
          .usable = device.usable && (device.processes.empty() || policy.share_with_others)});

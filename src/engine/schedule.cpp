@@ -20,45 +20,43 @@ struct Candidate {
 }  // namespace
 
 /// One pass over the queue: best first, one candidate per shape at a time. A shape whose first job
-/// cannot start is left out for the rest of the pass, since what is free only shrinks within it.
+/// cannot start is left out for the rest of the pass, since what is free only shrinks within it,
+/// but for jobs that were told to stand still: then it starts from the beginning.
 void Turn::schedule() {
+  forget_room();
+  Places places;
   std::priority_queue<Candidate> candidates;
   for (const auto& [shape, keys] : index_.ready) candidates.push({*keys.begin(), &shape});
+  std::vector<JobId> standing = standing_in_order();
 
-  std::optional<Reservation> kept;
   while (!candidates.empty()) {
     const auto [key, shape_ref] = candidates.top();
     const Shape shape = *shape_ref;
     candidates.pop();
+    resume_before(key, standing, places);
     auto there = index_.choose(shape.demand, {});
+    if (!there && make_room(key.id, places)) there = index_.choose(shape.demand, {});
     if (!there) {
-      if (!kept) kept = reserve(index_, key.id);
+      places.keep_head(index_, key.id);
       continue;
     }
-    if (kept && !pass(*kept, shape, *there)) continue;
+    if (!pass(places, shape, *there)) continue;
     start(key.id, *there);
     const auto rest = index_.ready.find(shape);
     if (rest != index_.ready.end()) candidates.push({*rest->second.begin(), &rest->first});
   }
-  if (kept) {
-    index_.head = kept->head;
-  } else {
-    index_.head.reset();
-  }
+  resume_before(std::nullopt, standing, places);
+  index_.head = places.head;
 }
 
-/// Whether the job may start before the one whose place is kept: where it would best go, or
+/// Whether the job may start before those whose places are kept: where it would best go, or
 /// elsewhere.
-bool Turn::pass(Reservation& kept, const Shape& shape, Chosen& there) {
-  Passage passage = kept.passage(index_, shape, there.placements);
-  if (passage == Passage::Blocked) {
-    auto elsewhere = index_.choose(shape.demand, kept.node_list());
-    if (!elsewhere) return false;
-    there = std::move(*elsewhere);
-    passage = kept.passage(index_, shape, there.placements);
-  }
-  if (passage == Passage::FromSpare) kept.take_spare(index_, shape.demand, there.placements);
-  return passage != Passage::Blocked;
+bool Turn::pass(Places& places, const Shape& shape, Chosen& there) {
+  if (places.let_pass(index_, shape, there.placements)) return true;
+  auto elsewhere = index_.choose(shape.demand, places.node_list());
+  if (!elsewhere || !places.let_pass(index_, shape, elsewhere->placements)) return false;
+  there = std::move(*elsewhere);
+  return true;
 }
 
 void Turn::start(JobId id, const Chosen& there) {

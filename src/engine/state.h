@@ -13,7 +13,7 @@
 #include "core/machine.h"
 #include "engine/effect.h"
 #include "engine/event.h"
-#include "placement/ledger.h"
+#include "placement/placer.h"
 
 namespace gflow::engine {
 
@@ -87,6 +87,11 @@ class State {
 
   /// Every reason a pending job does not run now; empty for any other.
   [[nodiscard]] std::vector<Blocker> blockers(JobId id, Now now) const;
+
+  /// Where such a job could start now if nothing waited ahead of it: the best nodes first, at most
+  /// so many, by the policy in force. Errors: as of a submission that could never start.
+  [[nodiscard]] Result<std::vector<placement::Ranked>> rank(const Request& request,
+                                                            std::size_t most) const;
 
   /// Verifies every index against every other and that nothing is held twice.
   /// The first contradiction in words, or "". Walks everything: for tests and debug builds.

@@ -10,7 +10,7 @@
 /// Inside of the engine: one call of step(). Not for other modules.
 namespace gflow::engine {
 
-struct Reservation;
+struct Places;
 
 /// Takes one event to its effects. The parts live in submit.cpp, requests.cpp, update.cpp,
 /// attempts.cpp, schedule.cpp and turn.cpp.
@@ -58,8 +58,18 @@ class Turn {
   void start_again(const Job& job, const Outcome& outcome);
   // schedule.cpp
   void schedule();
-  [[nodiscard]] bool pass(Reservation& kept, const Shape& shape, Chosen& there);
+  [[nodiscard]] bool pass(Places& places, const Shape& shape, Chosen& there);
   void start(JobId id, const Chosen& there);
+  // preempt.cpp
+  void forget_room();
+  [[nodiscard]] bool make_room(JobId id, Places& places);
+  void preempt(JobId victim, JobId by);
+  void suspend(JobId victim);
+  [[nodiscard]] std::vector<JobId> standing_in_order() const;
+  void resume_before(const std::optional<QueueKey>& place,
+                     std::vector<JobId>& standing,
+                     Places& places);
+  void resume(JobId id, Places& places);
 
   Index& index_;
   std::vector<Effect> effects_;

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "placement/demand.h"
 
+#include <algorithm>
+
+#include "core/catalogue.h"
+
 namespace gflow::placement {
 
 Demand demand_of(const Request& request) {
@@ -14,6 +18,13 @@ Demand demand_of(const Request& request) {
           .memory = request.memory,
           .nodes = request.nodes,
           .selector = request.selector};
+}
+
+bool wants(const Demand& demand, std::string_view vendor, std::string_view model) {
+  if (!demand.vendor.empty() && demand.vendor != vendor) return false;
+  return demand.models.empty() || std::ranges::any_of(demand.models, [&](const std::string& name) {
+           return catalogue::answers(name, model);
+         });
 }
 
 }  // namespace gflow::placement

@@ -4,6 +4,7 @@
 #include <compare>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/job.h"
@@ -28,5 +29,9 @@ struct Demand {
   [[nodiscard]] bool is_whole() const { return gpus > 0 && mode == GpuMode::Whole; }
 };
 [[nodiscard]] Demand demand_of(const Request& request);
+
+/// Whether a device of this vendor and model (as the catalogue names it, with or without its size)
+/// is what the demand wants.
+[[nodiscard]] bool wants(const Demand& demand, std::string_view vendor, std::string_view model);
 
 }  // namespace gflow::placement

@@ -17,11 +17,6 @@ bool contains_all(const std::vector<Label>& labels, const std::vector<Label>& wa
   return std::ranges::includes(labels, wanted);
 }
 
-bool wants_model(const Demand& demand, const std::string& vendor, const std::string& name) {
-  return (demand.vendor.empty() || demand.vendor == vendor) &&
-         (demand.models.empty() || std::ranges::binary_search(demand.models, name));
-}
-
 /// Whether the mode of those on the device lets this one join them.
 bool mode_allows(const Demand& demand, const DeviceState& device, const SharingRules& rules) {
   if (device.users == 0) return true;
@@ -63,7 +58,7 @@ ModelIndex Ledger::model(const DeviceFacts& facts) {
   if (found != models_.end()) return static_cast<ModelIndex>(found - models_.begin());
   models_.push_back({facts.vendor, facts.model});
   for (Interned& interned : demands_) {
-    interned.accepts.push_back(wants_model(*interned.demand, facts.vendor, facts.model) ? 1 : 0);
+    interned.accepts.push_back(wants(*interned.demand, facts.vendor, facts.model) ? 1 : 0);
   }
   return models() - 1;
 }
@@ -75,7 +70,7 @@ DemandIndex Ledger::intern(const Demand& demand) {
   Interned interned;
   interned.demand = std::make_shared<const Demand>(demand);
   for (const Model& model : models_) {
-    interned.accepts.push_back(wants_model(demand, model.vendor, model.name) ? 1 : 0);
+    interned.accepts.push_back(wants(demand, model.vendor, model.name) ? 1 : 0);
   }
   demands_.push_back(std::move(interned));
   by_demand_.emplace(demand, demands() - 1);
@@ -128,7 +123,7 @@ std::optional<NodeIndex> Ledger::find(const std::string& name) const {
 
 bool Ledger::accepts(const Demand& demand, ModelIndex model) const {
   const Model& offered = models_[at(model)];
-  return wants_model(demand, offered.vendor, offered.name);
+  return wants(demand, offered.vendor, offered.name);
 }
 
 std::optional<DemandIndex> Ledger::find(const Demand& demand) const {
@@ -176,6 +171,16 @@ bool Ledger::fits_state(DemandIndex index, NodeIndex node, const NodeState& as) 
   return missing == 0;
 }
 
+bool Ledger::fits_on(DemandIndex index,
+                     const NodeState& as,
+                     const std::vector<int>& devices) const {
+  const Demand& wanted = demand(index);
+  return as.milli_cpus_free >= wanted.milli_cpus && as.memory_free >= wanted.memory &&
+         std::ranges::all_of(devices, [&](int device) {
+           return at(device) < as.devices.size() && device_fits(index, as.devices[at(device)]);
+         });
+}
+
 bool Ledger::could_fit(DemandIndex index, NodeIndex node) const {
   const Node& facts = this->node(node);
   const Demand& wanted = demand(index);
@@ -184,7 +189,7 @@ bool Ledger::could_fit(DemandIndex index, NodeIndex node) const {
     return false;
   }
   const auto suits = [&](const DeviceFacts& device) {
-    return wants_model(wanted, device.vendor, device.model) &&
+    return wants(wanted, device.vendor, device.model) &&
            (wanted.gpu_memory == Memory{} || device.memory >= wanted.gpu_memory);
   };
   return std::ranges::count_if(facts.devices, suits) >= wanted.gpus;
@@ -211,7 +216,10 @@ Shortfall Ledger::shortfall_state(DemandIndex index, NodeIndex node, const NodeS
     const Share less = std::max(Share{}, share_held(wanted) - device.free);
     const Memory small = std::max(Memory{}, reserve - device.memory_free);
     if (small == Memory{}) share = std::min(share.value_or(less), less);
-    if (less == Share{}) memory = std::min(memory.value_or(small), small);
+    if (less == Share{} && (!memory || small < *memory)) {
+      memory = small;
+      lacks.gpu_memory_need = reserve;
+    }
   }
   lacks.devices = std::max(0, wanted.gpus - lacks.devices_free);
   if (lacks.devices > 0) {
@@ -237,7 +245,8 @@ void Ledger::take_on(NodeState& state,
       continue;
     }
     device.free -= share_held(wanted);
-    if (device.users++ == 0 || wanted.mode == GpuMode::Whole) device.mode = wanted.mode;
+    if (wanted.mode == GpuMode::TimeSlice) ++device.in_turns;
+    if (device.users++ == 0 || wanted.mode != GpuMode::Fraction) device.mode = wanted.mode;
   }
 }
 
@@ -257,7 +266,12 @@ void Ledger::give_back_on(NodeState& state,
       continue;
     }
     device.free += share_held(wanted);
-    if (--device.users == 0) device.mode = GpuMode::Whole;
+    if (wanted.mode == GpuMode::TimeSlice) --device.in_turns;
+    if (--device.users == 0) {
+      device.mode = GpuMode::Whole;
+    } else if (device.mode == GpuMode::TimeSlice && device.in_turns == 0) {
+      device.mode = GpuMode::Fraction;
+    }
   }
 }
 
@@ -283,7 +297,12 @@ void Ledger::give_back(DemandIndex demand, const Placement& placement, Presence 
   if (hold == holds.end()) return;
   *hold = std::move(holds.back());
   holds.pop_back();
-  give_back_on(states_[at(placement.node)], demand, placement.devices, presence);
+  NodeState& state = states_[at(placement.node)];
+  if (state.devices.size() == node(placement.node).devices.size()) {
+    give_back_on(state, demand, placement.devices, presence);
+  } else {
+    state = state_from(placement.node);
+  }
   changed(placement.node);
 }
 

@@ -56,7 +56,8 @@ struct DeviceState {
   ModelIndex model = 0;
   std::int16_t users = 0;
   std::int16_t standing = 0;      ///< jobs that only keep memory here
-  GpuMode mode = GpuMode::Whole;  ///< of those on it; means nothing while users is 0
+  std::int16_t in_turns = 0;      ///< of the users, those in mode TimeSlice
+  GpuMode mode = GpuMode::Whole;  ///< of those on it, TimeSlice where modes mix; Whole if none is
   bool usable = true;
   Memory memory{};  ///< in all; 0: not known
 
@@ -98,6 +99,7 @@ struct Shortfall {
   int devices_suitable = 0;  ///< devices of the right vendor, model and size, held or not
   int devices_free = 0;      ///< of them, how many could be given now
   Memory gpu_memory{};       ///< the best device that lacks only memory lacks this much
+  Memory gpu_memory_need{};  ///< and this much was needed there
   Share share{};             ///< the best device that lacks only compute lacks this much
   std::int64_t milli_cpus = 0;
   Memory memory{};
@@ -157,6 +159,10 @@ class Ledger {
   }
   /// The same if it stood like this.
   [[nodiscard]] bool fits_state(DemandIndex demand, NodeIndex node, const NodeState& as) const;
+  /// Whether it could take it on these very devices, if it stood like this.
+  [[nodiscard]] bool fits_on(DemandIndex demand,
+                             const NodeState& as,
+                             const std::vector<int>& devices) const;
   /// Whether the node could if nothing were held there. Closed nodes count as they would be open.
   [[nodiscard]] bool could_fit(DemandIndex demand, NodeIndex node) const;
   [[nodiscard]] Shortfall shortfall(DemandIndex demand, NodeIndex node) const {

@@ -7,6 +7,7 @@
 #include <ranges>
 
 #include "base/text.h"
+#include "core/gpu_request.h"
 #include "core/requests.h"
 #include "scenario/numbers.h"
 
@@ -22,22 +23,16 @@ Scenario::Scenario()
 
 const std::map<std::string, Scenario::Verb>& Scenario::verbs() {
   static const std::map<std::string, Verb> kVerbs = {
-      {"machine", &Scenario::machine},
-      {"policy", &Scenario::policy},
-      {"advance", &Scenario::advance},
-      {"calendar", &Scenario::calendar},
-      {"submit", &Scenario::submit},
-      {"refuse", &Scenario::refuse},
-      {"started", &Scenario::started},
-      {"finish", &Scenario::finish},
-      {"cancel", &Scenario::request},
-      {"hold", &Scenario::request},
-      {"release", &Scenario::request},
-      {"update", &Scenario::update},
-      {"foreign", &Scenario::foreign},
-      {"restart", &Scenario::restart},
-      {"reboot", &Scenario::reboot},
-      {"expect", &Scenario::expect},
+      {"machine", &Scenario::machine}, {"policy", &Scenario::policy},
+      {"advance", &Scenario::advance}, {"calendar", &Scenario::calendar},
+      {"submit", &Scenario::submit},   {"refuse", &Scenario::refuse},
+      {"started", &Scenario::started}, {"finish", &Scenario::finish},
+      {"cancel", &Scenario::request},  {"hold", &Scenario::request},
+      {"release", &Scenario::request}, {"update", &Scenario::update},
+      {"foreign", &Scenario::foreign}, {"uses", &Scenario::uses},
+      {"node", &Scenario::node},       {"drain", &Scenario::drain},
+      {"resume", &Scenario::drain},    {"restart", &Scenario::restart},
+      {"reboot", &Scenario::reboot},   {"expect", &Scenario::expect},
   };
   return kVerbs;
 }
@@ -77,6 +72,8 @@ Result<void> Scenario::step(const engine::Event& event) {
       saved_[save->job] = *state_.find(save->job);
     } else if (const auto* forget = std::get_if<engine::effect::Forget>(&effect)) {
       saved_.erase(forget->job);
+    } else if (std::holds_alternative<engine::effect::SaveDrains>(effect)) {
+      drains_ = state_.drains();
     } else if (const auto* answer = std::get_if<engine::effect::Answer>(&effect)) {
       if (!answer->jobs) refused_ = answer->jobs.error();
     }
@@ -107,7 +104,10 @@ Result<void> Scenario::machine(const Line& line) {
     Device device;
     device.index = i;
     device.vendor = "nvidia";
-    device.model = "NVIDIA H100 80GB HBM3";
+    device.model = line.keys.contains("model") ? line.keys.at("model") : "NVIDIA H100 80GB HBM3";
+    if (line.keys.contains("gpu_memory")) {
+      device.memory_total = GF_TRY(parse_memory(line.keys.at("gpu_memory")));
+    }
     machine_.devices.push_back(device);
   }
   return step(engine::event::MachineChanged{machine_});
@@ -115,7 +115,11 @@ Result<void> Scenario::machine(const Line& line) {
 
 Result<void> Scenario::policy(const Line& line) {
   for (const auto& [key, value] : line.keys) {
-    if (key == "patience") {
+    if (key == "placement") {
+      policy_.placement = value;
+    } else if (key == "see_all") {
+      policy_.allow_see_all = value == "yes";
+    } else if (key == "patience") {
       policy_.backfill_patience = GF_TRY(parse_duration(value));
     } else if (key == "keep") {
       policy_.keep_ended = GF_TRY(parse_duration(value));
@@ -159,11 +163,34 @@ Result<Dependencies> Scenario::dependencies(const Line& line) const {
   return wants;
 }
 
+/// The part of a job that says which devices and nodes, and whether it gives way.
+Result<void> Scenario::read_request(const Line& line, JobSpec& spec) const {
+  const auto& keys = line.keys;
+  if (keys.contains("gpus")) apply(GF_TRY(parse_gpu_request(keys.at("gpus"))), spec.request);
+  if (keys.contains("gpu_memory")) {
+    spec.request.gpu_memory = GF_TRY(parse_memory(keys.at("gpu_memory")));
+  }
+  spec.request.nodes = GF_TRY(whole_number(keys, "nodes", 1));
+  if (keys.contains("label")) {
+    const std::string& label = keys.at("label");
+    const std::size_t colon = label.find(':');
+    spec.request.selector.push_back({label.substr(0, colon), label.substr(colon + 1)});
+  }
+  for (const std::string& word : line.words) {
+    if (word == "turns") spec.request.mode = GpuMode::TimeSlice;
+  }
+  if (keys.contains("preempt")) {
+    const bool suspend = keys.at("preempt") == "suspend";
+    spec.preemption = suspend ? Preemption::Suspend : Preemption::Requeue;
+  }
+  return {};
+}
+
 Result<JobSpec> Scenario::spec_of(const Line& line) const {
   JobSpec spec;
   spec.name = line.words.at(0);
   spec.user = {1000, "alice"};
-  spec.request.gpus = GF_TRY(whole_number(line.keys, "gpus", 0));
+  GF_CHECK(read_request(line, spec));
   spec.request.cpus = GF_TRY(whole_number(line.keys, "cpus", 0));
   spec.priority = GF_TRY(whole_number(line.keys, "priority", kDefaultPriority));
   spec.max_retries = GF_TRY(whole_number(line.keys, "retries", 0));
@@ -222,6 +249,7 @@ Result<void> Scenario::finish(const Line& line) {
                                                         {"launch", EndReason::LaunchFailed},
                                                         {"lost", EndReason::SupervisorDied},
                                                         {"rebooted", EndReason::Rebooted},
+                                                        {"preempted", EndReason::Preempted},
                                                         {"not_started", EndReason::NotStarted}};
   const JobId id = GF_TRY(job(line.words.at(0)));
   Outcome outcome;
@@ -284,9 +312,58 @@ Result<void> Scenario::foreign(const Line& line) {
     device.usable = false;
     device.trouble = "fallen off the bus";
   } else if (how != "gone") {
-    device.processes.push_back({4711, line.keys.at("user"), "python", std::nullopt});
+    std::optional<Memory> memory;
+    if (line.keys.contains("memory")) memory = GF_TRY(parse_memory(line.keys.at("memory")));
+    device.processes.push_back({4711, line.keys.at("user"), "python", memory});
   }
   return step(engine::event::MachineChanged{machine_});
+}
+
+/// "uses gpu=0 job=a memory=10G": a reading; all of the device is the sum of what is listed.
+Result<void> Scenario::uses(const Line& line) {
+  const auto gpu = static_cast<std::size_t>(GF_TRY(whole_number(line.keys, "gpu", 0)));
+  Device& device = machine_.devices.at(gpu);
+  device.uses.clear();
+  device.memory_used = Memory{};
+  if (line.keys.contains("job")) {
+    const JobId id = GF_TRY(job(line.keys.at("job")));
+    device.uses.push_back({id.value, GF_TRY(parse_memory(line.keys.at("memory")))});
+    *device.memory_used += *device.uses.back().memory;
+  }
+  if (line.keys.contains("other")) {
+    *device.memory_used += GF_TRY(parse_memory(line.keys.at("other")));
+  }
+  return step(engine::event::MachineChanged{machine_});
+}
+
+/// "node n1 gpus=8 model=A100 gpu_memory=80G cpus=64 label=zone:a [gone]".
+Result<void> Scenario::node(const Line& line) {
+  const auto& keys = line.keys;
+  placement::Node node{.name = line.words.at(0), .memory = Memory::gib(512)};
+  node.milli_cpus = std::int64_t{1000} * GF_TRY(whole_number(keys, "cpus", 64));
+  node.ready = line.words.size() < 2;
+  placement::DeviceFacts device{.vendor = "nvidia",
+                                .model = keys.contains("model") ? keys.at("model") : "H100"};
+  if (keys.contains("gpu_memory")) device.memory = GF_TRY(parse_memory(keys.at("gpu_memory")));
+  node.devices.assign(static_cast<std::size_t>(GF_TRY(whole_number(keys, "gpus", 0))), device);
+  if (keys.contains("label")) {
+    const std::string& label = keys.at("label");
+    const std::size_t colon = label.find(':');
+    node.labels.push_back({label.substr(0, colon), label.substr(colon + 1)});
+  }
+  return step(engine::event::NodesChanged{{node}});
+}
+
+/// "drain gpu=1 reason=fan", "drain node n1", "resume gpu=1".
+Result<void> Scenario::drain(const Line& line) {
+  gflow::Drain what;
+  if (line.words.size() > 1) what.node = line.words.at(1);
+  if (line.keys.contains("gpu")) what.gpu = GF_TRY(whole_number(line.keys, "gpu", 0));
+  if (line.keys.contains("reason")) what.reason = line.keys.at("reason");
+  const bool administrator = !line.keys.contains("by") || line.keys.at("by") == "root";
+  GF_CHECK(step(engine::event::Drain{what, line.verb == "resume", {{0, "root"}, administrator}}));
+  if (!refused_.message.empty()) return std::unexpected(refused_);
+  return {};
 }
 
 void Scenario::reopen(const std::string& boot_id) {
@@ -294,6 +371,7 @@ void Scenario::reopen(const std::string& boot_id) {
   boot_id_ = boot_id;
   state_ = engine::State(policy_, boot_id);
   for (const auto& [id, job] : saved_) state_.restore(job);
+  state_.restore(drains_);
   state_.restored(next);
 }
 
@@ -316,6 +394,25 @@ Result<void> Scenario::reboot(const Line& /*line*/) {
   return {};
 }
 
+namespace {
+
+/// "0,1", on other nodes "n1:0,1 n2:0"; "nothing".
+std::string place_text(const Job& job) {
+  const Attempt* attempt = attempt_of(job);
+  if (attempt == nullptr || !is_active(job)) return "nothing";
+  std::vector<Allocation> all = attempt->peers;
+  all.insert(all.begin(), attempt->allocation);
+  std::string text;
+  for (const Allocation& allocation : all) {
+    text += text.empty() ? "" : " ";
+    text += allocation.node.empty() ? "" : allocation.node + ":";
+    text += fmt::format("{}", fmt::join(allocation.gpus, ","));
+  }
+  return text;
+}
+
+}  // namespace
+
 Result<void> Scenario::expect(const Line& line) {
   if (line.words.at(0) == "count") return expect_count(line);
   if (line.words.at(0) == "free") return expect_free(line);
@@ -329,12 +426,9 @@ Result<void> Scenario::expect(const Line& line) {
   if (job == nullptr) return fail(Code::Failure, "it is forgotten");
   if (want == "waiting") return expect_waiting(line, *job);
   if (want == "on") {
-    const Attempt* attempt = attempt_of(*job);
-    const std::string gpus = attempt == nullptr || !is_active(*job)
-                                 ? std::string("nothing")
-                                 : fmt::format("{}", fmt::join(attempt->allocation.gpus, ","));
-    if (gpus == line.words.at(2)) return {};
-    return fail(Code::Failure, fmt::format("it is on {}", gpus));
+    const std::string where = place_text(*job);
+    if (where == line.words.at(2)) return {};
+    return fail(Code::Failure, fmt::format("it is on {}", where));
   }
   if (status_code(status_of(*job)) == want) return {};
   return fail(Code::Failure, fmt::format("it is {}", status_code(status_of(*job))));
@@ -361,7 +455,7 @@ Result<void> Scenario::expect_count(const Line& line) {
 }
 
 Result<void> Scenario::expect_free(const Line& line) {
-  const engine::Totals& have = state_.totals();
+  const engine::Totals have = state_.totals();
   for (const auto& [key, value] : line.keys) {
     const std::string is = key == "gpus"   ? std::to_string(have.gpus_free)
                            : key == "cpus" ? std::to_string(have.cpus_free)

@@ -39,6 +39,9 @@ class Scenario {
   Result<void> request(const Line& line);
   Result<void> update(const Line& line);
   Result<void> foreign(const Line& line);
+  Result<void> uses(const Line& line);
+  Result<void> node(const Line& line);
+  Result<void> drain(const Line& line);
   Result<void> restart(const Line& line);
   Result<void> reboot(const Line& line);
   Result<void> expect(const Line& line);
@@ -48,6 +51,7 @@ class Scenario {
 
   Result<void> step(const engine::Event& event);
   void reopen(const std::string& boot_id);
+  Result<void> read_request(const Line& line, JobSpec& spec) const;
   [[nodiscard]] Result<JobSpec> spec_of(const Line& line) const;
   [[nodiscard]] Result<JobId> job(const std::string& name) const;
   [[nodiscard]] Result<Dependencies> dependencies(const Line& line) const;
@@ -58,8 +62,9 @@ class Scenario {
   Machine machine_;
   Now now_;
   std::map<std::string, JobId> names_;
-  std::map<JobId, Job> saved_;  ///< what Save and Forget left: the store of this world
-  Error refused_{};             ///< of the last request, message "" if it was taken
+  std::vector<gflow::Drain> drains_;  ///< as saved
+  std::map<JobId, Job> saved_;        ///< what Save and Forget left: the store of this world
+  Error refused_{};                   ///< of the last request, message "" if it was taken
 };
 
 }  // namespace gflow::scenario

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "engine/backfill.h"
+#include "engine/room.h"
+#include "engine/turn.h"
+
+/// Making room: running jobs stop, or stand still and go on later.
+namespace gflow::engine {
+
+using placement::NodeState;
+using placement::Presence;
+
+/// Room is no longer being made for jobs that do not wait any more, nor by jobs that are gone.
+void Turn::forget_room() {
+  const auto gone = [this](JobId id) {
+    const Job* job = index_.find(id);
+    return job == nullptr || status_of(*job) != Status::Completing;
+  };
+  for (auto entry = index_.rooms.begin(); entry != index_.rooms.end();) {
+    const Job* waiting = index_.find(entry->first);
+    const bool waits = waiting != nullptr && std::holds_alternative<Queued>(waiting->state);
+    std::erase_if(entry->second, gone);
+    entry = waits && !entry->second.empty() ? std::next(entry) : index_.rooms.erase(entry);
+  }
+}
+
+/// Makes room for a job that does not fit, if lesser jobs can. True if it can be had at once;
+/// else the nodes are kept for it until those who stop there are gone.
+bool Turn::make_room(JobId id, Places& places) {
+  const std::vector<placement::NodeIndex> nodes = places.node_list();
+  const auto room = find_room(index_, id, {nodes.begin(), nodes.end()});
+  if (!room) return false;
+  std::vector<JobId> stopping = room->stopping;
+  auto longest = std::chrono::seconds::zero();
+  for (const JobId victim : room->victims) {
+    if (index_.find(victim)->spec.preemption == Preemption::Suspend) {
+      suspend(victim);
+      continue;
+    }
+    preempt(victim, id);
+    stopping.push_back(victim);
+  }
+  if (stopping.empty()) return true;
+  for (const JobId other : stopping) longest = std::max(longest, index_.find(other)->spec.grace);
+  index_.rooms[id] = stopping;
+  Reservation kept;
+  kept.demand = index_.demand_of(index_.find(id)->spec);
+  kept.head = {id, index_.now.mono, index_.now.mono + longest};
+  kept.nodes = room->nodes;
+  places.kept.push_back(std::move(kept));
+  return false;
+}
+
+void Turn::preempt(JobId victim, JobId by) {
+  const Job& waiting = *index_.find(by);
+  index_.change(victim, [&waiting](Job& job) {
+    std::get<Running>(job.state).stop =
+        Stop{EndReason::Preempted, waiting.spec.user, job.spec.preempt_signal};
+  });
+  saved(victim);
+  effects_.emplace_back(effect::StopAttempt{victim, attempt_of(*index_.find(victim))->number});
+}
+
+void Turn::suspend(JobId victim) {
+  index_.change(victim,
+                [this](Job& job) { std::get<Running>(job.state).suspended = index_.now.mono; });
+  saved(victim);
+  effects_.emplace_back(effect::Suspend{victim, attempt_of(*index_.find(victim))->number});
+}
+
+std::vector<JobId> Turn::standing_in_order() const {
+  std::vector<QueueKey> keys;
+  for (const auto& [submitted, id] : index_.standing) {
+    keys.push_back(index_.place_of(*index_.find(id)));
+  }
+  std::sort(keys.begin(), keys.end());
+  std::vector<JobId> ids;
+  for (const QueueKey& key : keys) ids.push_back(key.id);
+  return ids;
+}
+
+/// Lets jobs that stand still go on, those before this place in the queue, or all that are left.
+void Turn::resume_before(const std::optional<QueueKey>& place,
+                         std::vector<JobId>& standing,
+                         Places& places) {
+  while (!standing.empty()) {
+    const Job& job = *index_.find(standing.front());
+    if (place && *place < index_.place_of(job)) return;
+    standing.erase(standing.begin());
+    resume(job.id, places);
+  }
+}
+
+void Turn::resume(JobId id, Places& places) {
+  const Job& job = *index_.find(id);
+  const Running& running = std::get<Running>(job.state);
+  const auto placements = index_.placements_of(running.attempt);
+  const auto demand = index_.demand_of(job.spec);
+  const bool stops = running.stop.has_value();
+  for (const auto& placement : placements) {
+    NodeState state = index_.ledger.state(placement.node);
+    index_.ledger.give_back_on(state, demand, placement.devices, Presence::Standing);
+    if (!stops && !index_.ledger.fits_on(demand, state, placement.devices)) return;
+  }
+  if (!stops && !places.let_pass(index_, index_.shape_of(job.spec), placements)) return;
+  index_.change(id, [this](Job& changed) {
+    auto& state = std::get<Running>(changed.state);
+    state.stood += index_.now.mono - *state.suspended;
+    state.suspended.reset();
+  });
+  saved(id);
+  effects_.emplace_back(effect::Resume{id, attempt_of(*index_.find(id))->number});
+}
+
+}  // namespace gflow::engine
