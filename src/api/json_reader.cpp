@@ -86,6 +86,16 @@ void Reader::take(const Place& place, const Value& value, bool& out, Range /*ran
   out = *truth;
 }
 
+void Reader::take(const Place& place, const Value& value, double& out, Range /*range*/) {
+  if (const auto* whole = value.as<std::int64_t>()) {
+    out = static_cast<double>(*whole);
+  } else if (const auto* number = value.as<double>()) {
+    out = *number;
+  } else {
+    refuse_type(place, "a number", value);
+  }
+}
+
 void Reader::take(const Place& place, const Value& value, std::string& out, Range /*range*/) {
   if (const auto* text = value.as<std::string>()) {
     if (text->find('\0') != std::string::npos) {

@@ -104,6 +104,7 @@ class Reader {
 
   void take(const Place& place, const Value& value, bool& out, Range range);
   void take(const Place& place, const Value& value, std::string& out, Range range);
+  void take(const Place& place, const Value& value, double& out, Range range);
   void take(const Place& place, const Value& value, std::chrono::milliseconds& out, Range range);
   void take(const Place& place, const Value& value, WallTime& out, Range range);
   template <std::integral T>

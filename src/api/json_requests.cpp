@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/json.h"
 #include "api/spec_fields.h"
+#include "core/gpu_request.h"
 
 namespace gflow::api {
 
@@ -19,6 +20,8 @@ void fields(Io& io, T& request) {
   io.change("gpus", request.gpus, kGpuRange);
   io.change("cpus", request.cpus, kCpuRange);
   io.change("memory_bytes", request.memory, kMemoryRange);
+  io.change("request", request.request);
+  io.change("preemption", request.preemption);
   io.change("time_limit_seconds", request.time_limit, kTimeLimitRange);
   io.change("dependencies", request.dependencies);
   io.change("max_retries", request.max_retries, kRetryRange);
@@ -62,6 +65,11 @@ Result<UpdateRequest> read_update_request(std::string_view json) {
   if (request.jobs.empty()) return fail(Code::Usage, "/jobs: must name at least one job");
   put_in_order(request.jobs);
   if (request.dependencies) put_in_order(request.dependencies->jobs);
+  if (request.request) {
+    if (const auto settled = settle(*request.request); !settled) {
+      return with_context(settled.error(), "/request");
+    }
+  }
   return request;
 }
 

@@ -5,6 +5,7 @@
 
 #include "api/json.h"
 #include "api/spec_fields.h"
+#include "core/gpu_request.h"
 
 namespace gflow::api {
 
@@ -87,6 +88,9 @@ Result<void> check_item(SubmitRequest::Item& item, std::size_t position) {
   const std::string where = fmt::format("/items/{}", position);
   GF_CHECK(check_spec(item.spec, where + "/spec"));
   GF_CHECK(check_payload(item.payload, where + "/payload"));
+  if (const auto settled = settle(item.spec.request); !settled) {
+    return with_context(settled.error(), where + "/spec/request");
+  }
   put_in_order(item.spec.dependencies.jobs);
   for (const std::size_t sibling : item.depends_on_siblings) {
     if (sibling < position) continue;

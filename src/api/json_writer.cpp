@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include <iterator>
 
 #include "api/base64.h"
@@ -52,6 +54,11 @@ void Writer::put_string(std::string_view text) {
     }
   }
   out_ += '"';
+}
+
+void Writer::put(double value) {
+  // JSON has no infinities; shortest text that reads back as the same number.
+  out_ += std::isfinite(value) ? fmt::format("{}", value) : "null";
 }
 
 void Writer::put(std::chrono::milliseconds duration) {

@@ -83,6 +83,7 @@ class Writer {
   void put(T value) {
     out_ += std::to_string(value);
   }
+  void put(double value);
   template <typename T>
     requires std::is_enum_v<T>
   void put(T value) {

@@ -17,7 +17,8 @@ namespace gflow::cli {
 [[nodiscard]] Command gctl_command();
 [[nodiscard]] Command lab_command();
 [[nodiscard]] Command doctor_command();
-/// `gflow` itself: the programs as subcommands, `doctor`, `man`.
+[[nodiscard]] Command spec_command();
+/// `gflow` itself: the programs as subcommands, `spec`, `doctor`, `man`.
 [[nodiscard]] Command gflow_command();
 
 /// The programs of their own, gbatch to gctl.

@@ -7,6 +7,7 @@
 #include <ostream>
 
 #include "base/text.h"
+#include "config/gpu_config.h"
 #include "os/file.h"
 #include "os/paths.h"
 #include "os/terminal.h"
@@ -51,15 +52,19 @@ Result<void> Context::configure(const Invocation& invocation) {
   paint_err = Painter(use_color(when, color_facts(err_is_terminal)));
   std::string config = invocation.get("gflow-config");
   if (config.empty()) config = os::environment("GFLOW_CONFIG").value_or("");
-  if (const std::string usual = os::user_paths().config_file;
-      config.empty() && os::is_file(usual)) {
-    config = usual;
-  }
+  const std::string usual = os::user_paths().config_file;
+  config_file_ = config.empty() ? usual : config;
+  if (config.empty() && os::is_file(usual)) config = usual;
   if (!config.empty() && !os::environment("GFLOW_SOCKET")) {
     const std::string named = GF_TRY(socket_of_config(config));
     if (!named.empty()) socket_ = named;
   }
   return {};
+}
+
+Result<GpuConfig> Context::gpu_config() const {
+  const bool own = !config::gpu_config_path(config_file_).empty();
+  return config::read_gpu_config(own ? config_file_ : os::system_paths().config_file);
 }
 
 client::Client& Context::daemon() {

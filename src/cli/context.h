@@ -11,6 +11,7 @@
 #include "cli/command/command.h"
 #include "cli/output/terminal.h"
 #include "client/client.h"
+#include "core/gpu_config.h"
 
 namespace gflow::cli {
 
@@ -36,6 +37,8 @@ class Context {
   /// One more connection, for a second thread.
   [[nodiscard]] client::Client another_daemon() const;
   [[nodiscard]] const std::string& socket() const { return socket_; }
+  /// gpu_config.yaml beside the configuration in use, else the machine's in /etc/gflow.
+  [[nodiscard]] Result<GpuConfig> gpu_config() const;
 
   /// A line for the person at the terminal: "gbatch: note: ...".
   void note(std::string_view text);
@@ -49,6 +52,7 @@ class Context {
  private:
   std::string program_;
   std::string socket_;
+  std::string config_file_;
   std::optional<client::Client> client_;
 };
 

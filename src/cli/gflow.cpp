@@ -83,6 +83,7 @@ Command gflow_command() {
     command.subcommands.push_back(program);
     command.subcommands.back().aliases.push_back(short_name(program.name));
   }
+  command.subcommands.push_back(spec_command());
   command.subcommands.push_back(lab_command());
   command.subcommands.push_back(doctor_command());
   command.subcommands.push_back(man_command());

@@ -95,6 +95,11 @@ Result<api::MachineView> Client::machine() {
   return api::read_machine(GF_TRY(core_->call({"GET", "/api/v1/machine", {}, {}})));
 }
 
+Result<api::PlacementView> Client::place(const api::PlaceRequest& request) {
+  return api::read_placement(
+      GF_TRY(core_->call({"POST", "/api/v1/place", api::write(request), {}})));
+}
+
 Result<api::DaemonView> Client::daemon() {
   return api::read_daemon(GF_TRY(core_->call({"GET", "/api/v1/daemon", {}, {}})));
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "api/json.h"
+#include "api/placement_view.h"
 #include "api/types.h"
 #include "base/result.h"
 
@@ -42,6 +43,8 @@ class Client {
   [[nodiscard]] Result<std::vector<JobId>> release(const api::JobsRequest& request);
   [[nodiscard]] Result<std::vector<JobId>> update(const api::UpdateRequest& request);
   [[nodiscard]] Result<api::MachineView> machine();
+  /// Where such a job would run now.
+  [[nodiscard]] Result<api::PlacementView> place(const api::PlaceRequest& request);
   [[nodiscard]] Result<api::DaemonView> daemon();
   [[nodiscard]] Result<void> stop_daemon();
   [[nodiscard]] Result<void> reload_daemon();

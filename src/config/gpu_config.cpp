@@ -183,12 +183,17 @@ Result<GpuConfig> read_gpu_config_file(const std::string& path) {
   return parse_gpu_config(GF_TRY(os::read_file(path, kMostYamlText)), path);
 }
 
-Result<GpuConfig> read_gpu_config(const std::string& gflow_toml) {
+std::string gpu_config_path(const std::string& gflow_toml) {
   const auto named = os::environment("GFLOW_GPU_CONFIG");
-  if (named && !named->empty()) return read_gpu_config_file(*named);
+  if (named && !named->empty()) return *named;
   const std::string beside = gflow_toml.substr(0, gflow_toml.rfind('/') + 1) + "gpu_config.yaml";
-  if (!os::exists(beside)) return GpuConfig();
-  return read_gpu_config_file(beside);
+  return os::exists(beside) ? beside : "";
+}
+
+Result<GpuConfig> read_gpu_config(const std::string& gflow_toml) {
+  const std::string path = gpu_config_path(gflow_toml);
+  if (path.empty()) return GpuConfig();
+  return read_gpu_config_file(path);
 }
 
 }  // namespace gflow::config

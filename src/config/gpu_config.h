@@ -12,6 +12,9 @@ namespace gflow::config {
 /// gpu_resource, each name. Errors: Code::Usage with "FILE:LINE: KEY: ...".
 [[nodiscard]] Result<GpuConfig> parse_gpu_config(const std::string& text, const std::string& file);
 
+/// Where gpu_config.yaml is: what GFLOW_GPU_CONFIG names, else beside gflow.toml if it is there; ""
+/// if there is none.
+[[nodiscard]] std::string gpu_config_path(const std::string& gflow_toml);
 /// The file GFLOW_GPU_CONFIG names, else gpu_config.yaml beside gflow.toml, which need not be
 /// there. Errors: also NotFound for one that was named.
 [[nodiscard]] Result<GpuConfig> read_gpu_config(const std::string& gflow_toml);

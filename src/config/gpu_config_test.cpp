@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "os/file.h"
+
 namespace gflow::config {
 namespace {
 
@@ -108,6 +110,15 @@ TEST(GpuConfigFile, NamesLineAndKeyOfWhatIsWrong) {
     ASSERT_FALSE(config) << row.text;
     EXPECT_EQ(config.error().code, Code::Usage);
     EXPECT_TRUE(config.error().message.starts_with(row.message)) << config.error().message;
+  }
+}
+
+TEST(GpuConfigFile, IsPrintedWholeInTheDocuments) {
+  const auto want = parse_gpu_config(std::string(kDocument), "gpu_config.yaml");
+  for (const char* name : {"/docs/configuration.md", "/docs/configuration.zh-CN.md"}) {
+    const std::string text = os::read_file(std::string(GFLOW_SOURCE_DIR) + name).value();
+    const std::size_t start = text.find("```yaml\n") + 8;
+    EXPECT_EQ(parse_gpu_config(text.substr(start, text.find("```", start) - start), name), want);
   }
 }
 

@@ -112,6 +112,46 @@ GpuRequest gpu_request_of(const Request& request) {
           .see_all = request.see_all};
 }
 
+Result<void> settle(Request& request) {
+  const std::string vendor = to_lower(trim(request.vendor));
+  const bool word = vendor.size() <= 32 && std::ranges::all_of(vendor, [](char c) {
+                      return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+                    });
+  if (!word) {
+    return fail(Code::Usage,
+                fmt::format("gpu_vendor: '{}' is not a vendor", printable(request.vendor)));
+  }
+  request.vendor = read_vendor(vendor).value_or(vendor);
+  if (request.models.size() > kMostModels) {
+    return fail(Code::Usage, fmt::format("gpu_models: more than {} models", kMostModels));
+  }
+  for (std::string& model : request.models) {
+    std::string read = catalogue::read_model(model);
+    if (read.empty()) {
+      const auto near = nearest(model, catalogue::known_models());
+      return fail(Code::Usage,
+                  fmt::format("gpu_models: '{}' is not a model of GPUs{}",
+                              printable(model),
+                              near ? fmt::format("; did you mean {}?", *near) : ""));
+    }
+    model = std::move(read);
+  }
+  const auto each_once = [](auto& list) {
+    std::ranges::sort(list);
+    const auto repeated = std::ranges::unique(list);
+    list.erase(repeated.begin(), repeated.end());
+  };
+  each_once(request.models);
+  each_once(request.selector);
+  if (request.mode != GpuMode::Fraction && request.share < Share::whole()) {
+    request.mode = GpuMode::Fraction;
+  }
+  if (request.mode == GpuMode::Fraction && request.share == Share::whole()) {
+    request.mode = GpuMode::Whole;
+  }
+  return {};
+}
+
 Error error_of(const GpuRequestMistake& mistake, std::string_view text) {
   std::string message =
       fmt::format("'{}', column {}: {}", printable(text), mistake.column, mistake.what);

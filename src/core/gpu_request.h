@@ -89,4 +89,9 @@ constexpr std::size_t kMostModels = 16;
 void apply(const GpuRequest& from, Request& to);
 [[nodiscard]] GpuRequest gpu_request_of(const Request& request);
 
+/// Brings a request that was not read by the grammar into its form: vendor and models as it writes
+/// them, models and selector sorted and each once, mode and share in agreement. Errors: Usage for a
+/// vendor or model that is none.
+[[nodiscard]] Result<void> settle(Request& request);
+
 }  // namespace gflow

@@ -13,9 +13,6 @@
 /// Every error is Code::Usage, names the text and says what would be right.
 namespace gflow {
 
-/// "--gpus": "2", "0". Fractions and models belong to the request grammar, which refuses them here
-/// with that reason rather than as a number it does not know.
-[[nodiscard]] Result<int> parse_gpus(std::string_view text);
 [[nodiscard]] Result<int> parse_priority(std::string_view text);
 
 /// "42", "1,3,5-7" in any order; sorted and without duplicates. At most 100,000 ids.

@@ -11,39 +11,6 @@ namespace {
 using namespace std::chrono_literals;
 using namespace std::string_view_literals;
 
-TEST(Gpus, AreAWholeNumber) {
-  EXPECT_EQ(parse_gpus("2"), 2);
-  EXPECT_EQ(parse_gpus("0"), 0);
-  EXPECT_EQ(parse_gpus(" 1024 "), 1024);
-}
-
-TEST(Gpus, EveryRefusalSaysWhy) {
-  struct Row {
-    std::string_view text;
-    std::string_view why;
-  };
-  const std::array rows = {
-      Row{"0.5", "'0.5': sharing a GPU is not supported"},
-      Row{"2(V100)", "'2(V100)': choosing GPUs by vendor or model is not supported"},
-      Row{"1（nvidia，V100）", "'1（nvidia，V100）': choosing GPUs by vendor or model"},
-      Row{"8G,2", "'8G,2': asking for GPU memory or for certain GPUs is not supported"},
-      Row{"", "'': that is not a number of GPUs; write a whole number, such as 2"},
-      Row{"two", "'two': that is not a number"},
-      Row{"-1", "'-1': that is not a number"},
-      Row{"+1", "'+1': that is not a number"},
-      Row{"1e3", "'1e3': that is not a number"},
-      Row{"1\x1b[2J", "'1\\x1b[2J': that is not a number"},
-      Row{"1025", "1025 GPUs are more than the 1024 a job may ask for"},
-      Row{"4294967297", "4294967297 GPUs are more"},
-      Row{"18446744073709551616", "'18446744073709551616': that is not"}};
-  for (const Row& row : rows) {
-    const auto gpus = parse_gpus(row.text);
-    ASSERT_FALSE(gpus) << row.text;
-    EXPECT_EQ(gpus.error().code, Code::Usage);
-    EXPECT_TRUE(gpus.error().message.starts_with(row.why)) << gpus.error().message;
-  }
-}
-
 TEST(Priority, IsFrom0To255) {
   EXPECT_EQ(parse_priority("0"), 0);
   EXPECT_EQ(parse_priority("255"), 255);

@@ -120,6 +120,8 @@ void update_jobs(Exchange exchange) {
       .gpus = update->gpus,
       .cpus = update->cpus,
       .memory = update->memory,
+      .request = std::move(update->request),
+      .preemption = update->preemption,
       .time_limit = update->time_limit,
       .dependencies = std::move(update->dependencies),
       .max_retries = update->max_retries,

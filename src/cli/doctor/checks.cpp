@@ -89,7 +89,7 @@ std::vector<Check> check_gpus(const api::MachineView& machine) {
     } else if (!view.device.trouble.empty()) {
       checks.push_back(
           {name, Level::Warn, printable(view.device.trouble), "some readings are missing"});
-    } else if (!view.foreign.empty() && !view.job) {
+    } else if (!view.foreign.empty() && view.jobs.empty()) {
       checks.push_back({name,
                         Level::Warn,
                         fmt::format("used outside gflow by pid {}", view.foreign.front().pid),

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "cli/output/table.h"
+#include "core/request_text.h"
 
 namespace gflow::cli {
 
@@ -40,9 +41,20 @@ std::string line(std::string_view name, std::string_view value) {
   return value.empty() ? "" : fmt::format("  {}: {}\n", name, value);
 }
 
+/// What jobs that share the device leave to others: "0.5 of its compute, 12G of memory".
+std::string left_line(const api::DeviceView& view) {
+  if (!view.mode || *view.mode == GpuMode::Whole) return "";
+  std::string out = *view.mode == GpuMode::TimeSlice
+                        ? std::string("a turn")
+                        : share_text(view.share_free) + " of its compute";
+  if (!view.memory_free) return out;
+  return fmt::format("{}, {} of memory", out, memory_text(std::max(*view.memory_free, Memory{})));
+}
+
 std::string readings(const api::DeviceView& view) {
   const Device& device = view.device;
-  std::string out = line("Memory", memory_line(device));
+  std::string out = line("Free", left_line(view));
+  out += line("Memory", memory_line(device));
   if (device.utilization_percent) {
     out += line("Utilization", fmt::format("{}%", *device.utilization_percent));
   }
@@ -76,6 +88,9 @@ std::string allocations(const api::MachineView& machine) {
   for (const api::JobView& job : machine.running) {
     const Request& request = job.spec.request;
     std::string held = gpu_list(job.gpu_indices);
+    if (request.gpus > 0 && request.mode != GpuMode::Whole) {
+      held += fmt::format(" ({})", gpus_in_words(request));
+    }
     if (request.cpus > 0)
       held += fmt::format(", {} CPU{}", request.cpus, request.cpus == 1 ? "" : "s");
     if (request.memory.bytes > 0) held += fmt::format(", {} memory", memory_text(request.memory));

@@ -52,7 +52,7 @@ TEST(MachineText, AddsReadingsProcessesAndAllocations) {
   job.id = JobId(5);
   job.spec.name = "train";
   job.spec.user.name = "alice";
-  job.spec.request = {2, 4, Memory::gib(8)};
+  job.spec.request = {.gpus = 2, .cpus = 4, .memory = Memory::gib(8)};
   job.gpu_indices = {2, 3};
   machine.running = {job};
   EXPECT_EQ(machine_text(machine, Painter()),
@@ -75,6 +75,41 @@ TEST(MachineText, AddsReadingsProcessesAndAllocations) {
             "\n"
             "Allocations by job:\n"
             "  Job 5 (train, alice): GPU 2,3, 4 CPUs, 8G memory\n");
+}
+
+TEST(MachineText, SaysWhatIsLeftOfASharedGpu) {
+  api::MachineView machine;
+  machine.devices = {device(0, "NVIDIA H200", "GPU-1"), device(1, "NVIDIA H200", "GPU-2")};
+  machine.devices[0].jobs = {JobId(5), JobId(7)};
+  machine.devices[0].mode = GpuMode::Fraction;
+  machine.devices[0].share_free = Share::percent(25);
+  machine.devices[0].memory_free = Memory::gib(100);
+  machine.devices[1].jobs = {JobId(8)};
+  machine.devices[1].mode = GpuMode::TimeSlice;
+  api::JobView job;
+  job.id = JobId(5);
+  job.spec.name = "serve";
+  job.spec.user.name = "alice";
+  job.spec.request = {.gpus = 1, .share = Share::percent(50), .mode = GpuMode::Fraction};
+  job.gpu_indices = {0};
+  machine.running = {job};
+  EXPECT_EQ(machine_text(machine, Painter()),
+            "Scheduler Status: Running\n"
+            "Total GPUs: 2\n"
+            "Available GPUs: 0\n"
+            "\n"
+            "GPU 0: NVIDIA H200\n"
+            "  UUID: GPU-1\n"
+            "  Status: In use by jobs 5, 7\n"
+            "  Free: 0.25 of its compute, 100G of memory\n"
+            "\n"
+            "GPU 1: NVIDIA H200\n"
+            "  UUID: GPU-2\n"
+            "  Status: In use by job 8\n"
+            "  Free: a turn\n"
+            "\n"
+            "Allocations by job:\n"
+            "  Job 5 (serve, alice): GPU 0 (half of a GPU)\n");
 }
 
 TEST(MachineText, SaysWhyThereAreNoGpus) {

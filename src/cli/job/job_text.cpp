@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "core/gpu_request.h"
+#include "core/request_text.h"
 
 namespace gflow::cli {
 
@@ -27,15 +29,19 @@ std::string ids_text(const std::vector<JobId>& ids) {
   return out;
 }
 
-std::string request_text(const JobSpec& spec) {
-  std::string out = fmt::format("{} GPU{}", spec.request.gpus, spec.request.gpus == 1 ? "" : "s");
-  if (spec.request.cpus > 0) {
-    out += fmt::format(", {} CPU{}", spec.request.cpus, spec.request.cpus == 1 ? "" : "s");
-  }
-  if (spec.request.memory.bytes > 0) {
-    out += fmt::format(", {} memory", memory_text(spec.request.memory));
-  }
-  return out;
+/// As --gpus takes it, where that is more than a number.
+std::string gpus_as_written(const Request& request) {
+  const std::string text = gpu_request_text(request);
+  if (parse_number(text)) return "";
+  return request.mode == GpuMode::TimeSlice ? text + " --shared" : text;
+}
+
+/// Whether it may be interrupted for a job ahead of it, and how.
+std::string preemption_text(const JobSpec& spec) {
+  if (spec.preemption == Preemption::None) return "";
+  if (spec.preemption == Preemption::Suspend) return "stands still where it is";
+  if (spec.preempt_signal == 0) return "is stopped and queued again";
+  return fmt::format("is sent signal {}, stopped and queued again", spec.preempt_signal);
 }
 
 std::string dependency_text(const Dependencies& wanted) {
@@ -59,7 +65,8 @@ std::string usage_text(const Outcome& outcome) {
 
 void add_request(Facts& facts, const api::JobView& job) {
   const JobSpec& spec = job.spec;
-  facts.add("Asks for", request_text(spec));
+  facts.add("Asks for", request_in_words(spec.request));
+  facts.add("GPUs as", gpus_as_written(spec.request));
   if (!job.gpu_indices.empty()) {
     facts.add(job.ended ? "Had" : "Has", fmt::format("GPU {}", fmt::join(job.gpu_indices, ",")));
   }
@@ -73,6 +80,7 @@ void add_request(Facts& facts, const api::JobView& job) {
         spec.max_concurrent > 0 ? fmt::format(", at most {} at once", spec.max_concurrent) : "";
     facts.add("Group", printable(spec.group) + limit);
   }
+  facts.add("Making room", preemption_text(spec));
   if (spec.requeue) facts.add("Requeue", "runs again if the machine or its supervisor dies");
   if (spec.max_retries > 0) {
     facts.add("Retries", fmt::format("{} of {} used", job.retries, spec.max_retries));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <ostream>
 
 #include "api/json.h"
@@ -9,6 +11,7 @@
 #include "cli/job/act.h"
 #include "cli/job/subcommands.h"
 #include "cli/selection.h"
+#include "cli/submit/gpu_options.h"
 #include "cli/submit/values.h"
 #include "core/requests.h"
 
@@ -18,7 +21,6 @@ namespace {
 
 constexpr std::string_view kFixed =
     "cannot be changed once a job is submitted; cancel it and submit it anew";
-constexpr std::string_view kNotThere = "is not available in this version";
 
 std::vector<Option> options() {
   std::vector<Option> all = {
@@ -27,7 +29,6 @@ std::vector<Option> options() {
        .aliases = {"job-name"},
        .value = "NAME",
        .help = "Its name."},
-      {.name = "gpus", .letters = "g", .value = "N", .help = "Number of GPUs."},
       {.name = "cpus", .value = "N", .help = "Number of CPUs."},
       {.name = "memory",
        .letters = "m",
@@ -61,6 +62,15 @@ std::vector<Option> options() {
        .help = "With --depends-on: let it wait if they fail."},
       {.name = "max-retries", .value = "N", .help = "Run it again up to N times if it fails."},
       {.name = "clear-max-retries", .help = "Do not run it again.", .excludes = {"max-retries"}},
+      {.name = "clear-gpu-memory-limit",
+       .help = "No GPU memory has to be free.",
+       .excludes = {"gpu-memory", "shared"}},
+      {.name = "preemptible",
+       .value = "HOW",
+       .help = "May make room for a job ahead of it: requeue, suspend or none.",
+       .implied = "requeue",
+       .complete = Complete::Choice,
+       .choices = {"requeue", "suspend", "none"}},
       {.name = "max-concurrent", .value = "N", .help = "Most jobs of its group at once."},
       {.name = "clear-max-concurrent", .help = "No such limit.", .excludes = {"max-concurrent"}},
   };
@@ -72,16 +82,16 @@ std::vector<Option> options() {
     all.push_back(
         {.name = name, .letters = letters, .value = value, .refused = std::string(kFixed)});
   }
-  for (const auto& [name, value] : {std::pair{"gpu-memory", "SIZE"},
-                                    std::pair{"max-gpu-mem", "SIZE"},
-                                    std::pair{"clear-gpu-memory-limit", ""}}) {
-    all.push_back({.name = name, .value = value, .refused = std::string(kNotThere)});
+  for (auto make : {gpu_options, node_options}) {
+    for (Option& option : make()) {
+      option.group.clear();
+      all.push_back(std::move(option));
+    }
   }
   return all;
 }
 
 Result<void> read_amounts(const Invocation& invocation, api::UpdateRequest& request) {
-  if (invocation.has("gpus")) request.gpus = GF_TRY(read_gpus(invocation.get("gpus")));
   if (invocation.has("cpus")) {
     request.cpus = GF_TRY(read_count("--cpus", invocation.get("cpus")));
   }
@@ -93,6 +103,9 @@ Result<void> read_amounts(const Invocation& invocation, api::UpdateRequest& requ
     request.time_limit = GF_TRY(read_time_limit(invocation.get("time-limit")));
   }
   if (invocation.has("clear-time-limit")) request.time_limit.emplace(std::nullopt);
+  if (invocation.has("preemptible")) {
+    request.preemption = GF_TRY(read_preemption(invocation.get("preemptible")));
+  }
   if (invocation.has("max-retries")) {
     request.max_retries = GF_TRY(read_count("--max-retries", invocation.get("max-retries")));
   }
@@ -131,7 +144,39 @@ Result<void> read_dependencies(const Invocation& invocation,
 bool changes_nothing(const api::UpdateRequest& request) {
   return !request.name && !request.priority && !request.gpus && !request.cpus && !request.memory &&
          !request.time_limit && !request.dependencies && !request.max_retries &&
-         !request.max_concurrent;
+         !request.max_concurrent && !request.preemption;
+}
+
+/// Options that change a part of what the job asks for: the rest of it has to be asked of the
+/// daemon.
+bool changes_request(const Invocation& invocation) {
+  return std::ranges::any_of(std::array{"gpus",
+                                        "gpu-memory",
+                                        "gpu-model",
+                                        "shared",
+                                        "clear-gpu-memory-limit",
+                                        "nodes",
+                                        "constraint"},
+                             [&](const char* name) { return invocation.has(name); });
+}
+
+/// What a job asks for now, changed by the options. --gpus replaces everything said of its GPUs but
+/// their memory.
+Result<Request> changed_request(const Invocation& invocation,
+                                const GpuResources& resources,
+                                Request request) {
+  if (invocation.has("gpu-memory") || invocation.has("clear-gpu-memory-limit")) {
+    request.gpu_memory = {};
+  }
+  if (invocation.has("gpu-model") && !invocation.has("gpus")) {
+    request.vendor.clear();
+    request.models.clear();
+  }
+  if (invocation.has("constraint")) request.selector.clear();
+  GF_CHECK(read_gpu_options(invocation, resources, request));
+  GF_CHECK(read_node_options(invocation, request));
+  if (request.gpus == 0) request.gpu_memory = {};
+  return request;
 }
 
 Result<int> run(const Invocation& invocation, Context& context) {
@@ -139,14 +184,23 @@ Result<int> run(const Invocation& invocation, Context& context) {
   if (invocation.has("name")) request.name = GF_TRY(check_name(invocation.get("name")));
   GF_CHECK(read_amounts(invocation, request));
   GF_CHECK(read_dependencies(invocation, context, request));
-  if (changes_nothing(request)) {
+  const bool asks_otherwise = changes_request(invocation);
+  if (changes_nothing(request) && !asks_otherwise) {
     return fail(Code::Usage, "nothing to change; say what, such as --priority 50");
   }
   const auto jobs = GF_TRY(resolve_jobs(invocation.words, newest_of(context.daemon())));
-  const Act update = [&](const std::vector<JobId>& ids) {
+  const GpuResources resources = GF_TRY(context.gpu_config()).resources;
+  const Act update = [&](const std::vector<JobId>& ids) -> Result<std::vector<JobId>> {
     api::UpdateRequest one = request;
     one.jobs = ids;
-    return context.daemon().update(one);
+    if (!asks_otherwise) return context.daemon().update(one);
+    for (const JobId id : ids) {
+      const api::JobView job = GF_TRY(context.daemon().job(id));
+      one.jobs = {id};
+      one.request = GF_TRY(changed_request(invocation, resources, job.spec.request));
+      GF_TRY(context.daemon().update(one));
+    }
+    return ids;
   };
   return act_on_each(context, jobs, update, [](JobId job) {
     return fmt::format("Job {} updated successfully.", job.value);

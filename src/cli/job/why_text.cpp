@@ -7,6 +7,7 @@
 #include "cli/info/machine_text.h"
 #include "cli/job/job_text.h"
 #include "cli/output/times.h"
+#include "core/gpu_request.h"
 
 namespace gflow::cli {
 
@@ -24,6 +25,9 @@ std::string holder_line(const blocker::Holder& holder, const Clocks& clocks) {
 }
 
 std::string unusable_lines(const blocker::Unusable& device) {
+  if (!device.drained.empty()) {
+    return fmt::format("       GPU {} is drained: {}\n", device.gpu, printable(device.drained));
+  }
   if (!device.trouble.empty()) {
     return fmt::format("       GPU {} cannot be used: {}\n", device.gpu, printable(device.trouble));
   }
@@ -56,9 +60,29 @@ const api::BlockerView* gpu_shortage(const api::JobView& job) {
   const auto at = std::ranges::find_if(job.blockers, [&](const api::BlockerView& blocker) {
     return blocker.code == "Resources" && blocker.need == job.spec.request.gpus &&
            blocker.text.find("memory") == std::string::npos &&
+           blocker.text.find("node") == std::string::npos &&
+           blocker.text.find("of a GPU") == std::string::npos &&
            blocker.text.find("CPU") == std::string::npos;
   });
   return at == job.blockers.end() ? nullptr : &*at;
+}
+
+/// Asking for as much of a GPU as there is, where there is some.
+template <typename Add>
+void add_smaller_part(const api::JobView& job, const api::BlockerView& blocker, const Add& add) {
+  const std::int64_t there = blocker.available.value_or(0);
+  if (blocker.code == "GpuMemory" && there >= (std::int64_t{1} << 20)) {
+    add(fmt::format("gjob update {} --gpu-memory {}M", job.id.value, there >> 20),
+        "as much as can be promised now");
+  }
+  if (there > 0 && blocker.text.find("of a GPU, ") != std::string::npos &&
+      job.spec.request.mode == GpuMode::Fraction) {
+    GpuRequest smaller = gpu_request_of(job.spec.request);
+    smaller.share = Share{static_cast<std::int32_t>(there)};
+    const std::vector<std::string> word = {gpu_request_text(smaller)};
+    add(fmt::format("gjob update {} --gpus {}", job.id.value, shell_quote(word)),
+        "as much of one as is free now");
+  }
 }
 
 std::vector<std::string> advice(const api::JobView& job) {
@@ -79,8 +103,12 @@ std::vector<std::string> advice(const api::JobView& job) {
   }
   const api::BlockerView* gpus = gpu_shortage(job);
   if (gpus != nullptr && gpus->available.value_or(0) > 0) {
-    add(fmt::format("gjob update {} --gpus {}", id, *gpus->available), "as many as are free now");
+    GpuRequest fewer = gpu_request_of(job.spec.request);
+    fewer.gpus = static_cast<int>(*gpus->available);
+    const std::vector<std::string> word = {gpu_request_text(fewer)};
+    add(fmt::format("gjob update {} --gpus {}", id, shell_quote(word)), "as many as are free now");
   }
+  for (const api::BlockerView& blocker : job.blockers) add_smaller_part(job, blocker, add);
   if (has("Priority") && job.spec.priority < kMaxPriority) {
     add(fmt::format("gjob update {} --priority {}", id, kMaxPriority), "puts it first in line");
   }
@@ -94,6 +122,9 @@ std::vector<std::string> advice(const api::JobView& job) {
 std::string instead(const api::JobView& job) {
   const std::string name = fmt::format("Job {} ({})", job.id.value, printable(job.spec.name));
   if (job.outcome) return fmt::format("{} does not wait: it {}.\n", name, ended_text(job));
+  if (job.status == Status::Suspended) {
+    return fmt::format("{} stands still to make room for a job ahead of it.\n", name);
+  }
   if (job.gpu_indices.empty()) return fmt::format("{} runs.\n", name);
   return fmt::format("{} runs on GPU {}.\n", name, fmt::join(job.gpu_indices, ","));
 }

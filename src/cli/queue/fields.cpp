@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "cli/output/times.h"
 #include "cli/selection.h"
+#include "core/gpu_request.h"
 
 namespace gflow::cli {
 
@@ -54,6 +55,11 @@ Cell memory(const JobView& job) {
   return {job.spec.request.memory.bytes > 0 ? memory_text(job.spec.request.memory) : "-"};
 }
 
+Cell gpu_mode(const JobView& job) {
+  if (job.spec.request.gpus == 0) return {"-"};
+  return {std::string(gpu_mode_name(job.spec.request.mode))};
+}
+
 Cell dependencies(const JobView& job) {
   const Dependencies& wanted = job.spec.dependencies;
   if (wanted.jobs.empty()) return {"-"};
@@ -78,14 +84,24 @@ std::vector<Field> request_fields() {
        0,
        [=](const JobView& j) { return number(j.id.value); }},
       {"NAME", {}, "its name", 16, name},
-      {"ST", {}, "state in short: PD H CF R CG CD F CA TO LO", 0, state_code},
+      {"ST", {}, "state in short: PD H CF R S CG CD F CA TO LO", 0, state_code},
       {"STATE", {}, "state in full", 0, state_name},
       {"TIME", {}, "how long it has run", 0, time},
       {"NODES",
-       {"GPUS"},
+       {},
        "number of GPUs",
        0,
-       [=](const JobView& j) { return number(j.spec.request.gpus); }},
+       [=](const JobView& j) { return number(j.spec.request.gpus * j.spec.request.nodes); }},
+      {"GPUS",
+       {"GRES"},
+       "its GPUs as --gpus takes them: 2, 0.5, 8G,0.5, 2(V100)",
+       0,
+       [](const JobView& j) { return plain(gpu_request_text(j.spec.request)); }},
+      {"MODE",
+       {},
+       "how it uses them: whole, fraction, time_slice",
+       0,
+       [](const JobView& j) { return gpu_mode(j); }},
       {"NODELIST(REASON)",
        {"NODELIST"},
        "its GPUs, or why it waits or ended",
@@ -191,7 +207,7 @@ Row row_of(const std::vector<const Field*>& fields, const api::JobView& job) {
 
 std::string where_or_why(const api::JobView& job) {
   const bool active = job.status == Status::Running || job.status == Status::Starting ||
-                      job.status == Status::Completing;
+                      job.status == Status::Completing || job.status == Status::Suspended;
   if (active && !job.gpu_indices.empty()) {
     return fmt::format("{}", fmt::join(job.gpu_indices, ","));
   }

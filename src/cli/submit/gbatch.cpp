@@ -110,12 +110,14 @@ struct Script {
 };
 
 /// The command line together with the directives of the script it names.
-Result<Script> read_script(const Invocation& typed, Context& context) {
+Result<Script> read_script(const Invocation& typed,
+                           Context& context,
+                           const GpuResources& resources) {
   Script script{typed, GF_TRY(read_environment(typed)), {}};
   script.source = GF_TRY(read_source(typed, script.environment));
   if (!script.source.script) return script;
   const ScriptOptions said =
-      GF_TRY(script_options(*typed.command, script.source.path, *script.source.script));
+      GF_TRY(script_options(*typed.command, script.source.path, *script.source.script, resources));
   say_ignored(context, said);
   take_over(script.invocation, said.invocation);
   if (said.invocation.has("conda-env") || said.invocation.has("export")) {
@@ -125,12 +127,13 @@ Result<Script> read_script(const Invocation& typed, Context& context) {
 }
 
 Result<api::SubmitRequest> read_submission(const Invocation& typed, Context& context) {
-  Script script = GF_TRY(read_script(typed, context));
+  const GpuResources resources = GF_TRY(context.gpu_config()).resources;
+  Script script = GF_TRY(read_script(typed, context, resources));
   const Invocation& invocation = script.invocation;
   const WallTime now = os::now().wall;
   const std::string directory = GF_TRY(work_directory(invocation));
-  JobSpec spec = GF_TRY(
-      read_spec(invocation, {directory, now, os::utc_offset(now), newest_of(context.daemon())}));
+  JobSpec spec = GF_TRY(read_spec(
+      invocation, {directory, now, os::utc_offset(now), newest_of(context.daemon()), resources}));
   spec.command = script.source.line;
   Payload payload;
   payload.argv = std::move(script.source.argv);
@@ -186,12 +189,23 @@ Result<int> wait_for_all(Context& context, const api::SubmitAnswer& answer) {
   return exit_code_of(ended);
 }
 
-Result<int> run(const Invocation& invocation, Context& context) {
-  const api::SubmitRequest request = GF_TRY(read_submission(invocation, context));
-  if (invocation.has("dry-run")) {
-    context.out << (context.json ? api::write(request) + "\n" : dry_run_text(request.items));
+/// What would be submitted and, where a daemon answers, where it would run. As JSON a document a
+/// line: Submit, Placement.
+Result<int> dry_run(const api::SubmitRequest& request, Context& context) {
+  context.out << (context.json ? api::write(request) + "\n" : dry_run_text(request.items));
+  const auto placement = context.daemon().place({request.items.front().spec.request});
+  if (!placement && placement.error().code == Code::Unreachable) {
+    context.note("no daemon answers: where it would run is not known");
     return 0;
   }
+  if (!placement) return std::unexpected(placement.error());
+  context.out << (context.json ? api::write(*placement) + "\n" : placement_text(*placement));
+  return 0;
+}
+
+Result<int> run(const Invocation& invocation, Context& context) {
+  const api::SubmitRequest request = GF_TRY(read_submission(invocation, context));
+  if (invocation.has("dry-run")) return dry_run(request, context);
   GF_CHECK(check_body_size(request));
   const api::SubmitAnswer answer = GF_TRY(context.daemon().submit(request));
   print_answer(invocation, context, answer);
@@ -232,6 +246,8 @@ Command gbatch_command() {
       .words = {.name = "COMMAND", .help = "", .most = kAnyNumber, .complete = Complete::Command},
       .order = Order::FirstWordEndsOptions,
       .examples = {{"gbatch --gpus 1 python train.py", "one GPU"},
+                   {"gbatch --gpus '8G,0.5' python serve.py", "half a GPU with 8 GiB"},
+                   {"gbatch --gpus '2(A100)' --gpu-memory 40G python train.py", "of a kind"},
                    {"gbatch --gpus 2 --time 4:00:00 --name exp1 train.sh", "a script"},
                    {"gbatch --depends-on 42 --time 10 python evaluate.py", "after job 42"},
                    {"gbatch --gpus 1 --param lr=0.1,0.01 python train.py --lr {lr}", "a sweep"},

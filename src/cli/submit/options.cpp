@@ -3,18 +3,14 @@
 
 #include <array>
 
+#include "cli/submit/gpu_options.h"
+
 namespace gflow::cli {
 
 namespace {
 
-std::vector<Option> resources() {
+std::vector<Option> more_resources() {
   return {
-      {.name = "gpus",
-       .letters = "g",
-       .aliases = {"gres", "gpus-per-node"},
-       .value = "N",
-       .help = "GPUs the job has to itself (default 0); gpu:N is understood.",
-       .group = "Resources"},
       {.name = "cpus",
        .aliases = {"cpus-per-task"},
        .value = "N",
@@ -39,6 +35,14 @@ std::vector<Option> resources() {
        .help = "Between SIGTERM and SIGKILL when it is stopped (default 30s); a number is seconds.",
        .group = "Resources"},
   };
+}
+
+std::vector<Option> resources() {
+  std::vector<Option> all = gpu_options();
+  for (auto make : {more_resources, node_options}) {
+    for (Option& option : make()) all.push_back(std::move(option));
+  }
+  return all;
 }
 
 std::vector<Option> when() {
@@ -83,6 +87,19 @@ std::vector<Option> when() {
       {.name = "max-retries",
        .value = "N",
        .help = "Run again up to N times if it fails (default 0).",
+       .group = group},
+      {.name = "preemptible",
+       .value = "HOW",
+       .help = "May make room for a job ahead of it: requeue (stopped and queued again, resuming "
+               "from its own checkpoint; so without a value) or suspend (stands still in memory).",
+       .group = group,
+       .implied = "requeue",
+       .complete = Complete::Choice,
+       .choices = {"requeue", "suspend", "none"}},
+      {.name = "preempt-signal",
+       .value = "SIGNAL",
+       .help = "With --preemptible: sent instead of TERM, so that it can write a checkpoint "
+               "within --grace.",
        .group = group},
   };
 }
@@ -187,14 +204,9 @@ std::vector<Option> refused() {
                   .value = std::move(value),
                   .refused = std::string(kLater) + std::string(why)};
   };
-  constexpr std::string_view kShared = "a job has its GPUs to itself";
   constexpr std::string_view kMail = "wait with 'gjob wait' and send it yourself";
   constexpr std::string_view kLog = "stdout and stderr go to the job's log, see 'gjob log'";
   std::vector<Option> all = {
-      option("gpu-memory", "SIZE", kShared),
-      option("max-gpu-mem", "SIZE", kShared),
-      option("max-gpu-memory", "SIZE", kShared),
-      option("shared", "", kShared),
       option("notify-email", "ADDRESS", kMail),
       option("notify-on", "EVENTS", kMail),
       option("mail-type", "EVENTS", kMail),

@@ -6,16 +6,20 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "cli/job/signals.h"
+#include "cli/submit/gpu_options.h"
 #include "cli/submit/values.h"
+#include "core/request_text.h"
 #include "core/requests.h"
 
 namespace gflow::cli {
 
 namespace {
 
-Result<Request> read_request(const Invocation& invocation) {
+Result<Request> read_request(const Invocation& invocation, const GpuResources& resources) {
   Request request;
-  if (invocation.has("gpus")) request.gpus = GF_TRY(read_gpus(invocation.get("gpus")));
+  GF_CHECK(read_gpu_options(invocation, resources, request));
+  GF_CHECK(read_node_options(invocation, request));
   if (invocation.has("cpus")) {
     request.cpus = GF_TRY(read_count("--cpus", invocation.get("cpus")));
   } else {
@@ -67,6 +71,21 @@ Result<std::string> read_project(const Invocation& invocation) {
   return project;
 }
 
+/// --preemptible and --preempt-signal.
+Result<void> read_making_room(const Invocation& invocation, JobSpec& spec) {
+  if (invocation.has("preemptible")) {
+    spec.preemption = GF_TRY(read_preemption(invocation.get("preemptible")));
+  }
+  if (!invocation.has("preempt-signal")) return {};
+  const auto signal = parse_signal(invocation.get("preempt-signal"));
+  if (!signal) return with_context(signal.error(), "--preempt-signal");
+  if (spec.preemption != Preemption::Requeue) {
+    return fail(Code::Usage, "--preempt-signal goes with --preemptible=requeue");
+  }
+  spec.preempt_signal = *signal;
+  return {};
+}
+
 /// "lr" gives GFLOW_PARAM_lr; what cannot stand in a variable's name becomes "_".
 std::string param_variable(std::string_view name) {
   std::string variable = "GFLOW_PARAM_";
@@ -78,7 +97,7 @@ std::string param_variable(std::string_view name) {
 
 Result<JobSpec> read_spec(const Invocation& invocation, const Here& here) {
   JobSpec spec;
-  spec.request = GF_TRY(read_request(invocation));
+  spec.request = GF_TRY(read_request(invocation, here.resources));
   spec.priority = GF_TRY(read_priority(invocation));
   spec.dependencies = GF_TRY(read_dependencies(invocation, here));
   spec.project = GF_TRY(read_project(invocation));
@@ -92,6 +111,7 @@ Result<JobSpec> read_spec(const Invocation& invocation, const Here& here) {
   }
   spec.hold = invocation.has("hold");
   spec.requeue = invocation.has("requeue");
+  GF_CHECK(read_making_room(invocation, spec));
   if (invocation.has("max-retries")) {
     spec.max_retries = GF_TRY(read_count("--max-retries", invocation.get("max-retries")));
   }
@@ -147,11 +167,14 @@ std::string dry_run_text(const std::vector<api::SubmitRequest::Item>& items) {
       fmt::format("Would submit {} batch job{}:\n", items.size(), items.size() == 1 ? "" : "s");
   for (std::size_t i = 0; i < items.size(); ++i) {
     const JobSpec& spec = items[i].spec;
-    std::string facts = fmt::format("GPUs: {}", spec.request.gpus);
+    std::string facts = fmt::format("GPUs: {}", gpu_request_text(spec.request));
+    if (spec.request.mode == GpuMode::TimeSlice) facts += " in turns";
     const std::string task = variable(items[i].payload.environment, "GFLOW_ARRAY_TASK_ID");
     if (!task.empty()) facts += ", task_id: " + task;
     if (spec.request.cpus > 0) facts += fmt::format(", CPUs: {}", spec.request.cpus);
     if (spec.request.memory.bytes > 0) facts += ", memory: " + memory_text(spec.request.memory);
+    if (spec.request.nodes > 1) facts += fmt::format(", nodes: {}", spec.request.nodes);
+    if (!spec.request.selector.empty()) facts += ", where: " + selector_text(spec.request.selector);
     facts += ", time limit: " + (spec.time_limit ? duration_text(*spec.time_limit) : "none");
     if (!spec.name.empty()) facts += ", name: " + printable(spec.name);
     out += fmt::format("  [{}] {} ({})\n", i + 1, spec.command, facts);

@@ -3,12 +3,14 @@
 
 #include <string>
 
+#include "api/placement_view.h"
 #include "api/types.h"
 #include "cli/command/command.h"
 #include "cli/selection.h"
 #include "cli/submit/environment.h"
 #include "cli/submit/source.h"
 #include "cli/submit/sweep.h"
+#include "core/gpu_request.h"
 
 namespace gflow::cli {
 
@@ -18,6 +20,7 @@ struct Here {
   WallTime now;
   std::chrono::seconds utc_offset{0};
   Newest newest;
+  GpuResources resources = {};  ///< vendors a request may name
 };
 
 /// What the options say of one job. Errors: Usage.
@@ -34,6 +37,9 @@ struct Sweep {
                                                            const Payload& payload,
                                                            const Sweep& sweep,
                                                            const std::string& group);
+
+/// Where it would run now: a line for each node, best first, with every term of its score.
+[[nodiscard]] std::string placement_text(const api::PlacementView& view);
 
 /// "Would submit 2 batch jobs:" and a line for each.
 [[nodiscard]] std::string dry_run_text(const std::vector<api::SubmitRequest::Item>& items);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "base/text.h"
 #include "cli/submit/request.h"
@@ -15,11 +16,15 @@ namespace gflow::cli {
 namespace {
 
 /// Options of sbatch(1) that mean the same here, with gflow's name for them.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 28> kSlurm = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 32> kSlurm = {{
     {"--gpus", "gpus"},
     {"-G", "gpus"},
     {"--gres", "gpus"},
     {"--gpus-per-node", "gpus"},
+    {"--nodes", "nodes"},
+    {"-N", "nodes"},
+    {"--constraint", "constraint"},
+    {"-C", "constraint"},
     {"--cpus-per-task", "cpus"},
     {"-c", "cpus"},
     {"--mem", "memory"},
@@ -63,17 +68,22 @@ std::vector<std::string> translated(std::string_view word,
     ignored.push_back(printable(typed));
     return {};
   }
-  const bool flag = name == "hold" || name == "requeue";
-  std::vector<std::string> words = {fmt::format("--{}", name)};
-  if (flag) return words;
+  if (name == "hold" || name == "requeue") return {fmt::format("--{}", name)};
+  std::optional<std::string_view> value;
   if (is_long && equals != std::string_view::npos) {
-    words[0] += fmt::format("={}", word.substr(equals + 1));
+    value = word.substr(equals + 1);
   } else if (!is_long && word.size() > 2) {
-    words[0] += fmt::format("={}", word.substr(2));
+    value = word.substr(2);
   } else if (name != "nice") {
-    words[0] += fmt::format("={}", next);
+    value = next;
   }
-  return words;
+  // A feature of Slurm's nodes; labels here have values.
+  if (name == "constraint" && value && value->find('=') == std::string_view::npos) {
+    ignored.push_back(printable(typed));
+    return {};
+  }
+  if (!value) return {fmt::format("--{}", name)};
+  return {fmt::format("--{}={}", name, *value)};
 }
 
 std::vector<std::string> translated(const Directive& line, std::vector<std::string>& ignored) {
@@ -100,27 +110,43 @@ constexpr std::array<std::string_view, 10> kNotInScripts = {"help",
                                                             "wrap",
                                                             "param-file"};
 
-/// Stands in for the place of a submission where only the form of a value matters.
-const Here kNowhere{"/", WallTime(), std::chrono::seconds(0), [](std::uint64_t) {
-                      return Result<JobId>(JobId(1));
-                    }};
+/// One line of a script as if it were all: with what its options need of others.
+Invocation alone(Invocation line) {
+  const auto need = [&line](const char* option, const char* value) {
+    if (!line.has(option)) line.options[option] = {value};
+  };
+  for (const char* option : {"gpu-memory", "gpu-model", "shared"}) {
+    if (line.has(option)) need("gpus", "1");
+  }
+  const bool has_memory = line.get("gpus").find(',') != std::string::npos;
+  if (line.has("shared") && !has_memory) need("gpu-memory", "1G");
+  if (line.has("preempt-signal")) need("preemptible", "requeue");
+  return line;
+}
 
 }  // namespace
 
 Result<ScriptOptions> script_options(const Command& gbatch,
                                      const std::string& path,
-                                     std::string_view script) {
+                                     std::string_view script,
+                                     const GpuResources& resources) {
   auto directives = read_directives(script);
   if (!directives) return with_context(directives.error(), printable(path));
   ScriptOptions found;
   found.invocation.command = &gbatch;
+  // Stands in for the place of a submission where only the form of a value matters.
+  const Here nowhere{"/",
+                     WallTime(),
+                     std::chrono::seconds(0),
+                     [](std::uint64_t) { return Result<JobId>(JobId(1)); },
+                     resources};
   const auto add = [&](const Directive& line,
                        const std::vector<std::string>& words) -> Result<void> {
     const std::string where = fmt::format("{}:{}", printable(path), line.line);
     auto parsed = parse_options(gbatch, words);
     if (!parsed) return with_context(parsed.error(), where);
     // Read here as well, while it is known on which line a value stands.
-    if (const auto spec = read_spec(*parsed, kNowhere); !spec) {
+    if (const auto spec = read_spec(alone(*parsed), nowhere); !spec) {
       return with_context(spec.error(), where);
     }
     if (!parsed->words.empty()) {

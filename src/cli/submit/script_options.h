@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/command/command.h"
+#include "core/gpu_request.h"
 
 namespace gflow::cli {
 
@@ -19,7 +20,8 @@ struct ScriptOptions {
 /// Errors: Usage beginning with "script.sh:3: " for one that is not understood.
 [[nodiscard]] Result<ScriptOptions> script_options(const Command& gbatch,
                                                    const std::string& path,
-                                                   std::string_view script);
+                                                   std::string_view script,
+                                                   const GpuResources& resources);
 
 /// Takes over what the script says and the command line does not: options of the command line win,
 /// also over ones they exclude.

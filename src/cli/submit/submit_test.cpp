@@ -24,18 +24,6 @@ std::string outcome(const Result<T>& result) {
   return result ? fmt::format("{}", *result) : fmt::format("error: {}", result.error().message);
 }
 
-TEST(Values, ReadGpusInGflowsAndInSlurmsSpelling) {
-  EXPECT_EQ(outcome(read_gpus("2")), "2");
-  EXPECT_EQ(outcome(read_gpus("gpu:2")), "2");
-  EXPECT_EQ(outcome(read_gpus("gpu")), "1");
-  for (const std::string_view text : {"gpu:v100:2", "gpu:v100", "0.5", "-1", "two", ""}) {
-    EXPECT_EQ(read_gpus(text).error().code, Code::Usage) << text;
-  }
-  EXPECT_EQ(outcome(read_gpus("gpu:v100:2")),
-            "error: --gres: '2(v100)': choosing GPUs by vendor or model is not supported; write a "
-            "whole number, such as 2");
-}
-
 std::string dependency(std::string_view text) {
   const auto wanted = read_dependency(text, DependencyMode::All, newest);
   if (!wanted) return fmt::format("{}", code_name(wanted.error().code));
@@ -183,7 +171,7 @@ TEST(Sweep, SubstitutesOnlyWhatWasGiven) {
 std::string merged(std::string_view line, std::string_view script, std::string* ignored = nullptr) {
   const Command gbatch = gbatch_command();
   Invocation invocation = *parse(gbatch, *shell_split(line));
-  const auto said = script_options(gbatch, "train.sh", script);
+  const auto said = script_options(gbatch, "train.sh", script, {});
   if (!said) return said.error().message;
   if (ignored != nullptr) *ignored = join(said->ignored, " ");
   take_over(invocation, said->invocation);
@@ -212,6 +200,19 @@ TEST(Directives, OfSlurmAreUnderstoodOrListed) {
             "cpus=4 gpus=gpu:2 hold= name=train time=4:00:00");
   EXPECT_EQ(ignored, "--ntasks --output --exclusive");
   EXPECT_EQ(merged("x.sh", "#SBATCH --gres=gpu:1\n# GFLOW --gpus 3\n"), "gpus=3");
+  EXPECT_EQ(merged("x.sh",
+                   "#SBATCH -N 2 --gpus-per-node=v100:4\n#SBATCH -C fast\n"
+                   "#SBATCH --constraint=disk=nvme\n",
+                   &ignored),
+            "constraint=disk=nvme gpus=v100:4 nodes=2");
+  EXPECT_EQ(ignored, "-C");
+}
+
+TEST(Directives, OptionsMayStandOnLinesOfTheirOwn) {
+  EXPECT_EQ(merged("x.sh", "# GFLOW --shared\n# GFLOW --gpu-memory 8G\n# GFLOW --gpus '1(V100)'\n"),
+            "gpu-memory=8G gpus=1(V100) shared=");
+  EXPECT_EQ(merged("--preemptible x.sh", "# GFLOW --preempt-signal USR1\n"),
+            "preempt-signal=USR1 preemptible=requeue");
 }
 
 TEST(Directives, NameFileAndLineOfAMistake) {
@@ -220,8 +221,12 @@ TEST(Directives, NameFileAndLineOfAMistake) {
   EXPECT_EQ(merged("train.sh", "# GFLOW --gpus 2 extra\n"), "train.sh:1: 'extra' is no option");
   EXPECT_EQ(merged("train.sh", "# GFLOW --dry-run\n"),
             "train.sh:1: --dry-run cannot stand in a script");
-  EXPECT_EQ(merged("train.sh", "# GFLOW --shared\n"),
-            "train.sh:1: --shared is not available in this version: a job has its GPUs to itself");
+  EXPECT_EQ(merged("train.sh", "# GFLOW --name a\n# GFLOW --gpus '1(nvdia)'\n"),
+            "train.sh:2: --gpus: '1(nvdia)', column 3: 'nvdia' is neither a vendor nor a model of "
+            "GPUs; did you mean nvidia?");
+  EXPECT_EQ(merged("train.sh", "# GFLOW --gpus 0.5 --shared\n"),
+            "train.sh:1: --shared takes turns on whole GPUs; a part such as 0.5 is shared as it "
+            "is");
 }
 
 JobSpec spec_of(std::string_view line) {
@@ -234,17 +239,72 @@ JobSpec spec_of(std::string_view line) {
 }
 
 TEST(Spec, CountsOneCpuForAJobWithoutGpus) {
-  EXPECT_EQ(spec_of("x").request, (Request{0, 1, {}}));
-  EXPECT_EQ(spec_of("--gpus 2 x").request, (Request{2, 0, {}}));
-  EXPECT_EQ(spec_of("--gpus 2 --cpus 4 -m 1G x").request, (Request{2, 4, Memory::gib(1)}));
-  EXPECT_EQ(spec_of("--cpus 0 x").request, (Request{0, 0, {}}));
+  EXPECT_EQ(spec_of("x").request, Request{.cpus = 1});
+  EXPECT_EQ(spec_of("--gpus 2 x").request, Request{.gpus = 2});
+  EXPECT_EQ(spec_of("--gpus 2 --cpus 4 -m 1G x").request,
+            (Request{.gpus = 2, .cpus = 4, .memory = Memory::gib(1)}));
+  EXPECT_EQ(spec_of("--cpus 0 x").request, Request{});
+}
+
+std::string refusal_of(std::string_view line) {
+  const auto invocation = parse(gbatch_command(), *shell_split(line));
+  if (!invocation) return invocation.error().message;
+  const auto spec = read_spec(*invocation, {"/here", WallTime{}, std::chrono::seconds(0), newest});
+  return spec ? "" : spec.error().message;
+}
+
+TEST(Spec, AsksForGpusOfEveryKind) {
+  EXPECT_EQ(spec_of("--gpus '8G,0.5(t4)' x").request,
+            (Request{.gpus = 1,
+                     .share = Share::percent(50),
+                     .gpu_memory = Memory::gib(8),
+                     .mode = GpuMode::Fraction,
+                     .models = {"T4"}}));
+  EXPECT_EQ(spec_of("--gres gpu:v100:2 --gpu-memory 16G x").request,
+            (Request{.gpus = 2, .gpu_memory = Memory::gib(16), .models = {"V100"}}));
+  EXPECT_EQ(spec_of("--gpus 1 --gpu-model 'nvidia,A100|H100' x").request,
+            (Request{.gpus = 1, .vendor = "nvidia", .models = {"A100", "H100"}}));
+  EXPECT_EQ(spec_of("--gpus 1 --shared --gpu-memory 8G x").request,
+            (Request{.gpus = 1, .gpu_memory = Memory::gib(8), .mode = GpuMode::TimeSlice}));
+  EXPECT_EQ(spec_of("--gpus 1,8G --shared x").request,
+            (Request{.gpus = 1, .gpu_memory = Memory::gib(8), .mode = GpuMode::TimeSlice}));
+  EXPECT_EQ(spec_of("--gpus=-1 x").request, (Request{.see_all = true, .cpus = 1}));
+  EXPECT_EQ(spec_of("--gpus 8 -N 2 -C zone=b,disk=nvme -C zone=b x").request,
+            (Request{.gpus = 8, .nodes = 2, .selector = {{"disk", "nvme"}, {"zone", "b"}}}));
+}
+
+TEST(Spec, RefusesWhatDoesNotGoTogether) {
+  constexpr std::array kRows = std::to_array<std::pair<std::string_view, std::string_view>>({
+      {"--gpus 1.5 x", "--gpus: '1.5', column 1: a job has whole GPUs or a part of one; write 2"},
+      {"--gpu-memory 8G x", "--gpu-memory goes with --gpus"},
+      {"--gpus 8G,0.5 --gpu-memory 4G x", "--gpu-memory: --gpus says 8G of memory; say it once"},
+      {"--gpus 1 --gpu-memory much x", "--gpu-memory: 'much' is not an amount of memory"},
+      {"--gpu-model V100 x", "--gpu-model goes with --gpus"},
+      {"--gpus '1(T4)' --gpu-model V100 x", "--gpu-model: --gpus says a kind of GPU, too"},
+      {"--gpus 1 --gpu-model fast x", "--gpu-model 'fast': 'fast' is neither a vendor nor"},
+      {"--gpus 1 --shared x", "--shared needs --gpu-memory"},
+      {"--gpus 8G,0.5 --shared x", "--shared takes turns on whole GPUs"},
+      {"--shared x", "--shared goes with --gpus"},
+      {"--nodes 0 x", "--nodes: '0' is not a number from 1 to 100000"},
+      {"-C fast x", "--constraint: 'fast' is no label of a node; write key=value"},
+      {"-C a=1,a=2 x", "--constraint: no machine has two values of 'a'"},
+      {"-C 'a=b c' x", "--constraint: 'b c' has characters no label has"},
+      {"--preemptible=often x", "'often' is not a value of --preemptible"},
+      {"--preempt-signal USR1 x", "--preempt-signal goes with --preemptible=requeue"},
+      {"--preemptible --preempt-signal LOUD x", "--preempt-signal: 'LOUD' is not a signal"},
+  });
+  for (const auto& [line, message] : kRows) {
+    EXPECT_TRUE(refusal_of(line).starts_with(message)) << line << ": " << refusal_of(line);
+  }
 }
 
 TEST(Spec, IsWhatTheOptionsSay) {
   JobSpec want;
   want.name = "exp1";
   want.project = "cv";
-  want.request = {1, 0, {}};
+  want.request = {.gpus = 1};
+  want.preemption = Preemption::Requeue;
+  want.preempt_signal = 10;  // SIGUSR1
   want.priority = 100;
   want.time_limit = std::chrono::minutes(30);
   want.grace = std::chrono::seconds(5);
@@ -256,7 +316,7 @@ TEST(Spec, IsWhatTheOptionsSay) {
   want.work_dir = "/here";
   EXPECT_EQ(spec_of("--gpus 1 --name exp1 -P cv --priority 100 --time 30 --grace 5 "
                     "--depends-on-any 7 --no-auto-cancel --hold --requeue --max-retries 2 "
-                    "--max-concurrent 3 x"),
+                    "--max-concurrent 3 --preemptible --preempt-signal USR1 x"),
             want);
 }
 

@@ -72,26 +72,6 @@ bool is_variable_name(std::string_view name) {
 
 }  // namespace
 
-Result<int> read_gpus(std::string_view text) {
-  std::string_view body = trim(text);
-  if (body != "gpu" && !body.starts_with("gpu:")) {
-    auto gpus = parse_gpus(body);
-    if (!gpus) return with_context(gpus.error(), "--gpus");
-    return *gpus;
-  }
-  body.remove_prefix(std::min<std::size_t>(body.size(), 4));
-  const std::size_t colon = body.find(':');
-  std::string request(body.empty() ? "1" : body);
-  if (colon != std::string_view::npos) {
-    request = fmt::format("{}({})", body.substr(colon + 1), body.substr(0, colon));
-  } else if (!parse_number(request)) {
-    request = fmt::format("1({})", request);
-  }
-  auto gpus = parse_gpus(request);
-  if (!gpus) return with_context(gpus.error(), "--gres");
-  return *gpus;
-}
-
 Result<int> read_count(std::string_view option, std::string_view text) {
   const auto number = parse_number(trim(text));
   if (!number || *number > 1'000'000) {

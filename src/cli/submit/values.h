@@ -13,8 +13,6 @@
 /// Values of gbatch's options, in gflow's spelling and in Slurm's. Errors: Usage naming the option.
 namespace gflow::cli {
 
-/// "2", "gpu:2", "gpu:v100:2" (which the request grammar then judges).
-[[nodiscard]] Result<int> read_gpus(std::string_view text);
 /// A number from 0 to a million.
 [[nodiscard]] Result<int> read_count(std::string_view option, std::string_view text);
 /// As parse_duration(); "UNLIMITED", "infinite" and "0" are no limit, as for Slurm.

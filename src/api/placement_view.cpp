@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/placement_view.h"
+
+#include "api/spec_fields.h"
+#include "core/gpu_request.h"
+
+namespace gflow::api {
+
+template <class Io, Like<PlaceRequest> T>
+void fields(Io& io, T& request) {
+  io.required("request", request.request);
+  io.field("most", request.most, Range{1, 1000});
+}
+
+template <class Io, Like<ScoreTerm> T>
+void fields(Io& io, T& term) {
+  io.field("name", term.name);
+  io.field("weight", term.weight);
+  io.field("value", term.value);
+}
+
+template <class Io, Like<RankedNode> T>
+void fields(Io& io, T& ranked) {
+  io.field("node", ranked.node);
+  io.field("gpu_indices", ranked.gpus);
+  io.field("score", ranked.score);
+  io.field("terms", ranked.terms);
+  io.field("because", ranked.because);
+}
+
+template <class Io, Like<PlacementView> T>
+void fields(Io& io, T& view) {
+  io.field("request", view.request);
+  io.field("words", view.words);
+  io.field("policy", view.policy);
+  io.field("nodes", view.nodes);
+  io.field("fits", view.fits);
+  io.field("ranked", view.ranked);
+}
+
+std::string write(const PlaceRequest& request) { return Writer::document("Place", request); }
+
+Result<PlaceRequest> read_place_request(std::string_view json) {
+  auto request = GF_TRY(Reader::document<PlaceRequest>(json, "Place", Unknown::Refused));
+  if (const auto settled = settle(request.request); !settled) {
+    return with_context(settled.error(), "/request");
+  }
+  return request;
+}
+
+std::string write(const PlacementView& view) { return Writer::document("Placement", view); }
+
+Result<PlacementView> read_placement(std::string_view json) {
+  return Reader::document<PlacementView>(json, "Placement", Unknown::Ignored);
+}
+
+}  // namespace gflow::api

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "core/job.h"
+
+namespace gflow::api {
+
+/// The body of POST /api/v1/place: where would such a job run now?
+struct PlaceRequest {
+  Request request;
+  int most = 10;  ///< nodes in the answer, 1 to 1000
+};
+
+/// One part of a score: weight * value is what it adds.
+struct ScoreTerm {
+  std::string name;
+  double weight = 1;
+  double value = 0;
+};
+/// A node the job could start on now.
+struct RankedNode {
+  std::string node;       ///< "" is the machine of the daemon
+  std::vector<int> gpus;  ///< it would get there
+  std::int64_t score = 0;
+  std::vector<ScoreTerm> terms;
+  std::string because;  ///< why these GPUs; "" where there was no choice
+};
+/// The answer: the best node first.
+struct PlacementView {
+  std::string request;  ///< as --gpus takes it
+  std::string words;    ///< the whole request in a sentence
+  std::string policy;   ///< that scores
+  int nodes = 1;        ///< it asks for at once
+  bool fits = false;    ///< it could start now, if nothing waited ahead of it
+  std::vector<RankedNode> ranked;
+};
+
+[[nodiscard]] std::string write(const PlaceRequest& request);
+[[nodiscard]] Result<PlaceRequest> read_place_request(std::string_view json);
+[[nodiscard]] std::string write(const PlacementView& view);
+[[nodiscard]] Result<PlacementView> read_placement(std::string_view json);
+
+}  // namespace gflow::api

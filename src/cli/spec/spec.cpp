@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ostream>
+
+#include "base/text.h"
+#include "cli/commands.h"
+#include "cli/context.h"
+#include "cli/spec/spec_text.h"
+#include "cli/submit/gpu_options.h"
+#include "config/gpu_config.h"
+
+namespace gflow::cli {
+
+namespace {
+
+Result<GpuConfig> configuration(const Invocation& invocation, const Context& context) {
+  if (invocation.has("gpu-config")) {
+    return config::read_gpu_config_file(invocation.get("gpu-config"));
+  }
+  return context.gpu_config();
+}
+
+Result<int> run(const Invocation& invocation, Context& context) {
+  const GpuConfig config = GF_TRY(configuration(invocation, context));
+  const std::string& text = invocation.words.front();
+  const auto gpus = read_gpu_request(text, config.resources);
+  if (!gpus) {
+    const GpuRequestMistake& mistake = gpus.error();
+    context.error({Code::Usage,
+                   mistake.instead.empty() ? mistake.what : mistake.what + "; " + mistake.instead});
+    context.err << marked_text(text, mistake);
+    return exit_code(Code::Usage);
+  }
+  Request request;
+  apply(*gpus, request);
+  GF_CHECK(read_gpu_options(invocation, config.resources, request));
+  const api::GpuSpecView view = api::gpu_spec_view(text, request, config.resources);
+  context.out << (context.json ? api::write(view) + "\n" : spec_text(view, config, context.paint));
+  return 0;
+}
+
+}  // namespace
+
+Command spec_command() {
+  Command command{
+      .name = "spec",
+      .summary = "explain what a request for GPUs means",
+      .usage = {"[options] REQUEST"},
+      .description =
+          "Says what 'gbatch --gpus REQUEST' asks for: how many GPUs, how much of each, which "
+          "kind, how they are used, and what a cluster calls them. A mistake is marked, and the "
+          "exit code is 2. No daemon is needed.",
+      .words = {.name = "REQUEST",
+                .help = "As for --gpus: 2, 0.5, 2(V100), 1(nvidia,V100), 8G,0.5, 2(A100),40G, -1.",
+                .least = 1,
+                .most = 1},
+      .examples = {{"gflow spec '8G,0.5'", "half a GPU with 8 GiB"},
+                   {"gflow spec '2(A100|H100)'", "two of either kind"},
+                   {"gflow spec 1 --gpu-memory 16G --shared", "in turns with others"},
+                   {"gflow spec -- -1", "a request that begins with a dash"}},
+      .run = run,
+  };
+  for (Option& option : gpu_options()) {
+    option.group.clear();
+    if (option.name != "gpus") command.options.push_back(std::move(option));
+  }
+  command.options.push_back({.name = "gpu-config",
+                             .value = "FILE",
+                             .help = "Read this gpu_config.yaml (also GFLOW_GPU_CONFIG).",
+                             .complete = Complete::File});
+  return command;
+}
+
+}  // namespace gflow::cli

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/spec/spec_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "core/catalogue.h"
+
+namespace gflow::cli {
+
+namespace {
+
+std::string share_line(const Request& request) {
+  if (request.see_all) return "none";
+  if (request.mode != GpuMode::Fraction) return "1, the whole of each";
+  return fmt::format("{} of each, {} of {} parts",
+                     share_text(request.share),
+                     request.share.parts,
+                     Share::kWholeParts);
+}
+
+std::string memory_line(const Request& request) {
+  if (request.see_all) return "none reserved";
+  if (request.gpu_memory.bytes > 0) {
+    return fmt::format("{} on each, free before it starts", memory_text(request.gpu_memory));
+  }
+  return request.mode == GpuMode::Fraction ? "its share of the memory of each" : "not declared";
+}
+
+/// "A100 (nvidia, 80G), H100 (nvidia, 80G)".
+std::string models_line(const Request& request, const GpuConfig& config) {
+  std::vector<std::string> all;
+  for (const std::string& model : request.models) {
+    std::vector<std::string> facts;
+    if (const auto vendor = catalogue::vendor_of(model); !vendor.empty()) {
+      facts.emplace_back(vendor);
+    }
+    if (const auto memory = memory_spec(config, model)) facts.push_back(memory_text(*memory));
+    if (!catalogue::is_known(model)) facts.emplace_back("not a model gflow knows");
+    all.push_back(facts.empty() ? model : fmt::format("{} ({})", model, join(facts, ", ")));
+  }
+  return all.empty() ? "any" : join(all, " or ");
+}
+
+std::string mode_line(const Request& request) {
+  if (request.see_all) return "sees every GPU and holds none, where an administrator allows it";
+  if (request.gpus == 0) return "runs without GPUs";
+  switch (request.mode) {
+    case GpuMode::Whole:
+      return "whole GPUs, nobody else is on them (GPU数量分配)";
+    case GpuMode::Fraction:
+      return "a part of a GPU, beside other jobs (GPU虚拟化)";
+    case GpuMode::TimeSlice:
+      return "the whole GPU in turns with other jobs, by priority (GPU时分复用)";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string spec_text(const api::GpuSpecView& view, const GpuConfig& config, const Painter& paint) {
+  const Request& request = view.request;
+  std::string out = paint(Style::Bold, fmt::format("{}: {}", printable(view.text), view.words));
+  out += '\n';
+  const auto line = [&out](std::string_view name, std::string_view value) {
+    out += fmt::format("  {:<11}  {}\n", name, value);
+  };
+  line("GPUs", request.see_all ? "all, none reserved" : fmt::format("{}", request.gpus));
+  if (request.gpus > 0 || request.see_all) {
+    if (request.gpus > 0) line("Share", share_line(request));
+    line("Memory", memory_line(request));
+    line("Vendor", request.vendor.empty() ? "any" : request.vendor);
+    line("Models", models_line(request, config));
+  }
+  line("Mode", mode_line(request));
+  line("Resource", view.resource_name);
+  line("Short", view.canonical);
+  return out;
+}
+
+std::string marked_text(std::string_view text, const GpuRequestMistake& mistake) {
+  const std::string before = printable(text.substr(0, mistake.begin));
+  const std::string wrong = printable(text.substr(mistake.begin, mistake.end - mistake.begin));
+  return fmt::format("  {}\n  {}{}\n",
+                     printable(text),
+                     std::string(display_width(before), ' '),
+                     std::string(std::max<std::size_t>(display_width(wrong), 1), '^'));
+}
+
+}  // namespace gflow::cli

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "cli/submit/request.h"
+
+namespace gflow::cli {
+
+namespace {
+
+std::string place(const api::RankedNode& ranked) {
+  std::string out = ranked.node.empty() ? "" : "node " + printable(ranked.node);
+  if (!ranked.gpus.empty()) {
+    out += fmt::format("{}GPU {}", out.empty() ? "" : ", ", fmt::join(ranked.gpus, ","));
+  }
+  return out.empty() ? "this machine" : out;
+}
+
+}  // namespace
+
+std::string placement_text(const api::PlacementView& view) {
+  if (!view.fits) {
+    return view.ranked.empty()
+               ? "Nothing has room for it now: it would wait.\n"
+               : fmt::format("Only {} of {} nodes have room for it now: it would wait.\n",
+                             view.ranked.size(),
+                             view.nodes);
+  }
+  std::string out = fmt::format("Has room now, best first (policy {}):\n", printable(view.policy));
+  for (std::size_t i = 0; i < view.ranked.size(); ++i) {
+    const api::RankedNode& ranked = view.ranked[i];
+    out += fmt::format("  {:>2}.  {}  score {}\n", i + 1, place(ranked), ranked.score);
+    if (!ranked.because.empty()) out += fmt::format("       {}\n", printable(ranked.because));
+    for (const api::ScoreTerm& term : ranked.terms) {
+      out += fmt::format("       {:<24}  {:g} x {:.4g} = {:.4g}\n",
+                         printable(term.name),
+                         term.weight,
+                         term.value,
+                         term.weight * term.value);
+    }
+  }
+  return out;
+}
+
+}  // namespace gflow::cli

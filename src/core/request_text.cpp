@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/request_text.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "core/gpu_request.h"
+
+namespace gflow {
+namespace {
+
+/// "V100 or A100 ", "nvidia ", "" before the word GPU.
+std::string kind_before(const Request& request) {
+  std::string kind = printable(join(request.models, " or "));
+  if (kind.empty()) kind = printable(request.vendor);
+  return kind.empty() ? "" : kind + " ";
+}
+
+std::string devices(const Request& request) {
+  const std::string kind = kind_before(request);
+  return fmt::format("{} {}GPU{}", request.gpus, kind, request.gpus == 1 ? "" : "s");
+}
+
+std::string fraction(const Request& request) {
+  const std::string share =
+      request.share == Share::percent(50) ? "half" : share_text(request.share);
+  if (request.gpus == 1) return fmt::format("{} of a {}GPU", share, kind_before(request));
+  return fmt::format("{} of each of {}", share, devices(request));
+}
+
+}  // namespace
+
+std::string gpus_in_words(const Request& request) {
+  if (request.see_all) {
+    const std::string kind = kind_before(request);
+    return fmt::format("every GPU in sight, none reserved{}",
+                       kind.empty() ? "" : fmt::format(", where there is a {}GPU", kind));
+  }
+  if (request.gpus == 0) return "0 GPUs";
+  std::string out = request.mode == GpuMode::Fraction ? fraction(request) : devices(request);
+  if (request.mode == GpuMode::TimeSlice) out += " in turns with others";
+  if (request.gpu_memory.bytes == 0) return out;
+  const bool whole = request.mode == GpuMode::Whole;
+  return fmt::format("{}, {} {}{}",
+                     out,
+                     memory_text(request.gpu_memory),
+                     whole ? "free on " : "of memory on ",
+                     request.gpus == 1 ? "it" : "each");
+}
+
+std::string selector_text(const std::vector<Label>& selector) {
+  std::vector<std::string> labels;
+  for (const Label& label : selector) labels.push_back(label.key + "=" + label.value);
+  return printable(join(labels, ","));
+}
+
+std::string request_in_words(const Request& request) {
+  std::string out = gpus_in_words(request);
+  if (request.cpus > 0) {
+    out += fmt::format(", {} CPU{}", request.cpus, request.cpus == 1 ? "" : "s");
+  }
+  if (request.memory.bytes > 0) out += fmt::format(", {} memory", memory_text(request.memory));
+  if (request.nodes > 1) out += fmt::format(", on each of {} nodes", request.nodes);
+  if (!request.selector.empty()) {
+    out += fmt::format(", where {}", selector_text(request.selector));
+  }
+  return out;
+}
+
+}  // namespace gflow
