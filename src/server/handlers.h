@@ -28,6 +28,8 @@ void reload_daemon(Exchange exchange);
 void wait_for_change(Exchange exchange);
 // snapshot.cpp
 void show_snapshot(Exchange exchange);
+// place.cpp
+void show_place(Exchange exchange);
 // drain.cpp
 void list_drains(Exchange exchange);
 void change_drain(Exchange exchange);

@@ -13,7 +13,7 @@
 namespace gflow::server {
 namespace {
 
-constexpr std::array<Route, 17> kRoutes = {{
+constexpr std::array<Route, 18> kRoutes = {{
     {"GET", "/healthz", Verb::Read, show_health},
     {"GET", "/api/v1/jobs", Verb::Read, list_jobs},
     {"POST", "/api/v1/jobs", Verb::Submit, submit_jobs},
@@ -24,6 +24,7 @@ constexpr std::array<Route, 17> kRoutes = {{
     {"GET", "/api/v1/jobs/newest", Verb::Read, show_newest_job},
     {"GET", "/api/v1/jobs/{id}", Verb::Read, show_job},
     {"GET", "/api/v1/machine", Verb::Read, show_machine},
+    {"POST", "/api/v1/place", Verb::Read, show_place},
     {"GET", "/api/v1/snapshot", Verb::Read, show_snapshot},
     {"GET", "/api/v1/drain", Verb::Read, list_drains},
     {"POST", "/api/v1/drain", Verb::Administer, change_drain},
