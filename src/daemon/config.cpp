@@ -10,6 +10,7 @@
 #include <map>
 
 #include "base/text.h"
+#include "config/gpu_config.h"
 #include "os/file.h"
 #include "os/user.h"
 
@@ -176,6 +177,8 @@ std::vector<std::string> config_keys() {
 
 Result<Config> read_config(const std::string& path, bool required) {
   Config config;
+  config.gpus = GF_TRY(config::read_gpu_config(path));
+  if (config.gpus.log_level) config.log_level = *config.gpus.log_level;
   const auto text = os::read_file(path, Memory::mib(1));
   if (text) {
     GF_CHECK(read_text(config, *text, path));

@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "base/result.h"
+#include "core/gpu_config.h"
 #include "engine/event.h"
 
 namespace gflow::daemon {
@@ -18,12 +19,14 @@ struct Config {
   bool cgroups = true;               ///< [runner] cgroups
   Memory ballast = Memory::mib(16);  ///< [store] ballast
   engine::Policy policy;             ///< [scheduler]
+  GpuConfig gpus;                    ///< gpu_config.yaml
 
   friend bool operator==(const Config&, const Config&) = default;
 };
 
 /// Reads the file; one that is not there is the defaults, unless `required`. Then the environment:
 /// GFLOW_SCHEDULER__BACKFILL_PATIENCE=10m wins over [scheduler] backfill_patience.
+/// gpu_config.yaml beside it is read, too; its log_level is used where nothing else says one.
 /// Errors: Usage naming file, line and key, with the nearest key there is.
 [[nodiscard]] Result<Config> read_config(const std::string& path, bool required);
 
