@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "placement/ledger.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace gflow::placement {
+namespace {
+
+Node node_of(int devices, Memory memory = Memory::gib(80)) {
+  Node node{.name = "n", .milli_cpus = 16'000, .memory = Memory::gib(64)};
+  node.devices.resize(static_cast<std::size_t>(devices),
+                      {.vendor = "nvidia", .model = "A100", .memory = memory});
+  return node;
+}
+
+Demand whole(int gpus) { return {.gpus = gpus}; }
+Demand part(int percent, Memory memory = {}) {
+  return {
+      .gpus = 1, .share = Share::percent(percent), .gpu_memory = memory, .mode = GpuMode::Fraction};
+}
+Demand turns(Memory memory = {}) {
+  return {.gpus = 1, .gpu_memory = memory, .mode = GpuMode::TimeSlice};
+}
+
+struct FitCase {
+  const char* what;
+  std::vector<std::pair<Demand, std::vector<int>>> held;
+  Demand asked;
+  bool fits;
+  SharingRules rules = {};
+};
+
+TEST(LedgerFits, OnTwoDevicesOf80Gib) {
+  const SharingRules mixing{.mix_modes = true};
+  const std::vector<FitCase> cases = {
+      {"nothing asked", {}, {}, true},
+      {"both", {}, whole(2), true},
+      {"one more than there are", {}, whole(3), false},
+      {"the other one", {{whole(1), {0}}}, whole(1), true},
+      {"none is left", {{whole(1), {0}}, {whole(1), {1}}}, whole(1), false},
+      {"whole beside a part", {{part(10), {0}}, {part(10), {1}}}, whole(1), false},
+      {"part beside whole", {{whole(2), {0, 1}}}, part(10), false},
+      {"parts that fill a device", {{whole(1), {1}}, {part(60), {0}}}, part(40), true},
+      {"parts that are too much", {{whole(1), {1}}, {part(60), {0}}}, part(41), false},
+      {"a part sets aside its share of memory",
+       {{whole(1), {1}}, {part(20, Memory::gib(70)), {0}}},
+       part(30),
+       false},
+      {"memory that is declared",
+       {{whole(1), {1}}, {part(20, Memory::gib(70)), {0}}},
+       part(30, Memory::gib(10)),
+       true},
+      {"more memory than is left",
+       {{whole(1), {1}}, {part(20, Memory::gib(70)), {0}}},
+       part(30, Memory::gib(11)),
+       false},
+      {"more memory than a device has", {}, {.gpus = 1, .gpu_memory = Memory::gib(81)}, false},
+      {"turns beside turns", {{whole(1), {1}}, {turns(), {0}}}, turns(), true},
+      {"turns that keep too much memory",
+       {{whole(1), {1}}, {turns(Memory::gib(50)), {0}}},
+       turns(Memory::gib(40)),
+       false},
+      {"turns beside a part", {{whole(1), {1}}, {part(10), {0}}}, turns(), false},
+      {"unless modes may mix", {{whole(1), {1}}, {part(10), {0}}}, turns(), true, mixing},
+      {"too many in turns",
+       {{whole(1), {1}}, {turns(), {0}}, {turns(), {0}}},
+       turns(),
+       false,
+       {.most_in_turns = 2}},
+      {"too many on a device",
+       {{whole(1), {1}}, {part(1), {0}}, {part(1), {0}}},
+       part(1),
+       false,
+       {.most_users = 2}},
+      {"CPUs", {{{.milli_cpus = 10'000}, {}}}, {.milli_cpus = 6'001}, false},
+      {"host memory", {{{.memory = Memory::gib(60)}, {}}}, {.memory = Memory::gib(5)}, false},
+      {"another model", {}, {.gpus = 1, .models = {"V100"}}, false},
+      {"one of several models", {}, {.gpus = 1, .models = {"A100", "V100"}}, true},
+      {"another vendor", {}, {.gpus = 1, .vendor = "amd"}, false},
+      {"a label that is not there", {}, {.selector = {{.key = "zone", .value = "b"}}}, false},
+  };
+  for (const FitCase& c : cases) {
+    Ledger ledger(c.rules);
+    const NodeIndex node = ledger.put(node_of(2));
+    for (const auto& [demand, devices] : c.held) {
+      ledger.take(ledger.intern(demand), {.node = node, .devices = devices});
+    }
+    const DemandIndex asked = ledger.intern(c.asked);
+    EXPECT_EQ(ledger.fits(asked, node), c.fits) << c.what;
+    EXPECT_EQ(ledger.shortfall(asked, node).fits(), c.fits) << c.what;
+    EXPECT_EQ(ledger.check(), "") << c.what;
+  }
+}
+
+TEST(LedgerFits, OnlyWhereItIsOpen) {
+  Ledger ledger;
+  const DemandIndex one = ledger.intern(whole(1));
+  Node node = node_of(1);
+  node.ready = false;
+  EXPECT_FALSE(ledger.fits(one, ledger.put(node)));
+  EXPECT_TRUE(ledger.shortfall(one, 0).closed);
+  node.ready = true;
+  node.drained = true;
+  EXPECT_FALSE(ledger.fits(one, ledger.put(node)));
+  EXPECT_TRUE(ledger.could_fit(one, 0));
+  node.drained = false;
+  EXPECT_TRUE(ledger.fits(one, ledger.put(node)));
+  node.devices[0].usable = false;
+  EXPECT_FALSE(ledger.fits(one, ledger.put(node)));
+  EXPECT_EQ(ledger.size(), 1);
+}
+
+TEST(LedgerShortfall, SaysByHowMuch) {
+  Ledger ledger;
+  const NodeIndex node = ledger.put(node_of(2));
+  ledger.take(ledger.intern(part(60, Memory::gib(70))), {.node = node, .devices = {0}});
+  ledger.take(ledger.intern(part(90, Memory::gib(10))), {.node = node, .devices = {1}});
+  const Shortfall memory = ledger.shortfall(ledger.intern(part(40, Memory::gib(32))), node);
+  EXPECT_EQ(memory.gpu_memory, Memory::gib(22));
+  EXPECT_EQ(memory.devices, 1);
+  EXPECT_EQ(memory.devices_suitable, 2);
+  EXPECT_EQ(memory.devices_free, 0);
+  const Shortfall share = ledger.shortfall(ledger.intern(part(50, Memory::gib(1))), node);
+  EXPECT_EQ(share.share, Share::percent(10));
+  const Shortfall cpus = ledger.shortfall(ledger.intern({.milli_cpus = 20'000}), node);
+  EXPECT_EQ(cpus.milli_cpus, 4'000);
+}
+
+TEST(LedgerPut, KeepsWhatIsHeld) {
+  Ledger ledger;
+  const NodeIndex node = ledger.put(node_of(2));
+  const DemandIndex both = ledger.intern(whole(2));
+  const Placement placement{.node = node, .devices = {0, 1}};
+  ledger.take(both, placement);
+  ledger.put(node_of(2, Memory::gib(40)));
+  EXPECT_FALSE(ledger.fits(ledger.intern(whole(1)), node));
+  ledger.put(node_of(1));  // the second fell off the bus while it was in use
+  EXPECT_EQ(ledger.state(node).devices.size(), 2U);
+  ledger.give_back(both, placement);
+  EXPECT_TRUE(ledger.fits(ledger.intern(whole(1)), node));
+  EXPECT_FALSE(ledger.fits(both, node));
+  EXPECT_EQ(ledger.check(), "");
+}
+
+TEST(LedgerPut, TakesMemoryThatOthersUse) {
+  Ledger ledger;
+  Node node = node_of(1);
+  node.devices[0].memory_lost = Memory::gib(30);
+  ledger.put(node);
+  EXPECT_TRUE(ledger.fits(ledger.intern({.gpus = 1, .gpu_memory = Memory::gib(50)}), 0));
+  EXPECT_FALSE(ledger.fits(ledger.intern({.gpus = 1, .gpu_memory = Memory::gib(51)}), 0));
+}
+
+TEST(LedgerStanding, KeepsOnlyMemory) {
+  Ledger ledger;
+  const NodeIndex node = ledger.put(node_of(1));
+  const DemandIndex held =
+      ledger.intern({.gpus = 1, .gpu_memory = Memory::gib(50), .milli_cpus = 16'000});
+  const Placement placement{.node = node, .devices = {0}};
+  ledger.take(held, placement, Presence::Standing);
+  EXPECT_TRUE(ledger.fits(
+      ledger.intern({.gpus = 1, .gpu_memory = Memory::gib(30), .milli_cpus = 16'000}), node));
+  EXPECT_FALSE(ledger.fits(ledger.intern({.gpus = 1, .gpu_memory = Memory::gib(31)}), node));
+  ledger.give_back(held, placement, Presence::Standing);
+  EXPECT_EQ(ledger.state(node), ledger.emptied().state(node));
+}
+
+TEST(LedgerChanges, AreToldSinceAVersion) {
+  Ledger ledger;
+  const NodeIndex first = ledger.put(node_of(1));
+  const std::uint64_t version = ledger.version();
+  Node other = node_of(1);
+  other.name = "m";
+  const NodeIndex second = ledger.put(other);
+  const DemandIndex one = ledger.intern(whole(1));
+  ledger.take(one, {.node = first, .devices = {0}});
+  const auto changed = ledger.changed_since(version);
+  ASSERT_TRUE(changed.has_value());
+  EXPECT_EQ(std::vector<NodeIndex>(changed->begin(), changed->end()),
+            (std::vector<NodeIndex>{second, first}));
+  for (int i = 0; i < 100'000; ++i) {
+    ledger.give_back(one, {.node = first, .devices = {0}});
+    ledger.take(one, {.node = first, .devices = {0}});
+  }
+  EXPECT_FALSE(ledger.changed_since(version).has_value());
+  EXPECT_TRUE(ledger.changed_since(ledger.version() - 30'000).has_value());
+}
+
+/// What is free, counted from what is held and nothing else.
+struct SlowReference {
+  std::vector<std::pair<Demand, Placement>> held;
+
+  [[nodiscard]] Share used(std::size_t device) const {
+    Share sum;
+    for (const auto& [demand, placement] : held) {
+      for (const int i : placement.devices) {
+        if (i == static_cast<int>(device)) sum += demand.share;
+      }
+    }
+    return sum;
+  }
+};
+
+TEST(LedgerProperty, NothingIsLostOrHeldTwice) {
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    std::mt19937 random(seed);
+    const auto below = [&random](int n) {
+      return static_cast<int>(random() % static_cast<unsigned>(n));
+    };
+    Ledger ledger;
+    const NodeIndex node = ledger.put(node_of(4));
+    const NodeState empty = ledger.state(node);
+    SlowReference reference;
+    for (int step = 0; step < 300; ++step) {
+      const Demand demand = below(2) == 0 ? whole(1 + below(3)) : part(5 * (1 + below(19)));
+      const DemandIndex index = ledger.intern(demand);
+      if (below(3) > 0 && ledger.fits(index, node)) {
+        Placement placement{.node = node, .devices = {}};
+        for (int i = 0; i < 4 && std::ssize(placement.devices) < demand.gpus; ++i) {
+          const auto& device = ledger.state(node).devices[static_cast<std::size_t>(i)];
+          if (ledger.device_fits(index, device)) placement.devices.push_back(i);
+        }
+        ledger.take(index, placement);
+        reference.held.emplace_back(demand, placement);
+      } else if (!reference.held.empty()) {
+        const auto gone = reference.held.begin() + below(static_cast<int>(reference.held.size()));
+        ledger.give_back(ledger.intern(gone->first), gone->second);
+        reference.held.erase(gone);
+      }
+      ASSERT_EQ(ledger.check(), "") << "seed " << seed << " step " << step;
+      for (std::size_t i = 0; i < 4; ++i) {
+        const Share used = reference.used(i);
+        ASSERT_LE(used, Share::whole()) << "seed " << seed << " step " << step;
+        ASSERT_EQ(ledger.state(node).devices[i].free, Share::whole() - used);
+      }
+    }
+    for (const auto& [demand, placement] : reference.held) {
+      ledger.give_back(ledger.intern(demand), placement);
+    }
+    EXPECT_EQ(ledger.state(node), empty) << "seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace gflow::placement
