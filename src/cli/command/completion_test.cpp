@@ -45,7 +45,7 @@ TEST(Completion, KnowsTheTable) {
       {"gqueue",
        "--states =",
        ":words Queued Hold Starting Running Completing Finished Failed "
-       "Cancelled Timeout Lost"},
+       "Cancelled Timeout Lost Suspended"},
       {"gqueue", "-o j", ":words json jsonl"},
       {"gqueue", "--color al", ":words always"},
       {"gjob", "wh", ":words why"},
@@ -56,7 +56,8 @@ TEST(Completion, KnowsTheTable) {
       {"gbatch", "--gpus 2 pyt", ":command 3"},
       {"gbatch", "--gpus 2 python tra", ":command 3"},
       {"gbatch", "ne", ":command 1 new"},
-      {"gbatch", "--gpu-m", ":words"},
+      {"gbatch", "--gpu-m", ":words --gpu-memory --gpu-model"},
+      {"gbatch", "--mail-t", ":words"},
   };
   for (const Case& c : kCases) {
     for (const Command& command : suite()) {

@@ -9,6 +9,7 @@
 #include "cli/job/log.h"
 #include "cli/job/signals.h"
 #include "cli/job/wait.h"
+#include "core/gpu_request.h"
 #include "os/file.h"
 
 namespace gflow::cli {
@@ -38,7 +39,7 @@ TEST(Why, NamesEveryBlockerHolderAndWayOut) {
           .need = 4,
           .available = 1,
           .holders = {{JobId(31), "alice", {0, 1}, kNoon + hours(6)}, {JobId(29), "bob", {2}, {}}},
-          .unusable = {{4, "", {{48121, "dave", "python", {}}}}}}),
+          .unusable = {{.gpu = 4, .processes = {{48121, "dave", "python", {}}}}}}),
       view_of(blocker::Priority{JobId(40), kNoon + minutes(5)}),
   };
   EXPECT_EQ(why_text(job, {kNoon, seconds(0)}),
@@ -56,6 +57,57 @@ TEST(Why, NamesEveryBlockerHolderAndWayOut) {
             "  gjob update 42 --gpus 1             as many as are free now\n"
             "  gjob update 42 --priority 255       puts it first in line\n"
             "  gjob update 42 --time-limit 1h      a job with an end may pass one that waits\n");
+}
+
+TEST(Why, SaysByHowMuchAPartOfAGpuMisses) {
+  api::JobView job = pending();
+  apply(*parse_gpu_request("20G,0.75(T4)"), job.spec.request);
+  job.blockers = {
+      view_of(blocker::GpuMemory{.need = Memory::gib(20),
+                                 .missing = Memory::gib(6),
+                                 .holders = {{JobId(31), "alice", {0}, {}}}}),
+      view_of(blocker::GpuShare{.need = Share::percent(75), .missing = Share::percent(25)}),
+  };
+  EXPECT_EQ(why_text(job, {kNoon, seconds(0)}),
+            "Job 42 (ddp) waits since 11:22 (38m ago).\n"
+            "\n"
+            "What is in its way:\n"
+            "   1.  GpuMemory: Need 20G free on a GPU, 6G short\n"
+            "       job 31 of alice has GPU 0, has no time limit\n"
+            "   2.  Resources: Need 0.75 of a GPU, 0.25 short\n"
+            "\n"
+            "What would start it sooner:\n"
+            "  gjob update 42 --gpu-memory 14336M  as much as can be promised now\n"
+            "  gjob update 42 --gpus '20G,0.5(T4)'  as much of one as is free now\n");
+}
+
+TEST(Why, KeepsTheKindWhenItAdvisesFewer) {
+  api::JobView job = pending();
+  apply(*parse_gpu_request("4(V100)"), job.spec.request);
+  job.blockers = {view_of(blocker::Gpus{.need = 4, .available = 2, .kind = "V100"})};
+  EXPECT_NE(why_text(job, {kNoon, seconds(0)}).find("gjob update 42 --gpus '2(V100)'"),
+            std::string::npos);
+}
+
+TEST(Why, KnowsDrainedGpusNodesAndJobsThatStandStill) {
+  api::JobView job = pending();
+  job.blockers = {
+      view_of(blocker::Gpus{
+          .need = 4, .available = 0, .unusable = {{.gpu = 3, .drained = "fan is loud"}}}),
+      view_of(blocker::Nodes{.need = 4, .available = 2}),
+      view_of(blocker::MakingRoom{{JobId(5), JobId(7)}}),
+  };
+  EXPECT_EQ(why_text(job, {kNoon, seconds(0)}),
+            "Job 42 (ddp) waits since 11:22 (38m ago).\n"
+            "\n"
+            "What is in its way:\n"
+            "   1.  Resources: GPU 3 drained\n"
+            "       GPU 3 is drained: fan is loud\n"
+            "   2.  Resources: Need 4 nodes, only 2 available\n"
+            "   3.  MakingRoom: waiting for jobs 5,7\n");
+  job.status = Status::Suspended;
+  EXPECT_EQ(why_text(job, {kNoon, seconds(0)}),
+            "Job 42 (ddp) stands still to make room for a job ahead of it.\n");
 }
 
 TEST(Why, ShowsNumbersWhereTheTextHasNone) {
@@ -97,6 +149,20 @@ TEST(Why, SaysWhatAJobThatDoesNotWaitDoes) {
   job.outcome = Outcome{.reason = EndReason::Exited, .exit_code = 1};
   EXPECT_EQ(why_text(job, {kNoon, seconds(0)}),
             "Job 42 (ddp) does not wait: it exited with code 1 after 3m20s.\n");
+}
+
+TEST(JobText, TellsWhatIsSpecialAboutItsGpus) {
+  api::JobView job = pending();
+  apply(*parse_gpu_request("1(A100),16G"), job.spec.request);
+  job.spec.request.mode = GpuMode::TimeSlice;
+  job.spec.preemption = Preemption::Requeue;
+  const std::string text = job_text(job, {}, rfc3339, Painter());
+  for (const std::string_view line :
+       {"  Asks for      1 A100 GPU in turns with others, 16G of memory on it\n",
+        "  GPUs as       1(A100),16G --shared\n",
+        "  Making room   is stopped and queued again\n"}) {
+    EXPECT_NE(text.find(line), std::string::npos) << text;
+  }
 }
 
 TEST(JobText, TellsEveryFactOfAJob) {

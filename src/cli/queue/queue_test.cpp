@@ -5,6 +5,7 @@
 #include "cli/queue/fields.h"
 #include "cli/queue/listing.h"
 #include "cli/queue/tree.h"
+#include "core/gpu_request.h"
 
 namespace gflow::cli {
 namespace {
@@ -61,6 +62,13 @@ TEST(Listing, IsAsInTheDocuments) {
             "1        2        0,1\n"
             "2        1        (Resources)\n"
             "5        4        (Resources: Need 4 GPUs, only 1 available)\n");
+  api::JobPage shared = page;
+  shared.jobs.resize(2);
+  apply(*parse_gpu_request("8g,0.5(t4)"), shared.jobs[1].spec.request);
+  EXPECT_EQ(listing_text(listing("JOBID,NODES,GPUS,MODE"), shared, Painter()),
+            "JOBID    NODES    GPUS          MODE\n"
+            "1        2        2             whole\n"
+            "2        1        8G,0.5(T4)    fraction\n");
   EXPECT_EQ(listing_text(listing(kDefaultFields), {}, Painter()),
             "JOBID    NAME                ST    TIME    NODES    NODELIST(REASON)\n");
 }

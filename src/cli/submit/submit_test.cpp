@@ -289,7 +289,7 @@ TEST(Spec, RefusesWhatDoesNotGoTogether) {
       {"-C fast x", "--constraint: 'fast' is no label of a node; write key=value"},
       {"-C a=1,a=2 x", "--constraint: no machine has two values of 'a'"},
       {"-C 'a=b c' x", "--constraint: 'b c' has characters no label has"},
-      {"--preemptible=often x", "'often' is not a value of --preemptible"},
+      {"--preemptible=often x", "--preemptible: 'often' is not one of requeue, suspend, none"},
       {"--preempt-signal USR1 x", "--preempt-signal goes with --preemptible=requeue"},
       {"--preemptible --preempt-signal LOUD x", "--preempt-signal: 'LOUD' is not a signal"},
   });
