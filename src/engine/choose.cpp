@@ -40,7 +40,16 @@ std::optional<Chosen> Index::choose(placement::DemandIndex demand,
                                     const std::vector<placement::NodeIndex>& left_out) {
   auto choice = placer->choose(ledger, demand, left_out);
   if (!choice) return std::nullopt;
-  return Chosen{std::move(choice->placements), {}};
+  std::string because;
+  for (const DeviceReason& reason : choice->reasons) {
+    because = device_reason_text(reason);
+    if (!because.empty()) break;
+  }
+  return Chosen{std::move(choice->placements), std::move(because)};
+}
+
+void Index::learn(const Job& job, const Outcome& outcome) {
+  peaks.add(job.spec.user.uid, job.spec.command, outcome.peak_gpu_memory);
 }
 
 std::vector<int> choose_cpus(const Index& index,

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/peaks.h"
 #include "engine/state.h"
 #include "placement/ledger.h"
 #include "placement/placer.h"
@@ -91,10 +92,11 @@ struct Index {
   std::map<JobId, std::set<JobId>> dependents;    ///< pending jobs by what they depend on
   placement::Ledger ledger;                       ///< nodes and what active jobs hold there
   std::unique_ptr<placement::Placer> placer;      ///< by Policy::placement
+  Peaks peaks;                                    ///< learned from ended attempts
   std::map<DeviceKey, std::set<JobId>> holders;   ///< devices that have jobs
   std::set<std::pair<WallTime, JobId>> standing;  ///< suspended jobs, by submission
   std::set<JobId> preemptible;                    ///< active jobs that may have to make room
-  std::map<JobId, std::vector<JobId>> rooms;       ///< for whom room is being made, and by whom
+  std::map<JobId, std::vector<JobId>> rooms;      ///< for whom room is being made, and by whom
   std::multiset<int> cpus_taken;                  ///< of the daemon's machine, by number
   std::set<std::pair<MonoTime, JobId>> ends;      ///< active jobs with a limit, by latest end
   std::set<std::pair<WallTime, JobId>> ended;     ///< by end, oldest first
@@ -124,6 +126,8 @@ struct Index {
   }
   void link(const Job& job);
   void unlink(const Job& job);
+  /// Learns from an attempt that ended, and from one that ended before a restart.
+  void learn(const Job& job, const Outcome& outcome);
   /// Takes the policy, and with it the placer it names; an unknown name is the default.
   void set_policy(Policy next);
   /// The best place for a job of this demand now, on none of the nodes left out; all of it or

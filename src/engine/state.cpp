@@ -8,6 +8,10 @@
 
 namespace gflow::engine {
 
+namespace {
+constexpr std::size_t kLearnedFrom = 10'000;
+}
+
 State::State(Policy policy, std::string boot_id) : index_(std::make_unique<Index>()) {
   index_->set_policy(std::move(policy));
   index_->boot_id = std::move(boot_id);
@@ -31,7 +35,15 @@ void State::restored(JobId next_id) {
     if (!job.spec.group.empty()) index_->groups[job.spec.group].limit = job.spec.max_concurrent;
   }
   index_->jobs = std::move(jobs);
-  for (const auto& [id, job] : index_->jobs) index_->link(job);
+  for (const auto& [id, job] : index_->jobs) {
+    index_->link(job);
+    if (const auto* ended = std::get_if<Ended>(&job.state)) index_->learn(job, ended->outcome);
+  }
+  // What is expected next is learned from the newest jobs.
+  std::size_t newest = std::min(index_->jobs.size(), kLearnedFrom);
+  for (auto at = index_->jobs.rbegin(); newest > 0; ++at, --newest) {
+    index_->placer->arrived(index_->ledger, index_->demand_of(at->second.spec));
+  }
   ++index_->revision;
 }
 
@@ -137,6 +149,10 @@ std::vector<JobId> State::dependents(JobId id) const {
 
 const std::vector<Drain>& State::drains() const { return index_->drains; }
 void State::restore(std::vector<Drain> drains) { index_->drains = std::move(drains); }
+
+std::optional<Peak> State::peak(std::uint32_t uid, std::string_view command) const {
+  return index_->peaks.find(uid, command);
+}
 
 std::vector<JobId> State::holders(int gpu) const {
   const auto at = index_->holders.find({0, gpu});

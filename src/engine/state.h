@@ -13,6 +13,7 @@
 #include "core/machine.h"
 #include "engine/effect.h"
 #include "engine/event.h"
+#include "engine/peaks.h"
 #include "placement/placer.h"
 
 namespace gflow::engine {
@@ -82,6 +83,8 @@ class State {
   [[nodiscard]] const std::vector<Drain>& drains() const;
   /// Takes what the store held of them; before restored().
   void restore(std::vector<Drain> drains);
+  /// What earlier runs of a user's command used of a GPU's memory, if any told.
+  [[nodiscard]] std::optional<Peak> peak(std::uint32_t uid, std::string_view command) const;
   /// The jobs on a device of the daemon's machine, ascending; several if they share it.
   [[nodiscard]] std::vector<JobId> holders(int gpu) const;
 

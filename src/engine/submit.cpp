@@ -93,6 +93,7 @@ void Turn::take(const event::Submit& event) {
     wants.erase(std::ranges::unique(wants).begin(), wants.end());
     job.state = job.spec.hold ? JobState(Held{}) : JobState(Queued{});
     ids.push_back(job.id);
+    index_.placer->arrived(index_.ledger, index_.demand_of(job.spec));
     index_.insert(std::move(job));
     saved(ids.back());
   }
