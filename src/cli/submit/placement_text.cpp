@@ -36,7 +36,7 @@ std::string placement_text(const api::PlacementView& view) {
                          printable(term.name),
                          term.weight,
                          term.value,
-                         term.weight * term.value);
+                         term.weight * term.value + 0.0);  // no "-0"
     }
   }
   return out;

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a request for GPUs means, from `gflow spec` to the job that runs by it: docs/requests.md."""
+
+import json
+
+import pytest
+from machine import Gate
+
+DOCUMENT = {  # every format of the documents: GPUs, parts of each, memory, vendor, models
+    "2": (2, 10000, None, None, []),
+    "1": (1, 10000, None, None, []),
+    "0.5": (1, 5000, None, None, []),
+    "0.25": (1, 2500, None, None, []),
+    "2(V100)": (2, 10000, None, None, ["V100"]),
+    "1(V100)": (1, 10000, None, None, ["V100"]),
+    "4(A100)": (4, 10000, None, None, ["A100"]),
+    "1(nvidia,V100)": (1, 10000, None, "nvidia", ["V100"]),
+    "8G,0.5": (1, 5000, 8 << 30, None, []),
+    "16G,0.75": (1, 7500, 16 << 30, None, []),
+}
+
+
+@pytest.mark.parametrize("text", DOCUMENT)
+def test_spec_explains_the_formats_of_the_documents(text, bare):
+    spec = json.loads(bare.ok("gflow", "spec", text, "--json"))
+    said = tuple(spec[k] for k in ("gpus", "gpu_share_parts", "gpu_memory_bytes", "gpu_vendor", "gpu_models"))
+    assert said == DOCUMENT[text]
+    assert spec["canonical"] == text and spec["resource_name"] == "nvidia.com/gpu"
+    assert spec["load_mode"] == ("virtual" if "0." in text else "count")
+    assert text in bare.ok("gflow", "spec", text).splitlines()[0]
+
+
+def test_spec_marks_what_is_wrong(bare):
+    ran = bare.run("gflow", "spec", "2（nvdia）")
+    assert ran.code == 2 and ran.out == ""
+    assert ran.err.splitlines() == [
+        "gflow spec: 'nvdia' is neither a vendor nor a model of GPUs; did you mean nvidia?",
+        "  2（nvdia）",
+        "     ^^^^^",
+    ]
+    for text in ("abc", "1.5", "8G", "2()", "-3", "0.00001", ""):
+        ran = bare.run("gflow", "spec", "--", text)
+        assert ran.code == 2 and ran.out == "", text
+
+
+def test_spec_takes_names_from_gpu_config(bare):
+    path = bare.home / ".config/gflow/gpu_config.yaml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("gpu_resource:\n  dcu: hygon.com/dcunum\n  npu: huawei.com/Ascend910\n")
+    assert json.loads(bare.ok("gflow", "spec", "1(dcu)", "--json"))["resource_name"] == "hygon.com/dcunum"
+    assert json.loads(bare.ok("gflow", "spec", "8(npu)", "--json"))["resource_name"] == "huawei.com/Ascend910"
+    path.write_text("gpu_resource:\n  npu: huawei.com/npu\ngpu_memory_spec: {}\n")
+    ran = bare.run("gflow", "spec", "1")
+    assert ran.code == 2 and "gpu_config.yaml:3: gpu_memory_spec: unknown key; did you mean" in ran.err
+
+
+def test_parts_of_a_gpu_run_side_by_side(machine):
+    gates = [Gate(machine, name) for name in ("first", "second")]
+    jobs = [machine.submit("--gpus", "8G,0.5", gate.command) for gate in gates]
+    for gate in gates:
+        gate.reached()
+    shown = [machine.running(job) for job in jobs]
+    assert shown[0]["gpu_indices"] == shown[1]["gpu_indices"] == [0]
+    info = machine.ok("ginfo")
+    assert f"In use by jobs {jobs[0]}, {jobs[1]}" in info
+    assert f"{jobs[0]} " in machine.ok("gqueue", "-f", "JOBID,GPUS,NODES") and "8G,0.5" in machine.ok("gqueue", "-f", "GPUS")
+    for gate in gates:
+        gate.open()
+    machine.wait(*jobs)
+
+
+def test_a_model_that_is_not_there_is_refused(machine):
+    ran = machine.run("gbatch", "--gpus", "1(V100)", "true")
+    assert ran.code == 7 and "V100" in ran.err and "RTX3090" in ran.err
+    assert machine.wait(machine.submit("--gpus", "1(rtx 3090)", "true"))[0]["status"] == "Finished"
+    assert machine.wait(machine.submit("--gres", "gpu:3090:2", "true"))[0]["status"] == "Finished"
+
+
+def test_memory_that_no_gpu_has_is_refused(machine):
+    assert machine.run("gbatch", "--gpus", "1,25G", "true").code == 7
+    assert machine.run("gbatch", "--gpus", "1", "--gpu-memory", "25G", "true").code == 7
+
+
+def test_taking_turns_needs_memory(machine):
+    ran = machine.run("gbatch", "--gpus", "1", "--shared", "true")
+    assert ran.code == 2 and "--gpu-memory" in ran.err
+    gate = Gate(machine)
+    job = machine.submit("--gpus", "1", "--shared", "--gpu-memory", "8G", gate.command)
+    gate.reached()
+    shown = machine.running(job)
+    assert "8G of memory on it" in machine.ok("gjob", "show", job)
+    assert shown["spec"]["request"]["gpu_mode"] == "time_slice"
+    gate.open()
+    machine.wait(job)
+
+
+def test_dry_run_says_where_it_would_run(machine):
+    out = machine.ok("gbatch", "--dry-run", "--gpus", "2", "true")
+    assert "Would submit 1 batch job" in out and "GPU 0,1" in out and "score" in out
+    documents = [json.loads(line) for line in machine.ok("gbatch", "--dry-run", "--json", "--gpus", "0.5", "true").splitlines()]
+    assert [document["kind"] for document in documents] == ["Submit", "Placement"]
+    placement = documents[1]
+    assert placement["fits"] and placement["ranked"][0]["gpu_indices"] in ([0], [1])
+    assert machine.run("gbatch", "--dry-run", "--gpus", "1(V100)", "true").code == 7
+
+
+def test_update_changes_what_is_asked_for(machine):
+    job = machine.submit("--hold", "--gpus", "2", "true")
+    machine.ok("gjob", "update", job, "--gpus", "8G,0.5", "--preemptible")
+    shown = machine.job(job)["spec"]
+    assert shown["request"]["gpu_share_parts"] == 5000 and shown["request"]["gpu_memory_bytes"] == 8 << 30
+    assert shown["preemption"] == "requeue"
+    machine.ok("gjob", "update", job, "--gpu-memory", "4G")
+    assert "8G" not in machine.ok("gjob", "show", job)
+    assert "4G,0.5" in machine.ok("gjob", "show", job)
+    machine.ok("gjob", "update", job, "--gpus", "2(3090)", "--clear-gpu-memory-limit")
+    request = machine.job(job)["spec"]["request"]
+    assert (request["gpus"], request["gpu_share_parts"], request["gpu_models"]) == (2, 10000, ["RTX3090"])
+    ran = machine.run("gjob", "update", job, "--gpus", "1.5")
+    assert ran.code == 2 and "write 2 or 0.5" in ran.err
+
+
+def test_directives_of_scripts_take_the_whole_grammar(machine):
+    (machine.work / "job.sh").write_text(
+        "#!/bin/bash\n# GFLOW --gpus '1（3090）'\n# GFLOW --gpu-memory 8G\n# GFLOW --preemptible\necho $GFLOW_GPUS\n"
+    )
+    ended = machine.wait(machine.submit("job.sh"))[0]
+    assert ended["spec"]["request"]["gpu_models"] == ["RTX3090"] and ended["spec"]["preemption"] == "requeue"
