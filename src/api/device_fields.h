@@ -16,6 +16,12 @@ void fields(Io& io, T& process) {
   io.field("memory_bytes", process.memory);
 }
 
+template <class Io, Like<TurnShare> T>
+void fields(Io& io, T& share) {
+  io.field("job", share.job);
+  io.field("time_parts", share.time.parts);
+}
+
 template <class Io, Like<DeviceView> T>
 void fields(Io& io, T& view) {
   auto& device = view.device;
@@ -25,6 +31,7 @@ void fields(Io& io, T& view) {
   io.field("drained", view.drained);
   io.field("drained_reason", view.drained_reason);
   io.field("gpu_mode", view.mode);
+  io.field("turns", view.turns);
   io.field("share_free_parts", view.share_free.parts);
   io.field("memory_free_bytes", view.memory_free);
   io.field("model_short", view.model_short);

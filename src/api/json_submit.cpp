@@ -38,6 +38,7 @@ void fields(Io& io, T& item) {
   io.field("status", item.status);
   io.derived("status_code", status_code(item.status));
   io.field("reason", item.reason);
+  io.known_text("advice", item.advice);
 }
 
 template <class Io, Like<SubmitAnswer> T>

@@ -6,9 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "api/topology_view.h"
 #include "core/blocker.h"
 #include "core/job.h"
 #include "core/machine.h"
+#include "core/turns.h"
 
 /// What goes over the wire, as values. JSON is read and written in json.h; field names there are
 /// the names here, with the unit as suffix. docs/format/api.md describes the documents.
@@ -79,6 +81,7 @@ struct MachineView {
   std::string note;
   std::string driver;
   std::vector<DeviceView> devices;
+  TopologyView topology;  ///< of the devices
   int cpus = 0;
   int cpus_free = 0;
   Memory memory;
@@ -122,6 +125,7 @@ struct SubmitAnswer {
     std::string name;
     Status status = Status::Queued;
     std::string reason;
+    std::string advice;  ///< about what it asked for; "" if there is none
   };
   std::vector<Item> items;
 };

@@ -52,6 +52,29 @@ api::JobPage page_of(const Exchange& exchange, const api::JobQuery& query) {
   return page;
 }
 
+/// What earlier runs of the same command say about the memory this one asks for.
+std::string advice_for(const engine::State& state, const JobSpec& spec) {
+  const Request& request = spec.request;
+  if (request.gpus == 0) return {};
+  const auto peak = state.peak(spec.user.uid, spec.command);
+  if (!peak || (request.gpu_memory > Memory{} && request.gpu_memory >= peak->most)) return {};
+  // A tenth more than was ever seen, in whole MiB.
+  const Memory enough{(peak->most.bytes + peak->most.bytes / 10 + (1 << 20) - 1) >> 20 << 20};
+  const std::string seen = fmt::format("{} earlier run{} of '{}' used up to {} of GPU memory",
+                                       peak->runs,
+                                       peak->runs == 1 ? "" : "s",
+                                       printable(engine::program_of(spec.command)),
+                                       memory_text(peak->most));
+  if (request.gpu_memory > Memory{}) {
+    return fmt::format("{}, and this one asks for {}; --gpu-memory {} would be enough",
+                       seen,
+                       memory_text(request.gpu_memory),
+                       memory_text(enough));
+  }
+  return fmt::format(
+      "{}; with --gpu-memory {} it starts only where that is free", seen, memory_text(enough));
+}
+
 api::SubmitAnswer answer_of(const Service& service, const std::vector<JobId>& jobs) {
   api::SubmitAnswer answer;
   for (const JobId id : jobs) {
@@ -62,6 +85,7 @@ api::SubmitAnswer answer_of(const Service& service, const std::vector<JobId>& jo
       item.status = status_of(*job);
       if (answer.items.size() < kMostReasons) {
         item.reason = reason_text(service.state().blockers(id, service.now()));
+        item.advice = advice_for(service.state(), job->spec);
       }
     }
     answer.items.push_back(std::move(item));

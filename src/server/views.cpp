@@ -43,6 +43,17 @@ void add_reason(api::JobView& view, const Service& service, const Job& job) {
   for (const Blocker& blocker : blockers) view.blockers.push_back(api::view_of(blocker));
 }
 
+/// Jobs that stand still have no turn.
+std::vector<TurnShare> turns_of(const engine::State& state, const std::vector<JobId>& jobs) {
+  std::vector<TurnTaker> takers;
+  for (const JobId id : jobs) {
+    const Job* job = state.find(id);
+    if (job == nullptr || status_of(*job) == Status::Suspended) continue;
+    takers.push_back({id, job->spec.priority});
+  }
+  return turn_shares(takers);
+}
+
 api::DeviceView device_view(const engine::State& state, const Device& device) {
   api::DeviceView view;
   view.device = device;
@@ -61,6 +72,7 @@ api::DeviceView device_view(const engine::State& state, const Device& device) {
   view.model_short = node.devices[index].model;
   view.share_free = left.devices[index].free;
   if (left.devices[index].users > 0) view.mode = left.devices[index].mode;
+  if (view.mode == GpuMode::TimeSlice) view.turns = turns_of(state, view.jobs);
   if (left.devices[index].memory > Memory{}) {
     view.memory_free = std::max(Memory{}, left.devices[index].memory_free);
   }
@@ -100,6 +112,7 @@ api::MachineView machine_view(const Service& service) {
   view.note = machine.note;
   view.driver = machine.driver;
   for (const Device& device : machine.devices) view.devices.push_back(device_view(state, device));
+  view.topology = api::view_of(machine.topology);
   view.cpus = totals.cpus;
   view.cpus_free = totals.cpus_free;
   view.memory = totals.memory;

@@ -51,9 +51,22 @@ std::string left_line(const api::DeviceView& view) {
   return fmt::format("{}, {} of memory", out, memory_text(std::max(*view.memory_free, Memory{})));
 }
 
+/// The plan of the turns: "job 5 50%, job 7 50% of the time (planned, not enforced)".
+std::string turns_line(const api::DeviceView& view) {
+  std::string out;
+  for (const TurnShare& turn : view.turns) {
+    out += fmt::format("{}job {} {}%",
+                       out.empty() ? "" : ", ",
+                       turn.job.value,
+                       share_text(Share{turn.time.parts * 100}));
+  }
+  return out.empty() ? "" : out + " of the time (planned, not enforced)";
+}
+
 std::string readings(const api::DeviceView& view) {
   const Device& device = view.device;
   std::string out = line("Free", left_line(view));
+  out += line("Turns", turns_line(view));
   out += line("Memory", memory_line(device));
   if (device.utilization_percent) {
     out += line("Utilization", fmt::format("{}%", *device.utilization_percent));

@@ -177,6 +177,9 @@ void print_answer(const Invocation& invocation, Context& context, const api::Sub
     context.out << item.id.value << '\n';
   }
   context.out.flush();
+  if (!answer.items.empty() && !answer.items.front().advice.empty()) {
+    context.hint(printable(answer.items.front().advice));
+  }
 }
 
 Result<int> wait_for_all(Context& context, const api::SubmitAnswer& answer) {
