@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/job_fields.h"
 #include "api/json.h"
+#include "api/topology_fields.h"
 
 namespace gflow::api {
 
@@ -11,6 +12,7 @@ void fields(Io& io, T& machine) {
   io.field("note", machine.note);
   io.known_text("driver", machine.driver);
   io.required("devices", machine.devices);
+  io.field("topology", machine.topology);
   io.field("cpus", machine.cpus);
   io.field("cpus_free", machine.cpus_free);
   io.field("memory_bytes", machine.memory);

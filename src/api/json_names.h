@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "core/job.h"
+#include "core/topology.h"
 
 /// Enumerators as JSON names them. `all(Kind)` is every value, so that reading is the inverse of
 /// writing by construction.
@@ -20,6 +21,7 @@ namespace gflow::api {
 [[nodiscard]] inline std::string_view json_name(Preemption preemption) {
   return preemption_name(preemption);
 }
+[[nodiscard]] inline std::string_view json_name(PathClass path) { return path_class_name(path); }
 [[nodiscard]] constexpr std::string_view json_name(DependencyMode mode) {
   return mode == DependencyMode::Any ? "any" : "all";
 }
@@ -49,6 +51,13 @@ inline constexpr std::array<EndReason, 10> kValues<EndReason> = {EndReason::Exit
                                                                  EndReason::Rebooted,
                                                                  EndReason::DependencyFailed,
                                                                  EndReason::Preempted};
+template <>
+inline constexpr std::array<PathClass, kPathClasses> kValues<PathClass> = {PathClass::Same,
+                                                                           PathClass::Pix,
+                                                                           PathClass::Pxb,
+                                                                           PathClass::Phb,
+                                                                           PathClass::Node,
+                                                                           PathClass::Sys};
 template <>
 inline constexpr std::array<GpuMode, 3> kValues<GpuMode> = {
     GpuMode::Whole, GpuMode::Fraction, GpuMode::TimeSlice};

@@ -4,6 +4,7 @@
 #include "api/json.h"
 #include "cli/commands.h"
 #include "cli/context.h"
+#include "cli/info/links_text.h"
 #include "cli/info/machine_text.h"
 
 namespace gflow::cli {
@@ -14,6 +15,8 @@ Result<int> run(const Invocation& invocation, Context& context) {
   const api::MachineView machine = GF_TRY(context.daemon().machine());
   if (context.json) {
     context.out << api::write(machine) << '\n';
+  } else if (invocation.has("topo")) {
+    context.out << GF_TRY(links_text(machine));
   } else if (invocation.has("brief")) {
     context.out << machine_brief(machine, context.paint);
   } else {
@@ -35,8 +38,12 @@ Command ginfo_command() {
           "and what it does. A GPU used by a process that is not gflow's is not given to a job; "
           "the "
           "process is named. Readings a driver does not give are left out, not shown as zero.",
-      .options = {{.name = "brief", .letters = "1", .help = "One line per GPU."}},
-      .examples = {{"ginfo", "all GPUs"}, {"ginfo -1", "one line each"}},
+      .options = {{.name = "brief", .letters = "1", .help = "One line per GPU."},
+                  {.name = "topo",
+                   .help = "How the GPUs are connected: links, PCIe paths, NUMA nodes."}},
+      .examples = {{"ginfo", "all GPUs"},
+                   {"ginfo -1", "one line each"},
+                   {"ginfo --topo", "the matrix of links and paths"}},
       .run = run,
   };
 }

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/info/links_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+
+namespace gflow::cli {
+
+namespace {
+
+struct Meaning {
+  PathClass path;
+  std::string_view text;
+};
+constexpr std::array kMeanings = std::to_array<Meaning>({
+    {PathClass::Pix, "at most one PCIe bridge"},
+    {PathClass::Pxb, "several PCIe bridges, not the host bridge"},
+    {PathClass::Phb, "the host bridge of a CPU"},
+    {PathClass::Node, "several host bridges of one NUMA node"},
+    {PathClass::Sys, "the interconnect between NUMA nodes"},
+});
+
+/// "20.6 GB/s", "12 GB/s".
+std::string speed_text(int mb_per_second) {
+  return fmt::format("{:g} GB/s", static_cast<double>(mb_per_second) / 1000);
+}
+
+bool has_links(const Topology& topology) {
+  return topology.has_switch() ||
+         std::ranges::any_of(topology.links, [](int links) { return links > 0; });
+}
+
+/// Whether the matrix shows this path: a link or a switch stands in its place.
+bool shows(const Topology& topology, PathClass path) {
+  for (int a = 0; a < topology.gpus; ++a) {
+    for (int b = 0; b < a; ++b) {
+      const bool linked = topology.has_switch() || topology.links_between(a, b) > 0;
+      if (!linked && topology.path_between(a, b) == path) return true;
+    }
+  }
+  return false;
+}
+
+std::string legend(const Topology& topology) {
+  std::string out;
+  if (has_links(topology)) {
+    out += fmt::format("  {:<6}that many {}{}, {} each\n",
+                       topology.link_name + "#",
+                       topology.link_name == "NV" ? "NVLinks" : topology.link_name + " links",
+                       topology.has_switch() ? " to a switch" : "",
+                       speed_text(topology.speeds.link));
+  }
+  for (const Meaning& meaning : kMeanings) {
+    if (!shows(topology, meaning.path)) continue;
+    const int speed = topology.speeds.path.at(static_cast<std::size_t>(meaning.path));
+    out += fmt::format("  {:<6}{}, {}\n",
+                       path_class_name(meaning.path),
+                       meaning.text,
+                       speed == 0 ? "speed not known" : speed_text(speed));
+  }
+  return out.empty() ? "" : "\n" + out;
+}
+
+}  // namespace
+
+Result<std::string> links_text(const api::MachineView& machine) {
+  if (machine.devices.empty()) {
+    return fmt::format("No GPUs{}{}\n", machine.note.empty() ? "" : ": ", printable(machine.note));
+  }
+  Topology topology = GF_TRY(api::topology_of(machine.topology));
+  if (topology.gpus == 0) return std::string("How the GPUs are connected is not known.\n");
+  // Text of a daemon that need not be ours.
+  topology.link_name = printable(topology.link_name);
+  for (NumaCpus& one : topology.cpus) one.cpus = printable(one.cpus);
+  return topology_text(topology) + legend(topology);
+}
+
+}  // namespace gflow::cli

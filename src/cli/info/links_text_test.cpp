@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/info/links_text.h"
+
+#include <gtest/gtest.h>
+
+namespace gflow::cli {
+namespace {
+
+api::MachineView machine_with(const Topology& topology) {
+  api::MachineView machine;
+  machine.devices.resize(static_cast<std::size_t>(topology.gpus));
+  machine.topology = api::view_of(topology);
+  return machine;
+}
+
+TEST(LinksText, IsTheMatrixAndWhatItMeans) {
+  Topology topology = plain_topology(3, PathClass::Phb);
+  topology.speeds = speeds_of_model("NVIDIA GeForce RTX 3090");
+  topology.links = {0, 4, 0, 4, 0, 0, 0, 0, 0};
+  topology.paths[1] = topology.paths[3] = PathClass::Node;  // not to be seen
+  topology.numa = {0, 0, 0};
+  topology.cpus = {{0, "0-31"}};
+  EXPECT_EQ(links_text(machine_with(topology)).value(),
+            "GPU   GPU0  GPU1  GPU2  CPU Affinity  NUMA Affinity\n"
+            "GPU0  X     NV4   PHB   0-31          0\n"
+            "GPU1  NV4   X     PHB   0-31          0\n"
+            "GPU2  PHB   PHB   X     0-31          0\n"
+            "\n"
+            "  NV#   that many NVLinks, 12 GB/s each\n"
+            "  PHB   the host bridge of a CPU, 24 GB/s\n");
+}
+
+TEST(LinksText, OfASwitch) {
+  Topology topology = plain_topology(2, PathClass::Sys);
+  topology.speeds = speeds_of_model("NVIDIA H100 80GB HBM3");
+  topology.switch_links = {18, 18};
+  EXPECT_EQ(links_text(machine_with(topology)).value(),
+            "GPU   GPU0  GPU1  CPU Affinity  NUMA Affinity\n"
+            "GPU0  X     NV18  N/A           N/A\n"
+            "GPU1  NV18  X     N/A           N/A\n"
+            "\n"
+            "  NV#   that many NVLinks to a switch, 20.6 GB/s each\n");
+}
+
+TEST(LinksText, SaysWhatIsNotKnown) {
+  api::MachineView machine;
+  machine.note = "libnvidia-ml.so.1 is not installed";
+  EXPECT_EQ(links_text(machine).value(), "No GPUs: libnvidia-ml.so.1 is not installed\n");
+  machine.devices.resize(2);
+  EXPECT_EQ(links_text(machine).value(), "How the GPUs are connected is not known.\n");
+  machine.topology.gpus = 2;
+  EXPECT_FALSE(links_text(machine));
+}
+
+}  // namespace
+}  // namespace gflow::cli
