@@ -12,6 +12,7 @@ namespace gflow::placement {
 [[nodiscard]] std::unique_ptr<Policy> make_best_fit(const PolicyOptions& options);
 [[nodiscard]] std::unique_ptr<Policy> make_dot_prod(const PolicyOptions& options);
 [[nodiscard]] std::unique_ptr<Policy> make_fgd(const PolicyOptions& options);
+[[nodiscard]] std::unique_ptr<Policy> make_gflow(const PolicyOptions& options);
 [[nodiscard]] std::unique_ptr<Policy> make_gpu_clustering(const PolicyOptions& options);
 [[nodiscard]] std::unique_ptr<Policy> make_gpu_packing(const PolicyOptions& options);
 [[nodiscard]] std::unique_ptr<Policy> make_pack(const PolicyOptions& options);

@@ -7,6 +7,7 @@ namespace gflow::placement {
 namespace {
 
 constexpr std::array kPolicies = {
+    PolicyEntry{"gflow", "leaves what expected jobs will use; learns who is scarce", make_gflow},
     PolicyEntry{"fgd", "leaves the least compute that typical jobs cannot use", make_fgd},
     PolicyEntry{"spread", "emptiest nodes first", make_spread},
     PolicyEntry{"pack", "fullest nodes first", make_pack},
