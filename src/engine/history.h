@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+/// How long jobs run, learned from those that ran. Nobody is asked for an estimate: jobs that look
+/// alike before they start (owner, size, time limit, name) are taken to run alike, and where there
+/// are few of them, those that look alike in less are asked.
+///
+/// Meant to be called so: saw() whenever an attempt ended, whatever ended it; run_time() for the
+/// place of a job that keeps running once it started; time_to_end() for one that can be stopped and
+/// go on later. After a restart, saw() for every job the store still has, oldest first.
+///
+/// All in whole numbers: the same calls give the same answers on every machine. Memory is bounded;
+/// what was not seen for the longest time is forgotten first.
+namespace gflow::engine {
+
+/// Service a job has received, in steps: step 0 is up to 30 s, each further one ends at twice the
+/// time, the last has no end.
+constexpr int kServiceSteps = 24;
+[[nodiscard]] int service_step(std::chrono::seconds served);
+/// When a job enters the step.
+[[nodiscard]] std::chrono::seconds step_begin(int step);
+/// How much longer a job may be served before it enters the next step; nothing in the last one.
+[[nodiscard]] std::optional<std::chrono::seconds> until_next_step(std::chrono::seconds served);
+
+/// Time limits are told apart in classes only: up to 1 h, 4 h, 12 h, 1, 3, 7, 14, 30, 60, 400 days.
+/// Class 0 has no limit.
+[[nodiscard]] int limit_class(std::optional<std::chrono::seconds> limit);
+
+/// What is known of a job before it runs. Jobs alike in all of it are most alike.
+struct Likeness {
+  int limit_class = 0;
+  std::int64_t parts = 0;  ///< of GPUs, all nodes together; Share::kWholeParts is one
+  std::uint32_t uid = 0;
+  std::string name;  ///< "" if it says nothing
+
+  friend auto operator<=>(const Likeness&, const Likeness&) = default;
+};
+
+struct HistoryRules {
+  std::size_t kinds_most = 20'000;  ///< sets of jobs taken to be alike that are remembered
+  /// How many jobs of a step are remembered of a set: less adapts faster to a new campaign of jobs.
+  int memory = 12;
+  int jobs_most = 512;  ///< of a set, in its mean run time; older ones count less
+  int weight_step = 3;  ///< jobs that what is known of less alike jobs is worth: chances of ending
+  int weight_mean = 8;  ///< the same for the mean run time
+  int chance_permille = 160;  ///< of ending within a step, where nothing is known at all
+
+  friend bool operator==(const HistoryRules&, const HistoryRules&) = default;
+};
+
+/// How an attempt ended, as far as run times go.
+enum class Seen {
+  Ended,    ///< the job is over, by itself or not
+  Stopped,  ///< it has more to do: made to leave, or the machine went down
+};
+
+class History {
+ public:
+  explicit History(HistoryRules rules = {}) : rules_(rules) {}
+
+  /// A job was served from `before` on until it had `after` in all.
+  void saw(const Likeness& like, std::chrono::seconds before, std::chrono::seconds after, Seen how);
+
+  /// Mean time such a job takes from its start to its end.
+  [[nodiscard]] std::chrono::seconds run_time(const Likeness& like) const;
+
+  /// Of a job that was served so long: the least time of service per job that ends, over all ways
+  /// to serve such jobs for a while and give up then. This is the inverse of the Gittins index,
+  /// which orders jobs of unknown length best (Gittins 1989; Scully and Harchol-Balter 2018 for
+  /// queues). It is short where many such jobs end soon, however long the others may run.
+  [[nodiscard]] std::chrono::seconds time_to_end(const Likeness& like,
+                                                 std::chrono::seconds served) const;
+
+  [[nodiscard]] std::size_t kinds() const { return tables_.size(); }
+
+ private:
+  /// A set of jobs taken to be alike: the first `depth` things of a Likeness are equal.
+  struct Kind {
+    int depth = 0;
+    Likeness like;
+
+    friend std::strong_ordering operator<=>(const Kind&, const Kind&) = default;
+    friend bool operator==(const Kind&, const Kind&) = default;
+  };
+  /// Numbers of jobs in fixed point, so that old ones can count in part.
+  struct Table {
+    std::array<std::int64_t, kServiceSteps> entered{};
+    std::array<std::int64_t, kServiceSteps> ended{};
+    std::int64_t jobs = 0;
+    std::int64_t seconds = 0;  ///< their run times together
+    std::uint64_t used = 0;
+  };
+  using Chances = std::array<std::int64_t, kServiceSteps>;
+
+  [[nodiscard]] static std::vector<Kind> kinds_of(const Likeness& like);
+  [[nodiscard]] Chances chances(const Likeness& like) const;
+  [[nodiscard]] Table& table(const Kind& kind);
+
+  HistoryRules rules_;
+  std::map<Kind, Table> tables_;
+  std::map<std::uint64_t, Kind> by_use_;
+  std::uint64_t uses_ = 0;
+};
+
+}  // namespace gflow::engine

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/order.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+#include "base/share.h"
+
+namespace gflow::engine {
+
+using std::chrono::seconds;
+
+namespace {
+
+constexpr std::int64_t kWeightOne = Share::kWholeParts;
+// A job with little or no GPU still counts as a sixteenth of one.
+constexpr std::int64_t kLeastParts = Share::kWholeParts / 16;
+constexpr int kOctaveBits = 10;
+// GPU-seconds, not to overflow: 30 years of 10,000 GPUs.
+constexpr std::int64_t kMostHold = std::int64_t{1} << 43;
+
+/// Largest whole number whose square is not above n.
+std::int64_t square_root(std::int64_t n) {
+  std::int64_t root = 0;
+  for (std::int64_t bit = std::int64_t{1} << 30; bit > 0; bit >>= 1) {
+    if ((root + bit) * (root + bit) <= n) root += bit;
+  }
+  return root;
+}
+
+/// Logarithm to base 2 in fixed point: exact at powers of 2, straight lines between them.
+std::int64_t octaves_of(std::int64_t n) {
+  if (n <= 1) return 0;
+  const int whole = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(n))) - 1;
+  const std::int64_t above = n - (std::int64_t{1} << whole);
+  const std::int64_t part =
+      whole >= kOctaveBits ? above >> (whole - kOctaveBits) : above << (kOctaveBits - whole);
+  return (std::int64_t{whole} << kOctaveBits) + part;
+}
+
+seconds waited(const Contender& contender, seconds now) {
+  return now - contender.ready - contender.served;
+}
+
+bool can_be_guarded(const OrderRules& rules, const Contender& contender) {
+  return rules.order == Order::Learned && !contender.stoppable;
+}
+
+}  // namespace
+
+std::int64_t rank_of(const Place& place) {
+  constexpr std::int64_t kBeforeAll = std::int64_t{1} << 60;
+  return place.guarded ? place.value - kBeforeAll : place.value;
+}
+
+std::int64_t expected_hold(const History& history, const Contender& contender) {
+  seconds holds = contender.stoppable ? history.time_to_end(contender.like, contender.served)
+                                      : history.run_time(contender.like);
+  if (contender.limit) holds = std::min(holds, *contender.limit);
+  const std::int64_t most = std::numeric_limits<std::int64_t>::max() / kWeightOne / 4;
+  const std::int64_t parts = std::clamp(contender.like.parts, kLeastParts, most);
+  const std::int64_t weight = square_root(parts * kWeightOne);
+  const std::int64_t most_seconds = std::numeric_limits<std::int64_t>::max() / weight;
+  const std::int64_t count = std::clamp<std::int64_t>(holds.count(), 0, most_seconds);
+  return std::min(count * weight / kWeightOne, kMostHold);
+}
+
+seconds allowance(const OrderRules& rules, std::int64_t hold, bool stoppable) {
+  const std::int64_t first = std::int64_t{rules.octave_first} << kOctaveBits;
+  const std::int64_t span = std::int64_t{std::max(rules.octaves, 1)} << kOctaveBits;
+  const std::int64_t above = std::clamp<std::int64_t>(octaves_of(hold) - first, 0, span);
+  // One factor at a time: each product stays small, and rounding down keeps the order.
+  std::int64_t given = rules.allowance.count();
+  for (int power = 0; power < 3; ++power) given = given * above / span;
+  return stoppable ? std::min(seconds(given), rules.allowance_most) : seconds(given);
+}
+
+Place place_of(const OrderRules& rules,
+               const History& history,
+               const Contender& contender,
+               seconds now) {
+  if (rules.order == Order::Submission) return {false, contender.ready.count()};
+  if (can_be_guarded(rules, contender) && waited(contender, now) >= rules.guard) {
+    return {true, (contender.ready + contender.served).count()};
+  }
+  const seconds given = allowance(rules, expected_hold(history, contender), contender.stoppable);
+  seconds value = contender.ready + contender.standing + given;
+  if (contender.stoppable) value += contender.served * (100 - rules.credit_percent) / 100;
+  return {false, value.count()};
+}
+
+std::optional<seconds> guarded_at(const OrderRules& rules,
+                                  const Contender& contender,
+                                  seconds now) {
+  if (!can_be_guarded(rules, contender)) return std::nullopt;
+  if (waited(contender, now) >= rules.guard) return std::nullopt;
+  return contender.ready + contender.served + rules.guard;
+}
+
+}  // namespace gflow::engine

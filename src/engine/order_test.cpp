@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/order.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace gflow::engine {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::seconds;
+
+Contender contender(seconds ready, std::int64_t gpus = 1, std::uint32_t uid = 1) {
+  return {.ready = ready,
+          .like = {.limit_class = 0, .parts = gpus * 10'000, .uid = uid, .name = ""}};
+}
+
+/// User 1 runs minutes, user 2 days.
+History two_users() {
+  History history;
+  for (int i = 0; i < 100; ++i) {
+    for (const std::int64_t parts : {10'000, 80'000}) {
+      history.saw({.parts = parts, .uid = 1}, 0s, 5min, Seen::Ended);
+      history.saw({.parts = parts, .uid = 2}, 0s, 72h, Seen::Ended);
+    }
+  }
+  return history;
+}
+
+TEST(Allowance, GrowsWithTheCubeOfOctaves) {
+  const OrderRules rules;
+  const struct {
+    std::int64_t hold;
+    std::int64_t wanted;
+  } rows[] = {{0, 0},
+              {64, 0},
+              {128, 488},                          // one octave in 16: 2,000,000 / 4096
+              {std::int64_t{1} << 14, 250'000},    // 8 octaves: an eighth
+              {std::int64_t{1} << 22, 2'000'000},  // all 16
+              {std::int64_t{1} << 40, 2'000'000}};
+  for (const auto& row : rows) {
+    EXPECT_EQ(allowance(rules, row.hold, false).count(), row.wanted) << row.hold;
+  }
+  EXPECT_EQ(allowance(rules, std::int64_t{1} << 30, true), rules.allowance_most);
+}
+
+TEST(Allowance, NeverShrinksAsTheHoldGrows) {
+  const OrderRules rules;
+  seconds last{0};
+  for (std::int64_t hold = 1; hold < (std::int64_t{1} << 42); hold += 1 + hold / 7) {
+    const seconds given = allowance(rules, hold, false);
+    ASSERT_GE(given, last) << hold;
+    last = given;
+  }
+}
+
+TEST(ExpectedHold, CountsGpusByTheirRoot) {
+  const History history = two_users();
+  const std::int64_t one = expected_hold(history, contender(0s, 1));
+  const std::int64_t eight = expected_hold(history, contender(0s, 8));
+  EXPECT_NEAR(static_cast<double>(eight) / static_cast<double>(one), 2.83, 0.05);
+  Contender half = contender(0s, 1);
+  half.like.parts = 0;
+  EXPECT_GT(expected_hold(history, half), 0) << "a job without GPUs still takes time";
+  half.like.parts = INT64_MAX;
+  EXPECT_GT(expected_hold(history, half), 0) << "no overflow";
+}
+
+TEST(ExpectedHold, IsNoMoreThanTheLimit) {
+  const History history = two_users();
+  Contender job = contender(0s, 1, 2);
+  EXPECT_GT(expected_hold(history, job), 60 * 3600);
+  job.limit = 1h;
+  EXPECT_EQ(expected_hold(history, job), 3600);
+}
+
+TEST(Place, ShortJobsGoFirstUntilTheLongOneHasWaited) {
+  const OrderRules rules;
+  const History history = two_users();
+  const auto place = [&](seconds ready, std::uint32_t uid) {
+    return place_of(rules, history, contender(ready, 1, uid), ready);
+  };
+  EXPECT_LT(place(2h, 1), place(0h, 2)) << "short before long";
+  EXPECT_LT(place(0h, 1), place(1h, 1)) << "among equals the first";
+  EXPECT_GT(place(std::chrono::days(14), 1), place(0h, 2)) << "but not for ever";
+}
+
+TEST(Place, BySubmissionIsFirstComeFirstServed) {
+  OrderRules rules;
+  rules.order = Order::Submission;
+  const History history = two_users();
+  EXPECT_LT(place_of(rules, history, contender(0s, 8, 2), 0s),
+            place_of(rules, history, contender(1s, 1, 1), 1s));
+  EXPECT_EQ(guarded_at(rules, contender(0s), 0s), std::nullopt);
+}
+
+TEST(Place, WhoWaitedLongestOfAllIsGuarded) {
+  const OrderRules rules;
+  const History history = two_users();
+  const Contender old = contender(1000s, 8, 2);
+  const auto due = guarded_at(rules, old, 2000s);
+  ASSERT_EQ(due, 1000s + rules.guard);
+  EXPECT_FALSE(place_of(rules, history, old, *due - 1s).guarded);
+  const Place guarded = place_of(rules, history, old, *due);
+  EXPECT_TRUE(guarded.guarded);
+  EXPECT_EQ(guarded_at(rules, old, *due), std::nullopt);
+  EXPECT_LT(guarded, place_of(rules, history, contender(0s, 1, 1), 0s));
+  EXPECT_LT(place_of(rules, history, contender(999s, 8, 2), *due), guarded);
+  EXPECT_LT(rank_of(guarded), rank_of({false, -1'000'000'000}));
+}
+
+TEST(Place, JobsThatCanBeStoppedFallBackAsTheyAreServed) {
+  const OrderRules rules;
+  const History history = two_users();
+  Contender job = contender(0s, 1, 1);
+  job.stoppable = true;
+  const Place fresh = place_of(rules, history, job, 0s);
+  job.served = 20h;
+  const Place served = place_of(rules, history, job, 20h);
+  EXPECT_LT(fresh, served);
+  EXPECT_LE(served.value, (rules.allowance_most + 20h).count());
+  EXPECT_EQ(guarded_at(rules, job, 20h), std::nullopt);
+}
+
+TEST(Place, StandingBackMovesItBack) {
+  const OrderRules rules;
+  const History history;
+  Contender job = contender(0s);
+  const Place before = place_of(rules, history, job, 0s);
+  job.standing = 6h;
+  EXPECT_EQ(place_of(rules, history, job, 0s).value, before.value + 6 * 3600);
+}
+
+/// Whatever comes later than the longest allowance after a job is behind it, and rank_of() agrees
+/// with the order of places.
+TEST(Place, NobodyWaitsWithoutEnd) {
+  const OrderRules rules;
+  const History history = two_users();
+  std::mt19937 random(3);
+  const auto below = [&](int n) { return std::uniform_int_distribution<int>(0, n - 1)(random); };
+  const auto any = [&](seconds ready) {
+    Contender job = contender(ready, 1 + below(64), static_cast<std::uint32_t>(below(3)));
+    job.stoppable = below(2) == 0;
+    if (job.stoppable) job.served = seconds(below(100'000));
+    return job;
+  };
+  for (int i = 0; i < 2000; ++i) {
+    const Contender first = any(seconds(below(100'000)));
+    const seconds most = first.stoppable ? rules.allowance_most : rules.allowance;
+    const Contender later = any(first.ready + first.served + most + 1s);
+    const Place a = place_of(rules, history, first, later.ready);
+    const Place b = place_of(rules, history, later, later.ready);
+    ASSERT_LT(a, b);
+    ASSERT_LT(rank_of(a), rank_of(b));
+  }
+}
+
+}  // namespace
+}  // namespace gflow::engine

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/yield.h"
+
+#include <algorithm>
+
+namespace gflow::engine {
+
+using std::chrono::seconds;
+
+bool gives_way(const YieldRules& rules, Place running, seconds ran, const Claim& waiting) {
+  if (ran < rules.quantum) return false;
+  if (waiting.place.guarded != running.guarded) return waiting.place.guarded;
+  const seconds ahead(running.value - waiting.place.value);
+  return ahead > rules.hysteresis + waiting.allowance * rules.hysteresis_percent / 100;
+}
+
+/// Within a step of service a place moves as slowly as the time itself, which waiting jobs do not
+/// notice; it jumps where the next step begins.
+seconds next_look(const YieldRules& rules, seconds ran, seconds served) {
+  seconds look = until_next_step(served).value_or(std::chrono::hours(24));
+  if (ran < rules.quantum) look = std::min(look, rules.quantum - ran);
+  return std::max(look, seconds(1));
+}
+
+}  // namespace gflow::engine

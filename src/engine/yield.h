@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <optional>
+
+#include "engine/order.h"
+
+/// When a running job gives way to a waiting one of the same priority. Only jobs that allow it do,
+/// and only if the other is so far ahead that the change is worth what it costs: the stopped job
+/// loads its checkpoint again, and stands in the queue. Jobs that just started are left alone for a
+/// while.
+///
+/// Meant to be called so: gives_way() for each running job that could make room for one that waits
+/// and does not fit, with the place the running job would have if it had to queue now. While any
+/// job waits, look again at the earliest next_look() of the running jobs: what was served changes
+/// places by time alone.
+namespace gflow::engine {
+
+struct YieldRules {
+  std::chrono::seconds quantum{600};        ///< left alone so long after each start
+  std::chrono::seconds hysteresis{60'000};  ///< how far ahead in place the other has to be
+  int hysteresis_percent = 0;               ///< and beyond, in percent of its own allowance
+
+  friend bool operator==(const YieldRules&, const YieldRules&) = default;
+};
+
+/// A job that waits and does not fit.
+struct Claim {
+  Place place;
+  std::chrono::seconds allowance{0};  ///< of which its place is made
+};
+
+[[nodiscard]] bool gives_way(const YieldRules& rules,
+                             Place running,
+                             std::chrono::seconds ran,  ///< since its last start
+                             const Claim& waiting);
+
+/// How long from now until gives_way() of a running job may change; never 0.
+[[nodiscard]] std::chrono::seconds next_look(const YieldRules& rules,
+                                             std::chrono::seconds ran,
+                                             std::chrono::seconds served);
+
+}  // namespace gflow::engine
