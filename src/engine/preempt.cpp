@@ -95,15 +95,17 @@ void Turn::resume_before(const std::optional<QueueKey>& place,
 void Turn::resume(JobId id, Places& places) {
   const Job& job = *index_.find(id);
   const Running& running = std::get<Running>(job.state);
+  // One that is told to stop is let go on by its supervisor, to clean up. Its compute is another's
+  // by now: until it is gone it counts as standing.
+  if (running.stop) return;
   const auto placements = index_.placements_of(running.attempt);
   const auto demand = index_.demand_of(job.spec);
-  const bool stops = running.stop.has_value();
   for (const auto& placement : placements) {
     NodeState state = index_.ledger.state(placement.node);
     index_.ledger.give_back_on(state, demand, placement.devices, Presence::Standing);
-    if (!stops && !index_.ledger.fits_on(demand, state, placement.devices)) return;
+    if (!index_.ledger.fits_on(demand, state, placement.devices)) return;
   }
-  if (!stops && !places.let_pass(index_, index_.shape_of(job.spec), placements)) return;
+  if (!places.let_pass(index_, index_.shape_of(job.spec), placements)) return;
   index_.change(id, [this](Job& changed) {
     auto& state = std::get<Running>(changed.state);
     state.stood += index_.now.mono - *state.suspended;
