@@ -42,6 +42,21 @@ keep_ended = "10d"
 keep_ended_most = 5
 queue_most = 6
 submit_most = 7
+preempt = false
+[placement]
+policy = "fgd"
+gpu_weight = 1
+memory_weight = 0
+cpu_weight = 3
+fragmentation_weight = 100
+[sharing]
+most_users = 5
+most_in_turns = 6
+mix_modes = true
+with_others = true
+allow_see_all = true
+[node]
+labels = "zone = b, disk=nvme"
 [runner]
 cgroups = false
 launch_backoff = "5s"
@@ -57,6 +72,16 @@ ballast = "1G"
   want.policy.keep_ended_most = 5;
   want.policy.queue_most = 6;
   want.policy.submit_most = 7;
+  want.policy.preempt = false;
+  want.policy.placement = "fgd";
+  want.policy.placement_options.gpu_weight = 1;
+  want.policy.placement_options.memory_weight = 0;
+  want.policy.placement_options.cpu_weight = 3;
+  want.policy.placement_options.fragmentation_weight = 100;
+  want.policy.sharing = {.most_users = 5, .most_in_turns = 6, .mix_modes = true};
+  want.policy.share_with_others = true;
+  want.policy.allow_see_all = true;
+  want.policy.labels = {{"disk", "nvme"}, {"zone", "b"}};
   want.policy.launch_backoff = 5s;
   want.cgroups = false;
   want.ballast = Memory::gib(1);
@@ -89,6 +114,11 @@ TEST(Config, SaysWhatIsWrongAndWhere) {
       {"[scheduler]\nkeep_ended = 'soon'",
        ".toml:2: scheduler.keep_ended: 'soon' is not a duration"},
       {"[scheduler]\nqueue_most = 0", "'0' is not a number from 1 on"},
+      {"[placement]\npolicy = 'best'", "there is no placement policy 'best'; there are "},
+      {"[placement]\ngpu_weight = -1", "'-1' is not a number from 0 to"},
+      {"[sharing]\nmost_users = 0", "'0' is not a number from 1 to"},
+      {"[node]\nlabels = 'fast'", "'fast' is not of the form KEY=VALUE"},
+      {"[node]\nlabels = 'a=1,b=2,a=3'", "'a' is there twice"},
       {"[runner]\ncgroups = 'yes'", "'yes' is neither true nor false"},
       {"[runner]\ncgroups = [1]", "neither a text"},
       {"devices = 'auto'", "there is no key 'devices'"},

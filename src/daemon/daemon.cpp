@@ -74,6 +74,7 @@ Result<engine::State> load_state(store::Store& store,
   engine::State state(config.policy, boot_id);
   store::Loaded loaded = GF_TRY(store.load());
   for (Job& job : loaded.jobs) state.restore(std::move(job));
+  state.restore(std::move(loaded.drains));
   state.restored(loaded.next_id);
   return state;
 }

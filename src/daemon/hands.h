@@ -18,6 +18,9 @@ class Hands {
   [[nodiscard]] virtual runner::Adoption adopt(const Job& job) = 0;
   /// Tells the attempt of a job to end, for the reason in its Stop.
   virtual void stop(const Job& job) = 0;
+  /// Makes the attempt of a job stand still, or go on. Safe to repeat.
+  virtual void suspend(const Job& job) = 0;
+  virtual void resume(const Job& job) = 0;
   virtual void change_limit(const Job& job) = 0;
   /// The end of this attempt is on disk: nothing of it is needed any more.
   virtual void forget_attempt(JobId job, int attempt) = 0;

@@ -41,8 +41,7 @@ Result<void> Loop::begin() {
   const auto under_way = shell_.take_over();
   parts_.runner->sweep(under_way);
   spdlog::info("{} jobs were under way", under_way.size());
-  shell_.post(
-      engine::event::MachineChanged{machine_for_engine(parts_.source->machine(), *parts_.runner)});
+  shell_.post(engine::event::MachineChanged{reading()});
   GF_CHECK(turn());
   server::HttpServer::Options listen;
   listen.socket_path = parts_.options.paths.socket;
@@ -103,6 +102,8 @@ Result<void> Loop::reload() {
   spdlog::set_level(spdlog::level::from_str(fresh.log_level));
   spdlog::info("configuration read again");
   shell_.post(engine::event::Configure{fresh.policy});
+  parts_.config.gpus = std::move(fresh.gpus);
+  shell_.post(engine::event::MachineChanged{reading()});
   parts_.source->refresh();
   soon();
   return {};
@@ -176,6 +177,7 @@ void Loop::take_reports() {
       shell_.post(engine::event::AttemptStarted{started->job, started->attempt, started->pid});
     } else {
       auto& gone = std::get<runner::Gone>(report);
+      gone.outcome.peak_gpu_memory = peaks_.take(gone.job);
       shell_.post(engine::event::AttemptEnded{gone.job, gone.attempt, std::move(gone.outcome)});
       parts_.source->refresh();
     }
@@ -195,16 +197,26 @@ void Loop::watch_devices() {
 
 void Loop::take_reading() {
   if (!parts_.source->poll()) return;
-  shell_.post(
-      engine::event::MachineChanged{machine_for_engine(parts_.source->machine(), *parts_.runner)});
+  Machine fresh = reading();
+  const auto threshold = parts_.config.gpus.resource_change_threshold;
+  if (threshold && !is_news(state_.machine(), fresh, *threshold)) return;
+  shell_.post(engine::event::MachineChanged{std::move(fresh)});
   soon();
+}
+
+Machine Loop::reading() {
+  Machine machine = machine_for_engine(parts_.source->machine(), *parts_.runner);
+  fill_memory(machine, parts_.config.gpus);
+  peaks_.see(machine);
+  return machine;
 }
 
 /// Devices that change by themselves are read again and again; a machine without such devices is
 /// never woken.
 void Loop::refresh_later() {
-  const auto interval = parts_.source->interval();
+  auto interval = parts_.source->interval();
   if (interval <= std::chrono::milliseconds(0)) return;
+  if (const auto& wanted = parts_.config.gpus.monitor_update_interval) interval = *wanted;
   refresh_timer_.expires_after(interval);
   refresh_timer_.async_wait([this](const error_code& error) {
     if (error) return;

@@ -11,6 +11,7 @@
 
 #include "daemon/change_feed.h"
 #include "daemon/config.h"
+#include "daemon/gpu_peaks.h"
 #include "daemon/options.h"
 #include "daemon/runner_hands.h"
 #include "daemon/shell.h"
@@ -72,6 +73,7 @@ class Loop : public server::Service {
   void watch_signals();
   void take_reports();
   void take_reading();
+  [[nodiscard]] Machine reading();
   void refresh_later();
 
   Parts parts_;
@@ -88,6 +90,7 @@ class Loop : public server::Service {
   boost::asio::steady_timer refresh_timer_;
   boost::asio::signal_set signals_;
   ChangeFeed feed_;
+  GpuPeaks peaks_;
   std::unique_ptr<server::HttpServer> server_;
   Result<void> end_;
   bool turn_is_due_ = false;

@@ -3,23 +3,62 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+#include <map>
+
+#include "core/cpu_list.h"
 #include "os/file.h"
 #include "os/host.h"
+#include "os/numa.h"
 #include "os/user.h"
 
 namespace gflow::daemon {
 
+void tell_jobs_apart(Device& device, const OwnerOf& owner_of) {
+  // A use that is not told of one process is not told of its job.
+  std::map<JobId, std::optional<Memory>> uses;
+  std::erase_if(device.processes, [&](const DeviceProcess& process) {
+    const auto job = owner_of(process.pid);
+    if (!job) return false;
+    const auto [at, fresh] = uses.try_emplace(*job, Memory{});
+    if (!process.memory) at->second.reset();
+    if (at->second && process.memory) *at->second += *process.memory;
+    return true;
+  });
+  device.uses.clear();
+  for (const auto& [job, memory] : uses) device.uses.push_back({job.value, memory});
+}
+
+std::vector<NumaCpus> host_cpus() {
+  const std::vector<int> allowed = os::allowed_cpus();
+  std::vector<NumaCpus> nodes;
+  for (const os::NumaNode& node : os::numa_nodes()) {
+    const auto all = parse_cpu_list(node.cpus);
+    if (!all) continue;
+    std::vector<int> usable;
+    std::ranges::set_intersection(*all, allowed, std::back_inserter(usable));
+    if (!usable.empty()) nodes.push_back({node.node, cpu_list_text(usable)});
+  }
+  if (nodes.empty() && !allowed.empty()) nodes.push_back({0, cpu_list_text(allowed)});
+  return nodes;
+}
+
 Machine machine_for_engine(const Machine& reading, const runner::Runner& runner) {
   Machine machine = reading;
+  // A source that says how many CPUs there are speaks of a machine that is not this one.
+  if (!machine.cpus && machine.topology.cpus.empty()) machine.topology.cpus = host_cpus();
   if (!machine.cpus) machine.cpus = os::cpu_count();
   if (!machine.memory) machine.memory = os::host_memory();
-  // Processes of a simulated machine are not in this machine's process table.
+  // Processes of a simulated machine need not be in this machine's process table.
   const bool real = !machine.source.starts_with("sim:");
   for (Device& device : machine.devices) {
-    std::erase_if(device.processes, [&](const DeviceProcess& process) {
-      const bool gone = real && !os::exists(fmt::format("/proc/{}", process.pid));
-      return gone || runner.owner_of(process.pid).has_value();
-    });
+    if (real) {
+      std::erase_if(device.processes, [](const DeviceProcess& process) {
+        return !os::exists(fmt::format("/proc/{}", process.pid));
+      });
+    }
+    tell_jobs_apart(device, [&runner](int pid) { return runner.owner_of(pid); });
   }
   return machine;
 }

@@ -1,14 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
+#include <optional>
+
 #include "core/machine.h"
 #include "runner/runner.h"
 
 namespace gflow::daemon {
 
 /// What the engine is to know of the machine: the device source's reading, the host's CPUs and
-/// memory where the source does not say, and of the processes on each device only those that are
-/// not gflow's. Borrows the runner, which knows whose a process is.
+/// memory where the source does not say; and of the processes on each device, what those of gflow's
+/// jobs use, by job, and the others. Borrows the runner, which knows whose a process is.
 [[nodiscard]] Machine machine_for_engine(const Machine& reading, const runner::Runner& runner);
+
+/// The job a process belongs to; empty if it is not gflow's.
+using OwnerOf = std::function<std::optional<JobId>(int pid)>;
+
+/// Takes the processes of gflow's jobs off the list and counts them in `uses`, by job.
+void tell_jobs_apart(Device& device, const OwnerOf& owner_of);
+
+/// The CPUs of each NUMA node of this machine that this process may use; one node with all of them
+/// where the kernel tells of none.
+[[nodiscard]] std::vector<NumaCpus> host_cpus();
 
 }  // namespace gflow::daemon

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include "os/user.h"
 #include "runner/environment.h"
 
 namespace gflow::daemon {
@@ -40,6 +41,8 @@ void RunnerHands::launch(const Job& job) {
   order.time_limit = job.spec.time_limit;
   order.grace = job.spec.grace;
   order.limits = job.spec.request;
+  // The CPUs of a simulated machine are not this machine's.
+  if (!state_.machine().source.starts_with("sim:")) order.cpus = attempt.allocation.cpus;
   auto payload = store_.payload(job.id);
   if (!payload) {
     const Outcome outcome{.reason = EndReason::NotStarted, .message = payload.error().message};
@@ -55,6 +58,7 @@ void RunnerHands::launch(const Job& job) {
   const runner::PortBlock ports = ports_for(job.id);
   surroundings.port_base = ports.base;
   surroundings.port_count = ports.count;
+  surroundings.host = os::host_name();
   order.environment =
       runner::environment_of(job, attempt, order.payload, state_.machine(), surroundings);
   runner_.launch(order);
@@ -71,8 +75,16 @@ void RunnerHands::stop(const Job& job) {
   std::optional<Stop> stop;
   if (const auto* starting = std::get_if<Starting>(&job.state)) stop = starting->stop;
   if (const auto* running = std::get_if<Running>(&job.state)) stop = running->stop;
-  runner_.stop(job.id, attempt->number, stop ? stop->signal : 0, EndReason::Cancelled);
+  const bool preempted = stop && stop->reason == EndReason::Preempted;
+  int signal = stop ? stop->signal : 0;
+  if (preempted && signal == 0) signal = job.spec.preempt_signal;
+  runner_.stop(
+      job.id, attempt->number, signal, preempted ? EndReason::Preempted : EndReason::Cancelled);
 }
+
+void RunnerHands::suspend(const Job& job) { runner_.suspend(job.id, attempt_of(job)->number); }
+
+void RunnerHands::resume(const Job& job) { runner_.resume(job.id, attempt_of(job)->number); }
 
 void RunnerHands::change_limit(const Job& job) {
   runner_.change_limit(job.id, attempt_of(job)->number, job.spec.time_limit);

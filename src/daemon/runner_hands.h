@@ -27,6 +27,8 @@ class RunnerHands : public Hands {
   void launch(const Job& job) override;
   [[nodiscard]] runner::Adoption adopt(const Job& job) override;
   void stop(const Job& job) override;
+  void suspend(const Job& job) override;
+  void resume(const Job& job) override;
   void change_limit(const Job& job) override;
   void forget_attempt(JobId job, int attempt) override;
   void forget_job(JobId job) override;

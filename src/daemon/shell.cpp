@@ -15,7 +15,8 @@ struct Shell::Plan {
   std::vector<JobId> forgets;
   std::vector<store::Submission> submissions;
   bool new_ids = false;
-  std::vector<engine::Effect> acts;  ///< Launch, StopAttempt, ChangeLimit
+  bool new_drains = false;
+  std::vector<engine::Effect> acts;  ///< Launch, StopAttempt, Suspend, Resume, ChangeLimit
   std::vector<std::pair<JobId, int>> attempts_over;
   std::vector<std::pair<Answer, Result<std::vector<JobId>>>> answers;
   Turned turned;
@@ -27,7 +28,7 @@ Shell::Shell(engine::State& state, store::Store& store, Hands& hands, store::Bal
 std::vector<std::pair<JobId, int>> Shell::take_over() {
   std::vector<std::pair<JobId, int>> under_way;
   engine::Filter active;
-  active.statuses = {Status::Starting, Status::Running, Status::Completing};
+  active.statuses = {Status::Starting, Status::Running, Status::Completing, Status::Suspended};
   for (const Job* job : state_.list(active, JobId(), static_cast<std::size_t>(-1))) {
     under_way.emplace_back(job->id, attempt_of(*job)->number);
     take_over(*job);
@@ -44,7 +45,10 @@ void Shell::take_over(const Job& job) {
     post(engine::event::AttemptStarted{job.id, attempt, runs->pid});
     // What was committed may never have been said: it is safe to say it twice.
     if (job.spec.time_limit) hands_.change_limit(job);
-    if (status_of(job) == Status::Completing) hands_.stop(job);
+    const Status status = status_of(job);
+    if (status == Status::Suspended) hands_.suspend(job);
+    if (status == Status::Running) hands_.resume(job);
+    if (status == Status::Completing) hands_.stop(job);
   } else {
     post(engine::event::AttemptRevoked{job.id, attempt});
   }
@@ -134,6 +138,8 @@ void Shell::take(const engine::Effect& effect, Posted& posted, Plan& plan) {
     plan.saves.erase(forget->job);
     plan.payloads.erase(forget->job);
     plan.forgets.push_back(forget->job);
+  } else if (std::holds_alternative<e::SaveDrains>(effect)) {
+    plan.new_drains = true;
   } else if (const auto* notify = std::get_if<e::Notify>(&effect)) {
     plan.turned.changed.insert(notify->job);
   } else if (const auto* wake = std::get_if<e::WakeAt>(&effect)) {
@@ -161,6 +167,7 @@ Result<void> Shell::commit(const Plan& plan, Now now) {
   batch.forgets = plan.forgets;
   batch.submissions = plan.submissions;
   if (plan.new_ids) batch.next_id = state_.next_id();
+  if (plan.new_drains) batch.drains = state_.drains();
   batch.now = now.wall;
   if (batch.empty()) return {};
   auto done = store_.commit(batch);
@@ -171,17 +178,27 @@ Result<void> Shell::commit(const Plan& plan, Now now) {
   return done;
 }
 
-void Shell::act(const Plan& plan) {
+/// The job if it still is in this attempt: what came later in the turn may have ended it.
+const Job* Shell::in_attempt(JobId id, int attempt) const {
+  const Job* job = state_.find(id);
+  const bool is_in_it = job != nullptr && is_active(*job) && attempt_of(*job)->number == attempt;
+  return is_in_it ? job : nullptr;
+}
+
+void Shell::act(const engine::Effect& effect) {
   namespace e = engine::effect;
-  for (const engine::Effect& effect : plan.acts) {
-    if (const auto* launch = std::get_if<e::Launch>(&effect)) {
-      hands_.launch(*state_.find(launch->job));
-    } else if (const auto* stop = std::get_if<e::StopAttempt>(&effect)) {
-      hands_.stop(*state_.find(stop->job));
-    } else if (const auto* limit = std::get_if<e::ChangeLimit>(&effect)) {
-      hands_.change_limit(*state_.find(limit->job));
-    }
-  }
+  const auto tell = [this](const auto& about, void (Hands::*what)(const Job&)) {
+    if (const Job* job = in_attempt(about.job, about.attempt)) (hands_.*what)(*job);
+  };
+  if (const auto* launch = std::get_if<e::Launch>(&effect)) return tell(*launch, &Hands::launch);
+  if (const auto* stop = std::get_if<e::StopAttempt>(&effect)) return tell(*stop, &Hands::stop);
+  if (const auto* halt = std::get_if<e::Suspend>(&effect)) return tell(*halt, &Hands::suspend);
+  if (const auto* go = std::get_if<e::Resume>(&effect)) return tell(*go, &Hands::resume);
+  if (const auto* limit = std::get_if<e::ChangeLimit>(&effect)) tell(*limit, &Hands::change_limit);
+}
+
+void Shell::act(const Plan& plan) {
+  for (const engine::Effect& effect : plan.acts) act(effect);
   for (const auto& [job, attempt] : plan.attempts_over) hands_.forget_attempt(job, attempt);
   for (const JobId job : plan.forgets) hands_.forget_job(job);
 }

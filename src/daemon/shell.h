@@ -65,6 +65,8 @@ class Shell {
                                                                           Now now,
                                                                           const Plan& plan);
   [[nodiscard]] Result<void> commit(const Plan& plan, Now now);
+  [[nodiscard]] const Job* in_attempt(JobId id, int attempt) const;
+  void act(const engine::Effect& effect);
   void act(const Plan& plan);
 
   engine::State& state_;

@@ -21,6 +21,7 @@ class World : public Hands {
   struct Run {
     bool revoked = false;
     bool told_to_stop = false;
+    bool stands = false;
     std::optional<Outcome> outcome;
   };
   std::map<std::pair<JobId, int>, Run> runs;
@@ -49,7 +50,17 @@ class World : public Hands {
   }
   void stop(const Job& job) override {
     step();
-    runs[{job.id, attempt_of(job)->number}].told_to_stop = true;
+    Run& run = runs[{job.id, attempt_of(job)->number}];
+    run.told_to_stop = true;
+    run.stands = false;  // so that it can clean up
+  }
+  void suspend(const Job& job) override {
+    step();
+    runs[{job.id, attempt_of(job)->number}].stands = true;
+  }
+  void resume(const Job& job) override {
+    step();
+    runs[{job.id, attempt_of(job)->number}].stands = false;
   }
   void change_limit(const Job& /*job*/) override { step(); }
   void forget_attempt(JobId job, int attempt) override {
@@ -83,6 +94,7 @@ class Life {
     state_.emplace(engine::Policy{}, "boot");
     auto loaded = *store_->load();
     for (Job& job : loaded.jobs) state_->restore(std::move(job));
+    state_->restore(std::move(loaded.drains));
     state_->restored(loaded.next_id);
     shell_.emplace(*state_, *store_, world, nullptr);
     world.note_launched();
@@ -93,6 +105,9 @@ class Life {
     for (int i = 0; i < 2; ++i) {
       Device device;
       device.index = i;
+      device.vendor = "nvidia";
+      device.model = "NVIDIA GeForce RTX 3090";
+      device.memory_total = Memory::gib(24);
       machine.devices.push_back(device);
     }
     shell_->post(engine::event::MachineChanged{machine});
@@ -113,6 +128,14 @@ class Life {
     ASSERT_TRUE(turned) << turned.error().message;
     ASSERT_EQ(state_->check(), "");
     world.note_launched();
+    for (const auto& [key, run] : world.runs) {
+      const Job* job = state_->find(key.first);
+      if (job == nullptr || !is_active(*job) || attempt_of(*job)->number != key.second) continue;
+      ASSERT_EQ(run.stands, status_of(*job) == Status::Suspended) << "job " << key.first.value;
+      if (status_of(*job) == Status::Completing) {
+        ASSERT_TRUE(run.told_to_stop) << "job " << key.first.value;
+      }
+    }
   }
 
   /// Submits under a key; the ids once it is acknowledged.
@@ -132,6 +155,10 @@ class Life {
     turn();
   }
 
+  void post(engine::Event event) {
+    shell_->post(std::move(event));
+    turn();
+  }
   void request(engine::Event event) {
     shell_->post(std::move(event), [this](const auto&) { world.step(); });
     turn();
@@ -182,8 +209,39 @@ Step submits(std::string key, std::vector<JobSpec> specs) {
 Step finishes(std::uint64_t id, int exit_code = 0, EndReason reason = EndReason::Exited) {
   return [=](Life& life) { life.finish(JobId(id), {.reason = reason, .exit_code = exit_code}); };
 }
+/// The supervisor of a job's attempt took it.
+Step starts(std::uint64_t id) {
+  return [id](Life& life) {
+    const Job* job = life.state().find(JobId(id));
+    if (job == nullptr || !is_active(*job)) return;
+    life.post(engine::event::AttemptStarted{JobId(id), attempt_of(*job)->number, 77});
+  };
+}
 Step cancels(std::uint64_t id) {
   return [id](Life& life) { life.request(engine::event::Cancel{{JobId(id)}, kAlice}); };
+}
+/// An administrator takes a device out.
+Step drains(int gpu) {
+  return [gpu](Life& life) {
+    engine::event::Drain drain;
+    drain.what.gpu = gpu;
+    drain.what.reason = "fan";
+    drain.by = {{0, "root"}, true};
+    life.request(drain);
+  };
+}
+Step sees(std::uint64_t id, Status status) {
+  return [=](Life& life) {
+    const Job* job = life.state().find(JobId(id));
+    ASSERT_NE(job, nullptr);
+    EXPECT_EQ(status_name(status_of(*job)), status_name(status)) << "job " << id;
+  };
+}
+Step has_drained(int gpu) {
+  return [gpu](Life& life) {
+    ASSERT_EQ(life.state().drains().size(), 1U);
+    EXPECT_EQ(life.state().drains().front().gpu, gpu);
+  };
 }
 Step updates(std::uint64_t id) {
   return [id](Life& life) {
@@ -198,7 +256,44 @@ std::vector<Flow> flows() {
   retried.max_retries = 1;
   JobSpec requeued = spec(1);
   requeued.requeue = true;
+  JobSpec stoppable = spec(2);
+  stoppable.preemption = Preemption::Requeue;
+  JobSpec suspendable = spec(2);
+  suspendable.preemption = Preemption::Suspend;
+  suspendable.request.gpu_memory = Memory::gib(8);
+  JobSpec urgent = spec(2);
+  urgent.priority = 200;
+  urgent.request.gpu_memory = Memory::gib(12);
   return {
+      {"made to stand still",
+       {submits("a", {suspendable}),
+        starts(1),
+        submits("b", {urgent}),
+        sees(1, Status::Suspended),
+        finishes(2),
+        sees(1, Status::Running),
+        finishes(1)},
+       {{1, Status::Finished}, {2, Status::Finished}}},
+      {"cancel while it stands still",
+       {submits("a", {suspendable}),
+        starts(1),
+        submits("b", {urgent}),
+        cancels(1),
+        finishes(1, 0, EndReason::Cancelled),
+        finishes(2)},
+       {{1, Status::Cancelled}, {2, Status::Finished}}},
+      {"made to go",
+       {submits("a", {stoppable}),
+        starts(1),
+        submits("b", {urgent}),
+        sees(1, Status::Completing),
+        finishes(1, 0, EndReason::Preempted),
+        finishes(2),
+        finishes(1)},
+       {}},
+      {"a device is taken out",
+       {drains(1), submits("a", {spec(1)}), submits("b", {spec(1)}), finishes(1), has_drained(1)},
+       {{1, Status::Finished}}},
       {"one job", {submits("a", {spec(1)}), finishes(1)}, {{1, Status::Finished}}},
       {"pipeline",
        {submits("a", {spec(0)}),
