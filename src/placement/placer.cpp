@@ -19,6 +19,13 @@ bool has_shape_of(const NodeView& a, const NodeView& b) {
          a.free.size() == b.free.size();
 }
 
+/// Whether free compute alone tells which devices of the node fit: nothing else that the ledger
+/// goes by (memory, modes, models) tells them apart.
+bool is_all_compute(const Demand& demand, const NodeView& view) {
+  return view.model >= 0 && !view.in_turns && demand.mode != GpuMode::TimeSlice &&
+         demand.gpu_memory == Memory{} && (demand.mode == GpuMode::Whole || !view.knows_memory);
+}
+
 }  // namespace
 
 Placer::Placer(std::unique_ptr<Policy> policy, std::uint64_t seed)
@@ -95,19 +102,25 @@ Placer::Kind& Placer::kind_of(const Ledger& ledger, DemandIndex demand) {
 
 bool Placer::fits(const Ledger& ledger, DemandIndex demand, const NodeView& view) {
   const Demand& wanted = ledger.demand(demand);
-  if (!view.open || view.milli_cpus_free < wanted.milli_cpus ||
-      !ledger.selects(demand, view.index)) {
-    return false;
-  }
-  const std::vector<DeviceState>& devices = ledger.state(view.index).devices;
-  fits_.assign(devices.size(), 0);
-  if (wanted.gpus == 0) return true;
+  const bool open =
+      view.open && view.milli_cpus_free >= wanted.milli_cpus && ledger.selects(demand, view.index);
+  fits_.assign(view.free.size(), 0);
+  if (!open || wanted.gpus == 0) return open;
   if (wanted.mode == GpuMode::Whole
           ? view.idle < wanted.gpus
           : wanted.mode == GpuMode::Fraction && view.most_free < wanted.share.parts) {
     return false;
   }
   int found = 0;
+  if (is_all_compute(wanted, view)) {
+    if (!ledger.accepts(demand, view.model)) return false;
+    for (std::size_t i = 0; i < fits_.size(); ++i) {
+      fits_[i] = view.free[i] >= wanted.share.parts ? 1 : 0;
+      found += fits_[i];
+    }
+    return found >= wanted.gpus;
+  }
+  const std::vector<DeviceState>& devices = ledger.state(view.index).devices;
   for (std::size_t i = 0; i < devices.size(); ++i) {
     if (!ledger.device_fits(demand, devices[i])) continue;
     fits_[i] = 1;

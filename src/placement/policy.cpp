@@ -34,6 +34,8 @@ NodeView view_of(const Ledger& ledger, NodeIndex node) {
     view.most_free = std::max(view.most_free, parts);
     if (device.usable && device.users == 0) ++view.idle;
     if (device.model != view.model) view.model = -1;
+    if (device.in_turns > 0) view.in_turns = true;
+    if (device.memory != Memory{}) view.knows_memory = true;
   }
   return view;
 }
