@@ -54,7 +54,7 @@ api::JobPage page_of(const Exchange& exchange, const api::JobQuery& query) {
 
 /// What earlier runs of the same command say about the memory this one asks for.
 std::string advice_for(const engine::State& state, const JobSpec& spec) {
-  const Request& request = spec.request;
+  const gflow::Request& request = spec.request;
   if (request.gpus == 0) return {};
   const auto peak = state.peak(spec.user.uid, spec.command);
   if (!peak || (request.gpu_memory > Memory{} && request.gpu_memory >= peak->most)) return {};
