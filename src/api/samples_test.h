@@ -39,8 +39,9 @@ inline std::vector<BlockerView> sample_blockers() {
   gpus.need = 4;
   gpus.available = 1;
   gpus.holders = {{JobId(5), "bob", {0, 1}, sample_time(3600)}, {JobId(6), "eve", {2}, {}}};
-  gpus.unusable = {{3, "fallen off the bus", {}},
-                   {4, "", {{4711, "carol", "python", Memory::mib(642)}, {4712, "", "", {}}}}};
+  gpus.unusable = {
+      {3, "fallen off the bus", "", {}},
+      {4, "", "fan", {{4711, "carol", "python", Memory::mib(642)}, {4712, "", "", {}}}}};
   BlockerView ahead;
   ahead.code = "Priority";
   ahead.text = "Priority";
@@ -102,8 +103,18 @@ inline MachineView sample_machine() {
   machine.source = "nvml";
   machine.note = "one GPU is gone";
   machine.driver = "550.54";
-  machine.devices = {{sample_device(), JobId(5), {{4711, "carol", "python", Memory::mib(642)}}},
-                     {Device{}, {}, {}}};
+  DeviceView shared{.device = sample_device(),
+                    .jobs = {JobId(5), JobId(7)},
+                    .foreign = {{4711, "carol", "python", Memory::mib(642)}},
+                    .model_short = "RTX3090",
+                    .mode = GpuMode::TimeSlice,
+                    .turns = {{JobId(5), Share{2500}}, {JobId(7), Share{7500}}},
+                    .share_free = Share::whole(),
+                    .memory_free = Memory::gib(3)};
+  DeviceView drained;
+  drained.drained = true;
+  drained.drained_reason = "fan";
+  machine.devices = {shared, drained};
   machine.cpus = 64;
   machine.cpus_free = 60;
   machine.memory = Memory::gib(512);

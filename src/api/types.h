@@ -67,6 +67,7 @@ struct DeviceView {
   bool drained = false;                ///< an administrator lets nothing new start on it
   std::string drained_reason;
   std::optional<GpuMode> mode;        ///< of the jobs on it; empty if there are none
+  std::vector<TurnShare> turns;       ///< of jobs that take turns: the part of the time each has
   Share share_free;                   ///< of its compute
   std::optional<Memory> memory_free;  ///< that can be promised to a job; empty: not known
   [[nodiscard]] bool available() const {

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "api/placement_view.h"
+#include "core/gpu_request.h"
+#include "core/request_text.h"
+#include "placement/policy.h"
+#include "server/handlers.h"
+
+namespace gflow::server {
+
+namespace {
+
+api::RankedNode ranked_node(const placement::Ledger& ledger, placement::Ranked ranked) {
+  api::RankedNode node;
+  node.node = ledger.node(ranked.node).name;
+  node.gpus = std::move(ranked.devices);
+  node.score = ranked.score;
+  for (placement::Term& term : ranked.terms) {
+    node.terms.push_back({std::move(term.name), term.weight, term.value});
+  }
+  node.because = device_reason_text(ranked.reason);
+  return node;
+}
+
+}  // namespace
+
+void show_place(Exchange exchange) {
+  auto asked = api::read_place_request(exchange.request.body);
+  if (!asked) return exchange.respond(problem(asked.error()));
+  const engine::State& state = exchange.service.state();
+  const auto nodes = static_cast<std::size_t>(asked->request.nodes);
+  const auto most = std::max(static_cast<std::size_t>(asked->most), nodes);
+  auto ranked = state.rank(asked->request, most);
+  if (!ranked) return exchange.respond(problem(ranked.error()));
+  api::PlacementView view;
+  view.request = gpu_request_text(asked->request);
+  view.words = request_in_words(asked->request);
+  const std::string& policy = state.policy().placement;
+  view.policy = policy.empty() ? placement::policies().front().name : policy;
+  view.nodes = asked->request.nodes;
+  view.fits = ranked->size() >= nodes;
+  ranked->resize(std::min(ranked->size(), static_cast<std::size_t>(asked->most)));
+  for (placement::Ranked& one : *ranked) {
+    view.ranked.push_back(ranked_node(state.ledger(), std::move(one)));
+  }
+  exchange.respond(json_reply(api::write(view)));
+}
+
+}  // namespace gflow::server
