@@ -19,7 +19,9 @@ constexpr std::size_t kMostText = std::size_t{1} << 30;
 constexpr std::array<DataSet, 3> kDataSets = {{
     {"openb",
      "the production trace of Weng et al., \"Beware of Fragmentation\", USENIX ATC 2023",
-     "https://github.com/alibaba/clusterdata, folder cluster-trace-gpu-v2023/csv"},
+     "https://github.com/hkust-adsl/kubernetes-scheduler-simulator, folders data/csv and "
+     "experiments/analysis/expected_results, or https://github.com/alibaba/clusterdata, folder "
+     "cluster-trace-gpu-v2023/csv"},
     {"traces",
      "the Philly trace of Jeon et al., USENIX ATC 2019",
      "https://github.com/msr-fiddle/philly-traces, as CSV in "

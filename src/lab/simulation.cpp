@@ -137,6 +137,8 @@ void Simulation::step(const engine::Event& event, std::optional<std::size_t> sub
 void Simulation::take(const engine::Effect& effect, std::optional<std::size_t> submission) {
   namespace e = engine::effect;
   if (const auto* start = std::get_if<e::Launch>(&effect)) {
+    // A step that submits a job and starts it tells of the start first.
+    if (submission) name(start->job, submissions_[*submission].life);
     launch(start->job, start->attempt);
   } else if (const auto* told = std::get_if<e::StopAttempt>(&effect)) {
     stop(told->job, told->attempt);
@@ -164,18 +166,15 @@ void Simulation::take_answer(const engine::effect::Answer& answer, std::size_t s
     lives_[at].trouble = answer.jobs.error().message;
     return;
   }
-  lives_[at].id = answer.jobs->front();
-  life_by_job_[lives_[at].id] = at;
+  name(answer.jobs->front(), at);
+}
+
+/// Jobs that have a life keep it.
+void Simulation::name(JobId job, std::size_t life) {
+  if (life_by_job_.try_emplace(job, life).second) lives_[life].id = job;
 }
 
 void Simulation::launch(JobId job, int attempt) {
-  // A step that submits a job and starts it tells of the start first.
-  if (!life_by_job_.contains(job)) {
-    const auto unnamed = std::ranges::find_if(
-        submissions_, [this](const Submission& s) { return !lives_[s.life].id.is_set(); });
-    life_by_job_[job] = unnamed->life;
-    lives_[unnamed->life].id = job;
-  }
   Life& life = life_of(job);
   if (!life.first_start) life.first_start = now();
   ++life.starts;

@@ -105,6 +105,7 @@ class Simulation {
   void take(const engine::Effect& effect, std::optional<std::size_t> submission);
   void take_answer(const engine::effect::Answer& answer, std::size_t submission);
   void step(const engine::Event& event, std::optional<std::size_t> submission = {});
+  void name(JobId job, std::size_t life);
   void launch(JobId job, int attempt);
   void stop(JobId job, int attempt);
   void stand(JobId job, int attempt);

@@ -40,6 +40,9 @@ class ProgressLine {
   std::string shown_;
 };
 
+[[nodiscard]] Command lab_openb_command();
+[[nodiscard]] Command lab_churn_command();
+[[nodiscard]] Command lab_topology_command();
 [[nodiscard]] Command lab_replay_command();
 
 }  // namespace gflow::cli
