@@ -101,10 +101,13 @@ TEST(Json, LooksLikeThis) {
       R"("status":"Running","status_code":"R","reason":"",)"
       R"("submitted":"2026-03-01T12:00:00.000Z","started":"2026-03-01T12:00:01.000Z",)"
       R"("ended":null,"run_time_seconds":0,"gpu_indices":[1],"attempt":1,"retries":0,"pid":null,)"
-      R"("log_path":"","spec":{"name":"train","project":"","request":{"gpus":0,"cpus":0,)"
-      R"("memory_bytes":0},"priority":10,"time_limit_seconds":null,"grace_seconds":30,)"
+      R"("log_path":"","spec":{"name":"train","project":"","request":{"gpus":0,"gpu_share_parts":10000,)"
+      R"("gpu_memory_bytes":0,"gpu_mode":"whole","gpu_vendor":"","gpu_models":[],)"
+      R"("see_all":false,"cpus":0,)"
+      R"("memory_bytes":0,"nodes":1,"selector":[]},"priority":10,"time_limit_seconds":null,"grace_seconds":30,)"
       R"("begin":null,"dependencies":{"jobs":[],"mode":"all","auto_cancel":true},"hold":false,)"
-      R"("requeue":false,"max_retries":0,"group":"","max_concurrent":0,)"
+      R"("requeue":false,"max_retries":0,"preemption":"none","preempt_signal":0,)"
+      R"("group":"","max_concurrent":0,)"
       R"("command":"python train.py","work_dir":{"base64":"L3RtcC//"}},"outcome":null,)"
       R"("blockers":[]})");
   EXPECT_EQ(write_job_ids({JobId(3), JobId(4)}),
@@ -123,8 +126,9 @@ TEST(Json, MissingReadingsAreNullAndNotZero) {
                                       "temperature_celsius",
                                       "power_milliwatts",
                                       "pci_address",
-                                      "driver",
-                                      "job"}) {
+                                      "memory_free_bytes",
+                                      "gpu_mode",
+                                      "driver"}) {
     EXPECT_NE(text.find("\"" + std::string(name) + "\":null"), std::string::npos) << name;
   }
 }

@@ -60,7 +60,7 @@ TEST(Job, StatusNamesAndCodesReadBack) {
   EXPECT_EQ(parse_status("done\x07").error(),
             (Error{Code::Usage,
                    "'done\\x07' is not a state; there are Queued, Hold, Starting, Running, "
-                   "Completing, Finished, Failed, Cancelled, Timeout, Lost"}));
+                   "Completing, Finished, Failed, Cancelled, Timeout, Lost, Suspended"}));
   EXPECT_FALSE(parse_status(""));
 }
 
