@@ -14,7 +14,18 @@ inline JobSpec sample_spec() {
   JobSpec spec;
   spec.name = "brave-river-1234";
   spec.project = "vision";
-  spec.request = {2, 8, Memory::gib(16)};
+  spec.request = {.gpus = 2,
+                  .share = Share{3333},
+                  .gpu_memory = Memory::gib(8),
+                  .mode = GpuMode::Fraction,
+                  .vendor = "nvidia",
+                  .models = {"A100", "H100"},
+                  .cpus = 8,
+                  .memory = Memory::gib(16),
+                  .nodes = 2,
+                  .selector = {{"zone", "a"}}};
+  spec.preemption = Preemption::Requeue;
+  spec.preempt_signal = 10;
   spec.priority = 77;
   spec.time_limit = std::chrono::hours(4);
   spec.grace = std::chrono::seconds(45);

@@ -46,7 +46,7 @@ def test_auto_detection_degrades_gracefully(bare):
     assert bare.wait(bare.submit("true"))[0]["status"] == "Finished"
 
 
-@pytest.mark.devices("sim:4xH100")
+@pytest.mark.devices("sim:8xH100")
 def test_requests_get_distinct_gpus_and_see_them(machine):
     script = machine.work / "show.sh"
     script.write_text('#!/bin/bash\n# GFLOW --gpus 2\necho "Allocated GPUs: $CUDA_VISIBLE_DEVICES"\n')
