@@ -50,7 +50,7 @@ void Turn::take(const event::AttemptStarted& event) {
 void Turn::take(const event::AttemptEnded& event) {
   const Job* job = under_way(index_, event.job, event.attempt);
   if (job == nullptr) return;
-  index_.learn(*job, event.outcome);
+  index_.learn(*job, event.outcome, index_.now.wall);
   if (event.outcome.reason != EndReason::NotStarted) index_.placer->departed(index_.ledger);
   decide_end(*job, event.outcome);
   // What it used of its devices is not used any more, whatever the last reading said.

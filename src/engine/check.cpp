@@ -55,11 +55,14 @@ std::string State::check() const {
   fresh.jobs = index.jobs;
   for (const auto& [name, group] : index.groups) fresh.groups[name].limit = group.limit;
   fresh.ledger = index.ledger.emptied();
+  fresh.ranks = index.ranks;  // as they were given; what they were given by may have changed since
   for (const auto& [id, job] : fresh.jobs) fresh.link(job);
 
   if (fresh.by_status != index.by_status) return "the index by status is wrong";
   if (fresh.ready != index.ready) return "the index of jobs that may start is wrong";
   if (fresh.begin_later != index.begin_later) return "the index of begin times is wrong";
+  if (fresh.guards != index.guards) return "the index of guarded places is wrong";
+  if (fresh.ranks != index.ranks) return "jobs that do not wait have a rank";
   if (fresh.backoff != index.backoff) return "the index of launch back-offs is wrong";
   if (fresh.dependents != index.dependents) return "the index of dependents is wrong";
   if (fresh.ends != index.ends) return "the index of ends is wrong";

@@ -28,7 +28,10 @@ std::set<int> numa_nodes_of(const Machine& machine, const std::vector<int>& gpus
 void Index::set_policy(Policy next) {
   const bool same = placer != nullptr && next.placement == policy.placement &&
                     next.placement_options == policy.placement_options;
+  const bool reordered = placer != nullptr && next.order != policy.order;
+  if (placer == nullptr || next.fair_share != policy.fair_share) fair = FairShare(next.fair_share);
   policy = std::move(next);
+  if (reordered) rank_anew();
   ledger.set_rules(policy.sharing);
   if (same) return;
   const placement::PolicyEntry* entry = placement::find_policy(policy.placement);
@@ -46,10 +49,6 @@ std::optional<Chosen> Index::choose(placement::DemandIndex demand,
     if (!because.empty()) break;
   }
   return Chosen{std::move(choice->placements), std::move(because)};
-}
-
-void Index::learn(const Job& job, const Outcome& outcome) {
-  peaks.add(job.spec.user.uid, job.spec.command, outcome.peak_gpu_memory);
 }
 
 std::vector<int> choose_cpus(const Index& index,

@@ -8,6 +8,8 @@
 
 #include "core/job.h"
 #include "core/machine.h"
+#include "engine/fair_share.h"
+#include "engine/yield.h"
 #include "placement/ledger.h"
 #include "placement/policy.h"
 
@@ -119,6 +121,13 @@ struct Policy {
   placement::PolicyOptions placement_options;
   placement::SharingRules sharing;  ///< of one device
   std::vector<Label> labels;        ///< of the daemon's own node, sorted
+  /// Who goes first among jobs of one priority.
+  OrderRules order{.order = Order::Submission};
+  YieldRules yield;           ///< when a running job gives way to one of its priority
+  FairShareRules fair_share;  ///< how far the jobs of those who had much stand back
+  /// In the learned order a blocked job lets others pass for so long, unless it wants several
+  /// nodes.
+  std::chrono::seconds keep_after{12 * 3600};
   bool preempt = true;  ///< running jobs that allow it may be stopped for one of higher priority
   bool share_with_others = false;  ///< give out devices that have processes not gflow's
   bool allow_see_all = false;      ///< jobs may ask to see every device and hold none

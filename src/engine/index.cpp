@@ -5,11 +5,6 @@
 
 namespace gflow::engine {
 
-QueueKey Index::key_of(const Job& job) const {
-  const auto rank = ranks.find(job.id);
-  return {job.spec.priority, rank == ranks.end() ? 0 : rank->second, job.id};
-}
-
 const Job* Index::find(JobId id) const {
   const auto found = jobs.find(id);
   return found == jobs.end() ? nullptr : &found->second;
@@ -78,7 +73,9 @@ void Index::link_queued(const Job& job, const Queued& queued) {
     backoff.emplace(*queued.not_before, job.id);
     return;
   }
-  if (dependency_state(job) == DependencyState::Met) link_ready(job);
+  if (dependency_state(job) != DependencyState::Met) return;
+  rank(job);
+  link_ready(job);
 }
 
 void Index::unlink_queued(const Job& job) {
@@ -89,11 +86,13 @@ void Index::unlink_queued(const Job& job) {
   const auto& queued = std::get<Queued>(job.state);
   if (queued.not_before) backoff.erase({*queued.not_before, job.id});
   unqueue(job);
-  if (job.spec.group.empty()) return;
-  Group& group = groups[job.spec.group];
-  group.queued.erase(key_of(job));
-  group.parked.erase(key_of(job));
-  balance(group);
+  if (!job.spec.group.empty()) {
+    Group& group = groups[job.spec.group];
+    group.queued.erase(key_of(job));
+    group.parked.erase(key_of(job));
+    balance(group);
+  }
+  unrank(job);
 }
 
 void Index::link_ready(const Job& job) {

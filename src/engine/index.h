@@ -84,16 +84,26 @@ struct Index {
   };
   std::map<std::uint32_t, UserJobs> by_user;
   std::map<Shape, std::set<QueueKey>> ready;  ///< may start as soon as there is room
-  std::map<JobId, std::int64_t> ranks;        ///< of jobs in the queue that have one, as queued
+  /// What a job got when it entered the queue; none where the order is that of submission.
+  struct Rank {
+    std::int64_t value = 0;
+    std::optional<WallTime> guarded;  ///< when to ask again
+
+    friend bool operator==(const Rank&, const Rank&) = default;
+  };
+  std::map<JobId, Rank> ranks;
   std::map<std::string, Group> groups;
   std::set<std::pair<WallTime, JobId>> begin_later;  ///< queued, begin time to come
   std::set<std::pair<WallTime, JobId>> begun;        ///< queued, begin time past
   std::set<std::pair<MonoTime, JobId>> backoff;
-  std::map<JobId, std::set<JobId>> dependents;    ///< pending jobs by what they depend on
-  placement::Ledger ledger;                       ///< nodes and what active jobs hold there
-  std::unique_ptr<placement::Placer> placer;      ///< by Policy::placement
-  Peaks peaks;                                    ///< learned from ended attempts
-  std::map<DeviceKey, std::set<JobId>> holders;   ///< devices that have jobs
+  std::map<JobId, std::set<JobId>> dependents;   ///< pending jobs by what they depend on
+  placement::Ledger ledger;                      ///< nodes and what active jobs hold there
+  std::unique_ptr<placement::Placer> placer;     ///< by Policy::placement
+  History history;                               ///< learned from ended attempts
+  FairShare fair;                                ///< what users had
+  std::set<std::pair<WallTime, JobId>> guards;   ///< when the places of waiting jobs become guarded
+  Peaks peaks;                                   ///< learned from ended attempts
+  std::map<DeviceKey, std::set<JobId>> holders;  ///< devices that have jobs
   std::set<std::pair<WallTime, JobId>> standing;  ///< suspended jobs, by submission
   std::set<JobId> preemptible;                    ///< active jobs that may have to make room
   std::map<JobId, std::vector<JobId>> rooms;      ///< for whom room is being made, and by whom
@@ -127,7 +137,7 @@ struct Index {
   void link(const Job& job);
   void unlink(const Job& job);
   /// Learns from an attempt that ended, and from one that ended before a restart.
-  void learn(const Job& job, const Outcome& outcome);
+  void learn(const Job& job, const Outcome& outcome, WallTime at);
   /// Takes the policy, and with it the placer it names; an unknown name is the default.
   void set_policy(Policy next);
   /// The best place for a job of this demand now, on none of the nodes left out; all of it or
@@ -136,6 +146,12 @@ struct Index {
                                              const std::vector<placement::NodeIndex>& left_out);
   /// The place of a job in the queue, as it was given when it came in.
   [[nodiscard]] QueueKey key_of(const Job& job) const;
+  /// What of a job decides its rank, as it is now.
+  [[nodiscard]] Contender contender_of(const Job& job) const;
+  /// Whether the place of a blocked job is kept against those behind it.
+  [[nodiscard]] bool keeps_place(const Job& job) const;
+  /// How long until a running job may have to give way by time alone; nothing if none ever does.
+  [[nodiscard]] std::optional<std::chrono::seconds> next_look() const;
   /// The place a running job would have if it had to queue now.
   [[nodiscard]] QueueKey place_of(const Job& job) const;
   /// Whether the order has a running job of the same priority give way to the waiting one.
@@ -167,6 +183,9 @@ struct Index {
   void link_queued(const Job& job, const Queued& queued);
   void unlink_queued(const Job& job);
   void link_ready(const Job& job);
+  void rank(const Job& job);
+  void rank_anew();
+  void unrank(const Job& job);
   void link_active(const Job& job, const Attempt& attempt);
   void unlink_active(const Job& job, const Attempt& attempt);
   void queue(const Job& job);

@@ -1,11 +1,122 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/index.h"
+#include <algorithm>
 
-/// Where jobs stand in the queue.
+#include "engine/index.h"
+#include "engine/order.h"
+#include "engine/yield.h"
+
+/// Where jobs stand in the queue: order.h and yield.h asked about the jobs of the index.
 namespace gflow::engine {
 
-QueueKey Index::place_of(const Job& job) const { return {job.spec.priority, 0, job.id}; }
+using std::chrono::seconds;
 
-bool Index::passes(const Job& /*waiting*/, const Job& /*running*/) const { return false; }
+namespace {
+
+/// The clock places are on: the calendar's, since it goes on over restarts.
+seconds on_clock(WallTime time) { return std::chrono::floor<seconds>(time.time_since_epoch()); }
+
+seconds ran(const Job& job, Now now) {
+  const Attempt* attempt = attempt_of(job);
+  if (attempt == nullptr || !is_active(job)) return seconds::zero();
+  return std::max(seconds::zero(), std::chrono::floor<seconds>(now.mono - attempt->started_mono));
+}
+
+}  // namespace
+
+Contender Index::contender_of(const Job& job) const {
+  const Request& request = job.spec.request;
+  const WallTime ready_at =
+      job.spec.begin ? std::max(*job.spec.begin, job.submitted) : job.submitted;
+  return {.ready = on_clock(ready_at),
+          .served = std::chrono::floor<seconds>(job.served) + ran(job, now),
+          .like = {.limit_class = limit_class(job.spec.time_limit),
+                   .parts = std::int64_t{request.gpus} * request.share.parts * request.nodes,
+                   .uid = job.spec.user.uid,
+                   .name = program_of(job.spec.command)},
+          .limit = job.spec.time_limit,
+          .stoppable = policy.preempt && job.spec.preemption == Preemption::Requeue,
+          .standing = fair.standing(job.spec.user.uid, on_clock(now.wall))};
+}
+
+QueueKey Index::key_of(const Job& job) const {
+  const auto rank = ranks.find(job.id);
+  return {job.spec.priority, rank == ranks.end() ? 0 : rank->second.value, job.id};
+}
+
+QueueKey Index::place_of(const Job& job) const {
+  if (policy.order.order == Order::Submission) return {job.spec.priority, 0, job.id};
+  const Place place =
+      engine::place_of(policy.order, history, contender_of(job), on_clock(now.wall));
+  return {job.spec.priority, rank_of(place), job.id};
+}
+
+/// Gives a job that enters the queue its rank, and says when it has to be asked for again.
+void Index::rank(const Job& job) {
+  if (policy.order.order == Order::Submission) return;
+  const auto [at, added] = ranks.try_emplace(job.id);
+  if (added) {
+    at->second.value = place_of(job).rank;
+    const auto guarded = guarded_at(policy.order, contender_of(job), on_clock(now.wall));
+    if (guarded) at->second.guarded = WallTime(*guarded);
+  }
+  if (at->second.guarded) guards.emplace(*at->second.guarded, job.id);
+}
+
+void Index::unrank(const Job& job) {
+  const auto at = ranks.find(job.id);
+  if (at == ranks.end()) return;
+  if (at->second.guarded) guards.erase({*at->second.guarded, job.id});
+  ranks.erase(at);
+}
+
+/// All that wait, by another order.
+void Index::rank_anew() {
+  std::vector<JobId> waiting;
+  for (const JobId id : by_status.at(static_cast<std::size_t>(Status::Queued)))
+    waiting.push_back(id);
+  for (const JobId id : waiting) relink(id);
+}
+
+bool Index::keeps_place(const Job& job) const {
+  if (policy.order.order == Order::Submission || job.spec.request.nodes > 1) return true;
+  const Contender contender = contender_of(job);
+  return on_clock(now.wall) - contender.ready - contender.served >= policy.keep_after;
+}
+
+bool Index::passes(const Job& waiting, const Job& running) const {
+  if (policy.order.order == Order::Submission) return false;
+  if (waiting.spec.priority != running.spec.priority) return false;
+  const seconds clock = on_clock(now.wall);
+  const Contender waits = contender_of(waiting);
+  const Claim claim{engine::place_of(policy.order, history, waits, clock),
+                    allowance(policy.order, expected_hold(history, waits), waits.stoppable)};
+  const Place runs = engine::place_of(policy.order, history, contender_of(running), clock);
+  return gives_way(policy.yield, runs, ran(running, now), claim);
+}
+
+std::optional<seconds> Index::next_look() const {
+  if (policy.order.order == Order::Submission || !policy.preempt) return std::nullopt;
+  std::optional<seconds> soonest;
+  for (const JobId id : preemptible) {
+    const Job& job = *find(id);
+    const seconds look = engine::next_look(policy.yield, ran(job, now), contender_of(job).served);
+    soonest = std::min(soonest.value_or(look), look);
+  }
+  return soonest;
+}
+
+void Index::learn(const Job& job, const Outcome& outcome, WallTime at) {
+  peaks.add(job.spec.user.uid, job.spec.command, outcome.peak_gpu_memory);
+  if (outcome.reason == EndReason::NotStarted) return;
+  const auto* running = std::get_if<Running>(&job.state);
+  const bool more =
+      status_for(outcome) == Status::Lost ||
+      (running != nullptr && running->stop && running->stop->reason == EndReason::Preempted);
+  const Contender contender = contender_of(job);
+  const seconds before = std::chrono::floor<seconds>(job.served);
+  const seconds took = std::chrono::floor<seconds>(outcome.run_time);
+  history.saw(contender.like, before, before + took, more ? Seen::Stopped : Seen::Ended);
+  fair.charge(job.spec.user.uid, contender.like.parts, took, on_clock(at));
+}
 
 }  // namespace gflow::engine

@@ -172,8 +172,10 @@ class RandomLife : public testing::TestWithParam<unsigned> {};
 
 TEST_P(RandomLife, KeepsEveryIndexRightAndRepeatsItself) {
   Chance chance(GetParam());
-  State state(Policy{}, "boot");
-  State twin(Policy{}, "boot");
+  Policy policy;
+  if (GetParam() % 2 == 0) policy.order.order = Order::Learned;
+  State state(policy, "boot");
+  State twin(policy, "boot");
   state.restored(JobId(1));
   twin.restored(JobId(1));
   Now now{WallTime(1000min), MonoTime(0ms)};

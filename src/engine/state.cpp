@@ -36,8 +36,14 @@ void State::restored(JobId next_id) {
   }
   index_->jobs = std::move(jobs);
   for (const auto& [id, job] : index_->jobs) {
-    index_->link(job);
-    if (const auto* ended = std::get_if<Ended>(&job.state)) index_->learn(job, ended->outcome);
+    if (is_ended(job)) index_->link(job);
+  }
+  for (const auto& [at, id] : index_->ended) {
+    const Job& job = index_->jobs.at(id);
+    index_->learn(job, std::get<Ended>(job.state).outcome, at);
+  }
+  for (const auto& [id, job] : index_->jobs) {
+    if (!is_ended(job)) index_->link(job);
   }
   // What is expected next is learned from the newest jobs.
   std::size_t newest = std::min(index_->jobs.size(), kLearnedFrom);

@@ -40,6 +40,10 @@ void Turn::pass_time(Now now) {
     if (at > now.mono) break;
     due.push_back(id);
   }
+  for (const auto& [at, id] : index_.guards) {
+    if (at > now.wall) break;
+    due.push_back(id);
+  }
   for (const JobId id : due) index_.relink(id);
 }
 
@@ -159,7 +163,16 @@ void Turn::prune() {
 void Turn::wake() {
   effect::WakeAt wake;
   if (!index_.begin_later.empty()) wake.wall = index_.begin_later.begin()->first;
+  if (!index_.guards.empty()) {
+    const WallTime guarded = index_.guards.begin()->first;
+    wake.wall = std::min(wake.wall.value_or(guarded), guarded);
+  }
   if (!index_.backoff.empty()) wake.mono = index_.backoff.begin()->first;
+  if (!index_.ready.empty()) {
+    if (const auto look = index_.next_look()) {
+      wake.mono = std::min(wake.mono.value_or(index_.now.mono + *look), index_.now.mono + *look);
+    }
+  }
   if (wake.wall || wake.mono) effects_.emplace_back(wake);
 }
 

@@ -117,6 +117,8 @@ Result<void> Scenario::policy(const Line& line) {
   for (const auto& [key, value] : line.keys) {
     if (key == "placement") {
       policy_.placement = value;
+    } else if (key == "order") {
+      policy_.order.order = value == "learned" ? engine::Order::Learned : engine::Order::Submission;
     } else if (key == "see_all") {
       policy_.allow_see_all = value == "yes";
     } else if (key == "patience") {
@@ -256,6 +258,9 @@ Result<void> Scenario::finish(const Line& line) {
   outcome.exit_code = GF_TRY(whole_number(line.keys, "exit", 0));
   if (line.keys.contains("how")) outcome.reason = kHow.at(line.keys.at("how"));
   if (outcome.reason == EndReason::NotStarted) outcome.message = "no supervisor";
+  if (const Job* ends = state_.find(id); ends != nullptr && is_active(*ends)) {
+    outcome.run_time = now_.mono - attempt_of(*ends)->started_mono;
+  }
   const int attempt = GF_TRY(whole_number(line.keys, "attempt", state_.find(id)->attempts));
   if (line.words.size() > 1 && line.words[1] == "revoked") {
     return step(engine::event::AttemptRevoked{id, attempt});
