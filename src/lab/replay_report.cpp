@@ -192,21 +192,20 @@ Table users_table(const std::vector<Played>& runs) {
 std::string comparison(const Played& before, const Played& after) {
   const Figures a = figures_of(before);
   const Figures b = figures_of(after);
-  const auto words = [](double seconds) {
-    const TableColumn column{"", "", Shown::Duration, 0};
-    const Table one{"", "", {column}, {{seconds}}};
-    const std::string text = table_text(one);
-    return text.substr(text.find_first_not_of(" \n"),
-                       text.find_last_not_of('\n') - text.find_first_not_of(" \n") + 1);
+  const auto time = [](double seconds) {
+    return shown_number({"", "", Shown::Duration, 0}, seconds);
   };
-  return fmt::format("{}: mean wait {} -> {}, longest {} -> {}, GPUs busy {:.1f} % -> {:.1f} %",
+  const auto percent = [](double number) {
+    return shown_number({"", "", Shown::Percent, 1}, number);
+  };
+  return fmt::format("{}: mean wait {} -> {}, longest {} -> {}, GPUs busy {} -> {}",
                      after.label,
-                     words(a.mean_wait),
-                     words(b.mean_wait),
-                     words(a.longest_wait),
-                     words(b.longest_wait),
-                     a.utilization,
-                     b.utilization);
+                     time(a.mean_wait),
+                     time(b.mean_wait),
+                     time(a.longest_wait),
+                     time(b.longest_wait),
+                     percent(a.utilization),
+                     percent(b.utilization));
 }
 
 /// Why jobs never started, the reasons there are most of.

@@ -15,7 +15,6 @@ namespace {
 
 /// Short enough for a column: seconds are lost in what takes days.
 std::string rough_duration(double seconds) {
-  if (!std::isfinite(seconds)) return "-";
   if (seconds < 0) return "-" + rough_duration(-seconds);
   auto whole = static_cast<std::int64_t>(std::llround(seconds));
   if (whole >= 86'400) {
@@ -26,11 +25,16 @@ std::string rough_duration(double seconds) {
   return duration_text(std::chrono::seconds(whole));
 }
 
+}  // namespace
+
 std::string shown_number(const TableColumn& column, double number) {
+  if (!std::isfinite(number)) return "-";
   if (column.shown == Shown::Duration) return rough_duration(number);
   const std::string plain = number_text(number, column.decimals);
   return column.shown == Shown::Percent ? plain + " %" : plain;
 }
+
+namespace {
 
 std::string shown(const TableColumn& column, const TableValue& value) {
   if (const auto* text = std::get_if<std::string>(&value)) return printable(*text);

@@ -37,6 +37,8 @@ struct Table {
 [[nodiscard]] std::string table_text(const Table& table);
 /// RFC 4180, lines ending in \n, keys in the first.
 [[nodiscard]] std::string table_csv(const Table& table);
+/// A number as people see it: "3h12m", "95.4 %"; "-" for one that is none.
+[[nodiscard]] std::string shown_number(const TableColumn& column, double number);
 /// Numbers as JSON and CSV write them: with the column's decimals, and always with a point.
 [[nodiscard]] std::string number_text(double number, int decimals);
 

@@ -108,8 +108,8 @@ def test_a_missing_file(bare):
 @pytest.mark.devices("sim:2xH100")
 def test_a_live_state_replays(machine):
     gate = Gate(machine)
-    running = machine.submit("--gpus", "2", "--time", "2h", "--name", "secret-name", *gate.command)
-    gate.entered(running)
+    machine.submit("--gpus", "2", "--time", "2h", "--name", "secret-name", "bash", "-c", gate.command)
+    gate.reached()
     for _ in range(4):
         machine.submit("--gpus", "1", "--time", "1h", "true")
     note = machine.run("gctl", "snapshot", "-o", "now.json")
@@ -133,7 +133,8 @@ def test_a_drained_gpu_takes_nothing_new(machine):
     assert "fan is loud" in machine.ok("gctl", "show") and "fan is loud" in machine.ok("ginfo")
     waiting = machine.submit("--gpus", "2", "true")
     assert "fan is loud" in machine.ok("gjob", "why", waiting)
-    machine.restart()
+    machine.down()
+    machine.up()
     assert "fan is loud" in machine.ok("gctl", "show")
     assert machine.ok("gctl", "resume", "gpu", "1") == "GPU 1 is in use again\n"
     machine.wait(waiting)
