@@ -76,6 +76,16 @@ Done set_placement(Config& config, Text value) {
   return set_text(config.policy.placement, value);
 }
 
+Done set_order(Config& config, Text value) {
+  if (value != "submission" && value != "learned") {
+    return fail(Code::Usage,
+                fmt::format("'{}' is neither submission nor learned", printable(value)));
+  }
+  config.policy.order.order =
+      value == "learned" ? engine::Order::Learned : engine::Order::Submission;
+  return {};
+}
+
 /// "zone=a,disk=nvme".
 Done set_labels(Config& config, Text value) {
   std::vector<Label> labels;
@@ -106,6 +116,10 @@ constexpr auto kKeys = std::to_array<ConfigKey>({
     {"scheduler",
      "backfill_patience",
      [](Config& c, Text v) { return set_duration(c.policy.backfill_patience, v); }},
+    {"scheduler", "order", set_order},
+    {"scheduler",
+     "keep_after",
+     [](Config& c, Text v) { return set_duration(c.policy.keep_after, v); }},
     {"scheduler", "preempt", [](Config& c, Text v) { return set_flag(c.policy.preempt, v); }},
     {"scheduler",
      "keep_ended",

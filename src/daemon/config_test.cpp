@@ -42,6 +42,8 @@ keep_ended = "10d"
 keep_ended_most = 5
 queue_most = 6
 submit_most = 7
+order = "learned"
+keep_after = "6h"
 preempt = false
 [placement]
 policy = "fgd"
@@ -72,6 +74,8 @@ ballast = "1G"
   want.policy.keep_ended_most = 5;
   want.policy.queue_most = 6;
   want.policy.submit_most = 7;
+  want.policy.order.order = engine::Order::Learned;
+  want.policy.keep_after = std::chrono::hours(6);
   want.policy.preempt = false;
   want.policy.placement = "fgd";
   want.policy.placement_options.gpu_weight = 1;

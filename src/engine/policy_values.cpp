@@ -67,6 +67,18 @@ Result<void> read_placement(Policy& policy, const std::string& text) {
   return {};
 }
 
+std::string write_order(const Policy& policy) {
+  return policy.order.order == Order::Learned ? "learned" : "submission";
+}
+Result<void> read_order(Policy& policy, const std::string& text) {
+  if (text != "learned" && text != "submission") {
+    return fail(Code::Usage,
+                fmt::format("'{}' is neither submission nor learned", printable(text)));
+  }
+  policy.order.order = text == "learned" ? Order::Learned : Order::Submission;
+  return {};
+}
+
 template <auto Member>
 constexpr Setting sharing_setting(std::string_view name) {
   return {
@@ -84,6 +96,9 @@ constexpr Setting kSettings[] = {
     setting<&Policy::keep_ended_most>("keep_ended_most"),
     setting<&Policy::queue_most>("queue_most"),
     setting<&Policy::submit_most>("submit_most"),
+    {"order", write_order, read_order},
+    setting<&Policy::keep_after>("keep_after"),
+    setting<&Policy::preempt>("preempt"),
     {"placement", [](const Policy& policy) { return policy.placement; }, read_placement},
     sharing_setting<&SharingRules::most_users>("most_users"),
     sharing_setting<&SharingRules::most_in_turns>("most_in_turns"),
