@@ -79,8 +79,8 @@ struct Topology {
 [[nodiscard]] Result<void> check(const Topology& topology);
 
 /// The speeds of a GPU by the driver's name for it ("Tesla V100-SXM2-32GB"): NVLink or xGMI
-/// generation, whether it has such links or not, and PCIe generation. One that is not known is taken
-/// for NVLink 3 and PCIe 4.
+/// generation, whether it has such links or not, and PCIe generation. One that is not known is
+/// taken for NVLink 3 and PCIe 4.
 [[nodiscard]] LinkSpeeds speeds_of_model(std::string_view model);
 
 /// Reads what `nvidia-smi topo -m` prints, with its NICs, CPU and NUMA columns or without; XGMI2 is

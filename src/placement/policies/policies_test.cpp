@@ -26,8 +26,8 @@ Demand part(int percent) {
   return {.gpus = 1, .share = Share::percent(percent), .mode = GpuMode::Fraction};
 }
 
-/// Three nodes of four devices: n0 empty, n1 with one device and half of the CPUs in use, n2 with one
-/// and a half devices and half of the CPUs in use.
+/// Three nodes of four devices: n0 empty, n1 with one device and half of the CPUs in use, n2 with
+/// one and a half devices and half of the CPUs in use.
 Ledger three_nodes() {
   Ledger ledger;
   for (const char* name : {"n0", "n1", "n2"}) ledger.put(node_of(name, 4));
