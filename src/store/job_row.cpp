@@ -58,9 +58,11 @@ constexpr int kStopColumns = 4;
 constexpr int kOutcomeColumns = 9;
 
 std::vector<std::string_view> columns() {
-  std::vector<std::string_view> all = {"id"};
-  all.insert(all.end(), kSpecColumns.begin(), kSpecColumns.end());
-  all.insert(all.end(), kColumns.begin(), kColumns.end());
+  std::vector<std::string_view> all;
+  all.reserve(1 + kSpecColumns.size() + kColumns.size());
+  all.emplace_back("id");
+  for (const std::string_view column : kSpecColumns) all.push_back(column);
+  for (const std::string_view column : kColumns) all.push_back(column);
   return all;
 }
 
