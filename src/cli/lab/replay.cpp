@@ -47,6 +47,10 @@ Result<lab::Subject> trace_subject(const std::string& text,
       return fail(Code::NotFound, fmt::format("{}: no jobs on these days", printable(file)));
     }
   }
+  for (const Preemption kind : {Preemption::None, Preemption::Requeue, Preemption::Suspend}) {
+    if (invocation.get("preemption") != preemption_name(kind)) continue;
+    for (lab::TraceJob& job : trace.jobs) job.spec.preemption = kind;
+  }
   auto fleet = GF_TRY(lab::read_fleet(invocation.get("nodes")));
   return lab::subject_of(std::move(trace), std::move(fleet), file);
 }
@@ -57,7 +61,10 @@ Result<lab::Subject> read_subject(const std::string& file, const Invocation& inv
   if (!trim(std::string_view(text).substr(0, 4096)).starts_with('{')) {
     return trace_subject(text, file, invocation);
   }
-  if (invocation.has("days")) return fail(Code::Usage, "a snapshot has no days: leave --days out");
+  for (const char* option : {"days", "preemption"}) {
+    if (!invocation.has(option)) continue;
+    return fail(Code::Usage, fmt::format("--{} is for traces; this is a snapshot", option));
+  }
   return lab::read_snapshot(text, file);
 }
 
@@ -148,6 +155,11 @@ Command lab_replay_command() {
                    .value = "FIRST-LAST",
                    .help = "of a trace, only jobs submitted in these days, counted from the first "
                            "job."},
+                  {.name = "preemption",
+                   .value = "HOW",
+                   .help = "of a trace, what all jobs allow to be done to them to make room for "
+                           "others: none, requeue or suspend. Else what the trace says.",
+                   .choices = {"none", "requeue", "suspend"}},
                   {.name = "restart-cost",
                    .value = "TIME",
                    .help =
