@@ -17,6 +17,7 @@ void fields(Io& io, T& outcome) {
   io.field("run_time_seconds", outcome.run_time);
   io.field("cpu_time_seconds", outcome.cpu_time);
   io.known_amount("peak_memory_bytes", outcome.peak_memory);
+  io.known_amount("peak_gpu_memory_bytes", outcome.peak_gpu_memory);
 }
 
 template <class Io, Like<blocker::Holder> T>

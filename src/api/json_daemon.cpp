@@ -19,6 +19,8 @@ void fields(Io& io, T& daemon) {
   io.field("enforcement_memory", daemon.enforcement_memory);
   io.field("enforcement_cpu", daemon.enforcement_cpu);
   io.field("enforcement_processes", daemon.enforcement_processes);
+  io.field("enforcement_suspend", daemon.enforcement_suspend);
+  io.field("enforcement_binding", daemon.enforcement_binding);
   io.field("warnings", daemon.warnings);
 }
 

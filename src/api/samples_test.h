@@ -81,7 +81,8 @@ inline JobView sample_job() {
                         "killed",
                         std::chrono::milliseconds(90'250),
                         std::chrono::milliseconds(1007),
-                        Memory::gib(3)};
+                        Memory::gib(3),
+                        Memory::gib(20)};
   job.reason = "killed by signal 9 (SIGKILL)";
   job.blockers = sample_blockers();
   job.log_path = "/home/alice/.local/share/gflow/logs/42.log";
@@ -150,6 +151,8 @@ inline DaemonView sample_daemon() {
           "cgroup limit",
           "none",
           "cgroup kill",
+          "cgroup freeze",
+          "cpuset",
           {"disk nearly full"}};
 }
 

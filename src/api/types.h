@@ -107,6 +107,8 @@ struct DaemonView {
   std::string enforcement_memory;
   std::string enforcement_cpu;
   std::string enforcement_processes;
+  std::string enforcement_suspend;
+  std::string enforcement_binding;
   std::vector<std::string> warnings;  ///< disk nearly full, probe does not answer, ...
 };
 

@@ -267,6 +267,8 @@ api::DaemonView Loop::daemon() const {
   view.enforcement_memory = enforced.memory;
   view.enforcement_cpu = enforced.cpu;
   view.enforcement_processes = enforced.processes;
+  view.enforcement_suspend = enforced.suspend;
+  view.enforcement_binding = enforced.binding;
   if (!ballast_.held()) {
     view.warnings.push_back(
         fmt::format("the disk of {} is nearly full ({} free): new jobs are refused",

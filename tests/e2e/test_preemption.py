@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Making room for a job ahead: by standing still, or by stopping and coming back."""
+
+import pytest
+from machine import Gate
+
+CGROUPS = pytest.mark.parametrize("cgroups", ["true", "false"])
+
+
+def suspendable(machine, command):
+    return machine.submit(
+        "--gpus", "2", "--gpu-memory", "8G", "--preemptible=suspend", "--priority", "5", "bash", "-c", command
+    )
+
+
+def urgent(machine, command):
+    return machine.submit("--gpus", "2", "--gpu-memory", "12G", "--priority", "200", "bash", "-c", command)
+
+
+@CGROUPS
+def test_a_job_stands_still_until_there_is_room_again(bare, cgroups):
+    bare.config(f"[runner]\ncgroups = {cgroups}\n")
+    bare.up()
+    gate, ahead = Gate(bare), Gate(bare, "ahead")
+    first = suspendable(bare, gate.command + "; echo went on")
+    gate.reached()
+    pid = bare.running(first)["pid"]
+    second = urgent(bare, ahead.command)
+    bare.until(first, lambda job: job["status"] == "Suspended")
+    ahead.reached()
+    # Neither a daemon that is killed nor the next one changes that.
+    bare.kill_daemon()
+    bare.up()
+    assert bare.job(first)["status"] == "Suspended" and bare.job(first)["pid"] == pid
+    ahead.open()
+    assert bare.wait(second)[0]["status"] == "Finished"
+    bare.until(first, lambda job: job["status"] == "Running")
+    gate.open()
+    ended = bare.wait(first)[0]
+    assert ended["status"] == "Finished" and ended["attempt"] == 1
+    assert bare.log(first) == "went on\n"
+
+
+@CGROUPS
+def test_a_job_that_stands_still_can_be_cancelled_and_cleans_up(bare, cgroups):
+    bare.config(f"[runner]\ncgroups = {cgroups}\n")
+    bare.up()
+    gate, ahead = Gate(bare), Gate(bare, "ahead")
+    first = suspendable(bare, "trap 'echo clean; exit' TERM; " + gate.command + " & wait")
+    gate.reached()
+    bare.running(first)
+    second = urgent(bare, ahead.command)
+    bare.until(first, lambda job: job["status"] == "Suspended")
+    ahead.reached()
+    bare.ok("gcancel", first)
+    assert bare.wait(first)[0]["status"] == "Cancelled"
+    assert bare.log(first) == "clean\n"
+    ahead.open()
+    assert bare.wait(second)[0]["status"] == "Finished"
+
+
+def test_a_job_makes_room_and_comes_back(machine):
+    gate = Gate(machine)
+    script = machine.work / "train.sh"
+    script.write_text(
+        "#!/bin/bash\n"
+        "trap 'echo checkpoint; exit 0' USR1\n"
+        'echo "run $GFLOW_RESTART_COUNT $GFLOW_PREEMPTIONS"\n'
+        "[ $GFLOW_PREEMPTIONS = 1 ] && exit 0\n"
+        f"echo there > {gate.there}\n"
+        f"while :; do read -t 0.1 line <> {gate.go}; done\n"
+    )
+    first = machine.submit(
+        "--gpus", "2", "--preemptible", "--preempt-signal", "USR1", "--grace", "10m", "--priority", "5", script
+    )
+    gate.reached()
+    machine.running(first)
+    second = machine.submit("--gpus", "1", "--priority", "200", "true")
+    assert machine.wait(second)[0]["status"] == "Finished"
+    ended = machine.wait(first)[0]
+    assert ended["status"] == "Finished" and ended["attempt"] == 2
+    assert machine.log(first) == "run 0 0\ncheckpoint\nrun 1 1\n"
