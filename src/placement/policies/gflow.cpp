@@ -63,7 +63,7 @@ constexpr Weights kFilling = {.long_horizon = 200,
 /// Jobs come and go.
 constexpr Weights kTurningOver = {.long_horizon = 60,
                                   .short_horizon = 60,
-                                  .cpu_worth = 0.07,
+                                  .cpu_worth = 0.05,
                                   .scarce_cpu_worth = 0,
                                   .remainder = 1,
                                   .remainder_horizon = 6,
@@ -72,7 +72,7 @@ constexpr Weights kTurningOver = {.long_horizon = 60,
                                   .node_size = 0.006,
                                   .scarcity = 0.6,
                                   .scarcity_power = 2,
-                                  .cpu_left = 0.000'3,
+                                  .cpu_left = 0.000'4,
                                   .cpu_left_without = 0.000'3};
 
 /// Beyond this, jobs run out of CPUs before devices, and horizons shrink: who refuses a job now may
@@ -186,7 +186,7 @@ void Gflow::prepare(const Setting& setting) {
                          .cpu_worth = cpu_worth_});
   const std::vector<Offer> fractions = fractions_of(made.offers);
   remainder_ = RemainderWaste(fractions, weights_->remainder_horizon);
-  tenant_ = TenantWaste(fractions);
+  tenant_ = weights_->tenant > 0 ? TenantWaste(fractions) : TenantWaste();
   made_ = std::move(made);
 }
 
