@@ -67,7 +67,9 @@ std::int64_t expected_hold(const History& history, const Contender& contender) {
 }
 
 seconds allowance(const OrderRules& rules, std::int64_t hold, bool stoppable) {
-  const std::int64_t first = std::int64_t{rules.octave_first} << kOctaveBits;
+  const std::int64_t bigger =
+      octaves_of(std::max(rules.gpus, 1)) - octaves_of(OrderRules::kReferenceGpus);
+  const std::int64_t first = (std::int64_t{rules.octave_first} << kOctaveBits) + bigger * 2 / 5;
   const std::int64_t span = std::int64_t{std::max(rules.octaves, 1)} << kOctaveBits;
   const std::int64_t above = std::clamp<std::int64_t>(octaves_of(hold) - first, 0, span);
   // One factor at a time: each product stays small, and rounding down keeps the order.
@@ -85,8 +87,8 @@ Place place_of(const OrderRules& rules,
     return {true, (contender.ready + contender.served).count()};
   }
   const seconds given = allowance(rules, expected_hold(history, contender), contender.stoppable);
-  seconds value = contender.ready + contender.standing + given;
-  if (contender.stoppable) value += contender.served * (100 - rules.credit_percent) / 100;
+  const seconds served = contender.stoppable ? contender.served : seconds::zero();
+  const seconds value = contender.ready + contender.standing + served + given;
   return {false, value.count()};
 }
 

@@ -30,16 +30,18 @@ struct OrderRules {
   Order order = Order::Learned;
   /// Allowance of a job expected to hold one GPU for 2^(octave_first + octaves) seconds: it grows
   /// with the cube of the octaves above 2^octave_first.
-  std::chrono::seconds allowance{2'000'000};
+  std::chrono::seconds allowance{1'800'000};
   int octave_first = 6;
-  int octaves = 16;
+  int octaves = 15;
+  /// How many GPUs there are. On a bigger machine the same job keeps fewer others waiting, so its
+  /// allowance is less: by two fifths of an octave for each doubling beyond kReferenceGpus.
+  int gpus = kReferenceGpus;
+  static constexpr int kReferenceGpus = 16;
   /// The allowance of jobs that can be stopped to make room is never more than this: their
   /// expectation grows as they are served, and they must not fall back for ever.
-  std::chrono::seconds allowance_most{1'200'000};
+  std::chrono::seconds allowance_most{1'000'000};
   /// A job that cannot be stopped, and waited so long, goes before all that are not guarded.
   std::chrono::seconds guard{9 * 86'400};
-  /// Of the time a job that can be stopped was served, so much counts as waited: it moves up.
-  int credit_percent = 12;
 
   friend bool operator==(const OrderRules&, const OrderRules&) = default;
 };

@@ -29,7 +29,9 @@ History two_users() {
 }
 
 TEST(Allowance, GrowsWithTheCubeOfOctaves) {
-  const OrderRules rules;
+  OrderRules rules;
+  rules.octaves = 16;
+  rules.allowance = 2'000'000s;
   const struct {
     std::int64_t hold;
     std::int64_t wanted;
@@ -43,6 +45,19 @@ TEST(Allowance, GrowsWithTheCubeOfOctaves) {
     EXPECT_EQ(allowance(rules, row.hold, false).count(), row.wanted) << row.hold;
   }
   EXPECT_EQ(allowance(rules, std::int64_t{1} << 30, true), rules.allowance_most);
+}
+
+TEST(Allowance, IsLessOnABiggerMachine) {
+  OrderRules small;
+  small.gpus = OrderRules::kReferenceGpus;
+  OrderRules big;
+  big.gpus = OrderRules::kReferenceGpus * 32;  // five doublings: two octaves
+  const std::int64_t hold = std::int64_t{1} << 14;
+  EXPECT_EQ(allowance(big, hold * 4, false), allowance(small, hold, false));
+  EXPECT_LT(allowance(big, hold, false), allowance(small, hold, false));
+  OrderRules one;
+  one.gpus = 0;
+  EXPECT_GT(allowance(one, hold, false), allowance(small, hold, false)) << "0 counts as one";
 }
 
 TEST(Allowance, NeverShrinksAsTheHoldGrows) {
