@@ -41,7 +41,7 @@ check_shell() { sources '*.sh' | xargs -r shellcheck -x dev .ci/run; }
 # Tests misspell on purpose.
 check_spelling() {
   sources '*.h' '*.cpp' '*.py' '*.sh' '*.md' '*.cmake' '*.txt' dev | grep -v '_test\.cpp$' |
-    xargs -r codespell --ignore-words-list=crate,ans
+    xargs -r codespell --ignore-words-list=crate,ans,stoer
 }
 
 # check_tidy FILE...
