@@ -71,6 +71,7 @@ void Index::unlink_active(const Job& job, const Attempt& attempt) {
   for (const int cpu : attempt.allocation.cpus) cpus_taken.erase(cpus_taken.find(cpu));
   standing.erase({job.submitted, job.id});
   preemptible.erase(job.id);
+  incumbents.erase(job.id);
   if (const auto end = latest_end(job)) ends.erase({*end, job.id});
   if (!job.spec.group.empty()) {
     Group& group = groups[job.spec.group];

@@ -92,6 +92,15 @@ struct Index {
     friend bool operator==(const Rank&, const Rank&) = default;
   };
   std::map<JobId, Rank> ranks;
+  /// What an active job counts with in the order, until it changes. Its allowance is that of the
+  /// step of service it entered last: its place must not move because other jobs end.
+  struct Incumbent {
+    Contender contender;
+    int step = -1;
+    std::chrono::seconds allowance{0};
+  };
+  std::map<JobId, Incumbent> incumbents;
+  int gpu_scale = OrderRules::kReferenceGpus;  ///< of all nodes, rounded down to a power of 2
   std::map<std::string, Group> groups;
   std::set<std::pair<WallTime, JobId>> begin_later;  ///< queued, begin time to come
   std::set<std::pair<WallTime, JobId>> begun;        ///< queued, begin time past
@@ -152,10 +161,10 @@ struct Index {
   [[nodiscard]] bool keeps_place(const Job& job) const;
   /// How long until a running job may have to give way by time alone; nothing if none ever does.
   [[nodiscard]] std::optional<std::chrono::seconds> next_look() const;
-  /// The place a running job would have if it had to queue now.
-  [[nodiscard]] QueueKey place_of(const Job& job) const;
-  /// Whether the order has a running job of the same priority give way to the waiting one.
-  [[nodiscard]] bool passes(const Job& waiting, const Job& running) const;
+  /// The place an active job would have if it had to queue now.
+  [[nodiscard]] QueueKey place_of(const Job& job);
+  /// How long an active job has been at it, its present attempt only.
+  [[nodiscard]] std::chrono::seconds ran(const Job& job) const;
   /// The shape of the job, its demand interned.
   [[nodiscard]] Shape shape_of(const JobSpec& spec);
   [[nodiscard]] placement::DemandIndex demand_of(const JobSpec& spec);
@@ -164,6 +173,8 @@ struct Index {
   /// Tells the ledger what the machine is now, with what is drained and used by others.
   void put_machine();
   void put_node(placement::Node node);
+  /// After nodes changed: how many GPUs there are decides how far back big jobs stand.
+  void count_gpus();
   [[nodiscard]] bool drained(const std::string& node) const;
   /// Errors: not an administrator, no such device or node, drained or not drained already.
   [[nodiscard]] Result<void> drain(const event::Drain& event);
@@ -185,6 +196,9 @@ struct Index {
   void link_ready(const Job& job);
   void rank(const Job& job);
   void rank_anew();
+  [[nodiscard]] bool is_stoppable(const Job& job) const;
+  [[nodiscard]] bool all_stoppable() const;
+  [[nodiscard]] OrderRules order_rules() const;
   void unrank(const Job& job);
   void link_active(const Job& job, const Attempt& attempt);
   void unlink_active(const Job& job, const Attempt& attempt);

@@ -79,17 +79,24 @@ seconds allowance(const OrderRules& rules, std::int64_t hold, bool stoppable) {
 }
 
 Place place_of(const OrderRules& rules,
-               const History& history,
                const Contender& contender,
+               seconds allowance,
                seconds now) {
   if (rules.order == Order::Submission) return {false, contender.ready.count()};
   if (can_be_guarded(rules, contender) && waited(contender, now) >= rules.guard) {
     return {true, (contender.ready + contender.served).count()};
   }
-  const seconds given = allowance(rules, expected_hold(history, contender), contender.stoppable);
   const seconds served = contender.stoppable ? contender.served : seconds::zero();
-  const seconds value = contender.ready + contender.standing + served + given;
+  const seconds value = contender.ready + contender.standing + served + allowance;
   return {false, value.count()};
+}
+
+Place place_of(const OrderRules& rules,
+               const History& history,
+               const Contender& contender,
+               seconds now) {
+  const std::int64_t hold = expected_hold(history, contender);
+  return place_of(rules, contender, allowance(rules, hold, contender.stoppable), now);
 }
 
 std::optional<seconds> guarded_at(const OrderRules& rules,

@@ -79,7 +79,12 @@ struct Contender {
                                              std::int64_t hold,
                                              bool stoppable);
 
-/// The place of a waiting job, or of a running one as if it had to queue now.
+/// The place of a waiting job, or of a running one as if it had to queue now, with its allowance.
+[[nodiscard]] Place place_of(const OrderRules& rules,
+                             const Contender& contender,
+                             std::chrono::seconds allowance,
+                             std::chrono::seconds now);
+/// The same, its allowance by what it is expected to hold.
 [[nodiscard]] Place place_of(const OrderRules& rules,
                              const History& history,
                              const Contender& contender,

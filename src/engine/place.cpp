@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <bit>
 
 #include "engine/index.h"
 #include "engine/order.h"
@@ -15,26 +16,42 @@ namespace {
 /// The clock places are on: the calendar's, since it goes on over restarts.
 seconds on_clock(WallTime time) { return std::chrono::floor<seconds>(time.time_since_epoch()); }
 
-seconds ran(const Job& job, Now now) {
+seconds ready_at(const Job& job) {
+  return on_clock(job.spec.begin ? std::max(*job.spec.begin, job.submitted) : job.submitted);
+}
+
+}  // namespace
+
+seconds Index::ran(const Job& job) const {
   const Attempt* attempt = attempt_of(job);
   if (attempt == nullptr || !is_active(job)) return seconds::zero();
   return std::max(seconds::zero(), std::chrono::floor<seconds>(now.mono - attempt->started_mono));
 }
 
-}  // namespace
+OrderRules Index::order_rules() const {
+  OrderRules rules = policy.order;
+  rules.gpus = gpu_scale;
+  return rules;
+}
+
+void Index::count_gpus() {
+  const int count = static_cast<int>(std::bit_floor(static_cast<unsigned>(totals().gpus)));
+  if (count == gpu_scale || count == 0) return;
+  gpu_scale = count;
+  incumbents.clear();
+  rank_anew();
+}
 
 Contender Index::contender_of(const Job& job) const {
   const Request& request = job.spec.request;
-  const WallTime ready_at =
-      job.spec.begin ? std::max(*job.spec.begin, job.submitted) : job.submitted;
-  return {.ready = on_clock(ready_at),
-          .served = std::chrono::floor<seconds>(job.served) + ran(job, now),
+  return {.ready = ready_at(job),
+          .served = std::chrono::floor<seconds>(job.served) + ran(job),
           .like = {.limit_class = limit_class(job.spec.time_limit),
                    .parts = std::int64_t{request.gpus} * request.share.parts * request.nodes,
                    .uid = job.spec.user.uid,
                    .name = program_of(job.spec.command)},
           .limit = job.spec.time_limit,
-          .stoppable = policy.preempt && job.spec.preemption == Preemption::Requeue,
+          .stoppable = is_stoppable(job),
           .standing = fair.standing(job.spec.user.uid, on_clock(now.wall))};
 }
 
@@ -43,10 +60,21 @@ QueueKey Index::key_of(const Job& job) const {
   return {job.spec.priority, rank == ranks.end() ? 0 : rank->second.value, job.id};
 }
 
-QueueKey Index::place_of(const Job& job) const {
+QueueKey Index::place_of(const Job& job) {
   if (policy.order.order == Order::Submission) return {job.spec.priority, 0, job.id};
+  const auto [at, added] = incumbents.try_emplace(job.id);
+  Incumbent& known = at->second;
+  if (added) known.contender = contender_of(job);
+  Contender& contender = known.contender;
+  contender.served = std::chrono::floor<seconds>(job.served) + ran(job);
+  contender.standing = fair.standing(job.spec.user.uid, on_clock(now.wall));
+  if (const int step = service_step(contender.served); step != known.step) {
+    known.step = step;
+    known.allowance =
+        allowance(order_rules(), expected_hold(history, contender), contender.stoppable);
+  }
   const Place place =
-      engine::place_of(policy.order, history, contender_of(job), on_clock(now.wall));
+      engine::place_of(policy.order, contender, known.allowance, on_clock(now.wall));
   return {job.spec.priority, rank_of(place), job.id};
 }
 
@@ -55,8 +83,10 @@ void Index::rank(const Job& job) {
   if (policy.order.order == Order::Submission) return;
   const auto [at, added] = ranks.try_emplace(job.id);
   if (added) {
-    at->second.value = place_of(job).rank;
-    const auto guarded = guarded_at(policy.order, contender_of(job), on_clock(now.wall));
+    const Contender contender = contender_of(job);
+    const seconds clock = on_clock(now.wall);
+    at->second.value = rank_of(engine::place_of(order_rules(), history, contender, clock));
+    const auto guarded = guarded_at(policy.order, contender, clock);
     if (guarded) at->second.guarded = WallTime(*guarded);
   }
   if (at->second.guarded) guards.emplace(*at->second.guarded, job.id);
@@ -77,21 +107,27 @@ void Index::rank_anew() {
   for (const JobId id : waiting) relink(id);
 }
 
+/// A job that can be stopped keeps none where all that runs can be stopped, too: it gets its room
+/// as its place comes before theirs, and to empty GPUs for it would only be waste.
 bool Index::keeps_place(const Job& job) const {
-  if (policy.order.order == Order::Submission || job.spec.request.nodes > 1) return true;
-  const Contender contender = contender_of(job);
-  return on_clock(now.wall) - contender.ready - contender.served >= policy.keep_after;
+  if (policy.order.order == Order::Submission) return true;
+  if (is_stoppable(job) && all_stoppable()) return false;
+  if (job.spec.request.nodes > 1) return true;
+  const seconds served = std::chrono::floor<seconds>(job.served);
+  return on_clock(now.wall) - ready_at(job) - served >= policy.keep_after;
 }
 
-bool Index::passes(const Job& waiting, const Job& running) const {
-  if (policy.order.order == Order::Submission) return false;
-  if (waiting.spec.priority != running.spec.priority) return false;
-  const seconds clock = on_clock(now.wall);
-  const Contender waits = contender_of(waiting);
-  const Claim claim{engine::place_of(policy.order, history, waits, clock),
-                    allowance(policy.order, expected_hold(history, waits), waits.stoppable)};
-  const Place runs = engine::place_of(policy.order, history, contender_of(running), clock);
-  return gives_way(policy.yield, runs, ran(running, now), claim);
+bool Index::is_stoppable(const Job& job) const {
+  return policy.preempt && job.spec.preemption == Preemption::Requeue;
+}
+
+bool Index::all_stoppable() const {
+  std::size_t active = 0;
+  for (const Status status :
+       {Status::Starting, Status::Running, Status::Suspended, Status::Completing}) {
+    active += by_status.at(static_cast<std::size_t>(status)).size();
+  }
+  return preemptible.size() == active;
 }
 
 std::optional<seconds> Index::next_look() const {
@@ -99,7 +135,8 @@ std::optional<seconds> Index::next_look() const {
   std::optional<seconds> soonest;
   for (const JobId id : preemptible) {
     const Job& job = *find(id);
-    const seconds look = engine::next_look(policy.yield, ran(job, now), contender_of(job).served);
+    const seconds served = std::chrono::floor<seconds>(job.served) + ran(job);
+    const seconds look = engine::next_look(policy.yield, ran(job), served);
     soonest = std::min(soonest.value_or(look), look);
   }
   return soonest;

@@ -28,8 +28,10 @@ void Turn::forget_room() {
 /// Makes room for a job that does not fit, if lesser jobs can. True if it can be had at once;
 /// else the nodes are kept for it until those who stop there are gone.
 bool Turn::make_room(JobId id, Places& places) {
+  if (!index_.policy.preempt || index_.preemptible.empty()) return false;
+  if (!yielding_) yielding_ = yielding(index_);
   const std::vector<placement::NodeIndex> nodes = places.node_list();
-  const auto room = find_room(index_, id, {nodes.begin(), nodes.end()});
+  const auto room = find_room(index_, *yielding_, id, {nodes.begin(), nodes.end()});
   if (!room) return false;
   std::vector<JobId> stopping = room->stopping;
   auto longest = std::chrono::seconds::zero();
@@ -39,6 +41,7 @@ bool Turn::make_room(JobId id, Places& places) {
       continue;
     }
     preempt(victim, id);
+    yielding_->leaving.push_back(victim);
     stopping.push_back(victim);
   }
   if (stopping.empty()) return true;

@@ -2,7 +2,6 @@
 #include "engine/room.h"
 
 #include <algorithm>
-#include <tuple>
 
 #include "engine/backfill.h"
 
@@ -15,20 +14,20 @@ using placement::NodeState;
 
 namespace {
 
-bool is_making_room(const Job& job) {
-  const auto* running = std::get_if<Running>(&job.state);
-  const auto* starting = std::get_if<Starting>(&job.state);
-  const auto& stop = running != nullptr ? running->stop : starting->stop;
-  return stop && stop->reason == EndReason::Preempted;
-}
-
 /// One node: who stops there, and what that costs.
 struct NodeRoom {
   NodeIndex node = 0;
   NodeState state;
   std::vector<JobId> stopping;
   std::vector<JobId> victims;
-  std::int64_t cost = 0;  ///< compute that stops, in parts of a GPU
+  std::int64_t cost = 0;          ///< compute that stops, in parts of a GPU
+  std::optional<QueueKey> first;  ///< of those who stop, the place of the one nearest to a start
+
+  /// Less has to stop; among equals, whoever is furthest back in the queue.
+  friend bool operator<(const NodeRoom& a, const NodeRoom& b) {
+    if (a.cost != b.cost) return a.cost < b.cost;
+    return a.first && b.first && *b.first < *a.first;
+  }
 };
 
 std::int64_t cost_of(const Job& job) {
@@ -48,7 +47,10 @@ void yield_on(Index& index, const Job& job, NodeIndex node, NodeState& state) {
 
 /// Takes victims, the last in the queue first, until the job fits; then lets those go on that are
 /// not needed after all, the first in the queue first.
-bool take_victims(Index& index, DemandIndex demand, std::vector<const Job*> worst, NodeRoom& room) {
+bool take_victims(Index& index,
+                  DemandIndex demand,
+                  const std::vector<const Job*>& worst,
+                  NodeRoom& room) {
   const Ledger& ledger = index.ledger;
   std::vector<const Job*> taken;
   for (const Job* job : worst) {
@@ -75,52 +77,94 @@ bool take_victims(Index& index, DemandIndex demand, std::vector<const Job*> wors
   return true;
 }
 
-std::optional<NodeRoom> room_on(Index& index,
-                                const Job& waiting,
-                                NodeIndex node,
-                                const std::vector<const Job*>& there) {
-  const DemandIndex demand = index.demand_of(waiting.spec);
-  NodeRoom room{.node = node, .state = index.ledger.state(node)};
-  std::vector<const Job*> worst;
-  for (const Job* job : there) {
-    if (is_making_room(*job)) {
-      without(index, *job, node, room.state);
-      room.stopping.push_back(job->id);
-    } else if (yields(index, *job, waiting)) {
-      worst.push_back(job);
+/// Those who have to give way to the waiting job, or are on their way out for any other, by node.
+struct Giving {
+  std::vector<JobId> stopping;
+  std::vector<const Yielder*> victims;
+};
+using GivingByNode = std::map<NodeIndex, Giving>;
+
+bool is_making_room(const Job& job) {
+  const auto* running = std::get_if<Running>(&job.state);
+  const auto* starting = std::get_if<Starting>(&job.state);
+  const auto& stop = running != nullptr ? running->stop : starting->stop;
+  return stop && stop->reason == EndReason::Preempted;
+}
+
+bool is_still_running(const Job& job) {
+  const auto* running = std::get_if<Running>(&job.state);
+  return running != nullptr && !running->stop && !running->suspended;
+}
+
+bool yields(const Index& index, const Yielder& yielder, const QueueKey& waiting) {
+  const QueueKey& running = yielder.place;
+  if (running.priority != waiting.priority) return running.priority < waiting.priority;
+  if (index.policy.order.order == Order::Submission || !yielder.settled) return false;
+  return gives_way(index.policy.yield, running.rank, waiting.rank);
+}
+
+GivingByNode givers(Index& index, const Yielding& yielding, const QueueKey& waiting) {
+  GivingByNode by_node;
+  const auto each_node = [&](JobId id, auto add) {
+    for (const auto& placement : index.placements_of(*attempt_of(*index.find(id)))) {
+      add(by_node[placement.node]);
     }
+  };
+  for (const JobId id : yielding.leaving) {
+    each_node(id, [id](Giving& giving) { giving.stopping.push_back(id); });
   }
-  std::ranges::sort(worst, [&index](const Job* a, const Job* b) {
-    return index.place_of(*b) < index.place_of(*a);
-  });
-  if (!take_victims(index, demand, std::move(worst), room)) return std::nullopt;
+  for (const Yielder& one : yielding.able) {
+    if (!yields(index, one, waiting) || !is_still_running(*index.find(one.id))) continue;
+    each_node(one.id, [&one](Giving& giving) { giving.victims.push_back(&one); });
+  }
+  return by_node;
+}
+
+std::optional<NodeRoom> room_on(Index& index,
+                                DemandIndex demand,
+                                NodeIndex node,
+                                const Giving& giving) {
+  NodeRoom room{.node = node, .state = index.ledger.state(node), .stopping = giving.stopping};
+  for (const JobId id : giving.stopping) without(index, *index.find(id), node, room.state);
+  std::vector<const Yielder*> worst = giving.victims;
+  std::ranges::sort(worst, [](const Yielder* a, const Yielder* b) { return b->place < a->place; });
+  std::vector<const Job*> jobs;
+  for (const Yielder* one : worst) jobs.push_back(index.find(one->id));
+  if (!take_victims(index, demand, jobs, room)) return std::nullopt;
+  for (const Yielder* one : worst) {
+    if (std::ranges::find(room.victims, one->id) != room.victims.end()) room.first = one->place;
+  }
   return room;
 }
 
 }  // namespace
 
-bool yields(const Index& index, const Job& running, const Job& waiting) {
-  const auto* state = std::get_if<Running>(&running.state);
-  if (state == nullptr || state->stop || state->suspended) return false;
-  if (running.spec.preemption == Preemption::None) return false;
-  return running.spec.priority < waiting.spec.priority || index.passes(waiting, running);
-}
-
-std::optional<Room> find_room(Index& index, JobId id, const std::set<NodeIndex>& kept) {
-  if (!index.policy.preempt || index.preemptible.empty()) return std::nullopt;
-  const Job& waiting = *index.find(id);
-  const DemandIndex demand = index.demand_of(waiting.spec);
-  std::map<NodeIndex, std::vector<const Job*>> by_node;
-  for (const JobId active : index.preemptible) {
-    const Job& job = *index.find(active);
-    for (const auto& placement : index.placements_of(*attempt_of(job))) {
-      by_node[placement.node].push_back(&job);
+Yielding yielding(Index& index) {
+  Yielding found;
+  for (const JobId id : index.preemptible) {
+    const Job& job = *index.find(id);
+    if (is_making_room(job)) {
+      found.leaving.push_back(id);
+    } else if (is_still_running(job)) {
+      const bool settled = index.ran(job) >= index.policy.yield.quantum;
+      found.able.push_back({id, index.place_of(job), settled});
     }
   }
+  return found;
+}
+
+std::optional<Room> find_room(Index& index,
+                              const Yielding& yielding,
+                              JobId id,
+                              const std::set<NodeIndex>& kept) {
+  const Job& waiting = *index.find(id);
+  const DemandIndex demand = index.demand_of(waiting.spec);
+  const GivingByNode by_node = givers(index, yielding, index.key_of(waiting));
+  if (by_node.empty()) return std::nullopt;
   std::vector<NodeRoom> rooms;
-  for (const auto& [node, jobs] : by_node) {
+  for (const auto& [node, giving] : by_node) {
     if (kept.contains(node) || !index.ledger.could_fit(demand, node)) continue;
-    if (auto room = room_on(index, waiting, node, jobs)) rooms.push_back(std::move(*room));
+    if (auto room = room_on(index, demand, node, giving)) rooms.push_back(std::move(*room));
   }
   const auto wanted = static_cast<std::size_t>(waiting.spec.request.nodes);
   if (wanted > 1) {
@@ -131,7 +175,7 @@ std::optional<Room> find_room(Index& index, JobId id, const std::set<NodeIndex>&
     }
   }
   if (rooms.size() < wanted) return std::nullopt;
-  std::ranges::stable_sort(rooms, {}, &NodeRoom::cost);
+  std::ranges::stable_sort(rooms, std::less<>{});
   rooms.resize(wanted);
   Room found;
   for (NodeRoom& room : rooms) {

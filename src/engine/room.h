@@ -17,14 +17,25 @@ struct Room {
   std::vector<JobId> victims;                                  ///< to be told now
 };
 
-/// Whether this running job has to give way to the waiting one: it allows it, is not being stopped,
-/// and the other comes before it by more than a little (Order::yields).
-[[nodiscard]] bool yields(const Index& index, const Job& running, const Job& waiting);
+/// A running job that allows to be stopped.
+struct Yielder {
+  JobId id;
+  QueueKey place;        ///< if it had to queue now
+  bool settled = false;  ///< ran for its quantum
+};
+/// Those who can make room. What is said of them stays true for a turn; who is stopped in it moves
+/// from one list to the other.
+struct Yielding {
+  std::vector<Yielder> able;
+  std::vector<JobId> leaving;  ///< stopped to make room, but not gone yet
+};
+[[nodiscard]] Yielding yielding(Index& index);
 
 /// Room for a job that does not fit now, on none of the nodes kept for others: the nodes where the
 /// least of what runs has to stop, and there the jobs that would come last in the queue. All its
 /// nodes or nothing.
 [[nodiscard]] std::optional<Room> find_room(Index& index,
+                                            const Yielding& yielding,
                                             JobId waiting,
                                             const std::set<placement::NodeIndex>& kept);
 

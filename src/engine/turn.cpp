@@ -73,6 +73,7 @@ void Turn::take(const event::MachineChanged& event) {
   if (event.machine == index_.machine) return;
   index_.machine = event.machine;
   index_.put_machine();
+  index_.count_gpus();
   ++index_.revision;
 }
 
@@ -82,6 +83,7 @@ void Turn::take(const event::NodesChanged& event) {
     changed.drained = changed.drained || index_.drained(node.name);
     index_.put_node(std::move(changed));
   }
+  index_.count_gpus();
   ++index_.revision;
 }
 

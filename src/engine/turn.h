@@ -6,6 +6,7 @@
 
 #include "engine/effect.h"
 #include "engine/index.h"
+#include "engine/room.h"
 
 /// Inside of the engine: one call of step(). Not for other modules.
 namespace gflow::engine {
@@ -73,6 +74,7 @@ class Turn {
 
   Index& index_;
   std::vector<Effect> effects_;
+  std::optional<Yielding> yielding_;  ///< once a job that does not fit asked for room
 };
 
 }  // namespace gflow::engine

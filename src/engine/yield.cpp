@@ -7,11 +7,8 @@ namespace gflow::engine {
 
 using std::chrono::seconds;
 
-bool gives_way(const YieldRules& rules, Place running, seconds ran, const Claim& waiting) {
-  if (ran < rules.quantum) return false;
-  if (waiting.place.guarded != running.guarded) return waiting.place.guarded;
-  const seconds ahead(running.value - waiting.place.value);
-  return ahead > rules.hysteresis + waiting.allowance * rules.hysteresis_percent / 100;
+bool gives_way(const YieldRules& rules, std::int64_t running, std::int64_t waiting) {
+  return seconds(running - waiting) > rules.hysteresis;
 }
 
 /// Within a step of service a place moves as slowly as the time itself, which waiting jobs do not

@@ -12,29 +12,20 @@
 /// while.
 ///
 /// Meant to be called so: gives_way() for each running job that could make room for one that waits
-/// and does not fit, with the place the running job would have if it had to queue now. While any
-/// job waits, look again at the earliest next_look() of the running jobs: what was served changes
-/// places by time alone.
+/// and does not fit, and ran for its quantum, with the place it would have if it had to queue now.
+/// While any job waits, look again at the earliest next_look() of the running jobs: what was served
+/// changes places by time alone.
 namespace gflow::engine {
 
 struct YieldRules {
   std::chrono::seconds quantum{600};        ///< left alone so long after each start
   std::chrono::seconds hysteresis{60'000};  ///< how far ahead in place the other has to be
-  int hysteresis_percent = 0;               ///< and beyond, in percent of its own allowance
 
   friend bool operator==(const YieldRules&, const YieldRules&) = default;
 };
 
-/// A job that waits and does not fit.
-struct Claim {
-  Place place;
-  std::chrono::seconds allowance{0};  ///< of which its place is made
-};
-
-[[nodiscard]] bool gives_way(const YieldRules& rules,
-                             Place running,
-                             std::chrono::seconds ran,  ///< since its last start
-                             const Claim& waiting);
+/// Both as rank_of(Place). The running job was left alone for its quantum already.
+[[nodiscard]] bool gives_way(const YieldRules& rules, std::int64_t running, std::int64_t waiting);
 
 /// How long from now until gives_way() of a running job may change; never 0.
 [[nodiscard]] std::chrono::seconds next_look(const YieldRules& rules,
