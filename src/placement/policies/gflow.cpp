@@ -160,7 +160,7 @@ bool is_part_of_one(const Demand& demand) {
 
 bool Gflow::observe(const Setting& setting) {
   const Traffic& traffic = setting.traffic;
-  const std::int64_t multiple = turning_over_ ? 16 : 8;  // so that it does not go to and fro
+  const std::int64_t multiple = turning_over_ ? 16 : 8;  // so that it does not swing
   const bool turns_over =
       traffic.departures > 0 && traffic.departures * multiple >= traffic.arrivals;
   if (turns_over == turning_over_) return false;
