@@ -120,6 +120,7 @@ constexpr auto kKeys = std::to_array<ConfigKey>({
     {"scheduler",
      "keep_after",
      [](Config& c, Text v) { return set_duration(c.policy.keep_after, v); }},
+    {"scheduler", "guard", [](Config& c, Text v) { return set_duration(c.policy.order.guard, v); }},
     {"scheduler", "preempt", [](Config& c, Text v) { return set_flag(c.policy.preempt, v); }},
     {"scheduler",
      "keep_ended",

@@ -119,6 +119,7 @@ void Reservation::take_spare(const Index& index,
 }
 
 void Places::keep_head(Index& index, JobId job) {
+  if (!first) first = job;
   if (head || !index.keeps_place(*index.find(job))) return;
   kept.push_back(reserve(index, job));
   head = kept.back().head;

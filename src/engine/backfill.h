@@ -46,9 +46,10 @@ struct Reservation {
 /// being made.
 struct Places {
   std::vector<Reservation> kept;
-  std::optional<Index::Head> head;  ///< the first job that does not fit
+  std::optional<Index::Head> head;  ///< the first job that does not fit, of those that keep a place
+  std::optional<JobId> first;       ///< the first of all that does not fit
 
-  /// Keeps the place of this job if it is the first that does not fit.
+  /// Keeps the place of this job, which does not fit, if it is the first that has one.
   void keep_head(Index& index, JobId job);
   /// Whether the job may start there before all of those; takes what is spare if so.
   [[nodiscard]] bool let_pass(const Index& index,

@@ -122,7 +122,7 @@ struct Policy {
   placement::SharingRules sharing;  ///< of one device
   std::vector<Label> labels;        ///< of the daemon's own node, sorted
   /// Who goes first among jobs of one priority.
-  OrderRules order{.order = Order::Submission};
+  OrderRules order;
   YieldRules yield;           ///< when a running job gives way to one of its priority
   FairShareRules fair_share;  ///< how far the jobs of those who had much stand back
   /// In the learned order a blocked job lets others pass for so long, unless it wants several

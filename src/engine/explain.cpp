@@ -143,6 +143,21 @@ std::optional<Blocker> explain_dependencies(const Index& index, const Job& job) 
   return waits;
 }
 
+/// Who goes before the job: the one whose place is kept, or where the job does not fit anyway, the
+/// first in the queue.
+std::optional<Blocker> explain_order(const Index& index, const Job& job, Now now, bool lacks) {
+  const auto is_ahead = [&](JobId id) {
+    return id != job.id && index.key_of(*index.find(id)) < index.key_of(job);
+  };
+  if (index.head && is_ahead(index.head->job)) {
+    std::optional<WallTime> from;
+    if (index.head->start) from = now.wall + (*index.head->start - now.mono);
+    return blocker::Priority{index.head->job, from};
+  }
+  if (!lacks || !index.first_waiting || !is_ahead(*index.first_waiting)) return std::nullopt;
+  return blocker::Priority{*index.first_waiting, std::nullopt};
+}
+
 }  // namespace
 
 std::vector<Blocker> State::blockers(JobId id, Now now) const {
@@ -172,13 +187,8 @@ std::vector<Blocker> State::blockers(JobId id, Now now) const {
     why.emplace_back(blocker::MakingRoom{room->second});
   }
   explain_resources(index, *job, now, why);
-  if (stands_in_queue && index.head && index.head->job != id) {
-    const Job& ahead = *index.find(index.head->job);
-    if (index.key_of(ahead) < index.key_of(*job)) {
-      std::optional<WallTime> from;
-      if (index.head->start) from = now.wall + (*index.head->start - now.mono);
-      why.emplace_back(blocker::Priority{ahead.id, from});
-    }
+  if (stands_in_queue) {
+    if (auto ahead = explain_order(index, *job, now, !why.empty())) why.push_back(*ahead);
   }
   return why;
 }

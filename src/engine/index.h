@@ -120,13 +120,14 @@ struct Index {
   std::set<std::pair<MonoTime, JobId>> ends;      ///< active jobs with a limit, by latest end
   std::set<std::pair<WallTime, JobId>> ended;     ///< by end, oldest first
 
-  /// The first job that does not fit, whose place is being kept, and since when.
+  /// The first job that does not fit and whose place is being kept, and since when.
   struct Head {
     JobId job;
     MonoTime since;
     std::optional<MonoTime> start;  ///< earliest start that can be proven
   };
   std::optional<Head> head;
+  std::optional<JobId> first_waiting;  ///< the first of all that does not fit, kept or not
 
   [[nodiscard]] const Job* find(JobId id) const;
   void insert(Job job);  ///< new job, linked

@@ -47,6 +47,7 @@ void Turn::schedule() {
   }
   resume_before(std::nullopt, standing, places);
   index_.head = places.head;
+  index_.first_waiting = places.first;
 }
 
 /// Whether the job may start before those whose places are kept: where it would best go, or
