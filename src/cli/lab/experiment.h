@@ -43,6 +43,7 @@ class ProgressLine {
 [[nodiscard]] Command lab_openb_command();
 [[nodiscard]] Command lab_churn_command();
 [[nodiscard]] Command lab_topology_command();
+[[nodiscard]] Command lab_queue_command();
 [[nodiscard]] Command lab_replay_command();
 
 }  // namespace gflow::cli

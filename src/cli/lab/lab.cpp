@@ -32,7 +32,8 @@ Command lab_command() {
       .subcommands = {lab_replay_command(),
                       lab_openb_command(),
                       lab_churn_command(),
-                      lab_topology_command()},
+                      lab_topology_command(),
+                      lab_queue_command()},
       .run = run_help,
   };
 }

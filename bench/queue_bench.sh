@@ -1,0 +1,6 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# How long jobs wait by who orders the queue, other schedulers' orders beside ours, in one run.
+# GFLOW_LAB_DATA names the directory that holds the trace.
+set -euo pipefail
+exec gflow lab queue --data "${GFLOW_LAB_DATA:-../shared/data}"

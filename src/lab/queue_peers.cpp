@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lab/queue_peers.h"
+
+#include <algorithm>
+#include <map>
+#include <queue>
+#include <set>
+#include <tuple>
+
+namespace gflow::lab {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kNever = milliseconds::max();
+constexpr std::int64_t kFirstQueue = 36'000'000;  // GPU-milliseconds of service
+
+/// A job of one peer's world. Positions in the trace are their names.
+struct Runner {
+  int nodes = 1;
+  int gpus = 0;  ///< on each
+  milliseconds limit{kNever};
+  std::vector<int> on;  ///< nodes it has; empty while it waits
+  milliseconds since{0};
+  milliseconds overhead{0};  ///< of the present start
+  std::uint64_t start = 0;   ///< number of the present start
+};
+
+class World {
+ public:
+  World(QueuePeer peer, const std::vector<TraceJob>& jobs, EqualNodes machines, RunnerRules rules)
+      : peer_(peer),
+        machines_(machines),
+        rules_(rules),
+        free_(static_cast<std::size_t>(machines.nodes), machines.gpus),
+        jobs_on_(free_.size()) {
+    for (const TraceJob& job : jobs) add(job);
+  }
+
+  std::vector<Life> play() {
+    std::size_t next = 0;
+    while (next < lives_.size() || !events_.empty()) {
+      now_ = events_.empty() ? lives_[next].submitted : std::get<0>(events_.top());
+      if (next < lives_.size()) now_ = std::min(now_, lives_[next].submitted);
+      while (!events_.empty() && std::get<0>(events_.top()) <= now_) happen();
+      while (next < lives_.size() && lives_[next].submitted <= now_) enter(next++);
+      if (peer_ == QueuePeer::Tiresias) {
+        share_out();
+      } else {
+        start_in_order();
+      }
+    }
+    return std::move(lives_);
+  }
+
+ private:
+  using Event = std::tuple<milliseconds, std::size_t, std::uint64_t>;
+  /// Jobs that differ in nothing a decision looks at.
+  using Shape = std::tuple<int, int, milliseconds>;
+  /// The place of the first job that does not fit.
+  struct Kept {
+    milliseconds from{kNever};
+    std::map<int, int> spare;  ///< by node: GPUs it leaves there from then on
+  };
+
+  void add(const TraceJob& job) {
+    const Request& asks = job.spec.request;
+    Runner runner;
+    runner.nodes = std::max(asks.nodes, (asks.gpus + machines_.gpus - 1) / machines_.gpus);
+    runner.gpus = std::min(asks.gpus, machines_.gpus);
+    if (job.spec.time_limit) runner.limit = *job.spec.time_limit;
+    Life life;
+    life.id = JobId(lives_.size() + 1);
+    life.parts = std::int64_t{runner.nodes} * runner.gpus * Share::kWholeParts;
+    life.submitted = job.submitted;
+    life.work = job.run_time;
+    lives_.push_back(std::move(life));
+    runners_.push_back(std::move(runner));
+  }
+
+  [[nodiscard]] int free_on(int node) const { return free_[static_cast<std::size_t>(node)]; }
+  void take(int node, std::size_t job) {
+    free_[static_cast<std::size_t>(node)] -= runners_[job].gpus;
+    jobs_on_[static_cast<std::size_t>(node)].insert(job);
+  }
+  void give_back(int node, std::size_t job) {
+    free_[static_cast<std::size_t>(node)] += runners_[job].gpus;
+    jobs_on_[static_cast<std::size_t>(node)].erase(job);
+  }
+  [[nodiscard]] Shape shape_of(std::size_t job) const {
+    const Runner& runner = runners_[job];
+    return {runner.nodes, runner.gpus, peer_ == QueuePeer::Easy ? runner.limit : kNever};
+  }
+  void enter(std::size_t job) {
+    waiting_[shape_of(job)].insert(job);
+    active_.insert({queue_of(job), job});
+  }
+
+  /// Work done up to now.
+  [[nodiscard]] milliseconds done(std::size_t job) const {
+    const Runner& runner = runners_[job];
+    if (runner.on.empty()) return lives_[job].done;
+    return lives_[job].done + std::max(now_ - runner.since - runner.overhead, milliseconds::zero());
+  }
+  [[nodiscard]] int queue_of(std::size_t job) const {
+    if (peer_ != QueuePeer::Tiresias) return 0;
+    const Runner& runner = runners_[job];
+    return done(job).count() * runner.nodes * runner.gpus < kFirstQueue ? 0 : 1;
+  }
+
+  void start(std::size_t job, std::vector<int> nodes) {
+    Runner& runner = runners_[job];
+    Life& life = lives_[job];
+    for (const int node : nodes) take(node, job);
+    runner.on = std::move(nodes);
+    runner.since = now_;
+    runner.overhead = life.done.count() > 0 ? rules_.restart_cost : milliseconds::zero();
+    if (!life.first_start) life.first_start = now_;
+    ++life.starts;
+    runner.start = ++starts_;
+    const milliseconds begins = now_ + runner.overhead;
+    events_.push({begins + life.work - life.done, job, runner.start});
+    if (peer_ == QueuePeer::Tiresias && queue_of(job) == 0) {
+      const std::int64_t gpus = std::max<std::int64_t>(std::int64_t{runner.nodes} * runner.gpus, 1);
+      const milliseconds falls = milliseconds((kFirstQueue + gpus - 1) / gpus) - life.done;
+      events_.push({begins + falls, job, runner.start});
+    }
+  }
+  void leave(std::size_t job) {
+    Runner& runner = runners_[job];
+    lives_[job].done = done(job);
+    for (const int node : runner.on) give_back(node, job);
+    runner.on.clear();
+  }
+  void happen() {
+    const auto [at, job, start] = events_.top();
+    events_.pop();
+    if (runners_[job].on.empty() || runners_[job].start != start) return;
+    if (done(job) < lives_[job].work) {
+      active_.erase({0, job});
+      active_.insert({1, job});
+      return;
+    }
+    active_.erase({0, job});
+    active_.erase({1, job});
+    leave(job);
+    lives_[job].ended = now_;
+  }
+
+  /// The nodes where least is left over, by `room`; empty if there are not enough.
+  template <typename Room>
+  [[nodiscard]] std::vector<int> best_fit(const Runner& runner, Room room) const {
+    std::vector<std::pair<int, int>> fits;
+    for (int node = 0; node < machines_.nodes; ++node) {
+      const int left = room(node);
+      if (left >= runner.gpus) fits.emplace_back(left, node);
+    }
+    const auto wanted = static_cast<std::size_t>(runner.nodes);
+    if (fits.size() < wanted) return {};
+    std::ranges::partial_sort(fits, fits.begin() + runner.nodes);
+    std::vector<int> nodes;
+    for (std::size_t i = 0; i < wanted; ++i) nodes.push_back(fits[i].second);
+    return nodes;
+  }
+
+  /// Where the job may start now without delaying the job whose place is kept.
+  [[nodiscard]] std::vector<int> place(const Runner& runner, const std::optional<Kept>& kept) {
+    const bool in_time = !kept || (runner.limit != kNever && now_ + runner.limit <= kept->from);
+    return best_fit(runner, [&](int node) {
+      if (in_time || !kept->spare.contains(node)) return free_on(node);
+      return std::min(free_on(node), kept->spare.at(node));
+    });
+  }
+
+  /// When so many GPUs of the node are free at the latest, by limits, and what is left over then.
+  [[nodiscard]] std::pair<milliseconds, int> drained(int node, int gpus) {
+    std::vector<std::pair<milliseconds, int>> ends;
+    for (const std::size_t job : jobs_on_[static_cast<std::size_t>(node)]) {
+      const Runner& runner = runners_[job];
+      const milliseconds end = runner.limit == kNever ? kNever : runner.since + runner.limit;
+      ends.emplace_back(end, runner.gpus);
+    }
+    std::ranges::sort(ends);
+    int room = free_on(node);
+    milliseconds at = now_;
+    for (const auto& [end, given] : ends) {
+      if (room >= gpus) break;
+      room += given;
+      at = end;
+    }
+    return {at, room - gpus};
+  }
+  [[nodiscard]] Kept keep(const Runner& runner) {
+    std::vector<std::tuple<milliseconds, int, int>> nodes;
+    for (int node = 0; node < machines_.nodes; ++node) {
+      const auto [at, spare] = drained(node, runner.gpus);
+      nodes.emplace_back(at, spare, node);
+    }
+    std::ranges::sort(nodes);
+    Kept kept;
+    if (nodes.size() < static_cast<std::size_t>(runner.nodes)) return kept;
+    nodes.resize(static_cast<std::size_t>(runner.nodes));
+    kept.from = std::get<0>(nodes.back());
+    for (const auto& [at, spare, node] : nodes) kept.spare[node] = spare;
+    return kept;
+  }
+
+  void start_in_order() {
+    using Head = std::pair<std::size_t, const Shape*>;
+    std::priority_queue<Head, std::vector<Head>, std::greater<>> heads;
+    for (const auto& [shape, jobs] : waiting_) heads.push({*jobs.begin(), &shape});
+    std::optional<Kept> kept;
+    while (!heads.empty()) {
+      const auto [job, shape_ref] = heads.top();
+      const Shape shape = *shape_ref;
+      heads.pop();
+      const Runner& runner = runners_[job];
+      std::vector<int> nodes = place(runner, kept);
+      if (nodes.empty()) {
+        if (peer_ == QueuePeer::Fifo) return;
+        if (peer_ == QueuePeer::Easy && !kept) kept = keep(runner);
+        continue;
+      }
+      if (kept && (runner.limit == kNever || now_ + runner.limit > kept->from)) {
+        for (const int node : nodes) {
+          if (kept->spare.contains(node)) kept->spare[node] -= runner.gpus;
+        }
+      }
+      start(job, std::move(nodes));
+      const auto at = waiting_.find(shape);
+      at->second.erase(job);
+      if (at->second.empty()) {
+        waiting_.erase(at);
+      } else {
+        heads.push({*at->second.begin(), &at->first});
+      }
+    }
+  }
+
+  /// Gives the GPUs to the first of all jobs anew; who runs keeps its nodes where it can.
+  void share_out() {
+    std::vector<int> left(free_.size(), machines_.gpus);
+    std::vector<std::pair<std::size_t, std::vector<int>>> starts;
+    std::set<std::size_t> stay;
+    int all_left = machines_.nodes * machines_.gpus;
+    std::map<int, int> too_many;  // GPUs on each of so many nodes that are not to be had
+    const auto room = [&left](int node) { return left[static_cast<std::size_t>(node)]; };
+    for (const auto& [queue, job] : active_) {
+      if (all_left == 0) break;
+      const Runner& runner = runners_[job];
+      const auto keeps = [&](int node) { return room(node) >= runner.gpus; };
+      std::vector<int> nodes = runner.on;
+      if (!nodes.empty() && std::ranges::all_of(nodes, keeps)) {
+        stay.insert(job);
+      } else {
+        const auto failed = too_many.find(runner.nodes);
+        if (failed != too_many.end() && runner.gpus >= failed->second) continue;
+        nodes = best_fit(runner, room);
+        if (nodes.empty()) {
+          too_many[runner.nodes] = runner.gpus;
+          continue;
+        }
+        starts.emplace_back(job, nodes);
+      }
+      for (const int node : nodes) left[static_cast<std::size_t>(node)] -= runner.gpus;
+      all_left -= runner.nodes * runner.gpus;
+    }
+    for (const auto& [queue, job] : active_) {
+      if (runners_[job].on.empty() || stay.contains(job)) continue;
+      leave(job);
+      ++lives_[job].preemptions;
+    }
+    for (auto& [job, nodes] : starts) start(job, std::move(nodes));
+  }
+
+  QueuePeer peer_;
+  EqualNodes machines_;
+  RunnerRules rules_;
+  std::vector<Life> lives_;
+  std::vector<Runner> runners_;
+  std::vector<int> free_;                       ///< by node
+  std::vector<std::set<std::size_t>> jobs_on_;  ///< by node
+  std::map<Shape, std::set<std::size_t>> waiting_;
+  std::set<std::pair<int, std::size_t>> active_;  ///< waiting and running, by queue
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  milliseconds now_{0};
+  std::uint64_t starts_ = 0;
+};
+
+}  // namespace
+
+std::string_view queue_peer_name(QueuePeer peer) {
+  switch (peer) {
+    case QueuePeer::Fifo:
+      return "FIFO";
+    case QueuePeer::FirstFit:
+      return "first fit";
+    case QueuePeer::Easy:
+      return "EASY backfill";
+    case QueuePeer::Tiresias:
+      return "Tiresias-like";
+  }
+  return "";
+}
+
+std::vector<Life> play_peer(QueuePeer peer,
+                            const std::vector<TraceJob>& jobs,
+                            const EqualNodes& machines,
+                            const RunnerRules& rules) {
+  return World(peer, jobs, machines, rules).play();
+}
+
+}  // namespace gflow::lab
