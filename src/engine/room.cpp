@@ -85,10 +85,12 @@ struct Giving {
 using GivingByNode = std::map<NodeIndex, Giving>;
 
 bool is_making_room(const Job& job) {
-  const auto* running = std::get_if<Running>(&job.state);
+  const auto told = [](const auto& state) {
+    return state.stop && state.stop->reason == EndReason::Preempted;
+  };
+  if (const auto* running = std::get_if<Running>(&job.state)) return told(*running);
   const auto* starting = std::get_if<Starting>(&job.state);
-  const auto& stop = running != nullptr ? running->stop : starting->stop;
-  return stop && stop->reason == EndReason::Preempted;
+  return starting != nullptr && told(*starting);
 }
 
 bool is_still_running(const Job& job) {

@@ -163,9 +163,12 @@ class World {
     return nodes;
   }
 
+  [[nodiscard]] bool ends_before(const Runner& runner, milliseconds at) const {
+    return runner.limit != kNever && now_ + runner.limit <= at;
+  }
   /// Where the job may start now without delaying the job whose place is kept.
   [[nodiscard]] std::vector<int> place(const Runner& runner, const std::optional<Kept>& kept) {
-    const bool in_time = !kept || (runner.limit != kNever && now_ + runner.limit <= kept->from);
+    const bool in_time = !kept || ends_before(runner, kept->from);
     return best_fit(runner, [&](int node) {
       if (in_time || !kept->spare.contains(node)) return free_on(node);
       return std::min(free_on(node), kept->spare.at(node));
@@ -205,72 +208,82 @@ class World {
     return kept;
   }
 
+  /// Starts the job unless it has to wait; false if it has to.
+  bool try_start(std::size_t job, std::optional<Kept>& kept) {
+    const Runner& runner = runners_[job];
+    std::vector<int> nodes = place(runner, kept);
+    if (nodes.empty()) return false;
+    if (kept && !ends_before(runner, kept->from)) {
+      for (const int node : nodes) {
+        if (kept->spare.contains(node)) kept->spare[node] -= runner.gpus;
+      }
+    }
+    start(job, std::move(nodes));
+    return true;
+  }
+
   void start_in_order() {
     using Head = std::pair<std::size_t, const Shape*>;
     std::priority_queue<Head, std::vector<Head>, std::greater<>> heads;
     for (const auto& [shape, jobs] : waiting_) heads.push({*jobs.begin(), &shape});
     std::optional<Kept> kept;
     while (!heads.empty()) {
-      const auto [job, shape_ref] = heads.top();
-      const Shape shape = *shape_ref;
+      const auto [job, shape] = heads.top();
       heads.pop();
-      const Runner& runner = runners_[job];
-      std::vector<int> nodes = place(runner, kept);
-      if (nodes.empty()) {
+      if (!try_start(job, kept)) {
         if (peer_ == QueuePeer::Fifo) return;
-        if (peer_ == QueuePeer::Easy && !kept) kept = keep(runner);
+        if (peer_ == QueuePeer::Easy && !kept) kept = keep(runners_[job]);
         continue;
       }
-      if (kept && (runner.limit == kNever || now_ + runner.limit > kept->from)) {
-        for (const int node : nodes) {
-          if (kept->spare.contains(node)) kept->spare[node] -= runner.gpus;
-        }
-      }
-      start(job, std::move(nodes));
-      const auto at = waiting_.find(shape);
+      const auto at = waiting_.find(*shape);
       at->second.erase(job);
-      if (at->second.empty()) {
-        waiting_.erase(at);
-      } else {
-        heads.push({*at->second.begin(), &at->first});
-      }
+      if (!at->second.empty()) heads.push({*at->second.begin(), &at->first});
+      if (at->second.empty()) waiting_.erase(at);
     }
   }
 
-  /// Gives the GPUs to the first of all jobs anew; who runs keeps its nodes where it can.
-  void share_out() {
-    std::vector<int> left(free_.size(), machines_.gpus);
+  /// All GPUs, dealt out anew from the first of all jobs on.
+  struct Deal {
+    std::vector<int> left;        ///< by node
+    std::map<int, int> too_many;  ///< GPUs on each of so many nodes that are not to be had
+    std::set<std::size_t> stay;   ///< who keeps what it has
     std::vector<std::pair<std::size_t, std::vector<int>>> starts;
-    std::set<std::size_t> stay;
-    int all_left = machines_.nodes * machines_.gpus;
-    std::map<int, int> too_many;  // GPUs on each of so many nodes that are not to be had
-    const auto room = [&left](int node) { return left[static_cast<std::size_t>(node)]; };
+  };
+  /// Who runs keeps its nodes where it can. The nodes the job gets; empty if there are none.
+  [[nodiscard]] std::vector<int> deal(std::size_t job, Deal& out) const {
+    const Runner& runner = runners_[job];
+    const auto room = [&out](int node) { return out.left[static_cast<std::size_t>(node)]; };
+    const auto keeps = [&](int node) { return room(node) >= runner.gpus; };
+    if (!runner.on.empty() && std::ranges::all_of(runner.on, keeps)) {
+      out.stay.insert(job);
+      return runner.on;
+    }
+    const auto failed = out.too_many.find(runner.nodes);
+    if (failed != out.too_many.end() && runner.gpus >= failed->second) return {};
+    std::vector<int> nodes = best_fit(runner, room);
+    if (nodes.empty()) {
+      out.too_many[runner.nodes] = runner.gpus;
+    } else {
+      out.starts.emplace_back(job, nodes);
+    }
+    return nodes;
+  }
+  void share_out() {
+    Deal out{std::vector<int>(free_.size(), machines_.gpus), {}, {}, {}};
+    int left = machines_.nodes * machines_.gpus;
     for (const auto& [queue, job] : active_) {
-      if (all_left == 0) break;
-      const Runner& runner = runners_[job];
-      const auto keeps = [&](int node) { return room(node) >= runner.gpus; };
-      std::vector<int> nodes = runner.on;
-      if (!nodes.empty() && std::ranges::all_of(nodes, keeps)) {
-        stay.insert(job);
-      } else {
-        const auto failed = too_many.find(runner.nodes);
-        if (failed != too_many.end() && runner.gpus >= failed->second) continue;
-        nodes = best_fit(runner, room);
-        if (nodes.empty()) {
-          too_many[runner.nodes] = runner.gpus;
-          continue;
-        }
-        starts.emplace_back(job, nodes);
+      if (left == 0) break;
+      for (const int node : deal(job, out)) {
+        out.left[static_cast<std::size_t>(node)] -= runners_[job].gpus;
+        left -= runners_[job].gpus;
       }
-      for (const int node : nodes) left[static_cast<std::size_t>(node)] -= runner.gpus;
-      all_left -= runner.nodes * runner.gpus;
     }
     for (const auto& [queue, job] : active_) {
-      if (runners_[job].on.empty() || stay.contains(job)) continue;
+      if (runners_[job].on.empty() || out.stay.contains(job)) continue;
       leave(job);
       ++lives_[job].preemptions;
     }
-    for (auto& [job, nodes] : starts) start(job, std::move(nodes));
+    for (auto& [job, nodes] : out.starts) start(job, std::move(nodes));
   }
 
   QueuePeer peer_;
