@@ -59,7 +59,11 @@ void fields(Io& io, T& job) {
   io.field("started", job.started);
   io.field("ended", job.ended);
   io.field("run_time_seconds", job.run_time);
+  io.field("node", job.node);
   io.field("gpu_indices", job.gpu_indices);
+  io.field("cpu_indices", job.cpu_indices);
+  io.field("peers", job.peers);
+  io.known_text("placed_because", job.placed_because);
   io.field("attempt", job.attempt);
   io.field("retries", job.retries);
   io.known_amount("pid", job.pid);

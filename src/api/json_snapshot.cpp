@@ -46,13 +46,6 @@ void fields(Io& io, T& node) {
   io.field("path_mb_per_second", node.path_speeds, kSpeedRange);
 }
 
-template <class Io, Like<Allocation> T>
-void fields(Io& io, T& allocation) {
-  io.field("node", allocation.node);
-  io.field("gpus", allocation.gpus, kGpuRange);
-  io.field("cpus", allocation.cpus, kCpuRange);
-}
-
 template <class Io, Like<SnapshotJob> T>
 void fields(Io& io, T& job) {
   io.required("id", job.id);

@@ -71,7 +71,11 @@ inline JobView sample_job() {
   job.started = sample_time(10);
   job.ended = sample_time(100);
   job.run_time = std::chrono::seconds(90);
+  job.node = "n1";
   job.gpu_indices = {0, 3};
+  job.cpu_indices = {0, 1, 8};
+  job.peers = {{"n2", {4, 5}, {2, 3}}};
+  job.placed_because = "ring of 48 GB/s, the best of this machine";
   job.attempt = 2;
   job.retries = 1;
   job.pid = 4242;

@@ -53,6 +53,13 @@ void fields(Io& io, T& dependencies) {
   io.field("auto_cancel", dependencies.auto_cancel);
 }
 
+template <class Io, Like<Allocation> T>
+void fields(Io& io, T& allocation) {
+  io.field("node", allocation.node);
+  io.field("gpus", allocation.gpus, kGpuRange);
+  io.field("cpus", allocation.cpus, kCpuRange);
+}
+
 /// Without the user: who submits is what the socket says.
 template <class Io, Like<JobSpec> T>
 void fields(Io& io, T& spec) {

@@ -40,7 +40,11 @@ struct JobView {
   std::optional<WallTime> started;  ///< of the latest attempt
   std::optional<WallTime> ended;
   std::chrono::seconds run_time{0};  ///< so far, or in all; monotonic
-  std::vector<int> gpu_indices;      ///< held now, or by the last attempt
+  std::string node;                  ///< it is or was on; "" is the machine of the daemon
+  std::vector<int> gpu_indices;      ///< held there now, or by the last attempt
+  std::vector<int> cpu_indices;      ///< the CPUs chosen for it there; empty: any
+  std::vector<Allocation> peers;     ///< the same on its further nodes
+  std::string placed_because;        ///< one line for people; "" where there was no choice
   int attempt = 0;                   ///< 0: never started
   int retries = 0;
   int pid = 0;

@@ -38,12 +38,6 @@ StatusRow row_of(Status status) {
   return {status, "Unknown", "?"};
 }
 
-/// "9 (SIGKILL)"; just the number for one without a name.
-std::string signal_text(int signal) {
-  const char* name = sigabbrev_np(signal);
-  return name == nullptr ? fmt::format("{}", signal) : fmt::format("{} (SIG{})", signal, name);
-}
-
 std::string run_time_text(std::chrono::milliseconds run_time) {
   return duration_text(std::chrono::floor<std::chrono::seconds>(run_time));
 }
@@ -93,6 +87,11 @@ struct StatusVisitor {
 };
 
 }  // namespace
+
+std::string signal_text(int signal) {
+  const char* name = sigabbrev_np(signal);
+  return name == nullptr ? fmt::format("{}", signal) : fmt::format("{} (SIG{})", signal, name);
+}
 
 Status status_of(const Job& job) { return std::visit(StatusVisitor{}, job.state); }
 

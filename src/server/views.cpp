@@ -25,7 +25,11 @@ void add_attempt(api::JobView& view, const Job& job, Now now) {
   view.run_time = run_time_of(job, attempt, now);
   if (attempt == nullptr) return;
   view.started = attempt->started;
+  view.node = attempt->allocation.node;
   view.gpu_indices = attempt->allocation.gpus;
+  view.cpu_indices = attempt->allocation.cpus;
+  view.peers = attempt->peers;
+  view.placed_because = attempt->placed_because;
   view.attempt = attempt->number;
   view.pid = attempt->pid;
 }

@@ -43,6 +43,26 @@ def test_topology_as_json(bare):
     assert topology["paths"][0][:2] == ["X", "NODE"] and topology["link_mb_per_second"] == 20600
 
 
+def test_a_job_tells_why_it_got_these(bare):
+    file = bare.work / "lab.yaml"
+    file.write_text(machine_file("{model: RTX3090, count: 4}", MATRIX))
+    bare.devices = f"sim:{file}"
+    bare.up()
+    pair = bare.running(bare.submit("--gpus", "2", "--cpus", "2", "sleep", "1000"))
+    assert "GB/s, the best of this machine" in pair["placed_because"]
+    assert pair["gpu_indices"] == [0, 1] and pair["cpu_indices"] == [0, 1]
+    shown = bare.ok("gjob", "show", pair["id"])
+    assert "  Has           GPU 0,1 and CPU 0-1\n" in shown
+    assert f"Why these     {pair['placed_because']}\n" in shown
+    bare.down()
+    bare.up()
+    assert bare.job(pair["id"])["placed_because"] == pair["placed_because"]
+    one = bare.running(bare.submit("--gpus", "1", "sleep", "1000"))
+    assert one["placed_because"] is None and one["cpu_indices"] == []
+    assert "Why these" not in bare.ok("gjob", "show", one["id"])
+    bare.ok("gcancel", pair["id"], one["id"])
+
+
 def test_a_wrong_matrix_is_said(bare):
     file = bare.work / "lab.yaml"
     file.write_text(machine_file("{model: RTX3090, count: 2}", MATRIX))

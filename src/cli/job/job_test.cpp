@@ -165,6 +165,51 @@ TEST(JobText, TellsWhatIsSpecialAboutItsGpus) {
   }
 }
 
+TEST(JobText, TellsHowItMakesRoom) {
+  const struct {
+    Preemption preemption;
+    int signal;
+    std::string_view line;
+  } rows[] = {
+      {Preemption::Requeue, 0, "  Making room   is stopped and queued again\n"},
+      {Preemption::Requeue,
+       SIGUSR1,
+       "  Making room   is sent signal 10 (SIGUSR1), stopped and queued again\n"},
+      {Preemption::Suspend, 0, "  Making room   stands still where it is\n"},
+      {Preemption::None, 0, "  Priority      10\n  Submitted "},
+  };
+  for (const auto& row : rows) {
+    api::JobView job = pending();
+    job.spec.preemption = row.preemption;
+    job.spec.preempt_signal = row.signal;
+    const std::string text = job_text(job, {}, rfc3339, Painter());
+    EXPECT_NE(text.find(row.line), std::string::npos) << text;
+  }
+}
+
+TEST(JobText, TellsWhatItHasWhereAndWhy) {
+  constexpr std::string_view kRing = "ring of 48 GB/s, the best of this machine";
+  const struct {
+    api::JobView has;
+    std::string_view lines;
+  } rows[] = {
+      {{.gpu_indices = {0, 1}}, "  Has           GPU 0,1\n  Time limit "},
+      {{.gpu_indices = {0, 1}, .cpu_indices = {0, 1, 2, 8}, .placed_because = std::string(kRing)},
+       "  Has           GPU 0,1 and CPU 0-2,8\n"
+       "  Why these     ring of 48 GB/s, the best of this machine\n"},
+      {{.ended = kNoon, .cpu_indices = {3}}, "  Had           CPU 3\n"},
+      {{.node = "n1", .gpu_indices = {0}, .peers = {{"n2", {2, 3}, {4, 5}}, {"", {}, {}}}},
+       "  Has           n1: GPU 0; n2: GPU 2,3 and CPU 4-5; this machine\n"},
+      {{}, "  Asks for      4 GPUs\n  Time limit "},
+  };
+  for (const auto& row : rows) {
+    api::JobView job = row.has;
+    job.spec.request.gpus = 4;
+    const std::string text = job_text(job, {}, rfc3339, Painter());
+    EXPECT_NE(text.find(row.lines), std::string::npos) << text;
+  }
+}
+
 TEST(JobText, TellsEveryFactOfAJob) {
   api::JobView job = pending();
   job.status = Status::Running;
@@ -174,6 +219,7 @@ TEST(JobText, TellsEveryFactOfAJob) {
   job.spec.time_limit = hours(4);
   job.spec.request.memory = Memory::gib(16);
   job.gpu_indices = {0, 1, 2, 3};
+  job.cpu_indices = {0, 1};
   job.started = kNoon;
   job.run_time = seconds(61);
   job.attempt = 1;
@@ -182,12 +228,13 @@ TEST(JobText, TellsEveryFactOfAJob) {
   api::DaemonView daemon;
   daemon.enforcement_kill = "cgroup.kill";
   daemon.enforcement_memory = "cgroup v2 memory.max";
+  daemon.enforcement_binding = "sched_setaffinity";
   EXPECT_EQ(job_text(job, daemon, rfc3339, Painter()),
             "Job 42: ddp\n"
             "  State         Running (R)\n"
             "  User          alice\n"
             "  Asks for      4 GPUs, 16G memory\n"
-            "  Has           GPU 0,1,2,3\n"
+            "  Has           GPU 0,1,2,3 and CPU 0-1\n"
             "  Time limit    4h\n"
             "  Grace         30s\n"
             "  Priority      10\n"
@@ -200,7 +247,8 @@ TEST(JobText, TellsEveryFactOfAJob) {
             "  Directory     /home/alice\n"
             "  Log           /logs/42.log\n"
             "  Stopped by    cgroup.kill\n"
-            "  Memory limit  cgroup v2 memory.max\n");
+            "  Memory limit  cgroup v2 memory.max\n"
+            "  CPU binding   sched_setaffinity\n");
 }
 
 TEST(Wait, PassesTheCodeOfTheJob) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "core/cpu_list.h"
 #include "core/gpu_request.h"
 #include "core/request_text.h"
 
@@ -41,7 +42,8 @@ std::string preemption_text(const JobSpec& spec) {
   if (spec.preemption == Preemption::None) return "";
   if (spec.preemption == Preemption::Suspend) return "stands still where it is";
   if (spec.preempt_signal == 0) return "is stopped and queued again";
-  return fmt::format("is sent signal {}, stopped and queued again", spec.preempt_signal);
+  return fmt::format("is sent signal {}, stopped and queued again",
+                     signal_text(spec.preempt_signal));
 }
 
 std::string dependency_text(const Dependencies& wanted) {
@@ -63,13 +65,35 @@ std::string usage_text(const Outcome& outcome) {
   return out;
 }
 
+/// "GPU 0,1 and CPU 8-15"; "" for a job that holds neither by number.
+std::string devices_text(const std::vector<int>& gpus, const std::vector<int>& cpus) {
+  const std::string near = cpus.empty() ? "" : "CPU " + cpu_list_text(cpus);
+  if (gpus.empty()) return near;
+  return fmt::format("GPU {}{}{}", fmt::join(gpus, ","), near.empty() ? "" : " and ", near);
+}
+
+/// What it has on each of its nodes: "GPU 0,1", "n1: GPU 0; n2: GPU 3 and CPU 0-7".
+std::string place_text(const api::JobView& job) {
+  if (job.node.empty() && job.peers.empty()) {
+    return devices_text(job.gpu_indices, job.cpu_indices);
+  }
+  std::vector<Allocation> parts = job.peers;
+  parts.insert(parts.begin(), {job.node, job.gpu_indices, job.cpu_indices});
+  std::vector<std::string> lines;
+  for (const Allocation& part : parts) {
+    const std::string node = part.node.empty() ? "this machine" : printable(part.node);
+    const std::string devices = devices_text(part.gpus, part.cpus);
+    lines.push_back(devices.empty() ? node : node + ": " + devices);
+  }
+  return join(lines, "; ");
+}
+
 void add_request(Facts& facts, const api::JobView& job) {
   const JobSpec& spec = job.spec;
   facts.add("Asks for", request_in_words(spec.request));
   facts.add("GPUs as", gpus_as_written(spec.request));
-  if (!job.gpu_indices.empty()) {
-    facts.add(job.ended ? "Had" : "Has", fmt::format("GPU {}", fmt::join(job.gpu_indices, ",")));
-  }
+  facts.add(job.ended ? "Had" : "Has", place_text(job));
+  facts.add("Why these", printable(job.placed_because));
   facts.add("Time limit", spec.time_limit ? duration_text(*spec.time_limit) : "none");
   facts.add("Grace", duration_text(spec.grace));
   facts.add("Priority", fmt::format("{}", spec.priority));
@@ -93,6 +117,7 @@ void add_enforcement(Facts& facts, const api::JobView& job, const api::DaemonVie
     facts.add("Memory limit", printable(daemon.enforcement_memory));
   }
   if (job.spec.request.cpus > 0) facts.add("CPU limit", printable(daemon.enforcement_cpu));
+  if (!job.cpu_indices.empty()) facts.add("CPU binding", printable(daemon.enforcement_binding));
   facts.add("Processes", printable(daemon.enforcement_processes));
 }
 

@@ -33,8 +33,8 @@ Command job_show_command() {
       .summary = "show everything about jobs",
       .usage = {"JOB..."},
       .description =
-          "Shows what a job asked for, what it got, how it ended, what is enforced on it "
-          "and where its log is.",
+          "Shows what a job asked for, which GPUs and CPUs it got and why these, how it ended, "
+          "what is enforced on it and where its log is.",
       .words = {.name = "JOB...",
                 .help = "Ids such as 42 or 1-5; @ is your newest job.",
                 .least = 1,
