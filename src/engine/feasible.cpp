@@ -26,6 +26,13 @@ std::unexpected<Error> never(std::string_view asked, std::string_view has) {
               fmt::format("the job asks for {} and {}: it could never start", asked, has));
 }
 
+/// "1 GPU", "4 V100 GPUs", "every GPU of a machine with V100 GPUs".
+std::string asked_text(const Request& request) {
+  const std::string kind = kind_text(request);
+  if (!request.see_all) return gpus_text(request.gpus, kind);
+  return fmt::format("every GPU of a machine with {} GPUs", kind);
+}
+
 /// How many devices a node has that the demand would take, whatever is on them.
 int suitable(const Ledger& ledger, const Demand& wanted, NodeIndex node) {
   return static_cast<int>(std::ranges::count_if(
@@ -51,7 +58,7 @@ std::string owner(const Ledger& ledger) {
 std::unexpected<Error> too_few(const Index& index, const Request& request, const Demand& wanted) {
   const Ledger& ledger = index.ledger;
   const std::string kind = kind_text(request);
-  const std::string asked = gpus_text(request.gpus, kind);
+  const std::string asked = asked_text(request);
   const int all =
       most(ledger, [&](NodeIndex n) { return static_cast<int>(ledger.node(n).devices.size()); });
   if (all == 0) {
@@ -62,7 +69,7 @@ std::unexpected<Error> too_few(const Index& index, const Request& request, const
   Demand any_size = wanted;
   any_size.gpu_memory = {};
   const int of_kind = most(ledger, [&](NodeIndex n) { return suitable(ledger, any_size, n); });
-  if (of_kind >= request.gpus) {
+  if (request.gpus > 0 && of_kind >= request.gpus) {
     Memory largest{};
     for (NodeIndex n = 0; n < ledger.size(); ++n) {
       for (const placement::DeviceFacts& device : ledger.node(n).devices) {
@@ -127,7 +134,8 @@ Result<void> check_request(Index& index, const Request& request) {
     return never(fmt::format("{} nodes", request.nodes),
                  fmt::format("only {} could take its part", fitting));
   }
-  if (most(ledger, [&](NodeIndex n) { return suitable(ledger, wanted, n); }) < request.gpus) {
+  const int needed = wanted.only_sees() ? 1 : request.gpus;
+  if (most(ledger, [&](NodeIndex n) { return suitable(ledger, wanted, n); }) < needed) {
     return too_few(index, request, wanted);
   }
   const auto cpus = most(ledger, [&](NodeIndex n) { return ledger.node(n).milli_cpus; });

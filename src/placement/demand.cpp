@@ -8,16 +8,21 @@
 namespace gflow::placement {
 
 Demand demand_of(const Request& request) {
-  return {.gpus = request.gpus,
-          .share = request.mode == GpuMode::Fraction ? request.share : Share::whole(),
-          .gpu_memory = request.gpu_memory,
-          .mode = request.mode,
-          .vendor = request.vendor,
-          .models = request.models,
-          .milli_cpus = std::int64_t{request.cpus} * 1000,
-          .memory = request.memory,
-          .nodes = request.nodes,
-          .selector = request.selector};
+  Demand demand = {.gpus = request.gpus,
+                   .share = request.mode == GpuMode::Fraction ? request.share : Share::whole(),
+                   .gpu_memory = request.gpu_memory,
+                   .mode = request.mode,
+                   .vendor = request.vendor,
+                   .models = request.models,
+                   .milli_cpus = std::int64_t{request.cpus} * 1000,
+                   .memory = request.memory,
+                   .nodes = request.nodes,
+                   .selector = request.selector};
+  if (request.gpus == 0 && !request.see_all) {
+    demand.vendor.clear();
+    demand.models.clear();
+  }
+  return demand;
 }
 
 bool wants(const Demand& demand, std::string_view vendor, std::string_view model) {

@@ -11,7 +11,8 @@
 
 namespace gflow::placement {
 
-/// What a job asks of each node it runs on: all that placing looks at.
+/// What a job asks of each node it runs on: all that placing looks at. One that takes no devices
+/// but names a vendor or models wants to see such a device: its node has to have one.
 struct Demand {
   int gpus = 0;
   Share share = Share::whole();  ///< of each device
@@ -27,6 +28,7 @@ struct Demand {
   friend auto operator<=>(const Demand&, const Demand&) = default;
 
   [[nodiscard]] bool is_whole() const { return gpus > 0 && mode == GpuMode::Whole; }
+  [[nodiscard]] bool only_sees() const { return gpus == 0 && (!vendor.empty() || !models.empty()); }
 };
 [[nodiscard]] Demand demand_of(const Request& request);
 

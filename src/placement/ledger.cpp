@@ -134,7 +134,11 @@ std::optional<DemandIndex> Ledger::find(const Demand& demand) const {
 
 bool Ledger::selects(DemandIndex demand, NodeIndex node) const {
   const Demand& wanted = this->demand(demand);
-  return wanted.selector.empty() || contains_all(this->node(node).labels, wanted.selector);
+  const Node& facts = this->node(node);
+  if (!wanted.selector.empty() && !contains_all(facts.labels, wanted.selector)) return false;
+  return !wanted.only_sees() || std::ranges::any_of(facts.devices, [&](const DeviceFacts& device) {
+    return wants(wanted, device.vendor, device.model);
+  });
 }
 
 Memory Ledger::reserve_on(const Demand& demand, Memory device_memory) const {

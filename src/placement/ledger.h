@@ -94,7 +94,7 @@ struct SharingRules {
 /// apply at once.
 struct Shortfall {
   bool closed = false;       ///< not ready, or drained
-  bool selector = false;     ///< its labels do not match
+  bool selector = false;     ///< it is not of the right sort: selects()
   int devices = 0;           ///< how many suitable devices are missing, for whatever reason
   int devices_suitable = 0;  ///< devices of the right vendor, model and size, held or not
   int devices_free = 0;      ///< of them, how many could be given now
@@ -149,6 +149,8 @@ class Ledger {
   }
   /// The same for one that is not interned.
   [[nodiscard]] bool accepts(const Demand& demand, ModelIndex model) const;
+  /// Whether the node is of the right sort, whatever is left there: its labels, and the devices of
+  /// a demand that only sees them.
   [[nodiscard]] bool selects(DemandIndex demand, NodeIndex node) const;
 
   /// Whether this device can take one device's worth of the demand now.
