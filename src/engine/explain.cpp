@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <map>
 #include <tuple>
 
 #include "engine/feasible.h"
@@ -17,23 +18,54 @@ std::optional<WallTime> end_on_calendar(const Index& index, const Job& job, Now 
   return now.wall + (*end - job.spec.grace - now.mono);
 }
 
+constexpr std::size_t kMostHolders = 64;
+
+blocker::Holder holder_of(const Index& index, const Job& job, std::vector<int> gpus, Now now) {
+  return {job.id, job.spec.user.name, std::move(gpus), end_on_calendar(index, job, now)};
+}
+
 /// The jobs that hold something of a kind, told by `holds(job)`.
 template <typename Holds>
 std::vector<blocker::Holder> holders(const Index& index, Now now, Holds holds) {
-  constexpr std::size_t kMost = 64;
   std::vector<blocker::Holder> found;
   for (const Status status :
        {Status::Starting, Status::Running, Status::Completing, Status::Suspended}) {
     for (const JobId id : index.by_status.at(static_cast<std::size_t>(status))) {
       const Job& job = *index.find(id);
-      if (!holds(job) || found.size() == kMost) continue;
-      found.push_back({id,
-                       job.spec.user.name,
-                       attempt_of(job)->allocation.gpus,
-                       end_on_calendar(index, job, now)});
+      if (!holds(job) || found.size() == kMostHolders) continue;
+      found.push_back(holder_of(index, job, attempt_of(job)->allocation.gpus, now));
     }
   }
   std::ranges::sort(found, {}, &blocker::Holder::job);
+  return found;
+}
+
+/// Whether the device would do for the demand if nobody were on it.
+bool would_do(const Index& index, const placement::Demand& wanted, DeviceKey key) {
+  const auto& devices = index.ledger.node(key.node).devices;
+  const auto place = static_cast<std::size_t>(key.gpu);
+  return place < devices.size() &&
+         placement::wants(wanted, devices[place].vendor, devices[place].model) &&
+         devices[place].memory >= wanted.gpu_memory;
+}
+
+/// The jobs on devices of the node that would do, each with those it has of them.
+std::vector<blocker::Holder> device_holders(const Index& index,
+                                            const placement::Demand& wanted,
+                                            placement::NodeIndex node,
+                                            Now now) {
+  std::map<JobId, std::vector<int>> held;
+  for (auto at = index.holders.lower_bound({node, 0});
+       at != index.holders.end() && at->first.node == node;
+       ++at) {
+    if (!would_do(index, wanted, at->first)) continue;
+    for (const JobId id : at->second) held[id].push_back(at->first.gpu);
+  }
+  std::vector<blocker::Holder> found;
+  for (auto& [id, gpus] : held) {
+    if (found.size() == kMostHolders) break;
+    found.push_back(holder_of(index, *index.find(id), std::move(gpus), now));
+  }
   return found;
 }
 
@@ -44,9 +76,11 @@ std::string drained_because(const Index& index, int gpu) {
   return {};
 }
 
-std::vector<blocker::Unusable> unusable(const Index& index) {
+/// Devices of the daemon's machine that would do, but that no job can have now.
+std::vector<blocker::Unusable> unusable(const Index& index, const placement::Demand& wanted) {
   std::vector<blocker::Unusable> found;
   for (const Device& device : index.machine.devices) {
+    if (!would_do(index, wanted, {0, device.index})) continue;
     if (index.holders.contains({0, device.index})) continue;
     const std::string drained = drained_because(index, device.index);
     const bool others = !device.processes.empty() && !index.policy.share_with_others;
@@ -79,10 +113,12 @@ int nodes_with_room(const Ledger& ledger, placement::DemandIndex demand) {
 
 Blocker explain_devices(const Index& index,
                         const Request& asks,
-                        const placement::Shortfall& lacks,
+                        placement::NodeIndex node,
                         Now now) {
-  const auto holds = [](const Job& other) { return other.spec.request.gpus > 0; };
-  auto holding = holders(index, now, holds);
+  const auto demand = index.ledger.find(placement::demand_of(asks));
+  const placement::Demand& wanted = index.ledger.demand(*demand);
+  const placement::Shortfall lacks = index.ledger.shortfall(*demand, node);
+  auto holding = device_holders(index, wanted, node, now);
   if (lacks.gpu_memory > Memory{}) {
     return blocker::GpuMemory{
         lacks.gpu_memory_need, lacks.gpu_memory, asks.gpus, std::move(holding)};
@@ -90,8 +126,18 @@ Blocker explain_devices(const Index& index,
   if (lacks.share > Share{} && asks.mode == GpuMode::Fraction) {
     return blocker::GpuShare{asks.share, lacks.share, std::move(holding)};
   }
-  return blocker::Gpus{
-      asks.gpus, lacks.devices_free, kind_text(asks), std::move(holding), unusable(index)};
+  return blocker::Gpus{asks.gpus,
+                       lacks.devices_free,
+                       kind_text(asks),
+                       std::move(holding),
+                       node == 0 ? unusable(index, wanted) : std::vector<blocker::Unusable>{}};
+}
+
+/// No node is of the right sort any more: there was one when the job was taken.
+Blocker explain_sort(const Index& index, const Request& asks) {
+  const auto demand = index.ledger.find(placement::demand_of(asks));
+  if (!index.ledger.demand(*demand).only_sees()) return blocker::Nodes{1, 0};
+  return blocker::Gpus{1, 0, kind_text(asks), {}, {}};
 }
 
 Blocker explain_closed(const Index& index, placement::NodeIndex node) {
@@ -114,8 +160,9 @@ void explain_resources(const Index& index, const Job& job, Now now, std::vector<
   }
   const placement::NodeIndex node = closest(ledger, *demand);
   const placement::Shortfall lacks = ledger.shortfall(*demand, node);
+  if (lacks.selector) why.push_back(explain_sort(index, asks));
   if (lacks.closed) why.push_back(explain_closed(index, node));
-  if (lacks.devices > 0) why.push_back(explain_devices(index, asks, lacks, now));
+  if (lacks.devices > 0) why.push_back(explain_devices(index, asks, node, now));
   if (lacks.memory > Memory{}) {
     const auto holds = [](const Job& other) { return other.spec.request.memory.bytes > 0; };
     why.emplace_back(
