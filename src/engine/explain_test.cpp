@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <gtest/gtest.h>
+
+#include "core/gpu_request.h"
+#include "engine/step.h"
+
+namespace gflow::engine {
+namespace {
+
+const Now kNow{.wall = WallTime(std::chrono::hours(1)), .mono = MonoTime(std::chrono::hours(1))};
+
+/// GPU 0,1 are V100 with 32G, 2,3 A100 with 80G; 1 is used by somebody else, 3 is broken.
+Machine mixed() {
+  Machine machine;
+  machine.cpus = 8;
+  for (int i = 0; i < 4; ++i) {
+    Device device;
+    device.index = i;
+    device.vendor = "nvidia";
+    device.model = i < 2 ? "Tesla V100-SXM2-32GB" : "NVIDIA A100-SXM4-80GB";
+    device.memory_total = Memory::gib(i < 2 ? 32 : 80);
+    machine.devices.push_back(device);
+  }
+  return machine;
+}
+
+/// A node of four T4 that take nothing.
+placement::Node other() {
+  placement::Node node{.name = "n1"};
+  node.devices.assign(
+      4, {.vendor = "nvidia", .model = "T4", .memory = Memory::gib(16), .usable = false});
+  return node;
+}
+
+/// A request as --gpus writes it, taken in as a job of its own.
+JobId submit(State& state, std::string_view gpus) {
+  JobSpec spec;
+  spec.user = {1000, "alice"};
+  apply(*parse_gpu_request(gpus), spec.request);
+  const JobId id = state.next_id();
+  (void)step(state, event::Submit{{spec}}, kNow);
+  return id;
+}
+
+/// "0 of 2 V100: 1@0 !1": what is missing, who has it, what nobody can have.
+std::string shortage(const State& state, JobId id) {
+  std::string text;
+  const auto tell = [&text](const std::vector<blocker::Holder>& holders) {
+    for (const auto& holder : holders) {
+      text += fmt::format(" {}@{}", holder.job.value, fmt::join(holder.gpus, ","));
+    }
+  };
+  for (const Blocker& why : state.blockers(id, kNow)) {
+    if (const auto* gpus = std::get_if<blocker::Gpus>(&why)) {
+      text += fmt::format("{} of {} {}:", gpus->available, gpus->need, gpus->kind);
+      tell(gpus->holders);
+      for (const auto& device : gpus->unusable) text += fmt::format(" !{}", device.gpu);
+    } else if (const auto* memory = std::get_if<blocker::GpuMemory>(&why)) {
+      text += fmt::format("{} missing:", memory_text(memory->missing));
+      tell(memory->holders);
+    } else if (const auto* share = std::get_if<blocker::GpuShare>(&why)) {
+      text += fmt::format("{} missing:", share_text(share->missing));
+      tell(share->holders);
+    }
+  }
+  return text;
+}
+
+TEST(Explain, NamesOnlyThoseOnDevicesThatWouldDo) {
+  const struct {
+    std::string_view first;  // one job of each kind
+    std::string_view second;
+    std::string_view asks;
+    std::string_view missing;
+  } rows[] = {
+      {"1(V100)", "1(A100)", "2(V100)", "0 of 2 V100: 1@0 !1"},
+      {"1(V100)", "1(A100)", "1(A100)", "0 of 1 A100: 2@2 !3"},
+      {"1(V100)", "1(A100)", "1,40G", "0 of 1 : 2@2 !3"},
+      {"1(V100)", "1(A100)", "3", "0 of 3 : 1@0 2@2 !1 !3"},
+      {"2(V100|A100)", "0", "1(V100)", "0 of 1 V100: 1@0 !1"},
+      {"1G,0.75(V100)", "1G,0.75(A100)", "1G,0.5(V100)", "0.25 missing: 1@0"},
+      {"40G,0.5(A100)", "20G,0.5(V100)", "64G,0.5(A100)", "24G missing: 1@2"},
+  };
+  for (const auto& row : rows) {
+    State state({}, "boot");
+    state.restored(JobId(1));
+    Machine machine = mixed();
+    machine.devices[1].processes = {{4711, "dave", "python", {}}};
+    machine.devices[3].usable = false;
+    machine.devices[3].trouble = "fallen off the bus";
+    (void)step(state, event::MachineChanged{machine}, kNow);
+    (void)step(state, event::NodesChanged{{other()}}, kNow);
+    (void)submit(state, row.first);
+    (void)submit(state, row.second);
+    EXPECT_EQ(shortage(state, submit(state, row.asks)), row.missing) << row.asks;
+  }
+}
+
+TEST(Explain, SaysWhatIsGoneThatWasToBeSeen) {
+  Policy policy;
+  policy.allow_see_all = true;
+  State state(policy, "boot");
+  state.restored(JobId(1));
+  Machine machine = mixed();
+  (void)step(state, event::MachineChanged{machine}, kNow);
+  JobSpec spec;
+  spec.hold = true;
+  apply(*parse_gpu_request("-1(V100)"), spec.request);
+  (void)step(state, event::Submit{{spec}}, kNow);
+  machine.devices.erase(machine.devices.begin(), machine.devices.begin() + 2);
+  (void)step(state, event::MachineChanged{machine}, kNow);
+  (void)step(state, event::Release{{JobId(1)}, {}, {}}, kNow);
+  EXPECT_EQ(shortage(state, JobId(1)), "0 of 1 V100:");
+  (void)step(state, event::MachineChanged{mixed()}, kNow);
+  EXPECT_EQ(status_of(*state.find(JobId(1))), Status::Starting);
+}
+
+TEST(Explain, SaysThatTheLabelIsGone) {
+  Policy policy;
+  policy.labels = {{"zone", "a"}};
+  State state(policy, "boot");
+  state.restored(JobId(1));
+  (void)step(state, event::MachineChanged{mixed()}, kNow);
+  JobSpec spec;
+  spec.hold = true;
+  spec.request = {.gpus = 1, .selector = {{"zone", "a"}}};
+  (void)step(state, event::Submit{{spec}}, kNow);
+  policy.labels.clear();
+  (void)step(state, event::Configure{policy}, kNow);
+  (void)step(state, event::Release{{JobId(1)}, {}, {}}, kNow);
+  EXPECT_EQ(reason_text(state.blockers(JobId(1), kNow)), "Resources: Need 1 node, none available");
+}
+
+}  // namespace
+}  // namespace gflow::engine
