@@ -8,7 +8,7 @@ namespace gflow::api {
 template <class Io, Like<JobsRequest> T>
 void fields(Io& io, T& request) {
   io.required("jobs", request.jobs);
-  io.field("signal", request.signal, Range{0, 64});
+  io.field("signal", request.signal, kSignalRange);
   io.field("at", request.at);
 }
 
@@ -22,6 +22,7 @@ void fields(Io& io, T& request) {
   io.change("memory_bytes", request.memory, kMemoryRange);
   io.change("request", request.request);
   io.change("preemption", request.preemption);
+  io.change("preempt_signal", request.preempt_signal, kSignalRange);
   io.change("time_limit_seconds", request.time_limit, kTimeLimitRange);
   io.change("dependencies", request.dependencies);
   io.change("max_retries", request.max_retries, kRetryRange);

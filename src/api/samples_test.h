@@ -185,6 +185,8 @@ inline UpdateRequest sample_update() {
   update.gpus = 1;
   update.cpus = 2;
   update.memory = Memory::gib(1);
+  update.preemption = Preemption::Requeue;
+  update.preempt_signal = 10;
   update.time_limit = std::optional(std::chrono::seconds(60));
   update.dependencies = Dependencies{{JobId(9)}, DependencyMode::All, true};
   update.max_retries = 1;

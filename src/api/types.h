@@ -150,8 +150,9 @@ struct UpdateRequest {
   std::optional<int> gpus;
   std::optional<int> cpus;
   std::optional<Memory> memory;
-  std::optional<Request> request;  ///< all of it at once; gpus, cpus and memory go on top
-  std::optional<Preemption> preemption;
+  std::optional<Request> request;        ///< all of it at once; gpus, cpus and memory go on top
+  std::optional<Preemption> preemption;  ///< unless Requeue, preempt_signal is gone with it
+  std::optional<int> preempt_signal;     ///< 0: SIGTERM
   std::optional<std::optional<std::chrono::seconds>> time_limit;  ///< null: no limit
   std::optional<Dependencies> dependencies;
   std::optional<int> max_retries;

@@ -32,6 +32,11 @@ Result<void> Turn::check_spec(const JobSpec& spec, std::size_t position) {
       spec.grace < std::chrono::seconds::zero()) {
     return fail(Code::Usage, "retries, concurrency and grace cannot be negative");
   }
+  if (spec.preempt_signal != 0 && spec.preemption != Preemption::Requeue) {
+    return fail(Code::Usage,
+                "a signal to make room is for jobs that are stopped and queued again: "
+                "--preempt-signal goes with --preemptible=requeue");
+  }
   for (const JobId id : spec.dependencies.jobs) {
     const bool sibling = (id.value & event::kSibling) != 0;
     if (sibling && (id.value ^ event::kSibling) < position) continue;

@@ -18,6 +18,8 @@ void apply(const event::Changes& changes, JobSpec& spec) {
   if (changes.cpus) spec.request.cpus = *changes.cpus;
   if (changes.memory) spec.request.memory = *changes.memory;
   if (changes.preemption) spec.preemption = *changes.preemption;
+  if (spec.preemption != Preemption::Requeue) spec.preempt_signal = 0;
+  if (changes.preempt_signal) spec.preempt_signal = *changes.preempt_signal;
   if (changes.time_limit) spec.time_limit = *changes.time_limit;
   if (changes.dependencies) spec.dependencies = *changes.dependencies;
   if (changes.max_retries) spec.max_retries = *changes.max_retries;
@@ -57,10 +59,11 @@ Result<void> Turn::check_update(const Job& job, const event::Changes& changes) {
     return fail(Code::WrongState, fmt::format("job {} has ended", job.id.value));
   }
   if (is_active(job) && !fits_running(changes)) {
-    return fail(Code::WrongState,
-                fmt::format("job {} runs: only name, priority, time limit, retries and concurrency "
-                            "can change now",
-                            job.id.value));
+    return fail(
+        Code::WrongState,
+        fmt::format("job {} runs: only name, priority, time limit, retries, concurrency and "
+                    "how it makes room can change now",
+                    job.id.value));
   }
   JobSpec spec = job.spec;
   apply(changes, spec);

@@ -146,6 +146,7 @@ void update_jobs(Exchange exchange) {
       .memory = update->memory,
       .request = std::move(update->request),
       .preemption = update->preemption,
+      .preempt_signal = update->preempt_signal,
       .time_limit = update->time_limit,
       .dependencies = std::move(update->dependencies),
       .max_retries = update->max_retries,

@@ -59,7 +59,8 @@ def test_a_job_that_stands_still_can_be_cancelled_and_cleans_up(bare, cgroups):
     assert bare.wait(second)[0]["status"] == "Finished"
 
 
-def test_a_job_makes_room_and_comes_back(machine):
+@pytest.mark.parametrize("said", ["when submitted", "while it runs"])
+def test_a_job_makes_room_and_comes_back(machine, said):
     gate = Gate(machine)
     script = machine.work / "train.sh"
     script.write_text(
@@ -70,11 +71,14 @@ def test_a_job_makes_room_and_comes_back(machine):
         f"echo there > {gate.there}\n"
         f"while :; do read -t 0.1 line <> {gate.go}; done\n"
     )
-    first = machine.submit(
-        "--gpus", "2", "--preemptible", "--preempt-signal", "USR1", "--grace", "10m", "--priority", "5", script
-    )
+    how = ["--preemptible", "--preempt-signal", "USR1"]
+    at_once = how if said == "when submitted" else []
+    first = machine.submit("--gpus", "2", *at_once, "--grace", "10m", "--priority", "5", script)
     gate.reached()
     machine.running(first)
+    if not at_once:
+        machine.ok("gjob", "update", first, *how)
+    assert "is sent signal 10 (SIGUSR1), stopped and queued again" in machine.ok("gjob", "show", first)
     second = machine.submit("--gpus", "1", "--priority", "200", "true")
     assert machine.wait(second)[0]["status"] == "Finished"
     ended = machine.wait(first)[0]

@@ -165,6 +165,15 @@ Result<Dependencies> Scenario::dependencies(const Line& line) const {
   return wants;
 }
 
+namespace {
+
+Preemption preemption_of(std::string_view name) {
+  if (name == "none") return Preemption::None;
+  return name == "suspend" ? Preemption::Suspend : Preemption::Requeue;
+}
+
+}  // namespace
+
 /// The part of a job that says which devices and nodes, and whether it gives way.
 Result<void> Scenario::read_request(const Line& line, JobSpec& spec) const {
   const auto& keys = line.keys;
@@ -181,10 +190,8 @@ Result<void> Scenario::read_request(const Line& line, JobSpec& spec) const {
   for (const std::string& word : line.words) {
     if (word == "turns") spec.request.mode = GpuMode::TimeSlice;
   }
-  if (keys.contains("preempt")) {
-    const bool suspend = keys.at("preempt") == "suspend";
-    spec.preemption = suspend ? Preemption::Suspend : Preemption::Requeue;
-  }
+  if (keys.contains("preempt")) spec.preemption = preemption_of(keys.at("preempt"));
+  spec.preempt_signal = GF_TRY(whole_number(keys, "preempt_signal", 0));
   return {};
 }
 
@@ -296,6 +303,10 @@ Result<void> Scenario::update(const Line& line) {
   if (keys.contains("priority")) changes.priority = GF_TRY(whole_number(keys, "priority", 0));
   if (keys.contains("concurrent")) {
     changes.max_concurrent = GF_TRY(whole_number(keys, "concurrent", 0));
+  }
+  if (keys.contains("preempt")) changes.preemption = preemption_of(keys.at("preempt"));
+  if (keys.contains("preempt_signal")) {
+    changes.preempt_signal = GF_TRY(whole_number(keys, "preempt_signal", 0));
   }
   if (keys.contains("time")) changes.time_limit = GF_TRY(parse_duration(keys.at("time")));
   if (keys.contains("after") || keys.contains("any")) {
@@ -416,6 +427,13 @@ std::string place_text(const Job& job) {
   return text;
 }
 
+/// The number of the signal a running job was told to stop with; 0 is the usual one.
+std::string told_text(const Job& job) {
+  const auto* running = std::get_if<Running>(&job.state);
+  if (running == nullptr || !running->stop) return "nothing";
+  return std::to_string(running->stop->signal);
+}
+
 }  // namespace
 
 Result<void> Scenario::expect(const Line& line) {
@@ -434,6 +452,11 @@ Result<void> Scenario::expect(const Line& line) {
     const std::string where = place_text(*job);
     if (where == line.words.at(2)) return {};
     return fail(Code::Failure, fmt::format("it is on {}", where));
+  }
+  if (want == "told") {
+    const std::string told = told_text(*job);
+    if (told == line.words.at(2)) return {};
+    return fail(Code::Failure, fmt::format("it was told {}", told));
   }
   if (status_code(status_of(*job)) == want) return {};
   return fail(Code::Failure, fmt::format("it is {}", status_code(status_of(*job))));

@@ -71,6 +71,12 @@ std::vector<Option> options() {
        .implied = "requeue",
        .complete = Complete::Choice,
        .choices = {"requeue", "suspend", "none"}},
+      {.name = "preempt-signal",
+       .value = "SIGNAL",
+       .help = "Sent instead of TERM when it has to make room (with requeue)."},
+      {.name = "clear-preempt-signal",
+       .help = "TERM again, as without --preempt-signal.",
+       .excludes = {"preempt-signal"}},
       {.name = "max-concurrent", .value = "N", .help = "Most jobs of its group at once."},
       {.name = "clear-max-concurrent", .help = "No such limit.", .excludes = {"max-concurrent"}},
   };
@@ -106,6 +112,10 @@ Result<void> read_amounts(const Invocation& invocation, api::UpdateRequest& requ
   if (invocation.has("preemptible")) {
     request.preemption = GF_TRY(read_preemption(invocation.get("preemptible")));
   }
+  if (invocation.has("preempt-signal")) {
+    request.preempt_signal = GF_TRY(read_preempt_signal(invocation.get("preempt-signal")));
+  }
+  if (invocation.has("clear-preempt-signal")) request.preempt_signal = 0;
   if (invocation.has("max-retries")) {
     request.max_retries = GF_TRY(read_count("--max-retries", invocation.get("max-retries")));
   }
@@ -144,7 +154,7 @@ Result<void> read_dependencies(const Invocation& invocation,
 bool changes_nothing(const api::UpdateRequest& request) {
   return !request.name && !request.priority && !request.gpus && !request.cpus && !request.memory &&
          !request.time_limit && !request.dependencies && !request.max_retries &&
-         !request.max_concurrent && !request.preemption;
+         !request.max_concurrent && !request.preemption && !request.preempt_signal;
 }
 
 /// Options that change a part of what the job asks for: the rest of it has to be asked of the
@@ -215,8 +225,9 @@ Command job_update_command() {
       .summary = "change jobs that wait",
       .usage = {"[options] JOB..."},
       .description =
-          "Changes what a waiting job asks for. Priority, time limit and the limit of its "
-          "group can be changed while it runs, too. When it may start is changed with "
+          "Changes what a waiting job asks for. Its name, priority, time limit, retries, the limit "
+          "of its group and how it makes room can be changed while it runs, too. When it may start "
+          "is changed with "
           "'gjob release --at'.",
       .options = options(),
       .words = {.name = "JOB...",

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "cli/job/signals.h"
 
 namespace gflow::cli {
 
@@ -179,6 +180,12 @@ Result<Preemption> read_preemption(std::string_view text) {
   }
   return fail(Code::Usage,
               fmt::format("--preemptible: '{}' is neither requeue nor suspend", printable(text)));
+}
+
+Result<int> read_preempt_signal(std::string_view text) {
+  auto signal = parse_signal(text);
+  if (!signal) return with_context(signal.error(), "--preempt-signal");
+  return signal;
 }
 
 }  // namespace gflow::cli

@@ -25,5 +25,7 @@ namespace gflow::cli {
 
 /// "requeue", "suspend", "none".
 [[nodiscard]] Result<Preemption> read_preemption(std::string_view text);
+/// --preempt-signal: "USR1", "10".
+[[nodiscard]] Result<int> read_preempt_signal(std::string_view text);
 
 }  // namespace gflow::cli

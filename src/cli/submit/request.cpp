@@ -77,12 +77,11 @@ Result<void> read_making_room(const Invocation& invocation, JobSpec& spec) {
     spec.preemption = GF_TRY(read_preemption(invocation.get("preemptible")));
   }
   if (!invocation.has("preempt-signal")) return {};
-  const auto signal = parse_signal(invocation.get("preempt-signal"));
-  if (!signal) return with_context(signal.error(), "--preempt-signal");
+  const int signal = GF_TRY(read_preempt_signal(invocation.get("preempt-signal")));
   if (spec.preemption != Preemption::Requeue) {
     return fail(Code::Usage, "--preempt-signal goes with --preemptible=requeue");
   }
-  spec.preempt_signal = *signal;
+  spec.preempt_signal = signal;
   return {};
 }
 
