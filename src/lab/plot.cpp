@@ -21,6 +21,8 @@ constexpr double kTop = 44;
 constexpr double kBottom = 56;
 constexpr double kLegendLine = 20;
 constexpr double kCharacter = 7;  // width of one at the size of the legend, on average
+constexpr int kSlantDegrees = 40;
+constexpr double kSlantSine = 0.643;
 
 // Colours that people who see few of them can tell apart: Okabe and Ito, "Color Universal Design",
 // 2008; black is left out because it cannot be seen on dark paper.
@@ -86,7 +88,7 @@ const char* color_of(std::size_t series) { return kColors.at(series % kColors.si
 /// One chart on its part of the paper.
 class Drawing {
  public:
-  Drawing(const Chart& chart, double top) : chart_(chart), top_(top) {
+  Drawing(const Chart& chart, double top) : chart_(chart), top_(top), drop_(drop_of_labels(chart)) {
     Extent xs;
     Extent ys;
     ys.take(0);  // a bar or a wait that does not start at nothing misleads
@@ -129,12 +131,26 @@ class Drawing {
       }
       x += wide;
     }
-    return kHeight + lines * kLegendLine + 12;
+    return kHeight + drop_of_labels(chart) + lines * kLegendLine + 12;
   }
 
  private:
-  static double entry_width(const Series& series) {
-    return 30 + kCharacter * static_cast<double>(display_width(printable(series.name)));
+  static double entry_width(const Series& series) { return 30 + width_of(series.name); }
+
+  static double width_of(std::string_view what) {
+    return kCharacter * static_cast<double>(display_width(printable(what)));
+  }
+  static double group_width(const Chart& chart) {
+    const auto groups = static_cast<double>(std::max<std::size_t>(chart.categories.size(), 1));
+    return (kWidth - kLeft - kRight) / groups;
+  }
+  /// How much further down labels of bars reach that have to be written aslant; 0 if none has.
+  static double drop_of_labels(const Chart& chart) {
+    double widest = 0;
+    for (const std::string& category : chart.categories) {
+      widest = std::max(widest, width_of(category));
+    }
+    return widest <= group_width(chart) ? 0 : widest * kSlantSine;
   }
 
   void text(double x, double y, const char* kind, std::string_view what) {
@@ -144,7 +160,7 @@ class Drawing {
 
   void heading() {
     text(kLeft, top_ + 22, "title", chart_.title);
-    text((kLeft + kWidth - kRight) / 2, top_ + kHeight - 12, "label", chart_.x_label);
+    text((kLeft + kWidth - kRight) / 2, top_ + kHeight + drop_ - 12, "label", chart_.x_label);
     out_ += fmt::format(
         "<text transform=\"translate(18 {:.1f}) rotate(-90)\" class=\"label\">{}</text>\n",
         top_ + (kTop + kHeight - kBottom) / 2,
@@ -159,8 +175,7 @@ class Drawing {
     }
     if (chart_.kind == Chart::Kind::Bar) {
       for (std::size_t i = 0; i < chart_.categories.size(); ++i) {
-        const double middle = kLeft + group_width() * (static_cast<double>(i) + 0.5);
-        text(middle, y_.at_from + 18, "tick middle", chart_.categories[i]);
+        label(kLeft + group_width(chart_) * (static_cast<double>(i) + 0.5), chart_.categories[i]);
       }
       return;
     }
@@ -170,9 +185,15 @@ class Drawing {
     }
   }
 
-  [[nodiscard]] double group_width() const {
-    const auto groups = static_cast<double>(std::max<std::size_t>(chart_.categories.size(), 1));
-    return (kWidth - kLeft - kRight) / groups;
+  /// Of a group of bars, below its middle.
+  void label(double middle, const std::string& what) {
+    if (drop_ == 0) return text(middle, y_.at_from + 18, "tick middle", what);
+    out_ += fmt::format(
+        "<text transform=\"translate({:.1f} {:.1f}) rotate(-{})\" class=\"tick end\">{}</text>\n",
+        middle + 4,
+        y_.at_from + 14,
+        kSlantDegrees,
+        escaped(what));
   }
 
   void line(std::size_t at) {
@@ -191,12 +212,12 @@ class Drawing {
   }
 
   void bars(std::size_t at) {
-    const double wide = group_width() * 0.8 / static_cast<double>(chart_.series.size());
+    const double wide = group_width(chart_) * 0.8 / static_cast<double>(chart_.series.size());
     const auto& points = chart_.series[at].points;
     for (std::size_t i = 0; i < std::min(points.size(), chart_.categories.size()); ++i) {
       if (!std::isfinite(points[i].y)) continue;
-      const double x =
-          kLeft + group_width() * (static_cast<double>(i) + 0.1) + wide * static_cast<double>(at);
+      const double x = kLeft + group_width(chart_) * (static_cast<double>(i) + 0.1) +
+                       wide * static_cast<double>(at);
       const double top = std::min(y_(points[i].y), y_(0));
       out_ += fmt::format(
           "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"{}\">"
@@ -214,7 +235,7 @@ class Drawing {
 
   void legend() {
     double x = kLeft;
-    double y = top_ + kHeight + 10;
+    double y = top_ + kHeight + drop_ + 10;
     for (std::size_t i = 0; i < chart_.series.size(); ++i) {
       const double wide = entry_width(chart_.series[i]);
       if (x + wide > kWidth - kRight && x > kLeft) {
@@ -233,6 +254,7 @@ class Drawing {
 
   const Chart& chart_;
   double top_;
+  double drop_;
   Scale x_;
   Scale y_;
   std::vector<double> x_steps_;

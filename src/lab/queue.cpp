@@ -12,6 +12,7 @@
 namespace gflow::lab {
 namespace {
 
+constexpr const char* kOurs = "gflow";
 constexpr int kGpusOfNode = 8;
 constexpr int kFirstDay = 28;
 constexpr int kLastDay = 58;
@@ -61,7 +62,7 @@ constexpr std::array kContestants = {
 };
 
 std::string label_of(const Contestant& one) {
-  return one.peer ? std::string(queue_peer_name(*one.peer)) : "gflow";
+  return one.peer ? std::string(queue_peer_name(*one.peer)) : std::string(kOurs);
 }
 
 Played play_one(const Contestant& one,
@@ -81,7 +82,7 @@ Played play_one(const Contestant& one,
   }
   const std::string nodes = fmt::format("{}x{}", machines.nodes, machines.gpus);
   auto fleet = read_fleet(nodes);
-  return play(subject_of(std::move(trace), std::move(*fleet), nodes), rules, "gflow", progress);
+  return play(subject_of(std::move(trace), std::move(*fleet), nodes), rules, kOurs, progress);
 }
 
 std::string_view knowledge_name(Knowledge knows) {
@@ -134,21 +135,22 @@ Table table_of(const std::vector<QueueRow>& rows) {
   return table;
 }
 
+/// Without FIFO, beside which all others look alike.
 Chart chart_of(const std::vector<QueueRow>& rows, QueueCase of) {
   Chart chart{fmt::format("Mean wait, {}", queue_case_name(of)),
-              "order",
+              "who orders the queue",
               "hours",
               Chart::Kind::Bar,
               {{"mean wait", {}}},
               {}};
   for (const QueueRow& row : rows) {
-    if (row.of != of) continue;
+    if (row.of != of || row.order == queue_peer_name(QueuePeer::Fifo)) continue;
+    std::string label = row.order;
+    if (label == kOurs && row.knows == Knowledge::Classes) label += ", limits";
+    if (label == kOurs && row.preempts) label += ", preempting";
     chart.series.front().points.push_back(
         {static_cast<double>(chart.categories.size()), row.figures.mean_wait / 3600});
-    chart.categories.push_back(fmt::format("{}{}{}",
-                                           row.order,
-                                           row.knows == Knowledge::Classes ? ", limits" : "",
-                                           row.preempts ? ", preempting" : ""));
+    chart.categories.push_back(std::move(label));
   }
   return chart;
 }
@@ -195,7 +197,7 @@ Report queue_report(const std::vector<QueueRow>& rows) {
   report.tables = {table_of(rows)};
   for (const QueueRow& row : rows) {
     const QueueRow* first_fit = first_fit_of(rows, row.of);
-    if (row.order != "gflow" || first_fit == nullptr) continue;
+    if (row.order != kOurs || first_fit == nullptr) continue;
     if (row.figures.longest_wait <= first_fit->figures.longest_wait) continue;
     report.notes.push_back(
         fmt::format("{}: one job waits longer than any under first fit, knowing {}{}",

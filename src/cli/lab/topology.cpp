@@ -48,7 +48,7 @@ Result<std::vector<lab::WiredMachine>> read_machines(const Invocation& invocatio
   return machines;
 }
 
-/// The first mix of each machine, a group of bars each.
+/// The first mix of each machine on which it matters who chooses, a group of bars each.
 lab::Chart chart_of(const std::vector<lab::SharingRow>& rows) {
   lab::Chart chart{"Ring bandwidth of the GPUs jobs get, mix A",
                    "machine",
@@ -60,7 +60,8 @@ lab::Chart chart_of(const std::vector<lab::SharingRow>& rows) {
     chart.series.push_back({std::string(lab::set_policy_name(policy)), {}});
   }
   for (const lab::SharingRow& row : rows) {
-    if (row.mix != lab::SizeMix::Even) continue;
+    const auto best = [](const std::optional<double>& share) { return share.value_or(1) == 1; };
+    if (row.mix != lab::SizeMix::Even || std::ranges::all_of(row.shares, best)) continue;
     for (std::size_t i = 0; i < row.shares.size(); ++i) {
       chart.series[i].points.push_back(
           {static_cast<double>(chart.categories.size()), row.shares.at(i).value_or(0)});
