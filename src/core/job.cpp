@@ -204,6 +204,7 @@ Status status_for(const Outcome& outcome) {
 std::string outcome_text(const Outcome& outcome) {
   const std::string sentence = reason_sentence(outcome);
   if (outcome.message.empty()) return sentence;
+  if (outcome.message.starts_with(sentence)) return printable(outcome.message);
   return fmt::format("{}: {}", sentence, printable(outcome.message));
 }
 

@@ -16,6 +16,14 @@ std::string kind_before(const Request& request) {
   return kind.empty() ? "" : kind + " ";
 }
 
+/// "a V100 GPU", "an A100 GPU", "an intel GPU", "a GPU". Names of capitals are spelled out.
+std::string one_device(const Request& request) {
+  const std::string name = kind_before(request) + "GPU";
+  const bool is_word = name.size() > 1 && name[1] >= 'a' && name[1] <= 'z';
+  const std::string_view vowels = is_word ? "AEIOUaeioun" : "AEFHILMNORSX";
+  return (vowels.contains(name.front()) ? "an " : "a ") + name;
+}
+
 std::string devices(const Request& request) {
   const std::string kind = kind_before(request);
   return fmt::format("{} {}GPU{}", request.gpus, kind, request.gpus == 1 ? "" : "s");
@@ -24,7 +32,7 @@ std::string devices(const Request& request) {
 std::string fraction(const Request& request) {
   const std::string share =
       request.share == Share::percent(50) ? "half" : share_text(request.share);
-  if (request.gpus == 1) return fmt::format("{} of a {}GPU", share, kind_before(request));
+  if (request.gpus == 1) return fmt::format("{} of {}", share, one_device(request));
   return fmt::format("{} of each of {}", share, devices(request));
 }
 
@@ -34,7 +42,7 @@ std::string gpus_in_words(const Request& request) {
   if (request.see_all) {
     const std::string kind = kind_before(request);
     return fmt::format("every GPU in sight, none reserved{}",
-                       kind.empty() ? "" : fmt::format(", where there is a {}GPU", kind));
+                       kind.empty() ? "" : ", where there is " + one_device(request));
   }
   if (request.gpus == 0) return "0 GPUs";
   std::string out = request.mode == GpuMode::Fraction ? fraction(request) : devices(request);

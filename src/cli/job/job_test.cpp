@@ -148,7 +148,7 @@ TEST(Why, SaysWhatAJobThatDoesNotWaitDoes) {
   job.run_time = seconds(200);
   job.outcome = Outcome{.reason = EndReason::Exited, .exit_code = 1};
   EXPECT_EQ(why_text(job, {kNoon, seconds(0)}),
-            "Job 42 (ddp) does not wait: it exited with code 1 after 3m20s.\n");
+            "Job 42 (ddp) does not wait, it has ended: exited with code 1 after 3m20s.\n");
 }
 
 TEST(JobText, TellsWhatIsSpecialAboutItsGpus) {

@@ -121,7 +121,8 @@ std::vector<std::string> advice(const api::JobView& job) {
 
 std::string instead(const api::JobView& job) {
   const std::string name = fmt::format("Job {} ({})", job.id.value, printable(job.spec.name));
-  if (job.outcome) return fmt::format("{} does not wait: it {}.\n", name, ended_text(job));
+  if (job.outcome)
+    return fmt::format("{} does not wait, it has ended: {}.\n", name, ended_text(job));
   if (job.status == Status::Suspended) {
     return fmt::format("{} stands still to make room for a job ahead of it.\n", name);
   }
