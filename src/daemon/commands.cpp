@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <ostream>
 
 #include "base/text.h"
@@ -48,6 +49,27 @@ Result<Options> options_of(const Invocation& typed) {
   return options;
 }
 
+std::string absolute_file(const std::string& name) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(name, error)) return name;
+  const std::filesystem::path absolute = std::filesystem::absolute(name, error);
+  return error ? name : absolute.string();
+}
+
+/// With the files it names as absolute paths: a daemon in the background starts at "/".
+Invocation with_absolute_files(Invocation typed) {
+  constexpr std::string_view kSimulated = "sim:";
+  std::string config = typed.get("gflow-config");
+  if (config.empty()) config = os::environment("GFLOW_CONFIG").value_or("");
+  if (!config.empty()) typed.options["gflow-config"] = {absolute_file(config)};
+  const std::string devices = typed.get("devices");
+  if (devices.starts_with(kSimulated)) {
+    const std::string rest = devices.substr(kSimulated.size());
+    typed.options["devices"] = {std::string(kSimulated) + absolute_file(rest)};
+  }
+  return typed;
+}
+
 /// The arguments that make a daemon in the background like this one.
 std::vector<std::string> arguments_of(const Invocation& typed) {
   std::vector<std::string> arguments;
@@ -81,7 +103,8 @@ std::string summary(const api::MachineView& machine) {
                      memory_text(machine.memory));
 }
 
-Result<int> up(const Invocation& typed, Context& context) {
+Result<int> up(const Invocation& as_typed, Context& context) {
+  const Invocation typed = with_absolute_files(as_typed);
   const Options options = GF_TRY(options_of(typed));
   if (options.system) context.set_socket(options.paths.socket);
   if (const auto running = context.daemon().daemon()) {

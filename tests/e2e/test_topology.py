@@ -34,6 +34,16 @@ def test_what_is_printed_can_be_a_machine_file(bare):
     assert bare.ok("ginfo", "--topo") == printed
 
 
+def test_a_machine_file_is_found_from_here(bare):
+    (bare.work / "lab.yaml").write_text(machine_file("{model: RTX3090, count: 4}", MATRIX))
+    (bare.work / "mine.toml").write_text("[sharing]\nallow_see_all = true\n")
+    bare.ok("gflowd", "up", "--devices", "sim:lab.yaml", "--gflow-config", "mine.toml")
+    assert bare.ok("ginfo", "--topo").startswith(MATRIX + "\n")
+    seen = bare.submit("--gpus=-1(RTX3090)", "bash", "-c", "echo $CUDA_VISIBLE_DEVICES")
+    assert bare.wait(seen)[0]["status"] == "Finished"
+    assert "asks for every GPU of a machine with V100 GPUs" in bare.run("gbatch", "--gpus=-1(V100)", "true").err
+
+
 def test_topology_as_json(bare):
     bare.devices = "sim:8xH100"
     bare.up()
