@@ -2,6 +2,7 @@
 #include "engine/backfill.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace gflow::engine {
 
@@ -30,6 +31,25 @@ std::map<NodeIndex, NodeState> fitting_now(const Ledger& ledger, DemandIndex dem
 bool worse(const Shortfall& after, const Shortfall& before) {
   return after.devices > before.devices || after.milli_cpus > before.milli_cpus ||
          after.memory > before.memory;
+}
+
+/// The devices of a node that are left to drain for the head: as many as it wants of those that
+/// would do, the ones with the least on them.
+std::vector<int> awaited(const Ledger& ledger, DemandIndex demand, const NodeState& state) {
+  const placement::Demand& wanted = ledger.demand(demand);
+  using Load = std::tuple<int, std::int32_t, int>;
+  std::vector<Load> loads;
+  for (std::size_t i = 0; i < state.devices.size(); ++i) {
+    const placement::DeviceState& device = state.devices[i];
+    if (!device.usable || !ledger.accepts(demand, device.model)) continue;
+    if (device.memory < ledger.reserve_on(wanted, device.memory)) continue;
+    loads.emplace_back(device.users + device.standing, -device.free.parts, static_cast<int>(i));
+  }
+  std::ranges::sort(loads);
+  loads.resize(std::min(loads.size(), static_cast<std::size_t>(wanted.gpus)));
+  std::vector<int> devices;
+  for (const Load& load : loads) devices.push_back(std::get<2>(load));
+  return devices;
 }
 
 }  // namespace
@@ -77,7 +97,7 @@ Reservation reserve(Index& index, JobId head) {
 }
 
 /// Proven: the node kept for the head still has room for it at its start. Not proven: nothing the
-/// head waits for gets scarcer.
+/// head waits for gets scarcer, and nothing new comes onto the devices that drain for it.
 bool Reservation::leaves_enough(const Index& index,
                                 DemandIndex passing,
                                 const Placement& there) const {
@@ -92,6 +112,10 @@ bool Reservation::leaves_enough(const Index& index,
   if (!ledger.could_fit(demand, there.node)) return true;
   NodeState after = ledger.state(there.node);
   const Shortfall before = ledger.shortfall_state(demand, there.node, after);
+  const std::vector<int> drain = awaited(ledger, demand, after);
+  if (before.devices > 0 && std::ranges::find_first_of(drain, there.devices) != drain.end()) {
+    return false;
+  }
   ledger.take_on(after, passing, there.devices);
   return !worse(ledger.shortfall_state(demand, there.node, after), before);
 }
@@ -99,14 +123,21 @@ bool Reservation::leaves_enough(const Index& index,
 Passage Reservation::passage(const Index& index,
                              const Shape& shape,
                              const std::vector<Placement>& there) const {
-  const bool ends = shape.bound > std::chrono::seconds::zero();
-  if (head.start && ends && index.now.mono + shape.bound <= *head.start) return Passage::InTime;
+  const std::optional<Passage> by_time = passage_by_time(index, shape);
+  if (by_time == Passage::InTime) return Passage::InTime;
   const auto leaves = [&](const Placement& placement) {
     return leaves_enough(index, shape.demand, placement);
   };
   if (std::ranges::all_of(there, leaves)) return Passage::FromSpare;
+  return by_time.value_or(Passage::Blocked);
+}
+
+std::optional<Passage> Reservation::passage_by_time(const Index& index, const Shape& shape) const {
+  const bool ends = shape.bound > std::chrono::seconds::zero();
+  if (head.start && ends && index.now.mono + shape.bound <= *head.start) return Passage::InTime;
   const bool patient = index.now.mono - head.since <= index.policy.backfill_patience;
-  return !head.start && patient ? Passage::Unproven : Passage::Blocked;
+  if (!head.start && patient) return Passage::Unproven;
+  return std::nullopt;
 }
 
 void Reservation::take_spare(const Index& index,
@@ -134,6 +165,18 @@ bool Places::let_pass(const Index& index, const Shape& shape, const std::vector<
   }
   for (Reservation* reservation : spare) reservation->take_spare(index, shape.demand, there);
   return true;
+}
+
+bool Places::would_let_pass(const Index& index,
+                            const Shape& shape,
+                            const std::map<NodeIndex, NodeState>& on) const {
+  return std::ranges::all_of(kept, [&](const Reservation& reservation) {
+    if (reservation.passage_by_time(index, shape)) return true;
+    return std::ranges::none_of(on, [&](const auto& entry) {
+      if (reservation.head.start) return reservation.nodes.contains(entry.first);
+      return index.ledger.could_fit(reservation.demand, entry.first);
+    });
+  });
 }
 
 std::vector<NodeIndex> Places::node_list() const {

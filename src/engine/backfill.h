@@ -31,6 +31,9 @@ struct Reservation {
   [[nodiscard]] Passage passage(const Index& index,
                                 const Shape& shape,
                                 const std::vector<placement::Placement>& there) const;
+  /// Whether it is over in time, or nothing is proven and the head still patient.
+  [[nodiscard]] std::optional<Passage> passage_by_time(const Index& index,
+                                                       const Shape& shape) const;
   /// A job that passed from what is spare takes it.
   void take_spare(const Index& index,
                   placement::DemandIndex demand,
@@ -55,6 +58,11 @@ struct Places {
   [[nodiscard]] bool let_pass(const Index& index,
                               const Shape& shape,
                               const std::vector<placement::Placement>& there);
+  /// The same for a job that would get whatever devices of these nodes; takes nothing.
+  [[nodiscard]] bool would_let_pass(
+      const Index& index,
+      const Shape& shape,
+      const std::map<placement::NodeIndex, placement::NodeState>& on) const;
   [[nodiscard]] std::vector<placement::NodeIndex> node_list() const;
 };
 

@@ -115,10 +115,15 @@ struct Index {
   std::map<DeviceKey, std::set<JobId>> holders;  ///< devices that have jobs
   std::set<std::pair<WallTime, JobId>> standing;  ///< suspended jobs, by submission
   std::set<JobId> preemptible;                    ///< active jobs that may have to make room
-  std::map<JobId, std::vector<JobId>> rooms;      ///< for whom room is being made, and by whom
-  std::multiset<int> cpus_taken;                  ///< of the daemon's machine, by number
-  std::set<std::pair<MonoTime, JobId>> ends;      ///< active jobs with a limit, by latest end
-  std::set<std::pair<WallTime, JobId>> ended;     ///< by end, oldest first
+  /// Room that was made for a waiting job.
+  struct MadeRoom {
+    std::vector<JobId> leaving;  ///< who was stopped for it and is not gone yet
+    MonoTime at;
+  };
+  std::map<JobId, MadeRoom> rooms;
+  std::multiset<int> cpus_taken;               ///< of the daemon's machine, by number
+  std::set<std::pair<MonoTime, JobId>> ends;   ///< active jobs with a limit, by latest end
+  std::set<std::pair<WallTime, JobId>> ended;  ///< by end, oldest first
 
   /// The first job that does not fit and whose place is being kept, and since when.
   struct Head {

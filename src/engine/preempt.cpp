@@ -11,7 +11,7 @@ namespace gflow::engine {
 using placement::NodeState;
 using placement::Presence;
 
-/// Room is no longer being made for jobs that do not wait any more, nor by jobs that are gone.
+/// Nothing of rooms made for jobs that do not wait any more, nor by jobs that are gone.
 void Turn::forget_room() {
   const auto gone = [this](JobId id) {
     const Job* job = index_.find(id);
@@ -20,19 +20,27 @@ void Turn::forget_room() {
   for (auto entry = index_.rooms.begin(); entry != index_.rooms.end();) {
     const Job* waiting = index_.find(entry->first);
     const bool waits = waiting != nullptr && std::holds_alternative<Queued>(waiting->state);
-    std::erase_if(entry->second, gone);
-    entry = waits && !entry->second.empty() ? std::next(entry) : index_.rooms.erase(entry);
+    std::erase_if(entry->second.leaving, gone);
+    entry = waits ? std::next(entry) : index_.rooms.erase(entry);
   }
 }
 
 /// Makes room for a job that does not fit, if lesser jobs can. True if it can be had at once;
-/// else the nodes are kept for it until those who stop there are gone.
+/// else the nodes are kept for it until those who stop there are gone. Nobody is stopped for a job
+/// that may not pass one whose place is kept, nor again for one that did not take its chance.
 bool Turn::make_room(JobId id, Places& places) {
   if (!index_.policy.preempt || index_.preemptible.empty()) return false;
   if (!yielding_) yielding_ = yielding(index_);
   const std::vector<placement::NodeIndex> nodes = places.node_list();
   const auto room = find_room(index_, *yielding_, id, {nodes.begin(), nodes.end()});
-  if (!room) return false;
+  if (!room ||
+      !places.would_let_pass(index_, index_.shape_of(index_.find(id)->spec), room->nodes)) {
+    return false;
+  }
+  const auto made = index_.rooms.find(id);
+  const bool lately =
+      made != index_.rooms.end() && index_.now.mono - made->second.at < index_.policy.yield.quantum;
+  if (lately && !room->victims.empty()) return false;
   std::vector<JobId> stopping = room->stopping;
   auto longest = std::chrono::seconds::zero();
   for (const JobId victim : room->victims) {
@@ -44,9 +52,11 @@ bool Turn::make_room(JobId id, Places& places) {
     yielding_->leaving.push_back(victim);
     stopping.push_back(victim);
   }
+  Index::MadeRoom& entry = index_.rooms.try_emplace(id, Index::MadeRoom{}).first->second;
+  if (!room->victims.empty()) entry.at = index_.now.mono;
   if (stopping.empty()) return true;
   for (const JobId other : stopping) longest = std::max(longest, index_.find(other)->spec.grace);
-  index_.rooms[id] = stopping;
+  entry.leaving = stopping;
   Reservation kept;
   kept.demand = index_.demand_of(index_.find(id)->spec);
   kept.head = {id, index_.now.mono, index_.now.mono + longest};

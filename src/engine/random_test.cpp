@@ -173,7 +173,7 @@ class RandomLife : public testing::TestWithParam<unsigned> {};
 TEST_P(RandomLife, KeepsEveryIndexRightAndRepeatsItself) {
   Chance chance(GetParam());
   Policy policy;
-  if (GetParam() % 2 == 0) policy.order.order = Order::Learned;
+  policy.order.order = GetParam() % 2 == 0 ? Order::Learned : Order::Submission;
   State state(policy, "boot");
   State twin(policy, "boot");
   state.restored(JobId(1));

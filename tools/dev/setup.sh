@@ -10,7 +10,7 @@ readonly BUILD_PACKAGES=(
   libtomlplusplus-dev zlib1g-dev tzdata
 )
 readonly TEST_PACKAGES=(
-  libgtest-dev libbenchmark-dev python3 python3-pytest python3-pytest-xdist shellcheck codespell strace util-linux procps
+  libgtest-dev librapidcheck-dev libbenchmark-dev python3 python3-pytest python3-pytest-xdist shellcheck codespell strace util-linux procps
   "clang-19 clang" "clang-format-19 clang-format" "clang-tidy-19 clang-tidy"
 )
 
