@@ -179,15 +179,19 @@ std::string_view without_glued(std::string_view name) {
   return name;
 }
 
+/// The same of a number of three digits: 950 to 999 are GTX.
+std::string_view series_of_three(std::string_view number, std::string_view rest) {
+  if (number[0] != '9' || number[1] < '5') return "";
+  return rest.empty() || rest == "TI" || rest == "M" ? "GTX" : "";
+}
+
 /// The series of a bare number: "3090" is RTX3090, "1080TI" GTX1080TI, "7900XTX" RX7900XTX. Before
 /// the 20 series NVIDIA wrote GTX.
 std::string_view series_of(std::string_view name) {
   const std::size_t digits = std::min(name.find_first_not_of("0123456789"), name.size());
   const std::string_view number = name.substr(0, digits);
   const std::string_view rest = name.substr(digits);
-  if (number.size() == 3 && number[0] == '9' && number[1] >= '5') {
-    return rest.empty() || rest == "TI" || rest == "M" ? "GTX" : "";
-  }
+  if (number.size() == 3) return series_of_three(number, rest);
   if (number.size() != 4) return "";
   if (rest.starts_with("XT") || rest == "GRE") return "RX";
   const bool series = number[2] >= '5' && number[3] == '0';  // 3050 to 3090

@@ -27,19 +27,21 @@ class Parser {
 
   Read<GpuRequest> slurm(Piece piece);
   Read<void> take_part(const Part& part);
-  Read<void> take_word(Piece body) const;
+  Read<void> take_negative(Piece body, const Decimal& number, Piece rest);
+  Read<void> take_rest(const Decimal& number, Piece rest);
+  [[nodiscard]] Read<void> take_word(Piece body) const;
   Read<void> take_amount(const Decimal& number);
   Read<void> take_memory(const Decimal& number, int shift, Piece at);
   Read<void> take_product(const Decimal& count, Piece share);
   Read<void> take_kind(Piece inner);
   Read<void> take_models(Piece piece);
-  Read<std::string> model(Piece piece) const;
-  Read<void> check_kind(Piece inner) const;
-  Read<void> check_whole(Piece all) const;
+  [[nodiscard]] Read<std::string> model(Piece piece) const;
+  [[nodiscard]] Read<void> check_kind(Piece inner) const;
+  [[nodiscard]] Read<void> check_whole(Piece all) const;
 
   [[nodiscard]] bool is_memory(Piece piece) const;
-  Read<int> count_of(const Decimal& number) const;
-  Read<Share> share_of(const Decimal& number) const;
+  [[nodiscard]] Read<int> count_of(const Decimal& number) const;
+  [[nodiscard]] Read<Share> share_of(const Decimal& number) const;
 
   std::string_view text_;
   Scan scan_;
@@ -176,18 +178,11 @@ Read<void> Parser::take_part(const Part& part) {
   if (!number) return std::unexpected(number.error());
   if (!*number) return take_word(part.body);
   const Piece rest = scan_.trimmed({(*number)->at.end, body.end});
-  if (negative) {
-    if (!rest.empty() || (*number)->whole != 1 || !(*number)->is_whole() || amount_) {
-      return mistake(part.body, "an amount below nothing", "-1 alone sees every GPU");
-    }
-    amount_ = part.body;
-    request_.see_all = true;
-    return {};
-  }
-  if (const auto shift = unit_shift(scan_.view(rest)))
+  if (negative) return take_negative(part.body, **number, rest);
+  if (const auto shift = unit_shift(scan_.view(rest))) {
     return take_memory(**number, *shift, part.body);
-  const std::string again(scan_.view(rest));
-  if (again == "%") {
+  }
+  if (scan_.view(rest) == "%") {
     return mistake(part.body, "a share is written as a decimal", "50% is 0.5");
   }
   if (amount_) {
@@ -195,17 +190,32 @@ Read<void> Parser::take_part(const Part& part) {
         part.body, "the number of GPUs was said before", "memory needs a unit, such as 8G,0.5");
   }
   if (rest.empty()) return take_amount(**number);
+  return take_rest(**number, rest);
+}
+
+Read<void> Parser::take_negative(Piece body, const Decimal& number, Piece rest) {
+  if (!rest.empty() || number.whole != 1 || !number.is_whole() || amount_) {
+    return mistake(body, "an amount below nothing", "-1 alone sees every GPU");
+  }
+  amount_ = body;
+  request_.see_all = true;
+  return {};
+}
+
+/// What stands behind a number: of the second in "2x0.5", or a mistake.
+Read<void> Parser::take_rest(const Decimal& number, Piece rest) {
+  const std::string again(scan_.view(rest));
   if (again.starts_with('x') || again.starts_with('X') || again.starts_with('*')) {
     const Piece share = scan_.trimmed({rest.begin + 1, rest.end});
     if (!share.empty() && (is_digit(scan_.at(share.begin)) || scan_.at(share.begin) == '.')) {
-      return take_product(**number, share);
+      return take_product(number, share);
     }
   }
   const std::string model = catalogue::read_model(again.starts_with('x') ? again.substr(1) : again);
   return mistake(rest,
                  fmt::format("'{}' does not belong here", scan_.typed(rest)),
                  catalogue::is_known(model)
-                     ? fmt::format("write {}({})", scan_.view((*number)->at), model)
+                     ? fmt::format("write {}({})", scan_.view(number.at), model)
                      : "the kind of GPU goes in brackets, 2(V100), and memory needs K, M, G or T");
 }
 
@@ -332,7 +342,6 @@ Read<GpuRequest> Parser::slurm(Piece piece) {
 Read<void> Parser::check_whole(Piece all) const {
   const bool kind = !request_.vendor.empty() || !request_.models.empty();
   if (!amount_) {
-    const std::string memory = scan_.typed(*memory_);
     return mistake(
         all,
         "memory alone does not say how much of a GPU",

@@ -61,10 +61,20 @@ std::vector<Piece> Scan::split(Piece piece, char separator) const {
   return pieces;
 }
 
+/// What is between the bracket that opens there and its end.
+Read<Piece> Scan::bracket(std::size_t open, Piece within) const {
+  for (std::size_t i = open + 1; i < within.end; ++i) {
+    if (plain_[i] == '(') return mistake({i, i + 1}, "a bracket within brackets");
+    if (plain_[i] == ')') return Piece{open + 1, i};
+  }
+  return mistake({open, open + 1},
+                 "this bracket is not closed",
+                 fmt::format("write {})", typed(trimmed(within))));
+}
+
 Read<std::vector<Part>> Scan::parts(Piece piece) const {
   std::vector<Part> found;
   std::size_t from = piece.begin;
-  std::optional<std::size_t> open;
   std::optional<Piece> kind;
   std::size_t body_end = piece.begin;
   const auto close_part = [&](std::size_t end) {
@@ -74,26 +84,20 @@ Read<std::vector<Part>> Scan::parts(Piece piece) const {
   };
   for (std::size_t i = piece.begin; i < piece.end; ++i) {
     const char c = plain_[i];
+    if (c == ')') return mistake({i, i + 1}, "this bracket was not opened");
     if (c == '(') {
-      if (open) return mistake({i, i + 1}, "a bracket within brackets");
       if (kind) return mistake({i, i + 1}, "a second pair of brackets");
-      open = i;
+      const auto inner = bracket(i, piece);
+      if (!inner) return std::unexpected(inner.error());
+      kind = trimmed(*inner);
+      if (kind->empty()) kind = Piece{i + 1, i + 1};
       body_end = i;
-    } else if (c == ')') {
-      if (!open) return mistake({i, i + 1}, "this bracket was not opened");
-      kind = trimmed({*open + 1, i});
-      if (kind->empty()) kind = Piece{*open + 1, *open + 1};
-      open.reset();
-    } else if (c == ',' && !open) {
+      i = inner->end;
+    } else if (c == ',') {
       close_part(i);
     } else if (kind && c != ' ') {
       return mistake({i, piece.end}, "nothing but a comma may follow the bracket");
     }
-  }
-  if (open) {
-    return mistake({*open, *open + 1},
-                   "this bracket is not closed",
-                   fmt::format("write {})", typed(trimmed(piece))));
   }
   close_part(piece.end);
   return found;

@@ -62,6 +62,7 @@ class Scan {
 
   /// The parts at the commas outside of brackets.
   [[nodiscard]] Read<std::vector<Part>> parts(Piece piece) const;
+  [[nodiscard]] Read<Piece> bracket(std::size_t open, Piece within) const;
   /// The number a piece begins with, without its sign; empty if it begins with none.
   [[nodiscard]] Read<std::optional<Decimal>> leading_number(Piece piece) const;
 

@@ -62,13 +62,13 @@ struct Topology {
   /// MB/s between two different GPUs: their links or the switch, else their PCIe path.
   [[nodiscard]] int pair_speed(int a, int b) const;
 
-  friend bool operator==(const Topology&, const Topology&) = default;
-
- private:
+  /// Where a pair is in the matrices.
   [[nodiscard]] std::size_t at(int a, int b) const {
     return static_cast<std::size_t>(a) * static_cast<std::size_t>(gpus) +
            static_cast<std::size_t>(b);
   }
+
+  friend bool operator==(const Topology&, const Topology&) = default;
 };
 
 /// A machine of so many GPUs without links where every pair has the same path. The shape to start

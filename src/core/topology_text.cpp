@@ -88,7 +88,7 @@ std::unexpected<Error> wrong(const Line& line, std::string_view what) {
 Result<void> take_cell(Topology& topology, const Line& line, int column) {
   const int row = *gpu_number(line.words.front());
   const std::string& word = line.words[static_cast<std::size_t>(column) + 1];
-  const auto at = static_cast<std::size_t>(row * topology.gpus + column);
+  const auto at = topology.at(row, column);
   if (const auto path = parse_path_class(word)) {
     topology.paths[at] = *path;
     return {};
@@ -137,8 +137,7 @@ void guess_hidden_paths(Topology& topology) {
       const auto node_a = topology.numa[static_cast<std::size_t>(a)];
       const auto node_b = topology.numa[static_cast<std::size_t>(b)];
       const bool near = node_a && node_a == node_b;
-      topology.paths[static_cast<std::size_t>(a * topology.gpus + b)] =
-          near ? PathClass::Node : PathClass::Sys;
+      topology.paths[topology.at(a, b)] = near ? PathClass::Node : PathClass::Sys;
     }
   }
 }

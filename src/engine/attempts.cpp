@@ -17,11 +17,12 @@ const Job* under_way(const Index& index, JobId id, int attempt) {
 
 /// Why it was told to stop, if it was.
 std::optional<EndReason> told_to_stop(const Job& job) {
-  const auto* starting = std::get_if<Starting>(&job.state);
+  const auto reason = [](const std::optional<Stop>& stop) {
+    return stop ? std::optional(stop->reason) : std::nullopt;
+  };
+  if (const auto* starting = std::get_if<Starting>(&job.state)) return reason(starting->stop);
   const auto* running = std::get_if<Running>(&job.state);
-  const auto& stop = starting != nullptr ? starting->stop : running->stop;
-  if (!stop) return std::nullopt;
-  return stop->reason;
+  return running != nullptr ? reason(running->stop) : std::nullopt;
 }
 
 }  // namespace

@@ -41,6 +41,17 @@ std::string check_ledger(const Index& index, const Index& fresh) {
   return {};
 }
 
+std::string check_groups(const Index& index, Index& fresh) {
+  for (const auto& [name, group] : index.groups) {
+    const Group& other = fresh.groups[name];
+    if (group.active != other.active) return fmt::format("group '{}' counts wrong", name);
+    if (group.queued != other.queued || group.parked != other.parked) {
+      return fmt::format("group '{}' has the wrong jobs in the queue", name);
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string State::check() const {
@@ -70,13 +81,7 @@ std::string State::check() const {
   if (fresh.preemptible != index.preemptible) return "the index of preemptible jobs is wrong";
   if (fresh.standing != index.standing) return "the index of suspended jobs is wrong";
   if (std::string wrong = check_ledger(index, fresh); !wrong.empty()) return wrong;
-  for (const auto& [name, group] : index.groups) {
-    const Group& other = fresh.groups[name];
-    if (group.active != other.active) return fmt::format("group '{}' counts wrong", name);
-    if (group.queued != other.queued || group.parked != other.parked) {
-      return fmt::format("group '{}' has the wrong jobs in the queue", name);
-    }
-  }
+  if (std::string wrong = check_groups(index, fresh); !wrong.empty()) return wrong;
   for (const auto& [id, job] : index.jobs) {
     if (id >= index.next_id) return fmt::format("job {} has an id not given out yet", id.value);
   }

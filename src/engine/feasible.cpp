@@ -11,7 +11,6 @@ namespace gflow::engine {
 
 using placement::Demand;
 using placement::Ledger;
-using placement::Node;
 using placement::NodeIndex;
 
 namespace {

@@ -19,6 +19,26 @@ Result<void> at_position(Result<void> checked, std::size_t position, std::size_t
 
 }  // namespace
 
+/// A job may depend on one there is, or on one before it in its submission.
+Result<void> Turn::check_dependencies(const Dependencies& dependencies,
+                                      std::size_t position) const {
+  for (const JobId id : dependencies.jobs) {
+    const bool sibling = (id.value & event::kSibling) != 0;
+    if (sibling && (id.value ^ event::kSibling) < position) continue;
+    if (!sibling && index_.find(id) != nullptr) continue;
+    if (sibling || id >= index_.next_id) {
+      return fail(Code::NotFound,
+                  sibling
+                      ? std::string("a job can only depend on jobs before it")
+                      : fmt::format("it depends on job {}, and there is no such job", id.value));
+    }
+    return fail(Code::NotFound,
+                fmt::format("it depends on job {}, which ended so long ago that it is forgotten",
+                            id.value));
+  }
+  return {};
+}
+
 Result<void> Turn::check_spec(const JobSpec& spec, std::size_t position) {
   if (!spec.name.empty()) GF_CHECK(check_name(spec.name));
   if (spec.priority < 0 || spec.priority > kMaxPriority) {
@@ -37,20 +57,7 @@ Result<void> Turn::check_spec(const JobSpec& spec, std::size_t position) {
                 "a signal to make room is for jobs that are stopped and queued again: "
                 "--preempt-signal goes with --preemptible=requeue");
   }
-  for (const JobId id : spec.dependencies.jobs) {
-    const bool sibling = (id.value & event::kSibling) != 0;
-    if (sibling && (id.value ^ event::kSibling) < position) continue;
-    if (!sibling && index_.find(id) != nullptr) continue;
-    if (sibling || id >= index_.next_id) {
-      return fail(Code::NotFound,
-                  sibling
-                      ? std::string("a job can only depend on jobs before it")
-                      : fmt::format("it depends on job {}, and there is no such job", id.value));
-    }
-    return fail(Code::NotFound,
-                fmt::format("it depends on job {}, which ended so long ago that it is forgotten",
-                            id.value));
-  }
+  GF_CHECK(check_dependencies(spec.dependencies, position));
   if (spec.preemption == Preemption::Suspend && spec.request.mode == GpuMode::Whole &&
       spec.request.gpus > 0 && spec.request.gpu_memory == Memory{}) {
     return fail(Code::Usage,

@@ -49,6 +49,8 @@ class Turn {
   [[nodiscard]] Result<const Job*> owned(JobId id, const Actor& by) const;
   // submit.cpp
   [[nodiscard]] Result<void> check_spec(const JobSpec& spec, std::size_t position);
+  [[nodiscard]] Result<void> check_dependencies(const Dependencies& dependencies,
+                                                std::size_t position) const;
   // update.cpp
   [[nodiscard]] Result<void> check_update(const Job& job, const event::Changes& changes);
   [[nodiscard]] Result<void> check_cycle(JobId job, const Dependencies& dependencies) const;

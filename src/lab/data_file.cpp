@@ -44,7 +44,8 @@ class Inflater {
     std::string text;
     std::array<char, 1 << 16> part{};
     // zlib takes a pointer to what it never writes.
-    stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));
+    stream_.next_in =
+        reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));  // NOLINT: zlib's own type
     stream_.avail_in = static_cast<uInt>(packed.size());
     int status = ready_ ? Z_OK : Z_MEM_ERROR;
     while (status == Z_OK) {

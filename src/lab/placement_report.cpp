@@ -193,6 +193,30 @@ Result<Report> inflation_report(const PlacementStudy& study, const Progress& pro
   return report;
 }
 
+namespace {
+
+Result<ChurnRun> mean_churn(const Openb& openb,
+                            const std::vector<std::uint64_t>& seeds,
+                            const PolicyEntry& policy,
+                            const ChurnProtocol& protocol) {
+  const auto count = static_cast<double>(seeds.size());
+  ChurnRun mean;
+  for (const std::uint64_t seed : seeds) {
+    const ChurnRun run = run_churn(openb, seed, policy, protocol);
+    if (run.tasks_accepted <= 0) {
+      return fail(Code::Usage,
+                  fmt::format("{} arrivals are over before the cluster is full: take more",
+                              protocol.arrivals));
+    }
+    mean.allocation += run.allocation / count;
+    mean.demand_accepted += run.demand_accepted / count;
+    mean.tasks_accepted += run.tasks_accepted / count;
+  }
+  return mean;
+}
+
+}  // namespace
+
 Result<Report> churn_report(const PlacementStudy& study,
                             const ChurnProtocol& protocol,
                             const Progress& progress) {
@@ -218,23 +242,11 @@ Result<Report> churn_report(const PlacementStudy& study,
   Steps steps(progress, study.traces.size() * policies.size());
   std::vector<Series> bars;
   for (const PolicyEntry* policy : policies) bars.push_back({std::string(policy->name), {}});
-  const auto count = static_cast<double>(study.seeds.size());
   for (const std::string& trace : study.traces) {
     const Openb openb = GF_TRY(load_openb(study.data, trace));
     for (std::size_t i = 0; i < policies.size(); ++i) {
       steps.begin(trace, policies[i]->name);
-      ChurnRun mean;
-      for (const std::uint64_t seed : study.seeds) {
-        const ChurnRun run = run_churn(openb, seed, *policies[i], protocol);
-        if (run.tasks_accepted <= 0) {
-          return fail(Code::Usage,
-                      fmt::format("{} arrivals are over before the cluster is full: take more",
-                                  protocol.arrivals));
-        }
-        mean.allocation += run.allocation / count;
-        mean.demand_accepted += run.demand_accepted / count;
-        mean.tasks_accepted += run.tasks_accepted / count;
-      }
+      const ChurnRun mean = GF_TRY(mean_churn(openb, study.seeds, *policies[i], protocol));
       bars[i].points.push_back({static_cast<double>(bars[i].points.size()), mean.allocation});
       table.rows.push_back({trace,
                             std::string(policies[i]->name),

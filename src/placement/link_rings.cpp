@@ -13,7 +13,7 @@ namespace {
 using Mask = std::uint32_t;
 
 constexpr std::size_t at(int vertex) { return static_cast<std::size_t>(vertex); }
-constexpr Mask bit(int vertex) { return Mask{1} << vertex; }
+constexpr Mask bit(int vertex) { return Mask{1} << static_cast<unsigned>(vertex); }
 
 int least_degree(const LinkGraph& graph) {
   int least = std::numeric_limits<int>::max();
@@ -25,29 +25,34 @@ int least_degree(const LinkGraph& graph) {
   return least;
 }
 
+using Weights = std::array<std::array<int, LinkGraph::kMost>, LinkGraph::kMost>;
+
+/// The vertices that remain, each after those it is tied to most: the last two of that order.
+std::pair<int, int> last_two(const Weights& weight, Mask left, int size) {
+  std::array<int, LinkGraph::kMost> tie{};
+  std::pair<int, int> last{0, 0};
+  for (Mask open = left; open != 0;) {
+    int next = std::countr_zero(open);
+    for (Mask rest = open; rest != 0; rest &= rest - 1) {
+      if (tie[at(std::countr_zero(rest))] > tie[at(next)]) next = std::countr_zero(rest);
+    }
+    open &= ~bit(next);
+    last = {last.second, next};
+    for (int b = 0; b < size; ++b) tie[at(b)] += weight[at(next)][at(b)];
+  }
+  return last;
+}
+
 /// The fewest links whose loss parts the graph (Stoer and Wagner).
 int least_cut(const LinkGraph& graph) {
-  std::array<std::array<int, LinkGraph::kMost>, LinkGraph::kMost> weight{};
+  Weights weight{};
   for (int a = 0; a < graph.size; ++a) {
     for (int b = 0; b < graph.size; ++b) weight[at(a)][at(b)] = graph.links[at(a)][at(b)];
   }
   int least = std::numeric_limits<int>::max();
   Mask left = bit(graph.size) - 1;
   while (std::popcount(left) > 1) {
-    std::array<int, LinkGraph::kMost> tie{};
-    Mask open = left;
-    int last = -1;
-    int before = -1;
-    while (open != 0) {
-      int next = std::countr_zero(open);
-      for (Mask rest = open; rest != 0; rest &= rest - 1) {
-        if (tie[at(std::countr_zero(rest))] > tie[at(next)]) next = std::countr_zero(rest);
-      }
-      open &= ~bit(next);
-      before = last;
-      last = next;
-      for (int b = 0; b < graph.size; ++b) tie[at(b)] += weight[at(next)][at(b)];
-    }
+    const auto [before, last] = last_two(weight, left, graph.size);
     int cut = 0;
     for (Mask rest = left & ~bit(last); rest != 0; rest &= rest - 1) {
       cut += weight[at(last)][at(std::countr_zero(rest))];

@@ -22,8 +22,8 @@ namespace {
 constexpr std::string_view kFixed =
     "cannot be changed once a job is submitted; cancel it and submit it anew";
 
-std::vector<Option> options() {
-  std::vector<Option> all = {
+std::vector<Option> amount_options() {
+  return {
       {.name = "name",
        .letters = "nJ",
        .aliases = {"job-name"},
@@ -46,6 +46,11 @@ std::vector<Option> options() {
        .value = "TIME",
        .help = "Most time it may run: 30 (minutes), 4:00:00, 1h30m. Running jobs, too."},
       {.name = "clear-time-limit", .help = "No time limit.", .excludes = {"time-limit"}},
+  };
+}
+
+std::vector<Option> dependency_options() {
+  return {
       {.name = "depends-on",
        .letters = "d",
        .aliases = {"dependency", "depends-on-all"},
@@ -60,6 +65,11 @@ std::vector<Option> options() {
       {.name = "no-auto-cancel-on-dep-failure",
        .aliases = {"no-auto-cancel"},
        .help = "With --depends-on: let it wait if they fail."},
+  };
+}
+
+std::vector<Option> room_options() {
+  return {
       {.name = "max-retries", .value = "N", .help = "Run it again up to N times if it fails."},
       {.name = "clear-max-retries", .help = "Do not run it again.", .excludes = {"max-retries"}},
       {.name = "clear-gpu-memory-limit",
@@ -80,6 +90,13 @@ std::vector<Option> options() {
       {.name = "max-concurrent", .value = "N", .help = "Most jobs of its group at once."},
       {.name = "clear-max-concurrent", .help = "No such limit.", .excludes = {"max-concurrent"}},
   };
+}
+
+std::vector<Option> options() {
+  std::vector<Option> all = amount_options();
+  for (auto make : {dependency_options, room_options}) {
+    for (Option& option : make()) all.push_back(std::move(option));
+  }
   for (const auto& [name, letters, value] : {std::tuple{"command", "c", "COMMAND"},
                                              std::tuple{"script", "s", "FILE"},
                                              std::tuple{"conda-env", "e", "NAME"},

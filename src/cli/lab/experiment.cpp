@@ -3,11 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <ostream>
 
 #include "base/text.h"
 #include "os/file.h"
+#include "os/user.h"
 
 namespace gflow::cli {
 
@@ -34,8 +34,7 @@ Option data_option() {
 
 std::string data_directory(const Invocation& invocation) {
   if (invocation.has("data")) return invocation.get("data");
-  const char* set = std::getenv("GFLOW_LAB_DATA");
-  return set == nullptr ? "" : set;
+  return os::environment("GFLOW_LAB_DATA").value_or("");
 }
 
 Result<int> give(const lab::Report& report, const Invocation& invocation, Context& context) {

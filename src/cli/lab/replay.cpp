@@ -129,6 +129,34 @@ Result<int> run_replay(const Invocation& invocation, Context& context) {
   return give(lab::replay_report(subject, runs), invocation, context);
 }
 
+std::vector<Option> what_if_options() {
+  return {{.name = "add-node",
+           .value = "sim:MODELS",
+           .help = "what if there were one more node, as 'sim:8xH100'.",
+           .group = "What if",
+           .repeatable = true},
+          {.name = "remove-node",
+           .value = "NAME",
+           .help = "what if this node were not there; 'local' is the daemon's own machine.",
+           .group = "What if",
+           .repeatable = true},
+          {.name = "policy",
+           .value = "NAME",
+           .help = "what if nodes and GPUs were chosen like this. Repeat it to compare.",
+           .group = "What if",
+           .repeatable = true},
+          {.name = "order",
+           .value = "NAME",
+           .help = "what if jobs went in this order. Repeat it to compare.",
+           .group = "What if",
+           .repeatable = true},
+          {.name = "set",
+           .value = "NAME=VALUE",
+           .help = "what if a setting of [scheduler] were another one.",
+           .group = "What if",
+           .repeatable = true}};
+}
+
 }  // namespace
 
 Command lab_replay_command() {
@@ -163,32 +191,7 @@ Command lab_replay_command() {
                   {.name = "restart-cost",
                    .value = "TIME",
                    .help =
-                       "what a job that made room for another loses when it starts again (60s)."},
-                  {.name = "add-node",
-                   .value = "sim:MODELS",
-                   .help = "what if there were one more node, as 'sim:8xH100'.",
-                   .group = "What if",
-                   .repeatable = true},
-                  {.name = "remove-node",
-                   .value = "NAME",
-                   .help = "what if this node were not there; 'local' is the daemon's own machine.",
-                   .group = "What if",
-                   .repeatable = true},
-                  {.name = "policy",
-                   .value = "NAME",
-                   .help = "what if nodes and GPUs were chosen like this. Repeat it to compare.",
-                   .group = "What if",
-                   .repeatable = true},
-                  {.name = "order",
-                   .value = "NAME",
-                   .help = "what if jobs went in this order. Repeat it to compare.",
-                   .group = "What if",
-                   .repeatable = true},
-                  {.name = "set",
-                   .value = "NAME=VALUE",
-                   .help = "what if a setting of [scheduler] were another one.",
-                   .group = "What if",
-                   .repeatable = true}},
+                       "what a job that made room for another loses when it starts again (60s)."}},
       .words = {.name = "FILE",
                 .help = "a snapshot or a trace.",
                 .least = 1,
@@ -199,6 +202,7 @@ Command lab_replay_command() {
                    {"gflow lab replay philly_jobs.csv.gz --nodes 64x8 --days 28-58", "a trace"}},
       .run = run_replay,
   };
+  for (Option& option : what_if_options()) command.options.push_back(std::move(option));
   for (Option& option : output_options()) command.options.push_back(std::move(option));
   return command;
 }
