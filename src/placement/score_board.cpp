@@ -51,7 +51,7 @@ std::optional<NodeIndex> ScoreBoard::best(std::uint64_t n) {
   const Score most = highest();
   if (most == kNoScore) return std::nullopt;
   const auto count = static_cast<std::uint64_t>(std::ranges::count(scores_, most));
-  std::uint64_t left = n % count;
+  std::uint64_t left = count == 0 ? 0 : n % count;
   auto found = std::ranges::find(scores_, most);
   while (left-- > 0) found = std::find(found + 1, scores_.end(), most);
   return static_cast<NodeIndex>(found - scores_.begin());

@@ -33,6 +33,7 @@ std::vector<ProcessFacts> descendants() {
   std::vector<ProcessFacts> all;
   const std::unique_ptr<DIR, CloseDir> proc(::opendir("/proc"));
   if (proc == nullptr) return {};
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): no other thread has this directory open
   while (const dirent* entry = ::readdir(proc.get())) {
     if (entry->d_name[0] < '1' || entry->d_name[0] > '9') continue;
     if (const auto facts = facts_of(entry->d_name)) all.push_back(*facts);

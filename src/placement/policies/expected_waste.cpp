@@ -71,6 +71,30 @@ RemainderWaste::RemainderWaste(std::span<const Offer> fractions, int horizon) {
   waste_[kWhole] = 0;
 }
 
+namespace {
+
+/// One more offer to devices with r of them free, whatever their CPUs; `saved` is only room.
+void offer_to(std::vector<double>& waste,
+              std::size_t r,
+              std::size_t columns,
+              std::span<const Offer> offers,
+              std::vector<double>& saved) {
+  double* row = waste.data() + r * columns;
+  std::ranges::fill(saved, 0.0);
+  for (const Offer& offer : offers) {
+    const auto size = static_cast<std::size_t>(offer.percent);
+    const auto cpus = static_cast<std::size_t>(offer.cpus);
+    if (size > r) break;
+    const double* taken = waste.data() + (r - size) * columns;
+    for (std::size_t c = cpus; c < columns; ++c) {
+      saved[c] += offer.probability * std::max(0.0, row[c] - taken[c - cpus]);
+    }
+  }
+  for (std::size_t c = 0; c < columns; ++c) row[c] -= saved[c];
+}
+
+}  // namespace
+
 DeviceWaste::DeviceWaste(std::span<const Offer> offers, const Rules& rules)
     : cpu_worth_(rules.cpu_worth) {
   std::vector<double> waste((kWhole + 1) * kColumns);
@@ -84,20 +108,7 @@ DeviceWaste::DeviceWaste(std::span<const Offer> offers, const Rules& rules)
   std::vector<double> saved(kColumns);
   for (int i = 1; i <= rules.long_horizon; ++i) {
     // From the largest remainder down, a row looks only at what is not yet renewed.
-    for (std::size_t r = kWhole; r > 0; --r) {
-      double* row = waste.data() + r * kColumns;
-      std::ranges::fill(saved, 0.0);
-      for (const Offer& offer : offers) {
-        const auto size = static_cast<std::size_t>(offer.percent);
-        const auto cpus = static_cast<std::size_t>(offer.cpus);
-        if (size > r) break;
-        const double* taken = waste.data() + (r - size) * kColumns;
-        for (std::size_t c = cpus; c < kColumns; ++c) {
-          saved[c] += offer.probability * std::max(0.0, row[c] - taken[c - cpus]);
-        }
-      }
-      for (std::size_t c = 0; c < kColumns; ++c) row[c] -= saved[c];
-    }
+    for (std::size_t r = kWhole; r > 0; --r) offer_to(waste, r, kColumns, offers, saved);
     if (i == rules.short_horizon) at_short = waste;
   }
   for (std::size_t i = 0; i < waste.size(); ++i) waste[i] = (waste[i] + at_short[i]) / 2;

@@ -97,7 +97,7 @@ class TenantWaste {
   static constexpr double kDiscount = 0.3;
 
   [[nodiscard]] static constexpr std::size_t cell(int percent, int jobs) {
-    return static_cast<std::size_t>(percent * (kMostJobs + 1) + jobs);
+    return static_cast<std::size_t>(percent) * (kMostJobs + 1) + static_cast<std::size_t>(jobs);
   }
   [[nodiscard]] double after_one_left(int percent, int jobs) const;
   [[nodiscard]] double relaxed(std::span<const Offer> fractions, int percent, int jobs) const;
