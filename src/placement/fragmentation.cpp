@@ -76,12 +76,13 @@ void Fragmentation::make_rows(std::size_t models) {
     const auto step = std::ranges::upper_bound(cpu_steps_, kind.milli_cpus);
     const auto least_cpus = static_cast<std::size_t>(step - cpu_steps_.begin());
     const auto jobs = static_cast<std::int32_t>(kind.count);
+    const auto count_in = [&](std::size_t row) {
+      for (std::size_t l = least_parts; l < levels; ++l) one_[row * levels + l] += jobs;
+      for (std::size_t i = least_idle; i < idles; ++i) many_[row * idles + i] += jobs;
+    };
     for (std::size_t model = 0; model < models; ++model) {
       if (kind.accepts[model] == 0) continue;
-      for (std::size_t c = model * cpus + least_cpus; c < (model + 1) * cpus; ++c) {
-        for (std::size_t l = least_parts; l < levels; ++l) one_[c * levels + l] += jobs;
-        for (std::size_t i = least_idle; i < idles; ++i) many_[c * idles + i] += jobs;
-      }
+      for (std::size_t c = model * cpus + least_cpus; c < (model + 1) * cpus; ++c) count_in(c);
     }
   }
 }
@@ -111,8 +112,22 @@ std::int64_t Fragmentation::usable(const Remains& node) const {
   return sum;
 }
 
+Fragmentation::Offered Fragmentation::offered_to(const Class& kind, const Remains& node) const {
+  Offered offered;
+  for (std::size_t i = 0; i < node.free.size(); ++i) {
+    const bool right = accepts(kind, node, i);
+    if (right) ++offered.accepted;
+    if (right && node.free[i] >= kind.parts) {
+      ++offered.devices;
+    } else {
+      offered.small += node.free[i];
+    }
+  }
+  return offered;
+}
+
 double Fragmentation::published(const Remains& node) const {
-  constexpr double kPerMilli = Share::kWholeParts / 1000;
+  constexpr double kPerMilli = Share::kWholeParts / 1000.0;
   // Amounts by why they cannot be used, summed in this order: the order decides the rounding.
   double lacks_both = 0;
   double lacks_gpu = 0;
@@ -129,23 +144,12 @@ double Fragmentation::published(const Remains& node) const {
       (cpu_fits ? no_gpu_cpu_fits : no_gpu_lacks_cpu) += kind.popularity * total;
       continue;
     }
-    int accepted = 0;
-    int devices = 0;
-    double small = 0;
-    for (std::size_t i = 0; i < node.free.size(); ++i) {
-      const bool right = accepts(kind, node, i);
-      if (right) ++accepted;
-      if (right && node.free[i] >= kind.parts) {
-        ++devices;
-      } else {
-        small += node.free[i];
-      }
-    }
-    const bool gpu_fits = devices >= kind.gpus;
-    if (accepted == 0) {
+    const Offered offered = offered_to(kind, node);
+    const bool gpu_fits = offered.devices >= kind.gpus;
+    if (offered.accepted == 0) {
       no_access += kind.popularity * total;
     } else if (gpu_fits && cpu_fits) {
-      lacks_gpu += kind.popularity * (small / kPerMilli);
+      lacks_gpu += kind.popularity * (offered.small / kPerMilli);
     } else {
       (gpu_fits ? lacks_cpu : cpu_fits ? lacks_gpu : lacks_both) += kind.popularity * total;
     }

@@ -76,6 +76,13 @@ class Fragmentation {
   }
   void make_levels();
   void make_rows(std::size_t models);
+  /// Devices of a node as a job of the class sees them.
+  struct Offered {
+    int accepted = 0;  ///< of a model it takes
+    int devices = 0;   ///< of them, those with room for its part
+    double small = 0;  ///< compute free on all others, in parts
+  };
+  [[nodiscard]] Offered offered_to(const Class& kind, const Remains& node) const;
 
   std::vector<Class> classes_;
   std::int64_t jobs_ = 0;

@@ -10,7 +10,7 @@ namespace {
 /// SQLITE_TRANSIENT, which is an old-style cast.
 sqlite3_destructor_type copying() {
   constexpr auto kCopy = static_cast<std::intptr_t>(-1);
-  return reinterpret_cast<sqlite3_destructor_type>(kCopy);
+  return reinterpret_cast<sqlite3_destructor_type>(kCopy);  // NOLINT: as SQLite defines it
 }
 
 }  // namespace

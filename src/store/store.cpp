@@ -43,8 +43,8 @@ std::vector<JobId> read_jobs_text(const std::string& text) {
 
 /// The connection with its prepared statements. Throws SQLite::Exception throughout.
 struct Store::Core {
-  Core(std::string path_, Connection connection)
-      : path(std::move(path_)),
+  Core(std::string file, Connection connection)
+      : path(std::move(file)),
         sidecar(std::move(connection.sidecar)),
         database(std::move(connection.database)) {
     const auto kept = database.execAndGet(
