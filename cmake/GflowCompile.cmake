@@ -19,7 +19,8 @@ add_library(gflow_compile INTERFACE)
 target_compile_options(gflow_compile INTERFACE
   -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Wformat=2 -Werror
   -Wno-missing-field-initializers  # GCC 12 asks for members a designated initializer may leave out
-  -Wno-restrict  # GCC 12 warns of its own std::string::insert at -O3 (GCC bug 105651)
+  # GCC 12 warns of its own std::string::insert at -O3 (GCC bug 105651)
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
   -fno-omit-frame-pointer -fstack-protector-strong)
 target_compile_definitions(gflow_compile INTERFACE _GNU_SOURCE)
 if(GFLOW_SANITIZE)
