@@ -21,6 +21,8 @@ target_compile_options(gflow_compile INTERFACE
   -Wno-missing-field-initializers  # GCC 12 asks for members a designated initializer may leave out
   # GCC 12 warns of its own std::string::insert at -O3 (GCC bug 105651)
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
+  # std::stable_sort of libstdc++ 12 uses what it calls deprecated.
+  $<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations>
   -fno-omit-frame-pointer -fstack-protector-strong)
 target_compile_definitions(gflow_compile INTERFACE _GNU_SOURCE)
 if(GFLOW_SANITIZE)

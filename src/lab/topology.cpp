@@ -19,8 +19,6 @@ namespace {
 using placement::DeviceSet;
 using placement::RingTable;
 
-constexpr std::size_t at(int index) { return static_cast<std::size_t>(index); }
-
 struct Running {
   double ends = 0;
   GpuMask set = 0;
