@@ -31,10 +31,8 @@ void Index::set_policy(Policy next) {
   const bool reordered = placer != nullptr && next.order != policy.order;
   if (placer == nullptr || next.fair_share != policy.fair_share) fair = FairShare(next.fair_share);
   policy = std::move(next);
-  if (reordered) {
-    incumbents.clear();
-    rank_anew();
-  }
+  incumbents.clear();
+  if (reordered) rank_anew();
   ledger.set_rules(policy.sharing);
   if (same) return;
   const placement::PolicyEntry* entry = placement::find_policy(policy.placement);
