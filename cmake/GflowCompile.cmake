@@ -13,11 +13,26 @@ if(GFLOW_CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${GFLOW_CCACHE})
 endif()
 
+# Most of a compilation is reading headers: files of one module are compiled eight at a time, which takes a
+# fifth of the time. -DGFLOW_UNITY=OFF compiles each alone, as `./dev check --full` does.
+option(GFLOW_UNITY "Compile the files of a module together" ON)
+set(CMAKE_UNITY_BUILD ${GFLOW_UNITY})
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 8)
+
+find_program(GFLOW_MOLD mold)
+if(GFLOW_MOLD AND (CMAKE_CXX_COMPILER_ID STREQUAL "Clang" OR CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 12.1))
+  add_link_options(-fuse-ld=mold)
+endif()
+
+option(GFLOW_WERROR "Warnings are errors: for developers and continuous integration" OFF)
 set(GFLOW_SANITIZE "" CACHE STRING "Sanitizers, e.g. address,undefined or thread")
 
 add_library(gflow_compile INTERFACE)
 target_compile_options(gflow_compile INTERFACE
-  -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Wformat=2 -Werror
+  -Wall -Wextra -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Wformat=2
+  $<$<BOOL:${GFLOW_WERROR}>:-Werror>
+  # Tests compiled together each have a Case of their own.
+  $<$<NOT:$<BOOL:$<TARGET_PROPERTY:GFLOW_TEST>>>:-Wshadow>
   -Wno-missing-field-initializers  # GCC 12 asks for members a designated initializer may leave out
   # GCC 12 warns of its own std::string::insert at -O3 (GCC bug 105651)
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>

@@ -34,6 +34,7 @@ function(gflow_module name)
   if(GFLOW_TESTS AND tests)
     add_executable(${name}_test ${tests})
     target_link_libraries(${name}_test PRIVATE gflow_${name} GTest::gtest GTest::gtest_main rapidcheck)
+    set_target_properties(${name}_test PROPERTIES GFLOW_TEST ON)
     target_compile_definitions(${name}_test PRIVATE GFLOW_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
     set_target_properties(${name}_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/test)
     gtest_discover_tests(${name}_test TEST_PREFIX unit/${name}/ DISCOVERY_MODE PRE_TEST

@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "api/device_fields.h"
 #include "api/drain_fields.h"
 #include "api/snapshot.h"
 #include "api/spec_fields.h"
@@ -14,12 +15,6 @@ namespace {
 constexpr Range kSpeedRange = {0, 100'000'000};
 
 }  // namespace
-
-template <class Io, Like<DeviceProcess> T>
-void fields(Io& io, T& process) {
-  io.field("name", process.name);
-  io.field("memory_bytes", process.memory);
-}
 
 template <class Io, Like<Device> T>
 void fields(Io& io, T& device) {
@@ -131,7 +126,7 @@ Snapshot anonymous(Snapshot snapshot) {
   }
   for (SnapshotNode& node : snapshot.nodes) {
     for (Device& device : node.devices) {
-      for (DeviceProcess& process : device.processes) process.name.clear();
+      for (DeviceProcess& process : device.processes) process = {.memory = process.memory};
     }
   }
   return snapshot;

@@ -97,9 +97,9 @@ std::string duration_text(seconds duration) {
     std::int64_t size;
     char letter;
   };
-  constexpr std::array<Unit, 4> kUnits = {{{86400, 'd'}, {3600, 'h'}, {60, 'm'}, {1, 's'}}};
+  constexpr std::array<Unit, 4> kDays = {{{86400, 'd'}, {3600, 'h'}, {60, 'm'}, {1, 's'}}};
   std::string text;
-  for (const Unit& unit : kUnits) {
+  for (const Unit& unit : kDays) {
     if (rest < unit.size) continue;
     text += fmt::format("{}{}", rest / unit.size, unit.letter);
     rest %= unit.size;

@@ -14,11 +14,6 @@ namespace gflow::cli {
 
 namespace {
 
-Result<int> run_help(const Invocation& invocation, Context& context) {
-  context.out << help_text(*invocation.command, invocation.program);
-  return 0;
-}
-
 Result<int> run_man(const Invocation& invocation, Context& context) {
   const std::string& name = invocation.words.front();
   const auto at = std::ranges::find(suite(), name, &Command::name);

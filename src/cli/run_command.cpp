@@ -114,6 +114,11 @@ int run_command(const Command& command, std::span<const std::string> arguments) 
   }
 }
 
+Result<int> run_help(const Invocation& invocation, Context& context) {
+  context.out << help_text(*invocation.command, invocation.program);
+  return 0;
+}
+
 int run_command(const Command& command, int argc, char** argv) {
   std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
   return run_command(command, arguments);

@@ -13,6 +13,9 @@ namespace gflow::cli {
 [[nodiscard]] int run_command(const Command& command, std::span<const std::string> arguments);
 [[nodiscard]] int run_command(const Command& command, int argc, char** argv);
 
+/// What a command does that only has subcommands: prints its help.
+[[nodiscard]] Result<int> run_help(const Invocation& invocation, Context& context);
+
 /// "gqueue 0.1.0"
 [[nodiscard]] std::string version_line(const std::string& program);
 

@@ -51,7 +51,7 @@ LinkSpeeds speeds_of(int link, const PcieGeneration& pcie) {
   return {link, {0, pcie.bridge, pcie.bridge, pcie.bridge, pcie.node, pcie.sys}};
 }
 
-std::vector<std::string> words_of(std::string_view name) {
+std::vector<std::string> model_words(std::string_view name) {
   std::vector<std::string> words(1);
   for (const char c : name) {
     const bool separates = c == ' ' || c == '-' || c == '_' || c == '/';
@@ -139,7 +139,7 @@ Result<void> check(const Topology& topology) {
 }
 
 LinkSpeeds speeds_of_model(std::string_view model) {
-  const std::vector<std::string> words = words_of(model);
+  const std::vector<std::string> words = model_words(model);
   for (const ModelSpeeds& known : kModels) {
     for (const std::string_view word : split(known.words, ' ')) {
       if (std::ranges::find(words, word) != words.end()) return speeds_of(known.link, known.pcie);

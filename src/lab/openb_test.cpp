@@ -11,7 +11,7 @@
 namespace gflow::lab {
 namespace {
 
-const std::string kFixtures = GFLOW_SOURCE_DIR "/tests/fixtures";
+const std::string kOpenbFixtures = GFLOW_SOURCE_DIR "/tests/fixtures";
 
 TEST(Openb, ReadsNodesAndTasks) {
   const auto nodes =
@@ -46,12 +46,12 @@ TEST(Openb, RefusesWhatIsNotATable) {
   EXPECT_FALSE(read_published("workload\nopenb_pod_list_default,06-FGD,1.3,42,6212,1\n"));
   EXPECT_FALSE(read_arrival_order("3 2\n0\n1\n").has_value());
   EXPECT_FALSE(read_arrival_order("").has_value());
-  EXPECT_FALSE(load_openb(kFixtures, "no-such-trace").has_value());
-  EXPECT_FALSE(load_arrival_order(kFixtures, "default", 99).has_value());
+  EXPECT_FALSE(load_openb(kOpenbFixtures, "no-such-trace").has_value());
+  EXPECT_FALSE(load_arrival_order(kOpenbFixtures, "default", 99).has_value());
 }
 
 TEST(Openb, HasThePublishedCut) {
-  const auto openb = load_openb(kFixtures, "default");
+  const auto openb = load_openb(kOpenbFixtures, "default");
   ASSERT_TRUE(openb.has_value());
   EXPECT_EQ(openb->nodes.size(), 1'213U);
   EXPECT_EQ(openb->capacity(), std::int64_t{6'212} * Share::kWholeParts);
@@ -61,7 +61,7 @@ TEST(Openb, HasThePublishedCut) {
 }
 
 TEST(ArrivalOrder, IsDrawnFromTheSeedAlone) {
-  const auto openb = load_openb(kFixtures, "default");
+  const auto openb = load_openb(kOpenbFixtures, "default");
   ASSERT_TRUE(openb.has_value());
   const ArrivalOrder order = draw_arrival_order(*openb, 7);
   EXPECT_EQ(order.tasks, draw_arrival_order(*openb, 7).tasks);

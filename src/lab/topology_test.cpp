@@ -17,10 +17,10 @@
 namespace gflow::lab {
 namespace {
 
-const std::string kFixtures = std::string(GFLOW_SOURCE_DIR) + "/tests/fixtures/topology/";
+const std::string kTopologyFixtures = std::string(GFLOW_SOURCE_DIR) + "/tests/fixtures/topology/";
 
 std::vector<WiredMachine> fixture_machines() {
-  return read_machines(os::read_file(kFixtures + "machines.json").value()).value();
+  return read_machines(os::read_file(kTopologyFixtures + "machines.json").value()).value();
 }
 
 const Topology& machine(const std::vector<WiredMachine>& machines, std::string_view name) {
@@ -29,7 +29,7 @@ const Topology& machine(const std::vector<WiredMachine>& machines, std::string_v
 
 TEST(WiredMachines, HaveTheRingsAnotherProgramFound) {
   const std::vector<WiredMachine> machines = fixture_machines();
-  std::istringstream lines(os::read_file(kFixtures + "rings.txt").value());
+  std::istringstream lines(os::read_file(kTopologyFixtures + "rings.txt").value());
   int compared = 0;
   for (std::string line; std::getline(lines, line);) {
     if (line.starts_with("#")) continue;

@@ -18,7 +18,7 @@ using std::chrono::milliseconds;
 
 constexpr std::size_t kMostLine = 65'536;
 constexpr double kMostSeconds = 10.0 * 366 * 86'400;
-constexpr int kMostGpus = 1'000'000;
+constexpr int kMostGpusOfJob = 1'000'000;
 
 /// One line as it is being understood.
 struct Line {
@@ -75,7 +75,7 @@ Result<void> set_duration(Line& line, std::string_view text) {
 }
 
 Result<void> set_gpus(Line& line, std::string_view text) {
-  line.job.spec.request.gpus = GF_TRY(count_of(text, kMostGpus));
+  line.job.spec.request.gpus = GF_TRY(count_of(text, kMostGpusOfJob));
   return {};
 }
 

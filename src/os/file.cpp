@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "os/file.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
@@ -12,6 +13,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <system_error>
 
 #include "base/text.h"
@@ -107,6 +109,24 @@ Result<void> remove_tree(const std::string& path) {
     return fail(Code::Failure, fmt::format("remove '{}': {}", printable(path), error.message()));
   }
   return {};
+}
+
+Result<std::vector<std::string>> names_in(const std::string& directory) {
+  struct CloseDir {
+    void operator()(DIR* dir) const { (void)::closedir(dir); }
+  };
+  const std::unique_ptr<DIR, CloseDir> dir(::opendir(directory.c_str()));
+  if (dir == nullptr) return errno_error("open", directory);
+  std::vector<std::string> names;
+  errno = 0;
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): no other thread has this directory open
+  while (const dirent* entry = ::readdir(dir.get())) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+    errno = 0;
+  }
+  if (errno != 0) return errno_error("read", directory);
+  return names;
 }
 
 bool is_file(const std::string& path) {

@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/memory.h"
 #include "base/result.h"
@@ -30,6 +31,8 @@ namespace gflow::os {
 [[nodiscard]] Result<void> make_directories(const std::string& path, mode_t mode = 0700);
 /// Removes a directory and what is in it, without following links. A missing one is not an error.
 [[nodiscard]] Result<void> remove_tree(const std::string& path);
+/// The names in a directory, without "." and "..", in no order: all of them or an error.
+[[nodiscard]] Result<std::vector<std::string>> names_in(const std::string& directory);
 [[nodiscard]] bool is_file(const std::string& path);  ///< a regular file
 [[nodiscard]] bool is_directory(const std::string& path);
 [[nodiscard]] bool exists(const std::string& path);

@@ -28,6 +28,7 @@ struct Demand {
   friend auto operator<=>(const Demand&, const Demand&) = default;
 
   [[nodiscard]] bool is_whole() const { return gpus > 0 && mode == GpuMode::Whole; }
+  [[nodiscard]] bool is_part_of_one() const { return gpus == 1 && mode == GpuMode::Fraction; }
   [[nodiscard]] bool only_sees() const { return gpus == 0 && (!vendor.empty() || !models.empty()); }
 };
 [[nodiscard]] Demand demand_of(const Request& request);

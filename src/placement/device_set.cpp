@@ -6,6 +6,7 @@
 #include <numeric>
 #include <optional>
 
+#include "base/at.h"
 #include "placement/grown_set.h"
 #include "placement/locality.h"
 #include "placement/ring.h"
@@ -13,8 +14,6 @@
 
 namespace gflow::placement {
 namespace {
-
-constexpr std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 std::vector<int> members(const DeviceSet& set, int gpus) {
   std::vector<int> list;

@@ -8,12 +8,11 @@
 #include <random>
 #include <sstream>
 
+#include "base/at.h"
 #include "placement/division_values.h"
 
 namespace gflow::placement {
 namespace {
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 std::string fixture(const std::string& name) {
   std::ifstream file(std::string(GFLOW_SOURCE_DIR) + "/tests/fixtures/topology/" + name);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "placement/division_values.h"
+#include "base/at.h"
 
 #include <algorithm>
 #include <bit>
@@ -11,8 +12,6 @@ namespace {
 
 // After so many sweeps no choice on any machine of the tests differs from that after 200 in worth.
 constexpr int kSweeps = 12;
-
-constexpr std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 constexpr int kTop = 56;  // the shift of the highest byte
 

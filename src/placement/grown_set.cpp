@@ -6,13 +6,12 @@
 #include <cstdint>
 #include <tuple>
 
+#include "base/at.h"
 #include "placement/locality.h"
 #include "placement/ring.h"
 
 namespace gflow::placement {
 namespace {
-
-constexpr std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 class Growth {
  public:

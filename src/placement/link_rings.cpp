@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "placement/link_rings.h"
+#include "base/at.h"
 
 #include <algorithm>
 #include <bit>
@@ -12,7 +13,6 @@ namespace {
 
 using Mask = std::uint32_t;
 
-constexpr std::size_t at(int vertex) { return static_cast<std::size_t>(vertex); }
 constexpr Mask bit(int vertex) { return Mask{1} << static_cast<unsigned>(vertex); }
 
 int least_degree(const LinkGraph& graph) {

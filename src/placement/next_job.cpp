@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "placement/next_job.h"
+#include "base/at.h"
 
 #include <algorithm>
 #include <bit>
 
 namespace gflow::placement {
-namespace {
-
-constexpr std::size_t at(int index) { return static_cast<std::size_t>(index); }
-
-}  // namespace
+namespace {}  // namespace
 
 NextJob::NextJob(const Prospects& prospects) : gpus_(prospects.gpus) {
   const std::size_t row = at(gpus_) + 1;

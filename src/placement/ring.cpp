@@ -5,12 +5,12 @@
 #include <bit>
 #include <numeric>
 
+#include "base/at.h"
 #include "placement/link_rings.h"
 
 namespace gflow::placement {
 namespace {
 
-constexpr std::size_t at(int index) { return static_cast<std::size_t>(index); }
 constexpr GpuMask bit(int gpu) { return GpuMask{1} << gpu; }
 
 using Neighbours = std::vector<GpuMask>;  // of each GPU

@@ -8,14 +8,13 @@
 #include <numeric>
 #include <random>
 
+#include "base/at.h"
 #include "placement/link_rings.h"
 
 namespace gflow::placement {
 namespace {
 
 using Pairs = std::vector<std::pair<int, int>>;
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 /// Every Hamiltonian cycle of so many vertices.
 std::vector<Pairs> all_cycles(int vertices) {

@@ -6,14 +6,13 @@
 #include <numeric>
 #include <tuple>
 
+#include "base/at.h"
 #include "placement/locality.h"
 
 namespace gflow::placement {
 namespace {
 
 constexpr double kSameValue = 1e-6;
-
-constexpr std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 std::vector<int> distances(const Topology& topology) {
   std::vector<int> all(std::size_t{1} << topology.gpus);

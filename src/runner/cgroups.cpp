@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runner/cgroups.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <memory>
 #include <set>
 
 #include "base/text.h"
@@ -67,18 +65,9 @@ Result<std::string> usable_parent(const std::string& own,
   return parent;
 }
 
-struct CloseDir {
-  void operator()(DIR* dir) const { (void)::closedir(dir); }
-};
-
 std::vector<std::string> groups_in(const std::string& parent) {
-  std::vector<std::string> names;
-  const std::unique_ptr<DIR, CloseDir> dir(::opendir(parent.c_str()));
-  if (dir == nullptr) return names;
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): no other thread has this directory open
-  while (const dirent* entry = ::readdir(dir.get())) {
-    if (std::string_view(entry->d_name).starts_with(kPrefix)) names.emplace_back(entry->d_name);
-  }
+  std::vector<std::string> names = os::names_in(parent).value_or(std::vector<std::string>{});
+  std::erase_if(names, [](const std::string& name) { return !name.starts_with(kPrefix); });
   return names;
 }
 

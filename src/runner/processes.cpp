@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runner/processes.h"
 
-#include <dirent.h>
 #include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <memory>
 #include <set>
 
 #include "base/text.h"
@@ -16,21 +14,14 @@
 namespace gflow::runner {
 namespace {
 
-struct CloseDir {
-  void operator()(DIR* dir) const { (void)::closedir(dir); }
-};
-
 std::string proc_file(int pid, const char* name) {
   return "/proc/" + std::to_string(pid) + "/" + name;
 }
 
 std::vector<int> all_pids() {
   std::vector<int> pids;
-  const std::unique_ptr<DIR, CloseDir> proc(::opendir("/proc"));
-  if (proc == nullptr) return pids;
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): no other thread has this directory open
-  while (const dirent* entry = ::readdir(proc.get())) {
-    if (const auto pid = parse_number(entry->d_name)) pids.push_back(static_cast<int>(*pid));
+  for (const std::string& name : os::names_in("/proc").value_or(std::vector<std::string>{})) {
+    if (const auto pid = parse_number(name)) pids.push_back(static_cast<int>(*pid));
   }
   return pids;
 }

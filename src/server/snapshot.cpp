@@ -11,7 +11,7 @@
 namespace gflow::server {
 namespace {
 
-constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
+constexpr std::size_t kAllJobs = std::numeric_limits<std::size_t>::max();
 constexpr std::size_t kUsualHistory = 2000;
 
 std::chrono::milliseconds run_time_of(const Job& job, Now now) {
@@ -86,7 +86,8 @@ api::Snapshot snapshot_of(const engine::State& state, Now now, std::size_t histo
 
   engine::Filter here;
   here.statuses = {Status::Starting, Status::Running, Status::Completing, Status::Suspended};
-  for (const Job* job : state.list(here, JobId{}, kAll)) snapshot.jobs.push_back(job_of(*job, now));
+  for (const Job* job : state.list(here, JobId{}, kAllJobs))
+    snapshot.jobs.push_back(job_of(*job, now));
   here.statuses = {Status::Queued, Status::Hold};
   for (const Job* job : state.list(here, JobId{}, api::kMostSnapshotPending)) {
     snapshot.jobs.push_back(job_of(*job, now));
@@ -95,7 +96,7 @@ api::Snapshot snapshot_of(const engine::State& state, Now now, std::size_t histo
   if (pending > api::kMostSnapshotPending) snapshot.left_out = pending - api::kMostSnapshotPending;
   here.statuses = {
       Status::Finished, Status::Failed, Status::Cancelled, Status::Timeout, Status::Lost};
-  const auto ended = state.list(here, JobId{}, kAll);
+  const auto ended = state.list(here, JobId{}, kAllJobs);
   const std::size_t first = ended.size() > history ? ended.size() - history : 0;
   for (std::size_t i = first; i < ended.size(); ++i) {
     snapshot.jobs.push_back(job_of(*ended[i], now));

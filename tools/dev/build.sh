@@ -56,7 +56,7 @@ bench() {
 }
 
 demo() {
-  install_packages "${BUILD_PACKAGES[@]}"
+  install_packages "${BUILD_PACKAGES[@]}" "${DEMO_PACKAGES[@]}"
   mkdir -p build
   if ! (build) >build/demo.log 2>&1; then
     tail -n 40 build/demo.log >&2

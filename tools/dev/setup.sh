@@ -9,13 +9,16 @@ readonly BUILD_PACKAGES=(
   libspdlog-dev libsqlitecpp-dev libsqlite3-dev libhowardhinnant-date-dev
   libtomlplusplus-dev zlib1g-dev tzdata
 )
+# What the jobs of the demo run.
+readonly DEMO_PACKAGES=(python3 procps)
 readonly TEST_PACKAGES=(
   libgtest-dev librapidcheck-dev libbenchmark-dev python3 python3-pytest python3-pytest-xdist shellcheck codespell strace util-linux procps
-  "clang-19 clang" "clang-format-19 clang-format" "clang-tidy-19 clang-tidy"
+  "clang-19 clang" "libclang-rt-19-dev libclang-rt-dev" "clang-format-19 clang-format"
+  "clang-tidy-19 clang-tidy" mold debootstrap
 )
 
 installed() { [[ "$(dpkg-query -W -f '${Status}' "$1" 2>/dev/null)" == "install ok installed" ]]; }
-candidate() { apt-cache policy "$1" 2>/dev/null | grep -q 'Candidate: [0-9]'; }
+candidate() { [[ "$(apt-cache policy "$1" 2>/dev/null)" == *"Candidate: "[0-9]* ]]; }
 
 # The package to install for a need ("a b c": any of them), or nothing if one is there.
 wanted_package() {

@@ -1,21 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ostream>
 
-#include "cli/command/help.h"
 #include "cli/commands.h"
 #include "cli/context.h"
 #include "cli/control/subcommands.h"
+#include "cli/run_command.h"
 
 namespace gflow::cli {
-namespace {
-
-Result<int> run_help(const Invocation& invocation, Context& context) {
-  context.out << help_text(*invocation.command, invocation.program);
-  return 0;
-}
-
-}  // namespace
-
 Command gctl_command() {
   return {
       .name = "gctl",

@@ -12,7 +12,7 @@
 namespace gflow::cli {
 namespace {
 
-Result<int> run(const Invocation& invocation, Context& context) {
+Result<int> run_snapshot(const Invocation& invocation, Context& context) {
   std::string target = "/api/v1/snapshot";
   if (invocation.has("history")) {
     const auto count = parse_number(invocation.get("history"));
@@ -61,7 +61,7 @@ Command gctl_snapshot_command() {
                        "so many ended jobs, of which run times are learned (2000; at most 4000)."}},
       .examples = {{"gctl snapshot -o now.json", "into a file"},
                    {"gctl snapshot --anonymous | gzip > now.json.gz", "to show to others"}},
-      .run = run,
+      .run = run_snapshot,
   };
 }
 

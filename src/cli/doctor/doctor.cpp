@@ -55,7 +55,7 @@ std::vector<Check> examine(Context& context) {
   return checks;
 }
 
-Result<int> run(const Invocation&, Context& context) {
+Result<int> run_doctor(const Invocation&, Context& context) {
   const std::vector<Check> checks = examine(context);
   context.out << (context.json ? checks_json(checks) : checks_text(checks, context.paint));
   return exit_code_of(checks);
@@ -72,7 +72,7 @@ Command doctor_command() {
           "Looks at the daemon, the GPUs, what can be enforced on jobs, logout, disk and "
           "installation. Each line is ok, warn or fail, with what to do below it. The exit "
           "code is 1 if anything failed.",
-      .run = run,
+      .run = run_doctor,
   };
 }
 

@@ -11,7 +11,7 @@ namespace gflow::cli {
 
 namespace {
 
-Result<int> run(const Invocation& invocation, Context& context) {
+Result<int> run_ginfo(const Invocation& invocation, Context& context) {
   const api::MachineView machine = GF_TRY(context.daemon().machine());
   if (context.json) {
     context.out << api::write(machine) << '\n';
@@ -44,7 +44,7 @@ Command ginfo_command() {
       .examples = {{"ginfo", "all GPUs"},
                    {"ginfo -1", "one line each"},
                    {"ginfo --topo", "the matrix of links and paths"}},
-      .run = run,
+      .run = run_ginfo,
   };
 }
 

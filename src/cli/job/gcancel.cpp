@@ -120,7 +120,7 @@ Result<int> preview(Context& context, const std::vector<JobId>& ids) {
   return worst;
 }
 
-Result<int> run(const Invocation& invocation, Context& context) {
+Result<int> run_cancel(const Invocation& invocation, Context& context) {
   if (invocation.words.empty() && !has_filter(invocation)) {
     return fail(Code::Usage, "no job is named; write an id such as 42, or a filter such as --me");
   }
@@ -186,7 +186,7 @@ Command gcancel_command() {
                    {"gcancel 1-5 9", "several"},
                    {"gcancel --me -s Queued", "all of yours that wait"},
                    {"gcancel --dry-run 42", "what that would do"}},
-      .run = run,
+      .run = run_cancel,
   };
 }
 

@@ -139,7 +139,7 @@ Result<void> print_log(const Invocation& invocation, Context& context, const api
   return {};
 }
 
-Result<int> run(const Invocation& invocation, Context& context) {
+Result<int> run_log(const Invocation& invocation, Context& context) {
   const JobId id = GF_TRY(resolve_job(invocation.words.front(), newest_of(context.daemon())));
   const bool wait_for_start = invocation.has("follow") && !invocation.has("path");
   const api::JobView job =
@@ -204,7 +204,7 @@ Command job_log_command() {
                 .most = 1,
                 .complete = Complete::Job},
       .aliases = {"l"},
-      .run = run,
+      .run = run_log,
   };
 }
 

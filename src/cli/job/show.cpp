@@ -11,7 +11,7 @@ namespace gflow::cli {
 
 namespace {
 
-Result<int> run(const Invocation& invocation, Context& context) {
+Result<int> run_show(const Invocation& invocation, Context& context) {
   std::optional<api::DaemonView> daemon;
   if (!context.json) {
     // What is enforced is an extra: a job is shown without it, too.
@@ -41,7 +41,7 @@ Command job_show_command() {
                 .most = kAnyNumber,
                 .complete = Complete::Job},
       .aliases = {"s"},
-      .run = run,
+      .run = run_show,
   };
 }
 

@@ -206,7 +206,7 @@ Result<Request> changed_request(const Invocation& invocation,
   return request;
 }
 
-Result<int> run(const Invocation& invocation, Context& context) {
+Result<int> run_update(const Invocation& invocation, Context& context) {
   api::UpdateRequest request;
   if (invocation.has("name")) request.name = GF_TRY(check_name(invocation.get("name")));
   GF_CHECK(read_amounts(invocation, request));
@@ -254,7 +254,7 @@ Command job_update_command() {
                 .complete = Complete::Job},
       .examples = {{"gjob update 42 --gpus 1 --time-limit 2h", "ask for less"}},
       .aliases = {"u"},
-      .run = run,
+      .run = run_update,
   };
 }
 

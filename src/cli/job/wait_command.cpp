@@ -23,7 +23,7 @@ Result<std::chrono::milliseconds> parse_timeout(const std::string& text) {
   return std::chrono::milliseconds(GF_TRY(parse_duration(text)));
 }
 
-Result<int> run(const Invocation& invocation, Context& context) {
+Result<int> run_wait(const Invocation& invocation, Context& context) {
   std::optional<std::chrono::milliseconds> most;
   if (invocation.has("timeout")) most = GF_TRY(parse_timeout(invocation.get("timeout")));
   const auto jobs = GF_TRY(resolve_jobs(invocation.words, newest_of(context.daemon())));
@@ -60,7 +60,7 @@ Command job_wait_command() {
                 .most = kAnyNumber,
                 .complete = Complete::Job},
       .aliases = {"w"},
-      .run = run,
+      .run = run_wait,
   };
 }
 

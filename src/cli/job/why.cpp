@@ -9,7 +9,7 @@ namespace gflow::cli {
 
 namespace {
 
-Result<int> run(const Invocation& invocation, Context& context) {
+Result<int> run_why(const Invocation& invocation, Context& context) {
   return print_jobs(invocation, context, [](const api::JobView& job) {
     const WallTime now = os::now().wall;
     return why_text(job, {now, os::utc_offset(now)});
@@ -31,7 +31,7 @@ Command job_why_command() {
                 .least = 1,
                 .most = kAnyNumber,
                 .complete = Complete::Job},
-      .run = run,
+      .run = run_why,
   };
 }
 

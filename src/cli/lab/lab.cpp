@@ -1,19 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/command/help.h"
 #include "cli/commands.h"
 #include "cli/context.h"
 #include "cli/lab/experiment.h"
+#include "cli/run_command.h"
 
 namespace gflow::cli {
-namespace {
-
-Result<int> run_help(const Invocation& invocation, Context& context) {
-  context.out << help_text(*invocation.command, invocation.program);
-  return 0;
-}
-
-}  // namespace
-
 Command lab_command() {
   return {
       .name = "lab",

@@ -17,7 +17,7 @@ std::vector<std::string> case_names() {
   return names;
 }
 
-Result<int> run(const Invocation& invocation, Context& context) {
+Result<int> run_lab_queue(const Invocation& invocation, Context& context) {
   const std::string text = GF_TRY(lab::read_data(data_directory(invocation), "traces", kFile));
   const lab::Trace trace = GF_TRY(lab::read_trace(text, kFile));
   std::vector<lab::QueueCase> cases = lab::queue_cases();
@@ -54,7 +54,7 @@ Command lab_queue_command() {
                    .choices = case_names()},
                   data_option()},
       .examples = {{"gflow lab queue --data data", "what an order is worth"}},
-      .run = run,
+      .run = run_lab_queue,
   };
   for (Option& option : output_options()) command.options.push_back(std::move(option));
   return command;

@@ -71,7 +71,7 @@ lab::Chart chart_of(const std::vector<lab::SharingRow>& rows) {
   return chart;
 }
 
-Result<int> run(const Invocation& invocation, Context& context) {
+Result<int> run_lab_topology(const Invocation& invocation, Context& context) {
   const auto machines = GF_TRY(read_machines(invocation));
   lab::SharingOptions options;
   options.jobs = GF_TRY(count_of(invocation, "jobs", options.jobs));
@@ -112,7 +112,7 @@ Command lab_topology_command() {
                    .help = fmt::format("runs of each ({}).", lab::SharingOptions{}.seeds)},
                   data_option()},
       .examples = {{"gflow lab topology --data data", "every machine of 2 to 16 GPUs"}},
-      .run = run,
+      .run = run_lab_topology,
   };
   for (Option& option : output_options()) command.options.push_back(std::move(option));
   return command;

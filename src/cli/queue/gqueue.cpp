@@ -74,7 +74,7 @@ std::vector<Option> selection_options() {
   };
 }
 
-std::vector<Option> output_options() {
+std::vector<Option> listing_options() {
   std::string names;
   for (const Field& field : queue_fields()) names += (names.empty() ? "" : " ") + field.name;
   return {
@@ -195,7 +195,7 @@ Result<long> limit_of(const Invocation& invocation) {
   return limit;
 }
 
-Result<int> run(const Invocation& invocation, Context& context) {
+Result<int> run_gqueue(const Invocation& invocation, Context& context) {
   const Listing listing = GF_TRY(listing_of(invocation));
   const long limit = GF_TRY(limit_of(invocation));
   const std::string key = invocation.has("sort") ? invocation.get("sort") : "id";
@@ -249,10 +249,10 @@ Command gqueue_command() {
                    {"gqueue -w", "watch it"},
                    {"gqueue --me -a -r -id -n 10", "your last ten jobs"}},
       .notes = {},
-      .run = run,
+      .run = run_gqueue,
   };
   command.options = selection_options();
-  for (Option& option : output_options()) command.options.push_back(std::move(option));
+  for (Option& option : listing_options()) command.options.push_back(std::move(option));
   return command;
 }
 

@@ -19,7 +19,7 @@ Result<GpuConfig> configuration(const Invocation& invocation, const Context& con
   return context.gpu_config();
 }
 
-Result<int> run(const Invocation& invocation, Context& context) {
+Result<int> run_spec(const Invocation& invocation, Context& context) {
   const GpuConfig config = GF_TRY(configuration(invocation, context));
   const std::string& text = invocation.words.front();
   const auto gpus = read_gpu_request(text, config.resources);
@@ -57,7 +57,7 @@ Command spec_command() {
                    {"gflow spec '2(A100|H100)'", "two of either kind"},
                    {"gflow spec 1 --gpu-memory 16G --shared", "in turns with others"},
                    {"gflow spec -- -1", "a request that begins with a dash"}},
-      .run = run,
+      .run = run_spec,
   };
   for (Option& option : gpu_options()) {
     option.group.clear();

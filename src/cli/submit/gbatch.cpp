@@ -206,7 +206,7 @@ Result<int> dry_run(const api::SubmitRequest& request, Context& context) {
   return 0;
 }
 
-Result<int> run(const Invocation& invocation, Context& context) {
+Result<int> run_gbatch(const Invocation& invocation, Context& context) {
   const api::SubmitRequest request = GF_TRY(read_submission(invocation, context));
   if (invocation.has("dry-run")) return dry_run(request, context);
   GF_CHECK(check_body_size(request));
@@ -267,7 +267,7 @@ Command gbatch_command() {
                                  .least = 1,
                                  .most = 1},
                        .run = write_new_script}},
-      .run = run,
+      .run = run_gbatch,
   };
 }
 

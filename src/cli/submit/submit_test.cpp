@@ -14,7 +14,7 @@
 namespace gflow::cli {
 namespace {
 
-Result<JobId> newest(std::uint64_t back) {
+Result<JobId> newest_of_six(std::uint64_t back) {
   if (back > 5) return fail(Code::NotFound, "you have no such job");
   return JobId(100 - back);
 }
@@ -25,7 +25,7 @@ std::string outcome(const Result<T>& result) {
 }
 
 std::string dependency(std::string_view text) {
-  const auto wanted = read_dependency(text, DependencyMode::All, newest);
+  const auto wanted = read_dependency(text, DependencyMode::All, newest_of_six);
   if (!wanted) return fmt::format("{}", code_name(wanted.error().code));
   std::string out = wanted->mode == DependencyMode::Any ? "any" : "all";
   for (const JobId id : wanted->jobs) out += fmt::format(" {}", id.value);
@@ -233,7 +233,8 @@ JobSpec spec_of(std::string_view line) {
   const Command gbatch = gbatch_command();
   const auto invocation = parse(gbatch, *shell_split(line));
   EXPECT_TRUE(invocation) << line;
-  const auto spec = read_spec(*invocation, {"/here", WallTime{}, std::chrono::seconds(0), newest});
+  const auto spec =
+      read_spec(*invocation, {"/here", WallTime{}, std::chrono::seconds(0), newest_of_six});
   EXPECT_TRUE(spec) << (spec ? "" : spec.error().message);
   return spec.value_or(JobSpec{});
 }
@@ -249,7 +250,8 @@ TEST(Spec, CountsOneCpuForAJobWithoutGpus) {
 std::string refusal_of(std::string_view line) {
   const auto invocation = parse(gbatch_command(), *shell_split(line));
   if (!invocation) return invocation.error().message;
-  const auto spec = read_spec(*invocation, {"/here", WallTime{}, std::chrono::seconds(0), newest});
+  const auto spec =
+      read_spec(*invocation, {"/here", WallTime{}, std::chrono::seconds(0), newest_of_six});
   return spec ? "" : spec.error().message;
 }
 
@@ -334,7 +336,7 @@ TEST(Spec, RefusesWhatIsNoNameOrNumber) {
     const auto invocation = parse(gbatch, *shell_split(line));
     ASSERT_TRUE(invocation) << line;
     const auto spec =
-        read_spec(*invocation, {"/here", WallTime{}, std::chrono::seconds(0), newest});
+        read_spec(*invocation, {"/here", WallTime{}, std::chrono::seconds(0), newest_of_six});
     ASSERT_FALSE(spec) << line;
     EXPECT_EQ(spec.error().code, Code::Usage) << line;
   }

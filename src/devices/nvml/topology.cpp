@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "devices/nvml/topology.h"
+#include "base/at.h"
 
 #include <algorithm>
 
 namespace gflow::devices::nvml {
 namespace {
-
-constexpr std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 LinkSpeeds slowest(const std::vector<Device>& devices) {
   LinkSpeeds speeds = speeds_of_model(devices.front().model);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "devices/sim/links.h"
+#include "base/at.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +9,6 @@
 
 namespace gflow::devices::sim {
 namespace {
-
-constexpr std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 using Mesh = std::array<std::array<int, 8>, 8>;
 

@@ -25,10 +25,6 @@ Score published_score(double lowered_milli) {
   return static_cast<Score>(sigmoid * kMostScore);
 }
 
-bool is_part_of_one(const Demand& demand) {
-  return demand.gpus == 1 && demand.mode == GpuMode::Fraction;
-}
-
 class Fgd final : public Policy {
  public:
   void prepare(const Setting& setting) override;
@@ -42,7 +38,7 @@ class Fgd final : public Policy {
 
   [[nodiscard]] bool is_in_tables(const Question& question) const {
     const bool shaped = question.demand.gpus == 0 || question.demand.mode == GpuMode::Whole ||
-                        is_part_of_one(question.demand);
+                        question.demand.is_part_of_one();
     return shaped && fragmentation_.has_rows(question.node.model);
   }
   /// What all devices of the node would be worth if only the CPUs were taken, each by itself.
@@ -166,7 +162,7 @@ Score Fgd::score(const Question& question) const {
 }
 
 std::vector<int> Fgd::devices(const Question& question) const {
-  if (!is_part_of_one(question.demand)) return least_free(question);
+  if (!question.demand.is_part_of_one()) return least_free(question);
   const bool tables = is_in_tables(question);
   Row row;
   std::int64_t rest = 0;

@@ -154,10 +154,6 @@ Left left_of(const Question& question, std::size_t device) {
           .jobs = question.ledger.state(question.node.index).devices[device].users};
 }
 
-bool is_part_of_one(const Demand& demand) {
-  return demand.gpus == 1 && demand.mode == GpuMode::Fraction;
-}
-
 bool Gflow::observe(const Setting& setting) {
   const Traffic& traffic = setting.traffic;
   const std::int64_t multiple = turning_over_ ? 16 : 8;  // so that it does not swing
@@ -282,7 +278,7 @@ std::pair<double, int> Gflow::best_part(const Question& question) const {
 double Gflow::waste_after(const Question& question) const {
   if (question.demand.gpus == 0) return waste_after_many(question, {});
   if (question.demand.mode == GpuMode::Whole) return waste_after_whole(question);
-  if (is_part_of_one(question.demand)) return best_part(question).first;
+  if (question.demand.is_part_of_one()) return best_part(question).first;
   return waste_after_many(question, least_free(question));
 }
 
@@ -315,7 +311,7 @@ Score Gflow::score(const Question& question) const {
 }
 
 std::vector<int> Gflow::devices(const Question& question) const {
-  if (is_part_of_one(question.demand)) return {best_part(question).second};
+  if (question.demand.is_part_of_one()) return {best_part(question).second};
   return least_free(question);
 }
 

@@ -17,16 +17,18 @@ Node node_of(std::string name, std::string model, int devices, std::int64_t cpus
   return node;
 }
 
-Demand whole(int gpus, std::int64_t cpus = 0) { return {.gpus = gpus, .milli_cpus = cpus * 1000}; }
+Demand whole_gpus(int gpus, std::int64_t cpus = 0) {
+  return {.gpus = gpus, .milli_cpus = cpus * 1000};
+}
 
-Demand part(int percent, std::int64_t cpus = 0) {
+Demand part_of_one(int percent, std::int64_t cpus = 0) {
   return {.gpus = 1,
           .share = Share::percent(percent),
           .mode = GpuMode::Fraction,
           .milli_cpus = cpus * 1000};
 }
 
-Profile profile(std::vector<DemandClass> classes) {
+Profile profile_for(std::vector<DemandClass> classes) {
   return profile_of(std::span<const DemandClass>(classes));
 }
 
@@ -60,59 +62,59 @@ const std::vector<Case>& cases() {
   static const std::vector<Case> kCases = {
       {"fills a device exactly",
        {node_of("a", "A100", 2, 64)},
-       {{part(50), {0, {0}}}, {part(70), {0, {1}}}},
-       {{part(30), 1}, {part(50), 1}},
-       part(30),
+       {{part_of_one(50), {0, {0}}}, {part_of_one(70), {0, {1}}}},
+       {{part_of_one(30), 1}, {part_of_one(50), 1}},
+       part_of_one(30),
        {0, {1}}},
       {"leaves a remainder that is asked for, rather than the least",
        // 30 out of 60 leaves 30, which is asked for; 30 out of 50 leaves 20, which is not.
        {node_of("a", "A100", 2, 64)},
-       {{part(40), {0, {0}}}, {part(50), {0, {1}}}},
-       {{part(30), 5}, {part(50), 5}},
-       part(30),
+       {{part_of_one(40), {0, {0}}}, {part_of_one(50), {0, {1}}}},
+       {{part_of_one(30), 5}, {part_of_one(50), 5}},
+       part_of_one(30),
        {0, {0}}},
       {"keeps whole devices whole",
        {node_of("a", "A100", 1, 64), node_of("b", "A100", 1, 64)},
-       {{part(40), {1, {0}}}},
-       {{part(40), 5}, {whole(1), 5}},
-       part(40),
+       {{part_of_one(40), {1, {0}}}},
+       {{part_of_one(40), 5}, {whole_gpus(1), 5}},
+       part_of_one(40),
        {1, {0}}},
       {"leaves devices CPUs that jobs will need",
        // On a, what is left would be a device with 2 CPUs, and jobs want 8.
        {node_of("a", "A100", 2, 16), node_of("b", "A100", 2, 64)},
        {},
-       {{whole(1, 8), 20}, {whole(1, 14), 1}},
-       whole(1, 14),
+       {{whole_gpus(1, 8), 20}, {whole_gpus(1, 14), 1}},
+       whole_gpus(1, 14),
        {1, {0}}},
       {"jobs without devices go where CPUs are to spare",
        {node_of("a", "A100", 4, 32), node_of("b", "A100", 4, 128)},
        {},
-       {{whole(1, 8), 20}, {whole(0, 16), 1}},
-       whole(0, 16),
+       {{whole_gpus(1, 8), 20}, {whole_gpus(0, 16), 1}},
+       whole_gpus(0, 16),
        {1, {}}},
       {"keeps scarce models for jobs that need them",
        {node_of("a", "T4", 1, 64), node_of("b", "A100", 1, 64)},
        {},
-       {{whole(1), 5}, {{.gpus = 1, .models = {"T4"}}, 5}},
-       whole(1),
+       {{whole_gpus(1), 5}, {{.gpus = 1, .models = {"T4"}}, 5}},
+       whole_gpus(1),
        {1, {0}}},
       {"gives them to those",
        {node_of("a", "A100", 1, 64), node_of("b", "T4", 1, 64)},
        {},
-       {{whole(1), 5}, {{.gpus = 1, .models = {"T4"}}, 5}},
+       {{whole_gpus(1), 5}, {{.gpus = 1, .models = {"T4"}}, 5}},
        {.gpus = 1, .models = {"T4"}},
        {1, {0}}},
       {"takes the only node that fits",
        {node_of("a", "A100", 1, 64), node_of("b", "A100", 4, 64)},
        {},
-       {{whole(1), 5}},
-       whole(3),
+       {{whole_gpus(1), 5}},
+       whole_gpus(3),
        {1, {0, 1, 2}}},
       {"nothing is known of demand: the first of equals",
        {node_of("a", "A100", 2, 64), node_of("b", "A100", 2, 64)},
        {},
        {},
-       part(50),
+       part_of_one(50),
        {0, {0}}},
   };
   return kCases;
@@ -128,18 +130,20 @@ TEST(Gflow, PlacesWhereWhatIsLeftWillBeUsed) {
 TEST(Gflow, KeepsNodesWholeOnceJobsLeave) {
   const Case c{"",
                {node_of("a", "A100", 8, 96), node_of("b", "A100", 8, 96)},
-               {{whole(5, 10), {1, {0, 1, 2, 3, 4}}}},
-               {{whole(1, 2), 8}, {whole(8, 16), 2}},
-               whole(1, 2),
+               {{whole_gpus(5, 10), {1, {0, 1, 2, 3, 4}}}},
+               {{whole_gpus(1, 2), 8}, {whole_gpus(8, 16), 2}},
+               whole_gpus(1, 2),
                {1, {5}}};
   EXPECT_EQ(choose(c, 1), c.choice);
 }
 
 class Watched {
  public:
-  Watched() : placer_(find_policy("gflow")->make({}), profile({{whole(1), 1}, {part(30), 1}})) {
+  Watched()
+      : placer_(find_policy("gflow")->make({}),
+                profile_for({{whole_gpus(1), 1}, {part_of_one(30), 1}})) {
     for (const char* name : {"a", "b", "c", "d"}) ledger_.put(node_of(name, "A100", 4, 32));
-    demand_ = ledger_.intern(part(30));
+    demand_ = ledger_.intern(part_of_one(30));
   }
   void arrive(int n) {
     for (int i = 0; i < n; ++i) placer_.arrived(ledger_, demand_);
@@ -180,16 +184,16 @@ TEST(Gflow, TermsAddUpToTheScore) {
   Ledger ledger;
   ledger.put(node_of("a", "T4", 2, 64));
   ledger.put(node_of("b", "A100", 8, 96));
-  ledger.take(ledger.intern(part(20, 3)), {1, {2}});
-  const Profile expected = profile({{part(30, 4), 3},
-                                    {whole(1, 8), 3},
-                                    {whole(8, 64), 1},
-                                    {{.gpus = 1, .models = {"T4"}}, 1},
-                                    {whole(0, 9), 1}});
+  ledger.take(ledger.intern(part_of_one(20, 3)), {1, {2}});
+  const Profile expected = profile_for({{part_of_one(30, 4), 3},
+                                        {whole_gpus(1, 8), 3},
+                                        {whole_gpus(8, 64), 1},
+                                        {{.gpus = 1, .models = {"T4"}}, 1},
+                                        {whole_gpus(0, 9), 1}});
   for (const int departures : {0, 5}) {
     Placer placer(find_policy("gflow")->make({}), expected);
     for (int i = 0; i < departures; ++i) placer.departed(ledger);
-    for (const Demand& asked : {part(30, 4), whole(2, 8), whole(0, 9)}) {
+    for (const Demand& asked : {part_of_one(30, 4), whole_gpus(2, 8), whole_gpus(0, 9)}) {
       const DemandIndex demand = ledger.intern(asked);
       const std::vector<Ranked> ranking = placer.rank(ledger, demand, 2);
       ASSERT_EQ(ranking.size(), 2U);

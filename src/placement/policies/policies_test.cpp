@@ -22,7 +22,7 @@ Node node_of(std::string name, int devices) {
   return node;
 }
 
-Demand part(int percent) {
+Demand percent_of_one(int percent) {
   return {.gpus = 1, .share = Share::percent(percent), .mode = GpuMode::Fraction};
 }
 
@@ -34,7 +34,7 @@ Ledger three_nodes() {
   const DemandIndex one = ledger.intern({.gpus = 1, .milli_cpus = 16'000});
   ledger.take(one, {.node = 1, .devices = {0}});
   ledger.take(one, {.node = 2, .devices = {1}});
-  ledger.take(ledger.intern(part(50)), {.node = 2, .devices = {0}});
+  ledger.take(ledger.intern(percent_of_one(50)), {.node = 2, .devices = {0}});
   return ledger;
 }
 
@@ -47,15 +47,15 @@ struct PlaceCase {
 TEST(Policies, PlaceAsTheyPromise) {
   const std::vector<PlaceCase> cases = {
       {"spread", {.gpus = 1}, {0, {0}}},
-      {"spread", part(50), {0, {0}}},
+      {"spread", percent_of_one(50), {0, {0}}},
       {"pack", {.gpus = 1}, {2, {2}}},
-      {"pack", part(50), {2, {0}}},
+      {"pack", percent_of_one(50), {2, {0}}},
       {"pack", {.gpus = 4}, {0, {0, 1, 2, 3}}},
       {"balanced", {.gpus = 1}, {1, {1}}},
       {"best-fit", {.gpus = 1}, {2, {2}}},
-      {"gpu-packing", part(50), {2, {0}}},
+      {"gpu-packing", percent_of_one(50), {2, {0}}},
       {"gpu-packing", {.gpus = 1}, {1, {1}}},
-      {"gpu-clustering", part(20), {2, {0}}},
+      {"gpu-clustering", percent_of_one(20), {2, {0}}},
       {"gpu-clustering", {.gpus = 1}, {1, {1}}},
       {"gpu-clustering", {.gpus = 2}, {0, {0, 1}}},
   };
@@ -127,12 +127,13 @@ struct RandomMachine {
   explicit RandomMachine(unsigned seed) : random(seed) {
     ledger.put(node_of("n", 1 + below(6)));
     for (int i = below(10); i > 0; --i) {
-      const DemandIndex held = ledger.intern(part(10 * (1 + below(9))));
+      const DemandIndex held = ledger.intern(percent_of_one(10 * (1 + below(9))));
       const int device = below(static_cast<int>(ledger.node(0).devices.size()));
       const auto& state = ledger.state(0).devices[static_cast<std::size_t>(device)];
       if (ledger.device_fits(held, state)) ledger.take(held, {.node = 0, .devices = {device}});
     }
-    Demand demand = below(2) == 0 ? part(10 * (1 + below(9))) : Demand{.gpus = 1 + below(3)};
+    Demand demand =
+        below(2) == 0 ? percent_of_one(10 * (1 + below(9))) : Demand{.gpus = 1 + below(3)};
     demand.milli_cpus = 1'000 * below(8);
     asked = ledger.intern(demand);
     view = view_of(ledger, 0);
@@ -177,9 +178,9 @@ Profile usual_profile() {
   };
   add({.gpus = 1}, 8, 391);
   add({}, 4, 109);
-  add(part(80), 6, 108);
-  add(part(50), 4, 75);
-  add(part(30), 2, 33);
+  add(percent_of_one(80), 6, 108);
+  add(percent_of_one(50), 4, 75);
+  add(percent_of_one(30), 2, 33);
   add({.gpus = 2}, 16, 14);
   add({.gpus = 4, .models = {"A100"}}, 32, 9);
   add({.gpus = 1, .models = {"T4"}}, 4, 20);
