@@ -9,7 +9,7 @@
 namespace gflow::api {
 namespace {
 
-constexpr std::size_t kMostJobs = 1000;  // on one page
+constexpr std::size_t kMaxJobs = 1000;  // on one page
 
 Result<void> add_statuses(JobQuery& query, std::string_view text) {
   for (const std::string_view name : split(text, ',')) {
@@ -24,8 +24,8 @@ void add_users(JobQuery& query, std::string_view text) {
 
 Result<void> add_limit(JobQuery& query, const Parameter& parameter) {
   const std::uint64_t limit = GF_TRY(number_of(parameter));
-  if (limit == 0 || limit > kMostJobs) {
-    return fail(Code::Usage, fmt::format("limit must be 1 to {}, not {}", kMostJobs, limit));
+  if (limit == 0 || limit > kMaxJobs) {
+    return fail(Code::Usage, fmt::format("limit must be 1 to {}, not {}", kMaxJobs, limit));
   }
   query.most = limit;
   return {};
@@ -86,7 +86,7 @@ std::string write_query(const JobQuery& query) {
   if (!query.jobs.empty()) append_parameter(text, "job", id_list(query.jobs));
   if (query.submitted_since) append_parameter(text, "since", rfc3339(*query.submitted_since));
   if (query.after.is_set()) append_parameter(text, "after", std::to_string(query.after.value));
-  if (query.most != kMostJobs) append_parameter(text, "limit", std::to_string(query.most));
+  if (query.most != kMaxJobs) append_parameter(text, "limit", std::to_string(query.most));
   return text;
 }
 

@@ -55,9 +55,9 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
   }
   template <typename Container>
   bool open() {
-    if (open_.size() >= kMostDepth) {
+    if (open_.size() >= kMaxDepth) {
       return refuse(Code::Exhausted,
-                    fmt::format("the document is nested more than {} deep", kMostDepth));
+                    fmt::format("the document is nested more than {} deep", kMaxDepth));
     }
     Value* placed = place();
     if (placed == nullptr) return false;
@@ -77,8 +77,8 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
 };
 
 Value* Builder::place() {
-  if (++values_ > kMostValues) {
-    refuse(Code::Exhausted, fmt::format("the document holds more than {} values", kMostValues));
+  if (++values_ > kMaxValues) {
+    refuse(Code::Exhausted, fmt::format("the document holds more than {} values", kMaxValues));
     return nullptr;
   }
   if (open_.empty()) return &root_;
@@ -88,8 +88,8 @@ Value* Builder::place() {
 
 bool Builder::key(string_t& name) {
   auto& object = std::get<Value::Object>(open_.back()->data);
-  if (object.size() >= kMostMembers) {
-    return refuse(Code::Exhausted, fmt::format("an object has more than {} members", kMostMembers));
+  if (object.size() >= kMaxMembers) {
+    return refuse(Code::Exhausted, fmt::format("an object has more than {} members", kMaxMembers));
   }
   for (const Member& member : object) {
     if (member.name == name) {

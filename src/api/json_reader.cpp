@@ -117,13 +117,13 @@ void Reader::take(const Place& place,
                   const Value& value,
                   std::chrono::milliseconds& out,
                   Range /*range*/) {
-  constexpr double kMostSeconds = 1e11;  // 3,000 years: any such number has exact milliseconds
+  constexpr double kMaxSeconds = 1e11;  // 3,000 years: any such number has exact milliseconds
   const auto* whole = value.as<std::int64_t>();
   const auto* fraction = value.as<double>();
   const double seconds = whole != nullptr      ? static_cast<double>(*whole)
                          : fraction != nullptr ? *fraction
                                                : NAN;
-  if (!(std::fabs(seconds) <= kMostSeconds)) return refuse_type(place, "seconds", value);
+  if (!(std::fabs(seconds) <= kMaxSeconds)) return refuse_type(place, "seconds", value);
   out = std::chrono::milliseconds(std::llround(seconds * 1000));
 }
 

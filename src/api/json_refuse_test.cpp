@@ -116,8 +116,8 @@ TEST(JsonRefuse, DocumentsOverTheLimits) {
   const auto nested = [](std::size_t depth) {
     return std::string(depth, '[') + std::string(depth, ']');
   };
-  EXPECT_TRUE(parse_json(nested(kMostDepth)));
-  EXPECT_EQ(parse_json(nested(kMostDepth + 1)).error().code, Code::Exhausted);
+  EXPECT_TRUE(parse_json(nested(kMaxDepth)));
+  EXPECT_EQ(parse_json(nested(kMaxDepth + 1)).error().code, Code::Exhausted);
   EXPECT_EQ(parse_json(std::string(10'000'000, '[')).error().code, Code::Exhausted);
 
   const auto array = [](std::size_t size) {
@@ -125,16 +125,16 @@ TEST(JsonRefuse, DocumentsOverTheLimits) {
     for (std::size_t i = 1; i < size; ++i) text += ",0";
     return text + "]";
   };
-  EXPECT_TRUE(parse_json(array(kMostValues - 1)));  // and the array itself
-  EXPECT_EQ(parse_json(array(kMostValues)).error().code, Code::Exhausted);
+  EXPECT_TRUE(parse_json(array(kMaxValues - 1)));  // and the array itself
+  EXPECT_EQ(parse_json(array(kMaxValues)).error().code, Code::Exhausted);
 
   const auto object = [](std::size_t size) {
     std::string text = "{\"m0\":0";
     for (std::size_t i = 1; i < size; ++i) text += ",\"m" + std::to_string(i) + "\":0";
     return text + "}";
   };
-  EXPECT_TRUE(parse_json(object(kMostMembers)));
-  EXPECT_EQ(parse_json(object(kMostMembers + 1)).error().code, Code::Exhausted);
+  EXPECT_TRUE(parse_json(object(kMaxMembers)));
+  EXPECT_EQ(parse_json(object(kMaxMembers + 1)).error().code, Code::Exhausted);
 }
 
 TEST(JsonRefuse, EveryCutOfADocument) {

@@ -35,9 +35,9 @@ struct Member {
 };
 
 /// What a document may hold, so that no input can make the reader slow or large.
-constexpr std::size_t kMostDepth = 32;
-constexpr std::size_t kMostValues = 1'000'000;
-constexpr std::size_t kMostMembers = 128;  ///< of one object
+constexpr std::size_t kMaxDepth = 32;
+constexpr std::size_t kMaxValues = 1'000'000;
+constexpr std::size_t kMaxMembers = 128;  ///< of one object
 
 /// One JSON document (RFC 8259). Errors: Code::Usage for text that is not JSON, a name twice in one
 /// object, a number no double holds; Code::Exhausted over the limits above.

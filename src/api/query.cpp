@@ -12,7 +12,7 @@
 namespace gflow::api {
 namespace {
 
-constexpr std::size_t kMostParameters = 1000;
+constexpr std::size_t kMaxParameters = 1000;
 
 std::optional<unsigned> hex_digit(char c) {
   if (c >= '0' && c <= '9') return static_cast<unsigned>(c - '0');
@@ -62,8 +62,8 @@ Result<std::vector<Parameter>> read_parameters(std::string_view query) {
   std::vector<Parameter> parameters;
   for (const std::string_view pair : split(query, '&')) {
     if (pair.empty()) continue;
-    if (parameters.size() >= kMostParameters) {
-      return fail(Code::Usage, fmt::format("more than {} query parameters", kMostParameters));
+    if (parameters.size() >= kMaxParameters) {
+      return fail(Code::Usage, fmt::format("more than {} query parameters", kMaxParameters));
     }
     const std::size_t equals = pair.find('=');
     const bool has_value = equals != std::string_view::npos;

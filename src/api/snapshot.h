@@ -53,8 +53,8 @@ struct Snapshot {
   std::uint64_t left_out = 0;     ///< pending jobs beyond the most there can be
 };
 
-constexpr std::size_t kMostSnapshotPending = 8000;
-constexpr std::size_t kMostSnapshotEnded = 4000;
+constexpr std::size_t kMaxSnapshotPending = 8000;
+constexpr std::size_t kMaxSnapshotEnded = 4000;
 
 [[nodiscard]] std::string write(const Snapshot& snapshot);
 /// Errors: Usage for what is no snapshot, or of a version this program does not know.

@@ -21,9 +21,9 @@ ControlSignal encode_control(const Control& control) {
   if (std::holds_alternative<ResumeJob>(control)) return {kStandSignal, kGoOn};
   using Rep = std::chrono::seconds::rep;
   const auto& limit = std::get<SetLimit>(control).limit;
-  constexpr Rep kMost = std::numeric_limits<std::int32_t>::max();
+  constexpr Rep kMax = std::numeric_limits<std::int32_t>::max();
   return {kLimitSignal,
-          limit ? static_cast<std::int32_t>(std::clamp(limit->count(), Rep{1}, kMost)) : 0};
+          limit ? static_cast<std::int32_t>(std::clamp(limit->count(), Rep{1}, kMax)) : 0};
 }
 
 std::optional<Control> decode_control(ControlSignal signal) {

@@ -47,8 +47,8 @@ Result<Memory> parse_memory(std::string_view text) {
   const int shift = unit_shift(trim(body.substr(static_cast<std::size_t>(end - body.data()))));
   if (shift < 0) return std::unexpected(bad_memory(text));
   const double bytes = number * static_cast<double>(std::int64_t{1} << shift);
-  constexpr double kMost = 0x1p62;
-  if (!(bytes >= 1.0) || bytes > kMost) return std::unexpected(bad_memory(text));
+  constexpr double kMax = 0x1p62;
+  if (!(bytes >= 1.0) || bytes > kMax) return std::unexpected(bad_memory(text));
   return Memory{static_cast<std::int64_t>(bytes)};
 }
 

@@ -14,11 +14,11 @@ namespace gflow {
 namespace {
 
 using std::chrono::seconds;
-constexpr std::int64_t kMostSeconds = std::int64_t{10} * 365 * 24 * 3600;
+constexpr std::int64_t kMaxSeconds = std::int64_t{10} * 365 * 24 * 3600;
 
 std::optional<std::int64_t> small_number(std::string_view text) {
   const auto value = parse_number(text);
-  if (!value || *value > static_cast<std::uint64_t>(kMostSeconds)) return std::nullopt;
+  if (!value || *value > static_cast<std::uint64_t>(kMaxSeconds)) return std::nullopt;
   return static_cast<std::int64_t>(*value);
 }
 
@@ -48,7 +48,7 @@ std::optional<std::int64_t> unit_seconds(std::string_view text) {
     const std::size_t unit = kLetters.find(text[digits]);
     if (!number || unit == std::string_view::npos) return std::nullopt;
     total += *number * kSizes.at(unit);
-    if (total > kMostSeconds) return std::nullopt;
+    if (total > kMaxSeconds) return std::nullopt;
     text.remove_prefix(digits + 1);
   }
   return total;
@@ -76,7 +76,7 @@ std::optional<std::int64_t> duration_seconds(std::string_view text) {
 
 Result<seconds> parse_duration(std::string_view text) {
   const auto total = duration_seconds(trim(text));
-  if (!total || *total <= 0 || *total > kMostSeconds) {
+  if (!total || *total <= 0 || *total > kMaxSeconds) {
     return fail(Code::Usage,
                 fmt::format("'{}' is not a duration; write 30 (minutes), 4:00:00, 1-12:00:00, "
                             "90s or 1h30m",

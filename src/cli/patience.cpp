@@ -8,8 +8,8 @@
 namespace gflow::cli {
 
 bool Patience::wait_a_second() {
-  constexpr int kMost = 60;
-  if (++silent_seconds_ > kMost) return false;
+  constexpr int kMax = 60;
+  if (++silent_seconds_ > kMax) return false;
   if (silent_seconds_ == 1) {
     context_.note("the daemon does not answer; jobs go on, waiting for it to come back");
   }

@@ -20,7 +20,7 @@ namespace {
 
 namespace http = boost::beast::http;
 
-constexpr std::uint64_t kMostAnswer = std::uint64_t{256} << 20;
+constexpr std::uint64_t kMaxAnswer = std::uint64_t{256} << 20;
 
 std::unexpected<Error> nobody_answers(const std::string& socket_path) {
   return fail(Code::Unreachable,
@@ -78,7 +78,7 @@ class Answer {
  public:
   Answer() {
     parser_.eager(true);
-    parser_.body_limit(kMostAnswer);
+    parser_.body_limit(kMaxAnswer);
   }
   /// Errors: Failure for bytes that are no HTTP.
   Result<void> take(std::string_view bytes) {

@@ -62,8 +62,8 @@ bool is_resource_name(std::string_view name) {
     return (ascii_upper(c) >= 'A' && ascii_upper(c) <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
            c == '.' || c == '_' || c == '/';
   };
-  constexpr std::size_t kMost = 253;
-  return name.size() <= kMost && std::ranges::all_of(name, plain) &&
+  constexpr std::size_t kMax = 253;
+  return name.size() <= kMax && std::ranges::all_of(name, plain) &&
          std::ranges::count(name, '/') == 1 && !name.starts_with('/') && !name.ends_with('/');
 }
 
@@ -180,7 +180,7 @@ Result<GpuConfig> parse_gpu_config(const std::string& text, const std::string& f
 }
 
 Result<GpuConfig> read_gpu_config_file(const std::string& path) {
-  return parse_gpu_config(GF_TRY(os::read_file(path, kMostYamlText)), path);
+  return parse_gpu_config(GF_TRY(os::read_file(path, kMaxYamlText)), path);
 }
 
 std::string gpu_config_path(const std::string& gflow_toml) {

@@ -22,8 +22,8 @@ class Copier {
 
   Result<Yaml> copy(const YAML::Node& node, int depth) {
     const int line = std::max(0, node.Mark().line) + 1;
-    if (++values_ > kMostYamlValues) return error_at(file_, line, "too many values");
-    if (depth > kMostYamlDepth) return error_at(file_, line, "too deeply nested");
+    if (++values_ > kMaxYamlValues) return error_at(file_, line, "too many values");
+    if (depth > kMaxYamlDepth) return error_at(file_, line, "too deeply nested");
     if (node.IsScalar()) return Yaml{line, node.Scalar()};
     if (node.IsSequence()) return copy_list(node, line, depth);
     if (node.IsMap()) return copy_map(node, line, depth);
@@ -61,8 +61,8 @@ class Copier {
 }  // namespace
 
 Result<Yaml> read_yaml(const std::string& text, const std::string& file) {
-  if (text.size() > static_cast<std::size_t>(kMostYamlText.bytes)) {
-    return error_at(file, 1, fmt::format("larger than {}", memory_text(kMostYamlText)));
+  if (text.size() > static_cast<std::size_t>(kMaxYamlText.bytes)) {
+    return error_at(file, 1, fmt::format("larger than {}", memory_text(kMaxYamlText)));
   }
   if (!is_utf8(text)) return error_at(file, 1, "not UTF-8 text");
   try {

@@ -25,9 +25,9 @@ struct Yaml::Entry {
 
 /// Limits of a document: a machine file needs far less, and a file that is no machine file stops
 /// here.
-constexpr Memory kMostYamlText = Memory::mib(1);
-constexpr int kMostYamlDepth = 16;
-constexpr int kMostYamlValues = 100'000;
+constexpr Memory kMaxYamlText = Memory::mib(1);
+constexpr int kMaxYamlDepth = 16;
+constexpr int kMaxYamlValues = 100'000;
 
 /// Reads one document. Errors: Code::Usage with "FILE:LINE: ..." for what is not YAML, for a key
 /// given twice and for a document over the limits (an alias counts as often as it is used).

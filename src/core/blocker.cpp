@@ -11,11 +11,11 @@ namespace gflow {
 namespace {
 
 // A reason is one column of a table: a list longer than this is cut and counted.
-constexpr std::size_t kMostListed = 8;
+constexpr std::size_t kMaxListed = 8;
 
 /// "3,5", or "1,2,3,4,5,6,7,8 and 92 more".
 std::string list_text(const std::vector<std::uint64_t>& numbers) {
-  const std::size_t shown = std::min(numbers.size(), kMostListed);
+  const std::size_t shown = std::min(numbers.size(), kMaxListed);
   std::string text = fmt::format(
       "{}", fmt::join(numbers.begin(), numbers.begin() + static_cast<std::ptrdiff_t>(shown), ","));
   if (numbers.size() > shown) text += fmt::format(" and {} more", numbers.size() - shown);

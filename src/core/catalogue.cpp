@@ -17,7 +17,7 @@ struct Parts {
   int gigabytes = 0;  ///< 0: not said
 };
 
-constexpr std::size_t kMostName = 128;
+constexpr std::size_t kMaxName = 128;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return ascii_upper(c) >= 'A' && ascii_upper(c) <= 'Z'; }
@@ -249,7 +249,7 @@ Parts parts_once(std::string_view vendor, std::string_view text) {
 
 /// Until it stays: what is left may itself be a word of the rules.
 Parts parts_of(std::string_view vendor, std::string_view text) {
-  Parts parts = parts_once(vendor, text.substr(0, kMostName));
+  Parts parts = parts_once(vendor, text.substr(0, kMaxName));
   for (int turn = 0; turn < 8; ++turn) {
     Parts again = parts_once(vendor, parts.base);
     if (again.base == parts.base || again.base.empty()) break;
@@ -299,7 +299,7 @@ std::string device_model(std::string_view vendor,
 }
 
 std::string read_model(std::string_view text) {
-  if (text.size() > kMostName) return "";
+  if (text.size() > kMaxName) return "";
   const Parts parts = parts_of("", text);
   const Listed* model = find(parts.base);
   if (model == nullptr) {

@@ -10,7 +10,7 @@
 namespace gflow {
 namespace {
 
-constexpr std::uint64_t kMostCpu = 65'535;
+constexpr std::uint64_t kMaxCpu = 65'535;
 
 std::unexpected<Error> not_a_list(std::string_view text) {
   return fail(Code::Usage,
@@ -28,7 +28,7 @@ Result<std::vector<int>> parse_cpu_list(std::string_view text) {
     const std::size_t dash = range.find('-');
     const auto first = parse_number(range.substr(0, dash));
     const auto last = dash == std::string_view::npos ? first : parse_number(range.substr(dash + 1));
-    if (!first || !last || *first > *last || *last > kMostCpu) return not_a_list(text);
+    if (!first || !last || *first > *last || *last > kMaxCpu) return not_a_list(text);
     for (std::uint64_t cpu = *first; cpu <= *last; ++cpu) cpus.push_back(static_cast<int>(cpu));
   }
   std::ranges::sort(cpus);

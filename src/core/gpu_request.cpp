@@ -122,8 +122,8 @@ Result<void> settle(Request& request) {
                 fmt::format("gpu_vendor: '{}' is not a vendor", printable(request.vendor)));
   }
   request.vendor = read_vendor(vendor).value_or(vendor);
-  if (request.models.size() > kMostModels) {
-    return fail(Code::Usage, fmt::format("gpu_models: more than {} models", kMostModels));
+  if (request.models.size() > kMaxModels) {
+    return fail(Code::Usage, fmt::format("gpu_models: more than {} models", kMaxModels));
   }
   for (std::string& model : request.models) {
     std::string read = catalogue::read_model(model);

@@ -62,9 +62,9 @@ struct GpuRequestMistake {
   friend bool operator==(const GpuRequestMistake&, const GpuRequestMistake&) = default;
 };
 
-constexpr int kMostGpus = 1024;
-constexpr std::size_t kMostGpuRequestText = 256;
-constexpr std::size_t kMostModels = 16;
+constexpr int kMaxGpus = 1024;
+constexpr std::size_t kMaxGpuRequestText = 256;
+constexpr std::size_t kMaxModels = 16;
 
 [[nodiscard]] std::expected<GpuRequest, GpuRequestMistake> read_gpu_request(
     std::string_view text, const GpuResources& resources = {});

@@ -64,11 +64,11 @@ std::optional<int> unit_shift(std::string_view unit) {
 }
 
 Read<int> Parser::count_of(const Decimal& number) const {
-  if (number.whole > static_cast<std::uint64_t>(kMostGpus)) {
+  if (number.whole > static_cast<std::uint64_t>(kMaxGpus)) {
     const std::string model = catalogue::read_model(scan_.view(number.at));
     return mistake(
         number.at,
-        fmt::format("more than the {} GPUs a job may ask for", kMostGpus),
+        fmt::format("more than the {} GPUs a job may ask for", kMaxGpus),
         catalogue::is_known(model) ? fmt::format("write 1({}) for the model", model) : "");
   }
   return static_cast<int>(number.whole);
@@ -92,7 +92,7 @@ Read<void> Parser::take_amount(const Decimal& number) {
     return mistake(number.at,
                    "a job has whole GPUs or a part of one",
                    fmt::format("write {} or 0.{}",
-                               std::min<std::uint64_t>(number.whole + 1, kMostGpus),
+                               std::min<std::uint64_t>(number.whole + 1, kMaxGpus),
                                number.decimals.substr(0, 4)));
   }
   if (number.is_whole() && number.pointed && number.whole == 0) {
@@ -264,8 +264,8 @@ Read<void> Parser::take_models(Piece piece) {
   for (const Piece one : scan_.split(piece, '|')) {
     auto name = model(one);
     if (!name) return std::unexpected(name.error());
-    if (request_.models.size() == kMostModels) {
-      return mistake(one, fmt::format("more than {} models", kMostModels));
+    if (request_.models.size() == kMaxModels) {
+      return mistake(one, fmt::format("more than {} models", kMaxModels));
     }
     request_.models.push_back(*std::move(name));
   }
@@ -358,8 +358,8 @@ Read<void> Parser::check_whole(Piece all) const {
 }
 
 Read<GpuRequest> Parser::parse() {
-  if (text_.size() > kMostGpuRequestText) {
-    return mistake({0, 0}, fmt::format("longer than {} bytes", kMostGpuRequestText));
+  if (text_.size() > kMaxGpuRequestText) {
+    return mistake({0, 0}, fmt::format("longer than {} bytes", kMaxGpuRequestText));
   }
   const Piece all = scan_.trimmed({0, scan_.size()});
   if (all.empty()) {

@@ -9,7 +9,7 @@
 namespace gflow {
 namespace {
 
-constexpr std::uint64_t kMostIds = 100'000;
+constexpr std::uint64_t kMaxIds = 100'000;
 // Ids are stored as signed 64-bit numbers, and bit 62 marks jobs of one submission.
 constexpr std::uint64_t kLargestId = (std::uint64_t{1} << 62) - 1;
 
@@ -45,8 +45,8 @@ Result<std::vector<JobId>> parse_job_ids(std::string_view text) {
   std::vector<JobId> ids;
   for (const std::string_view piece : split(text, ',')) {
     const IdRange range = GF_TRY(parse_range(piece));
-    if (range.last - range.first >= kMostIds - ids.size()) {
-      return fail(Code::Usage, fmt::format("more than {} job ids at once", kMostIds));
+    if (range.last - range.first >= kMaxIds - ids.size()) {
+      return fail(Code::Usage, fmt::format("more than {} job ids at once", kMaxIds));
     }
     for (std::uint64_t id = range.first; id <= range.last; ++id) ids.emplace_back(id);
   }

@@ -13,7 +13,7 @@ namespace {
 constexpr std::array<std::string_view, kPathClasses> kPathNames = {
     "X", "PIX", "PXB", "PHB", "NODE", "SYS"};
 
-constexpr int kMostSpeed = 10'000'000;  // MB/s
+constexpr int kMaxSpeed = 10'000'000;  // MB/s
 
 // What NCCL and RCCL count for one direction (their graph/topo.h): x16 of a PCIe generation down to
 // the host bridge, and beyond it what the processors of that time carry between them.
@@ -63,10 +63,10 @@ std::vector<std::string> model_words(std::string_view name) {
 
 Result<void> check_pair(const Topology& topology, int a, int b) {
   const int links = topology.links_between(a, b);
-  if (links < 0 || links > kMostLinks) {
+  if (links < 0 || links > kMaxLinks) {
     return fail(
         Code::Usage,
-        fmt::format("GPU {} and GPU {}: {} links; 0 to {} are possible", a, b, links, kMostLinks));
+        fmt::format("GPU {} and GPU {}: {} links; 0 to {} are possible", a, b, links, kMaxLinks));
   }
   if ((a == b) != (topology.path_between(a, b) == PathClass::Same) || (a == b && links != 0)) {
     return fail(Code::Usage,
@@ -114,8 +114,8 @@ Topology plain_topology(int gpus, PathClass path) {
 }
 
 Result<void> check(const Topology& topology) {
-  if (topology.gpus < 0 || topology.gpus > kMostTopologyGpus) {
-    return fail(Code::Usage, fmt::format("a machine has 0 to {} GPUs", kMostTopologyGpus));
+  if (topology.gpus < 0 || topology.gpus > kMaxTopologyGpus) {
+    return fail(Code::Usage, fmt::format("a machine has 0 to {} GPUs", kMaxTopologyGpus));
   }
   const auto count = static_cast<std::size_t>(topology.gpus);
   const bool square = topology.links.size() == count * count &&
@@ -127,13 +127,13 @@ Result<void> check(const Topology& topology) {
   for (int a = 0; a < topology.gpus; ++a) {
     for (int b = 0; b < topology.gpus; ++b) GF_CHECK(check_pair(topology, a, b));
   }
-  const auto wrong_links = [](int links) { return links < 0 || links > kMostLinks; };
-  const auto wrong_speed = [](int speed) { return speed < 0 || speed > kMostSpeed; };
+  const auto wrong_links = [](int links) { return links < 0 || links > kMaxLinks; };
+  const auto wrong_speed = [](int speed) { return speed < 0 || speed > kMaxSpeed; };
   if (std::ranges::any_of(topology.switch_links, wrong_links)) {
-    return fail(Code::Usage, fmt::format("0 to {} links to a switch are possible", kMostLinks));
+    return fail(Code::Usage, fmt::format("0 to {} links to a switch are possible", kMaxLinks));
   }
   if (wrong_speed(topology.speeds.link) || std::ranges::any_of(topology.speeds.path, wrong_speed)) {
-    return fail(Code::Usage, fmt::format("0 to {} MB/s are possible", kMostSpeed));
+    return fail(Code::Usage, fmt::format("0 to {} MB/s are possible", kMaxSpeed));
   }
   return {};
 }

@@ -41,8 +41,8 @@ struct NumaCpus {
   friend bool operator==(const NumaCpus&, const NumaCpus&) = default;
 };
 
-constexpr int kMostTopologyGpus = 256;
-constexpr int kMostLinks = 64;  ///< of one pair, and of one GPU to its switch
+constexpr int kMaxTopologyGpus = 256;
+constexpr int kMaxLinks = 64;  ///< of one pair, and of one GPU to its switch
 
 /// How the GPUs of one machine are connected: facts. `gpus` 0 means that nothing is known. Matrices
 /// are stored row by row, gpus * gpus values.

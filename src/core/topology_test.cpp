@@ -137,7 +137,7 @@ TEST(Topology, ChecksSizes) {
   EXPECT_TRUE(check(Topology{}));
   topology.switch_links = {6, 6};
   EXPECT_EQ(check(topology).error().message, "the matrix has not 3 rows and columns");
-  topology.switch_links = {6, 6, kMostLinks + 1};
+  topology.switch_links = {6, 6, kMaxLinks + 1};
   EXPECT_EQ(check(topology).error().message, "0 to 64 links to a switch are possible");
 }
 

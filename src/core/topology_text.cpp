@@ -47,7 +47,7 @@ std::vector<std::string> words_of(std::string_view line) {
 std::optional<int> gpu_number(std::string_view word) {
   if (!word.starts_with("GPU")) return std::nullopt;
   const auto number = parse_number(word.substr(3));
-  if (!number || *number >= kMostTopologyGpus) return std::nullopt;
+  if (!number || *number >= kMaxTopologyGpus) return std::nullopt;
   return static_cast<int>(*number);
 }
 
@@ -96,7 +96,7 @@ Result<void> take_cell(Topology& topology, const Line& line, int column) {
   for (const std::string_view name : {"NV", "XGMI"}) {
     if (!word.starts_with(name)) continue;
     const auto links = parse_number(std::string_view(word).substr(name.size()));
-    if (!links || *links < 1 || *links > kMostLinks) continue;
+    if (!links || *links < 1 || *links > kMaxLinks) continue;
     topology.links[at] = static_cast<int>(*links);
     topology.link_name = name;
     return {};
@@ -104,7 +104,7 @@ Result<void> take_cell(Topology& topology, const Line& line, int column) {
   return wrong(
       line,
       fmt::format(
-          "'{}' is none of X, PIX, PXB, PHB, NODE, SYS, NV1 to NV{}", printable(word), kMostLinks));
+          "'{}' is none of X, PIX, PXB, PHB, NODE, SYS, NV1 to NV{}", printable(word), kMaxLinks));
 }
 
 Result<void> take_row(Topology& topology, const Columns& columns, const Line& line) {

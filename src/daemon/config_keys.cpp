@@ -54,11 +54,11 @@ Done set_text(std::string& field, Text value) {
 }
 
 Done set_number(int& field, Text value, int least) {
-  constexpr int kMost = 1'000'000;
+  constexpr int kMax = 1'000'000;
   const auto number = parse_number(value);
-  if (!number || *number < static_cast<std::uint64_t>(least) || *number > kMost) {
+  if (!number || *number < static_cast<std::uint64_t>(least) || *number > kMax) {
     return fail(Code::Usage,
-                fmt::format("'{}' is not a number from {} to {}", printable(value), least, kMost));
+                fmt::format("'{}' is not a number from {} to {}", printable(value), least, kMax));
   }
   field = static_cast<int>(*number);
   return {};
@@ -125,15 +125,13 @@ constexpr auto kKeys = std::to_array<ConfigKey>({
     {"scheduler",
      "keep_ended",
      [](Config& c, Text v) { return set_duration(c.policy.keep_ended, v); }},
+    {"scheduler", "max_ended", [](Config& c, Text v) { return set_count(c.policy.max_ended, v); }},
     {"scheduler",
-     "keep_ended_most",
-     [](Config& c, Text v) { return set_count(c.policy.keep_ended_most, v); }},
+     "max_queued",
+     [](Config& c, Text v) { return set_count(c.policy.max_queued, v); }},
     {"scheduler",
-     "queue_most",
-     [](Config& c, Text v) { return set_count(c.policy.queue_most, v); }},
-    {"scheduler",
-     "submit_most",
-     [](Config& c, Text v) { return set_count(c.policy.submit_most, v); }},
+     "max_submit",
+     [](Config& c, Text v) { return set_count(c.policy.max_submit, v); }},
     {"placement", "policy", set_placement},
     {"placement",
      "gpu_weight",
@@ -150,11 +148,11 @@ constexpr auto kKeys = std::to_array<ConfigKey>({
        return set_number(c.policy.placement_options.fragmentation_weight, v, 0);
      }},
     {"sharing",
-     "most_users",
-     [](Config& c, Text v) { return set_number(c.policy.sharing.most_users, v, 1); }},
+     "max_jobs",
+     [](Config& c, Text v) { return set_number(c.policy.sharing.max_jobs, v, 1); }},
     {"sharing",
-     "most_in_turns",
-     [](Config& c, Text v) { return set_number(c.policy.sharing.most_in_turns, v, 1); }},
+     "max_time_sliced",
+     [](Config& c, Text v) { return set_number(c.policy.sharing.max_time_sliced, v, 1); }},
     {"sharing",
      "mix_modes",
      [](Config& c, Text v) { return set_flag(c.policy.sharing.mix_modes, v); }},

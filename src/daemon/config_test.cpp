@@ -39,9 +39,9 @@ log_level = "debug"
 [scheduler]
 backfill_patience = "1h"
 keep_ended = "10d"
-keep_ended_most = 5
-queue_most = 6
-submit_most = 7
+max_ended = 5
+max_queued = 6
+max_submit = 7
 order = "learned"
 keep_after = "6h"
 preempt = false
@@ -52,8 +52,8 @@ memory_weight = 0
 cpu_weight = 3
 fragmentation_weight = 100
 [sharing]
-most_users = 5
-most_in_turns = 6
+max_jobs = 5
+max_time_sliced = 6
 mix_modes = true
 with_others = true
 allow_see_all = true
@@ -71,9 +71,9 @@ ballast = "1G"
   want.log_level = "debug";
   want.policy.backfill_patience = 1h;
   want.policy.keep_ended = 240h;
-  want.policy.keep_ended_most = 5;
-  want.policy.queue_most = 6;
-  want.policy.submit_most = 7;
+  want.policy.max_ended = 5;
+  want.policy.max_queued = 6;
+  want.policy.max_submit = 7;
   want.policy.order.order = engine::Order::Learned;
   want.policy.keep_after = std::chrono::hours(6);
   want.policy.preempt = false;
@@ -82,7 +82,7 @@ ballast = "1G"
   want.policy.placement_options.memory_weight = 0;
   want.policy.placement_options.cpu_weight = 3;
   want.policy.placement_options.fragmentation_weight = 100;
-  want.policy.sharing = {.most_users = 5, .most_in_turns = 6, .mix_modes = true};
+  want.policy.sharing = {.max_jobs = 5, .max_time_sliced = 6, .mix_modes = true};
   want.policy.share_with_others = true;
   want.policy.allow_see_all = true;
   want.policy.labels = {{"disk", "nvme"}, {"zone", "b"}};
@@ -117,10 +117,10 @@ TEST(Config, SaysWhatIsWrongAndWhere) {
       {"[scheduler]\nbackfil_patience = '1h'", "did you mean 'scheduler.backfill_patience'?"},
       {"[scheduler]\nkeep_ended = 'soon'",
        ".toml:2: scheduler.keep_ended: 'soon' is not a duration"},
-      {"[scheduler]\nqueue_most = 0", "'0' is not a number from 1 on"},
+      {"[scheduler]\nmax_queued = 0", "'0' is not a number from 1 on"},
       {"[placement]\npolicy = 'best'", "there is no placement policy 'best'; there are "},
       {"[placement]\ngpu_weight = -1", "'-1' is not a number from 0 to"},
-      {"[sharing]\nmost_users = 0", "'0' is not a number from 1 to"},
+      {"[sharing]\nmax_jobs = 0", "'0' is not a number from 1 to"},
       {"[node]\nlabels = 'fast'", "'fast' is not of the form KEY=VALUE"},
       {"[node]\nlabels = 'a=1,b=2,a=3'", "'a' is there twice"},
       {"[runner]\ncgroups = 'yes'", "'yes' is neither true nor false"},

@@ -107,7 +107,7 @@ void Turn::take(const event::AttemptRevoked& event) {
 void Turn::start_again(const Job& job, const Outcome& outcome) {
   const auto* starting = std::get_if<Starting>(&job.state);
   const int failures = (starting == nullptr ? 0 : starting->launch_failures) + 1;
-  if (failures < index_.policy.launch_failures_most) {
+  if (failures < index_.policy.max_launch_failures) {
     const auto pause = index_.policy.launch_backoff * (1 << std::min(failures - 1, 16));
     return to_queue(job.id, Queued{failures, index_.now.mono + pause});
   }

@@ -113,11 +113,11 @@ struct Policy {
   /// How long a blocked job at the head of the queue lets smaller jobs without a provable end pass.
   std::chrono::seconds backfill_patience{1800};
   std::chrono::seconds launch_backoff{2};       ///< after a failed launch; doubled each time
-  int launch_failures_most = 3;                 ///< then the job is put on hold
+  int max_launch_failures = 3;                  ///< then the job is put on hold
   std::chrono::seconds keep_ended{90 * 86400};  ///< ended jobs are forgotten after this time
-  std::size_t keep_ended_most = 100'000;        ///< and the oldest beyond this number
-  std::size_t queue_most = 2'000'000;           ///< jobs pending at once
-  std::size_t submit_most = 10'000;             ///< jobs in one submission
+  std::size_t max_ended = 100'000;              ///< and the oldest beyond this number
+  std::size_t max_queued = 2'000'000;           ///< jobs pending at once
+  std::size_t max_submit = 10'000;              ///< jobs in one submission
   std::string placement;                        ///< name of the placement policy; "" is gflow's own
   placement::PolicyOptions placement_options;
   placement::SharingRules sharing;  ///< of one device

@@ -18,7 +18,7 @@ std::optional<WallTime> end_on_calendar(const Index& index, const Job& job, Now 
   return now.wall + (*end - job.spec.grace - now.mono);
 }
 
-constexpr std::size_t kMostHolders = 64;
+constexpr std::size_t kMaxHolders = 64;
 
 blocker::Holder holder_of(const Index& index, const Job& job, std::vector<int> gpus, Now now) {
   return {job.id, job.spec.user.name, std::move(gpus), end_on_calendar(index, job, now)};
@@ -32,7 +32,7 @@ std::vector<blocker::Holder> holders(const Index& index, Now now, Holds holds) {
        {Status::Starting, Status::Running, Status::Completing, Status::Suspended}) {
     for (const JobId id : index.by_status.at(static_cast<std::size_t>(status))) {
       const Job& job = *index.find(id);
-      if (!holds(job) || found.size() == kMostHolders) continue;
+      if (!holds(job) || found.size() == kMaxHolders) continue;
       found.push_back(holder_of(index, job, attempt_of(job)->allocation.gpus, now));
     }
   }
@@ -63,7 +63,7 @@ std::vector<blocker::Holder> device_holders(const Index& index,
   }
   std::vector<blocker::Holder> found;
   for (auto& [id, gpus] : held) {
-    if (found.size() == kMostHolders) break;
+    if (found.size() == kMaxHolders) break;
     found.push_back(holder_of(index, *index.find(id), std::move(gpus), now));
   }
   return found;

@@ -15,8 +15,8 @@ namespace {
 
 constexpr int kFadeSteps = 32;    // in a half life
 constexpr int kFractionBits = 8;  // of a GPU-second
-constexpr std::int64_t kMost = std::int64_t{1}
-                               << 46;  // of an account, so that sums and products fit
+constexpr std::int64_t kMax = std::int64_t{1}
+                              << 46;  // of an account, so that sums and products fit
 
 /// 2^(-i / 32) in 2^-16, rounded to nearest.
 constexpr std::array<std::int64_t, kFadeSteps> kFade = {
@@ -47,13 +47,13 @@ std::int64_t FairShare::weight(std::uint32_t uid) const {
 void FairShare::charge(std::uint32_t uid, std::int64_t parts, seconds held, seconds now) {
   if (parts <= 0 || held <= seconds::zero()) return;
   const std::int64_t units = std::int64_t{1} << kFractionBits;
-  const std::int64_t most_parts = kMost / units / std::max<std::int64_t>(held.count(), 1);
+  const std::int64_t max_parts = kMax / units / std::max<std::int64_t>(held.count(), 1);
   const std::int64_t amount =
-      std::min(parts, most_parts) * held.count() / Share::kWholeParts * units +
-      std::min(parts, most_parts) * held.count() % Share::kWholeParts * units / Share::kWholeParts;
+      std::min(parts, max_parts) * held.count() / Share::kWholeParts * units +
+      std::min(parts, max_parts) * held.count() % Share::kWholeParts * units / Share::kWholeParts;
   const std::int64_t at = moment(now);
   const auto add = [&](Account& account) {
-    account.amount = std::min(faded(account, at) + amount, kMost);
+    account.amount = std::min(faded(account, at) + amount, kMax);
     account.at = at;
   };
   add(accounts_[uid]);
@@ -76,7 +76,7 @@ seconds FairShare::standing(std::uint32_t uid, seconds now) const {
   const std::int64_t had = faded(account->second, moment(now));
   std::int64_t part = faded(all_, moment(now)) / weights * weight(uid);
   int steps = 0;
-  while (steps < rules_.steps_most && part > 0 && had / 2 >= part) {
+  while (steps < rules_.max_steps && part > 0 && had / 2 >= part) {
     part *= 2;
     ++steps;
   }

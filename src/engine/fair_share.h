@@ -24,7 +24,7 @@ struct FairShareRules {
   std::chrono::seconds half_life{7 * 86'400};
   std::chrono::seconds step{6 *
                             3600};  ///< for each doubling beyond an equal part; 0: no fair share
-  int steps_most = 8;
+  int max_steps = 8;
   std::map<std::uint32_t, int> weights;  ///< by uid; who is not named has kEqualWeight
 
   friend bool operator==(const FairShareRules&, const FairShareRules&) = default;

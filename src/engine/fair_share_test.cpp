@@ -57,7 +57,7 @@ TEST(FairShare, WeightsAndBounds) {
   shares.charge(2, kGpu, 1000s, 0s);
   EXPECT_EQ(shares.standing(1, 0s), 0s) << "was promised four times as much";
   FairShareRules small;
-  small.steps_most = 1;
+  small.max_steps = 1;
   FairShare bounded(small);
   bounded.charge(1, 1000 * kGpu, 1'000'000s, 0s);
   for (std::uint32_t uid = 2; uid < 40; ++uid) bounded.charge(uid, kGpu, 10s, 0s);

@@ -72,7 +72,7 @@ History::Table& History::table(const Kind& kind) {
   if (!added) by_use_.erase(at->second.used);
   at->second.used = ++uses_;
   by_use_.emplace(uses_, kind);
-  if (tables_.size() > std::max<std::size_t>(rules_.kinds_most, 4)) {
+  if (tables_.size() > std::max<std::size_t>(rules_.max_kinds, 4)) {
     const auto oldest = by_use_.begin();
     tables_.erase(oldest->second);
     by_use_.erase(oldest);
@@ -95,7 +95,7 @@ void History::saw(const Likeness& like, seconds before, seconds after, Seen how)
     if (how == Seen::Stopped) continue;
     ++known.jobs;
     known.seconds += after.count();
-    if (known.jobs < rules_.jobs_most) continue;
+    if (known.jobs < rules_.max_jobs) continue;
     known.jobs /= 2;
     known.seconds /= 2;
   }

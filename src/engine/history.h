@@ -46,10 +46,10 @@ struct Likeness {
 };
 
 struct HistoryRules {
-  std::size_t kinds_most = 20'000;  ///< sets of jobs taken to be alike that are remembered
+  std::size_t max_kinds = 20'000;  ///< sets of jobs taken to be alike that are remembered
   /// How many jobs of a step are remembered of a set: less adapts faster to a new campaign of jobs.
   int memory = 12;
-  int jobs_most = 512;  ///< of a set, in its mean run time; older ones count less
+  int max_jobs = 512;   ///< of a set, in its mean run time; older ones count less
   int weight_step = 4;  ///< jobs that what is known of less alike jobs is worth: chances of ending
   int weight_mean = 8;  ///< the same for the mean run time
   int chance_permille = 160;  ///< of ending within a step, where nothing is known at all

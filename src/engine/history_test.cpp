@@ -127,7 +127,7 @@ TEST(History, AdaptsToANewCampaign) {
 
 TEST(History, ForgetsWhatWasNotSeenForLongest) {
   HistoryRules rules;
-  rules.kinds_most = 5;
+  rules.max_kinds = 5;
   History history(rules);
   for (int i = 0; i < 20; ++i) history.saw(kAlice, 0s, 60s, Seen::Ended);
   for (std::uint32_t uid = 10; uid < 100; ++uid) {

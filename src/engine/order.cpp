@@ -18,7 +18,7 @@ constexpr std::int64_t kWeightOne = Share::kWholeParts;
 constexpr std::int64_t kLeastParts = Share::kWholeParts / 16;
 constexpr int kOctaveBits = 10;
 // GPU-seconds, not to overflow: 30 years of 10,000 GPUs.
-constexpr std::int64_t kMostHold = std::int64_t{1} << 43;
+constexpr std::int64_t kMaxHold = std::int64_t{1} << 43;
 
 /// Largest whole number whose square is not above n.
 std::int64_t square_root(std::int64_t n) {
@@ -61,9 +61,9 @@ std::int64_t expected_hold(const History& history, const Contender& contender) {
   const std::int64_t most = std::numeric_limits<std::int64_t>::max() / kWeightOne / 4;
   const std::int64_t parts = std::clamp(contender.like.parts, kLeastParts, most);
   const std::int64_t weight = square_root(parts * kWeightOne);
-  const std::int64_t most_seconds = std::numeric_limits<std::int64_t>::max() / weight;
-  const std::int64_t count = std::clamp<std::int64_t>(holds.count(), 0, most_seconds);
-  return std::min(count * weight / kWeightOne, kMostHold);
+  const std::int64_t max_seconds = std::numeric_limits<std::int64_t>::max() / weight;
+  const std::int64_t count = std::clamp<std::int64_t>(holds.count(), 0, max_seconds);
+  return std::min(count * weight / kWeightOne, kMaxHold);
 }
 
 seconds allowance(const OrderRules& rules, std::int64_t hold, bool stoppable) {
@@ -75,7 +75,7 @@ seconds allowance(const OrderRules& rules, std::int64_t hold, bool stoppable) {
   // One factor at a time: each product stays small, and rounding down keeps the order.
   std::int64_t given = rules.allowance.count();
   for (int power = 0; power < 3; ++power) given = given * above / span;
-  return stoppable ? std::min(seconds(given), rules.allowance_most) : seconds(given);
+  return stoppable ? std::min(seconds(given), rules.max_allowance) : seconds(given);
 }
 
 Place place_of(const OrderRules& rules,

@@ -39,7 +39,7 @@ struct OrderRules {
   static constexpr int kReferenceGpus = 16;
   /// The allowance of jobs that can be stopped to make room is never more than this: their
   /// expectation grows as they are served, and they must not fall back for ever.
-  std::chrono::seconds allowance_most{1'000'000};
+  std::chrono::seconds max_allowance{1'000'000};
   /// A job that cannot be stopped, and waited so long, goes before all that are not guarded.
   std::chrono::seconds guard{9 * 86'400};
 

@@ -44,7 +44,7 @@ TEST(Allowance, GrowsWithTheCubeOfOctaves) {
   for (const auto& row : rows) {
     EXPECT_EQ(allowance(rules, row.hold, false).count(), row.wanted) << row.hold;
   }
-  EXPECT_EQ(allowance(rules, std::int64_t{1} << 30, true), rules.allowance_most);
+  EXPECT_EQ(allowance(rules, std::int64_t{1} << 30, true), rules.max_allowance);
 }
 
 TEST(Allowance, IsLessOnABiggerMachine) {
@@ -134,7 +134,7 @@ TEST(Place, JobsThatCanBeStoppedFallBackAsTheyAreServed) {
   job.served = 20h;
   const Place served = place_of(rules, history, job, 20h);
   EXPECT_LT(fresh, served);
-  EXPECT_LE(served.value, (rules.allowance_most + 20h).count());
+  EXPECT_LE(served.value, (rules.max_allowance + 20h).count());
   EXPECT_EQ(guarded_at(rules, job, 20h), std::nullopt);
 }
 
@@ -162,7 +162,7 @@ TEST(Place, NobodyWaitsWithoutEnd) {
   };
   for (int i = 0; i < 2000; ++i) {
     const Contender first = any(seconds(below(100'000)));
-    const seconds most = first.stoppable ? rules.allowance_most : rules.allowance;
+    const seconds most = first.stoppable ? rules.max_allowance : rules.allowance;
     const Contender later = any(first.ready + first.served + most + 1s);
     const Place a = place_of(rules, history, first, later.ready);
     const Place b = place_of(rules, history, later, later.ready);

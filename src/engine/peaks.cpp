@@ -28,7 +28,7 @@ void Peaks::add(std::uint32_t uid, std::string_view command, Memory peak) {
   by_use_.emplace(known.used, key);
   known.peak.most = std::max(known.peak.most, peak);
   ++known.peak.runs;
-  if (known_.size() <= kMost) return;
+  if (known_.size() <= kMax) return;
   known_.erase(by_use_.begin()->second);
   by_use_.erase(by_use_.begin());
 }

@@ -25,7 +25,7 @@ struct Peak {
 /// "python train.py --lr 0.2" are one. Holds the 10,000 last used; one thread owns it.
 class Peaks {
  public:
-  static constexpr std::size_t kMost = 10'000;
+  static constexpr std::size_t kMax = 10'000;
 
   /// An attempt ended having used so much on one of its devices; 0 is not known, and ignored.
   void add(std::uint32_t uid, std::string_view command, Memory peak);

@@ -33,7 +33,7 @@ TEST(Peaks, RememberTheMostAnyRunUsed) {
 
 TEST(Peaks, ForgetTheOneUsedLongestAgo) {
   Peaks peaks;
-  for (std::size_t i = 0; i < Peaks::kMost; ++i) {
+  for (std::size_t i = 0; i < Peaks::kMax; ++i) {
     peaks.add(1, "run" + std::to_string(i), Memory::gib(1));
   }
   peaks.add(1, "run0", Memory::gib(2));

@@ -72,17 +72,16 @@ void Turn::take(const event::Submit& event) {
   const std::size_t pending = index_.by_status.at(static_cast<std::size_t>(Status::Queued)).size() +
                               index_.by_status.at(static_cast<std::size_t>(Status::Hold)).size();
   if (count == 0) return answer(fail(Code::Usage, "there is no job in this submission"));
-  if (count > index_.policy.submit_most) {
-    return answer(
-        fail(Code::Exhausted,
-             fmt::format(
-                 "{} jobs in one submission; the most is {}", count, index_.policy.submit_most)));
+  if (count > index_.policy.max_submit) {
+    return answer(fail(
+        Code::Exhausted,
+        fmt::format("{} jobs in one submission; the most is {}", count, index_.policy.max_submit)));
   }
-  if (pending + count > index_.policy.queue_most) {
+  if (pending + count > index_.policy.max_queued) {
     return answer(fail(
         Code::Exhausted,
         fmt::format(
-            "{} jobs are waiting already; the most is {}", pending, index_.policy.queue_most)));
+            "{} jobs are waiting already; the most is {}", pending, index_.policy.max_queued)));
   }
   for (std::size_t i = 0; i < count; ++i) {
     if (auto checked = at_position(check_spec(event.specs[i], i), i, count); !checked) {

@@ -151,8 +151,7 @@ void Turn::prune() {
   const auto oldest_kept = index_.now.wall - index_.policy.keep_ended;
   auto at = index_.ended.begin();
   std::size_t count = index_.ended.size();
-  while (at != index_.ended.end() &&
-         (at->first < oldest_kept || count > index_.policy.keep_ended_most)) {
+  while (at != index_.ended.end() && (at->first < oldest_kept || count > index_.policy.max_ended)) {
     const JobId id = at->second;
     ++at;
     if (index_.dependents.contains(id)) continue;

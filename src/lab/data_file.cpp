@@ -13,8 +13,8 @@
 namespace gflow::lab {
 namespace {
 
-constexpr Memory kMostPacked = Memory::mib(512);
-constexpr std::size_t kMostText = std::size_t{1} << 30;
+constexpr Memory kMaxPacked = Memory::mib(512);
+constexpr std::size_t kMaxText = std::size_t{1} << 30;
 
 constexpr std::array<DataSet, 3> kDataSets = {{
     {"openb",
@@ -53,7 +53,7 @@ class Inflater {
       stream_.avail_out = static_cast<uInt>(part.size());
       status = inflate(&stream_, Z_NO_FLUSH);
       text.append(part.data(), part.size() - stream_.avail_out);
-      if (text.size() > kMostText) {
+      if (text.size() > kMaxText) {
         return fail(Code::Exhausted, fmt::format("'{}' holds more than 1 GiB", printable(path)));
       }
       // One file may be several, one behind the other (RFC 1952, section 2.2).
@@ -77,7 +77,7 @@ const DataSet* data_set(std::string_view folder) {
 }
 
 Result<std::string> read_data(const std::string& path) {
-  auto bytes = os::read_file(path, kMostPacked);
+  auto bytes = os::read_file(path, kMaxPacked);
   if (!bytes || !bytes->starts_with("\x1f\x8b")) return bytes;
   return Inflater().unpack(*bytes, path);
 }

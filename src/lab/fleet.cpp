@@ -12,7 +12,7 @@
 namespace gflow::lab {
 namespace {
 
-constexpr int kMostGpusOfNode = 256;
+constexpr int kMaxGpusOfNode = 256;
 
 int usable_gpus(const Machine& machine) {
   return static_cast<int>(std::ranges::count_if(machine.devices, &Device::usable));
@@ -42,7 +42,7 @@ Result<std::vector<FleetNode>> read_fleet(const std::string& text) {
   const auto count = parse_number(text.substr(0, cross));
   const std::string rest = text.substr(cross + 1);
   const auto gpus = parse_number(rest.substr(0, rest.find('x')));
-  if (!count || *count < 1 || *count > kMostNodes || !gpus || *gpus > kMostGpusOfNode) {
+  if (!count || *count < 1 || *count > kMaxNodes || !gpus || *gpus > kMaxGpusOfNode) {
     return no_fleet(text);
   }
   const std::string models = rest.find('x') == std::string::npos ? rest + "xH100" : rest;
@@ -77,7 +77,7 @@ int gpus_of(const std::vector<FleetNode>& fleet) {
   return count;
 }
 
-int most_gpus_of(const std::vector<FleetNode>& fleet) {
+int max_gpus_of(const std::vector<FleetNode>& fleet) {
   int most = 0;
   for (const FleetNode& node : fleet) most = std::max(most, usable_gpus(node.machine));
   return most;

@@ -17,7 +17,7 @@ struct FleetNode {
   Machine machine;
 };
 
-constexpr int kMostNodes = 100'000;
+constexpr int kMaxNodes = 100'000;
 
 /// "sim:8xH100", "8xH100", "sim:FILE.yaml". Errors: Usage, NotFound.
 [[nodiscard]] Result<Machine> read_machine_spec(const std::string& text);
@@ -30,6 +30,6 @@ constexpr int kMostNodes = 100'000;
 /// GPUs that can be given out.
 [[nodiscard]] int gpus_of(const std::vector<FleetNode>& fleet);
 /// Of the node that has most.
-[[nodiscard]] int most_gpus_of(const std::vector<FleetNode>& fleet);
+[[nodiscard]] int max_gpus_of(const std::vector<FleetNode>& fleet);
 
 }  // namespace gflow::lab

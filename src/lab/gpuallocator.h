@@ -19,7 +19,7 @@ using placement::GpuMask;
 /// worth most is taken. The cost grows faster than exponentially: 16 GPUs take seconds.
 class GpuAllocator {
  public:
-  /// REQUIRES: at most placement::kMostRingGpus GPUs.
+  /// REQUIRES: at most placement::kMaxRingGpus GPUs.
   explicit GpuAllocator(const Topology& topology);
 
   [[nodiscard]] GpuMask choose(GpuMask free, int count) const;

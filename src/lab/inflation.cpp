@@ -15,7 +15,7 @@ class CurveMeter {
 
   void note(std::int64_t arrived, std::int64_t used) {
     const double percent = std::nearbyint(100.0 * static_cast<double>(arrived) / capacity_);
-    if (percent > kMostArrivedPercent) return;
+    if (percent > kMaxArrivedPercent) return;
     Point& point = points_[static_cast<std::size_t>(percent)];
     point.sum += std::round(10'000.0 * static_cast<double>(used) / capacity_) / 100;
     ++point.count;
@@ -37,7 +37,7 @@ class CurveMeter {
     int count = 0;
   };
   double capacity_;
-  std::array<Point, kMostArrivedPercent + 1> points_{};
+  std::array<Point, kMaxArrivedPercent + 1> points_{};
 };
 
 }  // namespace

@@ -68,9 +68,9 @@ struct ArrivalOrder {
 /// next one would pass 1.3 times the capacity.
 [[nodiscard]] ArrivalOrder draw_arrival_order(const Openb& openb, std::uint64_t seed);
 
-constexpr int kMostArrivedPercent = 130;
+constexpr int kMaxArrivedPercent = 130;
 /// GPU allocation in percent, by how many percent of the capacity have arrived.
-using AllocationCurve = std::array<double, kMostArrivedPercent + 1>;
+using AllocationCurve = std::array<double, kMaxArrivedPercent + 1>;
 
 /// One run of the authors.
 struct PublishedRun {

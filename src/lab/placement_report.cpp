@@ -68,7 +68,7 @@ Result<Inflated> inflate(const PlacementStudy& study,
                          const std::vector<PublishedRun>& published) {
   Inflated mean;
   const auto count = static_cast<double>(study.seeds.size());
-  for (int percent = 0; percent <= kMostArrivedPercent; ++percent) {
+  for (int percent = 0; percent <= kMaxArrivedPercent; ++percent) {
     mean.curve.push_back({static_cast<double>(percent), 0});
   }
   for (const std::uint64_t seed : study.seeds) {

@@ -75,7 +75,7 @@ Subject subject_of(Trace trace, std::vector<FleetNode> fleet, std::string name) 
   subject.name = std::move(name);
   subject.begins =
       trace.begins.value_or(WallTime(std::chrono::sys_days(std::chrono::year(2026) / 1 / 1)));
-  spread_over_nodes(trace, most_gpus_of(fleet));
+  spread_over_nodes(trace, max_gpus_of(fleet));
   subject.submissions = std::move(trace.jobs);
   subject.fleet = std::move(fleet);
   return subject;

@@ -15,8 +15,8 @@ using std::chrono::milliseconds;
 
 constexpr double kLeastWork = 10;  // seconds; Feitelson et al., JSSPP 1997
 constexpr std::size_t kBins = 240;
-constexpr std::size_t kMostUsers = 20;
-constexpr std::size_t kMostTroubles = 3;
+constexpr std::size_t kMaxUsers = 20;
+constexpr std::size_t kMaxTroubles = 3;
 
 double seconds_of(milliseconds span) { return static_cast<double>(span.count()) / 1000; }
 
@@ -173,7 +173,7 @@ Table users_table(const std::vector<Played>& runs) {
     std::ranges::stable_sort(order, [](const auto* a, const auto* b) {
       return a->second.gpu_hours > b->second.gpu_hours;
     });
-    if (order.size() > kMostUsers) order.resize(kMostUsers);
+    if (order.size() > kMaxUsers) order.resize(kMaxUsers);
     for (const auto* user : order) {
       const UserFigures& f = user->second;
       table.rows.push_back({run.label,
@@ -217,7 +217,7 @@ std::vector<std::string> troubles(const Played& played) {
   std::vector<std::pair<int, std::string>> order;
   for (const auto& [why, jobs] : count) order.emplace_back(-jobs, why);
   std::ranges::sort(order);
-  if (order.size() > kMostTroubles) order.resize(kMostTroubles);
+  if (order.size() > kMaxTroubles) order.resize(kMaxTroubles);
   std::vector<std::string> lines;
   for (const auto& [jobs, why] : order) {
     lines.push_back(fmt::format(

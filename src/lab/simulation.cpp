@@ -16,7 +16,7 @@ using std::chrono::milliseconds;
 constexpr MonoTime kBegin{std::chrono::hours(24 * 365 * 20)};
 constexpr std::size_t kEventsBetweenWatches = 2048;
 /// After so many ticks in a row that change nothing, with nothing else to come, nothing ever will.
-constexpr int kMostIdleTicks = 10'000;
+constexpr int kMaxIdleTicks = 10'000;
 
 std::int64_t parts_of(const Request& request) {
   return std::int64_t{request.gpus} * request.share.parts * request.nodes;
@@ -103,7 +103,7 @@ bool Simulation::next() {
     return true;
   }
   if (wake_ && (planned_.empty() || *wake_ <= planned_.top().at)) {
-    if (planned_.empty() && runs_.empty() && ++idle_ticks_ > kMostIdleTicks) return false;
+    if (planned_.empty() && runs_.empty() && ++idle_ticks_ > kMaxIdleTicks) return false;
     const milliseconds forward = std::max(*std::exchange(wake_, {}) - now_.mono, milliseconds(0));
     now_.mono += forward;
     now_.wall += forward;

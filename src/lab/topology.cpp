@@ -164,7 +164,7 @@ SharingRow share_machine(const WiredMachine& machine,
   const RingTable rings(machine.topology);
   SharingRow row{machine.name, mix, {}};
   for (std::size_t which = 0; which < kSetPolicies.size(); ++which) {
-    const bool too_large = machine.topology.gpus > options.most_gpus_of_allocator;
+    const bool too_large = machine.topology.gpus > options.max_gpus_of_allocator;
     if (kSetPolicies.at(which) == SetPolicy::GpuAllocator && too_large) continue;
     double sum = 0;
     for (int number = 0; number < options.seeds; ++number) {
@@ -197,7 +197,7 @@ std::vector<SharingRow> share_machines(const std::vector<WiredMachine>& machines
       progress(static_cast<double>(one) / static_cast<double>(machines.size()), machine.name);
     }
     const int gpus = machine.topology.gpus;
-    if (gpus < 2 || gpus > placement::kMostRingGpus) continue;
+    if (gpus < 2 || gpus > placement::kMaxRingGpus) continue;
     Choosers choosers(machine.topology);
     for (const SizeMix mix : {SizeMix::Even, SizeMix::Lab}) {
       rows.push_back(share_machine(machine, mix, choosers, options));

@@ -37,7 +37,7 @@ struct SharingOptions {
   int seeds = 5;
   std::uint64_t first_seed = 42;
   /// go-gpuallocator is left out above: a choice takes seconds.
-  int most_gpus_of_allocator = 8;
+  int max_gpus_of_allocator = 8;
 };
 
 /// Mean over jobs and seeds; empty where a policy was left out.

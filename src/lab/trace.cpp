@@ -16,9 +16,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::size_t kMostLine = 65'536;
-constexpr double kMostSeconds = 10.0 * 366 * 86'400;
-constexpr int kMostGpusOfJob = 1'000'000;
+constexpr std::size_t kMaxLine = 65'536;
+constexpr double kMaxSeconds = 10.0 * 366 * 86'400;
+constexpr int kMaxGpusOfJob = 1'000'000;
 
 /// One line as it is being understood.
 struct Line {
@@ -50,7 +50,7 @@ Result<int> count_of(std::string_view text, int most) {
 }
 
 Result<milliseconds> span_of(std::string_view text) {
-  const double seconds = GF_TRY(amount_of(text, kMostSeconds));
+  const double seconds = GF_TRY(amount_of(text, kMaxSeconds));
   return milliseconds(std::llround(seconds * 1000));
 }
 
@@ -75,7 +75,7 @@ Result<void> set_duration(Line& line, std::string_view text) {
 }
 
 Result<void> set_gpus(Line& line, std::string_view text) {
-  line.job.spec.request.gpus = GF_TRY(count_of(text, kMostGpusOfJob));
+  line.job.spec.request.gpus = GF_TRY(count_of(text, kMaxGpusOfJob));
   return {};
 }
 
@@ -233,7 +233,7 @@ class TraceReader {
       : commas_(text.substr(0, text.find('\n')).find(',') != std::string_view::npos) {}
 
   Result<void> take(std::string_view raw) {
-    if (raw.size() > kMostLine) return fail(Code::Usage, "a line of more than 64 KiB");
+    if (raw.size() > kMaxLine) return fail(Code::Usage, "a line of more than 64 KiB");
     const std::string_view text = trim(raw);
     if (text.empty() || text.starts_with('#')) return {};
     const auto fields = GF_TRY(fields_of(text, commas_));
@@ -247,8 +247,8 @@ class TraceReader {
     if (!lines_.empty() && lines_.front().calendar != line.calendar) {
       return fail(Code::Usage, "submit: some lines give a date, others seconds");
     }
-    if (lines_.size() == kMostTraceJobs) {
-      return fail(Code::Exhausted, fmt::format("more than {} jobs", kMostTraceJobs));
+    if (lines_.size() == kMaxTraceJobs) {
+      return fail(Code::Exhausted, fmt::format("more than {} jobs", kMaxTraceJobs));
     }
     const auto [user, is_new] =
         users_.try_emplace(line.user, 1000 + static_cast<std::uint32_t>(users_.size()));

@@ -24,7 +24,7 @@ struct Trace {
   std::optional<WallTime> begins;  ///< when the first was submitted, if the trace has a calendar
 };
 
-constexpr std::size_t kMostTraceJobs = 5'000'000;
+constexpr std::size_t kMaxTraceJobs = 5'000'000;
 
 /// Reads a trace: docs/format/trace.md. `file` is what errors name: "FILE:LINE: ...".
 /// Errors: Usage.

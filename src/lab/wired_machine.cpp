@@ -27,7 +27,7 @@ PathClass path_from(const json& name) {
 
 WiredMachine machine_from(const std::string& name, const json& facts, const json& classes) {
   const int gpus = facts.at("gpus").get<int>();
-  if (gpus < 1 || gpus > kMostTopologyGpus) {
+  if (gpus < 1 || gpus > kMaxTopologyGpus) {
     throw json::other_error::create(501, "gpus out of range", &facts);
   }
   WiredMachine machine{name, plain_topology(gpus, PathClass::Sys), facts.at("source")};

@@ -33,11 +33,11 @@ std::vector<NumaNode> numa_nodes(const std::string& directory) {
 
 std::vector<int> allowed_cpus() {
   // The kernel refuses a mask shorter than its own; nobody has this many CPUs.
-  constexpr int kMost = 1 << 16;
+  constexpr int kMax = 1 << 16;
   struct Free {
     void operator()(cpu_set_t* set) const { CPU_FREE(set); }
   };
-  for (int count = 1024; count <= kMost; count *= 2) {
+  for (int count = 1024; count <= kMax; count *= 2) {
     const std::unique_ptr<cpu_set_t, Free> set(CPU_ALLOC(static_cast<std::size_t>(count)));
     const std::size_t size = CPU_ALLOC_SIZE(static_cast<std::size_t>(count));
     if (set == nullptr) return {};

@@ -59,7 +59,7 @@ class DeviceTable::Parts {
  public:
   Parts(int gpus, const Topology& topology, const DemandProfile& profile)
       : gpus_(gpus), topology_(topology) {
-    if (is_known() && gpus <= kMostRingGpus) small_.emplace(topology_, profile);
+    if (is_known() && gpus <= kMaxRingGpus) small_.emplace(topology_, profile);
   }
 
   [[nodiscard]] std::vector<int> choose(const DeviceQuestion& question) const {

@@ -13,13 +13,13 @@
 namespace gflow::placement {
 
 /// GPUs of one node, by index.
-using DeviceSet = std::bitset<kMostTopologyGpus>;
+using DeviceSet = std::bitset<kMaxTopologyGpus>;
 
 /// How often jobs of each size are expected: weights, by number of GPUs. Sizes beyond the last
 /// count as the last.
 struct DemandProfile {
-  static constexpr int kMostGpus = 16;
-  std::array<int, kMostGpus + 1> weights{};
+  static constexpr int kMaxGpus = 16;
+  std::array<int, kMaxGpus + 1> weights{};
 
   /// What lab servers and clusters publish: mostly one GPU, then powers of two, few others.
   static DemandProfile usual();

@@ -9,13 +9,13 @@ namespace gflow::placement {
 
 const DeviceTable* DeviceTables::of(const Node& node) {
   // Beyond this, topologies of nodes that were read anew are piling up.
-  constexpr std::size_t kMost = 20'000;
+  constexpr std::size_t kMax = 20'000;
   if (!node.topology || node.topology->gpus == 0) return nullptr;
   if (node.topology->gpus != std::ssize(node.devices)) return nullptr;
   if (const auto found = known_.find(node.topology.get()); found != known_.end()) {
     return found->second.table.get();
   }
-  if (known_.size() >= kMost) known_.clear();
+  if (known_.size() >= kMax) known_.clear();
   Known added{.topology = node.topology, .table = nullptr};
   const auto same = std::ranges::find_if(
       known_, [&node](const auto& entry) { return *entry.second.topology == *node.topology; });

@@ -11,7 +11,7 @@ namespace gflow::placement {
 
 /// How the GPUs of a machine are divided among jobs.
 struct Division {
-  std::array<GpuMask, kMostRingGpus> held{};  ///< by each job, disjoint and not empty
+  std::array<GpuMask, kMaxRingGpus> held{};  ///< by each job, disjoint and not empty
   int jobs = 0;
 
   [[nodiscard]] std::span<const GpuMask> blocks() const {

@@ -36,9 +36,9 @@ class DivisionIndex {
 /// ways; an arrangement that keeps good sets together is worth more than the next job alone shows.
 class DivisionValues {
  public:
-  static constexpr int kMostGpus = 8;
+  static constexpr int kMaxGpus = 8;
 
-  /// REQUIRES: at most kMostGpus GPUs.
+  /// REQUIRES: at most kMaxGpus GPUs.
   explicit DivisionValues(const Prospects& prospects);
 
   [[nodiscard]] double of(const Division& division) const;

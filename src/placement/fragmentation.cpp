@@ -49,7 +49,7 @@ void Fragmentation::make_levels() {
   for (const Class& kind : classes_) {
     cpu_steps_.push_back(kind.milli_cpus);
     if (kind.gpus == 1) part_steps_.push_back(kind.parts);
-    most_gpus_ = std::max(most_gpus_, kind.gpus);
+    max_gpus_ = std::max(max_gpus_, kind.gpus);
   }
   sort_unique(cpu_steps_);
   sort_unique(part_steps_);
@@ -66,7 +66,7 @@ void Fragmentation::make_levels() {
 void Fragmentation::make_rows(std::size_t models) {
   const std::size_t cpus = cpu_steps_.size() + 1;
   const std::size_t levels = part_steps_.size() + 1;
-  const std::size_t idles = static_cast<std::size_t>(most_gpus_) + 1;
+  const std::size_t idles = static_cast<std::size_t>(max_gpus_) + 1;
   one_.resize(models * cpus * levels);
   many_.resize(models * cpus * idles);
   // The row of step c is for nodes with at least cpu_steps_[c - 1] free, and less than the next.
@@ -93,7 +93,7 @@ Fragmentation::Row Fragmentation::row(ModelIndex model, std::int64_t milli_cpus)
   for (const std::int64_t needed : cpu_steps_) step += needed <= milli_cpus ? 1U : 0U;
   const std::size_t at = static_cast<std::size_t>(model) * (cpu_steps_.size() + 1) + step;
   return {one_.data() + at * (part_steps_.size() + 1),
-          many_.data() + at * (static_cast<std::size_t>(most_gpus_) + 1)};
+          many_.data() + at * (static_cast<std::size_t>(max_gpus_) + 1)};
 }
 
 std::int64_t Fragmentation::usable(const Remains& node) const {

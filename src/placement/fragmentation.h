@@ -56,7 +56,7 @@ class Fragmentation {
   }
   /// What the idle devices add: those of a row are counted together, beyond what each is by itself.
   [[nodiscard]] std::int64_t of_idle(const Row& row, int idle) const {
-    const int counted = std::clamp(idle, 0, most_gpus_);
+    const int counted = std::clamp(idle, 0, max_gpus_);
     return std::int64_t{Share::kWholeParts} * idle * row.many[static_cast<std::size_t>(counted)];
   }
 
@@ -87,7 +87,7 @@ class Fragmentation {
   std::vector<Class> classes_;
   std::int64_t jobs_ = 0;
   bool wide_fractions_ = false;
-  int most_gpus_ = 1;
+  int max_gpus_ = 1;
   std::vector<std::int64_t> cpu_steps_;   // what classes ask for, ascending
   std::vector<std::int32_t> part_steps_;  // what classes of one device ask for, ascending
   std::vector<std::uint16_t> level_;      // by parts: how many of part_steps_ are not above

@@ -11,7 +11,7 @@ namespace {
 
 // How many changes are remembered at least, and at most.
 constexpr std::size_t kLeastChanges = 1 << 15;
-constexpr std::size_t kMostChanges = 1 << 16;
+constexpr std::size_t kMaxChanges = 1 << 16;
 
 bool contains_all(const std::vector<Label>& labels, const std::vector<Label>& wanted) {
   return std::ranges::includes(labels, wanted);
@@ -21,8 +21,8 @@ bool contains_all(const std::vector<Label>& labels, const std::vector<Label>& wa
 bool mode_allows(const Demand& demand, const DeviceState& device, const SharingRules& rules) {
   if (device.users == 0) return true;
   if (demand.mode == GpuMode::Whole || device.mode == GpuMode::Whole) return false;
-  if (device.users >= rules.most_users) return false;
-  if (demand.mode == GpuMode::TimeSlice && device.users >= rules.most_in_turns) return false;
+  if (device.users >= rules.max_jobs) return false;
+  if (demand.mode == GpuMode::TimeSlice && device.users >= rules.max_time_sliced) return false;
   return demand.mode == device.mode || rules.mix_modes;
 }
 
@@ -322,7 +322,7 @@ Ledger Ledger::emptied() const {
 
 void Ledger::changed(NodeIndex node) {
   changes_.push_back(node);
-  if (changes_.size() < kMostChanges) return;
+  if (changes_.size() < kMaxChanges) return;
   const std::size_t drop = changes_.size() - kLeastChanges;
   changes_.erase(changes_.begin(), changes_.begin() + static_cast<std::ptrdiff_t>(drop));
   forgotten_ += drop;

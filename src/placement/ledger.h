@@ -84,9 +84,9 @@ struct Placement {
 
 /// How many jobs may take turns on a device, and whether modes may mix there.
 struct SharingRules {
-  int most_users = 32;     ///< of one device, in modes Fraction and TimeSlice
-  int most_in_turns = 4;   ///< of one device, in mode TimeSlice
-  bool mix_modes = false;  ///< Fraction and TimeSlice on one device
+  int max_jobs = 32;        ///< of one device, in modes Fraction and TimeSlice
+  int max_time_sliced = 4;  ///< of one device, in mode TimeSlice
+  bool mix_modes = false;   ///< Fraction and TimeSlice on one device
   friend bool operator==(const SharingRules&, const SharingRules&) = default;
 };
 

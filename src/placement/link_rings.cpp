@@ -25,11 +25,11 @@ int least_degree(const LinkGraph& graph) {
   return least;
 }
 
-using Weights = std::array<std::array<int, LinkGraph::kMost>, LinkGraph::kMost>;
+using Weights = std::array<std::array<int, LinkGraph::kMax>, LinkGraph::kMax>;
 
 /// The vertices that remain, each after those it is tied to most: the last two of that order.
 std::pair<int, int> last_two(const Weights& weight, Mask left, int size) {
-  std::array<int, LinkGraph::kMost> tie{};
+  std::array<int, LinkGraph::kMax> tie{};
   std::pair<int, int> last{0, 0};
   for (Mask open = left; open != 0;) {
     int next = std::countr_zero(open);
@@ -152,7 +152,7 @@ class Search {
   }
 
   LinkGraph graph_;
-  std::array<Mask, LinkGraph::kMost> near_{};
+  std::array<Mask, LinkGraph::kMax> near_{};
   int steps_left_;
 };
 

@@ -8,9 +8,9 @@ namespace gflow::placement {
 
 /// A multigraph of at most 16 vertices: how many links there are between any two of them.
 struct LinkGraph {
-  static constexpr int kMost = 16;
+  static constexpr int kMax = 16;
   int size = 0;
-  std::array<std::array<std::uint8_t, kMost>, kMost> links{};
+  std::array<std::array<std::uint8_t, kMax>, kMax> links{};
 };
 
 /// The largest number of Hamiltonian cycles that together use no link twice, for 3 and more

@@ -108,7 +108,7 @@ bool Placer::fits(const Ledger& ledger, DemandIndex demand, const NodeView& view
   if (!open || wanted.gpus == 0) return open;
   if (wanted.mode == GpuMode::Whole
           ? view.idle < wanted.gpus
-          : wanted.mode == GpuMode::Fraction && view.most_free < wanted.share.parts) {
+          : wanted.mode == GpuMode::Fraction && view.max_free < wanted.share.parts) {
     return false;
   }
   int found = 0;

@@ -12,7 +12,7 @@ std::int32_t free_for_fractions(const DeviceState& device, const SharingRules& r
   if (device.users == 0) return device.free.parts;
   const bool joined =
       device.mode == GpuMode::Fraction || (rules.mix_modes && device.mode == GpuMode::TimeSlice);
-  return joined && device.users < rules.most_users ? std::max(0, device.free.parts) : 0;
+  return joined && device.users < rules.max_jobs ? std::max(0, device.free.parts) : 0;
 }
 
 }  // namespace
@@ -31,7 +31,7 @@ NodeView view_of(const Ledger& ledger, NodeIndex node) {
     const std::int32_t parts = free_for_fractions(device, ledger.rules());
     view.free.push_back(parts);
     view.free_parts += parts;
-    view.most_free = std::max(view.most_free, parts);
+    view.max_free = std::max(view.max_free, parts);
     if (device.usable && device.users == 0) ++view.idle;
     if (device.model != view.model) view.model = -1;
     if (device.in_turns > 0) view.in_turns = true;

@@ -29,7 +29,7 @@ struct NodeView {
   bool in_turns = false;        ///< some device is shared by jobs that take turns
   bool knows_memory = false;    ///< the memory of some device is known
   int idle = 0;                 ///< devices nobody is on
-  std::int32_t most_free = 0;   ///< the largest of free
+  std::int32_t max_free = 0;    ///< the largest of free
   std::int64_t free_parts = 0;  ///< the sum of free
   /// Compute of each device that a fraction could get, in parts of Share; 0 if it is not usable or
   /// taken in another mode.

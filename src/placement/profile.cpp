@@ -71,8 +71,8 @@ void DemandCounter::add(const Demand& demand) {
 }
 
 Profile DemandCounter::profile() {
-  constexpr std::int64_t kMostBetween = 1024;
-  due_ = added_ + std::clamp<std::int64_t>(added_, 1, kMostBetween);
+  constexpr std::int64_t kMaxBetween = 1024;
+  due_ = added_ + std::clamp<std::int64_t>(added_, 1, kMaxBetween);
   std::vector<DemandClass> demands;
   for (const auto& [demand, count] : counts_) demands.push_back({demand, count});
   return profile_of(demands);

@@ -68,7 +68,7 @@ std::vector<int> speed_levels(const Topology& topology) {
 }
 
 LinkGraph links_within(const Topology& topology, GpuMask set) {
-  std::array<int, kMostRingGpus> members{};
+  std::array<int, kMaxRingGpus> members{};
   LinkGraph graph;
   for (GpuMask rest = set; rest != 0; rest &= rest - 1) {
     members.at(at(graph.size++)) = std::countr_zero(rest);
@@ -90,7 +90,7 @@ bool all_on_switch(const Topology& topology) {
 /// The smallest part of a switch that a member of the set has.
 template <typename Members>
 int switch_speed(const Topology& topology, const Members& members) {
-  int links = kMostLinks;
+  int links = kMaxLinks;
   for (const int gpu : members) links = std::min(links, topology.switch_links[at(gpu)]);
   return links * topology.speeds.link;
 }
@@ -178,7 +178,7 @@ int ring_speed(const Topology& topology, std::span<const int> gpus) {
   if (gpus.size() < 2) return 0;
   if (gpus.size() == 2) return topology.pair_speed(gpus[0], gpus[1]);
   if (all_on_switch(topology)) return switch_speed(topology, gpus);
-  if (gpus.size() > kMostExactRing) return stepwise_speed(topology, gpus);
+  if (gpus.size() > kMaxExactRing) return stepwise_speed(topology, gpus);
   const RingTable table(part_of(topology, gpus));
   return table.speed(bit(table.gpus()) - 1);
 }

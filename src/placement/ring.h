@@ -9,9 +9,9 @@
 
 namespace gflow::placement {
 
-/// GPUs of a machine with at most kMostRingGpus: bit i is GPU i.
+/// GPUs of a machine with at most kMaxRingGpus: bit i is GPU i.
 using GpuMask = std::uint32_t;
-constexpr int kMostRingGpus = 16;
+constexpr int kMaxRingGpus = 16;
 
 /// The ring bus bandwidth of every set of GPUs of a machine, in MB/s: what a collective among them
 /// reaches at best.
@@ -27,7 +27,7 @@ class RingTable {
  public:
   static constexpr int kRingSteps = 200'000;
 
-  /// REQUIRES: check(topology), at most kMostRingGpus GPUs.
+  /// REQUIRES: check(topology), at most kMaxRingGpus GPUs.
   explicit RingTable(const Topology& topology);
 
   [[nodiscard]] int gpus() const { return gpus_; }
@@ -42,9 +42,9 @@ class RingTable {
 };
 
 /// The same for one set on a machine of any size. Without a switch it is exact up to
-/// kMostExactRing GPUs; above, a ring is built step by step to the fastest neighbour: a speed that
+/// kMaxExactRing GPUs; above, a ring is built step by step to the fastest neighbour: a speed that
 /// is there, not always the best.
-constexpr int kMostExactRing = 8;
+constexpr int kMaxExactRing = 8;
 [[nodiscard]] int ring_speed(const Topology& topology, std::span<const int> gpus);
 
 }  // namespace gflow::placement

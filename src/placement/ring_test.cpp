@@ -36,7 +36,7 @@ std::vector<Pairs> all_cycles(int vertices) {
 }
 
 /// The definition, by trying everything.
-int most_rings(LinkGraph& graph, const std::vector<Pairs>& cycles, std::size_t from) {
+int max_rings(LinkGraph& graph, const std::vector<Pairs>& cycles, std::size_t from) {
   int most = 0;
   for (std::size_t one = from; one < cycles.size(); ++one) {
     const auto has = [&](const auto& pair) {
@@ -51,7 +51,7 @@ int most_rings(LinkGraph& graph, const std::vector<Pairs>& cycles, std::size_t f
       }
     };
     change(-1);
-    most = std::max(most, 1 + most_rings(graph, cycles, one));
+    most = std::max(most, 1 + max_rings(graph, cycles, one));
     change(+1);
   }
   return most;
@@ -73,7 +73,7 @@ TEST(LinkRings, AreAsManyAsTryingEverythingFinds) {
         }
       }
       const int found = count_link_rings(graph, RingTable::kRingSteps);
-      EXPECT_EQ(found, most_rings(graph, cycles, 0)) << vertices << " vertices, round " << round;
+      EXPECT_EQ(found, max_rings(graph, cycles, 0)) << vertices << " vertices, round " << round;
     }
   }
 }

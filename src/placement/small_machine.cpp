@@ -62,7 +62,7 @@ SmallMachine::SmallMachine(const Topology& topology, const DemandProfile& profil
   sort_sets();
   if (all_alike_) return;
   const Prospects prospects = prospects_of(profile);
-  if (gpus_ <= DivisionValues::kMostGpus && !by_distance_) {
+  if (gpus_ <= DivisionValues::kMaxGpus && !by_distance_) {
     values_.emplace(prospects);
   } else {
     next_job_.emplace(prospects);

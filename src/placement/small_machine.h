@@ -13,11 +13,11 @@
 
 namespace gflow::placement {
 
-/// The choice among all sets of a machine with at most kMostRingGpus GPUs; the order is that of
+/// The choice among all sets of a machine with at most kMaxRingGpus GPUs; the order is that of
 /// DeviceTable.
 class SmallMachine {
  public:
-  /// REQUIRES: 1 to kMostRingGpus GPUs.
+  /// REQUIRES: 1 to kMaxRingGpus GPUs.
   SmallMachine(const Topology& topology, const DemandProfile& profile);
 
   /// REQUIRES: 1 <= count <= popcount(free); `held` are disjoint sets, together all that is not

@@ -17,8 +17,8 @@ namespace {
 /// The last part of a path, if it can be the name of a file.
 std::string file_name(std::string_view path, const char* otherwise) {
   const std::string_view name = path.substr(path.find_last_of('/') + 1);
-  constexpr std::size_t kMost = 200;
-  const bool usable = !name.empty() && name != "." && name != ".." && name.size() <= kMost &&
+  constexpr std::size_t kMax = 200;
+  const bool usable = !name.empty() && name != "." && name != ".." && name.size() <= kMax &&
                       name.find('\0') == std::string_view::npos;
   return std::string(usable ? name : otherwise);
 }
@@ -143,8 +143,8 @@ Result<void> AttemptFiles::revoke() const {
 int AttemptFiles::started_pid() const {
   const auto text = os::read_file(directory_ + "/started");
   const auto pid = text ? parse_number(trim(*text)) : std::nullopt;
-  constexpr std::uint64_t kMost = 1U << 30;
-  return pid && *pid < kMost ? static_cast<int>(*pid) : 0;
+  constexpr std::uint64_t kMax = 1U << 30;
+  return pid && *pid < kMax ? static_cast<int>(*pid) : 0;
 }
 
 bool AttemptFiles::is_supervised() const {

@@ -73,7 +73,7 @@ std::vector<std::string> groups_in(const std::string& parent) {
 
 /// Half of what the machine can have at all: room for any real job, and a way in during a fork
 /// bomb.
-std::string most_processes() {
+std::string max_processes() {
   std::uint64_t most = 32768;
   for (const char* file : {"/proc/sys/kernel/pid_max", "/proc/sys/kernel/threads-max"}) {
     const auto text = os::read_file(file);
@@ -93,7 +93,7 @@ Cgroups::Cgroups(const std::string& why) {
 }
 
 Cgroups::Cgroups(const CgroupLayout& layout, const std::string& name, const JoinProbe& can_join)
-    : name_(name), unified_own_(layout.unified), processes_most_(most_processes()) {
+    : name_(name), unified_own_(layout.unified), max_processes_(max_processes()) {
   unified_why_ = "no cgroup v2 tree is mounted";
   if (!layout.unified.empty()) {
     const auto parent = usable_parent(layout.unified, name, can_join, prepare_nothing);
@@ -228,7 +228,7 @@ Result<void> Cgroups::set_limits(const std::string& group, const Request& limits
   if (limits.cpus > 0 && cpu_.version == Version::V2) {
     GF_CHECK(set(file(cpu_, "cpu.max"), quota + " " + std::to_string(kPeriod)));
   }
-  if (pids_.version != Version::None) GF_CHECK(set(file(pids_, "pids.max"), processes_most_));
+  if (pids_.version != Version::None) GF_CHECK(set(file(pids_, "pids.max"), max_processes_));
   return {};
 }
 

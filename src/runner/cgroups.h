@@ -67,7 +67,7 @@ class Cgroups {
   Controller cpu_;
   Controller pids_;
   Controller cpuset_;
-  std::string processes_most_;
+  std::string max_processes_;
   Enforcement enforcement_;
 };
 

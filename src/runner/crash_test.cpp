@@ -76,8 +76,8 @@ class Crash : public RunnerBench {
 
   /// Sweeps until the body comes to its end before it is killed; the number of points.
   int sweep(const std::function<void(JobId)>& body, bool may_be_lost) {
-    constexpr int kMost = 50'000;
-    for (int point = 1; point < kMost; point += kStride) {
+    constexpr int kMax = 50'000;
+    for (int point = 1; point < kMax; point += kStride) {
       const JobId job(static_cast<std::uint64_t>(point));
       const Ended ended = run_and_kill(point, [&] { body(job); });
       if (ended == Ended::CannotTrace) return 0;
@@ -88,7 +88,7 @@ class Crash : public RunnerBench {
       if (ended == Ended::BeforeThePoint) return point;
     }
     ADD_FAILURE() << "there is no end of system calls";
-    return kMost;
+    return kMax;
   }
 
   std::vector<JobId> never_ran_;

@@ -7,15 +7,15 @@ namespace gflow::server {
 
 Result<void> Admission::take_connection(std::uint32_t uid) {
   Use& use = users_[uid];
-  if (use.connections >= kMostConnectionsPerUser) {
+  if (use.connections >= kMaxConnectionsPerUser) {
     return fail(
         Code::Exhausted,
         fmt::format("uid {} has {} connections open; close some first", uid, use.connections));
   }
-  if (connections_ >= most_connections_) {
+  if (connections_ >= max_connections_) {
     if (use.connections == 0) users_.erase(uid);
     return fail(Code::Exhausted,
-                fmt::format("all {} connections are taken; try again", most_connections_));
+                fmt::format("all {} connections are taken; try again", max_connections_));
   }
   ++use.connections;
   ++connections_;
@@ -31,7 +31,7 @@ void Admission::give_connection(std::uint32_t uid) {
 
 Result<void> Admission::take_body(std::uint32_t uid, Memory size) {
   Use& use = users_[uid];
-  if (use.bodies + size > kMostBodiesPerUser) {
+  if (use.bodies + size > kMaxBodiesPerUser) {
     return fail(Code::Exhausted,
                 fmt::format("requests of uid {} hold {} already; wait for their answers",
                             uid,

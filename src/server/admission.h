@@ -12,15 +12,15 @@
 namespace gflow::server {
 
 /// How much of the server one user may take at once.
-constexpr std::size_t kMostConnectionsPerUser = 256;
-constexpr Memory kMostBody = Memory::mib(16);
-constexpr Memory kMostBodiesPerUser = Memory::mib(64);
+constexpr std::size_t kMaxConnectionsPerUser = 256;
+constexpr Memory kMaxBody = Memory::mib(16);
+constexpr Memory kMaxBodiesPerUser = Memory::mib(64);
 
 /// Counts what each user has open, so that one of them cannot take the daemon from the others.
 /// Whatever is taken has to be given back.
 class Admission {
  public:
-  explicit Admission(std::size_t most_connections) : most_connections_(most_connections) {}
+  explicit Admission(std::size_t max_connections) : max_connections_(max_connections) {}
 
   /// Errors: Exhausted.
   [[nodiscard]] Result<void> take_connection(std::uint32_t uid);
@@ -34,7 +34,7 @@ class Admission {
     std::size_t connections = 0;
     Memory bodies;
   };
-  std::size_t most_connections_;
+  std::size_t max_connections_;
   std::size_t connections_ = 0;
   std::map<std::uint32_t, Use> users_;
 };

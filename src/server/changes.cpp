@@ -9,7 +9,7 @@ namespace gflow::server {
 namespace {
 
 // Under the minute after which clients and whatever stands between give up on a silent connection.
-constexpr std::chrono::seconds kMostWait{55};
+constexpr std::chrono::seconds kMaxWait{55};
 
 struct Wish {
   std::uint64_t revision = 0;
@@ -40,7 +40,7 @@ void wait_for_change(Exchange exchange) {
   if (!wish) return exchange.respond(problem(wish.error()));
   exchange.service.on_change(wish->revision,
                              wish->job,
-                             kMostWait,
+                             kMaxWait,
                              [&service = exchange.service, respond = std::move(exchange.respond)] {
                                respond(json_reply(api::write_revision(service.state().revision())));
                              });

@@ -44,18 +44,18 @@ using Stream = beast::basic_stream<Protocol, Executor>;
 using Parser = http::request_parser<http::string_body>;
 using Response = http::response<http::string_body>;
 
-constexpr std::uint32_t kMostHeaderBytes = 64 * 1024;
-constexpr std::size_t kMostBufferBytes = 128 * 1024;  // a header and the start of its body
-constexpr std::size_t kMostConnections = 4096;
+constexpr std::uint32_t kMaxHeaderBytes = 64 * 1024;
+constexpr std::size_t kMaxBufferBytes = 128 * 1024;  // a header and the start of its body
+constexpr std::size_t kMaxConnections = 4096;
 constexpr std::size_t kSpareDescriptors = 128;  // for jobs, the store, devices
 constexpr std::chrono::milliseconds kAcceptPause{100};
 
 /// As many connections as there are descriptors for, with some left for everything else.
-std::size_t most_connections() {
+std::size_t max_connections() {
   rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return kMostConnectionsPerUser;
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return kMaxConnectionsPerUser;
   const std::size_t spare = std::max<std::size_t>(limit.rlim_cur, 2 * kSpareDescriptors);
-  return std::min(kMostConnections, spare - kSpareDescriptors);
+  return std::min(kMaxConnections, spare - kSpareDescriptors);
 }
 
 Response response_of(Reply reply) {
@@ -128,7 +128,7 @@ struct HttpServer::Core : std::enable_shared_from_this<HttpServer::Core> {
         service(answering),
         acceptor(loop),
         pause(loop),
-        admission(most_connections()) {}
+        admission(max_connections()) {}
 
   void accept();
   void welcome(Stream::socket_type socket);
@@ -180,7 +180,7 @@ class HttpServer::Core::Session : public std::enable_shared_from_this<Session> {
   std::shared_ptr<Core> core_;  // owners: the HttpServer, and each session
   Caller caller_;
   Stream stream_;
-  beast::flat_buffer buffer_{kMostBufferBytes};
+  beast::flat_buffer buffer_{kMaxBufferBytes};
   std::optional<Parser> parser_;
   std::optional<Response> response_;
   Memory body_;               // taken from the admission
@@ -195,8 +195,8 @@ class HttpServer::Core::Session : public std::enable_shared_from_this<Session> {
 void HttpServer::Core::Session::read_header() {
   idle_ = true;
   parser_.emplace();
-  parser_->header_limit(kMostHeaderBytes);
-  parser_->body_limit(static_cast<std::uint64_t>(kMostBody.bytes));
+  parser_->header_limit(kMaxHeaderBytes);
+  parser_->body_limit(static_cast<std::uint64_t>(kMaxBody.bytes));
   stream_.expires_after(core_->options.idle);
   http::async_read_header(stream_,
                           buffer_,
@@ -219,7 +219,7 @@ Result<void> HttpServer::Core::Session::take_body() {
   // A chunked body does not say how large it gets.
   const auto length = parser_->content_length();
   const Memory size =
-      parser_->chunked() ? kMostBody : Memory{static_cast<std::int64_t>(length.value_or(0))};
+      parser_->chunked() ? kMaxBody : Memory{static_cast<std::int64_t>(length.value_or(0))};
   GF_CHECK(core_->admission.take_body(caller_.user.uid, size));
   body_ = size;
   return {};

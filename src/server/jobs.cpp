@@ -12,10 +12,10 @@ namespace gflow::server {
 namespace {
 
 // A page ends early rather than grow over this: commands can be long.
-constexpr std::size_t kMostPageBytes = std::size_t{4} << 20;
-constexpr std::size_t kMostKeyBytes = 200;
+constexpr std::size_t kMaxPageBytes = std::size_t{4} << 20;
+constexpr std::size_t kMaxKeyBytes = 200;
 // Nobody reads the reasons of thousands of new jobs, and finding them takes the loop's time.
-constexpr std::size_t kMostReasons = 100;
+constexpr std::size_t kMaxReasons = 100;
 
 engine::Filter filter_of(const api::JobQuery& query) {
   engine::Filter filter;
@@ -42,7 +42,7 @@ api::JobPage page_of(const Exchange& exchange, const api::JobQuery& query) {
   page.revision = state.revision();
   std::size_t bytes = 0;
   for (const Job* job : state.list(filter_of(query), query.after, query.most + 1)) {
-    if (page.jobs.size() == query.most || bytes > kMostPageBytes) {
+    if (page.jobs.size() == query.most || bytes > kMaxPageBytes) {
       page.next_after = page.jobs.back().id;
       break;
     }
@@ -83,7 +83,7 @@ api::SubmitAnswer answer_of(const Service& service, const std::vector<JobId>& jo
     if (const Job* job = service.state().find(id)) {
       item.name = job->spec.name;
       item.status = status_of(*job);
-      if (answer.items.size() < kMostReasons) {
+      if (answer.items.size() < kMaxReasons) {
         item.reason = reason_text(service.state().blockers(id, service.now()));
         item.advice = advice_for(service.state(), job->spec);
       }
@@ -104,9 +104,9 @@ Reply submitted(const Service& service, const Result<std::vector<JobId>>& jobs) 
 }
 
 Result<void> check_key(const std::string& key) {
-  if (key.size() <= kMostKeyBytes && is_utf8(key)) return {};
+  if (key.size() <= kMaxKeyBytes && is_utf8(key)) return {};
   return fail(Code::Usage,
-              fmt::format("Idempotency-Key must be UTF-8 of at most {} bytes", kMostKeyBytes));
+              fmt::format("Idempotency-Key must be UTF-8 of at most {} bytes", kMaxKeyBytes));
 }
 
 Result<api::SubmitRequest> read_submission(const Request& request) {

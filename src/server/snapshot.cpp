@@ -89,11 +89,11 @@ api::Snapshot snapshot_of(const engine::State& state, Now now, std::size_t histo
   for (const Job* job : state.list(here, JobId{}, kAllJobs))
     snapshot.jobs.push_back(job_of(*job, now));
   here.statuses = {Status::Queued, Status::Hold};
-  for (const Job* job : state.list(here, JobId{}, api::kMostSnapshotPending)) {
+  for (const Job* job : state.list(here, JobId{}, api::kMaxSnapshotPending)) {
     snapshot.jobs.push_back(job_of(*job, now));
   }
   const std::size_t pending = state.count(Status::Queued) + state.count(Status::Hold);
-  if (pending > api::kMostSnapshotPending) snapshot.left_out = pending - api::kMostSnapshotPending;
+  if (pending > api::kMaxSnapshotPending) snapshot.left_out = pending - api::kMaxSnapshotPending;
   here.statuses = {
       Status::Finished, Status::Failed, Status::Cancelled, Status::Timeout, Status::Lost};
   const auto ended = state.list(here, JobId{}, kAllJobs);
@@ -116,7 +116,7 @@ void show_snapshot(Exchange exchange) {
     }
     const auto number = api::number_of(parameter);
     if (!number) return exchange.respond(problem(number.error()));
-    history = std::min<std::size_t>(*number, api::kMostSnapshotEnded);
+    history = std::min<std::size_t>(*number, api::kMaxSnapshotEnded);
   }
   const Service& service = exchange.service;
   exchange.respond(json_reply(api::write(snapshot_of(service.state(), service.now(), history))));

@@ -38,8 +38,8 @@ int give_up(const Fd& status, const std::string& why) {
 /// Tries until the record is on disk, for ever: as long as the lock is held nobody takes the job
 /// for lost, and a disk that is repaired still gets its record.
 void store_record(AttemptDir& dir, const attempt::ExitRecord& record) {
-  constexpr int kMostMs = 60'000;
-  for (int wait_ms = 1'000; !dir.store(record); wait_ms = std::min(2 * wait_ms, kMostMs)) {
+  constexpr int kMaxMs = 60'000;
+  for (int wait_ms = 1'000; !dir.store(record); wait_ms = std::min(2 * wait_ms, kMaxMs)) {
     (void)::poll(nullptr, 0, wait_ms);
   }
 }

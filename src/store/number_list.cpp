@@ -10,7 +10,7 @@
 namespace gflow::store {
 namespace {
 
-constexpr std::size_t kMost = 10'000'000;
+constexpr std::size_t kMax = 10'000'000;
 
 }  // namespace
 
@@ -38,7 +38,7 @@ std::optional<std::vector<std::uint64_t>> read_numbers(std::string_view text) {
     const std::size_t dash = piece.find('-');
     const auto first = parse_number(piece.substr(0, dash));
     const auto last = dash == std::string_view::npos ? first : parse_number(piece.substr(dash + 1));
-    if (!first || !last || *last < *first || *last - *first >= kMost - numbers.size()) return {};
+    if (!first || !last || *last < *first || *last - *first >= kMax - numbers.size()) return {};
     for (std::uint64_t step = 0; step <= *last - *first; ++step) numbers.push_back(*first + step);
   }
   return numbers;

@@ -14,7 +14,7 @@ using gflow::Topology;
 
 namespace {
 
-constexpr std::uint32_t kMostLinkNumbers = 36;
+constexpr std::uint32_t kMaxLinkNumbers = 36;
 constexpr std::string_view kSwitchBusId = "00000000:C0:00.0";
 
 /// Where a link of a GPU leads: to the GPU of an index, or to a switch.
@@ -48,7 +48,7 @@ LinkEntry enter_link(std::string_view call, abi::Handle handle, std::uint32_t nu
   const Entry entry = enter(call, handle, "");
   if (entry.device == nullptr) return {entry.code, std::nullopt};
   const std::vector<Link> links = links_of(*entry.device);
-  if (number >= kMostLinkNumbers) return {abi::kInvalidArgument, std::nullopt};
+  if (number >= kMaxLinkNumbers) return {abi::kInvalidArgument, std::nullopt};
   if (number >= links.size()) return {abi::kNotSupported, std::nullopt};
   return {abi::kSuccess, links[number]};
 }

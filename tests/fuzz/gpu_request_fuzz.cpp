@@ -13,7 +13,7 @@ using gflow::fuzz::require;
 namespace {
 
 void check_request(const gflow::GpuRequest& request) {
-  require(request.gpus >= 0 && request.gpus <= gflow::kMostGpus);
+  require(request.gpus >= 0 && request.gpus <= gflow::kMaxGpus);
   require(request.share.parts > 0 && request.share <= gflow::Share::whole());
   require(request.memory.bytes >= 0 && request.memory.bytes % (1 << 20) == 0);
   require(std::ranges::is_sorted(request.models));

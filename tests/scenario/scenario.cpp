@@ -125,10 +125,10 @@ Result<void> Scenario::policy(const Line& line) {
       policy_.backfill_patience = GF_TRY(parse_duration(value));
     } else if (key == "keep") {
       policy_.keep_ended = GF_TRY(parse_duration(value));
-    } else if (key == "keep_most") {
-      policy_.keep_ended_most = parse_number(value).value_or(0);
-    } else if (key == "queue_most") {
-      policy_.queue_most = parse_number(value).value_or(0);
+    } else if (key == "max_ended") {
+      policy_.max_ended = parse_number(value).value_or(0);
+    } else if (key == "max_queued") {
+      policy_.max_queued = parse_number(value).value_or(0);
     } else {
       return fail(Code::Failure, fmt::format("there is no policy '{}'", key));
     }

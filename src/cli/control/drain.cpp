@@ -15,7 +15,7 @@ namespace gflow::cli {
 namespace {
 
 constexpr const char* kPath = "/api/v1/drain";
-constexpr std::uint64_t kMostGpu = 65'535;
+constexpr std::uint64_t kMaxGpu = 65'535;
 
 /// "gpu 3", "gpu 0,2-4", "node", "node NAME": one request for each.
 Result<std::vector<api::DrainRequest>> read_what(const std::vector<std::string>& words) {
@@ -34,7 +34,7 @@ Result<std::vector<api::DrainRequest>> read_what(const std::vector<std::string>&
       const auto first = parse_number(part.substr(0, dash));
       const auto last =
           dash == std::string_view::npos ? first : parse_number(part.substr(dash + 1));
-      if (!first || !last || *first > *last || *last > kMostGpu) {
+      if (!first || !last || *first > *last || *last > kMaxGpu) {
         return fail(Code::Usage,
                     fmt::format("'{}' is no GPU; say '3', '0,2' or '4-7'", printable(words[i])));
       }

@@ -10,7 +10,7 @@
 namespace gflow::cli {
 namespace {
 
-constexpr std::uint64_t kMostSeeds = 1000;
+constexpr std::uint64_t kMaxSeeds = 1000;
 
 Result<std::uint64_t> whole(const Invocation& invocation,
                             std::string_view option,
@@ -29,9 +29,9 @@ Result<std::uint64_t> whole(const Invocation& invocation,
 Result<std::vector<std::uint64_t>> read_seeds(const Invocation& invocation,
                                               std::uint64_t usual_count) {
   const std::uint64_t first =
-      GF_TRY(whole(invocation, "seed", lab::kFirstOpenbSeed, UINT64_MAX - kMostSeeds));
+      GF_TRY(whole(invocation, "seed", lab::kFirstOpenbSeed, UINT64_MAX - kMaxSeeds));
   const std::uint64_t count =
-      GF_TRY(whole(invocation, "seeds", invocation.has("seed") ? 1 : usual_count, kMostSeeds));
+      GF_TRY(whole(invocation, "seeds", invocation.has("seed") ? 1 : usual_count, kMaxSeeds));
   if (count == 0) return fail(Code::Usage, "--seeds: at least 1");
   std::vector<std::uint64_t> seeds;
   for (std::uint64_t i = 0; i < count; ++i) seeds.push_back(first + i);

@@ -14,7 +14,7 @@ namespace gflow::cli {
 
 namespace {
 
-constexpr std::size_t kMostBytes = 256 * 1024;
+constexpr std::size_t kMaxBytes = 256 * 1024;
 
 std::string_view name_of(std::string_view variable) {
   return variable.substr(0, variable.find('='));
@@ -94,12 +94,12 @@ Result<void> check_size(const Environment& environment) {
     bytes += variable.size() + 1;
     if (largest == nullptr || variable.size() > largest->size()) largest = &variable;
   }
-  if (bytes <= kMostBytes) return {};
+  if (bytes <= kMaxBytes) return {};
   return fail(Code::Exhausted,
               fmt::format("the environment has {} KiB, a job takes at most {} KiB; the largest "
                           "variable is {} with {} KiB: unset it, or use --export NONE",
                           bytes / 1024,
-                          kMostBytes / 1024,
+                          kMaxBytes / 1024,
                           printable(name_of(*largest)),
                           largest->size() / 1024));
 }

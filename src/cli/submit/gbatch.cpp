@@ -156,15 +156,15 @@ Result<api::SubmitRequest> read_submission(const Invocation& typed, Context& con
 }
 
 Result<void> check_body_size(const api::SubmitRequest& request) {
-  constexpr std::size_t kMost = 16U << 20;  // what the server takes: server/http_server.h
+  constexpr std::size_t kMax = 16U << 20;  // what the server takes: server/http_server.h
   const std::size_t size = api::write(request).size();
-  if (size <= kMost) return {};
+  if (size <= kMax) return {};
   return fail(
       Code::Exhausted,
       fmt::format("the submission has {} MiB, the daemon takes {}: submit fewer jobs at once, "
                   "or a smaller environment (--export NONE)",
                   size >> 20,
-                  kMost >> 20));
+                  kMax >> 20));
 }
 
 void print_answer(const Invocation& invocation, Context& context, const api::SubmitAnswer& answer) {

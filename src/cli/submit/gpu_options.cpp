@@ -150,12 +150,12 @@ Result<void> read_gpu_options(const Invocation& invocation,
 Result<void> read_node_options(const Invocation& invocation, Request& request) {
   if (invocation.has("nodes")) {
     const auto nodes = parse_number(trim(invocation.get("nodes")));
-    constexpr std::uint64_t kMost = 100'000;
-    if (!nodes || *nodes == 0 || *nodes > kMost) {
+    constexpr std::uint64_t kMax = 100'000;
+    if (!nodes || *nodes == 0 || *nodes > kMax) {
       return fail(Code::Usage,
                   fmt::format("--nodes: '{}' is not a number from 1 to {}",
                               printable(invocation.get("nodes")),
-                              kMost));
+                              kMax));
     }
     request.nodes = static_cast<int>(*nodes);
   }

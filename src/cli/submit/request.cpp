@@ -59,14 +59,14 @@ Result<Dependencies> read_dependencies(const Invocation& invocation, const Here&
 }
 
 Result<std::string> read_project(const Invocation& invocation) {
-  constexpr std::size_t kMost = 64;
+  constexpr std::size_t kMax = 64;
   const std::string project(trim(invocation.get("project")));
-  if (printable(project) != project || display_width(project) > kMost) {
+  if (printable(project) != project || display_width(project) > kMax) {
     return fail(
         Code::Usage,
         fmt::format("--project: '{}' is longer than {} characters or has control characters",
                     printable(project),
-                    kMost));
+                    kMax));
   }
   return project;
 }

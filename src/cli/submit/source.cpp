@@ -20,7 +20,7 @@ namespace gflow::cli {
 
 namespace {
 
-constexpr std::size_t kMostLine = 4096;
+constexpr std::size_t kMaxLine = 4096;
 
 FileFacts look(const std::string& path) {
   FileFacts facts;
@@ -56,14 +56,14 @@ bool is_on_path(const std::string& name, const std::string& path) {
 /// One line for people; the whole command is in the payload.
 std::string shown_line(std::string text) {
   text = printable(text);
-  if (text.size() <= kMostLine) return text;
-  text.resize(kMostLine);
+  if (text.size() <= kMaxLine) return text;
+  text.resize(kMaxLine);
   while (!is_utf8(text)) text.pop_back();
   return text + "...";
 }
 
 Result<std::string> read_standard_input() {
-  constexpr std::size_t kMost = 16U << 20;
+  constexpr std::size_t kMax = 16U << 20;
   std::string text;
   std::string block(65536, '\0');
   while (true) {
@@ -72,7 +72,7 @@ Result<std::string> read_standard_input() {
     if (got < 0) return os::errno_error("read standard input");
     if (got == 0) return text;
     text.append(block, 0, static_cast<std::size_t>(got));
-    if (text.size() > kMost) return fail(Code::Exhausted, "a script has at most 16 MiB");
+    if (text.size() > kMax) return fail(Code::Exhausted, "a script has at most 16 MiB");
   }
 }
 

@@ -13,7 +13,7 @@ namespace gflow::cli {
 
 namespace {
 
-constexpr std::size_t kMostPoints = 10'000;
+constexpr std::size_t kMaxPoints = 10'000;
 
 /// A decimal number without rounding: value times 10^-places.
 struct Decimal {
@@ -72,9 +72,9 @@ Result<std::vector<std::string>> range_values(std::string_view text) {
   const std::int64_t to = at_places(*last, places);
   const std::int64_t by = at_places(*step, places);
   if ((by > 0) != (to >= from) && to != from) return bad_range(text);
-  if ((to - from) / by >= static_cast<std::int64_t>(kMostPoints)) {
+  if ((to - from) / by >= static_cast<std::int64_t>(kMaxPoints)) {
     return fail(Code::Usage,
-                fmt::format("--param: '{}' has more than {} values", printable(text), kMostPoints));
+                fmt::format("--param: '{}' has more than {} values", printable(text), kMaxPoints));
   }
   std::vector<std::string> values;
   for (std::int64_t value = from; by > 0 ? value <= to : value >= to; value += by) {
@@ -154,8 +154,8 @@ Result<std::vector<Point>> sweep_points(std::span<const std::string> params, std
     if (std::ranges::find(points[0], param.name, &Point::value_type::first) != points[0].end()) {
       return fail(Code::Usage, fmt::format("--param: {} is given twice", param.name));
     }
-    if (points.size() * param.values.size() > kMostPoints) {
-      return fail(Code::Usage, fmt::format("the parameters make more than {} jobs", kMostPoints));
+    if (points.size() * param.values.size() > kMaxPoints) {
+      return fail(Code::Usage, fmt::format("the parameters make more than {} jobs", kMaxPoints));
     }
     std::vector<Point> product;
     for (const Point& point : points) {

@@ -13,7 +13,7 @@ namespace gflow::cli {
 
 namespace {
 
-constexpr std::uint64_t kMostTasks = 10'000;
+constexpr std::uint64_t kMaxTasks = 10'000;
 
 /// The jobs of one Slurm dependency, "afterok:1:2".
 Result<std::vector<JobId>> read_afterok(std::string_view text) {
@@ -56,8 +56,8 @@ Result<void> add_tasks(std::string_view piece, std::vector<std::uint64_t>& tasks
                             printable(piece)));
   }
   if (*last > 4'000'000'000 ||
-      (*last - *first) / *step >= kMostTasks - std::min(kMostTasks, tasks.size())) {
-    return fail(Code::Usage, fmt::format("--array: more than {} tasks at once", kMostTasks));
+      (*last - *first) / *step >= kMaxTasks - std::min(kMaxTasks, tasks.size())) {
+    return fail(Code::Usage, fmt::format("--array: more than {} tasks at once", kMaxTasks));
   }
   for (std::uint64_t task = *first; task <= *last; task += *step) tasks.push_back(task);
   return {};

@@ -11,10 +11,10 @@ namespace gflow::devices::nvml {
 namespace {
 
 // Values above these were seen in the field where a driver had none to give.
-constexpr std::uint32_t kMostPercent = 100;
-constexpr std::uint32_t kMostCelsius = 200;
-constexpr std::uint32_t kMostMilliwatts = 20'000'000;
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 50;
+constexpr std::uint32_t kMaxPercent = 100;
+constexpr std::uint32_t kMaxCelsius = 200;
+constexpr std::uint32_t kMaxMilliwatts = 20'000'000;
+constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 50;
 
 /// The GPU itself is gone or has to be reset: nothing it says counts any more.
 bool is_fatal(abi::Return code) {
@@ -25,7 +25,7 @@ bool is_fatal(abi::Return code) {
 }  // namespace
 
 std::optional<Memory> memory_of(std::uint64_t bytes) {
-  if (bytes > kMostBytes) return std::nullopt;
+  if (bytes > kMaxBytes) return std::nullopt;
   return Memory{static_cast<std::int64_t>(bytes)};
 }
 
@@ -88,7 +88,7 @@ abi::Return DeviceReader::temperature() {
     celsius = static_cast<std::uint32_t>(versioned.celsius);
   }
   if (code != abi::kSuccess) return code;
-  if (celsius > kMostCelsius) return abi::kUnknown;
+  if (celsius > kMaxCelsius) return abi::kUnknown;
   report_.temperature_celsius = static_cast<int>(celsius);
   return code;
 }
@@ -97,7 +97,7 @@ void DeviceReader::load() {
   abi::Utilization use{};
   abi::Return code =
       library_.call<abi::GetUtilization>("nvmlDeviceGetUtilizationRates", device_, &use);
-  if (code == abi::kSuccess && use.gpu > kMostPercent) code = abi::kUnknown;
+  if (code == abi::kSuccess && use.gpu > kMaxPercent) code = abi::kUnknown;
   if (gave(code, "utilization")) report_.utilization_percent = static_cast<int>(use.gpu);
   (void)gave(temperature(), "temperature");  // the value is in the report already
 }
@@ -106,7 +106,7 @@ void DeviceReader::power() {
   const auto read = [&](const char* call, const char* reading) -> std::optional<int> {
     std::uint32_t milliwatts = 0;
     abi::Return code = library_.call<abi::GetNumber>(call, device_, &milliwatts);
-    if (code == abi::kSuccess && milliwatts > kMostMilliwatts) code = abi::kUnknown;
+    if (code == abi::kSuccess && milliwatts > kMaxMilliwatts) code = abi::kUnknown;
     if (!gave(code, reading)) return std::nullopt;
     return static_cast<int>(milliwatts);
   };

@@ -8,7 +8,7 @@
 namespace gflow::devices::nvml {
 namespace {
 
-constexpr std::uint32_t kMostLinkNumbers = 36;  // NVML_NVLINK_MAX_LINKS of today's header
+constexpr std::uint32_t kMaxLinkNumbers = 36;  // NVML_NVLINK_MAX_LINKS of today's header
 
 std::optional<PathClass> path_of(int level) {
   switch (level) {
@@ -59,7 +59,7 @@ std::optional<LinkEnd> link_end(const Library& library, abi::Handle device, std:
 }
 
 void add_links(const Library& library, abi::Handle device, Connections& connections) {
-  for (std::uint32_t link = 0; link < kMostLinkNumbers; ++link) {
+  for (std::uint32_t link = 0; link < kMaxLinkNumbers; ++link) {
     const auto end = link_end(library, device, link);
     if (!end) continue;
     const auto peer =

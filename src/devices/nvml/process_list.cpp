@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t kWidestEntry = 32;
 constexpr std::size_t kFirstRoom = 64;
-constexpr std::size_t kMostRoom = 65'536;
+constexpr std::size_t kMaxRoom = 65'536;
 
 }  // namespace
 
@@ -23,7 +23,7 @@ ProcessList::Raw ProcessList::ask(const Library& library,
     void* entries = raw.buffer.data();
     raw.code = library.call<abi::GetProcesses>(call.c_str(), device, &count, entries);
     raw.count = raw.code == abi::kSuccess && count <= room ? count : 0;
-    if (raw.code != abi::kInsufficientSize || room >= kMostRoom) return raw;
+    if (raw.code != abi::kInsufficientSize || room >= kMaxRoom) return raw;
   }
 }
 

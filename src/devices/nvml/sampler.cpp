@@ -14,7 +14,7 @@
 namespace gflow::devices::nvml {
 namespace {
 
-constexpr std::uint32_t kMostGpus = 1024;
+constexpr std::uint32_t kMaxGpus = 1024;
 
 /// The library as a whole does not work; what helps is to initialise it again.
 bool concerns_library(abi::Return code) {
@@ -86,7 +86,7 @@ Report Sampler::read() {
       "nvmlSystemGetDriverVersion", driver.data(), static_cast<std::uint32_t>(driver.size() - 1));
   report.driver = printable(driver.data());
   std::vector<abi::Handle> handles;
-  for (std::uint32_t at = 0; at < std::min(count, kMostGpus); ++at) {
+  for (std::uint32_t at = 0; at < std::min(count, kMaxGpus); ++at) {
     abi::Handle device = nullptr;
     const abi::Return code =
         library_.call<abi::GetHandle>("nvmlDeviceGetHandleByIndex_v2", at, &device);

@@ -18,8 +18,8 @@ namespace gflow::devices::nvml {
 namespace {
 
 constexpr int kMissesToStale = 3;
-constexpr int kMostDoublings = 6;     // the longest pause is 64 deadlines: 5 minutes
-constexpr std::size_t kMostLeft = 3;  // probes that not even SIGKILL ends: the driver is wedged
+constexpr int kMaxDoublings = 6;     // the longest pause is 64 deadlines: 5 minutes
+constexpr std::size_t kMaxLeft = 3;  // probes that not even SIGKILL ends: the driver is wedged
 constexpr int kGoodbyeMilliseconds = 1000;
 
 std::string milliseconds_text(std::chrono::milliseconds time) {
@@ -137,7 +137,7 @@ void NvmlSource::timer_rang() {
                        milliseconds_text(fresh_ ? options_.first_answer : options_.deadline)));
   } else if (state_ == State::Paused) {
     for (const Probe& probe : left_) probe.kill();
-    if (left_.size() < kMostLeft) return start();
+    if (left_.size() < kMaxLeft) return start();
     pause();
   }
 }
@@ -160,7 +160,7 @@ void NvmlSource::leave_probe() {
 
 void NvmlSource::pause() {
   state_ = State::Paused;
-  const int doublings = std::clamp(misses_ - 1, 0, kMostDoublings);
+  const int doublings = std::clamp(misses_ - 1, 0, kMaxDoublings);
   set_timer(options_.deadline * (1 << doublings));
 }
 

@@ -41,7 +41,7 @@ const Device* device_at(const Machine& machine, const std::string& pci_address) 
 
 void set_pair(Topology& topology, int a, int b, const PeerReport& peer) {
   for (const std::size_t pair : {at(a * topology.gpus + b), at(b * topology.gpus + a)}) {
-    topology.links[pair] = std::min(peer.links, kMostLinks);
+    topology.links[pair] = std::min(peer.links, kMaxLinks);
     topology.paths[pair] = peer.path;
   }
 }
@@ -52,7 +52,7 @@ Topology topology_after(const Machine& machine, const Report& report) {
   const bool told = std::ranges::any_of(
       report.devices, [](const DeviceReport& device) { return !device.peers.empty(); });
   const int gpus = static_cast<int>(machine.devices.size());
-  if (gpus == 0 || gpus > kMostTopologyGpus) return {};
+  if (gpus == 0 || gpus > kMaxTopologyGpus) return {};
   if (!told && machine.topology.gpus == 0 && gpus > 1) return {};
   Topology topology = plain_topology(gpus, PathClass::Sys);
   topology.speeds = slowest(machine.devices);
@@ -71,7 +71,7 @@ Topology topology_after(const Machine& machine, const Report& report) {
     }
     if (one.switch_links > 0) {
       topology.switch_links.resize(at(gpus));
-      topology.switch_links[at(device->index)] = std::min(one.switch_links, kMostLinks);
+      topology.switch_links[at(device->index)] = std::min(one.switch_links, kMaxLinks);
     }
   }
   topology.cpus = report.numa_cpus;

@@ -23,7 +23,7 @@ std::string directory_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-constexpr Memory kMostMachineFile = Memory::mib(1);
+constexpr Memory kMaxMachineFile = Memory::mib(1);
 
 Result<void> add(int epoll, int fd) {
   epoll_event event{};
@@ -33,7 +33,7 @@ Result<void> add(int epoll, int fd) {
 }
 
 Result<Machine> read_machine_file(const std::string& path) {
-  const std::string text = GF_TRY(os::read_file(path, kMostMachineFile));
+  const std::string text = GF_TRY(os::read_file(path, kMaxMachineFile));
   return machine_of(GF_TRY(read_machine(text, path)), "sim:" + path);
 }
 

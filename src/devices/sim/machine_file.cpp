@@ -157,8 +157,8 @@ Result<SimDevice> read_device(const Fields& gpu) {
   SimDevice made = GF_TRY(start_device(gpu));
   GF_CHECK(read_identity(gpu, made.device));
   const std::vector<Yaml> processes = GF_TRY(gpu.list("processes"));
-  if (processes.size() > kMostProcesses) {
-    return gpu.error("processes", fmt::format("at most {} processes", kMostProcesses));
+  if (processes.size() > kMaxProcesses) {
+    return gpu.error("processes", fmt::format("at most {} processes", kMaxProcesses));
   }
   for (std::size_t at = 0; at < processes.size(); ++at) {
     made.processes.push_back(GF_TRY(read_process(processes[at], gpu, at)));
@@ -203,9 +203,9 @@ Result<std::vector<SimDevice>> read_devices(const Fields& top) {
   for (std::size_t at = 0; at < nodes.size(); ++at) {
     const std::string path = fmt::format("gpus[{}]", at);
     const Fields gpu = GF_TRY(gpu_fields(nodes[at], top.find("defaults"), top.file(), path));
-    const auto room = static_cast<std::int64_t>(kMostDevices - devices.size());
+    const auto room = static_cast<std::int64_t>(kMaxDevices - devices.size());
     const auto count = GF_TRY(gpu.number("count", {1, std::max<std::int64_t>(room, 1)}));
-    if (room == 0) return top.error("gpus", fmt::format("at most {} GPUs", kMostDevices));
+    if (room == 0) return top.error("gpus", fmt::format("at most {} GPUs", kMaxDevices));
     const SimDevice made = GF_TRY(read_device(gpu));
     if (count.value_or(1) > 1 && !(made.device.uuid.empty() && made.device.pci_address.empty())) {
       return gpu.error("count", "GPUs with a uuid or pci_address have to be listed one by one");

@@ -56,15 +56,15 @@ struct SimMachine {
   NvmlBehaviour nvml;
 };
 
-constexpr int kMostDevices = 256;
-constexpr int kMostProcesses = 4096;  ///< of one device
+constexpr int kMaxDevices = 256;
+constexpr int kMaxProcesses = 4096;  ///< of one device
 
 /// Reads a machine file; see docs/format/machine.md. Errors: Code::Usage with "FILE:LINE: KEY:
 /// ...".
 [[nodiscard]] Result<SimMachine> read_machine(const std::string& text, const std::string& file);
 
 /// "8xH100", "2xRTX3090+1xA100", "H100": 16 CPUs and 128 GiB of memory for each GPU.
-/// Errors: Code::Usage for an unknown model, with those there are, and for more than kMostDevices.
+/// Errors: Code::Usage for an unknown model, with those there are, and for more than kMaxDevices.
 [[nodiscard]] Result<SimMachine> machine_of_models(std::string_view text);
 
 /// The machine as a source shows it.

@@ -38,11 +38,11 @@ Result<SimMachine> machine_of_models(std::string_view text) {
   for (const std::string_view part : split(text, '+')) {
     const Group group = cut(trim(part));
     const auto count = group.count.empty() ? std::uint64_t{1} : parse_number(group.count);
-    if (!count || *count < 1 || *count > kMostDevices - devices.size()) {
+    if (!count || *count < 1 || *count > kMaxDevices - devices.size()) {
       return fail(Code::Usage,
                   fmt::format("'{}': a simulated machine has 1 to {} GPUs, as in sim:8xH100",
                               printable(text),
-                              kMostDevices));
+                              kMaxDevices));
     }
     const auto model = find_model(group.model);
     if (!model) {

@@ -7,9 +7,9 @@
 namespace gflow::devices::sim {
 
 using config::Fields;
-using config::kMostYamlDepth;
-using config::kMostYamlText;
-using config::kMostYamlValues;
+using config::kMaxYamlDepth;
+using config::kMaxYamlText;
+using config::kMaxYamlValues;
 using config::Range;
 using config::read_yaml;
 using config::Yaml;

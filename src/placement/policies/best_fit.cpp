@@ -20,7 +20,7 @@ class BestFit final : public Policy {
     double left = 0;
     left += cpus / kLargestMilliCpus * 0.5;
     left += gpu / kLargestMilliGpus * 0.5;
-    return static_cast<Score>((1.0 - left) * kMostPublished);
+    return static_cast<Score>((1.0 - left) * kMaxPublished);
   }
 };
 

@@ -21,7 +21,7 @@ class DotProd final : public Policy {
                (static_cast<double>(demand.milli_cpus) / kLargestMilliCpus);
     product += (milli_gpus(node.free_parts) / kLargestMilliGpus) *
                (milli_gpus(asked_parts(demand)) / kLargestMilliGpus);
-    return static_cast<Score>(kMostPublished * (1 - product / 2));
+    return static_cast<Score>(kMaxPublished * (1 - product / 2));
   }
 };
 

@@ -31,7 +31,7 @@ std::vector<Offer> offers_of(const Profile& profile) {
     const std::int32_t parts = demand.is_whole() ? Share::kWholeParts : demand.share.parts;
     const std::int64_t percent = std::clamp<std::int64_t>(divided_up(parts, kPercent), 1, kWhole);
     const std::int64_t cpus = divided_up(demand.milli_cpus, std::int64_t{1000} * demand.gpus);
-    const std::int64_t counted = std::min<std::int64_t>(cpus, DeviceWaste::kMostCpus);
+    const std::int64_t counted = std::min<std::int64_t>(cpus, DeviceWaste::kMaxCpus);
     counts[{static_cast<int>(percent), static_cast<int>(counted)}] += kind.count;
   }
   std::vector<Offer> offers;
@@ -116,16 +116,16 @@ DeviceWaste::DeviceWaste(std::span<const Offer> offers, const Rules& rules)
 }
 
 TenantWaste::TenantWaste(std::span<const Offer> fractions) {
-  constexpr int kMostRounds = 300;
+  constexpr int kMaxRounds = 300;
   constexpr double kNear = 1e-5;
   for (int percent = 0; percent <= kWhole; ++percent) {
-    waste_.insert(waste_.end(), kMostJobs + 1, percent / 100.0 / kDiscount);
+    waste_.insert(waste_.end(), kMaxJobs + 1, percent / 100.0 / kDiscount);
   }
   double moved = 1;
-  for (int round = 0; round < kMostRounds && moved >= kNear; ++round) {
+  for (int round = 0; round < kMaxRounds && moved >= kNear; ++round) {
     moved = 0;
     for (int percent = 0; percent <= kWhole; ++percent) {
-      for (int jobs = 0; jobs <= kMostJobs; ++jobs) {
+      for (int jobs = 0; jobs <= kMaxJobs; ++jobs) {
         const double next = relaxed(fractions, percent, jobs);
         double& value = waste_[cell(percent, jobs)];
         moved = std::max(moved, std::fabs(next - value));
@@ -150,7 +150,7 @@ double TenantWaste::relaxed(std::span<const Offer> fractions, int percent, int j
   double left = 1;  // of the probability
   for (const Offer& offer : fractions) {
     if (offer.percent > percent) break;
-    const double taken = waste_[cell(percent - offer.percent, std::min(jobs + 1, kMostJobs))];
+    const double taken = waste_[cell(percent - offer.percent, std::min(jobs + 1, kMaxJobs))];
     offered += offer.probability * std::min(now, taken);
     left -= offer.probability;
   }

@@ -60,16 +60,16 @@ class DeviceWaste {
   /// REQUIRES: 0 <= percent <= 100, cpus >= 0.
   [[nodiscard]] double at(int percent, double cpus) const {
     const double* row = waste_.data() + static_cast<std::size_t>(percent) * kColumns;
-    if (cpus >= kMostCpus) return row[kMostCpus] - cpu_worth_ * (cpus - kMostCpus);
+    if (cpus >= kMaxCpus) return row[kMaxCpus] - cpu_worth_ * (cpus - kMaxCpus);
     const auto whole = static_cast<std::size_t>(cpus);
     const double part = cpus - static_cast<double>(whole);
     return row[whole] * (1 - part) + row[whole + 1] * part;
   }
 
-  static constexpr int kMostCpus = 64;  ///< per device; more make no difference to what fits
+  static constexpr int kMaxCpus = 64;  ///< per device; more make no difference to what fits
 
  private:
-  static constexpr std::size_t kColumns = kMostCpus + 1;
+  static constexpr std::size_t kColumns = kMaxCpus + 1;
 
   double cpu_worth_ = 0;
   std::vector<double> waste_;  // by percent, then CPUs
@@ -88,16 +88,16 @@ class TenantWaste {
 
   /// REQUIRES: 0 <= percent <= 100, jobs >= 0.
   [[nodiscard]] double at(int percent, int jobs) const {
-    return waste_[cell(percent, jobs < kMostJobs ? jobs : kMostJobs)];
+    return waste_[cell(percent, jobs < kMaxJobs ? jobs : kMaxJobs)];
   }
 
  private:
-  static constexpr int kMostJobs = 8;    // more are like so many
+  static constexpr int kMaxJobs = 8;     // more are like so many
   static constexpr double kOffers = 20;  // per lifetime
   static constexpr double kDiscount = 0.3;
 
   [[nodiscard]] static constexpr std::size_t cell(int percent, int jobs) {
-    return static_cast<std::size_t>(percent) * (kMostJobs + 1) + static_cast<std::size_t>(jobs);
+    return static_cast<std::size_t>(percent) * (kMaxJobs + 1) + static_cast<std::size_t>(jobs);
   }
   [[nodiscard]] double after_one_left(int percent, int jobs) const;
   [[nodiscard]] double relaxed(std::span<const Offer> fractions, int percent, int jobs) const;

@@ -17,12 +17,12 @@
 namespace gflow::placement {
 namespace {
 
-constexpr Score kMostScore = 100;
+constexpr Score kMaxScore = 100;
 constexpr Score kUnchanged = 50;  // of d = 0
 
 Score published_score(double lowered_milli) {
   const double sigmoid = 1.0 / (1.0 + std::exp(-lowered_milli / 1000));
-  return static_cast<Score>(sigmoid * kMostScore);
+  return static_cast<Score>(sigmoid * kMaxScore);
 }
 
 class Fgd final : public Policy {
@@ -59,8 +59,8 @@ class Fgd final : public Policy {
   [[nodiscard]] Score reference(const Question& question) const;
 
   Fragmentation fragmentation_;
-  std::array<double, kMostScore + 1> edges_{};  // least gain of each score, in parts times jobs
-  double blur_ = 0;                             // how near to an edge rounding might decide
+  std::array<double, kMaxScore + 1> edges_{};  // least gain of each score, in parts times jobs
+  double blur_ = 0;                            // how near to an edge rounding might decide
 };
 
 Remains remains(const Question& question, std::span<const std::int32_t> free) {
@@ -74,7 +74,7 @@ void Fgd::prepare(const Setting& setting) {
   fragmentation_ = Fragmentation(setting.ledger, setting.profile);
   const double milli = 10.0 * static_cast<double>(fragmentation_.jobs());
   for (std::size_t i = 1; i < edges_.size() - 1; ++i) {
-    const double share = static_cast<double>(kMostScore) / static_cast<double>(i);
+    const double share = static_cast<double>(kMaxScore) / static_cast<double>(i);
     edges_[i] = -1000.0 * std::log(share - 1) * milli;
   }
   edges_.front() = -std::numeric_limits<double>::infinity();

@@ -306,8 +306,8 @@ Score Gflow::score(const Question& question) const {
   const double cost = waste_after(question) + price_of_model(question) + price_of_size(question) +
                       price_of_cpus(question);
   constexpr std::int64_t kLeast = kNoScore + 1;
-  constexpr std::int64_t kMost = std::numeric_limits<Score>::max();
-  return static_cast<Score>(std::clamp(question.node.worth - micro_of(cost), kLeast, kMost));
+  constexpr std::int64_t kMax = std::numeric_limits<Score>::max();
+  return static_cast<Score>(std::clamp(question.node.worth - micro_of(cost), kLeast, kMax));
 }
 
 std::vector<int> Gflow::devices(const Question& question) const {

@@ -16,11 +16,11 @@ namespace {
 class GpuPacking final : public Policy {
  public:
   [[nodiscard]] Score score(const Question& question) const override {
-    constexpr Score kMost = 100;
+    constexpr Score kMax = 100;
     const NodeView& node = question.node;
     if (question.demand.gpus == 0) return 0;
     if (node.idle == static_cast<int>(node.free.size())) {
-      return std::max(kMost / 3 - node.idle, node.idle);
+      return std::max(kMax / 3 - node.idle, node.idle);
     }
     int idle = 0;
     Score percent_free = 0;
@@ -29,8 +29,8 @@ class GpuPacking final : public Policy {
       if (parts == Share::kWholeParts) ++idle;
       percent_free += parts / Share::percent(1).parts;
     }
-    if (idle > 0) return std::max(kMost / 2 - idle, kMost / 3);
-    return std::max(kMost - percent_free / 10, kMost / 2);
+    if (idle > 0) return std::max(kMax / 2 - idle, kMax / 3);
+    return std::max(kMax - percent_free / 10, kMax / 2);
   }
 };
 

@@ -9,7 +9,7 @@
 /// the cluster they were made for, by which they measure all others.
 namespace gflow::placement {
 
-constexpr double kMostPublished = 100;
+constexpr double kMaxPublished = 100;
 constexpr double kLargestMilliCpus = 128'000;
 constexpr double kLargestMilliGpus = 8'000;
 
