@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstdint>
+
 #include "api/json.h"
 #include "api/spec_fields.h"
 #include "core/gpu_request.h"

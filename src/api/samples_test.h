@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+
 #include "api/types.h"
 
 /// Values in which every field says something, so that one forgotten on the way is missed.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+
 #include "api/json_reader.h"
 #include "api/json_writer.h"
 #include "core/job.h"

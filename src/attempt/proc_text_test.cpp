@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstdint>
+
 #include "attempt/proc_text.h"
 
 #include <gtest/gtest.h>

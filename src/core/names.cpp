@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cstdint>
 
 #include "base/text.h"
 #include "base/utf8.h"

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 
 #include "core/cpu_list.h"
 #include "daemon/gpu_peaks.h"

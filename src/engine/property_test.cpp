@@ -4,6 +4,7 @@
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
 
+#include <cstdint>
 #include <map>
 #include <ostream>
 #include <set>

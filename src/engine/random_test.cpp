@@ -3,6 +3,7 @@
 // held twice, and the same events give the same effects.
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <random>
 
 #include "engine/step.h"

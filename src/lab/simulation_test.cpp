@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The virtual clock: every job ends once, has done its work, and nothing is given out twice.
+#include <cstdint>
+
 #include "lab/simulation.h"
 
 #include <fmt/format.h>

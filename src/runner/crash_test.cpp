@@ -2,6 +2,7 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
+#include <cstdint>
 #include <functional>
 
 #include "runner/attempt_files.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <sys/resource.h>
 
+#include <cstdint>
 #include <utility>
 
 #include "runner/attempt_files.h"

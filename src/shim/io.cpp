@@ -24,7 +24,7 @@ std::string error_name(int number) {
   return text == nullptr ? "error " + std::to_string(number) : text;
 }
 
-std::string quoted(std::string_view text) { return std::string("'").append(text).append("'"); }
+std::string in_quotes(std::string_view text) { return std::string("'").append(text).append("'"); }
 
 std::unexpected<std::string> errno_text(std::string_view doing) {
   return std::unexpected(std::string(doing) + ": " + error_name(errno));

@@ -18,7 +18,7 @@ using Outcome = std::expected<T, std::string>;
 /// The sentence for errno: "open lock: No space left on device".
 [[nodiscard]] std::unexpected<std::string> errno_text(std::string_view doing);
 [[nodiscard]] std::string error_name(int number);
-[[nodiscard]] std::string quoted(std::string_view text);
+[[nodiscard]] std::string in_quotes(std::string_view text);
 
 [[nodiscard]] std::optional<std::string> read_whole(int fd);
 /// The whole file, read through a path; empty if it cannot be read.

@@ -158,10 +158,10 @@ std::string failure_text(const Order& order, const LaunchFailure& failure) {
   std::string text(attempt::step_text(failure.step));
   switch (failure.step) {
     case Step::ChangeDirectory:
-      text.append(" ").append(quoted(order.work_dir));
+      text.append(" ").append(in_quotes(order.work_dir));
       break;
     case Step::OpenLog:
-      text.append(" ").append(quoted(order.log_path));
+      text.append(" ").append(in_quotes(order.log_path));
       break;
     case Step::BecomeUser:
       text.append(" (uid ").append(std::to_string(order.uid.value_or(0))).append(")");
@@ -170,7 +170,7 @@ std::string failure_text(const Order& order, const LaunchFailure& failure) {
       text.append(" ").append(interpreter_text(order));
       break;
     case Step::RunProgram:
-      text.append(" ").append(quoted(order.argv.front()));
+      text.append(" ").append(in_quotes(order.argv.front()));
       break;
     default:
       break;

@@ -89,9 +89,9 @@ std::string interpreter_text(const Order& order) {
   const auto shebang = attempt::parse_shebang(start_of(order.script).value_or(""));
   if (!shebang) return "/bin/sh";
   std::string_view name = shebang->interpreter;
-  if (!name.ends_with('\r')) return quoted(name);
+  if (!name.ends_with('\r')) return in_quotes(name);
   name.remove_suffix(1);
-  return quoted(name).append(" (the script has Windows line ends)");
+  return in_quotes(name).append(" (the script has Windows line ends)");
 }
 
 }  // namespace gflow::shim

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <ostream>
 

@@ -20,6 +20,7 @@
 // (docs/design/0004-placement-policy.md).
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <optional>
 

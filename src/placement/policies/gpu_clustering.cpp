@@ -8,6 +8,7 @@
 // proportion to the largest node of their cluster. Jobs without devices: every node is as good.
 // Devices: those with the least left that fit. Ties go to the first node.
 #include <algorithm>
+#include <cstdint>
 
 #include "placement/policies/policies.h"
 #include "placement/policies/published.h"

@@ -7,6 +7,7 @@
 // have). Jobs without devices: every node is as good. Devices: those with the least left that fit.
 // Ties go to the first node.
 #include <algorithm>
+#include <cstdint>
 
 #include "placement/policies/policies.h"
 

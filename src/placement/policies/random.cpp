@@ -3,6 +3,7 @@
 // are compared with. The draw is made from the seed and the ledger's version, so that the same
 // cluster gives the same answer however often it is asked.
 #include <algorithm>
+#include <cstdint>
 
 #include "placement/draw.h"
 #include "placement/policies/policies.h"

@@ -5,6 +5,7 @@
 // Each utilisation counts by what is left: the emptier the node would be, the better. Fragmentation
 // counts by what is not fragmented. Devices: those with the most left. Ties go to the first node.
 #include <algorithm>
+#include <cstdint>
 
 #include "placement/policies/policies.h"
 #include "placement/policies/utilisation.h"
