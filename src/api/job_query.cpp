@@ -5,17 +5,16 @@
 
 #include "api/json.h"
 #include "api/query.h"
+#include "api/spec_fields.h"
 #include "base/text.h"
 #include "core/requests.h"
 
 namespace gflow::api {
 namespace {
 
-constexpr std::size_t kMaxJobs = 1000;  // on one page
-
 Result<void> add_statuses(JobQuery& query, std::string_view text) {
   for (const std::string_view name : split(text, ',')) {
-    query.statuses.push_back(GF_TRY(parse_status(trim(name))));
+    query.statuses.insert(GF_TRY(parse_status(trim(name))));
   }
   return {};
 }
@@ -26,8 +25,8 @@ void add_users(JobQuery& query, std::string_view text) {
 
 Result<void> add_limit(JobQuery& query, const Parameter& parameter) {
   const std::uint64_t limit = GF_TRY(number_of(parameter));
-  if (limit == 0 || limit > kMaxJobs) {
-    return fail(Code::Usage, fmt::format("limit must be 1 to {}, not {}", kMaxJobs, limit));
+  if (limit == 0 || limit > kMaxJobsOnPage) {
+    return fail(Code::Usage, fmt::format("limit must be 1 to {}, not {}", kMaxJobsOnPage, limit));
   }
   query.most = limit;
   return {};
@@ -45,6 +44,7 @@ Result<void> add(JobQuery& query, const Parameter& parameter) {
     query.project = value;
   } else if (name == "job") {
     query.jobs = GF_TRY(parse_job_ids(value));
+    put_in_order(query.jobs);
   } else if (name == "since") {
     query.submitted_since = GF_TRY(parse_rfc3339(value));
   } else if (name == "after") {
@@ -77,7 +77,7 @@ std::string id_list(const std::vector<JobId>& jobs) {
 std::string write_query(const JobQuery& query) {
   std::string text;
   std::string statuses;
-  for (const Status status : query.statuses) {
+  for (const Status status : query.statuses.list()) {
     if (!statuses.empty()) statuses += ',';
     statuses += status_name(status);
   }
@@ -88,12 +88,13 @@ std::string write_query(const JobQuery& query) {
   if (!query.jobs.empty()) append_parameter(text, "job", id_list(query.jobs));
   if (query.submitted_since) append_parameter(text, "since", rfc3339(*query.submitted_since));
   if (query.after.is_set()) append_parameter(text, "after", std::to_string(query.after.value));
-  if (query.most != kMaxJobs) append_parameter(text, "limit", std::to_string(query.most));
+  if (query.most < kMaxJobsOnPage) append_parameter(text, "limit", std::to_string(query.most));
   return text;
 }
 
 Result<JobQuery> read_query(std::string_view query) {
   JobQuery read;
+  read.most = kMaxJobsOnPage;
   for (const Parameter& parameter : GF_TRY(read_parameters(query))) {
     GF_CHECK(add(read, parameter));
   }

@@ -7,6 +7,7 @@
 
 #include "api/types.h"
 #include "base/result.h"
+#include "core/job_query.h"
 
 /// JSON text of every value that goes over the wire, and back. Documents carry
 /// "apiVersion": "gflow/v1" and a "kind". Readers: Code::Usage names the field by JSON pointer;
@@ -48,6 +49,8 @@ constexpr std::string_view kApiVersion = "gflow/v1";
 [[nodiscard]] int http_status(Code code);
 
 /// "state=Running,Queued&user=alice&after=100&limit=50" and back. Errors: Usage.
+/// The query of GET /api/v1/jobs. At most kMaxJobsOnPage in one answer.
+inline constexpr std::size_t kMaxJobsOnPage = 1000;
 [[nodiscard]] std::string write_query(const JobQuery& query);
 [[nodiscard]] Result<JobQuery> read_query(std::string_view query);
 

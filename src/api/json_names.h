@@ -29,17 +29,11 @@ namespace gflow::api {
 template <typename T>
 inline constexpr auto kValues = nullptr;
 template <>
-inline constexpr std::array<Status, 11> kValues<Status> = {Status::Queued,
-                                                           Status::Hold,
-                                                           Status::Starting,
-                                                           Status::Running,
-                                                           Status::Completing,
-                                                           Status::Finished,
-                                                           Status::Failed,
-                                                           Status::Cancelled,
-                                                           Status::Timeout,
-                                                           Status::Lost,
-                                                           Status::Suspended};
+inline constexpr std::array<Status, kStatuses.size()> kValues<Status> = [] {
+  std::array<Status, kStatuses.size()> all{};
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = kStatuses[i].status;
+  return all;
+}();
 template <>
 inline constexpr std::array<EndReason, 10> kValues<EndReason> = {EndReason::Exited,
                                                                  EndReason::Signalled,

@@ -159,16 +159,4 @@ struct UpdateRequest {
   std::optional<int> max_concurrent;
 };
 
-/// The query of GET /api/v1/jobs.
-struct JobQuery {
-  std::vector<Status> statuses;  ///< empty: all
-  std::vector<std::string> users;
-  std::vector<std::string> names;
-  std::string project;
-  std::vector<JobId> jobs;
-  std::optional<WallTime> submitted_since;
-  JobId after;
-  std::size_t most = 1000;  ///< at most 1000
-};
-
 }  // namespace gflow::api

@@ -21,8 +21,8 @@ namespace {
 std::vector<Candidate> look_up(Complete kind) {
   Context context(std::cout, std::cerr);
   std::vector<Candidate> found;
-  api::JobQuery query;
-  query.statuses = {Status::Queued, Status::Hold, Status::Starting, Status::Running};
+  JobQuery query;
+  query.statuses = kNotEnded;
   const Result<api::JobPage> page = context.daemon().jobs(query);
   if (!page) return found;
   std::set<std::string> users;

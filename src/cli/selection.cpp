@@ -46,10 +46,10 @@ Result<std::vector<JobId>> resolve_jobs(std::span<const std::string> words, cons
   return jobs;
 }
 
-Result<std::vector<Status>> parse_statuses(std::string_view text) {
-  std::vector<Status> statuses;
+Result<StatusSet> parse_statuses(std::string_view text) {
+  StatusSet statuses;
   for (const std::string& name : parse_list(text)) {
-    statuses.push_back(GF_TRY(parse_status(name)));
+    statuses.insert(GF_TRY(parse_status(name)));
   }
   return statuses;
 }
@@ -89,7 +89,7 @@ Result<WallTime> parse_since(std::string_view text, WallTime now, std::chrono::s
   return parse_begin(text, now, utc_offset);
 }
 
-Result<api::JobPage> fetch_jobs(client::Client& daemon, api::JobQuery query, std::size_t most) {
+Result<api::JobPage> fetch_jobs(client::Client& daemon, JobQuery query, std::size_t most) {
   api::JobPage all;
   bool first = true;
   do {

@@ -25,7 +25,7 @@ using Newest = std::function<Result<JobId>(std::uint64_t back)>;
                                                       const Newest& newest);
 
 /// "Running,PD". Errors: Usage for a name that is none.
-[[nodiscard]] Result<std::vector<Status>> parse_statuses(std::string_view text);
+[[nodiscard]] Result<StatusSet> parse_statuses(std::string_view text);
 /// The pieces of a list parted by commas, without empty ones.
 [[nodiscard]] std::vector<std::string> parse_list(std::string_view text);
 /// "2h", "3d", "today", "yesterday" (local), a date or RFC 3339: a time in the past.
@@ -35,7 +35,7 @@ using Newest = std::function<Result<JobId>(std::uint64_t back)>;
 
 /// Everything that matches, page by page; at most `most` jobs.
 [[nodiscard]] Result<api::JobPage> fetch_jobs(client::Client& daemon,
-                                              api::JobQuery query,
+                                              JobQuery query,
                                               std::size_t most = static_cast<std::size_t>(-1));
 
 }  // namespace gflow::cli

@@ -58,7 +58,7 @@ TEST(Selection, ReadsTimesOfThePast) {
 }
 
 TEST(Selection, ReadsStates) {
-  EXPECT_EQ(*parse_statuses("Running,pd"), (std::vector{Status::Running, Status::Queued}));
+  EXPECT_EQ(*parse_statuses("Running,pd"), (StatusSet{Status::Running, Status::Queued}));
   EXPECT_EQ(parse_statuses("runing").error().code, Code::Usage);
 }
 

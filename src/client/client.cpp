@@ -57,7 +57,7 @@ Result<api::SubmitAnswer> Client::submit(const api::SubmitRequest& request) {
   return api::read_submit_answer(GF_TRY(std::move(answer)));
 }
 
-Result<api::JobPage> Client::jobs(const api::JobQuery& query) {
+Result<api::JobPage> Client::jobs(const JobQuery& query) {
   const std::string parameters = api::write_query(query);
   const std::string target =
       parameters.empty() ? "/api/v1/jobs" : fmt::format("/api/v1/jobs?{}", parameters);

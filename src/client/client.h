@@ -35,7 +35,7 @@ class Client {
                                          const std::string& idempotency_key = {});
 
   [[nodiscard]] Result<api::SubmitAnswer> submit(const api::SubmitRequest& request);
-  [[nodiscard]] Result<api::JobPage> jobs(const api::JobQuery& query);
+  [[nodiscard]] Result<api::JobPage> jobs(const JobQuery& query);
   [[nodiscard]] Result<api::JobView> job(JobId id);
   /// "@" or "@~N" of the caller: GET /api/v1/jobs/newest?back=N.
   [[nodiscard]] Result<JobId> newest(std::uint64_t back);

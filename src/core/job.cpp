@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <array>
+#include <algorithm>
 #include <cstring>
 
 #include "base/result.h"
@@ -11,32 +11,6 @@
 
 namespace gflow {
 namespace {
-
-struct StatusRow {
-  Status status;
-  std::string_view name;
-  std::string_view code;
-};
-constexpr std::array<StatusRow, 11> kStatuses = {{
-    {Status::Queued, "Queued", "PD"},
-    {Status::Hold, "Hold", "H"},
-    {Status::Starting, "Starting", "CF"},
-    {Status::Running, "Running", "R"},
-    {Status::Completing, "Completing", "CG"},
-    {Status::Finished, "Finished", "CD"},
-    {Status::Failed, "Failed", "F"},
-    {Status::Cancelled, "Cancelled", "CA"},
-    {Status::Timeout, "Timeout", "TO"},
-    {Status::Lost, "Lost", "LO"},
-    {Status::Suspended, "Suspended", "S"},
-}};
-
-StatusRow row_of(Status status) {
-  for (const StatusRow& row : kStatuses) {
-    if (row.status == status) return row;
-  }
-  return {status, "Unknown", "?"};
-}
 
 std::string run_time_text(std::chrono::milliseconds run_time) {
   return duration_text(std::chrono::floor<std::chrono::seconds>(run_time));
@@ -112,19 +86,17 @@ const Attempt* attempt_of(const Job& job) {
   return ended != nullptr && ended->attempt ? &*ended->attempt : nullptr;
 }
 
-std::string_view status_name(Status status) { return row_of(status).name; }
-
-std::string_view status_code(Status status) { return row_of(status).code; }
-
-Result<Status> parse_status(std::string_view text) {
-  const std::string wanted = to_lower(trim(text));
-  std::vector<std::string> names;
-  for (const StatusRow& row : kStatuses) {
-    if (wanted == to_lower(row.name) || wanted == to_lower(row.code)) return row.status;
-    names.emplace_back(row.name);
+std::chrono::milliseconds run_time_of(const Job& job, MonoTime now) {
+  using std::chrono::milliseconds;
+  if (const auto* ended = std::get_if<Ended>(&job.state)) return ended->outcome.run_time;
+  if (!is_active(job)) return milliseconds(0);
+  MonoTime until = now;
+  milliseconds stood{0};
+  if (const auto* running = std::get_if<Running>(&job.state)) {
+    until = running->suspended.value_or(now);
+    stood = running->stood;
   }
-  return fail(Code::Usage,
-              fmt::format("'{}' is not a state; there are {}", printable(text), join(names, ", ")));
+  return std::max(milliseconds(0), until - attempt_of(job)->started_mono - stood);
 }
 
 std::string_view gpu_mode_name(GpuMode mode) {

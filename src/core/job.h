@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "base/share.h"
 #include "base/time.h"
+#include "core/status.h"
 
 namespace gflow {
 
@@ -172,21 +173,6 @@ struct Outcome {
   friend bool operator==(const Outcome&, const Outcome&) = default;
 };
 
-/// What users see and filter by. Persisted: never renumber.
-enum class Status {
-  Queued = 1,      ///< PD
-  Hold = 2,        ///< H
-  Starting = 3,    ///< CF
-  Running = 4,     ///< R
-  Completing = 5,  ///< CG: told to stop, processes not gone yet
-  Finished = 6,    ///< CD: exit code 0
-  Failed = 7,      ///< F
-  Cancelled = 8,   ///< CA
-  Timeout = 9,     ///< TO
-  Lost = 10,       ///< LO: the machine or the supervisor went away under it
-  Suspended = 11,  ///< S: stands still to make room for a job ahead of it
-};
-
 /// Why a running job was told to stop.
 struct Stop {
   EndReason reason = EndReason::Cancelled;
@@ -248,11 +234,10 @@ struct Job {
 [[nodiscard]] bool is_ended(const Job& job);
 /// The attempt that runs, or ran last; null if it never started.
 [[nodiscard]] const Attempt* attempt_of(const Job& job);
+/// How long its present attempt has run by `now`, or its last one ran in all, on the monotonic
+/// clock: without the time it was suspended. 0 for an attempt of another boot that has not ended.
+[[nodiscard]] std::chrono::milliseconds run_time_of(const Job& job, MonoTime now);
 
-[[nodiscard]] std::string_view status_name(Status status);  ///< "Queued"
-[[nodiscard]] std::string_view status_code(Status status);  ///< "PD"
-/// Reads a name or a code of either case. Errors: Code::Usage with the names there are.
-[[nodiscard]] Result<Status> parse_status(std::string_view text);
 [[nodiscard]] std::string_view gpu_mode_name(GpuMode mode);             ///< "time_slice"
 [[nodiscard]] std::string_view preemption_name(Preemption preemption);  ///< "requeue"
 [[nodiscard]] std::string_view end_reason_name(EndReason reason);       ///< "time_limit"

@@ -117,7 +117,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start(Options options) {
   spdlog::info("gflowd {} starts: devices {}, {} jobs known",
                os::process_id(),
                specification,
-               state.list({}, JobId(), static_cast<std::size_t>(-1)).size());
+               state.list({}).size());
 
   auto core = std::make_unique<Core>(Parts{std::move(options),
                                            config,

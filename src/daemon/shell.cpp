@@ -27,9 +27,7 @@ Shell::Shell(engine::State& state, store::Store& store, Hands& hands, store::Bal
 
 std::vector<std::pair<JobId, int>> Shell::take_over() {
   std::vector<std::pair<JobId, int>> under_way;
-  engine::Filter active;
-  active.statuses = {Status::Starting, Status::Running, Status::Completing, Status::Suspended};
-  for (const Job* job : state_.list(active, JobId(), static_cast<std::size_t>(-1))) {
+  for (const Job* job : state_.list({.statuses = kActive})) {
     under_way.emplace_back(job->id, attempt_of(*job)->number);
     take_over(*job);
   }

@@ -362,7 +362,7 @@ int play(const Flow& flow, int steps, const std::string& path) {
   // A submission that was repeated made no second job.
   std::size_t wanted = 0;
   for (const auto& [key, ids] : life.acknowledged) wanted += ids.size();
-  EXPECT_EQ(life.state().list({}, JobId(), 100).size(), wanted);
+  EXPECT_EQ(life.state().list({}).size(), wanted);
   return life.world.steps_taken;
 }
 

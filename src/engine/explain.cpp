@@ -28,9 +28,8 @@ blocker::Holder holder_of(const Index& index, const Job& job, std::vector<int> g
 template <typename Holds>
 std::vector<blocker::Holder> holders(const Index& index, Now now, Holds holds) {
   std::vector<blocker::Holder> found;
-  for (const Status status :
-       {Status::Starting, Status::Running, Status::Completing, Status::Suspended}) {
-    for (const JobId id : index.by_status.at(static_cast<std::size_t>(status))) {
+  for (const Status status : kActive.list()) {
+    for (const JobId id : index.in(status)) {
       const Job& job = *index.find(id);
       if (!holds(job) || found.size() == kMaxHolders) continue;
       found.push_back(holder_of(index, job, attempt_of(job)->allocation.gpus, now));

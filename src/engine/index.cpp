@@ -143,6 +143,14 @@ void Index::balance(Group& group) {
   }
 }
 
+std::size_t Index::count(StatusSet statuses) const {
+  std::size_t jobs_there = 0;
+  for (const StatusInfo& info : kStatuses) {
+    if (statuses.contains(info.status)) jobs_there += in(info.status).size();
+  }
+  return jobs_there;
+}
+
 std::optional<MonoTime> Index::latest_end(const Job& job) const {
   const Attempt* attempt = attempt_of(job);
   if (!job.spec.time_limit || attempt == nullptr || attempt->boot_id != boot_id)

@@ -78,7 +78,7 @@ struct Index {
   std::vector<Drain> drains;
   std::uint64_t revision = 0;
 
-  std::array<std::set<JobId>, 12> by_status;  ///< by the number of Status
+  std::array<std::set<JobId>, kStatusSlots> by_status;  ///< by the number of Status
   struct UserJobs {
     std::string name;
     std::set<JobId> jobs;
@@ -136,6 +136,10 @@ struct Index {
   std::optional<JobId> first_waiting;  ///< the first of all that does not fit, kept or not
 
   [[nodiscard]] const Job* find(JobId id) const;
+  [[nodiscard]] const std::set<JobId>& in(Status status) const {
+    return by_status.at(static_cast<std::size_t>(status));
+  }
+  [[nodiscard]] std::size_t count(StatusSet statuses) const;
   void insert(Job job);  ///< new job, linked
   void erase(JobId id);
   /// Changes a job through `edit(Job&)`, keeping every index right.

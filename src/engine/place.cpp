@@ -24,9 +24,7 @@ seconds ready_at(const Job& job) {
 }  // namespace
 
 seconds Index::ran(const Job& job) const {
-  const Attempt* attempt = attempt_of(job);
-  if (attempt == nullptr || !is_active(job)) return seconds::zero();
-  return std::max(seconds::zero(), std::chrono::floor<seconds>(now.mono - attempt->started_mono));
+  return is_active(job) ? std::chrono::floor<seconds>(run_time_of(job, now.mono)) : seconds::zero();
 }
 
 OrderRules Index::order_rules() const {
@@ -103,8 +101,7 @@ void Index::unrank(const Job& job) {
 /// All that wait, by another order.
 void Index::rank_anew() {
   std::vector<JobId> waiting;
-  for (const JobId id : by_status.at(static_cast<std::size_t>(Status::Queued)))
-    waiting.push_back(id);
+  for (const JobId id : in(Status::Queued)) waiting.push_back(id);
   for (const JobId id : waiting) relink(id);
 }
 
@@ -122,14 +119,7 @@ bool Index::is_stoppable(const Job& job) const {
   return policy.preempt && job.spec.preemption == Preemption::Requeue;
 }
 
-bool Index::all_stoppable() const {
-  std::size_t active = 0;
-  for (const Status status :
-       {Status::Starting, Status::Running, Status::Suspended, Status::Completing}) {
-    active += by_status.at(static_cast<std::size_t>(status)).size();
-  }
-  return preemptible.size() == active;
-}
+bool Index::all_stoppable() const { return preemptible.size() == count(kActive); }
 
 std::optional<seconds> Index::next_look() const {
   if (policy.order.order == Order::Submission || !policy.preempt) return std::nullopt;

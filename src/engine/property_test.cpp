@@ -143,7 +143,7 @@ class World {
   }
 
   [[nodiscard]] std::vector<const Job*> jobs(Status status) const {
-    return state_.list({.statuses = {status}}, JobId(0), 100'000);
+    return state_.list({.statuses = {status}});
   }
   [[nodiscard]] const State& state() const { return state_; }
   [[nodiscard]] Now now() const { return now_; }
@@ -152,7 +152,7 @@ class World {
   [[nodiscard]] std::string held_twice() const {
     std::map<std::pair<std::string, int>, std::pair<int, std::int64_t>> held;
     std::set<std::pair<std::string, int>> whole;
-    for (const Job* job : state_.list({}, JobId(0), 100'000)) {
+    for (const Job* job : state_.list({})) {
       if (!is_active(*job)) continue;
       const Attempt& attempt = *attempt_of(*job);
       std::vector<Allocation> parts = attempt.peers;
@@ -262,8 +262,8 @@ RC_GTEST_PROP(EngineProperty, TheSameActsGiveTheSameDecisions, ()) {
   for (const Act& act : *rc::gen::container<std::vector<Act>>(any_act())) {
     one.act(act);
     other.act(act);
-    const auto a = one.state().list({}, JobId(0), 100'000);
-    const auto b = other.state().list({}, JobId(0), 100'000);
+    const auto a = one.state().list({});
+    const auto b = other.state().list({});
     RC_ASSERT(std::ranges::equal(a, b, [](const Job* x, const Job* y) { return *x == *y; }));
   }
 }

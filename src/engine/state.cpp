@@ -61,20 +61,23 @@ Totals State::totals() const { return index_->totals(); }
 const placement::Ledger& State::ledger() const { return index_->ledger; }
 std::uint64_t State::revision() const { return index_->revision; }
 
-std::size_t State::count(Status status) const {
-  return index_->by_status.at(static_cast<std::size_t>(status)).size();
-}
+std::size_t State::count(Status status) const { return index_->in(status).size(); }
+std::size_t State::count(StatusSet statuses) const { return index_->count(statuses); }
 
 namespace {
 
-bool matches(const Job& job, const Filter& filter) {
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+bool matches(const Job& job, const JobQuery& query) {
   const JobSpec& spec = job.spec;
   const auto named = [&spec](const std::string& pattern) { return glob_match(pattern, spec.name); };
-  return (filter.statuses.empty() || filter.statuses.contains(status_of(job))) &&
-         (filter.users.empty() || filter.users.contains(spec.user.name)) &&
-         (filter.names.empty() || std::ranges::any_of(filter.names, named)) &&
-         (filter.project.empty() || filter.project == spec.project) &&
-         (!filter.submitted_since || job.submitted >= *filter.submitted_since);
+  return (query.statuses.empty() || query.statuses.contains(status_of(job))) &&
+         (query.users.empty() || contains(query.users, spec.user.name)) &&
+         (query.names.empty() || std::ranges::any_of(query.names, named)) &&
+         (query.project.empty() || query.project == spec.project) &&
+         (!query.submitted_since || job.submitted >= *query.submitted_since);
 }
 
 /// Ascending ids of several sets at once, from one id on.
@@ -102,17 +105,17 @@ class Merge {
 };
 
 /// The smallest index that holds every job the filter can match.
-Merge candidates(const Index& index, const Filter& filter, JobId after) {
+Merge candidates(const Index& index, const JobQuery& query) {
   Merge merge;
-  if (!filter.users.empty()) {
+  if (!query.users.empty()) {
     for (const auto& [uid, user] : index.by_user) {
-      if (filter.users.contains(user.name)) merge.add(user.jobs, after);
+      if (contains(query.users, user.name)) merge.add(user.jobs, query.after);
     }
     return merge;
   }
-  for (std::size_t status = 0; status < index.by_status.size(); ++status) {
-    if (filter.statuses.empty() || filter.statuses.contains(static_cast<Status>(status))) {
-      merge.add(index.by_status.at(status), after);
+  for (const StatusInfo& info : kStatuses) {
+    if (query.statuses.empty() || query.statuses.contains(info.status)) {
+      merge.add(index.in(info.status), query.after);
     }
   }
   return merge;
@@ -120,21 +123,21 @@ Merge candidates(const Index& index, const Filter& filter, JobId after) {
 
 }  // namespace
 
-std::vector<const Job*> State::list(const Filter& filter, JobId after, std::size_t most) const {
+std::vector<const Job*> State::list(const JobQuery& query) const {
   std::vector<const Job*> found;
   const auto take = [&](JobId id) {
     const Job* job = index_->find(id);
-    if (job != nullptr && id > after && matches(*job, filter)) found.push_back(job);
-    return found.size() < most;
+    if (job != nullptr && id > query.after && matches(*job, query)) found.push_back(job);
+    return found.size() < query.most;
   };
-  if (most == 0) return found;
-  if (!filter.jobs.empty()) {
-    for (const JobId id : filter.jobs) {
+  if (query.most == 0) return found;
+  if (!query.jobs.empty()) {
+    for (const JobId id : query.jobs) {
       if (!take(id)) break;
     }
     return found;
   }
-  Merge merge = candidates(*index_, filter, after);
+  Merge merge = candidates(*index_, query);
   for (JobId id = merge.next(); id.is_set(); id = merge.next()) {
     if (!take(id)) break;
   }

@@ -10,6 +10,7 @@
 
 #include "core/blocker.h"
 #include "core/job.h"
+#include "core/job_query.h"
 #include "core/machine.h"
 #include "engine/effect.h"
 #include "engine/event.h"
@@ -30,16 +31,6 @@ struct Totals {
   Memory memory_free;
 
   friend bool operator==(const Totals&, const Totals&) = default;
-};
-
-/// Which jobs a listing wants. Empty fields ask for everything.
-struct Filter {
-  std::set<Status> statuses;
-  std::set<std::string> users;
-  std::set<std::string> names;  ///< exact, or with * and ?
-  std::string project;
-  std::vector<JobId> jobs;  ///< sorted
-  std::optional<WallTime> submitted_since;
 };
 
 class State;
@@ -68,13 +59,12 @@ class State {
   /// Nodes, and what is held there.
   [[nodiscard]] const placement::Ledger& ledger() const;
   [[nodiscard]] std::size_t count(Status status) const;
+  [[nodiscard]] std::size_t count(StatusSet statuses) const;
   /// Changes with every job or machine change; for those who wait for news.
   [[nodiscard]] std::uint64_t revision() const;
 
-  /// Jobs by ascending id that match, starting after `after`, at most `most` of them.
-  [[nodiscard]] std::vector<const Job*> list(const Filter& filter,
-                                             JobId after,
-                                             std::size_t most) const;
+  /// Jobs by ascending id that match.
+  [[nodiscard]] std::vector<const Job*> list(const JobQuery& query) const;
   /// The user's newest job (back = 0), the one before it (1), ...; empty if there are not so many.
   [[nodiscard]] std::optional<JobId> newest(std::uint32_t uid, std::uint64_t back) const;
   /// Jobs that depend on this one directly, ascending.

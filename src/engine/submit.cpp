@@ -70,8 +70,7 @@ Result<void> Turn::check_spec(const JobSpec& spec, std::size_t position) {
 
 void Turn::take(const event::Submit& event) {
   const std::size_t count = event.specs.size();
-  const std::size_t pending = index_.by_status.at(static_cast<std::size_t>(Status::Queued)).size() +
-                              index_.by_status.at(static_cast<std::size_t>(Status::Hold)).size();
+  const std::size_t pending = index_.count(kPending);
   if (count == 0) return answer(fail(Code::Usage, "there is no job in this submission"));
   if (count > index_.policy.max_submit) {
     return answer(fail(

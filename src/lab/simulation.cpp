@@ -55,8 +55,9 @@ void Simulation::restore(Job job, milliseconds work) {
       attempt.boot_id = "lab";
       attempt.started_mono = kBegin - (begins_.wall - attempt.started);
       life.first_start = attempt.started - begins_.wall;
-      const auto* running = std::get_if<Running>(&job.state);
+      auto* running = std::get_if<Running>(&job.state);
       const bool standing = running != nullptr && running->suspended.has_value();
+      if (standing) running->suspended = kBegin;
       runs_[job.id] = Run{attempt.number, kBegin, milliseconds(0), work, standing};
       if (!standing) parts_used_ += life.parts;
     }

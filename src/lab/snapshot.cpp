@@ -14,18 +14,7 @@
 namespace gflow::lab {
 namespace {
 
-bool is_over(Status status) {
-  switch (status) {
-    case Status::Finished:
-    case Status::Failed:
-    case Status::Cancelled:
-    case Status::Timeout:
-    case Status::Lost:
-      return true;
-    default:
-      return false;
-  }
-}
+using std::chrono::milliseconds;
 
 RunTimes learn(const std::vector<api::SnapshotJob>& jobs) {
   RunTimes times;
@@ -48,21 +37,19 @@ Attempt attempt_of(const api::SnapshotJob& job, WallTime taken) {
   return attempt;
 }
 
+/// Only how long it has run is in a snapshot: what is missing since its start it was suspended.
+Running running_of(const api::SnapshotJob& job, WallTime taken) {
+  Running running{attempt_of(job, taken)};
+  running.stood = std::max(taken - running.attempt.started - job.run_time, milliseconds(0));
+  if (job.status == Status::Suspended) running.suspended = MonoTime{};  // now, by the lab's clock
+  return running;
+}
+
 JobState state_of(const api::SnapshotJob& job, WallTime taken) {
-  switch (job.status) {
-    case Status::Queued:
-      return Queued{};
-    case Status::Hold:
-      return Held{};
-    case Status::Starting:
-      return Starting{attempt_of(job, taken), std::nullopt, 0};
-    case Status::Running:
-    case Status::Completing:
-    case Status::Suspended:
-      return Running{attempt_of(job, taken)};
-    default:
-      break;
-  }
+  if (job.status == Status::Hold) return Held{};
+  if (job.status == Status::Starting) return Starting{attempt_of(job, taken), std::nullopt, 0};
+  if (is_pending(job.status)) return Queued{};
+  if (is_active(job.status)) return running_of(job, taken);
   Outcome outcome;
   outcome.run_time = job.run_time;
   outcome.exit_code = job.status == Status::Finished ? 0 : 1;
@@ -137,7 +124,7 @@ Result<Subject> subject_of(const api::Snapshot& snapshot) {
   for (const api::SnapshotJob& shown : snapshot.jobs) {
     Job job = job_of(shown, snapshot.taken);
     std::chrono::milliseconds work{0};
-    if (!is_over(shown.status)) work = times.left(job.spec, shown.run_time);
+    if (!is_ended(shown.status)) work = times.left(job.spec, shown.run_time);
     if (is_pending(job)) {
       work = std::max(times.of(job.spec) - shown.served, std::chrono::milliseconds(1000));
     }

@@ -17,18 +17,6 @@ constexpr std::size_t kMaxKeyBytes = 200;
 // Nobody reads the reasons of thousands of new jobs, and finding them takes the loop's time.
 constexpr std::size_t kMaxReasons = 100;
 
-engine::Filter filter_of(const api::JobQuery& query) {
-  engine::Filter filter;
-  filter.statuses = {query.statuses.begin(), query.statuses.end()};
-  filter.users = {query.users.begin(), query.users.end()};
-  filter.names = {query.names.begin(), query.names.end()};
-  filter.project = query.project;
-  filter.jobs = query.jobs;
-  std::ranges::sort(filter.jobs);
-  filter.submitted_since = query.submitted_since;
-  return filter;
-}
-
 /// About what the job takes as JSON.
 std::size_t size_of(const api::JobView& job) {
   std::size_t bytes = 1000 + job.spec.command.size();
@@ -36,13 +24,14 @@ std::size_t size_of(const api::JobView& job) {
   return bytes;
 }
 
-api::JobPage page_of(const Exchange& exchange, const api::JobQuery& query) {
+api::JobPage page_of(const Exchange& exchange, JobQuery query) {
   const engine::State& state = exchange.service.state();
   api::JobPage page;
   page.revision = state.revision();
   std::size_t bytes = 0;
-  for (const Job* job : state.list(filter_of(query), query.after, query.most + 1)) {
-    if (page.jobs.size() == query.most || bytes > kMaxPageBytes) {
+  const std::size_t most = query.most++;  // one more tells whether there are more
+  for (const Job* job : state.list(query)) {
+    if (page.jobs.size() == most || bytes > kMaxPageBytes) {
       page.next_after = page.jobs.back().id;
       break;
     }

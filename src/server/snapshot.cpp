@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <limits>
 
 #include "api/query.h"
 #include "api/snapshot.h"
@@ -11,15 +10,7 @@
 namespace gflow::server {
 namespace {
 
-constexpr std::size_t kAllJobs = std::numeric_limits<std::size_t>::max();
 constexpr std::size_t kUsualHistory = 2000;
-
-std::chrono::milliseconds run_time_of(const Job& job, Now now) {
-  if (const auto* ended = std::get_if<Ended>(&job.state)) return ended->outcome.run_time;
-  const Attempt* attempt = attempt_of(job);
-  if (attempt == nullptr || !is_active(job)) return {};
-  return std::max(now.mono - attempt->started_mono, std::chrono::milliseconds(0));
-}
 
 api::SnapshotJob job_of(const Job& job, Now now) {
   api::SnapshotJob shown;
@@ -32,7 +23,7 @@ api::SnapshotJob job_of(const Job& job, Now now) {
   shown.attempts = job.attempts;
   shown.preemptions = job.preemptions;
   shown.served = job.served;
-  shown.run_time = run_time_of(job, now);
+  shown.run_time = run_time_of(job, now.mono);
   if (const auto* ended = std::get_if<Ended>(&job.state)) shown.ended = ended->at;
   if (const Attempt* attempt = attempt_of(job)) {
     shown.started = attempt->started;
@@ -84,19 +75,15 @@ api::Snapshot snapshot_of(const engine::State& state, Now now, std::size_t histo
   snapshot.nodes = {node_of(state.machine(), state.totals())};
   snapshot.drains = state.drains();
 
-  engine::Filter here;
-  here.statuses = {Status::Starting, Status::Running, Status::Completing, Status::Suspended};
-  for (const Job* job : state.list(here, JobId{}, kAllJobs))
-    snapshot.jobs.push_back(job_of(*job, now));
-  here.statuses = {Status::Queued, Status::Hold};
-  for (const Job* job : state.list(here, JobId{}, api::kMaxSnapshotPending)) {
+  for (const Job* job : state.list({.statuses = kActive})) {
     snapshot.jobs.push_back(job_of(*job, now));
   }
-  const std::size_t pending = state.count(Status::Queued) + state.count(Status::Hold);
+  for (const Job* job : state.list({.statuses = kPending, .most = api::kMaxSnapshotPending})) {
+    snapshot.jobs.push_back(job_of(*job, now));
+  }
+  const std::size_t pending = state.count(kPending);
   if (pending > api::kMaxSnapshotPending) snapshot.left_out = pending - api::kMaxSnapshotPending;
-  here.statuses = {
-      Status::Finished, Status::Failed, Status::Cancelled, Status::Timeout, Status::Lost};
-  const auto ended = state.list(here, JobId{}, kAllJobs);
+  const auto ended = state.list({.statuses = kEnded});
   const std::size_t first = ended.size() > history ? ended.size() - history : 0;
   for (std::size_t i = first; i < ended.size(); ++i) {
     snapshot.jobs.push_back(job_of(*ended[i], now));

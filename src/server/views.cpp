@@ -2,27 +2,15 @@
 #include "server/views.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "os/user.h"
 
 namespace gflow::server {
 namespace {
 
-using std::chrono::seconds;
-
-/// An attempt whose clock does not fit this boot's has run for no known time.
-seconds run_time_of(const Job& job, const Attempt* attempt, Now now) {
-  if (const auto* ended = std::get_if<Ended>(&job.state)) {
-    return std::chrono::floor<seconds>(ended->outcome.run_time);
-  }
-  if (attempt == nullptr || !is_active(job)) return seconds(0);
-  return std::max(seconds(0), std::chrono::floor<seconds>(now.mono - attempt->started_mono));
-}
-
 void add_attempt(api::JobView& view, const Job& job, Now now) {
   const Attempt* attempt = attempt_of(job);
-  view.run_time = run_time_of(job, attempt, now);
+  view.run_time = std::chrono::floor<std::chrono::seconds>(run_time_of(job, now.mono));
   if (attempt == nullptr) return;
   view.started = attempt->started;
   view.node = attempt->allocation.node;
@@ -121,10 +109,7 @@ api::MachineView machine_view(const Service& service) {
   view.cpus_free = totals.cpus_free;
   view.memory = totals.memory;
   view.memory_free = totals.memory_free;
-  engine::Filter active;
-  active.statuses = {Status::Starting, Status::Running, Status::Completing, Status::Suspended};
-  constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
-  for (const Job* job : state.list(active, JobId{}, kAll)) {
+  for (const Job* job : state.list({.statuses = kActive})) {
     view.running.push_back(view_of(service, *job));
   }
   view.queued = state.count(Status::Queued);

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Making room for a job ahead: by standing still, or by stopping and coming back."""
 
+import json
+
 import pytest
 from machine import Gate
 
@@ -28,6 +30,16 @@ def test_a_job_stands_still_until_there_is_room_again(bare, cgroups):
     second = urgent(bare, ahead.command)
     bare.until(first, lambda job: job["status"] == "Suspended")
     ahead.reached()
+    # Whoever lists jobs by state knows this one, too.
+    assert f"{first}\t" in bare.ok("gjob", "__complete", "show", "")
+    preview = bare.ok("gcancel", "--me", "--dry-run")
+    assert [line.split()[2:] for line in preview.splitlines() if line.split()[0] == str(first)] == [
+        ["S", "would", "be", "stopped"]
+    ]
+    file = bare.work / "live.json"
+    bare.ok("gctl", "snapshot", "-o", file)
+    replayed = json.loads(bare.ok("gflow", "lab", "replay", file, "--json"))["runs"][0]
+    assert 0 < replayed["utilization_percent"] <= 100
     # Neither a daemon that is killed nor the next one changes that.
     bare.kill_daemon()
     bare.up()

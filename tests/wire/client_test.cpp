@@ -28,7 +28,7 @@ TEST(Client, DoesEverythingThereIs) {
   EXPECT_EQ(client.newest(1), JobId(1));
   EXPECT_EQ(client.newest(2).error().code, Code::NotFound);
 
-  api::JobQuery query;
+  JobQuery query;
   query.statuses = {Status::Queued};
   const auto page = client.jobs(query);
   ASSERT_TRUE(page) << page.error().message;
@@ -124,7 +124,7 @@ TEST(Client, ReadsListsPageByPage) {
   ASSERT_TRUE(submitted) << submitted.error().message;
   ASSERT_EQ(submitted->items.size(), 2500U);
   std::uint64_t seen = 0;
-  api::JobQuery query;
+  JobQuery query;
   for (std::optional<JobId> after = JobId{}; after;) {
     query.after = *after;
     const auto page = client.jobs(query);

@@ -20,9 +20,8 @@ void keep_matching(Completion& completion, std::string_view typed) {
 
 std::vector<Candidate> status_candidates() {
   std::vector<Candidate> all;
-  for (int i = static_cast<int>(Status::Queued); i <= static_cast<int>(Status::Suspended); ++i) {
-    const auto status = static_cast<Status>(i);
-    all.push_back({std::string(status_name(status)), std::string(status_code(status))});
+  for (const StatusInfo& info : kStatuses) {
+    all.push_back({std::string(info.name), fmt::format("{}, {}", info.code, info.legend)});
   }
   return all;
 }

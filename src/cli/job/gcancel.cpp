@@ -26,8 +26,8 @@ bool has_filter(const Invocation& invocation) {
 
 /// The jobs a filter means: of those that have not ended.
 Result<std::vector<api::JobView>> filtered(const Invocation& invocation, Context& context) {
-  api::JobQuery query;
-  query.statuses = {Status::Queued, Status::Hold, Status::Starting, Status::Running};
+  JobQuery query;
+  query.statuses = kNotEnded;
   if (invocation.has("states")) {
     query.statuses = GF_TRY(parse_statuses(invocation.get("states")));
   }
@@ -74,26 +74,17 @@ std::vector<std::pair<const api::JobView*, JobId>> dependents_of(
 }
 
 std::string fate_of(const api::JobView& job) {
-  switch (job.status) {
-    case Status::Queued:
-    case Status::Hold:
-      return "would be cancelled";
-    case Status::Starting:
-    case Status::Running:
-      return "would be stopped";
-    case Status::Completing:
-      return "is being stopped already";
-    default:
-      return "has ended already";
-  }
+  if (is_pending(job.status)) return "would be cancelled";
+  if (is_ended(job.status)) return "has ended already";
+  return job.status == Status::Completing ? "is being stopped already" : "would be stopped";
 }
 
 Result<int> preview(Context& context, const std::vector<JobId>& ids) {
-  api::JobQuery named;
+  JobQuery named;
   named.jobs = ids;
   const std::vector<api::JobView> jobs = GF_TRY(fetch_jobs(context.daemon(), named)).jobs;
-  api::JobQuery pending;
-  pending.statuses = {Status::Queued, Status::Hold};
+  JobQuery pending;
+  pending.statuses = kPending;
   const std::vector<api::JobView> waiting = GF_TRY(fetch_jobs(context.daemon(), pending)).jobs;
   std::vector<Row> rows;
   const auto add = [&](const api::JobView& job, std::string fate) {

@@ -90,7 +90,7 @@ Result<api::JobView> started_job(Context& context, JobId id) {
   while (true) {
     const api::JobView job = GF_TRY(context.daemon().job(id));
     if (os::exists(job.log_path) || job.ended) return job;
-    api::JobQuery query;
+    JobQuery query;
     query.jobs = {id};
     const api::JobPage page = GF_TRY(context.daemon().jobs(query));
     if (page.jobs.empty() || page.jobs.front().status != job.status) continue;

@@ -21,7 +21,7 @@ Result<std::vector<api::JobView>> wait_without_limit(Context& context,
   Patience patience(context);
   std::uint64_t revision = 0;
   const std::function<Result<api::JobPage>()> fetch = [&] {
-    api::JobQuery query;
+    JobQuery query;
     query.jobs = jobs;
     return fetch_jobs(context.daemon(), query);
   };

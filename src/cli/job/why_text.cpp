@@ -134,7 +134,7 @@ std::string instead(const api::JobView& job) {
 }  // namespace
 
 std::string why_text(const api::JobView& job, const Clocks& clocks) {
-  if (job.status != Status::Queued && job.status != Status::Hold) return instead(job);
+  if (!is_pending(job.status)) return instead(job);
   std::string out = fmt::format("Job {} ({}) waits since {}.\n",
                                 job.id.value,
                                 printable(job.spec.name),

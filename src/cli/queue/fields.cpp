@@ -17,22 +17,16 @@ namespace {
 using api::JobView;
 
 Style style_of(Status status) {
-  switch (status) {
-    case Status::Running:
-    case Status::Starting:
+  switch (status_info(status).tone) {
+    case Tone::Good:
       return Style::Green;
-    case Status::Failed:
-    case Status::Timeout:
-    case Status::Lost:
+    case Tone::Bad:
       return Style::Red;
-    case Status::Hold:
-    case Status::Completing:
-    case Status::Suspended:
+    case Tone::Attention:
       return Style::Yellow;
-    case Status::Finished:
-    case Status::Cancelled:
+    case Tone::Past:
       return Style::Dim;
-    case Status::Queued:
+    case Tone::Plain:
       break;
   }
   return Style::Plain;
@@ -84,7 +78,7 @@ std::vector<Field> request_fields() {
        0,
        [=](const JobView& j) { return number(j.id.value); }},
       {"NAME", {}, "its name", 16, name},
-      {"ST", {}, "state in short: PD H CF R S CG CD F CA TO LO", 0, state_code},
+      {"ST", {}, "state in short: " + status_codes(), 0, state_code},
       {"STATE", {}, "state in full", 0, state_name},
       {"TIME", {}, "how long it has run", 0, time},
       {"NODES",
@@ -206,8 +200,7 @@ Row row_of(const std::vector<const Field*>& fields, const api::JobView& job) {
 }
 
 std::string where_or_why(const api::JobView& job) {
-  const bool active = job.status == Status::Running || job.status == Status::Starting ||
-                      job.status == Status::Completing || job.status == Status::Suspended;
+  const bool active = is_active(job.status);
   if (active && !job.gpu_indices.empty()) {
     return fmt::format("{}", fmt::join(job.gpu_indices, ","));
   }

@@ -120,21 +120,15 @@ std::vector<Option> listing_options() {
   };
 }
 
-Result<api::JobQuery> query_of(const Invocation& invocation, Context& context) {
-  api::JobQuery query;
+Result<JobQuery> query_of(const Invocation& invocation, Context& context) {
+  JobQuery query;
   const bool all_states = invocation.has("all") || invocation.has("jobs");
   if (invocation.has("states")) {
     query.statuses = GF_TRY(parse_statuses(invocation.get("states")));
   } else if (invocation.has("completed")) {
-    query.statuses = {
-        Status::Finished, Status::Failed, Status::Cancelled, Status::Timeout, Status::Lost};
+    query.statuses = kEnded;
   } else if (!all_states) {
-    query.statuses = {Status::Queued,
-                      Status::Hold,
-                      Status::Starting,
-                      Status::Running,
-                      Status::Completing,
-                      Status::Suspended};
+    query.statuses = kNotEnded;
   }
   query.users = parse_list(invocation.get("user"));
   if (std::ranges::any_of(query.users,
@@ -201,7 +195,7 @@ Result<int> run_gqueue(const Invocation& invocation, Context& context) {
   const std::string key = invocation.has("sort") ? invocation.get("sort") : "id";
   std::vector<api::JobView> none;
   GF_CHECK(sort_jobs(none, key));
-  const api::JobQuery query = GF_TRY(query_of(invocation, context));
+  const JobQuery query = GF_TRY(query_of(invocation, context));
   // Jobs come by id: the first N need not read more than N.
   const bool by_id = key == "id" && limit > 0;
   const std::size_t most = by_id ? static_cast<std::size_t>(limit) : static_cast<std::size_t>(-1);

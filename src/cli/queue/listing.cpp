@@ -38,29 +38,22 @@ std::string tree_text(const Listing& listing, const api::JobPage& page, const Pa
 }
 
 std::string grouped_text(const Listing& listing, const api::JobPage& page, const Painter& paint) {
-  constexpr Status kOrder[] = {Status::Running,
-                               Status::Completing,
-                               Status::Suspended,
-                               Status::Starting,
-                               Status::Queued,
-                               Status::Hold,
-                               Status::Finished,
-                               Status::Failed,
-                               Status::Cancelled,
-                               Status::Timeout,
-                               Status::Lost};
   std::map<Status, std::vector<api::JobView>> groups;
   for (const api::JobView& job : page.jobs) groups[job.status].push_back(job);
   std::string rule;
   for (int i = 0; i < 60; ++i) rule += "─";
   std::string out;
-  for (const Status status : kOrder) {
+  const auto add = [&](Status status) {
     const auto group = groups.find(status);
-    if (group == groups.end()) continue;
+    if (group == groups.end()) return;
     if (!out.empty()) out += '\n';
     out += fmt::format("{} ({})\n{}\n", status_name(status), group->second.size(), rule);
     out += table_text(
         columns_of(listing.fields), rows_of(listing.fields, group->second), listing.header, paint);
+  };
+  // What runs is looked for first.
+  for (const StatusSet part : {kActive, kPending, kEnded}) {
+    for (const Status status : part.list()) add(status);
   }
   return out;
 }
@@ -129,7 +122,7 @@ Result<void> sort_jobs(std::vector<api::JobView>& jobs, std::string_view key) {
   if (name == "id") {
     sort_by(jobs, backwards, [](const JobView& j) { return j.id; });
   } else if (name == "state") {
-    sort_by(jobs, backwards, [](const JobView& j) { return j.status; });
+    sort_by(jobs, backwards, [](const JobView& j) { return &status_info(j.status); });
   } else if (name == "time") {
     sort_by(jobs, backwards, [](const JobView& j) { return j.run_time; });
   } else if (name == "name") {

@@ -62,7 +62,7 @@ class News {
 /// The page with running times counted on to now.
 api::JobPage counted_on(api::JobPage page, std::chrono::seconds passed) {
   for (api::JobView& job : page.jobs) {
-    if (job.status == Status::Running || job.status == Status::Completing) job.run_time += passed;
+    if (counts_run_time(job.status)) job.run_time += passed;
   }
   return page;
 }
