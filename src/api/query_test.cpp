@@ -23,7 +23,7 @@ TEST(Query, SaysWhatIsWanted) {
   query.most = 50;
   const std::string text = write_query(query);
   EXPECT_EQ(text,
-            "state=Running,Queued&user=alice,bob&name=a,b%20%26%20c%3D%25&name=x*"
+            "state=Queued,Running&user=alice,bob&name=a,b%20%26%20c%3D%25&name=x*"
             "&project=%E8%A7%86&job=1,3,5-7&since=2026-03-01T12:00:00.000Z&after=100&limit=50");
   const auto read = read_query(text);
   ASSERT_TRUE(read) << read.error().message;
@@ -40,7 +40,7 @@ TEST(Query, SaysWhatIsWanted) {
 TEST(Query, IsReadAsPeopleTypeIt) {
   const auto read = read_query("&state=r,pd&&name=two+words&");
   ASSERT_TRUE(read) << read.error().message;
-  EXPECT_EQ(read->statuses, (std::vector{Status::Running, Status::Queued}));
+  EXPECT_EQ(read->statuses, (StatusSet{Status::Running, Status::Queued}));
   EXPECT_EQ(read->names, std::vector<std::string>{"two words"});
   EXPECT_EQ(read->most, 1000U);
 }
