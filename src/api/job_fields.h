@@ -8,18 +8,6 @@
 /// Field lists of a job as it is shown.
 namespace gflow::api {
 
-template <class Io, Like<Outcome> T>
-void fields(Io& io, T& outcome) {
-  io.field("reason", outcome.reason);
-  io.field("exit_code", outcome.exit_code);
-  io.field("signal", outcome.signal);
-  io.field("message", outcome.message);
-  io.field("run_time_seconds", outcome.run_time);
-  io.field("cpu_time_seconds", outcome.cpu_time);
-  io.known_amount("peak_memory_bytes", outcome.peak_memory);
-  io.known_amount("peak_gpu_memory_bytes", outcome.peak_gpu_memory);
-}
-
 template <class Io, Like<blocker::Holder> T>
 void fields(Io& io, T& holder) {
   io.required("job", holder.job);

@@ -18,6 +18,7 @@
 #include "base/id.h"
 #include "base/memory.h"
 #include "base/result.h"
+#include "base/share.h"
 #include "base/time.h"
 
 namespace gflow::api {
@@ -67,11 +68,12 @@ class Reader {
     if (value == nullptr) return missing(name);
     take(Place{&place_, name, {}}, *value, out, range);
   }
+  /// Whether the field is there; it is read then.
   template <typename T>
-  void change(std::string_view name, std::optional<T>& out, Range range = {}) {
+  [[nodiscard]] bool given(std::string_view name, T& out, Range range = {}) {
     const Value* value = find(name);
-    if (value == nullptr) return;
-    take(Place{&place_, name, {}}, *value, out.emplace(), range);
+    if (value != nullptr) take(Place{&place_, name, {}}, *value, out, range);
+    return value != nullptr;
   }
   void known_text(std::string_view name, std::string& out);
   template <typename T>
@@ -138,6 +140,9 @@ class Reader {
   }
   void take(const Place& place, const Value& value, Memory& out, Range range) {
     out = Memory{integer(place, value, range)};
+  }
+  void take(const Place& place, const Value& value, Share& out, Range range) {
+    take(place, value, out.parts, range);
   }
   void take(const Place& place, const Value& value, std::chrono::seconds& out, Range range) {
     out = std::chrono::seconds(integer(place, value, range));

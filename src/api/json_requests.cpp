@@ -3,7 +3,6 @@
 
 #include "api/json.h"
 #include "api/spec_fields.h"
-#include "core/gpu_request.h"
 
 namespace gflow::api {
 
@@ -17,18 +16,7 @@ void fields(Io& io, T& request) {
 template <class Io, Like<UpdateRequest> T>
 void fields(Io& io, T& request) {
   io.required("jobs", request.jobs);
-  io.change("name", request.name);
-  io.change("priority", request.priority, kPriorityRange);
-  io.change("gpus", request.gpus, kGpuRange);
-  io.change("cpus", request.cpus, kCpuRange);
-  io.change("memory_bytes", request.memory, kMemoryRange);
-  io.change("request", request.request);
-  io.change("preemption", request.preemption);
-  io.change("preempt_signal", request.preempt_signal, kSignalRange);
-  io.change("time_limit_seconds", request.time_limit, kTimeLimitRange);
-  io.change("dependencies", request.dependencies);
-  io.change("max_retries", request.max_retries, kRetryRange);
-  io.change("max_concurrent", request.max_concurrent, kRetryRange);
+  patch_fields(io, patch_of(request.changes));
 }
 
 namespace {
@@ -67,12 +55,7 @@ Result<UpdateRequest> read_update_request(std::string_view json) {
   auto request = GF_TRY(Reader::document<UpdateRequest>(json, "Update", Unknown::Refused));
   if (request.jobs.empty()) return fail(Code::Usage, "/jobs: must name at least one job");
   put_in_order(request.jobs);
-  if (request.dependencies) put_in_order(request.dependencies->jobs);
-  if (request.request) {
-    if (const auto settled = settle(*request.request); !settled) {
-      return with_context(settled.error(), "/request");
-    }
-  }
+  put_in_order(request.changes.edit().dependencies.jobs);
   return request;
 }
 

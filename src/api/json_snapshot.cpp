@@ -49,8 +49,8 @@ void fields(Io& io, T& job) {
   io.required("spec", job.spec);
   io.required("status", job.status);
   io.required("submitted", job.submitted);
-  io.field("attempts", job.attempts, kRetryRange);
-  io.field("preemptions", job.preemptions, kRetryRange);
+  io.field("attempts", job.attempts, kCountRange);
+  io.field("preemptions", job.preemptions, kCountRange);
   io.field("served_seconds", job.served);
   io.field("started", job.started);
   io.field("run_time_seconds", job.run_time);

@@ -21,7 +21,7 @@ std::string again(const std::string& text, Read read) {
 TEST(Json, EveryDocumentComesBackAsItWas) {
   UpdateRequest no_limit;
   no_limit.jobs = {JobId(1)};
-  no_limit.time_limit = std::optional<std::chrono::seconds>();
+  no_limit.changes.set(&JobSpec::time_limit, std::nullopt);
   const std::vector<std::pair<std::string, std::function<std::string(const std::string&)>>> cases =
       {
           {write(sample_job()), [](const auto& text) { return again(text, read_job); }},
@@ -75,11 +75,11 @@ TEST(Json, ASubmissionComesBackFieldForField) {
 TEST(Json, AnUpdateTellsNoChangeFromNoLimit) {
   const auto nothing = read_update_request(R"({"jobs": [1]})");
   ASSERT_TRUE(nothing);
-  EXPECT_FALSE(nothing->time_limit);
+  EXPECT_FALSE(nothing->changes.has(&JobSpec::time_limit));
   const auto unlimited = read_update_request(R"({"jobs": [1], "time_limit_seconds": null})");
   ASSERT_TRUE(unlimited);
-  ASSERT_TRUE(unlimited->time_limit);
-  EXPECT_FALSE(*unlimited->time_limit);
+  ASSERT_TRUE(unlimited->changes.has(&JobSpec::time_limit));
+  EXPECT_FALSE(unlimited->changes.to().time_limit);
 }
 
 // A change here is a change of the wire: docs/format/api.md has to follow.

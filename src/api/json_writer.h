@@ -13,15 +13,11 @@
 #include "api/json_names.h"
 #include "base/id.h"
 #include "base/memory.h"
+#include "base/share.h"
 #include "base/time.h"
+#include "core/description.h"
 
 namespace gflow::api {
-
-/// Numbers a field may have, inclusive. Only readers look at it.
-struct Range {
-  std::int64_t least = INT64_MIN;
-  std::int64_t most = INT64_MAX;
-};
 
 /// A T that is written or one that is read: the field lists take both.
 template <typename T, typename U>
@@ -49,11 +45,6 @@ class Writer {
   template <typename T>
   void required(std::string_view name, const T& value, Range /*range*/ = {}) {
     field(name, value);
-  }
-  /// Left out if empty: nothing is to be changed.
-  template <typename T>
-  void change(std::string_view name, const std::optional<T>& value, Range /*range*/ = {}) {
-    if (value) field(name, *value);
   }
   /// "" is not known, which is null.
   void known_text(std::string_view name, const std::string& value);
@@ -94,6 +85,7 @@ class Writer {
     put(id.value);
   }
   void put(Memory memory) { put(memory.bytes); }
+  void put(Share share) { put(share.parts); }
   void put(std::chrono::seconds duration) { put(duration.count()); }
   void put(std::chrono::milliseconds duration);
   void put(WallTime time);

@@ -182,17 +182,18 @@ inline SubmitRequest sample_submission() {
 inline UpdateRequest sample_update() {
   UpdateRequest update;
   update.jobs = {JobId(1), JobId(2)};
-  update.name = "better";
-  update.priority = 0;
-  update.gpus = 1;
-  update.cpus = 2;
-  update.memory = Memory::gib(1);
-  update.preemption = Preemption::Requeue;
-  update.preempt_signal = 10;
-  update.time_limit = std::optional(std::chrono::seconds(60));
-  update.dependencies = Dependencies{{JobId(9)}, DependencyMode::All, true};
-  update.max_retries = 1;
-  update.max_concurrent = 2;
+  JobChanges& changes = update.changes;
+  changes.set(&JobSpec::name, "better");
+  changes.set(&JobSpec::priority, 0);
+  changes.set(&Request::gpus, 1);
+  changes.set(&Request::cpus, 2);
+  changes.set(&Request::memory, Memory::gib(1));
+  changes.set(&JobSpec::preemption, Preemption::Requeue);
+  changes.set(&JobSpec::preempt_signal, 10);
+  changes.set(&JobSpec::time_limit, std::chrono::seconds(60));
+  changes.set(&JobSpec::dependencies, Dependencies{{JobId(9)}, DependencyMode::All, true});
+  changes.set(&JobSpec::max_retries, 1);
+  changes.set(&JobSpec::max_concurrent, 2);
   return update;
 }
 

@@ -9,6 +9,7 @@
 #include "api/topology_view.h"
 #include "core/blocker.h"
 #include "core/job.h"
+#include "core/job_changes.h"
 #include "core/machine.h"
 #include "core/turns.h"
 
@@ -145,18 +146,7 @@ struct JobsRequest {
 };
 struct UpdateRequest {
   std::vector<JobId> jobs;
-  std::optional<std::string> name;
-  std::optional<int> priority;
-  std::optional<int> gpus;
-  std::optional<int> cpus;
-  std::optional<Memory> memory;
-  std::optional<Request> request;        ///< all of it at once; gpus, cpus and memory go on top
-  std::optional<Preemption> preemption;  ///< unless Requeue, preempt_signal is gone with it
-  std::optional<int> preempt_signal;     ///< 0: SIGTERM
-  std::optional<std::optional<std::chrono::seconds>> time_limit;  ///< null: no limit
-  std::optional<Dependencies> dependencies;
-  std::optional<int> max_retries;
-  std::optional<int> max_concurrent;
+  JobChanges changes;
 };
 
 }  // namespace gflow::api

@@ -247,7 +247,7 @@ Step has_drained(int gpu) {
 Step updates(std::uint64_t id) {
   return [id](Life& life) {
     engine::event::Update update{{JobId(id)}, kAlice, {}};
-    update.changes.time_limit = std::chrono::seconds(600);
+    update.changes.set(&JobSpec::time_limit, std::chrono::seconds(600));
     life.request(update);
   };
 }

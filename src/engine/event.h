@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/job.h"
+#include "core/job_changes.h"
 #include "core/machine.h"
 #include "engine/fair_share.h"
 #include "engine/yield.h"
@@ -48,26 +49,11 @@ struct Release {
   Actor by;
   std::optional<WallTime> at;  ///< wait in the queue until then
 };
-/// Changes to pending jobs; of running ones only what they do not hold and were not started with:
-/// name, priority, time_limit, retries, max_concurrent, how they make room. All or none.
-struct Changes {
-  std::optional<std::string> name;
-  std::optional<int> priority;
-  std::optional<int> gpus;
-  std::optional<int> cpus;
-  std::optional<Memory> memory;
-  std::optional<Request> request;        ///< all of it at once; gpus, cpus and memory go on top
-  std::optional<Preemption> preemption;  ///< unless Requeue, preempt_signal is gone with it
-  std::optional<int> preempt_signal;     ///< 0: SIGTERM
-  std::optional<std::optional<std::chrono::seconds>> time_limit;  ///< inner empty: no limit
-  std::optional<Dependencies> dependencies;
-  std::optional<int> max_retries;
-  std::optional<int> max_concurrent;
-};
+/// All or none. What may be changed until when is in the description of a job.
 struct Update {
   std::vector<JobId> jobs;
   Actor by;
-  Changes changes;
+  JobChanges changes;
 };
 /// The supervisor of an attempt took it: the job's process exists or is about to.
 struct AttemptStarted {

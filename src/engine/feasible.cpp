@@ -119,6 +119,21 @@ std::string kind_text(const Request& request) {
   return request.vendor;
 }
 
+Result<void> check_preemption(const JobSpec& spec) {
+  if (spec.preempt_signal != 0 && spec.preemption != Preemption::Requeue) {
+    return fail(Code::Usage,
+                "a signal to make room is for jobs that are stopped and queued again: "
+                "--preempt-signal goes with --preemptible=requeue");
+  }
+  if (spec.preemption == Preemption::Suspend && spec.request.mode == GpuMode::Whole &&
+      spec.request.gpus > 0 && spec.request.gpu_memory == Memory{}) {
+    return fail(Code::Usage,
+                "a job that may be suspended keeps its GPU memory: say how much that is, such as "
+                "with --gpu-memory 20G");
+  }
+  return {};
+}
+
 Result<void> check_request(Index& index, const Request& request) {
   GF_CHECK(check_sense(index.policy, request));
   const Ledger& ledger = index.ledger;

@@ -8,6 +8,8 @@ namespace gflow::engine {
 
 /// Errors: Code::Usage for a request that makes no sense, Code::Infeasible with what is missing for
 /// one that no set of nodes could meet even if nothing ran.
+/// What a specification says of how it may be preempted agrees in itself, and with what it holds.
+[[nodiscard]] Result<void> check_preemption(const JobSpec& spec);
 [[nodiscard]] Result<void> check_request(Index& index, const Request& request);
 
 /// The vendor and the models asked for, for people: "V100", "A100|H100", "nvidia"; "" is any.

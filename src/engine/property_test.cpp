@@ -115,7 +115,7 @@ class World {
         return tell(event::Cancel{{any}, root, 0});
       case Act::Kind::Raise: {
         event::Update update{{any}, root, {}};
-        update.changes.priority = act.priority;
+        update.changes.set(&JobSpec::priority, act.priority);
         return tell(update);
       }
     }

@@ -141,12 +141,12 @@ class Chance {
  private:
   Event update(const State& state, JobId id, const Actor& by) {
     event::Update update{{id}, by, {}};
-    if (one_in(2)) update.changes.priority = below(256);
-    if (one_in(2)) update.changes.gpus = below(5);
-    if (one_in(2)) update.changes.max_concurrent = below(4);
-    if (one_in(2)) update.changes.time_limit = std::chrono::seconds(60 + below(4000));
+    if (one_in(2)) update.changes.set(&JobSpec::priority, below(256));
+    if (one_in(2)) update.changes.set(&Request::gpus, below(5));
+    if (one_in(2)) update.changes.set(&JobSpec::max_concurrent, below(4));
+    if (one_in(2)) update.changes.set(&JobSpec::time_limit, std::chrono::seconds(60 + below(4000)));
     if (one_in(3)) {
-      update.changes.dependencies = Dependencies{{any_job(state.next_id())}};
+      update.changes.set(&JobSpec::dependencies, Dependencies{{any_job(state.next_id())}});
     }
     return update;
   }

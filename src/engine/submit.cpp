@@ -42,29 +42,9 @@ Result<void> Turn::check_dependencies(const Dependencies& dependencies,
 
 Result<void> Turn::check_spec(const JobSpec& spec, std::size_t position) {
   if (!spec.name.empty()) GF_CHECK(check_name(spec.name));
-  if (spec.priority < 0 || spec.priority > kMaxPriority) {
-    return fail(Code::Usage,
-                fmt::format("priority {} is not within 0 and {}", spec.priority, kMaxPriority));
-  }
-  if (spec.time_limit && *spec.time_limit <= std::chrono::seconds::zero()) {
-    return fail(Code::Usage, "a time limit of zero would never let the job run");
-  }
-  if (spec.max_retries < 0 || spec.max_concurrent < 0 ||
-      spec.grace < std::chrono::seconds::zero()) {
-    return fail(Code::Usage, "retries, concurrency and grace cannot be negative");
-  }
-  if (spec.preempt_signal != 0 && spec.preemption != Preemption::Requeue) {
-    return fail(Code::Usage,
-                "a signal to make room is for jobs that are stopped and queued again: "
-                "--preempt-signal goes with --preemptible=requeue");
-  }
+  GF_CHECK(check_ranges(spec));
+  GF_CHECK(check_preemption(spec));
   GF_CHECK(check_dependencies(spec.dependencies, position));
-  if (spec.preemption == Preemption::Suspend && spec.request.mode == GpuMode::Whole &&
-      spec.request.gpus > 0 && spec.request.gpu_memory == Memory{}) {
-    return fail(Code::Usage,
-                "a job that may be suspended keeps its GPU memory: say how much that is, such as "
-                "with --gpu-memory 20G");
-  }
   return check_request(index_, spec.request);
 }
 

@@ -52,7 +52,8 @@ class Turn {
   [[nodiscard]] Result<void> check_dependencies(const Dependencies& dependencies,
                                                 std::size_t position) const;
   // update.cpp
-  [[nodiscard]] Result<void> check_update(const Job& job, const event::Changes& changes);
+  [[nodiscard]] Result<JobSpec> updated(const Job& job, const JobChanges& changes);
+  void update(JobId id, JobSpec spec, const JobChanges& changes);
   [[nodiscard]] Result<void> check_cycle(JobId job, const Dependencies& dependencies) const;
   // attempts.cpp
   void decide_end(const Job& job, const Outcome& outcome);

@@ -127,22 +127,9 @@ void submit_jobs(Exchange exchange) {
 void update_jobs(Exchange exchange) {
   auto update = api::read_update_request(exchange.request.body);
   if (!update) return exchange.respond(problem(update.error()));
-  engine::event::Changes changes = {
-      .name = std::move(update->name),
-      .priority = update->priority,
-      .gpus = update->gpus,
-      .cpus = update->cpus,
-      .memory = update->memory,
-      .request = std::move(update->request),
-      .preemption = update->preemption,
-      .preempt_signal = update->preempt_signal,
-      .time_limit = update->time_limit,
-      .dependencies = std::move(update->dependencies),
-      .max_retries = update->max_retries,
-      .max_concurrent = update->max_concurrent,
-  };
   exchange.service.request(
-      engine::event::Update{std::move(update->jobs), exchange.caller.actor(), std::move(changes)},
+      engine::event::Update{
+          std::move(update->jobs), exchange.caller.actor(), std::move(update->changes)},
       changed(std::move(exchange.respond)));
 }
 

@@ -297,20 +297,23 @@ Result<void> Scenario::update(const Line& line) {
   engine::event::Update update;
   for (const std::string& name : line.words) update.jobs.push_back(GF_TRY(job(name)));
   update.by = {{1000, "alice"}, false};
-  engine::event::Changes& changes = update.changes;
+  JobChanges& changes = update.changes;
   const auto& keys = line.keys;
-  if (keys.contains("gpus")) changes.gpus = GF_TRY(whole_number(keys, "gpus", 0));
-  if (keys.contains("priority")) changes.priority = GF_TRY(whole_number(keys, "priority", 0));
+  if (keys.contains("gpus")) changes.set(&Request::gpus, GF_TRY(whole_number(keys, "gpus", 0)));
+  if (keys.contains("priority"))
+    changes.set(&JobSpec::priority, GF_TRY(whole_number(keys, "priority", 0)));
   if (keys.contains("concurrent")) {
-    changes.max_concurrent = GF_TRY(whole_number(keys, "concurrent", 0));
+    changes.set(&JobSpec::max_concurrent, GF_TRY(whole_number(keys, "concurrent", 0)));
   }
-  if (keys.contains("preempt")) changes.preemption = preemption_of(keys.at("preempt"));
+  if (keys.contains("preempt"))
+    changes.set(&JobSpec::preemption, preemption_of(keys.at("preempt")));
   if (keys.contains("preempt_signal")) {
-    changes.preempt_signal = GF_TRY(whole_number(keys, "preempt_signal", 0));
+    changes.set(&JobSpec::preempt_signal, GF_TRY(whole_number(keys, "preempt_signal", 0)));
   }
-  if (keys.contains("time")) changes.time_limit = GF_TRY(parse_duration(keys.at("time")));
+  if (keys.contains("time"))
+    changes.set(&JobSpec::time_limit, GF_TRY(parse_duration(keys.at("time"))));
   if (keys.contains("after") || keys.contains("any")) {
-    changes.dependencies = GF_TRY(dependencies(line));
+    changes.set(&JobSpec::dependencies, GF_TRY(dependencies(line)));
   }
   GF_CHECK(step(update));
   if (!refused_.message.empty()) return std::unexpected(refused_);

@@ -45,7 +45,7 @@ TEST(Client, DoesEverythingThereIs) {
   EXPECT_EQ(client.job(JobId(2))->status, Status::Hold);
   api::UpdateRequest update;
   update.jobs = {JobId(2)};
-  update.priority = 99;
+  update.changes.set(&JobSpec::priority, 99);
   EXPECT_EQ(client.update(update), std::vector{JobId(2)});
   EXPECT_EQ(client.job(JobId(2))->spec.priority, 99);
   EXPECT_EQ(client.release({{JobId(2)}, 0, {}}), std::vector{JobId(2)});

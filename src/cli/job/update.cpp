@@ -114,40 +114,44 @@ std::vector<Option> options() {
   return all;
 }
 
-Result<void> read_amounts(const Invocation& invocation, api::UpdateRequest& request) {
+Result<void> read_amounts(const Invocation& invocation, JobChanges& changes) {
   if (invocation.has("cpus")) {
-    request.cpus = GF_TRY(read_count("--cpus", invocation.get("cpus")));
+    changes.set(&Request::cpus, GF_TRY(read_count("--cpus", invocation.get("cpus"))));
   }
-  if (invocation.has("memory")) request.memory = GF_TRY(parse_memory(invocation.get("memory")));
-  if (invocation.has("clear-memory-limit")) request.memory = Memory{};
+  if (invocation.has("memory")) {
+    changes.set(&Request::memory, GF_TRY(parse_memory(invocation.get("memory"))));
+  }
+  if (invocation.has("clear-memory-limit")) changes.set(&Request::memory, Memory{});
   if (invocation.has("priority"))
-    request.priority = GF_TRY(parse_priority(invocation.get("priority")));
+    changes.set(&JobSpec::priority, GF_TRY(parse_priority(invocation.get("priority"))));
   if (invocation.has("time-limit")) {
-    request.time_limit = GF_TRY(read_time_limit(invocation.get("time-limit")));
+    changes.set(&JobSpec::time_limit, GF_TRY(read_time_limit(invocation.get("time-limit"))));
   }
-  if (invocation.has("clear-time-limit")) request.time_limit.emplace(std::nullopt);
+  if (invocation.has("clear-time-limit")) changes.set(&JobSpec::time_limit, std::nullopt);
   if (invocation.has("preemptible")) {
-    request.preemption = GF_TRY(read_preemption(invocation.get("preemptible")));
+    changes.set(&JobSpec::preemption, GF_TRY(read_preemption(invocation.get("preemptible"))));
   }
   if (invocation.has("preempt-signal")) {
-    request.preempt_signal = GF_TRY(read_preempt_signal(invocation.get("preempt-signal")));
+    changes.set(&JobSpec::preempt_signal,
+                GF_TRY(read_preempt_signal(invocation.get("preempt-signal"))));
   }
-  if (invocation.has("clear-preempt-signal")) request.preempt_signal = 0;
+  if (invocation.has("clear-preempt-signal")) changes.set(&JobSpec::preempt_signal, 0);
   if (invocation.has("max-retries")) {
-    request.max_retries = GF_TRY(read_count("--max-retries", invocation.get("max-retries")));
+    changes.set(&JobSpec::max_retries,
+                GF_TRY(read_count("--max-retries", invocation.get("max-retries"))));
   }
-  if (invocation.has("clear-max-retries")) request.max_retries = 0;
+  if (invocation.has("clear-max-retries")) changes.set(&JobSpec::max_retries, 0);
   if (invocation.has("max-concurrent")) {
-    request.max_concurrent =
-        GF_TRY(read_count("--max-concurrent", invocation.get("max-concurrent")));
+    changes.set(&JobSpec::max_concurrent,
+                GF_TRY(read_count("--max-concurrent", invocation.get("max-concurrent"))));
   }
-  if (invocation.has("clear-max-concurrent")) request.max_concurrent = 0;
+  if (invocation.has("clear-max-concurrent")) changes.set(&JobSpec::max_concurrent, 0);
   return {};
 }
 
 Result<void> read_dependencies(const Invocation& invocation,
                                Context& context,
-                               api::UpdateRequest& request) {
+                               JobChanges& changes) {
   const bool any = invocation.has("depends-on-any");
   const bool wants = any || invocation.has("depends-on");
   if (!wants) {
@@ -164,14 +168,8 @@ Result<void> read_dependencies(const Invocation& invocation,
         text, any ? DependencyMode::Any : DependencyMode::All, newest_of(context.daemon())));
   }
   wanted.auto_cancel = !invocation.has("no-auto-cancel-on-dep-failure");
-  request.dependencies = wanted;
+  changes.set(&JobSpec::dependencies, wanted);
   return {};
-}
-
-bool changes_nothing(const api::UpdateRequest& request) {
-  return !request.name && !request.priority && !request.gpus && !request.cpus && !request.memory &&
-         !request.time_limit && !request.dependencies && !request.max_retries &&
-         !request.max_concurrent && !request.preemption && !request.preempt_signal;
 }
 
 /// Options that change a part of what the job asks for: the rest of it has to be asked of the
@@ -207,24 +205,29 @@ Result<Request> changed_request(const Invocation& invocation,
 }
 
 Result<int> run_update(const Invocation& invocation, Context& context) {
-  api::UpdateRequest request;
-  if (invocation.has("name")) request.name = GF_TRY(check_name(invocation.get("name")));
-  GF_CHECK(read_amounts(invocation, request));
-  GF_CHECK(read_dependencies(invocation, context, request));
+  JobChanges changes;
+  if (invocation.has("name")) {
+    changes.set(&JobSpec::name, GF_TRY(check_name(invocation.get("name"))));
+  }
+  GF_CHECK(read_amounts(invocation, changes));
+  GF_CHECK(read_dependencies(invocation, context, changes));
   const bool asks_otherwise = changes_request(invocation);
-  if (changes_nothing(request) && !asks_otherwise) {
+  if (changes.empty() && !asks_otherwise) {
     return fail(Code::Usage, "nothing to change; say what, such as --priority 50");
   }
   const auto jobs = GF_TRY(resolve_jobs(invocation.words, newest_of(context.daemon())));
   const GpuResources resources = GF_TRY(context.gpu_config()).resources;
   const Act update = [&](const std::vector<JobId>& ids) -> Result<std::vector<JobId>> {
-    api::UpdateRequest one = request;
-    one.jobs = ids;
+    api::UpdateRequest one{ids, changes};
     if (!asks_otherwise) return context.daemon().update(one);
     for (const JobId id : ids) {
       const api::JobView job = GF_TRY(context.daemon().job(id));
       one.jobs = {id};
-      one.request = GF_TRY(changed_request(invocation, resources, job.spec.request));
+      // What was asked of CPUs and memory stays on top of the rest.
+      Request wanted = GF_TRY(changed_request(invocation, resources, job.spec.request));
+      if (changes.has(&Request::cpus)) wanted.cpus = changes.to().request.cpus;
+      if (changes.has(&Request::memory)) wanted.memory = changes.to().request.memory;
+      one.changes.set(&JobSpec::request, std::move(wanted));
       GF_TRY(context.daemon().update(one));
     }
     return ids;

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <tuple>
+
+#include "base/result.h"
+#include "core/description.h"
+#include "core/job.h"
+
+/// What a job consists of, row by row. A new field: the member in job.h, its row here, and a
+/// schema/NNNN_*.sql with its column.
+namespace gflow {
+
+inline constexpr Range kGpuRange = {0, 1024};
+inline constexpr Range kCpuRange = {0, 1'000'000};
+inline constexpr Range kMemoryRange = {0, std::int64_t{1} << 62};
+inline constexpr Range kCountRange = {0, 1'000'000};
+inline constexpr Range kSignalRange = {0, 64};
+
+template <>
+struct Description<User> {
+  static constexpr std::tuple fields{
+      field<&User::uid>({.name = "uid", .help = "number of the account", .stored = Stored::Always}),
+      field<&User::name>({.name = "name",
+                          .help = "name of the account",
+                          .stored = Stored::Always,
+                          .column = "user"}),
+  };
+};
+
+template <>
+struct Description<Label> {
+  static constexpr std::tuple fields{
+      field<&Label::key>({.name = "key", .help = "name of the label"}),
+      field<&Label::value>({.name = "value", .help = "what it has to be"}),
+  };
+};
+
+template <>
+struct Description<Request> {
+  static constexpr std::tuple fields{
+      field<&Request::gpus>({.name = "gpus",
+                             .help = "GPUs on each node",
+                             .range = kGpuRange,
+                             .change = Change::Pending,
+                             .stored = Stored::Always}),
+      field<&Request::share>({.name = "gpu_share_parts",
+                              .help = "share of each GPU in 10,000ths",
+                              .range = {1, Share::kWholeParts},
+                              .change = Change::Pending,
+                              .column = "share_parts"}),
+      field<&Request::gpu_memory>(
+          {.name = "gpu_memory_bytes",
+           .help = "memory of each GPU that has to be free; 0: not declared",
+           .range = kMemoryRange,
+           .change = Change::Pending}),
+      field<&Request::mode>({.name = "gpu_mode",
+                             .help = "whole devices, a share of them, or time slices",
+                             .change = Change::Pending}),
+      field<&Request::vendor>({.name = "gpu_vendor",
+                               .help = "vendor of the GPUs; empty is any",
+                               .change = Change::Pending,
+                               .column = "vendor"}),
+      field<&Request::models>({.name = "gpu_models",
+                               .help = "models of which any will do; empty is any",
+                               .change = Change::Pending,
+                               .column = "models"}),
+      field<&Request::see_all>(
+          {.name = "see_all", .help = "sees every GPU and holds none", .change = Change::Pending}),
+      field<&Request::cpus>({.name = "cpus",
+                             .help = "CPUs on each node; 0 is not counted",
+                             .range = kCpuRange,
+                             .change = Change::Pending,
+                             .stored = Stored::Always}),
+      field<&Request::memory>({.name = "memory_bytes",
+                               .help = "host memory on each node; 0 is neither counted nor limited",
+                               .range = kMemoryRange,
+                               .change = Change::Pending,
+                               .stored = Stored::Always}),
+      field<&Request::nodes>({.name = "nodes",
+                              .help = "nodes, all of them at once",
+                              .range = {1, 100'000},
+                              .change = Change::Pending}),
+      field<&Request::selector>({.name = "selector",
+                                 .help = "labels each of its nodes must have",
+                                 .change = Change::Pending}),
+  };
+};
+
+template <>
+struct Description<Dependencies> {
+  static constexpr std::tuple fields{
+      field<&Dependencies::jobs>({.name = "jobs",
+                                  .help = "jobs that have to finish first",
+                                  .change = Change::Pending,
+                                  .stored = Stored::Elsewhere}),
+      field<&Dependencies::mode>({.name = "mode",
+                                  .help = "whether all of them have to, or any",
+                                  .change = Change::Pending,
+                                  .stored = Stored::Always,
+                                  .column = "dependency_mode"}),
+      field<&Dependencies::auto_cancel>({.name = "auto_cancel",
+                                         .help = "cancelled once that cannot happen any more",
+                                         .change = Change::Pending,
+                                         .stored = Stored::Always}),
+  };
+};
+
+template <>
+struct Description<JobSpec> {
+  static constexpr std::tuple fields{
+      field<&JobSpec::name>({.name = "name",
+                             .help = "its name; one is made up for an empty one",
+                             .change = Change::Active,
+                             .stored = Stored::Always}),
+      field<&JobSpec::user>({.name = "user", .help = "whose it is", .wire = Wire::Elsewhere}),
+      field<&JobSpec::project>({.name = "project",
+                                .help = "the project it belongs to",
+                                .change = Change::Pending,
+                                .stored = Stored::Always}),
+      field<&JobSpec::request>(
+          {.name = "request", .help = "what it holds while it runs", .change = Change::Pending}),
+      field<&JobSpec::priority>({.name = "priority",
+                                 .help = "0 to 255, higher goes first",
+                                 .range = {0, kMaxPriority},
+                                 .change = Change::Active,
+                                 .stored = Stored::Always}),
+      field<&JobSpec::time_limit>({.name = "time_limit_seconds",
+                                   .help = "most time it may run",
+                                   .range = {1, std::int64_t{10} * 365 * 86400},
+                                   .change = Change::Active}),
+      field<&JobSpec::grace>({.name = "grace_seconds",
+                              .help = "between SIGTERM and SIGKILL when it is stopped",
+                              .range = {0, 86400},
+                              .change = Change::Pending,
+                              .stored = Stored::Always}),
+      field<&JobSpec::begin>(
+          {.name = "begin", .help = "not before this time", .column = "begin_ms"}),
+      field<&JobSpec::dependencies>({.name = "dependencies",
+                                     .help = "which jobs have to finish first",
+                                     .change = Change::Pending}),
+      field<&JobSpec::hold>(
+          {.name = "hold", .help = "submitted on hold", .stored = Stored::Always}),
+      field<&JobSpec::requeue>({.name = "requeue",
+                                .help = "runs again if the machine or its supervisor goes down",
+                                .change = Change::Active,
+                                .stored = Stored::Always}),
+      field<&JobSpec::max_retries>({.name = "max_retries",
+                                    .help = "runs again up to so many times if it fails",
+                                    .range = kCountRange,
+                                    .change = Change::Active,
+                                    .stored = Stored::Always}),
+      field<&JobSpec::preemption>({.name = "preemption",
+                                   .help = "what may be done to it for a job ahead of it",
+                                   .change = Change::Active}),
+      field<&JobSpec::preempt_signal>(
+          {.name = "preempt_signal",
+           .help = "sent instead of SIGTERM when it is preempted; 0 is SIGTERM",
+           .range = kSignalRange,
+           .change = Change::Active}),
+      field<&JobSpec::group>({.name = "group",
+                              .help = "jobs of one group share max_concurrent",
+                              .stored = Stored::Always}),
+      field<&JobSpec::max_concurrent>(
+          {.name = "max_concurrent",
+           .help = "most jobs of its group running at once; 0: no limit",
+           .range = kCountRange,
+           .change = Change::Active,
+           .stored = Stored::Always}),
+      field<&JobSpec::command>(
+          {.name = "command", .help = "the command in one line", .stored = Stored::Always}),
+      field<&JobSpec::work_dir>({.name = "work_dir",
+                                 .help = "the directory it runs in, absolute",
+                                 .stored = Stored::Always}),
+  };
+};
+
+template <>
+struct Description<Allocation> {
+  static constexpr std::tuple fields{
+      field<&Allocation::node>({.name = "node", .help = "name of the node"}),
+      field<&Allocation::gpus>({.name = "gpus",
+                                .help = "GPUs it holds there, by index",
+                                .range = kGpuRange,
+                                .stored = Stored::Always,
+                                .column = "gpu_indices"}),
+      field<&Allocation::cpus>({.name = "cpus",
+                                .help = "CPUs chosen for it there; empty: any",
+                                .range = kCpuRange,
+                                .column = "cpu_list"}),
+  };
+};
+
+template <>
+struct Description<Attempt> {
+  static constexpr std::tuple fields{
+      field<&Attempt::number>({.name = "attempt",
+                               .help = "which run of the job it is, from 1",
+                               .stored = Stored::Always}),
+      field<&Attempt::allocation>({.name = "allocation", .help = "on the first node"}),
+      field<&Attempt::peers>({.name = "peers", .help = "the same on its further nodes"}),
+      field<&Attempt::placed_because>(
+          {.name = "placed_because", .help = "why it was placed there"}),
+      field<&Attempt::started>({.name = "started",
+                                .help = "when it was started",
+                                .stored = Stored::Always,
+                                .column = "started_ms"}),
+      field<&Attempt::started_mono>({.name = "started_mono_ms",
+                                     .help = "the same on the clock of that boot",
+                                     .stored = Stored::Always}),
+      field<&Attempt::boot_id>({.name = "boot_id",
+                                .help = "the boot of the machine it was started in",
+                                .stored = Stored::Always}),
+      field<&Attempt::pid>(
+          {.name = "pid", .help = "its first process; 0: not known yet", .stored = Stored::Always}),
+  };
+};
+
+template <>
+struct Description<Outcome> {
+  static constexpr std::tuple fields{
+      field<&Outcome::reason>({.name = "reason",
+                               .help = "why it ended",
+                               .stored = Stored::Always,
+                               .column = "end_reason"}),
+      field<&Outcome::exit_code>(
+          {.name = "exit_code", .help = "of its first process", .stored = Stored::Always}),
+      field<&Outcome::signal>(
+          {.name = "signal", .help = "that ended it; 0: none", .stored = Stored::Always}),
+      field<&Outcome::message>(
+          {.name = "message", .help = "what else is known", .stored = Stored::Always}),
+      field<&Outcome::run_time>({.name = "run_time_seconds",
+                                 .help = "how long it ran, without suspension",
+                                 .stored = Stored::Always,
+                                 .column = "run_time_ms"}),
+      field<&Outcome::cpu_time>({.name = "cpu_time_seconds",
+                                 .help = "CPU time of all its processes",
+                                 .stored = Stored::Always,
+                                 .column = "cpu_time_ms"}),
+      field<&Outcome::peak_memory>({.name = "peak_memory_bytes",
+                                    .help = "most host memory it used",
+                                    .stored = Stored::Always,
+                                    .wire = Wire::NullIfDefault}),
+      field<&Outcome::peak_gpu_memory>({.name = "peak_gpu_memory_bytes",
+                                        .help = "most memory it used on one of its GPUs",
+                                        .wire = Wire::NullIfDefault}),
+  };
+};
+
+template <>
+struct Description<Stop> {
+  static constexpr std::tuple fields{
+      field<&Stop::reason>(
+          {.name = "stop_reason", .help = "why it was told to stop", .stored = Stored::Always}),
+      field<&Stop::by>({.name = "stop_by", .help = "who asked for it", .prefix = "stop_"}),
+      field<&Stop::signal>({.name = "stop_signal",
+                            .help = "sent instead of SIGTERM; 0: none",
+                            .stored = Stored::Always}),
+  };
+};
+
+/// How long it has not run in its present attempt.
+template <>
+struct Description<Running> {
+  static constexpr std::tuple fields{
+      field<&Running::suspended>(
+          {.name = "suspended_mono_ms", .help = "since when it is suspended"}),
+      field<&Running::stood>({.name = "stood_ms", .help = "how long it was suspended before"}),
+  };
+};
+
+template <>
+struct Description<Ended> {
+  static constexpr std::tuple fields{
+      field<&Ended::outcome>({.name = "outcome", .help = "how it ended"}),
+      field<&Ended::at>({.name = "ended",
+                         .help = "when it ended",
+                         .stored = Stored::Always,
+                         .column = "ended_ms"}),
+  };
+};
+
+/// The counters a job carries besides its specification and its state.
+template <>
+struct Description<Job> {
+  static constexpr std::tuple fields{
+      field<&Job::spec>({.name = "spec", .help = "what was asked for"}),
+      field<&Job::submitted>({.name = "submitted",
+                              .help = "when it was submitted",
+                              .stored = Stored::Always,
+                              .column = "submitted_ms"}),
+      field<&Job::attempts>(
+          {.name = "attempts", .help = "runs started so far", .stored = Stored::Always}),
+      field<&Job::retries>({.name = "retries",
+                            .help = "of them, how many replaced a failed run",
+                            .stored = Stored::Always}),
+      field<&Job::preemptions>({.name = "preemptions", .help = "of them, how many were preempted"}),
+      field<&Job::served>({.name = "served_seconds",
+                           .help = "run time of the attempts before the present one",
+                           .column = "served_ms"}),
+  };
+};
+
+/// Errors: Code::Usage naming a number that is out of its range.
+[[nodiscard]] Result<void> check_ranges(const JobSpec& spec);
+
+}  // namespace gflow
