@@ -37,8 +37,7 @@ function(gflow_module name)
     set_target_properties(${name}_test PROPERTIES GFLOW_TEST ON)
     target_compile_definitions(${name}_test PRIVATE GFLOW_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
     set_target_properties(${name}_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/test)
-    gtest_discover_tests(${name}_test TEST_PREFIX unit/${name}/ DISCOVERY_MODE PRE_TEST
-      DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 120)
+    add_test(NAME unit/${name} COMMAND ${name}_test --gtest_brief=1)
   endif()
 endfunction()
 

@@ -38,8 +38,6 @@ install_gflow() {
   esac
 }
 
-
-
 bench() {
   local wanted=${1:-} program ran=0
   configure release

@@ -10,6 +10,7 @@ readonly BUILD_PACKAGES=(
   libtomlplusplus-dev zlib1g-dev tzdata
 )
 # What the jobs of the demo run.
+# shellcheck disable=SC2034  # used by build.sh
 readonly DEMO_PACKAGES=(python3 procps)
 readonly TEST_PACKAGES=(
   libgtest-dev librapidcheck-dev libbenchmark-dev python3 python3-pytest python3-pytest-xdist shellcheck codespell strace util-linux procps

@@ -1,10 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 # Everything that is tested, and the count of it.
+#
+# Each test runs once by default: unit tests, scenarios, fuzz corpora and tests/e2e with the address and
+# undefined-behaviour sanitizers, what has threads with the thread sanitizer too, the rest (crash, hostile,
+# tools) with the programs as developers build them. `--full` adds what takes long: everything without
+# sanitizers as well, whole sweeps, fuzzing, every file compiled alone by both compilers, and `./dev fresh`.
 # shellcheck shell=bash
 
 REPORTS=""
 SUMMED_UP=no
 TEST_FAILURES=0  # failures that are in no report: builds, checks, missing tools
+TIMES=()         # what each part took
+
+# noted NAME SECONDS: remembers it for the summary.
+noted() { TIMES+=("$(printf '%5d s  %s' "$2" "$1")"); }
 
 # part NAME COMMAND...: runs a part of the test, prints how long it took, notes whether it failed.
 part() {
@@ -13,8 +22,10 @@ part() {
   say "== $name"
   if "$@"; then
     say "== $name: done in $((SECONDS - start)) s"
+    noted "$name" $((SECONDS - start))
   else
     say "== $name: FAILED after $((SECONDS - start)) s"
+    noted "$name: FAILED" $((SECONDS - start))
     TEST_FAILURES=$((TEST_FAILURES + 1))
     return 1
   fi
@@ -26,26 +37,49 @@ skip_part() {
   if in_ci; then TEST_FAILURES=$((TEST_FAILURES + 1)); fi
 }
 
-# Runs tests whose failures are in their report: reported NAME REPORT COMMAND...
-reported() {
-  local name=$1 report=$2 start=$SECONDS
-  shift 2
-  say "== $name"
-  local code=0 counts failed
-  "$@" || code=$?
-  counts=$(python3 tools/count_tests.py "$report")
-  read -r _ failed _ <<<"${counts%%$'\n'*}"
-  if [[ $code -ne 0 && $failed -eq 0 ]]; then TEST_FAILURES=$((TEST_FAILURES + 1)); fi
-  say "== $name: exit code $code after $((SECONDS - start)) s"
+# The failures of these reports, counted; 1 where there are none to read.
+failures_in() {
+  local failed
+  read -r _ failed _ < <(python3 tools/count_tests.py "$@")
+  say "$failed"
 }
 
-run_ctest() {
-  ctest --test-dir "build/$1" -j "$JOBS" --no-tests=error --output-on-failure \
-    --output-junit "$REPORTS/ctest-$1.xml" >"$REPORTS/ctest-$1.log" 2>&1 || {
-    grep -vE '^ *(Start +[0-9]+:|[0-9]+/[0-9]+ Test .* Passed )' "$REPORTS/ctest-$1.log"
-    return 1
-  }
-  tail -n 3 "$REPORTS/ctest-$1.log"
+# Runs tests whose failures are in their reports: reported NAME REPORTS... -- COMMAND...
+reported() {
+  local name=$1 start=$SECONDS code=0
+  local -a reports=()
+  shift
+  while [[ $1 != -- ]]; do
+    reports+=("$1")
+    shift
+  done
+  shift
+  say "== $name"
+  "$@" || code=$?
+  if [[ $code -ne 0 && $(failures_in "${reports[@]}") -eq 0 ]]; then TEST_FAILURES=$((TEST_FAILURES + 1)); fi
+  say "== $name: exit code $code after $((SECONDS - start)) s"
+  noted "$name" $((SECONDS - start))
+}
+
+# One process per program, as many at once as there are processors: run_units PRESET PROGRAM...
+run_units() {
+  local preset=$1
+  shift
+  printf '%s\0' "$@" | xargs -0 -n 1 -P "$JOBS" tools/dev/run_unit.sh "$REPORTS/unit-$preset"
+}
+
+# unit_tests PRESET [PROGRAM...]: these test programs of a build, or all of them.
+unit_tests() {
+  local preset=$1 program
+  shift
+  local -a programs=("$@") reports=()
+  if [[ ${#programs[@]} -eq 0 ]]; then
+    mapfile -t programs < <(compgen -G "build/$preset/test/*_test")
+    programs+=("build/$preset/test/play_scenario")
+    mapfile -t -O "${#programs[@]}" programs < <(compgen -G "build/$preset/fuzz/*_replay")
+  fi
+  for program in "${programs[@]}"; do reports+=("$REPORTS/unit-$preset-${program##*/}.xml"); done
+  reported "unit ($preset)" "${reports[@]}" -- run_units "$preset" "${programs[@]}"
 }
 
 # The Python that has pytest: the system's own first, others may not see its packages.
@@ -66,32 +100,47 @@ run_pytest() {
   shift 2
   python=$(test_python)
   local -a parallel=()
-  if "$python" -c 'import xdist' 2>/dev/null; then parallel=(-n "$((JOBS * 2))"); fi
-  GFLOW_BIN_DIR="$PWD/build/$preset/bin" "$python" -m pytest -q -p no:cacheprovider \
-    "${parallel[@]}" --junit-xml "$REPORTS/$report.xml" "$@"
+  if "$python" -c 'import xdist' 2>/dev/null; then parallel=(-n "$((JOBS * 2))" --dist worksteal); fi
+  GFLOW_BIN_DIR="$PWD/build/$preset/bin" "$python" -m pytest -q -p no:cacheprovider --durations=5 \
+    "${parallel[@]}" --junit-xml "$report" "$@"
 }
 
-python_test_folders() {
-  local folder
+# python_tests PRESET FOLDER...: of tests/, those that are there.
+python_tests() {
+  local preset=$1 folder name report
+  shift
+  local -a folders=()
   for folder in "$@"; do
-    if compgen -G "tests/$folder/test_*.py" >/dev/null; then say "tests/$folder"; fi
+    if compgen -G "tests/$folder/test_*.py" >/dev/null; then folders+=("tests/$folder"); fi
   done
+  if [[ ${#folders[@]} -eq 0 ]]; then return 0; fi
+  name="python ($preset: ${folders[*]#tests/})"
+  report="$REPORTS/python-$preset-${folders[0]#tests/}.xml"
+  if ! test_python >/dev/null; then
+    skip_part "$name" "pytest is not installed (./dev setup)"
+  else
+    reported "$name" "$report" -- run_pytest "$preset" "$report" "${folders[@]}"
+  fi
+}
+
+# A build in the background, its log in the reports: compile_behind PRESET [target...]
+compile_behind() {
+  local preset=$1
+  shift
+  (configure "$preset") >"$REPORTS/build-$preset.log" 2>&1 &&
+    nice -n 10 cmake --build "build/$preset" -j "$JOBS" ${1:+--target "$@"} >>"$REPORTS/build-$preset.log" 2>&1
 }
 
 build_dev() {
-  if (configure dev) && compile dev >"$REPORTS/build-dev.log" 2>&1; then return 0; fi
-  if [[ -f $REPORTS/build-dev.log ]]; then grep -E 'error|FAILED' "$REPORTS/build-dev.log" | head -n 40; fi
+  if compile_behind dev programs; then return 0; fi
+  grep -E 'error|FAILED' "$REPORTS/build-dev.log" | head -n 40
   return 1
-}
-compile_asan() { nice -n 10 cmake --build build/asan -j "$JOBS" >"$REPORTS/build-asan.log" 2>&1; }
-compile_fuzz() {
-  nice -n 10 cmake --build build/fuzz -j "$JOBS" --target fuzz_targets >"$REPORTS/build-fuzz.log" 2>&1
 }
 
 # Waits for a build running behind: built NAME PID
 built() {
   if wait "$2"; then return 0; fi
-  tail -n 40 "$REPORTS/build-$1.log"
+  grep -E 'error|FAILED' "$REPORTS/build-$1.log" | head -n 40
   return 1
 }
 
@@ -138,24 +187,11 @@ summary() {
   SUMMED_UP=yes
   local line="$passed passed, $failed failed"
   if [[ $skipped -gt 0 ]]; then line+=", $skipped skipped"; fi
-  say "all of it took $SECONDS s"
+  say "== what it took (compilers work behind the tests)"
+  if [[ ${#TIMES[@]} -gt 0 ]]; then printf '%s\n' "${TIMES[@]}"; fi
+  printf '%5d s  all of it\n' "$SECONDS"
   say "$line"
   [[ $failed -eq 0 && $passed -gt 0 ]]
-}
-
-# The tests of one build: ctest, then those in Python.
-test_python_folders() {
-  local preset=$1 name
-  shift
-  local -a folders
-  mapfile -t folders < <(python_test_folders "$@")
-  if [[ ${#folders[@]} -eq 0 ]]; then return 0; fi
-  name="python ($preset: ${folders[*]})"
-  if ! test_python >/dev/null; then
-    skip_part "$name" "pytest is not installed (./dev setup)"
-  else
-    reported "$name" "$REPORTS/pytest-$preset.xml" run_pytest "$preset" "pytest-$preset" "${folders[@]}"
-  fi
 }
 
 # However the run ends, nothing goes on behind it and the last line is the count.
@@ -170,35 +206,61 @@ end_tests() {
   exit "$code"
 }
 
-# Compilers work behind while tests, which mostly wait, run in front.
+# Every file compiled alone, and by the other compiler; what is written twice differently is found at link time.
+compile_alone() {
+  local preset=alone-$1
+  shift
+  mkdir -p "build/$preset"
+  cmake -S . -B "build/$preset" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DGFLOW_UNITY=OFF -DGFLOW_WERROR=ON "$@" \
+    >"$REPORTS/build-$preset.log" 2>&1 &&
+    cmake --build "build/$preset" -j "$JOBS" >>"$REPORTS/build-$preset.log" 2>&1 && return 0
+  grep -E 'error|FAILED' "$REPORTS/build-$preset.log" | head -n 40
+  return 1
+}
+
+# What takes long: hours on two processors.
+run_full() {
+  part "every file alone (g++)" compile_alone gcc -DCMAKE_CXX_FLAGS="-flto -Wodr -fno-fat-lto-objects" || true
+  if have clang++-19; then
+    part "every file alone (clang)" compile_alone clang -DCMAKE_CXX_COMPILER=clang++-19 -DCMAKE_C_COMPILER=clang-19 || true
+    part "fuzz" fuzz "${FUZZ_SECONDS:-60}" || true
+  else
+    skip_part "clang and fuzz" "clang-19 is not installed (./dev setup)"
+  fi
+  part "unit build (dev)" compile dev || true
+  unit_tests dev
+  GFLOW_TEST_FULL=1 python_tests dev e2e
+  local version
+  for version in 12 13; do part "fresh Debian $version" fresh "$version" || true; done
+}
+
+# run_tests [--full]: compilers work behind while tests, which mostly wait, run in front.
 run_tests() {
-  local asan fuzz_build=""
+  local full="${1:-}" asan tsan
+  case $full in "" | --full) ;; *) die "test takes --full or nothing, not '$full'" ;; esac
   REPORTS="$PWD/build/reports"
   rm -rf "$REPORTS" && mkdir -p "$REPORTS"
   trap end_tests EXIT
   trap 'exit 130' INT TERM
   if in_ci && have apt-get; then setup >"$REPORTS/setup.log" 2>&1 || tail -n 5 "$REPORTS/setup.log"; fi
+  if [[ -n $full ]]; then export GFLOW_TEST_FULL=1; fi
   if ! part "build (dev)" build_dev; then
     summary
     return 1
   fi
-  (configure asan && compile_asan) &
+  compile_behind asan &
   asan=$!
-  reported "ctest (dev)" "$REPORTS/ctest-dev.xml" run_ctest dev
-  part "check" check || true
-  test_python_folders dev tools e2e crash
+  python_tests dev tools crash hostile
+  part "check" check "$full" || true
   if part "build (asan)" built asan "$asan"; then
-    if have clang++-19; then
-      (configure fuzz && compile_fuzz) &
-      fuzz_build=$!
+    compile_behind tsan threaded_tests &
+    tsan=$!
+    unit_tests asan
+    python_tests asan e2e
+    if part "build (tsan)" built tsan "$tsan"; then
+      unit_tests tsan build/tsan/test/{wire,server,daemon}_test
     fi
-    reported "ctest (asan)" "$REPORTS/ctest-asan.xml" run_ctest asan
-    test_python_folders asan e2e
   fi
-  if [[ -z $fuzz_build ]]; then
-    skip_part "fuzz" "clang-19 is not installed (./dev setup)"
-  elif part "build (fuzz)" built fuzz "$fuzz_build"; then
-    part "fuzz" fuzz_all "${FUZZ_SECONDS:-3}" || true
-  fi
+  if [[ -n $full ]]; then run_full; fi
   summary
 }

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+# The two commands of the README on a bare machine: a chroot of Debian with nothing but git, made anew, and a
+# clone of the last commit in it.
+# shellcheck shell=bash
+
+readonly FRESH_HOME=${GFLOW_FRESH_HOME:-/var/tmp/gflow-fresh}
+
+# The names Debian gives its versions.
+fresh_suite() {
+  case $1 in
+    12) say bookworm ;;
+    13) say trixie ;;
+    *) die "fresh takes 12 or 13, a version of Debian, not '$1'" ;;
+  esac
+}
+
+# fresh_root VERSION: a base system with git, kept so that the next run need not fetch it again.
+fresh_root() {
+  local base=$FRESH_HOME/base-$1
+  if [[ ! -f $base/.complete ]]; then
+    rm -rf "$base"
+    mkdir -p "$FRESH_HOME"
+    debootstrap --variant=minbase --include=git,ca-certificates "$(fresh_suite "$1")" "$base" || return 1
+    : >"$base/.complete"
+  fi
+}
+
+# fresh_run VERSION COMMAND...: runs it in the clone, in namespaces of its own: nothing of it outlives the call.
+fresh_run() {
+  local root=$FRESH_HOME/$1
+  shift
+  # shellcheck disable=SC2016  # expanded by the inner shell
+  unshare --mount --pid --fork --kill-child bash -c '
+    root=$1; shift
+    mount -t proc proc "$root/proc" && mount --rbind /sys "$root/sys" && mount --rbind /dev "$root/dev" &&
+      mount -t tmpfs tmpfs "$root/run" && cp /etc/resolv.conf "$root/etc/resolv.conf" || exit 1
+    exec chroot "$root" env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+      LANG=C.UTF-8 JOBS="$JOBS" CI="${CI:-}" bash -c "cd /root/gflow && exec \"\$@\"" fresh "$@"
+  ' fresh "$root" "$@"
+}
+
+# fresh VERSION [COMMAND...]: both commands of the README, or the one given: fresh 13 ./dev demo
+fresh() {
+  local version=${1:-12} root
+  [[ $EUID -eq 0 ]] || die "fresh makes a chroot: run it as root"
+  have debootstrap || die "debootstrap is missing; run ./dev setup"
+  fresh_suite "$version" >/dev/null
+  if [[ $# -gt 0 ]]; then shift; fi
+  root=$FRESH_HOME/$version
+  fresh_root "$version" || die "no base system of Debian $version could be made"
+  rm -rf "$root"
+  cp -a --reflink=auto "$FRESH_HOME/base-$version" "$root"
+  git clone -q --no-hardlinks . "$root/root/gflow"
+  if [[ $# -gt 0 ]]; then
+    fresh_run "$version" "$@"
+    return
+  fi
+  fresh_run "$version" ./dev demo && fresh_run "$version" env CI=true ./dev test
+}
