@@ -4,7 +4,7 @@
 #include <functional>
 #include <optional>
 
-#include "cli/context.h"
+#include "command/context.h"
 
 namespace gflow::cli {
 

@@ -8,7 +8,7 @@
 #include <ostream>
 
 #include "base/text.h"
-#include "cli/context.h"
+#include "command/context.h"
 #include "daemon/background.h"
 #include "daemon/daemon.h"
 #include "daemon/options.h"

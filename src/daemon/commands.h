@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "cli/command/command.h"
+#include "command/command.h"
 
 namespace gflow::daemon {
 

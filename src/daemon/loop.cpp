@@ -8,7 +8,7 @@
 #include <csignal>
 
 #include "base/text.h"
-#include "cli/version.h"
+#include "command/version.h"
 #include "daemon/machine_facts.h"
 #include "os/clock.h"
 #include "os/user.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <csignal>
 
-#include "cli/run_command.h"
+#include "command/run_command.h"
 #include "daemon/commands.h"
 
 int main(int argc, char** argv) {

@@ -8,9 +8,9 @@
 #include "api/json.h"
 #include "api/snapshot.h"
 #include "base/text.h"
-#include "cli/context.h"
 #include "cli/control/subcommands.h"
-#include "cli/output/table.h"
+#include "command/context.h"
+#include "command/table.h"
 
 namespace gflow::cli {
 namespace {

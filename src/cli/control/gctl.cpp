@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ostream>
-
 #include "cli/commands.h"
-#include "cli/context.h"
 #include "cli/control/subcommands.h"
-#include "cli/run_command.h"
+#include "command/context.h"
+#include "command/run_command.h"
 
 namespace gflow::cli {
 Command gctl_command() {

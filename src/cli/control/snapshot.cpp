@@ -5,8 +5,8 @@
 
 #include "api/snapshot.h"
 #include "base/text.h"
-#include "cli/context.h"
 #include "cli/control/subcommands.h"
+#include "command/context.h"
 #include "os/file.h"
 
 namespace gflow::cli {

@@ -8,7 +8,7 @@
 
 #include "api/types.h"
 #include "base/result.h"
-#include "cli/output/terminal.h"
+#include "command/terminal.h"
 
 /// What `gflow doctor` looks at, as values: found out by doctor.cpp, judged here.
 namespace gflow::cli {

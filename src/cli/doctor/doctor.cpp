@@ -3,9 +3,9 @@
 #include <ostream>
 
 #include "cli/commands.h"
-#include "cli/context.h"
 #include "cli/doctor/checks.h"
-#include "cli/version.h"
+#include "command/context.h"
+#include "command/version.h"
 #include "os/file.h"
 #include "os/paths.h"
 #include "os/user.h"

@@ -3,9 +3,9 @@
 
 #include "api/json.h"
 #include "cli/commands.h"
-#include "cli/context.h"
 #include "cli/info/links_text.h"
 #include "cli/info/machine_text.h"
+#include "command/context.h"
 
 namespace gflow::cli {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "cli/output/table.h"
+#include "command/table.h"
 #include "core/request_text.h"
 
 namespace gflow::cli {

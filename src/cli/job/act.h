@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/context.h"
+#include "command/context.h"
 
 namespace gflow::cli {
 

@@ -8,11 +8,11 @@
 #include "api/json.h"
 #include "base/text.h"
 #include "cli/commands.h"
-#include "cli/context.h"
 #include "cli/job/act.h"
 #include "cli/job/signals.h"
-#include "cli/output/table.h"
 #include "cli/selection.h"
+#include "command/context.h"
+#include "command/table.h"
 #include "os/user.h"
 
 namespace gflow::cli {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include "cli/context.h"
 #include "cli/job/act.h"
 #include "cli/job/subcommands.h"
-#include "cli/output/times.h"
 #include "cli/selection.h"
+#include "command/context.h"
+#include "command/times.h"
 #include "core/requests.h"
 #include "os/clock.h"
 

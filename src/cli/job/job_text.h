@@ -6,7 +6,7 @@
 #include <string>
 
 #include "api/types.h"
-#include "cli/output/terminal.h"
+#include "command/terminal.h"
 
 namespace gflow::cli {
 

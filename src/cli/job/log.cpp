@@ -13,10 +13,10 @@
 #include <thread>
 
 #include "base/text.h"
-#include "cli/context.h"
 #include "cli/job/subcommands.h"
 #include "cli/job/wait.h"
 #include "cli/selection.h"
+#include "command/context.h"
 #include "os/file.h"
 #include "os/file_watch.h"
 

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "api/types.h"
-#include "cli/command/command.h"
-#include "cli/context.h"
+#include "command/command.h"
+#include "command/context.h"
 
 namespace gflow::cli {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string>
 
-#include "cli/context.h"
 #include "cli/job/job_text.h"
 #include "cli/job/print_jobs.h"
 #include "cli/job/subcommands.h"
-#include "cli/output/times.h"
+#include "command/context.h"
+#include "command/times.h"
 
 namespace gflow::cli {
 

@@ -7,12 +7,12 @@
 
 #include "api/json.h"
 #include "base/text.h"
-#include "cli/context.h"
 #include "cli/job/act.h"
 #include "cli/job/subcommands.h"
 #include "cli/selection.h"
 #include "cli/submit/gpu_options.h"
 #include "cli/submit/values.h"
+#include "command/context.h"
 #include "core/requests.h"
 
 namespace gflow::cli {

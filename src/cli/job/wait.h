@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "cli/context.h"
+#include "command/context.h"
 
 namespace gflow::cli {
 

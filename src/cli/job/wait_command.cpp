@@ -5,11 +5,11 @@
 
 #include "api/json.h"
 #include "base/text.h"
-#include "cli/context.h"
 #include "cli/job/job_text.h"
 #include "cli/job/subcommands.h"
 #include "cli/job/wait.h"
 #include "cli/selection.h"
+#include "command/context.h"
 
 namespace gflow::cli {
 

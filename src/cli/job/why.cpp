@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/context.h"
 #include "cli/job/job_text.h"
 #include "cli/job/print_jobs.h"
 #include "cli/job/subcommands.h"
+#include "command/context.h"
 #include "os/clock.h"
 
 namespace gflow::cli {

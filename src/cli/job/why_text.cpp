@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "cli/info/machine_text.h"
 #include "cli/job/job_text.h"
-#include "cli/output/times.h"
+#include "command/times.h"
 #include "core/gpu_request.h"
 
 namespace gflow::cli {

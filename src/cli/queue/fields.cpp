@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "cli/output/times.h"
 #include "cli/selection.h"
+#include "command/times.h"
 #include "core/gpu_request.h"
 
 namespace gflow::cli {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "api/types.h"
-#include "cli/output/table.h"
+#include "command/table.h"
 
 namespace gflow::cli {
 

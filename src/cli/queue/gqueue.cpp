@@ -7,10 +7,10 @@
 
 #include "base/text.h"
 #include "cli/commands.h"
-#include "cli/context.h"
 #include "cli/queue/listing.h"
 #include "cli/queue/watch.h"
 #include "cli/selection.h"
+#include "command/context.h"
 #include "os/clock.h"
 #include "os/user.h"
 

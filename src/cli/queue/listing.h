@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "api/types.h"
-#include "cli/output/table.h"
+#include "command/table.h"
 #include "cli/queue/fields.h"
 
 namespace gflow::cli {

@@ -9,8 +9,8 @@
 #include <thread>
 
 #include "base/text.h"
-#include "cli/output/times.h"
 #include "cli/patience.h"
+#include "command/times.h"
 #include "os/clock.h"
 #include "os/terminal.h"
 

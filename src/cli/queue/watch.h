@@ -4,7 +4,7 @@
 #include <chrono>
 #include <functional>
 
-#include "cli/context.h"
+#include "command/context.h"
 #include "cli/queue/listing.h"
 
 namespace gflow::cli {

@@ -3,9 +3,9 @@
 
 #include "base/text.h"
 #include "cli/commands.h"
-#include "cli/context.h"
 #include "cli/spec/spec_text.h"
 #include "cli/submit/gpu_options.h"
+#include "command/context.h"
 #include "config/gpu_config.h"
 
 namespace gflow::cli {

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "api/gpu_spec.h"
-#include "cli/output/terminal.h"
+#include "command/terminal.h"
 #include "core/gpu_config.h"
 
 namespace gflow::cli {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "cli/command/command.h"
+#include "command/command.h"
 
 namespace gflow::cli {
 

@@ -6,7 +6,7 @@
 
 #include "api/placement_view.h"
 #include "api/types.h"
-#include "cli/command/command.h"
+#include "command/command.h"
 #include "cli/selection.h"
 #include "cli/submit/environment.h"
 #include "cli/submit/source.h"

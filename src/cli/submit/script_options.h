@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/command/command.h"
+#include "command/command.h"
 #include "core/gpu_request.h"
 
 namespace gflow::cli {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/command/command.h"
-#include "cli/context.h"
+#include "command/command.h"
+#include "command/context.h"
 #include "cli/submit/environment.h"
 
 namespace gflow::cli {

@@ -6,12 +6,12 @@
 
 #include "base/text.h"
 #include "cli/commands.h"
-#include "cli/context.h"
 #include "cli/submit/environment.h"
 #include "cli/submit/request.h"
 #include "cli/submit/script_options.h"
 #include "cli/submit/sweep.h"
 #include "cli/submit/values.h"
+#include "command/context.h"
 
 namespace gflow::cli {
 namespace {

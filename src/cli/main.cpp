@@ -1,4 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-#include "cli/commands.h"
-
-int main(int argc, char** argv) { return gflow::cli::multicall_main(argc, argv); }

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "command/command.h"
+
+#include <algorithm>
+
+namespace gflow::cli {
+
+namespace {
+
+std::vector<Option> common_options(Common common) {
+  std::vector<Option> options;
+  if (common == Common::Client) {
+    options.push_back({.name = "json",
+                       .help = "Print the versioned JSON document of the server's answer.",
+                       .group = "Common options"});
+    options.push_back({.name = "color",
+                       .value = "WHEN",
+                       .help = "Colours: auto (on a terminal, unless NO_COLOR is set), always, "
+                               "never.",
+                       .group = "Common options",
+                       .complete = Complete::Choice,
+                       .choices = {"auto", "always", "never"}});
+    options.push_back({.name = "gflow-config",
+                       .value = "FILE",
+                       .help = "gflow's own configuration file (also GFLOW_CONFIG).",
+                       .group = "Common options",
+                       .complete = Complete::File});
+  }
+  options.push_back(
+      {.name = "help", .letters = "h", .help = "Print this help.", .group = "Common options"});
+  options.push_back(
+      {.name = "version", .letters = "V", .help = "Print the version.", .group = "Common options"});
+  return options;
+}
+
+}  // namespace
+
+std::vector<Option> Command::all_options() const {
+  std::vector<Option> all = options;
+  for (Option& option : common_options(common)) all.push_back(std::move(option));
+  return all;
+}
+
+const Command* Command::subcommand(std::string_view called) const {
+  const auto found = std::ranges::find_if(subcommands, [&](const Command& sub) {
+    return sub.name == called || std::ranges::find(sub.aliases, called) != sub.aliases.end();
+  });
+  return found == subcommands.end() ? nullptr : &*found;
+}
+
+std::string Invocation::get(std::string_view option) const {
+  const auto found = options.find(option);
+  return found == options.end() || found->second.empty() ? "" : found->second.back();
+}
+
+std::vector<std::string> Invocation::all(std::string_view option) const {
+  const auto found = options.find(option);
+  return found == options.end() ? std::vector<std::string>{} : found->second;
+}
+
+}  // namespace gflow::cli

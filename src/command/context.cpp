@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "command/context.h"
+
+#include <fmt/format.h>
+
+#include <toml++/toml.h>
+#include <ostream>
+
+#include "base/text.h"
+#include "config/gpu_config.h"
+#include "os/file.h"
+#include "os/paths.h"
+#include "os/terminal.h"
+#include "os/user.h"
+
+namespace gflow::cli {
+
+namespace {
+
+ColorFacts color_facts(bool terminal) {
+  auto force = os::environment("FORCE_COLOR");
+  if (!force) force = os::environment("CLICOLOR_FORCE");
+  return {terminal, os::environment("NO_COLOR"), force, os::environment("TERM")};
+}
+
+/// The socket a configuration file names; empty if it names none.
+Result<std::string> socket_of_config(const std::string& path) {
+  const std::string text = GF_TRY(os::read_file(path));
+  try {
+    return toml::parse(text, path)["daemon"]["socket"].value_or(std::string());
+  } catch (const toml::parse_error& error) {
+    return fail(Code::Usage,
+                fmt::format("{}:{}: {}",
+                            printable(path),
+                            error.source().begin.line,
+                            printable(error.description())));
+  }
+}
+
+}  // namespace
+
+Context::Context(std::ostream& data, std::ostream& rest)
+    : out(data), err(rest), socket_(os::client_socket()) {}
+
+Result<void> Context::configure(const Invocation& invocation) {
+  program_ = invocation.program;
+  json = invocation.has("json");
+  out_is_terminal = os::is_terminal(1);
+  err_is_terminal = os::is_terminal(2);
+  const ColorWhen when = parse_color(invocation.get("color"));
+  paint = Painter(use_color(when, color_facts(out_is_terminal)));
+  paint_err = Painter(use_color(when, color_facts(err_is_terminal)));
+  std::string config = invocation.get("gflow-config");
+  if (config.empty()) config = os::environment("GFLOW_CONFIG").value_or("");
+  const std::string usual = os::user_paths().config_file;
+  config_file_ = config.empty() ? usual : config;
+  if (config.empty() && os::is_file(usual)) config = usual;
+  if (!config.empty() && !os::environment("GFLOW_SOCKET")) {
+    const std::string named = GF_TRY(socket_of_config(config));
+    if (!named.empty()) socket_ = named;
+  }
+  return {};
+}
+
+Result<GpuConfig> Context::gpu_config() const {
+  const bool own = !config::gpu_config_path(config_file_).empty();
+  return config::read_gpu_config(own ? config_file_ : os::system_paths().config_file);
+}
+
+client::Client& Context::daemon() {
+  if (!client_) client_.emplace(socket_);
+  return *client_;
+}
+
+client::Client Context::another_daemon() const { return client::Client(socket_); }
+
+void Context::note(std::string_view text) {
+  err << program_ << ": " << paint_err(Style::Yellow, "note") << ": " << text << '\n';
+}
+
+void Context::error(const Error& error) { err << fmt::format("{}: {}\n", program_, error.message); }
+
+void Context::hint(std::string_view text) {
+  if (err_is_terminal) err << paint_err(Style::Dim, text) << '\n';
+}
+
+}  // namespace gflow::cli

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <iosfwd>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/time.h"
+#include "client/client.h"
+#include "command/command.h"
+#include "command/terminal.h"
+#include "core/gpu_config.h"
+
+namespace gflow::cli {
+
+/// What a command is given of the world: streams, colours, the daemon. One per command run.
+class Context {
+ public:
+  Context(std::ostream& out, std::ostream& err);
+
+  /// Takes --color, --gflow-config and --json from what was typed.
+  /// Errors: NotFound for a configuration file that is not there, Usage for one that is no TOML.
+  [[nodiscard]] Result<void> configure(const Invocation& invocation);
+
+  std::ostream& out;  ///< data
+  std::ostream& err;  ///< everything else
+  Painter paint;      ///< for out
+  Painter paint_err;
+  bool out_is_terminal = false;
+  bool err_is_terminal = false;
+  bool json = false;
+
+  /// The daemon, found when first asked for.
+  [[nodiscard]] client::Client& daemon();
+  /// One more connection, for a second thread.
+  [[nodiscard]] client::Client another_daemon() const;
+  [[nodiscard]] const std::string& socket() const { return socket_; }
+  /// gpu_config.yaml beside the configuration in use, else the machine's in /etc/gflow.
+  [[nodiscard]] Result<GpuConfig> gpu_config() const;
+
+  /// A line for the person at the terminal: "gbatch: note: ...".
+  void note(std::string_view text);
+  /// "gcancel: there is no job 7"
+  void error(const Error& error);
+  /// The next useful command, said only to a person.
+  void hint(std::string_view text);
+  void set_socket(std::string socket) { socket_ = std::move(socket); }
+  void set_program(std::string program) { program_ = std::move(program); }
+
+ private:
+  std::string program_;
+  std::string socket_;
+  std::string config_file_;
+  std::optional<client::Client> client_;
+};
+
+}  // namespace gflow::cli

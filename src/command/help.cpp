@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "command/help.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace gflow::cli {
+
+namespace {
+
+constexpr std::size_t kColumns = 80;
+constexpr std::size_t kHeadColumns = 28;
+
+/// A head and a text beside it, or below it where the head is too long.
+std::string entry(const std::string& head, std::string_view text) {
+  const std::vector<std::string> lines = wrap(text, kColumns - kHeadColumns);
+  std::string out = "  " + head;
+  const std::size_t used = 2 + display_width(head);
+  std::size_t first = 0;
+  if (used + 2 <= kHeadColumns && !lines.empty()) {
+    out += std::string(kHeadColumns - used, ' ') + lines[0];
+    first = 1;
+  }
+  out += '\n';
+  for (std::size_t i = first; i < lines.size(); ++i) {
+    out += std::string(kHeadColumns, ' ') + lines[i] + '\n';
+  }
+  return out;
+}
+
+std::string usage_lines(const Command& command, const std::string& program) {
+  std::string out;
+  for (const std::string& form : command.usage) {
+    out += fmt::format("{}{} {}\n", out.empty() ? "Usage: " : "       ", program, form);
+  }
+  if (command.usage.empty()) out = fmt::format("Usage: {} [options]\n", program);
+  return out;
+}
+
+std::string subcommand_lines(const Command& command) {
+  std::string out;
+  for (const Command& sub : command.subcommands) {
+    if (sub.hidden) continue;
+    std::string head = sub.name;
+    if (!sub.aliases.empty()) head += fmt::format(" ({})", fmt::join(sub.aliases, ", "));
+    out += entry(head, sub.summary + ".");
+  }
+  return out.empty() ? out : "\nCommands:\n" + out;
+}
+
+}  // namespace
+
+std::vector<std::string> wrap(std::string_view text, std::size_t width) {
+  std::vector<std::string> lines;
+  for (const std::string_view paragraph : split(text, '\n')) {
+    std::string line;
+    for (const std::string_view word : split(paragraph, ' ')) {
+      if (word.empty()) continue;
+      if (!line.empty() && display_width(line) + 1 + display_width(word) > width) {
+        lines.push_back(std::move(line));
+        line.clear();
+      }
+      if (!line.empty()) line += ' ';
+      line += word;
+    }
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+std::string option_head(const Option& option) {
+  std::string head = option.letters.empty() ? "    " : fmt::format("-{}, ", option.letters[0]);
+  head += "--" + option.name;
+  if (option.value.empty()) return head;
+  return head + (option.implied.empty() ? " " + option.value : "[=" + option.value + "]");
+}
+
+std::string option_help(const Option& option) {
+  std::vector<std::string> others;
+  for (std::size_t i = 1; i < option.letters.size(); ++i) {
+    others.push_back(fmt::format("-{}", option.letters[i]));
+  }
+  for (const std::string& alias : option.aliases) others.push_back("--" + alias);
+  if (others.empty()) return option.help;
+  return fmt::format("{} Also {}.", option.help, fmt::join(others, ", "));
+}
+
+std::vector<OptionGroup> option_groups(const Command& command) {
+  std::vector<OptionGroup> groups;
+  for (const Option& option : command.all_options()) {
+    if (option.hidden || !option.refused.empty()) continue;
+    const std::string heading = option.group.empty() ? "Options" : option.group;
+    auto at = std::ranges::find(groups, heading, &OptionGroup::heading);
+    if (at == groups.end()) at = groups.insert(groups.end(), OptionGroup{heading, {}});
+    at->options.push_back(option);
+  }
+  return groups;
+}
+
+std::string help_text(const Command& command, const std::string& program) {
+  std::string out =
+      fmt::format("{} - {}\n\n{}", program, command.summary, usage_lines(command, program));
+  if (!command.description.empty()) {
+    out += '\n';
+    for (const std::string& line : wrap(command.description, kColumns)) out += line + '\n';
+  }
+  out += subcommand_lines(command);
+  if (!command.words.help.empty()) {
+    out += "\nArguments:\n" + entry(command.words.name, command.words.help);
+  }
+  for (const OptionGroup& group : option_groups(command)) {
+    out += fmt::format("\n{}:\n", group.heading);
+    for (const Option& option : group.options) {
+      out += entry(option_head(option), option_help(option));
+    }
+  }
+  for (const Example& note : command.notes) {
+    out += fmt::format("\n{}:\n", note.line);
+    for (const std::string& line : wrap(note.text, kColumns - 2)) out += "  " + line + '\n';
+  }
+  if (!command.examples.empty()) out += "\nExamples:\n";
+  for (const Example& example : command.examples) {
+    out += fmt::format("  {}\n      {}\n", example.line, example.text);
+  }
+  out += "\nExit codes:\n  ";
+  std::string codes;
+  for (const ExitCode& exit : exit_codes()) {
+    codes += fmt::format("{}{} {}", codes.empty() ? "" : ", ", exit.code, exit.meaning);
+  }
+  out += fmt::format("{}\n", fmt::join(wrap(codes, kColumns - 2), "\n  "));
+  return out;
+}
+
+const std::vector<ExitCode>& exit_codes() {
+  static const std::vector<ExitCode> codes = {
+      {0, "ok"},
+      {1, "failure"},
+      {2, "usage"},
+      {3, "not found"},
+      {4, "daemon unreachable"},
+      {5, "permission"},
+      {6, "wrong state"},
+      {7, "can never be satisfied or refused by policy"},
+      {8, "timeout"},
+  };
+  return codes;
+}
+
+}  // namespace gflow::cli

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "command/command.h"
+
+/// Texts made from a command's table.
+namespace gflow::cli {
+
+/// What --help prints. `program` is the command as called: "gjob show".
+[[nodiscard]] std::string help_text(const Command& command, const std::string& program);
+/// The man page as roff, with a section for each subcommand.
+[[nodiscard]] std::string man_page(const Command& command, std::string_view version);
+
+/// The option as help shows it: "-g, --gpus N".
+[[nodiscard]] std::string option_head(const Option& option);
+/// Its help with its other names behind.
+[[nodiscard]] std::string option_help(const Option& option);
+
+struct OptionGroup {
+  std::string heading;
+  std::vector<Option> options;
+};
+/// The options that are shown, under their headings, in the order of the table.
+[[nodiscard]] std::vector<OptionGroup> option_groups(const Command& command);
+
+/// Breaks text between words into lines of at most `width` columns; line ends in it are kept.
+[[nodiscard]] std::vector<std::string> wrap(std::string_view text, std::size_t width);
+
+struct ExitCode {
+  int code;
+  std::string_view meaning;
+};
+/// The exit codes all commands share.
+[[nodiscard]] const std::vector<ExitCode>& exit_codes();
+
+}  // namespace gflow::cli

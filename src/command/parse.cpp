@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "command/command.h"
+
+namespace gflow::cli {
+
+namespace {
+
+/// Walks one list of arguments by one table.
+class Reader {
+ public:
+  Reader(const Command& command, std::span<const std::string> arguments)
+      : command_(command), table_(command.all_options()), rest_(arguments) {}
+
+  Result<Invocation> read() {
+    found_.command = &command_;
+    found_.program = command_.name;
+    while (!rest_.empty()) {
+      const std::string& argument = rest_.front();
+      if (argument == "--") {
+        rest_ = rest_.subspan(1);
+        break;
+      }
+      if (argument.size() < 2 || argument.front() != '-') {
+        if (command_.order == Order::FirstWordEndsOptions || starts_subcommand()) break;
+        found_.words.push_back(argument);
+        rest_ = rest_.subspan(1);
+        continue;
+      }
+      rest_ = rest_.subspan(1);
+      if (argument.starts_with("--")) {
+        GF_CHECK(read_long(std::string_view(argument).substr(2)));
+      } else {
+        GF_CHECK(read_letters(std::string_view(argument).substr(1)));
+      }
+    }
+    found_.words.insert(found_.words.end(), rest_.begin(), rest_.end());
+    return std::move(found_);
+  }
+
+ private:
+  /// Options after the name of a subcommand belong to it.
+  [[nodiscard]] bool starts_subcommand() const {
+    return found_.words.empty() && !command_.subcommands.empty();
+  }
+
+  [[nodiscard]] const Option* by_name(std::string_view name) const {
+    const auto at = std::ranges::find_if(table_, [&](const Option& option) {
+      return option.name == name || std::ranges::find(option.aliases, name) != option.aliases.end();
+    });
+    return at == table_.end() ? nullptr : &*at;
+  }
+
+  [[nodiscard]] const Option* by_letter(char letter) const {
+    const auto at = std::ranges::find_if(table_, [&](const Option& option) {
+      return option.letters.find(letter) != std::string::npos;
+    });
+    return at == table_.end() ? nullptr : &*at;
+  }
+
+  [[nodiscard]] std::unexpected<Error> unknown(const std::string& typed,
+                                               std::string_view name) const {
+    std::vector<std::string> names;
+    for (const Option& option : table_) {
+      if (option.hidden) continue;
+      names.push_back(option.name);
+      names.insert(names.end(), option.aliases.begin(), option.aliases.end());
+    }
+    const auto near = nearest(name, names);
+    return fail(Code::Usage,
+                fmt::format("unknown option '{}'{}",
+                            printable(typed),
+                            near ? fmt::format("; did you mean --{}?", *near) : ""));
+  }
+
+  Result<void> read_long(std::string_view text) {
+    const std::size_t equals = text.find('=');
+    const std::string_view name = text.substr(0, equals);
+    const Option* option = by_name(name);
+    if (option == nullptr) return unknown("--" + std::string(name), name);
+    const std::string typed = "--" + std::string(name);
+    if (equals != std::string_view::npos) {
+      if (option->value.empty()) {
+        return fail(Code::Usage, fmt::format("{} takes no value", typed));
+      }
+      return store(*option, typed, std::string(text.substr(equals + 1)));
+    }
+    return store_next(*option, typed);
+  }
+
+  /// "-w", "-g2", "-aw", "-an 5"
+  Result<void> read_letters(std::string_view letters) {
+    while (!letters.empty()) {
+      const std::string typed = fmt::format("-{}", letters.front());
+      const Option* option = by_letter(letters.front());
+      if (option == nullptr) return unknown(typed, letters);
+      letters.remove_prefix(1);
+      if (option->value.empty()) {
+        GF_CHECK(store(*option, typed, ""));
+      } else if (!letters.empty()) {
+        if (letters.front() == '=') letters.remove_prefix(1);
+        return store(*option, typed, std::string(letters));
+      } else {
+        return store_next(*option, typed);
+      }
+    }
+    return {};
+  }
+
+  /// A flag, or an option whose value is the next argument.
+  Result<void> store_next(const Option& option, const std::string& typed) {
+    if (option.value.empty()) return store(option, typed, "");
+    if (!option.implied.empty()) return store(option, typed, option.implied);
+    if (rest_.empty()) {
+      return fail(Code::Usage, fmt::format("{} needs a value: {} {}", typed, typed, option.value));
+    }
+    const std::string value = rest_.front();
+    rest_ = rest_.subspan(1);
+    return store(option, typed, value);
+  }
+
+  Result<void> store(const Option& option, const std::string& typed, std::string value) {
+    if (!option.refused.empty()) {
+      return fail(Code::Usage, fmt::format("{} {}", typed, option.refused));
+    }
+    if (!option.choices.empty() &&
+        std::ranges::find(option.choices, value) == option.choices.end()) {
+      return fail(Code::Usage,
+                  fmt::format("{}: '{}' is not one of {}",
+                              typed,
+                              printable(value),
+                              fmt::join(option.choices, ", ")));
+    }
+    auto& values = found_.options[option.name];
+    if (!option.repeatable) values.clear();
+    values.push_back(std::move(value));
+    return {};
+  }
+
+  const Command& command_;
+  std::vector<Option> table_;
+  std::span<const std::string> rest_;
+  Invocation found_;
+};
+
+Result<void> check_exclusions(const Invocation& invocation) {
+  for (const Option& option : invocation.command->options) {
+    if (!invocation.has(option.name)) continue;
+    for (const std::string& other : option.excludes) {
+      if (invocation.has(other)) {
+        return fail(Code::Usage,
+                    fmt::format("--{} and --{} exclude each other", option.name, other));
+      }
+    }
+  }
+  return {};
+}
+
+Result<void> check_words(const Invocation& invocation) {
+  const Positional& words = invocation.command->words;
+  if (invocation.words.size() < words.least) {
+    return fail(Code::Usage, fmt::format("{} is missing", words.name));
+  }
+  if (invocation.words.size() > words.most) {
+    return fail(Code::Usage,
+                fmt::format("'{}' is one word too many", printable(invocation.words[words.most])));
+  }
+  if (!words.choices.empty()) {
+    for (const std::string& word : invocation.words) {
+      if (std::ranges::find(words.choices, word) != words.choices.end()) continue;
+      const auto near = nearest(word, words.choices);
+      return fail(Code::Usage,
+                  fmt::format("'{}' is not one of {}{}",
+                              printable(word),
+                              fmt::join(words.choices, ", "),
+                              near ? fmt::format("; did you mean {}?", *near) : ""));
+    }
+  }
+  return {};
+}
+
+std::unexpected<Error> no_subcommand(const Command& command, const std::string& word) {
+  std::vector<std::string> names;
+  std::vector<std::string> shown;
+  for (const Command& sub : command.subcommands) {
+    if (sub.hidden) continue;
+    shown.push_back(sub.name);
+    names.push_back(sub.name);
+    names.insert(names.end(), sub.aliases.begin(), sub.aliases.end());
+  }
+  const auto near = nearest(word, names);
+  return fail(Code::Usage,
+              fmt::format("there is no command '{}'; {}",
+                          printable(word),
+                          near ? fmt::format("did you mean {} {}?", command.name, *near)
+                               : fmt::format("there are {}", fmt::join(shown, ", "))));
+}
+
+bool asks_for_itself(const Invocation& invocation) {
+  return invocation.has("help") || invocation.has("version");
+}
+
+/// The subcommand the first word names, if words are not the command's own business.
+const Command* chosen_subcommand(const Invocation& invocation) {
+  const Command& command = *invocation.command;
+  if (invocation.words.empty()) return nullptr;
+  // "gbatch --gpus 1 new x" runs a program called new: there the name has to come first.
+  if (command.words.most > 0 && !invocation.options.empty()) return nullptr;
+  return command.subcommand(invocation.words.front());
+}
+
+}  // namespace
+
+Result<Invocation> parse_options(const Command& command, std::span<const std::string> arguments) {
+  return Reader(command, arguments).read();
+}
+
+Result<Invocation> parse(const Command& command, std::span<const std::string> arguments) {
+  Invocation invocation = GF_TRY(parse_options(command, arguments));
+  const bool escaped = !arguments.empty() && arguments.front() == "--";
+  if (const Command* sub = escaped ? nullptr : chosen_subcommand(invocation)) {
+    const std::vector<std::string> rest(invocation.words.begin() + 1, invocation.words.end());
+    Invocation inner = GF_TRY(parse(*sub, rest));
+    inner.program = command.name + " " + inner.program;
+    for (auto& [name, values] : invocation.options) inner.options.try_emplace(name, values);
+    return inner;
+  }
+  if (asks_for_itself(invocation)) return invocation;
+  if (!command.subcommands.empty() && command.words.most == 0 && !command.run) {
+    if (invocation.words.empty()) return fail(Code::Usage, "a command is missing");
+    return no_subcommand(command, invocation.words.front());
+  }
+  if (!invocation.words.empty() && command.words.most == 0 && !command.subcommands.empty()) {
+    return no_subcommand(command, invocation.words.front());
+  }
+  GF_CHECK(check_exclusions(invocation));
+  GF_CHECK(check_words(invocation));
+  return invocation;
+}
+
+std::string program_of(const Command& command, std::span<const std::string> arguments) {
+  const Result<Invocation> invocation = parse_options(command, arguments);
+  const Command* sub = invocation ? chosen_subcommand(*invocation) : nullptr;
+  if (sub == nullptr) return command.name;
+  const std::vector<std::string> rest(invocation->words.begin() + 1, invocation->words.end());
+  return command.name + " " + program_of(*sub, rest);
+}
+
+}  // namespace gflow::cli

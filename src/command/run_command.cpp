@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "command/run_command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iostream>
+#include <set>
+
+#include "base/text.h"
+#include "command/completion.h"
+#include "command/context.h"
+#include "command/help.h"
+#include "command/version.h"
+
+namespace gflow::cli {
+
+namespace {
+
+/// Jobs and users for the word being completed; none if the daemon does not answer.
+std::vector<Candidate> look_up(Complete kind) {
+  Context context(std::cout, std::cerr);
+  std::vector<Candidate> found;
+  JobQuery query;
+  query.statuses = kNotEnded;
+  const Result<api::JobPage> page = context.daemon().jobs(query);
+  if (!page) return found;
+  std::set<std::string> users;
+  for (const api::JobView& job : page->jobs) {
+    if (kind == Complete::User && users.insert(job.spec.user.name).second) {
+      found.push_back({job.spec.user.name, ""});
+    }
+    if (kind == Complete::Job) {
+      found.push_back({fmt::format("{}", job.id.value),
+                       fmt::format("{} {}", status_code(job.status), job.spec.name)});
+    }
+  }
+  return found;
+}
+
+int print_error(const Invocation& invocation, Context& context, const Error& error) {
+  std::cout.flush();
+  context.err << fmt::format("{}: {}\n", invocation.program, error.message);
+  if (error.code == Code::Usage) {
+    context.err << fmt::format("Try '{} --help'.\n", invocation.program);
+  }
+  return exit_code(error.code);
+}
+
+/// Everything written reached the stream, or it is an error: a full disk must not look like
+/// success.
+int finish(const Invocation& invocation, Context& context, int code) {
+  std::cout.flush();
+  if (std::cout || code != 0) return code;
+  context.err << fmt::format("{}: standard output cannot be written\n", invocation.program);
+  return static_cast<int>(Code::Failure);
+}
+
+/// Verbs every program has besides its table: completion and its man page.
+const std::string* built_in(std::span<const std::string> arguments) {
+  if (arguments.empty()) return nullptr;
+  const std::string& verb = arguments.front();
+  const bool known = verb == "completion" || verb == "__complete" || verb == "__man";
+  return known ? &verb : nullptr;
+}
+
+Result<int> run_built_in(const Command& command, std::span<const std::string> arguments) {
+  const std::string& verb = arguments.front();
+  if (verb == "__man") {
+    std::cout << man_page(command, kVersion);
+    return 0;
+  }
+  if (verb == "__complete") {
+    std::cout << completion_answer(complete(command, arguments.subspan(1), look_up));
+    return 0;
+  }
+  if (arguments.size() != 2)
+    return fail(Code::Usage, "completion needs a shell: bash, zsh or fish");
+  std::cout << GF_TRY(completion_script(command.name, arguments[1]));
+  return 0;
+}
+
+}  // namespace
+
+std::string version_line(const std::string& program) {
+  return fmt::format("{} {}\n", program, kVersion);
+}
+
+int run_command(const Command& command, std::span<const std::string> arguments) {
+  Context context(std::cout, std::cerr);
+  Invocation invocation;
+  invocation.command = &command;
+  invocation.program = program_of(command, arguments);
+  const auto go = [&]() -> Result<int> {
+    if (built_in(arguments) != nullptr) return run_built_in(command, arguments);
+    invocation = GF_TRY(parse(command, arguments));
+    if (invocation.has("help")) {
+      std::cout << help_text(*invocation.command, invocation.program);
+      return 0;
+    }
+    if (invocation.has("version")) {
+      std::cout << version_line(command.name);
+      return 0;
+    }
+    GF_CHECK(context.configure(invocation));
+    return invocation.command->run(invocation, context);
+  };
+  try {
+    const Result<int> code = go();
+    if (!code) return print_error(invocation, context, code.error());
+    return finish(invocation, context, *code);
+  } catch (const std::exception& thrown) {
+    return print_error(invocation, context, Error{Code::Failure, thrown.what()});
+  }
+}
+
+Result<int> run_help(const Invocation& invocation, Context& context) {
+  context.out << help_text(*invocation.command, invocation.program);
+  return 0;
+}
+
+int run_command(const Command& command, int argc, char** argv) {
+  std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+  return run_command(command, arguments);
+}
+
+}  // namespace gflow::cli

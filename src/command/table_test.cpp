@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "command/table.h"
+
+#include <gtest/gtest.h>
+
+#include "command/times.h"
+
+namespace gflow::cli {
+namespace {
+
+const std::vector<Column> kColumns = {{"JOBID"}, {"NAME", 16}, {"NODES"}, {"NODELIST(REASON)"}};
+
+TEST(Table, IsAsInTheDocuments) {
+  EXPECT_EQ(table_text(kColumns,
+                       {{{"1"}, {"train-resnet"}, {"1"}, {"0"}},
+                        {{"2"}, {"train-vit"}, {"1"}, {"1"}},
+                        {{"3"}, {"train-bert"}, {"2"}, {"2,3"}}},
+                       Header::Shown,
+                       Painter()),
+            "JOBID    NAME                NODES    NODELIST(REASON)\n"
+            "1        train-resnet        1        0\n"
+            "2        train-vit           1        1\n"
+            "3        train-bert          2        2,3\n");
+  EXPECT_EQ(
+      table_text(
+          kColumns, {{{"42"}, {"brave-river-1234"}, {"2"}, {"1,2"}}}, Header::Shown, Painter()),
+      "JOBID    NAME                NODES    NODELIST(REASON)\n"
+      "42       brave-river-1234    2        1,2\n");
+  EXPECT_EQ(table_text({{"JOBID"}, {"ST"}, {"NODES"}, {"NODELIST(REASON)"}},
+                       {{{"42"}, {"PD"}, {"1"}, {"(Resources)"}}},
+                       Header::Shown,
+                       Painter()),
+            "JOBID    ST    NODES    NODELIST(REASON)\n"
+            "42       PD    1        (Resources)\n");
+}
+
+TEST(Table, CountsColumnsOfTheTerminalNotBytes) {
+  EXPECT_EQ(
+      table_text({{"NAME"}, {"X"}}, {{{"训练"}, {"1"}}, {{"é"}, {"2"}}}, Header::Shown, Painter()),
+      "NAME    X\n"
+      "训练    1\n"
+      "é       2\n");
+}
+
+TEST(Table, HasNoSpacesAtTheEndAndNoHeaderUnlessWanted) {
+  EXPECT_EQ(table_text({{"A"}, {"B"}}, {{{"1"}, {""}}, {{""}, {"2"}}}, Header::Hidden, Painter()),
+            "1\n     2\n");
+  EXPECT_EQ(table_text({{"A"}}, {}, Header::Shown, Painter()), "A\n");
+}
+
+TEST(Table, ColoursDoNotCountAsWidth) {
+  EXPECT_EQ(
+      table_text({{"A"}, {"B"}}, {{{"x", Style::Green}, {"y"}}}, Header::Hidden, Painter(true)),
+      "\x1b[32mx\x1b[0m    y\n");
+}
+
+TEST(Table, IsWrittenInOtherForms) {
+  const std::vector<Column> columns = {{"JOBID"}, {"NAME", 16}};
+  const std::vector<Row> rows = {{{"1"}, {"a,\"b\""}}, {{"2"}, {"c"}}};
+  EXPECT_EQ(csv_text(columns, rows, Header::Shown), "JOBID,NAME\n1,\"a,\"\"b\"\"\"\n2,c\n");
+  EXPECT_EQ(tsv_text(columns, rows, Header::Hidden), "1\ta,\"b\"\n2\tc\n");
+  EXPECT_EQ(yaml_text(columns, rows),
+            "- \"jobid\": \"1\"\n  \"name\": \"a,\\\"b\\\"\"\n"
+            "- \"jobid\": \"2\"\n  \"name\": \"c\"\n");
+  EXPECT_EQ(yaml_text(columns, {}), "[]\n");
+}
+
+TEST(Color, FollowsTheConventions) {
+  struct Case {
+    ColorWhen when;
+    ColorFacts facts;
+    bool want;
+  };
+  const Case kCases[] = {
+      {ColorWhen::Auto, {true, {}, {}, "xterm"}, true},
+      {ColorWhen::Auto, {false, {}, {}, "xterm"}, false},
+      {ColorWhen::Auto, {true, "1", {}, "xterm"}, false},
+      {ColorWhen::Auto, {true, "", {}, "xterm"}, true},
+      {ColorWhen::Auto, {true, {}, {}, "dumb"}, false},
+      {ColorWhen::Auto, {true, {}, {}, {}}, false},
+      {ColorWhen::Auto, {false, {}, "1", "xterm"}, true},
+      {ColorWhen::Auto, {false, {}, "0", "xterm"}, false},
+      {ColorWhen::Auto, {false, "1", "1", "xterm"}, false},
+      {ColorWhen::Always, {false, "1", {}, "dumb"}, true},
+      {ColorWhen::Never, {true, {}, "1", "xterm"}, false},
+  };
+  for (std::size_t i = 0; i < std::size(kCases); ++i) {
+    EXPECT_EQ(use_color(kCases[i].when, kCases[i].facts), kCases[i].want) << i;
+  }
+}
+
+TEST(Times, AreLocalAndSayHowFarAway) {
+  const WallTime noon = *parse_rfc3339("2026-03-01T12:00:05Z");
+  using std::chrono::hours;
+  using std::chrono::minutes;
+  EXPECT_EQ(local_text(noon, hours(8)), "2026-03-01 20:00:05");
+  EXPECT_EQ(local_text(noon, -hours(13)), "2026-02-28 23:00:05");
+  EXPECT_EQ(moment_text(noon, noon, hours(0)), "12:00 (now)");
+  EXPECT_EQ(moment_text(noon + minutes(90), noon, hours(0)), "13:30 (in 1h30m)");
+  EXPECT_EQ(moment_text(noon - minutes(1), noon, hours(0)), "11:59 (1m ago)");
+  EXPECT_EQ(moment_text(noon + hours(12), noon, hours(0)), "2026-03-02 00:00 (in 12h)");
+}
+
+}  // namespace
+}  // namespace gflow::cli
