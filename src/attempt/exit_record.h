@@ -39,6 +39,7 @@ enum class Step : std::uint32_t {
   RunInterpreter = 8,
   RunProgram = 9,
   StartInTime = 10,
+  JoinKeyring = 11,
 };
 [[nodiscard]] std::optional<Step> step_of(std::uint32_t number);
 /// What a person calls it: "change to the working directory".

@@ -17,6 +17,7 @@
 #include <system_error>
 
 #include "base/text.h"
+#include "os/user.h"
 
 namespace gflow::os {
 namespace {
@@ -100,6 +101,33 @@ Result<void> make_directories(const std::string& path, mode_t mode) {
                 fmt::format("'{}' is there and is not a directory", printable(path)));
   }
   return {};
+}
+
+Result<void> make_own_directory(const std::string& path, mode_t mode) {
+  GF_CHECK(make_directories(path, mode));
+  const Fd directory = GF_TRY(open_file(path, O_RDONLY | O_DIRECTORY));
+  struct stat facts{};
+  if (::fstat(directory.get(), &facts) != 0) return errno_error("look at", path);
+  if (facts.st_uid != ::geteuid()) {
+    if (facts.st_uid == 0) return {};
+    return fail(Code::Permission,
+                fmt::format("'{}' belongs to {} (uid {}), who could change what gflow keeps there: "
+                            "remove it, or choose another place",
+                            printable(path),
+                            printable(account_of(facts.st_uid).name),
+                            facts.st_uid));
+  }
+  constexpr mode_t kNotOthers = 0755;
+  const mode_t wanted = (facts.st_mode & kNotOthers) | mode;
+  if ((facts.st_mode & 07777) != wanted && ::fchmod(directory.get(), wanted) != 0) {
+    return errno_error("set the mode of", path);
+  }
+  return {};
+}
+
+bool is_own_directory(const std::string& path) {
+  struct stat facts{};
+  return ::stat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode) && facts.st_uid == ::geteuid();
 }
 
 Result<void> remove_tree(const std::string& path) {

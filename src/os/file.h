@@ -29,6 +29,12 @@ namespace gflow::os {
                                       mode_t mode = 0600);
 /// Creates the directory and its parents; existing ones are left as they are.
 [[nodiscard]] Result<void> make_directories(const std::string& path, mode_t mode = 0700);
+/// Makes a directory that nobody but this process's user, and root, can change: makes it and its
+/// parents, gives it at least `mode` whatever the umask is, and takes the right to write from all
+/// others. Errors: Permission if it belongs to somebody else.
+[[nodiscard]] Result<void> make_own_directory(const std::string& path, mode_t mode = 0700);
+/// Whether it is a directory of this process's user.
+[[nodiscard]] bool is_own_directory(const std::string& path);
 /// Removes a directory and what is in it, without following links. A missing one is not an error.
 [[nodiscard]] Result<void> remove_tree(const std::string& path);
 /// The names in a directory, without "." and "..", in no order: all of them or an error.

@@ -26,7 +26,8 @@ Paths user_paths() {
   paths.state_dir = base_directory("XDG_DATA_HOME", "/.local/share") + "/gflow";
   paths.logs_dir = paths.state_dir + "/logs";
   const auto runtime = environment("XDG_RUNTIME_DIR");
-  paths.run_dir = runtime && runtime->starts_with('/') && is_directory(*runtime)
+  // One that another user's login left in the environment (su, sudo) is that user's to change.
+  paths.run_dir = runtime && runtime->starts_with('/') && is_own_directory(*runtime)
                       ? *runtime + "/gflow"
                       : paths.state_dir + "/run";
   paths.socket = paths.run_dir + "/gflowd.sock";

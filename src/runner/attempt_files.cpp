@@ -30,20 +30,29 @@ Result<void> make_directory(const std::string& path, mode_t mode) {
   return {};
 }
 
-Result<void> give_to(const std::string& path, const attempt::Order& order) {
-  if (order.uid && ::lchown(path.c_str(), *order.uid, static_cast<gid_t>(-1)) != 0) {
-    return os::errno_error("give to the user of the job", path);
+/// Makes a directory that users of jobs may pass through to files of theirs, and see nothing else
+/// in: it stays the daemon's, so that no user can put anything there, or in the place of what is.
+Result<void> make_passage(const std::string& path, const attempt::Order& order) {
+  GF_CHECK(make_directory(path, 0700));
+  // By chmod: what mkdir sets is less the umask.
+  if (order.uid && ::chmod(path.c_str(), 0711) != 0) {
+    return os::errno_error("open to the users of jobs", path);
   }
   return {};
 }
 
-/// Another user must be able to walk to the script and the configuration, and see nothing else.
-Result<void> let_others_pass(const std::string& path) {
-  struct stat facts{};
-  if (::stat(path.c_str(), &facts) != 0) return os::errno_error("look at", path);
-  if ((facts.st_mode & S_IXOTH) != 0) return {};
-  if (::chmod(path.c_str(), (facts.st_mode & 0777) | S_IXGRP | S_IXOTH) != 0) {
-    return os::errno_error("open to the users of jobs", path);
+/// Makes a file of its user's in a directory of the daemon's.
+Result<void> write_for_user(const std::string& path,
+                            const std::string& content,
+                            mode_t mode,
+                            const attempt::Order& order) {
+  GF_CHECK(make_passage(parent_of(path), order));
+  const os::Fd file = GF_TRY(os::open_file(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode));
+  if (auto written = os::write_all(file.get(), content); !written) {
+    return with_context(written.error(), path);
+  }
+  if (order.uid && ::fchown(file.get(), *order.uid, static_cast<gid_t>(-1)) != 0) {
+    return os::errno_error("give to the user of the job", path);
   }
   return {};
 }
@@ -77,25 +86,10 @@ std::string AttemptFiles::script_path(const Payload& payload) const {
   return directory_ + "/script/" + file_name(name, "script");
 }
 
-Result<void> AttemptFiles::write_for_user(const std::string& path,
-                                          const std::string& content,
-                                          mode_t mode,
-                                          const attempt::Order& order) const {
-  const std::string directory = parent_of(path);
-  GF_CHECK(make_directory(directory, 0700));
-  GF_CHECK(os::write_file(path, content, mode));
-  GF_CHECK(give_to(path, order));
-  return give_to(directory, order);
-}
-
 Result<void> AttemptFiles::create(const attempt::Order& order, const Payload& payload) const {
   const auto text = attempt::encode_order(order);
   if (!text) return fail(Code::Usage, text.error());
-  GF_CHECK(make_directory(directory_, 0700));
-  if (order.uid) {
-    GF_CHECK(let_others_pass(parent_of(directory_)));
-    GF_CHECK(let_others_pass(directory_));
-  }
+  GF_CHECK(make_passage(directory_, order));
   if (payload.script) {
     GF_CHECK(write_for_user(script_path(payload), *payload.script, 0700, order));
   }

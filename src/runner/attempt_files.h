@@ -24,8 +24,10 @@ class AttemptFiles {
   [[nodiscard]] std::string config_path(const Payload& payload) const;
   [[nodiscard]] std::string script_path(const Payload& payload) const;
 
-  /// Makes the directory with the order, script and configuration, the latter two given to the
-  /// order's user. Errors also if the directory is there: an attempt is started once.
+  /// Makes the directory with the order, script and configuration. The latter two files belong to
+  /// the order's user; the directories they lie in do not, so that whoever removes or walks them
+  /// meets nothing a user put there. Errors also if the directory is there: an attempt is started
+  /// once.
   [[nodiscard]] Result<void> create(const attempt::Order& order, const Payload& payload) const;
 
   [[nodiscard]] bool exist() const;
@@ -43,11 +45,6 @@ class AttemptFiles {
   [[nodiscard]] Result<void> remove() const;
 
  private:
-  [[nodiscard]] Result<void> write_for_user(const std::string& path,
-                                            const std::string& content,
-                                            mode_t mode,
-                                            const attempt::Order& order) const;
-
   std::string directory_;
 };
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <set>
 
+#include "attempt/text_fields.h"
 #include "base/text.h"
 #include "os/file.h"
 
@@ -37,12 +38,44 @@ std::set<int> cgroup_members(const attempt::Order& order) {
   return members;
 }
 
+/// By its real user; empty if it has ended.
+std::optional<std::uint32_t> user_of(int pid) {
+  const auto text = os::read_file(proc_file(pid, "status"));
+  if (!text) return std::nullopt;
+  for (const std::string_view line : split(*text, '\n')) {
+    std::string_view rest = line;
+    if (attempt::take_field(rest, '\t') != "Uid:") continue;
+    return attempt::number_of<std::uint32_t>(attempt::take_field(rest, '\t'));
+  }
+  return std::nullopt;
+}
+
 bool carries_marker(int pid, const std::string& marker) {
   const auto environment = os::read_file(proc_file(pid, "environ"));
   if (!environment) return false;
   const auto variables = split(*environment, '\0');
   return std::ranges::find(variables, marker) != variables.end();
 }
+
+/// What the job of an order left is known by: its control groups, which another user cannot leave,
+/// or a variable. A process's environment is read from its memory, which its user may have laid on
+/// a file system that does not answer: nobody else's is looked at, and none where it is not needed.
+class Mark {
+ public:
+  explicit Mark(const attempt::Order& order)
+      : variable_(std::string(kMarker) + "=" + order.launch_id),
+        user_(order.uid.value_or(::geteuid())),
+        needed_(!order.uid || order.cgroups.empty()) {}
+
+  [[nodiscard]] bool is_on(int pid) const {
+    return needed_ && user_of(pid) == user_ && carries_marker(pid, variable_);
+  }
+
+ private:
+  std::string variable_;
+  std::uint32_t user_;
+  bool needed_;
+};
 
 }  // namespace
 
@@ -60,18 +93,18 @@ bool has_ended(const os::Fd& process) {
 }
 
 std::vector<os::Fd> survivors_of(const attempt::Order& order) {
-  const std::string marker = std::string(kMarker) + "=" + order.launch_id;
+  const Mark mark(order);
   const std::set<int> members = cgroup_members(order);
   std::vector<std::pair<int, os::Fd>> held;
   for (const int pid : all_pids()) {
-    if (pid == ::getpid() || (!members.contains(pid) && !carries_marker(pid, marker))) continue;
+    if (pid == ::getpid() || (!members.contains(pid) && !mark.is_on(pid))) continue;
     held.emplace_back(pid, open_process(pid));
   }
   const std::set<int> still_members = held.empty() ? std::set<int>() : cgroup_members(order);
   std::vector<os::Fd> survivors;
   for (auto& [pid, process] : held) {
     if (!process.valid() || has_ended(process)) continue;
-    if (!still_members.contains(pid) && !carries_marker(pid, marker)) continue;
+    if (!still_members.contains(pid) && !mark.is_on(pid)) continue;
     survivors.push_back(std::move(process));
   }
   return survivors;

@@ -86,8 +86,10 @@ Runner::~Runner() = default;
 
 Result<std::unique_ptr<Runner>> Runner::open(Options options) {
   if (::access(options.shim.c_str(), X_OK) != 0) return os::errno_error("run", options.shim);
-  GF_CHECK(os::make_directories(options.attempts_dir));
-  GF_CHECK(os::make_directories(options.logs_dir));
+  // Only root has jobs of other users, who must come to their script and their log.
+  const mode_t mode = ::geteuid() == 0 ? 0711 : 0700;
+  GF_CHECK(os::make_own_directory(options.attempts_dir, mode));
+  GF_CHECK(os::make_own_directory(options.logs_dir, mode));
   Cgroups cgroups = find_cgroups(options);
   auto core = std::make_unique<Core>(std::move(options), std::move(cgroups));
   GF_CHECK(core->prepare());

@@ -2,8 +2,6 @@
 #include "shim/payload.h"
 
 #include <fcntl.h>
-#include <grp.h>
-#include <pwd.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -17,6 +15,7 @@
 #include <cerrno>
 #include <vector>
 
+#include "shim/identity.h"
 #include "shim/program.h"
 
 namespace gflow::shim {
@@ -25,7 +24,7 @@ namespace {
 using attempt::Order;
 using attempt::Step;
 
-LaunchFailure failed(Step step) { return {step, errno}; }
+LaunchFailure failed(Step step) { return {.step = step, .error = errno}; }
 
 /// Everything to its default. The shim, and what started it, may have ignored signals (a SIGCHLD
 /// that is ignored makes wait(2) useless), and ignoring survives execve(2).
@@ -50,35 +49,12 @@ bool open_as(int target, const char* path, int flags) {
   return copied;
 }
 
-bool open_log(const Order& order) {
-  constexpr int kFlags = O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK;
-  if (!open_as(STDOUT_FILENO, order.log_path.c_str(), kFlags)) return false;
-  if (::fcntl(STDOUT_FILENO, F_SETFL, O_APPEND) != 0) return false;
-  if (order.uid && ::fchown(STDOUT_FILENO, *order.uid, static_cast<gid_t>(-1)) != 0) return false;
-  return ::dup2(STDOUT_FILENO, STDERR_FILENO) >= 0;
-}
-
-/// Gives up everything the shim's own user may do, for good.
-bool become(uid_t uid) {
-  std::vector<char> buffer(65536);
-  passwd entry{};
-  passwd* found = nullptr;
-  errno = ::getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found);
-  if (errno != 0) return false;
-  errno = ENOENT;
-  if (found == nullptr) return false;
-  if (::initgroups(found->pw_name, found->pw_gid) != 0) return false;
-  if (::setresgid(found->pw_gid, found->pw_gid, found->pw_gid) != 0) return false;
-  if (::setresuid(uid, uid, uid) != 0) return false;
-  uid_t real = 0;
-  uid_t effective = 0;
-  uid_t saved = 0;
-  errno = EPERM;
-  if (::getresuid(&real, &effective, &saved) != 0) return false;
-  if (real != uid || effective != uid || saved != uid) return false;
-  const bool came_back = uid != 0 && ::setuid(0) == 0;
-  errno = EPERM;
-  return !came_back;
+/// 0, or the errno that keeps the job from writing there.
+int write_to(const JobLog& log) {
+  if (!log.file.valid()) return log.error;
+  const bool done =
+      ::dup2(log.file.get(), STDOUT_FILENO) >= 0 && ::dup2(STDOUT_FILENO, STDERR_FILENO) >= 0;
+  return done ? 0 : errno;
 }
 
 /// The daemon raises its own limit; programs are to find the one they expect.
@@ -106,18 +82,21 @@ void bind_to_cpus(const Order& order) {
   (void)write_whole(STDERR_FILENO, "gflow: not bound to its CPUs: " + error_name(errno) + "\n");
 }
 
-LaunchFailure become_job(const Order& order, pid_t shim) {
+/// Everything before the change of user opens only what is the daemon's own or the kernel's;
+/// everything after it is opened as the user.
+LaunchFailure become_job(const Order& order, int log_error, pid_t shim) {
   // A session of its own: `kill 0` in the job must not reach the shim.
   (void)::setsid();
   // Under memory pressure the kernel is to take the job before the daemon and the shim.
   (void)write_path("/proc/self/oom_score_adj", "200");
   if (!open_as(STDIN_FILENO, "/dev/null", O_RDONLY)) return failed(Step::OpenStdin);
-  if (!open_log(order)) return failed(Step::OpenLog);
+  if (log_error != 0) return {.step = Step::OpenLog, .error = log_error};
   for (const std::string& cgroup : order.cgroups) {
     if (!write_path(cgroup + "/cgroup.procs", "0")) return failed(Step::JoinCgroup);
   }
   bind_to_cpus(order);
-  if (order.uid && !become(*order.uid)) return failed(Step::BecomeUser);
+  if (!leave_session_keyring()) return failed(Step::JoinKeyring);
+  if (order.uid && !become_user(*order.uid)) return failed(Step::BecomeUser);
   // After the change of user, which clears it (prctl(2)). The shim may have died before it was set.
   (void)::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != shim) ::_exit(1);
@@ -128,13 +107,14 @@ LaunchFailure become_job(const Order& order, pid_t shim) {
 }
 
 /// The child's life up to execve(2).
-[[noreturn]] void child(const Order& order, pid_t shim, int result) {
+[[noreturn]] void child(const Order& order, const JobLog& log, pid_t shim, int result) {
   reset_signals();
+  const int log_error = write_to(log);
   constexpr int kResult = 3;
   if (result != kResult) (void)::dup3(result, kResult, O_CLOEXEC);
   // All others are close-on-exec; this also closes what a kernel bug or a library left open.
   (void)::close_range(kResult + 1, ~0U, 0);
-  const LaunchFailure failure = become_job(order, shim);
+  const LaunchFailure failure = become_job(order, log_error, shim);
   const std::string_view bytes(reinterpret_cast<const char*>(&failure), sizeof failure);
   (void)write_whole(kResult, bytes);  // nobody else to tell
   ::_exit(127);
@@ -142,7 +122,28 @@ LaunchFailure become_job(const Order& order, pid_t shim) {
 
 }  // namespace
 
-Outcome<Payload> start_payload(const Order& order) {
+JobLog open_log(const Order& order) {
+  // A second attempt finds a file that its user owns: a lease on it would make open(2) wait.
+  constexpr int kFlags =
+      O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK | O_CLOEXEC;
+  JobLog log{.file = Fd(::open(order.log_path.c_str(), kFlags, 0600))};
+  const auto give_up = [&log](int error) {
+    log.error = error;
+    log.file.reset();
+  };
+  struct stat facts{};
+  if (!log.file.valid() || ::fstat(log.file.get(), &facts) != 0) {
+    give_up(errno);
+  } else if (!S_ISREG(facts.st_mode)) {
+    give_up(EINVAL);
+  } else if (::fcntl(log.file.get(), F_SETFL, O_APPEND) != 0 ||
+             (order.uid && ::fchown(log.file.get(), *order.uid, static_cast<gid_t>(-1)) != 0)) {
+    give_up(errno);
+  }
+  return log;
+}
+
+Outcome<Payload> start_payload(const Order& order, const JobLog& log) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return errno_text("make a pipe");
   Fd read_end(ends[0]);
@@ -150,7 +151,7 @@ Outcome<Payload> start_payload(const Order& order) {
   const pid_t shim = ::getpid();
   const pid_t pid = ::fork();
   if (pid < 0) return errno_text("create the process");
-  if (pid == 0) child(order, shim, write_end.get());
+  if (pid == 0) child(order, log, shim, write_end.get());
   return Payload{pid, std::move(read_end)};
 }
 
@@ -167,7 +168,7 @@ std::string failure_text(const Order& order, const LaunchFailure& failure) {
       text.append(" (uid ").append(std::to_string(order.uid.value_or(0))).append(")");
       break;
     case Step::RunInterpreter:
-      text.append(" ").append(interpreter_text(order));
+      text.append(" ").append(failure.about.data());
       break;
     case Step::RunProgram:
       text.append(" ").append(in_quotes(order.argv.front()));
@@ -178,9 +179,9 @@ std::string failure_text(const Order& order, const LaunchFailure& failure) {
   return text + ": " + error_name(failure.error);
 }
 
-void add_to_log(const Order& order, const std::string& text) {
-  const Fd log(::open(order.log_path.c_str(), O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC));
-  if (log.valid()) (void)write_whole(log.get(), "gflow: " + text + "\n");  // the record says it too
+void add_to_log(const JobLog& log, const std::string& text) {
+  // The record says it too.
+  if (log.file.valid()) (void)write_whole(log.file.get(), "gflow: " + text + "\n");
 }
 
 }  // namespace gflow::shim

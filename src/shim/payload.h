@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <cstdint>
 
 #include "attempt/exit_record.h"
@@ -12,10 +13,13 @@
 
 namespace gflow::shim {
 
-/// What a child that could not become the job says before it ends.
+/// What a child that could not become the job says before it ends: written to a pipe as it is.
 struct LaunchFailure {
   attempt::Step step = attempt::Step::None;
   std::int32_t error = 0;
+  /// What it was about, if the order does not say: the interpreter of a script. Ends with a NUL.
+  /// The child found it as the job's user; the shim must not look again, as it may be root.
+  std::array<char, 256> about{};
 };
 
 /// The job's first process. It has become the job once `exec_result` is at its end without a word.
@@ -24,13 +28,21 @@ struct Payload {
   Fd exec_result;  ///< carries one LaunchFailure if it cannot
 };
 
-/// Forks the job's first process. All its further steps happen in the child.
-[[nodiscard]] Outcome<Payload> start_payload(const attempt::Order& order);
+/// The job's log, opened once, before anything of the job runs: it belongs to the job's user then,
+/// and is not opened again.
+struct JobLog {
+  Fd file;
+  int error = 0;  ///< errno, if there is no file
+};
+[[nodiscard]] JobLog open_log(const attempt::Order& order);
 
-/// The sentence for a failure: names the directory, program or file it was about.
+/// Forks the job's first process. All its further steps happen in the child.
+[[nodiscard]] Outcome<Payload> start_payload(const attempt::Order& order, const JobLog& log);
+
+/// The sentence for a failure: names the directory, program or file it was about. Opens nothing.
 [[nodiscard]] std::string failure_text(const attempt::Order& order, const LaunchFailure& failure);
 
 /// Adds one line "gflow: <text>" to the job's log, where its user looks first.
-void add_to_log(const attempt::Order& order, const std::string& text);
+void add_to_log(const JobLog& log, const std::string& text);
 
 }  // namespace gflow::shim

@@ -2,6 +2,7 @@
 #include "shim/program.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -31,19 +32,37 @@ void execute(const std::string& path, const Strings& arguments, const Strings& e
   (void)::execve(path.c_str(), pointers(arguments).data(), pointers(environment).data());
 }
 
+/// The first bytes of the script: of a regular file only, and without waiting for one that is a
+/// FIFO.
 std::optional<std::string> start_of(const std::string& path) {
-  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd.valid()) return std::nullopt;
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY));
+  struct stat facts{};
+  if (!fd.valid() || ::fstat(fd.get(), &facts) != 0) return std::nullopt;
+  errno = EINVAL;
+  if (!S_ISREG(facts.st_mode)) return std::nullopt;
   std::array<char, 4096> buffer{};
   const ssize_t got = ::read(fd.get(), buffer.data(), buffer.size());
   if (got < 0) return std::nullopt;
   return std::string(buffer.data(), static_cast<std::size_t>(got));
 }
 
+/// That the interpreter could not be run. Named only if the script asked for it.
+LaunchFailure interpreter_failure(int error, const std::optional<attempt::Shebang>& shebang) {
+  LaunchFailure failure{.step = Step::RunInterpreter, .error = error};
+  std::string_view name = shebang ? std::string_view(shebang->interpreter) : "/bin/sh";
+  constexpr std::string_view kWindows = " (the script has Windows line ends)";
+  const bool windows = name.ends_with('\r');
+  if (windows) name.remove_suffix(1);
+  std::string text = in_quotes(name.substr(0, failure.about.size() - kWindows.size() - 3));
+  if (windows) text.append(kWindows);
+  (void)text.copy(failure.about.data(), failure.about.size() - 1);
+  return failure;
+}
+
 /// Through its interpreter and not by itself: the state directory may lie on a noexec file system.
 LaunchFailure run_script(const Order& order) {
   const auto start = start_of(order.script);
-  if (!start) return {Step::ReadScript, errno};
+  if (!start) return {.step = Step::ReadScript, .error = errno};
   Strings arguments;
   const auto shebang = attempt::parse_shebang(*start);
   if (shebang) {
@@ -52,7 +71,7 @@ LaunchFailure run_script(const Order& order) {
   } else if (start->starts_with("\x7f"
                                 "ELF")) {
     execute(order.script, order.argv, order.environment);
-    return {Step::RunProgram, errno};
+    return {.step = Step::RunProgram, .error = errno};
   } else {
     arguments.push_back(::access("/bin/bash", X_OK) == 0 ? "/bin/bash" : "/bin/sh");
   }
@@ -60,7 +79,7 @@ LaunchFailure run_script(const Order& order) {
   arguments.push_back(order.script);
   arguments.insert(arguments.end(), order.argv.begin() + 1, order.argv.end());
   execute(interpreter, arguments, order.environment);
-  return {Step::RunInterpreter, errno};
+  return interpreter_failure(errno, shebang);
 }
 
 /// A file without a magic number is a shell script, as execvp(3) has it.
@@ -82,16 +101,7 @@ LaunchFailure run_program(const Order& order) {
     if (errno != ENOENT && errno != ENOTDIR) error = errno;
     if (error != ENOENT && error != EACCES) break;
   }
-  return {Step::RunProgram, error};
-}
-
-std::string interpreter_text(const Order& order) {
-  const auto shebang = attempt::parse_shebang(start_of(order.script).value_or(""));
-  if (!shebang) return "/bin/sh";
-  std::string_view name = shebang->interpreter;
-  if (!name.ends_with('\r')) return in_quotes(name);
-  name.remove_suffix(1);
-  return in_quotes(name).append(" (the script has Windows line ends)");
+  return {.step = Step::RunProgram, .error = error};
 }
 
 }  // namespace gflow::shim

@@ -11,7 +11,4 @@ namespace gflow::shim {
 /// Replaces this process by the job's program or script. Returns only if that cannot be done.
 [[nodiscard]] LaunchFailure run_program(const attempt::Order& order);
 
-/// The interpreter a script asks for, for an error message.
-[[nodiscard]] std::string interpreter_text(const attempt::Order& order);
-
 }  // namespace gflow::shim

@@ -59,7 +59,8 @@ attempt::ExitRecord no_payload(const attempt::Order& order, const std::string& w
 }
 
 attempt::ExitRecord run_job(const attempt::Order& order, const AttemptDir& dir, const Fd& status) {
-  auto payload = start_payload(order);
+  const JobLog log = open_log(order);
+  auto payload = start_payload(order, log);
   if (!payload) return no_payload(order, payload.error());
   Supervisor supervisor(order, std::move(*payload));
   attempt::ExitRecord record = supervisor.run([&](int pid) {
@@ -67,7 +68,7 @@ attempt::ExitRecord run_job(const attempt::Order& order, const AttemptDir& dir, 
     say(status, attempt::ShimStarted{pid});
   });
   if (record.reason == attempt::Ending::LaunchFailed) {
-    add_to_log(order, "the job could not be started: " + record.message);
+    add_to_log(log, "the job could not be started: " + record.message);
   }
   return record;
 }

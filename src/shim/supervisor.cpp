@@ -103,6 +103,7 @@ void Supervisor::read_exec_result() {
   payload_.exec_result.reset();
   launching_ = false;
   if (got == static_cast<ssize_t>(sizeof failure)) {
+    failure.about.back() = '\0';
     failure_ = failure;
   } else if (!failure_) {
     on_started_(payload_.pid);
@@ -208,7 +209,7 @@ void Supervisor::check_deadlines() {
   const auto is_due = [now](const std::optional<std::int64_t>& at) { return at && *at <= now; };
   if (is_due(exec_by())) {
     launching_ = false;
-    failure_ = LaunchFailure{attempt::Step::StartInTime, ETIMEDOUT};
+    failure_ = LaunchFailure{.step = attempt::Step::StartInTime, .error = ETIMEDOUT};
     begin_stop(SIGKILL);
   }
   if (is_due(limit_at())) {

@@ -24,11 +24,8 @@ std::string first_line(const std::string& path) {
 }  // namespace
 
 std::string process_name(int pid) {
-  const auto arguments = os::read_file(fmt::format("/proc/{}/cmdline", pid), Memory::mib(4));
-  if (!arguments) return {};
-  const std::string first = arguments->substr(0, arguments->find('\0'));
-  const std::string name = first.substr(first.find_last_of('/') + 1);
-  return printable(name.empty() ? first_line(fmt::format("/proc/{}/comm", pid)) : name);
+  // Not cmdline: that is read from the memory of the process, which can keep its reader waiting.
+  return printable(first_line(fmt::format("/proc/{}/comm", pid)));
 }
 
 std::string process_user(int pid) {
