@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <unistd.h>
 
 #include <array>
 #include <boost/asio/buffer.hpp>
@@ -14,6 +15,7 @@
 #include "base/text.h"
 #include "base/time.h"
 #include "os/unix_socket.h"
+#include "os/user.h"
 
 namespace gflow::client {
 namespace {
@@ -60,6 +62,18 @@ void set_patience(int socket, std::chrono::seconds patience) {
   time.tv_sec = patience.count();
   (void)::setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);  // waits longer then
   (void)::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
+}
+
+/// Refuses a stranger who listens where gflowd was looked for: a request carries the environment of
+/// its sender.
+Result<void> check_server(int socket, const std::string& socket_path) {
+  const os::Peer server = GF_TRY(os::peer_of(socket));
+  if (server.uid == 0 || server.uid == ::geteuid()) return {};
+  return fail(Code::Permission,
+              fmt::format("{} at {} is neither root nor you, so nothing is sent there: unset "
+                          "GFLOW_SOCKET, or see who made that socket",
+                          printable(os::account_of(server.uid).name),
+                          printable(socket_path)));
 }
 
 /// Sends what the server takes. One that refuses a request early stops reading, so that a broken
@@ -148,6 +162,7 @@ Result<HttpResponse> exchange(const std::string& socket_path,
   auto socket = os::connect_unix(socket_path);
   if (!socket && socket.error().code == Code::Unreachable) return nobody_answers(socket_path);
   if (!socket) return std::unexpected(std::move(socket).error());
+  GF_CHECK(check_server(socket->get(), socket_path));
   set_patience(socket->get(), patience);
   send_all(socket->get(), text_of(request));
   return receive(socket->get(), socket_path, patience);

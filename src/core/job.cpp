@@ -180,4 +180,11 @@ std::string outcome_text(const Outcome& outcome) {
   return fmt::format("{}: {}", sentence, printable(outcome.message));
 }
 
+Outcome public_part(Outcome outcome) {
+  if (outcome.reason == EndReason::LaunchFailed || outcome.reason == EndReason::NotStarted) {
+    outcome.message.clear();
+  }
+  return outcome;
+}
+
 }  // namespace gflow

@@ -247,5 +247,8 @@ struct Job {
 [[nodiscard]] Status status_for(const Outcome& outcome);
 /// One sentence: "exited with code 1", "killed by signal 9 (SIGKILL)", "launch failed: chdir ...".
 [[nodiscard]] std::string outcome_text(const Outcome& outcome);
+/// The outcome as users other than the job's owner may read it: without the message of a launch
+/// that failed, which names programs, directories and files of the owner.
+[[nodiscard]] Outcome public_part(Outcome outcome);
 
 }  // namespace gflow

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/daemon.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <spdlog/sinks/rotating_file_sink.h>
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -45,7 +47,7 @@ Result<void> make_places(const Options& options) {
                                        options.paths.attempts_dir(),
                                        options.paths.run_dir}) {
     const bool seen_by_all = options.system && directory == options.paths.run_dir;
-    GF_CHECK(os::make_directories(directory, seen_by_all ? 0755 : mode));
+    GF_CHECK(os::make_own_directory(directory, seen_by_all ? 0755 : mode));
   }
   return {};
 }
@@ -55,6 +57,11 @@ Result<void> open_log(const Options& options, const Config& config) {
   constexpr std::size_t kSize = 10U << 20;
   constexpr std::size_t kFiles = 3;
   try {
+    // What spdlog creates has the mode the umask leaves; one that is there may have another.
+    const os::Fd own = GF_TRY(os::open_file(options.paths.daemon_log(), O_WRONLY | O_CREAT));
+    if (::fchmod(own.get(), 0600) != 0) {
+      return os::errno_error("set the mode of", options.paths.daemon_log());
+    }
     auto sink = std::make_shared<spdlog::sinks::rotating_file_sink_st>(
         options.paths.daemon_log(), kSize, kFiles);
     auto logger = std::make_shared<spdlog::logger>("gflowd", std::move(sink));
@@ -101,6 +108,8 @@ Daemon::~Daemon() = default;
 Result<std::unique_ptr<Daemon>> Daemon::start(Options options) {
   const Config config = GF_TRY(read_config(options.paths.config_file, options.config_required));
   if (!config.socket.empty()) options.paths.socket = config.socket;
+  // Whatever the starter had: what is to be seen by others is opened to them where it is made.
+  (void)::umask(0077);
   GF_CHECK(make_places(options));
   os::Fd lock = GF_TRY(take_lock(options.paths.lock()));
   GF_CHECK(open_log(options, config));

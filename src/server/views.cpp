@@ -71,11 +71,31 @@ api::DeviceView device_view(const engine::State& state, const Device& device) {
   return view;
 }
 
-void hide_private(api::JobView& view, const Caller& caller) {
-  if (caller.administrator || view.spec.user.uid == caller.user.uid) return;
+bool sees_all(const Caller& caller, const User& owner) {
+  return caller.administrator || owner.uid == caller.user.uid;
+}
+
+void hide_private(api::JobView& view) {
   view.spec.command.clear();
   view.spec.work_dir.clear();
   view.log_path.clear();
+}
+
+/// That it failed or is held, and how, is everybody's; the detail names what its owner runs, where.
+void hide_details(api::JobView& view, const Service& service, const Job& job) {
+  if (const auto* ended = std::get_if<Ended>(&job.state)) {
+    view.outcome = public_part(ended->outcome);
+    if (!view.reason.empty()) view.reason = outcome_text(*view.outcome);
+  } else if (std::holds_alternative<Held>(job.state)) {
+    std::vector<Blocker> blockers = service.state().blockers(job.id, service.now());
+    view.blockers.clear();
+    for (Blocker& blocker : blockers) {
+      auto* hold = std::get_if<blocker::OnHold>(&blocker);
+      if (hold != nullptr && !hold->why.empty()) hold->why = "it could not be started";
+      view.blockers.push_back(api::view_of(blocker));
+    }
+    view.reason = reason_text(blockers);
+  }
 }
 
 }  // namespace
@@ -120,13 +140,17 @@ api::MachineView machine_view(const Service& service) {
 
 api::JobView view_for(const Caller& caller, const Service& service, const Job& job) {
   api::JobView view = view_of(service, job);
-  hide_private(view, caller);
+  if (sees_all(caller, job.spec.user)) return view;
+  hide_private(view);
+  hide_details(view, service, job);
   return view;
 }
 
 api::MachineView machine_view_for(const Caller& caller, const Service& service) {
   api::MachineView view = machine_view(service);
-  for (api::JobView& job : view.running) hide_private(job, caller);
+  for (api::JobView& job : view.running) {
+    if (!sees_all(caller, job.spec.user)) hide_private(job);
+  }
   return view;
 }
 
