@@ -23,6 +23,11 @@ namespace gflow::api {
 template <typename T, typename U>
 concept Like = std::same_as<std::remove_const_t<T>, U>;
 
+/// JSON text, written as it is.
+struct Verbatim {
+  std::string json;
+};
+
 /// Writes one JSON object, field by field. The counterpart of Reader: a function template
 /// `fields(io, value)` lists the fields of a type once, for both.
 class Writer {
@@ -35,6 +40,14 @@ class Writer {
     fields(writer, value);
     writer.out_ += '}';
     return std::move(writer.out_);
+  }
+
+  /// A value as it stands within a document.
+  template <typename T>
+  [[nodiscard]] static Verbatim verbatim(const T& value) {
+    Writer writer;
+    writer.put(value);
+    return {std::move(writer.out_)};
   }
 
   template <typename T>
@@ -67,6 +80,7 @@ class Writer {
   void put_string(std::string_view text);
 
   void put(const char* text) = delete;  // would be taken for a bool
+  void put(const Verbatim& text) { out_ += text.json; }
   void put(bool value) { out_ += value ? "true" : "false"; }
   void put(const std::string& text) { put_string(text); }
   void put(std::string_view text) { put_string(text); }

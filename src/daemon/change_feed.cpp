@@ -14,9 +14,10 @@ void ChangeFeed::record(std::uint64_t revision, const std::set<JobId>& jobs) {
     complete_since_ = recent_.front().revision;
     recent_.pop_front();
   }
-  for (auto at = waiters_.begin(); at != waiters_.end();) {
+  for (auto at = waiters_->begin(); at != waiters_->end();) {
     const auto waiter = at++;
-    if (!waiter->job || jobs.contains(*waiter->job)) wake(waiter);
+    const auto& job = waiter->second.job;
+    if (!job || jobs.contains(*job)) wake(waiter);
   }
 }
 
@@ -27,25 +28,32 @@ bool ChangeFeed::changed_since(std::uint64_t revision, std::optional<JobId> job)
       recent_, [&](const Change& c) { return c.revision > revision && c.job == *job; });
 }
 
-void ChangeFeed::wait(std::uint64_t revision,
-                      std::optional<JobId> job,
-                      std::chrono::milliseconds most,
-                      std::function<void()> then) {
+std::shared_ptr<void> ChangeFeed::wait(std::uint64_t revision,
+                                       std::optional<JobId> job,
+                                       std::chrono::milliseconds most,
+                                       std::function<void()> then) {
   if (changed_since(revision, job)) {
     boost::asio::post(io_, std::move(then));
-    return;
+    return nullptr;
   }
-  waiters_.push_back({job, std::move(then), boost::asio::steady_timer(io_, most)});
-  const auto waiter = std::prev(waiters_.end());
-  waiter->timer.async_wait([this, waiter](const boost::system::error_code& error) {
-    if (!error) wake(waiter);
+  const std::uint64_t number = next_++;
+  const auto waiter =
+      waiters_->emplace(number, Waiter{job, std::move(then), boost::asio::steady_timer(io_, most)})
+          .first;
+  waiter->second.timer.async_wait([this, number](const boost::system::error_code& error) {
+    if (error) return;
+    if (const auto found = waiters_->find(number); found != waiters_->end()) wake(found);
   });
+  const auto let_go = [number, left = std::weak_ptr(waiters_)](void*) {
+    if (const auto waiters = left.lock()) waiters->erase(number);
+  };
+  return {this, let_go};
 }
 
 /// Once per waiter: the timer that is cancelled here does not call again.
-void ChangeFeed::wake(std::list<Waiter>::iterator waiter) {
-  boost::asio::post(io_, std::move(waiter->then));
-  waiters_.erase(waiter);
+void ChangeFeed::wake(Waiters::iterator waiter) {
+  boost::asio::post(io_, std::move(waiter->second.then));
+  waiters_->erase(waiter);
 }
 
 }  // namespace gflow::daemon

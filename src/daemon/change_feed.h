@@ -7,7 +7,8 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <list>
+#include <map>
+#include <memory>
 #include <optional>
 #include <set>
 
@@ -23,11 +24,15 @@ class ChangeFeed {
 
   /// The state is at this revision now, and these jobs changed on the way.
   void record(std::uint64_t revision, const std::set<JobId>& jobs);
-  /// Calls back once anything (or the job, if given) has changed after `revision`, or after `most`.
-  void wait(std::uint64_t revision,
-            std::optional<JobId> job,
-            std::chrono::milliseconds most,
-            std::function<void()> then);
+  /// Calls back once anything (or the job, if given) has changed after `revision`, or after `most`;
+  /// not any more once what is returned is let go of, which may outlive the feed.
+  [[nodiscard]] std::shared_ptr<void> wait(std::uint64_t revision,
+                                           std::optional<JobId> job,
+                                           std::chrono::milliseconds most,
+                                           std::function<void()> then);
+
+  /// How many wait.
+  [[nodiscard]] std::size_t waiting() const { return waiters_->size(); }
 
  private:
   struct Waiter {
@@ -35,12 +40,13 @@ class ChangeFeed {
     std::function<void()> then;
     boost::asio::steady_timer timer;
   };
+  using Waiters = std::map<std::uint64_t, Waiter>;
   struct Change {
     std::uint64_t revision;
     JobId job;
   };
   [[nodiscard]] bool changed_since(std::uint64_t revision, std::optional<JobId> job) const;
-  void wake(std::list<Waiter>::iterator waiter);
+  void wake(Waiters::iterator waiter);
 
   static constexpr std::size_t kRemembered = 16384;
 
@@ -48,7 +54,9 @@ class ChangeFeed {
   std::uint64_t revision_ = 0;
   std::uint64_t complete_since_ = 0;  ///< every change of a job after this revision is remembered
   std::deque<Change> recent_;
-  std::list<Waiter> waiters_;
+  std::shared_ptr<Waiters> waiters_ =
+      std::make_shared<Waiters>();  // waits look whether it is there
+  std::uint64_t next_ = 0;
 };
 
 }  // namespace gflow::daemon

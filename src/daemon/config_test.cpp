@@ -62,6 +62,11 @@ labels = "zone = b, disk=nvme"
 [runner]
 cgroups = false
 launch_backoff = "5s"
+[limits]
+max_queued_per_user = 11
+max_dependencies_per_job = 8
+max_dependencies_per_user = 9
+max_dependencies = 10
 [store]
 ballast = "1G"
 )");
@@ -87,6 +92,10 @@ ballast = "1G"
   want.policy.allow_see_all = true;
   want.policy.labels = {{"disk", "nvme"}, {"zone", "b"}};
   want.policy.launch_backoff = 5s;
+  want.policy.max_queued_per_user = 11;
+  want.policy.max_dependencies_per_job = 8;
+  want.policy.max_dependencies_per_user = 9;
+  want.policy.max_dependencies = 10;
   want.cgroups = false;
   want.ballast = Memory::gib(1);
   EXPECT_EQ(read_config(file.path(), true).value(), want);

@@ -88,8 +88,10 @@ Result<engine::State> load_state(store::Store& store,
 
 Result<std::unique_ptr<runner::Runner>> open_runner(const Options& options,
                                                     const Config& config,
-                                                    const std::string& boot_id) {
+                                                    const std::string& boot_id,
+                                                    Remover& remover) {
   runner::Options wanted;
+  wanted.remove = [&remover](std::string path) { remover.remove(std::move(path)); };
   wanted.attempts_dir = options.paths.attempts_dir();
   wanted.logs_dir = options.paths.logs_dir;
   wanted.shim = GF_TRY(os::helper_program("gflow-shim"));
@@ -117,7 +119,8 @@ Result<std::unique_ptr<Daemon>> Daemon::start(Options options) {
   const std::string boot_id = os::boot_id();
   auto store = GF_TRY(store::Store::open(options.paths.database()));
   engine::State state = GF_TRY(load_state(*store, config, boot_id));
-  auto runner = GF_TRY(open_runner(options, config, boot_id));
+  auto remover = std::make_unique<Remover>();
+  auto runner = GF_TRY(open_runner(options, config, boot_id, *remover));
   const std::string specification = options.devices.value_or(config.devices);
   devices::SourceOptions probe;
   probe.probe = os::helper_program("gflow-gpumon").value_or("");
@@ -133,6 +136,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start(Options options) {
                                            std::move(lock),
                                            std::move(store),
                                            std::move(source),
+                                           std::move(remover),
                                            std::move(runner),
                                            std::move(wall_timer),
                                            std::move(state)});

@@ -25,6 +25,7 @@ Loop::Loop(Parts parts)
       hands_(state_,
              *parts_.store,
              *parts_.runner,
+             *parts_.remover,
              parts_.options.paths.socket,
              [this](engine::Event event) { request(std::move(event), {}); }),
       shell_(state_, *parts_.store, hands_, &ballast_),
@@ -76,11 +77,11 @@ void Loop::request(engine::Event event, Answer answer) {
   soon();
 }
 
-void Loop::on_change(std::uint64_t revision,
-                     std::optional<JobId> job,
-                     std::chrono::milliseconds most,
-                     std::function<void()> then) {
-  feed_.wait(revision, job, most, std::move(then));
+std::shared_ptr<void> Loop::on_change(std::uint64_t revision,
+                                      std::optional<JobId> job,
+                                      std::chrono::milliseconds most,
+                                      std::function<void()> then) {
+  return feed_.wait(revision, job, most, std::move(then));
 }
 
 void Loop::stop() {
@@ -133,7 +134,27 @@ Result<void> Loop::turn() {
   feed_.record(state_.revision(), turned->changed);
   set_timers(*turned);
   if (!shell_.idle()) soon();
+  if (shell_.has_launches()) launch_soon();
   return {};
+}
+
+/// Whatever is ready comes first: a thousand jobs that can start at once keep nobody waiting.
+void Loop::launch_soon() {
+  if (launch_is_due_) return;
+  launch_is_due_ = true;
+  boost::asio::post(io_, [this] {
+    launch_is_due_ = false;
+    launch_some();
+  });
+}
+
+void Loop::launch_some() {
+  constexpr std::chrono::milliseconds kSlice{2};
+  const MonoTime until = os::now().mono + kSlice;
+  while (shell_.has_launches()) {
+    shell_.launch_next();
+    if (os::now().mono >= until) return launch_soon();
+  }
 }
 
 void Loop::log_changes(const std::set<JobId>& changed) const {

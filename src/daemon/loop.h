@@ -14,6 +14,7 @@
 #include "daemon/config.h"
 #include "daemon/gpu_peaks.h"
 #include "daemon/options.h"
+#include "daemon/remover.h"
 #include "daemon/runner_hands.h"
 #include "daemon/shell.h"
 #include "devices/source.h"
@@ -33,6 +34,7 @@ struct Parts {
   os::Fd lock;  ///< held as long as the daemon lives
   std::unique_ptr<store::Store> store;
   std::unique_ptr<devices::Source> source;
+  std::unique_ptr<Remover> remover;
   std::unique_ptr<runner::Runner> runner;
   os::WallTimer wall_timer;
   engine::State state;
@@ -55,16 +57,18 @@ class Loop : public server::Service {
   [[nodiscard]] std::string log_path(JobId job) const override;
   void submit(api::SubmitRequest request, const server::Caller& caller, Answer answer) override;
   void request(engine::Event event, Answer answer) override;
-  void on_change(std::uint64_t revision,
-                 std::optional<JobId> job,
-                 std::chrono::milliseconds most,
-                 std::function<void()> then) override;
+  [[nodiscard]] std::shared_ptr<void> on_change(std::uint64_t revision,
+                                                std::optional<JobId> job,
+                                                std::chrono::milliseconds most,
+                                                std::function<void()> then) override;
   [[nodiscard]] api::DaemonView daemon() const override;
   void stop() override;
   Result<void> reload() override;
 
  private:
   void soon();  ///< a turn, after everything that is ready now was posted
+  void launch_soon();
+  void launch_some();
   [[nodiscard]] Result<void> turn();
   void log_changes(const std::set<JobId>& changed) const;
   void set_timers(const Shell::Turned& turned);
@@ -95,6 +99,7 @@ class Loop : public server::Service {
   std::unique_ptr<server::HttpServer> server_;
   Result<void> end_;
   bool turn_is_due_ = false;
+  bool launch_is_due_ = false;
 };
 
 }  // namespace gflow::daemon

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/runner_hands.h"
 
-#include <unistd.h>
-
 #include "os/user.h"
 #include "runner/environment.h"
 
@@ -11,11 +9,13 @@ namespace gflow::daemon {
 RunnerHands::RunnerHands(const engine::State& state,
                          store::Store& store,
                          runner::Runner& runner,
+                         Remover& remover,
                          std::string socket,
                          std::function<void(engine::Event)> post)
     : state_(state),
       store_(store),
       runner_(runner),
+      remover_(remover),
       socket_(std::move(socket)),
       post_(std::move(post)) {}
 
@@ -95,9 +95,6 @@ void RunnerHands::forget_attempt(JobId job, int attempt) {
   runner_.forget(job, attempt);
 }
 
-void RunnerHands::forget_job(JobId job) {
-  // The log is the job's; one that is gone already is what was wanted.
-  (void)::unlink(runner_.log_path(job).c_str());
-}
+void RunnerHands::forget_job(JobId job) { remover_.remove(runner_.log_path(job)); }
 
 }  // namespace gflow::daemon

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "daemon/hands.h"
+#include "daemon/remover.h"
 #include "engine/state.h"
 #include "runner/ports.h"
 #include "runner/runner.h"
@@ -17,10 +18,11 @@ namespace gflow::daemon {
 /// becomes known while acting: that an attempt cannot even be ordered.
 class RunnerHands : public Hands {
  public:
-  /// Borrows all three for its lifetime.
+  /// Borrows all four for its lifetime.
   RunnerHands(const engine::State& state,
               store::Store& store,
               runner::Runner& runner,
+              Remover& remover,
               std::string socket,
               std::function<void(engine::Event)> post);
 
@@ -39,6 +41,7 @@ class RunnerHands : public Hands {
   const engine::State& state_;
   store::Store& store_;
   runner::Runner& runner_;
+  Remover& remover_;
   std::string socket_;
   std::function<void(engine::Event)> post_;
   std::map<JobId, runner::PortBlock> ports_;  ///< of the attempts this daemon started

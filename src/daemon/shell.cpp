@@ -186,13 +186,41 @@ const Job* Shell::in_attempt(JobId id, int attempt) const {
 void Shell::act(const engine::Effect& effect) {
   namespace e = engine::effect;
   const auto tell = [this](const auto& about, void (Hands::*what)(const Job&)) {
+    if (take_launch(about.job, about.attempt)) {
+      if (const Job* job = in_attempt(about.job, about.attempt)) hands_.launch(*job);
+    }
     if (const Job* job = in_attempt(about.job, about.attempt)) (hands_.*what)(*job);
   };
-  if (const auto* launch = std::get_if<e::Launch>(&effect)) return tell(*launch, &Hands::launch);
-  if (const auto* stop = std::get_if<e::StopAttempt>(&effect)) return tell(*stop, &Hands::stop);
+  if (const auto* launch = std::get_if<e::Launch>(&effect)) {
+    launches_.emplace_back(launch->job, launch->attempt);
+    return;
+  }
+  if (const auto* to_stop = std::get_if<e::StopAttempt>(&effect)) {
+    return stop(to_stop->job, to_stop->attempt);
+  }
   if (const auto* halt = std::get_if<e::Suspend>(&effect)) return tell(*halt, &Hands::suspend);
   if (const auto* go = std::get_if<e::Resume>(&effect)) return tell(*go, &Hands::resume);
   if (const auto* limit = std::get_if<e::ChangeLimit>(&effect)) tell(*limit, &Hands::change_limit);
+}
+
+/// Whether the attempt was still to be launched; it is not any more.
+bool Shell::take_launch(JobId job, int attempt) {
+  const auto at = std::ranges::find(launches_, std::pair(job, attempt));
+  if (at == launches_.end()) return false;
+  launches_.erase(at);
+  return true;
+}
+
+/// An attempt that was not launched yet never will be.
+void Shell::stop(JobId id, int attempt) {
+  if (take_launch(id, attempt)) return post(engine::event::AttemptRevoked{id, attempt});
+  if (const Job* job = in_attempt(id, attempt)) hands_.stop(*job);
+}
+
+void Shell::launch_next() {
+  const auto [id, attempt] = launches_.front();
+  launches_.pop_front();
+  if (const Job* job = in_attempt(id, attempt)) hands_.launch(*job);
 }
 
 void Shell::act(const Plan& plan) {

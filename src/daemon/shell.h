@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <optional>
 #include <set>
@@ -19,7 +20,8 @@
 namespace gflow::daemon {
 
 /// The imperative shell round the engine: collects what happened, and once a turn decides, commits,
-/// acts and answers, in this order. Knows no sockets, no clock and no threads; one thread owns it.
+/// acts and answers, in this order; what is to be launched follows bit by bit. Knows no sockets, no
+/// clock and no threads; one thread owns it.
 class Shell {
  public:
   using Answer = std::function<void(Result<std::vector<JobId>>)>;
@@ -48,6 +50,11 @@ class Shell {
   /// process has to end, and what the store holds is the truth.
   [[nodiscard]] Result<Turned> turn(Now now);
 
+  /// Launches are committed with the turn that decided them and carried out one at a time, between
+  /// which others are answered.
+  [[nodiscard]] bool has_launches() const { return !launches_.empty(); }
+  void launch_next();
+
  private:
   struct Posted {
     engine::Event event;
@@ -68,6 +75,8 @@ class Shell {
   [[nodiscard]] Result<void> commit(const Plan& plan, Now now);
   [[nodiscard]] const Job* in_attempt(JobId id, int attempt) const;
   void act(const engine::Effect& effect);
+  bool take_launch(JobId job, int attempt);
+  void stop(JobId job, int attempt);
   void act(const Plan& plan);
 
   engine::State& state_;
@@ -75,6 +84,7 @@ class Shell {
   Hands& hands_;
   store::Ballast* ballast_;
   std::vector<Posted> posted_;
+  std::deque<std::pair<JobId, int>> launches_;  ///< committed, not carried out yet
 };
 
 }  // namespace gflow::daemon

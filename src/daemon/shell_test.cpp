@@ -66,8 +66,8 @@ class World : public Hands {
   void change_limit(const Job& /*job*/) override { step(); }
   void forget_attempt(JobId job, int attempt) override {
     step();
-    const Run& run = runs[std::pair(job, attempt)];
-    EXPECT_TRUE(run.outcome.has_value() || run.revoked);
+    const auto run = runs.find({job, attempt});
+    EXPECT_TRUE(run == runs.end() || run->second.outcome || run->second.revoked);
   }
   void forget_job(JobId /*job*/) override { step(); }
 
@@ -127,6 +127,7 @@ class Life {
     now_.wall += std::chrono::seconds(10);
     const auto turned = shell_->turn(now_);
     ASSERT_TRUE(turned) << turned.error().message;
+    while (launches_at_once && shell_->has_launches()) shell_->launch_next();
     ASSERT_EQ(state_->check(), "");
     world.note_launched();
     for (const auto& [key, run] : world.runs) {
@@ -177,7 +178,17 @@ class Life {
 
   [[nodiscard]] const engine::State& state() const { return *state_; }
 
+  /// Carries out one launch that was put off.
+  void launch_next() {
+    world.step();
+    shell_->launch_next();
+    world.note_launched();
+  }
+  [[nodiscard]] bool has_launches() const { return shell_->has_launches(); }
+  [[nodiscard]] bool idle() const { return shell_->idle(); }
+
   World world;
+  bool launches_at_once = true;
   std::map<std::string, std::vector<JobId>> acknowledged;
 
  private:
@@ -385,6 +396,58 @@ std::string flow_name(const testing::TestParamInfo<Flow>& flow) {
   std::string name = flow.param.name;
   std::ranges::replace(name, ' ', '_');
   return name;
+}
+
+TEST(Launches, AreCarriedOutOneAtATimeAfterTheAnswer) {
+  Life life(testing::TempDir() + "/gflow-launches-" + std::to_string(::getpid()) + ".db");
+  life.launches_at_once = false;
+  life.submit("a", {spec(0), spec(0), spec(0)});
+  EXPECT_EQ(life.acknowledged.at("a").size(), 3U) << "answered before anything was launched";
+  EXPECT_TRUE(life.world.runs.empty());
+  life.launch_next();
+  EXPECT_EQ(life.world.count(JobId(1)), 1);
+  EXPECT_EQ(life.world.runs.size(), 1U);
+  // One that is cancelled before its turn never starts, and is over at once.
+  cancels(2)(life);
+  life.turn();
+  sees(2, Status::Cancelled)(life);
+  life.launch_next();
+  EXPECT_FALSE(life.has_launches());
+  EXPECT_TRUE(life.idle());
+  EXPECT_EQ(life.world.count(JobId(2)), 0);
+  EXPECT_EQ(life.world.count(JobId(3)), 1);
+}
+
+TEST(Launches, OfADaemonThatDiesAreTakenBackAndMadeOnce) {
+  Life life(testing::TempDir() + "/gflow-launches-died-" + std::to_string(::getpid()) + ".db");
+  life.launches_at_once = false;
+  life.submit("a", {spec(0), spec(0)});
+  life.launch_next();
+  life.crash();
+  life.launches_at_once = true;
+  life.start();
+  life.turn();
+  for (const std::uint64_t id : {1U, 2U}) {
+    EXPECT_EQ(life.world.count(JobId(id)), 1) << id;
+    finishes(id)(life);
+    sees(id, Status::Finished)(life);
+  }
+}
+
+/// What is told to an attempt finds it launched.
+TEST(Launches, ComeBeforeWhatIsToldToThem) {
+  Life life(testing::TempDir() + "/gflow-launches-told-" + std::to_string(::getpid()) + ".db");
+  life.launches_at_once = false;
+  JobSpec suspendable = spec(2);
+  suspendable.preemption = Preemption::Suspend;
+  suspendable.request.gpu_memory = Memory::gib(8);
+  life.submit("a", {suspendable});
+  JobSpec urgent = spec(2);
+  urgent.priority = 200;
+  urgent.request.gpu_memory = Memory::gib(12);
+  life.submit("b", {urgent});
+  while (life.has_launches()) life.launch_next();
+  EXPECT_EQ(life.world.count(JobId(1)), 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(Flows, CrashAtEveryStep, testing::ValuesIn(flows()), flow_name);

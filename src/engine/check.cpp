@@ -75,7 +75,8 @@ std::string State::check() const {
   if (fresh.guards != index.guards) return "the index of guarded places is wrong";
   if (fresh.ranks != index.ranks) return "jobs that do not wait have a rank";
   if (fresh.backoff != index.backoff) return "the index of launch back-offs is wrong";
-  if (fresh.dependents != index.dependents) return "the index of dependents is wrong";
+  if (fresh.pending != index.pending) return "the count of waiting jobs by user is wrong";
+  if (!(fresh.dependencies == index.dependencies)) return "the graph of dependencies is wrong";
   if (fresh.ends != index.ends) return "the index of ends is wrong";
   if (fresh.ended != index.ended) return "the index of ended jobs is wrong";
   if (fresh.preemptible != index.preemptible) return "the index of preemptible jobs is wrong";

@@ -104,8 +104,12 @@ struct Policy {
   std::chrono::seconds keep_ended{90 * 86400};  ///< ended jobs are forgotten after this time
   std::size_t max_ended = 100'000;              ///< and the oldest beyond this number
   std::size_t max_queued = 2'000'000;           ///< jobs pending at once
+  std::size_t max_queued_per_user = 1'000'000;  ///< of one user
   std::size_t max_submit = 10'000;              ///< jobs in one submission
-  std::string placement;                        ///< name of the placement policy; "" is gflow's own
+  std::size_t max_dependencies_per_job = 10'000;
+  std::size_t max_dependencies_per_user = 1'000'000;  ///< of jobs not started yet, in all
+  std::size_t max_dependencies = 4'000'000;           ///< the same of all users
+  std::string placement;  ///< name of the placement policy; "" is gflow's own
   placement::PolicyOptions placement_options;
   placement::SharingRules sharing;  ///< of one device
   std::vector<Label> labels;        ///< of the daemon's own node, sorted

@@ -177,7 +177,7 @@ void explain_resources(const Index& index, const Job& job, Now now, std::vector<
 
 std::optional<Blocker> explain_dependencies(const Index& index, const Job& job) {
   const Dependencies& wants = job.spec.dependencies;
-  const DependencyState state = index.dependency_state(job);
+  const DependencyState state = index.dependencies.state(job.id);
   if (state == DependencyState::Met) return std::nullopt;
   blocker::Dependency waits{{}, wants.mode, state == DependencyState::Never};
   for (const JobId id : wants.jobs) {

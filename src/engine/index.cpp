@@ -40,8 +40,11 @@ void Index::limit_group(const std::string& name, int limit) {
 
 void Index::link(const Job& job) {
   by_status.at(static_cast<std::size_t>(status_of(job))).insert(job.id);
-  if (is_pending(job)) {
-    for (const JobId dependency : job.spec.dependencies.jobs) dependents[dependency].insert(job.id);
+  if (is_pending(job)) ++pending[job.spec.user.uid];
+  if (is_pending(job) && job.attempts == 0) {
+    dependencies.add(job, [this](JobId id) { return end_of(id); });
+  } else {
+    dependencies.remove(job.id);
   }
   if (const auto* queued = std::get_if<Queued>(&job.state)) link_queued(job, *queued);
   if (is_active(job)) link_active(job, *attempt_of(job));
@@ -51,12 +54,8 @@ void Index::link(const Job& job) {
 void Index::unlink(const Job& job) {
   by_status.at(static_cast<std::size_t>(status_of(job))).erase(job.id);
   if (is_pending(job)) {
-    for (const JobId dependency : job.spec.dependencies.jobs) {
-      const auto at = dependents.find(dependency);
-      if (at == dependents.end()) continue;
-      at->second.erase(job.id);
-      if (at->second.empty()) dependents.erase(at);
-    }
+    const auto user = pending.find(job.spec.user.uid);
+    if (--user->second == 0) pending.erase(user);
   }
   if (std::holds_alternative<Queued>(job.state)) unlink_queued(job);
   if (is_active(job)) unlink_active(job, *attempt_of(job));
@@ -73,7 +72,7 @@ void Index::link_queued(const Job& job, const Queued& queued) {
     backoff.emplace(*queued.not_before, job.id);
     return;
   }
-  if (dependency_state(job) != DependencyState::Met) return;
+  if (dependencies.state(job.id) != DependencyState::Met) return;
   rank(job);
   link_ready(job);
 }
@@ -151,6 +150,11 @@ std::size_t Index::count(StatusSet statuses) const {
   return jobs_there;
 }
 
+std::size_t Index::pending_of(std::uint32_t uid) const {
+  const auto user = pending.find(uid);
+  return user == pending.end() ? 0 : user->second;
+}
+
 std::optional<MonoTime> Index::latest_end(const Job& job) const {
   const Attempt* attempt = attempt_of(job);
   if (!job.spec.time_limit || attempt == nullptr || attempt->boot_id != boot_id)
@@ -163,26 +167,11 @@ std::optional<MonoTime> Index::latest_end(const Job& job) const {
   return attempt->started_mono + *job.spec.time_limit + job.spec.grace + stood;
 }
 
-DependencyState Index::dependency_state(const Dependencies& dependencies) const {
-  std::size_t finished = 0;
-  std::size_t failed = 0;
-  for (const JobId id : dependencies.jobs) {
-    const Job* job = find(id);
-    const bool over = job == nullptr || is_ended(*job);
-    if (!over) continue;
-    if (job != nullptr && status_of(*job) == Status::Finished) {
-      ++finished;
-    } else {
-      ++failed;
-    }
-  }
-  const std::size_t all = dependencies.jobs.size();
-  if (dependencies.mode == DependencyMode::All) {
-    if (failed > 0) return DependencyState::Never;
-    return finished == all ? DependencyState::Met : DependencyState::Unmet;
-  }
-  if (finished > 0 || all == 0) return DependencyState::Met;
-  return failed == all ? DependencyState::Never : DependencyState::Unmet;
+DependencyGraph::End Index::end_of(JobId id) const {
+  const Job* job = find(id);
+  if (job != nullptr && !is_ended(*job)) return DependencyGraph::End::NotYet;
+  return job != nullptr && status_of(*job) == Status::Finished ? DependencyGraph::End::Finished
+                                                               : DependencyGraph::End::Unfinished;
 }
 
 }  // namespace gflow::engine

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/dependencies.h"
 #include "engine/peaks.h"
 #include "engine/state.h"
 #include "placement/ledger.h"
@@ -58,8 +59,6 @@ struct Group {
   std::set<QueueKey> parked;
 };
 
-enum class DependencyState { Met, Unmet, Never };
-
 /// Where a job would go, and why there.
 struct Chosen {
   std::vector<placement::Placement> placements;  ///< one for each node it asked for
@@ -106,7 +105,8 @@ struct Index {
   std::set<std::pair<WallTime, JobId>> begin_later;  ///< queued, begin time to come
   std::set<std::pair<WallTime, JobId>> begun;        ///< queued, begin time past
   std::set<std::pair<MonoTime, JobId>> backoff;
-  std::map<JobId, std::set<JobId>> dependents;   ///< pending jobs by what they depend on
+  std::map<std::uint32_t, std::size_t> pending;  ///< jobs that wait, by user
+  DependencyGraph dependencies;                  ///< of jobs not started yet
   placement::Ledger ledger;                      ///< nodes and what active jobs hold there
   std::unique_ptr<placement::Placer> placer;     ///< by Policy::placement
   History history;                               ///< learned from ended attempts
@@ -191,13 +191,13 @@ struct Index {
   [[nodiscard]] Result<void> drain(const event::Drain& event);
   [[nodiscard]] Totals totals() const;
 
+  /// Jobs of a user that wait.
+  [[nodiscard]] std::size_t pending_of(std::uint32_t uid) const;
+
   void limit_group(const std::string& name, int limit);
 
-  /// Of a job that has not been started yet; once it has, its dependencies are history.
-  [[nodiscard]] DependencyState dependency_state(const Dependencies& dependencies) const;
-  [[nodiscard]] DependencyState dependency_state(const Job& job) const {
-    return job.attempts > 0 ? DependencyState::Met : dependency_state(job.spec.dependencies);
-  }
+  /// How a job that others depend on ended, if it did.
+  [[nodiscard]] DependencyGraph::End end_of(JobId id) const;
   [[nodiscard]] std::optional<MonoTime> latest_end(const Job& job) const;
 
  private:

@@ -2,6 +2,7 @@
 #include "engine/state.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/text.h"
 #include "engine/index.h"
@@ -124,24 +125,31 @@ Merge candidates(const Index& index, const JobQuery& query) {
 }  // namespace
 
 std::vector<const Job*> State::list(const JobQuery& query) const {
-  std::vector<const Job*> found;
+  return list_some(query, std::numeric_limits<std::size_t>::max()).jobs;
+}
+
+State::Listed State::list_some(const JobQuery& query, std::size_t max_seen) const {
+  Listed listed;
+  std::size_t seen = 0;
+  // False: enough for this piece.
   const auto take = [&](JobId id) {
     const Job* job = index_->find(id);
-    if (job != nullptr && id > query.after && matches(*job, query)) found.push_back(job);
-    return found.size() < query.most;
+    if (job != nullptr && matches(*job, query)) listed.jobs.push_back(job);
+    if (listed.jobs.size() < query.most && ++seen < max_seen) return true;
+    listed.more_after = id;
+    return false;
   };
-  if (query.most == 0) return found;
+  if (query.most == 0) return listed;
   if (!query.jobs.empty()) {
-    for (const JobId id : query.jobs) {
-      if (!take(id)) break;
+    for (auto id = std::ranges::upper_bound(query.jobs, query.after);
+         id != query.jobs.end() && take(*id);) {
+      ++id;
     }
-    return found;
+    return listed;
   }
   Merge merge = candidates(*index_, query);
-  for (JobId id = merge.next(); id.is_set(); id = merge.next()) {
-    if (!take(id)) break;
-  }
-  return found;
+  for (JobId id = merge.next(); id.is_set() && take(id);) id = merge.next();
+  return listed;
 }
 
 std::optional<JobId> State::newest(std::uint32_t uid, std::uint64_t back) const {
@@ -151,10 +159,11 @@ std::optional<JobId> State::newest(std::uint32_t uid, std::uint64_t back) const 
 }
 
 std::vector<JobId> State::dependents(JobId id) const {
-  const auto at = index_->dependents.find(id);
-  if (at == index_->dependents.end()) return {};
-  return {at->second.begin(), at->second.end()};
+  const std::set<JobId>& dependents = index_->dependencies.dependents(id);
+  return {dependents.begin(), dependents.end()};
 }
+
+std::uint64_t State::dependency_visits() const { return index_->dependencies.visits(); }
 
 const std::vector<Drain>& State::drains() const { return index_->drains; }
 void State::restore(std::vector<Drain> drains) { index_->drains = std::move(drains); }

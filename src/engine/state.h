@@ -65,10 +65,18 @@ class State {
 
   /// Jobs by ascending id that match.
   [[nodiscard]] std::vector<const Job*> list(const JobQuery& query) const;
+  /// The same by pieces: looks at no more than `max_seen` jobs.
+  struct Listed {
+    std::vector<const Job*> jobs;
+    std::optional<JobId> more_after;  ///< where to go on; empty: these were all
+  };
+  [[nodiscard]] Listed list_some(const JobQuery& query, std::size_t max_seen) const;
   /// The user's newest job (back = 0), the one before it (1), ...; empty if there are not so many.
   [[nodiscard]] std::optional<JobId> newest(std::uint32_t uid, std::uint64_t back) const;
-  /// Jobs that depend on this one directly, ascending.
+  /// Jobs not started yet that depend on this one directly, ascending.
   [[nodiscard]] std::vector<JobId> dependents(JobId id) const;
+  /// How often an edge of the dependencies was looked at so far: for tests of growth.
+  [[nodiscard]] std::uint64_t dependency_visits() const;
   /// Devices and nodes an administrator took out, by node and index.
   [[nodiscard]] const std::vector<Drain>& drains() const;
   /// Takes what the store held of them; before restored().

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "core/requests.h"
+#include "core/text_limits.h"
 #include "engine/feasible.h"
 #include "engine/turn.h"
 
@@ -18,11 +19,65 @@ Result<void> at_position(Result<void> checked, std::size_t position, std::size_t
   return with_context(checked.error(), fmt::format("job {} of {}", position + 1, count));
 }
 
+Result<void> check_text(std::string_view what, std::string_view text, std::size_t max) {
+  if (text.size() <= max) return {};
+  return fail(Code::Usage,
+              fmt::format("its {} has {} bytes; the most is {}", what, text.size(), max));
+}
+
+Result<void> check_texts(const JobSpec& spec) {
+  GF_CHECK(check_text("command", spec.command, kMaxCommand));
+  GF_CHECK(check_text("working directory", spec.work_dir, kMaxPath));
+  GF_CHECK(check_text("group", spec.group, kMaxGroup));
+  return check_text("project", spec.project, kMaxProject);
+}
+
+Result<void> check_request_texts(const Request& request) {
+  GF_CHECK(check_text("vendor", request.vendor, kMaxLabel));
+  for (const std::string& model : request.models) GF_CHECK(check_text("model", model, kMaxLabel));
+  if (request.selector.size() > kMaxLabels || request.models.size() > kMaxLabels) {
+    return fail(Code::Usage, fmt::format("more than {} labels or models", kMaxLabels));
+  }
+  for (const Label& label : request.selector) {
+    GF_CHECK(check_text("label", label.key, kMaxLabel));
+    GF_CHECK(check_text("label", label.value, kMaxLabel));
+  }
+  return {};
+}
+
 }  // namespace
+
+/// Whether so many dependencies may come to those of a user, as so many go.
+Result<void> Turn::check_edges(std::uint32_t uid, std::size_t more, std::size_t fewer) const {
+  const auto refuse = [&](std::size_t have, std::size_t most, std::string_view whose) {
+    return fail(
+        Code::Exhausted,
+        fmt::format("{} dependencies more: {} waiting jobs have {}, and the most is {}; let "
+                    "the jobs depend on one job that depends on the others",
+                    more,
+                    whose,
+                    have - fewer,
+                    most));
+  };
+  const DependencyGraph& graph = index_.dependencies;
+  if (graph.edges_of(uid) - fewer + more > index_.policy.max_dependencies_per_user) {
+    return refuse(graph.edges_of(uid), index_.policy.max_dependencies_per_user, "the user's");
+  }
+  if (graph.edges() - fewer + more > index_.policy.max_dependencies) {
+    return refuse(graph.edges(), index_.policy.max_dependencies, "all");
+  }
+  return {};
+}
 
 /// A job may depend on one there is, or on one before it in its submission.
 Result<void> Turn::check_dependencies(const Dependencies& dependencies,
                                       std::size_t position) const {
+  if (dependencies.jobs.size() > index_.policy.max_dependencies_per_job) {
+    return fail(Code::Exhausted,
+                fmt::format("it depends on {} jobs; the most is {}",
+                            dependencies.jobs.size(),
+                            index_.policy.max_dependencies_per_job));
+  }
   for (const JobId id : dependencies.jobs) {
     const bool sibling = (id.value & event::kSibling) != 0;
     if (sibling && (id.value ^ event::kSibling) < position) continue;
@@ -41,6 +96,7 @@ Result<void> Turn::check_dependencies(const Dependencies& dependencies,
 }
 
 Result<void> Turn::check_spec(const JobSpec& spec, std::size_t position) {
+  GF_CHECK(check_request_texts(spec.request));
   if (!spec.name.empty()) GF_CHECK(check_name(spec.name));
   GF_CHECK(check_ranges(spec));
   GF_CHECK(check_preemption(spec));
@@ -63,9 +119,26 @@ void Turn::take(const event::Submit& event) {
         fmt::format(
             "{} jobs are waiting already; the most is {}", pending, index_.policy.max_queued)));
   }
-  for (std::size_t i = 0; i < count; ++i) {
-    if (auto checked = at_position(check_spec(event.specs[i], i), i, count); !checked) {
+  const std::size_t own = index_.pending_of(event.specs.front().user.uid);
+  if (own + count > index_.policy.max_queued_per_user) {
+    return answer(fail(Code::Exhausted,
+                       fmt::format("{} jobs of {} are waiting already; the most of one user is {}",
+                                   own,
+                                   event.specs.front().user.name,
+                                   index_.policy.max_queued_per_user)));
+  }
+  std::size_t edges = 0;
+  for (const JobSpec& spec : event.specs) edges += spec.dependencies.jobs.size();
+  if (edges > 0) {
+    if (auto checked = check_edges(event.specs.front().user.uid, edges, 0); !checked) {
       return answer(std::unexpected(checked.error()));
+    }
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    auto checked = check_texts(event.specs[i]);
+    if (checked) checked = check_spec(event.specs[i], i);
+    if (auto placed = at_position(std::move(checked), i, count); !placed) {
+      return answer(std::unexpected(placed.error()));
     }
   }
   const std::uint64_t first = index_.next_id.value;
@@ -91,11 +164,7 @@ void Turn::take(const event::Submit& event) {
   index_.next_id = JobId(first + count);
   // A dependency may have failed before this was submitted; the answer is the same as after.
   for (const JobId id : ids) {
-    const Job& job = *index_.find(id);
-    if (is_ended(job) || !job.spec.dependencies.auto_cancel ||
-        index_.dependency_state(job) != DependencyState::Never) {
-      continue;
-    }
+    if (!is_hopeless(*index_.find(id))) continue;
     end(id,
         Status::Cancelled,
         {.reason = EndReason::DependencyFailed, .message = "a job it depends on did not finish"});

@@ -18,6 +18,8 @@ std::vector<Effect> step(State& state, const Event& event, Now now) {
 Turn::Turn(Index& index, Now now) : index_(index) { pass_time(now); }
 
 std::vector<Effect> Turn::finish() {
+  // Once each: a thousand dependencies that end together are one piece of news.
+  for (const JobId id : waits_changed_) effects_.emplace_back(effect::Notify{id});
   schedule();
   prune();
   wake();
@@ -115,19 +117,23 @@ void Turn::end(JobId id, Status status, const Outcome& outcome) {
   settle_dependents(id);
 }
 
+/// The job waits for others that will never do, and is not to be kept then.
+bool Turn::is_hopeless(const Job& job) const {
+  return is_pending(job) && job.spec.dependencies.auto_cancel &&
+         index_.dependencies.state(job.id) == DependencyState::Never;
+}
+
 /// Breadth first over all that hangs on a job that ended: a chain of any length needs no stack.
 void Turn::settle_dependents(JobId ended) {
   std::vector<JobId> over = {ended};
   for (std::size_t next = 0; next < over.size(); ++next) {
-    const auto at = index_.dependents.find(over[next]);
-    if (at == index_.dependents.end()) continue;
-    const std::vector<JobId> waiting(at->second.begin(), at->second.end());
+    const std::set<JobId>& dependents = index_.dependencies.dependents(over[next]);
+    const std::vector<JobId> waiting(dependents.begin(), dependents.end());
+    index_.dependencies.count_end(over[next], index_.end_of(over[next]));
     for (const JobId id : waiting) {
-      const Job& job = *index_.find(id);
-      if (index_.dependency_state(job) != DependencyState::Never ||
-          !job.spec.dependencies.auto_cancel) {
-        index_.relink(id);
-        effects_.emplace_back(effect::Notify{id});
+      if (!is_hopeless(*index_.find(id))) {
+        if (index_.dependencies.state(id) == DependencyState::Met) index_.relink(id);
+        waits_changed_.insert(id);
         continue;
       }
       const Outcome outcome{.reason = EndReason::DependencyFailed,
@@ -154,7 +160,7 @@ void Turn::prune() {
   while (at != index_.ended.end() && (at->first < oldest_kept || count > index_.policy.max_ended)) {
     const JobId id = at->second;
     ++at;
-    if (index_.dependents.contains(id)) continue;
+    if (!index_.dependencies.dependents(id).empty()) continue;
     index_.erase(id);
     --count;
     effects_.emplace_back(effect::Forget{id});

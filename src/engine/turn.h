@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -45,16 +46,23 @@ class Turn {
   void wake();
   void end(JobId id, Status status, const Outcome& outcome);
   void settle_dependents(JobId ended);
+  [[nodiscard]] bool is_hopeless(const Job& job) const;
   void to_queue(JobId id, Queued queued);
   [[nodiscard]] Result<const Job*> owned(JobId id, const Actor& by) const;
   // submit.cpp
   [[nodiscard]] Result<void> check_spec(const JobSpec& spec, std::size_t position);
   [[nodiscard]] Result<void> check_dependencies(const Dependencies& dependencies,
                                                 std::size_t position) const;
+  [[nodiscard]] Result<void> check_edges(std::uint32_t uid,
+                                         std::size_t more,
+                                         std::size_t fewer) const;
   // update.cpp
   [[nodiscard]] Result<JobSpec> updated(const Job& job, const JobChanges& changes);
   void update(JobId id, JobSpec spec, const JobChanges& changes);
-  [[nodiscard]] Result<void> check_cycle(JobId job, const Dependencies& dependencies) const;
+  [[nodiscard]] Result<void> check_cycle(const std::vector<JobId>& jobs,
+                                         const Dependencies& dependencies) const;
+  [[nodiscard]] Result<void> check_new_edges(const std::vector<JobId>& jobs,
+                                             const Dependencies& wants) const;
   // attempts.cpp
   void decide_end(const Job& job, const Outcome& outcome);
   template <typename Count>
@@ -77,6 +85,7 @@ class Turn {
 
   Index& index_;
   std::vector<Effect> effects_;
+  std::set<JobId> waits_changed_;     ///< pending jobs one of whose dependencies ended
   std::optional<Yielding> yielding_;  ///< once a job that does not fit asked for room
 };
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "base/text.h"
@@ -47,30 +48,47 @@ Result<void> check_time(const Job& job, const JobChanges& changes) {
 
 }  // namespace
 
-/// Walks what the new dependencies depend on, and refuses to come back to the job itself.
-Result<void> Turn::check_cycle(JobId job, const Dependencies& dependencies) const {
+/// Walks what the new dependencies depend on, once for all jobs that get them, and refuses to come
+/// to one of these.
+Result<void> Turn::check_cycle(const std::vector<JobId>& jobs,
+                               const Dependencies& dependencies) const {
+  const std::set<JobId> changing(jobs.begin(), jobs.end());
+  std::set<JobId> seen(dependencies.jobs.begin(), dependencies.jobs.end());
   std::vector<JobId> open = dependencies.jobs;
-  std::set<JobId> seen;
   while (!open.empty()) {
     const JobId id = open.back();
     open.pop_back();
-    if (id == job) {
+    if (changing.contains(id)) {
       return fail(
           Code::Usage,
-          fmt::format("job {} would depend on itself: the dependencies form a circle", job.value));
+          fmt::format("job {} would depend on itself: the dependencies form a circle", id.value));
     }
-    const Job* next = index_.find(id);
-    if (!seen.insert(id).second || next == nullptr || is_ended(*next)) continue;
-    const auto& further = next->spec.dependencies.jobs;
-    open.insert(open.end(), further.begin(), further.end());
+    if (!index_.dependencies.contains(id)) continue;
+    for (const JobId further : index_.find(id)->spec.dependencies.jobs) {
+      if (seen.insert(further).second) open.push_back(further);
+    }
   }
   return {};
+}
+
+/// The new dependencies as a whole, which all the jobs get; whose these are has been checked.
+Result<void> Turn::check_new_edges(const std::vector<JobId>& jobs,
+                                   const Dependencies& wants) const {
+  GF_CHECK(check_dependencies(wants, 0));
+  std::map<std::uint32_t, std::pair<std::size_t, std::size_t>> users;  // more, fewer
+  for (const JobId id : jobs) {
+    const Job& job = *index_.find(id);
+    auto& [more, fewer] = users[job.spec.user.uid];
+    more += wants.jobs.size();
+    if (index_.dependencies.contains(id)) fewer += job.spec.dependencies.jobs.size();
+  }
+  for (const auto& [uid, edges] : users) GF_CHECK(check_edges(uid, edges.first, edges.second));
+  return check_cycle(jobs, wants);
 }
 
 /// The specification as it will be. Only what changes is checked: the rest was, when it was asked
 /// for, and may have become history since.
 Result<JobSpec> Turn::updated(const Job& job, const JobChanges& changes) {
-  GF_CHECK(check_time(job, changes));
   JobSpec spec = job.spec;
   changes.apply(spec);
   GF_CHECK(check_ranges(changes.to()));
@@ -81,18 +99,13 @@ Result<JobSpec> Turn::updated(const Job& job, const JobChanges& changes) {
       changes.has(&JobSpec::preempt_signal)) {
     GF_CHECK(check_preemption(spec));
   }
-  if (changes.has(&JobSpec::dependencies)) {
-    auto& wants = spec.dependencies.jobs;
-    std::ranges::sort(wants);
-    wants.erase(std::ranges::unique(wants).begin(), wants.end());
-    GF_CHECK(check_cycle(job.id, spec.dependencies));
-    GF_CHECK(check_dependencies(spec.dependencies, 0));
-  }
   if (asks_otherwise) GF_CHECK(check_request(index_, spec.request));
   return spec;
 }
 
 void Turn::update(JobId id, JobSpec spec, const JobChanges& changes) {
+  if (is_ended(*index_.find(id))) return;  // ended as a dependent of one before it in the list
+  if (changes.has(&JobSpec::dependencies)) index_.dependencies.remove(id);  // linked anew
   index_.change(id, [&spec](Job& job) { job.spec = std::move(spec); });
   const Job& job = *index_.find(id);
   if (changes.has(&JobSpec::max_concurrent) && !job.spec.group.empty()) {
@@ -102,8 +115,7 @@ void Turn::update(JobId id, JobSpec spec, const JobChanges& changes) {
   if (changes.has(&JobSpec::time_limit) && is_active(job)) {
     effects_.emplace_back(effect::ChangeLimit{id, attempt_of(job)->number});
   }
-  if (is_pending(job) && job.spec.dependencies.auto_cancel &&
-      index_.dependency_state(job) == DependencyState::Never) {
+  if (is_hopeless(job)) {
     end(id,
         Status::Cancelled,
         {.reason = EndReason::DependencyFailed, .message = "a job it depends on did not finish"});
@@ -111,16 +123,30 @@ void Turn::update(JobId id, JobSpec spec, const JobChanges& changes) {
 }
 
 void Turn::take(const event::Update& event) {
-  std::vector<JobSpec> specs;
   for (const JobId id : event.jobs) {
     const auto job = owned(id, event.by);
     if (!job) return answer(std::unexpected(job.error()));
-    auto spec = updated(**job, event.changes);
+    if (auto in_time = check_time(**job, event.changes); !in_time) {
+      return answer(std::unexpected(in_time.error()));
+    }
+  }
+  JobChanges changes = event.changes;
+  auto& wants = changes.edit().dependencies.jobs;
+  if (changes.marked(&wants, sizeof wants)) {
+    std::ranges::sort(wants);
+    wants.erase(std::ranges::unique(wants).begin(), wants.end());
+    if (auto checked = check_new_edges(event.jobs, changes.to().dependencies); !checked) {
+      return answer(std::unexpected(checked.error()));
+    }
+  }
+  std::vector<JobSpec> specs;
+  for (const JobId id : event.jobs) {
+    auto spec = updated(*index_.find(id), changes);
     if (!spec) return answer(std::unexpected(spec.error()));
     specs.push_back(*std::move(spec));
   }
   for (std::size_t i = 0; i < specs.size(); ++i) {
-    update(event.jobs[i], std::move(specs[i]), event.changes);
+    update(event.jobs[i], std::move(specs[i]), changes);
   }
   answer(event.jobs);
 }

@@ -10,6 +10,7 @@
 #include "attempt/claim.h"
 #include "attempt/control.h"
 #include "os/fd.h"
+#include "runner/attempt_files.h"
 #include "runner/cgroups.h"
 #include "runner/runner.h"
 #include "runner/watched.h"
@@ -52,6 +53,7 @@ struct Runner::Core {
 
  private:
   [[nodiscard]] Result<void> start(const LaunchOrder& order);
+  void remove(const AttemptFiles& files) const;
   [[nodiscard]] Result<attempt::Order> order_for(const LaunchOrder& order) const;
   Watched& watch(JobId job, int attempt, int shim_pid, os::Fd shim);
   [[nodiscard]] bool listen(const Watched& watched, Source source, const os::Fd& fd) const;

@@ -100,6 +100,11 @@ void Runner::Core::launch(const LaunchOrder& order) {
               outcome_without_record(EndReason::LaunchFailed, started.error().message)});
 }
 
+void Runner::Core::remove(const AttemptFiles& files) const {
+  if (options.remove) return options.remove(files.directory());
+  (void)files.remove();  // what cannot be removed now is swept at the next start
+}
+
 void Runner::Core::forget(Key key) {
   if (const auto found = attempts.find(key); found != attempts.end()) {
     by_serial.erase(found->second.serial);
@@ -110,7 +115,7 @@ void Runner::Core::forget(Key key) {
   const auto order = files.order();
   // As the order has them: the daemon may have stood in another group when it started the attempt.
   Cgroups::remove(order ? order->cgroups : cgroups.groups_of(attempt_name(key.first, key.second)));
-  (void)files.remove();  // what cannot be removed now is swept at the next start
+  remove(files);
 }
 
 }  // namespace gflow::runner

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -68,6 +69,9 @@ struct Options {
   std::string shim;          ///< absolute path of gflow-shim
   std::string boot_id;
   std::uint64_t open_files = 0;  ///< soft limit of open files jobs start with; 0: the daemon's
+  /// Removes a directory with all that is in it, now or later; empty: at once. A job may have put
+  /// as much as it likes into its own.
+  std::function<void(std::string path)> remove = {};
   bool use_cgroups = true;  ///< false: the fallback, for tests and for `[runner] cgroups = false`
 };
 

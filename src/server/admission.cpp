@@ -46,4 +46,21 @@ void Admission::give_body(std::uint32_t uid, Memory size) {
   if (user != users_.end()) user->second.bodies -= size;
 }
 
+Result<void> Admission::take_reply(std::uint32_t uid, Memory size) {
+  Use& use = users_[uid];
+  if (use.replies + size > kMaxRepliesPerUser) {
+    return fail(Code::Exhausted,
+                fmt::format("answers for uid {} of {} wait to be read already; read them first",
+                            uid,
+                            memory_text(use.replies)));
+  }
+  use.replies += size;
+  return {};
+}
+
+void Admission::give_reply(std::uint32_t uid, Memory size) {
+  const auto user = users_.find(uid);
+  if (user != users_.end()) user->second.replies -= size;
+}
+
 }  // namespace gflow::server

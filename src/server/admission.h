@@ -15,6 +15,7 @@ namespace gflow::server {
 constexpr std::size_t kMaxConnectionsPerUser = 256;
 constexpr Memory kMaxBody = Memory::mib(16);
 constexpr Memory kMaxBodiesPerUser = Memory::mib(64);
+constexpr Memory kMaxRepliesPerUser = Memory::mib(64);  ///< written and not read yet
 
 /// Counts what each user has open, so that one of them cannot take the daemon from the others.
 /// Whatever is taken has to be given back.
@@ -28,11 +29,15 @@ class Admission {
   /// Room for a request body. Errors: Exhausted.
   [[nodiscard]] Result<void> take_body(std::uint32_t uid, Memory size);
   void give_body(std::uint32_t uid, Memory size);
+  /// Room for an answer until it is sent. Errors: Exhausted.
+  [[nodiscard]] Result<void> take_reply(std::uint32_t uid, Memory size);
+  void give_reply(std::uint32_t uid, Memory size);
 
  private:
   struct Use {
     std::size_t connections = 0;
     Memory bodies;
+    Memory replies;
   };
   std::size_t max_connections_;
   std::size_t connections_ = 0;

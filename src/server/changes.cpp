@@ -40,12 +40,14 @@ Result<Wish> read_wish(const Exchange& exchange) {
 void wait_for_change(Exchange exchange) {
   const auto wish = read_wish(exchange);
   if (!wish) return exchange.respond(problem(wish.error()));
-  exchange.service.on_change(wish->revision,
-                             wish->job,
-                             kMaxWait,
-                             [&service = exchange.service, respond = std::move(exchange.respond)] {
-                               respond(json_reply(api::write_revision(service.state().revision())));
-                             });
+  auto wait = exchange.service.on_change(
+      wish->revision,
+      wish->job,
+      kMaxWait,
+      [&service = exchange.service, respond = std::move(exchange.respond)] {
+        respond(json_reply(api::write_revision(service.state().revision())));
+      });
+  if (exchange.keep) exchange.keep(std::move(wait));
 }
 
 }  // namespace gflow::server

@@ -9,13 +9,14 @@ void list_drains(Exchange exchange) {
 }
 
 void change_drain(Exchange exchange) {
-  auto request = api::read_drain_request(exchange.request.body);
-  if (!request) return exchange.respond(problem(request.error()));
-  engine::event::Drain event;
-  event.what = {request->node, request->gpu, std::move(request->reason), exchange.caller.user.name};
-  event.resume = request->resume;
-  event.by = exchange.caller.actor();
-  exchange.service.request(std::move(event), changed(std::move(exchange.respond)));
+  read_body<api::DrainRequest>(
+      std::move(exchange), api::read_drain_request, [](Exchange known, api::DrainRequest request) {
+        engine::event::Drain event;
+        event.what = {request.node, request.gpu, std::move(request.reason), known.caller.user.name};
+        event.resume = request.resume;
+        event.by = known.caller.actor();
+        known.service.request(std::move(event), changed(std::move(known.respond)));
+      });
 }
 
 }  // namespace gflow::server

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -34,6 +35,19 @@ struct Reply {
 [[nodiscard]] Reply problem(const Error& error);
 [[nodiscard]] Reply problem(const Error& error, int status);
 
+/// How long work is cut up, so that nobody waits for all of another user's.
+class Turns {
+ public:
+  virtual ~Turns() = default;
+  /// Goes on with a request later, after every other user who wants something had a turn.
+  virtual void later(const Caller& caller, std::function<void()> piece) = 0;
+  /// Has `work`, which touches nothing of the daemon, done away from the loop, and then goes on
+  /// with `then`. Until that no other request of this user begins.
+  virtual void aside(const Caller& caller,
+                     std::function<void()> work,
+                     std::function<void()> then) = 0;
+};
+
 /// One request and the way to answer it. `respond` is called once, now or from a later turn of the
 /// loop; the client may be gone by then.
 struct Exchange {
@@ -41,7 +55,10 @@ struct Exchange {
   Caller caller;
   Request request;
   std::function<void(Reply)> respond;
-  std::string id;  ///< what stands where the route has "{id}": digits
+  std::string id;          ///< what stands where the route has "{id}": digits
+  Turns* turns = nullptr;  ///< none: all is done at once
+  /// Keeps what is given until the request is answered or its client is gone.
+  std::function<void(std::shared_ptr<void>)> keep = {};
 };
 
 }  // namespace gflow::server

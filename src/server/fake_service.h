@@ -76,13 +76,16 @@ class FakeService : public Service {
     }
   }
 
-  void on_change(std::uint64_t revision,
-                 std::optional<JobId> job,
-                 std::chrono::milliseconds /*most*/,
-                 std::function<void()> then) override {
+  std::shared_ptr<void> on_change(std::uint64_t revision,
+                                  std::optional<JobId> job,
+                                  std::chrono::milliseconds /*most*/,
+                                  std::function<void()> then) override {
     waiters_.push_back({revision, job, std::move(then)});
     wake();
     if (on_wait) on_wait();
+    return {this, [let_go = on_let_go](void*) {
+              if (let_go) let_go();
+            }};
   }
 
   [[nodiscard]] api::DaemonView daemon() const override {
@@ -131,8 +134,9 @@ class FakeService : public Service {
   bool hold_answers = false;
   bool stopped = false;
   Result<void> reloaded;
-  std::function<void()> on_wait;  ///< called for everyone who starts to wait for a change
-  std::function<void()> on_hold;  ///< called for every answer that is held back
+  std::function<void()> on_wait;    ///< called for everyone who starts to wait for a change
+  std::function<void()> on_let_go;  ///< called when nobody wants the change any more, or got it
+  std::function<void()> on_hold;    ///< called for every answer that is held back
   std::vector<Payload> payloads;
 
  private:

@@ -36,6 +36,30 @@ void change_drain(Exchange exchange);
 // health.cpp
 void show_health(Exchange exchange);
 
+/// Goes on with what the body says, or answers why it cannot be read. A large body is read away
+/// from the loop.
+template <typename T>
+void read_body(Exchange exchange, Result<T> (*read)(std::string_view), void (*then)(Exchange, T)) {
+  constexpr std::size_t kSmall = 16 * 1024;
+  const auto go_on = [then](Exchange& known, Result<T>& asked) {
+    if (!asked) return known.respond(problem(asked.error()));
+    then(std::move(known), std::move(*asked));
+  };
+  if (exchange.turns == nullptr || exchange.request.body.size() <= kSmall) {
+    Result<T> asked = read(exchange.request.body);
+    return go_on(exchange, asked);
+  }
+  struct Reading {
+    Exchange exchange;
+    Result<T> asked = T{};
+  };
+  const auto reading = std::make_shared<Reading>(Reading{std::move(exchange)});
+  reading->exchange.turns->aside(
+      reading->exchange.caller,
+      [reading, read] { reading->asked = read(std::exchange(reading->exchange.request.body, {})); },
+      [reading, go_on] { go_on(reading->exchange, reading->asked); });
+}
+
 /// Answers a change with the jobs it changed, or why there are none.
 [[nodiscard]] Service::Answer changed(std::function<void(Reply)> respond);
 

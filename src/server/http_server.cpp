@@ -28,7 +28,9 @@
 #include "os/unix_socket.h"
 #include "os/user.h"
 #include "server/admission.h"
+#include "server/fair_queue.h"
 #include "server/routes.h"
+#include "server/worker.h"
 
 namespace gflow::server {
 namespace {
@@ -111,6 +113,12 @@ void turn_away(int socket, const Error& error) {
   (void)::send(socket, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
+/// Whether a body of this transfer coding can be read: what is not understood must not be taken for
+/// no body.
+bool reads_coding(std::string_view coding) {
+  return coding.empty() || beast::iequals(coding, "chunked");
+}
+
 /// True once the other end is closed for good; a client may close its sending half and still read.
 bool is_gone(int socket) {
   pollfd watched{socket, POLLIN, 0};
@@ -119,7 +127,7 @@ bool is_gone(int socket) {
 
 }  // namespace
 
-struct HttpServer::Core : std::enable_shared_from_this<HttpServer::Core> {
+struct HttpServer::Core : Turns, std::enable_shared_from_this<HttpServer::Core> {
   class Session;
 
   Core(asio::io_context& loop, Options wanted, Service& answering)
@@ -135,6 +143,10 @@ struct HttpServer::Core : std::enable_shared_from_this<HttpServer::Core> {
   Result<Caller> admit(int socket);
   void close();
   void cut_off();
+  void later(const Caller& caller, std::function<void()> piece) override;
+  void aside(const Caller& caller, std::function<void()> work, std::function<void()> then) override;
+  void begin(const Caller& caller, std::function<void()> request);
+  void serve_soon();
 
   asio::io_context& io;
   Options options;
@@ -144,7 +156,10 @@ struct HttpServer::Core : std::enable_shared_from_this<HttpServer::Core> {
   Admission admission;
   std::map<std::uint32_t, std::string> names;   // of users, looked up once
   std::set<std::shared_ptr<Session>> sessions;  // the open ones
+  FairQueue turns;  // requests that are whole, and the rest of those that were begun
+  bool serving = false;
   bool closing = false;
+  std::optional<Worker> worker{std::in_place};  // none once the server is cut off
 };
 
 /// One connection: read a request, have it answered, again. Owned by the server while it is open,
@@ -172,6 +187,7 @@ class HttpServer::Core::Session : public std::enable_shared_from_this<Session> {
   void read_body();
   void on_body(const error_code& error);
   void on_bad_request(const error_code& error);
+  void ask(Request request);
   void watch();
   void answer(std::uint64_t number, Reply reply);
   void send(Reply reply);
@@ -183,8 +199,10 @@ class HttpServer::Core::Session : public std::enable_shared_from_this<Session> {
   beast::flat_buffer buffer_{kMaxBufferBytes};
   std::optional<Parser> parser_;
   std::optional<Response> response_;
-  Memory body_;               // taken from the admission
-  std::uint64_t number_ = 0;  // of the request awaited; an answer to another one is dropped
+  Memory body_;                 // taken from the admission
+  Memory reply_;                // the same
+  std::shared_ptr<void> wait_;  // of the request awaited
+  std::uint64_t number_ = 0;    // of the request awaited; an answer to another one is dropped
   bool awaiting_ = false;
   bool idle_ = true;
   bool watching_ = false;
@@ -210,6 +228,9 @@ void HttpServer::Core::Session::on_header(const error_code& error) {
   if (closed_) return;
   if (error) return on_bad_request(error);
   idle_ = false;
+  if (!reads_coding(parser_->get()[http::field::transfer_encoding])) {
+    return refuse(problem(Error{Code::Usage, "the only transfer coding taken is chunked"}, 501));
+  }
   if (auto taken = take_body(); !taken) return refuse(problem(taken.error(), 429));
   const bool waits = beast::iequals(parser_->get()[http::field::expect], "100-continue");
   return waits ? invite_body() : read_body();
@@ -259,13 +280,26 @@ void HttpServer::Core::Session::on_body(const error_code& error) {
   keep_alive_ = message.keep_alive();
   awaiting_ = true;
   stream_.expires_never();
-  const std::uint64_t number = ++number_;
-  auto respond = [session = weak_from_this(), number](Reply reply) {
+  ++number_;
+  watch();
+  const auto request = std::make_shared<Request>(request_of(std::move(message)));
+  core_->begin(caller_, [session = weak_from_this(), request] {
+    if (const auto self = session.lock()) self->ask(std::move(*request));
+  });
+}
+
+void HttpServer::Core::Session::ask(Request request) {
+  if (closed_) return;
+  const std::uint64_t number = number_;
+  const auto respond = [session = weak_from_this(), number](Reply reply) {
     if (const auto self = session.lock()) self->answer(number, std::move(reply));
   };
+  const auto keep = [session = weak_from_this(), number](std::shared_ptr<void> wait) {
+    const auto self = session.lock();
+    if (self && self->awaiting_ && self->number_ == number) self->wait_ = std::move(wait);
+  };
   dispatch(
-      {core_->service, caller_, request_of(std::move(message)), std::move(respond), std::string()});
-  if (awaiting_) watch();
+      {core_->service, caller_, std::move(request), respond, std::string(), core_.get(), keep});
 }
 
 void HttpServer::Core::Session::on_bad_request(const error_code& error) {
@@ -289,7 +323,9 @@ void HttpServer::Core::Session::close() {
   awaiting_ = false;
   error_code ignored;  // the connection is over either way
   stream_.socket().close(ignored);
+  wait_.reset();
   give_body();
+  core_->admission.give_reply(caller_.user.uid, std::exchange(reply_, Memory{}));
   core_->admission.give_connection(caller_.user.uid);
   core_->sessions.erase(shared_from_this());
 }
@@ -297,6 +333,7 @@ void HttpServer::Core::Session::close() {
 void HttpServer::Core::Session::answer(std::uint64_t number, Reply reply) {
   if (!awaiting_ || number != number_) return;
   awaiting_ = false;
+  wait_.reset();
   give_body();
   send(std::move(reply));
 }
@@ -304,6 +341,12 @@ void HttpServer::Core::Session::answer(std::uint64_t number, Reply reply) {
 void HttpServer::Core::Session::send(Reply reply) {
   idle_ = false;
   keep_alive_ = keep_alive_ && !core_->closing;
+  const Memory size{static_cast<std::int64_t>(reply.body.size())};
+  if (auto taken = core_->admission.take_reply(caller_.user.uid, size); taken) {
+    reply_ = size;
+  } else {
+    reply = problem(taken.error(), 429);
+  }
   response_ = response_of(std::move(reply));
   response_->keep_alive(keep_alive_);
   stream_.expires_after(2 * core_->options.idle);
@@ -315,8 +358,52 @@ void HttpServer::Core::Session::send(Reply reply) {
 
 void HttpServer::Core::Session::on_sent(const error_code& error) {
   response_.reset();
+  core_->admission.give_reply(caller_.user.uid, std::exchange(reply_, Memory{}));
+  if (closed_) return;
   if (error || !keep_alive_ || core_->closing) return close();
   read_header();
+}
+
+void HttpServer::Core::begin(const Caller& caller, std::function<void()> request) {
+  turns.push(caller.user.uid, std::move(request));
+  serve_soon();
+}
+
+void HttpServer::Core::later(const Caller& caller, std::function<void()> piece) {
+  turns.push_front(caller.user.uid, std::move(piece));
+  serve_soon();
+}
+
+void HttpServer::Core::aside(const Caller& caller,
+                             std::function<void()> work,
+                             std::function<void()> then) {
+  if (!worker) return;
+  const std::uint32_t uid = caller.user.uid;
+  turns.block(uid);
+  auto done = [server = weak_from_this(), uid, then = std::move(then)] {
+    const auto self = server.lock();
+    if (!self) return;
+    self->turns.unblock(uid);
+    self->turns.push_front(uid, then);
+    self->serve_soon();
+  };
+  worker->run(uid, [this, work = std::move(work), done = std::move(done)]() mutable {
+    work();
+    asio::post(io, std::move(done));
+  });
+}
+
+/// One piece, then whatever else the loop has to do, then the next.
+void HttpServer::Core::serve_soon() {
+  if (serving || !turns.ready()) return;
+  serving = true;
+  asio::post(io, [server = weak_from_this()] {
+    const auto self = server.lock();
+    if (!self) return;
+    self->serving = false;
+    if (self->turns.ready()) self->turns.pop()();
+    self->serve_soon();
+  });
 }
 
 void HttpServer::Core::accept() {
@@ -372,6 +459,7 @@ void HttpServer::Core::close() {
 }
 
 void HttpServer::Core::cut_off() {
+  worker.reset();  // now, while there is a loop it may post to
   const auto open = sessions;
   for (const auto& session : open) session->close();
 }

@@ -5,26 +5,29 @@
 namespace gflow::server {
 
 void cancel_jobs(Exchange exchange) {
-  auto asked = api::read_jobs_request(exchange.request.body);
-  if (!asked) return exchange.respond(problem(asked.error()));
-  exchange.service.request(
-      engine::event::Cancel{std::move(asked->jobs), exchange.caller.actor(), asked->signal},
-      changed(std::move(exchange.respond)));
+  read_body<api::JobsRequest>(
+      std::move(exchange), api::read_jobs_request, [](Exchange known, api::JobsRequest asked) {
+        known.service.request(
+            engine::event::Cancel{std::move(asked.jobs), known.caller.actor(), asked.signal},
+            changed(std::move(known.respond)));
+      });
 }
 
 void hold_jobs(Exchange exchange) {
-  auto asked = api::read_jobs_request(exchange.request.body);
-  if (!asked) return exchange.respond(problem(asked.error()));
-  exchange.service.request(engine::event::Hold{std::move(asked->jobs), exchange.caller.actor()},
-                           changed(std::move(exchange.respond)));
+  read_body<api::JobsRequest>(
+      std::move(exchange), api::read_jobs_request, [](Exchange known, api::JobsRequest asked) {
+        known.service.request(engine::event::Hold{std::move(asked.jobs), known.caller.actor()},
+                              changed(std::move(known.respond)));
+      });
 }
 
 void release_jobs(Exchange exchange) {
-  auto asked = api::read_jobs_request(exchange.request.body);
-  if (!asked) return exchange.respond(problem(asked.error()));
-  exchange.service.request(
-      engine::event::Release{std::move(asked->jobs), exchange.caller.actor(), asked->at},
-      changed(std::move(exchange.respond)));
+  read_body<api::JobsRequest>(
+      std::move(exchange), api::read_jobs_request, [](Exchange known, api::JobsRequest asked) {
+        known.service.request(
+            engine::event::Release{std::move(asked.jobs), known.caller.actor(), asked.at},
+            changed(std::move(known.respond)));
+      });
 }
 
 Service::Answer changed(std::function<void(Reply)> respond) {

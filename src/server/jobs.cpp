@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 
+#include "api/job_page.h"
 #include "api/json.h"
 #include "base/text.h"
 #include "server/handlers.h"
@@ -11,34 +13,58 @@
 namespace gflow::server {
 namespace {
 
-// A page ends early rather than grow over this: commands can be long.
-constexpr std::size_t kMaxPageBytes = std::size_t{4} << 20;
+// A page ends early rather than grow over this. A value takes two bytes at least, so that a page
+// has fewer of them than readers take (api::kMaxValues).
+constexpr std::size_t kMaxPageBytes = std::size_t{1} << 20;
+// What is done of a page before others have their turn: jobs shown, and jobs looked at for that.
+constexpr std::size_t kJobsPerPiece = 32;
+constexpr std::size_t kSeenPerPiece = 4000;
 constexpr std::size_t kMaxKeyBytes = 200;
 // Nobody reads the reasons of thousands of new jobs, and finding them takes the loop's time.
 constexpr std::size_t kMaxReasons = 100;
 
-/// About what the job takes as JSON.
-std::size_t size_of(const api::JobView& job) {
-  std::size_t bytes = 1000 + job.spec.command.size();
-  for (const api::BlockerView& blocker : job.blockers) bytes += 200 + 100 * blocker.holders.size();
-  return bytes;
+/// A page being written, some jobs at a time. What changes meanwhile is news after its revision.
+struct Listing {
+  Listing(Exchange from, JobQuery asked)
+      : exchange(std::move(from)),
+        query(std::move(asked)),
+        left(query.most),
+        revision(exchange.service.state().revision()) {
+    query.most = kJobsPerPiece;
+    std::ranges::sort(query.jobs);
+  }
+
+  Exchange exchange;
+  JobQuery query;  ///< for the next piece
+  std::size_t left;
+  std::uint64_t revision;
+  api::JobPageWriter page{kMaxPageBytes};
+};
+
+/// Takes some more jobs on the page; whether it is complete.
+bool add_some(Listing& listing) {
+  const auto found = listing.exchange.service.state().list_some(listing.query, kSeenPerPiece);
+  for (const Job* job : found.jobs) {
+    const bool fits =
+        listing.left > 0 &&
+        listing.page.add(view_for(listing.exchange.caller, listing.exchange.service, *job));
+    if (!fits) {
+      listing.page.more();
+      return true;
+    }
+    --listing.left;
+  }
+  if (found.more_after) listing.query.after = *found.more_after;
+  return !found.more_after;
 }
 
-api::JobPage page_of(const Exchange& exchange, JobQuery query) {
-  const engine::State& state = exchange.service.state();
-  api::JobPage page;
-  page.revision = state.revision();
-  std::size_t bytes = 0;
-  const std::size_t most = query.most++;  // one more tells whether there are more
-  for (const Job* job : state.list(query)) {
-    if (page.jobs.size() == most || bytes > kMaxPageBytes) {
-      page.next_after = page.jobs.back().id;
-      break;
-    }
-    page.jobs.push_back(view_for(exchange.caller, exchange.service, *job));
-    bytes += size_of(page.jobs.back());
+void go_on_listing(const std::shared_ptr<Listing>& listing) {
+  Exchange& exchange = listing->exchange;
+  while (!add_some(*listing)) {
+    if (exchange.turns == nullptr) continue;
+    return exchange.turns->later(exchange.caller, [listing] { go_on_listing(listing); });
   }
-  return page;
+  exchange.respond(json_reply(listing->page.finish(listing->revision)));
 }
 
 /// What earlier runs of the same command say about the memory this one asks for.
@@ -98,11 +124,21 @@ Result<void> check_key(const std::string& key) {
               fmt::format("Idempotency-Key must be UTF-8 of at most {} bytes", kMaxKeyBytes));
 }
 
-Result<api::SubmitRequest> read_submission(const Request& request) {
-  GF_CHECK(check_key(request.idempotency_key));
-  auto submission = GF_TRY(api::read_submit_request(request.body));
-  submission.idempotency_key = request.idempotency_key;
-  return submission;
+void submit(Exchange exchange, api::SubmitRequest submission) {
+  submission.idempotency_key = exchange.request.idempotency_key;
+  for (auto& item : submission.items) item.spec.user = exchange.caller.user;
+  exchange.service.submit(
+      std::move(submission),
+      exchange.caller,
+      [&service = exchange.service, respond = std::move(exchange.respond)](
+          const Result<std::vector<JobId>>& jobs) { respond(submitted(service, jobs)); });
+}
+
+void update(Exchange exchange, api::UpdateRequest update) {
+  exchange.service.request(
+      engine::event::Update{
+          std::move(update.jobs), exchange.caller.actor(), std::move(update.changes)},
+      changed(std::move(exchange.respond)));
 }
 
 }  // namespace
@@ -110,27 +146,18 @@ Result<api::SubmitRequest> read_submission(const Request& request) {
 void list_jobs(Exchange exchange) {
   const auto query = api::read_query(exchange.request.query);
   if (!query) return exchange.respond(problem(query.error()));
-  exchange.respond(json_reply(api::write(page_of(exchange, *query))));
+  go_on_listing(std::make_shared<Listing>(std::move(exchange), *query));
 }
 
 void submit_jobs(Exchange exchange) {
-  auto submission = read_submission(exchange.request);
-  if (!submission) return exchange.respond(problem(submission.error()));
-  for (auto& item : submission->items) item.spec.user = exchange.caller.user;
-  exchange.service.submit(
-      std::move(*submission),
-      exchange.caller,
-      [&service = exchange.service, respond = std::move(exchange.respond)](
-          const Result<std::vector<JobId>>& jobs) { respond(submitted(service, jobs)); });
+  if (auto checked = check_key(exchange.request.idempotency_key); !checked) {
+    return exchange.respond(problem(checked.error()));
+  }
+  read_body<api::SubmitRequest>(std::move(exchange), api::read_submit_request, submit);
 }
 
 void update_jobs(Exchange exchange) {
-  auto update = api::read_update_request(exchange.request.body);
-  if (!update) return exchange.respond(problem(update.error()));
-  exchange.service.request(
-      engine::event::Update{
-          std::move(update->jobs), exchange.caller.actor(), std::move(update->changes)},
-      changed(std::move(exchange.respond)));
+  read_body<api::UpdateRequest>(std::move(exchange), api::read_update_request, update);
 }
 
 }  // namespace gflow::server

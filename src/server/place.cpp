@@ -23,28 +23,30 @@ api::RankedNode ranked_node(const placement::Ledger& ledger, placement::Ranked r
   return node;
 }
 
-}  // namespace
-
-void show_place(Exchange exchange) {
-  auto asked = api::read_place_request(exchange.request.body);
-  if (!asked) return exchange.respond(problem(asked.error()));
+void answer_place(Exchange exchange, api::PlaceRequest asked) {
   const engine::State& state = exchange.service.state();
-  const auto nodes = static_cast<std::size_t>(asked->request.nodes);
-  const auto most = std::max(static_cast<std::size_t>(asked->most), nodes);
-  auto ranked = state.rank(asked->request, most);
+  const auto nodes = static_cast<std::size_t>(asked.request.nodes);
+  const auto most = std::max(static_cast<std::size_t>(asked.most), nodes);
+  auto ranked = state.rank(asked.request, most);
   if (!ranked) return exchange.respond(problem(ranked.error()));
   api::PlacementView view;
-  view.request = gpu_request_text(asked->request);
-  view.words = request_in_words(asked->request);
+  view.request = gpu_request_text(asked.request);
+  view.words = request_in_words(asked.request);
   const std::string& policy = state.policy().placement;
   view.policy = policy.empty() ? placement::policies().front().name : policy;
-  view.nodes = asked->request.nodes;
+  view.nodes = asked.request.nodes;
   view.fits = ranked->size() >= nodes;
-  ranked->resize(std::min(ranked->size(), static_cast<std::size_t>(asked->most)));
+  ranked->resize(std::min(ranked->size(), static_cast<std::size_t>(asked.most)));
   for (placement::Ranked& one : *ranked) {
     view.ranked.push_back(ranked_node(state.ledger(), std::move(one)));
   }
   exchange.respond(json_reply(api::write(view)));
+}
+
+}  // namespace
+
+void show_place(Exchange exchange) {
+  read_body<api::PlaceRequest>(std::move(exchange), api::read_place_request, answer_place);
 }
 
 }  // namespace gflow::server

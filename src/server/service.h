@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -38,11 +39,11 @@ class Service {
   virtual void submit(api::SubmitRequest request, const Caller& caller, Answer answer) = 0;
   virtual void request(engine::Event event, Answer answer) = 0;
   /// Calls back once the state's revision is not `revision` any more (and, if `job` is given, that
-  /// job changed since), or after `most`.
-  virtual void on_change(std::uint64_t revision,
-                         std::optional<JobId> job,
-                         std::chrono::milliseconds most,
-                         std::function<void()> then) = 0;
+  /// job changed since), or after `most`; not any more once the wait returned is let go of.
+  [[nodiscard]] virtual std::shared_ptr<void> on_change(std::uint64_t revision,
+                                                        std::optional<JobId> job,
+                                                        std::chrono::milliseconds most,
+                                                        std::function<void()> then) = 0;
   [[nodiscard]] virtual api::DaemonView daemon() const = 0;
   /// Ends the daemon after this turn; jobs go on.
   virtual void stop() = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <memory>
 
 #include "api/query.h"
 #include "api/snapshot.h"
@@ -11,6 +12,8 @@ namespace gflow::server {
 namespace {
 
 constexpr std::size_t kUsualHistory = 2000;
+// Of waiting jobs: what has more is cut, so that what is written can be read.
+constexpr std::size_t kMaxSnapshotDependencies = 200'000;
 
 api::SnapshotJob job_of(const Job& job, Now now) {
   api::SnapshotJob shown;
@@ -18,6 +21,7 @@ api::SnapshotJob job_of(const Job& job, Now now) {
   shown.spec = job.spec;
   shown.spec.command.clear();
   shown.spec.work_dir.clear();
+  if (!is_pending(job)) shown.spec.dependencies.jobs.clear();  // history
   shown.status = status_of(job);
   shown.submitted = job.submitted;
   shown.attempts = job.attempts;
@@ -78,11 +82,15 @@ api::Snapshot snapshot_of(const engine::State& state, Now now, std::size_t histo
   for (const Job* job : state.list({.statuses = kActive})) {
     snapshot.jobs.push_back(job_of(*job, now));
   }
+  std::size_t shown = 0;
+  std::size_t edges = 0;
   for (const Job* job : state.list({.statuses = kPending, .most = api::kMaxSnapshotPending})) {
+    edges += job->spec.dependencies.jobs.size();
+    if (edges > kMaxSnapshotDependencies) break;
     snapshot.jobs.push_back(job_of(*job, now));
+    ++shown;
   }
-  const std::size_t pending = state.count(kPending);
-  if (pending > api::kMaxSnapshotPending) snapshot.left_out = pending - api::kMaxSnapshotPending;
+  snapshot.left_out = state.count(kPending) - shown;
   const auto ended = state.list({.statuses = kEnded});
   const std::size_t first = ended.size() > history ? ended.size() - history : 0;
   for (std::size_t i = first; i < ended.size(); ++i) {
@@ -106,7 +114,18 @@ void show_snapshot(Exchange exchange) {
     history = std::min<std::size_t>(*number, api::kMaxSnapshotEnded);
   }
   const Service& service = exchange.service;
-  exchange.respond(json_reply(api::write(snapshot_of(service.state(), service.now(), history))));
+  const auto shown =
+      std::make_shared<api::Snapshot>(snapshot_of(service.state(), service.now(), history));
+  if (exchange.turns == nullptr) return exchange.respond(json_reply(api::write(*shown)));
+  const auto text = std::make_shared<std::string>();
+  Turns& turns = *exchange.turns;
+  turns.aside(
+      exchange.caller,
+      [shown, text] {
+        *text = api::write(*shown);
+        *shown = {};
+      },
+      [text, respond = std::move(exchange.respond)] { respond(json_reply(std::move(*text))); });
 }
 
 }  // namespace gflow::server

@@ -131,6 +131,8 @@ api::MachineView machine_view(const Service& service) {
   view.memory_free = totals.memory_free;
   for (const Job* job : state.list({.statuses = kActive})) {
     view.running.push_back(view_of(service, *job));
+    // What it depended on is history, and may be more than all the rest.
+    view.running.back().spec.dependencies.jobs.clear();
   }
   view.queued = state.count(Status::Queued);
   view.held = state.count(Status::Hold);

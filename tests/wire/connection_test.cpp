@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <deque>
 #include <semaphore>
 
 #include "api/json.h"
@@ -72,6 +73,56 @@ TEST(Connection, TakesBodiesInChunksAndByInvitation) {
   EXPECT_NE(invited.read_all().find("job 8"), std::string::npos);
 }
 
+TEST(Connection, LargeBodiesAreReadAwayFromTheLoop) {
+  Daemon daemon;
+  std::string ids = "7";
+  for (int i = 0; i < 20'000; ++i) ids += ",7";
+  for (const auto& [body, said] : std::vector<std::pair<std::string, std::string>>{
+           {R"({"jobs":[)" + ids + "]}", "job 7"}, {ids, "HTTP/1.1 400"}}) {
+    const Raw raw(daemon.socket());
+    ASSERT_TRUE(raw.send(post("/api/v1/jobs/hold", body)));
+    EXPECT_NE(raw.read_all().find(said), std::string::npos);
+  }
+}
+
+TEST(Connection, AClientThatGoesIsNotWaitedFor) {
+  Daemon daemon;
+  std::binary_semaphore waits{0};
+  std::binary_semaphore gone{0};
+  std::uint64_t revision = 0;
+  daemon.on_loop([&] {
+    revision = daemon.service().state().revision();
+    daemon.service().on_wait = [&waits] { waits.release(); };
+    daemon.service().on_let_go = [&gone] { gone.release(); };
+  });
+  Raw raw(daemon.socket());
+  ASSERT_TRUE(raw.send(fmt::format("GET /api/v1/changes?revision={} HTTP/1.1\r\n\r\n", revision)));
+  waits.acquire();
+  raw.close();
+  gone.acquire();
+}
+
+TEST(Connection, AnswersNobodyReadsHaveALimit) {
+  Daemon daemon;
+  api::SubmitRequest request = one_job();
+  request.items.front().spec.hold = true;
+  request.items.front().spec.command = std::string(16'000, 'x');
+  request.items.resize(100, request.items.front());
+  ASSERT_TRUE(daemon.client().submit(request));
+  std::deque<Raw> unread;
+  std::size_t answered = 0;
+  for (std::string first = "HTTP/1.1 200"; first == "HTTP/1.1 200"; ++answered) {
+    ASSERT_LT(answered, 100U) << "nothing was refused";
+    unread.emplace_back(daemon.socket());
+    ASSERT_TRUE(unread.back().send("GET /api/v1/jobs HTTP/1.1\r\n\r\n"));
+    first = unread.back().read_first(12);
+    if (first != "HTTP/1.1 200") EXPECT_EQ(first, "HTTP/1.1 429");
+  }
+  EXPECT_GT(answered, 40U);
+  unread.clear();
+  EXPECT_EQ(daemon.client().call("GET", "/healthz"), "ok\n");
+}
+
 struct Bad {
   std::string bytes;
   std::string answer;  ///< how it begins; "" if there is none
@@ -97,6 +148,8 @@ TEST(Connection, SurvivesBytesThatAreNoRequest) {
       {"POST / HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
        "HTTP/1.1 400 "},
       {"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "HTTP/1.1 400 "},
+      {"POST /api/v1/daemon/reload HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n", "HTTP/1.1 501 "},
+      {"POST / HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", "HTTP/1.1 501 "},
       {"POST / HTTP/1.1\r\nContent-Length: 99\r\n\r\nshort", ""},
       {"GET /" + huge + " HTTP/1.1\r\n\r\n", "HTTP/1.1 431 "},
       {"GET / HTTP/1.1\r\nA: " + huge + "\r\n\r\n", "HTTP/1.1 431 "},

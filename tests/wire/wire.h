@@ -107,6 +107,13 @@ class Raw {
   }
   void finish_sending() const { (void)::shutdown(fd_.get(), SHUT_WR); }
   void close() { fd_.reset(); }
+  /// The first bytes of what comes.
+  [[nodiscard]] std::string read_first(std::size_t count) const {
+    std::string text(count, '\0');
+    const ssize_t got = ::recv(fd_.get(), text.data(), count, MSG_WAITALL);
+    text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+    return text;
+  }
   /// Everything until the other end hangs up.
   [[nodiscard]] std::string read_all() const {
     std::string text;

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "api/types.h"
+
+namespace gflow::api {
+
+/// Writes a JobPage job by job, so that it ends where it would get too large, whatever the jobs
+/// hold: a page that is written can be read.
+class JobPageWriter {
+ public:
+  explicit JobPageWriter(std::size_t max_bytes);
+  ~JobPageWriter();
+  JobPageWriter(const JobPageWriter&) = delete;
+  JobPageWriter& operator=(const JobPageWriter&) = delete;
+
+  /// False: the page is full, and this job is not on it. The first job always is.
+  [[nodiscard]] bool add(const JobView& job);
+  /// There are more after the last job added.
+  void more();
+  [[nodiscard]] std::string finish(std::uint64_t revision);
+
+ private:
+  struct Page;
+  std::unique_ptr<Page> page_;
+  std::size_t max_bytes_;
+  std::size_t bytes_ = 0;
+  JobId last_;
+};
+
+}  // namespace gflow::api

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whatever one user's jobs look like, the queue stays readable and the daemon answers."""
+
+
+def all_jobs(machine):
+    """Every page of the listing, as a client reads them."""
+    jobs, after = [], 0
+    while after is not None:
+        page = machine.get(f"/api/v1/jobs?limit=1000&after={after}")
+        jobs += page["jobs"]
+        after = page["next_after"]
+    return jobs
+
+
+def test_many_to_many_dependencies_stay_readable(machine):
+    """600 jobs that depend on 600 others: 360,000 edges, each shown twice."""
+    count = 600
+    machine.ok("gbatch", "--hold", "--array", f"1-{count}", "true")
+    machine.ok("gbatch", "--hold", "--array", f"1-{count}", "true")
+    first, second = f"1-{count}", f"{count + 1}-{2 * count}"
+    machine.ok("gjob", "update", second, "--depends-on", first, "--no-auto-cancel")
+    for _ in range(2):
+        listed = machine.run("gqueue", "-a", "-f", "JOBID")
+        assert listed.code == 0 and listed.err == "", listed
+        assert len(all_jobs(machine)) == 2 * count
+        machine.ok("gflowd", "restart")
+    machine.ok("gcancel", f"1-{2 * count}")
+    assert {job["status"] for job in all_jobs(machine)} == {"Cancelled"}
+
+
+def test_a_job_with_too_many_dependencies_is_refused(bare):
+    bare.config("[limits]\nmax_dependencies_per_job = 3\nmax_dependencies_per_user = 5\n")
+    bare.up()
+    bare.ok("gbatch", "--hold", "--array", "1-4", "true")
+    refused = bare.run("gbatch", "--depends-on", "1-4", "true")
+    assert refused.code == 1 and "it depends on 4 jobs; the most is 3" in refused.err, refused
+    bare.submit("--depends-on", "1-3", "true")
+    refused = bare.run("gbatch", "--depends-on", "1-3", "true")
+    assert refused.code == 1 and "the user's waiting jobs have 3, and the most is 5" in refused.err, refused
