@@ -35,8 +35,12 @@ Result<os::Fd> take_lock(const std::string& path) {
                             "'gflowd restart' replaces it",
                             holder ? printable(trim(*holder)) : std::string("unknown")));
   }
-  if (::ftruncate(lock->get(), 0) != 0) return os::errno_error("write", path);
-  GF_CHECK(os::write_all(lock->get(), fmt::format("{}\n", os::process_id())));
+  // Over what is there and cut then: a block given back on a full disk is somebody else's at once.
+  const std::string pid = fmt::format("{}\n", os::process_id());
+  GF_CHECK(os::write_all(lock->get(), pid));
+  if (::ftruncate(lock->get(), static_cast<off_t>(pid.size())) != 0) {
+    return os::errno_error("write", path);
+  }
   return lock;
 }
 
@@ -50,6 +54,14 @@ Result<void> make_places(const Options& options) {
     GF_CHECK(os::make_own_directory(directory, seen_by_all ? 0755 : mode));
   }
   return {};
+}
+
+/// To start takes some room: its pid in the lock, the log, SQLite's files. On a disk that is full
+/// to the last block it is taken from what was set aside for such a day.
+void make_room(const Options& options, const Config& config) {
+  constexpr Memory kEnough = Memory::mib(1);
+  store::Ballast ballast(options.paths.ballast(), config.ballast);
+  if (ballast.disk_free() < kEnough && ballast.steps_left() > 0) ballast.release_step();
 }
 
 /// As library code must not, the daemon writes a log: to its file, which it keeps from growing.
@@ -113,6 +125,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start(Options options) {
   // Whatever the starter had: what is to be seen by others is opened to them where it is made.
   (void)::umask(0077);
   GF_CHECK(make_places(options));
+  make_room(options, config);
   os::Fd lock = GF_TRY(take_lock(options.paths.lock()));
   GF_CHECK(open_log(options, config));
 

@@ -130,6 +130,7 @@ Result<void> Loop::turn() {
     return fail(Code::Failure, "the engine contradicts itself: " + wrong);
   }
 #endif
+  log_disk();
   log_changes(turned->changed);
   feed_.record(state_.revision(), turned->changed);
   set_timers(*turned);
@@ -154,6 +155,18 @@ void Loop::launch_some() {
   while (shell_.has_launches()) {
     shell_.launch_next();
     if (os::now().mono >= until) return launch_soon();
+  }
+}
+
+/// Once when it fills and once when there is room again.
+void Loop::log_disk() {
+  const bool full = shell_.disk_is_full();
+  if (full == disk_was_full_) return;
+  disk_was_full_ = full;
+  if (full) {
+    spdlog::error("{}", shell_.disk_text());
+  } else {
+    spdlog::warn("there is room on the disk again: what had waited is written");
   }
 }
 
@@ -290,11 +303,8 @@ api::DaemonView Loop::daemon() const {
   view.enforcement_processes = enforced.processes;
   view.enforcement_suspend = enforced.suspend;
   view.enforcement_binding = enforced.binding;
-  if (!ballast_.held()) {
-    view.warnings.push_back(
-        fmt::format("the disk of {} is nearly full ({} free): new jobs are refused",
-                    view.state_dir,
-                    memory_text(ballast_.disk_free())));
+  if (!ballast_.held() || shell_.disk_is_full()) {
+    view.warnings.push_back(shell_.disk_text());
   }
   return view;
 }

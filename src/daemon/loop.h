@@ -70,6 +70,7 @@ class Loop : public server::Service {
   void launch_soon();
   void launch_some();
   [[nodiscard]] Result<void> turn();
+  void log_disk();
   void log_changes(const std::set<JobId>& changed) const;
   void set_timers(const Shell::Turned& turned);
   void watch_runner();
@@ -99,6 +100,7 @@ class Loop : public server::Service {
   std::unique_ptr<server::HttpServer> server_;
   Result<void> end_;
   bool turn_is_due_ = false;
+  bool disk_was_full_ = false;
   bool launch_is_due_ = false;
 };
 

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/runner_hands.h"
 
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include "base/text.h"
 #include "os/user.h"
 #include "runner/environment.h"
 
@@ -96,5 +100,22 @@ void RunnerHands::forget_attempt(JobId job, int attempt) {
 }
 
 void RunnerHands::forget_job(JobId job) { remover_.remove(runner_.log_path(job)); }
+
+std::string RunnerHands::largest_log() const {
+  const Job* largest = nullptr;
+  Memory size;
+  for (const Job* job : state_.list({.statuses = kActive})) {
+    struct stat facts{};
+    if (::stat(runner_.log_path(job->id).c_str(), &facts) != 0) continue;
+    if (largest != nullptr && facts.st_size <= size.bytes) continue;
+    largest = job;
+    size = Memory{facts.st_size};
+  }
+  if (largest == nullptr) return {};
+  return fmt::format("the largest log of a running job is that of job {} of {} ({})",
+                     largest->id.value,
+                     printable(largest->spec.user.name),
+                     memory_text(size));
+}
 
 }  // namespace gflow::daemon

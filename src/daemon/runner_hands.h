@@ -34,6 +34,7 @@ class RunnerHands : public Hands {
   void change_limit(const Job& job) override;
   void forget_attempt(JobId job, int attempt) override;
   void forget_job(JobId job) override;
+  [[nodiscard]] std::string largest_log() const override;
 
  private:
   [[nodiscard]] runner::PortBlock ports_for(JobId job);

@@ -15,6 +15,8 @@ struct Shell::Plan {
   std::vector<JobId> forgets;
   std::vector<store::Submission> submissions;
   bool new_ids = false;
+  bool was_put_off = false;  ///< the disk was full when it should have been written
+  bool stopping = false;     ///< somebody cancels jobs with it
   bool new_drains = false;
   std::vector<engine::Effect> acts;  ///< Launch, StopAttempt, Suspend, Resume, ChangeLimit
   std::vector<std::pair<JobId, int>> attempts_over;
@@ -24,6 +26,7 @@ struct Shell::Plan {
 
 Shell::Shell(engine::State& state, store::Store& store, Hands& hands, store::Ballast* ballast)
     : state_(state), store_(store), hands_(hands), ballast_(ballast) {}
+Shell::~Shell() = default;
 
 std::vector<std::pair<JobId, int>> Shell::take_over() {
   std::vector<std::pair<JobId, int>> under_way;
@@ -75,12 +78,63 @@ void Shell::submit(api::SubmitRequest request, const User& user, Answer answer) 
 }
 
 Result<Shell::Turned> Shell::turn(Now now) {
-  Plan plan;
-  for (Posted& posted : std::exchange(posted_, {})) decide(posted, now, plan);
-  GF_CHECK(commit(plan, now));
-  act(plan);
-  for (auto& [answer, jobs] : plan.answers) answer(std::move(jobs));
-  return std::move(plan.turned);
+  auto plan = unwritten_ ? std::move(unwritten_) : std::make_unique<Plan>();
+  for (Posted& posted : std::exchange(posted_, {})) decide(posted, now, *plan);
+  if (auto written = commit(*plan, now); !written) {
+    if (written.error().code != Code::Exhausted) return std::unexpected(std::move(written).error());
+    return put_off(std::move(plan), now);
+  }
+  act(*plan);
+  for (auto& [answer, jobs] : plan->answers) answer(std::move(jobs));
+  return std::move(plan->turned);
+}
+
+/// The disk is full. What was decided is neither done nor acknowledged before it is written, but
+/// for telling jobs to stop, which is safe to repeat and may be what makes room; refusals need
+/// nothing written.
+Shell::Turned Shell::put_off(std::unique_ptr<Plan> plan, Now now) {
+  constexpr std::chrono::seconds kTryAgain{1};
+  for (const engine::Effect& effect : plan->acts) {
+    const auto* to_stop = std::get_if<engine::effect::StopAttempt>(&effect);
+    if (to_stop == nullptr) continue;
+    if (const Job* job = in_attempt(to_stop->job, to_stop->attempt)) hands_.stop(*job);
+  }
+  auto refusals = std::ranges::stable_partition(
+      plan->answers, [](const auto& answer) { return answer.second.has_value(); });
+  for (auto& [answer, jobs] : refusals) answer(std::move(jobs));
+  plan->answers.erase(refusals.begin(), refusals.end());
+  Turned turned = std::exchange(plan->turned, {});
+  turned.wake_mono =
+      std::min(turned.wake_mono.value_or(now.mono + kTryAgain), now.mono + kTryAgain);
+  plan->was_put_off = true;
+  unwritten_ = std::move(plan);
+  return turned;
+}
+
+std::string Shell::disk_text() const {
+  const std::string fills = hands_.largest_log();
+  return fmt::format(
+      "the disk of gflow's state directory is full ({} free): running jobs go on and "
+      "can be cancelled, new ones are taken again when there is room{}{}",
+      ballast_ == nullptr ? "0" : memory_text(ballast_->disk_free()),
+      fills.empty() ? "" : "; ",
+      fills);
+}
+
+/// What was set aside has been called upon, and there is no other room: nobody is to wait for an
+/// answer that cannot be written.
+bool Shell::is_short_of_disk() const {
+  constexpr Memory kLeast{64 * 1024};
+  return ballast_ != nullptr && !ballast_->held() && ballast_->disk_free() < kLeast;
+}
+
+/// Whether this can wait for its turn on a full disk: what happened to jobs, and what may make
+/// room.
+bool Shell::is_taken_when_full(const engine::Event& event) {
+  namespace e = engine::event;
+  return !std::holds_alternative<e::Submit>(event) && !std::holds_alternative<e::Hold>(event) &&
+         !std::holds_alternative<e::Release>(event) && !std::holds_alternative<e::Update>(event) &&
+         !std::holds_alternative<e::Drain>(event);
 }
 
 /// The answer to a submission that needs no new decision: a repeated one, or one there is no room
@@ -88,6 +142,9 @@ Result<Shell::Turned> Shell::turn(Now now) {
 std::optional<Result<std::vector<JobId>>> Shell::answered_before(const Posted& posted,
                                                                  Now now,
                                                                  const Plan& plan) {
+  if (!is_taken_when_full(posted.event) && (plan.was_put_off || is_short_of_disk())) {
+    return fail(Code::Exhausted, disk_text());
+  }
   if (!std::holds_alternative<engine::event::Submit>(posted.event)) return std::nullopt;
   if (!posted.key.empty()) {
     const auto same = [&posted](const store::Submission& other) {
@@ -103,20 +160,17 @@ std::optional<Result<std::vector<JobId>>> Shell::answered_before(const Posted& p
   }
   if (ballast_ != nullptr && !ballast_->held()) ballast_->restore();
   if (ballast_ != nullptr && !ballast_->held()) {
-    return fail(
-        Code::Exhausted,
-        fmt::format("the disk of gflow's state directory is full ({} free): running jobs go "
-                    "on, new ones are taken again when there is room",
-                    memory_text(ballast_->disk_free())));
+    return fail(Code::Exhausted, disk_text());
   }
   return std::nullopt;
 }
 
 void Shell::decide(Posted& posted, Now now, Plan& plan) {
   if (auto before = answered_before(posted, now, plan)) {
-    plan.answers.emplace_back(std::move(posted.answer), std::move(*before));
+    if (posted.answer) plan.answers.emplace_back(std::move(posted.answer), std::move(*before));
     return;
   }
+  if (std::holds_alternative<engine::event::Cancel>(posted.event)) plan.stopping = true;
   if (const auto* ended = std::get_if<engine::event::AttemptEnded>(&posted.event)) {
     plan.attempts_over.emplace_back(ended->job, ended->attempt);
   }
@@ -169,11 +223,13 @@ Result<void> Shell::commit(const Plan& plan, Now now) {
   batch.now = now.wall;
   if (batch.empty()) return {};
   auto done = store_.commit(batch);
-  if (!done && done.error().code == Code::Exhausted && ballast_ != nullptr && ballast_->held()) {
-    ballast_->release();
-    done = store_.commit(batch);
-  }
-  return done;
+  // A step a turn: whatever filled the disk takes what it finds. The last ones are for those who
+  // cancel it.
+  constexpr int kKeptForCancelling = 3;
+  if (done || done.error().code != Code::Exhausted || ballast_ == nullptr) return done;
+  if (ballast_->steps_left() <= (plan.stopping ? 0 : kKeptForCancelling)) return done;
+  ballast_->release_step();
+  return store_.commit(batch);
 }
 
 /// The job if it still is in this attempt: what came later in the turn may have ended it.

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -35,6 +36,9 @@ class Shell {
 
   /// Borrows all three for its lifetime. `ballast` may be null.
   Shell(engine::State& state, store::Store& store, Hands& hands, store::Ballast* ballast);
+  ~Shell();
+  Shell(const Shell&) = delete;
+  Shell& operator=(const Shell&) = delete;
 
   /// To be called once, before the first turn, with what the store held: finds out how the attempts
   /// under way stand and queues what became of them. Returns those attempts.
@@ -47,8 +51,13 @@ class Shell {
   [[nodiscard]] bool idle() const { return posted_.empty(); }
 
   /// Takes everything that was posted. An error is final: nothing more may be acknowledged, the
-  /// process has to end, and what the store holds is the truth.
+  /// process has to end, and what the store holds is the truth. A full disk is none: what was
+  /// decided waits to be written, and is tried again with every turn; until then jobs are only told
+  /// to stop, and nothing new is taken but cancelling.
   [[nodiscard]] Result<Turned> turn(Now now);
+  [[nodiscard]] bool disk_is_full() const { return unwritten_ != nullptr; }
+  /// Why nothing new is taken, and who fills the disk, for people.
+  [[nodiscard]] std::string disk_text() const;
 
   /// Launches are committed with the turn that decided them and carried out one at a time, between
   /// which others are answered.
@@ -73,6 +82,9 @@ class Shell {
                                                                           Now now,
                                                                           const Plan& plan);
   [[nodiscard]] Result<void> commit(const Plan& plan, Now now);
+  [[nodiscard]] bool is_short_of_disk() const;
+  [[nodiscard]] static bool is_taken_when_full(const engine::Event& event);
+  Turned put_off(std::unique_ptr<Plan> plan, Now now);
   [[nodiscard]] const Job* in_attempt(JobId id, int attempt) const;
   void act(const engine::Effect& effect);
   bool take_launch(JobId job, int attempt);
@@ -84,6 +96,7 @@ class Shell {
   Hands& hands_;
   store::Ballast* ballast_;
   std::vector<Posted> posted_;
+  std::unique_ptr<Plan> unwritten_;             ///< decided, but the disk is full
   std::deque<std::pair<JobId, int>> launches_;  ///< committed, not carried out yet
 };
 

@@ -4,6 +4,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <utility>
@@ -14,30 +15,37 @@
 namespace gflow::store {
 namespace {
 
-/// Allocates the blocks; a file that cannot have all of them is not left behind.
-void allocate(const std::string& path, Memory size) {
-  const auto fd = os::open_file(path, O_WRONLY | O_CREAT);
-  if (fd && ::posix_fallocate(fd->get(), 0, size.bytes) == 0) return;
-  ::unlink(path.c_str());
+/// What of the file is allocated.
+Memory allocated(const std::string& path) {
+  constexpr std::int64_t kStatBlock = 512;  // stat(2): st_blocks counts these, whatever the device
+  struct stat facts{};
+  if (::stat(path.c_str(), &facts) != 0) return {};
+  return {std::min<std::int64_t>(facts.st_size, facts.st_blocks * kStatBlock)};
 }
 
 }  // namespace
 
-Ballast::Ballast(std::string path, Memory size) : path_(std::move(path)), size_(size) {
-  if (!held()) allocate(path_, size_);
+Ballast::Ballast(std::string path, Memory size) : path_(std::move(path)), size_(size) { restore(); }
+
+bool Ballast::held() const { return allocated(path_) >= size_; }
+
+int Ballast::steps_left() const {
+  const std::int64_t step = std::max<std::int64_t>(size_.bytes / kSteps, 1);
+  return static_cast<int>(std::min<std::int64_t>(allocated(path_).bytes / step, kSteps));
 }
 
-bool Ballast::held() const {
-  constexpr std::int64_t kStatBlock = 512;  // stat(2): st_blocks counts these, whatever the device
-  struct stat facts{};
-  return ::stat(path_.c_str(), &facts) == 0 && facts.st_size >= size_.bytes &&
-         facts.st_blocks * kStatBlock >= size_.bytes;
+void Ballast::release_step() {
+  const std::int64_t left = size_.bytes / kSteps * (steps_left() - 1);
+  // Failing changes nothing: there is as much room as before.
+  (void)::truncate(path_.c_str(), left);
 }
-
-void Ballast::release() { ::unlink(path_.c_str()); }
 
 void Ballast::restore() {
-  if (!held() && disk_free() >= size_ + size_) allocate(path_, size_);
+  const Memory missing = size_ - allocated(path_);
+  if (missing <= Memory{} || disk_free() < missing + size_) return;
+  const auto fd = os::open_file(path_, O_WRONLY | O_CREAT);
+  if (fd && ::posix_fallocate(fd->get(), 0, size_.bytes) == 0) return;
+  ::unlink(path_.c_str());
 }
 
 Memory Ballast::disk_free() const {

@@ -74,15 +74,21 @@ class Store {
 };
 
 /// Space set aside beside the store, given back when the disk is full so that what happens to
-/// running jobs can still be written.
+/// running jobs can still be written: in steps, as whatever filled the disk takes what it finds.
 class Ballast {
  public:
-  /// Allocates `size` at `path` if it is not there yet; a disk too full for it is not an error.
+  static constexpr int kSteps = 8;
+
+  /// Allocates `size` at `path` if there is room for it and as much again; a disk too full for that
+  /// is not an error.
   explicit Ballast(std::string path, Memory size);
   /// True if the file is there in full.
   [[nodiscard]] bool held() const;
-  void release();
-  /// Allocates it again if there is room for it and as much again.
+  /// How many steps there are to give back.
+  [[nodiscard]] int steps_left() const;
+  /// Gives one step back. REQUIRES: there is one.
+  void release_step();
+  /// Allocates what is missing if there is room for it and as much again.
   void restore();
   /// Space on the file system free for this user.
   [[nodiscard]] Memory disk_free() const;

@@ -5,7 +5,7 @@ import os
 import subprocess
 
 import pytest
-from machine import Gate, Machine
+from machine import ENDED, Gate, Machine
 
 
 @pytest.fixture
@@ -62,4 +62,34 @@ def test_disk_full_while_a_job_runs(small):
     assert ended[1]["status"] in ("Finished", "Failed")
     assert small.daemon_pid() == pid
     (small.state / "filler").unlink()
+    assert small.wait(small.submit("true"))[0]["status"] == "Finished"
+
+
+def test_a_job_whose_log_fills_the_disk(small):
+    """The daemon stays, says who it is, and the job can be cancelled; also by a daemon started anew."""
+    small.up()
+    pid = small.daemon_pid()
+    gate = Gate(small)
+    endless = "while :; do dd if=/dev/zero bs=64k count=64 status=none; done"
+    until_full = "until ! dd if=/dev/zero bs=64k count=64 status=none; do :; done"
+    hog = small.submit("--gpus", "1", "bash", "-c", f"{until_full} 2>/dev/null; {gate.command}; {endless}")
+    waiting = small.submit("--gpus", "1", "true")
+    gate.reached()
+    gate.open()
+    # Each needs something written, and the job takes whatever is given back.
+    for priority in range(1, 10):
+        small.run("gjob", "update", waiting, "-p", priority)
+    refused = small.run("gbatch", "echo", "x" * 100_000)
+    assert refused.code == 1 and "is full" in refused.err and f"job {hog} of" in refused.err, refused
+    assert small.daemon_pid() == pid
+    warned = small.get("/api/v1/daemon")["warnings"]
+    assert len(warned) == 1 and f"job {hog} of" in warned[0], warned
+    assert f"job {hog} of" in small.run("ginfo").err
+    small.ok("gflowd", "restart")
+    assert small.daemon_pid() != pid
+    assert small.job(hog)["status"] == "Running"
+    small.ok("gcancel", hog)
+    assert small.wait(hog)[0]["status"] == "Cancelled"
+    (small.logs / f"{hog}.log").unlink()
+    assert small.wait(waiting)[0]["status"] in ENDED
     assert small.wait(small.submit("true"))[0]["status"] == "Finished"
