@@ -22,7 +22,7 @@ bool mode_allows(const Demand& demand, const DeviceState& device, const SharingR
   if (device.users == 0) return true;
   if (demand.mode == GpuMode::Whole || device.mode == GpuMode::Whole) return false;
   if (device.users >= rules.max_jobs) return false;
-  if (demand.mode == GpuMode::TimeSlice && device.users >= rules.max_time_sliced) return false;
+  if (demand.mode == GpuMode::TimeSlice && device.in_turns >= rules.max_time_sliced) return false;
   return demand.mode == device.mode || rules.mix_modes;
 }
 
