@@ -3,6 +3,8 @@
 
 import ctypes
 import os
+import resource
+import signal
 import socket
 import sys
 
@@ -79,6 +81,33 @@ def hold_connections(path, count):
     sys.stdin.read()
 
 
+def processes(most):
+    """As many as its limit allows, each in a session of its own, then a signal to all of them."""
+    resource.setrlimit(resource.RLIMIT_NPROC, (int(most), int(most)))
+    for _ in range(2 * int(most)):
+        try:
+            if os.fork() == 0:
+                os.setsid()
+                os.execlp("sleep", "sleep", "infinity")
+        except OSError:
+            break
+    os.kill(-1, signal.SIGTERM)
+    os.kill(-1, signal.SIGKILL)
+
+
+def fill():
+    """Writes to its log for ever, whatever is said of the disk; tells in ~/full when it is."""
+    chunk, told = b"x" * 65536, False
+    while True:
+        try:
+            os.write(1, chunk)
+        except OSError:
+            if not told:
+                with open(os.path.expanduser("~/full"), "w") as full:
+                    full.write("full\n")
+            told = True
+
+
 if __name__ == "__main__":
     {"with_session": with_session, "with_key": with_key, "find_key": find_key, "talk": talk, "listen": listen,
-     "hold_connections": hold_connections}[sys.argv[1]](*sys.argv[2:])
+     "hold_connections": hold_connections, "processes": processes, "fill": fill}[sys.argv[1]](*sys.argv[2:])

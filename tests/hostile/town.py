@@ -152,6 +152,15 @@ class Town:
                 return shown
             self.get("root", f"/api/v1/changes?revision={revision}&job={job}")
 
+    def gone(self, job):
+        """The job once it is over, without a command that would have to be written down."""
+        while True:
+            revision = self.get("root", "/api/v1/jobs?limit=1")["revision"]
+            shown = self.job("root", job)
+            if shown["ended"]:
+                return shown
+            self.get("root", f"/api/v1/changes?revision={revision}&job={job}")
+
     def job(self, user, job):
         return self.get(user, f"/api/v1/jobs/{job}")
 
