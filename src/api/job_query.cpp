@@ -42,6 +42,8 @@ Result<void> add(JobQuery& query, const Parameter& parameter) {
     query.names.push_back(value);
   } else if (name == "project") {
     query.project = value;
+  } else if (name == "group") {
+    query.group = value;
   } else if (name == "job") {
     query.jobs = GF_TRY(parse_job_ids(value));
     put_in_order(query.jobs);
@@ -53,7 +55,7 @@ Result<void> add(JobQuery& query, const Parameter& parameter) {
     GF_CHECK(add_limit(query, parameter));
   } else {
     return unknown_parameter(
-        name, {"state", "user", "name", "project", "job", "since", "after", "limit"});
+        name, {"state", "user", "name", "project", "group", "job", "since", "after", "limit"});
   }
   return {};
 }
@@ -85,6 +87,7 @@ std::string write_query(const JobQuery& query) {
   if (!query.users.empty()) append_parameter(text, "user", join(query.users, ","));
   for (const std::string& name : query.names) append_parameter(text, "name", name);
   if (!query.project.empty()) append_parameter(text, "project", query.project);
+  if (!query.group.empty()) append_parameter(text, "group", query.group);
   if (!query.jobs.empty()) append_parameter(text, "job", id_list(query.jobs));
   if (query.submitted_since) append_parameter(text, "since", rfc3339(*query.submitted_since));
   if (query.after.is_set()) append_parameter(text, "after", std::to_string(query.after.value));

@@ -8,10 +8,10 @@
 #include <set>
 
 #include "base/text.h"
+#include "base/version.h"
 #include "command/completion.h"
 #include "command/context.h"
 #include "command/help.h"
-#include "command/version.h"
 
 namespace gflow::cli {
 

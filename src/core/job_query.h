@@ -21,6 +21,7 @@ struct JobQuery {
   std::vector<std::string> users;
   std::vector<std::string> names;  ///< exact, or with * and ?
   std::string project;
+  std::string group;
   std::vector<JobId> jobs;  ///< ascending
   std::optional<WallTime> submitted_since;
   JobId after;              ///< only ids above it

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <ostream>
 
+#include "api/account.h"
 #include "base/text.h"
 #include "command/context.h"
 #include "daemon/background.h"
@@ -15,6 +16,7 @@
 #include "os/clock.h"
 #include "os/file.h"
 #include "os/user.h"
+#include "settings/settings.h"
 
 namespace gflow::daemon {
 namespace {
@@ -42,7 +44,10 @@ Result<Options> options_of(const Invocation& typed) {
     options.paths.config_file = config;
     options.config_required = true;
   }
-  if (typed.has("devices")) options.devices = typed.get("devices");
+  for (const settings::Setting& setting : settings::table()) {
+    const std::string flag(setting.flag);
+    if (!flag.empty() && typed.has(flag)) options.flags[setting.full_name()] = typed.get(flag);
+  }
   if (const auto ready = parse_number(typed.get("ready-fd"))) {
     options.ready_fd = static_cast<int>(*ready);
   }
@@ -74,8 +79,12 @@ Invocation with_absolute_files(Invocation typed) {
 std::vector<std::string> arguments_of(const Invocation& typed) {
   std::vector<std::string> arguments;
   if (typed.has("system")) arguments.emplace_back("--system");
-  for (const char* name : {"devices", "gflow-config"}) {
+  const auto add = [&](const std::string& name) {
     if (typed.has(name)) arguments.push_back(fmt::format("--{}={}", name, typed.get(name)));
+  };
+  add("gflow-config");
+  for (const settings::Setting& setting : settings::table()) {
+    if (!setting.flag.empty()) add(std::string(setting.flag));
   }
   return arguments;
 }
@@ -145,13 +154,26 @@ Result<int> down(const Invocation& /*typed*/, Context& context) {
   return 0;
 }
 
+/// Flags that are not given anew stay as they were; what the file says may have changed.
+Result<void> keep_flags(Context& context, Invocation& again) {
+  const std::string body = GF_TRY(context.daemon().call("GET", "/api/v1/settings"));
+  const auto running = GF_TRY(api::read_settings(body));
+  for (const settings::Setting& setting : settings::table()) {
+    const std::string flag(setting.flag);
+    if (flag.empty() || again.has(flag)) continue;
+    const auto was = std::ranges::find(running, setting.full_name(), &api::SettingView::name);
+    if (was == running.end() || was->origin != "--" + flag) continue;
+    again.options[flag] = {was->value};
+  }
+  return {};
+}
+
 Result<int> restart(const Invocation& typed, Context& context) {
   const Options options = GF_TRY(options_of(typed));
   if (options.system) context.set_socket(options.paths.socket);
   Invocation again = typed;
   if (const auto running = context.daemon().daemon()) {
-    // What was not said anew stays as it was.
-    if (!again.has("devices")) again.options["devices"] = {running->devices};
+    GF_CHECK(keep_flags(context, again));
     if (running->mode == "system") again.options["system"] = {""};
     GF_CHECK(stop_and_wait(context));
   } else if (running.error().code != Code::Unreachable) {
@@ -199,15 +221,18 @@ Result<int> status(const Invocation& /*typed*/, Context& context) {
 }
 
 std::vector<cli::Option> start_options() {
-  return {
-      {.name = "devices",
-       .letters = "",
-       .value = "WHICH",
-       .help = "auto, none, nvml, sim:8xH100, sim:2xRTX3090+1xA100 or sim:FILE.yaml"},
+  std::vector<cli::Option> options;
+  for (const settings::Setting& setting : settings::table()) {
+    if (setting.flag.empty()) continue;
+    options.push_back(
+        {.name = std::string(setting.flag), .value = "VALUE", .help = std::string(setting.help)});
+  }
+  options.push_back(
       {.name = "system",
        .letters = "",
        .help = "one daemon for all users of the machine (root only): /etc/gflow, /var/lib/gflow, "
-               "/run/gflow"}};
+               "/run/gflow"});
+  return options;
 }
 
 Command subcommand(std::string name,

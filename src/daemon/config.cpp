@@ -4,44 +4,44 @@
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
-#include <algorithm>
+#include <vector>
 
 #include "base/text.h"
 #include "config/gpu_config.h"
-#include "daemon/config_keys.h"
 #include "os/file.h"
 #include "os/user.h"
 
 namespace gflow::daemon {
 namespace {
 
-Error unknown_key(const std::string& key) {
-  const std::vector<std::string> known = config_keys();
-  const auto near = nearest(key, known);
-  return {Code::Usage,
-          fmt::format("there is no key '{}'{}",
-                      printable(key),
-                      near ? fmt::format("; did you mean '{}'?", *near) : std::string())};
-}
-
-/// A TOML value as the text a person would have typed on the command line.
-Result<std::string> text_of(const toml::node& node) {
+/// A value of the file as the text a person would have typed: "4", "true"; arrays and tables with
+/// commas, where the setting has several values.
+Result<std::string> text_of(const toml::node& node, settings::Type type) {
   if (const auto text = node.value_exact<std::string>()) return *text;
   if (const auto flag = node.value_exact<bool>()) return std::string(*flag ? "true" : "false");
   if (const auto number = node.value_exact<std::int64_t>()) return std::to_string(*number);
+  std::vector<std::string> parts;
+  if (const toml::array* list = node.as_array(); list != nullptr && type == settings::Type::List) {
+    for (const toml::node& one : *list) {
+      parts.push_back(GF_TRY(text_of(one, settings::Type::Text)));
+    }
+    return join(parts, ", ");
+  }
+  if (const toml::table* map = node.as_table(); map != nullptr && type == settings::Type::Map) {
+    for (const auto& [key, value] : *map) {
+      parts.push_back(
+          fmt::format("{}={}", key.str(), GF_TRY(text_of(value, settings::Type::Text))));
+    }
+    return join(parts, ", ");
+  }
   return fail(Code::Usage, "the value is neither a text, a whole number, true nor false");
 }
 
-Result<void> set_key(Config& config,
-                     const std::string& section,
-                     const std::string& name,
-                     const toml::node& node) {
-  const auto keys = config_key_table();
-  const auto key = std::ranges::find_if(
-      keys, [&](const ConfigKey& one) { return one.section == section && one.name == name; });
-  if (key == keys.end()) return std::unexpected(unknown_key(section + "." + name));
-  const auto done = key->set(config, GF_TRY(text_of(node)));
-  if (!done) return with_context(done.error(), section + "." + name);
+Result<void> set_key(Config& config, const std::string& name, const toml::node& node) {
+  const settings::Setting* setting = GF_TRY(settings::find(name));
+  const auto text = text_of(node, setting->type);
+  if (!text) return with_context(text.error(), name);
+  if (auto done = setting->read(config, *text); !done) return with_context(done.error(), name);
   return {};
 }
 
@@ -53,25 +53,28 @@ Result<void> read_table(Config& config, const toml::table& table, const std::str
     const std::string section_name(section.str());
     const toml::table* keys = part.as_table();
     if (keys == nullptr) {
-      return with_context(unknown_key(section_name), where(part));
+      return with_context(settings::find(section_name).error(), where(part));
     }
     for (const auto& [name, value] : *keys) {
-      const auto done = set_key(config, section_name, std::string(name.str()), value);
-      if (!done) return with_context(done.error(), where(value));
+      const std::string full = section_name + "." + std::string(name.str());
+      if (auto done = set_key(config, full, value); !done) {
+        return with_context(done.error(), where(value));
+      }
+      config.origins[full] = where(value);
     }
   }
   return {};
 }
 
 Result<void> read_environment(Config& config) {
-  for (const ConfigKey& key : config_key_table()) {
-    std::string variable = fmt::format("GFLOW_{}__{}", key.section, key.name);
-    std::ranges::transform(variable, variable.begin(), ascii_upper);
+  for (const settings::Setting& setting : settings::table()) {
+    const std::string variable = setting.environment();
     const auto value = os::environment(variable);
     if (!value) continue;
-    if (const auto done = key.set(config, *value); !done) {
+    if (auto done = setting.read(config, *value); !done) {
       return with_context(done.error(), variable);
     }
+    config.origins[setting.full_name()] = variable;
   }
   return {};
 }
@@ -87,17 +90,15 @@ Result<void> read_text(Config& config, const std::string& text, const std::strin
 
 }  // namespace
 
-std::vector<std::string> config_keys() {
-  std::vector<std::string> keys;
-  for (const ConfigKey& key : config_key_table())
-    keys.push_back(fmt::format("{}.{}", key.section, key.name));
-  return keys;
-}
-
-Result<Config> read_config(const std::string& path, bool required) {
+Result<Config> read_config(const std::string& path,
+                           bool required,
+                           const std::map<std::string, std::string>& flags) {
   Config config;
   config.gpus = GF_TRY(config::read_gpu_config(path));
-  if (config.gpus.log_level) config.log_level = *config.gpus.log_level;
+  if (config.gpus.log_level) {
+    config.log_level = *config.gpus.log_level;
+    config.origins["daemon.log_level"] = config::gpu_config_path(path);
+  }
   const auto text = os::read_file(path, Memory::mib(1));
   if (text) {
     GF_CHECK(read_text(config, *text, path));
@@ -105,6 +106,12 @@ Result<Config> read_config(const std::string& path, bool required) {
     return std::unexpected(text.error());
   }
   GF_CHECK(read_environment(config));
+  for (const auto& [name, value] : flags) {
+    const settings::Setting* setting = GF_TRY(settings::find(name));
+    const std::string flag = fmt::format("--{}", setting->flag);
+    if (auto done = setting->read(config, value); !done) return with_context(done.error(), flag);
+    config.origins[name] = flag;
+  }
   return config;
 }
 

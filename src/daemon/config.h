@@ -1,36 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <map>
 #include <string>
-#include <vector>
 
-#include "base/memory.h"
 #include "base/result.h"
 #include "core/gpu_config.h"
-#include "engine/event.h"
+#include "settings/settings.h"
 
 namespace gflow::daemon {
 
-/// What gflow.toml and the environment say. docs/configuration.md lists every key.
-struct Config {
-  std::string devices = "auto";      ///< [daemon] devices
-  std::string socket;                ///< [daemon] socket, "" for the usual place
-  std::string log_level = "info";    ///< [daemon] log_level
-  bool cgroups = true;               ///< [runner] cgroups
-  Memory ballast = Memory::mib(16);  ///< [store] ballast
-  engine::Policy policy;             ///< [scheduler]
-  GpuConfig gpus;                    ///< gpu_config.yaml
-
-  friend bool operator==(const Config&, const Config&) = default;
+/// What gflow.toml, the environment and gpu_config.yaml say.
+struct Config : settings::Settings {
+  GpuConfig gpus;
+  /// Where a value comes from, by "section.name": "/etc/gflow/gflow.toml:12", a variable of the
+  /// environment, a file; what is not here is the default.
+  std::map<std::string, std::string, std::less<>> origins;
 };
 
 /// Reads the file; one that is not there is the defaults, unless `required`. Then the environment:
 /// GFLOW_SCHEDULER__BACKFILL_PATIENCE=10m wins over [scheduler] backfill_patience.
+/// Flags, by the full name of their setting, win over both.
 /// gpu_config.yaml beside it is read, too; its log_level is used where nothing else says one.
 /// Errors: Usage naming file, line and key, with the nearest key there is.
-[[nodiscard]] Result<Config> read_config(const std::string& path, bool required);
-
-/// Every key there is, as "section.name". A test compares them with the documents.
-[[nodiscard]] std::vector<std::string> config_keys();
+[[nodiscard]] Result<Config> read_config(const std::string& path,
+                                         bool required,
+                                         const std::map<std::string, std::string>& flags = {});
 
 }  // namespace gflow::daemon

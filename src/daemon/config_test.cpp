@@ -30,6 +30,8 @@ class ConfigFile {
   std::string path_;
 };
 
+settings::Settings settings_of(const Config& config) { return config; }
+
 TEST(Config, ReadsEveryKey) {
   const ConfigFile file(R"(
 [daemon]
@@ -42,9 +44,19 @@ keep_ended = "10d"
 max_ended = 5
 max_queued = 6
 max_submit = 7
-order = "learned"
+order = "submission"
 keep_after = "6h"
 preempt = false
+guard = "100h"
+[access]
+administrators = "alice, @gpu-admins"
+operators = ["bob", "@gpu-operators"]
+[priority]
+max = 20
+projects = "urgent=100"
+[priority.users]
+carol = 50
+dave = 5
 [placement]
 policy = "fgd"
 gpu_weight = 1
@@ -62,6 +74,7 @@ labels = "zone = b, disk=nvme"
 [runner]
 cgroups = false
 launch_backoff = "5s"
+max_launch_failures = 7
 [limits]
 max_queued_per_user = 11
 max_dependencies_per_job = 8
@@ -70,7 +83,7 @@ max_dependencies = 10
 [store]
 ballast = "1G"
 )");
-  Config want;
+  settings::Settings want;
   want.devices = "sim:2xH100";
   want.socket = "/tmp/x.sock";
   want.log_level = "debug";
@@ -79,9 +92,16 @@ ballast = "1G"
   want.policy.max_ended = 5;
   want.policy.max_queued = 6;
   want.policy.max_submit = 7;
-  want.policy.order.order = engine::Order::Learned;
+  want.policy.order.order = engine::Order::Submission;
   want.policy.keep_after = std::chrono::hours(6);
   want.policy.preempt = false;
+  want.policy.order.guard = 100h;
+  want.roles.administrators = {"alice", "@gpu-admins"};
+  want.roles.operators = {"bob", "@gpu-operators"};
+  want.policy.priority.max = 20;
+  want.policy.priority.users = {{"carol", 50}, {"dave", 5}};
+  want.policy.priority.projects = {{"urgent", 100}};
+  want.policy.max_launch_failures = 7;
   want.policy.placement = "fgd";
   want.policy.placement_options.gpu_weight = 1;
   want.policy.placement_options.memory_weight = 0;
@@ -98,7 +118,13 @@ ballast = "1G"
   want.policy.max_dependencies = 10;
   want.cgroups = false;
   want.ballast = Memory::gib(1);
-  EXPECT_EQ(read_config(file.path(), true).value(), want);
+  const Config read = read_config(file.path(), true).value();
+  EXPECT_EQ(settings_of(read), want);
+  for (const settings::Setting& setting : settings::table()) {
+    EXPECT_NE(setting.write(read), setting.default_value())
+        << "this test forgot " << setting.full_name();
+    EXPECT_TRUE(read.origins.contains(setting.full_name())) << setting.full_name();
+  }
 }
 
 TEST(Config, DocumentsPrintTheDefaults) {
@@ -106,10 +132,11 @@ TEST(Config, DocumentsPrintTheDefaults) {
     const std::string text = os::read_file(std::string(GFLOW_SOURCE_DIR) + name).value();
     const std::size_t start = text.find("```toml\n") + 8;
     const ConfigFile file(text.substr(start, text.find("```", start) - start));
-    EXPECT_EQ(read_config(file.path(), true).value(), Config()) << name;
-    for (const std::string& key : config_keys()) {
-      const std::string last = key.substr(key.find('.') + 1);
-      EXPECT_NE(text.find("\n" + last + " = "), std::string::npos) << name << " lacks " << key;
+    const Config read = read_config(file.path(), true).value();
+    EXPECT_EQ(settings_of(read), settings::Settings()) << name;
+    for (const settings::Setting& setting : settings::table()) {
+      EXPECT_TRUE(read.origins.contains(setting.full_name()))
+          << name << " lacks " << setting.full_name();
     }
   }
 }
@@ -126,15 +153,21 @@ TEST(Config, SaysWhatIsWrongAndWhere) {
       {"[scheduler]\nbackfil_patience = '1h'", "did you mean 'scheduler.backfill_patience'?"},
       {"[scheduler]\nkeep_ended = 'soon'",
        ".toml:2: scheduler.keep_ended: 'soon' is not a duration"},
-      {"[scheduler]\nmax_queued = 0", "'0' is not a number from 1 on"},
-      {"[placement]\npolicy = 'best'", "there is no placement policy 'best'; there are "},
+      {"[scheduler]\nmax_queued = 0", "'0' is not a number from 1 to"},
+      {"[placement]\npolicy = 'best'", "'best' is not one of gflow, "},
       {"[placement]\ngpu_weight = -1", "'-1' is not a number from 0 to"},
       {"[sharing]\nmax_jobs = 0", "'0' is not a number from 1 to"},
       {"[node]\nlabels = 'fast'", "'fast' is not of the form KEY=VALUE"},
       {"[node]\nlabels = 'a=1,b=2,a=3'", "'a' is there twice"},
       {"[runner]\ncgroups = 'yes'", "'yes' is neither true nor false"},
       {"[runner]\ncgroups = [1]", "neither a text"},
-      {"devices = 'auto'", "there is no key 'devices'"},
+      {"devices = 'auto'", "there is no key 'devices'; did you mean 'daemon.devices'?"},
+      {"[scheduler]\nmax_jobs = 3", "did you mean 'sharing.max_jobs'?"},
+      {"[scheduler]\npreempt = ['a']", "neither a text"},
+      {"[priority]\nmax = 256", "'256' is not a number from 0 to 255"},
+      {"[priority]\nusers = 'alice'", "'alice' is not of the form KEY=VALUE"},
+      {"[priority.users]\nalice = 300", "'300' of alice is not a number from 0 to 255"},
+      {"[runner]\nlaunch_backoff = '0s'", "'0s' is too short; it is at least 1s"},
       {"[daemon", ".toml:1: "},
       {"[daemon]\nlog_level = 'loud'", "'loud' is not one of debug"},
   };
@@ -148,8 +181,24 @@ TEST(Config, SaysWhatIsWrongAndWhere) {
 }
 
 TEST(Config, MissingFileIsTheDefaultsUnlessItWasNamed) {
-  EXPECT_EQ(read_config("/nonexistent/gflow.toml", false).value(), Config());
+  const Config read = read_config("/nonexistent/gflow.toml", false).value();
+  EXPECT_EQ(settings_of(read), settings::Settings());
+  EXPECT_TRUE(read.origins.empty());
   EXPECT_EQ(read_config("/nonexistent/gflow.toml", true).error().code, Code::NotFound);
+}
+
+TEST(Config, SaysWhereEachValueComesFrom) {
+  const ConfigFile file("[scheduler]\nbackfill_patience = '1h'\n\npreempt = false\n");
+  ASSERT_EQ(::setenv("GFLOW_SCHEDULER__PREEMPT", "true", 1), 0);
+  const auto read = read_config(file.path(), true, {{"daemon.devices", "sim:1xH100"}});
+  ASSERT_EQ(::unsetenv("GFLOW_SCHEDULER__PREEMPT"), 0);
+  ASSERT_TRUE(read) << read.error().message;
+  const std::map<std::string, std::string, std::less<>> want = {
+      {"scheduler.backfill_patience", file.path() + ":2"},
+      {"scheduler.preempt", "GFLOW_SCHEDULER__PREEMPT"},
+      {"daemon.devices", "--devices"}};
+  EXPECT_EQ(read->origins, want);
+  EXPECT_EQ(read->devices, "sim:1xH100");
 }
 
 TEST(Config, TheEnvironmentWins) {

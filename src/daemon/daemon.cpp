@@ -120,7 +120,8 @@ Daemon::Daemon(std::unique_ptr<Core> core) : core_(std::move(core)) {}
 Daemon::~Daemon() = default;
 
 Result<std::unique_ptr<Daemon>> Daemon::start(Options options) {
-  const Config config = GF_TRY(read_config(options.paths.config_file, options.config_required));
+  const Config config =
+      GF_TRY(read_config(options.paths.config_file, options.config_required, options.flags));
   if (!config.socket.empty()) options.paths.socket = config.socket;
   // Whatever the starter had: what is to be seen by others is opened to them where it is made.
   (void)::umask(0077);
@@ -134,14 +135,13 @@ Result<std::unique_ptr<Daemon>> Daemon::start(Options options) {
   engine::State state = GF_TRY(load_state(*store, config, boot_id));
   auto remover = std::make_unique<Remover>();
   auto runner = GF_TRY(open_runner(options, config, boot_id, *remover));
-  const std::string specification = options.devices.value_or(config.devices);
   devices::SourceOptions probe;
   probe.probe = os::helper_program("gflow-gpumon").value_or("");
-  auto source = GF_TRY(devices::open_source(specification, probe));
+  auto source = GF_TRY(devices::open_source(config.devices, probe));
   auto wall_timer = GF_TRY(os::WallTimer::create());
   spdlog::info("gflowd {} starts: devices {}, {} jobs known",
                os::process_id(),
-               specification,
+               config.devices,
                state.list({}).size());
 
   auto core = std::make_unique<Core>(Parts{std::move(options),

@@ -8,7 +8,7 @@
 #include <csignal>
 
 #include "base/text.h"
-#include "command/version.h"
+#include "base/version.h"
 #include "daemon/machine_facts.h"
 #include "os/clock.h"
 #include "os/user.h"
@@ -49,6 +49,7 @@ Result<void> Loop::begin() {
   listen.any_user = parts_.options.system;
   listen.own_uid = os::own_account().uid;
   server_ = GF_TRY(server::HttpServer::listen(io_, listen, *this));
+  configure_access();
   watch_runner();
   watch_devices();
   watch_wall_timer();
@@ -66,8 +67,8 @@ Now Loop::now() const { return os::now(); }
 
 std::string Loop::log_path(JobId job) const { return parts_.runner->log_path(job); }
 
-void Loop::submit(api::SubmitRequest request, const server::Caller& caller, Answer answer) {
-  shell_.submit(std::move(request), caller.user, std::move(answer));
+void Loop::submit(api::SubmitRequest request, const Principal& by, Answer answer) {
+  shell_.submit(std::move(request), by, std::move(answer));
   parts_.source->refresh();
   soon();
 }
@@ -92,22 +93,33 @@ void Loop::stop() {
 }
 
 Result<void> Loop::reload() {
-  Config fresh =
-      GF_TRY(read_config(parts_.options.paths.config_file, parts_.options.config_required));
-  const std::string devices = parts_.options.devices.value_or(fresh.devices);
-  if (devices != parts_.options.devices.value_or(parts_.config.devices) ||
-      fresh.cgroups != parts_.config.cgroups || fresh.socket != parts_.config.socket) {
-    spdlog::warn("devices, cgroups and socket change with 'gflowd restart' only, ignoring");
+  Config fresh = GF_TRY(read_config(
+      parts_.options.paths.config_file, parts_.options.config_required, parts_.options.flags));
+  for (const settings::Setting& setting : settings::table()) {
+    if (setting.applies != settings::Applies::Restart) continue;
+    if (setting.write(fresh) == setting.write(parts_.config)) continue;
+    spdlog::warn("{} changes with 'gflowd restart' only, ignoring", setting.full_name());
+    GF_CHECK(setting.read(fresh, setting.write(parts_.config)));
   }
-  parts_.config.policy = fresh.policy;
-  spdlog::set_level(spdlog::level::from_str(fresh.log_level));
+  parts_.config = std::move(fresh);
+  spdlog::set_level(spdlog::level::from_str(parts_.config.log_level));
   spdlog::info("configuration read again");
-  shell_.post(engine::event::Configure{fresh.policy});
-  parts_.config.gpus = std::move(fresh.gpus);
+  shell_.post(engine::event::Configure{parts_.config.policy});
+  configure_access();
   shell_.post(engine::event::MachineChanged{reading()});
   parts_.source->refresh();
   soon();
   return {};
+}
+
+void Loop::configure_access() {
+  if (!server_) return;
+  std::vector<std::string> projects;
+  for (const auto& [project, max] : parts_.config.policy.priority.projects) {
+    projects.push_back(project);
+  }
+  unknown_names_ = server_->configure(parts_.config.roles, projects);
+  for (const std::string& unknown : unknown_names_) spdlog::warn("{}", printable(unknown));
 }
 
 void Loop::soon() {
@@ -289,24 +301,44 @@ void Loop::watch_signals() {
 api::DaemonView Loop::daemon() const {
   const runner::Enforcement& enforced = parts_.runner->enforcement();
   api::DaemonView view;
-  view.version = cli::kVersion;
+  view.version = kVersion;
   view.pid = os::process_id();
   view.started = started_;
   view.mode = parts_.options.system ? "system" : "user";
   view.socket = parts_.options.paths.socket;
   view.state_dir = parts_.options.paths.state_dir;
   view.config_path = parts_.options.paths.config_file;
-  view.devices = parts_.options.devices.value_or(parts_.config.devices);
+  view.devices = parts_.config.devices;
   view.enforcement_kill = enforced.kill;
   view.enforcement_memory = enforced.memory;
   view.enforcement_cpu = enforced.cpu;
   view.enforcement_processes = enforced.processes;
   view.enforcement_suspend = enforced.suspend;
   view.enforcement_binding = enforced.binding;
+  view.warnings = unknown_names_;
   if (!ballast_.held() || shell_.disk_is_full()) {
     view.warnings.push_back(shell_.disk_text());
   }
   return view;
+}
+
+std::vector<api::SettingView> Loop::settings() const {
+  std::vector<api::SettingView> views;
+  for (const settings::Setting& setting : settings::table()) {
+    const auto origin = parts_.config.origins.find(setting.full_name());
+    views.push_back({
+        .name = setting.full_name(),
+        .value = setting.write(parts_.config),
+        .default_value = setting.default_value(),
+        .origin = origin == parts_.config.origins.end() ? "default" : origin->second,
+        .type = std::string(settings::type_name(setting.type)),
+        .range = setting.range(),
+        .applies = setting.applies == settings::Applies::Restart ? "restart" : "reload",
+        .environment = setting.environment(),
+        .help = std::string(setting.help),
+    });
+  }
+  return views;
 }
 
 }  // namespace gflow::daemon

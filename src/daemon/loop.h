@@ -55,13 +55,14 @@ class Loop : public server::Service {
   [[nodiscard]] const engine::State& state() const override { return state_; }
   [[nodiscard]] Now now() const override;
   [[nodiscard]] std::string log_path(JobId job) const override;
-  void submit(api::SubmitRequest request, const server::Caller& caller, Answer answer) override;
+  void submit(api::SubmitRequest request, const Principal& by, Answer answer) override;
   void request(engine::Event event, Answer answer) override;
   [[nodiscard]] std::shared_ptr<void> on_change(std::uint64_t revision,
                                                 std::optional<JobId> job,
                                                 std::chrono::milliseconds most,
                                                 std::function<void()> then) override;
   [[nodiscard]] api::DaemonView daemon() const override;
+  [[nodiscard]] std::vector<api::SettingView> settings() const override;
   void stop() override;
   Result<void> reload() override;
 
@@ -81,6 +82,7 @@ class Loop : public server::Service {
   void take_reading();
   [[nodiscard]] Machine reading();
   void refresh_later();
+  void configure_access();
 
   Parts parts_;
   engine::State& state_;
@@ -98,6 +100,7 @@ class Loop : public server::Service {
   ChangeFeed feed_;
   GpuPeaks peaks_;
   std::unique_ptr<server::HttpServer> server_;
+  std::vector<std::string> unknown_names_;  ///< of roles and projects, as sentences
   Result<void> end_;
   bool turn_is_due_ = false;
   bool disk_was_full_ = false;

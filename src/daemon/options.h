@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <optional>
+#include <map>
 #include <string>
 
 #include "os/paths.h"
@@ -11,10 +11,11 @@ namespace gflow::daemon {
 /// How one daemon is run.
 struct Options {
   os::Paths paths;
-  bool system = false;                 ///< one daemon for all users, as root
-  bool config_required = false;        ///< the configuration file was named
-  std::optional<std::string> devices;  ///< instead of the configuration's
-  int ready_fd = -1;                   ///< told when the daemon answers, or why it cannot
+  bool system = false;           ///< one daemon for all users, as root
+  bool config_required = false;  ///< the configuration file was named
+  /// What flags say, by the full names of settings: they go before all else.
+  std::map<std::string, std::string> flags;
+  int ready_fd = -1;  ///< told when the daemon answers, or why it cannot
 };
 
 }  // namespace gflow::daemon

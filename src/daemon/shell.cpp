@@ -59,21 +59,21 @@ void Shell::post(engine::Event event, Answer answer) {
   posted_.push_back({std::move(event), std::move(answer), {}, {}, 0});
 }
 
-void Shell::submit(api::SubmitRequest request, const User& user, Answer answer) {
+void Shell::submit(api::SubmitRequest request, const Principal& by, Answer answer) {
   engine::event::Submit event;
   Posted posted;
   for (api::SubmitRequest::Item& item : request.items) {
-    item.spec.user = user;
     for (const std::size_t sibling : item.depends_on_siblings) {
       item.spec.dependencies.jobs.emplace_back(engine::event::kSibling + sibling);
     }
     event.specs.push_back(std::move(item.spec));
     posted.payloads.push_back(std::move(item.payload));
   }
+  event.by = by;
   posted.event = std::move(event);
   posted.answer = std::move(answer);
   posted.key = std::move(request.idempotency_key);
-  posted.uid = user.uid;
+  posted.uid = record_of(by).uid;
   posted_.push_back(std::move(posted));
 }
 

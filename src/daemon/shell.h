@@ -46,8 +46,9 @@ class Shell {
 
   /// Queues an event for the next turn; the answer is called in it, after the commit.
   void post(engine::Event event, Answer answer = {});
-  /// Queues a submission. One whose key was used before is answered with the jobs it got then.
-  void submit(api::SubmitRequest request, const User& user, Answer answer);
+  /// Queues a submission; the specs have their owner. One whose key was used before is answered
+  /// with the jobs it got then.
+  void submit(api::SubmitRequest request, const Principal& by, Answer answer);
   [[nodiscard]] bool idle() const { return posted_.empty(); }
 
   /// Takes everything that was posted. An error is final: nothing more may be acknowledged, the

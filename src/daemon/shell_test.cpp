@@ -143,14 +143,16 @@ class Life {
 
   /// Submits under a key; the ids once it is acknowledged.
   void submit(const std::string& key, std::vector<JobSpec> specs) {
+    const Principal alice{.name = "alice", .uid = 1000, .role = Role::Operator, .projects = {}};
     api::SubmitRequest request;
     for (JobSpec& spec : specs) {
+      spec.user = record_of(alice);
       Payload payload;
       payload.argv = {"true"};
       request.items.push_back({std::move(spec), payload, {}});
     }
     request.idempotency_key = key;
-    shell_->submit(std::move(request), {1000, "alice"}, [this, key](auto ids) {
+    shell_->submit(std::move(request), alice, [this, key](auto ids) {
       world.step();
       ASSERT_TRUE(ids) << ids.error().message;
       acknowledged[key] = *ids;
@@ -214,7 +216,7 @@ struct Flow {
   std::map<std::uint64_t, Status> ends;
 };
 
-const engine::Actor kAlice{{1000, "alice"}, false};
+const Principal kAlice{.name = "alice", .uid = 1000, .projects = {}};
 
 Step submits(std::string key, std::vector<JobSpec> specs) {
   return [key, specs](Life& life) { life.submit(key, specs); };
@@ -239,7 +241,7 @@ Step drains(int gpu) {
     engine::event::Drain drain;
     drain.what.gpu = gpu;
     drain.what.reason = "fan";
-    drain.by = {{0, "root"}, true};
+    drain.by = {.name = "root", .uid = 0, .role = Role::Administrator, .projects = {}};
     life.request(drain);
   };
 }

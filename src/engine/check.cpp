@@ -41,12 +41,20 @@ std::string check_ledger(const Index& index, const Index& fresh) {
   return {};
 }
 
-std::string check_groups(const Index& index, Index& fresh) {
-  for (const auto& [name, group] : index.groups) {
-    const Group& other = fresh.groups[name];
-    if (group.active != other.active) return fmt::format("group '{}' counts wrong", name);
+std::string check_groups(const Index& index, const Index& fresh) {
+  if (index.groups.size() != fresh.groups.size()) return "there are groups without jobs";
+  for (const auto& [key, group] : index.groups) {
+    const auto at = fresh.groups.find(key);
+    if (at == fresh.groups.end()) return fmt::format("group '{}' has no jobs", key.name);
+    const Group& other = at->second;
+    if (group.members != other.members) return fmt::format("group '{}' has others", key.name);
+    if (group.active != other.active) return fmt::format("group '{}' counts wrong", key.name);
     if (group.queued != other.queued || group.parked != other.parked) {
-      return fmt::format("group '{}' has the wrong jobs in the queue", name);
+      return fmt::format("group '{}' has the wrong jobs in the queue", key.name);
+    }
+    for (const JobId id : group.members) {
+      if (index.jobs.at(id).spec.max_concurrent == group.limit) continue;
+      return fmt::format("job {} does not know the limit of its group", id.value);
     }
   }
   return {};
@@ -64,7 +72,6 @@ std::string State::check() const {
   fresh.now = index.now;
   fresh.machine = index.machine;
   fresh.jobs = index.jobs;
-  for (const auto& [name, group] : index.groups) fresh.groups[name].limit = group.limit;
   fresh.ledger = index.ledger.emptied();
   fresh.ranks = index.ranks;  // as they were given; what they were given by may have changed since
   for (const auto& [id, job] : fresh.jobs) fresh.link(job);

@@ -13,7 +13,7 @@ namespace {
 
 const User kAlice{1000, "alice"};
 const User kBob{1001, "bob"};
-const Actor kByAlice{kAlice, false};
+const Principal kByAlice{.name = "alice", .uid = 1000, .projects = {}};
 constexpr Now kNow{WallTime(std::chrono::hours(1000)), MonoTime(std::chrono::hours(1))};
 
 /// A queue in which nothing starts: every job is on hold or waits for one that is.
@@ -31,7 +31,7 @@ struct Queue {
     return fail(Code::Failure, "no answer");
   }
   std::vector<JobId> submit(int count, Dependencies on = {}, const User& user = kAlice) {
-    event::Submit submit;
+    event::Submit submit{{}, system_principal()};
     JobSpec spec;
     spec.user = user;
     spec.hold = on.jobs.empty();
@@ -112,7 +112,7 @@ TEST(Dependencies, AJobThatStartedDoesNotDependAnyMore) {
   Machine machine;
   machine.cpus = 4;
   (void)step(queue.state, event::MachineChanged{machine}, kNow);
-  event::Submit submit;
+  event::Submit submit{{}, system_principal()};
   submit.specs = {{.user = kAlice, .max_retries = 1}};
   const JobId first = queue.ask(submit).value().front();
   submit.specs.front().dependencies.jobs = {first};
@@ -141,7 +141,7 @@ TEST_P(DependencyLimit, IsRefusedWithItsNumbers) {
   const std::vector<JobId> three = queue.submit(3);
   const std::vector<JobId> seven = queue.submit(7);
   ASSERT_EQ(queue.submit(2, {.jobs = three}, kBob).size(), 2U);
-  event::Submit more;
+  event::Submit more{{}, system_principal()};
   more.specs = {{.user = kBob, .dependencies = {.jobs = seven}}};
   const auto refused = queue.ask(more);
   ASSERT_FALSE(refused);
@@ -151,7 +151,7 @@ TEST_P(DependencyLimit, IsRefusedWithItsNumbers) {
   // By an update as well, and nothing has changed.
   JobChanges changes;
   changes.set(&JobSpec::dependencies, Dependencies{.jobs = three});
-  const Actor root{{0, "root"}, true};
+  const Principal root = system_principal();
   if (GetParam().limit != &Policy::max_dependencies_per_job) {
     ASSERT_FALSE(queue.ask(event::Update{{seven[0]}, root, changes}) &&
                  queue.ask(event::Update{seven, root, changes}));

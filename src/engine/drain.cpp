@@ -26,9 +26,7 @@ bool Index::drained(const std::string& node) const {
 
 Result<void> Index::drain(const event::Drain& event) {
   const Drain& what = event.what;
-  if (!event.by.administrator) {
-    return fail(Code::Permission, fmt::format("only an administrator can drain {}", name_of(what)));
-  }
+  GF_CHECK(may_drain(event.by, name_of(what)));
   const auto node = ledger.find(what.node);
   const auto gpus = node ? ledger.node(*node).devices.size() : 0;
   if (!node || (what.gpu && (*what.gpu < 0 || static_cast<std::size_t>(*what.gpu) >= gpus))) {

@@ -10,6 +10,7 @@
 #include "core/job.h"
 #include "core/job_changes.h"
 #include "core/machine.h"
+#include "core/principal.h"
 #include "engine/fair_share.h"
 #include "engine/yield.h"
 #include "placement/ledger.h"
@@ -17,42 +18,35 @@
 
 namespace gflow::engine {
 
-/// Who asks. An administrator may act on anyone's jobs; others only on their own.
-struct Actor {
-  User user;
-  bool administrator = false;
-
-  friend bool operator==(const Actor&, const Actor&) = default;
-};
-
 namespace event {
 
 /// New jobs, all or none. A dependency with bit kSibling set names a job of this very submission:
 /// kSibling + its position.
 struct Submit {
   std::vector<JobSpec> specs;
+  Principal by;
 };
 constexpr std::uint64_t kSibling = std::uint64_t{1} << 62;
 
 /// Pending jobs end at once; running ones are told to stop. Jobs that ended already are refused.
 struct Cancel {
   std::vector<JobId> jobs;
-  Actor by;
+  Principal by;
   int signal = 0;  ///< sent instead of SIGTERM if not 0
 };
 struct Hold {
   std::vector<JobId> jobs;
-  Actor by;
+  Principal by;
 };
 struct Release {
   std::vector<JobId> jobs;
-  Actor by;
+  Principal by;
   std::optional<WallTime> at;  ///< wait in the queue until then
 };
 /// All or none. What may be changed until when is in the description of a job.
 struct Update {
   std::vector<JobId> jobs;
-  Actor by;
+  Principal by;
   JobChanges changes;
 };
 /// The supervisor of an attempt took it: the job's process exists or is about to.
@@ -81,12 +75,12 @@ struct MachineChanged {
 struct NodesChanged {
   std::vector<placement::Node> nodes;
 };
-/// Lets nothing new start on a device or a node, or lets it again. Administrators only; the answer
+/// Lets nothing new start on a device or a node, or lets it again. Operators only; the answer
 /// names no job.
 struct Drain {
   gflow::Drain what;
   bool resume = false;  ///< take the drain back; what.reason means nothing then
-  Actor by;
+  Principal by;
 };
 /// Nothing happened but time: a WakeAt is due.
 struct Tick {};
@@ -120,6 +114,7 @@ struct Policy {
   /// In the learned order a blocked job lets others pass for so long, unless it wants several
   /// nodes.
   std::chrono::seconds keep_after{12 * 3600};
+  PriorityLimits priority;  ///< who may ask for how much
   bool preempt = true;  ///< running jobs that allow it may be stopped for one of higher priority
   bool share_with_others = false;  ///< give out devices that have processes not gflow's
   bool allow_see_all = false;      ///< jobs may ask to see every device and hold none

@@ -224,9 +224,9 @@ std::vector<Blocker> State::blockers(JobId id, Now now) const {
     why.emplace_back(
         blocker::LaunchBackoff{queued->launch_failures, *queued->not_before - now.mono});
   }
-  if (const auto group = index.groups.find(job->spec.group);
-      group != index.groups.end() && group->second.parked.contains(index.key_of(*job))) {
-    why.emplace_back(blocker::GroupLimit{job->spec.group, group->second.limit});
+  if (const Group* group = index.group(*job);
+      group != nullptr && group->parked.contains(index.key_of(*job))) {
+    why.emplace_back(blocker::GroupLimit{job->spec.group, group->limit});
   }
   const bool stands_in_queue = why.empty();
   if (const auto room = index.rooms.find(id);

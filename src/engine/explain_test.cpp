@@ -40,7 +40,7 @@ JobId submit(State& state, std::string_view gpus) {
   spec.user = {1000, "alice"};
   apply(*parse_gpu_request(gpus), spec.request);
   const JobId id = state.next_id();
-  (void)step(state, event::Submit{{spec}}, kNow);
+  (void)step(state, event::Submit{{spec}, system_principal()}, kNow);
   return id;
 }
 
@@ -108,10 +108,10 @@ TEST(Explain, SaysWhatIsGoneThatWasToBeSeen) {
   JobSpec spec;
   spec.hold = true;
   apply(*parse_gpu_request("-1(V100)"), spec.request);
-  (void)step(state, event::Submit{{spec}}, kNow);
+  (void)step(state, event::Submit{{spec}, system_principal()}, kNow);
   machine.devices.erase(machine.devices.begin(), machine.devices.begin() + 2);
   (void)step(state, event::MachineChanged{machine}, kNow);
-  (void)step(state, event::Release{{JobId(1)}, {}, {}}, kNow);
+  (void)step(state, event::Release{{JobId(1)}, system_principal(), {}}, kNow);
   EXPECT_EQ(shortage(state, JobId(1)), "0 of 1 V100:");
   (void)step(state, event::MachineChanged{mixed()}, kNow);
   EXPECT_EQ(status_of(*state.find(JobId(1))), Status::Starting);
@@ -126,10 +126,10 @@ TEST(Explain, SaysThatTheLabelIsGone) {
   JobSpec spec;
   spec.hold = true;
   spec.request = {.gpus = 1, .selector = {{"zone", "a"}}};
-  (void)step(state, event::Submit{{spec}}, kNow);
+  (void)step(state, event::Submit{{spec}, system_principal()}, kNow);
   policy.labels.clear();
   (void)step(state, event::Configure{policy}, kNow);
-  (void)step(state, event::Release{{JobId(1)}, {}, {}}, kNow);
+  (void)step(state, event::Release{{JobId(1)}, system_principal(), {}}, kNow);
   EXPECT_EQ(reason_text(state.blockers(JobId(1), kNow)), "Resources: Need 1 node, none available");
 }
 

@@ -52,10 +52,9 @@ void Index::link_active(const Job& job, const Attempt& attempt) {
   if (presence_of(job) == Presence::Standing) standing.insert({job.submitted, job.id});
   if (job.spec.preemption != Preemption::None) preemptible.insert(job.id);
   if (const auto end = latest_end(job)) ends.emplace(*end, job.id);
-  if (!job.spec.group.empty()) {
-    Group& group = groups[job.spec.group];
-    ++group.active;
-    balance(group);
+  if (Group* own = group(job)) {
+    ++own->active;
+    balance(*own);
   }
 }
 
@@ -74,10 +73,9 @@ void Index::unlink_active(const Job& job, const Attempt& attempt) {
   preemptible.erase(job.id);
   incumbents.erase(job.id);
   if (const auto end = latest_end(job)) ends.erase({*end, job.id});
-  if (!job.spec.group.empty()) {
-    Group& group = groups[job.spec.group];
-    --group.active;
-    balance(group);
+  if (Group* own = group(job)) {
+    --own->active;
+    balance(*own);
   }
 }
 

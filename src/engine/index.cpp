@@ -15,7 +15,6 @@ void Index::insert(Job job) {
   UserJobs& user = by_user[job.spec.user.uid];
   user.name = job.spec.user.name;
   user.jobs.insert(id);
-  if (!job.spec.group.empty()) limit_group(job.spec.group, job.spec.max_concurrent);
   const auto [at, added] = jobs.emplace(id, std::move(job));
   if (added) link(at->second);
   ++revision;
@@ -32,14 +31,39 @@ void Index::erase(JobId id) {
   ++revision;
 }
 
-void Index::limit_group(const std::string& name, int limit) {
-  Group& group = groups[name];
-  group.limit = limit;
-  balance(group);
+GroupKey group_of(const JobSpec& spec) { return {spec.user.uid, spec.group}; }
+
+Group* Index::group(const Job& job) {
+  if (job.spec.group.empty()) return nullptr;
+  const auto at = groups.find(group_of(job.spec));
+  return at == groups.end() ? nullptr : &at->second;
+}
+
+const Group* Index::group(const Job& job) const {
+  if (job.spec.group.empty()) return nullptr;
+  const auto at = groups.find(group_of(job.spec));
+  return at == groups.end() ? nullptr : &at->second;
+}
+
+void Index::join_group(const Job& job) {
+  if (job.spec.group.empty() || is_ended(job)) return;
+  Group& group = groups[group_of(job.spec)];
+  if (group.members.empty()) group.limit = job.spec.max_concurrent;
+  group.members.insert(job.id);
+}
+
+/// The last one takes the group with it.
+void Index::leave_group(const Job& job) {
+  if (job.spec.group.empty()) return;
+  const auto at = groups.find(group_of(job.spec));
+  if (at == groups.end()) return;
+  at->second.members.erase(job.id);
+  if (at->second.members.empty()) groups.erase(at);
 }
 
 void Index::link(const Job& job) {
   by_status.at(static_cast<std::size_t>(status_of(job))).insert(job.id);
+  join_group(job);
   if (is_pending(job)) ++pending[job.spec.user.uid];
   if (is_pending(job) && job.attempts == 0) {
     dependencies.add(job, [this](JobId id) { return end_of(id); });
@@ -59,6 +83,7 @@ void Index::unlink(const Job& job) {
   }
   if (std::holds_alternative<Queued>(job.state)) unlink_queued(job);
   if (is_active(job)) unlink_active(job, *attempt_of(job));
+  leave_group(job);
   if (const auto* end = std::get_if<Ended>(&job.state)) ended.erase({end->at, job.id});
 }
 
@@ -85,23 +110,22 @@ void Index::unlink_queued(const Job& job) {
   const auto& queued = std::get<Queued>(job.state);
   if (queued.not_before) backoff.erase({*queued.not_before, job.id});
   unqueue(job);
-  if (!job.spec.group.empty()) {
-    Group& group = groups[job.spec.group];
-    group.queued.erase(key_of(job));
-    group.parked.erase(key_of(job));
-    balance(group);
+  if (Group* own = group(job)) {
+    own->queued.erase(key_of(job));
+    own->parked.erase(key_of(job));
+    balance(*own);
   }
   unrank(job);
 }
 
 void Index::link_ready(const Job& job) {
-  if (job.spec.group.empty()) {
+  Group* own = group(job);
+  if (own == nullptr) {
     queue(job);
     return;
   }
-  Group& group = groups[job.spec.group];
-  group.parked.insert(key_of(job));
-  balance(group);
+  own->parked.insert(key_of(job));
+  balance(*own);
 }
 
 void Index::queue(const Job& job) { ready[shape_of(job.spec)].insert(key_of(job)); }

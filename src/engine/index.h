@@ -50,10 +50,20 @@ struct DeviceKey {
   friend auto operator<=>(const DeviceKey&, const DeviceKey&) = default;
 };
 
+/// A group is its owner's: the same name is another group for another user.
+struct GroupKey {
+  std::uint32_t uid = 0;
+  std::string name;
+
+  friend auto operator<=>(const GroupKey&, const GroupKey&) = default;
+};
+[[nodiscard]] GroupKey group_of(const JobSpec& spec);
+
 /// Jobs that share a limit of how many run at once. Of those ready, only as many as may still start
 /// stand in the queue; the rest are parked.
 struct Group {
-  int limit = 0;  ///< 0: none
+  int limit = 0;            ///< 0: none; max_concurrent of every member
+  std::set<JobId> members;  ///< jobs that have not ended; without any, there is no group
   int active = 0;
   std::set<QueueKey> queued;
   std::set<QueueKey> parked;
@@ -101,7 +111,7 @@ struct Index {
   };
   std::map<JobId, Incumbent> incumbents;
   int gpu_scale = OrderRules::kReferenceGpus;  ///< of all nodes, rounded down to a power of 2
-  std::map<std::string, Group> groups;
+  std::map<GroupKey, Group> groups;
   std::set<std::pair<WallTime, JobId>> begin_later;  ///< queued, begin time to come
   std::set<std::pair<WallTime, JobId>> begun;        ///< queued, begin time past
   std::set<std::pair<MonoTime, JobId>> backoff;
@@ -187,14 +197,17 @@ struct Index {
   /// After nodes changed: how many GPUs there are decides how far back big jobs stand.
   void count_gpus();
   [[nodiscard]] bool drained(const std::string& node) const;
-  /// Errors: not an administrator, no such device or node, drained or not drained already.
+  /// Errors: not an operator, no such device or node, drained or not drained already.
   [[nodiscard]] Result<void> drain(const event::Drain& event);
   [[nodiscard]] Totals totals() const;
 
   /// Jobs of a user that wait.
   [[nodiscard]] std::size_t pending_of(std::uint32_t uid) const;
 
-  void limit_group(const std::string& name, int limit);
+  /// The group of a job that has not ended; null if it is in none.
+  [[nodiscard]] Group* group(const Job& job);
+  [[nodiscard]] const Group* group(const Job& job) const;
+  void balance(Group& group);
 
   /// How a job that others depend on ended, if it did.
   [[nodiscard]] DependencyGraph::End end_of(JobId id) const;
@@ -215,7 +228,8 @@ struct Index {
   void unlink_active(const Job& job, const Attempt& attempt);
   void queue(const Job& job);
   void unqueue(const Job& job);
-  void balance(Group& group);
+  void join_group(const Job& job);
+  void leave_group(const Job& job);
 };
 
 }  // namespace gflow::engine

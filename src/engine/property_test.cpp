@@ -101,12 +101,12 @@ class World {
   }
 
   void act(const Act& act) {
-    const Actor root{{0, "root"}, true};
+    const Principal root = system_principal();
     const auto last = state_.next_id().value - 1;
     const JobId any(last == 0 ? 1 : 1 + static_cast<std::uint64_t>(act.which) % last);
     switch (act.kind) {
       case Act::Kind::Submit:
-        return tell(event::Submit{{spec_of(act)}});
+        return tell(event::Submit{{spec_of(act)}, system_principal()});
       case Act::Kind::End:
         return end_one(act.which);
       case Act::Kind::Wait:
@@ -240,15 +240,16 @@ RC_GTEST_PROP(EngineProperty, NobodyStarves, ()) {
   const int length = *rc::gen::element(60, 500);  // minutes of a small job
 
   World world(order);
-  for (int i = 0; i < 4 * kNodes * kGpus; ++i) world.tell(event::Submit{{spec_of(small)}});
+  for (int i = 0; i < 4 * kNodes * kGpus; ++i)
+    world.tell(event::Submit{{spec_of(small)}, system_principal()});
   const JobId waits = world.state().next_id();
-  world.tell(event::Submit{{spec_of(big)}});
+  world.tell(event::Submit{{spec_of(big)}, system_principal()});
   const auto give_up = world.now().wall + 40 * 24h;
   while (status_of(*world.state().find(waits)) == Status::Queued) {
     RC_ASSERT(world.now().wall < give_up);
     world.pass(minutes(length));
     for (std::size_t left = world.jobs(Status::Running).size(); left > 0; --left) {
-      world.tell(event::Submit{{spec_of(small)}});
+      world.tell(event::Submit{{spec_of(small)}, system_principal()});
       if (status_of(*world.state().find(waits)) != Status::Queued) break;
       world.end_one(0);
     }

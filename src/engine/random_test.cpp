@@ -102,16 +102,21 @@ class Chance {
     return event::NodesChanged{{node}};
   }
 
+  static Principal alice() { return {.name = "alice", .uid = 1000, .projects = {}}; }
+  static Principal root() {
+    return {.name = "root", .uid = 0, .role = Role::Administrator, .projects = {}};
+  }
+
   Event drain() {
     Drain what{.reason = "fan"};
     if (one_in(4)) what.node = "n1";
     if (what.node.empty() && !one_in(4)) what.gpu = below(5);
-    return event::Drain{what, one_in(2), {{0, "root"}, !one_in(5)}};
+    return event::Drain{what, one_in(2), one_in(5) ? alice() : root()};
   }
 
   Event next(const State& state) {
     const JobId id = any_job(state.next_id());
-    const Actor by{{1000, "alice"}, one_in(2)};
+    const Principal by = one_in(2) ? alice() : root();
     switch (below(14)) {
       case 12:
         return nodes();
@@ -132,14 +137,14 @@ class Chance {
       case 6:
       case 7:
       case 8:
-        return event::Submit{{spec(state.next_id()), spec(state.next_id())}};
+        return event::Submit{{spec(state.next_id()), spec(state.next_id())}, system_principal()};
       default:
         return report(state);
     }
   }
 
  private:
-  Event update(const State& state, JobId id, const Actor& by) {
+  Event update(const State& state, JobId id, const Principal& by) {
     event::Update update{{id}, by, {}};
     if (one_in(2)) update.changes.set(&JobSpec::priority, below(256));
     if (one_in(2)) update.changes.set(&Request::gpus, below(5));

@@ -15,11 +15,11 @@ std::unexpected<Error> wrong_state(const Job& job, std::string_view wish) {
 
 void Turn::take(const event::Cancel& event) {
   for (const JobId id : event.jobs) {
-    const auto job = owned(id, event.by);
+    const auto job = changeable(id, event.by);
     if (!job) return answer(std::unexpected(job.error()));
     if (is_ended(**job)) return answer(wrong_state(**job, "it has ended already"));
   }
-  const Stop stop{EndReason::Cancelled, event.by.user, event.signal};
+  const Stop stop{EndReason::Cancelled, record_of(event.by), event.signal};
   for (const JobId id : event.jobs) {
     const Job& job = *index_.find(id);
     if (is_ended(job)) continue;  // ended as a dependent of one before it in the list
@@ -27,7 +27,7 @@ void Turn::take(const event::Cancel& event) {
       end(id,
           Status::Cancelled,
           {.reason = EndReason::Cancelled,
-           .message = fmt::format("cancelled by {} before it started", event.by.user.name)});
+           .message = fmt::format("cancelled by {} before it started", event.by.name)});
       continue;
     }
     index_.change(id, [&stop](Job& changed) {
@@ -42,7 +42,7 @@ void Turn::take(const event::Cancel& event) {
 
 void Turn::take(const event::Hold& event) {
   for (const JobId id : event.jobs) {
-    const auto job = owned(id, event.by);
+    const auto job = changeable(id, event.by);
     if (!job) return answer(std::unexpected(job.error()));
     if (!is_pending(**job)) return answer(wrong_state(**job, "only a waiting job can be held"));
   }
@@ -56,7 +56,7 @@ void Turn::take(const event::Hold& event) {
 
 void Turn::take(const event::Release& event) {
   for (const JobId id : event.jobs) {
-    const auto job = owned(id, event.by);
+    const auto job = changeable(id, event.by);
     if (!job) return answer(std::unexpected(job.error()));
     const bool held = std::holds_alternative<Held>((*job)->state);
     if (!held && !(event.at && is_pending(**job))) {

@@ -11,7 +11,23 @@ namespace gflow::engine {
 
 namespace {
 constexpr std::size_t kLearnedFrom = 10'000;
+
+/// All jobs of a group carry its limit. Where a store of an earlier version says otherwise, the
+/// newest job is believed.
+void agree_on_limits(Index& index) {
+  std::map<GroupKey, int> limits;
+  for (const auto& [id, job] : index.jobs) {
+    if (!job.spec.group.empty() && !is_ended(job)) {
+      limits[group_of(job.spec)] = job.spec.max_concurrent;
+    }
+  }
+  for (auto& [id, job] : index.jobs) {
+    const auto at = limits.find(group_of(job.spec));
+    if (at != limits.end() && !is_ended(job)) job.spec.max_concurrent = at->second;
+  }
 }
+
+}  // namespace
 
 State::State(Policy policy, std::string boot_id) : index_(std::make_unique<Index>()) {
   index_->set_policy(std::move(policy));
@@ -33,9 +49,9 @@ void State::restored(JobId next_id) {
     Index::UserJobs& user = index_->by_user[job.spec.user.uid];
     user.name = job.spec.user.name;
     user.jobs.insert(id);
-    if (!job.spec.group.empty()) index_->groups[job.spec.group].limit = job.spec.max_concurrent;
   }
   index_->jobs = std::move(jobs);
+  agree_on_limits(*index_);
   for (const auto& [id, job] : index_->jobs) {
     if (is_ended(job)) index_->link(job);
   }
@@ -78,6 +94,7 @@ bool matches(const Job& job, const JobQuery& query) {
          (query.users.empty() || contains(query.users, spec.user.name)) &&
          (query.names.empty() || std::ranges::any_of(query.names, named)) &&
          (query.project.empty() || query.project == spec.project) &&
+         (query.group.empty() || query.group == spec.group) &&
          (!query.submitted_since || job.submitted >= *query.submitted_since);
 }
 

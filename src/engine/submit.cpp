@@ -104,43 +104,50 @@ Result<void> Turn::check_spec(const JobSpec& spec, std::size_t position) {
   return check_request(index_, spec.request);
 }
 
-void Turn::take(const event::Submit& event) {
+Result<void> Turn::check_submission(const event::Submit& event) {
   const std::size_t count = event.specs.size();
   const std::size_t pending = index_.count(kPending);
-  if (count == 0) return answer(fail(Code::Usage, "there is no job in this submission"));
+  if (count == 0) return fail(Code::Usage, "there is no job in this submission");
   if (count > index_.policy.max_submit) {
-    return answer(fail(
+    return fail(
         Code::Exhausted,
-        fmt::format("{} jobs in one submission; the most is {}", count, index_.policy.max_submit)));
+        fmt::format("{} jobs in one submission; the most is {}", count, index_.policy.max_submit));
   }
   if (pending + count > index_.policy.max_queued) {
-    return answer(fail(
+    return fail(
         Code::Exhausted,
         fmt::format(
-            "{} jobs are waiting already; the most is {}", pending, index_.policy.max_queued)));
+            "{} jobs are waiting already; the most is {}", pending, index_.policy.max_queued));
   }
+  for (const JobSpec& spec : event.specs) GF_CHECK(may_submit_for(event.by, spec.user));
   const std::size_t own = index_.pending_of(event.specs.front().user.uid);
   if (own + count > index_.policy.max_queued_per_user) {
-    return answer(fail(Code::Exhausted,
-                       fmt::format("{} jobs of {} are waiting already; the most of one user is {}",
-                                   own,
-                                   event.specs.front().user.name,
-                                   index_.policy.max_queued_per_user)));
+    return fail(Code::Exhausted,
+                fmt::format("{} jobs of {} are waiting already; the most of one user is {}",
+                            own,
+                            event.specs.front().user.name,
+                            index_.policy.max_queued_per_user));
   }
   std::size_t edges = 0;
   for (const JobSpec& spec : event.specs) edges += spec.dependencies.jobs.size();
-  if (edges > 0) {
-    if (auto checked = check_edges(event.specs.front().user.uid, edges, 0); !checked) {
-      return answer(std::unexpected(checked.error()));
-    }
-  }
+  if (edges > 0) GF_CHECK(check_edges(event.specs.front().user.uid, edges, 0));
   for (std::size_t i = 0; i < count; ++i) {
-    auto checked = check_texts(event.specs[i]);
-    if (checked) checked = check_spec(event.specs[i], i);
-    if (auto placed = at_position(std::move(checked), i, count); !placed) {
-      return answer(std::unexpected(placed.error()));
+    const JobSpec& spec = event.specs[i];
+    auto checked = check_texts(spec);
+    if (checked) checked = check_spec(spec, i);
+    if (checked) {
+      checked = may_have_priority(index_.policy.priority, event.by, spec.project, spec.priority);
     }
+    GF_CHECK(at_position(std::move(checked), i, count));
   }
+  return {};
+}
+
+void Turn::take(const event::Submit& event) {
+  if (auto checked = check_submission(event); !checked) {
+    return answer(std::unexpected(checked.error()));
+  }
+  const std::size_t count = event.specs.size();
   const std::uint64_t first = index_.next_id.value;
   std::vector<JobId> ids;
   for (std::size_t i = 0; i < count; ++i) {
@@ -160,6 +167,8 @@ void Turn::take(const event::Submit& event) {
     index_.placer->arrived(index_.ledger, index_.demand_of(job.spec));
     index_.insert(std::move(job));
     saved(ids.back());
+    const Job& added = *index_.find(ids.back());
+    limit_group(added, added.spec.max_concurrent);
   }
   index_.next_id = JobId(first + count);
   // A dependency may have failed before this was submitted; the answer is the same as after.

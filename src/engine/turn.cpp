@@ -58,16 +58,13 @@ void Turn::answer(Result<std::vector<JobId>> jobs) {
   effects_.emplace_back(effect::Answer{std::move(jobs)});
 }
 
-Result<const Job*> Turn::owned(JobId id, const Actor& by) const {
+Result<const Job*> Turn::changeable(JobId id, const Principal& by) const {
   const Job* job = index_.find(id);
   if (job == nullptr) {
     return fail(Code::NotFound,
                 fmt::format("there is no job {}; 'gqueue -a' lists all there are", id.value));
   }
-  if (!by.administrator && by.user.uid != job->spec.user.uid) {
-    return fail(Code::Permission,
-                fmt::format("job {} belongs to {}", id.value, job->spec.user.name));
-  }
+  GF_CHECK(may_change(by, id, job->spec.user));
   return job;
 }
 

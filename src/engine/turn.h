@@ -48,17 +48,21 @@ class Turn {
   void settle_dependents(JobId ended);
   [[nodiscard]] bool is_hopeless(const Job& job) const;
   void to_queue(JobId id, Queued queued);
-  [[nodiscard]] Result<const Job*> owned(JobId id, const Actor& by) const;
+  [[nodiscard]] Result<const Job*> changeable(JobId id, const Principal& by) const;
   // submit.cpp
   [[nodiscard]] Result<void> check_spec(const JobSpec& spec, std::size_t position);
+  [[nodiscard]] Result<void> check_submission(const event::Submit& event);
   [[nodiscard]] Result<void> check_dependencies(const Dependencies& dependencies,
                                                 std::size_t position) const;
   [[nodiscard]] Result<void> check_edges(std::uint32_t uid,
                                          std::size_t more,
                                          std::size_t fewer) const;
   // update.cpp
-  [[nodiscard]] Result<JobSpec> updated(const Job& job, const JobChanges& changes);
+  [[nodiscard]] Result<JobSpec> updated(const Job& job,
+                                        const JobChanges& changes,
+                                        const Principal& by);
   void update(JobId id, JobSpec spec, const JobChanges& changes);
+  void limit_group(const Job& job, int limit);
   [[nodiscard]] Result<void> check_cycle(const std::vector<JobId>& jobs,
                                          const Dependencies& dependencies) const;
   [[nodiscard]] Result<void> check_new_edges(const std::vector<JobId>& jobs,

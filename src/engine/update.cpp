@@ -88,10 +88,13 @@ Result<void> Turn::check_new_edges(const std::vector<JobId>& jobs,
 
 /// The specification as it will be. Only what changes is checked: the rest was, when it was asked
 /// for, and may have become history since.
-Result<JobSpec> Turn::updated(const Job& job, const JobChanges& changes) {
+Result<JobSpec> Turn::updated(const Job& job, const JobChanges& changes, const Principal& by) {
   JobSpec spec = job.spec;
   changes.apply(spec);
   GF_CHECK(check_ranges(changes.to()));
+  if (spec.priority > job.spec.priority) {
+    GF_CHECK(may_have_priority(index_.policy.priority, by, spec.project, spec.priority));
+  }
   if (changes.has(&JobSpec::name)) GF_CHECK(check_name(spec.name));
   const bool asks_otherwise = changes.has(&JobSpec::request);
   if (asks_otherwise) GF_CHECK(settle(spec.request));
@@ -108,10 +111,8 @@ void Turn::update(JobId id, JobSpec spec, const JobChanges& changes) {
   if (changes.has(&JobSpec::dependencies)) index_.dependencies.remove(id);  // linked anew
   index_.change(id, [&spec](Job& job) { job.spec = std::move(spec); });
   const Job& job = *index_.find(id);
-  if (changes.has(&JobSpec::max_concurrent) && !job.spec.group.empty()) {
-    index_.limit_group(job.spec.group, job.spec.max_concurrent);
-  }
   saved(id);
+  if (changes.has(&JobSpec::max_concurrent)) limit_group(job, job.spec.max_concurrent);
   if (changes.has(&JobSpec::time_limit) && is_active(job)) {
     effects_.emplace_back(effect::ChangeLimit{id, attempt_of(job)->number});
   }
@@ -122,9 +123,23 @@ void Turn::update(JobId id, JobSpec spec, const JobChanges& changes) {
   }
 }
 
+/// The newest word about the limit of a group is that of all its jobs, so that a restart finds it.
+void Turn::limit_group(const Job& job, int limit) {
+  Group* group = is_ended(job) ? nullptr : index_.group(job);
+  if (group == nullptr || group->limit == limit) return;
+  group->limit = limit;
+  index_.balance(*group);
+  const std::vector<JobId> members(group->members.begin(), group->members.end());
+  for (const JobId id : members) {
+    if (index_.find(id)->spec.max_concurrent == limit) continue;
+    index_.change(id, [limit](Job& member) { member.spec.max_concurrent = limit; });
+    saved(id);
+  }
+}
+
 void Turn::take(const event::Update& event) {
   for (const JobId id : event.jobs) {
-    const auto job = owned(id, event.by);
+    const auto job = changeable(id, event.by);
     if (!job) return answer(std::unexpected(job.error()));
     if (auto in_time = check_time(**job, event.changes); !in_time) {
       return answer(std::unexpected(in_time.error()));
@@ -141,7 +156,7 @@ void Turn::take(const event::Update& event) {
   }
   std::vector<JobSpec> specs;
   for (const JobId id : event.jobs) {
-    auto spec = updated(*index_.find(id), changes);
+    auto spec = updated(*index_.find(id), changes, event.by);
     if (!spec) return answer(std::unexpected(spec.error()));
     specs.push_back(*std::move(spec));
   }

@@ -45,8 +45,8 @@ TEST(Completion, KnowsTheTable) {
       {"gqueue", "--states = Ru", ":words Running"},
       {"gqueue",
        "--states =",
-       ":words Queued Hold Starting Running Completing Finished Failed "
-       "Cancelled Timeout Lost Suspended"},
+       ":words Queued Hold Starting Running Suspended Completing Finished Failed "
+       "Cancelled Timeout Lost"},
       {"gqueue", "-o j", ":words json jsonl"},
       {"gqueue", "--color al", ":words always"},
       {"gjob", "wh", ":words why"},

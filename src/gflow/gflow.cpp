@@ -6,11 +6,11 @@
 #include <ostream>
 
 #include "base/text.h"
+#include "base/version.h"
 #include "cli/commands.h"
 #include "command/context.h"
 #include "command/help.h"
 #include "command/run_command.h"
-#include "command/version.h"
 #include "lab/commands/lab.h"
 
 namespace gflow::cli {

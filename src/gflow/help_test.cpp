@@ -7,8 +7,8 @@
 #include <set>
 
 #include "base/text.h"
+#include "base/version.h"
 #include "cli/commands.h"
-#include "command/version.h"
 #include "gflow/gflow.h"
 #include "os/file.h"
 #include "os/user.h"

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "engine/policy_values.h"
+#include "settings/settings.h"
 
 namespace gflow::lab {
 namespace {
@@ -64,7 +64,7 @@ void tell_machines(Simulation& simulation, const Subject& subject) {
   }
   if (!others.nodes.empty()) simulation.tell(others);
   for (const Drain& drain : subject.drains) {
-    simulation.tell(engine::event::Drain{drain, false, {{0, "root"}, true}});
+    simulation.tell(engine::event::Drain{drain, false, system_principal()});
   }
 }
 
@@ -102,7 +102,7 @@ Result<Subject> changed(const Subject& subject, const WhatIf& what_if) {
   }
   if (what_if.nodes || !what_if.remove_nodes.empty()) leave_removed(other);
   for (const auto& [name, value] : what_if.settings) {
-    GF_CHECK(engine::set_policy_value(other.policy, {name, value}));
+    GF_CHECK(settings::set_policy_value(other.policy, {name, value}));
   }
   return other;
 }

@@ -37,7 +37,7 @@ struct WhatIf {
   std::vector<std::string> add_nodes;     ///< "sim:8xH100"
   std::vector<std::string> remove_nodes;  ///< names; "" or "local" is the daemon's own machine
   std::optional<std::string> nodes;       ///< all of them: "64x8"
-  /// Policy numbers and names, as the configuration calls them.
+  /// Settings of the policy, by their names in the configuration.
   std::vector<std::pair<std::string, std::string>> settings;
 
   [[nodiscard]] bool changes_nothing() const {

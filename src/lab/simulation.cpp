@@ -127,7 +127,7 @@ void Simulation::happen(const Planned& planned) {
     return;
   }
   Submission& submission = submissions_[planned.submission];
-  step(engine::event::Submit{{std::move(submission.spec)}}, planned.submission);
+  step(engine::event::Submit{{std::move(submission.spec)}, system_principal()}, planned.submission);
 }
 
 void Simulation::step(const engine::Event& event, std::optional<std::size_t> submission) {

@@ -141,7 +141,7 @@ TEST(WhatIf, RefusesWhatIsNotThere) {
   what_if.remove_nodes = {"node2"};
   EXPECT_EQ(changed(subject, what_if)->fleet.size(), 1U);
   what_if.settings = {{"backfill_patienc", "1h"}};
-  EXPECT_NE(changed(subject, what_if).error().message.find("'backfill_patience'"),
+  EXPECT_NE(changed(subject, what_if).error().message.find("'scheduler.backfill_patience'"),
             std::string::npos);
 }
 

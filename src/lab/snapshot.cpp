@@ -8,8 +8,8 @@
 
 #include "api/snapshot.h"
 #include "base/text.h"
-#include "engine/policy_values.h"
 #include "lab/run_times.h"
+#include "settings/settings.h"
 
 namespace gflow::lab {
 namespace {
@@ -115,7 +115,7 @@ Result<Subject> subject_of(const api::Snapshot& snapshot) {
   subject.next_id = snapshot.next_id;
   subject.drains = snapshot.drains;
   for (const Label& setting : snapshot.policy) {
-    GF_CHECK(engine::set_policy_value(subject.policy, {setting.key, setting.value}));
+    GF_CHECK(settings::set_policy_value(subject.policy, {setting.key, setting.value}));
   }
   for (const api::SnapshotNode& node : snapshot.nodes) {
     subject.fleet.push_back(GF_TRY(node_of(node)));

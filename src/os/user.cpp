@@ -2,12 +2,14 @@
 #include "os/user.h"
 
 #include <fmt/format.h>
+#include <grp.h>
 #include <pwd.h>
 #include <sched.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <vector>
 
@@ -26,13 +28,46 @@ Account account_of(std::uint32_t uid) {
 
 Account own_account() { return account_of(::getuid()); }
 
+std::optional<std::uint32_t> user_id(const std::string& name) {
+  std::vector<char> buffer(16384);
+  passwd entry{};
+  passwd* found = nullptr;
+  (void)::getpwnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found);
+  return found == nullptr ? std::nullopt : std::optional<std::uint32_t>(found->pw_uid);
+}
+
+std::optional<std::uint32_t> group_id(const std::string& name) {
+  // A group may have thousands of members.
+  constexpr std::size_t kLargest = std::size_t{16} << 20;
+  for (std::size_t size = 16384; size <= kLargest; size *= 4) {
+    std::vector<char> buffer(size);
+    group entry{};
+    group* found = nullptr;
+    if (::getgrnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found) == ERANGE)
+      continue;
+    return found == nullptr ? std::nullopt : std::optional<std::uint32_t>(found->gr_gid);
+  }
+  return std::nullopt;
+}
+
 Result<Peer> peer_of(int socket) {
   ucred credentials{};
   socklen_t size = sizeof credentials;
   if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) {
     return errno_error("read the identity of a connection");
   }
-  return Peer{credentials.uid, credentials.pid};
+  Peer peer{credentials.uid, credentials.pid, {credentials.gid}};
+  std::vector<gid_t> groups(64);
+  socklen_t bytes = static_cast<socklen_t>(groups.size() * sizeof(gid_t));
+  int got = ::getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, groups.data(), &bytes);
+  if (got != 0 && errno == ERANGE) {
+    groups.resize(bytes / sizeof(gid_t));  // the kernel said how many there are
+    got = ::getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, groups.data(), &bytes);
+  }
+  if (got != 0) return errno_error("read the groups of a connection");
+  groups.resize(bytes / sizeof(gid_t));
+  peer.groups.insert(peer.groups.end(), groups.begin(), groups.end());
+  return peer;
 }
 
 std::optional<std::string> environment(const std::string& name) {

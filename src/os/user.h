@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 
@@ -20,10 +21,16 @@ struct Account {
 [[nodiscard]] Account account_of(std::uint32_t uid);
 [[nodiscard]] Account own_account();
 
-/// Who is at the other end of a connected unix socket (SO_PEERCRED).
+/// By name; empty if the machine has none of that name.
+[[nodiscard]] std::optional<std::uint32_t> user_id(const std::string& name);
+[[nodiscard]] std::optional<std::uint32_t> group_id(const std::string& name);
+
+/// Who is at the other end of a connected unix socket, as the kernel has it (SO_PEERCRED,
+/// SO_PEERGROUPS): what the process was when it connected.
 struct Peer {
   std::uint32_t uid = 0;
   int pid = 0;
+  std::vector<std::uint32_t> groups;  ///< its own group first
 };
 [[nodiscard]] Result<Peer> peer_of(int socket);
 

@@ -12,9 +12,9 @@ void change_drain(Exchange exchange) {
   read_body<api::DrainRequest>(
       std::move(exchange), api::read_drain_request, [](Exchange known, api::DrainRequest request) {
         engine::event::Drain event;
-        event.what = {request.node, request.gpu, std::move(request.reason), known.caller.user.name};
+        event.what = {request.node, request.gpu, std::move(request.reason), known.caller.name};
         event.resume = request.resume;
-        event.by = known.caller.actor();
+        event.by = known.caller;
         known.service.request(std::move(event), changed(std::move(known.respond)));
       });
 }

@@ -40,10 +40,10 @@ class Turns {
  public:
   virtual ~Turns() = default;
   /// Goes on with a request later, after every other user who wants something had a turn.
-  virtual void later(const Caller& caller, std::function<void()> piece) = 0;
+  virtual void later(const Principal& caller, std::function<void()> piece) = 0;
   /// Has `work`, which touches nothing of the daemon, done away from the loop, and then goes on
   /// with `then`. Until that no other request of this user begins.
-  virtual void aside(const Caller& caller,
+  virtual void aside(const Principal& caller,
                      std::function<void()> work,
                      std::function<void()> then) = 0;
 };
@@ -52,7 +52,7 @@ class Turns {
 /// loop; the client may be gone by then.
 struct Exchange {
   Service& service;
-  Caller caller;
+  Principal caller;
   Request request;
   std::function<void(Reply)> respond;
   std::string id;          ///< what stands where the route has "{id}": digits

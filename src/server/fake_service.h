@@ -45,14 +45,13 @@ class FakeService : public Service {
     return "/logs/" + std::to_string(job.value) + ".log";
   }
 
-  void submit(api::SubmitRequest request, const Caller& caller, Answer answer) override {
-    const auto key = std::pair(caller.user.uid, request.idempotency_key);
+  void submit(api::SubmitRequest request, const Principal& by, Answer answer) override {
+    const auto key = std::pair(record_of(by).uid, request.idempotency_key);
     if (const auto known = submissions_.find(key); known != submissions_.end()) {
       return post_([answer = std::move(answer), jobs = known->second] { answer(jobs); });
     }
-    engine::event::Submit submit;
+    engine::event::Submit submit{{}, by};
     for (auto& item : request.items) {
-      item.spec.user = caller.user;
       for (const std::size_t sibling : item.depends_on_siblings) {
         item.spec.dependencies.jobs.emplace_back(engine::event::kSibling + sibling);
       }
@@ -93,6 +92,9 @@ class FakeService : public Service {
     view.version = "0.1.0";
     view.mode = "user";
     return view;
+  }
+  [[nodiscard]] std::vector<api::SettingView> settings() const override {
+    return {{.name = "scheduler.preempt", .value = "true", .origin = "default"}};
   }
   void stop() override { stopped = true; }
   Result<void> reload() override { return reloaded; }

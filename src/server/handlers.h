@@ -24,6 +24,9 @@ void show_machine(Exchange exchange);
 void show_daemon(Exchange exchange);
 void stop_daemon(Exchange exchange);
 void reload_daemon(Exchange exchange);
+// account.cpp
+void show_principal(Exchange exchange);
+void show_settings(Exchange exchange);
 // changes.cpp
 void wait_for_change(Exchange exchange);
 // snapshot.cpp

@@ -29,6 +29,7 @@
 #include "os/user.h"
 #include "server/admission.h"
 #include "server/fair_queue.h"
+#include "server/identity.h"
 #include "server/routes.h"
 #include "server/worker.h"
 
@@ -136,16 +137,19 @@ struct HttpServer::Core : Turns, std::enable_shared_from_this<HttpServer::Core> 
         service(answering),
         acceptor(loop),
         pause(loop),
-        admission(max_connections()) {}
+        admission(max_connections()),
+        identity(options.own_uid) {}
 
   void accept();
   void welcome(Stream::socket_type socket);
-  Result<Caller> admit(int socket);
+  Result<os::Peer> admit(int socket);
   void close();
   void cut_off();
-  void later(const Caller& caller, std::function<void()> piece) override;
-  void aside(const Caller& caller, std::function<void()> work, std::function<void()> then) override;
-  void begin(const Caller& caller, std::function<void()> request);
+  void later(const Principal& caller, std::function<void()> piece) override;
+  void aside(const Principal& caller,
+             std::function<void()> work,
+             std::function<void()> then) override;
+  void begin(std::uint32_t uid, std::function<void()> request);
   void serve_soon();
 
   asio::io_context& io;
@@ -154,7 +158,7 @@ struct HttpServer::Core : Turns, std::enable_shared_from_this<HttpServer::Core> 
   Acceptor acceptor;
   asio::steady_timer pause;
   Admission admission;
-  std::map<std::uint32_t, std::string> names;   // of users, looked up once
+  Identity identity;
   std::set<std::shared_ptr<Session>> sessions;  // the open ones
   FairQueue turns;  // requests that are whole, and the rest of those that were begun
   bool serving = false;
@@ -166,8 +170,8 @@ struct HttpServer::Core : Turns, std::enable_shared_from_this<HttpServer::Core> 
 /// and by the handlers that are pending for it; the answer awaited does not keep it.
 class HttpServer::Core::Session : public std::enable_shared_from_this<Session> {
  public:
-  Session(std::shared_ptr<Core> core, Caller caller, Stream::socket_type socket)
-      : core_(std::move(core)), caller_(std::move(caller)), stream_(std::move(socket)) {}
+  Session(std::shared_ptr<Core> core, os::Peer peer, Stream::socket_type socket)
+      : core_(std::move(core)), peer_(std::move(peer)), stream_(std::move(socket)) {}
 
   void read_header();
   /// Answers without having understood the request, so that nothing after it can be read either.
@@ -194,7 +198,7 @@ class HttpServer::Core::Session : public std::enable_shared_from_this<Session> {
   void on_sent(const error_code& error);
 
   std::shared_ptr<Core> core_;  // owners: the HttpServer, and each session
-  Caller caller_;
+  os::Peer peer_;
   Stream stream_;
   beast::flat_buffer buffer_{kMaxBufferBytes};
   std::optional<Parser> parser_;
@@ -241,13 +245,13 @@ Result<void> HttpServer::Core::Session::take_body() {
   const auto length = parser_->content_length();
   const Memory size =
       parser_->chunked() ? kMaxBody : Memory{static_cast<std::int64_t>(length.value_or(0))};
-  GF_CHECK(core_->admission.take_body(caller_.user.uid, size));
+  GF_CHECK(core_->admission.take_body(peer_.uid, size));
   body_ = size;
   return {};
 }
 
 void HttpServer::Core::Session::give_body() {
-  core_->admission.give_body(caller_.user.uid, std::exchange(body_, Memory{}));
+  core_->admission.give_body(peer_.uid, std::exchange(body_, Memory{}));
 }
 
 void HttpServer::Core::Session::invite_body() {
@@ -283,7 +287,7 @@ void HttpServer::Core::Session::on_body(const error_code& error) {
   ++number_;
   watch();
   const auto request = std::make_shared<Request>(request_of(std::move(message)));
-  core_->begin(caller_, [session = weak_from_this(), request] {
+  core_->begin(peer_.uid, [session = weak_from_this(), request] {
     if (const auto self = session.lock()) self->ask(std::move(*request));
   });
 }
@@ -298,8 +302,13 @@ void HttpServer::Core::Session::ask(Request request) {
     const auto self = session.lock();
     if (self && self->awaiting_ && self->number_ == number) self->wait_ = std::move(wait);
   };
-  dispatch(
-      {core_->service, caller_, std::move(request), respond, std::string(), core_.get(), keep});
+  dispatch({core_->service,
+            core_->identity.of(peer_),
+            std::move(request),
+            respond,
+            std::string(),
+            core_.get(),
+            keep});
 }
 
 void HttpServer::Core::Session::on_bad_request(const error_code& error) {
@@ -325,8 +334,8 @@ void HttpServer::Core::Session::close() {
   stream_.socket().close(ignored);
   wait_.reset();
   give_body();
-  core_->admission.give_reply(caller_.user.uid, std::exchange(reply_, Memory{}));
-  core_->admission.give_connection(caller_.user.uid);
+  core_->admission.give_reply(peer_.uid, std::exchange(reply_, Memory{}));
+  core_->admission.give_connection(peer_.uid);
   core_->sessions.erase(shared_from_this());
 }
 
@@ -342,7 +351,7 @@ void HttpServer::Core::Session::send(Reply reply) {
   idle_ = false;
   keep_alive_ = keep_alive_ && !core_->closing;
   const Memory size{static_cast<std::int64_t>(reply.body.size())};
-  if (auto taken = core_->admission.take_reply(caller_.user.uid, size); taken) {
+  if (auto taken = core_->admission.take_reply(peer_.uid, size); taken) {
     reply_ = size;
   } else {
     reply = problem(taken.error(), 429);
@@ -358,27 +367,27 @@ void HttpServer::Core::Session::send(Reply reply) {
 
 void HttpServer::Core::Session::on_sent(const error_code& error) {
   response_.reset();
-  core_->admission.give_reply(caller_.user.uid, std::exchange(reply_, Memory{}));
+  core_->admission.give_reply(peer_.uid, std::exchange(reply_, Memory{}));
   if (closed_) return;
   if (error || !keep_alive_ || core_->closing) return close();
   read_header();
 }
 
-void HttpServer::Core::begin(const Caller& caller, std::function<void()> request) {
-  turns.push(caller.user.uid, std::move(request));
+void HttpServer::Core::begin(std::uint32_t uid, std::function<void()> request) {
+  turns.push(uid, std::move(request));
   serve_soon();
 }
 
-void HttpServer::Core::later(const Caller& caller, std::function<void()> piece) {
-  turns.push_front(caller.user.uid, std::move(piece));
+void HttpServer::Core::later(const Principal& caller, std::function<void()> piece) {
+  turns.push_front(record_of(caller).uid, std::move(piece));
   serve_soon();
 }
 
-void HttpServer::Core::aside(const Caller& caller,
+void HttpServer::Core::aside(const Principal& caller,
                              std::function<void()> work,
                              std::function<void()> then) {
   if (!worker) return;
-  const std::uint32_t uid = caller.user.uid;
+  const std::uint32_t uid = record_of(caller).uid;
   turns.block(uid);
   auto done = [server = weak_from_this(), uid, then = std::move(then)] {
     const auto self = server.lock();
@@ -423,25 +432,20 @@ void HttpServer::Core::accept() {
       });
 }
 
-Result<Caller> HttpServer::Core::admit(int socket) {
-  const os::Peer peer = GF_TRY(os::peer_of(socket));
-  const bool administrator = peer.uid == 0 || peer.uid == options.own_uid;
-  if (!administrator && !options.any_user) {
+Result<os::Peer> HttpServer::Core::admit(int socket) {
+  os::Peer peer = GF_TRY(os::peer_of(socket));
+  if (!options.any_user && peer.uid != 0 && peer.uid != options.own_uid) {
     return fail(Code::Permission, "this gflowd serves only the user it runs as");
   }
   GF_CHECK(admission.take_connection(peer.uid));
-  auto name = names.find(peer.uid);
-  if (name == names.end()) {
-    name = names.emplace(peer.uid, os::account_of(peer.uid).name).first;
-  }
-  return Caller{{peer.uid, name->second}, peer.pid, administrator};
+  return peer;
 }
 
 void HttpServer::Core::welcome(Stream::socket_type socket) {
-  auto caller = admit(socket.native_handle());
-  if (!caller) return turn_away(socket.native_handle(), caller.error());
+  auto peer = admit(socket.native_handle());
+  if (!peer) return turn_away(socket.native_handle(), peer.error());
   const auto session =
-      std::make_shared<Session>(shared_from_this(), std::move(*caller), std::move(socket));
+      std::make_shared<Session>(shared_from_this(), std::move(*peer), std::move(socket));
   sessions.insert(session);
   session->read_header();
 }
@@ -487,5 +491,10 @@ HttpServer::~HttpServer() {
 }
 
 void HttpServer::close() { core_->close(); }
+
+std::vector<std::string> HttpServer::configure(const RoleNames& roles,
+                                               const std::vector<std::string>& projects) {
+  return core_->identity.configure(roles, projects);
+}
 
 }  // namespace gflow::server

@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
+#include "core/principal.h"
 #include "server/service.h"
 
 namespace boost::asio {
@@ -32,6 +34,9 @@ class HttpServer {
   [[nodiscard]] static Result<std::unique_ptr<HttpServer>> listen(boost::asio::io_context& io,
                                                                   Options options,
                                                                   Service& service);
+  /// Who has which role from now on, open connections included. Returns what Identity does.
+  std::vector<std::string> configure(const RoleNames& roles,
+                                     const std::vector<std::string>& projects);
   /// As close(), and cuts off what is still under way.
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;

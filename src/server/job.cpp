@@ -23,7 +23,7 @@ Result<std::uint64_t> read_back(const std::string& query) {
 
 Result<JobId> find_newest(const Exchange& exchange) {
   const std::uint64_t back = GF_TRY(read_back(exchange.request.query));
-  const auto& user = exchange.caller.user;
+  const User user = GF_TRY(job_owner(exchange.caller));
   if (const auto id = exchange.service.state().newest(user.uid, back)) return *id;
   return fail(
       Code::NotFound,

@@ -8,7 +8,7 @@ void cancel_jobs(Exchange exchange) {
   read_body<api::JobsRequest>(
       std::move(exchange), api::read_jobs_request, [](Exchange known, api::JobsRequest asked) {
         known.service.request(
-            engine::event::Cancel{std::move(asked.jobs), known.caller.actor(), asked.signal},
+            engine::event::Cancel{std::move(asked.jobs), known.caller, asked.signal},
             changed(std::move(known.respond)));
       });
 }
@@ -16,7 +16,7 @@ void cancel_jobs(Exchange exchange) {
 void hold_jobs(Exchange exchange) {
   read_body<api::JobsRequest>(
       std::move(exchange), api::read_jobs_request, [](Exchange known, api::JobsRequest asked) {
-        known.service.request(engine::event::Hold{std::move(asked.jobs), known.caller.actor()},
+        known.service.request(engine::event::Hold{std::move(asked.jobs), known.caller},
                               changed(std::move(known.respond)));
       });
 }
@@ -24,9 +24,8 @@ void hold_jobs(Exchange exchange) {
 void release_jobs(Exchange exchange) {
   read_body<api::JobsRequest>(
       std::move(exchange), api::read_jobs_request, [](Exchange known, api::JobsRequest asked) {
-        known.service.request(
-            engine::event::Release{std::move(asked.jobs), known.caller.actor(), asked.at},
-            changed(std::move(known.respond)));
+        known.service.request(engine::event::Release{std::move(asked.jobs), known.caller, asked.at},
+                              changed(std::move(known.respond)));
       });
 }
 

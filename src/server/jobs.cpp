@@ -126,7 +126,9 @@ Result<void> check_key(const std::string& key) {
 
 void submit(Exchange exchange, api::SubmitRequest submission) {
   submission.idempotency_key = exchange.request.idempotency_key;
-  for (auto& item : submission.items) item.spec.user = exchange.caller.user;
+  const auto owner = job_owner(exchange.caller);
+  if (!owner) return exchange.respond(problem(owner.error()));
+  for (auto& item : submission.items) item.spec.user = *owner;
   exchange.service.submit(
       std::move(submission),
       exchange.caller,
@@ -136,8 +138,7 @@ void submit(Exchange exchange, api::SubmitRequest submission) {
 
 void update(Exchange exchange, api::UpdateRequest update) {
   exchange.service.request(
-      engine::event::Update{
-          std::move(update.jobs), exchange.caller.actor(), std::move(update.changes)},
+      engine::event::Update{std::move(update.jobs), exchange.caller, std::move(update.changes)},
       changed(std::move(exchange.respond)));
 }
 

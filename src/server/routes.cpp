@@ -13,7 +13,7 @@
 namespace gflow::server {
 namespace {
 
-constexpr std::array<Route, 18> kRoutes = {{
+constexpr std::array<Route, 20> kRoutes = {{
     {"GET", "/healthz", Verb::Read, show_health},
     {"GET", "/api/v1/jobs", Verb::Read, list_jobs},
     {"POST", "/api/v1/jobs", Verb::Submit, submit_jobs},
@@ -27,10 +27,12 @@ constexpr std::array<Route, 18> kRoutes = {{
     {"POST", "/api/v1/place", Verb::Read, show_place},
     {"GET", "/api/v1/snapshot", Verb::Read, show_snapshot},
     {"GET", "/api/v1/drain", Verb::Read, list_drains},
-    {"POST", "/api/v1/drain", Verb::Administer, change_drain},
+    {"POST", "/api/v1/drain", Verb::Operate, change_drain},
     {"GET", "/api/v1/daemon", Verb::Read, show_daemon},
     {"POST", "/api/v1/daemon/stop", Verb::Administer, stop_daemon},
     {"POST", "/api/v1/daemon/reload", Verb::Administer, reload_daemon},
+    {"GET", "/api/v1/principal", Verb::Read, show_principal},
+    {"GET", "/api/v1/settings", Verb::Read, show_settings},
     {"GET", "/api/v1/changes", Verb::Read, wait_for_change},
 }};
 
@@ -77,15 +79,16 @@ Reply wrong_method(const Request& request, const std::vector<std::string>& allow
 
 std::span<const Route> routes() { return kRoutes; }
 
-Result<void> authorize(const Caller& caller, Verb verb) {
+Result<void> authorize(const Principal& caller, Verb verb) {
   switch (verb) {
     case Verb::Read:
     case Verb::Submit:
     case Verb::Change:
       return {};
+    case Verb::Operate:
+      return may_drain(caller, "GPUs and nodes");
     case Verb::Administer:
-      if (caller.administrator) return {};
-      return fail(Code::Permission, "only root or the user gflowd runs as may do this");
+      return may_administer(caller);
   }
   return fail(Code::Permission, "not allowed");
 }

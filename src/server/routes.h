@@ -13,7 +13,8 @@ enum class Verb {
   Read,        ///< anyone who may connect
   Submit,      ///< anyone who may connect, in their own name
   Change,      ///< anyone who may connect; the engine refuses jobs of others
-  Administer,  ///< root, or the user the daemon runs as
+  Operate,     ///< operators
+  Administer,  ///< administrators
 };
 
 struct Route {
@@ -26,7 +27,7 @@ struct Route {
 [[nodiscard]] std::span<const Route> routes();
 
 /// Errors: Code::Permission, saying who may.
-[[nodiscard]] Result<void> authorize(const Caller& caller, Verb verb);
+[[nodiscard]] Result<void> authorize(const Principal& caller, Verb verb);
 
 /// Finds the route, checks that the caller may use it and hands the exchange to its handler;
 /// answers 403, 404 or 405 itself.

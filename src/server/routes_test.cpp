@@ -11,9 +11,10 @@
 namespace gflow::server {
 namespace {
 
-const Caller kAlice = {{1000, "alice"}, 1, false};
-const Caller kBob = {{1001, "bob"}, 2, false};
-const Caller kRoot = {{0, "root"}, 3, true};
+const Principal kAlice{.name = "alice", .uid = 1000, .projects = {}};
+const Principal kBob{.name = "bob", .uid = 1001, .projects = {}};
+const Principal kOperator{.name = "ops", .uid = 1002, .role = Role::Operator, .projects = {}};
+const Principal kRoot{.name = "root", .uid = 0, .role = Role::Administrator, .projects = {}};
 
 /// A daemon without connections: asks and returns what would be sent.
 struct Desk {
@@ -25,7 +26,7 @@ struct Desk {
       for (const auto& call : std::exchange(later, {})) call();
     }
   }
-  std::optional<Reply> ask(const Caller& caller, Request request) {
+  std::optional<Reply> ask(const Principal& caller, Request request) {
     auto reply = std::make_shared<std::optional<Reply>>();
     dispatch({service,
               caller,
@@ -35,14 +36,14 @@ struct Desk {
     run_later();
     return *reply;
   }
-  Reply ask(const Caller& caller,
+  Reply ask(const Principal& caller,
             const std::string& method,
             const std::string& path,
             const std::string& body = {},
             const std::string& query = {}) {
     return ask(caller, {method, path, query, {}, {}, body}).value_or(Reply{0, "no answer", "", {}});
   }
-  JobId submit(const Caller& caller, const std::string& spec) {
+  JobId submit(const Principal& caller, const std::string& spec) {
     const Reply reply = ask(caller,
                             "POST",
                             "/api/v1/jobs",
@@ -52,7 +53,7 @@ struct Desk {
     const auto answer = api::read_submit_answer(reply.body);
     return answer ? answer->items.at(0).id : JobId{};
   }
-  api::JobView show(const Caller& caller, JobId id) {
+  api::JobView show(const Principal& caller, JobId id) {
     const Reply reply = ask(caller, "GET", "/api/v1/jobs/" + std::to_string(id.value));
     EXPECT_EQ(reply.status, 200) << reply.body;
     return api::read_job(reply.body).value_or(api::JobView{});
@@ -71,27 +72,29 @@ std::string header(const Reply& reply, const std::string& name) {
 struct Right {
   const char* method;
   const char* path;
-  bool everyone;
+  Role least;  ///< and those with more
 };
 constexpr Right kRights[] = {
-    {"GET", "/healthz", true},
-    {"GET", "/api/v1/jobs", true},
-    {"POST", "/api/v1/jobs", true},
-    {"PATCH", "/api/v1/jobs", true},
-    {"POST", "/api/v1/jobs/cancel", true},
-    {"POST", "/api/v1/jobs/hold", true},
-    {"POST", "/api/v1/jobs/release", true},
-    {"GET", "/api/v1/jobs/newest", true},
-    {"GET", "/api/v1/jobs/7", true},
-    {"GET", "/api/v1/machine", true},
-    {"POST", "/api/v1/place", true},
-    {"GET", "/api/v1/snapshot", true},
-    {"GET", "/api/v1/drain", true},
-    {"POST", "/api/v1/drain", false},
-    {"GET", "/api/v1/daemon", true},
-    {"POST", "/api/v1/daemon/stop", false},
-    {"POST", "/api/v1/daemon/reload", false},
-    {"GET", "/api/v1/changes", true},
+    {"GET", "/healthz", Role::User},
+    {"GET", "/api/v1/jobs", Role::User},
+    {"POST", "/api/v1/jobs", Role::User},
+    {"PATCH", "/api/v1/jobs", Role::User},
+    {"POST", "/api/v1/jobs/cancel", Role::User},
+    {"POST", "/api/v1/jobs/hold", Role::User},
+    {"POST", "/api/v1/jobs/release", Role::User},
+    {"GET", "/api/v1/jobs/newest", Role::User},
+    {"GET", "/api/v1/jobs/7", Role::User},
+    {"GET", "/api/v1/machine", Role::User},
+    {"POST", "/api/v1/place", Role::User},
+    {"GET", "/api/v1/snapshot", Role::User},
+    {"GET", "/api/v1/drain", Role::User},
+    {"POST", "/api/v1/drain", Role::Operator},
+    {"GET", "/api/v1/daemon", Role::User},
+    {"POST", "/api/v1/daemon/stop", Role::Administrator},
+    {"POST", "/api/v1/daemon/reload", Role::Administrator},
+    {"GET", "/api/v1/principal", Role::User},
+    {"GET", "/api/v1/settings", Role::User},
+    {"GET", "/api/v1/changes", Role::User},
 };
 
 TEST(Routes, AreThoseAndForThose) {
@@ -101,8 +104,12 @@ TEST(Routes, AreThoseAndForThose) {
     const Reply reply = desk.ask(kAlice, right.method, right.path, "{}", "revision=0");
     EXPECT_NE(reply.status, 405) << right.path;
     EXPECT_EQ(reply.body.find("there is no '"), std::string::npos) << reply.body;
-    EXPECT_EQ(reply.status == 403, !right.everyone)
+    EXPECT_EQ(reply.status == 403, right.least > Role::User)
         << right.method << ' ' << right.path << ' ' << reply.body;
+    EXPECT_FALSE(desk.service.stopped);
+    const Reply operated = desk.ask(kOperator, right.method, right.path, "{}", "revision=0");
+    EXPECT_EQ(operated.status == 403, right.least > Role::Operator)
+        << right.method << ' ' << right.path << ' ' << operated.body;
     EXPECT_FALSE(desk.service.stopped);
     const Reply allowed = desk.ask(kRoot, right.method, right.path, "{}", "revision=0");
     EXPECT_NE(allowed.status, 403) << right.path;
@@ -192,7 +199,7 @@ TEST(Jobs, AreSubmittedInTheNameOfTheCaller) {
   EXPECT_EQ(answer->items[0].status, Status::Running);
   EXPECT_EQ(answer->items[1].status, Status::Queued);
   EXPECT_TRUE(answer->items[1].reason.starts_with("Dependency")) << answer->items[1].reason;
-  EXPECT_EQ(desk.show(kAlice, JobId(2)).spec.user, kAlice.user);
+  EXPECT_EQ(desk.show(kAlice, JobId(2)).spec.user, record_of(kAlice));
   EXPECT_EQ(desk.show(kAlice, JobId(2)).spec.dependencies.jobs, std::vector{JobId(1)});
 }
 
@@ -231,7 +238,7 @@ TEST(Jobs, OfOthersCannotBeChanged) {
 TEST(Jobs, OfOthersShowNoCommand) {
   Desk desk;
   const JobId id = desk.submit(kAlice, R"("name":"train")");
-  for (const Caller& caller : {kAlice, kRoot}) {
+  for (const Principal& caller : {kAlice, kRoot}) {
     EXPECT_EQ(desk.show(caller, id).spec.command, "secret");
     EXPECT_EQ(desk.show(caller, id).log_path, "/logs/1.log");
   }
@@ -351,8 +358,9 @@ TEST(Jobs, TextsHaveLimits) {
 
 TEST(Jobs, TheNewestIsTheCallersOwn) {
   Desk desk;
-  for (const Caller& caller : {kAlice, kAlice, kBob}) (void)desk.submit(caller, R"("hold":true)");
-  const auto newest = [&desk](const Caller& caller, const std::string& query) {
+  for (const Principal& caller : {kAlice, kAlice, kBob})
+    (void)desk.submit(caller, R"("hold":true)");
+  const auto newest = [&desk](const Principal& caller, const std::string& query) {
     return desk.ask(caller, "GET", "/api/v1/jobs/newest", {}, query);
   };
   EXPECT_EQ(api::read_job(newest(kAlice, "").body)->id, JobId(2));

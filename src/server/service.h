@@ -9,20 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "api/account.h"
 #include "api/types.h"
+#include "core/principal.h"
 #include "engine/event.h"
 #include "engine/state.h"
 
 namespace gflow::server {
-
-/// Who is at the other end of a connection, as the kernel says.
-struct Caller {
-  User user;
-  int pid = 0;
-  bool administrator = false;  ///< root, or the user the daemon runs as
-
-  [[nodiscard]] engine::Actor actor() const { return {user, administrator}; }
-};
 
 /// What handlers need of the daemon. Everything runs on the loop's one thread; an answer comes
 /// after the commit, from a later turn of the loop.
@@ -36,7 +29,8 @@ class Service {
   [[nodiscard]] virtual Now now() const = 0;
   [[nodiscard]] virtual std::string log_path(JobId job) const = 0;
 
-  virtual void submit(api::SubmitRequest request, const Caller& caller, Answer answer) = 0;
+  /// The specs have their owner already.
+  virtual void submit(api::SubmitRequest request, const Principal& by, Answer answer) = 0;
   virtual void request(engine::Event event, Answer answer) = 0;
   /// Calls back once the state's revision is not `revision` any more (and, if `job` is given, that
   /// job changed since), or after `most`; not any more once the wait returned is let go of.
@@ -45,6 +39,7 @@ class Service {
                                                         std::chrono::milliseconds most,
                                                         std::function<void()> then) = 0;
   [[nodiscard]] virtual api::DaemonView daemon() const = 0;
+  [[nodiscard]] virtual std::vector<api::SettingView> settings() const = 0;
   /// Ends the daemon after this turn; jobs go on.
   virtual void stop() = 0;
   /// Reads the configuration again.

@@ -4,9 +4,9 @@
 
 #include "api/query.h"
 #include "api/snapshot.h"
-#include "engine/policy_values.h"
 #include "os/user.h"
 #include "server/handlers.h"
+#include "settings/settings.h"
 
 namespace gflow::server {
 namespace {
@@ -73,7 +73,7 @@ api::Snapshot snapshot_of(const engine::State& state, Now now, std::size_t histo
   snapshot.taken = now.wall;
   snapshot.hostname = os::host_name();
   snapshot.next_id = state.next_id();
-  for (const auto& [name, value] : engine::policy_values(state.policy())) {
+  for (const auto& [name, value] : settings::policy_values(state.policy())) {
     snapshot.policy.push_back({name, value});
   }
   snapshot.nodes = {node_of(state.machine(), state.totals())};

@@ -71,10 +71,6 @@ api::DeviceView device_view(const engine::State& state, const Device& device) {
   return view;
 }
 
-bool sees_all(const Caller& caller, const User& owner) {
-  return caller.administrator || owner.uid == caller.user.uid;
-}
-
 void hide_private(api::JobView& view) {
   view.spec.command.clear();
   view.spec.work_dir.clear();
@@ -140,18 +136,18 @@ api::MachineView machine_view(const Service& service) {
   return view;
 }
 
-api::JobView view_for(const Caller& caller, const Service& service, const Job& job) {
+api::JobView view_for(const Principal& caller, const Service& service, const Job& job) {
   api::JobView view = view_of(service, job);
-  if (sees_all(caller, job.spec.user)) return view;
+  if (may_see(caller, job.spec.user)) return view;
   hide_private(view);
   hide_details(view, service, job);
   return view;
 }
 
-api::MachineView machine_view_for(const Caller& caller, const Service& service) {
+api::MachineView machine_view_for(const Principal& caller, const Service& service) {
   api::MachineView view = machine_view(service);
   for (api::JobView& job : view.running) {
-    if (!sees_all(caller, job.spec.user)) hide_private(job);
+    if (!may_see(caller, job.spec.user)) hide_private(job);
   }
   return view;
 }

@@ -7,8 +7,10 @@ namespace gflow::server {
 
 /// The job as this caller may see it: what others run and where is theirs to know, so command,
 /// work_dir, log_path and the detail of how it ended (outcome.message, and that part of the reason)
-/// are "" for anyone but the owner and administrators.
-[[nodiscard]] api::JobView view_for(const Caller& caller, const Service& service, const Job& job);
-[[nodiscard]] api::MachineView machine_view_for(const Caller& caller, const Service& service);
+/// are "" for anyone but the owner and operators.
+[[nodiscard]] api::JobView view_for(const Principal& caller,
+                                    const Service& service,
+                                    const Job& job);
+[[nodiscard]] api::MachineView machine_view_for(const Principal& caller, const Service& service);
 
 }  // namespace gflow::server

@@ -218,6 +218,27 @@ def test_daemon_verbs(bare):
     assert bare.run("gflowd", "down").code == 4
 
 
+def test_settings_say_where_they_come_from(bare):
+    bare.config("[daemon]\ndevices = 'sim:5xT4'\n[scheduler]\nmax_queued = 7\n")
+    bare.ok("gflowd", "up", env={"GFLOW_SCHEDULER__PREEMPT": "false"})
+    rows = dict(row.split(None, 1) for row in bare.ok("gctl", "config", "show", "--origin").splitlines())
+    file = bare.home / ".config/gflow/gflow.toml"
+    assert rows["daemon.devices"].split() == ["sim:5xT4", f"{file}:2"]
+    assert rows["scheduler.max_queued"].split() == ["7", f"{file}:4"]
+    assert rows["scheduler.preempt"].split() == ["false", "GFLOW_SCHEDULER__PREEMPT"]
+    assert rows["scheduler.max_submit"].split() == ["10000", "default"]
+    # What the file says is taken at a restart; what a flag said stays until another one is given.
+    bare.config("[daemon]\ndevices = 'sim:6xT4'\n")
+    bare.ok("gflowd", "restart")
+    assert "Total GPUs: 6" in bare.ok("ginfo")
+    bare.ok("gflowd", "restart", "--devices", "sim:3xH100")
+    bare.ok("gflowd", "restart")
+    shown = bare.ok("gctl", "config", "show", "daemon.devices", "--origin").splitlines()[-1]
+    assert shown.split() == ["daemon.devices", "sim:3xH100", "--devices"]
+    wrong = bare.run("gctl", "config", "show", "scheduler.max_queue")
+    assert wrong.code == 3 and "did you mean 'scheduler.max_queued'?" in wrong.err, wrong
+
+
 def test_configuration_and_environment(bare):
     bare.config("[daemon]\ndevices = 'sim:5xT4'\n")
     bare.ok("gflowd", "up")

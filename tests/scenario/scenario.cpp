@@ -113,6 +113,17 @@ Result<void> Scenario::machine(const Line& line) {
   return step(engine::event::MachineChanged{machine_});
 }
 
+/// "root" is the administrator, "operator" one; everybody else is a user with a uid of their own.
+Principal Scenario::principal(const std::string& name) const {
+  constexpr std::uint32_t kFirst = 1000;
+  Principal who{.name = name, .projects = {}};
+  if (name == "root") who.role = Role::Administrator;
+  if (name == "operator") who.role = Role::Operator;
+  const auto next = static_cast<std::uint32_t>(kFirst + uids_.size());
+  who.uid = name == "root" ? 0 : uids_.emplace(name, next).first->second;
+  return who;
+}
+
 Result<void> Scenario::policy(const Line& line) {
   for (const auto& [key, value] : line.keys) {
     if (key == "placement") {
@@ -125,6 +136,12 @@ Result<void> Scenario::policy(const Line& line) {
       policy_.backfill_patience = GF_TRY(parse_duration(value));
     } else if (key == "keep") {
       policy_.keep_ended = GF_TRY(parse_duration(value));
+    } else if (key == "max_priority") {
+      policy_.priority.max = GF_TRY(whole_number(line.keys, key, kDefaultPriority));
+    } else if (key == "max_priority_of") {
+      const std::size_t colon = value.find(':');
+      policy_.priority.users[value.substr(0, colon)] =
+          static_cast<int>(parse_number(value.substr(colon + 1)).value_or(0));
     } else if (key == "max_ended") {
       policy_.max_ended = parse_number(value).value_or(0);
     } else if (key == "max_queued") {
@@ -198,7 +215,7 @@ Result<void> Scenario::read_request(const Line& line, JobSpec& spec) const {
 Result<JobSpec> Scenario::spec_of(const Line& line) const {
   JobSpec spec;
   spec.name = line.words.at(0);
-  spec.user = {1000, "alice"};
+  spec.user = record_of(principal("alice"));
   GF_CHECK(read_request(line, spec));
   spec.request.cpus = GF_TRY(whole_number(line.keys, "cpus", 0));
   spec.priority = GF_TRY(whole_number(line.keys, "priority", kDefaultPriority));
@@ -211,7 +228,9 @@ Result<JobSpec> Scenario::spec_of(const Line& line) const {
   if (keys.contains("grace")) spec.grace = GF_TRY(parse_duration(keys.at("grace")));
   if (keys.contains("begin")) spec.begin = GF_TRY(parse_begin(keys.at("begin"), now_.wall, 0s));
   if (keys.contains("group")) spec.group = keys.at("group");
-  if (keys.contains("user")) spec.user = {2000, keys.at("user")};
+  if (keys.contains("by")) spec.user = record_of(principal(keys.at("by")));
+  if (keys.contains("user")) spec.user = record_of(principal(keys.at("user")));
+  if (keys.contains("project")) spec.project = keys.at("project");
   for (const std::string& word : line.words | std::views::drop(1)) {
     if (word == "hold") spec.hold = true;
     if (word == "requeue") spec.requeue = true;
@@ -222,7 +241,9 @@ Result<JobSpec> Scenario::spec_of(const Line& line) const {
 Result<void> Scenario::submit(const Line& line) {
   const JobSpec spec = GF_TRY(spec_of(line));
   const JobId id = state_.next_id();
-  GF_CHECK(step(engine::event::Submit{{spec}}));
+  const Principal by =
+      line.keys.contains("by") ? principal(line.keys.at("by")) : system_principal();
+  GF_CHECK(step(engine::event::Submit{{spec}, by}));
   if (!refused_.message.empty()) return std::unexpected(refused_);
   names_[spec.name] = id;
   return {};
@@ -278,8 +299,7 @@ Result<void> Scenario::finish(const Line& line) {
 Result<void> Scenario::request(const Line& line) {
   std::vector<JobId> ids;
   for (const std::string& name : line.words) ids.push_back(GF_TRY(job(name)));
-  engine::Actor by{{1000, "alice"}, false};
-  if (line.keys.contains("by")) by = {{2000, line.keys.at("by")}, line.keys.at("by") == "root"};
+  const Principal by = principal(line.keys.contains("by") ? line.keys.at("by") : "alice");
   if (line.verb == "cancel") {
     GF_CHECK(step(engine::event::Cancel{ids, by}));
   } else if (line.verb == "hold") {
@@ -296,7 +316,7 @@ Result<void> Scenario::request(const Line& line) {
 Result<void> Scenario::update(const Line& line) {
   engine::event::Update update;
   for (const std::string& name : line.words) update.jobs.push_back(GF_TRY(job(name)));
-  update.by = {{1000, "alice"}, false};
+  update.by = line.keys.contains("by") ? principal(line.keys.at("by")) : system_principal();
   JobChanges& changes = update.changes;
   const auto& keys = line.keys;
   if (keys.contains("gpus")) changes.set(&Request::gpus, GF_TRY(whole_number(keys, "gpus", 0)));
@@ -379,8 +399,8 @@ Result<void> Scenario::drain(const Line& line) {
   if (line.words.size() > 1) what.node = line.words.at(1);
   if (line.keys.contains("gpu")) what.gpu = GF_TRY(whole_number(line.keys, "gpu", 0));
   if (line.keys.contains("reason")) what.reason = line.keys.at("reason");
-  const bool administrator = !line.keys.contains("by") || line.keys.at("by") == "root";
-  GF_CHECK(step(engine::event::Drain{what, line.verb == "resume", {{0, "root"}, administrator}}));
+  const Principal by = principal(line.keys.contains("by") ? line.keys.at("by") : "root");
+  GF_CHECK(step(engine::event::Drain{what, line.verb == "resume", by}));
   if (!refused_.message.empty()) return std::unexpected(refused_);
   return {};
 }

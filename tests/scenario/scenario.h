@@ -29,6 +29,7 @@ class Scenario {
   static const std::map<std::string, Verb>& verbs();
 
   Result<void> machine(const Line& line);
+  [[nodiscard]] Principal principal(const std::string& name) const;
   Result<void> policy(const Line& line);
   Result<void> advance(const Line& line);
   Result<void> calendar(const Line& line);
@@ -62,9 +63,10 @@ class Scenario {
   Machine machine_;
   Now now_;
   std::map<std::string, JobId> names_;
-  std::vector<gflow::Drain> drains_;  ///< as saved
-  std::map<JobId, Job> saved_;        ///< what Save and Forget left: the store of this world
-  Error refused_{};                   ///< of the last request, message "" if it was taken
+  mutable std::map<std::string, std::uint32_t> uids_;  ///< given when first named
+  std::vector<gflow::Drain> drains_;                   ///< as saved
+  std::map<JobId, Job> saved_;  ///< what Save and Forget left: the store of this world
+  Error refused_{};             ///< of the last request, message "" if it was taken
 };
 
 }  // namespace gflow::scenario

@@ -124,9 +124,8 @@ Command gctl_drain_command() {
       .summary = "let nothing new start on a GPU or the node",
       .usage = {"gpu N... [--reason TEXT]", "node [NAME] [--reason TEXT]"},
       .description =
-          "Jobs that run there go on. It holds until 'gctl resume', also over restarts. Only root "
-          "and "
-          "the user gflowd runs as may do this.",
+          "Jobs that run there go on. It holds until 'gctl resume', also over restarts. Only "
+          "operators may do this.",
       .options = {{.name = "reason",
                    .letters = "r",
                    .value = "TEXT",

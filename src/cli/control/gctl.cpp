@@ -8,7 +8,7 @@ namespace gflow::cli {
 Command gctl_command() {
   return {
       .name = "gctl",
-      .summary = "look after the machine: drain GPUs, take snapshots",
+      .summary = "look after the machine: drain GPUs, take snapshots, show settings",
       .usage = {"COMMAND [options]"},
       .description =
           "For the person who looks after the machine. Draining lets what runs go on and nothing "
@@ -18,11 +18,14 @@ Command gctl_command() {
           "state as a file, for 'gflow lab replay'.",
       .examples = {{"gctl drain gpu 3 --reason 'fan is loud'", "take a GPU out"},
                    {"gctl resume gpu 3", "give it back"},
-                   {"gctl snapshot -o now.json", "write the state down"}},
+                   {"gctl snapshot -o now.json", "write the state down"},
+                   {"gctl config show --origin", "the settings, and where they come from"}},
       .subcommands = {gctl_show_command(),
                       gctl_drain_command(),
                       gctl_resume_command(),
-                      gctl_snapshot_command()},
+                      gctl_snapshot_command(),
+                      gctl_config_command(),
+                      gctl_whoami_command()},
       .run = run_help,
   };
 }

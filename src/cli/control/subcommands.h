@@ -9,5 +9,7 @@ namespace gflow::cli {
 [[nodiscard]] Command gctl_drain_command();
 [[nodiscard]] Command gctl_resume_command();
 [[nodiscard]] Command gctl_snapshot_command();
+[[nodiscard]] Command gctl_config_command();
+[[nodiscard]] Command gctl_whoami_command();
 
 }  // namespace gflow::cli

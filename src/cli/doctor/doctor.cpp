@@ -2,10 +2,10 @@
 #include <filesystem>
 #include <ostream>
 
+#include "base/version.h"
 #include "cli/commands.h"
 #include "cli/doctor/checks.h"
 #include "command/context.h"
-#include "command/version.h"
 #include "os/file.h"
 #include "os/paths.h"
 #include "os/user.h"

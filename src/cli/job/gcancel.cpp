@@ -21,7 +21,7 @@ namespace {
 
 bool has_filter(const Invocation& invocation) {
   return invocation.has("states") || invocation.has("user") || invocation.has("me") ||
-         invocation.has("names");
+         invocation.has("names") || invocation.has("group");
 }
 
 /// The jobs a filter means: of those that have not ended.
@@ -34,6 +34,7 @@ Result<std::vector<api::JobView>> filtered(const Invocation& invocation, Context
   query.users = parse_list(invocation.get("user"));
   if (invocation.has("me")) query.users = {os::own_account().name};
   query.names = parse_list(invocation.get("names"));
+  query.group = invocation.get("group");
   if (!invocation.words.empty()) {
     query.jobs = GF_TRY(resolve_jobs(invocation.words, newest_of(context.daemon())));
   }
@@ -136,7 +137,9 @@ Command gcancel_command() {
   return {
       .name = "gcancel",
       .summary = "cancel jobs",
-      .usage = {"[options] JOB...", "[options] --me | --user LIST | --states LIST | --names LIST"},
+      .usage = {"[options] JOB...",
+                "[options] --me | --user LIST | --states LIST | --names LIST",
+                "[options] --group NAME"},
       .description =
           "Cancels jobs. A job that waits is cancelled at once; one that runs gets SIGTERM and, "
           "when "
@@ -168,6 +171,9 @@ Command gcancel_command() {
                .aliases = {"name"},
                .value = "LIST",
                .help = "Only jobs of these names; * and ? stand for any characters."},
+              {.name = "group",
+               .value = "NAME",
+               .help = "Only jobs of this group: those of one array or sweep."},
           },
       .words = {.name = "JOB...",
                 .help = "Ids such as 42, 1-5 or 1,3,7-9; @ is your newest job, @~1 the one before.",

@@ -42,7 +42,7 @@ TEST(Why, NamesEveryBlockerHolderAndWayOut) {
           .unusable = {{.gpu = 4, .processes = {{48121, "dave", "python", {}}}}}}),
       view_of(blocker::Priority{JobId(40), kNoon + minutes(5)}),
   };
-  EXPECT_EQ(why_text(job, {kNoon, seconds(0)}),
+  EXPECT_EQ(why_text(job, {kNoon, seconds(0)}, {.ahead = 10}),
             "Job 42 (ddp) waits since 11:22 (38m ago).\n"
             "\n"
             "What is in its way:\n"
@@ -55,8 +55,26 @@ TEST(Why, NamesEveryBlockerHolderAndWayOut) {
             "\n"
             "What would start it sooner:\n"
             "  gjob update 42 --gpus 1             as many as are free now\n"
-            "  gjob update 42 --priority 255       puts it first in line\n"
+            "  gjob update 42 --priority 11        puts it before the job ahead\n"
             "  gjob update 42 --time-limit 1h      a job with an end may pass one that waits\n");
+}
+
+TEST(Why, AdvisesWhatTheAskerMayDoAndWhatHelps) {
+  api::JobView job = pending();
+  job.blockers = {view_of(blocker::Priority{JobId(40), {}})};
+  const auto said = [&job](const Asker& asker) {
+    return why_text(job, {kNoon, seconds(0)}, asker);
+  };
+  const auto raises = [&said](const Asker& asker) {
+    return said(asker).find("--priority") != std::string::npos;
+  };
+  EXPECT_TRUE(raises({.max_priority = 51, .ahead = 50}));
+  EXPECT_NE(said({.ahead = 50}).find("gjob update 42 --priority 51"), std::string::npos);
+  EXPECT_FALSE(raises({.max_priority = 50, .ahead = 50})) << "it may not go over it";
+  EXPECT_FALSE(raises({.ahead = kMaxPriority})) << "nothing is higher";
+  EXPECT_FALSE(raises({.ahead = 5})) << "it is higher already";
+  EXPECT_FALSE(raises({})) << "nobody knows how high";
+  EXPECT_EQ(said({.may_change = false, .ahead = 50}).find("gjob update"), std::string::npos);
 }
 
 TEST(Why, SaysByHowMuchAPartOfAGpuMisses) {
@@ -68,7 +86,7 @@ TEST(Why, SaysByHowMuchAPartOfAGpuMisses) {
                                  .holders = {{JobId(31), "alice", {0}, {}}}}),
       view_of(blocker::GpuShare{.need = Share::percent(75), .missing = Share::percent(25)}),
   };
-  EXPECT_EQ(why_text(job, {kNoon, seconds(0)}),
+  EXPECT_EQ(why_text(job, {kNoon, seconds(0)}, {}),
             "Job 42 (ddp) waits since 11:22 (38m ago).\n"
             "\n"
             "What is in its way:\n"
@@ -85,7 +103,7 @@ TEST(Why, KeepsTheKindWhenItAdvisesFewer) {
   api::JobView job = pending();
   apply(*parse_gpu_request("4(V100)"), job.spec.request);
   job.blockers = {view_of(blocker::Gpus{.need = 4, .available = 2, .kind = "V100"})};
-  EXPECT_NE(why_text(job, {kNoon, seconds(0)}).find("gjob update 42 --gpus '2(V100)'"),
+  EXPECT_NE(why_text(job, {kNoon, seconds(0)}, {}).find("gjob update 42 --gpus '2(V100)'"),
             std::string::npos);
 }
 
@@ -97,7 +115,7 @@ TEST(Why, KnowsDrainedGpusNodesAndJobsThatStandStill) {
       view_of(blocker::Nodes{.need = 4, .available = 2}),
       view_of(blocker::MakingRoom{{JobId(5), JobId(7)}}),
   };
-  EXPECT_EQ(why_text(job, {kNoon, seconds(0)}),
+  EXPECT_EQ(why_text(job, {kNoon, seconds(0)}, {}),
             "Job 42 (ddp) waits since 11:22 (38m ago).\n"
             "\n"
             "What is in its way:\n"
@@ -106,14 +124,14 @@ TEST(Why, KnowsDrainedGpusNodesAndJobsThatStandStill) {
             "   2.  Resources: Need 4 nodes, only 2 available\n"
             "   3.  MakingRoom: waiting for jobs 5,7\n");
   job.status = Status::Suspended;
-  EXPECT_EQ(why_text(job, {kNoon, seconds(0)}),
+  EXPECT_EQ(why_text(job, {kNoon, seconds(0)}, {}),
             "Job 42 (ddp) stands still to make room for a job ahead of it.\n");
 }
 
 TEST(Why, ShowsNumbersWhereTheTextHasNone) {
   api::JobView job = pending();
   job.blockers = {view_of(blocker::Gpus{.need = 4, .available = 0, .holders = {}, .unusable = {}})};
-  EXPECT_EQ(why_text(job, {kNoon, seconds(0)}),
+  EXPECT_EQ(why_text(job, {kNoon, seconds(0)}, {}),
             "Job 42 (ddp) waits since 11:22 (38m ago).\n"
             "\n"
             "What is in its way:\n"
@@ -125,7 +143,7 @@ TEST(Why, KnowsHeldAndLaterJobs) {
   api::JobView job = pending();
   job.status = Status::Hold;
   job.blockers = {view_of(blocker::OnHold{}), view_of(blocker::BeginTime{kNoon + hours(1)})};
-  EXPECT_EQ(why_text(job, {kNoon, seconds(0)}),
+  EXPECT_EQ(why_text(job, {kNoon, seconds(0)}, {}),
             "Job 42 (ddp) waits since 11:22 (38m ago).\n"
             "\n"
             "What is in its way:\n"
@@ -142,12 +160,12 @@ TEST(Why, SaysWhatAJobThatDoesNotWaitDoes) {
   api::JobView job = pending();
   job.status = Status::Running;
   job.gpu_indices = {0, 1};
-  EXPECT_EQ(why_text(job, {kNoon, seconds(0)}), "Job 42 (ddp) runs on GPU 0,1.\n");
+  EXPECT_EQ(why_text(job, {kNoon, seconds(0)}, {}), "Job 42 (ddp) runs on GPU 0,1.\n");
   job.status = Status::Failed;
   job.started = kNoon;
   job.run_time = seconds(200);
   job.outcome = Outcome{.reason = EndReason::Exited, .exit_code = 1};
-  EXPECT_EQ(why_text(job, {kNoon, seconds(0)}),
+  EXPECT_EQ(why_text(job, {kNoon, seconds(0)}, {}),
             "Job 42 (ddp) does not wait, it has ended: exited with code 1 after 3m20s.\n");
 }
 

@@ -24,8 +24,16 @@ struct Clocks {
   WallTime now;
   std::chrono::seconds utc_offset{0};
 };
+/// What the one who reads may do about the job, so that nothing else is advised.
+struct Asker {
+  bool may_change = true;           ///< its owner, or an operator
+  int max_priority = kMaxPriority;  ///< the highest they may give it
+  std::optional<int> ahead;         ///< the priority of the job it stands behind, if it is known
+};
 /// Why it waits: every blocker with its numbers, who holds what is missing and until when, and what
 /// would start it sooner. For a job that does not wait, what it does instead.
-[[nodiscard]] std::string why_text(const api::JobView& job, const Clocks& clocks);
+[[nodiscard]] std::string why_text(const api::JobView& job,
+                                   const Clocks& clocks,
+                                   const Asker& asker);
 
 }  // namespace gflow::cli

@@ -86,7 +86,8 @@ void add_smaller_part(const api::JobView& job, const api::BlockerView& blocker, 
   }
 }
 
-std::vector<std::string> advice(const api::JobView& job) {
+std::vector<std::string> advice(const api::JobView& job, const Asker& asker) {
+  if (!asker.may_change) return {};
   std::vector<std::string> lines;
   const auto add = [&](std::string_view command, std::string_view why) {
     lines.push_back(fmt::format("{:<34}  {}", command, why));
@@ -110,8 +111,10 @@ std::vector<std::string> advice(const api::JobView& job) {
     add(fmt::format("gjob update {} --gpus {}", id, shell_quote(word)), "as many as are free now");
   }
   for (const api::BlockerView& blocker : job.blockers) add_smaller_part(job, blocker, add);
-  if (has("Priority") && job.spec.priority < kMaxPriority) {
-    add(fmt::format("gjob update {} --priority {}", id, kMaxPriority), "puts it first in line");
+  if (has("Priority") && asker.ahead && job.spec.priority <= *asker.ahead &&
+      *asker.ahead < asker.max_priority) {
+    add(fmt::format("gjob update {} --priority {}", id, *asker.ahead + 1),
+        "puts it before the job ahead");
   }
   if (has("Priority") && !job.spec.time_limit) {
     add(fmt::format("gjob update {} --time-limit 1h", id),
@@ -133,7 +136,7 @@ std::string instead(const api::JobView& job) {
 
 }  // namespace
 
-std::string why_text(const api::JobView& job, const Clocks& clocks) {
+std::string why_text(const api::JobView& job, const Clocks& clocks, const Asker& asker) {
   if (!is_pending(job.status)) return instead(job);
   std::string out = fmt::format("Job {} ({}) waits since {}.\n",
                                 job.id.value,
@@ -149,7 +152,7 @@ std::string why_text(const api::JobView& job, const Clocks& clocks) {
     }
     out += details(blocker, clocks);
   }
-  const std::vector<std::string> lines = advice(job);
+  const std::vector<std::string> lines = advice(job, asker);
   if (!lines.empty()) out += "\nWhat would start it sooner:\n";
   for (const std::string& line : lines) out += fmt::format("  {}\n", line);
   return out;

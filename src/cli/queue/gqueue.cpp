@@ -62,6 +62,10 @@ std::vector<Option> selection_options() {
        .value = "NAME",
        .help = "Only jobs of this project.",
        .group = "Which jobs"},
+      {.name = "group",
+       .value = "NAME",
+       .help = "Only jobs of this group: those of one array or sweep.",
+       .group = "Which jobs"},
       {.name = "since",
        .value = "TIME",
        .help = "Only jobs submitted since: 2h, 3d, today, yesterday, 2026-03-01.",
@@ -100,7 +104,7 @@ std::vector<Option> listing_options() {
        .value = "KEY",
        .help = "Order by id, state, time, name, gpus or priority; -KEY is backwards.",
        .group = "How they are shown"},
-      {.name = "group",
+      {.name = "by-state",
        .letters = "g",
        .help = "A section for each state.",
        .group = "How they are shown",
@@ -138,6 +142,7 @@ Result<JobQuery> query_of(const Invocation& invocation, Context& context) {
   if (invocation.has("me")) query.users = {os::own_account().name};
   query.names = parse_list(invocation.get("names"));
   query.project = invocation.get("project");
+  query.group = invocation.get("group");
   if (invocation.has("jobs")) {
     const std::vector<std::string> words = {invocation.get("jobs")};
     query.jobs = GF_TRY(resolve_jobs(words, newest_of(context.daemon())));
@@ -171,7 +176,7 @@ Result<Listing> listing_of(const Invocation& invocation) {
         GF_TRY(choose_fields(invocation.has("format") ? wanted : std::string(kDefaultFields)));
   }
   if (invocation.has("tree")) listing.layout = Layout::Tree;
-  if (invocation.has("group")) listing.layout = Layout::Grouped;
+  if (invocation.has("by-state")) listing.layout = Layout::Grouped;
   if (invocation.has("noheader")) listing.header = Header::Hidden;
   return listing;
 }

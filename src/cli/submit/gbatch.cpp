@@ -168,7 +168,11 @@ Result<void> check_body_size(const api::SubmitRequest& request) {
                   kMax >> 20));
 }
 
-void print_answer(const Invocation& invocation, Context& context, const api::SubmitAnswer& answer) {
+/// `group`: what the jobs belong to; "" if nothing.
+void print_answer(const Invocation& invocation,
+                  Context& context,
+                  const api::SubmitAnswer& answer,
+                  const std::string& group) {
   if (context.json) {
     context.out << api::write(answer) << '\n';
     return;
@@ -178,6 +182,9 @@ void print_answer(const Invocation& invocation, Context& context, const api::Sub
     context.out << item.id.value << '\n';
   }
   context.out.flush();
+  if (!group.empty()) {
+    context.note(fmt::format("group {}: 'gqueue --group {}' lists its jobs", group, group));
+  }
   if (!answer.items.empty() && !answer.items.front().advice.empty()) {
     context.hint(printable(answer.items.front().advice));
   }
@@ -212,7 +219,7 @@ Result<int> run_gbatch(const Invocation& invocation, Context& context) {
   if (invocation.has("dry-run")) return dry_run(request, context);
   GF_CHECK(check_body_size(request));
   const api::SubmitAnswer answer = GF_TRY(context.daemon().submit(request));
-  print_answer(invocation, context, answer);
+  print_answer(invocation, context, answer, request.items.front().spec.group);
   if (invocation.has("wait")) return wait_for_all(context, answer);
   return 0;
 }

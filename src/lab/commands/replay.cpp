@@ -91,7 +91,7 @@ Result<std::vector<lab::WhatIf>> read_what_ifs(const Invocation& invocation, boo
   all.settings = GF_TRY(read_settings(invocation));
   std::vector<lab::WhatIf> variants = {all};
   for (const auto& [option, setting] :
-       {std::pair("policy", "placement"), std::pair("order", "order")}) {
+       {std::pair("policy", "placement.policy"), std::pair("order", "scheduler.order")}) {
     const std::vector<std::string> values = invocation.all(option);
     if (values.empty()) continue;
     std::vector<lab::WhatIf> more;
@@ -152,7 +152,7 @@ std::vector<Option> what_if_options() {
            .repeatable = true},
           {.name = "set",
            .value = "NAME=VALUE",
-           .help = "what if a setting of [scheduler] were another one.",
+           .help = "what if a setting were another one: scheduler.preempt=false.",
            .group = "What if",
            .repeatable = true}};
 }

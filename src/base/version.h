@@ -3,9 +3,9 @@
 
 #include <string_view>
 
-namespace gflow::cli {
+namespace gflow {
 
 /// The version in the top CMakeLists.txt; a test compares the two.
 constexpr std::string_view kVersion = "0.1.0";
 
-}  // namespace gflow::cli
+}  // namespace gflow

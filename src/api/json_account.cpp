@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/account.h"
+#include "api/json_reader.h"
+#include "api/json_writer.h"
+
+namespace gflow::api {
+namespace {
+
+struct SettingList {
+  std::vector<SettingView> settings;
+};
+
+}  // namespace
+
+template <class Io, Like<PrincipalView::Project> T>
+void fields(Io& io, T& project) {
+  io.required("name", project.name);
+  io.field("max_priority", project.max_priority);
+}
+
+template <class Io, Like<PrincipalView> T>
+void fields(Io& io, T& principal) {
+  io.required("name", principal.name);
+  io.field("role", principal.role);
+  io.field("known_by", principal.known_by);
+  io.field("max_priority", principal.max_priority);
+  io.field("projects", principal.projects);
+}
+
+template <class Io, Like<SettingView> T>
+void fields(Io& io, T& setting) {
+  io.required("name", setting.name);
+  io.field("value", setting.value);
+  io.field("default", setting.default_value);
+  io.field("origin", setting.origin);
+  io.field("type", setting.type);
+  io.field("range", setting.range);
+  io.field("applies", setting.applies);
+  io.field("environment", setting.environment);
+  io.field("help", setting.help);
+}
+
+template <class Io, Like<SettingList> T>
+void fields(Io& io, T& list) {
+  io.required("settings", list.settings);
+}
+
+std::string write(const PrincipalView& principal) {
+  return Writer::document("Principal", principal);
+}
+
+Result<PrincipalView> read_principal(std::string_view json) {
+  return Reader::document<PrincipalView>(json, "Principal", Unknown::Ignored);
+}
+
+std::string write_settings(const std::vector<SettingView>& settings) {
+  return Writer::document("Settings", SettingList{settings});
+}
+
+Result<std::vector<SettingView>> read_settings(std::string_view json) {
+  return GF_TRY(Reader::document<SettingList>(json, "Settings", Unknown::Ignored)).settings;
+}
+
+}  // namespace gflow::api

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ostream>
+
+#include "api/account.h"
+#include "base/text.h"
+#include "cli/control/subcommands.h"
+#include "command/context.h"
+#include "command/run_command.h"
+#include "command/table.h"
+
+namespace gflow::cli {
+namespace {
+
+/// Whether a word names the setting: "scheduler.order", or "scheduler" for the section.
+bool is_named(const api::SettingView& setting, const std::string& word) {
+  return setting.name == word || setting.name.starts_with(word + ".");
+}
+
+Result<std::vector<api::SettingView>> chosen_settings(std::vector<api::SettingView> all,
+                                                      const std::vector<std::string>& words) {
+  if (words.empty()) return all;
+  std::vector<std::string> names;
+  for (const api::SettingView& setting : all) {
+    names.push_back(setting.name);
+    names.push_back(setting.name.substr(0, setting.name.find('.')));
+  }
+  std::vector<api::SettingView> chosen;
+  for (const std::string& word : words) {
+    const std::size_t before = chosen.size();
+    for (const api::SettingView& setting : all) {
+      if (is_named(setting, word)) chosen.push_back(setting);
+    }
+    if (chosen.size() > before) continue;
+    const auto near = nearest(word, names);
+    return fail(Code::NotFound,
+                fmt::format("there is no setting '{}'{}",
+                            printable(word),
+                            near ? fmt::format("; did you mean '{}'?", *near) : ""));
+  }
+  return chosen;
+}
+
+Result<int> run_config_show(const Invocation& invocation, Context& context) {
+  const std::string body = GF_TRY(context.daemon().call("GET", "/api/v1/settings"));
+  auto all = GF_TRY(api::read_settings(body));
+  const auto settings = GF_TRY(chosen_settings(std::move(all), invocation.words));
+  if (context.json) {
+    context.out << api::write_settings(settings) << '\n';
+    return 0;
+  }
+  const bool origin = invocation.has("origin");
+  std::vector<Column> columns = {{"SETTING"}, {"VALUE"}};
+  if (origin) columns.push_back({"ORIGIN"});
+  std::vector<Row> rows;
+  for (const api::SettingView& setting : settings) {
+    rows.push_back({{setting.name}, {setting.value.empty() ? "-" : printable(setting.value)}});
+    if (origin) rows.back().push_back({printable(setting.origin)});
+  }
+  context.out << table_text(columns, rows, Header::Shown, context.paint);
+  return 0;
+}
+
+Result<int> run_whoami(const Invocation& /*invocation*/, Context& context) {
+  const std::string body = GF_TRY(context.daemon().call("GET", "/api/v1/principal"));
+  if (context.json) {
+    context.out << body << '\n';
+    return 0;
+  }
+  const api::PrincipalView me = GF_TRY(api::read_principal(body));
+  context.out << fmt::format("User: {}\nRole: {}\nKnown by: {}\nHighest priority: {}\n",
+                             printable(me.name),
+                             me.role,
+                             me.known_by,
+                             me.max_priority);
+  for (const auto& project : me.projects) {
+    context.out << fmt::format(
+        "Highest priority in {}: {}\n", printable(project.name), project.max_priority);
+  }
+  return 0;
+}
+
+}  // namespace
+
+Command gctl_config_command() {
+  Command show{.name = "show",
+               .summary = "the settings in force, and where each comes from",
+               .usage = {"[--origin] [SETTING...]"},
+               .description =
+                   "Every setting of the running daemon, or those named: 'scheduler.order', or "
+                   "'scheduler' for a whole section. --json says type, range, default and help, "
+                   "too.",
+               .options = {{.name = "origin",
+                            .help = "also where the value comes from: the default, a line of a "
+                                    "file, a variable of the environment, a flag."}},
+               .words = {.name = "SETTING...", .help = "settings or sections.", .most = kAnyNumber},
+               .examples = {{"gctl config show --origin", "all of them"},
+                            {"gctl config show priority", "one section"}},
+               .run = run_config_show};
+  return {.name = "config",
+          .summary = "the daemon's settings",
+          .usage = {"show [options]"},
+          .subcommands = {std::move(show)},
+          .run = run_help};
+}
+
+Command gctl_whoami_command() {
+  return {.name = "whoami",
+          .summary = "who the daemon takes you for, and what you may do",
+          .usage = {"[options]"},
+          .run = run_whoami};
+}
+
+}  // namespace gflow::cli

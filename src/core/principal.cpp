@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/principal.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace gflow {
+namespace {
+
+constexpr std::uint32_t kNobody = 65534;
+
+}  // namespace
+
+std::string_view role_name(Role role) {
+  switch (role) {
+    case Role::User:
+      return "user";
+    case Role::Operator:
+      return "operator";
+    case Role::Administrator:
+      return "administrator";
+  }
+  return "user";
+}
+
+std::string_view known_by_name(KnownBy how) {
+  switch (how) {
+    case KnownBy::Peer:
+      return "peer credentials";
+    case KnownBy::Token:
+      return "token";
+    case KnownBy::Certificate:
+      return "certificate";
+    case KnownBy::ServiceAccount:
+      return "service account";
+  }
+  return "peer credentials";
+}
+
+Principal system_principal() {
+  return {.name = "gflow",
+          .uid = std::nullopt,
+          .role = Role::Administrator,
+          .known_by = KnownBy::Peer,
+          .projects = {}};
+}
+
+Result<User> job_owner(const Principal& principal) {
+  if (principal.uid) return User{*principal.uid, principal.name};
+  return fail(Code::Permission,
+              fmt::format("{} has no account on this machine that jobs could run as",
+                          printable(principal.name)));
+}
+
+User record_of(const Principal& principal) {
+  return {principal.uid.value_or(kNobody), principal.name};
+}
+
+bool is_operator(const Principal& principal) { return principal.role >= Role::Operator; }
+
+bool owns(const Principal& principal, const User& owner) { return principal.uid == owner.uid; }
+
+Result<void> may_change(const Principal& principal, JobId job, const User& owner) {
+  if (is_operator(principal) || owns(principal, owner)) return {};
+  return fail(Code::Permission,
+              fmt::format("job {} belongs to {}", job.value, printable(owner.name)));
+}
+
+bool may_see(const Principal& principal, const User& owner) {
+  return is_operator(principal) || owns(principal, owner);
+}
+
+Result<void> may_submit_for(const Principal& principal, const User& owner) {
+  if (is_operator(principal) || owns(principal, owner)) return {};
+  return fail(Code::Permission,
+              fmt::format("{} cannot submit jobs that belong to {}",
+                          printable(principal.name),
+                          printable(owner.name)));
+}
+
+Result<void> may_drain(const Principal& principal, std::string_view what) {
+  if (is_operator(principal)) return {};
+  return fail(Code::Permission, fmt::format("only an operator can drain {}", what));
+}
+
+Result<void> may_administer(const Principal& principal) {
+  if (principal.role >= Role::Administrator) return {};
+  return fail(Code::Permission,
+              "only an administrator may do this: root, the user gflowd runs as, and those that "
+              "[access] in gflow.toml names");
+}
+
+int max_priority(const PriorityLimits& limits,
+                 const Principal& principal,
+                 std::string_view project) {
+  if (is_operator(principal)) return kMaxPriority;
+  if (const auto own = limits.users.find(principal.name); own != limits.users.end()) {
+    return own->second;
+  }
+  const auto shared = limits.projects.find(project);
+  if (shared != limits.projects.end() &&
+      std::ranges::find(principal.projects, project) != principal.projects.end()) {
+    return shared->second;
+  }
+  return limits.max;
+}
+
+Result<void> may_have_priority(const PriorityLimits& limits,
+                               const Principal& principal,
+                               std::string_view project,
+                               int priority) {
+  const int max = max_priority(limits, principal, project);
+  if (priority <= max) return {};
+  return fail(Code::Permission,
+              fmt::format("priority {} is above {}, the highest {} may give a job; an operator can "
+                          "raise it with 'gjob update', an administrator the limit with "
+                          "[priority] in gflow.toml",
+                          priority,
+                          max,
+                          printable(principal.name)));
+}
+
+}  // namespace gflow

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/account.h"
+
+#include "server/handlers.h"
+
+namespace gflow::server {
+
+void show_principal(Exchange exchange) {
+  const Principal& caller = exchange.caller;
+  const PriorityLimits& limits = exchange.service.state().policy().priority;
+  api::PrincipalView view;
+  view.name = caller.name;
+  view.role = role_name(caller.role);
+  view.known_by = known_by_name(caller.known_by);
+  view.max_priority = max_priority(limits, caller, "");
+  for (const std::string& project : caller.projects) {
+    const int there = max_priority(limits, caller, project);
+    if (there != view.max_priority) view.projects.push_back({project, there});
+  }
+  exchange.respond(json_reply(api::write(view)));
+}
+
+void show_settings(Exchange exchange) {
+  exchange.respond(json_reply(api::write_settings(exchange.service.settings())));
+}
+
+}  // namespace gflow::server

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/principal.h"
+#include "os/user.h"
+
+namespace gflow::server {
+
+/// Makes principals of those who connect: the edge where it is decided who somebody is and which
+/// roles they have. Names of the configuration are looked up once, when they are given.
+class Identity {
+ public:
+  /// `own_uid` is the user the daemon runs as: an administrator, as root is.
+  explicit Identity(std::uint32_t own_uid) : own_uid_(own_uid) {}
+
+  /// Takes the names of roles, and of projects somebody may be a member of: by the unix group of
+  /// the same name. Returns a sentence for each name this machine does not know; those count for
+  /// nobody.
+  std::vector<std::string> configure(const RoleNames& roles,
+                                     const std::vector<std::string>& projects);
+  [[nodiscard]] Principal of(const os::Peer& peer);
+
+ private:
+  struct Members {
+    std::set<std::uint32_t> users;
+    std::set<std::uint32_t> groups;
+    [[nodiscard]] bool contain(const os::Peer& peer) const;
+  };
+  static Members look_up(const std::string& setting,
+                         const std::vector<std::string>& names,
+                         std::vector<std::string>& unknown);
+  [[nodiscard]] Role role_of(const os::Peer& peer) const;
+
+  std::uint32_t own_uid_;
+  Members administrators_;
+  Members operators_;
+  std::map<std::uint32_t, std::string> projects_;  // by group
+  std::map<std::uint32_t, std::string> names_;     // of users, looked up once
+};
+
+}  // namespace gflow::server

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/identity.h"
+
+#include <gtest/gtest.h>
+
+namespace gflow::server {
+namespace {
+
+constexpr std::uint32_t kOwn = 4'000'000;  // uids no account has
+constexpr std::uint32_t kOther = 4'000'001;
+
+std::uint32_t gid(const char* name) { return os::group_id(name).value(); }
+
+TEST(Identity, RootAndTheDaemonsUserAreAdministrators) {
+  Identity identity(kOwn);
+  EXPECT_EQ(identity.of({0, 1, {0}}).role, Role::Administrator);
+  EXPECT_EQ(identity.of({kOwn, 1, {kOwn}}).role, Role::Administrator);
+  const Principal other = identity.of({kOther, 1, {kOther}});
+  EXPECT_EQ(other.role, Role::User);
+  EXPECT_EQ(other.uid, kOther);
+  EXPECT_EQ(other.name, "uid-4000001");
+  EXPECT_EQ(other.known_by, KnownBy::Peer);
+}
+
+TEST(Identity, RolesAreThoseOfUserAndGroups) {
+  Identity identity(kOwn);
+  EXPECT_TRUE(identity.configure({{"nobody"}, {"daemon", "@tty"}}, {"adm"}).empty());
+  const std::uint32_t nobody = os::user_id("nobody").value();
+  const std::uint32_t daemon = os::user_id("daemon").value();
+  EXPECT_EQ(identity.of({nobody, 1, {kOther}}).role, Role::Administrator);
+  EXPECT_EQ(identity.of({daemon, 1, {kOther}}).role, Role::Operator);
+  EXPECT_EQ(identity.of({kOther, 1, {kOther, gid("tty")}}).role, Role::Operator);
+  EXPECT_EQ(identity.of({kOther, 1, {gid("tty")}}).role, Role::Operator);
+  EXPECT_EQ(identity.of({kOther, 1, {kOther, gid("adm")}}).role, Role::User);
+  EXPECT_EQ(identity.of({kOther, 1, {kOther, gid("adm")}}).projects,
+            std::vector<std::string>{"adm"});
+  EXPECT_TRUE(identity.of({kOther, 1, {kOther, gid("tty")}}).projects.empty());
+}
+
+TEST(Identity, WhatIsConfiguredAnewCountsAtOnce) {
+  Identity identity(kOwn);
+  (void)identity.configure({{}, {"@tty"}}, {});
+  EXPECT_EQ(identity.of({kOther, 1, {gid("tty")}}).role, Role::Operator);
+  (void)identity.configure({}, {});
+  EXPECT_EQ(identity.of({kOther, 1, {gid("tty")}}).role, Role::User);
+}
+
+TEST(Identity, NamesTheMachineDoesNotKnowAreSaidAndCountForNobody) {
+  Identity identity(kOwn);
+  EXPECT_EQ(
+      identity.configure({{"no-such-user"}, {"@no-such-group"}}, {"no-such-project"}),
+      (std::vector<std::string>{"access.administrators: this machine has no user 'no-such-user'",
+                                "access.operators: this machine has no group 'no-such-group'",
+                                "priority.projects: this machine has no group 'no-such-project'"}));
+}
+
+}  // namespace
+}  // namespace gflow::server

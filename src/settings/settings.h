@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/memory.h"
+#include "base/result.h"
+#include "core/principal.h"
+#include "engine/event.h"
+
+/// The table of settings: every key of gflow.toml, once. From it come the reader of the file and of
+/// the environment, `gctl config show`, the policy of a snapshot, `gflow lab replay --set`, and
+/// docs/configuration.md, which a test compares. A new setting is its field and its line in
+/// table.cpp.
+namespace gflow::settings {
+
+/// What the settings set. The defaults are here and nowhere else.
+struct Settings {
+  std::string devices = "auto";
+  std::string socket;  ///< "" for the usual place
+  std::string log_level = "info";
+  bool cgroups = true;
+  Memory ballast = Memory::mib(16);
+  RoleNames roles;  ///< [access]
+  engine::Policy policy;
+
+  friend bool operator==(const Settings&, const Settings&) = default;
+};
+
+enum class Type {
+  Text,
+  Choice,    ///< one of Setting::choices
+  Boolean,   ///< true, false
+  Integer,   ///< within Setting::min and max
+  Duration,  ///< as parse_duration(), and "0s"; bounds in seconds
+  Size,      ///< as parse_memory()
+  List,      ///< "a, b"; in the file an array, too
+  Map,       ///< "a=1, b=2"; in the file a table, too
+};
+[[nodiscard]] std::string_view type_name(Type type);  ///< "integer"
+
+/// When a change of the file is taken up.
+enum class Applies {
+  Reload,   ///< `gflowd reload`, and at once
+  Restart,  ///< `gflowd restart`; jobs go on
+};
+
+/// What a setting is part of.
+enum class Part {
+  Daemon,  ///< this process and this machine
+  Policy,  ///< what the engine decides by: part of a snapshot, and of what-ifs
+};
+
+/// One setting. `write` and `read` are the value as text, as a person would type it; reading what
+/// was written changes nothing.
+struct Setting {
+  std::string_view section;
+  std::string_view name;
+  Type type = Type::Text;
+  Part part = Part::Daemon;
+  Applies applies = Applies::Reload;
+  std::string_view flag;  ///< of gflowd, without "--"; "" if there is none
+  std::int64_t min = 0;
+  std::int64_t max = 0;
+  std::vector<std::string> choices;
+  std::string_view help;  ///< one line
+  std::function<std::string(const Settings&)> write;
+  /// Errors: Usage saying what the value may be.
+  std::function<Result<void>(Settings&, const std::string&)> read;
+
+  [[nodiscard]] std::string full_name() const;    ///< "scheduler.max_queued"
+  [[nodiscard]] std::string environment() const;  ///< "GFLOW_SCHEDULER__MAX_QUEUED"
+  [[nodiscard]] std::string default_value() const;
+  [[nodiscard]] std::string range() const;  ///< "1 to 1000000"; "" if anything goes
+};
+
+/// All of them, section by section.
+[[nodiscard]] std::span<const Setting> table();
+
+/// By "section.name". Errors: Usage with the nearest there is.
+[[nodiscard]] Result<const Setting*> find(std::string_view name);
+/// The same, and by the name alone where only one section has it.
+[[nodiscard]] Result<const Setting*> find_loosely(std::string_view name);
+
+/// A setting of the policy as text.
+struct Value {
+  std::string name;  ///< "section.name"
+  std::string value;
+
+  friend bool operator==(const Value&, const Value&) = default;
+};
+/// Every setting of the policy, in the order of the table.
+[[nodiscard]] std::vector<Value> policy_values(const engine::Policy& policy);
+/// Sets one, by its name as find_loosely() takes it. Errors: Usage; also for what is no part of the
+/// policy.
+[[nodiscard]] Result<void> set_policy_value(engine::Policy& policy, const Value& value);
+
+/// The table as a gflow.toml of defaults with a comment on each line: what docs/configuration.md
+/// prints.
+[[nodiscard]] std::string default_file();
+
+}  // namespace gflow::settings

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "settings/settings.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <set>
+#include <sstream>
+
+namespace gflow::settings {
+namespace {
+
+/// A value of the setting that is not its default.
+std::string another_value(const Setting& setting) {
+  const std::string usual = setting.default_value();
+  switch (setting.type) {
+    case Type::Boolean:
+      return usual == "true" ? "false" : "true";
+    case Type::Integer:
+      return std::to_string(usual == std::to_string(setting.max) ? setting.min : setting.max);
+    case Type::Duration:
+      return "1h1m1s";
+    case Type::Size:
+      return "3G";
+    case Type::Choice:
+      return setting.choices.back();
+    case Type::Map:
+      return "a=1";
+    case Type::Text:
+    case Type::List:
+      return "other";
+  }
+  return "other";
+}
+
+TEST(Settings, ReadWhatTheyWrite) {
+  for (const Setting& setting : table()) {
+    Settings settings;
+    const auto read = setting.read(settings, another_value(setting));
+    ASSERT_TRUE(read) << setting.full_name() << ": " << read.error().message;
+    EXPECT_NE(settings, Settings()) << setting.full_name() << " sets nothing";
+    Settings again;
+    ASSERT_TRUE(setting.read(again, setting.write(settings))) << setting.full_name();
+    EXPECT_EQ(again, settings) << setting.full_name();
+    ASSERT_TRUE(setting.read(again, setting.default_value())) << setting.full_name();
+    EXPECT_EQ(again, Settings()) << setting.full_name();
+  }
+}
+
+TEST(Settings, HaveANameOfTheirOwnAndHelp) {
+  std::set<std::string> names;
+  std::set<std::string> variables;
+  for (const Setting& setting : table()) {
+    EXPECT_TRUE(names.insert(setting.full_name()).second) << setting.full_name();
+    EXPECT_TRUE(variables.insert(setting.environment()).second) << setting.environment();
+    EXPECT_FALSE(setting.help.empty()) << setting.full_name();
+    EXPECT_EQ(find(setting.full_name()).value(), &setting);
+  }
+}
+
+TEST(Settings, AreFoundByTheNearestName) {
+  EXPECT_EQ(find("scheduler.preemt").error().message,
+            "there is no key 'scheduler.preemt'; did you mean 'scheduler.preempt'?");
+  EXPECT_EQ(find("node.max_jobs").error().message,
+            "there is no key 'node.max_jobs'; did you mean 'sharing.max_jobs'?");
+  EXPECT_EQ(find_loosely("max_jobs").value(), find("sharing.max_jobs").value());
+}
+
+TEST(Settings, OfThePolicyGoIntoASnapshotAndBack) {
+  engine::Policy policy;
+  for (const Setting& setting : table()) {
+    if (setting.part != Part::Policy) continue;
+    ASSERT_TRUE(set_policy_value(policy, {setting.full_name(), another_value(setting)}));
+  }
+  engine::Policy again;
+  for (const Value& value : policy_values(policy)) ASSERT_TRUE(set_policy_value(again, value));
+  EXPECT_EQ(again, policy);
+  EXPECT_FALSE(again.labels.empty());
+  EXPECT_EQ(again.placement_options.gpu_weight, policy.placement_options.gpu_weight);
+}
+
+TEST(Settings, ThatNameUsersAreNoPartOfASnapshot) {
+  engine::Policy policy;
+  policy.priority.users["alice"] = 100;
+  for (const Value& value : policy_values(policy)) {
+    EXPECT_EQ(value.value.find("alice"), std::string::npos) << value.name;
+  }
+  EXPECT_EQ(set_policy_value(policy, {"daemon.socket", "/x"}).error().message,
+            "daemon.socket is no part of the policy");
+}
+
+TEST(Settings, AreWhatTheDocumentPrints) {
+  std::ifstream file(GFLOW_SOURCE_DIR "/docs/configuration.md");
+  std::stringstream text;
+  text << file.rdbuf();
+  const std::string wanted = "```toml\n" + default_file() + "```\n";
+  EXPECT_NE(text.str().find(wanted), std::string::npos) << "docs/configuration.md should have:\n"
+                                                        << wanted;
+}
+
+}  // namespace
+}  // namespace gflow::settings

@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <concepts>
+#include <map>
+#include <type_traits>
+#include <utility>
+
+#include "base/text.h"
+#include "placement/policy.h"
+#include "settings/settings.h"
+
+namespace gflow::settings {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr std::int64_t kMillion = 1'000'000;
+constexpr std::int64_t kTenYears = std::int64_t{3650} * 86'400;
+
+std::string value_text(bool value) { return value ? "true" : "false"; }
+std::string value_text(const std::string& value) { return value; }
+std::string value_text(seconds value) { return duration_text(value); }
+std::string value_text(Memory value) { return memory_text(value); }
+template <std::integral T>
+std::string value_text(T value) {
+  return fmt::format("{}", value);
+}
+
+Result<void> read_value(const Setting& /*setting*/, bool& field, const std::string& text) {
+  if (text != "true" && text != "false") {
+    return fail(Code::Usage, fmt::format("'{}' is neither true nor false", printable(text)));
+  }
+  field = text == "true";
+  return {};
+}
+
+template <std::integral T>
+Result<void> read_value(const Setting& setting, T& field, const std::string& text) {
+  const auto number = parse_number(text);
+  if (!number || std::cmp_less(*number, setting.min) || std::cmp_greater(*number, setting.max)) {
+    return fail(
+        Code::Usage,
+        fmt::format(
+            "'{}' is not a number from {} to {}", printable(text), setting.min, setting.max));
+  }
+  field = static_cast<T>(*number);
+  return {};
+}
+
+Result<void> read_value(const Setting& setting, seconds& field, const std::string& text) {
+  const seconds value = text == "0" || text == "0s" ? seconds(0) : GF_TRY(parse_duration(text));
+  if (value.count() < setting.min) {
+    return fail(Code::Usage,
+                fmt::format("'{}' is too short; it is at least {}",
+                            printable(text),
+                            duration_text(seconds(setting.min))));
+  }
+  field = value;
+  return {};
+}
+
+Result<void> read_value(const Setting& /*setting*/, Memory& field, const std::string& text) {
+  field = GF_TRY(parse_memory(text));
+  return {};
+}
+
+Result<void> read_value(const Setting& setting, std::string& field, const std::string& text) {
+  if (setting.type == Type::Choice &&
+      std::ranges::find(setting.choices, text) == setting.choices.end()) {
+    std::vector<std::string> named = setting.choices;
+    std::erase(named, "");
+    const auto near = nearest(text, named);
+    return fail(Code::Usage,
+                fmt::format("'{}' is not one of {}{}",
+                            printable(text),
+                            join(named, ", "),
+                            near ? fmt::format("; did you mean '{}'?", *near) : ""));
+  }
+  field = text;
+  return {};
+}
+
+template <typename T>
+constexpr Type type_of() {
+  if (std::is_same_v<T, bool>) return Type::Boolean;
+  if (std::is_integral_v<T>) return Type::Integer;
+  if (std::is_same_v<T, seconds>) return Type::Duration;
+  if (std::is_same_v<T, Memory>) return Type::Size;
+  return Type::Text;
+}
+
+/// A setting that is one field. `field(settings)` is a reference to it.
+template <typename Field>
+Setting of(Setting setting, Field field) {
+  using T = std::remove_reference_t<decltype(field(std::declval<Settings&>()))>;
+  if (setting.type == Type::Text) setting.type = type_of<T>();
+  if (setting.type == Type::Integer && setting.max == 0) setting.max = kMillion;
+  if (setting.type == Type::Duration && setting.max == 0) setting.max = kTenYears;
+  setting.write = [field](const Settings& settings) { return value_text(field(settings)); };
+  // A copy of what reading needs: the setting itself moves into the table.
+  Setting rules = setting;
+  setting.read = [field, rules](Settings& settings, const std::string& text) {
+    return read_value(rules, field(settings), text);
+  };
+  return setting;
+}
+
+std::vector<std::string> placement_names() {
+  std::vector<std::string> names = {""};
+  for (const placement::PolicyEntry& entry : placement::policies()) names.emplace_back(entry.name);
+  return names;
+}
+
+std::string write_order(const Settings& settings) {
+  return settings.policy.order.order == engine::Order::Learned ? "learned" : "submission";
+}
+Result<void> read_order(Settings& settings, const std::string& text) {
+  if (text != "learned" && text != "submission") {
+    return fail(Code::Usage,
+                fmt::format("'{}' is neither learned nor submission", printable(text)));
+  }
+  settings.policy.order.order =
+      text == "learned" ? engine::Order::Learned : engine::Order::Submission;
+  return {};
+}
+
+/// "zone=a, disk=nvme" as pairs, sorted by key. Errors: another form, a key given twice.
+Result<std::vector<Label>> read_pairs(const std::string& text) {
+  std::vector<Label> pairs;
+  for (const std::string_view part : split(text, ',')) {
+    const std::string_view one = trim(part);
+    if (one.empty()) continue;
+    const std::size_t equals = one.find('=');
+    const std::string_view key = trim(one.substr(0, equals));
+    if (equals == std::string_view::npos || key.empty()) {
+      return fail(Code::Usage,
+                  fmt::format("'{}' is not of the form KEY=VALUE", printable(std::string(one))));
+    }
+    pairs.push_back({std::string(key), std::string(trim(one.substr(equals + 1)))});
+  }
+  std::ranges::sort(pairs);
+  const auto same = [](const Label& a, const Label& b) { return a.key == b.key; };
+  if (const auto twice = std::ranges::adjacent_find(pairs, same); twice != pairs.end()) {
+    return fail(Code::Usage, fmt::format("'{}' is there twice", printable(twice->key)));
+  }
+  return pairs;
+}
+
+std::string write_labels(const Settings& settings) {
+  std::string text;
+  for (const auto& [key, value] : settings.policy.labels) {
+    text += fmt::format("{}{}={}", text.empty() ? "" : ",", key, value);
+  }
+  return text;
+}
+Result<void> read_labels(Settings& settings, const std::string& text) {
+  settings.policy.labels = GF_TRY(read_pairs(text));
+  return {};
+}
+
+std::string write_list(const std::vector<std::string>& names) { return join(names, ", "); }
+std::vector<std::string> read_list(const std::string& text) {
+  std::vector<std::string> names;
+  for (const std::string_view part : split(text, ',')) {
+    const std::string_view name = trim(part);
+    if (!name.empty()) names.emplace_back(name);
+  }
+  return names;
+}
+
+using Priorities = std::map<std::string, int, std::less<>>;
+
+std::string write_priorities(const Priorities& priorities) {
+  std::string text;
+  for (const auto& [name, most] : priorities) {
+    text += fmt::format("{}{}={}", text.empty() ? "" : ", ", name, most);
+  }
+  return text;
+}
+Result<void> read_priorities(Priorities& priorities, const std::string& text) {
+  Priorities read;
+  for (const auto& [name, value] : GF_TRY(read_pairs(text))) {
+    const auto most = parse_number(value);
+    if (!most || *most > kMaxPriority) {
+      return fail(Code::Usage,
+                  fmt::format("'{}' of {} is not a number from 0 to {}",
+                              printable(value),
+                              printable(name),
+                              kMaxPriority));
+    }
+    read[name] = static_cast<int>(*most);
+  }
+  priorities = std::move(read);
+  return {};
+}
+
+using S = Setting;
+constexpr Part kPolicy = Part::Policy;
+constexpr Applies kRestart = Applies::Restart;
+
+void add_daemon(std::vector<Setting>& table) {
+  static constexpr std::string_view kSection = "daemon";
+  table.push_back(of(S{.section = kSection,
+                       .name = "devices",
+                       .applies = kRestart,
+                       .flag = "devices",
+                       .help = "auto, none, nvml, sim:8xH100, sim:2xRTX3090+1xA100, sim:FILE.yaml"},
+                     [](auto& s) -> auto& { return s.devices; }));
+  table.push_back(of(S{.section = kSection,
+                       .name = "socket",
+                       .applies = kRestart,
+                       .help = "\"\" is the usual place"},
+                     [](auto& s) -> auto& { return s.socket; }));
+  table.push_back(of(S{.section = kSection,
+                       .name = "log_level",
+                       .type = Type::Choice,
+                       .choices = {"debug", "info", "warning", "error"},
+                       .help = "debug, info, warning, error"},
+                     [](auto& s) -> auto& { return s.log_level; }));
+}
+
+void add_scheduler(std::vector<Setting>& table) {
+  static constexpr std::string_view kSection = "scheduler";
+  const auto add = [&table](Setting setting, auto field) {
+    setting.section = kSection;
+    setting.part = kPolicy;
+    table.push_back(of(std::move(setting), field));
+  };
+  add(S{.name = "backfill_patience",
+        .help = "how long jobs may pass a blocked one when nothing can be proven"},
+      [](auto& s) -> auto& { return s.policy.backfill_patience; });
+  table.push_back({.section = kSection,
+                   .name = "order",
+                   .type = Type::Choice,
+                   .part = kPolicy,
+                   .choices = {"learned", "submission"},
+                   .help = "who goes first among jobs of one priority: learned or submission "
+                           "(queue.md)",
+                   .write = write_order,
+                   .read = read_order});
+  add(S{.name = "keep_after", .help = "learned: a blocked job lets others pass for so long"},
+      [](auto& s) -> auto& { return s.policy.keep_after; });
+  add(S{.name = "guard", .help = "learned: a job that waited so long goes before all that did not"},
+      [](auto& s) -> auto& { return s.policy.order.guard; });
+  add(S{.name = "preempt", .help = "jobs that allow it may be preempted by one ahead of them"},
+      [](auto& s) -> auto& { return s.policy.preempt; });
+  add(S{.name = "keep_ended", .help = "ended jobs and their logs are forgotten after this time"},
+      [](auto& s) -> auto& { return s.policy.keep_ended; });
+  add(S{.name = "max_ended",
+        .min = 1,
+        .max = 100 * kMillion,
+        .help = "ended jobs remembered; the oldest beyond are forgotten"},
+      [](auto& s) -> auto& { return s.policy.max_ended; });
+  add(S{.name = "max_queued", .min = 1, .max = 100 * kMillion, .help = "jobs waiting at once"},
+      [](auto& s) -> auto& { return s.policy.max_queued; });
+  add(S{.name = "max_submit", .min = 1, .max = 100 * kMillion, .help = "jobs in one submission"},
+      [](auto& s) -> auto& { return s.policy.max_submit; });
+}
+
+/// Whose names these are is nobody else's business: they are no part of a snapshot.
+void add_people(std::vector<Setting>& table) {
+  table.push_back({.section = "access",
+                   .name = "administrators",
+                   .type = Type::List,
+                   .help = "besides root and gflowd's own user: \"alice, @unixgroup\"",
+                   .write = [](const Settings& s) { return write_list(s.roles.administrators); },
+                   .read = [](Settings& s, const std::string& text) -> Result<void> {
+                     s.roles.administrators = read_list(text);
+                     return {};
+                   }});
+  table.push_back({.section = "access",
+                   .name = "operators",
+                   .type = Type::List,
+                   .help = "anyone's jobs, any priority, drains: \"bob, @unixgroup\"",
+                   .write = [](const Settings& s) { return write_list(s.roles.operators); },
+                   .read = [](Settings& s, const std::string& text) -> Result<void> {
+                     s.roles.operators = read_list(text);
+                     return {};
+                   }});
+  table.push_back(of(S{.section = "priority",
+                       .name = "max",
+                       .max = kMaxPriority,
+                       .help = "the highest a user may give a job; operators are not bound"},
+                     [](auto& s) -> auto& { return s.policy.priority.max; }));
+  table.push_back(
+      {.section = "priority",
+       .name = "users",
+       .type = Type::Map,
+       .help = "of single users instead: \"alice=100, bob=5\"",
+       .write = [](const Settings& s) { return write_priorities(s.policy.priority.users); },
+       .read =
+           [](Settings& s, const std::string& text) {
+             return read_priorities(s.policy.priority.users, text);
+           }});
+  table.push_back(
+      {.section = "priority",
+       .name = "projects",
+       .type = Type::Map,
+       .help = "of jobs of a project, for members of the unix group of its name",
+       .write = [](const Settings& s) { return write_priorities(s.policy.priority.projects); },
+       .read =
+           [](Settings& s, const std::string& text) {
+             return read_priorities(s.policy.priority.projects, text);
+           }});
+}
+
+void add_placement(std::vector<Setting>& table) {
+  static constexpr std::string_view kSection = "placement";
+  const auto add = [&table](Setting setting, auto field) {
+    setting.section = kSection;
+    setting.part = kPolicy;
+    table.push_back(of(std::move(setting), field));
+  };
+  add(S{.name = "policy",
+        .type = Type::Choice,
+        .choices = placement_names(),
+        .help = "which node and which GPUs a job gets; \"\" is gflow's own, see 'gflow lab'"},
+      [](auto& s) -> auto& { return s.policy.placement; });
+  add(S{.name = "gpu_weight", .help = "what spread, pack and balanced weigh: GPU utilisation,"},
+      [](auto& s) -> auto& { return s.policy.placement_options.gpu_weight; });
+  add(S{.name = "memory_weight", .help = "memory utilisation,"},
+      [](auto& s) -> auto& { return s.policy.placement_options.memory_weight; });
+  add(S{.name = "cpu_weight", .help = "CPU utilisation,"},
+      [](auto& s) -> auto& { return s.policy.placement_options.cpu_weight; });
+  add(S{.name = "fragmentation_weight", .help = "and fragmentation"},
+      [](auto& s) -> auto& { return s.policy.placement_options.fragmentation_weight; });
+}
+
+void add_sharing(std::vector<Setting>& table) {
+  static constexpr std::string_view kSection = "sharing";
+  constexpr std::int64_t kMaxJobs = 1000;
+  const auto add = [&table](Setting setting, auto field) {
+    setting.section = kSection;
+    setting.part = kPolicy;
+    table.push_back(of(std::move(setting), field));
+  };
+  add(S{.name = "max_jobs",
+        .min = 1,
+        .max = kMaxJobs,
+        .help = "jobs on one GPU, each with a share"},
+      [](auto& s) -> auto& { return s.policy.sharing.max_jobs; });
+  add(S{.name = "max_time_sliced",
+        .min = 1,
+        .max = kMaxJobs,
+        .help = "jobs that take turns on one GPU"},
+      [](auto& s) -> auto& { return s.policy.sharing.max_time_sliced; });
+  add(S{.name = "mix_modes", .help = "shares and turns on one GPU"},
+      [](auto& s) -> auto& { return s.policy.sharing.mix_modes; });
+  add(S{.name = "with_others", .help = "give out GPUs that processes outside gflow use"},
+      [](auto& s) -> auto& { return s.policy.share_with_others; });
+  add(S{.name = "allow_see_all", .help = "jobs may ask to see every GPU and hold none (-1)"},
+      [](auto& s) -> auto& { return s.policy.allow_see_all; });
+}
+
+void add_limits(std::vector<Setting>& table) {
+  static constexpr std::string_view kSection = "limits";
+  const auto add = [&table](Setting setting, auto field) {
+    setting.section = kSection;
+    setting.part = kPolicy;
+    setting.min = 1;
+    setting.max = 100 * kMillion;
+    table.push_back(of(std::move(setting), field));
+  };
+  add(S{.name = "max_queued_per_user", .help = "jobs of one user waiting at once"},
+      [](auto& s) -> auto& { return s.policy.max_queued_per_user; });
+  add(S{.name = "max_dependencies_per_job", .help = "jobs one job may depend on"},
+      [](auto& s) -> auto& { return s.policy.max_dependencies_per_job; });
+  add(S{.name = "max_dependencies_per_user",
+        .help = "the same of all waiting jobs of a user together"},
+      [](auto& s) -> auto& { return s.policy.max_dependencies_per_user; });
+  add(S{.name = "max_dependencies", .help = "and of all users"},
+      [](auto& s) -> auto& { return s.policy.max_dependencies; });
+}
+
+void add_rest(std::vector<Setting>& table) {
+  table.push_back({.section = "node",
+                   .name = "labels",
+                   .type = Type::Map,
+                   .part = kPolicy,
+                   .help = "of this machine, for jobs that select one: \"zone=a,disk=nvme\"",
+                   .write = write_labels,
+                   .read = read_labels});
+  table.push_back(of(S{.section = "runner",
+                       .name = "cgroups",
+                       .applies = kRestart,
+                       .help = "false: never use control groups"},
+                     [](auto& s) -> auto& { return s.cgroups; }));
+  table.push_back(of(S{.section = "runner",
+                       .name = "launch_backoff",
+                       .part = kPolicy,
+                       .min = 1,
+                       .help = "pause after a job could not be started; doubles"},
+                     [](auto& s) -> auto& { return s.policy.launch_backoff; }));
+  table.push_back(of(S{.section = "runner",
+                       .name = "max_launch_failures",
+                       .part = kPolicy,
+                       .min = 1,
+                       .help = "then the job is put on hold"},
+                     [](auto& s) -> auto& { return s.policy.max_launch_failures; }));
+  table.push_back(of(S{.section = "store",
+                       .name = "ballast",
+                       .applies = kRestart,
+                       .help = "disk space kept for the day it is full"},
+                     [](auto& s) -> auto& { return s.ballast; }));
+}
+
+}  // namespace
+
+std::span<const Setting> table() {
+  static const std::vector<Setting> all = [] {
+    std::vector<Setting> made;
+    add_daemon(made);
+    add_scheduler(made);
+    add_people(made);
+    add_placement(made);
+    add_sharing(made);
+    add_limits(made);
+    add_rest(made);
+    return made;
+  }();
+  return all;
+}
+
+}  // namespace gflow::settings
