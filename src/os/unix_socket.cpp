@@ -60,7 +60,10 @@ Result<Fd> listen_unix(const std::string& path, mode_t mode) {
     return errno_error("bind", path);
   }
   if (::chmod(path.c_str(), mode) != 0) return errno_error("set the mode of", path);
-  if (::listen(socket.get(), SOMAXCONN) != 0) return errno_error("listen at", path);
+  // Who connects without end fills the queue, and others wait behind all that is in it; a short one
+  // makes each process wait for its turn in connect(2).
+  constexpr int kQueued = 32;
+  if (::listen(socket.get(), kQueued) != 0) return errno_error("listen at", path);
   return socket;
 }
 

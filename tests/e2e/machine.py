@@ -102,8 +102,8 @@ class Machine:
 
     def get(self, target):
         with socket.socket(socket.AF_UNIX) as connection:
-            connection.settimeout(PATIENCE)
             connection.connect(str(self.socket))
+            connection.settimeout(PATIENCE)  # not before: connect() waits for its turn
             connection.sendall(f"GET {target} HTTP/1.1\r\nHost: gflow\r\nConnection: close\r\n\r\n".encode())
             answer = b""
             while chunk := connection.recv(65536):

@@ -4,6 +4,7 @@
 import ctypes
 import os
 import resource
+import select
 import signal
 import socket
 import sys
@@ -95,6 +96,26 @@ def processes(most):
     os.kill(-1, signal.SIGKILL)
 
 
+def flip(name, elsewhere):
+    """Makes one thing after the other of a name, until its input ends."""
+    os.mkdir("own")
+    with open("own/run", "w") as program:
+        program.write("#!/bin/sh\nid; cat key\n")
+    os.chmod("own/run", 0o755)
+    os.symlink(f"{elsewhere}/key", "own/key")
+    os.symlink("own", "link-own")
+    os.symlink(elsewhere, "link-elsewhere")
+    os.symlink(name, "link-loop")
+    print("flipping", flush=True)
+    while not select.select([sys.stdin], [], [], 0)[0]:
+        for kind in ("own", "elsewhere", "own", "loop"):
+            os.symlink(os.readlink(f"link-{kind}"), "next")
+            os.rename("next", name)
+        os.unlink(name)
+        os.mkfifo(name)
+        os.unlink(name)
+
+
 def fill():
     """Writes to its log for ever, whatever is said of the disk; tells in ~/full when it is."""
     chunk, told = b"x" * 65536, False
@@ -110,4 +131,4 @@ def fill():
 
 if __name__ == "__main__":
     {"with_session": with_session, "with_key": with_key, "find_key": find_key, "talk": talk, "listen": listen,
-     "hold_connections": hold_connections, "processes": processes, "fill": fill}[sys.argv[1]](*sys.argv[2:])
+     "hold_connections": hold_connections, "processes": processes, "fill": fill, "flip": flip}[sys.argv[1]](*sys.argv[2:])

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Paths that a user chooses or changes: root opens none of them."""
 
+import json
+import subprocess
+
 import pytest
 from town import DAEMON_LOG, STATE, UIDS
 
@@ -124,3 +127,22 @@ def test_what_a_job_leaves_is_removed_without_walking_it(town):
     town.ended(job)
     assert town.run("root", "ls", f"{STATE}/attempts/{job}.1").code != 0
     assert town.ok("mallory", "ls", "-d", "d").strip() == "d"
+
+
+def test_a_path_that_changes_all_the_time(town, traps):
+    """Between every look and every use: a directory, a link to root's directory, a FIFO, nothing."""
+    flip = town.start("mallory", "python3", town.place / "syscalls.py", "flip", "w", "/mnt/vault", cwd=traps,
+                      stdin=subprocess.PIPE)
+    assert flip.stdout.readline() == b"flipping\n"
+    body = ('{"items":[%s]}' % ",".join(['{"spec":{"name":"flip","work_dir":"%s/w","request":{}},"payload":{"argv":["./run"],'
+            '"environment":["PATH=%s/w:/bin"]}}' % (traps, traps)] * 20))
+    status, text = town.ask("mallory", "POST", "/api/v1/jobs", body)
+    assert status == 201, text
+    jobs = [item["id"] for item in json.loads(text)["items"]]
+    for ended in town.ended(*jobs):
+        assert ended["status"] in ("Finished", "Failed"), ended
+        log = town.log(ended["id"])
+        assert SECRET not in log and SECRET not in json.dumps(ended)
+        assert "uid=0" not in log
+    flip.stdin.close()
+    assert flip.wait() == 0

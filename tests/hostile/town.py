@@ -50,8 +50,8 @@ def talk(path, text):
     """Sends it to a socket; the whole answer."""
     answer = b""
     with socket.socket(socket.AF_UNIX) as connection:
-        connection.settimeout(PATIENCE)
         connection.connect(path)
+        connection.settimeout(PATIENCE)  # not before: connect() waits for its turn
         connection.sendall(text.encode())
         while chunk := connection.recv(65536):
             answer += chunk
