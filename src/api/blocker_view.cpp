@@ -12,6 +12,7 @@ struct Details {
   void operator()(const blocker::BeginTime& begin) const { view.at = begin.at; }
   void operator()(const blocker::Dependency& dependency) const {
     view.jobs = dependency.waiting_for;
+    view.never = dependency.never;
   }
   void operator()(const blocker::Gpus& gpus) const {
     view.need = gpus.need;
@@ -57,6 +58,7 @@ struct Details {
 
 BlockerView view_of(const Blocker& blocker) {
   BlockerView view;
+  view.kind = blocker_kind(blocker);
   view.code = blocker_code(blocker);
   view.text = blocker_text(blocker);
   std::visit(Details{view}, blocker);

@@ -3,18 +3,12 @@
 
 #include "api/json_reader.h"
 #include "api/json_writer.h"
+#include "api/spec_fields.h"
 #include "api/types.h"
+#include "core/machine_description.h"
 
 /// Field lists of devices and who is on them.
 namespace gflow::api {
-
-template <class Io, Like<DeviceProcess> T>
-void fields(Io& io, T& process) {
-  io.field("pid", process.pid);
-  io.known_text("user", process.user);
-  io.known_text("name", process.name);
-  io.field("memory_bytes", process.memory);
-}
 
 template <class Io, Like<TurnShare> T>
 void fields(Io& io, T& share) {
@@ -24,9 +18,9 @@ void fields(Io& io, T& share) {
 
 template <class Io, Like<DeviceView> T>
 void fields(Io& io, T& view) {
-  auto& device = view.device;
-  io.required("index", device.index);
+  fields(io, view.device);
   io.derived("available", view.available());
+  io.field("unavailable_because", view.bar);
   io.field("jobs", view.jobs);
   io.field("drained", view.drained);
   io.field("drained_reason", view.drained_reason);
@@ -35,20 +29,6 @@ void fields(Io& io, T& view) {
   io.field("share_free_parts", view.share_free.parts);
   io.field("memory_free_bytes", view.memory_free);
   io.field("model_short", view.model_short);
-  io.field("vendor", device.vendor);
-  io.field("model", device.model);
-  io.field("uuid", device.uuid);
-  io.known_text("pci_address", device.pci_address);
-  io.field("numa_node", device.numa_node);
-  io.field("memory_total_bytes", device.memory_total);
-  io.field("memory_used_bytes", device.memory_used);
-  io.field("utilization_percent", device.utilization_percent);
-  io.field("temperature_celsius", device.temperature_celsius);
-  io.field("power_milliwatts", device.power_milliwatts);
-  io.field("power_limit_milliwatts", device.power_limit_milliwatts);
-  io.field("usable", device.usable);
-  io.field("trouble", device.trouble);
-  io.field("processes", device.processes);
   io.field("foreign", view.foreign);
 }
 

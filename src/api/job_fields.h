@@ -26,6 +26,7 @@ void fields(Io& io, T& unusable) {
 
 template <class Io, Like<BlockerView> T>
 void fields(Io& io, T& view) {
+  io.field("kind", view.kind);
   io.field("code", view.code);
   io.field("text", view.text);
   io.field("need", view.need);
@@ -33,6 +34,7 @@ void fields(Io& io, T& view) {
   io.field("holders", view.holders);
   io.field("unusable", view.unusable);
   io.field("jobs", view.jobs);
+  io.field("never", view.never);
   io.field("at", view.at);
 }
 

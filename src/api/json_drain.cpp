@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/drain_fields.h"
+#include "api/device_fields.h"
 #include "api/snapshot.h"
 
 namespace gflow::api {

@@ -6,7 +6,9 @@
 #include <string_view>
 #include <type_traits>
 
+#include "core/blocker.h"
 #include "core/job.h"
+#include "core/machine.h"
 #include "core/topology.h"
 
 /// Enumerators as JSON names them. `all(Kind)` is every value, so that reading is the inverse of
@@ -26,6 +28,12 @@ namespace gflow::api {
   return mode == DependencyMode::Any ? "any" : "all";
 }
 
+[[nodiscard]] constexpr std::string_view json_name(BlockerKind kind) {
+  return blocker_kind_name(kind);
+}
+
+[[nodiscard]] constexpr std::string_view json_name(DeviceBar bar) { return device_bar_name(bar); }
+
 template <typename T>
 inline constexpr auto kValues = nullptr;
 template <>
@@ -34,6 +42,15 @@ inline constexpr std::array<Status, kStatuses.size()> kValues<Status> = [] {
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = kStatuses[i].status;
   return all;
 }();
+template <>
+inline constexpr std::array<BlockerKind, kBlockerKinds.size()> kValues<BlockerKind> = [] {
+  std::array<BlockerKind, kBlockerKinds.size()> all{};
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<BlockerKind>(i);
+  return all;
+}();
+template <>
+inline constexpr std::array<DeviceBar, 4> kValues<DeviceBar> = {
+    DeviceBar::None, DeviceBar::Broken, DeviceBar::Drained, DeviceBar::InUse};
 template <>
 inline constexpr std::array<EndReason, 10> kValues<EndReason> = {EndReason::Exited,
                                                                  EndReason::Signalled,

@@ -5,7 +5,6 @@
 #include <map>
 
 #include "api/device_fields.h"
-#include "api/drain_fields.h"
 #include "api/snapshot.h"
 #include "api/spec_fields.h"
 
@@ -16,19 +15,6 @@ namespace {
 constexpr Range kSpeedRange = {0, 100'000'000};
 
 }  // namespace
-
-template <class Io, Like<Device> T>
-void fields(Io& io, T& device) {
-  io.required("index", device.index);
-  io.field("vendor", device.vendor);
-  io.field("model", device.model);
-  io.field("numa_node", device.numa_node);
-  io.field("memory_total_bytes", device.memory_total);
-  io.field("memory_used_bytes", device.memory_used);
-  io.field("usable", device.usable);
-  io.field("trouble", device.trouble);
-  io.field("processes", device.processes);
-}
 
 template <class Io, Like<SnapshotNode> T>
 void fields(Io& io, T& node) {
@@ -127,6 +113,8 @@ Snapshot anonymous(Snapshot snapshot) {
   }
   for (SnapshotNode& node : snapshot.nodes) {
     for (Device& device : node.devices) {
+      device.uuid.clear();
+      device.pci_address.clear();
       for (DeviceProcess& process : device.processes) process = {.memory = process.memory};
     }
   }

@@ -11,13 +11,14 @@
 /// Fields of what has a description, for requests and answers alike.
 namespace gflow::api {
 
-/// Whose JSON is what its description says.
+/// Whose JSON is what its description says. Also for a document that has these fields among others.
 template <class Io, Described T>
 void fields(Io& io, T& entity) {
   each_field<T>([&](const auto& row) {
     auto& value = row.of(entity);
     using Value = typename std::remove_cvref_t<decltype(row)>::Value;
     if (row.wire == Wire::Elsewhere) return;
+    if (row.wire == Wire::Required) return io.required(row.name, value, row.range);
     if (row.wire == Wire::Plain) return io.field(row.name, value, row.range);
     if constexpr (std::same_as<Value, std::string>) {
       io.known_text(row.name, value);

@@ -17,8 +17,9 @@
 /// the names here, with the unit as suffix. docs/format/api.md describes the documents.
 namespace gflow::api {
 
-/// A reason a job waits, as code and sentence, with the numbers of its kind.
+/// A reason a job waits, as kind, code and sentence, with the numbers of its kind.
 struct BlockerView {
+  BlockerKind kind = BlockerKind::Gpus;
   std::string code;
   std::string text;
   std::optional<std::int64_t> need;  ///< GPUs, nodes, CPUs, bytes, or parts of a GPU's 10,000
@@ -26,6 +27,7 @@ struct BlockerView {
   std::vector<blocker::Holder> holders;
   std::vector<blocker::Unusable> unusable;
   std::vector<JobId> jobs;     ///< depended on, or the one ahead
+  bool never = false;          ///< a dependency that cannot be satisfied any more
   std::optional<WallTime> at;  ///< begin time, or when the job ahead should start
 
   friend bool operator==(const BlockerView&, const BlockerView&) = default;
@@ -75,9 +77,9 @@ struct DeviceView {
   std::vector<TurnShare> turns;       ///< of jobs that take turns: the part of the time each has
   Share share_free;                   ///< of its compute
   std::optional<Memory> memory_free;  ///< that can be promised to a job; empty: not known
-  [[nodiscard]] bool available() const {
-    return jobs.empty() && foreign.empty() && device.usable && !drained;
-  }
+  DeviceBar bar = DeviceBar::None;    ///< why nothing new may start on it, if so
+  /// A job could have all of it now.
+  [[nodiscard]] bool available() const { return jobs.empty() && bar == DeviceBar::None; }
 };
 
 /// The answer to GET /api/v1/machine.

@@ -75,16 +75,8 @@ Result<JobId> Client::newest(std::uint64_t back) {
   return GF_TRY(api::read_job(body)).id;
 }
 
-Result<std::vector<JobId>> Client::cancel(const api::JobsRequest& request) {
-  return core_->change("POST", "/api/v1/jobs/cancel", api::write(request));
-}
-
-Result<std::vector<JobId>> Client::hold(const api::JobsRequest& request) {
-  return core_->change("POST", "/api/v1/jobs/hold", api::write(request));
-}
-
-Result<std::vector<JobId>> Client::release(const api::JobsRequest& request) {
-  return core_->change("POST", "/api/v1/jobs/release", api::write(request));
+Result<std::vector<JobId>> Client::act(std::string_view verb, const api::JobsRequest& request) {
+  return core_->change("POST", fmt::format("/api/v1/jobs/{}", verb), api::write(request));
 }
 
 Result<std::vector<JobId>> Client::update(const api::UpdateRequest& request) {

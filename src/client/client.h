@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "api/json.h"
@@ -39,9 +40,9 @@ class Client {
   [[nodiscard]] Result<api::JobView> job(JobId id);
   /// "@" or "@~N" of the caller: GET /api/v1/jobs/newest?back=N.
   [[nodiscard]] Result<JobId> newest(std::uint64_t back);
-  [[nodiscard]] Result<std::vector<JobId>> cancel(const api::JobsRequest& request);
-  [[nodiscard]] Result<std::vector<JobId>> hold(const api::JobsRequest& request);
-  [[nodiscard]] Result<std::vector<JobId>> release(const api::JobsRequest& request);
+  /// POST /api/v1/jobs/VERB: "cancel", "hold", "release". The jobs it was done to.
+  [[nodiscard]] Result<std::vector<JobId>> act(std::string_view verb,
+                                               const api::JobsRequest& request);
   [[nodiscard]] Result<std::vector<JobId>> update(const api::UpdateRequest& request);
   [[nodiscard]] Result<api::MachineView> machine();
   /// Where such a job would run now.

@@ -43,6 +43,7 @@ struct Option {
   std::vector<std::string> excludes = {};  ///< options it cannot stand together with
   std::string refused = {};  ///< why this version does not have it; such an option is a usage error
   bool hidden = false;       ///< parsed, not shown
+  std::string field = {};    ///< the field of a job it sets, if it was made from its description
 };
 
 struct Positional {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -130,6 +132,46 @@ using Blocker = std::variant<blocker::OnHold,
                              blocker::Priority,
                              blocker::GroupLimit,
                              blocker::LaunchBackoff>;
+
+/// Which kind of Blocker, in the order of its alternatives.
+enum class BlockerKind {
+  OnHold,
+  BeginTime,
+  Dependency,
+  Gpus,
+  GpuMemory,
+  GpuShare,
+  Nodes,
+  NodeClosed,
+  MakingRoom,
+  HostMemory,
+  Cpus,
+  Priority,
+  GroupLimit,
+  LaunchBackoff,
+};
+inline constexpr std::array<std::string_view, std::variant_size_v<Blocker>> kBlockerKinds = {
+    "hold",
+    "begin",
+    "dependency",
+    "gpus",
+    "gpu_memory",
+    "gpu_share",
+    "nodes",
+    "node_closed",
+    "preemption",
+    "memory",
+    "cpus",
+    "priority",
+    "group_limit",
+    "launch_backoff"};
+[[nodiscard]] constexpr BlockerKind blocker_kind(const Blocker& blocker) {
+  return static_cast<BlockerKind>(blocker.index());
+}
+/// As JSON has it: "gpu_memory".
+[[nodiscard]] constexpr std::string_view blocker_kind_name(BlockerKind kind) {
+  return kBlockerKinds.at(static_cast<std::size_t>(kind));
+}
 
 /// Stable machine-readable name: "Resources", "Priority", "Dependency", "BeginTime", "Held", ...
 [[nodiscard]] std::string_view blocker_code(const Blocker& blocker);

@@ -41,8 +41,15 @@ enum class Stored {
 /// How a field stands in the JSON of its entity.
 enum class Wire {
   Plain,
+  Required,       ///< a document without it is refused
   NullIfDefault,  ///< an empty text or a 0 that means: not known
   Elsewhere,      ///< beside the object, or not at all
+};
+
+/// Who is shown a field.
+enum class Sight {
+  Everybody,
+  Owner,  ///< and administrators: it says what is run, and where
 };
 
 /// What is told of a field besides its type and its default, which are the member's.
@@ -53,6 +60,7 @@ struct FieldInfo {
   Change change = Change::Never;
   Stored stored = Stored::UnlessDefault;
   Wire wire = Wire::Plain;
+  Sight sight = Sight::Everybody;
   std::string_view column{};  ///< in the store where it is not `name`
   std::string_view prefix{};  ///< of the columns of a member that has a table of its own
 

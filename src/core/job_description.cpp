@@ -45,4 +45,14 @@ Result<void> check_ranges(const JobSpec& spec) {
   return checked;
 }
 
+void hide_private(JobSpec& spec) {
+  static const JobSpec empty;
+  each_leaf(
+      [](const auto& row, auto& value, const auto& nothing) {
+        if (row.sight == Sight::Owner) value = nothing;
+      },
+      spec,
+      empty);
+}
+
 }  // namespace gflow

@@ -167,11 +167,14 @@ struct Description<JobSpec> {
            .range = kCountRange,
            .change = Change::Active,
            .stored = Stored::Always}),
-      field<&JobSpec::command>(
-          {.name = "command", .help = "the command in one line", .stored = Stored::Always}),
+      field<&JobSpec::command>({.name = "command",
+                                .help = "the command in one line",
+                                .stored = Stored::Always,
+                                .sight = Sight::Owner}),
       field<&JobSpec::work_dir>({.name = "work_dir",
                                  .help = "the directory it runs in, absolute",
-                                 .stored = Stored::Always}),
+                                 .stored = Stored::Always,
+                                 .sight = Sight::Owner}),
   };
 };
 
@@ -303,5 +306,7 @@ struct Description<Job> {
 
 /// Errors: Code::Usage naming a number that is out of its range.
 [[nodiscard]] Result<void> check_ranges(const JobSpec& spec);
+/// Empties what only the owner is shown.
+void hide_private(JobSpec& spec);
 
 }  // namespace gflow

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/memory.h"
@@ -74,5 +76,29 @@ struct Machine {
 
   friend bool operator==(const Machine&, const Machine&) = default;
 };
+
+/// Whether devices with processes that are not gflow's are given out to jobs.
+enum class OtherUse { Barred, Shared };
+
+/// Why nothing new may start on a device, the first that holds.
+enum class DeviceBar {
+  None,     ///< it may be given out
+  Broken,   ///< Device::trouble says what is wrong
+  Drained,  ///< by an administrator
+  InUse,    ///< by processes that are not gflow's
+};
+[[nodiscard]] constexpr std::string_view device_bar_name(DeviceBar bar) {
+  constexpr std::array<std::string_view, 4> kNames = {"none", "broken", "drained", "in_use"};
+  return kNames.at(static_cast<std::size_t>(bar));
+}
+
+/// What takes a whole node out of use, or one device of it; null if nothing does.
+[[nodiscard]] const Drain* drain_of_node(const std::vector<Drain>& drains, std::string_view node);
+[[nodiscard]] const Drain* drain_of_device(const std::vector<Drain>& drains,
+                                           std::string_view node,
+                                           int gpu);
+/// May this device be given out? `drain` is what takes it out, or null; its processes are those
+/// that are not gflow's.
+[[nodiscard]] DeviceBar bar_of(const Device& device, const Drain* drain, OtherUse use);
 
 }  // namespace gflow

@@ -119,6 +119,10 @@ struct Policy {
   bool share_with_others = false;  ///< give out devices that have processes not gflow's
   bool allow_see_all = false;      ///< jobs may ask to see every device and hold none
 
+  [[nodiscard]] OtherUse other_use() const {
+    return share_with_others ? OtherUse::Shared : OtherUse::Barred;
+  }
+
   friend bool operator==(const Policy&, const Policy&) = default;
 };
 

@@ -68,23 +68,18 @@ std::vector<blocker::Holder> device_holders(const Index& index,
   return found;
 }
 
-std::string drained_because(const Index& index, int gpu) {
-  for (const Drain& drain : index.drains) {
-    if (drain.node.empty() && drain.gpu == gpu) return drain.reason;
-  }
-  return {};
-}
-
 /// Devices of the daemon's machine that would do, but that no job can have now.
 std::vector<blocker::Unusable> unusable(const Index& index, const placement::Demand& wanted) {
   std::vector<blocker::Unusable> found;
   for (const Device& device : index.machine.devices) {
     if (!would_do(index, wanted, {0, device.index})) continue;
     if (index.holders.contains({0, device.index})) continue;
-    const std::string drained = drained_because(index, device.index);
-    const bool others = !device.processes.empty() && !index.policy.share_with_others;
-    if (device.usable && drained.empty() && !others) continue;
-    found.push_back({device.index, device.usable ? "" : device.trouble, drained, device.processes});
+    const Drain* drain = drain_of_device(index.drains, "", device.index);
+    if (bar_of(device, drain, index.policy.other_use()) == DeviceBar::None) continue;
+    found.push_back({device.index,
+                     device.usable ? "" : device.trouble,
+                     drain != nullptr ? drain->reason : "",
+                     device.processes});
   }
   return found;
 }
@@ -141,10 +136,8 @@ Blocker explain_sort(const Index& index, const Request& asks) {
 
 Blocker explain_closed(const Index& index, placement::NodeIndex node) {
   const std::string& name = index.ledger.node(node).name;
-  for (const Drain& drain : index.drains) {
-    if (drain.node == name && !drain.gpu) return blocker::NodeClosed{name, drain.reason};
-  }
-  return blocker::NodeClosed{name, ""};
+  const Drain* drain = drain_of_node(index.drains, name);
+  return blocker::NodeClosed{name, drain != nullptr ? drain->reason : ""};
 }
 
 void explain_resources(const Index& index, const Job& job, Now now, std::vector<Blocker>& why) {

@@ -44,15 +44,10 @@ placement::Node node_of(const Machine& machine,
          .model = catalogue::device_model(device.vendor, device.model, device.memory_total),
          .memory = device.memory_total.value_or(Memory{}),
          .memory_lost = memory_lost(device, declared),
-         .usable = device.usable && (device.processes.empty() || policy.share_with_others)});
+         .usable = bar_of(device, drain_of_device(drains, "", device.index), policy.other_use()) ==
+                   DeviceBar::None});
   }
-  for (const Drain& drain : drains) {
-    if (!drain.node.empty()) continue;
-    if (!drain.gpu) node.drained = true;
-    if (drain.gpu && static_cast<std::size_t>(*drain.gpu) < node.devices.size()) {
-      node.devices[static_cast<std::size_t>(*drain.gpu)].usable = false;
-    }
-  }
+  node.drained = drain_of_node(drains, "") != nullptr;
   return node;
 }
 

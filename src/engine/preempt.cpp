@@ -56,6 +56,9 @@ bool Turn::make_room(JobId id, Places& places) {
   if (!room->victims.empty()) entry.at = index_.now.mono;
   if (stopping.empty()) return true;
   for (const JobId other : stopping) longest = std::max(longest, index_.find(other)->spec.grace);
+  // One that stops on several nodes is waited for once.
+  std::ranges::sort(stopping);
+  stopping.erase(std::ranges::unique(stopping).begin(), stopping.end());
   entry.leaving = stopping;
   Reservation kept;
   kept.demand = index_.demand_of(index_.find(id)->spec);

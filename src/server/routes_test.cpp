@@ -402,6 +402,30 @@ TEST(Views, SayHowLongAJobRanAndHowItEnded) {
   EXPECT_TRUE(job.ended);
 }
 
+// What the machine says of a device is what the engine goes by.
+TEST(Views, SayWhyADeviceIsNotGivenOut) {
+  Desk desk;
+  const auto tell = [&desk](const engine::Event& event) { (void)desk.service.apply(event); };
+  const auto first = [&desk] {
+    return api::read_machine(desk.ask(kBob, "GET", "/api/v1/machine").body)->devices.at(0);
+  };
+  Machine machine = desk.service.state().machine();
+  machine.devices.at(0).processes = {{.pid = 4711, .user = "carol"}};
+  tell(engine::event::MachineChanged{machine});
+  EXPECT_EQ(first().bar, DeviceBar::InUse);
+  EXPECT_FALSE(first().available());
+  engine::Policy policy = desk.service.state().policy();
+  policy.share_with_others = true;
+  tell(engine::event::Configure{policy});
+  EXPECT_EQ(first().bar, DeviceBar::None);
+  EXPECT_TRUE(first().available());
+  tell(engine::event::Drain{{"", 0, "fan", "root"}, false, kRoot});
+  EXPECT_EQ(first().bar, DeviceBar::Drained);
+  machine.devices.at(0).usable = false;
+  tell(engine::event::MachineChanged{machine});
+  EXPECT_EQ(first().bar, DeviceBar::Broken);
+}
+
 TEST(Changes, AreWaitedFor) {
   Desk desk;
   const JobId watched = desk.submit(kAlice, R"("hold":true)");

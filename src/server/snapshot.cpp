@@ -19,8 +19,7 @@ api::SnapshotJob job_of(const Job& job, Now now) {
   api::SnapshotJob shown;
   shown.id = job.id;
   shown.spec = job.spec;
-  shown.spec.command.clear();
-  shown.spec.work_dir.clear();
+  hide_private(shown.spec);
   if (!is_pending(job)) shown.spec.dependencies.jobs.clear();  // history
   shown.status = status_of(job);
   shown.submitted = job.submitted;

@@ -52,11 +52,11 @@ api::DeviceView device_view(const engine::State& state, const Device& device) {
   view.jobs = state.holders(device.index);
   // The engine is told only of processes that are not gflow's.
   view.foreign = device.processes;
-  for (const Drain& drain : state.drains()) {
-    if (!drain.node.empty() || (drain.gpu && *drain.gpu != device.index)) continue;
-    view.drained = true;
-    view.drained_reason = drain.reason;
-  }
+  const Drain* drain = drain_of_device(state.drains(), "", device.index);
+  if (drain == nullptr) drain = drain_of_node(state.drains(), "");
+  view.bar = bar_of(device, drain, state.policy().other_use());
+  view.drained = drain != nullptr;
+  if (drain != nullptr) view.drained_reason = drain->reason;
   const auto index = static_cast<std::size_t>(device.index);
   const auto& node = state.ledger().node(0);
   const auto& left = state.ledger().state(0);
@@ -72,8 +72,7 @@ api::DeviceView device_view(const engine::State& state, const Device& device) {
 }
 
 void hide_private(api::JobView& view) {
-  view.spec.command.clear();
-  view.spec.work_dir.clear();
+  gflow::hide_private(view.spec);
   view.log_path.clear();
 }
 

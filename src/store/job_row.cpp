@@ -51,18 +51,6 @@ namespace {
 
 using Kind = StateColumns::Kind;
 
-std::vector<std::string> columns() {
-  std::vector<std::string> all = {"id"};
-  add_columns<Job>(all);
-  add_columns<StateColumns>(all);
-  add_columns<Held>(all);
-  add_columns<Attempt>(all);
-  add_columns<Running>(all);
-  add_columns<Stop>(all);
-  add_columns<Ended>(all);
-  return all;
-}
-
 Kind kind_of(const JobState& state) { return static_cast<Kind>(state.index() + 1); }
 static_assert(std::is_same_v<std::variant_alternative_t<0, JobState>, Queued>);
 static_assert(std::is_same_v<std::variant_alternative_t<1, JobState>, Held>);
@@ -115,11 +103,23 @@ JobState read_state(Query& query, const StateColumns& row) {
 
 }  // namespace
 
+std::vector<std::string> job_columns() {
+  std::vector<std::string> all = {"\"id\""};
+  add_columns<Job>(all);
+  add_columns<StateColumns>(all);
+  add_columns<Held>(all);
+  add_columns<Attempt>(all);
+  add_columns<Running>(all);
+  add_columns<Stop>(all);
+  add_columns<Ended>(all);
+  return all;
+}
+
 std::string save_job_sql() {
-  const std::vector<std::string> all = columns();
+  const std::vector<std::string> all = job_columns();
   std::vector<std::string> updates;
   for (const std::string& column : all) {
-    if (column != "id") updates.push_back(fmt::format("{0} = excluded.{0}", column));
+    if (column != all.front()) updates.push_back(fmt::format("{0} = excluded.{0}", column));
   }
   const std::vector<std::string_view> values(all.size(), "?");
   return fmt::format("INSERT INTO jobs ({}) VALUES ({}) ON CONFLICT (id) DO UPDATE SET {}",
@@ -129,7 +129,7 @@ std::string save_job_sql() {
 }
 
 std::string load_jobs_sql() {
-  return fmt::format("SELECT {} FROM jobs ORDER BY id", fmt::join(columns(), ", "));
+  return fmt::format("SELECT {} FROM jobs ORDER BY id", fmt::join(job_columns(), ", "));
 }
 
 void bind_job(Query& query, const Job& job) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "core/job.h"
 #include "store/query.h"
@@ -9,6 +10,8 @@
 /// A job as a row of the table jobs. Its dependencies are rows of their own.
 namespace gflow::store {
 
+/// The columns of the table jobs as they are written and read, quoted, by the description of a job.
+[[nodiscard]] std::vector<std::string> job_columns();
 /// Writes a job, new or changed; bind with bind_job().
 [[nodiscard]] std::string save_job_sql();
 /// All jobs by ascending id; read with read_job().

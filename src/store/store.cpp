@@ -11,6 +11,8 @@
 #include <utility>
 
 #include "base/text.h"
+#include "core/machine_description.h"
+#include "store/columns.h"
 #include "store/connection.h"
 #include "store/job_row.h"
 #include "store/number_list.h"
@@ -154,27 +156,27 @@ void Store::Core::write(const Batch& batch, JobId first_free) {
 
 void Store::Core::replace(const std::vector<Drain>& drains) {
   database.exec("DELETE FROM drains");
-  Statement add(database, "INSERT INTO drains (node, gpu, reason, by_user) VALUES (?, ?, ?, ?)");
+  std::vector<std::string> columns;
+  add_columns<Drain>(columns);
+  const std::vector<std::string> values(columns.size(), "?");
+  Statement add(
+      database,
+      fmt::format("INSERT INTO drains ({}) VALUES ({})", join(columns, ", "), join(values, ", ")));
   for (const Drain& drain : drains) {
     Query query(add);
-    query.text(drain.node);
-    drain.gpu ? query.integer(*drain.gpu) : query.null();
-    query.text(drain.reason).text(drain.by).run();
+    bind_columns(query, drain);
+    query.run();
   }
 }
 
 std::vector<Drain> Store::Core::load_drains() {
   std::vector<Drain> drains;
-  Statement all(database, "SELECT node, gpu, reason, by_user FROM drains ORDER BY position");
+  std::vector<std::string> columns;
+  add_columns<Drain>(columns);
+  Statement all(database,
+                fmt::format("SELECT {} FROM drains ORDER BY position", join(columns, ", ")));
   Query query(all);
-  while (query.step()) {
-    Drain drain;
-    drain.node = query.text();
-    drain.gpu = query.optional<int>();
-    drain.reason = query.text();
-    drain.by = query.text();
-    drains.push_back(std::move(drain));
-  }
+  while (query.step()) read_columns(query, drains.emplace_back());
   return drains;
 }
 

@@ -100,7 +100,7 @@ TEST(BrokenServer, SubmissionIsNotRepeatedForEver) {
 
 TEST(BrokenServer, NothingElseIsRepeated) {
   Script script({""});
-  EXPECT_EQ(script.client().cancel({{JobId(1)}, 0, {}}).error().code, Code::Unreachable);
+  EXPECT_EQ(script.client().act("cancel", {{JobId(1)}, 0, {}}).error().code, Code::Unreachable);
   EXPECT_EQ(script.requests().size(), 1U);
 }
 

@@ -41,15 +41,15 @@ TEST(Client, DoesEverythingThereIs) {
   EXPECT_EQ(machine->devices.at(1).jobs, std::vector{JobId(1)});
   EXPECT_EQ(machine->queued, 1U);
 
-  EXPECT_EQ(client.hold({{JobId(2)}, 0, {}}), std::vector{JobId(2)});
+  EXPECT_EQ(client.act("hold", {{JobId(2)}, 0, {}}), std::vector{JobId(2)});
   EXPECT_EQ(client.job(JobId(2))->status, Status::Hold);
   api::UpdateRequest update;
   update.jobs = {JobId(2)};
   update.changes.set(&JobSpec::priority, 99);
   EXPECT_EQ(client.update(update), std::vector{JobId(2)});
   EXPECT_EQ(client.job(JobId(2))->spec.priority, 99);
-  EXPECT_EQ(client.release({{JobId(2)}, 0, {}}), std::vector{JobId(2)});
-  EXPECT_EQ(client.cancel({{JobId(2)}, 0, {}}), std::vector{JobId(2)});
+  EXPECT_EQ(client.act("release", {{JobId(2)}, 0, {}}), std::vector{JobId(2)});
+  EXPECT_EQ(client.act("cancel", {{JobId(2)}, 0, {}}), std::vector{JobId(2)});
   EXPECT_EQ(client.job(JobId(2))->status, Status::Cancelled);
 
   EXPECT_EQ(client.daemon()->version, "0.1.0");
@@ -64,11 +64,11 @@ TEST(Client, GetsTheErrorsOfTheDaemon) {
   EXPECT_EQ(client.job(JobId(7)).error(), (Error{Code::NotFound, "there is no job 7"}));
   EXPECT_EQ(client.submit(one_job(9)).error().code, Code::Infeasible);
   ASSERT_TRUE(client.submit(one_job()));
-  ASSERT_TRUE(client.cancel({{JobId(1)}, 0, {}}));
+  ASSERT_TRUE(client.act("cancel", {{JobId(1)}, 0, {}}));
   daemon.on_loop([&] {
     daemon.service().end(JobId(1), Outcome{EndReason::Cancelled, 0, 15, "", {}, {}, {}});
   });
-  EXPECT_EQ(client.cancel({{JobId(1)}, 0, {}}).error().code, Code::WrongState);
+  EXPECT_EQ(client.act("cancel", {{JobId(1)}, 0, {}}).error().code, Code::WrongState);
   daemon.on_loop([&] { daemon.service().reloaded = fail(Code::Usage, "gflow.toml:3"); });
   EXPECT_EQ(client.reload_daemon().error(), (Error{Code::Usage, "gflow.toml:3"}));
   EXPECT_EQ(client.call("GET", "/api/v1/nothing").error().code, Code::NotFound);
@@ -145,7 +145,7 @@ TEST(Client, WaitsForAChange) {
   auto waiting = std::async(std::launch::async,
                             [&] { return daemon.client().wait_change(revision, JobId(1)); });
   waits.get_future().wait();
-  ASSERT_TRUE(client.cancel({{JobId(1)}, 0, {}}));
+  ASSERT_TRUE(client.act("cancel", {{JobId(1)}, 0, {}}));
   const auto changed = waiting.get();
   ASSERT_TRUE(changed) << changed.error().message;
   EXPECT_GT(*changed, revision);
@@ -184,7 +184,7 @@ TEST(Client, IsWhoTheKernelSays) {
     ASSERT_TRUE(client.submit(one_job()));
     EXPECT_EQ(client.job(JobId(2))->spec.user.uid, 65534U);
     EXPECT_EQ(client.job(JobId(1))->spec.command, "");
-    EXPECT_EQ(client.cancel({{JobId(1)}, 0, {}}).error().code, Code::Permission);
+    EXPECT_EQ(client.act("cancel", {{JobId(1)}, 0, {}}).error().code, Code::Permission);
     EXPECT_EQ(client.stop_daemon().error().code, Code::Permission);
     EXPECT_EQ(client.reload_daemon().error().code, Code::Permission);
     EXPECT_EQ(client.newest(0), JobId(2));

@@ -246,13 +246,13 @@ TEST(Connection, BodiesOfOneUserAreLimitedTogether) {
         "POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 16777216\r\n\r\n"));
     ASSERT_FALSE(open.back().read_until("\r\n\r\n").empty());
   }
-  EXPECT_EQ(daemon.client().hold({{JobId(1)}, 0, {}}).error().code, Code::Exhausted);
+  EXPECT_EQ(daemon.client().act("hold", {{JobId(1)}, 0, {}}).error().code, Code::Exhausted);
   open.back().close();
   // Its end is seen before what comes after it.
   const Raw next(daemon.socket());
   ASSERT_TRUE(next.send(kHealth));
   ASSERT_TRUE(next.read_until("ok\n").ends_with("ok\n"));
-  EXPECT_EQ(daemon.client().hold({{JobId(1)}, 0, {}}).error().code, Code::NotFound);
+  EXPECT_EQ(daemon.client().act("hold", {{JobId(1)}, 0, {}}).error().code, Code::NotFound);
 }
 
 TEST(Connection, OfAClientThatIsGoneIsGivenBack) {

@@ -54,12 +54,12 @@ std::string name_of(const api::DrainRequest& request) {
   return fmt::format("node {}", printable(request.node));
 }
 
-enum class Change { Drain, Resume };
+enum class DrainChange { Drain, Resume };
 
-Result<int> run_change(const Invocation& invocation, Context& context, Change change) {
+Result<int> run_change(const Invocation& invocation, Context& context, DrainChange change) {
   auto requests = GF_TRY(read_what(invocation.words));
   for (api::DrainRequest& request : requests) {
-    request.resume = change == Change::Resume;
+    request.resume = change == DrainChange::Resume;
     if (invocation.has("reason")) request.reason = invocation.get("reason");
     GF_CHECK(context.daemon().call("POST", kPath, api::write(request)));
     if (!context.json) {
@@ -72,10 +72,10 @@ Result<int> run_change(const Invocation& invocation, Context& context, Change ch
 }
 
 Result<int> run_drain(const Invocation& invocation, Context& context) {
-  return run_change(invocation, context, Change::Drain);
+  return run_change(invocation, context, DrainChange::Drain);
 }
 Result<int> run_resume(const Invocation& invocation, Context& context) {
-  return run_change(invocation, context, Change::Resume);
+  return run_change(invocation, context, DrainChange::Resume);
 }
 
 std::string drain_text(const Drain& drain) {

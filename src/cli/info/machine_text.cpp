@@ -143,14 +143,17 @@ std::string device_status(const api::DeviceView& view) {
     for (const JobId id : view.jobs) jobs.push_back(id.value);
     return fmt::format("In use by job{} {}", jobs.size() == 1 ? "" : "s", fmt::join(jobs, ", "));
   }
-  if (view.drained) {
-    return view.drained_reason.empty() ? "Drained" : "Drained: " + printable(view.drained_reason);
+  switch (view.bar) {
+    case DeviceBar::None:
+      return "Available";
+    case DeviceBar::Broken:
+      return view.device.trouble.empty() ? "Not usable"
+                                         : "Not usable: " + printable(view.device.trouble);
+    case DeviceBar::Drained:
+      return view.drained_reason.empty() ? "Drained" : "Drained: " + printable(view.drained_reason);
+    case DeviceBar::InUse:
+      break;
   }
-  if (!view.device.usable) {
-    return view.device.trouble.empty() ? "Not usable"
-                                       : "Not usable: " + printable(view.device.trouble);
-  }
-  if (view.foreign.empty()) return "Available";
   std::string who;
   for (DeviceProcess process : view.foreign) {
     process.memory.reset();

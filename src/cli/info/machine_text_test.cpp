@@ -44,8 +44,10 @@ TEST(MachineText, AddsReadingsProcessesAndAllocations) {
   busy.device.power_limit_milliwatts = 700'000;
   busy.device.processes = {{4711, "dave", "python", Memory::gib(2)}};
   busy.foreign = busy.device.processes;
+  busy.bar = DeviceBar::InUse;
   api::DeviceView lost = device(1, "NVIDIA H200", "");
   lost.device.usable = false;
+  lost.bar = DeviceBar::Broken;
   lost.device.trouble = "fallen off the bus";
   machine.devices = {busy, lost};
   api::JobView job;
@@ -137,6 +139,7 @@ TEST(MachineText, HasALineForEachGpu) {
 
 TEST(MachineText, MakesForeignNamesPrintable) {
   api::DeviceView view = device(0, "x", "y");
+  view.bar = DeviceBar::InUse;
   view.foreign = {{7, "", "evil\x1b[2J", {}}, {8, "eve", "", {}}};
   EXPECT_EQ(device_status(view), "In use outside gflow: pid 7 evil\\x1b[2J, pid 8 (eve)");
 }

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <ostream>
 #include <set>
 
@@ -112,6 +113,20 @@ Result<int> preview(Context& context, const std::vector<JobId>& ids) {
   return worst;
 }
 
+/// Of these jobs those that were told to stop and have not ended yet.
+std::set<JobId> still_active(Context& context, const std::vector<JobId>& jobs) {
+  JobQuery query;
+  query.jobs = jobs;
+  query.statuses = kActive;
+  std::set<JobId> active;
+  // That they are cancelled is known; a daemon that went away meanwhile does not make it untrue.
+  const auto page = fetch_jobs(context.daemon(), query);
+  for (const api::JobView& job : page ? page->jobs : std::vector<api::JobView>{}) {
+    active.insert(job.id);
+  }
+  return active;
+}
+
 Result<int> run_cancel(const Invocation& invocation, Context& context) {
   if (invocation.words.empty() && !has_filter(invocation)) {
     return fail(Code::Usage, "no job is named; write an id such as 42, or a filter such as --me");
@@ -125,10 +140,14 @@ Result<int> run_cancel(const Invocation& invocation, Context& context) {
   }
   if (invocation.has("dry-run")) return preview(context, jobs);
   const Act cancel = [&](const std::vector<JobId>& ids) {
-    return context.daemon().cancel({.jobs = ids, .signal = signal, .at = {}});
+    return context.daemon().act("cancel", {.jobs = ids, .signal = signal, .at = {}});
   };
   return act_on_each(
-      context, jobs, cancel, [](JobId job) { return fmt::format("Job {} cancelled.", job.value); });
+      context, jobs, cancel, [&, active = std::optional<std::set<JobId>>()](JobId job) mutable {
+        if (!active) active = still_active(context, jobs);
+        const char* fate = active->contains(job) ? "is being stopped" : "cancelled";
+        return fmt::format("Job {} {}.", job.value, fate);
+      });
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ Positional job_words() {
 Result<int> run_hold(const Invocation& invocation, Context& context) {
   const auto jobs = GF_TRY(resolve_jobs(invocation.words, newest_of(context.daemon())));
   const Act hold = [&](const std::vector<JobId>& ids) {
-    return context.daemon().hold({.jobs = ids, .signal = 0, .at = {}});
+    return context.daemon().act("hold", {.jobs = ids, .signal = 0, .at = {}});
   };
   return act_on_each(
       context, jobs, hold, [](JobId job) { return fmt::format("Job {} put on hold.", job.value); });
@@ -38,7 +38,7 @@ Result<int> run_release(const Invocation& invocation, Context& context) {
   }
   const auto jobs = GF_TRY(resolve_jobs(invocation.words, newest_of(context.daemon())));
   const Act release = [&](const std::vector<JobId>& ids) {
-    return context.daemon().release({.jobs = ids, .signal = 0, .at = at});
+    return context.daemon().act("release", {.jobs = ids, .signal = 0, .at = at});
   };
   return act_on_each(context, jobs, release, [&](JobId job) {
     const std::string when = at ? " (not before " + local_text(*at) + ")" : "";

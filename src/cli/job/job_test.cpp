@@ -107,6 +107,15 @@ TEST(Why, KeepsTheKindWhenItAdvisesFewer) {
             std::string::npos);
 }
 
+// The kind of a blocker is not read out of its text: no name may change what is advised.
+TEST(Why, AdvisesByKindWhateverTheTextSays) {
+  api::JobView job = pending();
+  job.blockers = {view_of(blocker::Gpus{.need = 4, .available = 2, .kind = "CPU memory node"}),
+                  view_of(blocker::GroupLimit{.group = "of a GPU, ", .limit = 1})};
+  const std::string text = why_text(job, {kNoon, seconds(0)}, {});
+  EXPECT_NE(text.find("gjob update 42 --gpus 2"), std::string::npos) << text;
+}
+
 TEST(Why, KnowsDrainedGpusNodesAndJobsThatStandStill) {
   api::JobView job = pending();
   job.blockers = {
@@ -280,6 +289,7 @@ TEST(Wait, PassesTheCodeOfTheJob) {
       {EndReason::Exited, 0, 0, 0},
       {EndReason::Exited, 3, 0, 3},
       {EndReason::Signalled, 0, SIGKILL, 137},
+      {EndReason::OutOfMemory, 0, 0, 137},
       {EndReason::TimeLimit, 0, SIGTERM, kNoExitCode},
       {EndReason::Cancelled, 0, 0, kNoExitCode},
       {EndReason::LaunchFailed, 0, 0, kNoExitCode},

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "cli/described.h"
 #include "core/cpu_list.h"
 #include "core/gpu_request.h"
 #include "core/request_text.h"
@@ -109,6 +110,7 @@ void add_request(Facts& facts, const api::JobView& job) {
   if (spec.max_retries > 0) {
     facts.add("Retries", fmt::format("{} of {} used", job.retries, spec.max_retries));
   }
+  for (const Fact& fact : described_facts(spec)) facts.add(fact.name, fact.value);
 }
 
 void add_enforcement(Facts& facts, const api::JobView& job, const api::DaemonView& daemon) {

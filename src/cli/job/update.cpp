@@ -7,6 +7,7 @@
 
 #include "api/json.h"
 #include "base/text.h"
+#include "cli/described.h"
 #include "cli/job/act.h"
 #include "cli/job/subcommands.h"
 #include "cli/selection.h"
@@ -111,6 +112,7 @@ std::vector<Option> options() {
       all.push_back(std::move(option));
     }
   }
+  for (Option& option : described_options(all, Change::Pending)) all.push_back(std::move(option));
   return all;
 }
 
@@ -211,6 +213,7 @@ Result<int> run_update(const Invocation& invocation, Context& context) {
   }
   GF_CHECK(read_amounts(invocation, changes));
   GF_CHECK(read_dependencies(invocation, context, changes));
+  GF_CHECK(read_described(invocation, changes));
   const bool asks_otherwise = changes_request(invocation);
   if (changes.empty() && !asks_otherwise) {
     return fail(Code::Usage, "nothing to change; say what, such as --priority 50");

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <csignal>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -83,6 +84,7 @@ int exit_code_of(const api::JobView& job) {
   if (!job.outcome) return kNoExitCode;
   if (job.outcome->reason == EndReason::Exited) return job.outcome->exit_code;
   if (job.outcome->reason == EndReason::Signalled) return 128 + job.outcome->signal;
+  if (job.outcome->reason == EndReason::OutOfMemory) return 128 + SIGKILL;
   return kNoExitCode;
 }
 

@@ -19,7 +19,7 @@ constexpr int kNoExitCode = 125;
     const std::vector<JobId>& jobs,
     std::optional<std::chrono::milliseconds> most);
 
-/// The job's exit code, 128 + N if signal N killed it, else kNoExitCode.
+/// The job's exit code, 128 + N if signal N killed it (9 at its memory limit), else kNoExitCode.
 [[nodiscard]] int exit_code_of(const api::JobView& job);
 /// The highest of them.
 [[nodiscard]] int exit_code_of(const std::vector<api::JobView>& jobs);

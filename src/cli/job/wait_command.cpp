@@ -47,7 +47,9 @@ Command job_wait_command() {
       .usage = {"[--timeout TIME] JOB..."},
       .description =
           "Waits until all of them have ended and exits with the job's exit code, the highest if "
-          "there are several: 128 + N if signal N killed it, 125 if it has no exit code "
+          "there are several: 128 + N if signal N killed it (137 at its memory limit), 125 if it "
+          "has "
+          "no exit code "
           "(cancelled, "
           "over its time limit, never started). A restart of the daemon does not disturb it.",
       .options = {{.name = "timeout",

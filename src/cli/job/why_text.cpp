@@ -56,15 +56,9 @@ std::string details(const api::BlockerView& blocker, const Clocks& clocks) {
   return out;
 }
 
-/// The GPU shortage among the blockers, if there is one.
-const api::BlockerView* gpu_shortage(const api::JobView& job) {
-  const auto at = std::ranges::find_if(job.blockers, [&](const api::BlockerView& blocker) {
-    return blocker.code == "Resources" && blocker.need == job.spec.request.gpus &&
-           blocker.text.find("memory") == std::string::npos &&
-           blocker.text.find("node") == std::string::npos &&
-           blocker.text.find("of a GPU") == std::string::npos &&
-           blocker.text.find("CPU") == std::string::npos;
-  });
+/// The blocker of that kind, if there is one.
+const api::BlockerView* blocker_of(const api::JobView& job, BlockerKind kind) {
+  const auto at = std::ranges::find(job.blockers, kind, &api::BlockerView::kind);
   return at == job.blockers.end() ? nullptr : &*at;
 }
 
@@ -72,12 +66,11 @@ const api::BlockerView* gpu_shortage(const api::JobView& job) {
 template <typename Add>
 void add_smaller_part(const api::JobView& job, const api::BlockerView& blocker, const Add& add) {
   const std::int64_t there = blocker.available.value_or(0);
-  if (blocker.code == "GpuMemory" && there >= (std::int64_t{1} << 20)) {
+  if (blocker.kind == BlockerKind::GpuMemory && there >= (std::int64_t{1} << 20)) {
     add(fmt::format("gjob update {} --gpu-memory {}M", job.id.value, there >> 20),
         "as much as can be promised now");
   }
-  if (there > 0 && blocker.text.find("of a GPU, ") != std::string::npos &&
-      job.spec.request.mode == GpuMode::Fraction) {
+  if (there > 0 && blocker.kind == BlockerKind::GpuShare) {
     GpuRequest smaller = gpu_request_of(job.spec.request);
     smaller.share = Share{static_cast<std::int32_t>(there)};
     const std::vector<std::string> word = {gpu_request_text(smaller)};
@@ -92,18 +85,17 @@ std::vector<std::string> advice(const api::JobView& job, const Asker& asker) {
   const auto add = [&](std::string_view command, std::string_view why) {
     lines.push_back(fmt::format("{:<34}  {}", command, why));
   };
-  const auto has = [&](std::string_view code) {
-    return std::ranges::any_of(
-        job.blockers, [&](const api::BlockerView& blocker) { return blocker.code == code; });
-  };
+  const auto has = [&](BlockerKind kind) { return blocker_of(job, kind) != nullptr; };
   const std::uint64_t id = job.id.value;
-  if (has("Held")) add(fmt::format("gjob release {}", id), "puts it back into the queue");
-  if (has("BeginTime"))
+  if (has(BlockerKind::OnHold))
+    add(fmt::format("gjob release {}", id), "puts it back into the queue");
+  if (has(BlockerKind::BeginTime))
     add(fmt::format("gjob release {} --at now+0", id), "does not wait for that time");
-  if (has("DependencyNeverSatisfied")) {
+  if (const auto* waits = blocker_of(job, BlockerKind::Dependency);
+      waits != nullptr && waits->never) {
     add(fmt::format("gjob update {} --depends-on ''", id), "drops what it depends on");
   }
-  const api::BlockerView* gpus = gpu_shortage(job);
+  const api::BlockerView* gpus = blocker_of(job, BlockerKind::Gpus);
   if (gpus != nullptr && gpus->available.value_or(0) > 0) {
     GpuRequest fewer = gpu_request_of(job.spec.request);
     fewer.gpus = static_cast<int>(*gpus->available);
@@ -111,12 +103,12 @@ std::vector<std::string> advice(const api::JobView& job, const Asker& asker) {
     add(fmt::format("gjob update {} --gpus {}", id, shell_quote(word)), "as many as are free now");
   }
   for (const api::BlockerView& blocker : job.blockers) add_smaller_part(job, blocker, add);
-  if (has("Priority") && asker.ahead && job.spec.priority <= *asker.ahead &&
+  if (has(BlockerKind::Priority) && asker.ahead && job.spec.priority <= *asker.ahead &&
       *asker.ahead < asker.max_priority) {
     add(fmt::format("gjob update {} --priority {}", id, *asker.ahead + 1),
         "puts it before the job ahead");
   }
-  if (has("Priority") && !job.spec.time_limit) {
+  if (has(BlockerKind::Priority) && !job.spec.time_limit) {
     add(fmt::format("gjob update {} --time-limit 1h", id),
         "a job with an end may pass one that waits");
   }

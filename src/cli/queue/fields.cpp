@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "cli/described.h"
 #include "cli/selection.h"
 #include "command/times.h"
 #include "core/gpu_request.h"
@@ -159,6 +160,7 @@ std::vector<Field> history_fields() {
 std::vector<Field> make_fields() {
   std::vector<Field> all = request_fields();
   std::ranges::move(history_fields(), std::back_inserter(all));
+  std::ranges::move(described_columns(all), std::back_inserter(all));
   return all;
 }
 

@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "cli/described.h"
 #include "cli/submit/gpu_options.h"
 
 namespace gflow::cli {
@@ -224,6 +225,10 @@ std::vector<Option> submit_options() {
   std::vector<Option> all;
   for (auto make : {resources, when, identity, sweeps, submission, refused}) {
     for (Option& option : make()) all.push_back(std::move(option));
+  }
+  for (Option& option : described_options(all, Change::Never)) {
+    option.group = "What it is";
+    all.push_back(std::move(option));
   }
   return all;
 }

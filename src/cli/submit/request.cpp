@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "cli/described.h"
 #include "cli/job/signals.h"
 #include "cli/submit/gpu_options.h"
 #include "cli/submit/values.h"
@@ -118,6 +119,7 @@ Result<JobSpec> read_spec(const Invocation& invocation, const Here& here) {
     spec.max_concurrent = GF_TRY(read_count("--max-concurrent", invocation.get("max-concurrent")));
   }
   spec.work_dir = here.directory;
+  GF_CHECK(read_described(invocation, spec));
   return spec;
 }
 

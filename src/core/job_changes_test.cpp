@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/job_changes.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "core/machine.h"
+
+namespace gflow {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::set<std::string> names_of(const JobChanges& changes) {
+  std::set<std::string> names;
+  for (const FieldInfo& row : changes.rows()) names.emplace(row.name);
+  return names;
+}
+
+TEST(JobChanges, OnlyWhatIsMeantIsApplied) {
+  JobSpec spec;
+  spec.name = "train";
+  spec.request.gpus = 2;
+  spec.request.models = {"A100"};
+  spec.time_limit = 60s;
+  JobChanges changes;
+  EXPECT_TRUE(changes.empty());
+  changes.set(&JobSpec::priority, 50);
+  changes.set(&JobSpec::time_limit, std::nullopt);
+  changes.set(&Request::gpus, 4);
+  EXPECT_TRUE(changes.has(&JobSpec::request));
+  EXPECT_TRUE(changes.has(&Request::gpus));
+  EXPECT_FALSE(changes.has(&Request::cpus));
+  EXPECT_FALSE(changes.has(&JobSpec::name));
+  EXPECT_EQ(names_of(changes), (std::set<std::string>{"priority", "time_limit_seconds", "gpus"}));
+  JobSpec wanted = spec;
+  wanted.priority = 50;
+  wanted.time_limit.reset();
+  wanted.request.gpus = 4;
+  changes.apply(spec);
+  EXPECT_EQ(spec, wanted);
+}
+
+TEST(JobChanges, AMemberWithATableOfItsOwnIsAllOfItsRows) {
+  JobChanges changes;
+  changes.set(&JobSpec::dependencies, {{JobId(3)}, DependencyMode::Any, false});
+  EXPECT_EQ(names_of(changes), (std::set<std::string>{"jobs", "mode", "auto_cancel"}));
+}
+
+TEST(JobChanges, TheSignalOfPreemptionGoesWithIt) {
+  JobSpec spec;
+  spec.preemption = Preemption::Requeue;
+  spec.preempt_signal = 10;
+  JobChanges changes;
+  changes.set(&JobSpec::preemption, Preemption::None);
+  changes.apply(spec);
+  EXPECT_EQ(spec.preempt_signal, 0);
+}
+
+TEST(JobDescription, NumbersAreWithinTheirRanges) {
+  JobSpec spec;
+  EXPECT_TRUE(check_ranges(spec));
+  spec.time_limit = 0s;
+  EXPECT_EQ(check_ranges(spec).error().message, "time limit 0 is not within 1 and 315360000");
+  spec.time_limit.reset();
+  spec.request.share = Share{0};
+  EXPECT_EQ(check_ranges(spec).error().message, "gpu share 0 is not within 1 and 10000");
+}
+
+TEST(JobDescription, WhatIsPrivateIsHidden) {
+  JobSpec spec;
+  spec.name = "train";
+  spec.command = "python train.py";
+  spec.work_dir = "/home/alice";
+  hide_private(spec);
+  EXPECT_EQ(spec.name, "train");
+  EXPECT_EQ(spec.command + spec.work_dir, "");
+}
+
+TEST(Device, IsGivenOutByOneRule) {
+  struct Row {
+    bool usable, drained, in_use;
+    OtherUse use;
+    DeviceBar bar;
+  };
+  const Row rows[] = {
+      {true, false, false, OtherUse::Barred, DeviceBar::None},
+      {true, false, true, OtherUse::Barred, DeviceBar::InUse},
+      {true, false, true, OtherUse::Shared, DeviceBar::None},
+      {true, true, true, OtherUse::Shared, DeviceBar::Drained},
+      {false, true, true, OtherUse::Barred, DeviceBar::Broken},
+  };
+  const std::vector<Drain> drains = {{.node = "n1", .gpu = 3, .reason = "fan", .by = "root"}};
+  EXPECT_EQ(drain_of_device(drains, "n1", 2), nullptr);
+  EXPECT_EQ(drain_of_device(drains, "n2", 3), nullptr);
+  EXPECT_EQ(drain_of_node(drains, "n1"), nullptr);
+  for (const Row& row : rows) {
+    Device device;
+    device.usable = row.usable;
+    if (row.in_use) device.processes = {{.pid = 1}};
+    const Drain* drain = row.drained ? drain_of_device(drains, "n1", 3) : nullptr;
+    EXPECT_EQ(bar_of(device, drain, row.use), row.bar) << device_bar_name(row.bar);
+  }
+}
+
+}  // namespace
+}  // namespace gflow
