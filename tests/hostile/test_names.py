@@ -41,8 +41,9 @@ def test_a_name_is_refused_or_shown_harmlessly(town, kind):
 
 
 @pytest.mark.parametrize("field, text", [
-    ("work_dir", "relative"), ("work_dir", ""), ("work_dir", "/a\0b"), ("name", "a\0b")
-])
+    ("work_dir", "relative"), ("work_dir", ""), ("work_dir", "/a\0b"), ("name", "a\0b"),
+    ("group", "g" * 1000), ("project", "p" * 1000), ("work_dir", "/" + "d" * 5000), ("command", "c" * 100_000),
+], ids=["relative", "none", "NUL in a path", "NUL in a name", "group", "project", "path", "command"])
 def test_what_no_job_can_have_is_refused(town, field, text):
     spec = {"name": "x", "work_dir": "/", "hold": True, "request": {}} | {field: text}
     body = json.dumps({"items": [{"spec": spec, "payload": {"argv": ["true"]}}]})
