@@ -141,6 +141,7 @@ struct HttpServer::Core : Turns, std::enable_shared_from_this<HttpServer::Core> 
         identity(options.own_uid) {}
 
   void accept();
+  void accept_waiting();
   void welcome(Stream::socket_type socket);
   Result<os::Peer> admit(int socket);
   void close();
@@ -421,6 +422,7 @@ void HttpServer::Core::accept() {
         if (self->closing) return;
         if (!error) {
           self->welcome(std::move(socket));
+          self->accept_waiting();
           return self->accept();
         }
         // Most likely out of descriptors: the connection stays in the backlog, so asking again at
@@ -430,6 +432,19 @@ void HttpServer::Core::accept() {
           if (!stopped && !self->closing) self->accept();
         });
       });
+}
+
+/// Those that came with the one just accepted: whoever connects as fast as he can must not fill the
+/// backlog, at which the kernel turns everybody away.
+void HttpServer::Core::accept_waiting() {
+  constexpr int kAtOnce = 64;
+  error_code error;
+  acceptor.non_blocking(true, error);
+  for (int i = 0; i < kAtOnce && !error; ++i) {
+    Stream::socket_type socket(io.get_executor());
+    acceptor.accept(socket, error);
+    if (!error) welcome(std::move(socket));
+  }
 }
 
 Result<os::Peer> HttpServer::Core::admit(int socket) {

@@ -17,8 +17,8 @@ namespace {
 // has fewer of them than readers take (api::kMaxValues).
 constexpr std::size_t kMaxPageBytes = std::size_t{1} << 20;
 // What is done of a page before others have their turn: jobs shown, and jobs looked at for that.
-constexpr std::size_t kJobsPerPiece = 32;
-constexpr std::size_t kSeenPerPiece = 4000;
+constexpr std::size_t kJobsPerPiece = 8;
+constexpr std::size_t kSeenPerPiece = 1000;
 constexpr std::size_t kMaxKeyBytes = 200;
 // Nobody reads the reasons of thousands of new jobs, and finding them takes the loop's time.
 constexpr std::size_t kMaxReasons = 100;

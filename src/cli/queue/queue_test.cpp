@@ -197,6 +197,11 @@ TEST(Tree, FollowsLongChains) {
   const std::vector<TreeLine> lines = dependency_tree(chain);
   ASSERT_EQ(lines.size(), chain.size());
   EXPECT_EQ(lines.back().job->id, JobId(3000));
+  std::size_t bytes = 0;
+  for (const TreeLine& line : lines) bytes += line.prefix.size();
+  EXPECT_LT(bytes, chain.size() * 60) << "the indentation grows with the chain";
+  EXPECT_NE(lines[20].prefix, lines[21].prefix);
+  EXPECT_EQ(lines[100].prefix, lines[2999].prefix);
 }
 
 }  // namespace

@@ -11,10 +11,14 @@ namespace {
 
 using Children = std::map<JobId, std::vector<const api::JobView*>>;
 
+// Levels shown by indentation: what hangs deeper stands one below the other, with a mark.
+constexpr std::size_t kMaxLevels = 24;
+
 struct Pending {
   const api::JobView* job;
   std::string indent;  ///< of its children
   std::string prefix;
+  std::size_t level = 0;
 };
 
 void push_children(std::vector<Pending>& stack, const Children& children, const Pending& parent) {
@@ -24,8 +28,14 @@ void push_children(std::vector<Pending>& stack, const Children& children, const 
   // The stack is emptied from its end, so the last child goes in first.
   for (std::size_t i = list.size(); i-- > 0;) {
     const bool last = i + 1 == list.size();
-    stack.push_back(
-        {list[i], parent.indent + (last ? "  " : "│ "), parent.indent + (last ? "╰─" : "├─")});
+    if (parent.level >= kMaxLevels) {
+      stack.push_back({list[i], parent.indent, parent.indent + "⋮ ", parent.level});
+      continue;
+    }
+    stack.push_back({list[i],
+                     parent.indent + (last ? "  " : "│ "),
+                     parent.indent + (last ? "╰─" : "├─"),
+                     parent.level + 1});
   }
 }
 
@@ -46,7 +56,7 @@ Forest plant(const std::vector<api::JobView>& jobs) {
       forest.children[parent].push_back(&job);
       root = false;
     }
-    if (root) forest.roots.push_back({&job, "", ""});
+    if (root) forest.roots.push_back({&job, "", "", 0});
   }
   for (auto& [parent, list] : forest.children) std::ranges::sort(list, {}, &api::JobView::id);
   return forest;
@@ -64,7 +74,7 @@ std::vector<TreeLine> dependency_tree(const std::vector<api::JobView>& jobs) {
     // Pages are read one after the other; should edges form a ring by that, no job may vanish.
     while (stack.empty() && rest != jobs.end() && shown.contains(rest->id)) ++rest;
     if (stack.empty() && rest == jobs.end()) return lines;
-    if (stack.empty()) stack.push_back({&*rest, "", ""});
+    if (stack.empty()) stack.push_back({&*rest, "", "", 0});
     const Pending next = std::move(stack.back());
     stack.pop_back();
     const bool elsewhere = !shown.insert(next.job->id).second;

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loop with everything real but the devices: a store on disk, supervisors, jobs.
+#include "daemon/loop.h"
+
+#include <gtest/gtest.h>
+#include <spdlog/spdlog.h>
+
+#include <boost/asio/io_context.hpp>
+#include <cstdlib>
+#include <filesystem>
+
+#include "os/clock.h"
+#include "os/file.h"
+#include "os/user.h"
+
+namespace gflow::daemon {
+namespace {
+
+/// A directory of its own; gone at the end.
+class Place {
+ public:
+  Place() {
+    std::string path = testing::TempDir() + "/gflow-loop-XXXXXX";
+    path_ = ::mkdtemp(path.data());
+  }
+  ~Place() { std::filesystem::remove_all(path_); }
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+  [[nodiscard]] std::string at(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+Parts parts_in(const Place& place) {
+  Options options;
+  options.paths.state_dir = place.at("state");
+  options.paths.logs_dir = place.at("logs");
+  options.paths.run_dir = place.at("run");
+  options.paths.socket = place.at("run/s");
+  for (const std::string& directory :
+       {options.paths.attempts_dir(), options.paths.logs_dir, options.paths.run_dir}) {
+    EXPECT_TRUE(os::make_directories(directory, 0700));
+  }
+  Config config;
+  config.cgroups = false;
+  config.ballast = Memory::mib(1);
+  engine::State state(config.policy, os::boot_id());
+  state.restored(JobId(1));
+  auto remover = std::make_unique<Remover>();
+  runner::Options run;
+  run.attempts_dir = options.paths.attempts_dir();
+  run.logs_dir = options.paths.logs_dir;
+  run.shim = os::program_directory() + "/../bin/gflow-shim";
+  run.boot_id = os::boot_id();
+  run.use_cgroups = false;
+  auto store = store::Store::open(options.paths.database()).value();
+  return Parts{.options = options,
+               .config = config,
+               .lock = {},
+               .store = std::move(store),
+               .source = devices::open_source("sim:1xH100", {}).value(),
+               .remover = std::move(remover),
+               .runner = runner::Runner::open(run).value(),
+               .wall_timer = os::WallTimer::create().value(),
+               .state = std::move(state)};
+}
+
+server::Caller me() {
+  const auto own = os::own_account();
+  return {{own.uid, own.name}, 1, true};
+}
+
+api::SubmitRequest jobs(std::size_t count) {
+  api::SubmitRequest request;
+  api::SubmitRequest::Item item;
+  item.spec.work_dir = "/";
+  item.payload.argv = {"true"};
+  request.items.assign(count, item);
+  return request;
+}
+
+/// Jobs that can all start at once are launched bit by bit: whoever asks meanwhile is answered.
+TEST(Loop, AnswersWhileItLaunches) {
+  spdlog::set_level(spdlog::level::off);  // there is no log to write to
+  const Place place;
+  Loop loop(parts_in(place));
+  ASSERT_TRUE(loop.begin());
+  constexpr std::size_t kJobs = 60;
+  int answered_meanwhile = 0;
+  const auto all_over = [&] { return loop.state().count(Status::Finished) == kJobs; };
+  const auto under_way = [&] { return loop.state().count(Status::Starting) > 0; };
+  // Somebody else asks, again and again.
+  std::function<void()> ask = [&] {
+    loop.request(engine::event::Hold{{JobId(9999)}, me().actor()}, [&](const auto& answer) {
+      EXPECT_EQ(answer.error().code, Code::NotFound);
+      if (!under_way()) return;
+      ++answered_meanwhile;
+      ask();
+    });
+  };
+  std::shared_ptr<void> wait;
+  std::function<void()> watch = [&] {
+    if (all_over()) return loop.stop();
+    wait = loop.on_change(loop.state().revision(), {}, std::chrono::minutes(2), watch);
+  };
+  bool acknowledged = false;
+  loop.submit(jobs(kJobs), me(), [&](const auto& ids) {
+    ASSERT_TRUE(ids) << ids.error().message;
+    acknowledged = true;
+    EXPECT_EQ(loop.state().count(Status::Starting), kJobs) << "launched before it was answered";
+    ask();
+    watch();
+  });
+  ASSERT_TRUE(loop.run());
+  EXPECT_TRUE(acknowledged);
+  EXPECT_EQ(loop.state().count(Status::Finished), kJobs);
+  EXPECT_GT(answered_meanwhile, 2);
+}
+
+TEST(Loop, LetsGoOfWhoDoesNotWaitAnyMore) {
+  boost::asio::io_context io;
+  ChangeFeed feed(io);
+  int woken = 0;
+  auto first = feed.wait(0, {}, std::chrono::minutes(1), [&] { ++woken; });
+  auto second = feed.wait(0, JobId(2), std::chrono::minutes(1), [&] { ++woken; });
+  EXPECT_EQ(feed.waiting(), 2U);
+  first.reset();
+  EXPECT_EQ(feed.waiting(), 1U);
+  feed.record(1, {JobId(1)});
+  EXPECT_EQ(feed.waiting(), 1U) << "another job changed";
+  feed.record(2, {JobId(2)});
+  EXPECT_EQ(feed.waiting(), 0U);
+  io.run();
+  EXPECT_EQ(woken, 1);
+  // What has changed already is not waited for.
+  EXPECT_EQ(feed.wait(1, JobId(2), std::chrono::minutes(1), [&] { ++woken; }), nullptr);
+  io.restart();
+  io.run();
+  EXPECT_EQ(woken, 2);
+}
+
+TEST(Remover, RemovesTreesAndFollowsNoLink) {
+  const Place place;
+  ASSERT_TRUE(os::make_directories(place.at("kept/deep"), 0700));
+  ASSERT_TRUE(os::write_file(place.at("kept/deep/file"), "x"));
+  std::string below = place.at("gone");
+  for (int level = 0; level < 60; ++level) below += "/d";
+  ASSERT_TRUE(os::make_directories(below, 0700));
+  for (int i = 0; i < 500; ++i) {
+    ASSERT_TRUE(os::write_file(place.at("gone/d/file" + std::to_string(i)), "x"));
+  }
+  std::filesystem::create_directory_symlink(place.at("kept"), place.at("gone/d/link"));
+  std::filesystem::create_symlink(place.at("kept/deep/file"), place.at("gone/link"));
+  ASSERT_TRUE(os::write_file(place.at("log"), "x"));
+  std::filesystem::create_directory_symlink(place.at("kept"), place.at("a link"));
+  Remover remover;
+  for (const char* name : {"gone", "log", "a link", "not there"}) remover.remove(place.at(name));
+  remover.drain();
+  for (const char* name : {"gone", "log", "a link"}) EXPECT_FALSE(os::exists(place.at(name)));
+  EXPECT_EQ(os::read_file(place.at("kept/deep/file")).value_or(""), "x");
+}
+
+}  // namespace
+}  // namespace gflow::daemon
