@@ -66,9 +66,9 @@ Parts parts_in(const Place& place) {
                .state = std::move(state)};
 }
 
-server::Caller me() {
+Principal me() {
   const auto own = os::own_account();
-  return {{own.uid, own.name}, 1, true};
+  return {.name = own.name, .uid = own.uid};
 }
 
 api::SubmitRequest jobs(std::size_t count) {
@@ -92,7 +92,7 @@ TEST(Loop, AnswersWhileItLaunches) {
   const auto under_way = [&] { return loop.state().count(Status::Starting) > 0; };
   // Somebody else asks, again and again.
   std::function<void()> ask = [&] {
-    loop.request(engine::event::Hold{{JobId(9999)}, me().actor()}, [&](const auto& answer) {
+    loop.request(engine::event::Hold{{JobId(9999)}, me()}, [&](const auto& answer) {
       EXPECT_EQ(answer.error().code, Code::NotFound);
       if (!under_way()) return;
       ++answered_meanwhile;

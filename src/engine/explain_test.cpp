@@ -133,5 +133,34 @@ TEST(Explain, SaysThatTheLabelIsGone) {
   EXPECT_EQ(reason_text(state.blockers(JobId(1), kNow)), "Resources: Need 1 node, none available");
 }
 
+/// Whoever only asks leaves nothing behind: neither do requests that could never start.
+TEST(Rank, KeepsNoDemandThatNoJobHas) {
+  State state(Policy{}, "boot");
+  state.restored(JobId(1));
+  (void)step(state, event::MachineChanged{mixed()}, kNow);
+  Request asked{.gpus = 1};
+  const auto before = state.ledger().demands();
+  const auto first = state.rank(asked, 1);
+  for (int i = 1; i <= 50; ++i) {
+    asked.memory = Memory::mib(i);
+    asked.gpu_memory = Memory::mib(i);
+    (void)state.rank(asked, 1);
+    event::Submit never;
+    never.specs = {{.request = {.gpus = 100 + i}}};
+    (void)step(state, never, kNow);
+  }
+  EXPECT_EQ(state.ledger().demands(), before);
+  // What a job has stays, also after somebody asked for the same.
+  event::Submit submit;
+  submit.specs = {{.request = {.gpus = 1}}};
+  (void)step(state, submit, kNow);
+  const auto with_job = state.ledger().demands();
+  asked = {.gpus = 1};
+  EXPECT_TRUE(state.rank(asked, 1).has_value());
+  EXPECT_EQ(state.ledger().demands(), with_job);
+  EXPECT_EQ(first.has_value(), true);
+  EXPECT_EQ(state.check(), "");
+}
+
 }  // namespace
 }  // namespace gflow::engine

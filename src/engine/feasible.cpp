@@ -137,7 +137,8 @@ Result<void> check_preemption(const JobSpec& spec) {
 Result<void> check_request(Index& index, const Request& request) {
   GF_CHECK(check_sense(index.policy, request));
   const Ledger& ledger = index.ledger;
-  const placement::DemandIndex demand = index.ledger.intern(placement::demand_of(request));
+  const PassingDemand passing(index, request);
+  const placement::DemandIndex demand = passing.index();
   const Demand& wanted = ledger.demand(demand);
   int fitting = 0;
   for (NodeIndex node = 0; node < ledger.size() && fitting < request.nodes; ++node) {

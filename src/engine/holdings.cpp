@@ -21,6 +21,17 @@ Presence presence_of(const Job& job) {
 
 }  // namespace
 
+PassingDemand::PassingDemand(Index& index, const Request& request)
+    : index_(index),
+      before_(index.ledger.demands()),
+      demand_(index.ledger.intern(placement::demand_of(request))) {}
+
+PassingDemand::~PassingDemand() {
+  if (index_.ledger.demands() == before_) return;
+  index_.placer->forget_last_demand(index_.ledger);
+  index_.ledger.forget_last_demand();
+}
+
 placement::DemandIndex Index::demand_of(const JobSpec& spec) {
   return ledger.intern(placement::demand_of(spec.request));
 }

@@ -75,6 +75,23 @@ struct Chosen {
   std::string because;                           ///< for people; "" where there was no choice
 };
 
+struct Index;
+
+/// A demand asked about and not kept, unless a job has it: what people only ask leaves nothing.
+class PassingDemand {
+ public:
+  PassingDemand(Index& index, const Request& request);
+  ~PassingDemand();
+  PassingDemand(const PassingDemand&) = delete;
+  PassingDemand& operator=(const PassingDemand&) = delete;
+  [[nodiscard]] placement::DemandIndex index() const { return demand_; }
+
+ private:
+  Index& index_;
+  placement::DemandIndex before_;  ///< demands there were
+  placement::DemandIndex demand_;
+};
+
 /// The jobs and every index over them. link() and unlink() are the only writers of the indexes, so
 /// that a job changes by unlink, edit, link.
 struct Index {

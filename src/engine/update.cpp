@@ -111,6 +111,8 @@ void Turn::update(JobId id, JobSpec spec, const JobChanges& changes) {
   if (changes.has(&JobSpec::dependencies)) index_.dependencies.remove(id);  // linked anew
   index_.change(id, [&spec](Job& job) { job.spec = std::move(spec); });
   const Job& job = *index_.find(id);
+  // Known from now on, also of a job on hold, whose reasons are told by it.
+  if (changes.has(&JobSpec::request)) (void)index_.demand_of(job.spec);
   saved(id);
   if (changes.has(&JobSpec::max_concurrent)) limit_group(job, job.spec.max_concurrent);
   if (changes.has(&JobSpec::time_limit) && is_active(job)) {

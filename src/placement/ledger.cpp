@@ -77,6 +77,11 @@ DemandIndex Ledger::intern(const Demand& demand) {
   return demands() - 1;
 }
 
+void Ledger::forget_last_demand() {
+  by_demand_.erase(*demands_.back().demand);
+  demands_.pop_back();
+}
+
 /// The state from the facts and all that is held, from nothing.
 NodeState Ledger::state_from(NodeIndex index) {
   const Node& facts = node(index);

@@ -135,6 +135,8 @@ class Ledger {
 
   /// Demands are interned: equal demands have one index, and an index stays.
   DemandIndex intern(const Demand& demand);
+  /// Takes back the demand interned last. REQUIRES: nothing is held by it, no placer knows it.
+  void forget_last_demand();
   [[nodiscard]] std::optional<DemandIndex> find(const Demand& demand) const;
   [[nodiscard]] DemandIndex demands() const { return static_cast<DemandIndex>(demands_.size()); }
   [[nodiscard]] const Demand& demand(DemandIndex index) const {

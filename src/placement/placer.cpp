@@ -47,6 +47,17 @@ void Placer::forget() {
   kinds_.clear();
 }
 
+void Placer::forget_last_demand(const Ledger& ledger) {
+  const DemandIndex demand = ledger.demands() - 1;
+  if (kind_by_demand_.size() <= at(demand)) return;
+  const int index = kind_by_demand_[at(demand)];
+  kind_by_demand_.resize(at(demand));
+  if (index < 0 || kinds_[at(index)].demand != demand) return;
+  // A kind made for the newest demand is the newest kind.
+  kind_by_part_.erase(scored_part(ledger.demand(demand)));
+  kinds_.pop_back();
+}
+
 /// New tables, and every score is to be worked out again.
 void Placer::prepare(const Ledger& ledger) {
   policy_->prepare({.ledger = ledger, .profile = profile_, .traffic = traffic_});

@@ -71,6 +71,8 @@ class Placer {
   [[nodiscard]] const Policy& policy() const { return *policy_; }
   [[nodiscard]] const Profile& profile() const { return profile_; }
 
+  /// Drops what is kept for the demand the ledger interned last.
+  void forget_last_demand(const Ledger& ledger);
   /// Drops all that is kept: the next ledger may be another one.
   void forget();
 

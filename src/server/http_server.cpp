@@ -437,7 +437,7 @@ void HttpServer::Core::accept() {
 /// Those that came with the one just accepted: whoever connects as fast as he can must not fill the
 /// backlog, at which the kernel turns everybody away.
 void HttpServer::Core::accept_waiting() {
-  constexpr int kAtOnce = 64;
+  constexpr int kAtOnce = 256;
   error_code error;
   acceptor.non_blocking(true, error);
   for (int i = 0; i < kAtOnce && !error; ++i) {
