@@ -35,6 +35,7 @@ struct Details {
     view.available = nodes.available;
   }
   void operator()(const blocker::NodeClosed&) const {}
+  void operator()(const blocker::NodeUnhealthy&) const {}
   void operator()(const blocker::MakingRoom& room) const { view.jobs = room.jobs; }
   void operator()(const blocker::HostMemory& memory) const {
     view.need = memory.need.bytes;

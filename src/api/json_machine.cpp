@@ -5,6 +5,14 @@
 
 namespace gflow::api {
 
+template <class Io, Like<UnhealthyNode> T>
+void fields(Io& io, T& node) {
+  io.field("node", node.node);
+  io.field("reason", node.reason);
+  io.field("failures", node.failures);
+  io.field("retry_at", node.retry_at);
+}
+
 template <class Io, Like<MachineView> T>
 void fields(Io& io, T& machine) {
   io.field("hostname", machine.hostname);
@@ -12,6 +20,7 @@ void fields(Io& io, T& machine) {
   io.field("note", machine.note);
   io.known_text("driver", machine.driver);
   io.required("devices", machine.devices);
+  io.field("unhealthy", machine.unhealthy);
   io.field("topology", machine.topology);
   io.field("cpus", machine.cpus);
   io.field("cpus_free", machine.cpus_free);

@@ -133,6 +133,9 @@ inline MachineView sample_machine() {
   drained.drained = true;
   drained.drained_reason = "fan";
   machine.devices = {shared, drained};
+  machine.unhealthy = {
+      {"", "create directory '/s/attempts/7.1': No space left on device", 2, sample_time(7200)},
+      {"n2", "fork: Cannot allocate memory", 1, {}}};
   machine.cpus = 64;
   machine.cpus_free = 60;
   machine.memory = Memory::gib(512);

@@ -82,6 +82,16 @@ struct DeviceView {
   [[nodiscard]] bool available() const { return jobs.empty() && bar == DeviceBar::None; }
 };
 
+/// A node on which launches fail.
+struct UnhealthyNode {
+  std::string node;                  ///< "" is the machine of the daemon
+  std::string reason;                ///< of the last failed launch
+  int failures = 0;                  ///< in a row
+  std::optional<WallTime> retry_at;  ///< empty: the next job is launched to find out
+
+  friend bool operator==(const UnhealthyNode&, const UnhealthyNode&) = default;
+};
+
 /// The answer to GET /api/v1/machine.
 struct MachineView {
   std::string hostname;
@@ -89,6 +99,7 @@ struct MachineView {
   std::string note;
   std::string driver;
   std::vector<DeviceView> devices;
+  std::vector<UnhealthyNode> unhealthy;
   TopologyView topology;  ///< of the devices
   int cpus = 0;
   int cpus_free = 0;

@@ -26,6 +26,7 @@ enum class Code {
 struct Error {
   Code code = Code::Failure;
   std::string message;
+  int number = 0;  ///< errno of the system call that failed; 0 if it was none
 
   friend bool operator==(const Error&, const Error&) = default;
 };

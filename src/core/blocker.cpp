@@ -47,6 +47,10 @@ std::string shortage_text(int need, int available, std::string_view unit) {
   return fmt::format("{}, only {} available", wanted, available);
 }
 
+std::string wait_text(std::chrono::milliseconds wait) {
+  return duration_text(std::chrono::ceil<std::chrono::seconds>(wait));
+}
+
 struct CodeVisitor {
   std::string_view operator()(const blocker::OnHold&) const { return "Held"; }
   std::string_view operator()(const blocker::BeginTime&) const { return "BeginTime"; }
@@ -60,6 +64,7 @@ struct CodeVisitor {
   std::string_view operator()(const blocker::NodeClosed& b) const {
     return b.reason.empty() ? "NodeNotReady" : "Drained";
   }
+  std::string_view operator()(const blocker::NodeUnhealthy&) const { return "NodeUnhealthy"; }
   std::string_view operator()(const blocker::MakingRoom&) const { return "MakingRoom"; }
   std::string_view operator()(const blocker::HostMemory&) const { return "Resources"; }
   std::string_view operator()(const blocker::Cpus&) const { return "Resources"; }
@@ -109,6 +114,12 @@ struct TextVisitor {
     if (b.reason.empty()) return std::string(code);
     return fmt::format("{}: {}", code, printable(b.reason));
   }
+  std::string operator()(const blocker::NodeUnhealthy& b) const {
+    return fmt::format("NodeUnhealthy: {}, {}",
+                       printable(b.reason),
+                       b.wait.count() > 0 ? fmt::format("next try in {}", wait_text(b.wait))
+                                          : "a launch is being tried");
+  }
   std::string operator()(const blocker::MakingRoom& b) const {
     std::vector<std::uint64_t> jobs;
     for (const JobId id : b.jobs) jobs.push_back(id.value);
@@ -131,10 +142,10 @@ struct TextVisitor {
     return fmt::format("GroupLimit: at most {} of group {} at once", b.limit, printable(b.group));
   }
   std::string operator()(const blocker::LaunchBackoff& b) const {
-    return fmt::format("LaunchBackoff: launch failed {} time{}, trying again after {}",
-                       b.failures,
-                       b.failures == 1 ? "" : "s",
-                       duration_text(std::chrono::ceil<std::chrono::seconds>(b.wait)));
+    return fmt::format("LaunchBackoff: {}, try {} in {}",
+                       b.why.empty() ? "not started" : printable(b.why),
+                       b.failures + 1,
+                       wait_text(b.wait));
   }
 };
 

@@ -82,6 +82,13 @@ struct NodeClosed {
   std::string reason;  ///< "" if it does not answer
   friend bool operator==(const NodeClosed&, const NodeClosed&) = default;
 };
+/// Launches fail on the node for reasons that are not the job's.
+struct NodeUnhealthy {
+  std::string node;
+  std::string reason;
+  std::chrono::milliseconds wait{0};  ///< until the next try; 0: one is under way
+  friend bool operator==(const NodeUnhealthy&, const NodeUnhealthy&) = default;
+};
 /// Room is being made: these jobs were told to stop or to stand still for it.
 struct MakingRoom {
   std::vector<JobId> jobs;
@@ -110,9 +117,11 @@ struct GroupLimit {
   int limit = 0;
   friend bool operator==(const GroupLimit&, const GroupLimit&) = default;
 };
+/// An attempt was not started or was lost; the next one is made after a pause.
 struct LaunchBackoff {
-  int failures = 0;
+  int failures = 0;  ///< in a row
   std::chrono::milliseconds wait{0};
+  std::string why{};  ///< what happened to the last attempt; "" if that is not known any more
   friend bool operator==(const LaunchBackoff&, const LaunchBackoff&) = default;
 };
 
@@ -126,6 +135,7 @@ using Blocker = std::variant<blocker::OnHold,
                              blocker::GpuShare,
                              blocker::Nodes,
                              blocker::NodeClosed,
+                             blocker::NodeUnhealthy,
                              blocker::MakingRoom,
                              blocker::HostMemory,
                              blocker::Cpus,
@@ -143,6 +153,7 @@ enum class BlockerKind {
   GpuShare,
   Nodes,
   NodeClosed,
+  NodeUnhealthy,
   MakingRoom,
   HostMemory,
   Cpus,
@@ -159,6 +170,7 @@ inline constexpr std::array<std::string_view, std::variant_size_v<Blocker>> kBlo
     "gpu_share",
     "nodes",
     "node_closed",
+    "node_unhealthy",
     "preemption",
     "memory",
     "cpus",

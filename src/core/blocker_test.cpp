@@ -79,10 +79,16 @@ TEST(Blocker, HasACodeAndAText) {
        "GroupLimit: at most 2 of group sweep\\x1b at once"},
       {blocker::LaunchBackoff{1, 1500ms},
        "LaunchBackoff",
-       "LaunchBackoff: launch failed 1 time, trying again after 2s"},
-      {blocker::LaunchBackoff{2, 4s},
+       "LaunchBackoff: not started, try 2 in 2s"},
+      {blocker::LaunchBackoff{2, 4s, "not started: fork: no memory"},
        "LaunchBackoff",
-       "LaunchBackoff: launch failed 2 times, trying again after 4s"}};
+       "LaunchBackoff: not started: fork: no memory, try 3 in 4s"},
+      {blocker::NodeUnhealthy{"n1", "create directory '/x': No space left on device", 1500ms},
+       "NodeUnhealthy",
+       "NodeUnhealthy: create directory '/x': No space left on device, next try in 2s"},
+      {blocker::NodeUnhealthy{"n1", "no room", 0ms},
+       "NodeUnhealthy",
+       "NodeUnhealthy: no room, a launch is being tried"}};
   for (const Row& row : rows) {
     EXPECT_EQ(blocker_code(row.blocker), row.code) << row.text;
     EXPECT_EQ(blocker_text(row.blocker), row.text);

@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "base/share.h"
 #include "base/time.h"
+#include "core/failure.h"
 #include "core/status.h"
 
 namespace gflow {
@@ -155,7 +156,7 @@ enum class EndReason {
   SupervisorDied = 7,    ///< its supervisor was killed; the exit code is not known
   Rebooted = 8,          ///< the machine went down while it ran
   DependencyFailed = 9,  ///< a job it depends on did not finish
-  NotStarted = 10,       ///< no supervisor took it, nothing ran: it may be started again
+  NotStarted = 10,       ///< nothing ran, for no fault of the job: it is started again
   Preempted = 11,        ///< gflow ended it to make room; it is queued again
 };
 
@@ -169,6 +170,7 @@ struct Outcome {
   std::chrono::milliseconds cpu_time{0};  ///< user and system, all processes
   Memory peak_memory{};                   ///< 0 if not known
   Memory peak_gpu_memory{};               ///< most on one of its devices; 0 if not known
+  Failure failure{};                      ///< of LaunchFailed and NotStarted; not stored
 
   friend bool operator==(const Outcome&, const Outcome&) = default;
 };
@@ -183,8 +185,10 @@ struct Stop {
 };
 
 struct Queued {
-  int launch_failures = 0;             ///< in a row
-  std::optional<MonoTime> not_before;  ///< back-off after a failed launch
+  /// How often in a row it was queued again because an attempt was not started or was lost.
+  int requeues = 0;
+  std::optional<MonoTime> not_before{};  ///< back-off after that
+  std::string why{};                     ///< what happened to that attempt; not stored
   friend bool operator==(const Queued&, const Queued&) = default;
 };
 struct Held {
@@ -195,7 +199,7 @@ struct Held {
 struct Starting {
   Attempt attempt;
   std::optional<Stop> stop;
-  int launch_failures = 0;
+  int requeues = 0;
   friend bool operator==(const Starting&, const Starting&) = default;
 };
 struct Running {
@@ -203,6 +207,7 @@ struct Running {
   std::optional<Stop> stop;
   std::optional<MonoTime> suspended;   ///< since when it stands still to make room
   std::chrono::milliseconds stood{0};  ///< how long it did before that, in this attempt
+  int requeues = 0;
   friend bool operator==(const Running&, const Running&) = default;
 };
 struct Ended {

@@ -3,10 +3,14 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
 #include <spdlog/sinks/rotating_file_sink.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <cerrno>
 
 #include "base/text.h"
 #include "daemon/loop.h"
@@ -24,9 +28,26 @@ struct Daemon::Core {
 
 namespace {
 
+/// Whether the lock names a process that is no more.
+bool holder_is_gone(const std::string& path) {
+  const auto text = os::read_file(path);
+  const auto pid = text ? parse_number(trim(*text)) : std::nullopt;
+  return pid && *pid > 0 && ::kill(static_cast<pid_t>(*pid), 0) != 0 && errno == ESRCH;
+}
+
 /// The lock that makes this the only daemon of the state directory, with our pid in it.
 Result<os::Fd> take_lock(const std::string& path) {
   auto lock = os::lock_file(path);
+  // A daemon that was killed while it started a program left the lock to that for a moment: a child
+  // between clone(2) and execve(2) has all its descriptors.
+  constexpr int kPatienceMs = 10'000;
+  constexpr int kLookMs = 5;
+  for (int waited = 0; !lock && lock.error().code == Code::WrongState && waited < kPatienceMs &&
+                       holder_is_gone(path);
+       waited += kLookMs) {
+    (void)::poll(nullptr, 0, kLookMs);
+    lock = os::lock_file(path);
+  }
   if (!lock) {
     if (lock.error().code != Code::WrongState) return lock;
     const auto holder = os::read_file(path);
@@ -130,7 +151,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start(Options options) {
   os::Fd lock = GF_TRY(take_lock(options.paths.lock()));
   GF_CHECK(open_log(options, config));
 
-  const std::string boot_id = os::boot_id();
+  const std::string boot_id = GF_TRY(os::boot_id());
   auto store = GF_TRY(store::Store::open(options.paths.database()));
   engine::State state = GF_TRY(load_state(*store, config, boot_id));
   auto remover = std::make_unique<Remover>();

@@ -14,7 +14,8 @@ class Hands {
 
   /// Starts the attempt a job is in. What becomes of it comes back as an event.
   virtual void launch(const Job& job) = 0;
-  /// After a restart: how the attempt a job is in stands, and watch it if it runs.
+  /// After a restart: how the attempt a job is in stands, and watch it if it runs. One of which
+  /// that is not known yet is told of when it is: Shell::adopted().
   [[nodiscard]] virtual runner::Adoption adopt(const Job& job) = 0;
   /// Tells the attempt of a job to end, for the reason in its Stop.
   virtual void stop(const Job& job) = 0;

@@ -18,6 +18,17 @@ namespace gflow::daemon {
 using Wait = boost::asio::posix::stream_descriptor::wait_type;
 using boost::system::error_code;
 
+namespace {
+
+std::string doubt_text(const runner::Doubt& doubt) {
+  return fmt::format(
+      "it is not known how job {} stands, and it keeps what it holds until that is known: {}",
+      doubt.job.value,
+      doubt.why);
+}
+
+}  // namespace
+
 Loop::Loop(Parts parts)
     : parts_(std::move(parts)),
       state_(parts_.state),
@@ -42,6 +53,9 @@ Result<void> Loop::begin() {
   const auto under_way = shell_.take_over();
   parts_.runner->sweep(under_way);
   spdlog::info("{} jobs were under way", under_way.size());
+  for (const runner::Doubt& doubt : parts_.runner->doubts()) {
+    spdlog::warn("{}", doubt_text(doubt));
+  }
   shell_.post(engine::event::MachineChanged{reading()});
   GF_CHECK(turn());
   server::HttpServer::Options listen;
@@ -221,6 +235,8 @@ void Loop::take_reports() {
   for (runner::Report& report : parts_.runner->poll()) {
     if (const auto* started = std::get_if<runner::Started>(&report)) {
       shell_.post(engine::event::AttemptStarted{started->job, started->attempt, started->pid});
+    } else if (const auto* adopted = std::get_if<runner::Adopted>(&report)) {
+      shell_.adopted(adopted->job, adopted->attempt, adopted->how);
     } else {
       auto& gone = std::get<runner::Gone>(report);
       gone.outcome.peak_gpu_memory = peaks_.take(gone.job);
@@ -316,6 +332,15 @@ api::DaemonView Loop::daemon() const {
   view.enforcement_suspend = enforced.suspend;
   view.enforcement_binding = enforced.binding;
   view.warnings = unknown_names_;
+  for (const engine::NodeHealth& health : state_.unhealthy()) {
+    view.warnings.push_back(
+        fmt::format("jobs cannot be started{}: {}; they wait, and it is tried again",
+                    health.node.empty() ? "" : " on node " + health.node,
+                    health.reason));
+  }
+  for (const runner::Doubt& doubt : parts_.runner->doubts()) {
+    view.warnings.push_back(doubt_text(doubt));
+  }
   if (!ballast_.held() || shell_.disk_is_full()) {
     view.warnings.push_back(shell_.disk_text());
   }

@@ -4,9 +4,12 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <utility>
+
 #include "base/text.h"
 #include "os/user.h"
 #include "runner/environment.h"
+#include "runner/outcome.h"
 
 namespace gflow::daemon {
 
@@ -23,10 +26,20 @@ RunnerHands::RunnerHands(const engine::State& state,
       socket_(std::move(socket)),
       post_(std::move(post)) {}
 
+void RunnerHands::read_ports(JobId job, int attempt) {
+  const auto ports = runner_.ports_of(job, attempt);
+  if (!ports) {
+    ports_unread_.emplace(job, attempt);
+  } else if (ports->count > 0) {
+    ports_[job] = *ports;
+  }
+}
+
 /// Ports that no other job of this daemon was given; none if there are none, which a job that does
 /// not need them never notices.
 runner::PortBlock RunnerHands::ports_for(JobId job) {
   constexpr int kPortsPerJob = 8;
+  for (const auto& [other, attempt] : std::exchange(ports_unread_, {})) read_ports(other, attempt);
   std::vector<runner::PortBlock> taken;
   for (const auto& [other, block] : ports_) taken.push_back(block);
   const runner::PortBlock found =
@@ -49,7 +62,8 @@ void RunnerHands::launch(const Job& job) {
   if (!state_.machine().source.starts_with("sim:")) order.cpus = attempt.allocation.cpus;
   auto payload = store_.payload(job.id);
   if (!payload) {
-    const Outcome outcome{.reason = EndReason::NotStarted, .message = payload.error().message};
+    const Outcome outcome =
+        runner::not_launched(FailureKind::Unknown, "read what to run", payload.error());
     post_(engine::event::AttemptEnded{job.id, attempt.number, outcome});
     return;
   }
@@ -70,7 +84,16 @@ void RunnerHands::launch(const Job& job) {
 
 runner::Adoption RunnerHands::adopt(const Job& job) {
   const Attempt& attempt = *attempt_of(job);
-  return runner_.adopt(job.id, attempt.number, attempt.boot_id);
+  const bool started = std::holds_alternative<Running>(job.state);
+  auto adoption = runner_.adopt(
+      job.id,
+      attempt.number,
+      attempt.boot_id,
+      started ? runner::Runner::Progress::Started : runner::Runner::Progress::Committed);
+  const bool may_run = std::holds_alternative<runner::StillRuns>(adoption) ||
+                       std::holds_alternative<runner::Unknown>(adoption);
+  if (may_run) read_ports(job.id, attempt.number);
+  return adoption;
 }
 
 void RunnerHands::stop(const Job& job) {
@@ -96,6 +119,7 @@ void RunnerHands::change_limit(const Job& job) {
 
 void RunnerHands::forget_attempt(JobId job, int attempt) {
   ports_.erase(job);
+  ports_unread_.erase({job, attempt});
   runner_.forget(job, attempt);
 }
 

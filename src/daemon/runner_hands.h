@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 
 #include "daemon/hands.h"
@@ -45,7 +46,10 @@ class RunnerHands : public Hands {
   Remover& remover_;
   std::string socket_;
   std::function<void(engine::Event)> post_;
-  std::map<JobId, runner::PortBlock> ports_;  ///< of the attempts this daemon started
+  void read_ports(JobId job, int attempt);
+
+  std::map<JobId, runner::PortBlock> ports_;      ///< of the attempts under way
+  std::set<std::pair<JobId, int>> ports_unread_;  ///< attempts taken over whose ports are not known
 };
 
 }  // namespace gflow::daemon

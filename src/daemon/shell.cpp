@@ -32,14 +32,18 @@ std::vector<std::pair<JobId, int>> Shell::take_over() {
   std::vector<std::pair<JobId, int>> under_way;
   for (const Job* job : state_.list({.statuses = kActive})) {
     under_way.emplace_back(job->id, attempt_of(*job)->number);
-    take_over(*job);
+    take_over(*job, hands_.adopt(*job));
   }
   return under_way;
 }
 
-void Shell::take_over(const Job& job) {
+void Shell::adopted(JobId job, int attempt, const runner::Adoption& found) {
+  if (const Job* known = in_attempt(job, attempt)) take_over(*known, found);
+}
+
+/// Of an attempt about which nothing is known nothing is said: its job stays as it is committed.
+void Shell::take_over(const Job& job, const runner::Adoption& found) {
   const int attempt = attempt_of(job)->number;
-  const runner::Adoption found = hands_.adopt(job);
   if (const auto* over = std::get_if<runner::Over>(&found)) {
     post(engine::event::AttemptEnded{job.id, attempt, over->outcome});
   } else if (const auto* runs = std::get_if<runner::StillRuns>(&found)) {
@@ -50,7 +54,7 @@ void Shell::take_over(const Job& job) {
     if (status == Status::Suspended) hands_.suspend(job);
     if (status == Status::Running) hands_.resume(job);
     if (status == Status::Completing) hands_.stop(job);
-  } else {
+  } else if (std::holds_alternative<runner::NeverRan>(found)) {
     post(engine::event::AttemptRevoked{job.id, attempt});
   }
 }

@@ -44,6 +44,9 @@ class Shell {
   /// under way stand and queues what became of them. Returns those attempts.
   std::vector<std::pair<JobId, int>> take_over();
 
+  /// How an attempt stands of which take_over() could not find it out.
+  void adopted(JobId job, int attempt, const runner::Adoption& found);
+
   /// Queues an event for the next turn; the answer is called in it, after the commit.
   void post(engine::Event event, Answer answer = {});
   /// Queues a submission; the specs have their owner. One whose key was used before is answered
@@ -76,7 +79,7 @@ class Shell {
   /// What the events of one turn add up to.
   struct Plan;
 
-  void take_over(const Job& job);
+  void take_over(const Job& job, const runner::Adoption& found);
   void decide(Posted& posted, Now now, Plan& plan);
   void take(const engine::Effect& effect, Posted& posted, Plan& plan);
   [[nodiscard]] std::optional<Result<std::vector<JobId>>> answered_before(const Posted& posted,

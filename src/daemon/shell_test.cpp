@@ -28,6 +28,7 @@ class World : public Hands {
   std::map<std::pair<JobId, int>, Run> runs;
   int steps_left = -1;  ///< until the crash; -1: none comes
   int steps_taken = 0;
+  bool cannot_look = false;  ///< adopt() learns nothing
 
   /// One thing is about to be done.
   void step() {
@@ -42,6 +43,7 @@ class World : public Hands {
                        << " is started twice";
   }
   runner::Adoption adopt(const Job& job) override {
+    if (cannot_look) return runner::Unknown{"too many open files"};
     Run& run = runs[{job.id, attempt_of(job)->number}];
     if (run.outcome) return runner::Over{*run.outcome};
     const bool launched = launched_.contains({job.id, attempt_of(job)->number});
@@ -169,6 +171,11 @@ class Life {
     turn();
   }
 
+  void adopted(JobId id, const runner::Adoption& how) {
+    shell_->adopted(id, attempt_of(*state_->find(id))->number, how);
+    turn();
+  }
+
   /// The program of a job's attempt ends; the daemon hears of it if it lives.
   void finish(JobId id, Outcome outcome) {
     const Job* job = state_->find(id);
@@ -234,6 +241,18 @@ Step starts(std::uint64_t id) {
 }
 Step cancels(std::uint64_t id) {
   return [id](Life& life) { life.request(engine::event::Cancel{{JobId(id)}, kAlice}); };
+}
+/// Time passes.
+Step ticks() {
+  return [](Life& life) { life.post(engine::event::Tick{}); };
+}
+/// Nothing of it could be started, through no fault of its own.
+Step cannot_start(std::uint64_t id, FailureKind kind) {
+  return [=](Life& life) {
+    Outcome outcome{.reason = EndReason::NotStarted, .message = "no space"};
+    outcome.failure.kind = kind;
+    life.finish(JobId(id), outcome);
+  };
 }
 /// An administrator takes a device out.
 Step drains(int gpu) {
@@ -339,7 +358,14 @@ std::vector<Flow> flows() {
        {{1, Status::Finished}, {2, Status::Finished}, {3, Status::Finished}}},
       {"retry", {submits("a", {retried}), finishes(1, 1), finishes(1, 0)}, {}},
       {"supervisor killed",
-       {submits("a", {requeued}), finishes(1, 0, EndReason::SupervisorDied), finishes(1)},
+       {submits("a", {requeued}), finishes(1, 0, EndReason::SupervisorDied), ticks(), finishes(1)},
+       {}},
+      {"the node fails",
+       {submits("a", {spec(1), spec(2)}),
+        cannot_start(1, FailureKind::Node),
+        ticks(),
+        finishes(1),
+        finishes(2)},
        {}},
   };
 }
@@ -392,6 +418,36 @@ TEST_P(CrashAtEveryStep, NothingAcknowledgedIsLostAndNothingRunsTwice) {
     play(GetParam(), k, path);
     if (HasFailure()) break;
   }
+  std::filesystem::remove_all(path);
+}
+
+TEST(TakeOver, OfWhatIsNotKnownNothingIsSaid) {
+  const std::string path = testing::TempDir() + "/gflow-unknown-" + std::to_string(::getpid());
+  std::filesystem::create_directories(path);
+  Life life(path + "/gflow.db");
+  life.submit("a", {spec(2)});
+  starts(1)(life);
+  life.submit("b", {spec(1)});
+  cancels(1)(life);
+  life.crash();
+  life.world.cannot_look = true;
+  life.start();
+  const auto status = [&life](std::uint64_t id) {
+    return status_of(*life.state().find(JobId(id)));
+  };
+  EXPECT_EQ(status(1), Status::Completing);
+  EXPECT_EQ(status(2), Status::Queued) << "what job 1 holds was given away";
+  // Once it is known, what was asked of it meanwhile is said.
+  life.world.runs.begin()->second.told_to_stop = false;
+  life.adopted(JobId(1), runner::StillRuns{77});
+  EXPECT_TRUE(life.world.runs.begin()->second.told_to_stop);
+  EXPECT_EQ(status(2), Status::Queued);
+  const Outcome cancelled{.reason = EndReason::Cancelled};
+  life.world.runs.begin()->second.outcome = cancelled;
+  life.adopted(JobId(1), runner::Over{cancelled});
+  EXPECT_EQ(status(1), Status::Cancelled);
+  EXPECT_EQ(status(2), Status::Starting);
+  life.crash();
   std::filesystem::remove_all(path);
 }
 

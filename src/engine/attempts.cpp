@@ -30,8 +30,10 @@ std::optional<EndReason> told_to_stop(const Job& job) {
 void Turn::take(const event::AttemptStarted& event) {
   const Job* job = under_way(index_, event.job, event.attempt);
   if (job == nullptr) return;
+  judge_node(*job, nullptr);
+  // A pid of 0 is one that could not be read.
   if (const auto* running = std::get_if<Running>(&job->state);
-      running != nullptr && running->attempt.pid == event.pid) {
+      running != nullptr && (running->attempt.pid == event.pid || event.pid == 0)) {
     return;
   }
   index_.change(event.job, [&event](Job& changed) {
@@ -39,6 +41,7 @@ void Turn::take(const event::AttemptStarted& event) {
     if (auto* starting = std::get_if<Starting>(&changed.state)) {
       running.attempt = std::move(starting->attempt);
       running.stop = std::move(starting->stop);
+      running.requeues = starting->requeues;
     } else {
       running = std::get<Running>(changed.state);
     }
@@ -53,6 +56,7 @@ void Turn::take(const event::AttemptEnded& event) {
   if (job == nullptr) return;
   index_.learn(*job, event.outcome, index_.now.wall);
   if (event.outcome.reason != EndReason::NotStarted) index_.placer->departed(index_.ledger);
+  judge_node(*job, &event.outcome);
   decide_end(*job, event.outcome);
   // What it used of its devices is not used any more, whatever the last reading said.
   index_.put_machine();
@@ -63,17 +67,18 @@ void Turn::decide_end(const Job& job, const Outcome& outcome) {
   const Status status = status_for(outcome);
   const std::optional<EndReason> stopped = told_to_stop(job);
   const bool never_ran = outcome.reason == EndReason::NotStarted;
-  // It may have saved its work and exited with 0: it was told to, so it is not finished.
-  if (stopped == EndReason::Preempted) {
+  // It ended because it was told to, whatever its exit code; one that had ended by itself before
+  // has ended.
+  const bool unfinished =
+      never_ran || status == Status::Lost || outcome.reason == EndReason::Preempted;
+  if (stopped == EndReason::Preempted && unfinished) {
     return run_again(id, outcome, [](Job& changed) { ++changed.preemptions; });
   }
   if (stopped && (never_ran || status == Status::Lost)) {
     return end(id, Status::Cancelled, outcome);
   }
   if (never_ran) return start_again(job, outcome);
-  if (!stopped && status == Status::Lost && job.spec.requeue) {
-    return run_again(id, outcome, [](Job&) {});
-  }
+  if (!stopped && status == Status::Lost && job.spec.requeue) return queue_again(job, outcome);
   if (!stopped && status == Status::Failed && job.retries < job.spec.max_retries) {
     return run_again(id, outcome, [](Job& changed) { ++changed.retries; });
   }
@@ -99,21 +104,54 @@ void Turn::take(const event::AttemptRevoked& event) {
     return end(event.job, Status::Cancelled, {.reason = EndReason::Cancelled});
   }
   const auto* starting = std::get_if<Starting>(&job->state);
-  to_queue(event.job, Queued{starting == nullptr ? 0 : starting->launch_failures, std::nullopt});
+  const int requeues = starting == nullptr ? 0 : starting->requeues;
+  if (auto at = index_.health.find(attempt_of(*job)->allocation.node);
+      at != index_.health.end() && at->second.trial == event.job) {
+    at->second.trial.reset();
+    index_.put_health(at->first);
+  }
+  to_queue(event.job, Queued{requeues});
 }
 
-/// Nothing ran. Tried again after a pause that doubles, until there have been too many in a row:
-/// then something is wrong with the machine, and a person has to look.
+/// Nothing ran. A job that fails first on a node that was well may itself be the cause, and is held
+/// when that comes again and again; while the node is failing anyway, that says nothing of the job.
 void Turn::start_again(const Job& job, const Outcome& outcome) {
-  const auto* starting = std::get_if<Starting>(&job.state);
-  const int failures = (starting == nullptr ? 0 : starting->launch_failures) + 1;
-  if (failures < index_.policy.max_launch_failures) {
-    const auto pause = index_.policy.launch_backoff * (1 << std::min(failures - 1, 16));
-    return to_queue(job.id, Queued{failures, index_.now.mono + pause});
+  const NodeHealth* node = nullptr;
+  if (const auto at = index_.health.find(attempt_of(job)->allocation.node);
+      at != index_.health.end() && at->second.tried.contains(job.id)) {
+    node = &at->second;
   }
-  const std::string why =
-      fmt::format("it could not be started {} times: {}", failures, outcome.message);
-  index_.change(job.id, [&why](Job& changed) { changed.state = Held{why}; });
+  if (node == nullptr) return queue_again(job, outcome);
+  // Others are tried first when the pause of the node is over, however often it is prolonged.
+  const MonoTime not_before = node->retry_at + index_.longest_launch_pause();
+  if (node->failures == 1) return queue_again(job, outcome, not_before);
+  const auto* starting = std::get_if<Starting>(&job.state);
+  to_queue(job.id,
+           Queued{starting == nullptr ? 0 : starting->requeues, not_before, outcome_text(outcome)});
+}
+
+/// It was not started or was lost, for no fault of its own: once more, after a pause that doubles,
+/// until that came too often in a row. Then a person has to look.
+void Turn::queue_again(const Job& job, const Outcome& outcome, std::optional<MonoTime> not_before) {
+  constexpr std::chrono::minutes kSettled{10};  // one that ran so long begins to count anew
+  int before = 0;
+  if (const auto* starting = std::get_if<Starting>(&job.state)) before = starting->requeues;
+  if (const auto* running = std::get_if<Running>(&job.state)) {
+    const auto ran = std::max<std::chrono::milliseconds>(
+        outcome.run_time, index_.now.wall - running->attempt.started);
+    before = ran < kSettled ? running->requeues : 0;
+  }
+  const int requeues = before + 1;
+  const std::string why = outcome_text(outcome);
+  JobState next =
+      Queued{requeues, not_before.value_or(index_.now.mono + index_.launch_pause(requeues)), why};
+  if (requeues >= index_.policy.max_launch_failures) {
+    next = Held{fmt::format("{} times in a row without a fault of its own: {}", requeues, why)};
+  }
+  index_.change(job.id, [&](Job& changed) {
+    changed.served += outcome.run_time;
+    changed.state = std::move(next);
+  });
   saved(job.id);
 }
 

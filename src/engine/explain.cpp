@@ -134,10 +134,26 @@ Blocker explain_sort(const Index& index, const Request& asks) {
   return blocker::Gpus{1, 0, kind_text(asks), {}, {}};
 }
 
-Blocker explain_closed(const Index& index, placement::NodeIndex node) {
+Blocker explain_closed(const Index& index, placement::NodeIndex node, Now now) {
   const std::string& name = index.ledger.node(node).name;
-  const Drain* drain = drain_of_node(index.drains, name);
-  return blocker::NodeClosed{name, drain != nullptr ? drain->reason : ""};
+  if (const Drain* drain = drain_of_node(index.drains, name)) {
+    return blocker::NodeClosed{name, drain->reason};
+  }
+  const auto health = index.health.find(name);
+  if (health == index.health.end() || index.ledger.node(node).healthy) {
+    return blocker::NodeClosed{name, ""};
+  }
+  const auto wait = health->second.trial ? std::chrono::milliseconds(0)
+                                         : std::max(health->second.retry_at - now.mono,
+                                                    std::chrono::milliseconds(0));
+  return blocker::NodeUnhealthy{name, health->second.reason, wait};
+}
+
+/// Whether it waits for its node to be well again rather than for its own pause to be over.
+bool waits_for_node(const Index& index, JobId id) {
+  return std::ranges::any_of(index.health, [&](const auto& entry) {
+    return entry.second.tried.contains(id) && is_closed(entry.second, index.now.mono);
+  });
 }
 
 void explain_resources(const Index& index, const Job& job, Now now, std::vector<Blocker>& why) {
@@ -153,7 +169,7 @@ void explain_resources(const Index& index, const Job& job, Now now, std::vector<
   const placement::NodeIndex node = closest(ledger, *demand);
   const placement::Shortfall lacks = ledger.shortfall(*demand, node);
   if (lacks.selector) why.push_back(explain_sort(index, asks));
-  if (lacks.closed) why.push_back(explain_closed(index, node));
+  if (lacks.closed) why.push_back(explain_closed(index, node, now));
   if (lacks.devices > 0) why.push_back(explain_devices(index, asks, node, now));
   if (lacks.memory > Memory{}) {
     const auto holds = [](const Job& other) { return other.spec.request.memory.bytes > 0; };
@@ -213,9 +229,10 @@ std::vector<Blocker> State::blockers(JobId id, Now now) const {
     why.emplace_back(blocker::BeginTime{*job->spec.begin});
   }
   if (const auto* queued = std::get_if<Queued>(&job->state);
-      queued != nullptr && queued->not_before && *queued->not_before > now.mono) {
+      queued != nullptr && queued->not_before && *queued->not_before > now.mono &&
+      !waits_for_node(index, id)) {
     why.emplace_back(
-        blocker::LaunchBackoff{queued->launch_failures, *queued->not_before - now.mono});
+        blocker::LaunchBackoff{queued->requeues, *queued->not_before - now.mono, queued->why});
   }
   if (const Group* group = index.group(*job);
       group != nullptr && group->parked.contains(index.key_of(*job))) {

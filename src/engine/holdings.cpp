@@ -103,6 +103,8 @@ void Index::put_machine() {
 }
 
 void Index::put_node(placement::Node node) {
+  const auto failing = health.find(node.name);
+  node.healthy = failing == health.end() || !is_closed(failing->second, now.mono);
   const auto known = ledger.find(node.name);
   if (known && ledger.node(*known) == node) return;
   ledger.put(std::move(node));

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/dependencies.h"
+#include "engine/health.h"
 #include "engine/peaks.h"
 #include "engine/state.h"
 #include "placement/ledger.h"
@@ -102,6 +103,7 @@ struct Index {
   JobId next_id{1};
   Machine machine;
   std::vector<Drain> drains;
+  std::map<std::string, NodeHealth> health;  ///< of nodes on which launches fail, by name
   std::uint64_t revision = 0;
 
   std::array<std::set<JobId>, kStatusSlots> by_status;  ///< by the number of Status
@@ -211,6 +213,11 @@ struct Index {
   /// Tells the ledger what the machine is now, with what is drained and used by others.
   void put_machine();
   void put_node(placement::Node node);
+  /// The same after the health of a node changed.
+  void put_health(const std::string& node);
+  /// How long nothing is launched after so many failures in a row.
+  [[nodiscard]] std::chrono::milliseconds launch_pause(int failures) const;
+  [[nodiscard]] std::chrono::milliseconds longest_launch_pause() const;
   /// After nodes changed: how many GPUs there are decides how far back big jobs stand.
   void count_gpus();
   [[nodiscard]] bool drained(const std::string& node) const;

@@ -136,10 +136,7 @@ std::optional<seconds> Index::next_look() const {
 void Index::learn(const Job& job, const Outcome& outcome, WallTime at) {
   peaks.add(job.spec.user.uid, job.spec.command, outcome.peak_gpu_memory);
   if (outcome.reason == EndReason::NotStarted) return;
-  const auto* running = std::get_if<Running>(&job.state);
-  const bool more =
-      status_for(outcome) == Status::Lost ||
-      (running != nullptr && running->stop && running->stop->reason == EndReason::Preempted);
+  const bool more = status_for(outcome) == Status::Lost || outcome.reason == EndReason::Preempted;
   const Contender contender = contender_of(job);
   const seconds before = std::chrono::floor<seconds>(job.served);
   const seconds took = std::chrono::floor<seconds>(outcome.run_time);

@@ -67,7 +67,9 @@ class Chance {
     const int attempt = job == nullptr ? 1 : job->attempts - (one_in(10) ? 1 : 0);
     if (one_in(4)) return event::AttemptStarted{id, attempt, 1 + below(1000)};
     Outcome outcome;
-    outcome.reason = static_cast<EndReason>(1 + below(10));
+    outcome.reason = static_cast<EndReason>(1 + below(11));
+    if (one_in(4)) outcome.reason = EndReason::NotStarted;
+    outcome.failure.kind = static_cast<FailureKind>(1 + below(3));
     outcome.exit_code = one_in(2) ? 0 : 1;
     return event::AttemptEnded{id, attempt, outcome};
   }

@@ -62,7 +62,7 @@ bool Turn::pass(Places& places, const Shape& shape, Chosen& there) {
 
 void Turn::start(JobId id, const Chosen& there) {
   index_.change(id, [&](Job& job) {
-    const int failures = std::get<Queued>(job.state).launch_failures;
+    const int requeues = std::get<Queued>(job.state).requeues;
     ++job.attempts;
     Attempt attempt{.number = job.attempts,
                     .allocation = {},
@@ -77,9 +77,10 @@ void Turn::start(JobId id, const Chosen& there) {
     attempt.allocation = std::move(attempt.peers.front());
     attempt.peers.erase(attempt.peers.begin());
     attempt.allocation.cpus = choose_cpus(index_, job.spec.request, attempt.allocation.gpus);
-    job.state = Starting{std::move(attempt), std::nullopt, failures};
+    job.state = Starting{std::move(attempt), std::nullopt, requeues};
   });
   saved(id);
+  try_node(id, attempt_of(*index_.find(id))->allocation.node);
   effects_.emplace_back(effect::Launch{id, index_.find(id)->attempts});
 }
 

@@ -185,6 +185,12 @@ std::uint64_t State::dependency_visits() const { return index_->dependencies.vis
 const std::vector<Drain>& State::drains() const { return index_->drains; }
 void State::restore(std::vector<Drain> drains) { index_->drains = std::move(drains); }
 
+std::vector<NodeHealth> State::unhealthy() const {
+  std::vector<NodeHealth> nodes;
+  for (const auto& [name, health] : index_->health) nodes.push_back(health);
+  return nodes;
+}
+
 std::optional<Peak> State::peak(std::uint32_t uid, std::string_view command) const {
   return index_->peaks.find(uid, command);
 }

@@ -14,6 +14,7 @@
 #include "core/machine.h"
 #include "engine/effect.h"
 #include "engine/event.h"
+#include "engine/health.h"
 #include "engine/peaks.h"
 #include "placement/placer.h"
 
@@ -81,6 +82,8 @@ class State {
   [[nodiscard]] const std::vector<Drain>& drains() const;
   /// Takes what the store held of them; before restored().
   void restore(std::vector<Drain> drains);
+  /// Nodes on which launches fail.
+  [[nodiscard]] std::vector<NodeHealth> unhealthy() const;
   /// What earlier runs of a user's command used of a GPU's memory, if any told.
   [[nodiscard]] std::optional<Peak> peak(std::uint32_t uid, std::string_view command) const;
   /// The jobs on a device of the daemon's machine, ascending; several if they share it.

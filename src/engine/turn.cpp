@@ -21,6 +21,7 @@ std::vector<Effect> Turn::finish() {
   // Once each: a thousand dependencies that end together are one piece of news.
   for (const JobId id : waits_changed_) effects_.emplace_back(effect::Notify{id});
   schedule();
+  if (try_failed_again()) schedule();
   prune();
   wake();
   return std::move(effects_);
@@ -47,6 +48,7 @@ void Turn::pass_time(Now now) {
     due.push_back(id);
   }
   for (const JobId id : due) index_.relink(id);
+  retry_nodes();
 }
 
 void Turn::saved(JobId id) {
@@ -171,11 +173,13 @@ void Turn::wake() {
     const WallTime guarded = index_.guards.begin()->first;
     wake.wall = std::min(wake.wall.value_or(guarded), guarded);
   }
-  if (!index_.backoff.empty()) wake.mono = index_.backoff.begin()->first;
+  const auto at_mono = [&wake](MonoTime at) { wake.mono = std::min(wake.mono.value_or(at), at); };
+  if (!index_.backoff.empty()) at_mono(index_.backoff.begin()->first);
+  for (const auto& [node, health] : index_.health) {
+    if (!health.trial && health.retry_at > index_.now.mono) at_mono(health.retry_at);
+  }
   if (!index_.ready.empty()) {
-    if (const auto look = index_.next_look()) {
-      wake.mono = std::min(wake.mono.value_or(index_.now.mono + *look), index_.now.mono + *look);
-    }
+    if (const auto look = index_.next_look()) at_mono(index_.now.mono + *look);
   }
   if (wake.wall || wake.mono) effects_.emplace_back(wake);
 }

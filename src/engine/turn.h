@@ -15,7 +15,7 @@ namespace gflow::engine {
 struct Places;
 
 /// Takes one event to its effects. The parts live in submit.cpp, requests.cpp, update.cpp,
-/// attempts.cpp, schedule.cpp and turn.cpp.
+/// attempts.cpp, health.cpp, schedule.cpp and turn.cpp.
 class Turn {
  public:
   Turn(Index& index, Now now);
@@ -72,6 +72,16 @@ class Turn {
   template <typename Count>
   void run_again(JobId id, const Outcome& outcome, Count count);
   void start_again(const Job& job, const Outcome& outcome);
+  void queue_again(const Job& job,
+                   const Outcome& outcome,
+                   std::optional<MonoTime> not_before = std::nullopt);
+  // health.cpp
+  void retry_nodes();
+  void try_node(JobId id, const std::string& node);
+  void judge_node(const Job& job, const Outcome* outcome);
+  void node_is_well(const std::string& node);
+  void try_again_now(JobId id);
+  [[nodiscard]] bool try_failed_again();
   // schedule.cpp
   void schedule();
   [[nodiscard]] bool pass(Places& places, const Shape& shape, Chosen& there);

@@ -28,8 +28,8 @@ std::chrono::seconds utc_offset(WallTime time) {
   return std::chrono::seconds(local.tm_gmtoff);
 }
 
-std::string boot_id() {
-  const auto text = read_file("/proc/sys/kernel/random/boot_id");
+Result<std::string> boot_id() {
+  const auto text = GF_TRY(read_if_exists("/proc/sys/kernel/random/boot_id"));
   return text ? std::string(trim(*text)) : "unknown";
 }
 

@@ -26,6 +26,7 @@ Code code_of(int number) {
   switch (number) {
     case ENOENT:
     case ENOTDIR:
+    case ESRCH:
       return Code::NotFound;
     case EACCES:
     case EPERM:
@@ -45,7 +46,8 @@ std::unexpected<Error> errno_error(std::string_view doing, std::string_view path
   const int number = errno;
   const std::string what = std::system_category().message(number);
   const std::string where = path.empty() ? std::string() : fmt::format(" '{}'", printable(path));
-  return fail(code_of(number), fmt::format("{}{}: {}", doing, where, what));
+  return std::unexpected<Error>(
+      Error{code_of(number), fmt::format("{}{}: {}", doing, where, what), number});
 }
 
 Result<Fd> open_file(const std::string& path, int flags, mode_t mode) {
@@ -69,6 +71,15 @@ Result<std::string> read_file(const std::string& path, Memory most) {
                   fmt::format("'{}' is larger than {}", printable(path), memory_text(most)));
     }
   }
+}
+
+Result<std::optional<std::string>> read_if_exists(const std::string& path, Memory most) {
+  auto content = read_file(path, most);
+  if (content) return std::move(*content);
+  // ENODEV: read after what it told of was removed, as a control group.
+  const Error& error = content.error();
+  if (error.code == Code::NotFound || error.number == ENODEV) return std::nullopt;
+  return std::unexpected(error);
 }
 
 Result<void> write_all(int fd, std::string_view data) {

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,8 +12,8 @@
 #include "base/result.h"
 #include "os/fd.h"
 
-/// Files. Errors carry the path and what the system said; ENOENT is Code::NotFound, EACCES and
-/// EPERM Code::Permission, ENOSPC and EDQUOT Code::Exhausted.
+/// Files. Errors carry the path and what the system said; ENOENT and ESRCH are Code::NotFound,
+/// EACCES and EPERM Code::Permission, ENOSPC and EDQUOT Code::Exhausted.
 namespace gflow::os {
 
 /// The error of errno for a call that failed: "open '/x': No such file or directory".
@@ -22,6 +23,9 @@ namespace gflow::os {
 [[nodiscard]] Result<Fd> open_file(const std::string& path, int flags, mode_t mode = 0600);
 /// The whole file, refused (Code::Exhausted) when larger than `most`.
 [[nodiscard]] Result<std::string> read_file(const std::string& path, Memory most = Memory::mib(16));
+/// The same; empty if there is no such file. An error says nothing of whether there is.
+[[nodiscard]] Result<std::optional<std::string>> read_if_exists(const std::string& path,
+                                                                Memory most = Memory::mib(16));
 [[nodiscard]] Result<void> write_all(int fd, std::string_view data);
 /// Creates or replaces; not synced.
 [[nodiscard]] Result<void> write_file(const std::string& path,

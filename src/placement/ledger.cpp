@@ -46,7 +46,8 @@ bool operator==(const Node& a, const Node& b) {
                     node.memory,
                     node.devices,
                     node.ready,
-                    node.drained);
+                    node.drained,
+                    node.healthy);
   };
   return plain(a) == plain(b) && (a.topology == b.topology || topology_of(a) == topology_of(b));
 }
@@ -88,7 +89,7 @@ NodeState Ledger::state_from(NodeIndex index) {
   NodeState state;
   state.milli_cpus_free = facts.milli_cpus;
   state.memory_free = facts.memory;
-  state.open = facts.ready && !facts.drained;
+  state.open = facts.ready && !facts.drained && facts.healthy;
   for (const DeviceFacts& device : facts.devices) {
     state.devices.push_back({.memory_free = device.memory - device.memory_lost,
                              .model = model(device),

@@ -42,6 +42,7 @@ struct Node {
   std::shared_ptr<const Topology> topology;  ///< null or empty: nothing is known of the links
   bool ready = true;                         ///< false: it does not answer
   bool drained = false;                      ///< an administrator lets nothing new start there
+  bool healthy = true;                       ///< false: launches fail there
 
   friend bool operator==(const Node& a, const Node& b);
 };
@@ -68,7 +69,7 @@ struct DeviceState {
 struct NodeState {
   std::int64_t milli_cpus_free = 0;
   Memory memory_free{};
-  bool open = true;  ///< ready and not drained
+  bool open = true;  ///< ready, healthy and not drained
   std::vector<DeviceState> devices;
 
   friend bool operator==(const NodeState&, const NodeState&) = default;
@@ -93,7 +94,7 @@ struct SharingRules {
 /// What a node lacks for a demand, by how much: the least that is missing on the node. Several may
 /// apply at once.
 struct Shortfall {
-  bool closed = false;       ///< not ready, or drained
+  bool closed = false;       ///< not ready, not healthy, or drained
   bool selector = false;     ///< it is not of the right sort: selects()
   int devices = 0;           ///< how many suitable devices are missing, for whatever reason
   int devices_suitable = 0;  ///< devices of the right vendor, model and size, held or not

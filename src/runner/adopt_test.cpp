@@ -35,7 +35,7 @@ TEST_P(Adopt, AndCanBeStopped) {
 TEST_P(Adopt, AJobThatEndedMeanwhileIsOver) {
   Fifo go = fifo("go");
   launch(script("read x < go; exit 3"));
-  const os::Fd shim = open_process(shim_of(wait_started()));
+  const os::Fd shim = hold(shim_of(wait_started()));
   runner_.reset();
   go.say("on");
   ASSERT_TRUE(wait_for_end(shim));
@@ -66,7 +66,7 @@ TEST_P(Adopt, WithoutAClaimItNeverRanAndNeverWill) {
   ASSERT_TRUE(wait_for_end(shim->process));
   reap(shim->process);
   EXPECT_FALSE(os::exists(path("ran")));
-  EXPECT_FALSE(files.exit_record());
+  EXPECT_FALSE(files.exit_record().value());
 }
 
 TEST_P(Adopt, WithoutADirectoryItNeverRan) {
@@ -84,9 +84,9 @@ const std::string kGrandchild = "setsid sh -c 'trap \"\" TERM; echo $$ > ready; 
 TEST_P(Adopt, WhenTheShimIsKilledTheJobEndsWithIt) {
   Fifo ready = fifo("ready");
   launch(script(kGrandchild + "wait"));
-  const os::Fd grandchild = open_process(ready.number());
+  const os::Fd grandchild = hold(ready.number());
   const int pid = wait_started();
-  const os::Fd first = open_process(pid);
+  const os::Fd first = hold(pid);
   ASSERT_EQ(::kill(shim_of(pid), SIGKILL), 0);
   EXPECT_EQ(wait_gone().reason, EndReason::SupervisorDied);
   EXPECT_TRUE(has_ended(first));
@@ -96,9 +96,9 @@ TEST_P(Adopt, WhenTheShimIsKilledTheJobEndsWithIt) {
 TEST_P(Adopt, WhenTheShimWasKilledWhileTheDaemonWasDownToo) {
   Fifo ready = fifo("ready");
   launch(script(kGrandchild + "wait"));
-  const os::Fd grandchild = open_process(ready.number());
+  const os::Fd grandchild = hold(ready.number());
   const int shim_pid = shim_of(wait_started());
-  const os::Fd shim = open_process(shim_pid);
+  const os::Fd shim = hold(shim_pid);
   runner_.reset();
   ASSERT_EQ(::kill(shim_pid, SIGKILL), 0);
   ASSERT_TRUE(wait_for_end(shim));
@@ -141,7 +141,7 @@ TEST_P(Adopt, SweepRemovesWhatIsOverAndLeavesWhatRuns) {
 
 TEST_P(Adopt, ForgetLeavesNothingBehind) {
   EXPECT_EQ(run(script("true")).exit_code, 0);
-  const auto order = AttemptFiles(options_.attempts_dir, JobId(7), 1).order();
+  const auto order = AttemptFiles(options_.attempts_dir, JobId(7), 1).order().value();
   ASSERT_TRUE(order);
   runner_->forget(JobId(7), 1);
   EXPECT_FALSE(os::exists(path("attempts/7.1")));

@@ -101,26 +101,31 @@ Result<void> AttemptFiles::create(const attempt::Order& order, const Payload& pa
   return os::write_file(directory_ + "/order", *text);
 }
 
-bool AttemptFiles::exist() const { return os::is_directory(directory_); }
+Result<bool> AttemptFiles::exist() const {
+  struct stat facts{};
+  if (::stat(directory_.c_str(), &facts) == 0) return true;
+  if (errno == ENOENT || errno == ENOTDIR) return false;
+  return os::errno_error("look at", directory_);
+}
 
-std::optional<attempt::Order> AttemptFiles::order() const {
-  const auto text = os::read_file(directory_ + "/order");
+Result<std::optional<attempt::Order>> AttemptFiles::order() const {
+  const auto text = GF_TRY(os::read_if_exists(directory_ + "/order", Memory::mib(64)));
   if (!text) return std::nullopt;
   auto order = attempt::decode_order(*text);
   if (!order) return std::nullopt;
   return std::move(*order);
 }
 
-std::optional<attempt::ExitRecord> AttemptFiles::exit_record() const {
-  const auto content = os::read_file(directory_ + "/exit", Memory::mib(1));
+Result<std::optional<attempt::ExitRecord>> AttemptFiles::exit_record() const {
+  const auto content = GF_TRY(os::read_if_exists(directory_ + "/exit", Memory::mib(1)));
   if (!content) return std::nullopt;
   return attempt::decode_exit_file(*content);
 }
 
-std::optional<attempt::Claim> AttemptFiles::claim() const {
-  const auto text = os::read_file(directory_ + "/claim", Memory::mib(1));
-  if (!text && text.error().code == Code::NotFound) return std::nullopt;
-  const auto claim = attempt::decode_claim(text.value_or(""));
+Result<std::optional<attempt::Claim>> AttemptFiles::claim() const {
+  const auto text = GF_TRY(os::read_if_exists(directory_ + "/claim", Memory::mib(1)));
+  if (!text) return std::nullopt;
+  const auto claim = attempt::decode_claim(*text);
   return claim ? claim : attempt::ShimClaim{};
 }
 
@@ -141,9 +146,13 @@ int AttemptFiles::started_pid() const {
   return pid && *pid < kMax ? static_cast<int>(*pid) : 0;
 }
 
-bool AttemptFiles::is_supervised() const {
+Result<bool> AttemptFiles::is_supervised() const {
   const auto lock = os::open_file(directory_ + "/lock", O_RDONLY);
-  return lock && ::flock(lock->get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  if (!lock && lock.error().code == Code::NotFound) return false;
+  if (!lock) return std::unexpected(lock.error());
+  if (::flock(lock->get(), LOCK_SH | LOCK_NB) == 0) return false;
+  if (errno == EWOULDBLOCK) return true;
+  return os::errno_error("look at the lock", directory_);
 }
 
 Result<void> AttemptFiles::remove() const { return os::remove_tree(directory_); }

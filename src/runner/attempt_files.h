@@ -30,18 +30,23 @@ class AttemptFiles {
   /// once.
   [[nodiscard]] Result<void> create(const attempt::Order& order, const Payload& payload) const;
 
-  [[nodiscard]] bool exist() const;
-  [[nodiscard]] std::optional<attempt::Order> order() const;
-  [[nodiscard]] std::optional<attempt::ExitRecord> exit_record() const;
+  // What follows tells how the attempt stands. An error says nothing of the attempt: whoever gets
+  // one must not judge, and looks again.
+
+  [[nodiscard]] Result<bool> exist() const;
+  /// Empty if there is none that can be understood.
+  [[nodiscard]] Result<std::optional<attempt::Order>> order() const;
+  /// Empty if there is no whole one (yet).
+  [[nodiscard]] Result<std::optional<attempt::ExitRecord>> exit_record() const;
   /// Empty if nobody has claimed the attempt. One that cannot be understood is taken for a shim's
   /// of an unknown pid: the attempt may have run.
-  [[nodiscard]] std::optional<attempt::Claim> claim() const;
+  [[nodiscard]] Result<std::optional<attempt::Claim>> claim() const;
   /// Claims the attempt for nobody, unless it is claimed. What counts after that is claim().
   [[nodiscard]] Result<void> revoke() const;
   /// Pid of the job's first process, 0 if it has not been noted.
   [[nodiscard]] int started_pid() const;
   /// Whether a shim holds the lock, that is, lives.
-  [[nodiscard]] bool is_supervised() const;
+  [[nodiscard]] Result<bool> is_supervised() const;
   [[nodiscard]] Result<void> remove() const;
 
  private:

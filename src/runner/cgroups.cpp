@@ -18,6 +18,7 @@ namespace gflow::runner {
 namespace {
 
 constexpr const char* kPrefix = "job-";
+constexpr char kBehindName = '+';
 
 /// A control file takes one write, and is never created.
 Result<void> set(const std::string& file, const std::string& value) {
@@ -29,6 +30,16 @@ Result<void> set(const std::string& file, const std::string& value) {
 Result<void> make_group(const std::string& directory) {
   if (::mkdir(directory.c_str(), 0755) == 0) return {};
   return os::errno_error("create the control group", directory);
+}
+
+/// Removes a group that has no processes, with the groups a job made in it.
+void remove_group(const std::string& directory) {
+  if (::rmdir(directory.c_str()) == 0 || errno == ENOENT) return;
+  for (const std::string& name : os::names_in(directory).value_or(std::vector<std::string>{})) {
+    const std::string inner = directory + "/" + name;
+    if (os::is_directory(inner)) remove_group(inner);
+  }
+  (void)::rmdir(directory.c_str());  // one with processes stays
 }
 
 /// What a new group needs before it can be joined.
@@ -162,10 +173,21 @@ std::vector<std::string> Cgroups::groups_of(const std::string& attempt) const {
   return groups;
 }
 
+/// The attempt's own, unless there are groups of that name that have processes: of an attempt of
+/// this number in a database since restored. They are no business of this one's.
+std::string Cgroups::unused_name(const std::string& attempt, const std::string& launch_id) const {
+  bool is_free = true;
+  for (const std::string& group : groups_of(attempt)) {
+    remove_group(group);
+    is_free = is_free && !os::exists(group);
+  }
+  return is_free ? attempt : attempt + kBehindName + launch_id.substr(0, 8);
+}
+
 Result<void> Cgroups::create(const std::string& attempt,
                              const Request& limits,
                              attempt::Order& order) const {
-  const std::string group = kPrefix + attempt;
+  const std::string group = kPrefix + unused_name(attempt, order.launch_id);
   // Joining a group costs milliseconds (the kernel waits for all CPUs): only where it does
   // something.
   std::set<std::string> wanted = {unified_, memory_.parent, pids_.parent};
@@ -174,7 +196,6 @@ Result<void> Cgroups::create(const std::string& attempt,
   for (const std::string& parent : wanted) {
     if (!os::is_directory(parent)) GF_CHECK(make_group(parent));
     const std::string directory = parent + "/" + group;
-    (void)::rmdir(directory.c_str());  // of an attempt of this number in a database since restored
     GF_CHECK(make_group(directory));
     order.cgroups.push_back(directory);
   }
@@ -233,15 +254,18 @@ Result<void> Cgroups::set_limits(const std::string& group, const Request& limits
 }
 
 void Cgroups::remove(const std::vector<std::string>& directories) {
-  for (const std::string& directory : directories) (void)::rmdir(directory.c_str());
+  for (const std::string& directory : directories) remove_group(directory);
 }
 
-void Cgroups::remove_empty_parents() const { remove(parents()); }
+void Cgroups::remove_empty_parents() const {
+  for (const std::string& parent : parents()) (void)::rmdir(parent.c_str());
+}
 
 void Cgroups::remove_others(const std::function<bool(const std::string&)>& keep) const {
   for (const std::string& parent : parents()) {
     for (const std::string& group : groups_in(parent)) {
-      if (!keep(group.substr(std::string_view(kPrefix).size()))) remove({parent + "/" + group});
+      const std::string name = group.substr(std::string_view(kPrefix).size());
+      if (!keep(name.substr(0, name.find(kBehindName)))) remove({parent + "/" + group});
     }
   }
 }

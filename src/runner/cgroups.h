@@ -35,7 +35,7 @@ class Cgroups {
                                     attempt::Order& order) const;
   /// The groups create() makes for an attempt.
   [[nodiscard]] std::vector<std::string> groups_of(const std::string& attempt) const;
-  /// Removes groups; one that still has processes stays.
+  /// Removes groups with those in them; one that still has processes stays.
   static void remove(const std::vector<std::string>& directories);
   /// Groups of attempts that `keep` does not want, removed if they are empty.
   void remove_others(const std::function<bool(const std::string& attempt)>& keep) const;
@@ -56,6 +56,8 @@ class Cgroups {
 
   Controller choose(const char* controller, const std::string& v1_own, const JoinProbe& can_join);
   [[nodiscard]] std::vector<std::string> parents() const;
+  [[nodiscard]] std::string unused_name(const std::string& attempt,
+                                        const std::string& launch_id) const;
   [[nodiscard]] Result<void> set_limits(const std::string& group, const Request& limits) const;
   [[nodiscard]] Result<void> bind(const std::string& group, attempt::Order& order) const;
 

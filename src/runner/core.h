@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -34,7 +35,7 @@ struct Runner::Core {
   void send(Watched& watched, const attempt::Control& control);
   /// Sends it if that attempt is watched.
   void tell(Key key, const attempt::Control& control);
-  [[nodiscard]] Adoption adopt(JobId job, int attempt, const std::string& boot_id);
+  [[nodiscard]] Adoption adopt(Key key, const Adopting& known);
   void forget(Key key);
   void sweep(const std::vector<Key>& known);
   [[nodiscard]] std::vector<Report> poll();
@@ -43,16 +44,18 @@ struct Runner::Core {
   Options options;
   Cgroups cgroups;
   os::Fd epoll;
-  os::Fd wake;    ///< eventfd: there are reports that no descriptor announces
-  os::Fd resend;  ///< timerfd: try again to queue what the kernel had no room for
+  os::Fd wake;   ///< eventfd: there are reports that no descriptor announces
+  os::Fd retry;  ///< timerfd: try again what the machine had no room for
   std::map<Key, Watched> attempts;
   std::map<std::uint64_t, Key> by_serial;
   std::map<int, JobId> by_shim;
+  std::set<Key> doubtful;   ///< of the attempts: how they stand is not known
+  std::set<Key> strangers;  ///< found where an attempt was to be started: not ours to remove
   std::vector<Report> reports;
   std::uint64_t last_serial = 0;
 
  private:
-  [[nodiscard]] Result<void> start(const LaunchOrder& order);
+  [[nodiscard]] std::optional<Outcome> start(const LaunchOrder& order);
   void remove(const AttemptFiles& files) const;
   [[nodiscard]] Result<attempt::Order> order_for(const LaunchOrder& order) const;
   Watched& watch(JobId job, int attempt, int shim_pid, os::Fd shim);
@@ -65,11 +68,21 @@ struct Runner::Core {
   void heard(Watched& watched, std::string_view line);
   void shim_ended(Watched& watched);
   void conclude(Watched& watched);
-  [[nodiscard]] bool kill_survivors(Watched& watched);
+  [[nodiscard]] Result<std::optional<Outcome>> verdict(Watched& watched);
+  [[nodiscard]] Result<bool> kill_survivors(Watched& watched);
+  void drop(Key key);
+  void doubt(Watched& watched, std::string why);
+  void retry_soon() const;
+  void resolve_doubts();
+  void look_again(Watched& watched);
+  void watch_shim(Watched& watched);
   void queue(Watched& watched, attempt::ControlSignal signal);
   void send_unsent();
 
-  [[nodiscard]] Adoption adopt_claimed(Watched& watched, const attempt::ShimClaim& claim);
+  [[nodiscard]] Result<Adoption> find_out(Key key, const Adopting& known);
+  [[nodiscard]] Result<Adoption> adopt_claimed(Key key, const attempt::ShimClaim& claim);
+  [[nodiscard]] Result<Adoption> adopt_without_directory(Key key, bool started);
+  [[nodiscard]] Watched& watch_known(Key key, const std::optional<attempt::Order>& order);
 };
 
 }  // namespace gflow::runner

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <filesystem>
 #include <set>
-#include <system_error>
 
+#include "base/text.h"
+#include "os/file.h"
 #include "runner/core.h"
 #include "runner/outcome.h"
 #include "runner/processes.h"
@@ -18,71 +18,150 @@ bool is_shims(const std::optional<attempt::Claim>& claim) {
   return claim && std::holds_alternative<attempt::ShimClaim>(*claim);
 }
 
+/// Whether a process is the shim of the attempt in a directory, by its arguments.
+Result<bool> is_shim_of(int pid, const std::string& directory) {
+  const auto text = GF_TRY(os::read_if_exists("/proc/" + std::to_string(pid) + "/cmdline"));
+  if (!text) return false;
+  const auto words = split(*text, '\0');
+  return words.size() >= 2 && words[0].ends_with("gflow-shim") && words[1] == directory;
+}
+
+/// Whether nothing of the attempt runs or ever will. A job that runs and that the store does not
+/// know (an old backup was put back) is left alone, and what it uses is seen as used by a stranger;
+/// so is one of which that is not known.
+bool may_be_removed(const AttemptFiles& files) {
+  auto claim = files.claim();
+  if (claim && !*claim) {
+    if (!files.revoke()) return false;
+    claim = files.claim();
+  }
+  if (!claim) return false;
+  if (!is_shims(*claim)) return true;
+  const auto record = files.exit_record();
+  const auto supervised = files.is_supervised();
+  return record && supervised && (*record || !*supervised);
+}
+
 }  // namespace
 
-Adoption Runner::Core::adopt(JobId job, int attempt, const std::string& boot_id) {
-  const AttemptFiles files(options.attempts_dir, job, attempt);
-  if (attempts.contains({job, attempt})) return StillRuns{files.started_pid()};
-  if (const auto record = files.exit_record()) return Over{outcome_of(*record)};
-  if (boot_id != options.boot_id) {
+Adoption Runner::Core::adopt(Key key, const Adopting& known) {
+  if (const auto found = attempts.find(key); found != attempts.end() && !found->second.adopting) {
+    return StillRuns{found->second.files.started_pid()};
+  }
+  auto adoption = find_out(key, known);
+  if (!adoption) {
+    Watched& watched = watch_known(key, std::nullopt);
+    watched.adopting = known;
+    doubt(watched, adoption.error().message);
+    return Unknown{adoption.error().message};
+  }
+  if (!std::holds_alternative<StillRuns>(*adoption)) drop(key);
+  return *adoption;
+}
+
+Result<Adoption> Runner::Core::find_out(Key key, const Adopting& known) {
+  const AttemptFiles files(options.attempts_dir, key.first, key.second);
+  if (const auto record = GF_TRY(files.exit_record())) return Over{outcome_of(*record)};
+  if (known.boot_id != options.boot_id) {
     return lost(EndReason::Rebooted, "the machine was restarted while the job ran");
   }
   // Nothing is started before its directory is there, and nothing makes it later.
-  if (!files.exist()) return NeverRan{};
-  if (!files.claim()) {
-    const auto revoked = files.revoke();
-    if (!revoked) return lost(EndReason::LaunchFailed, revoked.error().message);
-  }
-  const auto claim = files.claim();
+  if (!GF_TRY(files.exist())) return adopt_without_directory(key, known.started);
+  if (!GF_TRY(files.claim())) GF_CHECK(files.revoke());
+  const auto claim = GF_TRY(files.claim());
   if (!is_shims(claim)) return NeverRan{};
-  Watched& watched = watch(job, attempt, 0, {});
-  return adopt_claimed(watched, std::get<attempt::ShimClaim>(*claim));
+  return adopt_claimed(key, std::get<attempt::ShimClaim>(*claim));
 }
 
-Adoption Runner::Core::adopt_claimed(Watched& watched, const attempt::ShimClaim& claim) {
-  const Key key(watched.job, watched.attempt);
-  if (watched.files.is_supervised()) {
-    os::Fd process = open_process(claim.pid);
-    const auto facts = process_facts(claim.pid);
-    if (process.valid() && facts && facts->start_time == claim.start_time) {
-      watched.shim = std::move(process);
-      watched.shim_pid = claim.pid;
-      by_shim[claim.pid] = watched.job;
-      (void)listen(watched, Source::Shim, watched.shim);
-      return StillRuns{watched.files.started_pid()};
+Watched& Runner::Core::watch_known(Key key, const std::optional<attempt::Order>& order) {
+  const auto found = attempts.find(key);
+  Watched& watched = found != attempts.end() ? found->second : watch(key.first, key.second, 0, {});
+  if (order) {
+    watched.traces = traces_of(*order);
+    watched.kill_cgroup = order->kill_cgroup;
+  } else if (watched.traces.cgroups.empty()) {
+    watched.traces.cgroups = cgroups.groups_of(attempt_name(key.first, key.second));
+  }
+  return watched;
+}
+
+Result<Adoption> Runner::Core::adopt_claimed(Key key, const attempt::ShimClaim& claim) {
+  const AttemptFiles files(options.attempts_dir, key.first, key.second);
+  const auto order = GF_TRY(files.order());
+  if (GF_TRY(files.is_supervised())) {
+    os::Fd process = GF_TRY(open_process(claim.pid));
+    const auto facts = GF_TRY(find_process(claim.pid));
+    if (!process.valid() || !facts || facts->start_time != claim.start_time) {
+      return fail(Code::WrongState, "its lock is held, but not by the supervisor that claimed it");
     }
+    Watched& watched = watch_known(key, order);
+    watched.started = true;
+    watched.shim = std::move(process);
+    watched.shim_pid = claim.pid;
+    by_shim[claim.pid] = watched.job;
+    watched.adopting.reset();
+    doubtful.erase(key);
+    watch_shim(watched);
+    return StillRuns{watched.files.started_pid()};
   }
   // The shim is no more. It may have written its record since we looked.
-  if (const auto record = watched.files.exit_record()) {
-    by_serial.erase(watched.serial);
-    attempts.erase(key);
-    return Over{outcome_of(*record)};
+  if (const auto record = GF_TRY(files.exit_record())) return Over{outcome_of(*record)};
+  Watched& watched = watch_known(key, order);
+  watched.started = true;
+  if (GF_TRY(kill_survivors(watched))) {
+    watched.adopting.reset();
+    doubtful.erase(key);
+    return StillRuns{watched.files.started_pid()};
   }
-  if (kill_survivors(watched)) return StillRuns{watched.files.started_pid()};
-  by_serial.erase(watched.serial);
-  attempts.erase(key);
   return lost(
       EndReason::SupervisorDied,
       "its supervisor was killed while the daemon was down; how the job ended is not known");
 }
 
+/// Somebody removed it, or it was never made. Its shim lives on without it.
+Result<Adoption> Runner::Core::adopt_without_directory(Key key, bool started) {
+  const std::string directory =
+      AttemptFiles(options.attempts_dir, key.first, key.second).directory();
+  for (const std::string& name : GF_TRY(os::names_in("/proc"))) {
+    const auto number = parse_number(name);
+    if (!number) continue;
+    const int pid = static_cast<int>(*number);
+    if (!GF_TRY(is_shim_of(pid, directory))) continue;
+    os::Fd process = GF_TRY(open_process(pid));
+    if (!process.valid() || !GF_TRY(is_shim_of(pid, directory))) continue;
+    Watched& watched = watch_known(key, std::nullopt);
+    watched.started = true;
+    watched.shim = std::move(process);
+    watched.shim_pid = pid;
+    by_shim[pid] = watched.job;
+    watched.adopting.reset();
+    doubtful.erase(key);
+    watch_shim(watched);
+    return StillRuns{};
+  }
+  if (!started) return NeverRan{};
+  if (GF_TRY(kill_survivors(watch_known(key, std::nullopt)))) {
+    Watched& watched = attempts.at(key);
+    watched.started = true;
+    watched.adopting.reset();
+    doubtful.erase(key);
+    return StillRuns{};
+  }
+  return lost(EndReason::SupervisorDied, kDirectoryRemoved);
+}
+
 void Runner::Core::sweep(const std::vector<Key>& known) {
   const std::set<Key> keep(known.begin(), known.end());
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(options.attempts_dir, error)) {
-    const auto key = parse_attempt_name(entry.path().filename().native());
+  for (const std::string& name :
+       os::names_in(options.attempts_dir).value_or(std::vector<std::string>{})) {
+    const auto key = parse_attempt_name(name);
     if (!key || keep.contains(*key) || attempts.contains(*key)) continue;
-    const AttemptFiles files(options.attempts_dir, key->first, key->second);
-    if (!files.claim()) (void)files.revoke();
-    // A job that runs and that the store does not know (an old backup was put back): it is left
-    // alone, and what it uses is seen as used by a stranger.
-    if (is_shims(files.claim()) && files.is_supervised() && !files.exit_record()) continue;
-    forget(*key);
+    if (may_be_removed(AttemptFiles(options.attempts_dir, key->first, key->second))) forget(*key);
   }
   cgroups.remove_others([&](const std::string& name) {
     const auto key = parse_attempt_name(name);
     if (!key) return true;
-    return AttemptFiles(options.attempts_dir, key->first, key->second).exist();
+    return AttemptFiles(options.attempts_dir, key->first, key->second).exist().value_or(true);
   });
 }
 

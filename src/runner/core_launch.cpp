@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdint>
 
 #include "base/text.h"
@@ -69,35 +70,36 @@ Result<attempt::Order> Runner::Core::order_for(const LaunchOrder& given) const {
   return order;
 }
 
-Result<void> Runner::Core::start(const LaunchOrder& given) {
+/// Nothing runs that is not watched: once there is a shim, what fails is tried again.
+std::optional<Outcome> Runner::Core::start(const LaunchOrder& given) {
+  const Key key(given.job, given.attempt);
   const AttemptFiles files(options.attempts_dir, given.job, given.attempt);
-  if (files.exist()) return fail(Code::WrongState, "the attempt has been started before");
-  attempt::Order order = GF_TRY(order_for(given));
-  GF_CHECK(cgroups.create(attempt_name(given.job, given.attempt), given.limits, order));
-  GF_CHECK(files.create(order, given.payload));
-  Shim shim = GF_TRY(spawn_shim(options.shim, files.directory()));
-  Watched& watched = watch(given.job, given.attempt, shim.pid, std::move(shim.process));
-  watched.status = std::move(shim.status);
-  if (!listen(watched, Source::Status, watched.status)) watched.status.reset();
-  if (!listen(watched, Source::Shim, watched.shim)) {
-    return os::errno_error("watch the supervisor");
+  auto order = order_for(given);
+  if (!order) return not_launched(FailureKind::Job, "write the launch order", order.error());
+  const std::string name = attempt_name(given.job, given.attempt);
+  if (const auto made = cgroups.create(name, given.limits, *order); !made) {
+    return not_launched(FailureKind::Node, "create the control group", made.error());
   }
-  return {};
+  if (const auto made = files.create(*order, given.payload); !made) {
+    if (made.error().number == EEXIST) strangers.insert(key);
+    return not_launched(made.error().code == Code::Usage ? FailureKind::Job
+                        : made.error().number == EEXIST  ? FailureKind::Passing
+                                                         : FailureKind::Node,
+                        "write the launch order",
+                        made.error());
+  }
+  auto shim = spawn_shim(options.shim, files.directory());
+  if (!shim) return not_launched(FailureKind::Node, "start the supervisor", shim.error());
+  Watched& watched = watch(given.job, given.attempt, shim->pid, std::move(shim->process));
+  watched.traces = traces_of(*order);
+  watched.kill_cgroup = order->kill_cgroup;
+  watched.status = std::move(shim->status);
+  watch_shim(watched);
+  return std::nullopt;
 }
 
 void Runner::Core::launch(const LaunchOrder& order) {
-  const auto started = start(order);
-  if (started) return;
-  const Key key(order.job, order.attempt);
-  if (attempts.contains(key)) {
-    // It runs but cannot be watched (no room in epoll): take it back or end it, and report it now.
-    stop(key, SIGKILL, EndReason::LaunchFailed);
-    end(attempts.at(key), outcome_without_record(EndReason::LaunchFailed, started.error().message));
-    return;
-  }
-  report(Gone{order.job,
-              order.attempt,
-              outcome_without_record(EndReason::LaunchFailed, started.error().message)});
+  if (auto failed = start(order)) report(Gone{order.job, order.attempt, std::move(*failed)});
 }
 
 void Runner::Core::remove(const AttemptFiles& files) const {
@@ -106,13 +108,10 @@ void Runner::Core::remove(const AttemptFiles& files) const {
 }
 
 void Runner::Core::forget(Key key) {
-  if (const auto found = attempts.find(key); found != attempts.end()) {
-    by_serial.erase(found->second.serial);
-    by_shim.erase(found->second.shim_pid);
-    attempts.erase(found);
-  }
+  drop(key);
+  if (strangers.erase(key) > 0) return;
   const AttemptFiles files(options.attempts_dir, key.first, key.second);
-  const auto order = files.order();
+  const auto order = files.order().value_or(std::nullopt);
   // As the order has them: the daemon may have stood in another group when it started the attempt.
   Cgroups::remove(order ? order->cgroups : cgroups.groups_of(attempt_name(key.first, key.second)));
   remove(files);

@@ -34,11 +34,12 @@ bool send_signal(const os::Fd& process, attempt::ControlSignal signal) {
   return ::syscall(SYS_pidfd_send_signal, process.get(), signal.number, &info, 0) == 0;
 }
 
-bool is_populated(const os::Fd& events) {
+Result<bool> is_populated(const os::Fd& events) {
   if (!events.valid()) return false;
   std::array<char, 256> buffer{};
   const ssize_t got = ::pread(events.get(), buffer.data(), buffer.size(), 0);
-  if (got < 0) return false;  // the group is gone, and with it its processes
+  if (got < 0 && errno == ENODEV) return false;  // the group is gone, and with it its processes
+  if (got < 0) return os::errno_error("read cgroup.events");
   const std::string_view text(buffer.data(), static_cast<std::size_t>(got));
   return attempt::keyed_value(text, "populated").value_or(0) != 0;
 }
@@ -59,8 +60,9 @@ bool Runner::Core::listen(const Watched& watched, Source source, const os::Fd& f
 
 std::vector<Report> Runner::Core::poll() {
   drain(wake);
-  drain(resend);
+  drain(retry);
   send_unsent();
+  resolve_doubts();
   std::array<epoll_event, 64> events{};
   while (true) {
     const int count = ::epoll_wait(epoll.get(), events.data(), static_cast<int>(events.size()), 0);
@@ -79,9 +81,12 @@ std::vector<Report> Runner::Core::poll() {
 void Runner::Core::ready(Watched& watched, Source source) {
   if (source == Source::Status) return read_status(watched);
   if (source == Source::Shim) return shim_ended(watched);
-  std::erase_if(watched.survivors, has_ended);
-  if (!watched.survivors.empty() || is_populated(watched.events)) return;
-  conclude(watched);  // looks again: a process may have been made while the others were killed
+  std::erase_if(watched.survivors, [](const os::Fd& process) {
+    const bool ended = has_ended(process);
+    if (ended) reap(process);  // an orphan of the shim is a child of ours
+    return ended;
+  });
+  if (watched.survivors.empty()) conclude(watched);  // looks again: one may have made another
 }
 
 void Runner::Core::read_status(Watched& watched) {
@@ -106,68 +111,132 @@ void Runner::Core::heard(Watched& watched, std::string_view line) {
   const auto said = attempt::decode_status(line);
   if (!said) return;
   if (const auto* started = std::get_if<attempt::ShimStarted>(&*said)) {
+    watched.started = true;
     reports.emplace_back(Started{watched.job, watched.attempt, started->pid});
   } else {
     watched.shim_said = printable(std::get<attempt::ShimFailed>(*said).message);
   }
 }
 
+void Runner::Core::watch_shim(Watched& watched) {
+  if (!watched.shim.valid()) {
+    auto process = open_process(watched.shim_pid);
+    if (!process) return doubt(watched, process.error().message);
+    watched.shim = std::move(*process);
+    if (!watched.shim.valid()) return shim_ended(watched);
+  }
+  const auto is_heard = [&](Source source, const os::Fd& fd) {
+    return !fd.valid() || listen(watched, source, fd) || errno == EEXIST;
+  };
+  if (is_heard(Source::Status, watched.status) && is_heard(Source::Shim, watched.shim)) return;
+  const int number = errno;
+  if (has_ended(watched.shim)) return shim_ended(watched);
+  errno = number;
+  doubt(watched, os::errno_error("watch the supervisor").error().message);
+}
+
 void Runner::Core::shim_ended(Watched& watched) {
   read_status(watched);
   reap(watched.shim);
   watched.shim.reset();
-  by_shim.erase(watched.shim_pid);
+  by_shim.erase(std::exchange(watched.shim_pid, 0));
   conclude(watched);
 }
 
-/// Its shim is no more: what became of the attempt?
+/// Its shim is no more: what became of the attempt? If that cannot be read now, it is asked again.
 void Runner::Core::conclude(Watched& watched) {
-  if (const auto record = watched.files.exit_record()) return end(watched, outcome_of(*record));
-  if (!watched.files.claim()) (void)watched.files.revoke();  // nobody is left to claim it
-  const auto claim = watched.files.claim();
-  if (claim && std::holds_alternative<attempt::ShimClaim>(*claim)) {
-    if (kill_survivors(watched)) return;
-    return end(watched,
-               outcome_without_record(EndReason::SupervisorDied,
-                                      "its supervisor was killed; how the job ended is not known"));
+  auto found = verdict(watched);
+  if (!found) return doubt(watched, found.error().message);
+  doubtful.erase({watched.job, watched.attempt});
+  if (*found) end(watched, std::move(**found));
+}
+
+/// Empty while processes of it are still ending.
+Result<std::optional<Outcome>> Runner::Core::verdict(Watched& watched) {
+  if (const auto record = GF_TRY(watched.files.exit_record())) return outcome_of(*record);
+  const bool exists = GF_TRY(watched.files.exist());
+  if (exists && !GF_TRY(watched.files.claim())) {
+    GF_CHECK(watched.files.revoke());  // nobody is left to claim it
   }
-  if (watched.revoked) return end(watched, outcome_without_record(watched.revoked->reason, {}));
-  const std::string why = watched.shim_said.empty() ? "its supervisor ended before it took the job"
-                                                    : "its supervisor: " + watched.shim_said;
-  end(watched, outcome_without_record(EndReason::LaunchFailed, why));
+  const auto claim = GF_TRY(watched.files.claim());
+  const bool ran = watched.started || (claim && std::holds_alternative<attempt::ShimClaim>(*claim));
+  if (ran) {
+    if (GF_TRY(kill_survivors(watched))) return std::nullopt;
+    return outcome_without_record(
+        EndReason::SupervisorDied,
+        exists ? "its supervisor was killed; how the job ended is not known" : kDirectoryRemoved);
+  }
+  if (watched.revoked) return outcome_without_record(watched.revoked->reason, {});
+  if (!watched.shim_said.empty()) {
+    return not_launched(FailureKind::Node,
+                        "start the supervisor",
+                        Error{Code::Failure, "its supervisor: " + watched.shim_said});
+  }
+  return not_launched(FailureKind::Unknown,
+                      "start the supervisor",
+                      Error{Code::Failure, "its supervisor ended before it took the job"});
 }
 
 /// True if there are any; then their end is waited for.
-bool Runner::Core::kill_survivors(Watched& watched) {
-  const auto order = watched.files.order();
+Result<bool> Runner::Core::kill_survivors(Watched& watched) {
   watched.survivors.clear();
   watched.events.reset();
-  if (!order) return false;
-  if (!order->kill_cgroup.empty()) {
-    if (auto kill = os::open_file(order->kill_cgroup + "/cgroup.kill", O_WRONLY)) {
-      (void)os::write_all(kill->get(), "1");
+  if (!watched.kill_cgroup.empty()) {
+    if (auto kill = os::open_file(watched.kill_cgroup + "/cgroup.kill", O_WRONLY)) {
+      (void)os::write_all(kill->get(), "1");  // each is signalled below, too
     }
-    if (auto events = os::open_file(order->kill_cgroup + "/cgroup.events", O_RDONLY)) {
-      watched.events = std::move(*events);
-    }
+    auto events = os::open_file(watched.kill_cgroup + "/cgroup.events", O_RDONLY);
+    if (events) watched.events = std::move(*events);
+    if (!events && events.error().code != Code::NotFound) return std::unexpected(events.error());
   }
-  watched.survivors = survivors_of(*order);
+  watched.survivors = GF_TRY(survivors_of(watched.traces));
   for (const os::Fd& process : watched.survivors) {
     (void)send_signal(process, {SIGKILL, 0});  // one that may not be killed is waited for
-    (void)listen(watched, Source::Survivor, process);
+    if (!listen(watched, Source::Survivor, process)) return os::errno_error("watch what is left");
   }
   // Listening before looking: a change in between is then seen by one of the two.
-  if (watched.events.valid()) (void)listen(watched, Source::Events, watched.events);
-  return is_populated(watched.events) || !watched.survivors.empty();
+  if (watched.events.valid() && !listen(watched, Source::Events, watched.events)) {
+    return os::errno_error("watch cgroup.events");
+  }
+  return GF_TRY(is_populated(watched.events)) || !watched.survivors.empty();
+}
+
+void Runner::Core::doubt(Watched& watched, std::string why) {
+  watched.doubt = std::move(why);
+  doubtful.insert({watched.job, watched.attempt});
+  retry_soon();
+}
+
+void Runner::Core::retry_soon() const {
+  itimerspec soon{};
+  soon.it_value.tv_sec = 1;
+  (void)::timerfd_settime(retry.get(), 0, &soon, nullptr);  // arguments are valid
+}
+
+void Runner::Core::resolve_doubts() {
+  for (const Key& key : std::exchange(doubtful, {})) {
+    if (const auto found = attempts.find(key); found != attempts.end()) look_again(found->second);
+  }
+}
+
+void Runner::Core::look_again(Watched& watched) {
+  if (!watched.adopting) return watched.shim_pid > 0 ? watch_shim(watched) : conclude(watched);
+  const Key key(watched.job, watched.attempt);
+  const Adopting known = *watched.adopting;
+  Adoption adoption = adopt(key, known);
+  if (std::holds_alternative<Unknown>(adoption)) return;
+  report(Adopted{key.first, key.second, std::move(adoption)});
 }
 
 void Runner::Core::stop(Key key, int signal, EndReason reason) {
   const auto found = attempts.find(key);
-  if (found == attempts.end() || !found->second.shim.valid()) return;
+  if (found == attempts.end() || found->second.shim_pid == 0) return;
   Watched& watched = found->second;
-  if (!watched.files.claim()) (void)watched.files.revoke();  // if it cannot be, it is signalled
+  if (const auto claim = watched.files.claim(); claim && !*claim) {
+    (void)watched.files.revoke();  // if it cannot be, it is signalled
+  }
   const auto claim = watched.files.claim();
-  if (claim && std::holds_alternative<attempt::Revoked>(*claim)) {
+  if (claim && *claim && std::holds_alternative<attempt::Revoked>(**claim)) {
     if (!watched.revoked) watched.revoked = RevokedFor{reason};
     return;
   }
@@ -176,7 +245,7 @@ void Runner::Core::stop(Key key, int signal, EndReason reason) {
 }
 
 void Runner::Core::send(Watched& watched, const attempt::Control& control) {
-  if (watched.shim.valid()) queue(watched, attempt::encode_control(control));
+  if (watched.shim_pid > 0) queue(watched, attempt::encode_control(control));
 }
 
 void Runner::Core::tell(Key key, const attempt::Control& control) {
@@ -186,18 +255,18 @@ void Runner::Core::tell(Key key, const attempt::Control& control) {
 
 void Runner::Core::queue(Watched& watched, attempt::ControlSignal signal) {
   const bool in_order = watched.unsent.empty();
-  if (in_order && (send_signal(watched.shim, signal) || errno != EAGAIN)) return;
+  if (in_order && watched.shim.valid() && (send_signal(watched.shim, signal) || errno == ESRCH)) {
+    return;
+  }
   watched.unsent.push_back(signal);
-  itimerspec soon{};
-  soon.it_value.tv_sec = 1;
-  (void)::timerfd_settime(resend.get(), 0, &soon, nullptr);  // arguments are valid
+  retry_soon();
 }
 
 void Runner::Core::send_unsent() {
   for (auto& [key, watched] : attempts) {
     if (watched.unsent.empty()) continue;
     for (const attempt::ControlSignal signal : std::exchange(watched.unsent, {})) {
-      if (watched.shim.valid()) queue(watched, signal);
+      if (watched.shim_pid > 0) queue(watched, signal);
     }
   }
 }

@@ -60,7 +60,9 @@ class Crash : public RunnerBench {
   /// What is wrong with how the attempt stands; "" if nothing is. `may_be_lost`: its shim was
   /// killed.
   std::string verdict(JobId job, bool may_be_lost) {
-    const Adoption adoption = runner_->adopt(job, 1, options_.boot_id);
+    Adoption adoption = runner_->adopt(job, 1, options_.boot_id);
+    // The job's first process has a copy of the lock until its execve(2).
+    if (std::holds_alternative<Unknown>(adoption)) adoption = wait_adopted(job);
     if (std::holds_alternative<NeverRan>(adoption)) {
       never_ran_.push_back(job);
       return trace_of(job).empty() ? "" : "it ran though it is said that it did not";
@@ -83,8 +85,8 @@ class Crash : public RunnerBench {
       const Ended ended = run_and_kill(point, [&] { body(job); });
       if (ended == Ended::CannotTrace) return 0;
       EXPECT_EQ(verdict(job, may_be_lost), "") << "killed at point " << point;
-      if (const auto order = AttemptFiles(options_.attempts_dir, job, 1).order()) {
-        EXPECT_TRUE(survivors_of(*order).empty()) << "killed at point " << point;
+      if (const auto order = AttemptFiles(options_.attempts_dir, job, 1).order().value()) {
+        EXPECT_TRUE(survivors_of(traces_of(*order)).value().empty()) << "killed at point " << point;
       }
       if (ended == Ended::BeforeThePoint) return point;
     }

@@ -125,7 +125,7 @@ TEST_P(End, ARequestTheKernelHasNoRoomForIsRepeated) {
 TEST_P(End, ASupervisorToldToEndEndsTheJobFirst) {
   launch(script("sleep 1000"));
   const int pid = wait_started();
-  const os::Fd first = open_process(pid);
+  const os::Fd first = hold(pid);
   ASSERT_EQ(::kill(shim_of(pid), SIGTERM), 0);
   const Outcome outcome = wait_gone();
   EXPECT_EQ(outcome.reason, EndReason::Cancelled);
@@ -156,7 +156,7 @@ TEST_P(End, BeforeTheShimHasTakenItOrAfterNothingStaysBehind) {
 TEST_P(End, ProcessesThatLeftTheSessionAreKilledWithTheJob) {
   Fifo ready = fifo("ready");
   launch(script(kStubbornGrandchild + "wait"));
-  const os::Fd grandchild = open_process(ready.number());
+  const os::Fd grandchild = hold(ready.number());
   runner_->stop(JobId(7), 1, 0, EndReason::Cancelled);
   EXPECT_EQ(wait_gone().reason, EndReason::Cancelled);
   EXPECT_TRUE(has_ended(grandchild));
@@ -166,7 +166,7 @@ TEST_P(End, WhatTheProgramLeavesBehindIsEnded) {
   Fifo ready = fifo("ready");
   Fifo go = fifo("go");
   launch(script(kStubbornGrandchild + "read x < go; exit 4"));
-  const os::Fd grandchild = open_process(ready.number());
+  const os::Fd grandchild = hold(ready.number());
   go.say("on");
   const Outcome outcome = wait_gone();
   EXPECT_EQ(outcome.reason, EndReason::Exited);
@@ -182,9 +182,9 @@ TEST_P(End, ManyProcessesThatFork) {
   EXPECT_EQ(ready.line(), "r");
   runner_->stop(JobId(7), 1, 0, EndReason::Cancelled);
   EXPECT_EQ(wait_gone().reason, EndReason::Cancelled);
-  const auto order = AttemptFiles(options_.attempts_dir, JobId(7), 1).order();
+  const auto order = AttemptFiles(options_.attempts_dir, JobId(7), 1).order().value();
   ASSERT_TRUE(order);
-  EXPECT_TRUE(survivors_of(*order).empty());
+  EXPECT_TRUE(survivors_of(traces_of(*order)).value().empty());
 }
 
 TEST_P(End, CpuTimeIsCounted) {

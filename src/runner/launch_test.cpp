@@ -187,8 +187,12 @@ TEST_P(Launch, WhatCannotBePutInOrderFailsAtOnce) {
 TEST_P(Launch, AnAttemptIsStartedOnce) {
   EXPECT_EQ(run(script("echo run")).exit_code, 0);
   const Outcome second = run(script("echo run"));
-  EXPECT_EQ(second.reason, EndReason::LaunchFailed);
+  EXPECT_EQ(second.reason, EndReason::NotStarted);
+  EXPECT_EQ(second.failure, (Failure{FailureKind::Passing, "write the launch order", EEXIST}));
   EXPECT_EQ(log(), "run\n");
+  // What is there is of the other one.
+  runner_->forget(JobId(7), 1);
+  EXPECT_TRUE(os::exists(path("attempts/7.1")));
 }
 
 TEST_P(Launch, RunsAsItsUser) {

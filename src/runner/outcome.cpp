@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runner/outcome.h"
 
+#include "attempt/failure.h"
 #include "base/text.h"
 
 namespace gflow::runner {
@@ -23,6 +24,22 @@ static_assert(same(Ending::Rebooted, EndReason::Rebooted));
 static_assert(same(Ending::DependencyFailed, EndReason::DependencyFailed));
 static_assert(same(Ending::Preempted, EndReason::Preempted));
 
+FailureKind kind_of(attempt::Fault fault) {
+  switch (fault) {
+    case attempt::Fault::Job:
+      return FailureKind::Job;
+    case attempt::Fault::Node:
+      return FailureKind::Node;
+    case attempt::Fault::Passing:
+      break;
+  }
+  return FailureKind::Passing;
+}
+
+EndReason reason_for(FailureKind kind) {
+  return kind == FailureKind::Job ? EndReason::LaunchFailed : EndReason::NotStarted;
+}
+
 }  // namespace
 
 Outcome outcome_of(const attempt::ExitRecord& record) {
@@ -34,6 +51,12 @@ Outcome outcome_of(const attempt::ExitRecord& record) {
   outcome.run_time = record.run_time;
   outcome.cpu_time = record.cpu_time;
   outcome.peak_memory = Memory{record.peak_memory_bytes};
+  if (record.reason == Ending::LaunchFailed) {
+    outcome.failure = {kind_of(attempt::fault_of(record.step, record.error)),
+                       std::string(attempt::step_text(record.step)),
+                       record.error};
+    outcome.reason = reason_for(outcome.failure.kind);
+  }
   return outcome;
 }
 
@@ -43,6 +66,12 @@ Outcome outcome_without_record(EndReason reason, std::string message) {
   Outcome outcome;
   outcome.reason = reason;
   outcome.message = std::move(message);
+  return outcome;
+}
+
+Outcome not_launched(FailureKind kind, std::string step, const Error& error) {
+  Outcome outcome = outcome_without_record(reason_for(kind), error.message);
+  outcome.failure = {kind, std::move(step), error.number};
   return outcome;
 }
 

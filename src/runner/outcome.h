@@ -2,6 +2,7 @@
 #pragma once
 
 #include "attempt/exit_record.h"
+#include "base/result.h"
 #include "core/job.h"
 
 namespace gflow::runner {
@@ -9,7 +10,12 @@ namespace gflow::runner {
 /// What an exit record says, in the words of the engine.
 [[nodiscard]] Outcome outcome_of(const attempt::ExitRecord& record);
 [[nodiscard]] attempt::Ending ending_for(EndReason reason);
+constexpr const char* kDirectoryRemoved =
+    "the directory of its attempt was removed while it ran; how it ended is not known";
 /// An end there is no record of.
 [[nodiscard]] Outcome outcome_without_record(EndReason reason, std::string message);
+/// A launch that failed before a supervisor took it: LaunchFailed if that is the job's own fault,
+/// else NotStarted. `step` is what was being done.
+[[nodiscard]] Outcome not_launched(FailureKind kind, std::string step, const Error& error);
 
 }  // namespace gflow::runner

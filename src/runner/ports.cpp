@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <string_view>
 
+#include "base/text.h"
 #include "os/fd.h"
 
 namespace gflow::runner {
@@ -56,6 +58,20 @@ int first_unusable(PortBlock block, const std::vector<PortBlock>& taken) {
 }
 
 }  // namespace
+
+PortBlock ports_in(const std::vector<std::string>& environment) {
+  PortBlock block;
+  const auto read = [](std::string_view text, std::string_view name, int& number) {
+    if (!text.starts_with(name)) return;
+    const auto value = parse_number(text.substr(name.size()));
+    if (value && *value <= 65535) number = static_cast<int>(*value);
+  };
+  for (const std::string& variable : environment) {
+    read(variable, "GFLOW_PORT_BASE=", block.base);
+    read(variable, "GFLOW_PORT_COUNT=", block.count);
+  }
+  return block.base > 0 && block.count > 0 ? block : PortBlock{};
+}
 
 Result<PortBlock> find_ports(int count, const std::vector<PortBlock>& taken) {
   PortBlock block{kFirstPort, count};

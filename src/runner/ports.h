@@ -19,6 +19,9 @@ struct PortBlock {
 constexpr int kFirstPort = 41000;
 constexpr int kLastPort = 42999;
 
+/// The ports a job was given, by its environment; none if it was given none.
+[[nodiscard]] PortBlock ports_in(const std::vector<std::string>& environment);
+
 /// The first block of `count` ports that can be bound now, on IPv4 and on IPv6 where there is one,
 /// and meets none of `taken` (blocks of running jobs, which may not have bound theirs yet).
 /// Errors: Exhausted if there is none.

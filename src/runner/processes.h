@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "attempt/order.h"
 #include "attempt/proc_text.h"
+#include "base/result.h"
 #include "os/fd.h"
 
 /// Processes of this machine, read from /proc.
@@ -15,15 +17,27 @@ namespace gflow::runner {
 /// Variable every process of an attempt inherits, with the launch id as its value.
 constexpr const char* kMarker = "GFLOW_ATTEMPT_ID";
 
+/// Empty if there is no such process. An error says nothing of the process.
+[[nodiscard]] Result<std::optional<attempt::ProcessFacts>> find_process(int pid);
+/// The same for one that is only of interest if it can be read.
 [[nodiscard]] std::optional<attempt::ProcessFacts> process_facts(int pid);
-/// A pidfd; invalid if there is no such process.
-[[nodiscard]] os::Fd open_process(int pid);
+/// A pidfd; invalid if there is no such process. An error says nothing of the process.
+[[nodiscard]] Result<os::Fd> open_process(int pid);
 /// Whether the process of a pidfd has ended.
 [[nodiscard]] bool has_ended(const os::Fd& process);
 
-/// What is left of an attempt without a shim: members of its control groups, and whatever carries
-/// its marker in its environment. Each is held by a pidfd, and was seen to belong to the attempt
-/// after that was opened.
-[[nodiscard]] std::vector<os::Fd> survivors_of(const attempt::Order& order);
+/// How processes of an attempt are known: what an order says of it.
+struct Traces {
+  std::string launch_id;              ///< in their environment; "" if that is not known
+  std::optional<std::uint32_t> user;  ///< of the job, if that is not the daemon's
+  std::vector<std::string> cgroups;   ///< they are members of
+};
+[[nodiscard]] Traces traces_of(const attempt::Order& order);
+
+/// What is left of an attempt without a shim: members of its control groups, whatever carries its
+/// marker in its environment, and what is below children of this process that are no program of
+/// gflow's: orphans of a killed shim come to the daemon. Each is held by a pidfd, and was seen to
+/// belong to the attempt after that was opened. All of them or an error.
+[[nodiscard]] Result<std::vector<os::Fd>> survivors_of(const Traces& traces);
 
 }  // namespace gflow::runner

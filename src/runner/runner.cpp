@@ -3,6 +3,7 @@
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -25,14 +26,15 @@ std::string cgroup_name(const std::string& attempts_dir) {
   return name;
 }
 
-Cgroups find_cgroups(const Options& options) {
+Result<Cgroups> find_cgroups(const Options& options) {
   if (!options.use_cgroups) return Cgroups("control groups are switched off");
-  const auto mounts = os::read_file("/proc/self/mountinfo");
-  const auto own = os::read_file("/proc/self/cgroup");
+  const auto mounts = GF_TRY(os::read_if_exists("/proc/self/mountinfo"));
+  const auto own = GF_TRY(os::read_if_exists("/proc/self/cgroup"));
   if (!mounts || !own) return Cgroups("this system has no control groups");
-  return {parse_cgroup_layout(*mounts, *own),
-          cgroup_name(options.attempts_dir),
-          [&](const std::string& directory) { return probe_cgroup(options.shim, directory); }};
+  return Cgroups{
+      parse_cgroup_layout(*mounts, *own),
+      cgroup_name(options.attempts_dir),
+      [&](const std::string& directory) { return probe_cgroup(options.shim, directory); }};
 }
 
 }  // namespace
@@ -41,15 +43,16 @@ Runner::Core::Core(Options given, Cgroups usable)
     : options(std::move(given)), cgroups(std::move(usable)) {}
 
 Result<void> Runner::Core::prepare() {
+  // What a killed shim leaves becomes a child of this process, and is found by that.
+  if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) return os::errno_error("become a subreaper");
   epoll = os::Fd(::epoll_create1(EPOLL_CLOEXEC));
   wake = os::Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  resend = os::Fd(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
-  if (!epoll.valid() || !wake.valid() || !resend.valid())
-    return os::errno_error("make descriptors");
+  retry = os::Fd(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+  if (!epoll.valid() || !wake.valid() || !retry.valid()) return os::errno_error("make descriptors");
   epoll_event event{};
   event.events = EPOLLIN;  // serial 0 is no attempt's: these only make fd() readable
   if (::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, wake.get(), &event) != 0 ||
-      ::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, resend.get(), &event) != 0) {
+      ::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, retry.get(), &event) != 0) {
     return os::errno_error("watch descriptors");
   }
   return {};
@@ -73,11 +76,19 @@ void Runner::Core::report(Report what) {
   (void)!::write(wake.get(), &one, sizeof one);  // cannot fail below 2^64 - 1 reports
 }
 
+/// Watches it no more.
+void Runner::Core::drop(Key key) {
+  const auto found = attempts.find(key);
+  if (found == attempts.end()) return;
+  by_serial.erase(found->second.serial);
+  by_shim.erase(found->second.shim_pid);
+  doubtful.erase(key);
+  attempts.erase(found);
+}
+
 void Runner::Core::end(Watched& watched, Outcome outcome) {
   const Key key(watched.job, watched.attempt);
-  by_serial.erase(watched.serial);
-  by_shim.erase(watched.shim_pid);
-  attempts.erase(key);
+  drop(key);
   report(Gone{key.first, key.second, std::move(outcome)});
 }
 
@@ -90,7 +101,7 @@ Result<std::unique_ptr<Runner>> Runner::open(Options options) {
   const mode_t mode = ::geteuid() == 0 ? 0711 : 0700;
   GF_CHECK(os::make_own_directory(options.attempts_dir, mode));
   GF_CHECK(os::make_own_directory(options.logs_dir, mode));
-  Cgroups cgroups = find_cgroups(options);
+  Cgroups cgroups = GF_TRY(find_cgroups(options));
   auto core = std::make_unique<Core>(std::move(options), std::move(cgroups));
   GF_CHECK(core->prepare());
   return std::unique_ptr<Runner>(new Runner(std::move(core)));
@@ -112,8 +123,16 @@ void Runner::change_limit(JobId job, int attempt, std::optional<std::chrono::sec
   core_->tell({job, attempt}, attempt::SetLimit{limit});
 }
 
-Adoption Runner::adopt(JobId job, int attempt, const std::string& boot_id) {
-  return core_->adopt(job, attempt, boot_id);
+Adoption Runner::adopt(JobId job, int attempt, const std::string& boot_id, Progress progress) {
+  return core_->adopt({job, attempt}, {boot_id, progress == Progress::Started});
+}
+
+std::vector<Doubt> Runner::doubts() const {
+  std::vector<Doubt> doubts;
+  for (const auto& key : core_->doubtful) {
+    doubts.push_back({key.first, core_->attempts.at(key).doubt});
+  }
+  return doubts;
 }
 
 void Runner::forget(JobId job, int attempt) { core_->forget({job, attempt}); }
@@ -126,6 +145,11 @@ const Enforcement& Runner::enforcement() const { return core_->cgroups.enforceme
 
 std::string Runner::log_path(JobId job) const {
   return core_->options.logs_dir + "/" + std::to_string(job.value) + ".log";
+}
+
+Result<PortBlock> Runner::ports_of(JobId job, int attempt) const {
+  const auto order = GF_TRY(AttemptFiles(core_->options.attempts_dir, job, attempt).order());
+  return order ? ports_in(order->environment) : PortBlock{};
 }
 
 std::string Runner::config_path(JobId job, int attempt, const Payload& payload) const {

@@ -12,6 +12,7 @@
 
 #include "base/result.h"
 #include "core/job.h"
+#include "runner/ports.h"
 
 namespace gflow::runner {
 
@@ -26,7 +27,6 @@ struct Gone {
   int attempt = 0;
   Outcome outcome;  ///< from the exit record, or why there is none
 };
-using Report = std::variant<Started, Gone>;
 
 /// What recovery finds of an attempt the store says was started.
 struct NeverRan {};  ///< and now never will: the claim is revoked
@@ -36,7 +36,25 @@ struct StillRuns {
 struct Over {
   Outcome outcome;
 };
-using Adoption = std::variant<NeverRan, StillRuns, Over>;
+/// It could not be found out: nothing may be concluded. It is looked at again until it is known,
+/// which is reported as Adopted.
+struct Unknown {
+  std::string why;
+};
+using Adoption = std::variant<NeverRan, StillRuns, Over, Unknown>;
+/// How an attempt stands that was Unknown when the daemon started.
+struct Adopted {
+  JobId job;
+  int attempt = 0;
+  Adoption how;
+};
+using Report = std::variant<Started, Gone, Adopted>;
+
+/// An attempt of which it is not known how it stands.
+struct Doubt {
+  JobId job;
+  std::string why;
+};
 
 /// Everything needed to start one attempt.
 struct LaunchOrder {
@@ -91,9 +109,10 @@ class Runner {
   [[nodiscard]] std::vector<Report> poll();
 
   /// Starts the shim of an attempt the store has committed as Starting. Started or Gone follows.
-  /// A failure here, or a shim that dies before it claimed the attempt, comes as Gone with
-  /// EndReason::NotStarted, so there is one path; LaunchFailed means the shim could not run the
-  /// program (no such directory, no such file), which a second try would not mend.
+  /// A failure here, or a shim that dies before it claimed the attempt, comes as Gone, so there is
+  /// one path: with LaunchFailed if that is the job's own fault (no such directory, no such
+  /// program), which a second try would not mend, else with NotStarted and whose fault it is
+  /// (core/failure.h).
   void launch(const LaunchOrder& order);
   /// Tells the shim to end the attempt: signal (0: SIGTERM), grace, SIGKILL; its exit record will
   /// say `reason`. If the shim has not claimed the attempt yet, the claim is revoked and Gone
@@ -108,8 +127,15 @@ class Runner {
   void change_limit(JobId job, int attempt, std::optional<std::chrono::seconds> limit);
 
   /// After a restart of the daemon: finds out how an attempt stands and, if it still runs, watches
-  /// it again. boot_id is that of the attempt.
-  [[nodiscard]] Adoption adopt(JobId job, int attempt, const std::string& boot_id);
+  /// it again. boot_id is that of the attempt; `progress` says whether its program is known to
+  /// have run. Whatever cannot be read makes it Unknown, never over.
+  enum class Progress { Committed, Started };
+  [[nodiscard]] Adoption adopt(JobId job,
+                               int attempt,
+                               const std::string& boot_id,
+                               Progress progress = Progress::Committed);
+  /// The attempts of which it is not known now how they stand, by job.
+  [[nodiscard]] std::vector<Doubt> doubts() const;
   /// The end of the attempt is committed: removes its directory and cgroups.
   void forget(JobId job, int attempt);
   /// Removes what is left of attempts that are not in `known` (crash between commit and forget).
@@ -119,6 +145,8 @@ class Runner {
   [[nodiscard]] std::optional<JobId> owner_of(int pid) const;
   [[nodiscard]] const Enforcement& enforcement() const;
   [[nodiscard]] std::string log_path(JobId job) const;
+  /// The ports an attempt was given, by its order. An error says nothing of them.
+  [[nodiscard]] Result<PortBlock> ports_of(JobId job, int attempt) const;
   /// Where an attempt will find its configuration, for environment_of(); "" if it has none.
   [[nodiscard]] std::string config_path(JobId job, int attempt, const Payload& payload) const;
 

@@ -79,9 +79,9 @@ Result<Shim> spawn_shim(const std::string& program, const std::string& directory
   plan.open(STDERR_FILENO, (directory + "/shim.log").c_str(), O_WRONLY | O_CREAT | O_APPEND);
   plan.copy(write_end.get(), kStatus);
   shim.pid = GF_TRY(plan.run({program, directory}, kStatus + 1));
-  // It is our child and not waited for yet, so the pid is still its own.
-  shim.process = open_process(shim.pid);
-  if (!shim.process.valid()) return os::errno_error("watch the supervisor");
+  // It is our child and not waited for yet, so the pid is still its own, now and when this has to
+  // be tried again.
+  shim.process = open_process(shim.pid).value_or(os::Fd());
   return shim;
 }
 

@@ -12,7 +12,7 @@ namespace gflow::runner {
 /// A shim just started.
 struct Shim {
   int pid = 0;
-  os::Fd process;  ///< pidfd
+  os::Fd process;  ///< pidfd; invalid if none could be had: the pid stays its own until reap()
   os::Fd status;   ///< read end of its status pipe, not blocking
 };
 

@@ -65,6 +65,9 @@ inline bool wait_for_end(const os::Fd& process) {
   return ::poll(&wait, 1, kPatienceMs) > 0;
 }
 
+/// A pidfd; invalid if there is no such process.
+inline os::Fd hold(int pid) { return open_process(pid).value_or(os::Fd()); }
+
 class RunnerBench : public ::testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
@@ -75,7 +78,7 @@ class RunnerBench : public ::testing::TestWithParam<bool> {
     options_.attempts_dir = directory_ + "/attempts";
     options_.logs_dir = directory_ + "/logs";
     options_.shim = os::program_directory() + "/../bin/gflow-shim";
-    options_.boot_id = os::boot_id();
+    options_.boot_id = os::boot_id().value();
     options_.use_cgroups = UsesCgroups();
     reopen();
   }
@@ -156,6 +159,14 @@ class RunnerBench : public ::testing::TestWithParam<bool> {
     }
     std::erase_if(open_, [&](const auto& key) { return key.first == job; });
     return {};
+  }
+  /// How an attempt stands of which that was not known.
+  [[nodiscard]] Adoption wait_adopted(JobId job = JobId(7)) {
+    const auto report = next(job);
+    const auto* adopted = report ? std::get_if<Adopted>(&*report) : nullptr;
+    if (adopted != nullptr) return adopted->how;
+    ADD_FAILURE() << "how job " << job.value << " stands was never known";
+    return NeverRan{};
   }
   [[nodiscard]] Outcome run(const LaunchOrder& order) {
     launch(order);

@@ -11,12 +11,19 @@
 #include "core/job.h"
 #include "os/fd.h"
 #include "runner/attempt_files.h"
+#include "runner/processes.h"
 
 namespace gflow::runner {
 
 /// The end an attempt is to have that was stopped before a shim claimed it.
 struct RevokedFor {
   EndReason reason = EndReason::Cancelled;
+};
+
+/// What the daemon knows of an attempt it takes over.
+struct Adopting {
+  std::string boot_id;
+  bool started = false;
 };
 
 /// An attempt the runner watches until it reports that it is gone.
@@ -26,7 +33,7 @@ struct Watched {
   AttemptFiles files;
   std::uint64_t serial = 0;  ///< names it in what epoll returns
   int shim_pid = 0;
-  os::Fd shim{};              ///< pidfd; none once it has ended
+  os::Fd shim{};              ///< pidfd; none once it has ended, or while none can be had
   os::Fd status{};            ///< its status pipe, while it is open and ours
   std::string status_text{};  ///< received, not yet a whole line
   std::string shim_said{};    ///< why it gave up, if it did
@@ -34,6 +41,13 @@ struct Watched {
   std::vector<attempt::ControlSignal> unsent{};  ///< the kernel had no room to queue them
   std::vector<os::Fd> survivors{};               ///< processes left when the shim was killed
   os::Fd events{};                               ///< cgroup.events, to see the last of them go
+  Traces traces{};
+  std::string kill_cgroup{};  ///< "": none
+  bool started = false;       ///< its program is known to have run
+  /// Why it is not known how it stands. It is looked at again until it is.
+  std::string doubt{};
+  /// Of one whose standing was not known at the start: as adopt() is given it.
+  std::optional<Adopting> adopting{};
 };
 
 }  // namespace gflow::runner

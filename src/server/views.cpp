@@ -71,6 +71,14 @@ api::DeviceView device_view(const engine::State& state, const Device& device) {
   return view;
 }
 
+api::UnhealthyNode unhealthy_node(const engine::NodeHealth& health, Now now) {
+  api::UnhealthyNode view{health.node, health.reason, health.failures, {}};
+  if (!health.trial && health.retry_at > now.mono) {
+    view.retry_at = now.wall + (health.retry_at - now.mono);
+  }
+  return view;
+}
+
 void hide_private(api::JobView& view) {
   gflow::hide_private(view.spec);
   view.log_path.clear();
@@ -119,6 +127,9 @@ api::MachineView machine_view(const Service& service) {
   view.note = machine.note;
   view.driver = machine.driver;
   for (const Device& device : machine.devices) view.devices.push_back(device_view(state, device));
+  for (const engine::NodeHealth& health : state.unhealthy()) {
+    view.unhealthy.push_back(unhealthy_node(health, service.now()));
+  }
   view.topology = api::view_of(machine.topology);
   view.cpus = totals.cpus;
   view.cpus_free = totals.cpus_free;

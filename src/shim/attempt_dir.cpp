@@ -48,10 +48,11 @@ Outcome<void> AttemptDir::create(const char* name, std::string_view content) con
 
 Outcome<ClaimResult> AttemptDir::claim(const std::string& boot_id) const {
   attempt::ShimClaim mine{attempt::kProtocol, ::getpid(), 0, boot_id};
+  // Without its start time nobody could tell this process from another of its pid.
   const auto stat = read_path("/proc/self/stat");
-  if (const auto facts = attempt::parse_proc_stat(stat.value_or(""))) {
-    mine.start_time = facts->start_time;
-  }
+  const auto facts = attempt::parse_proc_stat(stat.value_or(""));
+  if (!facts) return errno_text("read /proc/self/stat");
+  mine.start_time = facts->start_time;
   if (auto made = create("claim.shim", attempt::encode_claim(mine)); !made) {
     return std::unexpected(made.error());
   }

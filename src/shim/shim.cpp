@@ -44,7 +44,7 @@ void store_record(AttemptDir& dir, const attempt::ExitRecord& record) {
   }
 }
 
-attempt::ExitRecord no_payload(const attempt::Order& order, const std::string& why) {
+attempt::ExitRecord no_payload(const attempt::Order& order, const std::string& why, int error) {
   attempt::ExitRecord record;
   record.job = order.job;
   record.attempt = order.attempt;
@@ -52,17 +52,20 @@ attempt::ExitRecord no_payload(const attempt::Order& order, const std::string& w
   record.boot_id = order.boot_id;
   record.reason = attempt::Ending::LaunchFailed;
   record.step = attempt::Step::Fork;
-  record.error = errno;
+  record.error = error;
   record.started_wall_ms = record.ended_wall_ms = wall_ms();
   record.message = why;
   return record;
 }
 
-attempt::ExitRecord run_job(const attempt::Order& order, const AttemptDir& dir, const Fd& status) {
+attempt::ExitRecord run_job(const attempt::Order& order,
+                            const AttemptDir& dir,
+                            const Fd& status,
+                            WaitPoints points) {
   const JobLog log = open_log(order);
   auto payload = start_payload(order, log);
-  if (!payload) return no_payload(order, payload.error());
-  Supervisor supervisor(order, std::move(*payload));
+  if (!payload) return no_payload(order, payload.error(), errno);
+  Supervisor supervisor(order, std::move(*payload), std::move(points));
   attempt::ExitRecord record = supervisor.run([&](int pid) {
     dir.note_started(pid);
     say(status, attempt::ShimStarted{pid});
@@ -85,10 +88,12 @@ int run_attempt(const std::string& directory, const Fd& status) {
   const auto order = dir->read_order();
   if (!order) return give_up(status, order.error());
   if (const auto ready = dir->allocate_record(); !ready) return give_up(status, ready.error());
+  auto points = WaitPoints::open();
+  if (!points) return give_up(status, points.error());
   const auto claimed = dir->claim(order->boot_id);
   if (!claimed) return give_up(status, claimed.error());
   if (*claimed == ClaimResult::Revoked) return 0;
-  store_record(*dir, run_job(*order, *dir, status));
+  store_record(*dir, run_job(*order, *dir, status, std::move(*points)));
   return 0;
 }
 

@@ -45,12 +45,20 @@ std::chrono::milliseconds ms_of(const timeval& time) {
 
 }  // namespace
 
-Supervisor::Supervisor(const attempt::Order& order, Payload payload)
+Outcome<WaitPoints> WaitPoints::open() {
+  WaitPoints points{open_signals(),
+                    Fd(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK))};
+  if (!points.signals.valid() || !points.timer.valid()) {
+    return errno_text("make what to wait with");
+  }
+  return points;
+}
+
+Supervisor::Supervisor(const attempt::Order& order, Payload payload, WaitPoints points)
     : order_(order),
       tree_(order),
       payload_(std::move(payload)),
-      signals_(open_signals()),
-      timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)),
+      points_(std::move(points)),
       started_ns_(monotonic_ns()),
       started_wall_ms_(wall_ms()) {
   if (order.time_limit) limit_ns_ = ns_of(*order.time_limit);
@@ -62,6 +70,7 @@ attempt::ExitRecord Supervisor::run(const std::function<void(int)>& on_started) 
   while (!is_over()) {
     wait_for_something();
     read_exec_result();
+    reap();  // before it is told anything: what has ended by itself has ended
     read_signals();
     reap();
     check_deadlines();
@@ -70,14 +79,14 @@ attempt::ExitRecord Supervisor::run(const std::function<void(int)>& on_started) 
 }
 
 void Supervisor::wait_for_something() {
-  arm(timer_.get(), next_deadline());
-  std::array<pollfd, 4> waits{{{signals_.get(), POLLIN, 0},
-                               {timer_.get(), POLLIN, 0},
+  arm(points_.timer.get(), next_deadline());
+  std::array<pollfd, 4> waits{{{points_.signals.get(), POLLIN, 0},
+                               {points_.timer.get(), POLLIN, 0},
                                {payload_.exec_result.get(), POLLIN, 0},
                                {tree_.events_fd(), POLLPRI, 0}}};
   (void)::poll(waits.data(), waits.size(), -1);  // every source is looked at whatever it says
   std::uint64_t expirations = 0;
-  (void)!::read(timer_.get(), &expirations, sizeof expirations);
+  (void)!::read(points_.timer.get(), &expirations, sizeof expirations);
   // What is not read stays ready, and poll(2) would never wait again.
   if (waits.back().revents != 0) (void)tree_.cgroup_populated();
 }
@@ -100,6 +109,7 @@ void Supervisor::read_exec_result() {
   if (::poll(&ready, 1, 0) <= 0) return;
   LaunchFailure failure;
   const ssize_t got = ::read(payload_.exec_result.get(), &failure, sizeof failure);
+  if (got < 0) return;  // it stays ready, so it is read again
   payload_.exec_result.reset();
   launching_ = false;
   if (got == static_cast<ssize_t>(sizeof failure)) {
@@ -112,7 +122,7 @@ void Supervisor::read_exec_result() {
 
 void Supervisor::read_signals() {
   signalfd_siginfo info{};
-  while (::read(signals_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
+  while (::read(points_.signals.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
     const auto number = static_cast<int>(info.ssi_signo);
     if (number == SIGTERM) {
       if (!stop_reason_) stop_message_ = "its supervisor was told to end (SIGTERM)";
@@ -188,7 +198,7 @@ void Supervisor::reap() {
     if (pid < 0 && errno == EINTR) continue;
     // Every process of the job is below a child of this one, or has become one when its parent
     // ended: no children means no processes.
-    if (pid < 0) has_children_ = false;
+    if (pid < 0 && errno == ECHILD) has_children_ = false;
     if (pid <= 0) break;
     if (pid == payload_.pid) main_ended(status);
   }

@@ -16,6 +16,14 @@
 
 namespace gflow::shim {
 
+/// What a supervisor waits with. Opened before the job is started: without it nobody would notice
+/// its end.
+struct WaitPoints {
+  Fd signals;
+  Fd timer;
+  [[nodiscard]] static Outcome<WaitPoints> open();
+};
+
 /// Watches one job from its first process to its last, waiting in one poll(2) for signals,
 /// deadlines and the control group; there is no interval. Assumes that all signals are blocked and
 /// that this process is the subreaper of the job.
@@ -26,7 +34,7 @@ namespace gflow::shim {
 /// does not run.
 class Supervisor {
  public:
-  Supervisor(const attempt::Order& order, Payload payload);
+  Supervisor(const attempt::Order& order, Payload payload, WaitPoints points);
 
   /// Runs until the job is over; on_started is called with the pid once its program runs.
   [[nodiscard]] attempt::ExitRecord run(const std::function<void(int)>& on_started);
@@ -55,8 +63,7 @@ class Supervisor {
   const attempt::Order& order_;
   JobTree tree_;
   Payload payload_;
-  Fd signals_;
-  Fd timer_;
+  WaitPoints points_;
   std::function<void(int)> on_started_;
   std::int64_t started_ns_;
   std::int64_t started_wall_ms_;

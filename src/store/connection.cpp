@@ -72,7 +72,8 @@ Result<Connection> connect(const std::string& path) {
   const bool created = is_new(database);
   configure(database);
   if (in_file) {
-    connection.sidecar = GF_TRY(Sidecar::open(path + ".ids", os::boot_id()));
+    const std::string boot_id = GF_TRY(os::boot_id());
+    connection.sidecar = GF_TRY(Sidecar::open(path + ".ids", boot_id));
     // It reads everything, a second or two for a million jobs: only when there is a reason to
     // doubt.
     if (!created && !connection.sidecar->ended_in_order()) GF_CHECK(check_content(database, path));

@@ -19,7 +19,7 @@ struct StateColumns {
   enum class Kind { Queued = 1, Held = 2, Starting = 3, Running = 4, Ended = 5 };
   Kind kind = Kind::Queued;  ///< which alternative of JobState. Persisted: never renumber.
   Status status = Status::Queued;
-  int launch_failures = 0;
+  int requeues = 0;
 };
 
 }  // namespace
@@ -33,7 +33,7 @@ struct Description<store::StateColumns> {
   static constexpr std::tuple fields{
       field<&Row::kind>({.name = "state", .stored = Stored::Always}),
       field<&Row::status>({.name = "status", .stored = Stored::Always}),
-      field<&Row::launch_failures>({.name = "launch_failures", .stored = Stored::Always}),
+      field<&Row::requeues>({.name = "launch_failures", .stored = Stored::Always}),
   };
 };
 
@@ -58,10 +58,11 @@ static_assert(std::is_same_v<std::variant_alternative_t<2, JobState>, Starting>)
 static_assert(std::is_same_v<std::variant_alternative_t<3, JobState>, Running>);
 static_assert(std::is_same_v<std::variant_alternative_t<4, JobState>, Ended>);
 
-int launch_failures_of(const JobState& state) {
-  if (const auto* queued = std::get_if<Queued>(&state)) return queued->launch_failures;
-  if (const auto* starting = std::get_if<Starting>(&state)) return starting->launch_failures;
-  return 0;
+int requeues_of(const JobState& state) {
+  if (const auto* queued = std::get_if<Queued>(&state)) return queued->requeues;
+  if (const auto* starting = std::get_if<Starting>(&state)) return starting->requeues;
+  const auto* running = std::get_if<Running>(&state);
+  return running == nullptr ? 0 : running->requeues;
 }
 
 const Stop* stop_of(const JobState& state) {
@@ -83,14 +84,15 @@ JobState read_state(Query& query, const StateColumns& row) {
   if (active && !attempt) throw SQLite::Exception("active without an attempt");
   switch (row.kind) {
     case Kind::Queued:
-      return Queued{.launch_failures = row.launch_failures, .not_before = {}};
+      return Queued{.requeues = row.requeues};
     case Kind::Held:
       return std::move(held).value_or(Held{});
     case Kind::Starting:
-      return Starting{std::move(*attempt), std::move(stop), row.launch_failures};
+      return Starting{std::move(*attempt), std::move(stop), row.requeues};
     case Kind::Running:
       running.attempt = std::move(*attempt);
       running.stop = std::move(stop);
+      running.requeues = row.requeues;
       return running;
     case Kind::Ended:
       if (!ended) throw SQLite::Exception("ended without an outcome");
@@ -135,9 +137,8 @@ std::string load_jobs_sql() {
 void bind_job(Query& query, const Job& job) {
   query.integer(static_cast<std::int64_t>(job.id.value));
   bind_columns(query, job);
-  const StateColumns state{.kind = kind_of(job.state),
-                           .status = status_of(job),
-                           .launch_failures = launch_failures_of(job.state)};
+  const StateColumns state{
+      .kind = kind_of(job.state), .status = status_of(job), .requeues = requeues_of(job.state)};
   bind_columns(query, state);
   bind_columns(query, std::get_if<Held>(&job.state));
   bind_columns(query, attempt_of(job));
@@ -168,7 +169,7 @@ std::string event_detail(const Job& job) {
     return fmt::format(
         "attempt {} on GPUs {}", attempt->number, write_numbers({gpus.begin(), gpus.end()}));
   }
-  const int failures = launch_failures_of(job.state);
+  const int failures = requeues_of(job.state);
   return failures > 0 ? fmt::format("{} failed launches", failures) : "";
 }
 

@@ -140,7 +140,7 @@ std::vector<Drain> drains() {
 std::vector<Job> every_state(int schema) {
   const Stop stop{EndReason::Cancelled, {0, "root"}, 10};
   std::vector<Job> jobs = {queued(1),
-                           full(2, Queued{.launch_failures = 2, .not_before = {}}),
+                           full(2, Queued{.requeues = 2}),
                            full(4, Held{""}),
                            full(6, Held{"3 failed launches"}),
                            full(8, Starting{attempt(), {}, 1}),

@@ -280,12 +280,20 @@ Result<void> Scenario::finish(const Line& line) {
                                                         {"lost", EndReason::SupervisorDied},
                                                         {"rebooted", EndReason::Rebooted},
                                                         {"preempted", EndReason::Preempted},
-                                                        {"not_started", EndReason::NotStarted}};
+                                                        {"not_started", EndReason::NotStarted},
+                                                        {"node_failed", EndReason::NotStarted}};
   const JobId id = GF_TRY(job(line.words.at(0)));
   Outcome outcome;
   outcome.exit_code = GF_TRY(whole_number(line.keys, "exit", 0));
   if (line.keys.contains("how")) outcome.reason = kHow.at(line.keys.at("how"));
-  if (outcome.reason == EndReason::NotStarted) outcome.message = "no supervisor";
+  if (outcome.reason == EndReason::NotStarted) {
+    outcome.message = "no supervisor";
+    outcome.failure.kind = FailureKind::Passing;
+  }
+  if (line.keys.contains("how") && line.keys.at("how") == "node_failed") {
+    outcome.message = "no space";
+    outcome.failure.kind = FailureKind::Node;
+  }
   if (const Job* ends = state_.find(id); ends != nullptr && is_active(*ends)) {
     outcome.run_time = now_.mono - attempt_of(*ends)->started_mono;
   }

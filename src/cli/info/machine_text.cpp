@@ -116,6 +116,23 @@ std::string allocations(const api::MachineView& machine) {
   return out;
 }
 
+/// Where launches fail, and why.
+std::string unhealthy_lines(const api::MachineView& machine, const Painter& paint) {
+  std::string out;
+  for (const api::UnhealthyNode& node : machine.unhealthy) {
+    const std::string name =
+        node.node.empty() ? "" : fmt::format("node {}: ", printable(node.node));
+    out += fmt::format("{}: {}{} ({} launch{} failed, {})\n",
+                       paint(Style::Red, "Unhealthy"),
+                       name,
+                       printable(node.reason),
+                       node.failures,
+                       node.failures == 1 ? "" : "es",
+                       node.retry_at ? "tried again soon" : "tried with the next job");
+  }
+  return out;
+}
+
 std::size_t available_count(const api::MachineView& machine) {
   return static_cast<std::size_t>(
       std::ranges::count_if(machine.devices, &api::DeviceView::available));
@@ -167,6 +184,7 @@ std::string machine_text(const api::MachineView& machine, const Painter& paint) 
                                 paint(Style::Green, "Running"),
                                 machine.devices.size(),
                                 available_count(machine));
+  out += unhealthy_lines(machine, paint);
   if (machine.devices.empty()) out += no_devices(machine);
   for (const api::DeviceView& view : machine.devices) {
     out += fmt::format(
@@ -184,7 +202,8 @@ std::string machine_text(const api::MachineView& machine, const Painter& paint) 
 }
 
 std::string machine_brief(const api::MachineView& machine, const Painter& paint) {
-  if (machine.devices.empty()) return no_devices(machine).substr(1);
+  const std::string unhealthy = unhealthy_lines(machine, paint);
+  if (machine.devices.empty()) return unhealthy + no_devices(machine).substr(1);
   std::vector<Row> rows;
   for (const api::DeviceView& view : machine.devices) {
     const Device& device = view.device;
@@ -196,8 +215,9 @@ std::string machine_brief(const api::MachineView& machine, const Painter& paint)
          {memory.empty() ? "-" : memory},
          {device_status(view), style_of(view)}});
   }
-  return table_text(
-      {{"GPU"}, {"MODEL"}, {"UTIL"}, {"MEMORY"}, {"STATUS"}}, rows, Header::Shown, paint);
+  return unhealthy +
+         table_text(
+             {{"GPU"}, {"MODEL"}, {"UTIL"}, {"MEMORY"}, {"STATUS"}}, rows, Header::Shown, paint);
 }
 
 }  // namespace gflow::cli

@@ -137,6 +137,18 @@ TEST(MachineText, HasALineForEachGpu) {
             "1      H200     7%      -         Available\n");
 }
 
+TEST(MachineText, SaysWhereLaunchesFail) {
+  api::MachineView machine;
+  machine.unhealthy = {{"", "no space", 1, WallTime(std::chrono::seconds(5))},
+                       {"n2", "no shim", 3, {}}};
+  const std::string lines =
+      "Unhealthy: no space (1 launch failed, tried again soon)\n"
+      "Unhealthy: node n2: no shim (3 launches failed, tried with the next job)\n";
+  EXPECT_NE(machine_text(machine, Painter(false)).find("Available GPUs: 0\n" + lines),
+            std::string::npos);
+  EXPECT_TRUE(machine_brief(machine, Painter(false)).starts_with(lines));
+}
+
 TEST(MachineText, MakesForeignNamesPrintable) {
   api::DeviceView view = device(0, "x", "y");
   view.bar = DeviceBar::InUse;
