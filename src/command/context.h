@@ -47,7 +47,6 @@ class Context {
   /// The next useful command, said only to a person.
   void hint(std::string_view text);
   void set_socket(std::string socket) { socket_ = std::move(socket); }
-  void set_program(std::string program) { program_ = std::move(program); }
 
  private:
   std::string program_;

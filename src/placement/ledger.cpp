@@ -64,7 +64,6 @@ ModelIndex Ledger::model(const DeviceFacts& facts) {
   return models() - 1;
 }
 
-const std::string& Ledger::model_name(ModelIndex index) const { return models_[at(index)].name; }
 
 DemandIndex Ledger::intern(const Demand& demand) {
   if (const auto found = by_demand_.find(demand); found != by_demand_.end()) return found->second;

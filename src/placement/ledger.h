@@ -145,7 +145,6 @@ class Ledger {
   }
 
   [[nodiscard]] ModelIndex models() const { return static_cast<ModelIndex>(models_.size()); }
-  [[nodiscard]] const std::string& model_name(ModelIndex index) const;
   /// Whether a device of this model is what the demand wants, whatever is on it.
   [[nodiscard]] bool accepts(DemandIndex demand, ModelIndex model) const {
     return demands_[at(demand)].accepts[at(model)] != 0;

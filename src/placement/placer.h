@@ -43,7 +43,7 @@ struct Ranked {
 ///
 /// Scores are kept for each kind of demand that was asked for, and worked out again only for nodes
 /// that changed since: so a placer belongs to one ledger, which may move but must be the same one,
-/// going forward. For a what-if on a copy there is choose_by_scan().
+/// going forward.
 class Placer {
  public:
   /// With a profile: that and no other. Without: what arrived() counts.
@@ -55,7 +55,8 @@ class Placer {
   [[nodiscard]] std::optional<Choice> choose(const Ledger& ledger,
                                              DemandIndex demand,
                                              std::span<const NodeIndex> excluded = {});
-  /// The same on any ledger, by looking at every node: as choose() decides, much slower.
+  /// What choose() has to decide, found without anything kept: by looking at every node. The
+  /// reference its tests hold it to.
   [[nodiscard]] std::optional<Choice> choose_by_scan(const Ledger& ledger,
                                                      DemandIndex demand,
                                                      std::span<const NodeIndex> excluded = {});
