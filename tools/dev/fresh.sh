@@ -3,6 +3,7 @@
 # clone of the last commit in it.
 # shellcheck shell=bash
 
+# Removed with --one-file-system: what may be mounted there is not ours.
 readonly FRESH_HOME=${GFLOW_FRESH_HOME:-/var/tmp/gflow-fresh}
 
 # The names Debian gives its versions.
@@ -18,7 +19,7 @@ fresh_suite() {
 fresh_root() {
   local base=$FRESH_HOME/base-$1
   if [[ ! -f $base/.complete ]]; then
-    rm -rf "$base"
+    rm -rf --one-file-system "$base"
     mkdir -p "$FRESH_HOME"
     debootstrap --variant=minbase --include=git,ca-certificates "$(fresh_suite "$1")" "$base" || return 1
     : >"$base/.complete"
@@ -26,14 +27,27 @@ fresh_root() {
 }
 
 # fresh_run VERSION COMMAND...: runs it in the clone, in namespaces of its own: nothing of it outlives the call.
+# Its /dev is its own, too, so that nothing done there reaches that of the machine.
 fresh_run() {
   local root=$FRESH_HOME/$1
   shift
   # shellcheck disable=SC2016  # expanded by the inner shell
   unshare --mount --pid --fork --kill-child bash -c '
+    set -e
     root=$1; shift
-    mount -t proc proc "$root/proc" && mount --rbind /sys "$root/sys" && mount --rbind /dev "$root/dev" &&
-      mount -t tmpfs tmpfs "$root/run" && cp /etc/resolv.conf "$root/etc/resolv.conf" || exit 1
+    mount -t proc proc "$root/proc"
+    mount --rbind /sys "$root/sys"
+    mount -t tmpfs -o mode=755 tmpfs "$root/dev"
+    for node in null:3 zero:5 full:7 random:8 urandom:9; do mknod -m 666 "$root/dev/${node%:*}" c 1 "${node#*:}"; done
+    mknod -m 666 "$root/dev/tty" c 5 0
+    mkdir "$root/dev/pts" "$root/dev/shm"
+    mount -t devpts -o newinstance,ptmxmode=666 devpts "$root/dev/pts"
+    mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
+    ln -s pts/ptmx "$root/dev/ptmx"
+    ln -s /proc/self/fd "$root/dev/fd"
+    for stream in stdin:0 stdout:1 stderr:2; do ln -s "/proc/self/fd/${stream#*:}" "$root/dev/${stream%:*}"; done
+    mount -t tmpfs tmpfs "$root/run"
+    cp /etc/resolv.conf "$root/etc/resolv.conf"
     exec chroot "$root" env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
       LANG=C.UTF-8 JOBS="$JOBS" CI="${CI:-}" bash -c "cd /root/gflow && exec \"\$@\"" fresh "$@"
   ' fresh "$root" "$@"
@@ -48,7 +62,7 @@ fresh() {
   if [[ $# -gt 0 ]]; then shift; fi
   root=$FRESH_HOME/$version
   fresh_root "$version" || die "no base system of Debian $version could be made"
-  rm -rf "$root"
+  rm -rf --one-file-system "$root"
   cp -a --reflink=auto "$FRESH_HOME/base-$version" "$root"
   git clone -q --no-hardlinks . "$root/root/gflow"
   if [[ $# -gt 0 ]]; then
