@@ -76,9 +76,8 @@ void measure(std::uint64_t jobs) {
     }
   });
   const double list = seconds_of([&] {
-    engine::Filter filter;
-    filter.statuses = {Status::Queued};
-    for (int i = 0; i < kPasses; ++i) (void)state.list(filter, JobId(jobs / 2), 100);
+    const JobQuery query{.statuses = {Status::Queued}, .after = JobId(jobs / 2), .most = 100};
+    for (int i = 0; i < kPasses; ++i) (void)state.list(query);
   });
   fmt::print("{:>9} {:>14.0f} {:>18.2f} {:>20.2f} {:>18.2f}\n",
              jobs,

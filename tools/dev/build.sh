@@ -21,9 +21,10 @@ compile() {
   cmake --build "build/$preset" -j "$JOBS" ${1:+--target "$@"}
 }
 
+# `|| die`, as bash forgets `set -e` in whatever is called behind an `if`.
 build() {
   configure release
-  compile release
+  compile release programs || die "the build failed"
   say "programs are in build/release/bin"
 }
 
@@ -41,7 +42,7 @@ install_gflow() {
 bench() {
   local wanted=${1:-} program ran=0
   configure release
-  compile release
+  compile release || die "the build failed"
   for program in build/release/bench/*_bench bench/*_bench.py bench/*_bench.sh; do
     local name=${program##*/}
     name=${name%%_bench*}
@@ -58,7 +59,7 @@ demo() {
   mkdir -p build
   if ! (build) >build/demo.log 2>&1; then
     tail -n 40 build/demo.log >&2
-    die "the build failed"
+    die "the build failed; all it said is in build/demo.log"
   fi
   GFLOW_BIN_DIR="$PWD/build/release/bin" exec tools/demo.sh
 }
