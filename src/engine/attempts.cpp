@@ -54,7 +54,7 @@ void Turn::take(const event::AttemptStarted& event) {
 void Turn::take(const event::AttemptEnded& event) {
   const Job* job = under_way(index_, event.job, event.attempt);
   if (job == nullptr) return;
-  index_.learn(*job, event.outcome, index_.now.wall);
+  index_.peaks.add(job->spec.user.uid, job->spec.command, event.outcome.peak_gpu_memory);
   if (event.outcome.reason != EndReason::NotStarted) index_.placer->departed(index_.ledger);
   judge_node(*job, &event.outcome);
   decide_end(*job, event.outcome);

@@ -2,6 +2,7 @@
 #include "engine/backfill.h"
 
 #include <algorithm>
+#include <compare>
 #include <tuple>
 
 namespace gflow::engine {
@@ -12,44 +13,51 @@ using placement::NodeIndex;
 using placement::NodeState;
 using placement::Placement;
 using placement::Presence;
-using placement::Shortfall;
 
 namespace {
 
-/// The nodes the head fits on now, which only matters for a job that wants several.
-std::map<NodeIndex, NodeState> fitting_now(const Ledger& ledger, DemandIndex demand) {
-  std::map<NodeIndex, NodeState> fitting;
-  const auto wanted = static_cast<std::size_t>(ledger.demand(demand).nodes);
-  if (wanted == 1) return fitting;
-  for (NodeIndex node = 0; node < ledger.size() && fitting.size() < wanted; ++node) {
-    if (ledger.fits(demand, node)) fitting.emplace(node, ledger.state(node));
+/// An active job on a node, by when it is expected to be gone.
+struct Leaving {
+  MonoTime end;
+  JobId job;
+
+  friend auto operator<=>(const Leaving&, const Leaving&) = default;
+};
+
+std::map<NodeIndex, std::vector<Leaving>> leaving_by_node(Index& index) {
+  std::map<NodeIndex, std::vector<Leaving>> leaving;
+  for (const Status status : kActive.list()) {
+    for (const JobId id : index.in(status)) {
+      const Job& job = *index.find(id);
+      const MonoTime end = std::max(index.expected_end(job), index.now.mono);
+      for (const Placement& placement : index.placements_of(*attempt_of(job))) {
+        leaving[placement.node].push_back({end, id});
+      }
+    }
   }
-  return fitting;
+  for (auto& [node, jobs] : leaving) std::ranges::sort(jobs);
+  return leaving;
 }
 
-/// Whether more is missing after than before. Devices the head could not use anyway are not missed.
-bool worse(const Shortfall& after, const Shortfall& before) {
-  return after.devices > before.devices || after.milli_cpus > before.milli_cpus ||
-         after.memory > before.memory;
-}
+/// A node that would do for the head.
+struct Prospect {
+  int missing = 0;  ///< devices
+  MonoTime at;      ///< when the head is expected to fit there
+  NodeIndex node = 0;
+};
 
-/// The devices of a node that are left to drain for the head: as many as it wants of those that
-/// would do, the ones with the least on them.
-std::vector<int> awaited(const Ledger& ledger, DemandIndex demand, const NodeState& state) {
-  const placement::Demand& wanted = ledger.demand(demand);
-  using Load = std::tuple<int, std::int32_t, int>;
-  std::vector<Load> loads;
-  for (std::size_t i = 0; i < state.devices.size(); ++i) {
-    const placement::DeviceState& device = state.devices[i];
-    if (!device.usable || !ledger.accepts(demand, device.model)) continue;
-    if (device.memory < ledger.reserve_on(wanted, device.memory)) continue;
-    loads.emplace_back(device.users + device.standing, -device.free.parts, static_cast<int>(i));
+/// When enough of what runs on the node is gone, if ever.
+std::optional<MonoTime> fits_at(Index& index,
+                                DemandIndex demand,
+                                NodeIndex node,
+                                const std::vector<Leaving>& leaving) {
+  if (index.ledger.fits(demand, node)) return index.now.mono;
+  NodeState state = index.ledger.state(node);
+  for (const Leaving& one : leaving) {
+    without(index, *index.find(one.job), node, state);
+    if (index.ledger.fits_state(demand, node, state)) return one.end;
   }
-  std::ranges::sort(loads);
-  loads.resize(std::min(loads.size(), static_cast<std::size_t>(wanted.gpus)));
-  std::vector<int> devices;
-  for (const Load& load : loads) devices.push_back(std::get<2>(load));
-  return devices;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -65,78 +73,80 @@ void without(Index& index, const Job& job, NodeIndex node, NodeState& state) {
   }
 }
 
-/// Jobs end in the order of their limits, each giving back what it has; devices others use stay as
-/// they are. The head starts once it fits on as many nodes as it asked for.
+/// Jobs end when they are expected to, each giving back what it has; devices others use stay as
+/// they are. A head that is overdue gets the nodes where the fewest devices are missing:
+/// as nothing new comes onto these, they stay the same until it starts.
 Reservation reserve(Index& index, JobId head) {
+  const Job& waiting = *index.find(head);
   Reservation kept;
-  kept.demand = index.demand_of(index.find(head)->spec);
+  kept.demand = index.demand_of(waiting.spec);
+  kept.priority = waiting.spec.priority;
   kept.head.job = head;
-  const bool same = index.head && index.head->job == head;
-  kept.head.since = same ? index.head->since : index.now.mono;
 
   const Ledger& ledger = index.ledger;
+  auto leaving = leaving_by_node(index);
+  std::vector<Prospect> prospects;
+  for (NodeIndex node = 0; node < ledger.size(); ++node) {
+    if (!ledger.could_fit(kept.demand, node)) continue;
+    const auto at = fits_at(index, kept.demand, node, leaving[node]);
+    if (at) prospects.push_back({ledger.shortfall(kept.demand, node).devices, *at, node});
+  }
   const auto wanted = static_cast<std::size_t>(ledger.demand(kept.demand).nodes);
-  std::map<NodeIndex, NodeState> fitting = fitting_now(ledger, kept.demand);
-  std::map<NodeIndex, NodeState> later;
-  for (const auto& [end, id] : index.ends) {
-    const Job& job = *index.find(id);
-    for (const Placement& placement : index.placements_of(*attempt_of(job))) {
-      NodeState& state =
-          later.try_emplace(placement.node, ledger.state(placement.node)).first->second;
-      without(index, job, placement.node, state);
-      if (!ledger.fits_state(kept.demand, placement.node, state)) continue;
-      fitting.insert_or_assign(placement.node, state);
+  if (prospects.size() < wanted) return kept;
+  const bool overdue = index.is_overdue(waiting);
+  std::ranges::sort(prospects, [overdue](const Prospect& a, const Prospect& b) {
+    if (overdue && a.missing != b.missing) return a.missing < b.missing;
+    return std::tie(a.at, a.node) < std::tie(b.at, b.node);
+  });
+  prospects.resize(wanted);
+  const MonoTime start = std::ranges::max(prospects, {}, &Prospect::at).at;
+  kept.head.start = start;
+  kept.head.proven = true;
+  for (const Prospect& one : prospects) {
+    NodeState& state = kept.nodes.emplace(one.node, ledger.state(one.node)).first->second;
+    for (const Leaving& gone : leaving[one.node]) {
+      if (gone.end > start) break;
+      const Job& job = *index.find(gone.job);
+      without(index, job, one.node, state);
+      kept.head.proven = kept.head.proven && index.latest_end(job).has_value();
     }
-    if (fitting.size() < wanted) continue;
-    kept.head.start = std::max(end, index.now.mono);
-    while (fitting.size() > wanted) fitting.erase(std::prev(fitting.end()));
-    kept.nodes = std::move(fitting);
-    return kept;
   }
   return kept;
 }
 
-/// Proven: the node kept for the head still has room for it at its start. Not proven: nothing the
-/// head waits for gets scarcer, and nothing new comes onto the devices that drain for it.
 bool Reservation::leaves_enough(const Index& index,
                                 DemandIndex passing,
                                 const Placement& there) const {
-  const Ledger& ledger = index.ledger;
-  if (head.start) {
-    const auto at = nodes.find(there.node);
-    if (at == nodes.end()) return true;
-    NodeState after = at->second;
-    ledger.take_on(after, passing, there.devices);
-    return ledger.fits_state(demand, there.node, after);
-  }
-  if (!ledger.could_fit(demand, there.node)) return true;
-  NodeState after = ledger.state(there.node);
-  const Shortfall before = ledger.shortfall_state(demand, there.node, after);
-  const std::vector<int> drain = awaited(ledger, demand, after);
-  if (before.devices > 0 && std::ranges::find_first_of(drain, there.devices) != drain.end()) {
-    return false;
-  }
-  ledger.take_on(after, passing, there.devices);
-  return !worse(ledger.shortfall_state(demand, there.node, after), before);
+  const auto at = nodes.find(there.node);
+  if (at == nodes.end()) return true;
+  NodeState after = at->second;
+  index.ledger.take_on(after, passing, there.devices);
+  return index.ledger.fits_state(demand, there.node, after);
 }
 
 Passage Reservation::passage(const Index& index,
-                             const Shape& shape,
+                             const Passer& passer,
                              const std::vector<Placement>& there) const {
-  const std::optional<Passage> by_time = passage_by_time(index, shape);
+  const std::optional<Passage> by_time = passage_by_time(index, passer);
   if (by_time == Passage::InTime) return Passage::InTime;
   const auto leaves = [&](const Placement& placement) {
-    return leaves_enough(index, shape.demand, placement);
+    return leaves_enough(index, passer.shape.demand, placement);
   };
   if (std::ranges::all_of(there, leaves)) return Passage::FromSpare;
   return by_time.value_or(Passage::Blocked);
 }
 
-std::optional<Passage> Reservation::passage_by_time(const Index& index, const Shape& shape) const {
-  const bool ends = shape.bound > std::chrono::seconds::zero();
-  if (head.start && ends && index.now.mono + shape.bound <= *head.start) return Passage::InTime;
-  const bool patient = index.now.mono - head.since <= index.policy.backfill_patience;
-  if (!head.start && patient) return Passage::Unproven;
+std::optional<Passage> Reservation::passage_by_time(const Index& index,
+                                                    const Passer& passer) const {
+  if (!head.start) return Passage::InTime;  // it never starts as things are
+  const bool overdue = index.is_overdue(*index.find(head.job));
+  const bool promised = passer.shape.bound > std::chrono::seconds::zero();
+  const auto bound = promised ? passer.shape.bound : passer.run_time;
+  if ((promised || !overdue) && index.now.mono + bound <= *head.start) return Passage::InTime;
+  if (against_all && !head.proven && passer.priority >= priority &&
+      index.is_patient(*index.find(head.job))) {
+    return Passage::Patient;
+  }
   return std::nullopt;
 }
 
@@ -149,39 +159,56 @@ void Reservation::take_spare(const Index& index,
   }
 }
 
-void Places::keep_head(Index& index, JobId job) {
-  if (!first) first = job;
-  if (head || !index.keeps_place(*index.find(job))) return;
-  kept.push_back(reserve(index, job));
-  head = kept.back().head;
+void Places::block(Index& index, JobId job) {
+  if (!first_) first_ = job;
+  if (!head_ && index.keeps_place(*index.find(job))) {
+    kept_.push_back(reserve(index, job));
+    head_ = kept_.back().head;
+  } else if (blocked_.size() < kMaxOutranking) {
+    blocked_.push_back(job);
+  }
 }
 
-bool Places::let_pass(const Index& index, const Shape& shape, const std::vector<Placement>& there) {
+/// Jobs come in the order of the queue, so that all that are blocked so far have as high a priority
+/// or a higher one.
+void Places::keep_outranking(Index& index, int priority) {
+  const auto outranks = [&](JobId id) { return index.find(id)->spec.priority > priority; };
+  for (const JobId id : blocked_) {
+    if (!outranks(id)) continue;
+    kept_.push_back(reserve(index, id));
+    kept_.back().against_all = false;
+  }
+  std::erase_if(blocked_, outranks);
+}
+
+bool Places::let_pass(Index& index, const Passer& passer, const std::vector<Placement>& there) {
+  keep_outranking(index, passer.priority);
   std::vector<Reservation*> spare;
-  for (Reservation& reservation : kept) {
-    const Passage passage = reservation.passage(index, shape, there);
+  for (Reservation& reservation : kept_) {
+    if (!reservation.concerns(passer)) continue;
+    const Passage passage = reservation.passage(index, passer, there);
     if (passage == Passage::Blocked) return false;
     if (passage == Passage::FromSpare) spare.push_back(&reservation);
   }
-  for (Reservation* reservation : spare) reservation->take_spare(index, shape.demand, there);
+  for (Reservation* reservation : spare) reservation->take_spare(index, passer.shape.demand, there);
   return true;
 }
 
-bool Places::would_let_pass(const Index& index,
-                            const Shape& shape,
-                            const std::map<NodeIndex, NodeState>& on) const {
-  return std::ranges::all_of(kept, [&](const Reservation& reservation) {
-    if (reservation.passage_by_time(index, shape)) return true;
-    return std::ranges::none_of(on, [&](const auto& entry) {
-      if (reservation.head.start) return reservation.nodes.contains(entry.first);
-      return index.ledger.could_fit(reservation.demand, entry.first);
-    });
+bool Places::would_let_pass(Index& index,
+                            const Passer& passer,
+                            const std::map<NodeIndex, NodeState>& on) {
+  keep_outranking(index, passer.priority);
+  return std::ranges::all_of(kept_, [&](const Reservation& reservation) {
+    if (!reservation.concerns(passer) || reservation.passage_by_time(index, passer)) return true;
+    return std::ranges::none_of(
+        on, [&](const auto& entry) { return reservation.nodes.contains(entry.first); });
   });
 }
 
-std::vector<NodeIndex> Places::node_list() const {
+std::vector<NodeIndex> Places::nodes_kept(const Passer& passer) const {
   std::vector<NodeIndex> list;
-  for (const Reservation& reservation : kept) {
+  for (const Reservation& reservation : kept_) {
+    if (!reservation.concerns(passer)) continue;
     for (const auto& [node, state] : reservation.nodes) list.push_back(node);
   }
   std::ranges::sort(list);

@@ -6,38 +6,42 @@
 
 #include "engine/index.h"
 
-/// Inside of the engine: keeping the place of the first job that does not fit (EASY backfill,
-/// Lifka, "The ANL/IBM SP Scheduling System", 1995). Not for other modules.
+/// Inside of the engine: keeping the place of a job that does not fit (EASY backfill, Lifka, "The
+/// ANL/IBM SP Scheduling System", 1995), where run times are expected and not only promised. Not
+/// for other modules.
 namespace gflow::engine {
 
 /// Why a job may start before the blocked one, if it may.
 enum class Passage {
   Blocked,
-  InTime,     ///< it is over before the head can start at the earliest
+  InTime,     ///< it is over before the head can start
   FromSpare,  ///< what it takes is not needed by the head
-  Unproven,   ///< no start of the head can be proven, and its patience is not used up
+  Patient,    ///< the head's start is not proven, and its patience is not used up
 };
 
-/// The place of a blocked job, during one pass: on certain nodes from a certain time on, or, where
-/// running jobs have no limit, on any node it suits.
+/// The place of a blocked job, during one pass: on certain nodes from a certain time on. Nobody
+/// else's nodes are kept for it, and only these drain.
 struct Reservation {
   Index::Head head;
+  int priority = kDefaultPriority;
+  bool against_all = true;  ///< else only against lower priorities, and without patience
   placement::DemandIndex demand = 0;
   /// The nodes kept for it, as they will be when it starts.
   std::map<placement::NodeIndex, placement::NodeState> nodes;
 
-  /// Whether a job of this shape, which fits there now, may start before the head. Assumes that a
-  /// job with a time limit ends by limit and grace, and nothing of one without.
   [[nodiscard]] Passage passage(const Index& index,
-                                const Shape& shape,
+                                const Passer& passer,
                                 const std::vector<placement::Placement>& there) const;
-  /// Whether it is over in time, or nothing is proven and the head still patient.
+  /// Whether it may start wherever it wants.
   [[nodiscard]] std::optional<Passage> passage_by_time(const Index& index,
-                                                       const Shape& shape) const;
+                                                       const Passer& passer) const;
   /// A job that passed from what is spare takes it.
   void take_spare(const Index& index,
                   placement::DemandIndex demand,
                   const std::vector<placement::Placement>& there);
+  [[nodiscard]] bool concerns(const Passer& passer) const {
+    return against_all || passer.priority < priority;
+  }
 
  private:
   [[nodiscard]] bool leaves_enough(const Index& index,
@@ -45,25 +49,38 @@ struct Reservation {
                                    const placement::Placement& there) const;
 };
 
-/// All places kept in one pass: of the first job that does not fit, and of those for whom room is
-/// being made.
-struct Places {
-  std::vector<Reservation> kept;
-  std::optional<Index::Head> head;  ///< the first job that does not fit, of those that keep a place
-  std::optional<JobId> first;       ///< the first of all that does not fit
+/// All places kept in one pass: of the first job that does not fit and waited long enough, of those
+/// for whom room is being made, and of jobs that do not fit against lower priorities.
+class Places {
+ public:
+  /// How many places are kept against lower priorities at once.
+  static constexpr std::size_t kMaxOutranking = 8;
 
-  /// Keeps the place of this job, which does not fit, if it is the first that has one.
-  void keep_head(Index& index, JobId job);
+  /// This job does not fit. To be told in the order of the queue.
+  void block(Index& index, JobId job);
+  void keep(Reservation reservation) { kept_.push_back(std::move(reservation)); }
   /// Whether the job may start there before all of those; takes what is spare if so.
-  [[nodiscard]] bool let_pass(const Index& index,
-                              const Shape& shape,
+  [[nodiscard]] bool let_pass(Index& index,
+                              const Passer& passer,
                               const std::vector<placement::Placement>& there);
   /// The same for a job that would get whatever devices of these nodes; takes nothing.
-  [[nodiscard]] bool would_let_pass(
-      const Index& index,
-      const Shape& shape,
-      const std::map<placement::NodeIndex, placement::NodeState>& on) const;
-  [[nodiscard]] std::vector<placement::NodeIndex> node_list() const;
+  [[nodiscard]] bool would_let_pass(Index& index,
+                                    const Passer& passer,
+                                    const std::map<placement::NodeIndex, placement::NodeState>& on);
+  /// The nodes that are kept against the job.
+  [[nodiscard]] std::vector<placement::NodeIndex> nodes_kept(const Passer& passer) const;
+  /// The first job that does not fit, of those whose place is kept against all.
+  [[nodiscard]] const std::optional<Index::Head>& head() const { return head_; }
+  /// The first of all that does not fit.
+  [[nodiscard]] const std::optional<JobId>& first() const { return first_; }
+
+ private:
+  void keep_outranking(Index& index, int priority);
+
+  std::vector<Reservation> kept_;
+  std::vector<JobId> blocked_;  ///< places not kept yet, which lower priorities may not take
+  std::optional<Index::Head> head_;
+  std::optional<JobId> first_;
 };
 
 /// Keeps the place of this job, which does not fit now.

@@ -60,6 +60,37 @@ std::string check_groups(const Index& index, const Index& fresh) {
   return {};
 }
 
+/// Room is made for jobs that wait, by jobs that were told to leave. Who has started or gone is
+/// forgotten at the next pass.
+std::string check_rooms(const Index& index) {
+  for (const auto& [waiting, room] : index.rooms) {
+    for (const JobId id : room.leaving) {
+      const Job* job = index.find(id);
+      if (job == nullptr || !is_active(*job)) continue;
+      const auto* running = std::get_if<Running>(&job->state);
+      if (running != nullptr && !running->stop) {
+        return fmt::format(
+            "job {} makes room for job {} and was not told", id.value, waiting.value);
+      }
+    }
+  }
+  return {};
+}
+
+std::string check_users(const Index& index) {
+  std::size_t count = 0;
+  for (const auto& [uid, user] : index.by_user) {
+    count += user.jobs.size();
+    for (const JobId id : user.jobs) {
+      const Job* job = index.find(id);
+      if (job == nullptr || job->spec.user.uid != uid) {
+        return fmt::format("job {} is not of user {}", id.value, uid);
+      }
+    }
+  }
+  return count == index.jobs.size() ? "" : "the index by user is wrong";
+}
+
 }  // namespace
 
 std::string State::check() const {
@@ -73,14 +104,13 @@ std::string State::check() const {
   fresh.machine = index.machine;
   fresh.jobs = index.jobs;
   fresh.ledger = index.ledger.emptied();
-  fresh.ranks = index.ranks;  // as they were given; what they were given by may have changed since
   for (const auto& [id, job] : fresh.jobs) fresh.link(job);
 
   if (fresh.by_status != index.by_status) return "the index by status is wrong";
   if (fresh.ready != index.ready) return "the index of jobs that may start is wrong";
   if (fresh.begin_later != index.begin_later) return "the index of begin times is wrong";
-  if (fresh.guards != index.guards) return "the index of guarded places is wrong";
-  if (fresh.ranks != index.ranks) return "jobs that do not wait have a rank";
+  if (fresh.begun != index.begun) return "the index of begin times gone by is wrong";
+  if (!fresh.fair.holds_like(index.fair)) return "what users hold and wait for is counted wrong";
   if (fresh.backoff != index.backoff) return "the index of launch back-offs is wrong";
   if (fresh.pending != index.pending) return "the count of waiting jobs by user is wrong";
   if (!(fresh.dependencies == index.dependencies)) return "the graph of dependencies is wrong";
@@ -90,6 +120,8 @@ std::string State::check() const {
   if (fresh.standing != index.standing) return "the index of suspended jobs is wrong";
   if (std::string wrong = check_ledger(index, fresh); !wrong.empty()) return wrong;
   if (std::string wrong = check_groups(index, fresh); !wrong.empty()) return wrong;
+  if (std::string wrong = check_rooms(index); !wrong.empty()) return wrong;
+  if (std::string wrong = check_users(index); !wrong.empty()) return wrong;
   for (const auto& [id, job] : index.jobs) {
     if (id >= index.next_id) return fmt::format("job {} has an id not given out yet", id.value);
   }

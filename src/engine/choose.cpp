@@ -28,11 +28,14 @@ std::set<int> numa_nodes_of(const Machine& machine, const std::vector<int>& gpus
 void Index::set_policy(Policy next) {
   const bool same = placer != nullptr && next.placement == policy.placement &&
                     next.placement_options == policy.placement_options;
-  const bool reordered = placer != nullptr && next.order != policy.order;
-  if (placer == nullptr || next.fair_share != policy.fair_share) fair = FairShare(next.fair_share);
+  const bool reordered = placer != nullptr &&
+                         (next.order.order != policy.order.order || next.preempt != policy.preempt);
+  if (reordered) unlink_waiting();
   policy = std::move(next);
+  fair.set_rules(policy.fair_share);
+  ++knowledge;
   incumbents.clear();
-  if (reordered) rank_anew();
+  if (reordered) link_waiting();
   ledger.set_rules(policy.sharing);
   if (same) return;
   const placement::PolicyEntry* entry = placement::find_policy(policy.placement);

@@ -198,18 +198,18 @@ std::optional<Blocker> explain_dependencies(const Index& index, const Job& job) 
   return waits;
 }
 
-/// Who goes before the job: the one whose place is kept, or where the job does not fit anyway, the
-/// first in the queue.
-std::optional<Blocker> explain_order(const Index& index, const Job& job, Now now, bool lacks) {
+/// Who goes before the job: the one whose place is kept against all, or else the first in the
+/// queue.
+std::optional<Blocker> explain_order(const Index& index, const Job& job, Now now) {
   const auto is_ahead = [&](JobId id) {
-    return id != job.id && index.key_of(*index.find(id)) < index.key_of(job);
+    return id != job.id && index.place_of(*index.find(id)) < index.place_of(job);
   };
   if (index.head && is_ahead(index.head->job)) {
     std::optional<WallTime> from;
     if (index.head->start) from = now.wall + (*index.head->start - now.mono);
     return blocker::Priority{index.head->job, from};
   }
-  if (!lacks || !index.first_waiting || !is_ahead(*index.first_waiting)) return std::nullopt;
+  if (!index.first_waiting || !is_ahead(*index.first_waiting)) return std::nullopt;
   return blocker::Priority{*index.first_waiting, std::nullopt};
 }
 
@@ -245,7 +245,7 @@ std::vector<Blocker> State::blockers(JobId id, Now now) const {
   }
   explain_resources(index, *job, now, why);
   if (stands_in_queue) {
-    if (auto ahead = explain_order(index, *job, now, !why.empty())) why.push_back(*ahead);
+    if (auto ahead = explain_order(index, *job, now)) why.push_back(*ahead);
   }
   return why;
 }

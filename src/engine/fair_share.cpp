@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <limits>
+#include <tuple>
 
 #include "base/share.h"
 
@@ -39,27 +41,55 @@ std::int64_t FairShare::faded(const Account& account, std::int64_t moment) {
   return ((account.amount >> halvings) * part) >> 16;
 }
 
-std::int64_t FairShare::weight(std::uint32_t uid) const {
-  const auto at = rules_.weights.find(uid);
-  return at == rules_.weights.end() ? kEqualWeight : std::max(at->second, 1);
-}
+namespace {
 
-void FairShare::charge(std::uint32_t uid, std::int64_t parts, seconds held, seconds now) {
-  if (parts <= 0 || held <= seconds::zero()) return;
+/// GPU-seconds in fixed point, at most kMax.
+std::int64_t amount_of(std::int64_t parts, seconds held) {
+  if (parts <= 0 || held <= seconds::zero()) return 0;
   const std::int64_t units = std::int64_t{1} << kFractionBits;
   const std::int64_t max_parts = kMax / units / std::max<std::int64_t>(held.count(), 1);
-  const std::int64_t amount =
-      std::min(parts, max_parts) * held.count() / Share::kWholeParts * units +
-      std::min(parts, max_parts) * held.count() % Share::kWholeParts * units / Share::kWholeParts;
+  const std::int64_t product = std::min(parts, max_parts) * held.count();
+  return product / Share::kWholeParts * units +
+         product % Share::kWholeParts * units / Share::kWholeParts;
+}
+
+}  // namespace
+
+void FairShare::charge(std::uint32_t uid, std::int64_t parts, seconds held, seconds now) {
+  const std::int64_t amount = amount_of(parts, held);
+  if (amount == 0) return;
   const std::int64_t at = moment(now);
-  const auto add = [&](Account& account) {
-    account.amount = std::min(faded(account, at) + amount, kMax);
-    account.at = at;
-  };
-  add(accounts_[uid]);
-  add(all_);
+  Account& account = accounts_[uid];
+  account.amount = std::min(faded(account, at) + amount, kMax);
+  account.at = at;
   // Who had nothing for long is nobody new again.
-  std::erase_if(accounts_, [&](const auto& entry) { return faded(entry.second, at) == 0; });
+  std::erase_if(accounts_, [&](const auto& entry) {
+    const Account& one = entry.second;
+    return faded(one, at) == 0 && one.held == 0 && one.carried == 0 && one.waiting == 0;
+  });
+}
+
+void FairShare::hold(std::uint32_t uid, std::int64_t parts) {
+  accounts_[uid].held += parts;
+  forget_if_idle(uid);
+}
+
+void FairShare::carry(std::uint32_t uid, std::int64_t parts, seconds held, int times) {
+  const std::int64_t amount = amount_of(parts, held);
+  if (amount == 0) return;
+  accounts_[uid].carried += amount * times;
+  forget_if_idle(uid);
+}
+
+void FairShare::wait(std::uint32_t uid, int jobs) {
+  accounts_[uid].waiting += jobs;
+  forget_if_idle(uid);
+}
+
+void FairShare::forget_if_idle(std::uint32_t uid) {
+  const auto at = accounts_.find(uid);
+  const Account& one = at->second;
+  if (one.amount == 0 && one.held == 0 && one.carried == 0 && one.waiting == 0) accounts_.erase(at);
 }
 
 std::int64_t FairShare::used(std::uint32_t uid, seconds now) const {
@@ -67,20 +97,72 @@ std::int64_t FairShare::used(std::uint32_t uid, seconds now) const {
   return at == accounts_.end() ? 0 : faded(at->second, moment(now)) >> kFractionBits;
 }
 
-/// The equal part is that of this user's weight among all who have an account.
-seconds FairShare::standing(std::uint32_t uid, seconds now) const {
-  const auto account = accounts_.find(uid);
-  if (rules_.step <= seconds::zero() || account == accounts_.end()) return seconds::zero();
-  std::int64_t weights = 0;
-  for (const auto& [other, ignored] : accounts_) weights += weight(other);
-  const std::int64_t had = faded(account->second, moment(now));
-  std::int64_t part = faded(all_, moment(now)) / weights * weight(uid);
+std::int64_t FairShare::load(const Account& account, std::int64_t moment) const {
+  return faded(account, moment) + std::min(account.carried, kMax) +
+         amount_of(account.held, rules_.half_life);
+}
+
+seconds FairShare::steps_of(std::int64_t load, std::int64_t part) const {
   int steps = 0;
-  while (steps < rules_.max_steps && part > 0 && had / 2 >= part) {
-    part *= 2;
+  for (std::int64_t twice = part * 2; steps < rules_.max_steps && twice > 0 && load >= twice;
+       twice *= 2) {
     ++steps;
   }
   return steps * rules_.step;
+}
+
+/// The equal part of all who compete, and whether one of them waits who has clearly less.
+FairShare::Comparison FairShare::compare(std::int64_t moment) const {
+  std::int64_t all = 0;
+  std::int64_t many = 0;
+  for (const auto& [uid, one] : accounts_) {
+    if (!competes(one)) continue;
+    ++many;
+    all += load(one, moment);
+  }
+  Comparison found;
+  if (many < 2 || rules_.step <= seconds::zero()) return found;
+  found.part = all / many;
+  found.little = found.part / 100 * rules_.little_percent;
+  found.one_has_little = std::ranges::any_of(accounts_, [&](const auto& entry) {
+    return entry.second.waiting > 0 && load(entry.second, moment) <= found.little;
+  });
+  return found;
+}
+
+bool FairShare::settle(seconds now) {
+  settled_ = now;
+  const std::int64_t at = moment(now);
+  const Comparison found = compare(at);
+  bool better = false;
+  for (auto& [uid, one] : accounts_) {
+    const seconds before = one.penalty;
+    one.penalty = seconds::zero();
+    if (found.part > 0 && competes(one)) {
+      const std::int64_t has = load(one, at);
+      one.penalty = steps_of(has, found.part);
+      if (found.one_has_little && has > found.little) one.penalty += rules_.lead;
+    }
+    better = better || one.penalty < before;
+  }
+  return better;
+}
+
+seconds FairShare::penalty(std::uint32_t uid) const {
+  const auto account = accounts_.find(uid);
+  return account == accounts_.end() ? seconds::zero() : account->second.penalty;
+}
+
+bool FairShare::holds_like(const FairShare& other) const {
+  const auto holds = [](const FairShare& one, std::uint32_t uid) {
+    const auto at = one.accounts_.find(uid);
+    if (at == one.accounts_.end()) return std::tuple<std::int64_t, std::int64_t, std::int64_t>{};
+    return std::tuple{at->second.held, at->second.carried, at->second.waiting};
+  };
+  const auto like = [&](const auto& entry) {
+    return holds(*this, entry.first) == holds(other, entry.first);
+  };
+  return std::ranges::all_of(accounts_, like) && std::ranges::all_of(other.accounts_, like);
 }
 
 }  // namespace gflow::engine

@@ -4,63 +4,91 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
-#include <utility>
 
-/// What users had of the devices of late, and how far that sets their jobs back.
+/// What users had of the devices of late and have now, and how far that sets their jobs back.
 ///
-/// Priority comes before it, always: it moves jobs only among those of one priority. A user who had
-/// no more than an equal part of what all had stands back by nothing; one who had twice, four
-/// times, ... that part stands back by one, two, ... steps, up to a bound. Use fades: after each
-/// half life it counts half. Since it fades alike for all, who stands where changes only when
-/// devices are used.
+/// Priority comes before it, always: it moves jobs only among those of one priority. Only users
+/// compete who have jobs that run or may start; one who competes with nobody never stands back. An
+/// equal part is what all who compete have, by their number. Who has twice, four times, ... that
+/// part stands back by one, two, ... steps, up to a bound; and while one waits who has little of
+/// it, all stand back behind him who have more. What users had fades: after each half life it
+/// counts half. What they hold counts at once, as if they had held it for a half life: each next
+/// job of a user stands further back, and the first one of another starts with the next free
+/// device.
 ///
-/// Meant to be called so: charge() whenever an attempt ended, and now and then while it runs;
-/// standing() for Contender::standing. A place already in the queue gets worse as its owner uses
-/// devices: ask again when the job is the next to start, and if its place moved back, put it there
-/// and take the next one instead; at most some hundred times in a pass.
+/// Meant to be called so: charge() whenever a job ended, hold(), carry() and wait() with every
+/// change of what runs and waits, settle() before penalty() is asked and after every start.
 namespace gflow::engine {
 
 struct FairShareRules {
   std::chrono::seconds half_life{7 * 86'400};
-  std::chrono::seconds step{6 *
-                            3600};  ///< for each doubling beyond an equal part; 0: no fair share
+  std::chrono::seconds step{6 * 3600};  ///< for each doubling of an equal part; 0: no fair share
   int max_steps = 8;
-  std::map<std::uint32_t, int> weights;  ///< by uid; who is not named has kEqualWeight
+  int little_percent = 50;  ///< of an equal part
+  /// How far those stand back who have more while one waits who has little. More than any allowance
+  /// of the order, so that they do not pass; but who waited so long does.
+  std::chrono::seconds lead{30 * 86'400};
 
   friend bool operator==(const FairShareRules&, const FairShareRules&) = default;
 };
-/// A user of twice this weight may have twice as much.
-constexpr int kEqualWeight = 100;
 
 class FairShare {
  public:
-  explicit FairShare(FairShareRules rules = {}) : rules_(std::move(rules)) {}
+  explicit FairShare(FairShareRules rules = {}) : rules_(rules) {}
+  void set_rules(FairShareRules rules) { rules_ = rules; }
 
-  /// The user's jobs held so many parts of GPUs (Share::kWholeParts is one) for so long, until
-  /// `now`, which never goes back.
+  /// An ended job of the user held so many parts of GPUs (Share::kWholeParts is one) for so long,
+  /// until `now`, which never goes back.
   void charge(std::uint32_t uid,
               std::int64_t parts,
               std::chrono::seconds held,
               std::chrono::seconds now);
+  /// Active jobs of the user hold so many parts more, or less.
+  void hold(std::uint32_t uid, std::int64_t parts);
+  /// Jobs of the user that have not ended held so many parts for so long in attempts that did:
+  /// `times` 1 when there is one more of them, -1 for one less.
+  void carry(std::uint32_t uid, std::int64_t parts, std::chrono::seconds held, int times);
+  /// So many more jobs of the user may start, or less.
+  void wait(std::uint32_t uid, int jobs);
+
+  /// Compares all who compete. True if somebody stands back by less than before.
+  bool settle(std::chrono::seconds now);
+  /// The same at the same time.
+  bool settle_again() { return settle(settled_); }
+  /// How far the user's jobs stand back since settle().
+  [[nodiscard]] std::chrono::seconds penalty(std::uint32_t uid) const;
 
   /// GPU-seconds that count now.
   [[nodiscard]] std::int64_t used(std::uint32_t uid, std::chrono::seconds now) const;
-  [[nodiscard]] std::chrono::seconds standing(std::uint32_t uid, std::chrono::seconds now) const;
   [[nodiscard]] std::size_t users() const { return accounts_.size(); }
+  /// What holds and waits, for tests: the same if it was told the same.
+  [[nodiscard]] bool holds_like(const FairShare& other) const;
 
  private:
-  /// What counted at a moment, in fixed point.
   struct Account {
-    std::int64_t amount = 0;
-    std::int64_t at = 0;  ///< in steps of fading
+    std::int64_t amount = 0;  ///< what counted at a moment, in fixed point
+    std::int64_t at = 0;      ///< that moment, in steps of fading
+    std::int64_t held = 0;    ///< parts
+    std::int64_t carried = 0;
+    std::int64_t waiting = 0;
+    std::chrono::seconds penalty{0};
   };
   [[nodiscard]] std::int64_t moment(std::chrono::seconds now) const;
   [[nodiscard]] static std::int64_t faded(const Account& account, std::int64_t moment);
-  [[nodiscard]] std::int64_t weight(std::uint32_t uid) const;
+  [[nodiscard]] std::int64_t load(const Account& account, std::int64_t moment) const;
+  struct Comparison {
+    std::int64_t part = 0;  ///< 0 where nobody competes
+    std::int64_t little = 0;
+    bool one_has_little = false;
+  };
+  [[nodiscard]] Comparison compare(std::int64_t moment) const;
+  [[nodiscard]] std::chrono::seconds steps_of(std::int64_t load, std::int64_t part) const;
+  [[nodiscard]] static bool competes(const Account& one) { return one.held > 0 || one.waiting > 0; }
+  void forget_if_idle(std::uint32_t uid);
 
   FairShareRules rules_;
   std::map<std::uint32_t, Account> accounts_;
-  Account all_;
+  std::chrono::seconds settled_{0};
 };
 
 }  // namespace gflow::engine

@@ -35,40 +35,74 @@ TEST(FairShare, HowOftenItIsChargedDoesNotMatter) {
       static_cast<double>(often.used(1, 24h * 21)), static_cast<double>(once.used(1, 24h * 21)), 5);
 }
 
-TEST(FairShare, WhoHadTwiceAnEqualPartStandsBack) {
-  FairShare shares;
-  shares.charge(1, kGpu, 1000s, 0s);
-  EXPECT_EQ(shares.standing(1, 0s), 0s) << "alone, all is an equal part";
-  shares.charge(2, kGpu, 1000s, 0s);
-  shares.charge(3, kGpu, 1000s, 0s);
-  shares.charge(4, kGpu, 1000s, 0s);
-  EXPECT_EQ(shares.standing(1, 0s), 0s);
-  shares.charge(1, kGpu, 4000s, 0s);  // 5 of 8, an equal part is 2
-  EXPECT_EQ(shares.standing(1, 0s), 6h);
-  EXPECT_EQ(shares.standing(2, 0s), 0s);
-  EXPECT_EQ(shares.standing(9, 0s), 0s) << "never seen";
-  EXPECT_EQ(shares.standing(1, 24h), 6h) << "fades alike for all";
+/// Users 1 to 4 have jobs that may start.
+FairShare four_users(FairShareRules rules = {}) {
+  FairShare shares(rules);
+  for (std::uint32_t uid = 1; uid <= 4; ++uid) shares.wait(uid, 1);
+  return shares;
 }
 
-TEST(FairShare, WeightsAndBounds) {
-  FairShareRules rules;
-  rules.weights = {{1, 400}};
-  FairShare shares(rules);
+TEST(FairShare, WhoHadMoreThanAnEqualPartStandsBack) {
+  const FairShareRules rules;
+  FairShare shares = four_users();
+  for (std::uint32_t uid = 1; uid <= 4; ++uid) shares.charge(uid, kGpu, 1000s, 0s);
+  shares.settle(0s);
+  for (std::uint32_t uid = 1; uid <= 4; ++uid) EXPECT_EQ(shares.penalty(uid), 0s) << uid;
+  shares.charge(1, kGpu, 4000s, 0s);  // 5 of 8, an equal part is 2
+  EXPECT_FALSE(shares.settle(0s));
+  EXPECT_EQ(shares.penalty(1), rules.lead + rules.step);
+  EXPECT_EQ(shares.penalty(2), 0s);
+  EXPECT_EQ(shares.penalty(9), 0s) << "never seen";
+}
+
+TEST(FairShare, OnlyThoseCompeteWhoHaveJobs) {
+  FairShare shares;
   shares.charge(1, kGpu, 4000s, 0s);
   shares.charge(2, kGpu, 1000s, 0s);
-  EXPECT_EQ(shares.standing(1, 0s), 0s) << "was promised four times as much";
+  shares.wait(1, 3);
+  shares.settle(0s);
+  EXPECT_EQ(shares.penalty(1), 0s) << "alone, all is an equal part";
+  shares.wait(2, 1);
+  shares.settle(0s);
+  EXPECT_GT(shares.penalty(1), 0s);
+  shares.wait(2, -1);
+  EXPECT_TRUE(shares.settle(0s));
+  EXPECT_EQ(shares.penalty(1), 0s);
+}
+
+TEST(FairShare, WhatIsHeldCountsAtOnce) {
+  FairShare shares;
+  shares.charge(1, kGpu, 1h, 0s);
+  shares.charge(2, kGpu, 1h, 0s);
+  shares.wait(1, 1);
+  shares.wait(2, 1);
+  shares.hold(1, kGpu);
+  shares.settle(0s);
+  EXPECT_GT(shares.penalty(1), 0s);
+  EXPECT_EQ(shares.penalty(2), 0s);
+  shares.hold(2, kGpu);
+  EXPECT_TRUE(shares.settle(0s));
+  EXPECT_EQ(shares.penalty(1), 0s);
+  shares.carry(1, 4 * kGpu, 7 * 24h, 1);
+  shares.settle(0s);
+  EXPECT_GT(shares.penalty(1), 0s) << "what a job had that is queued again";
+  shares.carry(1, 4 * kGpu, 7 * 24h, -1);
+  EXPECT_TRUE(shares.settle(0s));
+}
+
+TEST(FairShare, HasBoundsAndCanBeOff) {
   FairShareRules small;
   small.max_steps = 1;
-  FairShare bounded(small);
+  FairShare bounded = four_users(small);
   bounded.charge(1, 1000 * kGpu, 1'000'000s, 0s);
-  for (std::uint32_t uid = 2; uid < 40; ++uid) bounded.charge(uid, kGpu, 10s, 0s);
-  EXPECT_EQ(bounded.standing(1, 0s), 6h);
+  bounded.settle(0s);
+  EXPECT_EQ(bounded.penalty(1), small.lead + small.step);
   FairShareRules off;
   off.step = 0s;
-  FairShare none(off);
+  FairShare none = four_users(off);
   none.charge(1, 100 * kGpu, 1000s, 0s);
-  none.charge(2, kGpu, 1s, 0s);
-  EXPECT_EQ(none.standing(1, 0s), 0s);
+  none.settle(0s);
+  EXPECT_EQ(none.penalty(1), 0s);
 }
 
 TEST(FairShare, ForgetsWhoHadNothingForLong) {
@@ -84,7 +118,7 @@ TEST(FairShare, IsSaneWhateverIsCharged) {
   const auto below = [&](std::int64_t n) {
     return std::uniform_int_distribution<std::int64_t>(0, n - 1)(random);
   };
-  FairShare shares;
+  FairShare shares = four_users();
   seconds now = 0s;
   for (int i = 0; i < 5000; ++i) {
     now += seconds(below(50'000));
@@ -96,8 +130,9 @@ TEST(FairShare, IsSaneWhateverIsCharged) {
     shares.charge(uid, parts, held, now);
     ASSERT_GE(shares.used(uid, now), before - 1);
     ASSERT_EQ(shares.used(uid + 1, now), other);
-    ASSERT_GE(shares.standing(uid, now), 0s);
-    ASSERT_LE(shares.standing(uid, now), 48h);
+    shares.settle(now);
+    ASSERT_GE(shares.penalty(uid), 0s);
+    ASSERT_LE(shares.penalty(uid), FairShareRules{}.lead + 48h);
   }
 }
 

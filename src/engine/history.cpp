@@ -12,6 +12,7 @@ using std::chrono::seconds;
 
 namespace {
 
+constexpr std::size_t kOwnersLevel = 2;                   // of levels_of()
 constexpr std::int64_t kFirstStep = 30;                   // seconds
 constexpr std::int64_t kJob = std::int64_t{1} << 16;      // one job, in fixed point
 constexpr std::int64_t kCertain = std::int64_t{1} << 20;  // chance 1
@@ -55,24 +56,24 @@ int limit_class(std::optional<seconds> limit) {
 }
 
 /// From the least alike to the most.
-std::vector<History::Kind> History::kinds_of(const Likeness& like) {
-  std::vector<Kind> kinds;
-  Likeness part{.limit_class = like.limit_class, .parts = 0, .uid = 0, .name = {}};
-  kinds.push_back({1, part});
-  part.parts = like.parts;
-  kinds.push_back({2, part});
-  part.uid = like.uid;
-  kinds.push_back({3, part});
-  if (!like.name.empty()) kinds.push_back({4, like});
-  return kinds;
+std::vector<History::Level> History::levels_of(const Signature& signature) {
+  std::vector<Level> levels;
+  Signature part{.limit_class = signature.limit_class, .parts = 0, .uid = 0, .name = {}};
+  levels.push_back({1, part});
+  part.parts = signature.parts;
+  levels.push_back({2, part});
+  part.uid = signature.uid;
+  levels.push_back({3, part});
+  if (!signature.name.empty()) levels.push_back({4, signature});
+  return levels;
 }
 
-History::Table& History::table(const Kind& kind) {
-  const auto [at, added] = tables_.try_emplace(kind);
+History::Table& History::table(const Level& level) {
+  const auto [at, added] = tables_.try_emplace(level);
   if (!added) by_use_.erase(at->second.used);
   at->second.used = ++uses_;
-  by_use_.emplace(uses_, kind);
-  if (tables_.size() > std::max<std::size_t>(rules_.max_kinds, 4)) {
+  by_use_.emplace(uses_, level);
+  if (tables_.size() > std::max<std::size_t>(rules_.max_levels, 4)) {
     const auto oldest = by_use_.begin();
     tables_.erase(oldest->second);
     by_use_.erase(oldest);
@@ -80,10 +81,10 @@ History::Table& History::table(const Kind& kind) {
   return at->second;
 }
 
-void History::saw(const Likeness& like, seconds before, seconds after, Seen how) {
+void History::record(const Signature& signature, seconds before, seconds after, Seen how) {
   const int last = service_step(after);
-  for (const Kind& kind : kinds_of(like)) {
-    Table& known = table(kind);
+  for (const Level& level : levels_of(signature)) {
+    Table& known = table(level);
     // A job that left within a step says nothing of whether it would have ended there.
     for (int step = service_step(before); step <= last; ++step) {
       if (step == last && how == Seen::Stopped) break;
@@ -101,10 +102,10 @@ void History::saw(const Likeness& like, seconds before, seconds after, Seen how)
   }
 }
 
-seconds History::run_time(const Likeness& like) const {
-  std::int64_t mean = guess(like.limit_class);
-  for (const Kind& kind : kinds_of(like)) {
-    const auto at = tables_.find(kind);
+seconds History::run_time(const Signature& signature) const {
+  std::int64_t mean = guess(signature.limit_class);
+  for (const Level& level : levels_of(signature)) {
+    const auto at = tables_.find(level);
     if (at == tables_.end()) continue;
     const Table& known = at->second;
     mean = (mean * rules_.weight_mean + known.seconds) / (rules_.weight_mean + known.jobs);
@@ -112,13 +113,18 @@ seconds History::run_time(const Likeness& like) const {
   return seconds(mean);
 }
 
+std::int64_t History::jobs_like(const Signature& signature) const {
+  const auto at = tables_.find(levels_of(signature)[kOwnersLevel]);
+  return at == tables_.end() ? 0 : at->second.jobs;
+}
+
 /// Of a job that enters a step, to end within it.
-History::Chances History::chances(const Likeness& like) const {
+Chances History::chances(const Signature& signature) const {
   Chances chances{};
   chances.fill(kCertain * rules_.chance_permille / 1000);
   const std::int64_t weight = rules_.weight_step * kJob;
-  for (const Kind& kind : kinds_of(like)) {
-    const auto at = tables_.find(kind);
+  for (const Level& level : levels_of(signature)) {
+    const auto at = tables_.find(level);
     if (at == tables_.end()) continue;
     const Table& known = at->second;
     for (std::size_t i = 0; i < chances.size(); ++i) {
@@ -130,8 +136,8 @@ History::Chances History::chances(const Likeness& like) const {
 
 /// Serves a job from the begin of its step to the end of each later one in turn: what of it is left
 /// and what was spent on it, each for a job out of kAll.
-seconds History::time_to_end(const Likeness& like, seconds served) const {
-  const Chances chance = chances(like);
+seconds History::time_to_end(const Signature& signature, seconds served) const {
+  const Chances chance = chances(signature);
   std::int64_t left = kAll;
   std::int64_t spent = 0;  // seconds times kAll; below 2^60 as all steps together are below 2^29
   std::int64_t best = kLongest;
@@ -143,6 +149,26 @@ seconds History::time_to_end(const Likeness& like, seconds served) const {
     if (left < kAll) best = std::min(best, spent / (kAll - left));
   }
   return seconds(best);
+}
+
+/// The median of what is left, within its step by a straight line.
+seconds time_left(const Chances& chance, seconds served) {
+  std::int64_t left = kAll;
+  for (int step = service_step(served); step + 1 < kServiceSteps; ++step) {
+    const std::int64_t from = std::max(begin_of(step), served.count());
+    const std::int64_t length = begin_of(step + 1) - begin_of(step);
+    const std::int64_t rest = begin_of(step + 1) - from;
+    const std::int64_t all = std::min(chance[static_cast<std::size_t>(step)], kCertain - 1);
+    // Of those still there at `from`: the chance of the rest of the step, by that of being there.
+    const std::int64_t in_rest = all * rest / length;
+    const std::int64_t ends = left * in_rest / (kCertain - all + in_rest);
+    if (left - ends <= kAll / 2) {
+      const std::int64_t within = rest * (left - kAll / 2) / std::max<std::int64_t>(ends, 1);
+      return seconds(std::max<std::int64_t>(from + within - served.count(), 1));
+    }
+    left -= ends;
+  }
+  return seconds(begin_of(kServiceSteps - 1));
 }
 
 }  // namespace gflow::engine

@@ -14,9 +14,10 @@
 /// alike before they start (owner, size, time limit, name) are taken to run alike, and where there
 /// are few of them, those that look alike in less are asked.
 ///
-/// Meant to be called so: saw() whenever an attempt ended, whatever ended it; run_time() for the
-/// place of a job that keeps running once it started; time_to_end() for one that can be stopped and
-/// go on later. After a restart, saw() for every job the store still has, oldest first.
+/// Meant to be called so: record() whenever a job that ran ended, whatever ended it; run_time() for
+/// the place of a job that keeps running once it started; time_to_end() for one that can be stopped
+/// and go on later; chances() and time_left() for when a running one will be gone. After a restart,
+/// record() for every ended job the store still has, oldest first.
 ///
 /// All in whole numbers: the same calls give the same answers on every machine. Memory is bounded;
 /// what was not seen for the longest time is forgotten first.
@@ -36,17 +37,17 @@ constexpr int kServiceSteps = 24;
 [[nodiscard]] int limit_class(std::optional<std::chrono::seconds> limit);
 
 /// What is known of a job before it runs. Jobs alike in all of it are most alike.
-struct Likeness {
+struct Signature {
   int limit_class = 0;
   std::int64_t parts = 0;  ///< of GPUs, all nodes together; Share::kWholeParts is one
   std::uint32_t uid = 0;
   std::string name;  ///< "" if it says nothing
 
-  friend auto operator<=>(const Likeness&, const Likeness&) = default;
+  friend auto operator<=>(const Signature&, const Signature&) = default;
 };
 
 struct HistoryRules {
-  std::size_t max_kinds = 20'000;  ///< sets of jobs taken to be alike that are remembered
+  std::size_t max_levels = 20'000;  ///< sets of jobs taken to be alike that are remembered
   /// How many jobs of a step are remembered of a set: less adapts faster to a new campaign of jobs.
   int memory = 12;
   int max_jobs = 512;   ///< of a set, in its mean run time; older ones count less
@@ -63,33 +64,46 @@ enum class Seen {
   Stopped,  ///< it has more to do: made to leave, or the machine went down
 };
 
+/// Of a job that enters a step of service, to end within it; in fixed point.
+using Chances = std::array<std::int64_t, kServiceSteps>;
+/// How much longer a job of these chances that was served so long is expected to run: the time
+/// within which half of such jobs end.
+[[nodiscard]] std::chrono::seconds time_left(const Chances& chances, std::chrono::seconds served);
+
 class History {
  public:
   explicit History(HistoryRules rules = {}) : rules_(rules) {}
 
   /// A job was served from `before` on until it had `after` in all.
-  void saw(const Likeness& like, std::chrono::seconds before, std::chrono::seconds after, Seen how);
+  void record(const Signature& signature,
+              std::chrono::seconds before,
+              std::chrono::seconds after,
+              Seen how);
 
   /// Mean time such a job takes from its start to its end.
-  [[nodiscard]] std::chrono::seconds run_time(const Likeness& like) const;
+  [[nodiscard]] std::chrono::seconds run_time(const Signature& signature) const;
 
   /// Of a job that was served so long: the least time of service per job that ends, over all ways
   /// to serve such jobs for a while and give up then. This is the inverse of the Gittins index,
   /// which orders jobs of unknown length best (Gittins 1989; Scully and Harchol-Balter 2018 for
   /// queues). It is short where many such jobs end soon, however long the others may run.
-  [[nodiscard]] std::chrono::seconds time_to_end(const Likeness& like,
+  [[nodiscard]] std::chrono::seconds time_to_end(const Signature& signature,
                                                  std::chrono::seconds served) const;
 
-  [[nodiscard]] std::size_t kinds() const { return tables_.size(); }
+  /// How many jobs of its owner, size and class of limit are remembered.
+  [[nodiscard]] std::int64_t jobs_like(const Signature& signature) const;
+  [[nodiscard]] Chances chances(const Signature& signature) const;
+
+  [[nodiscard]] std::size_t levels() const { return tables_.size(); }
 
  private:
-  /// A set of jobs taken to be alike: the first `depth` things of a Likeness are equal.
-  struct Kind {
+  /// Jobs taken to be alike: the first `depth` things of their Signatures are equal.
+  struct Level {
     int depth = 0;
-    Likeness like;
+    Signature signature;
 
-    friend std::strong_ordering operator<=>(const Kind&, const Kind&) = default;
-    friend bool operator==(const Kind&, const Kind&) = default;
+    friend std::strong_ordering operator<=>(const Level&, const Level&) = default;
+    friend bool operator==(const Level&, const Level&) = default;
   };
   /// Numbers of jobs in fixed point, so that old ones can count in part.
   struct Table {
@@ -99,15 +113,12 @@ class History {
     std::int64_t seconds = 0;  ///< their run times together
     std::uint64_t used = 0;
   };
-  using Chances = std::array<std::int64_t, kServiceSteps>;
-
-  [[nodiscard]] static std::vector<Kind> kinds_of(const Likeness& like);
-  [[nodiscard]] Chances chances(const Likeness& like) const;
-  [[nodiscard]] Table& table(const Kind& kind);
+  [[nodiscard]] static std::vector<Level> levels_of(const Signature& signature);
+  [[nodiscard]] Table& table(const Level& level);
 
   HistoryRules rules_;
-  std::map<Kind, Table> tables_;
-  std::map<std::uint64_t, Kind> by_use_;
+  std::map<Level, Table> tables_;
+  std::map<std::uint64_t, Level> by_use_;
   std::uint64_t uses_ = 0;
 };
 

@@ -12,7 +12,7 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::seconds;
 
-const Likeness kAlice{.limit_class = 0, .parts = 10'000, .uid = 1, .name = ""};
+const Signature kAlice{.limit_class = 0, .parts = 10'000, .uid = 1, .name = ""};
 
 TEST(ServiceStep, DoublesFromHalfAMinute) {
   const struct {
@@ -58,39 +58,39 @@ TEST(LimitClass, IsTheSmallestThatHoldsTheLimit) {
 TEST(History, GuessesWhereNothingIsKnown) {
   const History history;
   EXPECT_EQ(history.run_time(kAlice), 4h);
-  Likeness hour = kAlice;
+  Signature hour = kAlice;
   hour.limit_class = limit_class(1h);
   EXPECT_EQ(history.run_time(hour), 30min);
-  EXPECT_EQ(history.kinds(), 0U);
+  EXPECT_EQ(history.levels(), 0U);
 }
 
 TEST(History, LearnsTheMeanOfJobsAlike) {
   History history;
-  for (int i = 0; i < 400; ++i) history.saw(kAlice, 0s, 1000s, Seen::Ended);
+  for (int i = 0; i < 400; ++i) history.record(kAlice, 0s, 1000s, Seen::Ended);
   EXPECT_NEAR(static_cast<double>(history.run_time(kAlice).count()), 1000, 20);
 
   // Of a stranger less is known than of her, of a bigger job less still: the guess weighs more.
-  Likeness stranger = kAlice;
+  Signature stranger = kAlice;
   stranger.uid = 2;
-  Likeness bigger = stranger;
+  Signature bigger = stranger;
   bigger.parts = 80'000;
   EXPECT_LE(history.run_time(kAlice), history.run_time(stranger));
   EXPECT_LE(history.run_time(stranger), history.run_time(bigger));
   EXPECT_LT(history.run_time(bigger), 4h);
-  Likeness limited = kAlice;
+  Signature limited = kAlice;
   limited.limit_class = 3;
   EXPECT_EQ(history.run_time(limited), 6h) << "jobs with a limit are another matter";
 }
 
 TEST(History, TellsJobsOfOneOwnerApartByName) {
   History history;
-  Likeness train = kAlice;
+  Signature train = kAlice;
   train.name = "train";
-  Likeness check = kAlice;
+  Signature check = kAlice;
   check.name = "check";
   for (int i = 0; i < 50; ++i) {
-    history.saw(train, 0s, 24h, Seen::Ended);
-    history.saw(check, 0s, 60s, Seen::Ended);
+    history.record(train, 0s, 24h, Seen::Ended);
+    history.record(check, 0s, 60s, Seen::Ended);
   }
   EXPECT_GT(history.run_time(train), 16h);
   EXPECT_LT(history.run_time(check), 4h);
@@ -99,7 +99,7 @@ TEST(History, TellsJobsOfOneOwnerApartByName) {
 
 TEST(History, ExpectsAnEndWhereJobsAlikeEnded) {
   History history;
-  for (int i = 0; i < 60; ++i) history.saw(kAlice, 0s, 90s, Seen::Ended);
+  for (int i = 0; i < 60; ++i) history.record(kAlice, 0s, 90s, Seen::Ended);
   const seconds fresh = history.time_to_end(kAlice, 0s);
   EXPECT_LT(fresh, 200s) << "most end within two minutes";
   EXPECT_GT(history.time_to_end(kAlice, 1h), 10min) << "who passed that is of another kind";
@@ -109,9 +109,9 @@ TEST(History, LearnsFromJobsThatWereStopped) {
   History with;
   History without;
   for (int i = 0; i < 30; ++i) {
-    with.saw(kAlice, 0s, 90s, Seen::Ended);
-    without.saw(kAlice, 0s, 90s, Seen::Ended);
-    with.saw(kAlice, 0s, 4h, Seen::Stopped);
+    with.record(kAlice, 0s, 90s, Seen::Ended);
+    without.record(kAlice, 0s, 90s, Seen::Ended);
+    with.record(kAlice, 0s, 4h, Seen::Stopped);
   }
   EXPECT_GT(with.time_to_end(kAlice, 0s), without.time_to_end(kAlice, 0s));
   EXPECT_EQ(with.run_time(kAlice), without.run_time(kAlice)) << "nothing of them ended";
@@ -119,25 +119,25 @@ TEST(History, LearnsFromJobsThatWereStopped) {
 
 TEST(History, AdaptsToANewCampaign) {
   History history;
-  for (int i = 0; i < 1000; ++i) history.saw(kAlice, 0s, 45s, Seen::Ended);
+  for (int i = 0; i < 1000; ++i) history.record(kAlice, 0s, 45s, Seen::Ended);
   const seconds before = history.time_to_end(kAlice, 0s);
-  for (int i = 0; i < 100; ++i) history.saw(kAlice, 0s, 5h, Seen::Ended);
+  for (int i = 0; i < 100; ++i) history.record(kAlice, 0s, 5h, Seen::Ended);
   EXPECT_LT(before, 2min);
   EXPECT_GT(history.time_to_end(kAlice, 0s), 1h);
 }
 
 TEST(History, ForgetsWhatWasNotSeenForLongest) {
   HistoryRules rules;
-  rules.max_kinds = 5;
+  rules.max_levels = 5;
   History history(rules);
-  for (int i = 0; i < 20; ++i) history.saw(kAlice, 0s, 60s, Seen::Ended);
+  for (int i = 0; i < 20; ++i) history.record(kAlice, 0s, 60s, Seen::Ended);
   for (std::uint32_t uid = 10; uid < 100; ++uid) {
-    Likeness other = kAlice;
+    Signature other = kAlice;
     other.uid = uid;
-    history.saw(other, 0s, 10h, Seen::Ended);
-    EXPECT_LE(history.kinds(), 5U);
+    history.record(other, 0s, 10h, Seen::Ended);
+    EXPECT_LE(history.levels(), 5U);
   }
-  Likeness stranger = kAlice;
+  Signature stranger = kAlice;
   stranger.uid = 1000;
   EXPECT_EQ(history.run_time(kAlice), history.run_time(stranger));
 }
@@ -150,15 +150,15 @@ TEST(History, AnswersAreSaneWhateverWasSeen) {
   History one;
   History two;
   for (int i = 0; i < 5000; ++i) {
-    Likeness like{.limit_class = below(11),
-                  .parts = std::int64_t{10'000} << below(8),
-                  .uid = static_cast<std::uint32_t>(below(6)),
-                  .name = below(2) == 0 ? "" : "run"};
+    Signature like{.limit_class = below(11),
+                   .parts = std::int64_t{10'000} << below(8),
+                   .uid = static_cast<std::uint32_t>(below(6)),
+                   .name = below(2) == 0 ? "" : "run"};
     const seconds before(below(3) == 0 ? below(100'000) : 0);
     const seconds after = before + seconds(1 << below(22));
     const Seen how = below(3) == 0 ? Seen::Stopped : Seen::Ended;
-    one.saw(like, before, after, how);
-    two.saw(like, before, after, how);
+    one.record(like, before, after, how);
+    two.record(like, before, after, how);
     const seconds served(1LL << below(40));
     ASSERT_EQ(one.time_to_end(like, served), two.time_to_end(like, served));
     ASSERT_GT(one.time_to_end(like, served), 0s);

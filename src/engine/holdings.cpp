@@ -62,6 +62,7 @@ void Index::link_active(const Job& job, const Attempt& attempt) {
   for (const int cpu : attempt.allocation.cpus) cpus_taken.insert(cpu);
   if (presence_of(job) == Presence::Standing) standing.insert({job.submitted, job.id});
   if (job.spec.preemption != Preemption::None) preemptible.insert(job.id);
+  fair.hold(job.spec.user.uid, parts_of(job.spec.request));
   if (const auto end = latest_end(job)) ends.emplace(*end, job.id);
   if (Group* own = group(job)) {
     ++own->active;
@@ -83,6 +84,7 @@ void Index::unlink_active(const Job& job, const Attempt& attempt) {
   standing.erase({job.submitted, job.id});
   preemptible.erase(job.id);
   incumbents.erase(job.id);
+  fair.hold(job.spec.user.uid, -parts_of(job.spec.request));
   if (const auto end = latest_end(job)) ends.erase({*end, job.id});
   if (Group* own = group(job)) {
     --own->active;

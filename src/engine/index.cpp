@@ -72,7 +72,11 @@ void Index::link(const Job& job) {
   }
   if (const auto* queued = std::get_if<Queued>(&job.state)) link_queued(job, *queued);
   if (is_active(job)) link_active(job, *attempt_of(job));
-  if (const auto* end = std::get_if<Ended>(&job.state)) ended.emplace(end->at, job.id);
+  if (const auto* end = std::get_if<Ended>(&job.state)) {
+    ended.emplace(end->at, job.id);
+  } else {
+    carry(job, 1);
+  }
 }
 
 void Index::unlink(const Job& job) {
@@ -84,7 +88,11 @@ void Index::unlink(const Job& job) {
   if (std::holds_alternative<Queued>(job.state)) unlink_queued(job);
   if (is_active(job)) unlink_active(job, *attempt_of(job));
   leave_group(job);
-  if (const auto* end = std::get_if<Ended>(&job.state)) ended.erase({end->at, job.id});
+  if (const auto* end = std::get_if<Ended>(&job.state)) {
+    ended.erase({end->at, job.id});
+  } else {
+    carry(job, -1);
+  }
 }
 
 void Index::link_queued(const Job& job, const Queued& queued) {
@@ -98,7 +106,6 @@ void Index::link_queued(const Job& job, const Queued& queued) {
     return;
   }
   if (dependencies.state(job.id) != DependencyState::Met) return;
-  rank(job);
   link_ready(job);
 }
 
@@ -115,7 +122,6 @@ void Index::unlink_queued(const Job& job) {
     own->parked.erase(key_of(job));
     balance(*own);
   }
-  unrank(job);
 }
 
 void Index::link_ready(const Job& job) {
@@ -128,12 +134,21 @@ void Index::link_ready(const Job& job) {
   balance(*own);
 }
 
-void Index::queue(const Job& job) { ready[shape_of(job.spec)].insert(key_of(job)); }
+void Index::queue(const Job& job) {
+  const auto [line, added] = ready[shape_of(job.spec)].try_emplace(kind_of(job));
+  if (added) line->second.contender = contender_of(job);
+  line->second.jobs.insert(key_of(job));
+  fair.wait(job.spec.user.uid, 1);
+}
 
 void Index::unqueue(const Job& job) {
   const auto shape = ready.find(shape_of(job.spec));
   if (shape == ready.end()) return;
-  shape->second.erase(key_of(job));
+  const auto line = shape->second.find(kind_of(job));
+  if (line == shape->second.end() || line->second.jobs.erase(key_of(job)) == 0) return;
+  fair.wait(job.spec.user.uid, -1);
+  if (!line->second.jobs.empty()) return;
+  shape->second.erase(line);
   if (shape->second.empty()) ready.erase(shape);
 }
 

@@ -20,8 +20,9 @@
 /// Inside of the engine: what State holds. Not for other modules.
 namespace gflow::engine {
 
-/// Place in the queue: smaller is earlier. Priority first, then the rank the order gives (order.h),
-/// then age (id).
+/// Place in the queue: smaller is earlier. Priority first, then a rank, then age (id). The rank is
+/// when the job became ready where jobs of a kind or a group are compared, and what the order makes
+/// of it (order.h) where kinds are.
 struct QueueKey {
   int priority = kDefaultPriority;
   std::int64_t rank = 0;
@@ -42,6 +43,32 @@ struct Shape {
 
   friend auto operator<=>(const Shape&, const Shape&) = default;
 };
+
+/// What besides its shape tells a waiting job from others. Jobs alike in all of it are of one kind:
+/// first in, first out.
+struct Kind {
+  int priority = kDefaultPriority;
+  std::uint32_t uid = 0;
+  bool stoppable = false;  ///< may be stopped to make room, and goes on later
+  int step = 0;            ///< of service such a job had
+  std::optional<std::chrono::seconds> limit;
+  std::string program;
+
+  friend auto operator<=>(const Kind&, const Kind&) = default;
+};
+/// The waiting jobs of a kind, and how far what is known of it moves them back.
+struct Line {
+  std::set<QueueKey> jobs;  ///< by when they became ready
+  Contender contender;      ///< of any of them; its `ready` and `served` mean nothing
+  std::chrono::seconds allowance{0};
+  std::chrono::seconds run_time{0};  ///< expected
+  std::uint64_t knowledge = 0;       ///< Index::knowledge when both were asked for
+
+  friend bool operator==(const Line& a, const Line& b) { return a.jobs == b.jobs; }
+};
+
+/// Parts of GPUs it wants, all nodes together; Share::kWholeParts is one.
+[[nodiscard]] std::int64_t parts_of(const Request& request);
 
 /// A device of a node.
 struct DeviceKey {
@@ -68,6 +95,13 @@ struct Group {
   int active = 0;
   std::set<QueueKey> queued;
   std::set<QueueKey> parked;
+};
+
+/// A job that would start before one whose place is kept.
+struct Passer {
+  Shape shape;
+  int priority = kDefaultPriority;
+  std::chrono::seconds run_time{0};  ///< expected; no longer than its limit
 };
 
 /// Where a job would go, and why there.
@@ -112,37 +146,31 @@ struct Index {
     std::set<JobId> jobs;
   };
   std::map<std::uint32_t, UserJobs> by_user;
-  std::map<Shape, std::set<QueueKey>> ready;  ///< may start as soon as there is room
-  /// What a job got when it entered the queue; none where the order is that of submission.
-  struct Rank {
-    std::int64_t value = 0;
-    std::optional<WallTime> guarded;  ///< when to ask again
-
-    friend bool operator==(const Rank&, const Rank&) = default;
-  };
-  std::map<JobId, Rank> ranks;
-  /// What an active job counts with in the order, until it changes. Its allowance is that of the
-  /// step of service it entered last: its place must not move because other jobs end.
+  std::map<Shape, std::map<Kind, Line>> ready;  ///< may start as soon as there is room
+  std::uint64_t knowledge = 1;                  ///< changes with all that allowances hang on
+  WallTime learned_until = WallTime::min();     ///< of what ended
+  /// What is kept of an active job while `knowledge` and its step of service stay as they are.
   struct Incumbent {
     Contender contender;
-    int step = -1;
+    Chances chances{};
     std::chrono::seconds allowance{0};
+    int step = 0;
+    std::uint64_t knowledge = 0;
   };
-  std::map<JobId, Incumbent> incumbents;
+  mutable std::map<JobId, Incumbent> incumbents;
   int gpu_scale = OrderRules::kReferenceGpus;  ///< of all nodes, rounded down to a power of 2
   std::map<GroupKey, Group> groups;
   std::set<std::pair<WallTime, JobId>> begin_later;  ///< queued, begin time to come
   std::set<std::pair<WallTime, JobId>> begun;        ///< queued, begin time past
   std::set<std::pair<MonoTime, JobId>> backoff;
-  std::map<std::uint32_t, std::size_t> pending;  ///< jobs that wait, by user
-  DependencyGraph dependencies;                  ///< of jobs not started yet
-  placement::Ledger ledger;                      ///< nodes and what active jobs hold there
-  std::unique_ptr<placement::Placer> placer;     ///< by Policy::placement
-  History history;                               ///< learned from ended attempts
-  FairShare fair;                                ///< what users had
-  std::set<std::pair<WallTime, JobId>> guards;   ///< when the places of waiting jobs become guarded
-  Peaks peaks;                                   ///< learned from ended attempts
-  std::map<DeviceKey, std::set<JobId>> holders;  ///< devices that have jobs
+  std::map<std::uint32_t, std::size_t> pending;   ///< jobs that wait, by user
+  DependencyGraph dependencies;                   ///< of jobs not started yet
+  placement::Ledger ledger;                       ///< nodes and what active jobs hold there
+  std::unique_ptr<placement::Placer> placer;      ///< by Policy::placement
+  History history;                                ///< learned from ended attempts
+  FairShare fair;                                 ///< what users had
+  Peaks peaks;                                    ///< learned from ended attempts
+  std::map<DeviceKey, std::set<JobId>> holders;   ///< devices that have jobs
   std::set<std::pair<WallTime, JobId>> standing;  ///< suspended jobs, by submission
   std::set<JobId> preemptible;                    ///< active jobs that may have to make room
   /// Room that was made for a waiting job.
@@ -155,11 +183,11 @@ struct Index {
   std::set<std::pair<MonoTime, JobId>> ends;   ///< active jobs with a limit, by latest end
   std::set<std::pair<WallTime, JobId>> ended;  ///< by end, oldest first
 
-  /// The first job that does not fit and whose place is being kept, and since when.
+  /// The first job that does not fit and whose place is being kept.
   struct Head {
     JobId job;
-    MonoTime since;
-    std::optional<MonoTime> start;  ///< earliest start that can be proven
+    std::optional<MonoTime> start;  ///< expected; none if too few nodes will ever do
+    bool proven = false;            ///< by limits: it is not later than that
   };
   std::optional<Head> head;
   std::optional<JobId> first_waiting;  ///< the first of all that does not fit, kept or not
@@ -185,24 +213,42 @@ struct Index {
   }
   void link(const Job& job);
   void unlink(const Job& job);
-  /// Learns from an attempt that ended, and from one that ended before a restart.
-  void learn(const Job& job, const Outcome& outcome, WallTime at);
+  /// Learns from jobs that ended, now or before a restart.
+  void learn();
+  /// Counts what a job that ended had for its owner.
+  void charge(const Job& job);
   /// Takes the policy, and with it the placer it names; an unknown name is the default.
   void set_policy(Policy next);
   /// The best place for a job of this demand now, on none of the nodes left out; all of it or
   /// nothing.
   [[nodiscard]] std::optional<Chosen> choose(placement::DemandIndex demand,
                                              const std::vector<placement::NodeIndex>& left_out);
-  /// The place of a job in the queue, as it was given when it came in.
+  /// The place of a job among those of its kind and of its group.
   [[nodiscard]] QueueKey key_of(const Job& job) const;
-  /// What of a job decides its rank, as it is now.
+  [[nodiscard]] Kind kind_of(const Job& job) const;
+  /// What of a job decides its place, as it is now; without what its owner stands back.
   [[nodiscard]] Contender contender_of(const Job& job) const;
-  /// Whether the place of a blocked job is kept against those behind it.
+  [[nodiscard]] Passer passer_of(const Job& job);
+  /// Asks again for what a line keeps of what is known, if that has changed.
+  void expect(Line& line) const;
+  /// How long a job runs: at most by its limit, else by what is known of its like.
+  [[nodiscard]] std::chrono::seconds expected_run(const Contender& contender) const;
+  /// When an active job is gone: at the latest by its limit, else by what is known of its like.
+  [[nodiscard]] MonoTime expected_end(const Job& job) const;
+  /// The place of the first of a line among all that wait.
+  [[nodiscard]] QueueKey place_of(Line& line) const;
+  /// The place of a job as it is now: of a waiting one, or of an active one if it had to queue.
+  [[nodiscard]] QueueKey place_of(const Job& job) const;
+  /// When the first of a line that goes on waiting becomes guarded, if ever.
+  [[nodiscard]] std::optional<WallTime> next_guard() const;
+  /// Whether the place of a blocked job is kept against those of its priority, too.
   [[nodiscard]] bool keeps_place(const Job& job) const;
+  /// Whether it waited so long that expectations do not count against it any more.
+  [[nodiscard]] bool is_overdue(const Job& job) const;
+  /// Whether it lets others pass although its place is kept, for a while.
+  [[nodiscard]] bool is_patient(const Job& job) const;
   /// How long until a running job may have to give way by time alone; nothing if none ever does.
   [[nodiscard]] std::optional<std::chrono::seconds> next_look() const;
-  /// The place an active job would have if it had to queue now.
-  [[nodiscard]] QueueKey place_of(const Job& job);
   /// How long an active job has been at it, its present attempt only.
   [[nodiscard]] std::chrono::seconds ran(const Job& job) const;
   /// The shape of the job, its demand interned.
@@ -238,16 +284,18 @@ struct Index {
   [[nodiscard]] std::optional<MonoTime> latest_end(const Job& job) const;
 
  private:
+  void link_waiting();
+  void unlink_waiting();
   void put_drained(placement::NodeIndex node);
   void link_queued(const Job& job, const Queued& queued);
   void unlink_queued(const Job& job);
   void link_ready(const Job& job);
-  void rank(const Job& job);
-  void rank_anew();
+  [[nodiscard]] const Incumbent& incumbent(const Job& job) const;
+  [[nodiscard]] std::chrono::seconds waited(const Job& job) const;
   [[nodiscard]] bool is_stoppable(const Job& job) const;
   [[nodiscard]] bool all_stoppable() const;
   [[nodiscard]] OrderRules order_rules() const;
-  void unrank(const Job& job);
+  void carry(const Job& job, int times);
   void link_active(const Job& job, const Attempt& attempt);
   void unlink_active(const Job& job, const Attempt& attempt);
   void queue(const Job& job);

@@ -39,8 +39,9 @@ std::int64_t octaves_of(std::int64_t n) {
   return (std::int64_t{whole} << kOctaveBits) + part;
 }
 
+/// Who stands back has to wait so much longer to be guarded.
 seconds waited(const Contender& contender, seconds now) {
-  return now - contender.ready - contender.served;
+  return now - contender.ready - contender.served - contender.penalty;
 }
 
 bool can_be_guarded(const OrderRules& rules, const Contender& contender) {
@@ -55,11 +56,11 @@ std::int64_t rank_of(const Place& place) {
 }
 
 std::int64_t expected_hold(const History& history, const Contender& contender) {
-  seconds holds = contender.stoppable ? history.time_to_end(contender.like, contender.served)
-                                      : history.run_time(contender.like);
+  seconds holds = contender.stoppable ? history.time_to_end(contender.signature, contender.served)
+                                      : history.run_time(contender.signature);
   if (contender.limit) holds = std::min(holds, *contender.limit);
   const std::int64_t most = std::numeric_limits<std::int64_t>::max() / kWeightOne / 4;
-  const std::int64_t parts = std::clamp(contender.like.parts, kLeastParts, most);
+  const std::int64_t parts = std::clamp(contender.signature.parts, kLeastParts, most);
   const std::int64_t weight = square_root(parts * kWeightOne);
   const std::int64_t max_seconds = std::numeric_limits<std::int64_t>::max() / weight;
   const std::int64_t count = std::clamp<std::int64_t>(holds.count(), 0, max_seconds);
@@ -84,10 +85,10 @@ Place place_of(const OrderRules& rules,
                seconds now) {
   if (rules.order == Order::Submission) return {false, contender.ready.count()};
   if (can_be_guarded(rules, contender) && waited(contender, now) >= rules.guard) {
-    return {true, (contender.ready + contender.served).count()};
+    return {true, (contender.ready + contender.served + contender.penalty).count()};
   }
   const seconds served = contender.stoppable ? contender.served : seconds::zero();
-  const seconds value = contender.ready + contender.standing + served + allowance;
+  const seconds value = contender.ready + contender.penalty + served + allowance;
   return {false, value.count()};
 }
 
@@ -104,7 +105,7 @@ std::optional<seconds> guarded_at(const OrderRules& rules,
                                   seconds now) {
   if (!can_be_guarded(rules, contender)) return std::nullopt;
   if (waited(contender, now) >= rules.guard) return std::nullopt;
-  return contender.ready + contender.served + rules.guard;
+  return contender.ready + contender.served + contender.penalty + rules.guard;
 }
 
 }  // namespace gflow::engine

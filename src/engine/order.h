@@ -16,8 +16,9 @@
 /// expected to hold less goes first, unless the other has waited longer by more than the difference
 /// of their allowances. The allowance is bounded, so that nobody waits without end.
 ///
-/// A place does not change while the job waits, except that it becomes guarded once. It has to be
-/// asked for again when the job enters the queue, when it was served, and at guarded_at().
+/// Jobs of one kind (the same owner, request, program, class of limit) always stand in the order in
+/// which they became ready: what is learned moves them all together, and all that wait are compared
+/// by what is known now.
 namespace gflow::engine {
 
 /// Persisted in configuration files by name.
@@ -65,10 +66,10 @@ struct Place {
 struct Contender {
   std::chrono::seconds ready{0};   ///< since when it may start, as far as it is concerned
   std::chrono::seconds served{0};  ///< run time of all its attempts so far
-  Likeness like;
+  Signature signature;
   std::optional<std::chrono::seconds> limit;
-  bool stoppable = false;            ///< may be stopped to make room, and goes on later
-  std::chrono::seconds standing{0};  ///< how far its owner stands back: see fair_share.h
+  bool stoppable = false;           ///< may be stopped to make room, and goes on later
+  std::chrono::seconds penalty{0};  ///< how far its owner stands back: see fair_share.h
 };
 
 /// What a job is expected to hold: GPU-seconds, the GPUs counted by their square root, since a job

@@ -14,7 +14,7 @@ using std::chrono::seconds;
 
 Contender contender(seconds ready, std::int64_t gpus = 1, std::uint32_t uid = 1) {
   return {.ready = ready,
-          .like = {.limit_class = 0, .parts = gpus * 10'000, .uid = uid, .name = ""}};
+          .signature = {.limit_class = 0, .parts = gpus * 10'000, .uid = uid, .name = ""}};
 }
 
 /// User 1 runs minutes, user 2 days.
@@ -22,8 +22,8 @@ History two_users() {
   History history;
   for (int i = 0; i < 100; ++i) {
     for (const std::int64_t parts : {10'000, 80'000}) {
-      history.saw({.parts = parts, .uid = 1}, 0s, 5min, Seen::Ended);
-      history.saw({.parts = parts, .uid = 2}, 0s, 72h, Seen::Ended);
+      history.record({.parts = parts, .uid = 1}, 0s, 5min, Seen::Ended);
+      history.record({.parts = parts, .uid = 2}, 0s, 72h, Seen::Ended);
     }
   }
   return history;
@@ -77,9 +77,9 @@ TEST(ExpectedHold, CountsGpusByTheirRoot) {
   const std::int64_t eight = expected_hold(history, contender(0s, 8));
   EXPECT_NEAR(static_cast<double>(eight) / static_cast<double>(one), 2.83, 0.05);
   Contender half = contender(0s, 1);
-  half.like.parts = 0;
+  half.signature.parts = 0;
   EXPECT_GT(expected_hold(history, half), 0) << "a job without GPUs still takes time";
-  half.like.parts = INT64_MAX;
+  half.signature.parts = INT64_MAX;
   EXPECT_GT(expected_hold(history, half), 0) << "no overflow";
 }
 
@@ -144,7 +144,7 @@ TEST(Place, StandingBackMovesItBack) {
   const History history;
   Contender job = contender(0s);
   const Place before = place_of(rules, history, job, 0s);
-  job.standing = 6h;
+  job.penalty = 6h;
   EXPECT_EQ(place_of(rules, history, job, 0s).value, before.value + 6 * 3600);
 }
 

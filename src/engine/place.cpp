@@ -21,7 +21,31 @@ seconds ready_at(const Job& job) {
   return on_clock(job.spec.begin ? std::max(*job.spec.begin, job.submitted) : job.submitted);
 }
 
+/// What tells nothing of a run: the job, or its last attempt, never ran.
+bool taught_nothing(const Ended& end) {
+  const bool unstarted = end.outcome.reason == EndReason::NotStarted ||
+                         end.outcome.reason == EndReason::LaunchFailed ||
+                         end.outcome.reason == EndReason::Cancelled ||
+                         end.outcome.reason == EndReason::DependencyFailed;
+  return !end.attempt || (unstarted && end.outcome.run_time.count() == 0);
+}
+
+/// How long a job that ended ran in all, and whether that was all it had to do.
+struct Run {
+  seconds took{0};
+  bool over = false;
+};
+Run run_of(const Job& job) {
+  const auto& end = std::get<Ended>(job.state);
+  if (taught_nothing(end)) return {std::chrono::floor<seconds>(job.served), false};
+  return {std::chrono::floor<seconds>(job.served + end.outcome.run_time), true};
+}
+
 }  // namespace
+
+std::int64_t parts_of(const Request& request) {
+  return std::int64_t{request.gpus} * request.share.parts * request.nodes;
+}
 
 seconds Index::ran(const Job& job) const {
   return is_active(job) ? std::chrono::floor<seconds>(run_time_of(job, now.mono)) : seconds::zero();
@@ -37,72 +61,122 @@ void Index::count_gpus() {
   const int count = static_cast<int>(std::bit_floor(static_cast<unsigned>(totals().gpus)));
   if (count == gpu_scale || count == 0) return;
   gpu_scale = count;
-  incumbents.clear();
-  rank_anew();
+  ++knowledge;
 }
 
 Contender Index::contender_of(const Job& job) const {
-  const Request& request = job.spec.request;
   return {.ready = ready_at(job),
           .served = std::chrono::floor<seconds>(job.served) + ran(job),
-          .like = {.limit_class = limit_class(job.spec.time_limit),
-                   .parts = std::int64_t{request.gpus} * request.share.parts * request.nodes,
-                   .uid = job.spec.user.uid,
-                   .name = program_of(job.spec.command)},
+          .signature = {.limit_class = limit_class(job.spec.time_limit),
+                        .parts = parts_of(job.spec.request),
+                        .uid = job.spec.user.uid,
+                        .name = program_of(job.spec.command)},
           .limit = job.spec.time_limit,
-          .stoppable = is_stoppable(job),
-          .standing = fair.standing(job.spec.user.uid, on_clock(now.wall))};
+          .stoppable = is_stoppable(job)};
 }
 
 QueueKey Index::key_of(const Job& job) const {
-  const auto rank = ranks.find(job.id);
-  return {job.spec.priority, rank == ranks.end() ? 0 : rank->second.value, job.id};
+  if (policy.order.order == Order::Submission) return {job.spec.priority, 0, job.id};
+  const seconds served =
+      is_stoppable(job) ? std::chrono::floor<seconds>(job.served) : seconds::zero();
+  return {job.spec.priority, (ready_at(job) + served).count(), job.id};
 }
 
-QueueKey Index::place_of(const Job& job) {
-  if (policy.order.order == Order::Submission) return {job.spec.priority, 0, job.id};
+Kind Index::kind_of(const Job& job) const {
+  const bool stoppable = is_stoppable(job) && policy.order.order == Order::Learned;
+  return {.priority = job.spec.priority,
+          .uid = job.spec.user.uid,
+          .stoppable = stoppable,
+          .step = stoppable ? service_step(std::chrono::floor<seconds>(job.served)) : 0,
+          .limit = job.spec.time_limit,
+          .program = program_of(job.spec.command)};
+}
+
+void Index::expect(Line& line) const {
+  if (line.knowledge == knowledge) return;
+  line.knowledge = knowledge;
+  Contender& contender = line.contender;
+  const std::int64_t hold = expected_hold(history, contender);
+  line.allowance = allowance(order_rules(), hold, contender.stoppable);
+  line.run_time = expected_run(contender);
+}
+
+/// For ever, if nothing is known and nothing promised.
+seconds Index::expected_run(const Contender& contender) const {
+  constexpr std::int64_t kEnough = 3;
+  if (contender.limit) return *contender.limit;
+  if (history.jobs_like(contender.signature) < kEnough) return seconds(std::chrono::years(100));
+  return history.run_time(contender.signature);
+}
+
+Passer Index::passer_of(const Job& job) {
+  return {shape_of(job.spec), job.spec.priority, expected_run(contender_of(job))};
+}
+
+/// An active job as it is now, with what is known of its like.
+const Index::Incumbent& Index::incumbent(const Job& job) const {
   const auto [at, added] = incumbents.try_emplace(job.id);
   Incumbent& known = at->second;
   if (added) known.contender = contender_of(job);
-  Contender& contender = known.contender;
-  contender.served = std::chrono::floor<seconds>(job.served) + ran(job);
-  contender.standing = fair.standing(job.spec.user.uid, on_clock(now.wall));
-  if (const int step = service_step(contender.served); step != known.step) {
-    known.step = step;
-    known.allowance =
-        allowance(order_rules(), expected_hold(history, contender), contender.stoppable);
+  known.contender.served = std::chrono::floor<seconds>(job.served) + ran(job);
+  known.contender.penalty = fair.penalty(job.spec.user.uid);
+  const int step = service_step(known.contender.served);
+  if (added || known.knowledge != knowledge)
+    known.chances = history.chances(known.contender.signature);
+  if (added || known.knowledge != knowledge || known.step != step) {
+    const bool stoppable = known.contender.stoppable;
+    known.allowance = allowance(order_rules(), expected_hold(history, known.contender), stoppable);
   }
-  const Place place =
-      engine::place_of(policy.order, contender, known.allowance, on_clock(now.wall));
+  known.step = step;
+  known.knowledge = knowledge;
+  return known;
+}
+
+MonoTime Index::expected_end(const Job& job) const {
+  if (const auto latest = latest_end(job)) return *latest;
+  const Incumbent& known = incumbent(job);
+  const seconds served = known.contender.stoppable ? known.contender.served : ran(job);
+  return now.mono + time_left(known.chances, served);
+}
+
+QueueKey Index::place_of(Line& line) const {
+  const QueueKey& first = *line.jobs.begin();
+  expect(line);
+  if (policy.order.order == Order::Submission) return first;
+  const Contender& contender = line.contender;
+  // Of a job that can be stopped the key holds what it was served, too.
+  Contender job = {.ready = seconds(first.rank), .stoppable = contender.stoppable};
+  job.penalty = fair.penalty(contender.signature.uid);
+  const Place place = engine::place_of(policy.order, job, line.allowance, on_clock(now.wall));
+  return {first.priority, rank_of(place), first.id};
+}
+
+QueueKey Index::place_of(const Job& job) const {
+  if (policy.order.order == Order::Submission) return {job.spec.priority, 0, job.id};
+  if (is_active(job)) {
+    const Incumbent& known = incumbent(job);
+    const Place place =
+        engine::place_of(policy.order, known.contender, known.allowance, on_clock(now.wall));
+    return {job.spec.priority, rank_of(place), job.id};
+  }
+  Contender contender = contender_of(job);
+  contender.penalty = fair.penalty(contender.signature.uid);
+  const Place place = engine::place_of(order_rules(), history, contender, on_clock(now.wall));
   return {job.spec.priority, rank_of(place), job.id};
 }
 
-/// Gives a job that enters the queue its rank, and says when it has to be asked for again.
-void Index::rank(const Job& job) {
-  if (policy.order.order == Order::Submission) return;
-  const auto [at, added] = ranks.try_emplace(job.id);
-  if (added) {
-    const Contender contender = contender_of(job);
-    const seconds clock = on_clock(now.wall);
-    at->second.value = rank_of(engine::place_of(order_rules(), history, contender, clock));
-    const auto guarded = guarded_at(policy.order, contender, clock);
-    if (guarded) at->second.guarded = WallTime(*guarded);
+std::optional<WallTime> Index::next_guard() const {
+  std::optional<WallTime> next;
+  for (const auto& [shape, lines] : ready) {
+    for (const auto& [kind, line] : lines) {
+      const Contender first{.ready = seconds(line.jobs.begin()->rank),
+                            .stoppable = kind.stoppable,
+                            .penalty = fair.penalty(kind.uid)};
+      const auto at = guarded_at(policy.order, first, on_clock(now.wall));
+      if (at && (!next || WallTime(*at) < *next)) next = WallTime(*at);
+    }
   }
-  if (at->second.guarded) guards.emplace(*at->second.guarded, job.id);
-}
-
-void Index::unrank(const Job& job) {
-  const auto at = ranks.find(job.id);
-  if (at == ranks.end()) return;
-  if (at->second.guarded) guards.erase({*at->second.guarded, job.id});
-  ranks.erase(at);
-}
-
-/// All that wait, by another order.
-void Index::rank_anew() {
-  std::vector<JobId> waiting;
-  for (const JobId id : in(Status::Queued)) waiting.push_back(id);
-  for (const JobId id : waiting) relink(id);
+  return next;
 }
 
 /// A job that can be stopped keeps none where all that runs can be stopped, too: it gets its room
@@ -110,9 +184,20 @@ void Index::rank_anew() {
 bool Index::keeps_place(const Job& job) const {
   if (policy.order.order == Order::Submission) return true;
   if (is_stoppable(job) && all_stoppable()) return false;
-  if (job.spec.request.nodes > 1) return true;
-  const seconds served = std::chrono::floor<seconds>(job.served);
-  return on_clock(now.wall) - ready_at(job) - served >= policy.keep_after;
+  return waited(job) >= policy.keep_after;
+}
+
+bool Index::is_overdue(const Job& job) const { return waited(job) >= policy.order.guard; }
+
+bool Index::is_patient(const Job& job) const {
+  const bool submission = policy.order.order == Order::Submission;
+  const seconds kept_after = submission ? seconds::zero() : policy.keep_after;
+  return waited(job) <= kept_after + policy.backfill_patience;
+}
+
+/// By the calendar: it goes on over restarts.
+seconds Index::waited(const Job& job) const {
+  return on_clock(now.wall) - ready_at(job) - std::chrono::floor<seconds>(job.served);
 }
 
 bool Index::is_stoppable(const Job& job) const {
@@ -133,15 +218,56 @@ std::optional<seconds> Index::next_look() const {
   return soonest;
 }
 
-void Index::learn(const Job& job, const Outcome& outcome, WallTime at) {
-  peaks.add(job.spec.user.uid, job.spec.command, outcome.peak_gpu_memory);
-  if (outcome.reason == EndReason::NotStarted) return;
-  const bool more = status_for(outcome) == Status::Lost || outcome.reason == EndReason::Preempted;
-  const Contender contender = contender_of(job);
-  const seconds before = std::chrono::floor<seconds>(job.served);
-  const seconds took = std::chrono::floor<seconds>(outcome.run_time);
-  history.saw(contender.like, before, before + took, more ? Seen::Stopped : Seen::Ended);
-  fair.charge(job.spec.user.uid, contender.like.parts, took, on_clock(at));
+void Index::carry(const Job& job, int times) {
+  const seconds served = std::chrono::floor<seconds>(job.served);
+  fair.carry(job.spec.user.uid, parts_of(job.spec.request), served, times);
+}
+
+/// What waits stands by the policy: taken out before it changes, put back after.
+void Index::unlink_waiting() {
+  for (const JobId id : in(Status::Queued)) {
+    unlink_queued(jobs.at(id));
+  }
+}
+
+void Index::link_waiting() {
+  for (const JobId id : in(Status::Queued)) {
+    const Job& job = jobs.at(id);
+    link_queued(job, std::get<Queued>(job.state));
+  }
+}
+
+void Index::charge(const Job& job) {
+  const Run run = run_of(job);
+  fair.charge(job.spec.user.uid,
+              parts_of(job.spec.request),
+              run.took,
+              on_clock(std::get<Ended>(job.state).at));
+}
+
+/// What ended is learned at the next full ten minutes, by when it ended: so that it does not matter
+/// whether the daemon was restarted, that places stand still in between, and that what is known is
+/// asked for once in a while only.
+void Index::learn() {
+  constexpr std::chrono::minutes kBetween(10);
+  const WallTime until(std::chrono::floor<seconds>(now.wall.time_since_epoch()) / kBetween *
+                       kBetween);
+  if (until == learned_until) return;
+  if (until < learned_until) {  // the calendar was set back
+    history = History();
+    learned_until = WallTime::min();
+  }
+  for (auto at = ended.lower_bound({learned_until, JobId(0)});
+       at != ended.end() && at->first < until;
+       ++at) {
+    const Job& job = jobs.at(at->second);
+    const Run run = run_of(job);
+    if (!run.over && run.took == seconds::zero()) continue;
+    history.record(
+        contender_of(job).signature, seconds(0), run.took, run.over ? Seen::Ended : Seen::Stopped);
+  }
+  learned_until = until;
+  ++knowledge;
 }
 
 }  // namespace gflow::engine

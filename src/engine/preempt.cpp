@@ -31,12 +31,10 @@ void Turn::forget_room() {
 bool Turn::make_room(JobId id, Places& places) {
   if (!index_.policy.preempt || index_.preemptible.empty()) return false;
   if (!yielding_) yielding_ = yielding(index_);
-  const std::vector<placement::NodeIndex> nodes = places.node_list();
+  const Passer passer = index_.passer_of(*index_.find(id));
+  const std::vector<placement::NodeIndex> nodes = places.nodes_kept(passer);
   const auto room = find_room(index_, *yielding_, id, {nodes.begin(), nodes.end()});
-  if (!room ||
-      !places.would_let_pass(index_, index_.shape_of(index_.find(id)->spec), room->nodes)) {
-    return false;
-  }
+  if (!room || !places.would_let_pass(index_, passer, room->nodes)) return false;
   const auto made = index_.rooms.find(id);
   const bool lately =
       made != index_.rooms.end() && index_.now.mono - made->second.at < index_.policy.yield.quantum;
@@ -62,9 +60,9 @@ bool Turn::make_room(JobId id, Places& places) {
   entry.leaving = stopping;
   Reservation kept;
   kept.demand = index_.demand_of(index_.find(id)->spec);
-  kept.head = {id, index_.now.mono, index_.now.mono + longest};
+  kept.head = {id, index_.now.mono + longest, true};
   kept.nodes = room->nodes;
-  places.kept.push_back(std::move(kept));
+  places.keep(std::move(kept));
   return false;
 }
 
@@ -121,7 +119,7 @@ void Turn::resume(JobId id, Places& places) {
     index_.ledger.give_back_on(state, demand, placement.devices, Presence::Standing);
     if (!index_.ledger.fits_on(demand, state, placement.devices)) return;
   }
-  if (!places.let_pass(index_, index_.shape_of(job.spec), placements)) return;
+  if (!places.let_pass(index_, index_.passer_of(job), placements)) return;
   index_.change(id, [this](Job& changed) {
     auto& state = std::get<Running>(changed.state);
     state.stood += index_.now.mono - *state.suspended;

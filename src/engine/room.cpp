@@ -161,7 +161,7 @@ std::optional<Room> find_room(Index& index,
                               const std::set<NodeIndex>& kept) {
   const Job& waiting = *index.find(id);
   const DemandIndex demand = index.demand_of(waiting.spec);
-  const GivingByNode by_node = givers(index, yielding, index.key_of(waiting));
+  const GivingByNode by_node = givers(index, yielding, index.place_of(waiting));
   if (by_node.empty()) return std::nullopt;
   std::vector<NodeRoom> rooms;
   for (const auto& [node, giving] : by_node) {

@@ -57,7 +57,9 @@ void State::restored(JobId next_id) {
   }
   for (const auto& [at, id] : index_->ended) {
     const Job& job = index_->jobs.at(id);
-    index_->learn(job, std::get<Ended>(job.state).outcome, at);
+    index_->peaks.add(
+        job.spec.user.uid, job.spec.command, std::get<Ended>(job.state).outcome.peak_gpu_memory);
+    index_->charge(job);
   }
   for (const auto& [id, job] : index_->jobs) {
     if (!is_ended(job)) index_->link(job);

@@ -13,12 +13,10 @@ namespace gflow::engine {
 /// state, event and time give the same effects, byte for byte. Never fails: a request that cannot
 /// be met is an Answer with the error, and changes nothing.
 ///
-/// Scheduling. Pending jobs are taken by priority, then by age (id). The first that does not fit
-/// keeps its place: a job behind it starts only if it cannot delay it, which is so when
-///  - it ends, by its time limit, before the blocked job could start at the earliest, or
-///  - what it takes is more than the blocked job will need then (EASY backfill, Lifka 1995), or
-///  - nothing can be proven because running jobs have no time limit, and the blocked job has not
-///    been kept waiting by such guesses for longer than Policy::backfill_patience.
+/// Scheduling. Pending jobs are taken by priority, then in the order the policy gives (order.h),
+/// jobs alike as they came. A blocked job keeps its place, against lower priorities at once and
+/// against its own after a while: on the nodes expected to be free first (backfill.h). A job behind
+/// it starts if it ends before, takes only what is spare, or the blocked one is still patient.
 [[nodiscard]] std::vector<Effect> step(State& state, const Event& event, Now now);
 
 }  // namespace gflow::engine

@@ -43,12 +43,9 @@ void Turn::pass_time(Now now) {
     if (at > now.mono) break;
     due.push_back(id);
   }
-  for (const auto& [at, id] : index_.guards) {
-    if (at > now.wall) break;
-    due.push_back(id);
-  }
   for (const JobId id : due) index_.relink(id);
   retry_nodes();
+  index_.learn();
 }
 
 void Turn::saved(JobId id) {
@@ -112,6 +109,7 @@ void Turn::end(JobId id, Status status, const Outcome& outcome) {
     if (const Attempt* attempt = attempt_of(job)) last = *attempt;
     job.state = Ended{status, outcome, index_.now.wall, std::move(last)};
   });
+  index_.charge(*index_.find(id));
   saved(id);
   settle_dependents(id);
 }
@@ -169,9 +167,8 @@ void Turn::prune() {
 void Turn::wake() {
   effect::WakeAt wake;
   if (!index_.begin_later.empty()) wake.wall = index_.begin_later.begin()->first;
-  if (!index_.guards.empty()) {
-    const WallTime guarded = index_.guards.begin()->first;
-    wake.wall = std::min(wake.wall.value_or(guarded), guarded);
+  if (const auto guarded = index_.next_guard()) {
+    wake.wall = std::min(wake.wall.value_or(*guarded), *guarded);
   }
   const auto at_mono = [&wake](MonoTime at) { wake.mono = std::min(wake.mono.value_or(at), at); };
   if (!index_.backoff.empty()) at_mono(index_.backoff.begin()->first);

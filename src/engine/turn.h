@@ -12,7 +12,8 @@
 /// Inside of the engine: one call of step(). Not for other modules.
 namespace gflow::engine {
 
-struct Places;
+class Places;
+struct Passer;
 
 /// Takes one event to its effects. The parts live in submit.cpp, requests.cpp, update.cpp,
 /// attempts.cpp, health.cpp, schedule.cpp and turn.cpp.
@@ -84,7 +85,7 @@ class Turn {
   [[nodiscard]] bool try_failed_again();
   // schedule.cpp
   void schedule();
-  [[nodiscard]] bool pass(Places& places, const Shape& shape, Chosen& there);
+  [[nodiscard]] bool pass(Places& places, const Passer& passer, Chosen& there);
   void start(JobId id, const Chosen& there);
   // preempt.cpp
   void forget_room();
