@@ -78,12 +78,12 @@ Schema object_schema(const T& defaults) {
   schema["additionalProperties"] = false;
   each_field<T>([&](const auto& row) {
     const auto& value = row.of(defaults);
-    using Value = std::remove_cvref_t<decltype(value)>;
+    using MemberType = std::remove_cvref_t<decltype(value)>;
     if (row.wire == Wire::Elsewhere) return;
     Schema field = {{"description", row.help}};
     field.update(type_schema(value, row));
-    if constexpr (!Described<Value>) {
-      const std::string text = Writer::document("Default", OnlyValue<Value>{value});
+    if constexpr (!Described<MemberType>) {
+      const std::string text = Writer::document("Default", OnlyValue<MemberType>{value});
       field["default"] = Schema::parse(text)["default"];
       field["x-change"] = change_name(row.change);
     }

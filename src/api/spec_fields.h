@@ -16,13 +16,13 @@ template <class Io, Described T>
 void fields(Io& io, T& entity) {
   each_field<T>([&](const auto& row) {
     auto& value = row.of(entity);
-    using Value = typename std::remove_cvref_t<decltype(row)>::Value;
+    using MemberType = typename std::remove_cvref_t<decltype(row)>::Value;
     if (row.wire == Wire::Elsewhere) return;
     if (row.wire == Wire::Required) return io.required(row.name, value, row.range);
     if (row.wire == Wire::Plain) return io.field(row.name, value, row.range);
-    if constexpr (std::same_as<Value, std::string>) {
+    if constexpr (std::same_as<MemberType, std::string>) {
       io.known_text(row.name, value);
-    } else if constexpr (std::same_as<Value, Memory> || std::same_as<Value, int>) {
+    } else if constexpr (std::same_as<MemberType, Memory> || std::same_as<MemberType, int>) {
       io.known_amount(row.name, value);
     }
   });
@@ -47,9 +47,9 @@ void patch_fields(Io& io, const Patch<T>& patch) {
   constexpr bool kReads = std::same_as<Io, Reader>;
   each_field<T>([&](const auto& row) {
     auto& value = row.of(*patch.to);
-    using Value = typename std::remove_cvref_t<decltype(row)>::Value;
+    using MemberType = typename std::remove_cvref_t<decltype(row)>::Value;
     if (row.wire == Wire::Elsewhere) return;
-    if constexpr (Described<Value>) {
+    if constexpr (Described<MemberType>) {
       Patch<std::remove_reference_t<decltype(value)>> within{patch.changes, &value};
       if (kReads || patch.changes->marked(&value, sizeof value)) io.field(row.name, within);
     } else if constexpr (kReads) {

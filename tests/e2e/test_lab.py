@@ -52,7 +52,7 @@ def test_another_node_shortens_the_wait(bare, trace):
 def test_fewer_nodes_and_other_policies(bare, trace):
     rows = runs(bare, trace, "--nodes", "3x8", "--remove-node", "node2", "--policy", "pack", "--policy", "spread")
     assert [row["gpus"] for row in rows] == [24, 16, 16]
-    assert rows[1]["run"].endswith("placement=pack") and rows[2]["run"].endswith("placement=spread")
+    assert rows[1]["run"].endswith("placement.policy=pack") and rows[2]["run"].endswith("placement.policy=spread")
 
 
 def test_csv_and_pictures(bare, trace):
@@ -88,8 +88,8 @@ def test_bad_files_are_named_with_their_line(bare, content, message):
         ((), "a trace says nothing of machines"),
         (("--nodes", "x8"), "'x8' says no nodes"),
         (("--nodes", "1x8xQ9"), "Q9"),
-        (("--nodes", "1x8", "--policy", "packk"), "is it 'pack'?"),
-        (("--nodes", "1x8", "--set", "backfill=1h"), "there is no setting 'backfill'"),
+        (("--nodes", "1x8", "--policy", "packk"), "did you mean 'pack'?"),
+        (("--nodes", "1x8", "--set", "backfill=1h"), "there is no key 'backfill'"),
         (("--nodes", "1x8", "--remove-node", "node7"), "there is no node 'node7'"),
         (("--nodes", "1x8", "--days", "5-2"), "no range of days"),
         (("--nodes", "1x8", "--plot", "a.png"), "--plot writes SVG"),
