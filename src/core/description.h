@@ -93,18 +93,18 @@ template <auto Member>
   return {info};
 }
 
-/// The table of a type: `static constexpr std::tuple fields{field<&T::a>({...}), ...}`.
+/// The table of a type: `static constexpr std::tuple kFields{field<&T::a>({...}), ...}`.
 template <class T>
 struct Description;
 
 template <class T>
-concept Described = requires { Description<std::remove_const_t<T>>::fields; };
+concept Described = requires { Description<std::remove_const_t<T>>::kFields; };
 
 /// Calls visit(row) for each row of T's table.
 template <Described T, class Visit>
 constexpr void each_field(Visit&& visit) {
   std::apply([&visit](const auto&... rows) { (visit(rows), ...); },
-             Description<std::remove_const_t<T>>::fields);
+             Description<std::remove_const_t<T>>::kFields);
 }
 
 /// Calls visit(row, values...) for each row that has no table of its own, within members that have

@@ -19,7 +19,7 @@ inline constexpr Range kSignalRange = {0, 64};
 
 template <>
 struct Description<User> {
-  static constexpr std::tuple fields{
+  static constexpr std::tuple kFields{
       field<&User::uid>({.name = "uid", .help = "number of the account", .stored = Stored::Always}),
       field<&User::name>({.name = "name",
                           .help = "name of the account",
@@ -30,7 +30,7 @@ struct Description<User> {
 
 template <>
 struct Description<Label> {
-  static constexpr std::tuple fields{
+  static constexpr std::tuple kFields{
       field<&Label::key>({.name = "key", .help = "name of the label"}),
       field<&Label::value>({.name = "value", .help = "what it has to be"}),
   };
@@ -38,7 +38,7 @@ struct Description<Label> {
 
 template <>
 struct Description<Request> {
-  static constexpr std::tuple fields{
+  static constexpr std::tuple kFields{
       field<&Request::gpus>({.name = "gpus",
                              .help = "GPUs on each node",
                              .range = kGpuRange,
@@ -89,7 +89,7 @@ struct Description<Request> {
 
 template <>
 struct Description<Dependencies> {
-  static constexpr std::tuple fields{
+  static constexpr std::tuple kFields{
       field<&Dependencies::jobs>({.name = "jobs",
                                   .help = "jobs that have to finish first",
                                   .change = Change::Pending,
@@ -108,7 +108,7 @@ struct Description<Dependencies> {
 
 template <>
 struct Description<JobSpec> {
-  static constexpr std::tuple fields{
+  static constexpr std::tuple kFields{
       field<&JobSpec::name>({.name = "name",
                              .help = "its name; one is made up for an empty one",
                              .change = Change::Active,
@@ -180,7 +180,7 @@ struct Description<JobSpec> {
 
 template <>
 struct Description<Allocation> {
-  static constexpr std::tuple fields{
+  static constexpr std::tuple kFields{
       field<&Allocation::node>({.name = "node", .help = "name of the node"}),
       field<&Allocation::gpus>({.name = "gpus",
                                 .help = "GPUs it holds there, by index",
@@ -196,7 +196,7 @@ struct Description<Allocation> {
 
 template <>
 struct Description<Attempt> {
-  static constexpr std::tuple fields{
+  static constexpr std::tuple kFields{
       field<&Attempt::number>({.name = "attempt",
                                .help = "which run of the job it is, from 1",
                                .stored = Stored::Always}),
@@ -221,7 +221,7 @@ struct Description<Attempt> {
 
 template <>
 struct Description<Outcome> {
-  static constexpr std::tuple fields{
+  static constexpr std::tuple kFields{
       field<&Outcome::reason>({.name = "reason",
                                .help = "why it ended",
                                .stored = Stored::Always,
@@ -252,7 +252,7 @@ struct Description<Outcome> {
 
 template <>
 struct Description<Stop> {
-  static constexpr std::tuple fields{
+  static constexpr std::tuple kFields{
       field<&Stop::reason>(
           {.name = "stop_reason", .help = "why it was told to stop", .stored = Stored::Always}),
       field<&Stop::by>({.name = "stop_by", .help = "who asked for it", .prefix = "stop_"}),
@@ -265,7 +265,7 @@ struct Description<Stop> {
 /// How long it has not run in its present attempt.
 template <>
 struct Description<Running> {
-  static constexpr std::tuple fields{
+  static constexpr std::tuple kFields{
       field<&Running::suspended>(
           {.name = "suspended_mono_ms", .help = "since when it is suspended"}),
       field<&Running::stood>({.name = "stood_ms", .help = "how long it was suspended before"}),
@@ -274,7 +274,7 @@ struct Description<Running> {
 
 template <>
 struct Description<Ended> {
-  static constexpr std::tuple fields{
+  static constexpr std::tuple kFields{
       field<&Ended::outcome>({.name = "outcome", .help = "how it ended"}),
       field<&Ended::at>({.name = "ended",
                          .help = "when it ended",
@@ -286,7 +286,7 @@ struct Description<Ended> {
 /// The counters a job carries besides its specification and its state.
 template <>
 struct Description<Job> {
-  static constexpr std::tuple fields{
+  static constexpr std::tuple kFields{
       field<&Job::spec>({.name = "spec", .help = "what was asked for"}),
       field<&Job::submitted>({.name = "submitted",
                               .help = "when it was submitted",

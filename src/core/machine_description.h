@@ -11,7 +11,7 @@ namespace gflow {
 
 template <>
 struct Description<DeviceProcess> {
-  static constexpr std::tuple fields{
+  static constexpr std::tuple kFields{
       field<&DeviceProcess::pid>({.name = "pid", .help = "number of the process"}),
       field<&DeviceProcess::user>(
           {.name = "user", .help = "whose it is", .wire = Wire::NullIfDefault}),
@@ -25,7 +25,7 @@ struct Description<DeviceProcess> {
 /// Without `uses`, which the daemon fills for its own decisions.
 template <>
 struct Description<Device> {
-  static constexpr std::tuple fields{
+  static constexpr std::tuple kFields{
       field<&Device::index>({.name = "index",
                              .help = "number of the device on its node, in PCI bus order",
                              .wire = Wire::Required}),
@@ -53,7 +53,7 @@ struct Description<Device> {
 
 template <>
 struct Description<Drain> {
-  static constexpr std::tuple fields{
+  static constexpr std::tuple kFields{
       field<&Drain::node>({.name = "node", .help = "name of the node", .stored = Stored::Always}),
       field<&Drain::gpu>({.name = "gpu", .help = "a device of it; none: the whole node"}),
       field<&Drain::reason>(

@@ -64,7 +64,6 @@ ModelIndex Ledger::model(const DeviceFacts& facts) {
   return models() - 1;
 }
 
-
 DemandIndex Ledger::intern(const Demand& demand) {
   if (const auto found = by_demand_.find(demand); found != by_demand_.end()) return found->second;
   Interned interned;

@@ -30,7 +30,7 @@ namespace gflow {
 template <>
 struct Description<store::StateColumns> {
   using Row = store::StateColumns;
-  static constexpr std::tuple fields{
+  static constexpr std::tuple kFields{
       field<&Row::kind>({.name = "state", .stored = Stored::Always}),
       field<&Row::status>({.name = "status", .stored = Stored::Always}),
       field<&Row::requeues>({.name = "launch_failures", .stored = Stored::Always}),
@@ -39,7 +39,7 @@ struct Description<store::StateColumns> {
 
 template <>
 struct Description<Held> {
-  static constexpr std::tuple fields{
+  static constexpr std::tuple kFields{
       field<&Held::why>({.name = "held_why", .stored = Stored::Always}),
   };
 };

@@ -43,8 +43,8 @@ void write_report(const std::string& path, const std::vector<Played>& all) {
 
 }  // namespace
 
-/// Plays the scenario files given; prints the first contradiction of each. `--junit FILE` before them
-/// leaves a report.
+/// Plays the scenario files given; prints the first contradiction of each. `--junit FILE` before
+/// them leaves a report.
 int main(int argc, char** argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
   std::string report;

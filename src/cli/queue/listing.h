@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "api/types.h"
-#include "command/table.h"
 #include "cli/queue/fields.h"
+#include "command/table.h"
 
 namespace gflow::cli {
 

@@ -4,8 +4,8 @@
 #include <chrono>
 #include <functional>
 
-#include "command/context.h"
 #include "cli/queue/listing.h"
+#include "command/context.h"
 
 namespace gflow::cli {
 

@@ -6,11 +6,11 @@
 
 #include "api/placement_view.h"
 #include "api/types.h"
-#include "command/command.h"
 #include "cli/selection.h"
 #include "cli/submit/environment.h"
 #include "cli/submit/source.h"
 #include "cli/submit/sweep.h"
+#include "command/command.h"
 #include "core/gpu_request.h"
 
 namespace gflow::cli {

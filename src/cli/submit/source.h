@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "cli/submit/environment.h"
 #include "command/command.h"
 #include "command/context.h"
-#include "cli/submit/environment.h"
 
 namespace gflow::cli {
 
