@@ -45,14 +45,14 @@ Parts parts_in(const Place& place) {
   Config config;
   config.cgroups = false;
   config.ballast = Memory::mib(1);
-  engine::State state(config.policy, os::boot_id());
+  engine::State state(config.policy, os::boot_id().value());
   state.restored(JobId(1));
   auto remover = std::make_unique<Remover>();
   runner::Options run;
   run.attempts_dir = options.paths.attempts_dir();
   run.logs_dir = options.paths.logs_dir;
   run.shim = os::program_directory() + "/../bin/gflow-shim";
-  run.boot_id = os::boot_id();
+  run.boot_id = os::boot_id().value();
   run.use_cgroups = false;
   auto store = store::Store::open(options.paths.database()).value();
   return Parts{.options = options,
