@@ -100,7 +100,7 @@ run_pytest() {
   shift 2
   python=$(test_python)
   local -a parallel=()
-  if "$python" -c 'import xdist' 2>/dev/null; then parallel=(-n "$((JOBS * 2))" --dist worksteal); fi
+  if "$python" -c 'import xdist' 2>/dev/null; then parallel=(-n "$((JOBS * 2))"); fi
   GFLOW_BIN_DIR="$PWD/build/$preset/bin" "$python" -m pytest -q -p no:cacheprovider --durations=5 \
     "${parallel[@]}" --junit-xml "$report" "$@"
 }
