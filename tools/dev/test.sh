@@ -2,9 +2,9 @@
 # Everything that is tested, and the count of it.
 #
 # Each test runs once by default: unit tests, scenarios, fuzz corpora and tests/e2e with the address and
-# undefined-behaviour sanitizers, what has threads with the thread sanitizer too, the rest (crash, hostile,
-# tools) with the programs as developers build them. `--full` adds what takes long: everything without
-# sanitizers as well, whole sweeps, fuzzing, every file compiled alone by both compilers, and `./dev fresh`.
+# undefined-behaviour sanitizers, the rest (crash, hostile, tools) with the programs as developers build them.
+# `--full` adds what takes long: what has threads with the thread sanitizer, everything without sanitizers,
+# whole sweeps, fuzzing, every file compiled alone by both compilers, and `./dev fresh`.
 # shellcheck shell=bash
 
 REPORTS=""
@@ -227,6 +227,9 @@ run_full() {
   else
     skip_part "clang and fuzz" "clang-19 is not installed (./dev setup)"
   fi
+  if part "build (tsan)" compile_behind tsan threaded_tests; then
+    unit_tests tsan build/tsan/test/{wire,server,daemon}_test
+  fi
   part "unit build (dev)" compile dev || true
   unit_tests dev
   GFLOW_TEST_FULL=1 python_tests dev e2e
@@ -236,7 +239,7 @@ run_full() {
 
 # run_tests [--full]: compilers work behind while tests, which mostly wait, run in front.
 run_tests() {
-  local full="${1:-}" asan tsan
+  local full="${1:-}" asan
   case $full in "" | --full) ;; *) die "test takes --full or nothing, not '$full'" ;; esac
   REPORTS="$PWD/build/reports"
   rm -rf "$REPORTS" && mkdir -p "$REPORTS"
@@ -253,13 +256,8 @@ run_tests() {
   python_tests dev tools crash hostile
   part "check" check "$full" || true
   if part "build (asan)" built asan "$asan"; then
-    compile_behind tsan threaded_tests &
-    tsan=$!
     unit_tests asan
     python_tests asan e2e
-    if part "build (tsan)" built tsan "$tsan"; then
-      unit_tests tsan build/tsan/test/{wire,server,daemon}_test
-    fi
   fi
   if [[ -n $full ]]; then run_full; fi
   summary
