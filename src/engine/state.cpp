@@ -2,7 +2,10 @@
 #include "engine/state.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
 #include <limits>
+#include <map>
 
 #include "base/text.h"
 #include "engine/index.h"
@@ -10,7 +13,7 @@
 namespace gflow::engine {
 
 namespace {
-constexpr std::size_t kLearnedFrom = 10'000;
+constexpr std::ptrdiff_t kLearnedFrom = 10'000;
 
 /// All jobs of a group carry its limit. Where a store of an earlier version says otherwise, the
 /// newest job is believed.
@@ -25,6 +28,31 @@ void agree_on_limits(Index& index) {
     const auto at = limits.find(group_of(job.spec));
     if (at != limits.end() && !is_ended(job)) job.spec.max_concurrent = at->second;
   }
+}
+
+/// Tells the placer of the newest jobs as it was told while they came and went: what is expected
+/// next is learned from the one, whether places change hands from both.
+void learn_traffic(Index& index) {
+  auto first = index.jobs.begin();
+  std::advance(first, std::ssize(index.jobs) - std::min(std::ssize(index.jobs), kLearnedFrom));
+  // When runs of them ended, and how many did. When earlier runs of a job did is not stored.
+  std::multimap<WallTime, int> ends;
+  for (auto at = first; at != index.jobs.end(); ++at) {
+    const Job& job = at->second;
+    const auto* ended = std::get_if<Ended>(&job.state);
+    ends.emplace(ended != nullptr ? ended->at : job.submitted,
+                 job.attempts - (is_active(job) ? 1 : 0));
+  }
+  const auto depart = [&](auto until) {
+    for (auto at = ends.begin(); at != until; at = ends.erase(at)) {
+      for (int run = 0; run < at->second; ++run) index.placer->departed(index.ledger);
+    }
+  };
+  for (auto at = first; at != index.jobs.end(); ++at) {
+    depart(ends.lower_bound(at->second.submitted));
+    index.placer->arrived(index.ledger, index.demand_of(at->second.spec));
+  }
+  depart(ends.end());
 }
 
 }  // namespace
@@ -64,11 +92,7 @@ void State::restored(JobId next_id) {
   for (const auto& [id, job] : index_->jobs) {
     if (!is_ended(job)) index_->link(job);
   }
-  // What is expected next is learned from the newest jobs.
-  std::size_t newest = std::min(index_->jobs.size(), kLearnedFrom);
-  for (auto at = index_->jobs.rbegin(); newest > 0; ++at, --newest) {
-    index_->placer->arrived(index_->ledger, index_->demand_of(at->second.spec));
-  }
+  learn_traffic(*index_);
   ++index_->revision;
 }
 
