@@ -13,6 +13,7 @@
 #include "daemon/background.h"
 #include "daemon/daemon.h"
 #include "daemon/options.h"
+#include "daemon/recover.h"
 #include "os/clock.h"
 #include "os/file.h"
 #include "os/user.h"
@@ -89,8 +90,15 @@ std::vector<std::string> arguments_of(const Invocation& typed) {
   return arguments;
 }
 
-Result<int> run_foreground(const Invocation& typed, Context& /*context*/) {
+Result<int> run_recover(const Options& options, Context& context) {
+  const Recovery done = GF_TRY(recover(options.paths, os::now()));
+  context.out << (context.json ? recovery_json(done) : recovery_text(done));
+  return 0;
+}
+
+Result<int> run_foreground(const Invocation& typed, Context& context) {
   const Options options = GF_TRY(options_of(typed));
+  if (typed.has("recover")) return run_recover(options, context);
   auto daemon = Daemon::start(options);
   if (!daemon) {
     tell_starter(options.ready_fd, &daemon.error());
@@ -264,6 +272,10 @@ Command gflowd_command() {
                              .letters = "",
                              .value = "FD",
                              .help = "where to say that the daemon answers",
+                             .hidden = true});
+  command.options.push_back({.name = "recover",
+                             .letters = "",
+                             .help = "what 'gflow doctor --recover' does",
                              .hidden = true});
   Command start =
       subcommand("up", {"start"}, "start in the background; return when it answers", up);

@@ -82,6 +82,8 @@ max_dependencies_per_user = 9
 max_dependencies = 10
 [store]
 ballast = "1G"
+backup_interval = "10m"
+max_backups = 0
 )");
   settings::Settings want;
   want.devices = "sim:2xH100";
@@ -118,6 +120,8 @@ ballast = "1G"
   want.policy.max_dependencies = 10;
   want.cgroups = false;
   want.ballast = Memory::gib(1);
+  want.backup_interval = 10min;
+  want.max_backups = 0;
   const Config read = read_config(file.path(), true).value();
   EXPECT_EQ(settings_of(read), want);
   for (const settings::Setting& setting : settings::table()) {

@@ -3,16 +3,12 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
-#include <signal.h>
 #include <spdlog/sinks/rotating_file_sink.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <cerrno>
-
-#include "base/text.h"
+#include "daemon/check_running.h"
+#include "daemon/daemon_lock.h"
 #include "daemon/loop.h"
 #include "os/clock.h"
 #include "os/file.h"
@@ -27,43 +23,6 @@ struct Daemon::Core {
 };
 
 namespace {
-
-/// Whether the lock names a process that is no more.
-bool holder_is_gone(const std::string& path) {
-  const auto text = os::read_file(path);
-  const auto pid = text ? parse_number(trim(*text)) : std::nullopt;
-  return pid && *pid > 0 && ::kill(static_cast<pid_t>(*pid), 0) != 0 && errno == ESRCH;
-}
-
-/// The lock that makes this the only daemon of the state directory, with our pid in it.
-Result<os::Fd> take_lock(const std::string& path) {
-  auto lock = os::lock_file(path);
-  // A daemon that was killed while it started a program left the lock to that for a moment: a child
-  // between clone(2) and execve(2) has all its descriptors.
-  constexpr int kPatienceMs = 10'000;
-  constexpr int kLookMs = 5;
-  for (int waited = 0; !lock && lock.error().code == Code::WrongState && waited < kPatienceMs &&
-                       holder_is_gone(path);
-       waited += kLookMs) {
-    (void)::poll(nullptr, 0, kLookMs);
-    lock = os::lock_file(path);
-  }
-  if (!lock) {
-    if (lock.error().code != Code::WrongState) return lock;
-    const auto holder = os::read_file(path);
-    return fail(Code::WrongState,
-                fmt::format("gflowd runs already (pid {}): 'gflowd status' shows it, "
-                            "'gflowd restart' replaces it",
-                            holder ? printable(trim(*holder)) : std::string("unknown")));
-  }
-  // Over what is there and cut then: a block given back on a full disk is somebody else's at once.
-  const std::string pid = fmt::format("{}\n", os::process_id());
-  GF_CHECK(os::write_all(lock->get(), pid));
-  if (::ftruncate(lock->get(), static_cast<off_t>(pid.size())) != 0) {
-    return os::errno_error("write", path);
-  }
-  return lock;
-}
 
 Result<void> make_places(const Options& options) {
   const mode_t mode = options.system ? 0711 : 0700;
@@ -109,10 +68,12 @@ Result<void> open_log(const Options& options, const Config& config) {
 }
 
 Result<engine::State> load_state(store::Store& store,
+                                 const os::Paths& paths,
                                  const Config& config,
                                  const std::string& boot_id) {
   engine::State state(config.policy, boot_id);
   store::Loaded loaded = GF_TRY(store.load());
+  GF_CHECK(check_running(loaded.jobs, paths));
   for (Job& job : loaded.jobs) state.restore(std::move(job));
   state.restore(std::move(loaded.drains));
   state.restored(loaded.next_id);
@@ -148,12 +109,12 @@ Result<std::unique_ptr<Daemon>> Daemon::start(Options options) {
   (void)::umask(0077);
   GF_CHECK(make_places(options));
   make_room(options, config);
-  os::Fd lock = GF_TRY(take_lock(options.paths.lock()));
+  os::Fd lock = GF_TRY(take_daemon_lock(options.paths.lock()));
   GF_CHECK(open_log(options, config));
 
   const std::string boot_id = GF_TRY(os::boot_id());
   auto store = GF_TRY(store::Store::open(options.paths.database()));
-  engine::State state = GF_TRY(load_state(*store, config, boot_id));
+  engine::State state = GF_TRY(load_state(*store, options.paths, config, boot_id));
   auto remover = std::make_unique<Remover>();
   auto runner = GF_TRY(open_runner(options, config, boot_id, *remover));
   devices::SourceOptions probe;

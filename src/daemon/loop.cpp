@@ -47,7 +47,8 @@ Loop::Loop(Parts parts)
       mono_timer_(io_),
       refresh_timer_(io_),
       signals_(io_),
-      feed_(io_) {}
+      feed_(io_),
+      backups_(io_, *parts_.store, parts_.options.paths.database()) {}
 
 Result<void> Loop::begin() {
   const auto under_way = shell_.take_over();
@@ -69,11 +70,18 @@ Result<void> Loop::begin() {
   watch_wall_timer();
   watch_signals();
   refresh_later();
+  set_backups();
   return {};
+}
+
+void Loop::set_backups() {
+  const Config& config = parts_.config;
+  backups_.set({config.backup_interval, config.max_backups, config.ballast});
 }
 
 Result<void> Loop::run() {
   io_.run();
+  if (end_) backups_.finish();
   return end_;
 }
 
@@ -117,6 +125,7 @@ Result<void> Loop::reload() {
   }
   parts_.config = std::move(fresh);
   spdlog::set_level(spdlog::level::from_str(parts_.config.log_level));
+  set_backups();
   spdlog::info("configuration read again");
   shell_.post(engine::event::Configure{parts_.config.policy});
   configure_access();
@@ -344,6 +353,7 @@ api::DaemonView Loop::daemon() const {
   if (!ballast_.held() || shell_.disk_is_full()) {
     view.warnings.push_back(shell_.disk_text());
   }
+  if (!backups_.trouble().empty()) view.warnings.push_back(backups_.trouble());
   return view;
 }
 

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 
+#include "daemon/backups.h"
 #include "daemon/change_feed.h"
 #include "daemon/config.h"
 #include "daemon/gpu_peaks.h"
@@ -83,6 +84,7 @@ class Loop : public server::Service {
   [[nodiscard]] Machine reading();
   void refresh_later();
   void configure_access();
+  void set_backups();
 
   Parts parts_;
   engine::State& state_;
@@ -99,6 +101,7 @@ class Loop : public server::Service {
   boost::asio::signal_set signals_;
   ChangeFeed feed_;
   GpuPeaks peaks_;
+  Backups backups_;
   std::unique_ptr<server::HttpServer> server_;
   std::vector<std::string> unknown_names_;  ///< of roles and projects, as sentences
   Result<void> end_;

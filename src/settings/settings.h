@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -27,6 +29,8 @@ struct Settings {
   std::string log_level = "info";
   bool cgroups = true;
   Memory ballast = Memory::mib(16);
+  std::chrono::seconds backup_interval{3600};
+  std::size_t max_backups = 3;
   RoleNames roles;  ///< [access]
   engine::Policy policy;
 

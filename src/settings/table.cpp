@@ -404,6 +404,16 @@ void add_rest(std::vector<Setting>& table) {
                        .applies = kRestart,
                        .help = "disk space kept for the day it is full"},
                      [](auto& s) -> auto& { return s.ballast; }));
+  table.push_back(of(S{.section = "store",
+                       .name = "backup_interval",
+                       .min = 1,
+                       .help = "a copy of the database so often, if it changed"},
+                     [](auto& s) -> auto& { return s.backup_interval; }));
+  table.push_back(of(S{.section = "store",
+                       .name = "max_backups",
+                       .max = 1000,
+                       .help = "copies kept; 0: none are made"},
+                     [](auto& s) -> auto& { return s.max_backups; }));
 }
 
 }  // namespace

@@ -12,10 +12,17 @@
 #include "base/text.h"
 #include "os/clock.h"
 #include "os/file.h"
+#include "store/digest.h"
 #include "store/schema.h"
 
 namespace gflow::store {
 namespace {
+
+/// "job 4", "jobs 4-9": those from `first` on and before `next`.
+std::string ids_text(std::uint64_t first, std::uint64_t next) {
+  if (next == first + 1) return fmt::format("job {}", first);
+  return fmt::format("jobs {}-{}", first, next - 1);
+}
 
 Result<void> refuse_network(const std::string& path) {
   const std::string directory = std::filesystem::absolute(path).parent_path().string();
@@ -29,13 +36,47 @@ Result<void> refuse_network(const std::string& path) {
                   kind));
 }
 
-std::unexpected<Error> damaged(const std::string& path, std::string_view detail) {
+/// Whether it holds every batch the sidecar knows of. Ids alone prove nothing: those of a batch
+/// that was being committed when the daemon was killed are given out and lost.
+Result<void> check_commits(SQLite::Database& database,
+                           const std::string& path,
+                           const Sidecar& sidecar) {
+  const bool counts =
+      database.execAndGet("SELECT count(*) FROM pragma_table_info('meta') WHERE name = 'commits'")
+          .getInt() != 0;
+  const auto held = static_cast<std::uint64_t>(
+      counts ? database.execAndGet("SELECT commits FROM meta").getInt64() : 0);
+  if (held >= sidecar.commits()) return {};
+  const auto next_id =
+      static_cast<std::uint64_t>(database.execAndGet("SELECT next_id FROM meta").getInt64());
+  std::string lost = fmt::format(
+      "the last {} of {} transactions are missing", sidecar.commits() - held, sidecar.commits());
+  if (next_id < sidecar.next_id().value) {
+    lost += fmt::format(", and with them {}", ids_text(next_id, sidecar.next_id().value));
+  }
+  return damaged(path, lost);
+}
+
+/// A database that is not there, or has nothing in it.
+Result<void> check_absent(const std::string& path, const Sidecar& sidecar) {
+  if (sidecar.commits() == 0 && sidecar.next_id() == JobId(1)) return {};
   return fail(
       Code::Failure,
-      fmt::format("the database '{0}' is damaged ({1}): move '{0}' and '{0}-wal' away, and put "
-                  "a backup in their place or start with an empty queue",
-                  printable(path),
-                  printable(detail)));
+      fmt::format(
+          "the database '{0}' is missing or empty, and with it {1}: put it back, or 'gflow "
+          "doctor --recover' rebuilds it from the last backup and the jobs that "
+          "run; to begin with an empty queue remove '{0}.ids' too",
+          printable(path),
+          sidecar.next_id() == JobId(1) ? "what it held" : ids_text(1, sidecar.next_id().value)));
+}
+
+enum class Checkpoint { No, Yes };
+
+/// A database that is refused is left as it is, with its WAL.
+void checkpoint_on_close(SQLite::Database& database, Checkpoint checkpoint) {
+  const int never = checkpoint == Checkpoint::No ? 1 : 0;
+  (void)sqlite3_db_config(
+      database.getHandle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, never, static_cast<int*>(nullptr));
 }
 
 void configure(SQLite::Database& database) {
@@ -59,27 +100,47 @@ Result<void> check_content(SQLite::Database& database, const std::string& path) 
 Result<Connection> connect(const std::string& path) {
   // One thread, so SQLite need not lock its mutex for each column: a tenth of load().
   const int flags = SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE | SQLite::OPEN_NOMUTEX;
-  const bool in_file = path != kMemoryPath;
-  if (in_file) {
-    GF_CHECK(refuse_network(path));
-    // Jobs' environments hold secrets: SQLite itself would create it readable for all.
-    (void)GF_TRY(os::open_file(path, O_RDWR | O_CREAT, 0600));
+  if (path == kMemoryPath) {
+    Connection connection{SQLite::Database(path, flags), std::nullopt};
+    configure(connection.database);
+    GF_CHECK(upgrade(connection.database, path, migrations()));
+    return connection;
   }
-  Connection connection{SQLite::Database(path, flags), std::nullopt};
+  GF_CHECK(refuse_network(path));
+  const std::string boot_id = GF_TRY(os::boot_id());
+  Sidecar sidecar = GF_TRY(Sidecar::open(path + ".ids", boot_id));
+  if (!os::exists(path)) GF_CHECK(check_absent(path, sidecar));
+  // Jobs' environments hold secrets: SQLite itself would create it readable for all.
+  (void)GF_TRY(os::open_file(path, O_RDWR | O_CREAT, 0600));
+  // Before SQLite opens it: to close a second descriptor of a file would drop SQLite's locks on it.
+  const std::string digest = sidecar.digest().empty() ? "" : GF_TRY(digest_of(path));
+  Connection connection{SQLite::Database(path, flags), std::move(sidecar)};
   SQLite::Database& database = connection.database;
   database.exec("PRAGMA locking_mode = EXCLUSIVE");
+  checkpoint_on_close(database, Checkpoint::No);
   GF_CHECK(check_identity(database, path, migrations()));
   const bool created = is_new(database);
-  configure(database);
-  if (in_file) {
-    const std::string boot_id = GF_TRY(os::boot_id());
-    connection.sidecar = GF_TRY(Sidecar::open(path + ".ids", boot_id));
-    // It reads everything, a second or two for a million jobs: only when there is a reason to
-    // doubt.
-    if (!created && !connection.sidecar->ended_in_order()) GF_CHECK(check_content(database, path));
+  if (created) GF_CHECK(check_absent(path, *connection.sidecar));
+  // Both read everything, a second for a million jobs.
+  if (digest.empty()) {
+    if (!created) GF_CHECK(check_content(database, path));
+  } else if (digest != connection.sidecar->digest()) {
+    return damaged(path, "it was changed after gflowd had closed it");
   }
+  if (!created) GF_CHECK(check_commits(database, path, *connection.sidecar));
+  checkpoint_on_close(database, Checkpoint::Yes);
+  configure(database);
   GF_CHECK(upgrade(database, path, migrations()));
   return connection;
+}
+
+std::unexpected<Error> damaged(const std::string& path, std::string_view detail) {
+  return fail(Code::Failure,
+              fmt::format("the database '{}' is damaged ({}), and is left as it is: 'gflow doctor "
+                          "--recover' rebuilds it from what can be read, the last backup and the "
+                          "jobs that run, and keeps the damaged files",
+                          printable(path),
+                          printable(detail)));
 }
 
 std::unexpected<Error> open_error(const SQLite::Exception& exception, const std::string& path) {
@@ -94,7 +155,7 @@ std::unexpected<Error> open_error(const SQLite::Exception& exception, const std:
     case SQLITE_NOTADB:
       return fail(Code::Failure,
                   fmt::format("'{}' is not a gflow database: move it away or set another state "
-                              "directory",
+                              "directory; if it was one, 'gflow doctor --recover' rebuilds it",
                               name));
     case SQLITE_FULL:
       return fail(

@@ -22,6 +22,9 @@ struct Connection {
 /// Opens or creates. Throws SQLite::Exception as well: see open_error().
 [[nodiscard]] Result<Connection> connect(const std::string& path);
 
+/// The error of a database that has lost something, with the way out.
+[[nodiscard]] std::unexpected<Error> damaged(const std::string& path, std::string_view detail);
+
 /// What SQLite said when a store was opened or read, with a way out.
 [[nodiscard]] std::unexpected<Error> open_error(const SQLite::Exception& exception,
                                                 const std::string& path);

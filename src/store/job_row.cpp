@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "store/columns.h"
-#include "store/number_list.h"
 
 namespace gflow::store {
 namespace {
@@ -155,22 +154,6 @@ Job read_job(Query& query) {
   read_columns(query, state);
   job.state = read_state(query, state);
   return job;
-}
-
-std::string event_detail(const Job& job) {
-  if (const auto* held = std::get_if<Held>(&job.state)) return held->why;
-  if (const auto* ended = std::get_if<Ended>(&job.state)) return outcome_text(ended->outcome);
-  if (const Stop* stop = stop_of(job.state)) {
-    return fmt::format("{} by {}", end_reason_name(stop->reason), stop->by.name);
-  }
-  if (status_of(job) == Status::Suspended) return "to make room";
-  if (const Attempt* attempt = attempt_of(job)) {
-    const std::vector<int>& gpus = attempt->allocation.gpus;
-    return fmt::format(
-        "attempt {} on GPUs {}", attempt->number, write_numbers({gpus.begin(), gpus.end()}));
-  }
-  const int failures = requeues_of(job.state);
-  return failures > 0 ? fmt::format("{} failed launches", failures) : "";
 }
 
 }  // namespace gflow::store

@@ -21,7 +21,4 @@ void bind_job(Query& query, const Job& job);
 /// The row the query is at. Throws SQLite::Exception naming the job for values that cannot be.
 [[nodiscard]] Job read_job(Query& query);
 
-/// What an event says beside the status: why it is held, where it runs, how it ended.
-[[nodiscard]] std::string event_detail(const Job& job);
-
 }  // namespace gflow::store

@@ -86,7 +86,8 @@ Result<void> check_identity(SQLite::Database& database,
     const std::string backup = backup_path(path, older);
     if (!os::is_file(backup)) continue;
     way_out += fmt::format(
-        ", or put the copy made before the upgrade in its place: mv '{0}' '{1}' && rm -f '{1}-wal'",
+        ", or put the copy made before the upgrade in its place: mv '{0}' '{1}' && rm -f '{1}-wal' "
+        "&& gflow doctor --recover",
         printable(backup),
         printable(path));
     break;

@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::uint64_t kBlock = 1000;
 constexpr std::size_t kLineSize = 256;
+constexpr std::string_view kNoDigest = "-";
 
 Result<void> sync_directory_of(const std::string& path) {
   const std::string directory = std::filesystem::absolute(path).parent_path().string();
@@ -51,18 +52,31 @@ std::optional<Sidecar::Line> Sidecar::read(int fd) {
   if (got != static_cast<ssize_t>(kLineSize)) return std::nullopt;
   const std::string_view text = trim(std::string_view(buffer.data(), buffer.size()));
   const std::vector<std::string_view> words = split(text, ' ');
-  if (words.size() != 5 || words[0] != "gflow-ids-1") return std::nullopt;
+  const bool first_version = words.size() == 5 && words[0] == "gflow-ids-1";
+  if (!first_version && (words.size() != 7 || words[0] != "gflow-ids-2")) return std::nullopt;
   const auto next_id = parse_number(words[1]);
   const auto reserved = parse_number(words[2]);
   if (!next_id || !reserved || *next_id == 0) return std::nullopt;
-  return Line{*next_id, *reserved, words[3] == "closed", std::string(words[4])};
+  Line line{.next_id = *next_id, .reserved = *reserved, .boot_id = std::string(words.back())};
+  if (first_version) {
+    line.in_order = words[3] == "closed";
+    return line;
+  }
+  const auto commits = parse_number(words[3]);
+  if (!commits) return std::nullopt;
+  line.commits = *commits;
+  line.in_order = words[4] == "closed";
+  if (words[5] != kNoDigest) line.digest = words[5];
+  return line;
 }
 
 Result<void> Sidecar::write(const Line& line, Sync sync) {
-  const std::string text = fmt::format("gflow-ids-1 {} {} {} {}",
+  const std::string text = fmt::format("gflow-ids-2 {} {} {} {} {} {}",
                                        line.next_id,
                                        line.reserved,
+                                       line.commits,
                                        line.in_order ? "closed" : "open",
+                                       line.digest.empty() ? kNoDigest : line.digest,
                                        line.boot_id);
   const std::string padded = fmt::format("{:<{}}\n", text.substr(0, kLineSize - 1), kLineSize - 1);
   ssize_t put = 0;
@@ -78,8 +92,10 @@ Result<void> Sidecar::write(const Line& line, Sync sync) {
   return {};
 }
 
-Result<void> Sidecar::begin(JobId next_id) {
-  return write({next_id.value, next_id.value + kBlock, false, boot_id_}, Sync::Yes);
+Result<void> Sidecar::begin(JobId next_id, std::uint64_t commits) {
+  Line line{.next_id = next_id.value, .reserved = next_id.value + kBlock, .boot_id = boot_id_};
+  line.commits = commits;
+  return write(line, Sync::Yes);
 }
 
 Result<void> Sidecar::give_out(JobId next_id) {
@@ -90,8 +106,18 @@ Result<void> Sidecar::give_out(JobId next_id) {
   return write(line, Sync::Yes);
 }
 
-Result<void> Sidecar::end() {
-  return write({now_.next_id, now_.next_id, true, boot_id_}, Sync::Yes);
+Result<void> Sidecar::committed(std::uint64_t commits) {
+  Line line = now_;
+  line.commits = commits;
+  return write(line, Sync::No);
+}
+
+Result<void> Sidecar::end(const std::string& digest) {
+  Line line = now_;
+  line.reserved = line.next_id;
+  line.in_order = true;
+  line.digest = digest;
+  return write(line, Sync::Yes);
 }
 
 }  // namespace gflow::store

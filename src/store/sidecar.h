@@ -12,11 +12,12 @@
 namespace gflow::store {
 
 /// A file of one fixed-size line beside the database, overwritten in place so that a full disk does
-/// not stop it. It knows two things the database cannot tell of itself:
+/// not stop it. It knows what the database cannot tell of itself:
 ///  - which ids may have been given out, so that a backup put in the database's place does not give
 ///    them out again: `next_id` is right while this boot lasts (it is written before every commit,
 ///    unsynced), `reserved` is on disk and kept a block ahead of it;
-///  - whether the last run ended in order, so that a check of the whole database can be left out.
+///  - how many batches were committed: a database that has fewer has lost some;
+///  - whether the last run ended in order, and the digest of the database it left.
 class Sidecar {
  public:
   /// Reads it, or creates it. A content that cannot be read counts as none.
@@ -24,22 +25,30 @@ class Sidecar {
 
   /// As found by open().
   [[nodiscard]] bool ended_in_order() const { return found_.in_order; }
+  /// As found by open(): of the database an orderly end left; empty if that is not known.
+  [[nodiscard]] const std::string& digest() const { return found_.digest; }
+  /// As found by open(): batches that were certainly committed.
+  [[nodiscard]] std::uint64_t commits() const { return found_.commits; }
   /// As found by open(): the smallest id that was certainly not given out; 1 if nothing is known.
   [[nodiscard]] JobId next_id() const;
 
   /// From now on a run is in progress. On disk when this returns.
-  [[nodiscard]] Result<void> begin(JobId next_id);
+  [[nodiscard]] Result<void> begin(JobId next_id, std::uint64_t commits);
   /// Called before a commit that gives out ids below next_id.
   /// Errors: Exhausted if the disk is full: the ids must not be given out.
   [[nodiscard]] Result<void> give_out(JobId next_id);
+  /// The database holds so many batches. Unsynced: one that is not noted is one that is not missed.
+  [[nodiscard]] Result<void> committed(std::uint64_t commits);
   /// The run ended in order and the database is closed. On disk when this returns.
-  [[nodiscard]] Result<void> end();
+  [[nodiscard]] Result<void> end(const std::string& digest);
 
  private:
   struct Line {
     std::uint64_t next_id = 1;
     std::uint64_t reserved = 1;
+    std::uint64_t commits = 0;
     bool in_order = false;
+    std::string digest;
     std::string boot_id;
   };
   enum class Sync { No, Yes };

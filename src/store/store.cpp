@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "base/text.h"
-#include "core/machine_description.h"
-#include "store/columns.h"
 #include "store/connection.h"
+#include "store/digest.h"
+#include "store/drain_rows.h"
 #include "store/job_row.h"
 #include "store/number_list.h"
 #include "store/payload_row.h"
@@ -53,31 +53,29 @@ struct Store::Core {
         "SELECT max((SELECT next_id FROM meta), (SELECT coalesce(max(id), 0) + 1 FROM jobs))");
     next_id = JobId(static_cast<std::uint64_t>(kept.getInt64()));
     if (sidecar) next_id = std::max(next_id, sidecar->next_id());
+    commits =
+        static_cast<std::uint64_t>(database.execAndGet("SELECT commits FROM meta").getInt64());
   }
 
-  void save(const Job& job, WallTime now);
+  void save(const Job& job);
   void save_dependencies(const Job& job);
   void remember(const Submission& submission, WallTime now);
   void write(const Batch& batch, JobId first_free);
-  void replace(const std::vector<Drain>& drains);
-  [[nodiscard]] std::vector<Drain> load_drains();
   void load_dependencies(std::vector<Job>& jobs);
   [[nodiscard]] std::vector<JobId> dependencies_of(JobId job);
 
   std::string path;
   std::optional<Sidecar> sidecar;
   JobId next_id;
+  std::uint64_t commits = 0;  ///< batches the database holds
   bool broken = false;
 
   SQLite::Database database;
-  Statement status{database, "SELECT status FROM jobs WHERE id = ?"};
   Statement save_job{database, save_job_sql()};
   Statement list_dependencies{database,
                               "SELECT on_job FROM dependencies WHERE job = ? ORDER BY on_job"};
   Statement clear_dependencies{database, "DELETE FROM dependencies WHERE job = ?"};
   Statement add_dependency{database, "INSERT INTO dependencies (job, on_job) VALUES (?, ?)"};
-  Statement add_event{database,
-                      "INSERT INTO events (job, at_ms, status, detail) VALUES (?, ?, ?, ?)"};
   Statement add_payload{database, kSavePayloadSql};
   Statement load_payload{database, kLoadPayloadSql};
   Statement forget{database, "DELETE FROM jobs WHERE id = ?"};
@@ -87,33 +85,17 @@ struct Store::Core {
                            "VALUES (?, ?, ?, ?) ON CONFLICT (uid, key) DO NOTHING"};
   Statement load_submission{database,
                             "SELECT jobs FROM submissions WHERE uid = ? AND key = ? AND at_ms > ?"};
-  Statement set_next_id{database, "UPDATE meta SET next_id = ?"};
+  Statement set_meta{database, "UPDATE meta SET next_id = ?, commits = ?"};
 };
 
-void Store::Core::save(const Job& job, WallTime now) {
-  std::optional<Status> before;
-  {
-    Query query(status);
-    if (query.integer(sql_id(job.id)).step()) before = query.as<Status>();
-  }
+void Store::Core::save(const Job& job) {
   {
     Query query(save_job);
     bind_job(query, job);
     query.run();
   }
   // Most saves change only the state: not worth writing a long list again.
-  const bool has_dependencies = before || !job.spec.dependencies.jobs.empty();
-  if (has_dependencies && (!before || dependencies_of(job.id) != job.spec.dependencies.jobs)) {
-    save_dependencies(job);
-  }
-  if (before == status_of(job)) return;
-  const std::string detail = event_detail(job);
-  Query query(add_event);
-  query.integer(sql_id(job.id))
-      .time(now)
-      .integer(static_cast<int>(status_of(job)))
-      .text(detail)
-      .run();
+  if (dependencies_of(job.id) != job.spec.dependencies.jobs) save_dependencies(job);
 }
 
 std::vector<JobId> Store::Core::dependencies_of(JobId job) {
@@ -138,7 +120,7 @@ void Store::Core::remember(const Submission& submission, WallTime now) {
 
 void Store::Core::write(const Batch& batch, JobId first_free) {
   SQLite::Transaction transaction(database, SQLite::TransactionBehavior::IMMEDIATE);
-  for (const Job* job : batch.saves) save(*job, batch.now);
+  for (const Job* job : batch.saves) save(*job);
   for (const auto& [job, payload] : batch.payloads) {
     Query query(add_payload);
     save_payload(query, job, *payload);
@@ -148,36 +130,12 @@ void Store::Core::write(const Batch& batch, JobId first_free) {
     Query(expire).time(batch.now - kSubmissionLife).run();
     for (const Submission& submission : batch.submissions) remember(submission, batch.now);
   }
-  if (batch.drains) replace(*batch.drains);
-  if (first_free > next_id) Query(set_next_id).integer(sql_id(first_free)).run();
+  if (batch.drains) write_drain_rows(database, *batch.drains);
+  const auto count = static_cast<std::int64_t>(commits + 1);
+  Query(set_meta).integer(sql_id(first_free)).integer(count).run();
   transaction.commit();
   next_id = first_free;
-}
-
-void Store::Core::replace(const std::vector<Drain>& drains) {
-  database.exec("DELETE FROM drains");
-  std::vector<std::string> columns;
-  add_columns<Drain>(columns);
-  const std::vector<std::string> values(columns.size(), "?");
-  Statement add(
-      database,
-      fmt::format("INSERT INTO drains ({}) VALUES ({})", join(columns, ", "), join(values, ", ")));
-  for (const Drain& drain : drains) {
-    Query query(add);
-    bind_columns(query, drain);
-    query.run();
-  }
-}
-
-std::vector<Drain> Store::Core::load_drains() {
-  std::vector<Drain> drains;
-  std::vector<std::string> columns;
-  add_columns<Drain>(columns);
-  Statement all(database,
-                fmt::format("SELECT {} FROM drains ORDER BY position", join(columns, ", ")));
-  Query query(all);
-  while (query.step()) read_columns(query, drains.emplace_back());
-  return drains;
+  ++commits;
 }
 
 void Store::Core::load_dependencies(std::vector<Job>& jobs) {
@@ -196,16 +154,18 @@ Store::Store(std::unique_ptr<Core> core) : core_(std::move(core)) {}
 
 Store::~Store() {
   const bool in_order = !core_->broken;
+  const std::string path = core_->path;
   std::optional<Sidecar> sidecar = std::move(core_->sidecar);
   core_.reset();
+  if (!in_order || !sidecar) return;
   // Failing is not a loss: the next open then checks the whole database.
-  if (in_order && sidecar) (void)sidecar->end();
+  if (const auto digest = digest_of(path)) (void)sidecar->end(*digest);
 }
 
 Result<std::unique_ptr<Store>> Store::open(const std::string& path) {
   try {
     auto core = std::make_unique<Core>(path, GF_TRY(connect(path)));
-    if (core->sidecar) GF_CHECK(core->sidecar->begin(core->next_id));
+    if (core->sidecar) GF_CHECK(core->sidecar->begin(core->next_id, core->commits));
     return std::unique_ptr<Store>(new Store(std::move(core)));  // the constructor is private
   } catch (const SQLite::Exception& exception) {
     return open_error(exception, path);
@@ -221,7 +181,7 @@ Result<Loaded> Store::load() {
     Query query(all);
     while (query.step()) loaded.jobs.push_back(read_job(query));
     core_->load_dependencies(loaded.jobs);
-    loaded.drains = core_->load_drains();
+    loaded.drains = read_drain_rows(core_->database);
     return loaded;
   } catch (const SQLite::Exception& exception) {
     return open_error(exception, core_->path);
@@ -241,6 +201,8 @@ Result<void> Store::commit(const Batch& batch) {
   }
   try {
     core_->write(batch, first_free);
+    // Not to be noted costs nothing but that the loss of this batch would not be noticed.
+    if (core_->sidecar) (void)core_->sidecar->committed(core_->commits);
     return {};
   } catch (const SQLite::Exception& exception) {
     const bool rolled_back = sqlite3_get_autocommit(core_->database.getHandle()) != 0;
@@ -253,6 +215,12 @@ Result<void> Store::commit(const Batch& batch) {
         Code::Failure,
         fmt::format("writing '{}': {}", printable(core_->path), printable(exception.what())));
   }
+}
+
+std::uint64_t Store::commits() const { return core_->commits; }
+
+Result<std::unique_ptr<Backup>> Store::back_up() {
+  return Backup::begin(core_->database, backup_part(core_->path));
 }
 
 Result<Payload> Store::payload(JobId job) {

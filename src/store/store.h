@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "core/job.h"
 #include "core/machine.h"
+#include "store/backup.h"
 
 namespace gflow::store {
 
@@ -59,6 +60,11 @@ class Store {
   /// One transaction, on disk when this returns. Code::Exhausted if the disk is full: nothing was
   /// written, the same batch may be tried again; any other error is final.
   [[nodiscard]] Result<void> commit(const Batch& batch);
+
+  /// Batches it holds.
+  [[nodiscard]] std::uint64_t commits() const;
+  /// Begins a copy at backup_part(); publish_backup() puts it in its place once it is whole.
+  [[nodiscard]] Result<std::unique_ptr<Backup>> back_up();
 
   /// Errors: NotFound.
   [[nodiscard]] Result<Payload> payload(JobId job);

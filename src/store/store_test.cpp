@@ -132,7 +132,7 @@ TEST(StoreTest, ForgettingAJobTakesWhatBelongsToIt) {
     EXPECT_EQ(store->payload(JobId(80)).error().code, Code::NotFound);
   }
   const SQLite::Database database(directory.file("gflow.db"), SQLite::OPEN_READONLY);
-  for (const char* table : {"dependencies", "payloads", "events"}) {
+  for (const char* table : {"dependencies", "payloads"}) {
     SQLite::Statement jobs(database, std::string("SELECT DISTINCT job FROM ") + table);
     ASSERT_TRUE(jobs.executeStep()) << table;
     EXPECT_EQ(jobs.getColumn(0).getInt(), 81) << table;
@@ -160,52 +160,6 @@ TEST(StoreTest, IdsAreNeverGivenTwice) {
     ASSERT_TRUE(open(directory.file("gflow.db"))->commit(c.batch)) << c.what;
     EXPECT_EQ(open(directory.file("gflow.db"))->load().value().next_id, JobId(c.next_id)) << c.what;
   }
-}
-
-TEST(StoreTest, ABackupPutInPlaceDoesNotGiveIdsAgain) {
-  const Directory directory;
-  const std::string path = directory.file("gflow.db");
-  {
-    (void)open(path);
-  }
-  const std::string backup = os::read_file(path).value();
-  ASSERT_TRUE(open(path)->commit(Batch{.next_id = JobId(5000), .now = at(0)}));
-  ASSERT_TRUE(os::write_file(path, backup));
-  EXPECT_EQ(open(path)->load().value().next_id, JobId(5000));
-}
-
-TEST(StoreTest, EventsTellEveryChangeOfStatus) {
-  const Directory directory;
-  {
-    auto store = open(directory.file("gflow.db"));
-    const Stop stop{EndReason::Cancelled, {0, "root"}, 0};
-    const JobState states[] = {Queued{},
-                               Queued{1, {}},
-                               Held{"why"},
-                               Running{attempt(), {}, {}},
-                               Running{attempt(), {}, MonoTime(std::chrono::seconds(9))},
-                               Running{attempt(), stop, {}}};
-    int second = 0;
-    for (const JobState& state : states) {
-      const Job job = full(80, state);
-      ASSERT_TRUE(store->commit(Batch{.saves = {&job}, .now = at(second++)}));
-    }
-  }
-  const SQLite::Database database(directory.file("gflow.db"), SQLite::OPEN_READONLY);
-  SQLite::Statement events(database, "SELECT at_ms, status, detail FROM events ORDER BY seq");
-  const auto next = [&] {
-    if (!events.executeStep()) return std::string("end");
-    const auto status = static_cast<Status>(events.getColumn(1).getInt());
-    const auto second = events.getColumn(0).getInt64() - at(0).time_since_epoch().count();
-    return std::to_string(second / 1000) + " " + std::string(status_name(status)) + ": " +
-           events.getColumn(2).getString();
-  };
-  EXPECT_EQ(next(), "0 Queued: ");
-  EXPECT_EQ(next(), "2 Hold: why");
-  EXPECT_EQ(next(), "3 Running: attempt 3 on GPUs 0-1,5");
-  EXPECT_EQ(next(), "4 Suspended: to make room");
-  EXPECT_EQ(next(), "5 Completing: cancelled by root");
-  EXPECT_EQ(next(), "end");
 }
 
 TEST(StoreTest, SubmissionsAreKnownForADay) {
@@ -278,7 +232,7 @@ TEST(StoreTest, WhatIsNotAStoreIsRefusedWithAWayOut) {
          }
          SQLite::Database(path, SQLite::OPEN_READWRITE).exec("PRAGMA user_version = 99");
        },
-       "was written by a newer gflow (schema 99, this one knows up to 2): install that version "
+       "was written by a newer gflow (schema 99, this one knows up to 3): install that version "
        "again"},
       {"damaged, last run killed",
        [](const std::string& path) {

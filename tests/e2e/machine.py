@@ -4,9 +4,11 @@
 Nothing here sleeps or polls: `wait()` and `until()` ride on the daemon's own long poll.
 """
 
+import ctypes
 import json
 import os
 import re
+import select
 import shutil
 import signal
 import socket
@@ -158,8 +160,6 @@ def kill(pid):
     descriptor = os.pidfd_open(pid)
     try:
         signal.pidfd_send_signal(descriptor, signal.SIGKILL)
-        import select
-
         assert select.select([descriptor], [], [], PATIENCE)[0], f"process {pid} does not die"
     finally:
         os.close(descriptor)
@@ -178,6 +178,21 @@ def processes_with(marker):
         if marker.encode() in text:
             found.append(int(entry.name))
     return found
+
+
+def appears(directory, prefix):
+    """Blocks until a file whose name begins so was moved into the directory; its path."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    moved_to = 0x80
+    watch = libc.inotify_init1(os.O_CLOEXEC)
+    try:
+        assert libc.inotify_add_watch(watch, str(directory).encode(), moved_to) >= 0, os.strerror(ctypes.get_errno())
+        while not (found := [path for path in Path(directory).iterdir() if path.name.startswith(prefix)]):
+            assert select.select([watch], [], [], PATIENCE)[0], f"no {prefix} in {directory}"
+            os.read(watch, 65536)
+        return min(found)
+    finally:
+        os.close(watch)
 
 
 class Gate:

@@ -149,6 +149,22 @@ std::vector<Check> check_state(const StateDirectory& directory) {
   return checks;
 }
 
+Check check_backups(const Backups& backups) {
+  constexpr std::chrono::hours kOld{24 * 7};
+  if (backups.newest.empty()) {
+    return {"backups",
+            Level::Warn,
+            "there is no copy of the database",
+            "gflowd makes one every hour and when it ends, unless [store] max_backups is 0"};
+  }
+  const std::string text = fmt::format("{} kept, the newest {} old: {}",
+                                       backups.count,
+                                       duration_text(backups.age),
+                                       printable(backups.newest));
+  if (backups.age < kOld) return {"backups", Level::Ok, text, ""};
+  return {"backups", Level::Warn, text, "one is made only when something has changed"};
+}
+
 Check check_session(const Session& session) {
   if (!session.systemd) {
     return {"start at boot",

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -37,6 +39,13 @@ struct StateDirectory {
   std::optional<std::uint64_t> free_bytes = {};
 };
 [[nodiscard]] std::vector<Check> check_state(const StateDirectory& directory);
+
+struct Backups {
+  std::string newest = {};  ///< its path; "" if there is none
+  std::chrono::seconds age{0};
+  std::size_t count = 0;
+};
+[[nodiscard]] Check check_backups(const Backups& backups);
 
 struct Session {
   std::string user = {};

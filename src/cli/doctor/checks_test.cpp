@@ -47,6 +47,13 @@ TEST(Doctor, LooksAtTheDisk) {
   EXPECT_EQ(check_state({"/s", "nfs", {}}).front().level, Level::Warn);
 }
 
+TEST(Doctor, LooksAtTheBackups) {
+  EXPECT_EQ(check_backups({}).level, Level::Warn);
+  EXPECT_EQ(check_backups({"/s/gflow.db.backup-x", std::chrono::minutes(35), 3}),
+            (Check{"backups", Level::Ok, "3 kept, the newest 35m old: /s/gflow.db.backup-x", ""}));
+  EXPECT_EQ(check_backups({"/s/x", std::chrono::hours(200), 3}).level, Level::Warn);
+}
+
 TEST(Doctor, LooksAtEachGpu) {
   api::MachineView machine;
   EXPECT_EQ(check_gpus(machine).front().level, Level::Warn);

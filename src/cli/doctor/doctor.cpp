@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
+#include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <ostream>
 
 #include "base/version.h"
@@ -28,6 +32,29 @@ StateDirectory state_directory(std::string path) {
   return directory;
 }
 
+/// The copies of the database in its directory, by their names; empty if it cannot be read (that of
+/// another user's daemon) or there is no database.
+std::optional<Backups> backups_in(const std::string& state_dir) {
+  constexpr std::string_view kPrefix = "gflow.db.backup-2";
+  const auto names = os::names_in(state_dir);
+  if (!names || !os::exists(state_dir + "/gflow.db")) return std::nullopt;
+  Backups backups;
+  std::string newest;
+  for (const std::string& name : *names) {
+    if (!name.starts_with(kPrefix)) continue;
+    ++backups.count;
+    newest = std::max(newest, name);
+  }
+  if (newest.empty()) return backups;
+  backups.newest = state_dir + "/" + newest;
+  std::error_code error;
+  const auto written = std::filesystem::last_write_time(backups.newest, error);
+  if (error) return std::nullopt;
+  const auto age = std::filesystem::file_time_type::clock::now() - written;
+  backups.age = std::max(std::chrono::floor<std::chrono::seconds>(age), std::chrono::seconds(0));
+  return backups;
+}
+
 void append(std::vector<Check>& checks, std::vector<Check> more) {
   for (Check& check : more) checks.push_back(std::move(check));
 }
@@ -48,14 +75,38 @@ std::vector<Check> examine(Context& context) {
   session.systemd = os::is_directory("/run/systemd/system");
   session.linger = os::exists("/var/lib/systemd/linger/" + user);
   checks.push_back(check_session(session));
-  append(checks,
-         check_state(state_directory(daemon ? daemon->state_dir : os::user_paths().state_dir)));
+  const std::string state_dir = daemon ? daemon->state_dir : os::user_paths().state_dir;
+  append(checks, check_state(state_directory(state_dir)));
+  if (const auto backups = backups_in(state_dir)) checks.push_back(check_backups(*backups));
   checks.push_back(check_helper("gflow-shim", os::helper_program("gflow-shim"), Level::Fail));
   checks.push_back(check_helper("gflow-gpumon", os::helper_program("gflow-gpumon"), Level::Warn));
   return checks;
 }
 
-Result<int> run_doctor(const Invocation&, Context& context) {
+/// The database of the user, or of the machine where root has none of its own.
+bool means_system(const Invocation& typed) {
+  if (typed.has("system")) return true;
+  const std::string ids = ".ids";
+  return os::own_account().uid == 0 && !os::exists(os::user_paths().database() + ids) &&
+         os::exists(os::system_paths().database() + ids);
+}
+
+/// gflowd does it: it alone touches the database.
+Result<int> run_recover(const Invocation& typed, Context& context) {
+  const std::string gflowd = os::program_directory() + "/gflowd";
+  std::vector<std::string> arguments = {"gflowd", "--recover"};
+  if (means_system(typed)) arguments.emplace_back("--system");
+  if (context.json) arguments.emplace_back("--json");
+  std::vector<char*> argv;
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  context.out.flush();
+  (void)::execv(gflowd.c_str(), argv.data());
+  return os::errno_error("run", gflowd);
+}
+
+Result<int> run_doctor(const Invocation& typed, Context& context) {
+  if (typed.has("recover")) return run_recover(typed, context);
   const std::vector<Check> checks = examine(context);
   context.out << (context.json ? checks_json(checks) : checks_text(checks, context.paint));
   return exit_code_of(checks);
@@ -71,7 +122,16 @@ Command doctor_command() {
       .description =
           "Looks at the daemon, the GPUs, what can be enforced on jobs, logout, disk and "
           "installation. Each line is ok, warn or fail, with what to do below it. The exit "
-          "code is 1 if anything failed.",
+          "code is 1 if anything failed. --recover keeps the damaged files beside the new ones, "
+          "and "
+          "says what could and what could not be brought back.",
+      .options = {{.name = "recover",
+                   .letters = "",
+                   .help = "rebuild a database that gflowd refuses, from what can be read of it, "
+                           "the last backup and the jobs that run; gflowd has to be down"},
+                  {.name = "system",
+                   .letters = "",
+                   .help = "with --recover: the database of 'gflowd up --system'"}},
       .run = run_doctor,
   };
 }

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/check_running.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "base/text.h"
+#include "runner/attempt_list.h"
+
+namespace gflow::daemon {
+
+Result<void> check_running(std::span<const Job> jobs, const os::Paths& paths) {
+  std::vector<std::uint64_t> unknown;
+  for (const auto& [id, number] : GF_TRY(runner::list_supervised(paths.attempts_dir()))) {
+    const auto job = std::ranges::lower_bound(jobs, id, {}, &Job::id);
+    const bool known =
+        job != jobs.end() && job->id == id && is_active(*job) && attempt_of(*job)->number == number;
+    if (!known) unknown.push_back(id.value);
+  }
+  if (unknown.empty()) return {};
+  const bool one = unknown.size() == 1;
+  return fail(Code::Failure,
+              fmt::format("job{} {} run{}, and the database '{}' does not know {}: it is not the "
+                          "one gflowd used before. Put that back, or 'gflow doctor --recover' "
+                          "rebuilds it from the last backup and the jobs that run",
+                          one ? "" : "s",
+                          fmt::join(unknown, ", "),
+                          one ? "s" : "",
+                          printable(paths.database()),
+                          one ? "it" : "them"));
+}
+
+}  // namespace gflow::daemon

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/recover.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "daemon/check_running.h"
+#include "daemon/daemon_lock.h"
+#include "daemon/rebuilt_job.h"
+#include "os/file.h"
+#include "runner/attempt_list.h"
+#include "store/salvage.h"
+#include "store/store.h"
+
+namespace gflow::daemon {
+namespace {
+
+constexpr std::size_t kBatch = 1000;
+
+/// A file that jobs can be read from.
+struct Source {
+  std::string path;
+  std::unique_ptr<store::Salvage> content;
+};
+
+/// A job to be written, with what it runs.
+struct Found {
+  Job job;
+  std::optional<Payload> payload;
+};
+
+/// A directory that is gone at the end, with all in it.
+class WorkDirectory {
+ public:
+  explicit WorkDirectory(std::string path) : path_(std::move(path)) {}
+  ~WorkDirectory() { (void)os::remove_tree(path_); }  // a leftover is removed by the next
+  WorkDirectory(const WorkDirectory&) = delete;
+  WorkDirectory& operator=(const WorkDirectory&) = delete;
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+class Recoverer {
+ public:
+  Recoverer(const os::Paths& paths, Now now)
+      : paths_(paths), now_(now), work_(paths.state_dir + "/recover") {
+    recovery_.database = paths.database();
+  }
+
+  Result<Recovery> run();
+
+ private:
+  [[nodiscard]] Result<std::vector<std::string>> candidates() const;
+  [[nodiscard]] Result<void> open_sources();
+  [[nodiscard]] Result<void> note_attempts();
+  [[nodiscard]] JobId first_free() const;
+  [[nodiscard]] std::optional<Found> find(JobId id);
+  [[nodiscard]] std::optional<Found> read(JobId id);
+  void bring_up_to_date(Found& found);
+  void rebuild(Found& found, int attempt);
+  void hold_without_payload(Found& found);
+  void miss(JobId id);
+  [[nodiscard]] Result<void> write(store::Store& store);
+  [[nodiscard]] Result<void> commit(store::Store& store, std::vector<Found>& found);
+
+  const os::Paths& paths_;
+  Now now_;
+  WorkDirectory work_;
+  store::Known known_;
+  std::vector<Source> sources_;           ///< that with most in it first
+  std::map<JobId, int> newest_attempts_;  ///< that have files
+  Recovery recovery_;
+};
+
+/// The database, else the damaged ones kept by a run that was cut short, and the backups.
+Result<std::vector<std::string>> Recoverer::candidates() const {
+  const std::string database = paths_.database();
+  std::vector<std::string> paths;
+  if (os::exists(database)) paths.push_back(database);
+  const std::string aside = database.substr(database.rfind('/') + 1) + ".damaged-";
+  for (const std::string& name : GF_TRY(os::names_in(paths_.state_dir))) {
+    const bool is_kept = name.starts_with(aside) && !name.ends_with("-wal");
+    if (is_kept && paths.empty()) paths.push_back(paths_.state_dir + "/" + name);
+  }
+  for (const store::BackupFile& file : GF_TRY(store::list_backups(database))) {
+    paths.push_back(file.path);
+  }
+  return paths;
+}
+
+Result<void> Recoverer::open_sources() {
+  for (const std::string& path : GF_TRY(candidates())) {
+    const std::string directory = fmt::format("{}/{}", work_.path(), sources_.size());
+    GF_CHECK(os::remove_tree(directory));
+    GF_CHECK(os::make_directories(directory));
+    auto content = store::Salvage::open(path, directory);
+    if (content) {
+      sources_.push_back({path, std::move(*content)});
+    } else {
+      recovery_.unread.push_back(fmt::format("{}: {}", path, content.error().message));
+    }
+  }
+  std::ranges::stable_sort(sources_, std::ranges::greater(), [](const Source& source) {
+    return source.content->commits();
+  });
+  if (sources_.empty()) return {};
+  const store::Salvage& base = *sources_.front().content;
+  recovery_.base = sources_.front().path;
+  recovery_.complete = base.is_whole() && base.commits() >= known_.commits;
+  return {};
+}
+
+Result<void> Recoverer::note_attempts() {
+  for (const auto& [job, attempt] : GF_TRY(runner::list_attempts(paths_.attempts_dir()))) {
+    newest_attempts_[job] = std::max(newest_attempts_[job], attempt);
+  }
+  return {};
+}
+
+JobId Recoverer::first_free() const {
+  JobId next = known_.next_id;
+  for (const Source& source : sources_) next = std::max(next, source.content->next_id());
+  if (!newest_attempts_.empty()) {
+    next = std::max(next, JobId(newest_attempts_.rbegin()->first.value + 1));
+  }
+  return next;
+}
+
+/// From the newest file that has it; an older one is asked only where the newest is damaged, or
+/// else what was forgotten would come back.
+std::optional<Found> Recoverer::read(JobId id) {
+  for (const Source& source : sources_) {
+    auto job = source.content->job(id);
+    if (job && *job) {
+      Found found{std::move(**job), std::nullopt};
+      if (auto payload = source.content->payload(id)) found.payload = std::move(*payload);
+      if (source.path != recovery_.base) recovery_.from_older.push_back(id);
+      return found;
+    }
+    if (source.content->is_whole()) return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+void Recoverer::rebuild(Found& found, int attempt) {
+  auto rebuilt = rebuild_job(paths_.attempts_dir(), found.job.id, attempt, now_);
+  if (!rebuilt) return;
+  Job& job = found.job;
+  if (job.spec.user.name.empty()) job.spec = std::move(rebuilt->job.spec);
+  if (job.submitted == WallTime()) job.submitted = rebuilt->job.submitted;
+  job.state = std::move(rebuilt->job.state);
+  job.attempts = attempt;
+  if (!found.payload) found.payload = std::move(rebuilt->payload);
+  recovery_.from_attempts.push_back(job.id);
+}
+
+/// What happened to a job after the file it was read from was written, as far as attempts and logs
+/// tell. Nothing is started a second time on a guess.
+void Recoverer::bring_up_to_date(Found& found) {
+  Job& job = found.job;
+  const auto attempt = newest_attempts_.find(job.id);
+  if (attempt != newest_attempts_.end()) {
+    const bool known = is_active(job) && attempt_of(job)->number == attempt->second;
+    if (!known && (attempt->second > job.attempts || !is_ended(job))) {
+      rebuild(found, attempt->second);
+    }
+    return;
+  }
+  if (recovery_.complete) return;
+  if (is_active(job)) {
+    Outcome outcome;
+    outcome.reason = EndReason::SupervisorDied;
+    outcome.message = "how it ended was lost with the database; its log may tell";
+    job.state = Ended{Status::Lost, std::move(outcome), now_.wall, *attempt_of(job)};
+    recovery_.ended.push_back(job.id);
+  } else if (is_pending(job) &&
+             os::exists(fmt::format("{}/{}.log", paths_.logs_dir, job.id.value))) {
+    job.state = Held{
+        "the database was rebuilt from a backup, and it may have run since: see its "
+        "log before you release it"};
+    recovery_.held.push_back(job.id);
+  }
+}
+
+void Recoverer::hold_without_payload(Found& found) {
+  if (found.payload) return;
+  found.payload = Payload{};
+  recovery_.without_payload.push_back(found.job.id);
+  if (is_pending(found.job)) {
+    found.job.state = Held{"what it runs was lost with the database: submit it again"};
+  }
+}
+
+std::optional<Found> Recoverer::find(JobId id) {
+  auto found = read(id);
+  if (!found) {
+    const auto attempt = newest_attempts_.find(id);
+    if (attempt == newest_attempts_.end()) return std::nullopt;
+    Found unknown;
+    unknown.job.id = id;
+    rebuild(unknown, attempt->second);
+    if (unknown.job.spec.user.name.empty()) return std::nullopt;
+    return unknown;
+  }
+  bring_up_to_date(*found);
+  return found;
+}
+
+/// An id that was given out and of which nothing is known. Of those the newest file knew of, it was
+/// forgotten.
+void Recoverer::miss(JobId id) {
+  const bool forgotten = !sources_.empty() && sources_.front().content->is_whole() &&
+                         id < sources_.front().content->next_id();
+  if (forgotten || recovery_.complete || id >= known_.next_id) return;
+  if (!recovery_.missing.empty() && recovery_.missing.back().second.value + 1 == id.value) {
+    recovery_.missing.back().second = id;
+  } else {
+    recovery_.missing.emplace_back(id, id);
+  }
+}
+
+Result<void> Recoverer::commit(store::Store& store, std::vector<Found>& found) {
+  store::Batch batch;
+  batch.now = now_.wall;
+  for (const Found& one : found) {
+    batch.saves.push_back(&one.job);
+    batch.payloads.emplace_back(one.job.id, &*one.payload);
+  }
+  if (!batch.empty()) GF_CHECK(store.commit(batch));
+  recovery_.jobs += found.size();
+  found.clear();
+  return {};
+}
+
+Result<void> Recoverer::write(store::Store& store) {
+  const JobId next = first_free();
+  std::vector<Found> batch;
+  for (JobId id(1); id < next; id = JobId(id.value + 1)) {
+    auto found = find(id);
+    if (!found) {
+      miss(id);
+      continue;
+    }
+    hold_without_payload(*found);
+    batch.push_back(std::move(*found));
+    if (batch.size() == kBatch) GF_CHECK(commit(store, batch));
+  }
+  GF_CHECK(commit(store, batch));
+  known_.next_id = next;
+  store::Batch rest{.next_id = next, .now = now_.wall};
+  if (!sources_.empty()) rest.drains = sources_.front().content->drains();
+  return store.commit(rest);
+}
+
+Result<Recovery> Recoverer::run() {
+  known_ = GF_TRY(store::known_of(paths_.database()));
+  GF_CHECK(note_attempts());
+  GF_CHECK(os::remove_tree(work_.path()));
+  GF_CHECK(os::make_directories(work_.path()));
+  GF_CHECK(open_sources());
+  const std::string fresh = work_.path() + "/fresh.db";
+  {
+    const auto store = GF_TRY(store::Store::open(fresh));
+    GF_CHECK(write(*store));
+  }
+  recovery_.kept = GF_TRY(store::install(fresh, paths_.database(), known_, now_.wall));
+  return std::move(recovery_);
+}
+
+/// Whether there is nothing that a database could be rebuilt from, and never was.
+bool is_fresh(const os::Paths& paths) {
+  const auto backups = store::list_backups(paths.database());
+  const auto attempts = runner::list_attempts(paths.attempts_dir());
+  return !os::exists(paths.database() + ".ids") && backups && backups->empty() && attempts &&
+         attempts->empty();
+}
+
+/// Whether the daemon would start with the database as it is.
+bool is_in_order(const os::Paths& paths) {
+  if (!os::exists(paths.database())) return is_fresh(paths);
+  const auto store = store::Store::open(paths.database());
+  if (!store) return false;
+  const auto loaded = (*store)->load();
+  return loaded && check_running(loaded->jobs, paths);
+}
+
+}  // namespace
+
+Result<Recovery> recover(const os::Paths& paths, Now now) {
+  const os::Fd lock = GF_TRY(take_daemon_lock(paths.lock()));
+  if (is_in_order(paths)) return Recovery{.database = paths.database(), .needed = false};
+  return Recoverer(paths, now).run();
+}
+
+}  // namespace gflow::daemon

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/salvage.h"
+
+#include <SQLiteCpp/Column.h>
+#include <SQLiteCpp/SQLiteCpp.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <utility>
+
+#include "base/text.h"
+#include "os/clock.h"
+#include "os/file.h"
+#include "store/backup.h"
+#include "store/digest.h"
+#include "store/drain_rows.h"
+#include "store/job_row.h"
+#include "store/payload_row.h"
+#include "store/schema.h"
+#include "store/sidecar.h"
+
+namespace gflow::store {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::int64_t salvage_id(JobId id) { return static_cast<std::int64_t>(id.value); }
+
+Result<void> copy_files(const std::string& path, const std::string& target) {
+  for (const std::string suffix : {"", "-wal"}) {
+    std::error_code error;
+    if (!suffix.empty() && !fs::exists(path + suffix, error)) continue;
+    fs::copy_file(path + suffix, target + suffix, error);
+    if (error) {
+      return fail(Code::Failure,
+                  fmt::format("copy '{}': {}", printable(path + suffix), error.message()));
+    }
+  }
+  return {};
+}
+
+bool quick_check(SQLite::Database& database) {
+  try {
+    return database.execAndGet("PRAGMA quick_check(1)").getString() == "ok";
+  } catch (const SQLite::Exception&) {
+    return false;
+  }
+}
+
+Result<void> sync_files(const std::string& file) {
+  const std::string directory = fs::path(file).parent_path().string();
+  for (const std::string& path : {file, directory}) {
+    const int flags = path == file ? O_RDWR : O_RDONLY | O_DIRECTORY;
+    const os::Fd fd = GF_TRY(os::open_file(path, flags));
+    if (::fsync(fd.get()) != 0) return os::errno_error("sync", path);
+  }
+  return {};
+}
+
+Result<void> move_file(const std::string& from, const std::string& to) {
+  if (::rename(from.c_str(), to.c_str()) != 0) return os::errno_error("rename", from);
+  return {};
+}
+
+}  // namespace
+
+struct Salvage::Core {
+  explicit Core(SQLite::Database copy) : database(std::move(copy)) {
+    commits =
+        static_cast<std::uint64_t>(database.execAndGet("SELECT commits FROM meta").getInt64());
+    next_id = JobId(
+        static_cast<std::uint64_t>(database.execAndGet("SELECT next_id FROM meta").getInt64()));
+  }
+
+  SQLite::Database database;
+  bool whole = false;
+  std::uint64_t commits = 0;
+  JobId next_id{1};
+  Statement load_job{database, fmt::format("SELECT * FROM ({}) WHERE id = ?", load_jobs_sql())};
+  Statement load_dependencies{database,
+                              "SELECT on_job FROM dependencies WHERE job = ? ORDER BY on_job"};
+  Statement load_payload{database, kLoadPayloadSql};
+};
+
+Salvage::Salvage(std::unique_ptr<Core> core) : core_(std::move(core)) {}
+Salvage::~Salvage() = default;
+
+Result<std::unique_ptr<Salvage>> Salvage::open(const std::string& path,
+                                               const std::string& directory) {
+  const std::string copy = directory + "/" + fs::path(path).filename().string();
+  GF_CHECK(copy_files(path, copy));
+  try {
+    SQLite::Database database(copy, SQLite::OPEN_READWRITE);
+    database.exec("PRAGMA locking_mode = EXCLUSIVE");
+    GF_CHECK(check_identity(database, copy, migrations()));
+    if (is_new(database)) return fail(Code::Failure, "nothing is in it");
+    const bool whole = quick_check(database);
+    GF_CHECK(upgrade(database, copy, migrations()));
+    auto core = std::make_unique<Core>(std::move(database));
+    core->whole = whole;
+    return std::unique_ptr<Salvage>(new Salvage(std::move(core)));  // the constructor is private
+  } catch (const SQLite::Exception& exception) {
+    return fail(Code::Failure, exception.what());
+  }
+}
+
+bool Salvage::is_whole() const { return core_->whole; }
+std::uint64_t Salvage::commits() const { return core_->commits; }
+JobId Salvage::next_id() const { return core_->next_id; }
+
+Result<std::optional<Job>> Salvage::job(JobId id) {
+  try {
+    Query query(core_->load_job);
+    if (!query.integer(salvage_id(id)).step()) return std::nullopt;
+    Job job = read_job(query);
+    Query others(core_->load_dependencies);
+    others.integer(salvage_id(id));
+    while (others.step()) job.spec.dependencies.jobs.emplace_back(others.as<std::uint64_t>());
+    return job;
+  } catch (const SQLite::Exception& exception) {
+    return fail(Code::Failure, exception.what());
+  }
+}
+
+Result<Payload> Salvage::payload(JobId id) {
+  try {
+    Query query(core_->load_payload);
+    if (query.integer(salvage_id(id)).step()) return read_payload(query);
+    return fail(Code::NotFound, fmt::format("no payload of job {}", id.value));
+  } catch (const SQLite::Exception& exception) {
+    return fail(Code::Failure, exception.what());
+  }
+}
+
+std::vector<Drain> Salvage::drains() {
+  try {
+    return read_drain_rows(core_->database);
+  } catch (const SQLite::Exception&) {
+    return {};
+  }
+}
+
+Result<Known> known_of(const std::string& path) {
+  if (!os::exists(path + ".ids")) return Known{};
+  const std::string boot_id = GF_TRY(os::boot_id());
+  const Sidecar sidecar = GF_TRY(Sidecar::open(path + ".ids", boot_id));
+  return Known{sidecar.next_id(), sidecar.commits()};
+}
+
+Result<std::vector<std::string>> install(const std::string& fresh,
+                                         const std::string& path,
+                                         const Known& known,
+                                         WallTime now) {
+  try {
+    SQLite::Database database(fresh, SQLite::OPEN_READWRITE);
+    // More than the lost one: what is put back of it some day is seen to be older.
+    database.exec(fmt::format("UPDATE meta SET commits = max(commits, {})", known.commits + 1));
+  } catch (const SQLite::Exception& exception) {
+    return fail(Code::Failure, fmt::format("'{}': {}", printable(fresh), exception.what()));
+  }
+  GF_CHECK(sync_files(fresh));
+  const std::string aside = fmt::format("{}.damaged-{}", path, file_stamp(now));
+  std::vector<std::string> kept;
+  // The database last: as long as it is there, a run that was cut short begins anew.
+  for (const std::string suffix : {"-wal", ""}) {
+    if (!os::exists(path + suffix)) continue;
+    GF_CHECK(move_file(path + suffix, aside + suffix));
+    kept.push_back(aside + suffix);
+  }
+  GF_CHECK(move_file(fresh, path));
+  GF_CHECK(sync_files(path));
+  const std::string boot_id = GF_TRY(os::boot_id());
+  Sidecar sidecar = GF_TRY(Sidecar::open(path + ".ids", boot_id));
+  GF_CHECK(sidecar.begin(known.next_id, known.commits + 1));
+  const std::string digest = GF_TRY(digest_of(path));
+  GF_CHECK(sidecar.end(digest));
+  return kept;
+}
+
+}  // namespace gflow::store

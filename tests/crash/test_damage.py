@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A database that was damaged behind gflow's back: noticed, refused, and got back by one command."""
+
+import json
+
+import pytest
+from machine import Gate, appears
+
+
+def refused(machine):
+    """What `gflowd up` says instead of starting."""
+    ran = machine.run("gflowd", "up", "--devices", machine.devices)
+    assert ran.code == 1, ran
+    assert "gflow doctor --recover" in ran.err, ran
+    assert "Traceback" not in ran.err
+    return ran.err
+
+
+def recover(machine):
+    return json.loads(machine.ok("gflow", "doctor", "--recover", "--json"))
+
+
+def files(machine):
+    """Every byte of the database, its log and its copies."""
+    return {path.name: path.read_bytes() for path in machine.state.glob("gflow.db*")}
+
+
+@pytest.fixture
+def busy(machine):
+    """One job runs on a GPU behind a gate, seven more were acknowledged."""
+    machine.gate = Gate(machine)
+    machine.first = machine.submit("--gpus", "1", "--name", "first", "bash", "-c", f"{machine.gate.command}; exit 3")
+    machine.gate.reached()
+    machine.running(machine.first)
+    machine.waiting = [machine.submit("--hold", "--name", f"w{n}", "echo", n) for n in range(7)]
+    return machine
+
+
+def flip(path, at):
+    data = bytearray(path.read_bytes())
+    data[at] ^= 0x5A
+    path.write_bytes(data)
+
+
+def test_byte_of_the_wal(busy):
+    busy.kill_daemon()
+    wal = busy.state / "gflow.db-wal"
+    flip(wal, wal.stat().st_size - 4120 * 6)
+    before = files(busy)
+    said = refused(busy)
+    assert "transactions are missing, and with them job" in said and f"-{busy.waiting[-1]}" in said
+    assert {name for name, content in files(busy).items() if before.get(name) != content} == set(), "changed"
+    done = recover(busy)
+    assert done["needed"] and not done["complete"]
+    busy.up()
+    known = {job["id"] for job in busy.get("/api/v1/jobs?limit=1000")["jobs"]}
+    lost = {n for part in done["missing"] for n in range(part["first"], part["last"] + 1)}
+    assert known | lost == {busy.first, *busy.waiting} and not known & lost
+    assert busy.job(busy.first)["status"] == "Running"
+    busy.gate.open()
+    assert busy.wait(busy.first)[0]["outcome"]["exit_code"] == 3
+    assert busy.submit("true") > max(busy.waiting), "an id was given out again"
+
+
+def test_deleted_wal(busy):
+    busy.kill_daemon()
+    (busy.state / "gflow.db-wal").unlink()
+    said = refused(busy)
+    assert f"jobs 1-{busy.waiting[-1]}" in said and ("is missing or empty" in said or "transactions are" in said)
+    recover(busy)
+    busy.up()
+    again = busy.job(busy.first)
+    assert again["status"] == "Running" and again["gpu_indices"] == [0]
+    busy.gate.open()
+    assert busy.wait(busy.first)[0]["outcome"]["exit_code"] == 3
+
+
+@pytest.mark.parametrize("ids", ["kept", "removed"])
+def test_deleted_database_while_a_job_runs(busy, ids):
+    busy.kill_daemon()
+    for name in ("gflow.db", "gflow.db-wal") + (("gflow.db.ids",) if ids == "removed" else ()):
+        (busy.state / name).unlink()
+    said = refused(busy)
+    assert ("is missing or empty" if ids == "kept" else f"job {busy.first} runs") in said
+    done = recover(busy)
+    assert done["from_attempts"] == [busy.first]
+    assert bool(done["missing"]) == (ids == "kept")
+    busy.up()
+    again = busy.job(busy.first)
+    assert (again["status"], again["spec"]["name"], again["gpu_indices"]) == ("Running", "first", [0])
+    second = busy.submit("--gpus", "2", "true")
+    assert busy.job(second)["status"] == "Queued", "its GPU was given on"
+    busy.gate.open()
+    assert busy.wait(busy.first, second)[0]["outcome"]["exit_code"] == 3
+
+
+def test_page_flipped_after_an_orderly_end(busy):
+    busy.down()
+    path = busy.state / "gflow.db"
+    data = bytearray(path.read_bytes())
+    for page in range(2, len(data) // 4096):
+        data[page * 4096 : page * 4096 + 2048] = b"\x5a" * 2048
+    path.write_bytes(data)
+    assert "is damaged" in refused(busy)
+    # All of it is in the copy made at the end.
+    done = recover(busy)
+    assert done["base"].startswith(str(path) + ".backup-") and done["complete"] and done["missing"] == []
+    assert done["jobs"] == 8 and any(".damaged-" in kept for kept in done["kept"])
+    busy.up()
+    assert [job["spec"]["name"] for job in busy.get("/api/v1/jobs?limit=100")["jobs"]] == [
+        "first", *(f"w{n}" for n in range(7))
+    ]
+    busy.ok("gjob", "release", busy.waiting[3])
+    busy.wait(busy.waiting[3])
+    assert busy.log(busy.waiting[3]) == "3\n"
+    busy.gate.open()
+    assert busy.wait(busy.first)[0]["outcome"]["exit_code"] == 3
+
+
+def test_an_old_copy_put_in_place_starts_nothing_twice(machine):
+    """What ran after the copy was made is not started again on a guess."""
+    job = machine.submit("--hold", "bash", "-c", f"echo run >> {machine.work}/runs")
+    gate = Gate(machine)
+    runs = machine.submit("bash", "-c", f"echo run >> {machine.work}/runs; {gate.command}")
+    gate.reached()
+    machine.running(runs)
+    machine.down()
+    machine.up()
+    machine.ok("gjob", "release", job)
+    gate.open()
+    machine.wait(job, runs)
+    later = machine.submit("--hold", "true")
+    machine.kill_daemon()
+    copy = max(machine.state.glob("gflow.db.backup-2*"))
+    (machine.state / "gflow.db").write_bytes(copy.read_bytes())
+    (machine.state / "gflow.db-wal").unlink()
+    assert f"with them job {later}" in refused(machine)
+    done = recover(machine)
+    assert done["held"] == [job] and done["lost"] == [runs]
+    assert done["missing"] == [{"first": later, "last": later}]
+    machine.up()
+    assert machine.job(job)["status"] == "Hold" and machine.job(runs)["status"] == "Lost"
+    assert (machine.work / "runs").read_text() == "run\nrun\n"
+    assert "may have run" in machine.ok("gjob", "show", job)
+
+
+def test_recovery_needs_the_daemon_down_and_changes_nothing_without_need(busy):
+    ran = busy.run("gflow", "doctor", "--recover")
+    assert ran.code == 7 or "runs already" in ran.err, ran
+    busy.down()
+    assert not recover(busy)["needed"]
+    assert "nothing is wrong" in busy.ok("gflow", "doctor", "--recover")
+    busy.up()
+    assert busy.job(busy.first)["status"] == "Running"
+    busy.gate.open()
+    busy.wait(busy.first)
+
+
+def test_a_copy_is_made_while_it_runs(bare):
+    """Every second, if anything changed; it is synced and named only when it is whole."""
+    bare.config("[store]\nbackup_interval = '1s'\nmax_backups = 2\n")
+    bare.up()
+    first = bare.submit("--hold", "true")
+    appears(bare.state, "gflow.db.backup-2")
+    bare.kill_daemon()
+    for path in bare.state.glob("gflow.db*"):
+        if ".backup-2" not in path.name:
+            path.unlink()
+    done = recover(bare)
+    assert done["base"] and done["jobs"] == 1 and not done["missing"]
+    bare.up()
+    assert bare.job(first)["status"] == "Hold"
+    assert "ok    backups" in bare.run("gflow", "doctor").out
