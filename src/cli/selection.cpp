@@ -62,11 +62,11 @@ std::vector<std::string> parse_list(std::string_view text) {
   return list;
 }
 
-Result<WallTime> parse_since(std::string_view text, WallTime now, std::chrono::seconds utc_offset) {
+Result<WallTime> parse_since(std::string_view text, WallTime now, const Zone& zone) {
   using std::chrono::days;
-  const auto today = std::chrono::floor<days>(now + utc_offset) - utc_offset;
-  if (text == "today") return today;
-  if (text == "yesterday") return today - days(1);
+  const auto today = std::chrono::floor<days>(now + zone.offset(now));
+  if (text == "today") return zone.instant(today);
+  if (text == "yesterday") return zone.instant(today - days(1));
   if (text.ends_with('w')) {
     if (const auto weeks = parse_number(text.substr(0, text.size() - 1)); weeks && *weeks < 1000) {
       return now - std::chrono::weeks(*weeks);
@@ -86,7 +86,7 @@ Result<WallTime> parse_since(std::string_view text, WallTime now, std::chrono::s
                             "2026-03-01T12:00",
                             printable(text)));
   }
-  return parse_begin(text, now, utc_offset);
+  return parse_begin(text, now, zone);
 }
 
 Result<api::JobPage> fetch_jobs(client::Client& daemon, JobQuery query, std::size_t most) {

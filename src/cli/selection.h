@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/zone.h"
 #include "client/client.h"
 #include "core/job.h"
 
@@ -29,9 +30,7 @@ using Newest = std::function<Result<JobId>(std::uint64_t back)>;
 /// The pieces of a list parted by commas, without empty ones.
 [[nodiscard]] std::vector<std::string> parse_list(std::string_view text);
 /// "2h", "3d", "today", "yesterday" (local), a date or RFC 3339: a time in the past.
-[[nodiscard]] Result<WallTime> parse_since(std::string_view text,
-                                           WallTime now,
-                                           std::chrono::seconds utc_offset);
+[[nodiscard]] Result<WallTime> parse_since(std::string_view text, WallTime now, const Zone& zone);
 
 /// Everything that matches, page by page; at most `most` jobs.
 [[nodiscard]] Result<api::JobPage> fetch_jobs(client::Client& daemon,

@@ -40,7 +40,7 @@ TEST(Selection, ReadsJobsFromManyWords) {
 TEST(Selection, ReadsTimesOfThePast) {
   const WallTime now = *parse_rfc3339("2026-03-10T12:00:00Z");
   const auto since = [&](std::string_view text) {
-    const auto time = parse_since(text, now, std::chrono::hours(8));
+    const auto time = parse_since(text, now, Zone(std::chrono::hours(8)));
     return time ? rfc3339(*time) : fmt::format("{}", code_name(time.error().code));
   };
   for (const auto& [text, want] : {std::pair{"2h", "2026-03-10T10:00:00.000Z"},

@@ -95,10 +95,10 @@ TEST(Times, AreLocalAndSayHowFarAway) {
   using std::chrono::minutes;
   EXPECT_EQ(local_text(noon, hours(8)), "2026-03-01 20:00:05");
   EXPECT_EQ(local_text(noon, -hours(13)), "2026-02-28 23:00:05");
-  EXPECT_EQ(moment_text(noon, noon, hours(0)), "12:00 (now)");
-  EXPECT_EQ(moment_text(noon + minutes(90), noon, hours(0)), "13:30 (in 1h30m)");
-  EXPECT_EQ(moment_text(noon - minutes(1), noon, hours(0)), "11:59 (1m ago)");
-  EXPECT_EQ(moment_text(noon + hours(12), noon, hours(0)), "2026-03-02 00:00 (in 12h)");
+  EXPECT_EQ(moment_text(noon, noon, Zone(hours(0))), "12:00 (now)");
+  EXPECT_EQ(moment_text(noon + minutes(90), noon, Zone(hours(0))), "13:30 (in 1h30m)");
+  EXPECT_EQ(moment_text(noon - minutes(1), noon, Zone(hours(0))), "11:59 (1m ago)");
+  EXPECT_EQ(moment_text(noon + hours(12), noon, Zone(hours(0))), "2026-03-02 00:00 (in 12h)");
 }
 
 }  // namespace

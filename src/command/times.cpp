@@ -46,9 +46,9 @@ std::string local_text(const std::optional<WallTime>& time) {
   return time ? local_text(*time) : "-";
 }
 
-std::string moment_text(WallTime time, WallTime now, std::chrono::seconds utc_offset) {
-  const Calendar at = calendar(time, utc_offset);
-  const Calendar today = calendar(now, utc_offset);
+std::string moment_text(WallTime time, WallTime now, const Zone& zone) {
+  const Calendar at = calendar(time, zone.offset(time));
+  const Calendar today = calendar(now, zone.offset(now));
   const bool same_day = at.year == today.year && at.month == today.month && at.day == today.day;
   std::string text = same_day ? "" : fmt::format("{:04}-{:02}-{:02} ", at.year, at.month, at.day);
   text += fmt::format("{:02}:{:02}", at.hour, at.minute);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/time.h"
+#include "base/zone.h"
 
 namespace gflow::cli {
 
@@ -15,6 +16,6 @@ namespace gflow::cli {
 [[nodiscard]] std::string local_text(const std::optional<WallTime>& time);  ///< "-" if empty
 
 /// "18:10 (in 4h5m)", with the date before it if that is another day.
-[[nodiscard]] std::string moment_text(WallTime time, WallTime now, std::chrono::seconds utc_offset);
+[[nodiscard]] std::string moment_text(WallTime time, WallTime now, const Zone& zone);
 
 }  // namespace gflow::cli

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/zone.h"
 #include "core/job.h"
 
 /// Readers of what people type, shared by the command line, scripts and REST.
@@ -27,10 +28,8 @@ struct JobReference {
 [[nodiscard]] Result<JobReference> parse_job_reference(std::string_view text);
 
 /// "now+2h", "+30" (minutes), "22:00" (next occurrence), "2026-03-01", "2026-03-01T12:00[:00]",
-/// RFC 3339 with an offset. Times without one are local: utc_offset is that of `now`.
-[[nodiscard]] Result<WallTime> parse_begin(std::string_view text,
-                                           WallTime now,
-                                           std::chrono::seconds utc_offset);
+/// RFC 3339 with an offset. Times without one are those of the zone, on the date that is meant.
+[[nodiscard]] Result<WallTime> parse_begin(std::string_view text, WallTime now, const Zone& zone);
 
 /// One "# GFLOW --gpus 2" or "#GFLOW --gpus=2" line of a script.
 struct Directive {

@@ -87,7 +87,7 @@ TEST(JobReference, IsANumberOrCountsBack) {
 
 // 2026-03-01T12:00:00Z, and a place two hours east of it: 14:00 there.
 constexpr WallTime kNoon{1772366400s};
-constexpr std::chrono::seconds kEast = 2h;
+const Zone kEast(2h);
 
 TEST(Begin, ReadsTheFormsPeopleType) {
   struct Row {
@@ -121,7 +121,25 @@ TEST(Begin, TheDayIsTheLocalOne) {
   const WallTime late = kNoon + 11h;  // 01:00 of the next day there
   EXPECT_EQ(rfc3339(*parse_begin("02:00", late, kEast)), "2026-03-02T00:00:00.000Z");
   EXPECT_EQ(rfc3339(*parse_begin("00:30", late, kEast)), "2026-03-02T22:30:00.000Z");
-  EXPECT_EQ(rfc3339(*parse_begin("23:30", late, -2h)), "2026-03-02T01:30:00.000Z");
+  EXPECT_EQ(rfc3339(*parse_begin("23:30", late, Zone(-2h))), "2026-03-02T01:30:00.000Z");
+}
+
+// The clocks go forward by an hour at 2026-03-29T01:00Z.
+std::chrono::seconds until_summer(WallTime at) {
+  return at < *parse_rfc3339("2026-03-29T01:00:00Z") ? 1h : 2h;
+}
+
+TEST(Begin, ADateBehindAChangeOfTheClocksHasItsOwnOffset) {
+  EXPECT_EQ(rfc3339(*parse_begin("2026-03-28T12:00", kNoon, Zone(until_summer))),
+            "2026-03-28T11:00:00.000Z");
+  EXPECT_EQ(rfc3339(*parse_begin("2026-04-01T12:00", kNoon, Zone(until_summer))),
+            "2026-04-01T10:00:00.000Z");
+  // Eight in the evening before, and "07:00" is the next morning's.
+  const WallTime evening = *parse_rfc3339("2026-03-28T19:00:00Z");
+  EXPECT_EQ(rfc3339(*parse_begin("07:00", evening, Zone(until_summer))),
+            "2026-03-29T05:00:00.000Z");
+  EXPECT_EQ(rfc3339(*parse_begin("now+12h", evening, Zone(until_summer))),
+            "2026-03-29T07:00:00.000Z");
 }
 
 TEST(Begin, RefusesTheRest) {

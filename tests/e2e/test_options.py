@@ -2,6 +2,7 @@
 """What gbatch and its companions take beyond the document: sweeps, holds, waits, formats, exit codes."""
 
 import json
+import os
 import re
 import signal
 
@@ -246,3 +247,21 @@ def test_configuration_and_environment(bare):
     bare.down()
     bare.ok("gflowd", "up", env={"GFLOW_DAEMON__DEVICES": "sim:6xT4"})
     assert "Total GPUs: 6" in bare.ok("ginfo")
+
+
+@pytest.mark.parametrize(
+    ("zone", "typed", "instant"),
+    [
+        ("Europe/Berlin", "2027-01-10T12:00", "2027-01-10T11:00:00"),
+        ("Europe/Berlin", "2027-07-10T12:00", "2027-07-10T10:00:00"),
+        ("Europe/Berlin", "2027-03-28T02:30", "2027-03-28T01:30:00"),  # on no clock: forward at 2
+        ("Europe/Berlin", "2027-10-31T02:30", "2027-10-31T00:30:00"),  # twice: the first
+        ("America/New_York", "2027-11-07T01:30", "2027-11-07T05:30:00"),
+        ("Asia/Shanghai", "2027-07-10T12:00", "2027-07-10T04:00:00"),
+    ],
+)
+def test_begin_is_by_the_rules_of_the_zone_on_its_date(machine, zone, typed, instant):
+    if not os.path.exists(f"/usr/share/zoneinfo/{zone}"):
+        pytest.skip("no time zones are installed")
+    job = machine.submit("--begin", typed, "true", env={"TZ": zone})
+    assert machine.job(job)["spec"]["begin"].startswith(instant)

@@ -33,8 +33,7 @@ Result<int> run_hold(const Invocation& invocation, Context& context) {
 Result<int> run_release(const Invocation& invocation, Context& context) {
   std::optional<WallTime> at;
   if (invocation.has("at")) {
-    const WallTime now = os::now().wall;
-    at = GF_TRY(parse_begin(invocation.get("at"), now, os::utc_offset(now)));
+    at = GF_TRY(parse_begin(invocation.get("at"), os::now().wall, os::utc_offset));
   }
   const auto jobs = GF_TRY(resolve_jobs(invocation.words, newest_of(context.daemon())));
   const Act release = [&](const std::vector<JobId>& ids) {

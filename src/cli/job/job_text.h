@@ -6,6 +6,7 @@
 #include <string>
 
 #include "api/types.h"
+#include "base/zone.h"
 #include "command/terminal.h"
 
 namespace gflow::cli {
@@ -22,7 +23,7 @@ namespace gflow::cli {
 /// What the reader of a job's view needs to tell times.
 struct Clocks {
   WallTime now;
-  std::chrono::seconds utc_offset{0};
+  Zone zone;
 };
 /// What the one who reads may do about the job, so that nothing else is advised.
 struct Asker {

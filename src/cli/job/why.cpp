@@ -33,8 +33,7 @@ Asker asker_of(Context& context, const api::JobView& job) {
 
 Result<int> run_why(const Invocation& invocation, Context& context) {
   return print_jobs(invocation, context, [&context](const api::JobView& job) {
-    const WallTime now = os::now().wall;
-    return why_text(job, {now, os::utc_offset(now)}, asker_of(context, job));
+    return why_text(job, {os::now().wall, os::utc_offset}, asker_of(context, job));
   });
 }
 

@@ -15,7 +15,7 @@ namespace gflow::cli {
 namespace {
 
 std::string moment(WallTime time, const Clocks& clocks) {
-  return moment_text(time, clocks.now, clocks.utc_offset);
+  return moment_text(time, clocks.now, clocks.zone);
 }
 
 std::string holder_line(const blocker::Holder& holder, const Clocks& clocks) {

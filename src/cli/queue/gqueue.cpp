@@ -148,8 +148,8 @@ Result<JobQuery> query_of(const Invocation& invocation, Context& context) {
     query.jobs = GF_TRY(resolve_jobs(words, newest_of(context.daemon())));
   }
   if (invocation.has("since")) {
-    const WallTime now = os::now().wall;
-    query.submitted_since = GF_TRY(parse_since(invocation.get("since"), now, os::utc_offset(now)));
+    query.submitted_since =
+        GF_TRY(parse_since(invocation.get("since"), os::now().wall, os::utc_offset));
   }
   return query;
 }

@@ -134,7 +134,7 @@ Result<api::SubmitRequest> read_submission(const Invocation& typed, Context& con
   const WallTime now = os::now().wall;
   const std::string directory = GF_TRY(work_directory(invocation));
   JobSpec spec = GF_TRY(read_spec(
-      invocation, {directory, now, os::utc_offset(now), newest_of(context.daemon()), resources}));
+      invocation, {directory, now, os::utc_offset, newest_of(context.daemon()), resources}));
   spec.command = script.source.line;
   Payload payload;
   payload.argv = std::move(script.source.argv);

@@ -105,7 +105,7 @@ Result<JobSpec> read_spec(const Invocation& invocation, const Here& here) {
   if (invocation.has("time")) spec.time_limit = GF_TRY(read_time_limit(invocation.get("time")));
   if (invocation.has("grace")) spec.grace = GF_TRY(read_grace(invocation.get("grace")));
   if (invocation.has("begin")) {
-    auto begin = parse_begin(invocation.get("begin"), here.now, here.utc_offset);
+    auto begin = parse_begin(invocation.get("begin"), here.now, here.zone);
     if (!begin) return with_context(begin.error(), "--begin");
     spec.begin = *begin;
   }

@@ -6,6 +6,7 @@
 
 #include "api/placement_view.h"
 #include "api/types.h"
+#include "base/zone.h"
 #include "cli/selection.h"
 #include "cli/submit/environment.h"
 #include "cli/submit/source.h"
@@ -19,7 +20,7 @@ namespace gflow::cli {
 struct Here {
   std::string directory;  ///< absolute
   WallTime now;
-  std::chrono::seconds utc_offset{0};
+  Zone zone;
   Newest newest;
   GpuResources resources = {};  ///< vendors a request may name
 };
