@@ -215,6 +215,9 @@ struct Ended {
   Outcome outcome;
   WallTime at;
   std::optional<Attempt> attempt;  ///< the last one, if it ever ran
+  /// The time gflow had seen pass by then, over all boots: how long ago it ended is counted on it,
+  /// so that a clock that is set does not make it old.
+  std::chrono::milliseconds lived{0};
   friend bool operator==(const Ended&, const Ended&) = default;
 };
 using JobState = std::variant<Queued, Held, Starting, Running, Ended>;

@@ -280,6 +280,9 @@ struct Description<Ended> {
                          .help = "when it ended",
                          .stored = Stored::Always,
                          .column = "ended_ms"}),
+      field<&Ended::lived>({.name = "lived_ms",
+                            .help = "the time gflow had seen pass by then",
+                            .wire = Wire::Elsewhere}),
   };
 };
 

@@ -76,6 +76,8 @@ Result<engine::State> load_state(store::Store& store,
   GF_CHECK(check_running(loaded.jobs, paths));
   for (Job& job : loaded.jobs) state.restore(std::move(job));
   state.restore(std::move(loaded.drains));
+  const MonoTime now = os::now().mono;
+  state.set_lived(loaded.lived.now(now, boot_id), now);
   state.restored(loaded.next_id);
   return state;
 }

@@ -174,10 +174,12 @@ void Recoverer::bring_up_to_date(Found& found) {
   }
   if (recovery_.complete) return;
   if (is_active(job)) {
+    const auto lived =
+        sources_.empty() ? std::chrono::milliseconds(0) : sources_.front().content->lived().total;
     Outcome outcome;
     outcome.reason = EndReason::SupervisorDied;
     outcome.message = "how it ended was lost with the database; its log may tell";
-    job.state = Ended{Status::Lost, std::move(outcome), now_.wall, *attempt_of(job)};
+    job.state = Ended{Status::Lost, std::move(outcome), now_.wall, *attempt_of(job), lived};
     recovery_.ended.push_back(job.id);
   } else if (is_pending(job) &&
              os::exists(fmt::format("{}/{}.log", paths_.logs_dir, job.id.value))) {
@@ -254,7 +256,10 @@ Result<void> Recoverer::write(store::Store& store) {
   GF_CHECK(commit(store, batch));
   known_.next_id = next;
   store::Batch rest{.next_id = next, .now = now_.wall};
-  if (!sources_.empty()) rest.drains = sources_.front().content->drains();
+  if (!sources_.empty()) {
+    rest.drains = sources_.front().content->drains();
+    rest.lived = sources_.front().content->lived();
+  }
   return store.commit(rest);
 }
 

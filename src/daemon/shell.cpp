@@ -225,6 +225,7 @@ Result<void> Shell::commit(const Plan& plan, Now now) {
   if (plan.new_ids) batch.next_id = state_.next_id();
   if (plan.new_drains) batch.drains = state_.drains();
   batch.now = now.wall;
+  batch.lived = store::Lived{state_.lived(now.mono), now.mono, state_.boot_id()};
   if (batch.empty()) return {};
   auto done = store_.commit(batch);
   // A step a turn: whatever filled the disk takes what it finds. The last ones are for those who

@@ -116,6 +116,7 @@ std::string State::check() const {
   if (!(fresh.dependencies == index.dependencies)) return "the graph of dependencies is wrong";
   if (fresh.ends != index.ends) return "the index of ends is wrong";
   if (fresh.ended != index.ended) return "the index of ended jobs is wrong";
+  if (fresh.ended_by_age != index.ended_by_age) return "the index of ended jobs by age is wrong";
   if (fresh.preemptible != index.preemptible) return "the index of preemptible jobs is wrong";
   if (fresh.standing != index.standing) return "the index of suspended jobs is wrong";
   if (std::string wrong = check_ledger(index, fresh); !wrong.empty()) return wrong;

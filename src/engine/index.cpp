@@ -74,6 +74,7 @@ void Index::link(const Job& job) {
   if (is_active(job)) link_active(job, *attempt_of(job));
   if (const auto* end = std::get_if<Ended>(&job.state)) {
     ended.emplace(end->at, job.id);
+    ended_by_age.emplace(end->lived, job.id);
   } else {
     carry(job, 1);
   }
@@ -90,6 +91,7 @@ void Index::unlink(const Job& job) {
   leave_group(job);
   if (const auto* end = std::get_if<Ended>(&job.state)) {
     ended.erase({end->at, job.id});
+    ended_by_age.erase({end->lived, job.id});
   } else {
     carry(job, -1);
   }

@@ -182,6 +182,10 @@ struct Index {
   std::multiset<int> cpus_taken;               ///< of the daemon's machine, by number
   std::set<std::pair<MonoTime, JobId>> ends;   ///< active jobs with a limit, by latest end
   std::set<std::pair<WallTime, JobId>> ended;  ///< by end, oldest first
+  /// The same by the time gflow had seen pass when they ended: what is kept goes by it.
+  std::set<std::pair<std::chrono::milliseconds, JobId>> ended_by_age;
+  std::chrono::milliseconds lived_before{0};  ///< the time gflow had seen pass at `lived_from`
+  MonoTime lived_from{};
 
   /// The first job that does not fit and whose place is being kept.
   struct Head {
@@ -199,6 +203,10 @@ struct Index {
   [[nodiscard]] std::size_t count(StatusSet statuses) const;
   void insert(Job job);  ///< new job, linked
   void erase(JobId id);
+  /// The time gflow has seen pass until now, over all boots.
+  [[nodiscard]] std::chrono::milliseconds lived() const {
+    return lived_before + (now.mono - lived_from);
+  }
   /// Changes a job through `edit(Job&)`, keeping every index right.
   template <typename Edit>
   void change(JobId id, Edit edit) {

@@ -67,6 +67,14 @@ State::~State() = default;
 State::State(State&&) noexcept = default;
 State& State::operator=(State&&) noexcept = default;
 
+void State::set_lived(std::chrono::milliseconds lived, MonoTime at) {
+  index_->lived_before = lived;
+  index_->lived_from = at;
+}
+std::chrono::milliseconds State::lived(MonoTime at) const {
+  return index_->lived_before + (at - index_->lived_from);
+}
+
 void State::restore(Job job) { index_->jobs.emplace(job.id, std::move(job)); }
 
 /// Links only now: whether a job's dependencies are met needs the jobs that come after it, too.
@@ -96,6 +104,7 @@ void State::restored(JobId next_id) {
   ++index_->revision;
 }
 
+const std::string& State::boot_id() const { return index_->boot_id; }
 const Job* State::find(JobId id) const { return index_->find(id); }
 JobId State::next_id() const { return index_->next_id; }
 const Machine& State::machine() const { return index_->machine; }

@@ -46,12 +46,17 @@ class State {
   State(State&&) noexcept;
   State& operator=(State&&) noexcept;
 
+  /// The time gflow had seen pass, over all boots, at a moment of this one; before restored(). A
+  /// new state has seen what the clock of this boot says.
+  void set_lived(std::chrono::milliseconds lived, MonoTime at);
+  [[nodiscard]] std::chrono::milliseconds lived(MonoTime at) const;
   /// Takes a job read from the store. All jobs, then restored() once, before the first step.
   /// An attempt of another boot keeps its state; the shell reports how it ended.
   void restore(Job job);
   /// next_id: the smallest id never given out, at least one more than every restored job's.
   void restored(JobId next_id);
 
+  [[nodiscard]] const std::string& boot_id() const;
   [[nodiscard]] const Job* find(JobId id) const;
   [[nodiscard]] JobId next_id() const;
   [[nodiscard]] const Machine& machine() const;

@@ -107,7 +107,7 @@ void Turn::end(JobId id, Status status, const Outcome& outcome) {
   index_.change(id, [&](Job& job) {
     std::optional<Attempt> last;
     if (const Attempt* attempt = attempt_of(job)) last = *attempt;
-    job.state = Ended{status, outcome, index_.now.wall, std::move(last)};
+    job.state = Ended{status, outcome, index_.now.wall, std::move(last), index_.lived()};
   });
   index_.charge(*index_.find(id));
   saved(id);
@@ -136,7 +136,8 @@ void Turn::settle_dependents(JobId ended) {
       const Outcome outcome{.reason = EndReason::DependencyFailed,
                             .message = fmt::format("job {} did not finish", over[next].value)};
       index_.change(id, [&](Job& dependent) {
-        dependent.state = Ended{Status::Cancelled, outcome, index_.now.wall, std::nullopt};
+        dependent.state =
+            Ended{Status::Cancelled, outcome, index_.now.wall, std::nullopt, index_.lived()};
       });
       saved(id);
       over.push_back(id);
@@ -149,12 +150,14 @@ void Turn::to_queue(JobId id, Queued queued) {
   saved(id);
 }
 
-/// Ended jobs nobody waits for are forgotten when they are too old or too many.
+/// Ended jobs nobody waits for are forgotten when they are too old or too many. How old they are is
+/// the time that gflow saw pass: a clock that was set makes no job old.
 void Turn::prune() {
-  const auto oldest_kept = index_.now.wall - index_.policy.keep_ended;
-  auto at = index_.ended.begin();
-  std::size_t count = index_.ended.size();
-  while (at != index_.ended.end() && (at->first < oldest_kept || count > index_.policy.max_ended)) {
+  const auto oldest_kept = index_.lived() - index_.policy.keep_ended;
+  auto at = index_.ended_by_age.begin();
+  std::size_t count = index_.ended_by_age.size();
+  while (at != index_.ended_by_age.end() &&
+         (at->first < oldest_kept || count > index_.policy.max_ended)) {
     const JobId id = at->second;
     ++at;
     if (!index_.dependencies.dependents(id).empty()) continue;

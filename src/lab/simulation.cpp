@@ -31,7 +31,9 @@ std::optional<Stop> stop_of(const Job& job) {
 }  // namespace
 
 Simulation::Simulation(engine::Policy policy, RunnerRules rules, WallTime begins)
-    : state_(std::move(policy), "lab"), rules_(rules), begins_{begins, kBegin}, now_(begins_) {}
+    : state_(std::move(policy), "lab"), rules_(rules), begins_{begins, kBegin}, now_(begins_) {
+  state_.set_lived(milliseconds(0), kBegin);
+}
 Simulation::~Simulation() = default;
 Simulation::Simulation(Simulation&&) noexcept = default;
 Simulation& Simulation::operator=(Simulation&&) noexcept = default;

@@ -19,6 +19,7 @@
 #include "store/digest.h"
 #include "store/drain_rows.h"
 #include "store/job_row.h"
+#include "store/lived_row.h"
 #include "store/payload_row.h"
 #include "store/schema.h"
 #include "store/sidecar.h"
@@ -139,6 +140,14 @@ Result<Payload> Salvage::payload(JobId id) {
 std::vector<Drain> Salvage::drains() {
   try {
     return read_drain_rows(core_->database);
+  } catch (const SQLite::Exception&) {
+    return {};
+  }
+}
+
+Lived Salvage::lived() {
+  try {
+    return read_lived(core_->database);
   } catch (const SQLite::Exception&) {
     return {};
   }

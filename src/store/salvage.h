@@ -37,6 +37,7 @@ class Salvage {
   [[nodiscard]] Result<Payload> payload(JobId id);
   /// Those that can be read.
   [[nodiscard]] std::vector<Drain> drains();
+  [[nodiscard]] Lived lived();
 
  private:
   struct Core;

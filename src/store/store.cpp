@@ -15,6 +15,7 @@
 #include "store/digest.h"
 #include "store/drain_rows.h"
 #include "store/job_row.h"
+#include "store/lived_row.h"
 #include "store/number_list.h"
 #include "store/payload_row.h"
 
@@ -85,6 +86,8 @@ struct Store::Core {
                            "VALUES (?, ?, ?, ?) ON CONFLICT (uid, key) DO NOTHING"};
   Statement load_submission{database,
                             "SELECT jobs FROM submissions WHERE uid = ? AND key = ? AND at_ms > ?"};
+  Statement set_meta_lived{database,
+                           "UPDATE meta SET lived_ms = ?, lived_mono_ms = ?, lived_boot_id = ?"};
   Statement set_meta{database, "UPDATE meta SET next_id = ?, commits = ?"};
 };
 
@@ -133,6 +136,11 @@ void Store::Core::write(const Batch& batch, JobId first_free) {
   if (batch.drains) write_drain_rows(database, *batch.drains);
   const auto count = static_cast<std::int64_t>(commits + 1);
   Query(set_meta).integer(sql_id(first_free)).integer(count).run();
+  if (batch.lived) {
+    Query query(set_meta_lived);
+    query.integer(batch.lived->total.count());
+    query.integer(batch.lived->at.time_since_epoch().count()).text(batch.lived->boot_id).run();
+  }
   transaction.commit();
   next_id = first_free;
   ++commits;
@@ -182,6 +190,7 @@ Result<Loaded> Store::load() {
     while (query.step()) loaded.jobs.push_back(read_job(query));
     core_->load_dependencies(loaded.jobs);
     loaded.drains = read_drain_rows(core_->database);
+    loaded.lived = read_lived(core_->database);
     return loaded;
   } catch (const SQLite::Exception& exception) {
     return open_error(exception, core_->path);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -14,11 +15,24 @@
 
 namespace gflow::store {
 
+/// The time gflow has seen pass, over all boots, at a moment of one of them.
+struct Lived {
+  std::chrono::milliseconds total{0};
+  MonoTime at{};
+  std::string boot_id;
+
+  /// How much it is now, in this boot: what passed while the machine was off is not seen.
+  [[nodiscard]] std::chrono::milliseconds now(MonoTime mono, const std::string& boot) const {
+    return boot == boot_id && mono > at ? total + (mono - at) : total;
+  }
+};
+
 /// What a store held when it was opened.
 struct Loaded {
   std::vector<Job> jobs;  ///< by ascending id
   JobId next_id;          ///< smallest id never given out
   std::vector<Drain> drains{};
+  Lived lived{};
 };
 
 /// One submission, remembered so that a client that never saw the answer can repeat it.
@@ -37,6 +51,7 @@ struct Batch {
   std::optional<JobId> next_id = {};
   std::optional<std::vector<Drain>> drains = {};  ///< all there are from now on, in their order
   WallTime now = {};
+  std::optional<Lived> lived = {};  ///< written with the rest; alone it is no reason to
 
   [[nodiscard]] bool empty() const {
     return saves.empty() && forgets.empty() && submissions.empty() && !next_id && !drains;

@@ -86,6 +86,20 @@ TEST(StoreTest, DrainsAreReplacedAsAWhole) {
   EXPECT_EQ(kept(), std::vector<Drain>());
 }
 
+TEST(StoreTest, TheTimeThatPassedGoesOnInTheSameBoot) {
+  const Directory directory;
+  const std::string path = directory.file("gflow.db");
+  const MonoTime then(std::chrono::hours(5));
+  const Lived lived{std::chrono::hours(100), then, "boot-1"};
+  const Job job = queued(1);
+  EXPECT_EQ(open(path)->load().value().lived.total, std::chrono::milliseconds(0));
+  ASSERT_TRUE(open(path)->commit(Batch{.saves = {&job}, .now = at(0), .lived = lived}));
+  const Lived kept = open(path)->load().value().lived;
+  EXPECT_EQ(kept.now(then + std::chrono::hours(2), "boot-1"), std::chrono::hours(102));
+  EXPECT_EQ(kept.now(then + std::chrono::hours(2), "boot-2"), std::chrono::hours(100));
+  EXPECT_EQ(kept.now(MonoTime(std::chrono::hours(1)), "boot-1"), std::chrono::hours(100));
+}
+
 TEST(StoreTest, DependenciesFollowTheJob) {
   using Ids = std::vector<JobId>;
   auto store = open(":memory:");
@@ -232,7 +246,7 @@ TEST(StoreTest, WhatIsNotAStoreIsRefusedWithAWayOut) {
          }
          SQLite::Database(path, SQLite::OPEN_READWRITE).exec("PRAGMA user_version = 99");
        },
-       "was written by a newer gflow (schema 99, this one knows up to 3): install that version "
+       "was written by a newer gflow (schema 99, this one knows up to 4): install that version "
        "again"},
       {"damaged, last run killed",
        [](const std::string& path) {
