@@ -22,6 +22,7 @@ double seconds_of(auto work) {
 
 Machine machine_of(int gpus) {
   Machine machine;
+  machine.name = "n1";
   machine.cpus = 1024;
   machine.memory = Memory::gib(4096);
   for (int i = 0; i < gpus; ++i) {
@@ -46,7 +47,7 @@ JobSpec spec_of(std::uint64_t n) {
 engine::State filled(std::uint64_t jobs) {
   engine::State state(engine::Policy{}, "boot");
   state.restored(JobId(1));
-  (void)engine::step(state, engine::event::MachineChanged{machine_of(8)}, kNow);
+  (void)engine::step(state, engine::event::NodesChanged{{machine_of(8)}}, kNow);
   (void)engine::step(state, engine::event::Submit{{spec_of(7)}}, kNow);  // takes all eight
   for (std::uint64_t n = 0; n < jobs; n += 1000) {
     engine::event::Submit batch;
@@ -71,7 +72,7 @@ void measure(std::uint64_t jobs) {
       const engine::event::AttemptEnded end{running, job->attempts, Outcome{}};
       for (const engine::Effect& effect : engine::step(state, end, kNow)) {
         if (const auto* launch = std::get_if<engine::effect::Launch>(&effect))
-          running = launch->job;
+          running = launch->order->job;
       }
     }
   });

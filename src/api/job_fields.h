@@ -53,6 +53,7 @@ void fields(Io& io, T& job) {
   io.field("gpu_indices", job.gpu_indices);
   io.field("cpu_indices", job.cpu_indices);
   io.field("peers", job.peers);
+  io.field("node_list", job.node_list);
   io.known_text("placed_because", job.placed_because);
   io.field("attempt", job.attempt);
   io.field("retries", job.retries);

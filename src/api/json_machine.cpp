@@ -13,15 +13,29 @@ void fields(Io& io, T& node) {
   io.field("retry_at", node.retry_at);
 }
 
+template <class Io, Like<NodeView> T>
+void fields(Io& io, T& node) {
+  io.required("name", node.name);
+  io.known_text("unreachable", node.unreachable);
+  io.known_text("removed", node.removed);
+  io.field("drained", node.drained);
+  io.field("drained_reason", node.drained_reason);
+  io.field("source", node.source);
+  io.field("note", node.note);
+  io.known_text("driver", node.driver);
+  io.field("labels", node.labels);
+  io.required("devices", node.devices);
+  io.field("topology", node.topology);
+  io.field("cpus", node.cpus);
+  io.field("cpus_free", node.cpus_free);
+  io.field("memory_bytes", node.memory);
+  io.field("memory_free_bytes", node.memory_free);
+}
+
 template <class Io, Like<MachineView> T>
 void fields(Io& io, T& machine) {
-  io.field("hostname", machine.hostname);
-  io.field("source", machine.source);
-  io.field("note", machine.note);
-  io.known_text("driver", machine.driver);
-  io.required("devices", machine.devices);
+  io.required("nodes", machine.nodes);
   io.field("unhealthy", machine.unhealthy);
-  io.field("topology", machine.topology);
   io.field("cpus", machine.cpus);
   io.field("cpus_free", machine.cpus_free);
   io.field("memory_bytes", machine.memory);

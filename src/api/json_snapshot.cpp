@@ -19,6 +19,7 @@ constexpr Range kSpeedRange = {0, 100'000'000};
 template <class Io, Like<SnapshotNode> T>
 void fields(Io& io, T& node) {
   io.field("name", node.name);
+  io.field("labels", node.labels);
   io.field("source", node.source);
   io.field("cpus", node.cpus, kCpuRange);
   io.field("memory_bytes", node.memory, kMemoryRange);
@@ -57,6 +58,22 @@ void fields(Io& io, T& snapshot) {
   io.field("left_out", snapshot.left_out);
 }
 
+namespace {
+
+/// The daemon's own node had no name before nodes were equal.
+void name_nodes(Snapshot& snapshot) {
+  const auto name = [own = node_name_of(snapshot.hostname)](std::string& node) {
+    if (node.empty()) node = own;
+  };
+  for (SnapshotNode& node : snapshot.nodes) name(node.name);
+  for (Drain& drain : snapshot.drains) name(drain.node);
+  for (SnapshotJob& job : snapshot.jobs) {
+    for (Allocation& part : job.allocations) name(part.node);
+  }
+}
+
+}  // namespace
+
 std::string write(const Snapshot& snapshot) { return Writer::document("Snapshot", snapshot); }
 
 Result<Snapshot> read_snapshot(std::string_view json) {
@@ -68,6 +85,7 @@ Result<Snapshot> read_snapshot(std::string_view json) {
                             Snapshot::kVersion));
   }
   for (SnapshotJob& job : snapshot.jobs) put_in_order(job.spec.dependencies.jobs);
+  name_nodes(snapshot);
   return snapshot;
 }
 
@@ -105,6 +123,12 @@ Snapshot anonymous(Snapshot snapshot) {
     spec.name = jobs(spec.name);
     spec.project = projects(spec.project);
     spec.group = groups(spec.group);
+  }
+  Names nodes("node");
+  for (SnapshotNode& node : snapshot.nodes) node.name = nodes(node.name);
+  for (Drain& drain : snapshot.drains) drain.node = nodes(drain.node);
+  for (SnapshotJob& job : snapshot.jobs) {
+    for (Allocation& part : job.allocations) part.node = nodes(part.node);
   }
   snapshot.hostname.clear();
   for (Drain& drain : snapshot.drains) {

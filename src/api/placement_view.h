@@ -25,7 +25,7 @@ struct ScoreTerm {
 };
 /// A node the job could start on now.
 struct RankedNode {
-  std::string node;       ///< "" is the machine of the daemon
+  std::string node;
   std::vector<int> gpus;  ///< it would get there
   std::int64_t score = 0;
   std::vector<ScoreTerm> terms;

@@ -74,6 +74,7 @@ inline JobView sample_job() {
   job.ended = sample_time(100);
   job.run_time = std::chrono::seconds(90);
   job.node = "n1";
+  job.node_list = "n1:1,2";
   job.gpu_indices = {0, 3};
   job.cpu_indices = {0, 1, 8};
   job.peers = {{"n2", {4, 5}, {2, 3}}};
@@ -117,10 +118,20 @@ inline Device sample_device() {
 
 inline MachineView sample_machine() {
   MachineView machine;
-  machine.hostname = "lab1";
-  machine.source = "nvml";
-  machine.note = "one GPU is gone";
-  machine.driver = "550.54";
+  NodeView node;
+  node.name = "lab1";
+  node.unreachable = "no heartbeat for 30 s";
+  node.removed = "sold";
+  node.drained = true;
+  node.drained_reason = "move";
+  node.source = "nvml";
+  node.note = "one GPU is gone";
+  node.driver = "550.54";
+  node.labels = {{"zone", "a"}};
+  node.cpus = 64;
+  node.cpus_free = 60;
+  node.memory = Memory::gib(512);
+  node.memory_free = Memory::gib(500);
   DeviceView shared{.device = sample_device(),
                     .jobs = {JobId(5), JobId(7)},
                     .foreign = {{4711, "carol", "python", Memory::mib(642)}},
@@ -132,9 +143,10 @@ inline MachineView sample_machine() {
   DeviceView drained;
   drained.drained = true;
   drained.drained_reason = "fan";
-  machine.devices = {shared, drained};
+  node.devices = {shared, drained};
+  machine.nodes = {node, NodeView{.name = "lab2"}};
   machine.unhealthy = {
-      {"", "create directory '/s/attempts/7.1': No space left on device", 2, sample_time(7200)},
+      {"lab1", "create directory '/s/attempts/7.1': No space left on device", 2, sample_time(7200)},
       {"n2", "fork: Cannot allocate memory", 1, {}}};
   machine.cpus = 64;
   machine.cpus_free = 60;

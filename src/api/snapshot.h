@@ -16,7 +16,8 @@
 namespace gflow::api {
 
 struct SnapshotNode {
-  std::string name;  ///< "" is the machine of the daemon
+  std::string name;
+  std::vector<Label> labels;  ///< sorted
   std::string source;
   int cpus = 0;
   Memory memory;
@@ -66,7 +67,7 @@ constexpr std::size_t kMaxSnapshotEnded = 4000;
 
 /// The body of POST /api/v1/drain.
 struct DrainRequest {
-  std::string node;        ///< "" is the machine of the daemon
+  std::string node;        ///< "" where there is only one
   std::optional<int> gpu;  ///< empty: the whole node
   std::string reason;
   bool resume = false;

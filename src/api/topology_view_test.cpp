@@ -21,10 +21,10 @@ Topology sample() {
 TEST(TopologyView, CarriesAllOfATopology) {
   for (const Topology& topology : {sample(), plain_topology(1, PathClass::Sys), Topology{}}) {
     MachineView machine;
-    machine.topology = view_of(topology);
+    machine.nodes.emplace_back().topology = view_of(topology);
     const auto read = read_machine(write(machine));
     ASSERT_TRUE(read) << read.error().message;
-    const auto again = topology_of(read->topology);
+    const auto again = topology_of(read->nodes.front().topology);
     ASSERT_TRUE(again) << again.error().message;
     EXPECT_EQ(*again, topology);
   }
@@ -32,7 +32,7 @@ TEST(TopologyView, CarriesAllOfATopology) {
 
 TEST(TopologyView, IsReadableJson) {
   MachineView machine;
-  machine.topology = view_of(sample());
+  machine.nodes.emplace_back().topology = view_of(sample());
   const std::string json = write(machine);
   for (const char* part : {R"("links":[[0,2],[2,0]])",
                            R"("paths":[["X","NODE"],["NODE","X"]])",

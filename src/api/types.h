@@ -43,10 +43,11 @@ struct JobView {
   std::optional<WallTime> started;  ///< of the latest attempt
   std::optional<WallTime> ended;
   std::chrono::seconds run_time{0};  ///< so far, or in all; monotonic
-  std::string node;                  ///< it is or was on; "" is the machine of the daemon
+  std::string node;                  ///< it is or was on; "" if it never started
   std::vector<int> gpu_indices;      ///< held there now, or by the last attempt
   std::vector<int> cpu_indices;      ///< the CPUs chosen for it there; empty: any
   std::vector<Allocation> peers;     ///< the same on its further nodes
+  std::string node_list;             ///< "0,1"; "n1:0,1 n2:3" where there are several nodes
   std::string placed_because;        ///< one line for people; "" where there was no choice
   int attempt = 0;                   ///< 0: never started
   int retries = 0;
@@ -84,7 +85,7 @@ struct DeviceView {
 
 /// A node on which launches fail.
 struct UnhealthyNode {
-  std::string node;                  ///< "" is the machine of the daemon
+  std::string node;
   std::string reason;                ///< of the last failed launch
   int failures = 0;                  ///< in a row
   std::optional<WallTime> retry_at;  ///< empty: the next job is launched to find out
@@ -92,16 +93,30 @@ struct UnhealthyNode {
   friend bool operator==(const UnhealthyNode&, const UnhealthyNode&) = default;
 };
 
-/// The answer to GET /api/v1/machine.
-struct MachineView {
-  std::string hostname;
+/// A node and what is on it.
+struct NodeView {
+  std::string name;
+  std::string unreachable;  ///< why nothing is placed there; "" if it answers
+  std::string removed;      ///< why it goes with the last job that holds something there
+  bool drained = false;     ///< an administrator lets nothing new start on it
+  std::string drained_reason;
   std::string source;
   std::string note;
   std::string driver;
+  std::vector<Label> labels;
   std::vector<DeviceView> devices;
-  std::vector<UnhealthyNode> unhealthy;
   TopologyView topology;  ///< of the devices
   int cpus = 0;
+  int cpus_free = 0;
+  Memory memory;
+  Memory memory_free;
+};
+
+/// The answer to GET /api/v1/machine.
+struct MachineView {
+  std::vector<NodeView> nodes;  ///< by name
+  std::vector<UnhealthyNode> unhealthy;
+  int cpus = 0;                 ///< of all nodes, as all that follows
   int cpus_free = 0;
   Memory memory;
   Memory memory_free;

@@ -21,6 +21,25 @@ bool set_seconds(std::string_view value, std::chrono::seconds& field) {
   return number.has_value();
 }
 
+/// "INDEX SHARE_PARTS MEMORY_BYTES VENDOR UUID".
+bool set_device(std::string_view value, std::vector<Grant>& devices) {
+  Grant grant;
+  const bool understood = set_number(take_field(value, ' '), grant.index) &&
+                          set_number(take_field(value, ' '), grant.share_parts) &&
+                          set_number(take_field(value, ' '), grant.memory_bytes);
+  grant.vendor = take_field(value, ' ');
+  grant.uuid = value;
+  devices.push_back(std::move(grant));
+  return understood;
+}
+
+std::string device_text(const Grant& grant) {
+  std::string text = std::to_string(grant.index);
+  text.append(" ").append(std::to_string(grant.share_parts));
+  text.append(" ").append(std::to_string(grant.memory_bytes));
+  return text.append(" ").append(grant.vendor).append(" ").append(grant.uuid);
+}
+
 bool set_number_field(Order& order, std::string_view key, std::string_view value) {
   if (key == "job") return set_number(value, order.job);
   if (key == "attempt") return set_number(value, order.attempt);
@@ -30,12 +49,17 @@ bool set_number_field(Order& order, std::string_view key, std::string_view value
   if (key == "time_limit") return set_seconds(value, order.time_limit.emplace());
   if (key == "cpu") return set_number(value, order.cpus.emplace_back());
   if (key == "grace") return set_seconds(value, order.grace);
+  if (key == "device") return set_device(value, order.devices);
+  if (key == "cpu_limit") return set_number(value, order.cpu_limit);
+  if (key == "memory_limit") return set_number(value, order.memory_limit);
   return false;
 }
 
 std::string* text_field(Order& order, std::string_view key) {
   if (key == "launch_id") return &order.launch_id;
   if (key == "boot_id") return &order.boot_id;
+  if (key == "node") return &order.node;
+  if (key == "gpu_mode") return &order.gpu_mode;
   if (key == "work_dir") return &order.work_dir;
   if (key == "log_path") return &order.log_path;
   if (key == "script") return &order.script;
@@ -81,7 +105,10 @@ std::expected<std::string, std::string> encode_order(const Order& order) {
   Writer writer;
   writer.put("protocol", std::to_string(kProtocol)).put("job", std::to_string(order.job));
   writer.put("attempt", std::to_string(order.attempt)).put("launch_id", order.launch_id);
-  writer.put("boot_id", order.boot_id);
+  writer.put("boot_id", order.boot_id).put("node", order.node).put("gpu_mode", order.gpu_mode);
+  for (const Grant& grant : order.devices) writer.put("device", device_text(grant));
+  writer.put("cpu_limit", std::to_string(order.cpu_limit));
+  writer.put("memory_limit", std::to_string(order.memory_limit));
   if (order.uid) writer.put("uid", std::to_string(*order.uid));
   writer.put("work_dir", order.work_dir).put("log_path", order.log_path);
   writer.put("script", order.script).put("argv", order.argv);

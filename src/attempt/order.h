@@ -14,11 +14,27 @@ namespace gflow::attempt {
 /// Version of everything the runner and the shim say to each other.
 constexpr std::uint32_t kProtocol = 1;
 
+/// What was granted of one device.
+struct Grant {
+  std::uint32_t index = 0;         ///< on its node
+  std::uint32_t share_parts = 0;   ///< of its compute, in 10,000ths
+  std::uint64_t memory_bytes = 0;  ///< of its memory; 0: none was set aside
+  std::string vendor;              ///< without spaces; "" if not known
+  std::string uuid;                ///< "" if not known
+
+  friend bool operator==(const Grant&, const Grant&) = default;
+};
+
 /// What a shim is told to run: the file `order` of an attempt's directory.
 struct Order {
   std::uint64_t job = 0;
   std::uint32_t attempt = 0;
-  std::string launch_id;  ///< unique to this launch; also GFLOW_ATTEMPT_ID of the job
+  std::string node;                ///< it runs on
+  std::vector<Grant> devices;      ///< granted, ascending by index
+  std::string gpu_mode;            ///< "whole", "fraction" or "time_slice"; "" without devices
+  std::uint32_t cpu_limit = 0;     ///< CPUs it may use; 0: not limited
+  std::uint64_t memory_limit = 0;  ///< bytes of host memory; 0: not limited
+  std::string launch_id;           ///< unique to this launch; also GFLOW_ATTEMPT_ID of the job
   std::string boot_id;
   std::optional<std::uint32_t> uid;  ///< become this user; empty: stay
   std::string work_dir;

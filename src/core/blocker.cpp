@@ -40,11 +40,16 @@ std::string unusable_text(const std::vector<blocker::Unusable>& unusable) {
          devices_text(drained, "drained");
 }
 
-/// "Need 4 GPUs, only 1 available", "Need 1 CPU, none available".
-std::string shortage_text(int need, int available, std::string_view unit) {
+/// " on n2"; "" where there is only one node.
+std::string on_node(const std::string& node) {
+  return node.empty() ? "" : " on " + printable(node);
+}
+
+/// "Need 4 GPUs, only 1 available", "Need 1 CPU, none available on n2".
+std::string shortage_text(int need, int available, std::string_view unit, const std::string& node) {
   const std::string wanted = fmt::format("Need {} {}{}", need, unit, need == 1 ? "" : "s");
-  if (available <= 0) return wanted + ", none available";
-  return fmt::format("{}, only {} available", wanted, available);
+  if (available <= 0) return wanted + ", none available" + on_node(node);
+  return fmt::format("{}, only {} available{}", wanted, available, on_node(node));
 }
 
 std::string wait_text(std::chrono::milliseconds wait) {
@@ -62,7 +67,7 @@ struct CodeVisitor {
   std::string_view operator()(const blocker::GpuShare&) const { return "Resources"; }
   std::string_view operator()(const blocker::Nodes&) const { return "Resources"; }
   std::string_view operator()(const blocker::NodeClosed& b) const {
-    return b.reason.empty() ? "NodeNotReady" : "Drained";
+    return b.closed == blocker::Closed::Drained ? "Drained" : "NodeNotReady";
   }
   std::string_view operator()(const blocker::NodeUnhealthy&) const { return "NodeUnhealthy"; }
   std::string_view operator()(const blocker::MakingRoom&) const { return "MakingRoom"; }
@@ -92,22 +97,25 @@ struct TextVisitor {
     const std::string others = unusable_text(b.unusable);
     const bool partly = b.available > 0 && b.available < b.need;
     const std::string unit = b.kind.empty() ? "GPU" : b.kind + " GPU";
-    if (partly) return "Resources: " + shortage_text(b.need, b.available, unit) + others;
+    if (partly) return "Resources: " + shortage_text(b.need, b.available, unit, b.node) + others;
     return others.empty() ? "Resources" : "Resources: " + others.substr(2);
   }
   std::string operator()(const blocker::GpuMemory& b) const {
     const std::string where = b.gpus == 1 ? "a GPU" : fmt::format("each of {} GPUs", b.gpus);
-    return fmt::format("GpuMemory: Need {} free on {}, {} short",
+    return fmt::format("GpuMemory: Need {} free on {}, {} short{}",
                        memory_text(b.need),
                        where,
-                       memory_text(b.missing));
+                       memory_text(b.missing),
+                       on_node(b.node));
   }
   std::string operator()(const blocker::GpuShare& b) const {
-    return fmt::format(
-        "Resources: Need {} of a GPU, {} short", share_text(b.need), share_text(b.missing));
+    return fmt::format("Resources: Need {} of a GPU, {} short{}",
+                       share_text(b.need),
+                       share_text(b.missing),
+                       on_node(b.node));
   }
   std::string operator()(const blocker::Nodes& b) const {
-    return "Resources: " + shortage_text(b.need, b.available, "node");
+    return "Resources: " + shortage_text(b.need, b.available, "node", "");
   }
   std::string operator()(const blocker::NodeClosed& b) const {
     const std::string_view code = CodeVisitor{}(b);
@@ -128,11 +136,11 @@ struct TextVisitor {
   }
   std::string operator()(const blocker::HostMemory& b) const {
     const std::string wanted = fmt::format("Resources: Need {} memory, ", memory_text(b.need));
-    if (b.available.bytes <= 0) return wanted + "none available";
-    return fmt::format("{}only {} available", wanted, memory_text(b.available));
+    if (b.available.bytes <= 0) return wanted + "none available" + on_node(b.node);
+    return fmt::format("{}only {} available{}", wanted, memory_text(b.available), on_node(b.node));
   }
   std::string operator()(const blocker::Cpus& b) const {
-    return "Resources: " + shortage_text(b.need, b.available, "CPU");
+    return "Resources: " + shortage_text(b.need, b.available, "CPU", b.node);
   }
   std::string operator()(const blocker::Priority& b) const {
     if (!b.behind.is_set()) return "Priority";

@@ -53,6 +53,7 @@ struct Gpus {
   std::string kind;  ///< vendor and models asked for, "V100" or "A100|H100"; "" is any
   std::vector<Holder> holders;
   std::vector<Unusable> unusable;
+  std::string node{};  ///< that comes closest; "" where there is only one
   friend bool operator==(const Gpus&, const Gpus&) = default;
 };
 /// Devices could be had, but not with the memory that was declared free.
@@ -61,6 +62,7 @@ struct GpuMemory {
   Memory missing;  ///< on the device that comes closest
   int gpus = 1;
   std::vector<Holder> holders;
+  std::string node{};  ///< that comes closest; "" where there is only one
   friend bool operator==(const GpuMemory&, const GpuMemory&) = default;
 };
 /// Devices could be had, but not with this much of their compute.
@@ -68,6 +70,7 @@ struct GpuShare {
   Share need;
   Share missing;  ///< on the device that comes closest
   std::vector<Holder> holders;
+  std::string node{};  ///< that comes closest; "" where there is only one
   friend bool operator==(const GpuShare&, const GpuShare&) = default;
 };
 /// Not enough nodes at once have room for their part.
@@ -77,9 +80,11 @@ struct Nodes {
   friend bool operator==(const Nodes&, const Nodes&) = default;
 };
 /// An administrator lets nothing new start on the node, or it does not answer.
+enum class Closed { Drained, Unreachable };
 struct NodeClosed {
   std::string node;
-  std::string reason;  ///< "" if it does not answer
+  std::string reason;
+  Closed closed = Closed::Drained;
   friend bool operator==(const NodeClosed&, const NodeClosed&) = default;
 };
 /// Launches fail on the node for reasons that are not the job's.
@@ -98,12 +103,14 @@ struct HostMemory {
   Memory need;
   Memory available;
   std::vector<Holder> holders;
+  std::string node{};  ///< that comes closest; "" where there is only one
   friend bool operator==(const HostMemory&, const HostMemory&) = default;
 };
 struct Cpus {
   int need = 0;
   int available = 0;
   std::vector<Holder> holders;
+  std::string node{};  ///< that comes closest; "" where there is only one
   friend bool operator==(const Cpus&, const Cpus&) = default;
 };
 /// It would fit, but could delay a job ahead of it that is waiting for the same things.

@@ -86,6 +86,12 @@ const Attempt* attempt_of(const Job& job) {
   return ended != nullptr && ended->attempt ? &*ended->attempt : nullptr;
 }
 
+std::vector<Allocation> allocations_of(const Attempt& attempt) {
+  std::vector<Allocation> all = {attempt.allocation};
+  all.insert(all.end(), attempt.peers.begin(), attempt.peers.end());
+  return all;
+}
+
 std::chrono::milliseconds run_time_of(const Job& job, MonoTime now) {
   using std::chrono::milliseconds;
   if (const auto* ended = std::get_if<Ended>(&job.state)) return ended->outcome.run_time;

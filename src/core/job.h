@@ -15,6 +15,7 @@
 #include "base/share.h"
 #include "base/time.h"
 #include "core/failure.h"
+#include "core/label.h"
 #include "core/status.h"
 
 namespace gflow {
@@ -37,14 +38,6 @@ enum class GpuMode {
   Whole = 1,      ///< nobody else is on the device
   Fraction = 2,   ///< a share of its compute and memory, beside others
   TimeSlice = 3,  ///< the whole device in turns; memory is held all the time
-};
-
-/// A label of a node that a job insists on.
-struct Label {
-  std::string key;
-  std::string value;
-
-  friend auto operator<=>(const Label&, const Label&) = default;
 };
 
 /// What one job holds while it runs, on each of its nodes.
@@ -124,7 +117,7 @@ struct Payload {
 
 /// What a job holds on one node.
 struct Allocation {
-  std::string node;       ///< its name; "" is the machine of the daemon
+  std::string node;       ///< its name
   std::vector<int> gpus;  ///< by index on the node, ascending
   std::vector<int> cpus;  ///< numbers of the CPUs chosen for it, ascending; empty: any
 
@@ -144,6 +137,9 @@ struct Attempt {
 
   friend bool operator==(const Attempt&, const Attempt&) = default;
 };
+
+/// What an attempt holds on each of its nodes, the first one first.
+[[nodiscard]] std::vector<Allocation> allocations_of(const Attempt& attempt);
 
 // Persisted: never renumber.
 enum class EndReason {

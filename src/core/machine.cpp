@@ -14,6 +14,25 @@ const Drain* find_drain(const std::vector<Drain>& drains,
   return at == drains.end() ? nullptr : &*at;
 }
 
+constexpr std::size_t kLongestNodeName = 64;
+
+bool is_in_node_name(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+         c == '-' || c == '_';
+}
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/// Takes the digits at the front, and returns them without leading zeros.
+std::string_view take_number(std::string_view& text) {
+  std::size_t length = 0;
+  while (length < text.size() && is_digit(text[length])) ++length;
+  std::string_view digits = text.substr(0, length);
+  text.remove_prefix(length);
+  while (digits.size() > 1 && digits.front() == '0') digits.remove_prefix(1);
+  return digits;
+}
+
 }  // namespace
 
 const Drain* drain_of_node(const std::vector<Drain>& drains, std::string_view node) {
@@ -29,6 +48,35 @@ DeviceBar bar_of(const Device& device, const Drain* drain, OtherUse use) {
   if (drain != nullptr) return DeviceBar::Drained;
   if (!device.processes.empty() && use == OtherUse::Barred) return DeviceBar::InUse;
   return DeviceBar::None;
+}
+
+bool is_node_name(std::string_view name) {
+  return !name.empty() && name.size() <= kLongestNodeName &&
+         std::ranges::all_of(name, is_in_node_name);
+}
+
+bool node_name_less(std::string_view a, std::string_view b) {
+  const std::string_view whole_a = a;
+  const std::string_view whole_b = b;
+  while (!a.empty() && !b.empty()) {
+    if (!is_digit(a.front()) || !is_digit(b.front())) {
+      if (a.front() != b.front()) return a.front() < b.front();
+      a.remove_prefix(1);
+      b.remove_prefix(1);
+      continue;
+    }
+    const std::string_view x = take_number(a);
+    const std::string_view y = take_number(b);
+    if (x.size() != y.size()) return x.size() < y.size();
+    if (x != y) return x < y;
+  }
+  if (a.empty() != b.empty()) return a.empty();
+  return whole_a < whole_b;  // "n1" and "n01" are two
+}
+
+std::string node_name_of(std::string_view host) {
+  const std::string_view name = host.substr(0, host.find('.'));
+  return is_node_name(name) ? std::string(name) : "localhost";
 }
 
 }  // namespace gflow

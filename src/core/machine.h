@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/memory.h"
+#include "core/label.h"
 #include "core/topology.h"
 
 namespace gflow {
@@ -56,7 +57,7 @@ struct Device {
 
 /// A device, or a whole node, that an administrator lets nothing new start on.
 struct Drain {
-  std::string node;        ///< "" is the machine of the daemon
+  std::string node;        ///< its name
   std::optional<int> gpu;  ///< empty: the whole node
   std::string reason;
   std::string by;  ///< who asked for it
@@ -64,8 +65,10 @@ struct Drain {
   friend bool operator==(const Drain&, const Drain&) = default;
 };
 
-/// What a device source found on this machine.
+/// A node as it describes itself.
 struct Machine {
+  std::string name;              ///< unique among nodes; is_node_name()
+  std::vector<Label> labels;     ///< sorted
   std::string source;            ///< "nvml", "sim:8xH100" or "none"
   std::string note;              ///< why there are no devices, or what is wrong; for people
   std::string driver;            ///< driver version, "" if not known
@@ -100,5 +103,15 @@ enum class DeviceBar {
 /// May this device be given out? `drain` is what takes it out, or null; its processes are those
 /// that are not gflow's.
 [[nodiscard]] DeviceBar bar_of(const Device& device, const Drain* drain, OtherUse use);
+
+/// Whether a node may be called so: 1 to 64 letters, digits, '.', '-' and '_', so that a name can
+/// stand before a colon and in a list.
+[[nodiscard]] bool is_node_name(std::string_view name);
+/// The order nodes are considered in, which must not depend on when they came: by name, numbers in
+/// it by their value, so that node2 comes before node10.
+[[nodiscard]] bool node_name_less(std::string_view a, std::string_view b);
+/// The name of a machine whose host name this is: up to the first dot, "localhost" where that is
+/// none a node may have.
+[[nodiscard]] std::string node_name_of(std::string_view host);
 
 }  // namespace gflow

@@ -110,12 +110,15 @@ Result<int> run_foreground(const Invocation& typed, Context& context) {
 }
 
 std::string summary(const api::MachineView& machine) {
-  if (machine.devices.empty()) {
-    return machine.note.empty() ? "no GPUs" : fmt::format("no GPUs: {}", machine.note);
+  std::size_t gpus = 0;
+  for (const api::NodeView& node : machine.nodes) gpus += node.devices.size();
+  if (gpus == 0) {
+    const std::string note = machine.nodes.empty() ? "" : machine.nodes.front().note;
+    return note.empty() ? "no GPUs" : fmt::format("no GPUs: {}", printable(note));
   }
   return fmt::format("{} GPU{}, {} CPUs, {} memory",
-                     machine.devices.size(),
-                     machine.devices.size() == 1 ? "" : "s",
+                     gpus,
+                     gpus == 1 ? "" : "s",
                      machine.cpus,
                      memory_text(machine.memory));
 }

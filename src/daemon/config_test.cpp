@@ -70,6 +70,7 @@ mix_modes = true
 with_others = true
 allow_see_all = true
 [node]
+name = "lab1"
 labels = "zone = b, disk=nvme"
 [runner]
 cgroups = false
@@ -112,7 +113,8 @@ max_backups = 0
   want.policy.sharing = {.max_jobs = 5, .max_time_sliced = 6, .mix_modes = true};
   want.policy.share_with_others = true;
   want.policy.allow_see_all = true;
-  want.policy.labels = {{"disk", "nvme"}, {"zone", "b"}};
+  want.node_name = "lab1";
+  want.labels = {{"disk", "nvme"}, {"zone", "b"}};
   want.policy.launch_backoff = 5s;
   want.policy.max_queued_per_user = 11;
   want.policy.max_dependencies_per_job = 8;

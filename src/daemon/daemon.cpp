@@ -67,13 +67,23 @@ Result<void> open_log(const Options& options, const Config& config) {
   }
 }
 
+/// What is configured, what the machine file says, or the host's name.
+std::string node_name(const Config& config, const devices::Source& source) {
+  if (!config.node_name.empty()) return config.node_name;
+  const std::string& name = source.machine().name;
+  return name.empty() ? node_name_of(os::host_name()) : name;
+}
+
 Result<engine::State> load_state(store::Store& store,
                                  const os::Paths& paths,
                                  const Config& config,
+                                 const std::string& node,
                                  const std::string& boot_id) {
   engine::State state(config.policy, boot_id);
   store::Loaded loaded = GF_TRY(store.load());
   GF_CHECK(check_running(loaded.jobs, paths));
+  store::rename_node(loaded, node);
+  GF_CHECK(store.commit({.node = node}));
   for (Job& job : loaded.jobs) state.restore(std::move(job));
   state.restore(std::move(loaded.drains));
   const MonoTime now = os::now().mono;
@@ -84,10 +94,15 @@ Result<engine::State> load_state(store::Store& store,
 
 Result<std::unique_ptr<runner::Runner>> open_runner(const Options& options,
                                                     const Config& config,
+                                                    const devices::Source& source,
                                                     const std::string& boot_id,
                                                     Remover& remover) {
+  constexpr int kPortsOfAJob = 8;
   runner::Options wanted;
   wanted.remove = [&remover](std::string path) { remover.remove(std::move(path)); };
+  wanted.socket = options.paths.socket;
+  wanted.ports = kPortsOfAJob;
+  wanted.bind_cpus = !source.machine().source.starts_with("sim:");
   wanted.attempts_dir = options.paths.attempts_dir();
   wanted.logs_dir = options.paths.logs_dir;
   wanted.shim = GF_TRY(os::helper_program("gflow-shim"));
@@ -116,20 +131,23 @@ Result<std::unique_ptr<Daemon>> Daemon::start(Options options) {
 
   const std::string boot_id = GF_TRY(os::boot_id());
   auto store = GF_TRY(store::Store::open(options.paths.database()));
-  engine::State state = GF_TRY(load_state(*store, options.paths, config, boot_id));
   auto remover = std::make_unique<Remover>();
-  auto runner = GF_TRY(open_runner(options, config, boot_id, *remover));
   devices::SourceOptions probe;
   probe.probe = os::helper_program("gflow-gpumon").value_or("");
   auto source = GF_TRY(devices::open_source(config.devices, probe));
+  auto runner = GF_TRY(open_runner(options, config, *source, boot_id, *remover));
+  const std::string node = node_name(config, *source);
+  engine::State state = GF_TRY(load_state(*store, options.paths, config, node, boot_id));
   auto wall_timer = GF_TRY(os::WallTimer::create());
-  spdlog::info("gflowd {} starts: devices {}, {} jobs known",
+  spdlog::info("gflowd {} starts: node {}, devices {}, {} jobs known",
                os::process_id(),
+               node,
                config.devices,
                state.list({}).size());
 
   auto core = std::make_unique<Core>(Parts{std::move(options),
                                            config,
+                                           node,
                                            std::move(lock),
                                            std::move(store),
                                            std::move(source),

@@ -33,13 +33,11 @@ Loop::Loop(Parts parts)
     : parts_(std::move(parts)),
       state_(parts_.state),
       ballast_(parts_.options.paths.ballast(), parts_.config.ballast),
-      hands_(state_,
-             *parts_.store,
-             *parts_.runner,
-             *parts_.remover,
-             parts_.options.paths.socket,
-             [this](engine::Event event) { request(std::move(event), {}); }),
-      shell_(state_, *parts_.store, hands_, &ballast_),
+      dispatcher_(state_,
+                  *parts_.store,
+                  {{parts_.node, parts_.runner.get()}},
+                  [this](engine::Event event) { request(std::move(event), {}); }),
+      shell_(state_, *parts_.store, dispatcher_, &ballast_),
       started_(os::now().wall),
       runner_fd_(io_),
       device_fd_(io_),
@@ -57,7 +55,7 @@ Result<void> Loop::begin() {
   for (const runner::Doubt& doubt : parts_.runner->doubts()) {
     spdlog::warn("{}", doubt_text(doubt));
   }
-  shell_.post(engine::event::MachineChanged{reading()});
+  shell_.post(engine::event::NodesChanged{{reading()}});
   GF_CHECK(turn());
   server::HttpServer::Options listen;
   listen.socket_path = parts_.options.paths.socket;
@@ -129,7 +127,7 @@ Result<void> Loop::reload() {
   spdlog::info("configuration read again");
   shell_.post(engine::event::Configure{parts_.config.policy});
   configure_access();
-  shell_.post(engine::event::MachineChanged{reading()});
+  shell_.post(engine::event::NodesChanged{{reading()}});
   parts_.source->refresh();
   soon();
   return {};
@@ -270,13 +268,16 @@ void Loop::take_reading() {
   if (!parts_.source->poll()) return;
   Machine fresh = reading();
   const auto threshold = parts_.config.gpus.resource_change_threshold;
-  if (threshold && !is_news(state_.machine(), fresh, *threshold)) return;
-  shell_.post(engine::event::MachineChanged{std::move(fresh)});
+  const Machine& before = state_.nodes().at(parts_.node).machine;
+  if (threshold && !is_news(before, fresh, *threshold)) return;
+  shell_.post(engine::event::NodesChanged{{std::move(fresh)}});
   soon();
 }
 
 Machine Loop::reading() {
   Machine machine = machine_for_engine(parts_.source->machine(), *parts_.runner);
+  machine.name = parts_.node;
+  machine.labels = parts_.config.labels;
   fill_memory(machine, parts_.config.gpus);
   peaks_.see(machine);
   return machine;
@@ -344,7 +345,7 @@ api::DaemonView Loop::daemon() const {
   for (const engine::NodeHealth& health : state_.unhealthy()) {
     view.warnings.push_back(
         fmt::format("jobs cannot be started{}: {}; they wait, and it is tried again",
-                    health.node.empty() ? "" : " on node " + health.node,
+                    state_.nodes().size() > 1 ? " on node " + health.node : "",
                     health.reason));
   }
   for (const runner::Doubt& doubt : parts_.runner->doubts()) {

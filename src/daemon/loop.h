@@ -14,9 +14,9 @@
 #include "daemon/change_feed.h"
 #include "daemon/config.h"
 #include "daemon/gpu_peaks.h"
+#include "daemon/node_dispatcher.h"
 #include "daemon/options.h"
 #include "daemon/remover.h"
-#include "daemon/runner_hands.h"
 #include "daemon/shell.h"
 #include "devices/source.h"
 #include "engine/state.h"
@@ -32,7 +32,8 @@ namespace gflow::daemon {
 struct Parts {
   Options options;
   Config config;
-  os::Fd lock;  ///< held as long as the daemon lives
+  std::string node;  ///< the name of the node this daemon runs jobs on
+  os::Fd lock;       ///< held as long as the daemon lives
   std::unique_ptr<store::Store> store;
   std::unique_ptr<devices::Source> source;
   std::unique_ptr<Remover> remover;
@@ -89,7 +90,7 @@ class Loop : public server::Service {
   Parts parts_;
   engine::State& state_;
   store::Ballast ballast_;
-  RunnerHands hands_;
+  NodeDispatcher dispatcher_;
   Shell shell_;
   WallTime started_;
   boost::asio::io_context io_{1};

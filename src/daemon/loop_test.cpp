@@ -57,6 +57,7 @@ Parts parts_in(const Place& place) {
   auto store = store::Store::open(options.paths.database()).value();
   return Parts{.options = options,
                .config = config,
+               .node = "lab1",
                .lock = {},
                .store = std::move(store),
                .source = devices::open_source("sim:1xH100", {}).value(),

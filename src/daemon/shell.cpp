@@ -24,37 +24,40 @@ struct Shell::Plan {
   Turned turned;
 };
 
-Shell::Shell(engine::State& state, store::Store& store, Hands& hands, store::Ballast* ballast)
-    : state_(state), store_(store), hands_(hands), ballast_(ballast) {}
+Shell::Shell(engine::State& state,
+             store::Store& store,
+             Dispatcher& dispatcher,
+             store::Ballast* ballast)
+    : state_(state), store_(store), dispatcher_(dispatcher), ballast_(ballast) {}
 Shell::~Shell() = default;
 
 std::vector<std::pair<JobId, int>> Shell::take_over() {
   std::vector<std::pair<JobId, int>> under_way;
   for (const Job* job : state_.list({.statuses = kActive})) {
     under_way.emplace_back(job->id, attempt_of(*job)->number);
-    take_over(*job, hands_.adopt(*job));
+    take_over(*job, dispatcher_.adopt(*job));
   }
   return under_way;
 }
 
-void Shell::adopted(JobId job, int attempt, const runner::Adoption& found) {
+void Shell::adopted(JobId job, int attempt, const executor::Adoption& found) {
   if (const Job* known = in_attempt(job, attempt)) take_over(*known, found);
 }
 
 /// Of an attempt about which nothing is known nothing is said: its job stays as it is committed.
-void Shell::take_over(const Job& job, const runner::Adoption& found) {
+void Shell::take_over(const Job& job, const executor::Adoption& found) {
   const int attempt = attempt_of(job)->number;
-  if (const auto* over = std::get_if<runner::Over>(&found)) {
+  if (const auto* over = std::get_if<executor::Over>(&found)) {
     post(engine::event::AttemptEnded{job.id, attempt, over->outcome});
-  } else if (const auto* runs = std::get_if<runner::StillRuns>(&found)) {
+  } else if (const auto* runs = std::get_if<executor::StillRuns>(&found)) {
     post(engine::event::AttemptStarted{job.id, attempt, runs->pid});
     // What was committed may never have been said: it is safe to say it twice.
-    if (job.spec.time_limit) hands_.change_limit(job);
+    if (job.spec.time_limit) dispatcher_.change_limit(job);
     const Status status = status_of(job);
-    if (status == Status::Suspended) hands_.suspend(job);
-    if (status == Status::Running) hands_.resume(job);
-    if (status == Status::Completing) hands_.stop(job);
-  } else if (std::holds_alternative<runner::NeverRan>(found)) {
+    if (status == Status::Suspended) dispatcher_.suspend(job);
+    if (status == Status::Running) dispatcher_.resume(job);
+    if (status == Status::Completing) dispatcher_.stop(job);
+  } else if (std::holds_alternative<executor::NeverRan>(found)) {
     post(engine::event::AttemptRevoked{job.id, attempt});
   }
 }
@@ -101,7 +104,7 @@ Shell::Turned Shell::put_off(std::unique_ptr<Plan> plan, Now now) {
   for (const engine::Effect& effect : plan->acts) {
     const auto* to_stop = std::get_if<engine::effect::StopAttempt>(&effect);
     if (to_stop == nullptr) continue;
-    if (const Job* job = in_attempt(to_stop->job, to_stop->attempt)) hands_.stop(*job);
+    if (const Job* job = in_attempt(to_stop->job, to_stop->attempt)) dispatcher_.stop(*job);
   }
   auto refusals = std::ranges::stable_partition(
       plan->answers, [](const auto& answer) { return answer.second.has_value(); });
@@ -116,7 +119,7 @@ Shell::Turned Shell::put_off(std::unique_ptr<Plan> plan, Now now) {
 }
 
 std::string Shell::disk_text() const {
-  const std::string fills = hands_.largest_log();
+  const std::string fills = dispatcher_.largest_log();
   return fmt::format(
       "the disk of gflow's state directory is full ({} free): running jobs go on and "
       "can be cancelled, new ones are taken again when there is room{}{}",
@@ -246,48 +249,54 @@ const Job* Shell::in_attempt(JobId id, int attempt) const {
 
 void Shell::act(const engine::Effect& effect) {
   namespace e = engine::effect;
-  const auto tell = [this](const auto& about, void (Hands::*what)(const Job&)) {
-    if (take_launch(about.job, about.attempt)) {
-      if (const Job* job = in_attempt(about.job, about.attempt)) hands_.launch(*job);
-    }
-    if (const Job* job = in_attempt(about.job, about.attempt)) (hands_.*what)(*job);
-  };
   if (const auto* launch = std::get_if<e::Launch>(&effect)) {
-    launches_.emplace_back(launch->job, launch->attempt);
+    launches_.push_back(launch->order);
     return;
   }
+  const auto tell = [this](const auto& about, void (Dispatcher::*what)(const Job&)) {
+    if (const auto order = take_launch(about.job, about.attempt)) launch(*order);
+    if (const Job* job = in_attempt(about.job, about.attempt)) (dispatcher_.*what)(*job);
+  };
   if (const auto* to_stop = std::get_if<e::StopAttempt>(&effect)) {
     return stop(to_stop->job, to_stop->attempt);
   }
-  if (const auto* halt = std::get_if<e::Suspend>(&effect)) return tell(*halt, &Hands::suspend);
-  if (const auto* go = std::get_if<e::Resume>(&effect)) return tell(*go, &Hands::resume);
-  if (const auto* limit = std::get_if<e::ChangeLimit>(&effect)) tell(*limit, &Hands::change_limit);
+  if (const auto* halt = std::get_if<e::Suspend>(&effect)) return tell(*halt, &Dispatcher::suspend);
+  if (const auto* go = std::get_if<e::Resume>(&effect)) return tell(*go, &Dispatcher::resume);
+  if (const auto* limit = std::get_if<e::ChangeLimit>(&effect)) {
+    tell(*limit, &Dispatcher::change_limit);
+  }
 }
 
-/// Whether the attempt was still to be launched; it is not any more.
-bool Shell::take_launch(JobId job, int attempt) {
-  const auto at = std::ranges::find(launches_, std::pair(job, attempt));
-  if (at == launches_.end()) return false;
+/// The order of an attempt that was still to be launched, which it is not any more; null if it was.
+std::shared_ptr<const LaunchOrder> Shell::take_launch(JobId job, int attempt) {
+  const auto at = std::ranges::find_if(
+      launches_, [&](const auto& order) { return order->job == job && order->attempt == attempt; });
+  if (at == launches_.end()) return nullptr;
+  auto order = std::move(*at);
   launches_.erase(at);
-  return true;
+  return order;
+}
+
+void Shell::launch(const LaunchOrder& order) {
+  if (in_attempt(order.job, order.attempt) != nullptr) dispatcher_.launch(order);
 }
 
 /// An attempt that was not launched yet never will be.
 void Shell::stop(JobId id, int attempt) {
   if (take_launch(id, attempt)) return post(engine::event::AttemptRevoked{id, attempt});
-  if (const Job* job = in_attempt(id, attempt)) hands_.stop(*job);
+  if (const Job* job = in_attempt(id, attempt)) dispatcher_.stop(*job);
 }
 
 void Shell::launch_next() {
-  const auto [id, attempt] = launches_.front();
+  const auto order = std::move(launches_.front());
   launches_.pop_front();
-  if (const Job* job = in_attempt(id, attempt)) hands_.launch(*job);
+  launch(*order);
 }
 
 void Shell::act(const Plan& plan) {
   for (const engine::Effect& effect : plan.acts) act(effect);
-  for (const auto& [job, attempt] : plan.attempts_over) hands_.forget_attempt(job, attempt);
-  for (const JobId job : plan.forgets) hands_.forget_job(job);
+  for (const auto& [job, attempt] : plan.attempts_over) dispatcher_.forget_attempt(job, attempt);
+  for (const JobId job : plan.forgets) dispatcher_.forget_job(job);
 }
 
 }  // namespace gflow::daemon

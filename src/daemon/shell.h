@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "api/types.h"
-#include "daemon/hands.h"
+#include "daemon/dispatcher.h"
 #include "engine/state.h"
 #include "engine/step.h"
 #include "store/store.h"
@@ -35,7 +35,7 @@ class Shell {
   };
 
   /// Borrows all three for its lifetime. `ballast` may be null.
-  Shell(engine::State& state, store::Store& store, Hands& hands, store::Ballast* ballast);
+  Shell(engine::State& state, store::Store& store, Dispatcher& dispatcher, store::Ballast* ballast);
   ~Shell();
   Shell(const Shell&) = delete;
   Shell& operator=(const Shell&) = delete;
@@ -45,7 +45,7 @@ class Shell {
   std::vector<std::pair<JobId, int>> take_over();
 
   /// How an attempt stands of which take_over() could not find it out.
-  void adopted(JobId job, int attempt, const runner::Adoption& found);
+  void adopted(JobId job, int attempt, const executor::Adoption& found);
 
   /// Queues an event for the next turn; the answer is called in it, after the commit.
   void post(engine::Event event, Answer answer = {});
@@ -79,7 +79,7 @@ class Shell {
   /// What the events of one turn add up to.
   struct Plan;
 
-  void take_over(const Job& job, const runner::Adoption& found);
+  void take_over(const Job& job, const executor::Adoption& found);
   void decide(Posted& posted, Now now, Plan& plan);
   void take(const engine::Effect& effect, Posted& posted, Plan& plan);
   [[nodiscard]] std::optional<Result<std::vector<JobId>>> answered_before(const Posted& posted,
@@ -91,17 +91,19 @@ class Shell {
   Turned put_off(std::unique_ptr<Plan> plan, Now now);
   [[nodiscard]] const Job* in_attempt(JobId id, int attempt) const;
   void act(const engine::Effect& effect);
-  bool take_launch(JobId job, int attempt);
+  std::shared_ptr<const LaunchOrder> take_launch(JobId job, int attempt);
+  void launch(const LaunchOrder& order);
   void stop(JobId job, int attempt);
   void act(const Plan& plan);
 
   engine::State& state_;
   store::Store& store_;
-  Hands& hands_;
+  Dispatcher& dispatcher_;
   store::Ballast* ballast_;
   std::vector<Posted> posted_;
-  std::unique_ptr<Plan> unwritten_;             ///< decided, but the disk is full
-  std::deque<std::pair<JobId, int>> launches_;  ///< committed, not carried out yet
+  std::unique_ptr<Plan> unwritten_;  ///< decided, but the disk is full
+  /// Committed, not carried out yet. Shared with the effects that ordered them.
+  std::deque<std::shared_ptr<const LaunchOrder>> launches_;
 };
 
 }  // namespace gflow::daemon

@@ -17,7 +17,7 @@ namespace {
 struct Crash {};
 
 /// The world outside: attempts that run whether a daemon watches or not.
-class World : public Hands {
+class World : public Dispatcher {
  public:
   struct Run {
     bool revoked = false;
@@ -36,20 +36,20 @@ class World : public Hands {
     if (steps_left > 0) --steps_left;
     ++steps_taken;
   }
-  void launch(const Job& job) override {
+  void launch(const LaunchOrder& order) override {
     step();
-    const auto [at, fresh] = runs.try_emplace({job.id, attempt_of(job)->number});
-    EXPECT_TRUE(fresh) << "attempt " << at->first.second << " of job " << job.id.value
+    const auto [at, fresh] = runs.try_emplace({order.job, order.attempt});
+    EXPECT_TRUE(fresh) << "attempt " << at->first.second << " of job " << order.job.value
                        << " is started twice";
   }
-  runner::Adoption adopt(const Job& job) override {
-    if (cannot_look) return runner::Unknown{"too many open files"};
+  executor::Adoption adopt(const Job& job) override {
+    if (cannot_look) return executor::Unknown{"too many open files"};
     Run& run = runs[{job.id, attempt_of(job)->number}];
-    if (run.outcome) return runner::Over{*run.outcome};
+    if (run.outcome) return executor::Over{*run.outcome};
     const bool launched = launched_.contains({job.id, attempt_of(job)->number});
-    if (launched) return runner::StillRuns{77};
+    if (launched) return executor::StillRuns{77};
     run.revoked = true;
-    return runner::NeverRan{};
+    return executor::NeverRan{};
   }
   void stop(const Job& job) override {
     step();
@@ -104,6 +104,7 @@ class Life {
     world.note_launched();
     shell_->take_over();
     Machine machine;
+    machine.name = "n1";
     machine.cpus = 4;
     machine.memory = Memory::gib(8);
     for (int i = 0; i < 2; ++i) {
@@ -114,7 +115,7 @@ class Life {
       device.memory_total = Memory::gib(24);
       machine.devices.push_back(device);
     }
-    shell_->post(engine::event::MachineChanged{machine});
+    shell_->post(engine::event::NodesChanged{{machine}});
     turn();
   }
 
@@ -171,7 +172,7 @@ class Life {
     turn();
   }
 
-  void adopted(JobId id, const runner::Adoption& how) {
+  void adopted(JobId id, const executor::Adoption& how) {
     shell_->adopted(id, attempt_of(*state_->find(id))->number, how);
     turn();
   }
@@ -439,12 +440,12 @@ TEST(TakeOver, OfWhatIsNotKnownNothingIsSaid) {
   EXPECT_EQ(status(2), Status::Queued) << "what job 1 holds was given away";
   // Once it is known, what was asked of it meanwhile is said.
   life.world.runs.begin()->second.told_to_stop = false;
-  life.adopted(JobId(1), runner::StillRuns{77});
+  life.adopted(JobId(1), executor::StillRuns{77});
   EXPECT_TRUE(life.world.runs.begin()->second.told_to_stop);
   EXPECT_EQ(status(2), Status::Queued);
   const Outcome cancelled{.reason = EndReason::Cancelled};
   life.world.runs.begin()->second.outcome = cancelled;
-  life.adopted(JobId(1), runner::Over{cancelled});
+  life.adopted(JobId(1), executor::Over{cancelled});
   EXPECT_EQ(status(1), Status::Cancelled);
   EXPECT_EQ(status(2), Status::Starting);
   life.crash();

@@ -57,9 +57,9 @@ void Turn::take(const event::AttemptEnded& event) {
   index_.peaks.add(job->spec.user.uid, job->spec.command, event.outcome.peak_gpu_memory);
   if (event.outcome.reason != EndReason::NotStarted) index_.placer->departed(index_.ledger);
   judge_node(*job, &event.outcome);
+  const Attempt attempt = *attempt_of(*job);
   decide_end(*job, event.outcome);
-  // What it used of its devices is not used any more, whatever the last reading said.
-  index_.put_machine();
+  index_.put_nodes_of(attempt);
 }
 
 void Turn::decide_end(const Job& job, const Outcome& outcome) {

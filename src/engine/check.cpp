@@ -16,9 +16,7 @@ std::string check_holdings(const Index& index) {
     if (attempt.peers.size() + 1 != static_cast<std::size_t>(job.spec.request.nodes)) {
       return fmt::format("job {} asked for {} nodes", id.value, job.spec.request.nodes);
     }
-    std::vector<Allocation> allocations = attempt.peers;
-    allocations.push_back(attempt.allocation);
-    for (const Allocation& allocation : allocations) {
+    for (const Allocation& allocation : allocations_of(attempt)) {
       if (allocation.gpus.size() == static_cast<std::size_t>(job.spec.request.gpus)) continue;
       return fmt::format("job {} asked for {} GPUs and holds {}",
                          id.value,
@@ -101,7 +99,7 @@ std::string State::check() const {
   fresh.policy = index.policy;
   fresh.boot_id = index.boot_id;
   fresh.now = index.now;
-  fresh.machine = index.machine;
+  fresh.nodes = index.nodes;
   fresh.jobs = index.jobs;
   fresh.ledger = index.ledger.emptied();
   for (const auto& [id, job] : fresh.jobs) fresh.link(job);

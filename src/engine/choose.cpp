@@ -57,18 +57,22 @@ std::optional<Chosen> Index::choose(placement::DemandIndex demand,
 
 std::vector<int> choose_cpus(const Index& index,
                              const Request& request,
-                             const std::vector<int>& gpus) {
-  if (request.cpus <= 0 || gpus.empty()) return {};
-  const std::set<int> near = numa_nodes_of(index.machine, gpus);
+                             const placement::Placement& there) {
+  const auto node = index.nodes.find(index.ledger.node(there.node).name);
+  if (request.cpus <= 0 || there.devices.empty() || node == index.nodes.end()) return {};
+  const Machine& machine = node->second.machine;
+  const std::set<int> near = numa_nodes_of(machine, there.devices);
+  const auto taken = index.cpus_taken.find(there.node);
+  const auto is_free = [&](int cpu) {
+    return taken == index.cpus_taken.end() || !taken->second.contains(cpu);
+  };
   std::vector<int> chosen;
   std::vector<int> further;
-  for (const NumaCpus& numa : index.machine.topology.cpus) {
+  for (const NumaCpus& numa : machine.topology.cpus) {
     const auto cpus = parse_cpu_list(numa.cpus);
     if (!cpus) continue;
     std::vector<int>& into = near.contains(numa.node) ? chosen : further;
-    std::ranges::copy_if(*cpus, std::back_inserter(into), [&index](int cpu) {
-      return !index.cpus_taken.contains(cpu);
-    });
+    std::ranges::copy_if(*cpus, std::back_inserter(into), is_free);
   }
   chosen.insert(chosen.end(), further.begin(), further.end());
   const auto count = static_cast<std::size_t>(request.cpus);

@@ -11,11 +11,11 @@
 /// Inside of the engine: what a job gets where it is placed. Not for other modules.
 namespace gflow::engine {
 
-/// CPUs for a job on the daemon's machine: those of the NUMA nodes its devices are on first, and
-/// none that another job has. Empty if the machine's CPUs are not known, the job did not ask for
-/// any, or it has no devices: then the kernel chooses.
+/// CPUs for a job on a node: those of the NUMA nodes its devices are on first, and none that
+/// another job has. Empty if the node's CPUs are not known, the job did not ask for any, or it has
+/// no devices: then the kernel chooses.
 [[nodiscard]] std::vector<int> choose_cpus(const Index& index,
                                            const Request& request,
-                                           const std::vector<int>& gpus);
+                                           const placement::Placement& there);
 
 }  // namespace gflow::engine

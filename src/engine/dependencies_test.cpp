@@ -20,6 +20,10 @@ constexpr Now kNow{WallTime(std::chrono::hours(1000)), MonoTime(std::chrono::hou
 struct Queue {
   explicit Queue(Policy policy = {}) : state(std::move(policy), "boot") {
     state.restored(JobId(1));
+    Machine machine;
+    machine.name = "n1";
+    machine.cpus = 4;
+    (void)step(state, event::NodesChanged{{machine}}, kNow);
   }
 
   Result<std::vector<JobId>> ask(const Event& event) {
@@ -109,9 +113,6 @@ TEST(Dependencies, WhatEndsTogetherIsToldOnce) {
 
 TEST(Dependencies, AJobThatStartedDoesNotDependAnyMore) {
   Queue queue;
-  Machine machine;
-  machine.cpus = 4;
-  (void)step(queue.state, event::MachineChanged{machine}, kNow);
   event::Submit submit{{}, system_principal()};
   submit.specs = {{.user = kAlice, .max_retries = 1}};
   const JobId first = queue.ask(submit).value().front();

@@ -9,59 +9,58 @@
 namespace gflow::engine {
 namespace {
 
-std::string name_of(const Drain& drain) {
-  const std::string node =
-      drain.node.empty() ? "this node" : fmt::format("node {}", printable(drain.node));
+/// "GPU 3", "GPU 3 of node n1", "node n1".
+std::string name_of(const Index& index, const Drain& drain) {
+  const bool is_only =
+      index.nodes.empty() || (index.nodes.size() == 1 && index.nodes.contains(drain.node));
+  const std::string node = is_only ? "this node" : fmt::format("node {}", printable(drain.node));
   if (!drain.gpu) return node;
-  return drain.node.empty() ? fmt::format("GPU {}", *drain.gpu)
-                            : fmt::format("GPU {} of {}", *drain.gpu, node);
+  return is_only ? fmt::format("GPU {}", *drain.gpu)
+                 : fmt::format("GPU {} of {}", *drain.gpu, node);
+}
+
+/// With the node it is on: the only one there is where none is named.
+Result<Drain> located(const Index& index, Drain drain) {
+  if (!drain.node.empty()) return drain;
+  if (index.nodes.size() > 1) {
+    std::vector<std::string> names;
+    for (const auto& [name, record] : index.nodes) names.push_back(name);
+    return fail(Code::Usage, fmt::format("on which node? There are {}", join(names, ", ")));
+  }
+  if (!index.nodes.empty()) drain.node = index.nodes.begin()->first;
+  return drain;
+}
+
+bool is_there(const Index& index, const Drain& drain) {
+  const auto node = index.nodes.find(drain.node);
+  if (node == index.nodes.end()) return false;
+  const auto& devices = node->second.machine.devices;
+  return !drain.gpu || std::ranges::find(devices, *drain.gpu, &Device::index) != devices.end();
 }
 
 }  // namespace
 
-bool Index::drained(const std::string& node) const {
-  return std::ranges::any_of(
-      drains, [&node](const Drain& drain) { return drain.node == node && !drain.gpu; });
-}
-
+/// A drain outlives its node and its device: what comes back is drained still.
 Result<void> Index::drain(const event::Drain& event) {
-  const Drain& what = event.what;
-  GF_CHECK(may_drain(event.by, name_of(what)));
-  const auto node = ledger.find(what.node);
-  const auto gpus = node ? ledger.node(*node).devices.size() : 0;
-  if (!node || (what.gpu && (*what.gpu < 0 || static_cast<std::size_t>(*what.gpu) >= gpus))) {
-    return fail(Code::NotFound, fmt::format("there is no {}", name_of(what)));
-  }
-  if (what.gpu && !what.node.empty()) {
-    return fail(Code::WrongState,
-                fmt::format("GPUs of other nodes are drained there; {} can be drained as a whole",
-                            printable(what.node)));
-  }
+  const Drain what = GF_TRY(located(*this, event.what));
+  const std::string name = name_of(*this, what);
+  GF_CHECK(may_drain(event.by, name));
   const auto at = std::ranges::find_if(drains, [&what](const Drain& drain) {
     return drain.node == what.node && drain.gpu == what.gpu;
   });
+  if (at == drains.end() && !is_there(*this, what)) {
+    return fail(Code::NotFound, fmt::format("there is no {}", name));
+  }
   if (event.resume) {
-    if (at == drains.end()) {
-      return fail(Code::WrongState, fmt::format("{} is not drained", name_of(what)));
-    }
+    if (at == drains.end()) return fail(Code::WrongState, fmt::format("{} is not drained", name));
     drains.erase(at);
   } else if (at != drains.end()) {
     *at = what;
   } else {
     drains.push_back(what);
   }
-  put_drained(*node);
+  if (const auto node = nodes.find(what.node); node != nodes.end()) put_node(node->second);
   return {};
-}
-
-/// Other nodes than the daemon's say themselves which of their devices are usable; a drained one is
-/// taken out on top.
-void Index::put_drained(placement::NodeIndex index) {
-  const std::string name = ledger.node(index).name;
-  if (name.empty()) return put_machine();
-  placement::Node node = ledger.node(index);
-  node.drained = drained(name);
-  put_node(std::move(node));
 }
 
 }  // namespace gflow::engine

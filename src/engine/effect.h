@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <variant>
 #include <vector>
 
 #include "core/job.h"
+#include "core/launch.h"
 
 namespace gflow::engine {
 
@@ -21,10 +23,10 @@ struct Save {
 struct Forget {
   JobId job;
 };
-/// Start the attempt the job is in (Starting).
+/// Start the attempt the job is in (Starting), as ordered. The order is shared by the copies of
+/// this effect.
 struct Launch {
-  JobId job;
-  int attempt = 0;
+  std::shared_ptr<const LaunchOrder> order;
 };
 /// Tell the supervisor to end the attempt: signal (or SIGTERM), grace, SIGKILL. Safe to repeat.
 struct StopAttempt {

@@ -67,18 +67,28 @@ struct AttemptRevoked {
   JobId job;
   int attempt = 0;
 };
-/// What the device source sees now. Processes listed per device are only those not gflow's.
-struct MachineChanged {
-  Machine machine;
-};
-/// Other nodes than the daemon's own: new ones, or new facts about known ones, by name.
+/// Nodes that are there, by name: new ones, those that are not what they were, those that answer
+/// again. Processes listed per device are only those not gflow's.
 struct NodesChanged {
-  std::vector<placement::Node> nodes;
+  std::vector<Machine> nodes;
+};
+/// A node does not answer. Nothing is placed there, and nothing is judged: its jobs keep their
+/// state and what they hold until it answers again or is removed.
+struct NodeUnreachable {
+  std::string node;
+  std::string why;  ///< for people
+};
+/// A node will not come back. Jobs started there are lost, and run again if they asked for it; of a
+/// job that has it as a further node only the command knows what that means, so it goes on. The
+/// node is forgotten when nothing is held there any more; one that comes back all the same is new.
+struct NodeRemoved {
+  std::string node;
+  std::string why;  ///< for people
 };
 /// Lets nothing new start on a device or a node, or lets it again. Operators only; the answer
 /// names no job.
 struct Drain {
-  gflow::Drain what;
+  gflow::Drain what;    ///< what.node may be "" where there is only one node
   bool resume = false;  ///< take the drain back; what.reason means nothing then
   Principal by;
 };
@@ -106,7 +116,6 @@ struct Policy {
   std::string placement;  ///< name of the placement policy; "" is gflow's own
   placement::PolicyOptions placement_options;
   placement::SharingRules sharing;  ///< of one device
-  std::vector<Label> labels;        ///< of the daemon's own node, sorted
   /// Who goes first among jobs of one priority.
   OrderRules order;
   YieldRules yield;           ///< when a running job gives way to one of its priority
@@ -138,8 +147,9 @@ using Event = std::variant<event::Submit,
                            event::AttemptStarted,
                            event::AttemptEnded,
                            event::AttemptRevoked,
-                           event::MachineChanged,
                            event::NodesChanged,
+                           event::NodeUnreachable,
+                           event::NodeRemoved,
                            event::Drain,
                            event::Tick,
                            event::Configure>;

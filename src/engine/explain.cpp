@@ -24,15 +24,20 @@ blocker::Holder holder_of(const Index& index, const Job& job, std::vector<int> g
   return {job.id, job.spec.user.name, std::move(gpus), end_on_calendar(index, job, now)};
 }
 
-/// The jobs that hold something of a kind, told by `holds(job)`.
+/// The jobs that hold something of a kind on a node, told by `holds(job)`.
 template <typename Holds>
-std::vector<blocker::Holder> holders(const Index& index, Now now, Holds holds) {
+std::vector<blocker::Holder> holders(const Index& index,
+                                     const std::string& node,
+                                     Now now,
+                                     Holds holds) {
   std::vector<blocker::Holder> found;
   for (const Status status : kActive.list()) {
     for (const JobId id : index.in(status)) {
       const Job& job = *index.find(id);
       if (!holds(job) || found.size() == kMaxHolders) continue;
-      found.push_back(holder_of(index, job, attempt_of(job)->allocation.gpus, now));
+      for (Allocation& part : allocations_of(*attempt_of(job))) {
+        if (part.node == node) found.push_back(holder_of(index, job, std::move(part.gpus), now));
+      }
     }
   }
   std::ranges::sort(found, {}, &blocker::Holder::job);
@@ -68,13 +73,17 @@ std::vector<blocker::Holder> device_holders(const Index& index,
   return found;
 }
 
-/// Devices of the daemon's machine that would do, but that no job can have now.
-std::vector<blocker::Unusable> unusable(const Index& index, const placement::Demand& wanted) {
+/// Devices of the node that would do, but that no job can have now.
+std::vector<blocker::Unusable> unusable(const Index& index,
+                                        const placement::Demand& wanted,
+                                        placement::NodeIndex node) {
   std::vector<blocker::Unusable> found;
-  for (const Device& device : index.machine.devices) {
-    if (!would_do(index, wanted, {0, device.index})) continue;
-    if (index.holders.contains({0, device.index})) continue;
-    const Drain* drain = drain_of_device(index.drains, "", device.index);
+  const auto record = index.nodes.find(index.ledger.node(node).name);
+  if (record == index.nodes.end()) return found;
+  for (const Device& device : record->second.machine.devices) {
+    if (!would_do(index, wanted, {node, device.index})) continue;
+    if (index.holders.contains({node, device.index})) continue;
+    const Drain* drain = drain_of_device(index.drains, record->first, device.index);
     if (bar_of(device, drain, index.policy.other_use()) == DeviceBar::None) continue;
     found.push_back({device.index,
                      device.usable ? "" : device.trouble,
@@ -84,15 +93,15 @@ std::vector<blocker::Unusable> unusable(const Index& index, const placement::Dem
   return found;
 }
 
-/// The node that comes closest to having room.
-placement::NodeIndex closest(const Ledger& ledger, placement::DemandIndex demand) {
+/// The node that comes closest to having room; nothing if there is no node.
+std::optional<placement::NodeIndex> closest(const Ledger& ledger, placement::DemandIndex demand) {
   const auto distance = [&](placement::NodeIndex node) {
     const placement::Shortfall lacks = ledger.shortfall(demand, node);
     return std::tuple(lacks.selector, lacks.closed, lacks.devices, lacks.milli_cpus, lacks.memory);
   };
-  placement::NodeIndex best = 0;
-  for (placement::NodeIndex node = 1; node < ledger.size(); ++node) {
-    if (distance(node) < distance(best)) best = node;
+  std::optional<placement::NodeIndex> best;
+  for (placement::NodeIndex node = 0; node < ledger.size(); ++node) {
+    if (ledger.is_there(node) && (!best || distance(node) < distance(*best))) best = node;
   }
   return best;
 }
@@ -105,6 +114,11 @@ int nodes_with_room(const Ledger& ledger, placement::DemandIndex demand) {
   return count;
 }
 
+/// The node's name where there are several to tell apart.
+std::string node_shown(const Index& index, placement::NodeIndex node) {
+  return index.ledger.count() > 1 ? index.ledger.node(node).name : "";
+}
+
 Blocker explain_devices(const Index& index,
                         const Request& asks,
                         placement::NodeIndex node,
@@ -112,36 +126,42 @@ Blocker explain_devices(const Index& index,
   const auto demand = index.ledger.find(placement::demand_of(asks));
   const placement::Demand& wanted = index.ledger.demand(*demand);
   const placement::Shortfall lacks = index.ledger.shortfall(*demand, node);
+  const std::string where = node_shown(index, node);
   auto holding = device_holders(index, wanted, node, now);
   if (lacks.gpu_memory > Memory{}) {
     return blocker::GpuMemory{
-        lacks.gpu_memory_need, lacks.gpu_memory, asks.gpus, std::move(holding)};
+        lacks.gpu_memory_need, lacks.gpu_memory, asks.gpus, std::move(holding), where};
   }
   if (lacks.share > Share{} && asks.mode == GpuMode::Fraction) {
-    return blocker::GpuShare{asks.share, lacks.share, std::move(holding)};
+    return blocker::GpuShare{asks.share, lacks.share, std::move(holding), where};
   }
   return blocker::Gpus{asks.gpus,
                        lacks.devices_free,
                        kind_text(asks),
                        std::move(holding),
-                       node == 0 ? unusable(index, wanted) : std::vector<blocker::Unusable>{}};
+                       unusable(index, wanted, node),
+                       where};
 }
 
 /// No node is of the right sort any more: there was one when the job was taken.
 Blocker explain_sort(const Index& index, const Request& asks) {
   const auto demand = index.ledger.find(placement::demand_of(asks));
   if (!index.ledger.demand(*demand).only_sees()) return blocker::Nodes{1, 0};
-  return blocker::Gpus{1, 0, kind_text(asks), {}, {}};
+  return blocker::Gpus{1, 0, kind_text(asks), {}, {}, ""};
 }
 
 Blocker explain_closed(const Index& index, placement::NodeIndex node, Now now) {
   const std::string& name = index.ledger.node(node).name;
+  const auto record = index.nodes.find(name);
+  if (record != index.nodes.end() && record->second.unreachable) {
+    return blocker::NodeClosed{name, *record->second.unreachable, blocker::Closed::Unreachable};
+  }
   if (const Drain* drain = drain_of_node(index.drains, name)) {
-    return blocker::NodeClosed{name, drain->reason};
+    return blocker::NodeClosed{name, drain->reason, blocker::Closed::Drained};
   }
   const auto health = index.health.find(name);
   if (health == index.health.end() || index.ledger.node(node).healthy) {
-    return blocker::NodeClosed{name, ""};
+    return blocker::NodeClosed{name, "", blocker::Closed::Unreachable};
   }
   const auto wait = health->second.trial ? std::chrono::milliseconds(0)
                                          : std::max(health->second.retry_at - now.mono,
@@ -160,27 +180,34 @@ void explain_resources(const Index& index, const Job& job, Now now, std::vector<
   const Request& asks = job.spec.request;
   const Ledger& ledger = index.ledger;
   const auto demand = ledger.find(placement::demand_of(asks));
-  if (!demand || ledger.size() == 0) return;
+  if (!demand) return;
   if (asks.nodes > 1) {
     const int room = nodes_with_room(ledger, *demand);
     if (room < asks.nodes) why.emplace_back(blocker::Nodes{asks.nodes, room});
     return;
   }
-  const placement::NodeIndex node = closest(ledger, *demand);
+  const auto found = closest(ledger, *demand);
+  if (!found) return why.emplace_back(blocker::Nodes{1, 0}), void();
+  const placement::NodeIndex node = *found;
   const placement::Shortfall lacks = ledger.shortfall(*demand, node);
+  const std::string& name = ledger.node(node).name;
   if (lacks.selector) why.push_back(explain_sort(index, asks));
   if (lacks.closed) why.push_back(explain_closed(index, node, now));
   if (lacks.devices > 0) why.push_back(explain_devices(index, asks, node, now));
   if (lacks.memory > Memory{}) {
     const auto holds = [](const Job& other) { return other.spec.request.memory.bytes > 0; };
-    why.emplace_back(
-        blocker::HostMemory{asks.memory, asks.memory - lacks.memory, holders(index, now, holds)});
+    why.emplace_back(blocker::HostMemory{asks.memory,
+                                         asks.memory - lacks.memory,
+                                         holders(index, name, now, holds),
+                                         node_shown(index, node)});
   }
   if (lacks.milli_cpus > 0) {
     const auto holds = [](const Job& other) { return other.spec.request.cpus > 0; };
     const auto available = ledger.state(node).milli_cpus_free / 1000;
-    why.emplace_back(
-        blocker::Cpus{asks.cpus, static_cast<int>(available), holders(index, now, holds)});
+    why.emplace_back(blocker::Cpus{asks.cpus,
+                                   static_cast<int>(available),
+                                   holders(index, name, now, holds),
+                                   node_shown(index, node)});
   }
 }
 

@@ -14,6 +14,7 @@ const Now kNow{.wall = WallTime(std::chrono::hours(1)), .mono = MonoTime(std::ch
 /// GPU 0,1 are V100 with 32G, 2,3 A100 with 80G; 1 is used by somebody else, 3 is broken.
 Machine mixed() {
   Machine machine;
+  machine.name = "n0";
   machine.cpus = 8;
   for (int i = 0; i < 4; ++i) {
     Device device;
@@ -27,11 +28,19 @@ Machine mixed() {
 }
 
 /// A node of four T4 that take nothing.
-placement::Node other() {
-  placement::Node node{.name = "n1"};
-  node.devices.assign(
-      4, {.vendor = "nvidia", .model = "T4", .memory = Memory::gib(16), .usable = false});
-  return node;
+Machine other() {
+  Machine machine;
+  machine.name = "n1";
+  for (int i = 0; i < 4; ++i) {
+    Device device;
+    device.index = i;
+    device.vendor = "nvidia";
+    device.model = "Tesla T4";
+    device.memory_total = Memory::gib(16);
+    device.usable = false;
+    machine.devices.push_back(device);
+  }
+  return machine;
 }
 
 /// A request as --gpus writes it, taken in as a job of its own.
@@ -90,7 +99,7 @@ TEST(Explain, NamesOnlyThoseOnDevicesThatWouldDo) {
     machine.devices[1].processes = {{4711, "dave", "python", {}}};
     machine.devices[3].usable = false;
     machine.devices[3].trouble = "fallen off the bus";
-    (void)step(state, event::MachineChanged{machine}, kNow);
+    (void)step(state, event::NodesChanged{{machine}}, kNow);
     (void)step(state, event::NodesChanged{{other()}}, kNow);
     (void)submit(state, row.first);
     (void)submit(state, row.second);
@@ -104,31 +113,31 @@ TEST(Explain, SaysWhatIsGoneThatWasToBeSeen) {
   State state(policy, "boot");
   state.restored(JobId(1));
   Machine machine = mixed();
-  (void)step(state, event::MachineChanged{machine}, kNow);
+  (void)step(state, event::NodesChanged{{machine}}, kNow);
   JobSpec spec;
   spec.hold = true;
   apply(*parse_gpu_request("-1(V100)"), spec.request);
   (void)step(state, event::Submit{{spec}, system_principal()}, kNow);
   machine.devices.erase(machine.devices.begin(), machine.devices.begin() + 2);
-  (void)step(state, event::MachineChanged{machine}, kNow);
+  (void)step(state, event::NodesChanged{{machine}}, kNow);
   (void)step(state, event::Release{{JobId(1)}, system_principal(), {}}, kNow);
   EXPECT_EQ(shortage(state, JobId(1)), "0 of 1 V100:");
-  (void)step(state, event::MachineChanged{mixed()}, kNow);
+  (void)step(state, event::NodesChanged{{mixed()}}, kNow);
   EXPECT_EQ(status_of(*state.find(JobId(1))), Status::Starting);
 }
 
 TEST(Explain, SaysThatTheLabelIsGone) {
-  Policy policy;
-  policy.labels = {{"zone", "a"}};
-  State state(policy, "boot");
+  Machine machine = mixed();
+  machine.labels = {{"zone", "a"}};
+  State state({}, "boot");
   state.restored(JobId(1));
-  (void)step(state, event::MachineChanged{mixed()}, kNow);
+  (void)step(state, event::NodesChanged{{machine}}, kNow);
   JobSpec spec;
   spec.hold = true;
   spec.request = {.gpus = 1, .selector = {{"zone", "a"}}};
   (void)step(state, event::Submit{{spec}, system_principal()}, kNow);
-  policy.labels.clear();
-  (void)step(state, event::Configure{policy}, kNow);
+  machine.labels.clear();
+  (void)step(state, event::NodesChanged{{machine}}, kNow);
   (void)step(state, event::Release{{JobId(1)}, system_principal(), {}}, kNow);
   EXPECT_EQ(reason_text(state.blockers(JobId(1), kNow)), "Resources: Need 1 node, none available");
 }
@@ -137,7 +146,7 @@ TEST(Explain, SaysThatTheLabelIsGone) {
 TEST(Rank, KeepsNoDemandThatNoJobHas) {
   State state(Policy{}, "boot");
   state.restored(JobId(1));
-  (void)step(state, event::MachineChanged{mixed()}, kNow);
+  (void)step(state, event::NodesChanged{{mixed()}}, kNow);
   Request asked{.gpus = 1};
   const auto before = state.ledger().demands();
   const auto first = state.rank(asked, 1);

@@ -50,7 +50,7 @@ auto most(const Ledger& ledger, Of of) {
 }
 
 std::string owner(const Ledger& ledger) {
-  return ledger.size() == 1 ? "this machine has" : "no node has more than";
+  return ledger.count() == 1 ? "this machine has" : "no node has more than";
 }
 
 /// The machine has GPUs, but none or not enough that the demand would take.
@@ -61,9 +61,11 @@ std::unexpected<Error> too_few(const Index& index, const Request& request, const
   const int all =
       most(ledger, [&](NodeIndex n) { return static_cast<int>(ledger.node(n).devices.size()); });
   if (all == 0) {
-    const std::string note =
-        index.machine.note.empty() ? "" : fmt::format(" ({})", printable(index.machine.note));
-    return never(asked, fmt::format("this machine has none{}", note));
+    if (index.nodes.size() != 1) return never(asked, "no node has any");
+    const std::string& note = index.nodes.begin()->second.machine.note;
+    return never(asked,
+                 fmt::format("this machine has none{}",
+                             note.empty() ? "" : fmt::format(" ({})", printable(note))));
   }
   Demand any_size = wanted;
   any_size.gpu_memory = {};

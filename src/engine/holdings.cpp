@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "engine/index.h"
 #include "engine/machine_node.h"
@@ -43,14 +44,20 @@ Shape Index::shape_of(const JobSpec& spec) {
 
 std::vector<Placement> Index::placements_of(const Attempt& attempt) {
   std::vector<Placement> placements;
-  const auto add = [&](const Allocation& allocation) {
-    auto node = ledger.find(allocation.node);
-    if (!node) node = ledger.put({.name = allocation.node, .ready = false});
-    placements.push_back({*node, allocation.gpus});
-  };
-  add(attempt.allocation);
-  for (const Allocation& peer : attempt.peers) add(peer);
+  for (const Allocation& part : allocations_of(attempt)) {
+    auto node = ledger.find(part.node);
+    if (!node) node = ledger.put({.name = part.node, .ready = false});
+    placements.push_back({*node, part.gpus});
+  }
   return placements;
+}
+
+std::vector<JobId> Index::started_on(const std::string& node) const {
+  std::vector<JobId> found;
+  for (const auto& [id, job] : jobs) {
+    if (is_active(job) && attempt_of(job)->allocation.node == node) found.push_back(id);
+  }
+  return found;
 }
 
 void Index::link_active(const Job& job, const Attempt& attempt) {
@@ -59,7 +66,9 @@ void Index::link_active(const Job& job, const Attempt& attempt) {
     ledger.take(demand, placement, presence_of(job));
     for (const int gpu : placement.devices) holders[{placement.node, gpu}].insert(job.id);
   }
-  for (const int cpu : attempt.allocation.cpus) cpus_taken.insert(cpu);
+  for (const Allocation& part : allocations_of(attempt)) {
+    for (const int cpu : part.cpus) cpus_taken[*ledger.find(part.node)].insert(cpu);
+  }
   if (presence_of(job) == Presence::Standing) standing.insert({job.submitted, job.id});
   if (job.spec.preemption != Preemption::None) preemptible.insert(job.id);
   fair.hold(job.spec.user.uid, parts_of(job.spec.request));
@@ -80,7 +89,12 @@ void Index::unlink_active(const Job& job, const Attempt& attempt) {
       if (at->second.empty()) holders.erase(at);
     }
   }
-  for (const int cpu : attempt.allocation.cpus) cpus_taken.erase(cpus_taken.find(cpu));
+  for (const Allocation& part : allocations_of(attempt)) {
+    if (part.cpus.empty()) continue;
+    const auto at = cpus_taken.find(*ledger.find(part.node));
+    for (const int cpu : part.cpus) at->second.erase(at->second.find(cpu));
+    if (at->second.empty()) cpus_taken.erase(at);
+  }
   standing.erase({job.submitted, job.id});
   preemptible.erase(job.id);
   incumbents.erase(job.id);
@@ -92,16 +106,16 @@ void Index::unlink_active(const Job& job, const Attempt& attempt) {
   }
 }
 
-/// Memory that running jobs use of each device comes with the machine; what of it is theirs by
+/// Memory that running jobs use of each device comes with the node; what of it is theirs by
 /// declaration is known here.
-void Index::put_machine() {
+void Index::put_node(const NodeRecord& record) {
   const auto declared = [this](const JobUse& use, const Device& device) -> std::optional<Memory> {
     const Job* job = find(JobId(use.job));
     if (job == nullptr || !is_active(*job)) return std::nullopt;
     return ledger.reserve_on(placement::demand_of(job->spec.request),
                              device.memory_total.value_or(Memory{}));
   };
-  put_node(node_of(machine, drains, policy, declared));
+  put_node(node_of(record, drains, policy, declared));
 }
 
 void Index::put_node(placement::Node node) {
@@ -112,22 +126,71 @@ void Index::put_node(placement::Node node) {
   ledger.put(std::move(node));
 }
 
-Totals Index::totals() const {
-  Totals totals;
-  for (NodeIndex index = 0; index < ledger.size(); ++index) {
-    const placement::Node& node = ledger.node(index);
-    const placement::NodeState& state = ledger.state(index);
-    totals.gpus += static_cast<int>(node.devices.size());
-    totals.gpus_free += static_cast<int>(
-        std::ranges::count_if(state.devices, [](const placement::DeviceState& device) {
-          return device.usable && device.users == 0 && device.standing == 0;
-        }));
-    totals.cpus += static_cast<int>(node.milli_cpus / 1000);
-    totals.cpus_free += static_cast<int>(std::max<std::int64_t>(0, state.milli_cpus_free) / 1000);
-    totals.memory += node.memory;
-    totals.memory_free += std::max(Memory{}, state.memory_free);
+void Index::put_nodes() {
+  for (const auto& [name, record] : nodes) put_node(record);
+}
+
+void Index::sort_nodes() {
+  const auto moved = ledger.sort();
+  if (!moved) return;
+  const auto to = [&moved](NodeIndex from) { return (*moved)[static_cast<std::size_t>(from)]; };
+  for (auto& [key, held_by] : std::exchange(holders, {})) {
+    holders[{to(key.node), key.gpu}] = std::move(held_by);
   }
+  for (auto& [node, cpus] : std::exchange(cpus_taken, {})) cpus_taken[to(node)] = std::move(cpus);
+  placer->forget();
+}
+
+void Index::put_nodes_of(const Attempt& attempt) {
+  for (const Allocation& part : allocations_of(attempt)) {
+    const auto at = nodes.find(part.node);
+    if (at == nodes.end()) continue;
+    const auto& devices = at->second.machine.devices;
+    const bool is_used =
+        std::ranges::any_of(devices, [](const Device& device) { return !device.uses.empty(); });
+    if (is_used) put_node(at->second);
+  }
+}
+
+void Index::forget_removed() {
+  std::erase_if(nodes, [this](const auto& entry) {
+    const auto& [name, record] = entry;
+    const auto at = ledger.find(name);
+    if (!record.removed || !ledger.holds(*at).empty()) return false;
+    ledger.remove(*at);
+    count_gpus();
+    return true;
+  });
+}
+
+Totals Index::totals(NodeIndex index) const {
+  const placement::Node& node = ledger.node(index);
+  const placement::NodeState& state = ledger.state(index);
+  Totals totals;
+  totals.gpus = static_cast<int>(node.devices.size());
+  totals.gpus_free = static_cast<int>(
+      std::ranges::count_if(state.devices, [](const placement::DeviceState& device) {
+        return device.usable && device.users == 0 && device.standing == 0;
+      }));
+  totals.cpus = static_cast<int>(node.milli_cpus / 1000);
+  totals.cpus_free = static_cast<int>(std::max<std::int64_t>(0, state.milli_cpus_free) / 1000);
+  totals.memory = node.memory;
+  totals.memory_free = std::max(Memory{}, state.memory_free);
   return totals;
+}
+
+Totals Index::totals() const {
+  Totals all;
+  for (NodeIndex index = 0; index < ledger.size(); ++index) {
+    const Totals one = totals(index);
+    all.gpus += one.gpus;
+    all.gpus_free += one.gpus_free;
+    all.cpus += one.cpus;
+    all.cpus_free += one.cpus_free;
+    all.memory += one.memory;
+    all.memory_free += one.memory_free;
+  }
+  return all;
 }
 
 }  // namespace gflow::engine

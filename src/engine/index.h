@@ -135,7 +135,7 @@ struct Index {
   Now now{};
   std::map<JobId, Job> jobs;
   JobId next_id{1};
-  Machine machine;
+  std::map<std::string, NodeRecord> nodes;  ///< by name, those that were told of
   std::vector<Drain> drains;
   std::map<std::string, NodeHealth> health;  ///< of nodes on which launches fail, by name
   std::uint64_t revision = 0;
@@ -179,7 +179,7 @@ struct Index {
     MonoTime at;
   };
   std::map<JobId, MadeRoom> rooms;
-  std::multiset<int> cpus_taken;               ///< of the daemon's machine, by number
+  std::map<placement::NodeIndex, std::multiset<int>> cpus_taken;  ///< by number
   std::set<std::pair<MonoTime, JobId>> ends;   ///< active jobs with a limit, by latest end
   std::set<std::pair<WallTime, JobId>> ended;  ///< by end, oldest first
   /// The same by the time gflow had seen pass when they ended: what is kept goes by it.
@@ -264,8 +264,18 @@ struct Index {
   [[nodiscard]] placement::DemandIndex demand_of(const JobSpec& spec);
   /// What an active job has on its nodes; a node nobody told of yet is added, not ready.
   [[nodiscard]] std::vector<placement::Placement> placements_of(const Attempt& attempt);
-  /// Tells the ledger what the machine is now, with what is drained and used by others.
-  void put_machine();
+  /// Active jobs whose command runs on this node, ascending.
+  [[nodiscard]] std::vector<JobId> started_on(const std::string& node) const;
+  /// Tells the ledger what the node is now, with what is drained and used by others.
+  void put_node(const NodeRecord& record);
+  void put_nodes();
+  /// The same for the nodes of an attempt that is over: what it used of their devices is not used
+  /// any more, whatever the last reading said.
+  void put_nodes_of(const Attempt& attempt);
+  /// After nodes came: their order is that of their names, whenever they came.
+  void sort_nodes();
+  /// Forgets nodes that were removed and on which nothing is held any more.
+  void forget_removed();
   void put_node(placement::Node node);
   /// The same after the health of a node changed.
   void put_health(const std::string& node);
@@ -274,10 +284,10 @@ struct Index {
   [[nodiscard]] std::chrono::milliseconds longest_launch_pause() const;
   /// After nodes changed: how many GPUs there are decides how far back big jobs stand.
   void count_gpus();
-  [[nodiscard]] bool drained(const std::string& node) const;
-  /// Errors: not an operator, no such device or node, drained or not drained already.
+  /// Errors: not an operator, no such device or node, several nodes and none named, not drained.
   [[nodiscard]] Result<void> drain(const event::Drain& event);
   [[nodiscard]] Totals totals() const;
+  [[nodiscard]] Totals totals(placement::NodeIndex node) const;
 
   /// Jobs of a user that wait.
   [[nodiscard]] std::size_t pending_of(std::uint32_t uid) const;
@@ -294,7 +304,6 @@ struct Index {
  private:
   void link_waiting();
   void unlink_waiting();
-  void put_drained(placement::NodeIndex node);
   void link_queued(const Job& job, const Queued& queued);
   void unlink_queued(const Job& job);
   void link_ready(const Job& job);

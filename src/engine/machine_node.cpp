@@ -25,12 +25,15 @@ Memory memory_lost(const Device& device, const Declared& declared) {
   return foreign + beyond + unexplained;
 }
 
-placement::Node node_of(const Machine& machine,
+placement::Node node_of(const NodeRecord& record,
                         const std::vector<Drain>& drains,
                         const Policy& policy,
                         const Declared& declared) {
+  const Machine& machine = record.machine;
   placement::Node node;
-  node.labels = policy.labels;
+  node.name = machine.name;
+  node.ready = !record.unreachable && !record.removed;
+  node.labels = machine.labels;
   node.milli_cpus = std::int64_t{machine.cpus.value_or(0)} * 1000;
   node.memory = machine.memory.value_or(Memory{});
   if (machine.topology.gpus > 0) {
@@ -44,10 +47,11 @@ placement::Node node_of(const Machine& machine,
          .model = catalogue::device_model(device.vendor, device.model, device.memory_total),
          .memory = device.memory_total.value_or(Memory{}),
          .memory_lost = memory_lost(device, declared),
-         .usable = bar_of(device, drain_of_device(drains, "", device.index), policy.other_use()) ==
-                   DeviceBar::None});
+         .usable = bar_of(device,
+                          drain_of_device(drains, machine.name, device.index),
+                          policy.other_use()) == DeviceBar::None});
   }
-  node.drained = drain_of_node(drains, "") != nullptr;
+  node.drained = drain_of_node(drains, machine.name) != nullptr;
   return node;
 }
 

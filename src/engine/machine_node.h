@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/machine.h"
-#include "engine/event.h"
+#include "engine/state.h"
 #include "placement/ledger.h"
 
 /// Inside of the engine: what a machine and the readings of its devices mean to the ledger.
@@ -20,7 +20,7 @@ using Declared = std::function<std::optional<Memory>(const JobUse&, const Device
 /// that are not gflow's, what jobs use beyond their declaration, and what the readings do not
 /// explain (driver, processes that are not listed). What jobs declared and do not use yet is theirs
 /// in the ledger.
-[[nodiscard]] placement::Node node_of(const Machine& machine,
+[[nodiscard]] placement::Node node_of(const NodeRecord& record,
                                       const std::vector<Drain>& drains,
                                       const Policy& policy,
                                       const Declared& declared);

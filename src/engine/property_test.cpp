@@ -88,9 +88,9 @@ class World {
     for (const Job& job : jobs) state_.restore(job);
     state_.restored(next_id);
     Machine machine;
+    machine.name = "n0";
     machine.cpus = 64;
     machine.memory = Memory::gib(256);
-    placement::Node second{.name = "n1", .milli_cpus = 64'000, .memory = Memory::gib(256)};
     for (int i = 0; i < kGpus; ++i) {
       Device device;
       device.index = i;
@@ -98,10 +98,10 @@ class World {
       device.model = "NVIDIA T4";
       device.memory_total = kGpuMemory;
       machine.devices.push_back(device);
-      second.devices.push_back({.vendor = "nvidia", .model = "T4", .memory = kGpuMemory});
     }
-    tell(event::MachineChanged{machine});
-    tell(event::NodesChanged{{second}});
+    Machine second = machine;
+    second.name = "n1";
+    tell(event::NodesChanged{{machine, second}});
   }
   /// What the next daemon makes of what this one saved.
   [[nodiscard]] World restarted() const {
@@ -193,7 +193,7 @@ class World {
   void take(const std::vector<Effect>& effects) {
     for (const Effect& effect : effects) {
       if (const auto* launch = std::get_if<effect::Launch>(&effect)) {
-        reports_.emplace_back(event::AttemptStarted{launch->job, launch->attempt, 1});
+        reports_.emplace_back(event::AttemptStarted{launch->order->job, launch->order->attempt, 1});
       } else if (const auto* stop = std::get_if<effect::StopAttempt>(&effect)) {
         const Job& job = *state_.find(stop->job);
         const auto* running = std::get_if<Running>(&job.state);

@@ -74,8 +74,9 @@ class Chance {
     return event::AttemptEnded{id, attempt, outcome};
   }
 
-  Event machine() {
+  Machine machine(std::string name) {
     Machine machine;
+    machine.name = std::move(name);
     machine.cpus = 8;
     machine.memory = Memory::gib(64);
     for (int i = 0; i < 4; ++i) {
@@ -91,17 +92,16 @@ class Chance {
       if (one_in(5)) device.processes.push_back({4711, "dave", "python", std::nullopt});
       machine.devices.push_back(device);
     }
-    return event::MachineChanged{machine};
+    return machine;
   }
 
+  std::string node() { return "n" + std::to_string(below(3)); }
+
+  /// A node comes, changes, goes.
   Event nodes() {
-    placement::Node node{.name = one_in(2) ? "n1" : "n2",
-                         .milli_cpus = 8000,
-                         .memory = Memory::gib(64),
-                         .ready = !one_in(5)};
-    node.devices.resize(static_cast<std::size_t>(1 + below(4)),
-                        {.vendor = "nvidia", .model = "A100", .memory = Memory::gib(40)});
-    return event::NodesChanged{{node}};
+    if (one_in(6)) return event::NodeUnreachable{node(), "no answer"};
+    if (one_in(8)) return event::NodeRemoved{node(), one_in(2) ? "" : "sold"};
+    return event::NodesChanged{{machine(node())}};
   }
 
   static Principal alice() { return {.name = "alice", .uid = 1000, .projects = {}}; }
@@ -111,8 +111,8 @@ class Chance {
 
   Event drain() {
     Drain what{.reason = "fan"};
-    if (one_in(4)) what.node = "n1";
-    if (what.node.empty() && !one_in(4)) what.gpu = below(5);
+    if (!one_in(4)) what.node = node();
+    if (!one_in(4)) what.gpu = below(5);
     return event::Drain{what, one_in(2), one_in(5) ? alice() : root()};
   }
 
@@ -125,7 +125,7 @@ class Chance {
       case 13:
         return drain();
       case 0:
-        return machine();
+        return event::NodesChanged{{machine("n0")}};
       case 1:
         return event::Cancel{{id}, by};
       case 2:
@@ -167,7 +167,8 @@ std::string trace(const std::vector<Effect>& effects) {
   for (const Effect& effect : effects) {
     text += static_cast<char>('a' + effect.index());
     if (const auto* launch = std::get_if<effect::Launch>(&effect)) {
-      text += std::to_string(launch->job.value) + "." + std::to_string(launch->attempt);
+      const LaunchOrder& order = *launch->order;
+      text += std::to_string(order.job.value) + "." + std::to_string(order.attempt) + order.node;
     }
     if (const auto* save = std::get_if<effect::Save>(&effect)) {
       text += std::to_string(save->job.value);
@@ -187,8 +188,9 @@ TEST_P(RandomLife, KeepsEveryIndexRightAndRepeatsItself) {
   state.restored(JobId(1));
   twin.restored(JobId(1));
   Now now{WallTime(1000min), MonoTime(0ms)};
-  (void)step(state, chance.machine(), now);
-  (void)step(twin, event::MachineChanged{state.machine()}, now);
+  const Event first_node = event::NodesChanged{{chance.machine("n0")}};
+  (void)step(state, first_node, now);
+  (void)step(twin, first_node, now);
   for (int i = 0; i < 400; ++i) {
     const auto forward = std::chrono::seconds(chance.below(600));
     now.mono += forward;

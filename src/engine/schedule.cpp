@@ -4,6 +4,7 @@
 
 #include "engine/backfill.h"
 #include "engine/choose.h"
+#include "engine/launch.h"
 #include "engine/turn.h"
 
 namespace gflow::engine {
@@ -163,16 +164,18 @@ void Turn::start(JobId id, const Chosen& there) {
                     .started_mono = index_.now.mono,
                     .boot_id = index_.boot_id};
     for (const placement::Placement& placement : there.placements) {
-      attempt.peers.push_back({index_.ledger.node(placement.node).name, placement.devices, {}});
+      attempt.peers.push_back({index_.ledger.node(placement.node).name,
+                               placement.devices,
+                               choose_cpus(index_, job.spec.request, placement)});
     }
     attempt.allocation = std::move(attempt.peers.front());
     attempt.peers.erase(attempt.peers.begin());
-    attempt.allocation.cpus = choose_cpus(index_, job.spec.request, attempt.allocation.gpus);
     job.state = Starting{std::move(attempt), std::nullopt, requeues};
   });
   saved(id);
   try_node(id, attempt_of(*index_.find(id))->allocation.node);
-  effects_.emplace_back(effect::Launch{id, index_.find(id)->attempts});
+  effects_.emplace_back(
+      effect::Launch{std::make_shared<const LaunchOrder>(launch_order(index_, *index_.find(id)))});
 }
 
 }  // namespace gflow::engine

@@ -60,8 +60,6 @@ void learn_traffic(Index& index) {
 State::State(Policy policy, std::string boot_id) : index_(std::make_unique<Index>()) {
   index_->set_policy(std::move(policy));
   index_->boot_id = std::move(boot_id);
-  // The daemon's own machine is the first node; what it has comes with MachineChanged.
-  index_->ledger.put({});
 }
 State::~State() = default;
 State::State(State&&) noexcept = default;
@@ -107,9 +105,13 @@ void State::restored(JobId next_id) {
 const std::string& State::boot_id() const { return index_->boot_id; }
 const Job* State::find(JobId id) const { return index_->find(id); }
 JobId State::next_id() const { return index_->next_id; }
-const Machine& State::machine() const { return index_->machine; }
+const std::map<std::string, NodeRecord>& State::nodes() const { return index_->nodes; }
 const Policy& State::policy() const { return index_->policy; }
 Totals State::totals() const { return index_->totals(); }
+Totals State::totals(const std::string& node) const {
+  const auto at = index_->ledger.find(node);
+  return at ? index_->totals(*at) : Totals{};
+}
 const placement::Ledger& State::ledger() const { return index_->ledger; }
 std::uint64_t State::revision() const { return index_->revision; }
 
@@ -230,8 +232,10 @@ std::optional<Peak> State::peak(std::uint32_t uid, std::string_view command) con
   return index_->peaks.find(uid, command);
 }
 
-std::vector<JobId> State::holders(int gpu) const {
-  const auto at = index_->holders.find({0, gpu});
+std::vector<JobId> State::holders(const std::string& node, int gpu) const {
+  const auto place = index_->ledger.find(node);
+  if (!place) return {};
+  const auto at = index_->holders.find({*place, gpu});
   if (at == index_->holders.end()) return {};
   return {at->second.begin(), at->second.end()};
 }

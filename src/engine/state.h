@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -34,6 +35,15 @@ struct Totals {
   friend bool operator==(const Totals&, const Totals&) = default;
 };
 
+/// A node the engine was told of.
+struct NodeRecord {
+  Machine machine;
+  std::optional<std::string> unreachable{};  ///< why; empty: it answers
+  std::optional<std::string> removed{};      ///< why; only until nothing is held there any more
+
+  friend bool operator==(const NodeRecord&, const NodeRecord&) = default;
+};
+
 class State;
 [[nodiscard]] std::vector<Effect> step(State& state, const Event& event, Now now);
 
@@ -59,9 +69,11 @@ class State {
   [[nodiscard]] const std::string& boot_id() const;
   [[nodiscard]] const Job* find(JobId id) const;
   [[nodiscard]] JobId next_id() const;
-  [[nodiscard]] const Machine& machine() const;
+  /// The nodes there are, by name.
+  [[nodiscard]] const std::map<std::string, NodeRecord>& nodes() const;
   [[nodiscard]] const Policy& policy() const;
-  [[nodiscard]] Totals totals() const;  ///< of all nodes
+  [[nodiscard]] Totals totals() const;                         ///< of all nodes
+  [[nodiscard]] Totals totals(const std::string& node) const;  ///< of one
   /// Nodes, and what is held there.
   [[nodiscard]] const placement::Ledger& ledger() const;
   [[nodiscard]] std::size_t count(Status status) const;
@@ -91,8 +103,8 @@ class State {
   [[nodiscard]] std::vector<NodeHealth> unhealthy() const;
   /// What earlier runs of a user's command used of a GPU's memory, if any told.
   [[nodiscard]] std::optional<Peak> peak(std::uint32_t uid, std::string_view command) const;
-  /// The jobs on a device of the daemon's machine, ascending; several if they share it.
-  [[nodiscard]] std::vector<JobId> holders(int gpu) const;
+  /// The jobs on a device of a node, ascending; several if they share it.
+  [[nodiscard]] std::vector<JobId> holders(const std::string& node, int gpu) const;
 
   /// Every reason a pending job does not run now; empty for any other.
   [[nodiscard]] std::vector<Blocker> blockers(JobId id, Now now) const;

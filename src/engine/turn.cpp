@@ -18,6 +18,7 @@ std::vector<Effect> step(State& state, const Event& event, Now now) {
 Turn::Turn(Index& index, Now now) : index_(index) { pass_time(now); }
 
 std::vector<Effect> Turn::finish() {
+  index_.forget_removed();
   // Once each: a thousand dependencies that end together are one piece of news.
   for (const JobId id : waits_changed_) effects_.emplace_back(effect::Notify{id});
   schedule();
@@ -67,22 +68,53 @@ Result<const Job*> Turn::changeable(JobId id, const Principal& by) const {
   return job;
 }
 
-void Turn::take(const event::MachineChanged& event) {
-  if (event.machine == index_.machine) return;
-  index_.machine = event.machine;
-  index_.put_machine();
+namespace {
+
+/// "node n2 was removed", "node n2 was removed: burnt out".
+std::string removed_text(const event::NodeRemoved& event) {
+  const std::string what = fmt::format("node {} was removed", event.node);
+  return event.why.empty() ? what : fmt::format("{}: {}", what, event.why);
+}
+
+}  // namespace
+
+void Turn::take(const event::NodesChanged& event) {
+  bool is_news = false;
+  for (const Machine& machine : event.nodes) {
+    NodeRecord told{machine};
+    NodeRecord& known = index_.nodes[machine.name];
+    if (known == told) continue;
+    known = std::move(told);
+    index_.put_node(known);
+    is_news = true;
+  }
+  if (!is_news) return;
+  index_.sort_nodes();
   index_.count_gpus();
   ++index_.revision;
 }
 
-void Turn::take(const event::NodesChanged& event) {
-  for (const placement::Node& node : event.nodes) {
-    placement::Node changed = node;
-    changed.drained = changed.drained || index_.drained(node.name);
-    index_.put_node(std::move(changed));
-  }
-  index_.count_gpus();
+void Turn::take(const event::NodeUnreachable& event) {
+  const auto at = index_.nodes.find(event.node);
+  if (at == index_.nodes.end() || at->second.unreachable == event.why) return;
+  at->second.unreachable = event.why;
+  index_.put_node(at->second);
   ++index_.revision;
+}
+
+void Turn::take(const event::NodeRemoved& event) {
+  const auto at = index_.nodes.find(event.node);
+  if (at == index_.nodes.end() || at->second.removed) return;
+  at->second.removed = event.why;
+  index_.put_node(at->second);
+  ++index_.revision;
+  for (const JobId id : index_.started_on(event.node)) {
+    const Job& job = *index_.find(id);
+    const Outcome lost{.reason = EndReason::Rebooted,
+                       .message = removed_text(event),
+                       .run_time = run_time_of(job, index_.now.mono)};
+    take(event::AttemptEnded{id, attempt_of(job)->number, lost});
+  }
 }
 
 void Turn::take(const event::Drain& event) {
@@ -98,7 +130,7 @@ void Turn::take(const event::Tick& /*event*/) {}
 
 void Turn::take(const event::Configure& event) {
   index_.set_policy(event.policy);
-  index_.put_machine();
+  index_.put_nodes();
   ++index_.revision;
 }
 

@@ -29,8 +29,9 @@ class Turn {
   void take(const event::AttemptStarted& event);
   void take(const event::AttemptEnded& event);
   void take(const event::AttemptRevoked& event);
-  void take(const event::MachineChanged& event);
   void take(const event::NodesChanged& event);
+  void take(const event::NodeUnreachable& event);
+  void take(const event::NodeRemoved& event);
   void take(const event::Drain& event);
   void take(const event::Tick& event);
   void take(const event::Configure& event);

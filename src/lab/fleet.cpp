@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "core/catalogue.h"
 #include "devices/source.h"
 
 namespace gflow::lab {
@@ -35,8 +34,12 @@ Result<Machine> read_machine_spec(const std::string& text) {
   return machine;
 }
 
-Result<std::vector<FleetNode>> read_fleet(const std::string& text) {
-  if (text.starts_with("sim:")) return std::vector{FleetNode{"", GF_TRY(read_machine_spec(text))}};
+Result<std::vector<Machine>> read_fleet(const std::string& text) {
+  if (text.starts_with("sim:")) {
+    Machine machine = GF_TRY(read_machine_spec(text));
+    if (machine.name.empty()) machine.name = "node1";
+    return std::vector{std::move(machine)};
+  }
   const std::size_t cross = text.find('x');
   if (cross == std::string::npos) return no_fleet(text);
   const auto count = parse_number(text.substr(0, cross));
@@ -46,40 +49,24 @@ Result<std::vector<FleetNode>> read_fleet(const std::string& text) {
     return no_fleet(text);
   }
   const std::string models = rest.find('x') == std::string::npos ? rest + "xH100" : rest;
-  const Machine machine = GF_TRY(read_machine_spec(models));
-  std::vector<FleetNode> fleet;
+  Machine machine = GF_TRY(read_machine_spec(models));
+  std::vector<Machine> fleet;
   for (std::uint64_t i = 1; i <= *count; ++i) {
-    fleet.push_back({*count == 1 ? "" : fmt::format("node{}", i), machine});
+    machine.name = fmt::format("node{}", i);
+    fleet.push_back(machine);
   }
   return fleet;
 }
 
-placement::Node node_of(const FleetNode& node) {
-  placement::Node facts;
-  facts.name = node.name;
-  facts.milli_cpus = std::int64_t{node.machine.cpus.value_or(0)} * 1000;
-  facts.memory = node.machine.memory.value_or(Memory{});
-  for (const Device& device : node.machine.devices) {
-    facts.devices.push_back(
-        {device.vendor,
-         catalogue::device_model(device.vendor, device.model, device.memory_total),
-         device.memory_total.value_or(Memory{}),
-         device.memory_used.value_or(Memory{}),
-         device.usable});
-  }
-  facts.topology = std::make_shared<const Topology>(node.machine.topology);
-  return facts;
-}
-
-int gpus_of(const std::vector<FleetNode>& fleet) {
+int gpus_of(const std::vector<Machine>& fleet) {
   int count = 0;
-  for (const FleetNode& node : fleet) count += usable_gpus(node.machine);
+  for (const Machine& node : fleet) count += usable_gpus(node);
   return count;
 }
 
-int max_gpus_of(const std::vector<FleetNode>& fleet) {
+int max_gpus_of(const std::vector<Machine>& fleet) {
   int most = 0;
-  for (const FleetNode& node : fleet) most = std::max(most, usable_gpus(node.machine));
+  for (const Machine& node : fleet) most = std::max(most, usable_gpus(node));
   return most;
 }
 

@@ -12,22 +12,21 @@ namespace gflow::lab {
 namespace {
 
 /// What can be said of a node that is added: a name nobody has.
-std::string free_name(const std::vector<FleetNode>& fleet) {
+std::string free_name(const std::vector<Machine>& fleet) {
   for (int i = 1;; ++i) {
     const std::string name = fmt::format("added{}", i);
-    if (std::ranges::find(fleet, name, &FleetNode::name) == fleet.end()) return name;
+    if (std::ranges::find(fleet, name, &Machine::name) == fleet.end()) return name;
   }
 }
 
-Result<void> remove_node(std::vector<FleetNode>& fleet, const std::string& called) {
-  const std::string name = called == "local" ? "" : called;
-  const auto at = std::ranges::find(fleet, name, &FleetNode::name);
+Result<void> remove_node(std::vector<Machine>& fleet, const std::string& called) {
+  const auto at = std::ranges::find(fleet, called, &Machine::name);
   if (at != fleet.end()) {
     fleet.erase(at);
     return {};
   }
   std::vector<std::string> names;
-  for (const FleetNode& node : fleet) names.push_back(node.name.empty() ? "local" : node.name);
+  for (const Machine& node : fleet) names.push_back(node.name);
   const auto near = nearest(called, names);
   if (names.size() > 10) {
     names.resize(10);
@@ -46,7 +45,7 @@ void leave_removed(Subject& subject) {
     const Attempt* attempt = attempt_of(standing.job);
     if (attempt == nullptr || !is_active(standing.job)) continue;
     const auto there = [&](const Allocation& part) {
-      return std::ranges::find(subject.fleet, part.node, &FleetNode::name) != subject.fleet.end();
+      return std::ranges::find(subject.fleet, part.node, &Machine::name) != subject.fleet.end();
     };
     if (there(attempt->allocation) && std::ranges::all_of(attempt->peers, there)) continue;
     standing.job.state = Queued{};
@@ -54,15 +53,7 @@ void leave_removed(Subject& subject) {
 }
 
 void tell_machines(Simulation& simulation, const Subject& subject) {
-  engine::event::NodesChanged others;
-  for (const FleetNode& node : subject.fleet) {
-    if (node.name.empty()) {
-      simulation.tell(engine::event::MachineChanged{node.machine});
-    } else {
-      others.nodes.push_back(node_of(node));
-    }
-  }
-  if (!others.nodes.empty()) simulation.tell(others);
+  simulation.tell(engine::event::NodesChanged{subject.fleet});
   for (const Drain& drain : subject.drains) {
     simulation.tell(engine::event::Drain{drain, false, system_principal()});
   }
@@ -70,7 +61,7 @@ void tell_machines(Simulation& simulation, const Subject& subject) {
 
 }  // namespace
 
-Subject subject_of(Trace trace, std::vector<FleetNode> fleet, std::string name) {
+Subject subject_of(Trace trace, std::vector<Machine> fleet, std::string name) {
   Subject subject;
   subject.name = std::move(name);
   subject.begins =
@@ -98,7 +89,9 @@ Result<Subject> changed(const Subject& subject, const WhatIf& what_if) {
   if (what_if.nodes) other.fleet = GF_TRY(read_fleet(*what_if.nodes));
   for (const std::string& name : what_if.remove_nodes) GF_CHECK(remove_node(other.fleet, name));
   for (const std::string& spec : what_if.add_nodes) {
-    other.fleet.push_back({free_name(other.fleet), GF_TRY(read_machine_spec(spec))});
+    Machine added = GF_TRY(read_machine_spec(spec));
+    added.name = free_name(other.fleet);
+    other.fleet.push_back(std::move(added));
   }
   if (what_if.nodes || !what_if.remove_nodes.empty()) leave_removed(other);
   for (const auto& [name, value] : what_if.settings) {

@@ -22,7 +22,7 @@ struct Subject {
   std::string name;  ///< for people: the file
   engine::Policy policy;
   WallTime begins;
-  std::vector<FleetNode> fleet;
+  std::vector<Machine> fleet;
   std::vector<Drain> drains;
   std::vector<Standing> standing;
   JobId next_id{1};
@@ -30,7 +30,7 @@ struct Subject {
 };
 
 /// The trace on an empty fleet. Jobs that want more GPUs than a node has get whole nodes.
-[[nodiscard]] Subject subject_of(Trace trace, std::vector<FleetNode> fleet, std::string name);
+[[nodiscard]] Subject subject_of(Trace trace, std::vector<Machine> fleet, std::string name);
 
 /// What is to be different.
 struct WhatIf {

@@ -141,8 +141,8 @@ void Simulation::take(const engine::Effect& effect, std::optional<std::size_t> s
   namespace e = engine::effect;
   if (const auto* start = std::get_if<e::Launch>(&effect)) {
     // A step that submits a job and starts it tells of the start first.
-    if (submission) name(start->job, submissions_[*submission].life);
-    launch(start->job, start->attempt);
+    if (submission) name(start->order->job, submissions_[*submission].life);
+    launch(start->order->job, start->order->attempt);
   } else if (const auto* told = std::get_if<e::StopAttempt>(&effect)) {
     stop(told->job, told->attempt);
   } else if (const auto* halted = std::get_if<e::Suspend>(&effect)) {

@@ -69,20 +69,21 @@ Job job_of(const api::SnapshotJob& shown, WallTime taken) {
   return job;
 }
 
-Result<FleetNode> node_of(const api::SnapshotNode& shown) {
-  FleetNode node;
+Result<Machine> node_of(const api::SnapshotNode& shown) {
+  Machine node;
   node.name = shown.name;
-  node.machine.source = shown.source;
-  node.machine.cpus = shown.cpus;
-  node.machine.memory = shown.memory;
-  node.machine.devices = shown.devices;
+  node.labels = shown.labels;
+  node.source = shown.source;
+  node.cpus = shown.cpus;
+  node.memory = shown.memory;
+  node.devices = shown.devices;
   if (shown.topology.empty()) return node;
   LinkSpeeds speeds;
   speeds.link = shown.link_speed;
   std::copy_n(shown.path_speeds.begin(),
               std::min(shown.path_speeds.size(), speeds.path.size()),
               speeds.path.begin());
-  node.machine.topology = GF_TRY(parse_topology(shown.topology, speeds));
+  node.topology = GF_TRY(parse_topology(shown.topology, speeds));
   return node;
 }
 

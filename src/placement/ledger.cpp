@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "core/machine.h"
+
 namespace gflow::placement {
 namespace {
 
@@ -106,9 +108,12 @@ NodeState Ledger::state_from(NodeIndex index) {
 }
 
 NodeIndex Ledger::put(Node node) {
-  const auto [entry, added] = by_name_.emplace(node.name, size());
+  const NodeIndex place = vacant_.empty() ? size() : vacant_.back();
+  const auto [entry, added] = by_name_.emplace(node.name, place);
   const NodeIndex index = entry->second;
-  if (added) {
+  if (added && !vacant_.empty()) {
+    vacant_.pop_back();
+  } else if (added) {
     nodes_.emplace_back();
     states_.emplace_back();
     holds_.emplace_back();
@@ -117,6 +122,45 @@ NodeIndex Ledger::put(Node node) {
   states_[at(index)] = state_from(index);
   changed(index);
   return index;
+}
+
+void Ledger::remove(NodeIndex index) {
+  by_name_.erase(node(index).name);
+  vacant_.push_back(index);
+  nodes_[at(index)] = {.ready = false};
+  states_[at(index)] = state_from(index);
+  changed(index);
+}
+
+std::optional<std::vector<NodeIndex>> Ledger::sort() {
+  std::vector<NodeIndex> order;
+  for (NodeIndex index = 0; index < size(); ++index) {
+    if (is_there(index)) order.push_back(index);
+  }
+  const auto before = [this](NodeIndex a, NodeIndex b) {
+    return node_name_less(node(a).name, node(b).name);
+  };
+  if (std::ranges::is_sorted(order, before)) return std::nullopt;
+  std::ranges::sort(order, before);
+  std::vector<NodeIndex> moved(at(size()), 0);
+  std::vector<Node> nodes;
+  std::vector<NodeState> states;
+  std::vector<std::vector<Hold>> holds;
+  for (const NodeIndex from : order) {
+    const auto to = static_cast<NodeIndex>(nodes.size());
+    moved[at(from)] = to;
+    by_name_[node(from).name] = to;
+    nodes.push_back(std::move(nodes_[at(from)]));
+    states.push_back(std::move(states_[at(from)]));
+    holds.push_back(std::move(holds_[at(from)]));
+  }
+  nodes_ = std::move(nodes);
+  states_ = std::move(states);
+  holds_ = std::move(holds);
+  vacant_.clear();
+  forgotten_ += changes_.size() + 1;  // only looking at every node helps
+  changes_.clear();
+  return moved;
 }
 
 std::optional<NodeIndex> Ledger::find(const std::string& name) const {
@@ -192,7 +236,7 @@ bool Ledger::fits_on(DemandIndex index,
 bool Ledger::could_fit(DemandIndex index, NodeIndex node) const {
   const Node& facts = this->node(node);
   const Demand& wanted = demand(index);
-  if (!selects(index, node) || facts.milli_cpus < wanted.milli_cpus ||
+  if (!is_there(node) || !selects(index, node) || facts.milli_cpus < wanted.milli_cpus ||
       facts.memory < wanted.memory) {
     return false;
   }

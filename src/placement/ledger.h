@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -14,7 +15,8 @@
 
 namespace gflow::placement {
 
-/// Position of a node in its ledger. Nodes are never removed: one that went away is not ready.
+/// Position of a node in its ledger, for as long as it is there and nobody sorts. That of a node
+/// that was removed is given to one that comes later.
 using NodeIndex = std::int32_t;
 using ModelIndex = std::int32_t;
 using DemandIndex = std::int32_t;
@@ -34,7 +36,7 @@ struct DeviceFacts {
 
 /// One machine as it describes itself.
 struct Node {
-  std::string name;           ///< unique in a ledger; "" is the machine of the daemon
+  std::string name;           ///< unique in a ledger
   std::vector<Label> labels;  ///< sorted
   std::int64_t milli_cpus = 0;
   Memory memory{};
@@ -125,8 +127,20 @@ class Ledger {
 
   /// A new node, or new facts about the one of this name; what is held there stays held.
   NodeIndex put(Node node);
+  /// Forgets a node. REQUIRES: nothing is held there.
+  void remove(NodeIndex index);
+  /// Puts the nodes in the order of their names (node_name_less), so that what is chosen among
+  /// equals does not depend on when they came. Returns where each index went, or nothing if all
+  /// stayed. What others keep by index has to follow.
+  [[nodiscard]] std::optional<std::vector<NodeIndex>> sort();
   [[nodiscard]] std::optional<NodeIndex> find(const std::string& name) const;
+  /// One more than the greatest index; at an index of no node stands one that has nothing and takes
+  /// nothing.
   [[nodiscard]] NodeIndex size() const { return static_cast<NodeIndex>(nodes_.size()); }
+  [[nodiscard]] std::size_t count() const { return by_name_.size(); }  ///< of nodes
+  [[nodiscard]] bool is_there(NodeIndex index) const {
+    return std::ranges::find(vacant_, index) == vacant_.end();
+  }
   [[nodiscard]] const Node& node(NodeIndex index) const { return nodes_[at(index)]; }
   [[nodiscard]] const NodeState& state(NodeIndex index) const { return states_[at(index)]; }
   /// What is held there, in no order.
@@ -232,6 +246,7 @@ class Ledger {
   std::vector<Node> nodes_;
   std::vector<NodeState> states_;         // what nodes_ and holds_ leave
   std::vector<std::vector<Hold>> holds_;  // by node
+  std::vector<NodeIndex> vacant_;         // of nodes that were removed
   std::map<std::string, NodeIndex> by_name_;
   std::map<Demand, DemandIndex> by_demand_;
   std::vector<Interned> demands_;

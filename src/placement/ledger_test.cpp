@@ -253,5 +253,32 @@ TEST(LedgerProperty, NothingIsLostOrHeldTwice) {
   }
 }
 
+// What is chosen among equals must not depend on when nodes came, or a restart would decide
+// otherwise.
+TEST(Ledger, NodesGoAndAreSortedByName) {
+  Ledger ledger;
+  for (const char* name : {"n10", "gone", "n2", "n1"}) (void)ledger.put({.name = name});
+  const Demand plain;
+  const DemandIndex demand = ledger.intern(plain);
+  ledger.take(demand, {*ledger.find("n10"), {}});
+  ledger.remove(*ledger.find("gone"));
+  EXPECT_EQ(ledger.count(), 3U);
+  EXPECT_FALSE(ledger.find("gone"));
+  const NodeIndex held = *ledger.find("n10");
+  const auto moved = ledger.sort();
+  ASSERT_TRUE(moved);
+  EXPECT_EQ(ledger.size(), 3);
+  const std::vector<std::string> want = {"n1", "n2", "n10"};
+  for (NodeIndex index = 0; index < ledger.size(); ++index) {
+    const std::string& name = want[static_cast<std::size_t>(index)];
+    EXPECT_EQ(ledger.node(index).name, name);
+    EXPECT_EQ(ledger.find(name), index);
+    EXPECT_EQ(ledger.holds(index).size(), name == "n10" ? 1U : 0U);
+  }
+  EXPECT_EQ((*moved)[static_cast<std::size_t>(held)], ledger.find("n10"));
+  EXPECT_FALSE(ledger.sort());
+  EXPECT_EQ(ledger.check(), "");
+}
+
 }  // namespace
 }  // namespace gflow::placement

@@ -185,7 +185,7 @@ std::string Cgroups::unused_name(const std::string& attempt, const std::string& 
 }
 
 Result<void> Cgroups::create(const std::string& attempt,
-                             const Request& limits,
+                             const LaunchLimits& limits,
                              attempt::Order& order) const {
   const std::string group = kPrefix + unused_name(attempt, order.launch_id);
   // Joining a group costs milliseconds (the kernel waits for all CPUs): only where it does
@@ -225,7 +225,7 @@ Result<void> Cgroups::bind(const std::string& group, attempt::Order& order) cons
   return bound;
 }
 
-Result<void> Cgroups::set_limits(const std::string& group, const Request& limits) const {
+Result<void> Cgroups::set_limits(const std::string& group, const LaunchLimits& limits) const {
   const auto file = [&](const Controller& controller, const char* name) {
     return controller.parent + "/" + group + "/" + name;
   };

@@ -31,7 +31,7 @@ class Cgroups {
   /// order.cpus if a group can do that; the order keeps them if the shim has to.
   /// Errors if a limit that is promised cannot be set: the attempt must not run without it.
   [[nodiscard]] Result<void> create(const std::string& attempt,
-                                    const Request& limits,
+                                    const LaunchLimits& limits,
                                     attempt::Order& order) const;
   /// The groups create() makes for an attempt.
   [[nodiscard]] std::vector<std::string> groups_of(const std::string& attempt) const;
@@ -58,7 +58,7 @@ class Cgroups {
   [[nodiscard]] std::vector<std::string> parents() const;
   [[nodiscard]] std::string unused_name(const std::string& attempt,
                                         const std::string& launch_id) const;
-  [[nodiscard]] Result<void> set_limits(const std::string& group, const Request& limits) const;
+  [[nodiscard]] Result<void> set_limits(const std::string& group, const LaunchLimits& limits) const;
   [[nodiscard]] Result<void> bind(const std::string& group, attempt::Order& order) const;
 
   std::string name_;

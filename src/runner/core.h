@@ -13,6 +13,7 @@
 #include "os/fd.h"
 #include "runner/attempt_files.h"
 #include "runner/cgroups.h"
+#include "runner/ports.h"
 #include "runner/runner.h"
 #include "runner/watched.h"
 
@@ -37,6 +38,8 @@ struct Runner::Core {
   void tell(Key key, const attempt::Control& control);
   [[nodiscard]] Adoption adopt(Key key, const Adopting& known);
   void forget(Key key);
+  /// The ports an attempt was given before this daemon started.
+  void note_ports(Key key);
   void sweep(const std::vector<Key>& known);
   [[nodiscard]] std::vector<Report> poll();
   [[nodiscard]] std::optional<JobId> owner_of(int pid) const;
@@ -49,15 +52,18 @@ struct Runner::Core {
   std::map<Key, Watched> attempts;
   std::map<std::uint64_t, Key> by_serial;
   std::map<int, JobId> by_shim;
-  std::set<Key> doubtful;   ///< of the attempts: how they stand is not known
-  std::set<Key> strangers;  ///< found where an attempt was to be started: not ours to remove
+  std::set<Key> doubtful;          ///< of the attempts: how they stand is not known
+  std::set<Key> strangers;         ///< found where an attempt was to be started: not ours to remove
+  std::map<Key, PortBlock> ports;  ///< given to attempts that are not forgotten
+  std::set<Key> ports_unread;      ///< attempts taken over whose ports are not known yet
   std::vector<Report> reports;
   std::uint64_t last_serial = 0;
 
  private:
   [[nodiscard]] std::optional<Outcome> start(const LaunchOrder& order);
   void remove(const AttemptFiles& files) const;
-  [[nodiscard]] Result<attempt::Order> order_for(const LaunchOrder& order) const;
+  [[nodiscard]] Result<attempt::Order> order_for(const LaunchOrder& order);
+  [[nodiscard]] std::vector<std::string> environment_for(const LaunchOrder& order);
   Watched& watch(JobId job, int attempt, int shim_pid, os::Fd shim);
   [[nodiscard]] bool listen(const Watched& watched, Source source, const os::Fd& fd) const;
   void report(Report report);

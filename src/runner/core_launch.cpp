@@ -7,10 +7,12 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
+#include <utility>
 
 #include "base/text.h"
 #include "os/file.h"
 #include "runner/core.h"
+#include "runner/environment.h"
 #include "runner/outcome.h"
 #include "runner/processes.h"
 #include "runner/spawn.h"
@@ -37,9 +39,46 @@ void set_marker(std::vector<std::string>& environment, const std::string& launch
   environment.push_back(start + launch_id);
 }
 
+attempt::Grant grant_of(const DeviceGrant& grant) {
+  return {.index = static_cast<std::uint32_t>(grant.index),
+          .share_parts = static_cast<std::uint32_t>(grant.share.parts),
+          .memory_bytes = static_cast<std::uint64_t>(grant.memory.bytes),
+          .vendor = grant.vendor,
+          .uuid = grant.uuid};
+}
+
 }  // namespace
 
-Result<attempt::Order> Runner::Core::order_for(const LaunchOrder& given) const {
+/// What the submitter had, what the order says, and what only this node knows.
+std::vector<std::string> Runner::Core::environment_for(const LaunchOrder& given) {
+  const AttemptFiles files(options.attempts_dir, given.job, given.attempt);
+  Surroundings around;
+  around.socket = options.socket;
+  around.log_path = options.logs_dir + "/" + std::to_string(given.job.value) + ".log";
+  around.config_path = files.config_path(given.payload);
+  if (options.ports > 0) {
+    for (const Key& key : std::exchange(ports_unread, {})) note_ports(key);
+    std::vector<PortBlock> taken;
+    for (const auto& [key, block] : ports) taken.push_back(block);
+    // None left is none given: a job that does not need them never notices.
+    around.ports = find_ports(options.ports, taken).value_or(PortBlock{});
+    if (around.ports.count > 0) ports[{given.job, given.attempt}] = around.ports;
+  }
+  const auto ordered = changed_environment(given.payload.environment, given.environment);
+  return changed_environment(ordered, local_environment(around));
+}
+
+void Runner::Core::note_ports(Key key) {
+  const auto order = AttemptFiles(options.attempts_dir, key.first, key.second).order();
+  if (!order) {
+    ports_unread.insert(key);
+  } else if (*order) {
+    const PortBlock given = ports_in((*order)->environment);
+    if (given.count > 0) ports[key] = given;
+  }
+}
+
+Result<attempt::Order> Runner::Core::order_for(const LaunchOrder& given) {
   const AttemptFiles files(options.attempts_dir, given.job, given.attempt);
   attempt::Order order;
   order.job = given.job.value;
@@ -60,13 +99,18 @@ Result<attempt::Order> Runner::Core::order_for(const LaunchOrder& given) const {
   order.argv = given.payload.argv;
   if (order.argv.empty() && given.payload.script) order.argv.emplace_back("script");
   if (order.argv.empty()) return fail(Code::Usage, "the job has no program to run");
-  order.environment = given.environment;
+  order.environment = environment_for(given);
   set_marker(order.environment, order.launch_id);
   order.umask = given.payload.umask & 0777;
   order.open_files = options.open_files;
   order.time_limit = given.time_limit;
   order.grace = std::max(given.grace, std::chrono::seconds(0));
-  order.cpus.assign(given.cpus.begin(), given.cpus.end());
+  if (options.bind_cpus) order.cpus.assign(given.cpus.begin(), given.cpus.end());
+  order.node = given.node;
+  for (const DeviceGrant& grant : given.devices) order.devices.push_back(grant_of(grant));
+  if (!given.devices.empty()) order.gpu_mode = gpu_mode_name(given.mode);
+  order.cpu_limit = static_cast<std::uint32_t>(given.limits.cpus);
+  order.memory_limit = static_cast<std::uint64_t>(given.limits.memory.bytes);
   return order;
 }
 
@@ -109,6 +153,8 @@ void Runner::Core::remove(const AttemptFiles& files) const {
 
 void Runner::Core::forget(Key key) {
   drop(key);
+  ports.erase(key);
+  ports_unread.erase(key);
   if (strangers.erase(key) > 0) return;
   const AttemptFiles files(options.attempts_dir, key.first, key.second);
   const auto order = files.order().value_or(std::nullopt);

@@ -4,28 +4,19 @@
 #include <string>
 #include <vector>
 
-#include "core/job.h"
-#include "core/machine.h"
+#include "runner/ports.h"
 
 namespace gflow::runner {
 
-/// Facts of the daemon that a job is told.
+/// What a job is told that only its node knows.
 struct Surroundings {
-  std::string socket;       ///< GFLOW_API
+  std::string socket;       ///< GFLOW_API; "" for none
   std::string log_path;     ///< GFLOW_LOG_FILE
   std::string config_path;  ///< GFLOW_JOB_CONFIG, "" if the job has none
-  int port_base = 0;        ///< MASTER_PORT, first of port_count free ports
-  int port_count = 0;
-  std::string host;  ///< GFLOW_NODE of a job on this machine
+  PortBlock ports;          ///< GFLOW_PORT_BASE and MASTER_PORT, the first of GFLOW_PORT_COUNT
 };
 
-/// The environment of one attempt: what the submitter had, then what gflow sets, which wins.
-/// CUDA_VISIBLE_DEVICES is "" for a job without GPUs, and all there are for one that asked to see
-/// them all; GFLOW_* as docs/environment.md lists them.
-[[nodiscard]] std::vector<std::string> environment_of(const Job& job,
-                                                      const Attempt& attempt,
-                                                      const Payload& payload,
-                                                      const Machine& machine,
-                                                      const Surroundings& surroundings);
+/// These as variables, "NAME=value"; the rest of a job's environment comes with its order.
+[[nodiscard]] std::vector<std::string> local_environment(const Surroundings& surroundings);
 
 }  // namespace gflow::runner

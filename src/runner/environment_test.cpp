@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <map>
 
+#include "core/launch.h"
+
 namespace gflow::runner {
 namespace {
 
@@ -31,14 +33,25 @@ Job job_of() {
   return job;
 }
 
-const Surroundings kAround{"/run/gflowd.sock", "/logs/42.log", "", 41000, 8, "lab1"};
+const Surroundings kAround{"/run/gflowd.sock", "/logs/42.log", "", {41000, 8}};
+
+/// As a job finds it: what its user had, what the engine granted, what the node knows.
+std::vector<std::string> environment_of(const Job& job,
+                                        const Attempt& attempt,
+                                        const Payload& payload,
+                                        const Machine& machine,
+                                        const Surroundings& around) {
+  const auto granted =
+      changed_environment(payload.environment, launch_environment(job, attempt, machine));
+  return changed_environment(granted, local_environment(around));
+}
 
 class Environment {
  public:
   Environment(const Job& job, std::vector<int> gpus, const Machine& machine, Payload payload = {}) {
     Attempt attempt;
     attempt.number = 3;
-    attempt.allocation.gpus = std::move(gpus);
+    attempt.allocation = {"lab1", std::move(gpus), {}};
     take(environment_of(job, attempt, payload, machine, kAround));
   }
   explicit Environment(const std::vector<std::string>& list) { take(list); }
@@ -153,7 +166,7 @@ TEST(Environment, SharesOfADeviceAndCpus) {
 TEST(Environment, SeveralNodes) {
   Attempt attempt;
   attempt.allocation = {.node = "gpu-1", .gpus = {0, 1}, .cpus = {}};
-  attempt.peers = {{"gpu-7", {2, 3}, {}}, {"", {0, 1}, {}}};
+  attempt.peers = {{"gpu-7", {2, 3}, {}}, {"lab1", {0, 1}, {}}};
   expect(Environment(environment_of(job_of(), attempt, {}, machine_of("nvidia"), kAround)),
          {{"GFLOW_NODE", "gpu-1"},
           {"GFLOW_NODELIST", "gpu-1,gpu-7,lab1"},

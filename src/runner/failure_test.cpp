@@ -190,19 +190,6 @@ TEST_P(Trouble, ASupervisorIsFoundWithoutItsDirectory) {
   EXPECT_EQ(wait_gone().reason, EndReason::SupervisorDied);
 }
 
-TEST_P(Trouble, PortsOfAJobThatRunsAreKnownAfterARestart) {
-  Fifo go = fifo("go");
-  LaunchOrder made = script("read x < go");
-  made.environment.insert(made.environment.end(), {"GFLOW_PORT_BASE=41008", "GFLOW_PORT_COUNT=8"});
-  launch(made);
-  (void)wait_started();
-  reopen();
-  ASSERT_TRUE(std::holds_alternative<StillRuns>(adopt()));
-  EXPECT_EQ(runner_->ports_of(JobId(7), 1), (PortBlock{41008, 8}));
-  go.say("on");
-  EXPECT_EQ(wait_gone().exit_code, 0);
-}
-
 INSTANTIATE_TEST_SUITE_P(With, Trouble, ::testing::Bool(), cgroups_or_not);
 
 }  // namespace

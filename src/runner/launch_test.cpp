@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "runner/attempt_files.h"
 #include "runner/test_bench.h"
 
 namespace gflow::runner {
@@ -72,12 +73,57 @@ TEST_P(Launch, ScriptKeepsItsNameAndGetsItsArguments) {
 }
 
 TEST_P(Launch, ConfigurationKeepsItsName) {
-  LaunchOrder made = script("cat \"$CONFIG\"; basename \"$CONFIG\"");
+  LaunchOrder made = script("cat \"$GFLOW_JOB_CONFIG\"; basename \"$GFLOW_JOB_CONFIG\"");
   made.payload.config_name = "run 3.yaml";
   made.payload.config = "lr: 0.1\n";
-  made.environment.push_back("CONFIG=" + runner_->config_path(made.job, 1, made.payload));
   EXPECT_EQ(run(made).exit_code, 0);
   EXPECT_EQ(log(), "lr: 0.1\nrun 3.yaml\n");
+}
+
+// Enforcement hangs on the order, not on the environment.
+TEST_P(Launch, TheOrderSaysWhatWasGranted) {
+  Fifo ready = fifo("ready");
+  Fifo go = fifo("go");
+  LaunchOrder made = script("echo up > ready; read x < go");
+  made.node = "lab1";
+  made.devices = {{2, "GPU-2", "nvidia", Share::percent(25), Memory::gib(6)},
+                  {5, "", "", Share::whole(), {}}};
+  made.mode = GpuMode::Fraction;
+  made.limits.cpus = 3;
+  launch(made);
+  EXPECT_EQ(ready.line(), "up");
+  const auto order = AttemptFiles(options_.attempts_dir, made.job, made.attempt).order().value();
+  ASSERT_TRUE(order);
+  EXPECT_EQ(order->node, "lab1");
+  EXPECT_EQ(order->devices,
+            (std::vector<attempt::Grant>{{2, 2500, 6'442'450'944, "nvidia", "GPU-2"},
+                                         {5, 10'000, 0, "", ""}}));
+  EXPECT_EQ(order->gpu_mode, "fraction");
+  EXPECT_EQ(order->cpu_limit, 3U);
+  EXPECT_EQ(order->memory_limit, 0U);
+  go.say("");
+  EXPECT_EQ(wait_gone().exit_code, 0);
+}
+
+// What a job was given before the daemon was restarted is not given to another one.
+TEST_P(Launch, PortsStayThoseOfTheJobOverARestart) {
+  options_.ports = 8;
+  reopen();
+  Fifo ready = fifo("ready");
+  Fifo go = fifo("go");
+  LaunchOrder first = script("echo $GFLOW_PORT_BASE > ready; read x < go");
+  launch(first);
+  const int given = ready.number();
+  reopen();
+  ASSERT_TRUE(std::holds_alternative<StillRuns>(runner_->adopt(first.job, 1, options_.boot_id)));
+  LaunchOrder second = script("echo $GFLOW_PORT_BASE > ready");
+  second.job = JobId(8);
+  launch(second);
+  const int next = ready.number();
+  EXPECT_TRUE(next >= given + 8 || next + 8 <= given) << given << " and " << next;
+  EXPECT_EQ(wait_gone(second.job).exit_code, 0);
+  go.say("");
+  EXPECT_EQ(wait_gone(first.job).exit_code, 0);
 }
 
 TEST_P(Launch, StartsFromACleanState) {
@@ -110,10 +156,11 @@ TEST_P(Launch, HasItsOwnEnvironmentAndNothingElse) {
       "PATH=/usr/bin:/bin", "EMPTY=", "LINES=a\nb", "GFLOW_ATTEMPT_ID=of an outer job"};
   EXPECT_EQ(run(made).exit_code, 0);
   const std::string text = log();
-  EXPECT_TRUE(text.starts_with("PATH=/usr/bin:/bin\nEMPTY=\nLINES=a\nb\nGFLOW_ATTEMPT_ID="))
+  EXPECT_TRUE(text.starts_with("EMPTY=\nGFLOW_LOG_FILE=" + runner_->log_path(JobId(7)) +
+                               "\nLINES=a\nb\nPATH=/usr/bin:/bin\nGFLOW_ATTEMPT_ID="))
       << text;
   EXPECT_EQ(text.find("outer"), std::string::npos);
-  EXPECT_EQ(std::ranges::count(text, '\n'), 5);
+  EXPECT_EQ(std::ranges::count(text, '\n'), 6);
 }
 
 TEST_P(Launch, FailuresSayWhichStepAndStandInTheLog) {
@@ -199,12 +246,11 @@ TEST_P(Launch, RunsAsItsUser) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can run jobs of other users";
   constexpr std::uint32_t kNobody = 65534;
   LaunchOrder made =
-      script("id -u; id -G; cat \"$CONFIG\"; touch /usr/x 2>/dev/null || echo denied");
+      script("id -u; id -G; cat \"$GFLOW_JOB_CONFIG\"; touch /usr/x 2>/dev/null || echo denied");
   made.user = {kNobody, "nobody"};
   made.work_dir = "/";
   made.payload.config_name = "c";
   made.payload.config = "config\n";
-  made.environment.push_back("CONFIG=" + runner_->config_path(made.job, 1, made.payload));
   const Outcome outcome = run(made);
   EXPECT_EQ(outcome.exit_code, 0) << outcome.message;
   const std::string group = std::to_string(os::account_of(kNobody).gid);

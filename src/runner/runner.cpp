@@ -4,6 +4,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -124,7 +125,11 @@ void Runner::change_limit(JobId job, int attempt, std::optional<std::chrono::sec
 }
 
 Adoption Runner::adopt(JobId job, int attempt, const std::string& boot_id, Progress progress) {
-  return core_->adopt({job, attempt}, {boot_id, progress == Progress::Started});
+  Adoption found = core_->adopt({job, attempt}, {boot_id, progress == Progress::Started});
+  const bool may_run =
+      std::holds_alternative<StillRuns>(found) || std::holds_alternative<Unknown>(found);
+  if (may_run) core_->note_ports({job, attempt});
+  return found;
 }
 
 std::vector<Doubt> Runner::doubts() const {
@@ -147,13 +152,14 @@ std::string Runner::log_path(JobId job) const {
   return core_->options.logs_dir + "/" + std::to_string(job.value) + ".log";
 }
 
-Result<PortBlock> Runner::ports_of(JobId job, int attempt) const {
-  const auto order = GF_TRY(AttemptFiles(core_->options.attempts_dir, job, attempt).order());
-  return order ? ports_in(order->environment) : PortBlock{};
+Memory Runner::log_size(JobId job) const {
+  struct stat facts{};
+  return ::stat(log_path(job).c_str(), &facts) == 0 ? Memory{facts.st_size} : Memory{};
 }
 
-std::string Runner::config_path(JobId job, int attempt, const Payload& payload) const {
-  return AttemptFiles(core_->options.attempts_dir, job, attempt).config_path(payload);
+void Runner::remove_log(JobId job) {
+  if (core_->options.remove) return core_->options.remove(log_path(job));
+  (void)::unlink(log_path(job).c_str());  // one that is gone already is what was wanted
 }
 
 }  // namespace gflow::runner

@@ -11,63 +11,24 @@
 #include <vector>
 
 #include "base/result.h"
-#include "core/job.h"
-#include "runner/ports.h"
+#include "core/executor.h"
 
 namespace gflow::runner {
 
-/// What the runner tells of an attempt. Read with Runner::poll().
-struct Started {
-  JobId job;
-  int attempt = 0;
-  int pid = 0;  ///< of the job's first process, 0 if it is not known
-};
-struct Gone {
-  JobId job;
-  int attempt = 0;
-  Outcome outcome;  ///< from the exit record, or why there is none
-};
-
-/// What recovery finds of an attempt the store says was started.
-struct NeverRan {};  ///< and now never will: the claim is revoked
-struct StillRuns {
-  int pid = 0;
-};
-struct Over {
-  Outcome outcome;
-};
-/// It could not be found out: nothing may be concluded. It is looked at again until it is known,
-/// which is reported as Adopted.
-struct Unknown {
-  std::string why;
-};
-using Adoption = std::variant<NeverRan, StillRuns, Over, Unknown>;
-/// How an attempt stands that was Unknown when the daemon started.
-struct Adopted {
-  JobId job;
-  int attempt = 0;
-  Adoption how;
-};
-using Report = std::variant<Started, Gone, Adopted>;
+using executor::Adopted;
+using executor::Adoption;
+using executor::Gone;
+using executor::NeverRan;
+using executor::Over;
+using executor::Report;
+using executor::Started;
+using executor::StillRuns;
+using executor::Unknown;
 
 /// An attempt of which it is not known how it stands.
 struct Doubt {
   JobId job;
   std::string why;
-};
-
-/// Everything needed to start one attempt.
-struct LaunchOrder {
-  JobId job;
-  int attempt = 0;
-  User user;  ///< run as this user if it is not the daemon's own
-  std::string work_dir;
-  Payload payload;  ///< argv, script, config, umask; its environment is not read
-  std::vector<std::string> environment;  ///< complete, as environment_of() made it
-  std::optional<std::chrono::seconds> time_limit;
-  std::chrono::seconds grace{30};
-  Request limits;         ///< memory and cpus to enforce where that is possible
-  std::vector<int> cpus;  ///< run on these only; empty: on any
 };
 
 /// What is enforced on this machine, and by what. For `gjob show` and `gflow doctor`.
@@ -90,54 +51,59 @@ struct Options {
   /// Removes a directory with all that is in it, now or later; empty: at once. A job may have put
   /// as much as it likes into its own.
   std::function<void(std::string path)> remove = {};
+  std::string socket;     ///< GFLOW_API of jobs; "" for none
+  int ports = 0;          ///< given to each attempt, so many in a row
+  bool bind_cpus = true;  ///< false: the CPUs of orders are not this machine's (a simulated one's)
   bool use_cgroups = true;  ///< false: the fallback, for tests and for `[runner] cgroups = false`
 };
 
 /// Starts, supervises, stops and re-adopts attempts, each through a gflow-shim process that
 /// outlives the daemon. No threads, no blocking call longer than a file operation: readiness is one
 /// descriptor. One thread owns it. Destroying it leaves every job running.
-class Runner {
+class Runner : public Executor {
  public:
+  using Progress = executor::Progress;
   [[nodiscard]] static Result<std::unique_ptr<Runner>> open(Options options);
-  ~Runner();
+  ~Runner() override;
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
 
   /// Readable when poll() has something to say.
   [[nodiscard]] int fd() const;
   /// What happened since the last call. Never blocks.
-  [[nodiscard]] std::vector<Report> poll();
+  [[nodiscard]] std::vector<Report> poll() override;
 
   /// Starts the shim of an attempt the store has committed as Starting. Started or Gone follows.
   /// A failure here, or a shim that dies before it claimed the attempt, comes as Gone, so there is
   /// one path: with LaunchFailed if that is the job's own fault (no such directory, no such
   /// program), which a second try would not mend, else with NotStarted and whose fault it is
   /// (core/failure.h).
-  void launch(const LaunchOrder& order);
+  void launch(const LaunchOrder& order) override;
   /// Tells the shim to end the attempt: signal (0: SIGTERM), grace, SIGKILL; its exit record will
   /// say `reason`. If the shim has not claimed the attempt yet, the claim is revoked and Gone
   /// follows. Safe to repeat, and for attempts that are gone.
-  void stop(JobId job, int attempt, int signal, EndReason reason);
+  void stop(JobId job, int attempt, int signal, EndReason reason) override;
   /// Stops every process of the attempt where it stands, or lets them go on; its time limit and its
   /// run time do not count meanwhile. Safe to repeat; nothing happens to one that is being stopped
   /// or is gone. stop() lets a suspended attempt go on, so that it can clean up.
-  void suspend(JobId job, int attempt);
-  void resume(JobId job, int attempt);
+  void suspend(JobId job, int attempt) override;
+  void resume(JobId job, int attempt) override;
   /// The limit counts from the start of the attempt; empty: none.
-  void change_limit(JobId job, int attempt, std::optional<std::chrono::seconds> limit);
+  void change_limit(JobId job, int attempt, std::optional<std::chrono::seconds> limit) override;
 
   /// After a restart of the daemon: finds out how an attempt stands and, if it still runs, watches
-  /// it again. boot_id is that of the attempt; `progress` says whether its program is known to
-  /// have run. Whatever cannot be read makes it Unknown, never over.
-  enum class Progress { Committed, Started };
-  [[nodiscard]] Adoption adopt(JobId job,
-                               int attempt,
-                               const std::string& boot_id,
-                               Progress progress = Progress::Committed);
+  /// it again. Whatever cannot be read makes it Unknown, never over.
+  [[nodiscard]] Adoption adopt(
+      JobId job,
+      int attempt,
+      const std::string& boot_id,
+      executor::Progress progress = executor::Progress::Committed) override;
   /// The attempts of which it is not known now how they stand, by job.
   [[nodiscard]] std::vector<Doubt> doubts() const;
   /// The end of the attempt is committed: removes its directory and cgroups.
-  void forget(JobId job, int attempt);
+  void forget(JobId job, int attempt) override;
+  void remove_log(JobId job) override;
+  [[nodiscard]] Memory log_size(JobId job) const override;
   /// Removes what is left of attempts that are not in `known` (crash between commit and forget).
   void sweep(const std::vector<std::pair<JobId, int>>& known);
 
@@ -145,10 +111,6 @@ class Runner {
   [[nodiscard]] std::optional<JobId> owner_of(int pid) const;
   [[nodiscard]] const Enforcement& enforcement() const;
   [[nodiscard]] std::string log_path(JobId job) const;
-  /// The ports an attempt was given, by its order. An error says nothing of them.
-  [[nodiscard]] Result<PortBlock> ports_of(JobId job, int attempt) const;
-  /// Where an attempt will find its configuration, for environment_of(); "" if it has none.
-  [[nodiscard]] std::string config_path(JobId job, int attempt, const Payload& payload) const;
 
  private:
   struct Core;

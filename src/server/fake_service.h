@@ -26,6 +26,7 @@ class FakeService : public Service {
   explicit FakeService(Post post) : post_(std::move(post)), state_(engine::Policy{}, "boot") {
     state_.restored(JobId(1));
     Machine machine;
+    machine.name = "lab1";
     machine.source = "sim:2xH100";
     machine.cpus = 16;
     machine.memory = Memory::gib(64);
@@ -36,7 +37,7 @@ class FakeService : public Service {
       device.model = "NVIDIA H100";
       machine.devices.push_back(device);
     }
-    apply(engine::event::MachineChanged{machine});
+    apply(engine::event::NodesChanged{{machine}});
   }
 
   [[nodiscard]] const engine::State& state() const override { return state_; }
@@ -106,7 +107,8 @@ class FakeService : public Service {
     for (; !events.empty(); events.pop_front()) {
       for (const engine::Effect& effect : engine::step(state_, events.front(), now_)) {
         if (const auto* launch = std::get_if<engine::effect::Launch>(&effect)) {
-          events.emplace_back(engine::event::AttemptStarted{launch->job, launch->attempt, 100});
+          const LaunchOrder& order = *launch->order;
+          events.emplace_back(engine::event::AttemptStarted{order.job, order.attempt, 100});
         } else if (const auto* answer = std::get_if<engine::effect::Answer>(&effect)) {
           answered = answer->jobs;
         } else if (const auto* notify = std::get_if<engine::effect::Notify>(&effect)) {

@@ -378,6 +378,8 @@ TEST(Views, SayHowLongAJobRanAndHowItEnded) {
   api::JobView job = desk.show(kAlice, id);
   EXPECT_EQ(job.status, Status::Running);
   EXPECT_EQ(job.run_time, std::chrono::seconds(61));
+  EXPECT_EQ(job.node, "lab1");
+  EXPECT_EQ(job.node_list, "0,1");
   EXPECT_EQ(job.gpu_indices, (std::vector{0, 1}));
   EXPECT_EQ(job.attempt, 1);
   EXPECT_EQ(job.pid, 100);
@@ -386,9 +388,12 @@ TEST(Views, SayHowLongAJobRanAndHowItEnded) {
 
   const auto machine = api::read_machine(desk.ask(kBob, "GET", "/api/v1/machine").body);
   ASSERT_TRUE(machine);
-  ASSERT_EQ(machine->devices.size(), 2U);
-  EXPECT_EQ(machine->devices[1].jobs, std::vector{id});
-  EXPECT_FALSE(machine->devices[1].available());
+  ASSERT_EQ(machine->nodes.size(), 1U);
+  const api::NodeView& node = machine->nodes.front();
+  EXPECT_EQ(node.name, "lab1");
+  ASSERT_EQ(node.devices.size(), 2U);
+  EXPECT_EQ(node.devices[1].jobs, std::vector{id});
+  EXPECT_FALSE(node.devices[1].available());
   EXPECT_EQ(machine->running.size(), 1U);
   EXPECT_EQ(machine->cpus, 16);
 
@@ -407,11 +412,13 @@ TEST(Views, SayWhyADeviceIsNotGivenOut) {
   Desk desk;
   const auto tell = [&desk](const engine::Event& event) { (void)desk.service.apply(event); };
   const auto first = [&desk] {
-    return api::read_machine(desk.ask(kBob, "GET", "/api/v1/machine").body)->devices.at(0);
+    return api::read_machine(desk.ask(kBob, "GET", "/api/v1/machine").body)
+        ->nodes.at(0)
+        .devices.at(0);
   };
-  Machine machine = desk.service.state().machine();
+  Machine machine = desk.service.state().nodes().at("lab1").machine;
   machine.devices.at(0).processes = {{.pid = 4711, .user = "carol"}};
-  tell(engine::event::MachineChanged{machine});
+  tell(engine::event::NodesChanged{{machine}});
   EXPECT_EQ(first().bar, DeviceBar::InUse);
   EXPECT_FALSE(first().available());
   engine::Policy policy = desk.service.state().policy();
@@ -422,7 +429,7 @@ TEST(Views, SayWhyADeviceIsNotGivenOut) {
   tell(engine::event::Drain{{"", 0, "fan", "root"}, false, kRoot});
   EXPECT_EQ(first().bar, DeviceBar::Drained);
   machine.devices.at(0).usable = false;
-  tell(engine::event::MachineChanged{machine});
+  tell(engine::event::NodesChanged{{machine}});
   EXPECT_EQ(first().bar, DeviceBar::Broken);
 }
 

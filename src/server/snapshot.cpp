@@ -51,6 +51,8 @@ std::optional<Memory> used_by_others(const Device& device) {
 
 api::SnapshotNode node_of(const Machine& machine, const engine::Totals& totals) {
   api::SnapshotNode node;
+  node.name = machine.name;
+  node.labels = machine.labels;
   node.source = machine.source;
   node.cpus = totals.cpus;
   node.memory = totals.memory;
@@ -75,7 +77,9 @@ api::Snapshot snapshot_of(const engine::State& state, Now now, std::size_t histo
   for (const auto& [name, value] : settings::policy_values(state.policy())) {
     snapshot.policy.push_back({name, value});
   }
-  snapshot.nodes = {node_of(state.machine(), state.totals())};
+  for (const auto& [name, record] : state.nodes()) {
+    snapshot.nodes.push_back(node_of(record.machine, state.totals(name)));
+  }
   snapshot.drains = state.drains();
 
   for (const Job* job : state.list({.statuses = kActive})) {

@@ -1,22 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/views.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
-#include "os/user.h"
+#include "base/text.h"
 
 namespace gflow::server {
 namespace {
 
-void add_attempt(api::JobView& view, const Job& job, Now now) {
+/// "0,1"; with the names of the nodes where there are several: "n1:0,1 n2:3".
+std::string node_list(const Service& service, const Attempt& attempt) {
+  const bool is_only = service.state().nodes().size() <= 1 && attempt.peers.empty();
+  std::vector<std::string> parts;
+  for (const Allocation& part : allocations_of(attempt)) {
+    const std::string gpus = fmt::format("{}", fmt::join(part.gpus, ","));
+    const std::string colon = gpus.empty() ? "" : ":";
+    parts.push_back(is_only ? gpus : part.node + colon + gpus);
+  }
+  return join(parts, " ");
+}
+
+void add_attempt(api::JobView& view, const Service& service, const Job& job) {
   const Attempt* attempt = attempt_of(job);
-  view.run_time = std::chrono::floor<std::chrono::seconds>(run_time_of(job, now.mono));
+  view.run_time = std::chrono::floor<std::chrono::seconds>(run_time_of(job, service.now().mono));
   if (attempt == nullptr) return;
   view.started = attempt->started;
   view.node = attempt->allocation.node;
   view.gpu_indices = attempt->allocation.gpus;
   view.cpu_indices = attempt->allocation.cpus;
   view.peers = attempt->peers;
+  view.node_list = node_list(service, *attempt);
   view.placed_because = attempt->placed_because;
   view.attempt = attempt->number;
   view.pid = attempt->pid;
@@ -46,20 +62,23 @@ std::vector<TurnShare> turns_of(const engine::State& state, const std::vector<Jo
   return turn_shares(takers);
 }
 
-api::DeviceView device_view(const engine::State& state, const Device& device) {
+api::DeviceView device_view(const engine::State& state,
+                            const std::string& name,
+                            const Device& device) {
   api::DeviceView view;
   view.device = device;
-  view.jobs = state.holders(device.index);
+  view.jobs = state.holders(name, device.index);
   // The engine is told only of processes that are not gflow's.
   view.foreign = device.processes;
-  const Drain* drain = drain_of_device(state.drains(), "", device.index);
-  if (drain == nullptr) drain = drain_of_node(state.drains(), "");
+  const Drain* drain = drain_of_device(state.drains(), name, device.index);
+  if (drain == nullptr) drain = drain_of_node(state.drains(), name);
   view.bar = bar_of(device, drain, state.policy().other_use());
   view.drained = drain != nullptr;
   if (drain != nullptr) view.drained_reason = drain->reason;
   const auto index = static_cast<std::size_t>(device.index);
-  const auto& node = state.ledger().node(0);
-  const auto& left = state.ledger().state(0);
+  const auto place = *state.ledger().find(name);
+  const auto& node = state.ledger().node(place);
+  const auto& left = state.ledger().state(place);
   if (index >= left.devices.size() || index >= node.devices.size()) return view;
   view.model_short = node.devices[index].model;
   view.share_free = left.devices[index].free;
@@ -76,6 +95,32 @@ api::UnhealthyNode unhealthy_node(const engine::NodeHealth& health, Now now) {
   if (!health.trial && health.retry_at > now.mono) {
     view.retry_at = now.wall + (health.retry_at - now.mono);
   }
+  return view;
+}
+
+api::NodeView node_view(const engine::State& state, const engine::NodeRecord& record) {
+  const Machine& machine = record.machine;
+  const engine::Totals totals = state.totals(machine.name);
+  api::NodeView view;
+  view.name = machine.name;
+  view.unreachable = record.unreachable.value_or("");
+  view.removed = record.removed.value_or("");
+  if (const Drain* drain = drain_of_node(state.drains(), machine.name)) {
+    view.drained = true;
+    view.drained_reason = drain->reason;
+  }
+  view.source = machine.source;
+  view.note = machine.note;
+  view.driver = machine.driver;
+  view.labels = machine.labels;
+  for (const Device& device : machine.devices) {
+    view.devices.push_back(device_view(state, machine.name, device));
+  }
+  view.topology = api::view_of(machine.topology);
+  view.cpus = totals.cpus;
+  view.cpus_free = totals.cpus_free;
+  view.memory = totals.memory;
+  view.memory_free = totals.memory_free;
   return view;
 }
 
@@ -112,25 +157,19 @@ api::JobView view_of(const Service& service, const Job& job) {
   view.attempt = job.attempts;
   view.retries = job.retries;
   view.log_path = service.log_path(job.id);
-  add_attempt(view, job, service.now());
+  add_attempt(view, service, job);
   add_reason(view, service, job);
   return view;
 }
 
 api::MachineView machine_view(const Service& service) {
   const engine::State& state = service.state();
-  const Machine& machine = state.machine();
   const engine::Totals totals = state.totals();
   api::MachineView view;
-  view.hostname = os::host_name();
-  view.source = machine.source;
-  view.note = machine.note;
-  view.driver = machine.driver;
-  for (const Device& device : machine.devices) view.devices.push_back(device_view(state, device));
+  for (const auto& [name, record] : state.nodes()) view.nodes.push_back(node_view(state, record));
   for (const engine::NodeHealth& health : state.unhealthy()) {
     view.unhealthy.push_back(unhealthy_node(health, service.now()));
   }
-  view.topology = api::view_of(machine.topology);
   view.cpus = totals.cpus;
   view.cpus_free = totals.cpus_free;
   view.memory = totals.memory;

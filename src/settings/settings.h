@@ -31,7 +31,9 @@ struct Settings {
   Memory ballast = Memory::mib(16);
   std::chrono::seconds backup_interval{3600};
   std::size_t max_backups = 3;
-  RoleNames roles;  ///< [access]
+  std::string node_name;      ///< of this machine; "": what the machine file or the host is called
+  std::vector<Label> labels;  ///< of this machine, sorted
+  RoleNames roles;            ///< [access]
   engine::Policy policy;
 
   friend bool operator==(const Settings&, const Settings&) = default;

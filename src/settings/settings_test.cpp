@@ -75,7 +75,6 @@ TEST(Settings, OfThePolicyGoIntoASnapshotAndBack) {
   engine::Policy again;
   for (const Value& value : policy_values(policy)) ASSERT_TRUE(set_policy_value(again, value));
   EXPECT_EQ(again, policy);
-  EXPECT_FALSE(again.labels.empty());
   EXPECT_EQ(again.placement_options.gpu_weight, policy.placement_options.gpu_weight);
 }
 

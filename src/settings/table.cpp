@@ -150,13 +150,23 @@ Result<std::vector<Label>> read_pairs(const std::string& text) {
 
 std::string write_labels(const Settings& settings) {
   std::string text;
-  for (const auto& [key, value] : settings.policy.labels) {
+  for (const auto& [key, value] : settings.labels) {
     text += fmt::format("{}{}={}", text.empty() ? "" : ",", key, value);
   }
   return text;
 }
 Result<void> read_labels(Settings& settings, const std::string& text) {
-  settings.policy.labels = GF_TRY(read_pairs(text));
+  settings.labels = GF_TRY(read_pairs(text));
+  return {};
+}
+
+Result<void> read_node_name(Settings& settings, const std::string& text) {
+  if (!text.empty() && !is_node_name(text)) {
+    return fail(Code::Usage,
+                fmt::format("'{}' is no name of a node: 1 to 64 letters, digits, '.', '-' and '_'",
+                            printable(text)));
+  }
+  settings.node_name = text;
   return {};
 }
 
@@ -376,9 +386,16 @@ void add_limits(std::vector<Setting>& table) {
 
 void add_rest(std::vector<Setting>& table) {
   table.push_back({.section = "node",
+                   .name = "name",
+                   .applies = kRestart,
+                   .help =
+                       "of this machine; \"\" is the machine file's, or the host's up to the first "
+                       "dot",
+                   .write = [](const Settings& settings) { return settings.node_name; },
+                   .read = read_node_name});
+  table.push_back({.section = "node",
                    .name = "labels",
                    .type = Type::Map,
-                   .part = kPolicy,
                    .help = "of this machine, for jobs that select one: \"zone=a,disk=nvme\"",
                    .write = write_labels,
                    .read = read_labels});

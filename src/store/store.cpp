@@ -89,6 +89,7 @@ struct Store::Core {
   Statement set_meta_lived{database,
                            "UPDATE meta SET lived_ms = ?, lived_mono_ms = ?, lived_boot_id = ?"};
   Statement set_meta{database, "UPDATE meta SET next_id = ?, commits = ?"};
+  Statement set_node{database, "UPDATE meta SET node = ?"};
 };
 
 void Store::Core::save(const Job& job) {
@@ -134,6 +135,7 @@ void Store::Core::write(const Batch& batch, JobId first_free) {
     for (const Submission& submission : batch.submissions) remember(submission, batch.now);
   }
   if (batch.drains) write_drain_rows(database, *batch.drains);
+  if (batch.node) Query(set_node).text(*batch.node).run();
   const auto count = static_cast<std::int64_t>(commits + 1);
   Query(set_meta).integer(sql_id(first_free)).integer(count).run();
   if (batch.lived) {
@@ -156,6 +158,31 @@ void Store::Core::load_dependencies(std::vector<Job>& jobs) {
     if (job == jobs.end()) return;
     if (job->id == id) job->spec.dependencies.jobs.emplace_back(query.as<std::uint64_t>());
   }
+}
+
+namespace {
+
+Attempt* attempt_in(JobState& state) {
+  if (auto* starting = std::get_if<Starting>(&state)) return &starting->attempt;
+  if (auto* running = std::get_if<Running>(&state)) return &running->attempt;
+  auto* ended = std::get_if<Ended>(&state);
+  return ended != nullptr && ended->attempt ? &*ended->attempt : nullptr;
+}
+
+}  // namespace
+
+void rename_node(Loaded& loaded, const std::string& name) {
+  const auto rename = [&](std::string& node) {
+    if (node.empty() || node == loaded.node) node = name;
+  };
+  for (Job& job : loaded.jobs) {
+    Attempt* attempt = attempt_in(job.state);
+    if (attempt == nullptr) continue;
+    rename(attempt->allocation.node);
+    for (Allocation& peer : attempt->peers) rename(peer.node);
+  }
+  for (Drain& drain : loaded.drains) rename(drain.node);
+  loaded.node = name;
 }
 
 Store::Store(std::unique_ptr<Core> core) : core_(std::move(core)) {}
@@ -191,6 +218,7 @@ Result<Loaded> Store::load() {
     core_->load_dependencies(loaded.jobs);
     loaded.drains = read_drain_rows(core_->database);
     loaded.lived = read_lived(core_->database);
+    loaded.node = core_->database.execAndGet("SELECT coalesce(node, '') FROM meta").getString();
     return loaded;
   } catch (const SQLite::Exception& exception) {
     return open_error(exception, core_->path);

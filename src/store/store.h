@@ -33,7 +33,12 @@ struct Loaded {
   JobId next_id;          ///< smallest id never given out
   std::vector<Drain> drains{};
   Lived lived{};
+  std::string node{};  ///< what the daemon's node was called; "" in stores that did not name it
 };
+
+/// Calls the daemon's own node so, in what jobs hold or held and in drains: after the host or the
+/// setting was renamed it is still the same node. Others keep their names.
+void rename_node(Loaded& loaded, const std::string& name);
 
 /// One submission, remembered so that a client that never saw the answer can repeat it.
 struct Submission {
@@ -50,11 +55,12 @@ struct Batch {
   std::vector<Submission> submissions = {};  ///< a key known already keeps its first jobs
   std::optional<JobId> next_id = {};
   std::optional<std::vector<Drain>> drains = {};  ///< all there are from now on, in their order
+  std::optional<std::string> node = {};           ///< what the daemon's node is called
   WallTime now = {};
   std::optional<Lived> lived = {};  ///< written with the rest; alone it is no reason to
 
   [[nodiscard]] bool empty() const {
-    return saves.empty() && forgets.empty() && submissions.empty() && !next_id && !drains;
+    return saves.empty() && forgets.empty() && submissions.empty() && !next_id && !drains && !node;
   }
 };
 

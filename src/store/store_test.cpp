@@ -100,6 +100,35 @@ TEST(StoreTest, TheTimeThatPassedGoesOnInTheSameBoot) {
   EXPECT_EQ(kept.now(MonoTime(std::chrono::hours(1)), "boot-1"), std::chrono::hours(100));
 }
 
+// A node is the same one after its host was renamed; in old stores it had no name.
+TEST(StoreTest, TheDaemonsNodeKeepsWhatItHasUnderANewName) {
+  const Directory directory;
+  const std::string path = directory.file("gflow.db");
+  const auto job = [](std::uint64_t id, std::string node, std::string peer) {
+    Job running = queued(id);
+    Attempt attempt{.number = 1, .allocation = {std::move(node), {}, {}}, .peers = {}};
+    attempt.peers.push_back({std::move(peer), {}, {}});
+    running.state = Running{std::move(attempt)};
+    running.spec.request.nodes = 2;
+    return running;
+  };
+  const std::vector<Job> jobs = {job(1, "", "n2"), job(2, "n2", "")};
+  ASSERT_TRUE(open(path)->commit(
+      Batch{.saves = {&jobs[0], &jobs[1]}, .drains = {{{"", 3, "fan", "root"}}}, .now = at(0)}));
+  for (const std::string name : {"lab1", "lab2"}) {
+    auto store = open(path);
+    Loaded loaded = *store->load();
+    rename_node(loaded, name);
+    EXPECT_EQ(loaded.jobs, (std::vector{job(1, name, "n2"), job(2, "n2", name)})) << name;
+    EXPECT_EQ(loaded.drains, (std::vector<Drain>{{name, 3, "fan", "root"}})) << name;
+    ASSERT_TRUE(store->commit(Batch{.saves = {loaded.jobs.data(), &loaded.jobs[1]},
+                                    .drains = loaded.drains,
+                                    .node = name,
+                                    .now = at(1)}));
+    EXPECT_EQ(store->load()->node, name);
+  }
+}
+
 TEST(StoreTest, DependenciesFollowTheJob) {
   using Ids = std::vector<JobId>;
   auto store = open(":memory:");
@@ -246,7 +275,7 @@ TEST(StoreTest, WhatIsNotAStoreIsRefusedWithAWayOut) {
          }
          SQLite::Database(path, SQLite::OPEN_READWRITE).exec("PRAGMA user_version = 99");
        },
-       "was written by a newer gflow (schema 99, this one knows up to 4): install that version "
+       "was written by a newer gflow (schema 99, this one knows up to 5): install that version "
        "again"},
       {"damaged, last run killed",
        [](const std::string& path) {

@@ -22,7 +22,7 @@ class Lab:
         """Waits until the daemon has read that so much is used."""
         while True:
             seen = self.machine.get("/api/v1/machine")
-            if seen["devices"][0]["memory_used_bytes"] >= least:
+            if seen["nodes"][0]["devices"][0]["memory_used_bytes"] >= least:
                 return
             revision = self.machine.get("/api/v1/jobs?limit=1")["revision"]
             self.machine.get(f"/api/v1/changes?revision={revision}")

@@ -47,7 +47,7 @@ def test_a_machine_file_is_found_from_here(bare):
 def test_topology_as_json(bare):
     bare.devices = "sim:8xH100"
     bare.up()
-    topology = json.loads(bare.ok("ginfo", "--topo", "--json"))["topology"]
+    topology = json.loads(bare.ok("ginfo", "--topo", "--json"))["nodes"][0]["topology"]
     assert topology["switch_links"] == [18] * 8
     assert topology["numa_nodes"] == [0] * 4 + [1] * 4
     assert topology["paths"][0][:2] == ["X", "NODE"] and topology["link_mb_per_second"] == 20600

@@ -15,6 +15,11 @@ namespace gflow::scenario {
 
 using namespace std::chrono_literals;
 
+namespace {
+/// What the node of the line "machine" is called; its devices are shown without a name.
+constexpr const char* kFirstNode = "n0";
+}  // namespace
+
 Scenario::Scenario()
     : state_(policy_, boot_id_),
       now_{WallTime(std::chrono::sys_days(std::chrono::year(2026) / 3 / 1)), MonoTime(1h)} {
@@ -95,6 +100,7 @@ Result<JobId> Scenario::job(const std::string& name) const {
 
 Result<void> Scenario::machine(const Line& line) {
   machine_ = Machine{};
+  machine_.name = kFirstNode;
   machine_.source = "sim";
   machine_.cpus = GF_TRY(whole_number(line.keys, "cpus", 64));
   machine_.memory =
@@ -110,7 +116,7 @@ Result<void> Scenario::machine(const Line& line) {
     }
     machine_.devices.push_back(device);
   }
-  return step(engine::event::MachineChanged{machine_});
+  return step(engine::event::NodesChanged{{machine_}});
 }
 
 /// "root" is the administrator, "operator" one; everybody else is a user with a uid of their own.
@@ -363,7 +369,7 @@ Result<void> Scenario::foreign(const Line& line) {
     if (line.keys.contains("memory")) memory = GF_TRY(parse_memory(line.keys.at("memory")));
     device.processes.push_back({4711, line.keys.at("user"), "python", memory});
   }
-  return step(engine::event::MachineChanged{machine_});
+  return step(engine::event::NodesChanged{{machine_}});
 }
 
 /// "uses gpu=0 job=a memory=10G": a reading; all of the device is the sum of what is listed.
@@ -380,19 +386,33 @@ Result<void> Scenario::uses(const Line& line) {
   if (line.keys.contains("other")) {
     *device.memory_used += GF_TRY(parse_memory(line.keys.at("other")));
   }
-  return step(engine::event::MachineChanged{machine_});
+  return step(engine::event::NodesChanged{{machine_}});
 }
 
-/// "node n1 gpus=8 model=A100 gpu_memory=80G cpus=64 label=zone:a [gone]".
+/// "node n1 gpus=8 model=A100 gpu_memory=80G cpus=64 label=zone:a", "node n1 gone",
+/// "node n1 removed reason=sold".
 Result<void> Scenario::node(const Line& line) {
   const auto& keys = line.keys;
-  placement::Node node{.name = line.words.at(0), .memory = Memory::gib(512)};
-  node.milli_cpus = std::int64_t{1000} * GF_TRY(whole_number(keys, "cpus", 64));
-  node.ready = line.words.size() < 2;
-  placement::DeviceFacts device{.vendor = "nvidia",
-                                .model = keys.contains("model") ? keys.at("model") : "H100"};
-  if (keys.contains("gpu_memory")) device.memory = GF_TRY(parse_memory(keys.at("gpu_memory")));
-  node.devices.assign(static_cast<std::size_t>(GF_TRY(whole_number(keys, "gpus", 0))), device);
+  const std::string& name = line.words.at(0);
+  const std::string why = keys.contains("reason") ? keys.at("reason") : "";
+  if (line.words.size() > 1 && line.words[1] == "gone") {
+    return step(engine::event::NodeUnreachable{name, why});
+  }
+  if (line.words.size() > 1 && line.words[1] == "removed") {
+    return step(engine::event::NodeRemoved{name, why});
+  }
+  Machine node;
+  node.name = name;
+  node.memory = Memory::gib(512);
+  node.cpus = GF_TRY(whole_number(keys, "cpus", 64));
+  Device device;
+  device.vendor = "nvidia";
+  device.model = keys.contains("model") ? keys.at("model") : "H100";
+  if (keys.contains("gpu_memory"))
+    device.memory_total = GF_TRY(parse_memory(keys.at("gpu_memory")));
+  for (int i = GF_TRY(whole_number(keys, "gpus", 0)); device.index < i; ++device.index) {
+    node.devices.push_back(device);
+  }
   if (keys.contains("label")) {
     const std::string& label = keys.at("label");
     const std::size_t colon = label.find(':');
@@ -401,10 +421,10 @@ Result<void> Scenario::node(const Line& line) {
   return step(engine::event::NodesChanged{{node}});
 }
 
-/// "drain gpu=1 reason=fan", "drain node n1", "resume gpu=1".
+/// "drain gpu=1 reason=fan", "drain gpu=1 n1", "drain node n1", "resume gpu=1".
 Result<void> Scenario::drain(const Line& line) {
   gflow::Drain what;
-  if (line.words.size() > 1) what.node = line.words.at(1);
+  if (!line.words.empty() && line.words.back() != "node") what.node = line.words.back();
   if (line.keys.contains("gpu")) what.gpu = GF_TRY(whole_number(line.keys, "gpu", 0));
   if (line.keys.contains("reason")) what.reason = line.keys.at("reason");
   const Principal by = principal(line.keys.contains("by") ? line.keys.at("by") : "root");
@@ -425,14 +445,14 @@ void Scenario::reopen(const std::string& boot_id) {
 /// The daemon is killed and started again: nothing but what was saved is left.
 Result<void> Scenario::restart(const Line& /*line*/) {
   reopen(boot_id_);
-  return step(engine::event::MachineChanged{machine_});
+  return step(engine::event::NodesChanged{{machine_}});
 }
 
 /// The machine goes down: what ran is reported as the daemon does on its next start.
 Result<void> Scenario::reboot(const Line& /*line*/) {
   reopen(boot_id_ + "+");
   now_.mono = MonoTime(1min);
-  GF_CHECK(step(engine::event::MachineChanged{machine_}));
+  GF_CHECK(step(engine::event::NodesChanged{{machine_}}));
   for (const auto& [id, job] : std::map(saved_)) {
     if (!is_active(job)) continue;
     const Outcome lost{.reason = EndReason::Rebooted};
@@ -447,12 +467,10 @@ namespace {
 std::string place_text(const Job& job) {
   const Attempt* attempt = attempt_of(job);
   if (attempt == nullptr || !is_active(job)) return "nothing";
-  std::vector<Allocation> all = attempt->peers;
-  all.insert(all.begin(), attempt->allocation);
   std::string text;
-  for (const Allocation& allocation : all) {
+  for (const Allocation& allocation : allocations_of(*attempt)) {
     text += text.empty() ? "" : " ";
-    text += allocation.node.empty() ? "" : allocation.node + ":";
+    text += allocation.node == kFirstNode ? "" : allocation.node + ":";
     text += fmt::format("{}", fmt::join(allocation.gpus, ","));
   }
   return text;

@@ -38,7 +38,7 @@ TEST(Client, DoesEverythingThereIs) {
 
   const auto machine = client.machine();
   ASSERT_TRUE(machine) << machine.error().message;
-  EXPECT_EQ(machine->devices.at(1).jobs, std::vector{JobId(1)});
+  EXPECT_EQ(machine->nodes.at(0).devices.at(1).jobs, std::vector{JobId(1)});
   EXPECT_EQ(machine->queued, 1U);
 
   EXPECT_EQ(client.act("hold", {{JobId(2)}, 0, {}}), std::vector{JobId(2)});

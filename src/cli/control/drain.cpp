@@ -18,7 +18,30 @@ namespace {
 constexpr const char* kPath = "/api/v1/drain";
 constexpr std::uint64_t kMaxGpu = 65'535;
 
-/// "gpu 3", "gpu 0,2-4", "node", "node NAME": one request for each.
+/// "3", "0,2-4", "n1:0-3": one request for each GPU.
+Result<void> read_gpus(const std::string& word, std::vector<api::DrainRequest>& requests) {
+  const std::size_t colon = word.find(':');
+  const std::string node = colon == std::string::npos ? "" : word.substr(0, colon);
+  const std::string_view list =
+      std::string_view(word).substr(colon == std::string::npos ? 0 : colon + 1);
+  for (const std::string_view part : split(list, ',')) {
+    const std::size_t dash = part.find('-');
+    const auto first = parse_number(part.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : parse_number(part.substr(dash + 1));
+    if (!first || !last || *first > *last || *last > kMaxGpu || colon == 0) {
+      return fail(Code::Usage,
+                  fmt::format("'{}' is no GPU; say '3', '0,2' or '4-7', with several nodes "
+                              "'NODE:3'",
+                              printable(word)));
+    }
+    for (std::uint64_t gpu = *first; gpu <= *last; ++gpu) {
+      requests.push_back({node, static_cast<int>(gpu), "", false});
+    }
+  }
+  return {};
+}
+
+/// "gpu 3", "gpu n1:0-3", "node", "node NAME": one request for each.
 Result<std::vector<api::DrainRequest>> read_what(const std::vector<std::string>& words) {
   if (words.front() == "node") {
     if (words.size() > 2) return fail(Code::Usage, "one node at a time");
@@ -29,29 +52,16 @@ Result<std::vector<api::DrainRequest>> read_what(const std::vector<std::string>&
                 fmt::format("'{}' is neither 'gpu' nor 'node'", printable(words.front())));
   }
   std::vector<api::DrainRequest> requests;
-  for (std::size_t i = 1; i < words.size(); ++i) {
-    for (const std::string_view part : split(words[i], ',')) {
-      const std::size_t dash = part.find('-');
-      const auto first = parse_number(part.substr(0, dash));
-      const auto last =
-          dash == std::string_view::npos ? first : parse_number(part.substr(dash + 1));
-      if (!first || !last || *first > *last || *last > kMaxGpu) {
-        return fail(Code::Usage,
-                    fmt::format("'{}' is no GPU; say '3', '0,2' or '4-7'", printable(words[i])));
-      }
-      for (std::uint64_t gpu = *first; gpu <= *last; ++gpu) {
-        requests.push_back({"", static_cast<int>(gpu), "", false});
-      }
-    }
-  }
+  for (std::size_t i = 1; i < words.size(); ++i) GF_CHECK(read_gpus(words[i], requests));
   if (requests.empty()) return fail(Code::Usage, "which GPU? 'ginfo -1' lists them");
   return requests;
 }
 
-std::string name_of(const api::DrainRequest& request) {
-  if (request.gpu) return fmt::format("GPU {}", *request.gpu);
-  if (request.node.empty()) return "this node";
-  return fmt::format("node {}", printable(request.node));
+/// "GPU 3", "GPU 3 of node n1", "this node", "node n1".
+std::string name_of(const std::string& name, std::optional<int> gpu) {
+  const std::string node = name.empty() ? "this node" : "node " + printable(name);
+  if (!gpu) return node;
+  return name.empty() ? fmt::format("GPU {}", *gpu) : fmt::format("GPU {} of {}", *gpu, node);
 }
 
 enum class DrainChange { Drain, Resume };
@@ -63,8 +73,9 @@ Result<int> run_change(const Invocation& invocation, Context& context, DrainChan
     if (invocation.has("reason")) request.reason = invocation.get("reason");
     GF_CHECK(context.daemon().call("POST", kPath, api::write(request)));
     if (!context.json) {
-      context.out << fmt::format(
-          "{} is {}\n", name_of(request), request.resume ? "in use again" : "drained");
+      context.out << fmt::format("{} is {}\n",
+                                 name_of(request.node, request.gpu),
+                                 request.resume ? "in use again" : "drained");
     }
   }
   if (context.json) context.out << GF_TRY(context.daemon().call("GET", kPath)) << '\n';
@@ -76,11 +87,6 @@ Result<int> run_drain(const Invocation& invocation, Context& context) {
 }
 Result<int> run_resume(const Invocation& invocation, Context& context) {
   return run_change(invocation, context, DrainChange::Resume);
-}
-
-std::string drain_text(const Drain& drain) {
-  const std::string node = drain.node.empty() ? "this node" : "node " + printable(drain.node);
-  return drain.gpu ? fmt::format("GPU {}", *drain.gpu) : node;
 }
 
 Result<int> run_show(const Invocation& /*invocation*/, Context& context) {
@@ -96,15 +102,18 @@ Result<int> run_show(const Invocation& /*invocation*/, Context& context) {
   }
   std::vector<Row> rows;
   for (const Drain& drain : drains) {
-    rows.push_back({{drain_text(drain)}, {printable(drain.by)}, {printable(drain.reason)}});
+    rows.push_back(
+        {{name_of(drain.node, drain.gpu)}, {printable(drain.by)}, {printable(drain.reason)}});
   }
   context.out << table_text({{"DRAINED"}, {"BY"}, {"REASON"}}, rows, Header::Shown, context.paint);
   return 0;
 }
 
 Positional what_words() {
-  return {.name = "gpu N... | node [NAME]",
-          .help = "GPUs by index, as '3', '0,2' or '4-7', or the whole node.",
+  return {.name = "gpu [NODE:]N... | node [NAME]",
+          .help =
+              "GPUs by index, as '3', '0,2' or '4-7', or the whole node. Where there are "
+              "several nodes, which one.",
           .least = 1,
           .most = kAnyNumber};
 }
@@ -122,7 +131,7 @@ Command gctl_drain_command() {
   return {
       .name = "drain",
       .summary = "let nothing new start on a GPU or the node",
-      .usage = {"gpu N... [--reason TEXT]", "node [NAME] [--reason TEXT]"},
+      .usage = {"gpu [NODE:]N... [--reason TEXT]", "node [NAME] [--reason TEXT]"},
       .description =
           "Jobs that run there go on. It holds until 'gctl resume', also over restarts. Only "
           "operators may do this.",
@@ -141,7 +150,7 @@ Command gctl_resume_command() {
   return {
       .name = "resume",
       .summary = "take a drain back",
-      .usage = {"gpu N...", "node [NAME]"},
+      .usage = {"gpu [NODE:]N...", "node [NAME]"},
       .words = what_words(),
       .examples = {{"gctl resume gpu 3", "GPU 3 takes jobs again"}},
       .run = run_resume,

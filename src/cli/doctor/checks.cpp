@@ -63,11 +63,11 @@ Check check_daemon(const Result<api::DaemonView>& daemon, std::string_view versi
           fmt::format("this program is version {}: run 'gflowd restart', jobs go on", version)};
 }
 
-std::vector<Check> check_gpus(const api::MachineView& machine) {
-  if (machine.devices.empty()) {
+std::vector<Check> check_gpus(const api::NodeView& node) {
+  if (node.devices.empty()) {
     return {{"gpus",
              Level::Warn,
-             machine.note.empty() ? "none found" : printable(machine.note),
+             node.note.empty() ? "none found" : printable(node.note),
              "jobs with --gpus are refused, all others run; 'gflowd up --devices sim:8xH100' gives "
              "GPUs to try things with"}};
   }
@@ -75,11 +75,11 @@ std::vector<Check> check_gpus(const api::MachineView& machine) {
       {"gpus",
        Level::Ok,
        fmt::format("{} found by {}{}",
-                   machine.devices.size(),
-                   printable(machine.source),
-                   machine.driver.empty() ? "" : ", driver " + printable(machine.driver)),
+                   node.devices.size(),
+                   printable(node.source),
+                   node.driver.empty() ? "" : ", driver " + printable(node.driver)),
        ""}};
-  for (const api::DeviceView& view : machine.devices) {
+  for (const api::DeviceView& view : node.devices) {
     const std::string name = fmt::format("gpu {}", view.device.index);
     if (!view.device.usable) {
       checks.push_back({name,

@@ -27,7 +27,7 @@ struct Check {
 };
 
 [[nodiscard]] Check check_daemon(const Result<api::DaemonView>& daemon, std::string_view version);
-[[nodiscard]] std::vector<Check> check_gpus(const api::MachineView& machine);
+[[nodiscard]] std::vector<Check> check_gpus(const api::NodeView& node);
 /// Without a daemon: whether there is a driver at all.
 [[nodiscard]] Check check_driver(bool driver_loaded);
 /// Kill, memory, CPU and process isolation, and the daemon's own warnings.

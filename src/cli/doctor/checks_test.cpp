@@ -55,13 +55,13 @@ TEST(Doctor, LooksAtTheBackups) {
 }
 
 TEST(Doctor, LooksAtEachGpu) {
-  api::MachineView machine;
-  EXPECT_EQ(check_gpus(machine).front().level, Level::Warn);
-  machine.devices.resize(3);
-  machine.devices[1].device.usable = false;
-  machine.devices[1].device.trouble = "lost";
-  machine.devices[2].foreign = {{7, "", "", {}}};
-  const std::vector<Check> checks = check_gpus(machine);
+  api::NodeView node;
+  EXPECT_EQ(check_gpus(node).front().level, Level::Warn);
+  node.devices.resize(3);
+  node.devices[1].device.usable = false;
+  node.devices[1].device.trouble = "lost";
+  node.devices[2].foreign = {{7, "", "", {}}};
+  const std::vector<Check> checks = check_gpus(node);
   ASSERT_EQ(checks.size(), 3U);
   EXPECT_EQ(checks[0].level, Level::Ok);
   EXPECT_EQ(checks[1].level, Level::Fail);

@@ -63,7 +63,9 @@ std::vector<Check> examine(Context& context) {
   const Result<api::DaemonView> daemon = context.daemon().daemon();
   std::vector<Check> checks = {check_daemon(daemon, kVersion)};
   if (daemon) {
-    if (const auto machine = context.daemon().machine()) append(checks, check_gpus(*machine));
+    if (const auto machine = context.daemon().machine()) {
+      for (const api::NodeView& node : machine->nodes) append(checks, check_gpus(node));
+    }
     append(checks, check_enforcement(*daemon));
   } else {
     checks.push_back(check_driver(os::exists("/proc/driver/nvidia/version")));

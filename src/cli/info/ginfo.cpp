@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <ostream>
 
 #include "api/json.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/info/links_text.h"
 #include "cli/info/machine_text.h"
@@ -10,6 +13,18 @@
 namespace gflow::cli {
 
 namespace {
+
+/// Of each node that has GPUs or says why not, under its name where there are several.
+Result<std::string> topology_text(const api::MachineView& machine) {
+  std::string out;
+  for (const api::NodeView& node : machine.nodes) {
+    if (machine.nodes.size() > 1) {
+      out += fmt::format("{}Node {}\n", out.empty() ? "" : "\n", printable(node.name));
+    }
+    out += GF_TRY(links_text(node));
+  }
+  return out;
+}
 
 Result<int> run_ginfo(const Invocation& invocation, Context& context) {
   const api::MachineView machine = GF_TRY(context.daemon().machine());
@@ -20,7 +35,7 @@ Result<int> run_ginfo(const Invocation& invocation, Context& context) {
   if (context.json) {
     context.out << api::write(machine) << '\n';
   } else if (invocation.has("topo")) {
-    context.out << GF_TRY(links_text(machine));
+    context.out << GF_TRY(topology_text(machine));
   } else if (invocation.has("brief")) {
     context.out << machine_brief(machine, context.paint);
   } else {

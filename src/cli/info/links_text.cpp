@@ -67,11 +67,11 @@ std::string legend(const Topology& topology) {
 
 }  // namespace
 
-Result<std::string> links_text(const api::MachineView& machine) {
-  if (machine.devices.empty()) {
-    return fmt::format("No GPUs{}{}\n", machine.note.empty() ? "" : ": ", printable(machine.note));
+Result<std::string> links_text(const api::NodeView& node) {
+  if (node.devices.empty()) {
+    return fmt::format("No GPUs{}{}\n", node.note.empty() ? "" : ": ", printable(node.note));
   }
-  Topology topology = GF_TRY(api::topology_of(machine.topology));
+  Topology topology = GF_TRY(api::topology_of(node.topology));
   if (topology.gpus == 0) return std::string("How the GPUs are connected is not known.\n");
   // Text of a daemon that need not be ours.
   topology.link_name = printable(topology.link_name);

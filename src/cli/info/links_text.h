@@ -9,6 +9,6 @@ namespace gflow::cli {
 
 /// What `ginfo --topo` prints: the matrix, then what each word in it means and carries.
 /// Errors: Code::Usage for a daemon's answer that is no matrix.
-[[nodiscard]] Result<std::string> links_text(const api::MachineView& machine);
+[[nodiscard]] Result<std::string> links_text(const api::NodeView& node);
 
 }  // namespace gflow::cli

@@ -6,11 +6,11 @@
 namespace gflow::cli {
 namespace {
 
-api::MachineView machine_with(const Topology& topology) {
-  api::MachineView machine;
-  machine.devices.resize(static_cast<std::size_t>(topology.gpus));
-  machine.topology = api::view_of(topology);
-  return machine;
+api::NodeView node_with(const Topology& topology) {
+  api::NodeView node;
+  node.devices.resize(static_cast<std::size_t>(topology.gpus));
+  node.topology = api::view_of(topology);
+  return node;
 }
 
 TEST(LinksText, IsTheMatrixAndWhatItMeans) {
@@ -20,7 +20,7 @@ TEST(LinksText, IsTheMatrixAndWhatItMeans) {
   topology.paths[1] = topology.paths[3] = PathClass::Node;  // not to be seen
   topology.numa = {0, 0, 0};
   topology.cpus = {{0, "0-31"}};
-  EXPECT_EQ(links_text(machine_with(topology)).value(),
+  EXPECT_EQ(links_text(node_with(topology)).value(),
             "GPU   GPU0  GPU1  GPU2  CPU Affinity  NUMA Affinity\n"
             "GPU0  X     NV4   PHB   0-31          0\n"
             "GPU1  NV4   X     PHB   0-31          0\n"
@@ -34,7 +34,7 @@ TEST(LinksText, OfASwitch) {
   Topology topology = plain_topology(2, PathClass::Sys);
   topology.speeds = speeds_of_model("NVIDIA H100 80GB HBM3");
   topology.switch_links = {18, 18};
-  EXPECT_EQ(links_text(machine_with(topology)).value(),
+  EXPECT_EQ(links_text(node_with(topology)).value(),
             "GPU   GPU0  GPU1  CPU Affinity  NUMA Affinity\n"
             "GPU0  X     NV18  N/A           N/A\n"
             "GPU1  NV18  X     N/A           N/A\n"
@@ -43,13 +43,13 @@ TEST(LinksText, OfASwitch) {
 }
 
 TEST(LinksText, SaysWhatIsNotKnown) {
-  api::MachineView machine;
-  machine.note = "libnvidia-ml.so.1 is not installed";
-  EXPECT_EQ(links_text(machine).value(), "No GPUs: libnvidia-ml.so.1 is not installed\n");
-  machine.devices.resize(2);
-  EXPECT_EQ(links_text(machine).value(), "How the GPUs are connected is not known.\n");
-  machine.topology.gpus = 2;
-  EXPECT_FALSE(links_text(machine));
+  api::NodeView node;
+  node.note = "libnvidia-ml.so.1 is not installed";
+  EXPECT_EQ(links_text(node).value(), "No GPUs: libnvidia-ml.so.1 is not installed\n");
+  node.devices.resize(2);
+  EXPECT_EQ(links_text(node).value(), "How the GPUs are connected is not known.\n");
+  node.topology.gpus = 2;
+  EXPECT_FALSE(links_text(node));
 }
 
 }  // namespace

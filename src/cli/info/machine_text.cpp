@@ -100,7 +100,9 @@ std::string allocations(const api::MachineView& machine) {
   std::string out = "\nAllocations by job:\n";
   for (const api::JobView& job : machine.running) {
     const Request& request = job.spec.request;
-    std::string held = gpu_list(job.gpu_indices);
+    std::string held = machine.nodes.size() > 1 && !job.gpu_indices.empty()
+                           ? "GPU " + printable(job.node_list)
+                           : gpu_list(job.gpu_indices);
     if (request.gpus > 0 && request.mode != GpuMode::Whole) {
       held += fmt::format(" ({})", gpus_in_words(request));
     }
@@ -121,7 +123,7 @@ std::string unhealthy_lines(const api::MachineView& machine, const Painter& pain
   std::string out;
   for (const api::UnhealthyNode& node : machine.unhealthy) {
     const std::string name =
-        node.node.empty() ? "" : fmt::format("node {}: ", printable(node.node));
+        machine.nodes.size() > 1 ? fmt::format("node {}: ", printable(node.node)) : "";
     out += fmt::format("{}: {}{} ({} launch{} failed, {})\n",
                        paint(Style::Red, "Unhealthy"),
                        name,
@@ -133,15 +135,40 @@ std::string unhealthy_lines(const api::MachineView& machine, const Painter& pain
   return out;
 }
 
-std::size_t available_count(const api::MachineView& machine) {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(machine.devices, &api::DeviceView::available));
+std::string no_devices(const api::NodeView& node) {
+  std::string out = "No GPUs";
+  if (!node.note.empty()) out += ": " + printable(node.note);
+  return out + "\nJobs without --gpus run all the same.\n";
 }
 
-std::string no_devices(const api::MachineView& machine) {
-  std::string out = "\nNo GPUs";
-  if (!machine.note.empty()) out += ": " + printable(machine.note);
-  return out + "\nJobs without --gpus run all the same.\n";
+/// "Node n1: drained: move"; only where there are several, or there is something to say.
+std::string node_title(const api::NodeView& node) {
+  std::string out = "Node " + printable(node.name);
+  if (!node.removed.empty()) out += ": removed: " + printable(node.removed);
+  if (!node.unreachable.empty()) out += ": does not answer: " + printable(node.unreachable);
+  if (node.drained) {
+    out += ": drained";
+    if (!node.drained_reason.empty()) out += ": " + printable(node.drained_reason);
+  }
+  return out;
+}
+
+std::string device_block(const api::DeviceView& view, const Painter& paint) {
+  std::string out = fmt::format(
+      "\n{}\n",
+      paint(Style::Bold,
+            fmt::format("GPU {}: {}", view.device.index, printable(view.device.model))));
+  out += line("UUID", printable(view.device.uuid));
+  out += line("Status", paint(style_of(view), device_status(view)));
+  return out + readings(view);
+}
+
+std::string node_text(const api::NodeView& node, const Painter& paint) {
+  if (node.devices.empty()) return "\n" + no_devices(node);
+  std::string out;
+  for (const api::DeviceView& view : node.devices) out += device_block(view, paint);
+  if (!node.note.empty()) out += fmt::format("\nNote: {}\n", printable(node.note));
+  return out;
 }
 
 }  // namespace
@@ -180,44 +207,50 @@ std::string device_status(const api::DeviceView& view) {
 }
 
 std::string machine_text(const api::MachineView& machine, const Painter& paint) {
+  std::size_t devices = 0;
+  std::ptrdiff_t available = 0;
+  for (const api::NodeView& node : machine.nodes) {
+    devices += node.devices.size();
+    available += std::ranges::count_if(node.devices, &api::DeviceView::available);
+  }
   std::string out = fmt::format("Scheduler Status: {}\nTotal GPUs: {}\nAvailable GPUs: {}\n",
                                 paint(Style::Green, "Running"),
-                                machine.devices.size(),
-                                available_count(machine));
+                                devices,
+                                available);
   out += unhealthy_lines(machine, paint);
-  if (machine.devices.empty()) out += no_devices(machine);
-  for (const api::DeviceView& view : machine.devices) {
-    out += fmt::format(
-        "\n{}\n",
-        paint(Style::Bold,
-              fmt::format("GPU {}: {}", view.device.index, printable(view.device.model))));
-    out += line("UUID", printable(view.device.uuid));
-    out += line("Status", paint(style_of(view), device_status(view)));
-    out += readings(view);
-  }
-  if (!machine.devices.empty() && !machine.note.empty()) {
-    out += fmt::format("\nNote: {}\n", printable(machine.note));
+  for (const api::NodeView& node : machine.nodes) {
+    if (machine.nodes.size() > 1) {
+      out += fmt::format("\n{}\n", paint(Style::Bold, node_title(node)));
+    }
+    out += node_text(node, paint);
   }
   return out + allocations(machine);
 }
 
 std::string machine_brief(const api::MachineView& machine, const Painter& paint) {
   const std::string unhealthy = unhealthy_lines(machine, paint);
-  if (machine.devices.empty()) return unhealthy + no_devices(machine).substr(1);
+  const bool several = machine.nodes.size() > 1;
+  std::vector<Column> columns = {{"GPU"}, {"MODEL"}, {"UTIL"}, {"MEMORY"}, {"STATUS"}};
+  if (several) columns.insert(columns.begin(), {"NODE"});
   std::vector<Row> rows;
-  for (const api::DeviceView& view : machine.devices) {
-    const Device& device = view.device;
-    const std::string memory = memory_line(device);
-    rows.push_back(
-        {{fmt::format("{}", device.index)},
-         {printable(device.model)},
-         {device.utilization_percent ? fmt::format("{}%", *device.utilization_percent) : "-"},
-         {memory.empty() ? "-" : memory},
-         {device_status(view), style_of(view)}});
+  for (const api::NodeView& node : machine.nodes) {
+    for (const api::DeviceView& view : node.devices) {
+      const Device& device = view.device;
+      const std::string memory = memory_line(device);
+      Row row = {
+          {fmt::format("{}", device.index)},
+          {printable(device.model)},
+          {device.utilization_percent ? fmt::format("{}%", *device.utilization_percent) : "-"},
+          {memory.empty() ? "-" : memory},
+          {device_status(view), style_of(view)}};
+      if (several) row.insert(row.begin(), {printable(node.name)});
+      rows.push_back(std::move(row));
+    }
   }
-  return unhealthy +
-         table_text(
-             {{"GPU"}, {"MODEL"}, {"UTIL"}, {"MEMORY"}, {"STATUS"}}, rows, Header::Shown, paint);
+  if (rows.empty()) {
+    return unhealthy + (machine.nodes.empty() ? "No GPUs\n" : no_devices(machine.nodes.front()));
+  }
+  return unhealthy + table_text(columns, rows, Header::Shown, paint);
 }
 
 }  // namespace gflow::cli

@@ -16,9 +16,10 @@ api::DeviceView device(int index, std::string model, std::string uuid) {
 
 TEST(MachineText, IsTheBlockOfTheDocuments) {
   api::MachineView machine;
-  machine.devices = {device(0, "NVIDIA GeForce RTX 3090", "GPU-xxxxx"),
-                     device(1, "NVIDIA GeForce RTX 3090", "GPU-yyyyy")};
-  machine.devices[0].jobs = {JobId(5)};
+  api::NodeView& node = machine.nodes.emplace_back();
+  node.devices = {device(0, "NVIDIA GeForce RTX 3090", "GPU-xxxxx"),
+                  device(1, "NVIDIA GeForce RTX 3090", "GPU-yyyyy")};
+  node.devices[0].jobs = {JobId(5)};
   EXPECT_EQ(machine_text(machine, Painter()),
             "Scheduler Status: Running\n"
             "Total GPUs: 2\n"
@@ -35,6 +36,7 @@ TEST(MachineText, IsTheBlockOfTheDocuments) {
 
 TEST(MachineText, AddsReadingsProcessesAndAllocations) {
   api::MachineView machine;
+  api::NodeView& node = machine.nodes.emplace_back();
   api::DeviceView busy = device(0, "NVIDIA H200", "GPU-1");
   busy.device.memory_total = Memory::gib(141);
   busy.device.memory_used = Memory::mib(700);
@@ -49,7 +51,7 @@ TEST(MachineText, AddsReadingsProcessesAndAllocations) {
   lost.device.usable = false;
   lost.bar = DeviceBar::Broken;
   lost.device.trouble = "fallen off the bus";
-  machine.devices = {busy, lost};
+  node.devices = {busy, lost};
   api::JobView job;
   job.id = JobId(5);
   job.spec.name = "train";
@@ -81,13 +83,14 @@ TEST(MachineText, AddsReadingsProcessesAndAllocations) {
 
 TEST(MachineText, SaysWhatIsLeftOfASharedGpu) {
   api::MachineView machine;
-  machine.devices = {device(0, "NVIDIA H200", "GPU-1"), device(1, "NVIDIA H200", "GPU-2")};
-  machine.devices[0].jobs = {JobId(5), JobId(7)};
-  machine.devices[0].mode = GpuMode::Fraction;
-  machine.devices[0].share_free = Share::percent(25);
-  machine.devices[0].memory_free = Memory::gib(100);
-  machine.devices[1].jobs = {JobId(8)};
-  machine.devices[1].mode = GpuMode::TimeSlice;
+  api::NodeView& node = machine.nodes.emplace_back();
+  node.devices = {device(0, "NVIDIA H200", "GPU-1"), device(1, "NVIDIA H200", "GPU-2")};
+  node.devices[0].jobs = {JobId(5), JobId(7)};
+  node.devices[0].mode = GpuMode::Fraction;
+  node.devices[0].share_free = Share::percent(25);
+  node.devices[0].memory_free = Memory::gib(100);
+  node.devices[1].jobs = {JobId(8)};
+  node.devices[1].mode = GpuMode::TimeSlice;
   api::JobView job;
   job.id = JobId(5);
   job.spec.name = "serve";
@@ -116,7 +119,8 @@ TEST(MachineText, SaysWhatIsLeftOfASharedGpu) {
 
 TEST(MachineText, SaysWhyThereAreNoGpus) {
   api::MachineView machine;
-  machine.note = "libnvidia-ml.so.1 is not installed";
+  api::NodeView& node = machine.nodes.emplace_back();
+  node.note = "libnvidia-ml.so.1 is not installed";
   EXPECT_EQ(machine_text(machine, Painter()),
             "Scheduler Status: Running\n"
             "Total GPUs: 0\n"
@@ -128,9 +132,10 @@ TEST(MachineText, SaysWhyThereAreNoGpus) {
 
 TEST(MachineText, HasALineForEachGpu) {
   api::MachineView machine;
-  machine.devices = {device(0, "H200", "GPU-1"), device(1, "H200", "GPU-2")};
-  machine.devices[0].jobs = {JobId(5)};
-  machine.devices[1].device.utilization_percent = 7;
+  api::NodeView& node = machine.nodes.emplace_back();
+  node.devices = {device(0, "H200", "GPU-1"), device(1, "H200", "GPU-2")};
+  node.devices[0].jobs = {JobId(5)};
+  node.devices[1].device.utilization_percent = 7;
   EXPECT_EQ(machine_brief(machine, Painter()),
             "GPU    MODEL    UTIL    MEMORY    STATUS\n"
             "0      H200     -       -         In use by job 5\n"
@@ -139,10 +144,11 @@ TEST(MachineText, HasALineForEachGpu) {
 
 TEST(MachineText, SaysWhereLaunchesFail) {
   api::MachineView machine;
-  machine.unhealthy = {{"", "no space", 1, WallTime(std::chrono::seconds(5))},
+  machine.nodes = {{.name = "n1"}, {.name = "n2"}};
+  machine.unhealthy = {{"n1", "no space", 1, WallTime(std::chrono::seconds(5))},
                        {"n2", "no shim", 3, {}}};
   const std::string lines =
-      "Unhealthy: no space (1 launch failed, tried again soon)\n"
+      "Unhealthy: node n1: no space (1 launch failed, tried again soon)\n"
       "Unhealthy: node n2: no shim (3 launches failed, tried with the next job)\n";
   EXPECT_NE(machine_text(machine, Painter(false)).find("Available GPUs: 0\n" + lines),
             std::string::npos);

@@ -225,8 +225,9 @@ TEST(JobText, TellsWhatItHasWhereAndWhy) {
        "  Has           GPU 0,1 and CPU 0-2,8\n"
        "  Why these     ring of 48 GB/s, the best of this machine\n"},
       {{.ended = kNoon, .cpu_indices = {3}}, "  Had           CPU 3\n"},
-      {{.node = "n1", .gpu_indices = {0}, .peers = {{"n2", {2, 3}, {4, 5}}, {"", {}, {}}}},
-       "  Has           n1: GPU 0; n2: GPU 2,3 and CPU 4-5; this machine\n"},
+      {{.node = "n1", .gpu_indices = {0}}, "  Node          n1\n  Has           GPU 0\n"},
+      {{.node = "n1", .gpu_indices = {0}, .peers = {{"n2", {2, 3}, {4, 5}}, {"n3", {}, {}}}},
+       "  Has           n1: GPU 0; n2: GPU 2,3 and CPU 4-5; n3\n"},
       {{}, "  Asks for      4 GPUs\n  Time limit "},
   };
   for (const auto& row : rows) {

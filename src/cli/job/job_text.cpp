@@ -73,18 +73,16 @@ std::string devices_text(const std::vector<int>& gpus, const std::vector<int>& c
   return fmt::format("GPU {}{}{}", fmt::join(gpus, ","), near.empty() ? "" : " and ", near);
 }
 
-/// What it has on each of its nodes: "GPU 0,1", "n1: GPU 0; n2: GPU 3 and CPU 0-7".
+/// What it has on each of its nodes: "GPU 0,1" where it has one, "n1: GPU 0; n2: GPU 3 and CPU
+/// 0-7".
 std::string place_text(const api::JobView& job) {
-  if (job.node.empty() && job.peers.empty()) {
-    return devices_text(job.gpu_indices, job.cpu_indices);
-  }
+  if (job.peers.empty()) return devices_text(job.gpu_indices, job.cpu_indices);
   std::vector<Allocation> parts = job.peers;
   parts.insert(parts.begin(), {job.node, job.gpu_indices, job.cpu_indices});
   std::vector<std::string> lines;
   for (const Allocation& part : parts) {
-    const std::string node = part.node.empty() ? "this machine" : printable(part.node);
     const std::string devices = devices_text(part.gpus, part.cpus);
-    lines.push_back(devices.empty() ? node : node + ": " + devices);
+    lines.push_back(devices.empty() ? printable(part.node) : printable(part.node) + ": " + devices);
   }
   return join(lines, "; ");
 }
@@ -93,6 +91,7 @@ void add_request(Facts& facts, const api::JobView& job) {
   const JobSpec& spec = job.spec;
   facts.add("Asks for", request_in_words(spec.request));
   facts.add("GPUs as", gpus_as_written(spec.request));
+  if (job.peers.empty()) facts.add("Node", printable(job.node));
   facts.add(job.ended ? "Had" : "Has", place_text(job));
   facts.add("Why these", printable(job.placed_because));
   facts.add("Time limit", spec.time_limit ? duration_text(*spec.time_limit) : "none");

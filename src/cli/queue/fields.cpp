@@ -208,9 +208,7 @@ Row row_of(const std::vector<const Field*>& fields, const api::JobView& job) {
 
 std::string where_or_why(const api::JobView& job) {
   const bool active = is_active(job.status);
-  if (active && !job.gpu_indices.empty()) {
-    return fmt::format("{}", fmt::join(job.gpu_indices, ","));
-  }
+  if (active && !job.node_list.empty()) return printable(job.node_list);
   if (active || job.status == Status::Finished || job.reason.empty()) return "-";
   return fmt::format("({})", printable(job.reason));
 }

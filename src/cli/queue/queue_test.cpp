@@ -2,6 +2,7 @@
 #include <cstdint>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include "cli/queue/fields.h"
@@ -26,6 +27,7 @@ api::JobView job(std::uint64_t id, std::string name, Status status, int gpus) {
 
 api::JobView running(std::uint64_t id, std::string name, std::vector<int> gpus, seconds time) {
   api::JobView view = job(id, std::move(name), Status::Running, static_cast<int>(gpus.size()));
+  view.node_list = fmt::format("{}", fmt::join(gpus, ","));
   view.gpu_indices = std::move(gpus);
   view.started = WallTime{};
   view.run_time = time;
@@ -78,25 +80,26 @@ TEST(Listing, IsAsInTheDocuments) {
 TEST(Listing, SaysWhereOrWhy) {
   struct Case {
     Status status;
-    std::vector<int> gpus;
+    std::string gpus;
     std::string reason;
     std::string_view want;
   };
   const Case kCases[] = {
-      {Status::Running, {0, 3}, "", "0,3"},
-      {Status::Starting, {0}, "", "0"},
-      {Status::Completing, {1}, "", "1"},
-      {Status::Running, {}, "", "-"},
-      {Status::Queued, {}, "Priority", "(Priority)"},
-      {Status::Queued, {}, "", "-"},
-      {Status::Hold, {}, "JobHeldUser", "(JobHeldUser)"},
-      {Status::Finished, {0}, "exited with code 0", "-"},
-      {Status::Failed, {0}, "exited with code 1", "(exited with code 1)"},
-      {Status::Cancelled, {}, "cancelled by \x1b[31mbob", "(cancelled by \\x1b[31mbob)"},
+      {Status::Running, "0,3", "", "0,3"},
+      {Status::Running, "n1:0,3 n2:1", "", "n1:0,3 n2:1"},
+      {Status::Starting, "0", "", "0"},
+      {Status::Completing, "1", "", "1"},
+      {Status::Running, "", "", "-"},
+      {Status::Queued, "", "Priority", "(Priority)"},
+      {Status::Queued, "", "", "-"},
+      {Status::Hold, "", "JobHeldUser", "(JobHeldUser)"},
+      {Status::Finished, "0", "exited with code 0", "-"},
+      {Status::Failed, "0", "exited with code 1", "(exited with code 1)"},
+      {Status::Cancelled, "", "cancelled by \x1b[31mbob", "(cancelled by \\x1b[31mbob)"},
   };
   for (const Case& c : kCases) {
     api::JobView view = job(1, "x", c.status, 0);
-    view.gpu_indices = c.gpus;
+    view.node_list = c.gpus;
     view.reason = c.reason;
     EXPECT_EQ(where_or_why(view), c.want) << status_name(c.status);
   }

@@ -9,11 +9,9 @@ namespace gflow::cli {
 namespace {
 
 std::string place(const api::RankedNode& ranked) {
-  std::string out = ranked.node.empty() ? "" : "node " + printable(ranked.node);
-  if (!ranked.gpus.empty()) {
-    out += fmt::format("{}GPU {}", out.empty() ? "" : ", ", fmt::join(ranked.gpus, ","));
-  }
-  return out.empty() ? "this machine" : out;
+  const std::string node = "node " + printable(ranked.node);
+  if (ranked.gpus.empty()) return node;
+  return fmt::format("{}, GPU {}", node, fmt::join(ranked.gpus, ","));
 }
 
 }  // namespace

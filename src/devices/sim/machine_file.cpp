@@ -260,14 +260,18 @@ Result<NvmlBehaviour> read_nvml(const Yaml& node, const std::string& file) {
 
 Result<SimMachine> read_machine(const std::string& text, const std::string& file) {
   const Yaml document = GF_TRY(read_yaml(text, file));
-  const Fields top = GF_TRY(
-      Fields::of(document,
-                 file,
-                 "",
-                 {"version", "driver", "cpus", "memory", "defaults", "gpus", "topology", "nvml"}));
+  const Fields top = GF_TRY(Fields::of(
+      document,
+      file,
+      "",
+      {"version", "name", "driver", "cpus", "memory", "defaults", "gpus", "topology", "nvml"}));
   GF_CHECK(choice(top, "version", {"1"}));
   if (top.find("gpus") == nullptr) return top.error("gpus", "is needed: a list, [] for no GPUs");
   SimMachine machine;
+  machine.name = GF_TRY(top.text("name")).value_or("");
+  if (!machine.name.empty() && !is_node_name(machine.name)) {
+    return top.error("name", "has to be 1 to 64 letters, digits, '.', '-' and '_'");
+  }
   machine.driver = GF_TRY(top.text("driver")).value_or("");
   GF_CHECK(take_number(top, "cpus", kCpus, machine.cpus));
   machine.memory = GF_TRY(top.memory("memory"));

@@ -48,6 +48,7 @@ struct NvmlBehaviour {
 
 /// A simulated machine.
 struct SimMachine {
+  std::string name;  ///< of the node; "" is the host's
   std::string driver;
   std::optional<int> cpus;
   std::optional<Memory> memory;

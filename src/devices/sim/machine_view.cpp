@@ -44,6 +44,7 @@ Device view_of(const SimDevice& simulated) {
 
 Machine machine_of(const SimMachine& simulated, const std::string& source) {
   Machine machine;
+  machine.name = simulated.name;
   machine.source = source;
   machine.driver = simulated.driver;
   machine.cpus = simulated.cpus;

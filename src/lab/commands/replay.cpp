@@ -137,7 +137,7 @@ std::vector<Option> what_if_options() {
            .repeatable = true},
           {.name = "remove-node",
            .value = "NAME",
-           .help = "what if this node were not there; 'local' is the daemon's own machine.",
+           .help = "what if this node were not there.",
            .group = "What if",
            .repeatable = true},
           {.name = "policy",

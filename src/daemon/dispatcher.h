@@ -1,29 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/job.h"
-#include "runner/runner.h"
+#include <string>
+
+#include "core/executor.h"
 
 namespace gflow::daemon {
 
-/// What the turn does to the world once it is committed. The real ones drive the runner; the fake
-/// ones of the crash tests write down what they were told.
-class Hands {
+/// What the turn does to the world once it is committed. The real one gives each order to the
+/// executor of its node; the fake one of the crash tests writes down what it was told.
+class Dispatcher {
  public:
-  virtual ~Hands() = default;
+  virtual ~Dispatcher() = default;
 
-  /// Starts the attempt a job is in. What becomes of it comes back as an event.
-  virtual void launch(const Job& job) = 0;
+  /// Starts an attempt. What becomes of it comes back as an event.
+  virtual void launch(const LaunchOrder& order) = 0;
   /// After a restart: how the attempt a job is in stands, and watch it if it runs. One of which
   /// that is not known yet is told of when it is: Shell::adopted().
-  [[nodiscard]] virtual runner::Adoption adopt(const Job& job) = 0;
+  [[nodiscard]] virtual executor::Adoption adopt(const Job& job) = 0;
   /// Tells the attempt of a job to end, for the reason in its Stop.
   virtual void stop(const Job& job) = 0;
   /// Makes the attempt of a job stand still, or go on. Safe to repeat.
   virtual void suspend(const Job& job) = 0;
   virtual void resume(const Job& job) = 0;
   virtual void change_limit(const Job& job) = 0;
-  /// The end of this attempt is on disk: nothing of it is needed any more.
+  /// The end of this attempt is committed: nothing of it is needed any more.
   virtual void forget_attempt(JobId job, int attempt) = 0;
   /// The job is gone from the store: its log may go, too.
   virtual void forget_job(JobId job) = 0;

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/job.h"
+#include "core/launch.h"
+
+namespace gflow {
+
+/// What an executor says of attempts.
+namespace executor {
+
+struct Started {
+  JobId job;
+  int attempt = 0;
+  int pid = 0;  ///< of the job's first process, 0 if it is not known
+};
+struct Gone {
+  JobId job;
+  int attempt = 0;
+  Outcome outcome;  ///< from the exit record, or why there is none
+};
+
+/// How an attempt stands that the store says was started.
+struct NeverRan {};  ///< and now never will: the claim is revoked
+struct StillRuns {
+  int pid = 0;
+};
+struct Over {
+  Outcome outcome;
+};
+/// It cannot be found out: nothing may be concluded. If it is known later, that is reported as
+/// Adopted.
+struct Unknown {
+  std::string why;
+};
+using Adoption = std::variant<NeverRan, StillRuns, Over, Unknown>;
+/// How an attempt stands that was Unknown when the daemon started.
+struct Adopted {
+  JobId job;
+  int attempt = 0;
+  Adoption how;
+};
+using Report = std::variant<Started, Gone, Adopted>;
+
+/// What the store knows of an attempt: whether its program is known to have run.
+enum class Progress { Committed, Started };
+
+}  // namespace executor
+
+/// The port through which attempts are run: one executor for each node, which starts what it is
+/// ordered to, tells what becomes of it, and goes on running it when the daemon is gone. The local
+/// implementation is runner::Runner. One thread owns it; no call blocks. Attempts that are not its
+/// own, or are gone, are no error: every call may be repeated.
+class Executor {
+ public:
+  virtual ~Executor() = default;
+
+  /// Starts an attempt that is committed as Starting. Started or Gone follows; one that could not
+  /// be started comes as Gone, too, so there is one path.
+  virtual void launch(const LaunchOrder& order) = 0;
+  /// Ends the attempt: signal (0: SIGTERM), grace, SIGKILL; it will say that it ended for `reason`.
+  virtual void stop(JobId job, int attempt, int signal, EndReason reason) = 0;
+  /// Stops every process of the attempt where it stands, or lets them go on.
+  virtual void suspend(JobId job, int attempt) = 0;
+  virtual void resume(JobId job, int attempt) = 0;
+  /// The limit counts from the start of the attempt; empty: none.
+  virtual void change_limit(JobId job, int attempt, std::optional<std::chrono::seconds> limit) = 0;
+  /// After a restart of the daemon: how an attempt stands; one that runs is watched again. boot_id
+  /// is that of the attempt.
+  [[nodiscard]] virtual executor::Adoption adopt(JobId job,
+                                                 int attempt,
+                                                 const std::string& boot_id,
+                                                 executor::Progress progress) = 0;
+  /// The end of the attempt is committed: nothing of it is needed any more.
+  virtual void forget(JobId job, int attempt) = 0;
+  /// The job is forgotten: its log may go, too.
+  virtual void remove_log(JobId job) = 0;
+  /// How large the job's log is on this machine's disk; 0 if it is not there.
+  [[nodiscard]] virtual Memory log_size(JobId job) const = 0;
+  /// What happened since the last call.
+  [[nodiscard]] virtual std::vector<executor::Report> poll() = 0;
+};
+
+}  // namespace gflow

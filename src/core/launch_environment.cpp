@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <string_view>
+
+#include "base/text.h"
+#include "core/cpu_list.h"
+#include "core/launch.h"
+
+namespace gflow {
+namespace {
+
+/// Variables by name, to be set or, without a value, taken away.
+class EnvironmentChanges {
+ public:
+  void set(const std::string& name, std::string value) { values_[name] = std::move(value); }
+  void set(const std::string& name, std::int64_t value) { set(name, std::to_string(value)); }
+  void unset(const std::string& name) { values_[name] = std::nullopt; }
+  [[nodiscard]] std::vector<std::string> list() const {
+    std::vector<std::string> list;
+    for (const auto& [name, value] : values_) list.push_back(value ? name + "=" + *value : name);
+    return list;
+  }
+
+ private:
+  std::map<std::string, std::optional<std::string>> values_;
+};
+
+/// What a job was told, and this one is not always: a job submitted from within a job must not
+/// take it over.
+constexpr std::array<const char*, 12> kNotInherited = {"GFLOW_JOB_CONFIG",
+                                                       "GFLOW_GPU_MEMORY_MIB",
+                                                       "GFLOW_CPUS",
+                                                       "GFLOW_CPU_LIST",
+                                                       "GFLOW_MEMORY_MIB",
+                                                       "GFLOW_TIME_LIMIT_SECONDS",
+                                                       "GFLOW_PORT_BASE",
+                                                       "GFLOW_PORT_COUNT",
+                                                       "GFLOW_ATTEMPT_ID",
+                                                       "RANK",
+                                                       "LOCAL_RANK",
+                                                       "WORLD_SIZE"};
+
+const Device* find_device(const Machine& machine, int index) {
+  const auto found = std::ranges::find(machine.devices, index, &Device::index);
+  return found == machine.devices.end() ? nullptr : &*found;
+}
+
+void set_identity(EnvironmentChanges& changes, const Job& job, const Attempt& attempt) {
+  changes.set("GFLOW_JOB_ID", std::to_string(job.id.value));
+  changes.set("GFLOW_JOB_NAME", job.spec.name);
+  changes.set("GFLOW_JOB_USER", job.spec.user.name);
+  changes.set("GFLOW_PROJECT", job.spec.project);
+  changes.set("GFLOW_SUBMIT_DIR", job.spec.work_dir);
+  changes.set("GFLOW_ATTEMPT", attempt.number);
+  changes.set("GFLOW_RESTART_COUNT", std::max(attempt.number - 1, 0));
+  changes.set("GFLOW_PREEMPTIONS", job.preemptions);
+}
+
+/// What the libraries of a vendor read to see only some of its devices. They count only those of
+/// their vendor, in PCI order.
+struct VendorVariables {
+  std::string_view vendor;
+  const char* visible;
+  /// An empty list hides all devices; where it does not, a job without devices is not kept from
+  /// seeing them.
+  bool empty_hides;
+};
+constexpr std::array<VendorVariables, 4> kVisibleVariables = {{
+    {"nvidia", "CUDA_VISIBLE_DEVICES", true},
+    {"amd", "ROCR_VISIBLE_DEVICES", true},
+    {"ascend", "ASCEND_RT_VISIBLE_DEVICES", false},
+    {"intel", "ZE_AFFINITY_MASK", false},
+}};
+
+/// Positions of these devices among those of their vendor.
+std::string vendor_list(const Machine& machine,
+                        const std::vector<int>& gpus,
+                        std::string_view vendor) {
+  std::vector<std::string> positions;
+  int position = 0;
+  for (const Device& device : machine.devices) {
+    if (device.vendor != vendor) continue;
+    if (std::ranges::find(gpus, device.index) != gpus.end()) {
+      positions.push_back(std::to_string(position));
+    }
+    ++position;
+  }
+  return join(positions, ",");
+}
+
+bool has_vendor(const Machine& machine, std::string_view vendor) {
+  return std::ranges::find(machine.devices, vendor, &Device::vendor) != machine.devices.end();
+}
+
+void set_visible(EnvironmentChanges& changes,
+                 const Machine& machine,
+                 const std::vector<int>& gpus) {
+  changes.set("CUDA_DEVICE_ORDER", "PCI_BUS_ID");
+  changes.set("CUDA_VISIBLE_DEVICES", "");
+  for (const VendorVariables& row : kVisibleVariables) {
+    if (!has_vendor(machine, row.vendor)) continue;
+    const std::string list = vendor_list(machine, gpus, row.vendor);
+    if (!list.empty() || row.empty_hides) changes.set(row.visible, list);
+  }
+  if (!vendor_list(machine, gpus, "amd").empty()) {
+    // Two filters one after the other leave nothing: only ROCR_VISIBLE_DEVICES, as AMD says for
+    // Linux.
+    for (const char* name : {"HIP_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL"}) changes.unset(name);
+    if (vendor_list(machine, gpus, "nvidia").empty()) changes.unset("CUDA_VISIBLE_DEVICES");
+  }
+  if (has_vendor(machine, "intel")) changes.set("ZE_ENABLE_PCI_ID_DEVICE_ORDER", "1");
+}
+
+void set_devices(EnvironmentChanges& changes,
+                 const Request& request,
+                 const Attempt& attempt,
+                 const Machine& machine) {
+  std::vector<std::string> indices;
+  std::vector<std::string> uuids;
+  std::string vendor;
+  for (const int gpu : attempt.allocation.gpus) {
+    indices.push_back(std::to_string(gpu));
+    const Device* device = find_device(machine, gpu);
+    uuids.push_back(device == nullptr ? "" : device->uuid);
+    if (device != nullptr && vendor.empty()) vendor = device->vendor;
+  }
+  changes.set("GFLOW_GPUS", static_cast<std::int64_t>(indices.size()));
+  changes.set("GFLOW_GPU_INDICES", join(indices, ","));
+  changes.set("GFLOW_GPU_UUIDS", join(uuids, ","));
+  changes.set("GFLOW_GPU_VENDOR", vendor);
+  changes.set("GFLOW_GPU_SHARE", share_text(indices.empty() ? Share{} : request.share));
+  changes.set("GFLOW_GPU_MODE", std::string(indices.empty() ? "" : gpu_mode_name(request.mode)));
+  if (request.gpu_memory.bytes > 0 && !indices.empty()) {
+    changes.set("GFLOW_GPU_MEMORY_MIB", request.gpu_memory.bytes >> 20);
+  }
+  std::vector<int> visible = attempt.allocation.gpus;
+  if (request.see_all) {
+    for (const Device& device : machine.devices) visible.push_back(device.index);
+  }
+  set_visible(changes, machine, visible);
+}
+
+void set_nodes(EnvironmentChanges& changes, const Attempt& attempt) {
+  std::vector<std::string> nodes;
+  for (const Allocation& part : allocations_of(attempt)) nodes.push_back(part.node);
+  changes.set("GFLOW_NODE", nodes.front());
+  changes.set("GFLOW_NODELIST", join(nodes, ","));
+  changes.set("GFLOW_NNODES", static_cast<std::int64_t>(nodes.size()));
+  changes.set("GFLOW_NODE_RANK", 0);
+}
+
+void set_limits(EnvironmentChanges& changes, const JobSpec& spec, const Allocation& allocation) {
+  if (spec.request.cpus > 0) changes.set("GFLOW_CPUS", spec.request.cpus);
+  if (!allocation.cpus.empty()) changes.set("GFLOW_CPU_LIST", cpu_list_text(allocation.cpus));
+  if (spec.request.memory.bytes > 0) {
+    changes.set("GFLOW_MEMORY_MIB", spec.request.memory.bytes >> 20);
+  }
+  if (spec.time_limit) changes.set("GFLOW_TIME_LIMIT_SECONDS", spec.time_limit->count());
+}
+
+/// What torchrun reads; the rest of the rendezvous is ports, which only the node knows. RANK,
+/// LOCAL_RANK and WORLD_SIZE belong to each process: set here they would make a plain script
+/// believe it is one of several, and a submitter's are of another run.
+void set_torchrun(EnvironmentChanges& changes, const Attempt& attempt) {
+  changes.set("PET_NNODES", static_cast<std::int64_t>(1 + attempt.peers.size()));
+  changes.set("PET_NODE_RANK", 0);
+  const auto gpus = static_cast<std::int64_t>(attempt.allocation.gpus.size());
+  changes.set("PET_NPROC_PER_NODE", std::max<std::int64_t>(gpus, 1));
+}
+
+}  // namespace
+
+std::vector<std::string> launch_environment(const Job& job,
+                                            const Attempt& attempt,
+                                            const Machine& machine) {
+  EnvironmentChanges changes;
+  for (const char* name : kNotInherited) changes.unset(name);
+  set_identity(changes, job, attempt);
+  set_devices(changes, job.spec.request, attempt, machine);
+  set_nodes(changes, attempt);
+  set_limits(changes, job.spec, attempt.allocation);
+  set_torchrun(changes, attempt);
+  return changes.list();
+}
+
+std::vector<std::string> changed_environment(const std::vector<std::string>& environment,
+                                             const std::vector<std::string>& changes) {
+  std::map<std::string_view, std::string_view> values;
+  const auto set = [&values](std::string_view text) {
+    const std::size_t equals = text.find('=');
+    if (equals == 0 || equals == std::string_view::npos) return false;
+    values[text.substr(0, equals)] = text.substr(equals + 1);
+    return true;
+  };
+  for (const std::string& text : environment) (void)set(text);  // what is no variable is left out
+  for (const std::string& text : changes) {
+    if (!set(text)) values.erase(text);
+  }
+  std::vector<std::string> list;
+  for (const auto& [name, value] : values) {
+    list.push_back(std::string(name).append("=").append(value));
+  }
+  return list;
+}
+
+}  // namespace gflow

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/node_dispatcher.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/text.h"
+#include "runner/outcome.h"
+
+namespace gflow::daemon {
+namespace {
+
+std::string nobody_on(const std::string& node) {
+  return fmt::format("nobody runs jobs on node {}", printable(node));
+}
+
+std::optional<Stop> stop_of(const Job& job) {
+  if (const auto* starting = std::get_if<Starting>(&job.state)) return starting->stop;
+  const auto* running = std::get_if<Running>(&job.state);
+  return running == nullptr ? std::nullopt : running->stop;
+}
+
+}  // namespace
+
+NodeDispatcher::NodeDispatcher(const engine::State& state,
+                               store::Store& store,
+                               Executors executors,
+                               std::function<void(engine::Event)> post)
+    : state_(state), store_(store), executors_(std::move(executors)), post_(std::move(post)) {}
+
+Executor* NodeDispatcher::executor_of(const Job& job) const {
+  const Attempt* attempt = attempt_of(job);
+  if (attempt == nullptr || !is_active(job)) return nullptr;
+  const auto at = executors_.find(attempt->allocation.node);
+  return at == executors_.end() ? nullptr : at->second;
+}
+
+void NodeDispatcher::refuse(const LaunchOrder& order, Outcome outcome) {
+  post_(engine::event::AttemptEnded{order.job, order.attempt, std::move(outcome)});
+}
+
+void NodeDispatcher::launch(const LaunchOrder& order) {
+  const auto at = executors_.find(order.node);
+  if (at == executors_.end()) {
+    post_(engine::event::NodeUnreachable{order.node, nobody_on(order.node)});
+    return refuse(order,
+                  {.reason = EndReason::NotStarted,
+                   .message = nobody_on(order.node),
+                   .failure = {.kind = FailureKind::Node}});
+  }
+  auto payload = store_.payload(order.job);
+  if (!payload) {
+    return refuse(order,
+                  runner::not_launched(FailureKind::Unknown, "read what to run", payload.error()));
+  }
+  LaunchOrder complete = order;
+  complete.payload = std::move(*payload);
+  at->second->launch(complete);
+}
+
+executor::Adoption NodeDispatcher::adopt(const Job& job) {
+  const Attempt& attempt = *attempt_of(job);
+  Executor* executor = executor_of(job);
+  if (executor == nullptr) return executor::Unknown{nobody_on(attempt.allocation.node)};
+  const bool started = std::holds_alternative<Running>(job.state);
+  return executor->adopt(job.id,
+                         attempt.number,
+                         attempt.boot_id,
+                         started ? executor::Progress::Started : executor::Progress::Committed);
+}
+
+void NodeDispatcher::stop(const Job& job) {
+  Executor* executor = executor_of(job);
+  if (executor == nullptr) return;
+  const std::optional<Stop> stop = stop_of(job);
+  const bool preempted = stop && stop->reason == EndReason::Preempted;
+  int signal = stop ? stop->signal : 0;
+  if (preempted && signal == 0) signal = job.spec.preempt_signal;
+  executor->stop(job.id,
+                 attempt_of(job)->number,
+                 signal,
+                 preempted ? EndReason::Preempted : EndReason::Cancelled);
+}
+
+void NodeDispatcher::suspend(const Job& job) {
+  if (Executor* executor = executor_of(job)) executor->suspend(job.id, attempt_of(job)->number);
+}
+
+void NodeDispatcher::resume(const Job& job) {
+  if (Executor* executor = executor_of(job)) executor->resume(job.id, attempt_of(job)->number);
+}
+
+void NodeDispatcher::change_limit(const Job& job) {
+  if (Executor* executor = executor_of(job)) {
+    executor->change_limit(job.id, attempt_of(job)->number, job.spec.time_limit);
+  }
+}
+
+// The job may be queued again by now, or gone: which node it was on is not kept.
+void NodeDispatcher::forget_attempt(JobId job, int attempt) {
+  for (const auto& [node, executor] : executors_) executor->forget(job, attempt);
+}
+
+void NodeDispatcher::forget_job(JobId job) {
+  for (const auto& [node, executor] : executors_) executor->remove_log(job);
+}
+
+std::string NodeDispatcher::largest_log() const {
+  const Job* largest = nullptr;
+  Memory size;
+  for (const Job* job : state_.list({.statuses = kActive})) {
+    const Executor* executor = executor_of(*job);
+    const Memory its = executor == nullptr ? Memory{} : executor->log_size(job->id);
+    if (its <= size) continue;
+    largest = job;
+    size = its;
+  }
+  if (largest == nullptr) return {};
+  return fmt::format("the largest log of a running job is that of job {} of {} ({})",
+                     largest->id.value,
+                     printable(largest->spec.user.name),
+                     memory_text(size));
+}
+
+}  // namespace gflow::daemon

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/node_dispatcher.h"
+
+#include <gtest/gtest.h>
+
+namespace gflow::daemon {
+namespace {
+
+/// Notes what it is told.
+class Noted : public Executor {
+ public:
+  void launch(const LaunchOrder& order) override {
+    said += "launch " + std::to_string(order.job.value) + " " + order.payload.argv.at(0) + "; ";
+  }
+  void stop(JobId job, int /*attempt*/, int signal, EndReason /*reason*/) override {
+    said += "stop " + std::to_string(job.value) + " " + std::to_string(signal) + "; ";
+  }
+  void suspend(JobId job, int /*attempt*/) override {
+    said += "suspend " + std::to_string(job.value) + "; ";
+  }
+  void resume(JobId job, int /*attempt*/) override {
+    said += "resume " + std::to_string(job.value) + "; ";
+  }
+  void change_limit(JobId job, int /*a*/, std::optional<std::chrono::seconds> /*l*/) override {
+    said += "limit " + std::to_string(job.value) + "; ";
+  }
+  executor::Adoption adopt(JobId /*job*/,
+                           int /*attempt*/,
+                           const std::string& /*boot*/,
+                           executor::Progress /*progress*/) override {
+    return executor::StillRuns{77};
+  }
+  void forget(JobId /*job*/, int /*attempt*/) override {}
+  void remove_log(JobId /*job*/) override {}
+  [[nodiscard]] Memory log_size(JobId job) const override {
+    return Memory::mib(job.value == 2 ? 9 : 1);
+  }
+  std::vector<executor::Report> poll() override { return {}; }
+
+  std::string said;
+};
+
+Job running_on(std::uint64_t id, const std::string& node) {
+  Job job;
+  job.id = JobId(id);
+  job.spec.user = {1000, "alice"};
+  Running running;
+  running.attempt.number = 1;
+  running.attempt.allocation.node = node;
+  job.state = running;
+  return job;
+}
+
+LaunchOrder order_for(const Job& job) {
+  LaunchOrder order;
+  order.job = job.id;
+  order.attempt = 1;
+  order.node = attempt_of(job)->allocation.node;
+  return order;
+}
+
+engine::State engine_with(const std::vector<Job>& jobs) {
+  engine::State state({}, "boot");
+  for (const Job& job : jobs) state.restore(job);
+  state.restored(JobId(4));
+  return state;
+}
+
+class Routing : public testing::Test {
+ protected:
+  Routing() {
+    Payload payload;
+    payload.argv = {"true"};
+    for (const Job* job : {&here, &there, &nowhere}) {
+      EXPECT_TRUE(store->commit({.saves = {job}, .payloads = {{job->id, &payload}}}));
+    }
+  }
+  Job here = running_on(1, "n1");
+  Job there = running_on(2, "n2");
+  Job nowhere = running_on(3, "n3");
+  std::unique_ptr<store::Store> store = store::Store::open(":memory:").value();
+  Noted first;
+  Noted second;
+  std::vector<engine::Event> posted;
+  engine::State state = engine_with({here, there, nowhere});
+  NodeDispatcher dispatcher{
+      state, *store, {{"n1", &first}, {"n2", &second}}, [this](engine::Event event) {
+        posted.push_back(std::move(event));
+      }};
+};
+
+TEST_F(Routing, EachOrderGoesToItsNode) {
+  for (const Job* job : {&here, &there}) {
+    dispatcher.launch(order_for(*job));
+    dispatcher.suspend(*job);
+    dispatcher.resume(*job);
+    dispatcher.change_limit(*job);
+    dispatcher.stop(*job);
+    EXPECT_TRUE(std::holds_alternative<executor::StillRuns>(dispatcher.adopt(*job)));
+  }
+  EXPECT_EQ(first.said, "launch 1 true; suspend 1; resume 1; limit 1; stop 1 0; ");
+  EXPECT_EQ(second.said, "launch 2 true; suspend 2; resume 2; limit 2; stop 2 0; ");
+  EXPECT_TRUE(posted.empty());
+}
+
+TEST_F(Routing, TheLargestLogIsSoughtOnEveryNode) {
+  EXPECT_EQ(dispatcher.largest_log(),
+            "the largest log of a running job is that of job 2 of alice (9M)");
+}
+
+TEST_F(Routing, WhatNobodyRunsIsItsNodesFailureAndNeverRunElsewhere) {
+  dispatcher.launch(order_for(nowhere));
+  dispatcher.stop(nowhere);
+  dispatcher.suspend(nowhere);
+  EXPECT_EQ(first.said + second.said, "");
+  ASSERT_EQ(posted.size(), 2U);
+  EXPECT_EQ(std::get<engine::event::NodeUnreachable>(posted[0]).node, "n3");
+  const auto& ended = std::get<engine::event::AttemptEnded>(posted[1]);
+  EXPECT_EQ(ended.job, nowhere.id);
+  EXPECT_EQ(ended.outcome.reason, EndReason::NotStarted);
+  EXPECT_EQ(ended.outcome.failure.kind, FailureKind::Node);
+  EXPECT_EQ(ended.outcome.message, "nobody runs jobs on node n3");
+  EXPECT_TRUE(std::holds_alternative<executor::Unknown>(dispatcher.adopt(nowhere)));
+}
+
+}  // namespace
+}  // namespace gflow::daemon
