@@ -9,7 +9,7 @@ using gflow::fuzz::require;
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   constexpr gflow::WallTime kNow{std::chrono::seconds(1'772'366'400)};
   for (const std::chrono::hours offset : {std::chrono::hours(0), std::chrono::hours(-11)}) {
-    const auto at = gflow::parse_begin(gflow::fuzz::text_of(data, size), kNow, offset);
+    const auto at = gflow::parse_begin(gflow::fuzz::text_of(data, size), kNow, gflow::Zone(offset));
     if (!at) {
       require(gflow::printable(at.error().message) == at.error().message);
       return 0;

@@ -67,7 +67,12 @@ gpus:
   pcie.speeds = speeds_of_model(first.model);
   pcie.numa = {0, 1};
   EXPECT_EQ(machine,
-            (Machine{"sim:m.yaml", "", "550.54.15", 32, Memory::gib(256), {first, second}, pcie}));
+            (Machine{.source = "sim:m.yaml",
+                     .driver = "550.54.15",
+                     .cpus = 32,
+                     .memory = Memory::gib(256),
+                     .devices = {first, second},
+                     .topology = pcie}));
 }
 
 TEST(MachineFile, WhatADeviceDoesNotGiveIsNotZero) {
