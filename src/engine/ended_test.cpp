@@ -68,6 +68,10 @@ TEST(EndedJobs, NoteTheTimeThatHadPassed) {
   State state(Policy{}, "boot");
   state.set_lived(days(7), kBegin.mono);
   state.restored(JobId(1));
+  Machine machine;
+  machine.name = "n1";
+  machine.cpus = 4;
+  (void)step(state, event::NodesChanged{{machine}}, kBegin);
   JobSpec spec;
   spec.user = {1000, "alice"};
   spec.hold = true;
