@@ -15,7 +15,7 @@ class Zone {
   Zone() = default;  ///< UTC
   /// A place whose clocks never change.
   Zone(std::chrono::seconds fixed) : fixed_(fixed) {}  // NOLINT(google-explicit-constructor)
-  Zone(Offset offset) : offset_(offset) {}             // NOLINT(google-explicit-constructor)
+  Zone(Offset ahead) : offset_(ahead) {}               // NOLINT(google-explicit-constructor)
 
   [[nodiscard]] std::chrono::seconds offset(WallTime at) const {
     return offset_ == nullptr ? fixed_ : offset_(at);
