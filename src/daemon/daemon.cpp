@@ -82,10 +82,7 @@ Result<engine::State> load_state(store::Store& store,
   engine::State state(config.policy, boot_id);
   store::Loaded loaded = GF_TRY(store.load());
   GF_CHECK(check_running(loaded.jobs, paths));
-  if (loaded.node != node) {  // a start on a full disk has to do without writing
-    store::rename_node(loaded, node);
-    GF_CHECK(store.commit({.node = node}));
-  }
+  GF_CHECK(store.rename_node(loaded, node));
   for (Job& job : loaded.jobs) state.restore(std::move(job));
   state.restore(std::move(loaded.drains));
   const MonoTime now = os::now().mono;

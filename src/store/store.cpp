@@ -171,20 +171,6 @@ Attempt* attempt_in(JobState& state) {
 
 }  // namespace
 
-void rename_node(Loaded& loaded, const std::string& name) {
-  const auto rename = [&](std::string& node) {
-    if (node.empty() || node == loaded.node) node = name;
-  };
-  for (Job& job : loaded.jobs) {
-    Attempt* attempt = attempt_in(job.state);
-    if (attempt == nullptr) continue;
-    rename(attempt->allocation.node);
-    for (Allocation& peer : attempt->peers) rename(peer.node);
-  }
-  for (Drain& drain : loaded.drains) rename(drain.node);
-  loaded.node = name;
-}
-
 Store::Store(std::unique_ptr<Core> core) : core_(std::move(core)) {}
 
 Store::~Store() {
@@ -223,6 +209,27 @@ Result<Loaded> Store::load() {
   } catch (const SQLite::Exception& exception) {
     return open_error(exception, core_->path);
   }
+}
+
+Result<void> Store::rename_node(Loaded& loaded, const std::string& name) {
+  if (loaded.node == name) return {};  // a start on a full disk has to do without writing
+  Batch batch{.node = name};
+  const auto rename = [&](std::string& node) {
+    const bool ours = node.empty() || node == loaded.node;
+    if (ours) node = name;
+    return ours;
+  };
+  for (Job& job : loaded.jobs) {
+    Attempt* attempt = attempt_in(job.state);
+    if (attempt == nullptr) continue;
+    bool renamed = rename(attempt->allocation.node);
+    for (Allocation& peer : attempt->peers) renamed |= rename(peer.node);
+    if (renamed) batch.saves.push_back(&job);
+  }
+  for (Drain& drain : loaded.drains) rename(drain.node);
+  if (!loaded.drains.empty()) batch.drains = loaded.drains;
+  loaded.node = name;
+  return commit(batch);
 }
 
 Result<void> Store::commit(const Batch& batch) {

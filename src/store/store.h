@@ -36,10 +36,6 @@ struct Loaded {
   std::string node{};  ///< what the daemon's node was called; "" in stores that did not name it
 };
 
-/// Calls the daemon's own node so, in what jobs hold or held and in drains: after the host or the
-/// setting was renamed it is still the same node. Others keep their names.
-void rename_node(Loaded& loaded, const std::string& name);
-
 /// One submission, remembered so that a client that never saw the answer can repeat it.
 struct Submission {
   std::uint32_t uid = 0;
@@ -78,6 +74,10 @@ class Store {
   Store& operator=(const Store&) = delete;
 
   [[nodiscard]] Result<Loaded> load();
+  /// Calls the daemon's own node so, in what jobs hold or held and in drains, here and on disk:
+  /// after the host or the setting was renamed it is still the same node. Others keep their names.
+  /// Errors: as commit().
+  [[nodiscard]] Result<void> rename_node(Loaded& loaded, const std::string& name);
   /// One transaction, on disk when this returns. Code::Exhausted if the disk is full: nothing was
   /// written, the same batch may be tried again; any other error is final.
   [[nodiscard]] Result<void> commit(const Batch& batch);
