@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <signal.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -15,11 +15,15 @@
 namespace gflow::daemon {
 namespace {
 
-/// Whether the lock names a process that is no more.
+/// Whether the lock names a process that is no more, or is dead and not waited for yet.
 bool holder_is_gone(const std::string& path) {
   const auto text = os::read_file(path);
   const auto pid = text ? parse_number(trim(*text)) : std::nullopt;
-  return pid && *pid > 0 && ::kill(static_cast<pid_t>(*pid), 0) != 0 && errno == ESRCH;
+  if (!pid || *pid == 0) return false;
+  const os::Fd holder(static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(*pid), 0)));
+  if (!holder.valid()) return errno == ESRCH;
+  pollfd ended{holder.get(), POLLIN, 0};
+  return ::poll(&ended, 1, 0) > 0;
 }
 
 }  // namespace

@@ -8,7 +8,7 @@ import signal
 import subprocess
 
 import pytest
-from machine import Gate, kill, processes_with
+from machine import Gate, Machine, kill, processes_with
 
 
 def parent(pid):
@@ -23,6 +23,11 @@ def alive(pid):
             return stat.read().rsplit(")", 1)[1].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+def children(pid):
+    with open(f"/proc/{pid}/task/{pid}/children") as pids:
+        return [int(word) for word in pids.read().split()]
 
 
 def gone(pid):
@@ -117,6 +122,50 @@ def test_supervisor_killed(machine):
     assert not alive(pid), "its GPUs were given on while it ran"
     assert machine.wait(waiting)[0]["status"] == "Finished"
     assert runs(machine) == 1
+
+
+@pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed (./dev setup)")
+def test_the_lock_of_a_killed_daemon_goes_with_the_last_copy():
+    """A daemon is killed while a supervisor it starts is still a copy of it, with all its descriptors:
+    the next one waits for it rather than say that a dead one runs already."""
+    machine = Machine(config="[runner]\ncgroups = false\n")
+    try:
+        traces = [machine.root / "first", machine.root / "second"]
+        for trace in traces:
+            os.mkfifo(trace)
+        first = subprocess.Popen(
+            ["strace", "-f", "-q", "-o", traces[0], "-e", "trace=setsid", "-e", "inject=setsid:signal=SIGSTOP",
+             "gflowd", "--devices", machine.devices, "--ready-fd", "1"],
+            stdout=subprocess.PIPE, env=machine.environment, cwd=machine.work,
+        )
+        with open(traces[0]) as calls:
+            assert first.stdout.readline() == b"ready\n"
+            daemon = machine.daemon_pid()
+            job = machine.submit(*counted(machine, "true"))
+            while "stopped by SIGSTOP" not in calls.readline():
+                pass
+            (copy,) = children(daemon)
+            kill(daemon)
+            first.kill()  # the tracer: the copy stays as it is
+            first.wait(60)
+        second = subprocess.Popen(
+            ["strace", "-qq", "-o", traces[1], "-e", "trace=flock",
+             "gflowd", "--devices", machine.devices, "--ready-fd", "1"],
+            stdout=subprocess.PIPE, env=machine.environment, cwd=machine.work,
+        )
+        with open(traces[1]) as calls:
+            assert "EAGAIN" in calls.readline(), "nobody held the lock"
+            assert "EAGAIN" in calls.readline(), "it did not wait"
+            os.kill(copy, signal.SIGCONT)
+            calls.read(1)
+            assert second.stdout.readline() == b"ready\n"
+            assert machine.wait(job)[0]["status"] == "Finished"
+            assert runs(machine) == 1
+            machine.down()
+            calls.read()
+        assert second.wait(60) == 0
+    finally:
+        machine.close()
 
 
 def test_supervisor_killed_and_run_again_if_the_job_said_so(machine):
