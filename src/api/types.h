@@ -116,7 +116,7 @@ struct NodeView {
 struct MachineView {
   std::vector<NodeView> nodes;  ///< by name
   std::vector<UnhealthyNode> unhealthy;
-  int cpus = 0;                 ///< of all nodes, as all that follows
+  int cpus = 0;  ///< of all nodes, as all that follows
   int cpus_free = 0;
   Memory memory;
   Memory memory_free;
@@ -154,6 +154,7 @@ struct SubmitRequest {
   };
   std::vector<Item> items;
   std::string idempotency_key;  ///< header Idempotency-Key
+  std::string digest;           ///< of the body, where a key has to be compared by it
 };
 struct SubmitAnswer {
   struct Item {

@@ -63,7 +63,7 @@ void Shell::take_over(const Job& job, const executor::Adoption& found) {
 }
 
 void Shell::post(engine::Event event, Answer answer) {
-  posted_.push_back({std::move(event), std::move(answer), {}, {}, 0});
+  posted_.push_back({std::move(event), std::move(answer), {}, {}, {}, 0});
 }
 
 void Shell::submit(api::SubmitRequest request, const Principal& by, Answer answer) {
@@ -80,6 +80,7 @@ void Shell::submit(api::SubmitRequest request, const Principal& by, Answer answe
   posted.event = std::move(event);
   posted.answer = std::move(answer);
   posted.key = std::move(request.idempotency_key);
+  posted.digest = std::move(request.digest);
   posted.uid = record_of(by).uid;
   posted_.push_back(std::move(posted));
 }
@@ -144,6 +145,19 @@ bool Shell::is_taken_when_full(const engine::Event& event) {
          !std::holds_alternative<e::Drain>(event);
 }
 
+/// What was submitted under the key of this one before, in this turn or an earlier one.
+Result<std::optional<store::Submission>> Shell::submitted_before(const Posted& posted,
+                                                                 Now now,
+                                                                 const Plan& plan) {
+  if (posted.key.empty()) return std::nullopt;
+  const auto same = [&posted](const store::Submission& other) {
+    return other.uid == posted.uid && other.key == posted.key;
+  };
+  const auto at = std::ranges::find_if(plan.submissions, same);
+  if (at != plan.submissions.end()) return *at;
+  return store_.find_submission(posted.uid, posted.key, now.wall);
+}
+
 /// The answer to a submission that needs no new decision: a repeated one, or one there is no room
 /// on the disk for.
 std::optional<Result<std::vector<JobId>>> Shell::answered_before(const Posted& posted,
@@ -153,18 +167,15 @@ std::optional<Result<std::vector<JobId>>> Shell::answered_before(const Posted& p
     return fail(Code::Exhausted, disk_text());
   }
   if (!std::holds_alternative<engine::event::Submit>(posted.event)) return std::nullopt;
-  if (!posted.key.empty()) {
-    const auto same = [&posted](const store::Submission& other) {
-      return other.uid == posted.uid && other.key == posted.key;
-    };
-    if (const auto at = std::ranges::find_if(plan.submissions, same);
-        at != plan.submissions.end()) {
-      return at->jobs;
-    }
-    auto before = store_.find_submission(posted.uid, posted.key, now.wall);
-    if (!before) return std::unexpected(before.error());
-    if (*before) return **before;
+  const auto before = submitted_before(posted, now, plan);
+  if (!before) return std::unexpected(before.error());
+  if (*before && !(*before)->digest.empty() && (*before)->digest != posted.digest) {
+    return fail(
+        Code::Infeasible,
+        "this Idempotency-Key was used for another submission: repeat that one as it was, or "
+        "use a new key");
   }
+  if (*before) return (*before)->jobs;
   if (ballast_ != nullptr && !ballast_->held()) ballast_->restore();
   if (ballast_ != nullptr && !ballast_->held()) {
     return fail(Code::Exhausted, disk_text());
@@ -211,7 +222,9 @@ void Shell::take(const engine::Effect& effect, Posted& posted, Plan& plan) {
         plan.payloads[ids[i]] = std::move(posted.payloads[i]);
       }
       plan.new_ids = true;
-      if (!posted.key.empty()) plan.submissions.push_back({posted.uid, posted.key, ids});
+      if (!posted.key.empty()) {
+        plan.submissions.push_back({posted.uid, posted.key, ids, posted.digest});
+      }
     }
     if (posted.answer) plan.answers.emplace_back(std::move(posted.answer), answer->jobs);
   } else {

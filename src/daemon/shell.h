@@ -49,8 +49,8 @@ class Shell {
 
   /// Queues an event for the next turn; the answer is called in it, after the commit.
   void post(engine::Event event, Answer answer = {});
-  /// Queues a submission; the specs have their owner. One whose key was used before is answered
-  /// with the jobs it got then.
+  /// Queues a submission; the specs have their owner. One that was submitted before under its key
+  /// is answered with the jobs it got then; another one under that key is refused.
   void submit(api::SubmitRequest request, const Principal& by, Answer answer);
   [[nodiscard]] bool idle() const { return posted_.empty(); }
 
@@ -74,6 +74,7 @@ class Shell {
     Answer answer;
     std::vector<Payload> payloads;  ///< of a submission, by position
     std::string key;                ///< of a submission
+    std::string digest;             ///< of what was submitted
     std::uint32_t uid = 0;
   };
   /// What the events of one turn add up to.
@@ -83,6 +84,9 @@ class Shell {
   void decide(Posted& posted, Now now, Plan& plan);
   void take(const engine::Effect& effect, Posted& posted, Plan& plan);
   [[nodiscard]] std::optional<Result<std::vector<JobId>>> answered_before(const Posted& posted,
+                                                                          Now now,
+                                                                          const Plan& plan);
+  [[nodiscard]] Result<std::optional<store::Submission>> submitted_before(const Posted& posted,
                                                                           Now now,
                                                                           const Plan& plan);
   [[nodiscard]] Result<void> commit(const Plan& plan, Now now);

@@ -7,6 +7,7 @@
 #include "api/job_page.h"
 #include "api/json.h"
 #include "base/text.h"
+#include "base/word_hash.h"
 #include "server/handlers.h"
 #include "server/views.h"
 
@@ -124,6 +125,12 @@ Result<void> check_key(const std::string& key) {
               fmt::format("Idempotency-Key must be UTF-8 of at most {} bytes", kMaxKeyBytes));
 }
 
+Result<api::SubmitRequest> read_submission(std::string_view body) {
+  auto submission = api::read_submit_request(body);
+  if (submission) submission->digest = digest_of(body);
+  return submission;
+}
+
 void submit(Exchange exchange, api::SubmitRequest submission) {
   submission.idempotency_key = exchange.request.idempotency_key;
   const auto owner = job_owner(exchange.caller);
@@ -154,7 +161,7 @@ void submit_jobs(Exchange exchange) {
   if (auto checked = check_key(exchange.request.idempotency_key); !checked) {
     return exchange.respond(problem(checked.error()));
   }
-  read_body<api::SubmitRequest>(std::move(exchange), api::read_submit_request, submit);
+  read_body<api::SubmitRequest>(std::move(exchange), read_submission, submit);
 }
 
 void update_jobs(Exchange exchange) {

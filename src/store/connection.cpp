@@ -113,7 +113,7 @@ Result<Connection> connect(const std::string& path) {
   // Jobs' environments hold secrets: SQLite itself would create it readable for all.
   (void)GF_TRY(os::open_file(path, O_RDWR | O_CREAT, 0600));
   // Before SQLite opens it: to close a second descriptor of a file would drop SQLite's locks on it.
-  const std::string digest = sidecar.digest().empty() ? "" : GF_TRY(digest_of(path));
+  const std::string digest = sidecar.digest().empty() ? "" : GF_TRY(digest_of_file(path));
   Connection connection{SQLite::Database(path, flags), std::move(sidecar)};
   SQLite::Database& database = connection.database;
   database.exec("PRAGMA locking_mode = EXCLUSIVE");

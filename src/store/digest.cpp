@@ -2,51 +2,24 @@
 #include "store/digest.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <unistd.h>
 
-#include <array>
-#include <bit>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <vector>
 
+#include "base/word_hash.h"
 #include "os/file.h"
 
 namespace gflow::store {
 namespace {
 
 constexpr std::size_t kChunk = 1U << 20;
-constexpr std::uint64_t kOdd = 0x9e37'79b9'7f4a'7c15;
-
-/// Four chains beside each other, which a processor computes at once. Each step can be undone, so
-/// that what differs in one word differs for good.
-class WordHash {
- public:
-  /// `size` is a multiple of 32.
-  void add(const char* data, std::size_t size) {
-    for (std::size_t at = 0; at < size; at += sizeof(lanes_)) {
-      std::array<std::uint64_t, 4> words{};
-      std::memcpy(words.data(), data + at, sizeof(words));
-      for (std::size_t i = 0; i < words.size(); ++i) {
-        lanes_[i] = std::rotl((lanes_[i] ^ words[i]) * kOdd, 29);
-      }
-    }
-  }
-  [[nodiscard]] std::uint64_t value() const {
-    std::uint64_t all = 0;
-    for (const std::uint64_t lane : lanes_) all = std::rotl((all ^ lane) * kOdd, 29);
-    return all;
-  }
-
- private:
-  std::array<std::uint64_t, 4> lanes_{1, 2, 3, 4};
-};
 
 }  // namespace
 
-Result<std::string> digest_of(const std::string& path) {
+Result<std::string> digest_of_file(const std::string& path) {
   const os::Fd fd = GF_TRY(os::open_file(path, O_RDONLY));
   std::vector<char> chunk(kChunk);
   WordHash hash;
@@ -61,9 +34,9 @@ Result<std::string> digest_of(const std::string& path) {
     if (got != 0 && filled < kChunk) continue;
     // Only the last chunk is not full; its rest is zeros, and the size tells them from content.
     std::memset(chunk.data() + filled, 0, kChunk - filled);
-    hash.add(chunk.data(), (filled + 31) / 32 * 32);
+    hash.add(chunk.data(), (filled + WordHash::kBlock - 1) / WordHash::kBlock * WordHash::kBlock);
     filled = 0;
-    if (got == 0) return fmt::format("{:x}-{:016x}", size, hash.value());
+    if (got == 0) return digest_text(size, hash);
   }
 }
 

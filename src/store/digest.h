@@ -9,6 +9,6 @@ namespace gflow::store {
 
 /// Size and hash of a file, in one word. Notices damage, not forgery: one changed byte, wherever it
 /// is, gives another digest. Reads it whole, at about the speed of memory.
-[[nodiscard]] Result<std::string> digest_of(const std::string& path);
+[[nodiscard]] Result<std::string> digest_of_file(const std::string& path);
 
 }  // namespace gflow::store

@@ -185,7 +185,7 @@ Result<std::vector<std::string>> install(const std::string& fresh,
   const std::string boot_id = GF_TRY(os::boot_id());
   Sidecar sidecar = GF_TRY(Sidecar::open(path + ".ids", boot_id));
   GF_CHECK(sidecar.begin(known.next_id, known.commits + 1));
-  const std::string digest = GF_TRY(digest_of(path));
+  const std::string digest = GF_TRY(digest_of_file(path));
   GF_CHECK(sidecar.end(digest));
   return kept;
 }

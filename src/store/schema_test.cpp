@@ -16,6 +16,7 @@ namespace {
 using namespace samples;
 
 constexpr const char* kKey = "2f0c3c5e";
+constexpr const char* kDigest = "2a-0123456789abcdef";
 constexpr Memory kGoldenMost = Memory::mib(1);
 
 /// What the golden database of a schema holds. Never changed: a new schema gets a new one.
@@ -24,7 +25,7 @@ void write_golden(const std::string& path) {
   const std::vector<Job> jobs = every_state();
   const Payload what = payload();
   Batch batch = batch_of(jobs, what);
-  batch.submissions = {{1000, kKey, {JobId(1), JobId(2), JobId(4)}}};
+  batch.submissions = {{1000, kKey, {JobId(1), JobId(2), JobId(4)}, kDigest}};
   batch.drains = drains();
   ASSERT_TRUE(store->commit(batch));
 }
@@ -64,8 +65,10 @@ TEST(SchemaTest, DatabasesOfEverySchemaOpen) {
       const std::vector<Job> jobs = every_state(migration.number);
       EXPECT_EQ(jobs_of(*store), jobs);
       for (const Job& job : jobs) EXPECT_EQ(store->payload(job.id).value(), payload());
-      EXPECT_EQ(store->find_submission(1000, kKey, at(60)).value(),
-                (std::vector{JobId(1), JobId(2), JobId(4)}));
+      const auto submission = store->find_submission(1000, kKey, at(60)).value();
+      ASSERT_TRUE(submission);
+      EXPECT_EQ(submission->jobs, (std::vector{JobId(1), JobId(2), JobId(4)}));
+      EXPECT_EQ(submission->digest, migration.number < 6 ? "" : kDigest);
       EXPECT_EQ(store->load().value().next_id, JobId(1'000'001));
       EXPECT_EQ(store->load().value().drains,
                 migration.number < 2 ? std::vector<Drain>() : drains());

@@ -82,10 +82,11 @@ struct Store::Core {
   Statement forget{database, "DELETE FROM jobs WHERE id = ?"};
   Statement expire{database, "DELETE FROM submissions WHERE at_ms <= ?"};
   Statement add_submission{database,
-                           "INSERT INTO submissions (uid, key, jobs, at_ms) "
-                           "VALUES (?, ?, ?, ?) ON CONFLICT (uid, key) DO NOTHING"};
+                           "INSERT INTO submissions (uid, key, jobs, at_ms, digest) "
+                           "VALUES (?, ?, ?, ?, ?) ON CONFLICT (uid, key) DO NOTHING"};
   Statement load_submission{database,
-                            "SELECT jobs FROM submissions WHERE uid = ? AND key = ? AND at_ms > ?"};
+                            "SELECT jobs, digest FROM submissions "
+                            "WHERE uid = ? AND key = ? AND at_ms > ?"};
   Statement set_meta_lived{database,
                            "UPDATE meta SET lived_ms = ?, lived_mono_ms = ?, lived_boot_id = ?"};
   Statement set_meta{database, "UPDATE meta SET next_id = ?, commits = ?"};
@@ -119,7 +120,9 @@ void Store::Core::save_dependencies(const Job& job) {
 
 void Store::Core::remember(const Submission& submission, WallTime now) {
   const std::string jobs = jobs_text(submission.jobs);
-  Query(add_submission).integer(submission.uid).text(submission.key).text(jobs).time(now).run();
+  Query query(add_submission);
+  query.integer(submission.uid).text(submission.key).text(jobs).time(now);
+  query.text(submission.digest).run();
 }
 
 void Store::Core::write(const Batch& batch, JobId first_free) {
@@ -180,7 +183,7 @@ Store::~Store() {
   core_.reset();
   if (!in_order || !sidecar) return;
   // Failing is not a loss: the next open then checks the whole database.
-  if (const auto digest = digest_of(path)) (void)sidecar->end(*digest);
+  if (const auto digest = digest_of_file(path)) (void)sidecar->end(*digest);
 }
 
 Result<std::unique_ptr<Store>> Store::open(const std::string& path) {
@@ -277,14 +280,15 @@ Result<Payload> Store::payload(JobId job) {
   }
 }
 
-Result<std::optional<std::vector<JobId>>> Store::find_submission(std::uint32_t uid,
-                                                                 const std::string& key,
-                                                                 WallTime now) {
+Result<std::optional<Submission>> Store::find_submission(std::uint32_t uid,
+                                                         const std::string& key,
+                                                         WallTime now) {
   try {
     Query query(core_->load_submission);
     query.integer(uid).text(key).time(now - kSubmissionLife);
     if (!query.step()) return std::nullopt;
-    return read_jobs_text(query.text());
+    std::vector<JobId> jobs = read_jobs_text(query.text());
+    return Submission{uid, key, std::move(jobs), query.text()};
   } catch (const SQLite::Exception& exception) {
     return open_error(exception, core_->path);
   }

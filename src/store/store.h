@@ -41,6 +41,7 @@ struct Submission {
   std::uint32_t uid = 0;
   std::string key;
   std::vector<JobId> jobs;
+  std::string digest{};  ///< of what was submitted; "" in stores that did not keep it
 };
 
 /// Everything one turn of the loop changes. Committed whole or not at all.
@@ -89,10 +90,10 @@ class Store {
 
   /// Errors: NotFound.
   [[nodiscard]] Result<Payload> payload(JobId job);
-  /// The jobs an earlier submission with this key got, if it is less than 24 hours old.
-  [[nodiscard]] Result<std::optional<std::vector<JobId>>> find_submission(std::uint32_t uid,
-                                                                          const std::string& key,
-                                                                          WallTime now);
+  /// The earlier submission with this key, if it is less than 24 hours old.
+  [[nodiscard]] Result<std::optional<Submission>> find_submission(std::uint32_t uid,
+                                                                  const std::string& key,
+                                                                  WallTime now);
 
  private:
   struct Core;

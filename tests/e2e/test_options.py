@@ -175,7 +175,8 @@ def test_log_follows_until_the_end(machine):
 
 
 def test_idempotent_submission(machine):
-    """A client that never saw the answer repeats its request and gets the same job."""
+    """A client that never saw the answer repeats its request and gets the same job; another request
+    under the key is refused, also after a restart."""
     import http.client
     import socket
 
@@ -184,17 +185,25 @@ def test_idempotent_submission(machine):
             self.sock = socket.socket(socket.AF_UNIX)
             self.sock.connect(str(machine.socket))
 
-    body = {"items": [{"spec": {"name": "once", "work_dir": "/"}, "payload": {"argv": ["true"], "environment": []}}]}
-    answers = []
-    for _ in range(2):
+    def submit(name, key="k1"):
+        body = {"items": [{"spec": {"name": name, "work_dir": "/"}, "payload": {"argv": ["true"], "environment": []}}]}
         connection = Connection("gflow")
-        headers = {"Idempotency-Key": "k1", "Content-Type": "application/json"}
+        headers = {"Idempotency-Key": key, "Content-Type": "application/json"}
         connection.request("POST", "/api/v1/jobs", json.dumps(body), headers)
         answer = connection.getresponse()
-        assert answer.status == 201
-        answers.append(json.loads(answer.read()))
-    assert answers[0]["items"][0]["id"] == answers[1]["items"][0]["id"]
-    assert len(machine.get("/api/v1/jobs")["jobs"]) == 1
+        return answer.status, json.loads(answer.read())
+
+    first = submit("once")
+    assert first[0] == 201
+    for _ in range(2):
+        again = submit("once")
+        assert again[0] == 201 and again[1]["items"][0]["id"] == first[1]["items"][0]["id"]
+        status, refused = submit("other")
+        assert status == 422 and "Idempotency-Key" in refused["detail"], refused
+        machine.down()
+        machine.up()
+    assert submit("other", "k2")[0] == 201
+    assert len(machine.get("/api/v1/jobs")["jobs"]) == 2
 
 
 def test_jobs_keep_the_usual_limit_of_open_files(machine):
