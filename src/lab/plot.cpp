@@ -209,6 +209,14 @@ class Drawing {
       }
     }
     out_ += fmt::format("<path class=\"line\" stroke=\"{}\" d=\"{}\"/>\n", color_of(at), path);
+    if (chart_.kind != Chart::Kind::Marks) return;
+    for (const Point& point : chart_.series[at].points) {
+      if (!std::isfinite(point.x) || !std::isfinite(point.y)) continue;
+      out_ += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" fill=\"{}\"/>\n",
+                          x_(point.x),
+                          y_(point.y),
+                          color_of(at));
+    }
   }
 
   void bars(std::size_t at) {

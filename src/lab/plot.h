@@ -19,7 +19,7 @@ struct Series {
 
 /// A picture of numbers: lines over an axis, or bars, one group per category.
 struct Chart {
-  enum class Kind { Line, Step, Bar };
+  enum class Kind { Line, Step, Bar, Marks };  ///< Marks: lines with a dot at each point
 
   std::string title;
   std::string x_label;

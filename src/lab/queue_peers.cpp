@@ -6,6 +6,7 @@
 #include <queue>
 #include <set>
 #include <tuple>
+#include <utility>
 
 namespace gflow::lab {
 namespace {
@@ -24,11 +25,12 @@ struct Runner {
   milliseconds since{0};
   milliseconds overhead{0};  ///< of the present start
   std::uint64_t start = 0;   ///< number of the present start
+  std::vector<int> kept;     ///< nodes kept for it since it was guarded, while it waits
 };
 
 class World {
  public:
-  World(QueuePeer peer, const std::vector<TraceJob>& jobs, EqualNodes machines, RunnerRules rules)
+  World(QueuePeer peer, const std::vector<TraceJob>& jobs, EqualNodes machines, PeerRules rules)
       : peer_(peer),
         machines_(machines),
         rules_(rules),
@@ -47,6 +49,7 @@ class World {
       if (peer_ == QueuePeer::Tiresias) {
         share_out();
       } else {
+        if (peer_ == QueuePeer::Guard) start_guarded();
         start_in_order();
       }
     }
@@ -93,6 +96,7 @@ class World {
   }
   void enter(std::size_t job) {
     waiting_[shape_of(job)].insert(job);
+    if (peer_ == QueuePeer::Guard) events_.push({guarded_at(job), job, 0});
     active_.insert({queue_of(job), job});
   }
 
@@ -114,7 +118,7 @@ class World {
     for (const int node : nodes) take(node, job);
     runner.on = std::move(nodes);
     runner.since = now_;
-    runner.overhead = life.done.count() > 0 ? rules_.restart_cost : milliseconds::zero();
+    runner.overhead = life.done.count() > 0 ? rules_.runner.restart_cost : milliseconds::zero();
     if (!life.first_start) life.first_start = now_;
     ++life.starts;
     runner.start = ++starts_;
@@ -168,6 +172,9 @@ class World {
   }
   /// Where the job may start now without delaying the job whose place is kept.
   [[nodiscard]] std::vector<int> place(const Runner& runner, const std::optional<Kept>& kept) {
+    if (peer_ == QueuePeer::Guard) {
+      return best_fit(runner, [&](int node) { return room_for(runner, node); });
+    }
     const bool in_time = !kept || ends_before(runner, kept->from);
     return best_fit(runner, [&](int node) {
       if (in_time || !kept->spare.contains(node)) return free_on(node);
@@ -208,6 +215,78 @@ class World {
     return kept;
   }
 
+  [[nodiscard]] milliseconds guarded_at(std::size_t job) const {
+    return lives_[job].submitted + rules_.guard;
+  }
+  /// When so many GPUs of the node are free, expecting of each job that it runs to its limit, or as
+  /// long again as it did.
+  [[nodiscard]] milliseconds expected_free(int node, int gpus) const {
+    std::vector<std::pair<milliseconds, int>> ends;
+    for (const std::size_t job : jobs_on_[static_cast<std::size_t>(node)]) {
+      const Runner& runner = runners_[job];
+      const milliseconds whole = runner.limit == kNever ? 2 * (now_ - runner.since) : runner.limit;
+      ends.emplace_back(runner.since + whole, runner.gpus);
+    }
+    std::ranges::sort(ends);
+    int room = free_on(node);
+    milliseconds at = now_;
+    for (const auto& [end, given] : ends) {
+      if (room >= gpus) break;
+      room += given;
+      at = end;
+    }
+    return at;
+  }
+  /// Those nodes that are expected to be free first; none if they are too few.
+  void keep_nodes(Runner& runner) {
+    std::vector<std::pair<milliseconds, int>> nodes;
+    for (int node = 0; node < machines_.nodes; ++node) {
+      nodes.emplace_back(expected_free(node, runner.gpus), node);
+    }
+    if (std::cmp_less(nodes.size(), runner.nodes)) return;
+    std::ranges::partial_sort(nodes, nodes.begin() + runner.nodes);
+    nodes.resize(static_cast<std::size_t>(runner.nodes));
+    for (const auto& [at, node] : nodes) {
+      runner.kept.push_back(node);
+      spare_[node] = machines_.gpus - runner.gpus;
+    }
+  }
+  /// GPUs of the node that a job may have: all of those kept for it, and what others leave.
+  [[nodiscard]] int room_for(const Runner& runner, int node) const {
+    const auto kept = spare_.find(node);
+    const bool own = std::ranges::find(runner.kept, node) != runner.kept.end();
+    if (kept == spare_.end() || own) return free_on(node);
+    return std::min(free_on(node), kept->second);
+  }
+  void take_spare(const Runner& runner) {
+    for (const int node : runner.on) {
+      const auto kept = spare_.find(node);
+      if (kept != spare_.end()) kept->second -= runner.gpus;
+    }
+  }
+  /// Those who waited long enough, oldest first.
+  void start_guarded() {
+    while (unguarded_ < lives_.size() && guarded_at(unguarded_) <= now_) {
+      guarded_.push_back(unguarded_++);
+    }
+    std::erase_if(guarded_, [this](std::size_t job) {
+      const auto shape = waiting_.find(shape_of(job));
+      if (shape == waiting_.end() || !shape->second.contains(job)) return true;
+      Runner& runner = runners_[job];
+      std::vector<int> nodes = best_fit(runner, [&](int node) { return room_for(runner, node); });
+      if (nodes.empty()) {
+        if (spare_.empty()) keep_nodes(runner);
+        return false;
+      }
+      for (const int node : std::exchange(runner.kept, {})) spare_.erase(node);
+      shape->second.erase(job);
+      if (shape->second.empty()) waiting_.erase(shape);
+      start(job, std::move(nodes));
+      take_spare(runner);
+      return true;
+    });
+  }
+
   /// Starts the job unless it has to wait; false if it has to.
   bool try_start(std::size_t job, std::optional<Kept>& kept) {
     const Runner& runner = runners_[job];
@@ -219,6 +298,7 @@ class World {
       }
     }
     start(job, std::move(nodes));
+    take_spare(runner);
     return true;
   }
 
@@ -288,11 +368,14 @@ class World {
 
   QueuePeer peer_;
   EqualNodes machines_;
-  RunnerRules rules_;
+  PeerRules rules_;
   std::vector<Life> lives_;
   std::vector<Runner> runners_;
   std::vector<int> free_;                       ///< by node
   std::vector<std::set<std::size_t>> jobs_on_;  ///< by node
+  std::map<int, int> spare_;                    ///< of the kept nodes: GPUs others may take
+  std::vector<std::size_t> guarded_;            ///< by submission; some do not wait any more
+  std::size_t unguarded_ = 0;                   ///< the first that did not wait so long
   std::map<Shape, std::set<std::size_t>> waiting_;
   std::set<std::pair<int, std::size_t>> active_;  ///< waiting and running, by queue
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
@@ -308,6 +391,8 @@ std::string_view queue_peer_name(QueuePeer peer) {
       return "FIFO";
     case QueuePeer::FirstFit:
       return "first fit";
+    case QueuePeer::Guard:
+      return "simple guard";
     case QueuePeer::Easy:
       return "EASY backfill";
     case QueuePeer::Tiresias:
@@ -319,7 +404,7 @@ std::string_view queue_peer_name(QueuePeer peer) {
 std::vector<Life> play_peer(QueuePeer peer,
                             const std::vector<TraceJob>& jobs,
                             const EqualNodes& machines,
-                            const RunnerRules& rules) {
+                            const PeerRules& rules) {
   return World(peer, jobs, machines, rules).play();
 }
 

@@ -24,6 +24,7 @@ struct Row {
   std::vector<Asked> jobs;
   std::vector<int> waits;  ///< without the time the jobs ran
   std::vector<int> preemptions = {};
+  int guard = 1'000;
 
   friend void PrintTo(const Row& row, std::ostream* out) { *out << row.what; }
 };
@@ -41,7 +42,8 @@ TEST_P(Peer, WaitsAsWorkedOutByHand) {
     if (asked.limit > 0) job.spec.time_limit = seconds(asked.limit);
     jobs.push_back(job);
   }
-  const std::vector<Life> lives = play_peer(row.peer, jobs, row.machines, {});
+  const std::vector<Life> lives =
+      play_peer(row.peer, jobs, row.machines, {.guard = seconds(row.guard)});
   ASSERT_EQ(lives.size(), jobs.size());
   for (std::size_t i = 0; i < lives.size(); ++i) {
     ASSERT_TRUE(lives[i].ended) << "job " << i;
@@ -71,6 +73,19 @@ INSTANTIATE_TEST_SUITE_P(
             {1, 2},
             {{0, 10, 2}, {1, 10, 2}, {2, 10, 2}},
             {0, 9, 18}},
+        Row{"guard: who waited long gets a node, and only as much of it as it needs",
+            QueuePeer::Guard,
+            {2, 4},
+            {{0, 100, 1}, {0, 200, 4}, {1, 10, 4}, {40, 100, 3}, {60, 100, 3}, {70, 100, 1}},
+            // The third keeps the first node from 51 on, where the fourth started at 40.
+            {0, 0, 139, 0, 90, 80},
+            {},
+            50},
+        Row{"guard: before that whatever fits starts",
+            QueuePeer::Guard,
+            {1, 4},
+            {{0, 100, 3}, {0, 10, 4}, {0, 150, 1}},
+            {0, 150, 0}},
         Row{"easy: only who is over in time passes, or takes what is spare",
             QueuePeer::Easy,
             {2, 4},

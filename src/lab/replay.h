@@ -71,6 +71,8 @@ struct Figures {
   double p90_wait = 0;
   double p99_wait = 0;
   double longest_wait = 0;
+  double worst_wait = 0;  ///< mean of the hundredth that waits longest
+  double overtaken = 0;   ///< percent that a job submitted later, and no bigger, started before
   double mean_turnaround = 0;
   double mean_slowdown = 0;  ///< bounded: turnaround by work, work counted as at least 10 s
   double utilization = 0;    ///< percent of all GPU time until the last job ended

@@ -47,6 +47,48 @@ std::vector<double> sorted_waits(const Played& played) {
   return waits;
 }
 
+/// Of sorted values, that of the greatest hundredth of them, at least one.
+double mean_of_worst(const std::vector<double>& values) {
+  const auto many = static_cast<std::ptrdiff_t>(std::max<std::size_t>(values.size() / 100, 1));
+  if (values.empty()) return std::nan("");
+  return mean_of({values.end() - many, values.end()});
+}
+
+/// Percent of the jobs that started after one that was submitted later and is no bigger.
+double percent_overtaken(const Played& played) {
+  std::vector<const Life*> later_first;
+  for (const Life& life : played.lives) {
+    if (life.first_start && had_to_wait(life)) later_first.push_back(&life);
+  }
+  std::ranges::stable_sort(
+      later_first, [](const Life* a, const Life* b) { return a->submitted > b->submitted; });
+  // Of each size, the first start among those submitted later, where no smaller job was as early.
+  std::map<std::int64_t, milliseconds> starts;
+  const auto is_overtaken = [&starts](const Life& life) {
+    const auto bigger = starts.upper_bound(life.parts);
+    return bigger != starts.begin() && std::prev(bigger)->second < *life.first_start;
+  };
+  const auto note = [&starts](const Life& life) {
+    const auto bigger = starts.upper_bound(life.parts);
+    if (bigger != starts.begin() && std::prev(bigger)->second <= *life.first_start) return;
+    const auto at = starts.insert_or_assign(life.parts, *life.first_start).first;
+    while (std::next(at) != starts.end() && std::next(at)->second >= at->second) {
+      starts.erase(std::next(at));
+    }
+  };
+  std::int64_t overtaken = 0;
+  for (std::size_t i = 0; i < later_first.size();) {
+    std::size_t end = i;
+    for (; end < later_first.size() && later_first[end]->submitted == later_first[i]->submitted;
+         ++end) {
+      overtaken += is_overtaken(*later_first[end]) ? 1 : 0;
+    }
+    for (; i < end; ++i) note(*later_first[i]);
+  }
+  if (later_first.empty()) return std::nan("");
+  return 100 * static_cast<double>(overtaken) / static_cast<double>(later_first.size());
+}
+
 /// GPUs in use, averaged over equal parts of the time up to `until`.
 std::vector<double> used_by_bin(const Played& played, milliseconds until) {
   std::vector<double> bins(kBins, 0);
@@ -256,6 +298,8 @@ Figures figures_of(const Played& played) {
   figures.p90_wait = quantile(waits, 0.9);
   figures.p99_wait = quantile(waits, 0.99);
   figures.longest_wait = waits.empty() ? std::nan("") : waits.back();
+  figures.worst_wait = mean_of_worst(waits);
+  figures.overtaken = percent_overtaken(played);
   figures.mean_turnaround = turnaround / ended;
   figures.mean_slowdown = slowdown / ended;
   for (const double gpus : used_by_bin(played, played.ended)) used += gpus / kBins;

@@ -37,15 +37,42 @@ std::string data_directory(const Invocation& invocation) {
   return os::environment("GFLOW_LAB_DATA").value_or("");
 }
 
+Option days_option() {
+  return {.name = "days",
+          .value = "FIRST-LAST",
+          .help = "of a trace, only jobs submitted in these days, counted from the first job."};
+}
+
+Result<Days> read_days(const std::string& text) {
+  const std::size_t dash = text.find('-');
+  const auto first = parse_number(text.substr(0, dash));
+  const auto last = parse_number(dash == std::string::npos ? "" : text.substr(dash + 1));
+  if (!first || !last || *first >= *last || *last > 36'500) {
+    return fail(
+        Code::Usage,
+        fmt::format("'{}' is no range of days; '28-58' is from the end of day 28 to the end "
+                    "of day 58",
+                    printable(text)));
+  }
+  return Days{static_cast<int>(*first), static_cast<int>(*last)};
+}
+
+Result<void> draw(const std::vector<lab::Chart>& charts,
+                  const std::string& option,
+                  const std::string& file,
+                  Context& context) {
+  if (!file.ends_with(".svg")) {
+    return fail(Code::Usage,
+                fmt::format("--{} writes SVG pictures: call it '{}.svg'", option, printable(file)));
+  }
+  GF_CHECK(os::write_file(file, lab::svg_text(charts), 0644));
+  context.note(fmt::format("drawn into {}", printable(file)));
+  return {};
+}
+
 Result<int> give(const lab::Report& report, const Invocation& invocation, Context& context) {
   if (invocation.has("plot")) {
-    const std::string file = invocation.get("plot");
-    if (!file.ends_with(".svg")) {
-      return fail(Code::Usage,
-                  fmt::format("--plot writes SVG pictures: call it '{}.svg'", printable(file)));
-    }
-    GF_CHECK(os::write_file(file, lab::svg_text(report.charts), 0644));
-    context.note(fmt::format("drawn into {}", printable(file)));
+    GF_CHECK(draw(report.charts, "plot", invocation.get("plot"), context));
   }
   if (context.json) {
     context.out << lab::report_json(report);

@@ -18,6 +18,20 @@ namespace gflow::cli {
 /// Where data sets are: --data, else GFLOW_LAB_DATA, else "".
 [[nodiscard]] std::string data_directory(const Invocation& invocation);
 
+/// --days: the days of a trace that are played, from the end of day `first` to that of day `last`.
+[[nodiscard]] Option days_option();
+struct Days {
+  int first = 0;
+  int last = 0;
+};
+/// Errors: Usage.
+[[nodiscard]] Result<Days> read_days(const std::string& text);
+
+/// Draws into this file and says so. Errors: Usage if it is not called "*.svg".
+[[nodiscard]] Result<void> draw(const std::vector<lab::Chart>& charts,
+                                const std::string& option,
+                                const std::string& file,
+                                Context& context);
 /// Prints the report as was asked for and writes the picture.
 [[nodiscard]] Result<int> give(const lab::Report& report,
                                const Invocation& invocation,

@@ -12,25 +12,6 @@ namespace {
 
 constexpr const char* kDefaultRestart = "60s";
 
-struct Days {
-  int first = 0;
-  int last = 0;
-};
-
-Result<Days> read_days(const std::string& text) {
-  const std::size_t dash = text.find('-');
-  const auto first = parse_number(text.substr(0, dash));
-  const auto last = parse_number(dash == std::string::npos ? "" : text.substr(dash + 1));
-  if (!first || !last || *first >= *last || *last > 36'500) {
-    return fail(
-        Code::Usage,
-        fmt::format("'{}' is no range of days; '28-58' is from the end of day 28 to the end "
-                    "of day 58",
-                    printable(text)));
-  }
-  return Days{static_cast<int>(*first), static_cast<int>(*last)};
-}
-
 Result<lab::Subject> trace_subject(const std::string& text,
                                    const std::string& file,
                                    const Invocation& invocation) {
@@ -179,10 +160,7 @@ Command lab_replay_command() {
                        "the machines: '64x8' is 64 nodes with 8 GPUs each, '4x8xA100' names the "
                        "model, 'sim:8xH100' is one machine. A trace needs it; of a snapshot it "
                        "replaces the machines there are."},
-                  {.name = "days",
-                   .value = "FIRST-LAST",
-                   .help = "of a trace, only jobs submitted in these days, counted from the first "
-                           "job."},
+                  days_option(),
                   {.name = "preemption",
                    .value = "HOW",
                    .help = "of a trace, what all jobs allow to be done to them to make room for "
