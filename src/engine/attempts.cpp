@@ -59,7 +59,7 @@ void Turn::take(const event::AttemptEnded& event) {
   judge_node(*job, &event.outcome);
   const Attempt attempt = *attempt_of(*job);
   decide_end(*job, event.outcome);
-  index_.put_nodes_of(attempt);
+  index_.put_nodes_used_by(event.job, attempt);
 }
 
 void Turn::decide_end(const Job& job, const Outcome& outcome) {
@@ -110,7 +110,9 @@ void Turn::take(const event::AttemptRevoked& event) {
     at->second.trial.reset();
     index_.put_health(at->first);
   }
+  const Attempt attempt = *attempt_of(*job);
   to_queue(event.job, Queued{requeues});
+  index_.put_nodes_used_by(event.job, attempt);
 }
 
 /// Nothing ran. A job that fails first on a node that was well may itself be the cause, and is held

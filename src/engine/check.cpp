@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "engine/index.h"
@@ -27,15 +28,45 @@ std::string check_holdings(const Index& index) {
   return index.ledger.check();
 }
 
-/// The ledger holds the same as one that was told of every active job anew.
+/// What jobs and nodes give when they are told anew: every index but what was learned, which ended
+/// jobs that are forgotten taught, too.
+Index rebuilt_from(const Index& index) {
+  Index fresh;
+  fresh.policy = index.policy;
+  fresh.boot_id = index.boot_id;
+  fresh.now = index.now;
+  fresh.nodes = index.nodes;
+  fresh.drains = index.drains;
+  fresh.health = index.health;
+  fresh.jobs = index.jobs;
+  fresh.ledger = index.ledger.emptied();
+  for (const auto& [id, job] : fresh.jobs) {
+    fresh.by_user[job.spec.user.uid].jobs.insert(id);
+    fresh.link(job);
+  }
+  fresh.put_nodes();
+  fresh.count_gpus();
+  return fresh;
+}
+
+/// The ledger has the nodes that were told, and holds the same as one that was told of every active
+/// job anew.
 std::string check_ledger(const Index& index, const Index& fresh) {
+  for (const auto& [name, record] : index.nodes) {
+    if (!index.ledger.find(name)) return fmt::format("node '{}' is not in the ledger", name);
+  }
   for (placement::NodeIndex node = 0; node < index.ledger.size(); ++node) {
+    const std::string& name = index.ledger.node(node).name;
+    if (index.ledger.node(node) != fresh.ledger.node(node)) {
+      return fmt::format("node '{}' is not what was told of it", name);
+    }
     if (index.ledger.state(node) != fresh.ledger.state(node)) {
-      return fmt::format("node '{}' is not what its jobs leave", index.ledger.node(node).name);
+      return fmt::format("node '{}' is not what its jobs leave", name);
     }
   }
   if (fresh.holders != index.holders) return "the holders of devices are not what the jobs say";
   if (fresh.cpus_taken != index.cpus_taken) return "the CPUs taken are not what the jobs say";
+  if (fresh.gpu_scale != index.gpu_scale) return "the number of GPUs is counted wrong";
   return {};
 }
 
@@ -58,52 +89,109 @@ std::string check_groups(const Index& index, const Index& fresh) {
   return {};
 }
 
-/// Room is made for jobs that wait, by jobs that were told to leave. Who has started or gone is
-/// forgotten at the next pass.
+bool is_queued(const Index& index, JobId id) {
+  const Job* job = index.find(id);
+  return job != nullptr && std::holds_alternative<Queued>(job->state);
+}
+
+/// Room is made for jobs that wait, by jobs that were told to leave.
 std::string check_rooms(const Index& index) {
   for (const auto& [waiting, room] : index.rooms) {
+    if (!is_queued(index, waiting)) {
+      return fmt::format("room is made for job {}, which does not wait", waiting.value);
+    }
     for (const JobId id : room.leaving) {
       const Job* job = index.find(id);
-      if (job == nullptr || !is_active(*job)) continue;
-      const auto* running = std::get_if<Running>(&job->state);
-      if (running != nullptr && !running->stop) {
-        return fmt::format(
-            "job {} makes room for job {} and was not told", id.value, waiting.value);
-      }
+      if (job != nullptr && status_of(*job) == Status::Completing) continue;
+      return fmt::format("job {} makes room for job {} and was not told", id.value, waiting.value);
     }
   }
   return {};
 }
 
-std::string check_users(const Index& index) {
-  std::size_t count = 0;
-  for (const auto& [uid, user] : index.by_user) {
-    count += user.jobs.size();
-    for (const JobId id : user.jobs) {
-      const Job* job = index.find(id);
-      if (job == nullptr || job->spec.user.uid != uid) {
-        return fmt::format("job {} is not of user {}", id.value, uid);
-      }
-    }
-  }
-  return count == index.jobs.size() ? "" : "the index by user is wrong";
+std::string check_users(const Index& index, const Index& fresh) {
+  const auto same = [](const auto& a, const auto& b) {
+    return a.first == b.first && a.second.jobs == b.second.jobs;
+  };
+  return std::ranges::equal(index.by_user, fresh.by_user, same) ? "" : "the index by user is wrong";
 }
 
-}  // namespace
+/// What is kept of the kinds that wait is what is known of any of their jobs.
+std::string check_lines(const Index& index) {
+  for (const auto& [shape, lines] : index.ready) {
+    for (const auto& [kind, line] : lines) {
+      const Job& job = index.jobs.at(line.jobs.begin()->id);
+      const Contender as_told = index.contender_of(job);
+      if (index.kind_of(job) != kind || as_told.signature != line.contender.signature ||
+          as_told.limit != line.contender.limit || as_told.stoppable != line.contender.stoppable) {
+        return fmt::format("job {} waits among others than its kind", job.id.value);
+      }
+      Line anew = line;
+      anew.knowledge = 0;
+      index.expect(anew);
+      if (line.knowledge != index.knowledge) continue;
+      if (anew.allowance == line.allowance && anew.run_time == line.run_time) continue;
+      return fmt::format("what is expected of job {} is out of date", job.id.value);
+    }
+  }
+  return {};
+}
 
-std::string State::check() const {
-  const Index& index = *index_;
-  if (std::string wrong = check_holdings(index); !wrong.empty()) return wrong;
+/// The same of active jobs.
+std::string check_incumbents(const Index& index) {
+  for (const auto& [id, known] : index.incumbents) {
+    const Job* job = index.find(id);
+    if (job == nullptr || !is_active(*job)) {
+      return fmt::format("job {} is kept as one that runs", id.value);
+    }
+    const Contender as_told = index.contender_of(*job);
+    if (as_told.signature != known.contender.signature || as_told.limit != known.contender.limit ||
+        as_told.stoppable != known.contender.stoppable || as_told.ready != known.contender.ready) {
+      return fmt::format("job {}, which runs, is kept as another", id.value);
+    }
+    if (known.knowledge != index.knowledge) continue;
+    if (known.chances != index.history.chances(as_told.signature)) {
+      return fmt::format("what is expected of job {}, which runs, is out of date", id.value);
+    }
+  }
+  return {};
+}
 
-  Index fresh;
-  fresh.policy = index.policy;
-  fresh.boot_id = index.boot_id;
-  fresh.now = index.now;
-  fresh.nodes = index.nodes;
-  fresh.jobs = index.jobs;
-  fresh.ledger = index.ledger.emptied();
-  for (const auto& [id, job] : fresh.jobs) fresh.link(job);
+/// Who comes next, by the last pass.
+std::string check_next(const Index& index) {
+  if (index.head && !is_queued(index, index.head->job)) {
+    return fmt::format("a place is kept for job {}, which does not wait", index.head->job.value);
+  }
+  if (index.first_waiting && !is_queued(index, *index.first_waiting)) {
+    return fmt::format("job {} is first of those that wait and does not",
+                       index.first_waiting->value);
+  }
+  return {};
+}
 
+std::string check_health(const Index& index) {
+  for (const auto& [name, health] : index.health) {
+    const auto tried_by = [&](JobId id) {
+      const Job* job = index.find(id);
+      return job != nullptr && is_active(*job) && attempt_of(*job)->allocation.node == name;
+    };
+    if (health.node != name) return fmt::format("node '{}' is kept as another", name);
+    if (health.trial && !tried_by(*health.trial)) {
+      return fmt::format("job {} does not find out about node '{}'", health.trial->value, name);
+    }
+  }
+  return {};
+}
+
+std::string check_ids(const Index& index) {
+  for (const auto& [id, job] : index.jobs) {
+    if (job.id != id) return fmt::format("job {} is kept as {}", job.id.value, id.value);
+    if (id >= index.next_id) return fmt::format("job {} has an id not given out yet", id.value);
+  }
+  return {};
+}
+
+std::string check_indexes(const Index& index, const Index& fresh) {
   if (fresh.by_status != index.by_status) return "the index by status is wrong";
   if (fresh.ready != index.ready) return "the index of jobs that may start is wrong";
   if (fresh.begin_later != index.begin_later) return "the index of begin times is wrong";
@@ -117,14 +205,25 @@ std::string State::check() const {
   if (fresh.ended_by_age != index.ended_by_age) return "the index of ended jobs by age is wrong";
   if (fresh.preemptible != index.preemptible) return "the index of preemptible jobs is wrong";
   if (fresh.standing != index.standing) return "the index of suspended jobs is wrong";
-  if (std::string wrong = check_ledger(index, fresh); !wrong.empty()) return wrong;
-  if (std::string wrong = check_groups(index, fresh); !wrong.empty()) return wrong;
-  if (std::string wrong = check_rooms(index); !wrong.empty()) return wrong;
-  if (std::string wrong = check_users(index); !wrong.empty()) return wrong;
-  for (const auto& [id, job] : index.jobs) {
-    if (id >= index.next_id) return fmt::format("job {} has an id not given out yet", id.value);
+  return {};
+}
+
+}  // namespace
+
+std::string contradiction(const Index& index) {
+  // First that the jobs make sense: the rest is made from them.
+  if (std::string wrong = check_ids(index); !wrong.empty()) return wrong;
+  if (std::string wrong = check_holdings(index); !wrong.empty()) return wrong;
+  const Index fresh = rebuilt_from(index);
+  for (const auto& compare : {check_indexes, check_users, check_ledger, check_groups}) {
+    if (std::string wrong = compare(index, fresh); !wrong.empty()) return wrong;
+  }
+  for (const auto& look : {check_rooms, check_lines, check_incumbents, check_next, check_health}) {
+    if (std::string wrong = look(index); !wrong.empty()) return wrong;
   }
   return {};
 }
+
+std::string State::check() const { return contradiction(*index_); }
 
 }  // namespace gflow::engine

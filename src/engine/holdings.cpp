@@ -20,6 +20,13 @@ Presence presence_of(const Job& job) {
   return running != nullptr && running->suspended ? Presence::Standing : Presence::Working;
 }
 
+bool holds(const Job& job, const std::string& node, int gpu) {
+  if (!is_active(job)) return false;
+  return std::ranges::any_of(allocations_of(*attempt_of(job)), [&](const Allocation& part) {
+    return part.node == node && std::ranges::find(part.gpus, gpu) != part.gpus.end();
+  });
+}
+
 }  // namespace
 
 PassingDemand::PassingDemand(Index& index, const Request& request)
@@ -109,9 +116,9 @@ void Index::unlink_active(const Job& job, const Attempt& attempt) {
 /// Memory that running jobs use of each device comes with the node; what of it is theirs by
 /// declaration is known here.
 void Index::put_node(const NodeRecord& record) {
-  const auto declared = [this](const JobUse& use, const Device& device) -> std::optional<Memory> {
+  const auto declared = [&](const JobUse& use, const Device& device) -> std::optional<Memory> {
     const Job* job = find(JobId(use.job));
-    if (job == nullptr || !is_active(*job)) return std::nullopt;
+    if (job == nullptr || !holds(*job, record.machine.name, device.index)) return std::nullopt;
     return ledger.reserve_on(placement::demand_of(job->spec.request),
                              device.memory_total.value_or(Memory{}));
   };
@@ -141,14 +148,15 @@ void Index::sort_nodes() {
   placer->forget();
 }
 
-void Index::put_nodes_of(const Attempt& attempt) {
+void Index::put_nodes_used_by(JobId id, const Attempt& attempt) {
+  const auto used = [id](const Device& device) {
+    return std::ranges::find(device.uses, id.value, &JobUse::job) != device.uses.end();
+  };
   for (const Allocation& part : allocations_of(attempt)) {
     const auto at = nodes.find(part.node);
-    if (at == nodes.end()) continue;
-    const auto& devices = at->second.machine.devices;
-    const bool is_used =
-        std::ranges::any_of(devices, [](const Device& device) { return !device.uses.empty(); });
-    if (is_used) put_node(at->second);
+    if (at != nodes.end() && std::ranges::any_of(at->second.machine.devices, used)) {
+      put_node(at->second);
+    }
   }
 }
 
@@ -158,6 +166,7 @@ void Index::forget_removed() {
     const auto at = ledger.find(name);
     if (!record.removed || !ledger.holds(*at).empty()) return false;
     ledger.remove(*at);
+    health.erase(name);
     count_gpus();
     return true;
   });

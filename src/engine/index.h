@@ -269,9 +269,9 @@ struct Index {
   /// Tells the ledger what the node is now, with what is drained and used by others.
   void put_node(const NodeRecord& record);
   void put_nodes();
-  /// The same for the nodes of an attempt that is over: what it used of their devices is not used
-  /// any more, whatever the last reading said.
-  void put_nodes_of(const Attempt& attempt);
+  /// The same for the nodes of an attempt that begins or is over, where the last reading told what
+  /// the job uses of their devices: that is the job's own only while it holds them.
+  void put_nodes_used_by(JobId id, const Attempt& attempt);
   /// After nodes came: their order is that of their names, whenever they came.
   void sort_nodes();
   /// Forgets nodes that were removed and on which nothing is held any more.
@@ -320,5 +320,8 @@ struct Index {
   void join_group(const Job& job);
   void leave_group(const Job& job);
 };
+
+/// What State::check() says: the first index that is not what the jobs and nodes give, or "".
+[[nodiscard]] std::string contradiction(const Index& index);
 
 }  // namespace gflow::engine

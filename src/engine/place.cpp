@@ -58,8 +58,9 @@ OrderRules Index::order_rules() const {
 }
 
 void Index::count_gpus() {
-  const int count = static_cast<int>(std::bit_floor(static_cast<unsigned>(totals().gpus)));
-  if (count == gpu_scale || count == 0) return;
+  int count = static_cast<int>(std::bit_floor(static_cast<unsigned>(totals().gpus)));
+  if (count == 0) count = OrderRules::kReferenceGpus;
+  if (count == gpu_scale) return;
   gpu_scale = count;
   ++knowledge;
 }

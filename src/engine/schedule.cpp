@@ -173,6 +173,7 @@ void Turn::start(JobId id, const Chosen& there) {
     job.state = Starting{std::move(attempt), std::nullopt, requeues};
   });
   saved(id);
+  index_.put_nodes_used_by(id, *attempt_of(*index_.find(id)));
   try_node(id, attempt_of(*index_.find(id))->allocation.node);
   effects_.emplace_back(
       effect::Launch{std::make_shared<const LaunchOrder>(launch_order(index_, *index_.find(id)))});
