@@ -60,11 +60,34 @@ std::optional<MonoTime> fits_at(Index& index,
   return std::nullopt;
 }
 
+bool is_suspended(const Job& job) {
+  const auto* running = std::get_if<Running>(&job.state);
+  return running != nullptr && running->suspended;
+}
+
+/// The suspended jobs on the node, if the demand does not fit there when all others are gone.
+std::vector<JobId> needed_gone(Index& index,
+                               DemandIndex demand,
+                               NodeIndex node,
+                               const std::vector<Leaving>& leaving) {
+  NodeState state = index.ledger.state(node);
+  std::vector<JobId> suspended;
+  for (const Leaving& one : leaving) {
+    const Job& job = *index.find(one.job);
+    if (is_suspended(job)) {
+      suspended.push_back(one.job);
+    } else {
+      without(index, job, node, state);
+    }
+  }
+  if (index.ledger.fits_state(demand, node, state)) suspended.clear();
+  return suspended;
+}
+
 }  // namespace
 
 void without(Index& index, const Job& job, NodeIndex node, NodeState& state) {
-  const auto* running = std::get_if<Running>(&job.state);
-  const bool stands = running != nullptr && running->suspended;
+  const bool stands = is_suspended(job);
   const DemandIndex given = index.demand_of(job.spec);
   for (const Placement& placement : index.placements_of(*attempt_of(job))) {
     if (placement.node != node) continue;
@@ -110,6 +133,8 @@ Reservation reserve(Index& index, JobId head) {
       without(index, job, one.node, state);
       kept.head.proven = kept.head.proven && index.latest_end(job).has_value();
     }
+    const auto needed = needed_gone(index, kept.demand, one.node, leaving[one.node]);
+    kept.needs_gone.insert(needed.begin(), needed.end());
   }
   return kept;
 }
@@ -139,6 +164,7 @@ Passage Reservation::passage(const Index& index,
 std::optional<Passage> Reservation::passage_by_time(const Index& index,
                                                     const Passer& passer) const {
   if (!head.start) return Passage::InTime;  // it never starts as things are
+  if (passer.suspended && needs_gone.contains(*passer.suspended)) return Passage::InTime;
   const bool overdue = index.is_overdue(*index.find(head.job));
   const bool promised = passer.shape.bound > std::chrono::seconds::zero();
   const auto bound = promised ? passer.shape.bound : passer.run_time;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <vector>
 
 #include "engine/index.h"
@@ -28,6 +29,9 @@ struct Reservation {
   placement::DemandIndex demand = 0;
   /// The nodes kept for it, as they will be when it starts.
   std::map<placement::NodeIndex, placement::NodeState> nodes;
+  /// Suspended jobs without whose memory it will not fit there: it can start only when they have
+  /// gone on and ended.
+  std::set<JobId> needs_gone;
 
   [[nodiscard]] Passage passage(const Index& index,
                                 const Passer& passer,

@@ -102,6 +102,7 @@ struct Passer {
   Shape shape;
   int priority = kDefaultPriority;
   std::chrono::seconds run_time{0};  ///< expected; no longer than its limit
+  std::optional<JobId> suspended{};  ///< which suspended job would go on, if it is one
 };
 
 /// Where a job would go, and why there.

@@ -119,7 +119,9 @@ void Turn::resume(JobId id, Places& places) {
     index_.ledger.give_back_on(state, demand, placement.devices, Presence::Standing);
     if (!index_.ledger.fits_on(demand, state, placement.devices)) return;
   }
-  if (!places.let_pass(index_, index_.passer_of(job), placements)) return;
+  Passer passer = index_.passer_of(job);
+  passer.suspended = id;
+  if (!places.let_pass(index_, passer, placements)) return;
   index_.change(id, [this](Job& changed) {
     auto& state = std::get<Running>(changed.state);
     state.stood += index_.now.mono - *state.suspended;

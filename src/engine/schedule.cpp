@@ -115,7 +115,6 @@ class Candidates {
 /// stand still: then it starts from the beginning. A kind that may not pass is left out alone:
 /// another may be expected to end sooner.
 void Turn::schedule() {
-  forget_room();
   index_.fair.settle(std::chrono::floor<std::chrono::seconds>(index_.now.wall.time_since_epoch()));
   Places places;
   Candidates candidates(index_);
@@ -138,6 +137,7 @@ void Turn::schedule() {
     }
   }
   resume_before(std::nullopt, standing, places);
+  forget_room();
   index_.head = places.head();
   index_.first_waiting = places.first();
 }
