@@ -107,7 +107,7 @@ std::optional<Ending> ending_of(std::uint32_t number) {
 }
 
 std::optional<Step> step_of(std::uint32_t number) {
-  if (number > static_cast<std::uint32_t>(Step::JoinKeyring)) return std::nullopt;
+  if (number > static_cast<std::uint32_t>(Step::TakeMark)) return std::nullopt;
   return static_cast<Step>(number);
 }
 
@@ -137,6 +137,8 @@ std::string_view step_text(Step step) {
       return "start in time";
     case Step::JoinKeyring:
       return "make a session keyring";
+    case Step::TakeMark:
+      return "take the mark of its processes";
   }
   return "start";
 }

@@ -40,6 +40,7 @@ enum class Step : std::uint32_t {
   RunProgram = 9,
   StartInTime = 10,
   JoinKeyring = 11,
+  TakeMark = 12,
 };
 [[nodiscard]] std::optional<Step> step_of(std::uint32_t number);
 /// What a person calls it: "change to the working directory".

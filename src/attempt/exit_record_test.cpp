@@ -79,11 +79,11 @@ TEST(ExitRecord, LongTextsAreCut) {
 }
 
 TEST(ExitRecord, EveryStepHasItsWords) {
-  for (std::uint32_t number = 0; number <= 11; ++number) {
+  for (std::uint32_t number = 0; number <= 12; ++number) {
     ASSERT_TRUE(step_of(number)) << number;
     EXPECT_FALSE(step_text(*step_of(number)).empty()) << number;
   }
-  EXPECT_FALSE(step_of(12));
+  EXPECT_FALSE(step_of(13));
   EXPECT_FALSE(ending_of(0));
   EXPECT_FALSE(ending_of(10));
 }

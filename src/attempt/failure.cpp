@@ -36,6 +36,7 @@ Fault fault_of(Step step, int error) {
   switch (step) {
     case Step::None:
     case Step::Fork:
+    case Step::TakeMark:
     case Step::JoinCgroup:
     case Step::OpenStdin:
       return Fault::Node;

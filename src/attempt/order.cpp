@@ -44,6 +44,7 @@ bool set_number_field(Order& order, std::string_view key, std::string_view value
   if (key == "job") return set_number(value, order.job);
   if (key == "attempt") return set_number(value, order.attempt);
   if (key == "umask") return set_number(value, order.umask) && order.umask <= 0777;
+  if (key == "mark") return set_number(value, order.mark);
   if (key == "open_files") return set_number(value, order.open_files);
   if (key == "uid") return set_number(value, order.uid.emplace());
   if (key == "time_limit") return set_seconds(value, order.time_limit.emplace());
@@ -105,6 +106,7 @@ std::expected<std::string, std::string> encode_order(const Order& order) {
   Writer writer;
   writer.put("protocol", std::to_string(kProtocol)).put("job", std::to_string(order.job));
   writer.put("attempt", std::to_string(order.attempt)).put("launch_id", order.launch_id);
+  writer.put("mark", std::to_string(order.mark));
   writer.put("boot_id", order.boot_id).put("node", order.node).put("gpu_mode", order.gpu_mode);
   for (const Grant& grant : order.devices) writer.put("device", device_text(grant));
   writer.put("cpu_limit", std::to_string(order.cpu_limit));

@@ -35,6 +35,7 @@ struct Order {
   std::uint32_t cpu_limit = 0;     ///< CPUs it may use; 0: not limited
   std::uint64_t memory_limit = 0;  ///< bytes of host memory; 0: not limited
   std::string launch_id;           ///< unique to this launch; also GFLOW_ATTEMPT_ID of the job
+  std::uint64_t mark = 0;  ///< RLIMIT_LOCKS of its processes, by which they are known; 0: none
   std::string boot_id;
   std::optional<std::uint32_t> uid;  ///< become this user; empty: stay
   std::string work_dir;

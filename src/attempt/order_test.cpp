@@ -11,6 +11,7 @@ Order full_order() {
   order.job = 18'446'744'073'709'551'615U;
   order.attempt = 3;
   order.launch_id = "0123456789abcdef";
+  order.mark = 0x0123'4567'89ab'cdef;
   order.boot_id = "boot";
   order.uid = 1000;
   order.work_dir = "/home/a dir/with=sign\nand line";

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attempt/proc_text.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "attempt/text_fields.h"
@@ -43,6 +44,17 @@ std::optional<std::uint64_t> keyed_value(std::string_view text, std::string_view
   while (!text.empty()) {
     std::string_view line = take_field(text, '\n');
     if (take_field(line, ' ') == key) return number_of<std::uint64_t>(line);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::uint64_t> file_lock_limit(std::string_view text) {
+  constexpr std::string_view kName = "Max file locks ";
+  while (!text.empty()) {
+    std::string_view line = take_field(text, '\n');
+    if (!line.starts_with(kName)) continue;
+    line.remove_prefix(std::min(line.find_first_not_of(' ', kName.size()), line.size()));
+    return number_of<std::uint64_t>(take_field(line, ' '));
   }
   return std::nullopt;
 }

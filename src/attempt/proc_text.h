@@ -30,6 +30,9 @@ struct ProcessFacts {
 /// oom_control.
 [[nodiscard]] std::optional<std::uint64_t> keyed_value(std::string_view text, std::string_view key);
 
+/// The soft limit of file locks in /proc/<pid>/limits; empty if there is none.
+[[nodiscard]] std::optional<std::uint64_t> file_lock_limit(std::string_view text);
+
 /// The pids in a cgroup.procs file.
 [[nodiscard]] std::vector<std::int32_t> parse_pids(std::string_view text);
 

@@ -49,6 +49,24 @@ TEST(KeyedValue, Lines) {
   EXPECT_EQ(keyed_value("", "populated"), std::nullopt);
 }
 
+TEST(FileLockLimit, Lines) {
+  const std::string before =
+      "Limit  Soft Limit  Hard Limit  Units     \nMax address space  1  2  bytes\n";
+  const struct {
+    std::string text;
+    std::optional<std::uint64_t> limit;
+  } kTable[] = {
+      {before + "Max file locks            2305843009213706297  77  locks     \n",
+       2305843009213706297},
+      {before + "Max file locks            unlimited            unlimited            locks\n",
+       std::nullopt},
+      {before, std::nullopt},
+      {"Max file locks ", std::nullopt},
+      {"", std::nullopt},
+  };
+  for (const auto& row : kTable) EXPECT_EQ(file_lock_limit(row.text), row.limit) << row.text;
+}
+
 TEST(Pids, Lines) {
   EXPECT_EQ(parse_pids("1\n22\nx\n-3\n0\n44"), (std::vector<std::int32_t>{1, 22, 44}));
 }

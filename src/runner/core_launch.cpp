@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <signal.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -32,9 +33,20 @@ std::string random_id() {
   return id;
 }
 
-/// A job submitted from within a job carries the other one's marker.
-void set_marker(std::vector<std::string>& environment, const std::string& launch_id) {
-  const std::string start = std::string(kMarker) + "=";
+/// Below this process's own, if it has one: it runs within a job then, whose mark is above it.
+std::uint64_t random_mark() {
+  rlimit limit{};
+  if (::getrlimit(__RLIMIT_LOCKS, &limit) != 0) return 0;
+  const std::uint64_t most = std::min<std::uint64_t>(limit.rlim_max, std::uint64_t{1} << 62);
+  if (most < 2) return 0;
+  std::uint64_t number = 0;
+  (void)::getrandom(&number, sizeof number, 0);
+  return 1 + number % (most - 1);
+}
+
+/// A job submitted from within a job carries the other one's.
+void set_launch_id(std::vector<std::string>& environment, const std::string& launch_id) {
+  const std::string start = "GFLOW_ATTEMPT_ID=";
   std::erase_if(environment, [&](const std::string& text) { return text.starts_with(start); });
   environment.push_back(start + launch_id);
 }
@@ -84,6 +96,7 @@ Result<attempt::Order> Runner::Core::order_for(const LaunchOrder& given) {
   order.job = given.job.value;
   order.attempt = static_cast<std::uint32_t>(given.attempt);
   order.launch_id = random_id();
+  order.mark = random_mark();
   order.boot_id = options.boot_id;
   if (given.user.uid != ::geteuid()) {
     if (::geteuid() != 0) {
@@ -100,7 +113,7 @@ Result<attempt::Order> Runner::Core::order_for(const LaunchOrder& given) {
   if (order.argv.empty() && given.payload.script) order.argv.emplace_back("script");
   if (order.argv.empty()) return fail(Code::Usage, "the job has no program to run");
   order.environment = environment_for(given);
-  set_marker(order.environment, order.launch_id);
+  set_launch_id(order.environment, order.launch_id);
   order.umask = given.payload.umask & 0777;
   order.open_files = options.open_files;
   order.time_limit = given.time_limit;

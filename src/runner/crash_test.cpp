@@ -109,7 +109,7 @@ TEST_F(Crash, OfTheShimAtEverySystemCall) {
         order.work_dir = directory_;
         order.log_path = runner_->log_path(job);
         order.argv = order_of(job).payload.argv;
-        order.environment = {"GFLOW_ATTEMPT_ID=" + order.launch_id};
+        order.mark = 1'000'000 + job.value;
         if (!files.create(order, {})) ::_exit(1);
         (void)::close(3);  // it has no status pipe
         (void)::execl(options_.shim.c_str(), "gflow-shim", files.directory().c_str(), nullptr);

@@ -18,8 +18,6 @@
 namespace gflow::runner {
 namespace {
 
-using attempt::ProcessFacts;
-
 std::string proc_file(int pid, const char* name) {
   return "/proc/" + std::to_string(pid) + "/" + name;
 }
@@ -43,46 +41,32 @@ Result<std::set<int>> cgroup_members(const Traces& traces) {
   return members;
 }
 
-/// By its real user; empty if it has ended.
-Result<std::optional<std::uint32_t>> user_of(int pid) {
-  const auto text = GF_TRY(os::read_if_exists(proc_file(pid, "status")));
-  if (!text) return std::nullopt;
-  for (const std::string_view line : split(*text, '\n')) {
-    std::string_view rest = line;
-    if (attempt::take_field(rest, '\t') != "Uid:") continue;
-    return attempt::number_of<std::uint32_t>(attempt::take_field(rest, '\t'));
-  }
-  return std::nullopt;
-}
-
-Result<bool> carries_marker(int pid, const std::string& marker) {
-  auto environment = os::read_if_exists(proc_file(pid, "environ"));
-  // Only processes of other users are closed to us, and a daemon that starts those is root.
-  if (!environment && environment.error().code == Code::Permission) return false;
-  if (!environment) return std::unexpected(environment.error());
-  if (!*environment) return false;
-  const auto variables = split(**environment, '\0');
-  return std::ranges::find(variables, marker) != variables.end();
-}
-
-std::string executable_of(const std::string& process) {
+/// The path of a process's program; "" if it has none (it ends), or another user's that may not be
+/// known.
+Result<std::string> program_of(const std::string& process) {
   std::array<char, 4096> buffer{};
-  const ssize_t size =
-      ::readlink(("/proc/" + process + "/exe").c_str(), buffer.data(), buffer.size());
-  return size <= 0 ? std::string() : std::string(buffer.data(), static_cast<std::size_t>(size));
+  const std::string link = "/proc/" + process + "/exe";
+  const ssize_t size = ::readlink(link.c_str(), buffer.data(), buffer.size());
+  if (size >= 0) return std::string(buffer.data(), static_cast<std::size_t>(size));
+  if (errno == ENOENT || errno == ESRCH || errno == EACCES || errno == EPERM) return std::string();
+  return os::errno_error("look at", link);
 }
 
-/// Whether a child of this process is none of gflow's programs and no copy of this one: an orphan
-/// of a shim. Of a dead one only its name is left.
-bool is_strange(const ProcessFacts& child) {
-  if (child.is_dead()) {
-    const auto name = os::read_file(proc_file(child.pid, "comm"));
-    const auto own = os::read_file("/proc/self/comm");
-    return name && own && *name != *own && !name->starts_with("gflow");
+/// Supervisors and daemons; the commands of the suite may be run by jobs as well.
+bool is_name_of_gflow(std::string_view name) {
+  return name.starts_with("gflowd") || name.starts_with("gflow-");
+}
+
+/// Whether a process is there that is none of gflow's programs, nor a copy of this one that has not
+/// become one yet. Of one that ends only its name is left.
+Result<bool> is_strange(int pid) {
+  const std::string program = GF_TRY(program_of(std::to_string(pid)));
+  if (!program.empty()) {
+    return !is_name_of_gflow(std::string_view(program).substr(program.rfind('/') + 1)) &&
+           program != GF_TRY(program_of("self"));
   }
-  const std::string program = executable_of(std::to_string(child.pid));
-  if (program.empty() || program == executable_of("self")) return false;
-  return !std::string_view(program).substr(program.rfind('/') + 1).starts_with("gflow");
+  const auto name = GF_TRY(os::read_if_exists(proc_file(pid, "comm")));
+  return name && *name != GF_TRY(os::read_file("/proc/self/comm")) && !is_name_of_gflow(*name);
 }
 
 /// Whether an orphan of a shim is above it, or it is one itself. Reading again where the tree
@@ -96,7 +80,7 @@ Result<bool> is_below_orphan(int pid) {
     if (!facts) {
       at = pid;
     } else if (facts->parent == ::getpid()) {
-      const bool strange = is_strange(*facts);
+      const bool strange = GF_TRY(is_strange(at));
       // Nobody else takes note of their end.
       if (strange && at == pid && facts->is_dead()) (void)::waitpid(pid, nullptr, WNOHANG);
       return strange;
@@ -109,32 +93,34 @@ Result<bool> is_below_orphan(int pid) {
   return false;
 }
 
-/// Knows the processes of one attempt: by its control groups, which another user cannot leave, by a
-/// variable, or by where they stand in the tree. A process's environment is read from its memory,
-/// which its user may have laid on a file system that does not answer: nobody else's is looked at,
-/// and none where it is not needed.
+/// Whether a process carries a mark. A daemon that runs within a job hands the job's on to its
+/// supervisors, which are none of it.
+Result<bool> carries_mark(int pid, std::uint64_t mark) {
+  const auto limits = GF_TRY(os::read_if_exists(proc_file(pid, "limits")));
+  if (!limits || attempt::file_lock_limit(*limits) != mark) return false;
+  return is_strange(pid);
+}
+
+/// Knows the processes of one attempt: by its control groups, which another user cannot leave, by
+/// its mark, which nobody but root can take off, or by where they stand in the tree. Nothing is
+/// read that a user could have made wait.
 class Recognizer {
  public:
   static Result<Recognizer> create(const Traces& traces) {
     Recognizer made;
-    const bool needed = !traces.launch_id.empty() && (!traces.user || traces.cgroups.empty());
-    if (needed) made.marker_ = std::string(kMarker) + "=" + traces.launch_id;
-    made.user_ = traces.user.value_or(::geteuid());
+    made.mark_ = traces.mark;
     made.members_ = GF_TRY(cgroup_members(traces));
     return made;
   }
   [[nodiscard]] Result<bool> knows(int pid) const {
     if (pid == ::getpid()) return false;
     if (members_.contains(pid)) return true;
-    if (!marker_.empty() && GF_TRY(user_of(pid)) == user_ && GF_TRY(carries_marker(pid, marker_))) {
-      return true;
-    }
+    if (mark_ != 0 && GF_TRY(carries_mark(pid, mark_))) return true;
     return is_below_orphan(pid);
   }
 
  private:
-  std::string marker_;
-  std::uint32_t user_ = 0;
+  std::uint64_t mark_ = 0;
   std::set<int> members_;
 };
 
@@ -161,9 +147,7 @@ bool has_ended(const os::Fd& process) {
   return ::poll(&wait, 1, 0) > 0;
 }
 
-Traces traces_of(const attempt::Order& order) {
-  return {order.launch_id, order.uid, order.cgroups};
-}
+Traces traces_of(const attempt::Order& order) { return {order.mark, order.cgroups}; }
 
 Result<std::vector<os::Fd>> survivors_of(const Traces& traces) {
   const Recognizer before = GF_TRY(Recognizer::create(traces));

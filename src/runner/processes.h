@@ -14,9 +14,6 @@
 /// Processes of this machine, read from /proc.
 namespace gflow::runner {
 
-/// Variable every process of an attempt inherits, with the launch id as its value.
-constexpr const char* kMarker = "GFLOW_ATTEMPT_ID";
-
 /// Empty if there is no such process. An error says nothing of the process.
 [[nodiscard]] Result<std::optional<attempt::ProcessFacts>> find_process(int pid);
 /// The same for one that is only of interest if it can be read.
@@ -28,15 +25,14 @@ constexpr const char* kMarker = "GFLOW_ATTEMPT_ID";
 
 /// How processes of an attempt are known: what an order says of it.
 struct Traces {
-  std::string launch_id;              ///< in their environment; "" if that is not known
-  std::optional<std::uint32_t> user;  ///< of the job, if that is not the daemon's
-  std::vector<std::string> cgroups;   ///< they are members of
+  std::uint64_t mark = 0;            ///< of each (attempt::Order); 0 if that is not known
+  std::vector<std::string> cgroups;  ///< they are members of
 };
 [[nodiscard]] Traces traces_of(const attempt::Order& order);
 
 /// What is left of an attempt without a shim: members of its control groups, whatever carries its
-/// marker in its environment, and what is below children of this process that are no program of
-/// gflow's: orphans of a killed shim come to the daemon. Each is held by a pidfd, and was seen to
+/// mark, and what is below children of this process that are no program of gflow's: orphans of a
+/// killed shim come to the daemon. Each is held by a pidfd, and was seen to
 /// belong to the attempt after that was opened. All of them or an error.
 [[nodiscard]] Result<std::vector<os::Fd>> survivors_of(const Traces& traces);
 

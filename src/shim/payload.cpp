@@ -57,6 +57,13 @@ int write_to(const JobLog& log) {
   return done ? 0 : errno;
 }
 
+/// By this the processes of the job are known for as long as they live, whatever they do: a limit
+/// Linux keeps with each and enforces nowhere, which nobody but root can raise again.
+bool take_mark(std::uint64_t mark) {
+  const rlimit limit{mark, mark};
+  return mark == 0 || ::setrlimit(__RLIMIT_LOCKS, &limit) == 0;
+}
+
 /// The daemon raises its own limit; programs are to find the one they expect.
 void limit_open_files(std::uint64_t soft) {
   rlimit limit{};
@@ -87,6 +94,7 @@ void bind_to_cpus(const Order& order) {
 LaunchFailure become_job(const Order& order, int log_error, pid_t shim) {
   // A session of its own: `kill 0` in the job must not reach the shim.
   (void)::setsid();
+  if (!take_mark(order.mark)) return failed(Step::TakeMark);
   // Under memory pressure the kernel is to take the job before the daemon and the shim.
   (void)write_path("/proc/self/oom_score_adj", "200");
   if (!open_as(STDIN_FILENO, "/dev/null", O_RDONLY)) return failed(Step::OpenStdin);

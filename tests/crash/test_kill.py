@@ -124,6 +124,35 @@ def test_supervisor_killed(machine):
     assert runs(machine) == 1
 
 
+def test_supervisor_killed_while_no_daemon_runs():
+    """What is left of the job has no parent, session, variable or descriptor of it any more, and no
+    control group: it is known all the same, and gone before its GPU is given on."""
+    machine = Machine("sim:1xH100", config="[runner]\ncgroups = false\n")
+    try:
+        machine.up()
+        gate = Gate(machine)
+        hidden = "for fd in /proc/self/fd/*; do eval \"exec ${fd##*/}>&-\"; done 2> /dev/null; "
+        hidden += f"echo $$ > {machine.work}/hidden; {gate.command}; read never < {gate.go}"
+        script = machine.work / "hidden.sh"
+        script.write_text(hidden)
+        job = machine.submit("--gpus", "1", "bash", "-c", f"env -i setsid /bin/bash {script} & wait")
+        gate.reached()
+        pid = int((machine.work / "hidden").read_text())
+        shim = parent(machine.running(job)["pid"])
+        is_gone = f"case $(cut -d ' ' -f 3 /proc/{pid}/stat) in Z | '') ;; *) exit 1 ;; esac"
+        waiting = machine.submit("--gpus", "1", "bash", "-c", is_gone)
+        machine.kill_daemon()
+        kill(shim)
+        assert alive(pid) and parent(pid) != shim
+        machine.up()
+        ended, after = machine.wait(job, waiting)
+        assert ended["status"] == "Lost" and ended["outcome"]["reason"] == "supervisor_died"
+        assert after["status"] == "Finished", "its GPU was given on while it ran"
+        assert not alive(pid)
+    finally:
+        machine.close()
+
+
 @pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed (./dev setup)")
 def test_the_lock_of_a_killed_daemon_goes_with_the_last_copy():
     """A daemon is killed while a supervisor it starts is still a copy of it, with all its descriptors:
