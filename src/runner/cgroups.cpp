@@ -67,7 +67,7 @@ Result<std::string> usable_parent(const std::string& own,
   if (!os::is_directory(parent)) GF_CHECK(make_group(parent));
   GF_CHECK(prepare(parent, own));
   const std::string probe = parent + "/probe-" + std::to_string(::getpid());
-  (void)::rmdir(probe.c_str());  // left by a daemon of the same pid that was killed
+  remove_group(probe);  // left by a daemon of the same pid that was killed
   GF_CHECK(make_group(probe));
   const auto prepared = prepare(probe, parent);
   const auto joined = prepared ? can_join(probe) : prepared;

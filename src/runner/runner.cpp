@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runner/runner.h"
 
+#include <fmt/format.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
@@ -16,15 +17,12 @@
 namespace gflow::runner {
 namespace {
 
-/// Two daemons on one machine must not make groups of the same name: the name follows from where
-/// their attempts are (FNV-1a).
-std::string cgroup_name(const std::string& attempts_dir) {
-  std::uint32_t hash = 2166136261U;
-  for (const char c : attempts_dir) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string name = "gflow-";
-  for (int shift = 28; shift >= 0; shift -= 4) name.push_back(kDigits[(hash >> shift) & 15U]);
-  return name;
+/// Two daemons on one machine must not make groups of the same name: the name says which directory
+/// their attempts are in. Not by its path, which in another mount namespace is another directory.
+Result<std::string> cgroup_name(const std::string& attempts_dir) {
+  struct stat facts{};
+  if (::stat(attempts_dir.c_str(), &facts) != 0) return os::errno_error("look at", attempts_dir);
+  return fmt::format("gflow-{:x}-{:x}", facts.st_dev, facts.st_ino);
 }
 
 Result<Cgroups> find_cgroups(const Options& options) {
@@ -32,10 +30,10 @@ Result<Cgroups> find_cgroups(const Options& options) {
   const auto mounts = GF_TRY(os::read_if_exists("/proc/self/mountinfo"));
   const auto own = GF_TRY(os::read_if_exists("/proc/self/cgroup"));
   if (!mounts || !own) return Cgroups("this system has no control groups");
-  return Cgroups{
-      parse_cgroup_layout(*mounts, *own),
-      cgroup_name(options.attempts_dir),
-      [&](const std::string& directory) { return probe_cgroup(options.shim, directory); }};
+  const std::string name = GF_TRY(cgroup_name(options.attempts_dir));
+  return Cgroups{parse_cgroup_layout(*mounts, *own), name, [&](const std::string& directory) {
+                   return probe_cgroup(options.shim, directory);
+                 }};
 }
 
 }  // namespace

@@ -2,7 +2,10 @@
 """A machine in trouble, with the real programs: no fault of it ends a job, and everybody is told."""
 
 import json
+import subprocess
+from pathlib import Path
 
+import pytest
 from machine import Gate, Machine
 
 
@@ -44,3 +47,83 @@ def test_ports_of_jobs_taken_over_are_theirs(machine):
     assert abs(ports[0] - ports[1]) >= 8, ports
     for gate in gates:
         gate.open()
+
+
+def groups_of(pid):
+    """The control groups gflow made that a process is in, as directories."""
+    mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
+    mounts = [(mount[1], mount[3].split(",") if mount[2] == "cgroup" else [""]) for mount in mounts
+              if mount[2] in ("cgroup", "cgroup2")]
+    groups = []
+    for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
+        _, controllers, group = line.split(":", 2)
+        if "gflow-" in group:
+            groups += [Path(point + group) for point, options in mounts if controllers.split(",")[0] in options]
+    return groups
+
+
+def test_daemons_of_different_mount_namespaces_have_different_groups():
+    """Both keep their state under the same path, which is not the same directory."""
+    machines = [Machine(), Machine()]
+    daemons = []
+    try:
+        machines[1].environment["HOME"] = str(machines[0].home)
+        machines[0].state.mkdir(parents=True)
+        groups = []
+        for machine in machines:
+            daemon = f"mount -t tmpfs none {machines[0].state} && exec gflowd --devices sim:1xT4 --ready-fd 1"
+            daemons.append(subprocess.Popen(
+                ["unshare", "--mount", "sh", "-c", daemon], stdout=subprocess.PIPE, env=machine.environment))
+            if daemons[-1].stdout.readline() != b"ready\n":
+                pytest.skip("nothing can be mounted here")
+        for machine in machines:
+            gate = Gate(machine)
+            job = machine.submit("bash", "-c", gate.command)
+            assert job == 1
+            gate.reached()
+            groups.append({group.parent for group in groups_of(machine.running(job)["pid"])})
+            machine.gate = gate
+        if not any(groups):
+            pytest.skip("no control groups can be made here")
+        assert groups[0] and groups[1] and groups[0].isdisjoint(groups[1])
+        # Neither removes what is the other's when it starts or ends.
+        machines[0].down()
+        assert all(group.is_dir() for group in groups[1])
+        machines[1].gate.open()
+        assert machines[1].wait(1)[0]["status"] == "Finished"
+    finally:
+        for machine in machines:
+            machine.close()
+        for daemon in daemons:
+            daemon.wait(60)
+
+
+def test_a_group_that_is_there_already_fails_no_job(machine):
+    """With a process in it, as another daemon's or an older database's."""
+    gate = Gate(machine)
+    first = machine.submit("bash", "-c", gate.command)
+    gate.reached()
+    groups = groups_of(machine.running(first)["pid"])
+    gate.open()
+    machine.wait(first)
+    if not groups:
+        pytest.skip("no control groups can be made here")
+    taken = [Path(str(group).replace(f"job-{first}.1", f"job-{first + 1}.1")) for group in groups]
+    stranger = subprocess.Popen(["sleep", "1000"])
+    try:
+        for group in taken:
+            group.mkdir()
+            (group / "cgroup.procs").write_text(str(stranger.pid))
+        job = machine.submit("bash", "-c", gate.command)
+        assert job == first + 1
+        gate.reached()
+        assert set(groups_of(machine.running(job)["pid"])).isdisjoint(taken)
+        gate.open()
+        assert machine.wait(job)[0]["status"] == "Finished"
+        assert stranger.poll() is None
+    finally:
+        stranger.kill()
+        stranger.wait()
+        for group in taken:
+            if group.is_dir():
+                group.rmdir()
