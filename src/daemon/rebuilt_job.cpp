@@ -92,33 +92,46 @@ JobSpec spec_of(const attempt::Order& order, const Told& told) {
 
 /// A file of the user's in a directory of the daemon's below that of the attempt. Its content may
 /// be anything; that it is another file, or one that waits, is ruled out (docs/design/0007).
-std::optional<std::string> read_given(const std::string& path, const std::string& directory) {
-  if (!path.starts_with(directory + "/") || path.find("/../") != std::string::npos) return {};
+Result<std::optional<std::string>> read_given(const std::string& path,
+                                              const std::string& directory) {
+  if (!path.starts_with(directory + "/") || path.find("/../") != std::string::npos) {
+    return std::nullopt;
+  }
   const auto file = os::open_file(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+  // What its user has put in its place or closed; the job was given it and may do so.
+  const auto is_users_doing = [](const Error& error) {
+    return error.code == Code::NotFound || error.code == Code::Permission ||
+           error.number == ELOOP || error.number == ENXIO;
+  };
+  if (!file && is_users_doing(file.error())) return std::nullopt;
+  if (!file) return std::unexpected(file.error());
   struct stat facts{};
+  if (::fstat(file->get(), &facts) != 0) return os::errno_error("look at", path);
   constexpr off_t kMax = 64 << 20;
-  if (!file || ::fstat(file->get(), &facts) != 0) return {};
-  if (!S_ISREG(facts.st_mode) || facts.st_size > kMax) return {};
+  if (!S_ISREG(facts.st_mode) || facts.st_size > kMax) return std::nullopt;
   std::string content(static_cast<std::size_t>(facts.st_size), '\0');
   std::size_t filled = 0;
   while (filled < content.size()) {
     const ssize_t got = ::read(file->get(), content.data() + filled, content.size() - filled);
     if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) break;
+    if (got < 0) return os::errno_error("read", path);
+    if (got == 0) break;
     filled += static_cast<std::size_t>(got);
   }
   content.resize(filled);
   return content;
 }
 
-Payload payload_of(const attempt::Order& order, const Told& told, const std::string& directory) {
+Result<Payload> payload_of(const attempt::Order& order,
+                           const Told& told,
+                           const std::string& directory) {
   Payload payload;
   payload.argv = order.argv;
   payload.environment = order.environment;
   payload.umask = order.umask;
-  payload.script = read_given(order.script, directory);
+  payload.script = GF_TRY(read_given(order.script, directory));
   const std::string config = told.text("GFLOW_JOB_CONFIG");
-  if (auto content = read_given(config, directory)) {
+  if (auto content = GF_TRY(read_given(config, directory))) {
     payload.config_name = std::filesystem::path(config).filename().string();
     payload.config = std::move(*content);
   }
@@ -135,14 +148,13 @@ WallTime ordered_at(const std::string& directory, Now now) {
 
 }  // namespace
 
-std::optional<RebuiltJob> rebuild_job(const std::string& attempts_dir,
-                                      JobId job,
-                                      int attempt,
-                                      Now now) {
+Result<std::optional<RebuiltJob>> rebuild_job(const std::string& attempts_dir,
+                                              JobId job,
+                                              int attempt,
+                                              Now now) {
   const runner::AttemptFiles files(attempts_dir, job, attempt);
-  const auto read = files.order();
-  if (!read || !*read) return std::nullopt;
-  const auto& order = *read;
+  const auto order = GF_TRY(files.order());
+  if (!order) return std::nullopt;
   const Told told(order->environment);
   Attempt run;
   run.number = attempt;
@@ -158,7 +170,7 @@ std::optional<RebuiltJob> rebuild_job(const std::string& attempts_dir,
   rebuilt.job.submitted = run.started;
   rebuilt.job.attempts = attempt;
   rebuilt.job.state = Starting{std::move(run), std::nullopt, 0};
-  rebuilt.payload = payload_of(*order, told, files.directory());
+  rebuilt.payload = GF_TRY(payload_of(*order, told, files.directory()));
   return rebuilt;
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "base/result.h"
 #include "core/job.h"
 
 namespace gflow::daemon {
@@ -15,10 +16,10 @@ struct RebuiltJob {
 };
 
 /// Reads the order of an attempt. What it does not say (priority, dependencies, retries, group) is
-/// as for a job that asked for nothing. Empty if the order cannot be read.
-[[nodiscard]] std::optional<RebuiltJob> rebuild_job(const std::string& attempts_dir,
-                                                    JobId job,
-                                                    int attempt,
-                                                    Now now);
+/// as for a job that asked for nothing. Empty if there is no order that can be understood.
+[[nodiscard]] Result<std::optional<RebuiltJob>> rebuild_job(const std::string& attempts_dir,
+                                                            JobId job,
+                                                            int attempt,
+                                                            Now now);
 
 }  // namespace gflow::daemon

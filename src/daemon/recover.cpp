@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/text.h"
 #include "daemon/check_running.h"
 #include "daemon/daemon_lock.h"
 #include "daemon/rebuilt_job.h"
@@ -46,6 +47,9 @@ class WorkDirectory {
   std::string path_;
 };
 
+/// An error of the machine: of the file nothing may be concluded from it.
+bool is_of_the_machine(const Error& error) { return error.number != 0; }
+
 class Recoverer {
  public:
   Recoverer(const os::Paths& paths, Now now)
@@ -60,10 +64,10 @@ class Recoverer {
   [[nodiscard]] Result<void> open_sources();
   [[nodiscard]] Result<void> note_attempts();
   [[nodiscard]] JobId first_free() const;
-  [[nodiscard]] std::optional<Found> find(JobId id);
-  [[nodiscard]] std::optional<Found> read(JobId id);
-  void bring_up_to_date(Found& found);
-  void rebuild(Found& found, int attempt);
+  [[nodiscard]] Result<std::optional<Found>> find(JobId id);
+  [[nodiscard]] Result<std::optional<Found>> read(JobId id);
+  [[nodiscard]] Result<void> bring_up_to_date(Found& found);
+  [[nodiscard]] Result<void> rebuild(Found& found, int attempt);
   void hold_without_payload(Found& found);
   void miss(JobId id);
   [[nodiscard]] Result<void> write(store::Store& store);
@@ -82,7 +86,8 @@ class Recoverer {
 Result<std::vector<std::string>> Recoverer::candidates() const {
   const std::string database = paths_.database();
   std::vector<std::string> paths;
-  if (os::exists(database)) paths.push_back(database);
+  const bool is_there = GF_TRY(os::is_there(database));
+  if (is_there) paths.push_back(database);
   const std::string aside = database.substr(database.rfind('/') + 1) + ".damaged-";
   for (const std::string& name : GF_TRY(os::names_in(paths_.state_dir))) {
     const bool is_kept = name.starts_with(aside) && !name.ends_with("-wal");
@@ -102,6 +107,13 @@ Result<void> Recoverer::open_sources() {
     auto content = store::Salvage::open(path, directory);
     if (content) {
       sources_.push_back({path, std::move(*content)});
+    } else if (is_of_the_machine(content.error())) {
+      return fail(
+          Code::Failure,
+          fmt::format("'{}' cannot be read now ({}), and nothing was changed: try again, or "
+                      "move it away to recover without it",
+                      printable(path),
+                      content.error().message));
     } else {
       recovery_.unread.push_back(fmt::format("{}: {}", path, content.error().message));
     }
@@ -134,12 +146,15 @@ JobId Recoverer::first_free() const {
 
 /// From the newest file that has it; an older one is asked only where the newest is damaged, or
 /// else what was forgotten would come back.
-std::optional<Found> Recoverer::read(JobId id) {
+Result<std::optional<Found>> Recoverer::read(JobId id) {
   for (const Source& source : sources_) {
     auto job = source.content->job(id);
+    if (!job && is_of_the_machine(job.error())) return std::unexpected(job.error());
     if (job && *job) {
       Found found{std::move(**job), std::nullopt};
-      if (auto payload = source.content->payload(id)) found.payload = std::move(*payload);
+      auto payload = source.content->payload(id);
+      if (!payload && is_of_the_machine(payload.error())) return std::unexpected(payload.error());
+      if (payload) found.payload = std::move(*payload);
       if (source.path != recovery_.base) recovery_.from_older.push_back(id);
       return found;
     }
@@ -148,9 +163,9 @@ std::optional<Found> Recoverer::read(JobId id) {
   return std::nullopt;
 }
 
-void Recoverer::rebuild(Found& found, int attempt) {
-  auto rebuilt = rebuild_job(paths_.attempts_dir(), found.job.id, attempt, now_);
-  if (!rebuilt) return;
+Result<void> Recoverer::rebuild(Found& found, int attempt) {
+  auto rebuilt = GF_TRY(rebuild_job(paths_.attempts_dir(), found.job.id, attempt, now_));
+  if (!rebuilt) return {};
   Job& job = found.job;
   if (job.spec.user.name.empty()) job.spec = std::move(rebuilt->job.spec);
   if (job.submitted == WallTime()) job.submitted = rebuilt->job.submitted;
@@ -158,36 +173,38 @@ void Recoverer::rebuild(Found& found, int attempt) {
   job.attempts = attempt;
   if (!found.payload) found.payload = std::move(rebuilt->payload);
   recovery_.from_attempts.push_back(job.id);
+  return {};
 }
 
 /// What happened to a job after the file it was read from was written, as far as attempts and logs
 /// tell. Nothing is started a second time on a guess.
-void Recoverer::bring_up_to_date(Found& found) {
+Result<void> Recoverer::bring_up_to_date(Found& found) {
   Job& job = found.job;
   const auto attempt = newest_attempts_.find(job.id);
   if (attempt != newest_attempts_.end()) {
     const bool known = is_active(job) && attempt_of(job)->number == attempt->second;
     if (!known && (attempt->second > job.attempts || !is_ended(job))) {
-      rebuild(found, attempt->second);
+      return rebuild(found, attempt->second);
     }
-    return;
+    return {};
   }
-  if (recovery_.complete) return;
+  if (recovery_.complete) return {};
+  const std::string log = fmt::format("{}/{}.log", paths_.logs_dir, job.id.value);
   if (is_active(job)) {
-    const auto lived =
-        sources_.empty() ? std::chrono::milliseconds(0) : sources_.front().content->lived().total;
+    std::chrono::milliseconds lived{0};
+    if (!sources_.empty()) lived = GF_TRY(sources_.front().content->lived()).total;
     Outcome outcome;
     outcome.reason = EndReason::SupervisorDied;
     outcome.message = "how it ended was lost with the database; its log may tell";
     job.state = Ended{Status::Lost, std::move(outcome), now_.wall, *attempt_of(job), lived};
     recovery_.ended.push_back(job.id);
-  } else if (is_pending(job) &&
-             os::exists(fmt::format("{}/{}.log", paths_.logs_dir, job.id.value))) {
+  } else if (is_pending(job) && os::is_there(log).value_or(true)) {
     job.state = Held{
         "the database was rebuilt from a backup, and it may have run since: see its "
         "log before you release it"};
     recovery_.held.push_back(job.id);
   }
+  return {};
 }
 
 void Recoverer::hold_without_payload(Found& found) {
@@ -199,18 +216,18 @@ void Recoverer::hold_without_payload(Found& found) {
   }
 }
 
-std::optional<Found> Recoverer::find(JobId id) {
-  auto found = read(id);
+Result<std::optional<Found>> Recoverer::find(JobId id) {
+  auto found = GF_TRY(read(id));
   if (!found) {
     const auto attempt = newest_attempts_.find(id);
     if (attempt == newest_attempts_.end()) return std::nullopt;
     Found unknown;
     unknown.job.id = id;
-    rebuild(unknown, attempt->second);
+    GF_CHECK(rebuild(unknown, attempt->second));
     if (unknown.job.spec.user.name.empty()) return std::nullopt;
     return unknown;
   }
-  bring_up_to_date(*found);
+  GF_CHECK(bring_up_to_date(*found));
   return found;
 }
 
@@ -244,7 +261,7 @@ Result<void> Recoverer::write(store::Store& store) {
   const JobId next = first_free();
   std::vector<Found> batch;
   for (JobId id(1); id < next; id = JobId(id.value + 1)) {
-    auto found = find(id);
+    auto found = GF_TRY(find(id));
     if (!found) {
       miss(id);
       continue;
@@ -257,8 +274,8 @@ Result<void> Recoverer::write(store::Store& store) {
   known_.next_id = next;
   store::Batch rest{.next_id = next, .now = now_.wall};
   if (!sources_.empty()) {
-    rest.drains = sources_.front().content->drains();
-    rest.lived = sources_.front().content->lived();
+    rest.drains = GF_TRY(sources_.front().content->drains());
+    rest.lived = GF_TRY(sources_.front().content->lived());
   }
   return store.commit(rest);
 }
@@ -279,16 +296,17 @@ Result<Recovery> Recoverer::run() {
 }
 
 /// Whether there is nothing that a database could be rebuilt from, and never was.
-bool is_fresh(const os::Paths& paths) {
-  const auto backups = store::list_backups(paths.database());
-  const auto attempts = runner::list_attempts(paths.attempts_dir());
-  return !os::exists(paths.database() + ".ids") && backups && backups->empty() && attempts &&
-         attempts->empty();
+Result<bool> is_fresh(const os::Paths& paths) {
+  const auto backups = GF_TRY(store::list_backups(paths.database()));
+  const auto attempts = GF_TRY(runner::list_attempts(paths.attempts_dir()));
+  const bool has_ids = GF_TRY(os::is_there(paths.database() + ".ids"));
+  return !has_ids && backups.empty() && attempts.empty();
 }
 
 /// Whether the daemon would start with the database as it is.
-bool is_in_order(const os::Paths& paths) {
-  if (!os::exists(paths.database())) return is_fresh(paths);
+Result<bool> is_in_order(const os::Paths& paths) {
+  const bool is_there = GF_TRY(os::is_there(paths.database()));
+  if (!is_there) return is_fresh(paths);
   const auto store = store::Store::open(paths.database());
   if (!store) return false;
   const auto loaded = (*store)->load();
@@ -299,7 +317,8 @@ bool is_in_order(const os::Paths& paths) {
 
 Result<Recovery> recover(const os::Paths& paths, Now now) {
   const os::Fd lock = GF_TRY(take_daemon_lock(paths.lock()));
-  if (is_in_order(paths)) return Recovery{.database = paths.database(), .needed = false};
+  const bool in_order = GF_TRY(is_in_order(paths));
+  if (in_order) return Recovery{.database = paths.database(), .needed = false};
   return Recoverer(paths, now).run();
 }
 

@@ -183,6 +183,13 @@ bool exists(const std::string& path) {
   return ::lstat(path.c_str(), &facts) == 0;
 }
 
+Result<bool> is_there(const std::string& path) {
+  struct stat facts{};
+  if (::lstat(path.c_str(), &facts) == 0) return true;
+  if (errno == ENOENT || errno == ENOTDIR) return false;
+  return errno_error("look at", path);
+}
+
 std::string network_file_system(const std::string& path) {
   struct Kind {
     long magic;  // linux/magic.h and statfs(2)

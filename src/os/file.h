@@ -46,6 +46,8 @@ namespace gflow::os {
 [[nodiscard]] bool is_file(const std::string& path);  ///< a regular file
 [[nodiscard]] bool is_directory(const std::string& path);
 [[nodiscard]] bool exists(const std::string& path);
+/// The same, where an error must not count as no: it says nothing of what is there.
+[[nodiscard]] Result<bool> is_there(const std::string& path);
 /// "nfs", "fuse", ... if the path lies on a file system locks and syncs cannot be trusted on; ""
 /// else.
 [[nodiscard]] std::string network_file_system(const std::string& path);

@@ -109,7 +109,8 @@ Result<Connection> connect(const std::string& path) {
   GF_CHECK(refuse_network(path));
   const std::string boot_id = GF_TRY(os::boot_id());
   Sidecar sidecar = GF_TRY(Sidecar::open(path + ".ids", boot_id));
-  if (!os::exists(path)) GF_CHECK(check_absent(path, sidecar));
+  const bool is_there = GF_TRY(os::is_there(path));
+  if (!is_there) GF_CHECK(check_absent(path, sidecar));
   // Jobs' environments hold secrets: SQLite itself would create it readable for all.
   (void)GF_TRY(os::open_file(path, O_RDWR | O_CREAT, 0600));
   // Before SQLite opens it: to close a second descriptor of a file would drop SQLite's locks on it.
@@ -165,6 +166,7 @@ std::unexpected<Error> open_error(const SQLite::Exception& exception, const std:
     case SQLITE_PERM:
     case SQLITE_READONLY:
     case SQLITE_IOERR:
+    case SQLITE_NOMEM:
       return fail(
           Code::Failure,
           fmt::format(

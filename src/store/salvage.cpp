@@ -5,9 +5,11 @@
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sqlite3.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <utility>
@@ -31,24 +33,65 @@ namespace fs = std::filesystem;
 
 std::int64_t salvage_id(JobId id) { return static_cast<std::int64_t>(id.value); }
 
+/// With a number if the machine failed, and not the file.
+std::unexpected<Error> unread(const SQLite::Exception& exception) {
+  Error error{.code = Code::Failure, .message = exception.what()};
+  const int code = exception.getExtendedErrorCode();
+  switch (code & 0xff) {
+    case SQLITE_IOERR:
+      if (code != SQLITE_IOERR_SHORT_READ) error.number = EIO;
+      break;
+    case SQLITE_NOMEM:
+      error.number = ENOMEM;
+      break;
+    case SQLITE_FULL:
+      error.number = ENOSPC;
+      break;
+    case SQLITE_BUSY:
+    case SQLITE_CANTOPEN:
+    case SQLITE_PERM:
+    case SQLITE_READONLY:
+      error.number = EACCES;  // it reads a copy of its own
+      break;
+    default:
+      break;
+  }
+  return std::unexpected<Error>(std::move(error));
+}
+
+bool is_of_the_machine(const Error& error) { return error.number != 0; }
+
 Result<void> copy_files(const std::string& path, const std::string& target) {
   for (const std::string suffix : {"", "-wal"}) {
+    const bool is_there = GF_TRY(os::is_there(path + suffix));
+    if (!suffix.empty() && !is_there) continue;
     std::error_code error;
-    if (!suffix.empty() && !fs::exists(path + suffix, error)) continue;
     fs::copy_file(path + suffix, target + suffix, error);
-    if (error) {
-      return fail(Code::Failure,
-                  fmt::format("copy '{}': {}", printable(path + suffix), error.message()));
-    }
+    errno = error.value();
+    if (error) return os::errno_error("copy", path + suffix);
   }
   return {};
 }
 
-bool quick_check(SQLite::Database& database) {
+Result<bool> quick_check(SQLite::Database& database) {
   try {
     return database.execAndGet("PRAGMA quick_check(1)").getString() == "ok";
-  } catch (const SQLite::Exception&) {
+  } catch (const SQLite::Exception& exception) {
+    auto error = unread(exception);
+    if (is_of_the_machine(error.error())) return error;
     return false;
+  }
+}
+
+/// What `read` returns; what it returns of nothing if that is damaged.
+template <typename Read>
+auto what_can_be_read(const Read& read) -> Result<decltype(read())> {
+  try {
+    return read();
+  } catch (const SQLite::Exception& exception) {
+    auto error = unread(exception);
+    if (is_of_the_machine(error.error())) return error;
+    return {};
   }
 }
 
@@ -99,13 +142,13 @@ Result<std::unique_ptr<Salvage>> Salvage::open(const std::string& path,
     database.exec("PRAGMA locking_mode = EXCLUSIVE");
     GF_CHECK(check_identity(database, copy, migrations()));
     if (is_new(database)) return fail(Code::Failure, "nothing is in it");
-    const bool whole = quick_check(database);
+    const bool whole = GF_TRY(quick_check(database));
     GF_CHECK(upgrade(database, copy, migrations()));
     auto core = std::make_unique<Core>(std::move(database));
     core->whole = whole;
     return std::unique_ptr<Salvage>(new Salvage(std::move(core)));  // the constructor is private
   } catch (const SQLite::Exception& exception) {
-    return fail(Code::Failure, exception.what());
+    return unread(exception);
   }
 }
 
@@ -123,7 +166,7 @@ Result<std::optional<Job>> Salvage::job(JobId id) {
     while (others.step()) job.spec.dependencies.jobs.emplace_back(others.as<std::uint64_t>());
     return job;
   } catch (const SQLite::Exception& exception) {
-    return fail(Code::Failure, exception.what());
+    return unread(exception);
   }
 }
 
@@ -133,28 +176,21 @@ Result<Payload> Salvage::payload(JobId id) {
     if (query.integer(salvage_id(id)).step()) return read_payload(query);
     return fail(Code::NotFound, fmt::format("no payload of job {}", id.value));
   } catch (const SQLite::Exception& exception) {
-    return fail(Code::Failure, exception.what());
+    return unread(exception);
   }
 }
 
-std::vector<Drain> Salvage::drains() {
-  try {
-    return read_drain_rows(core_->database);
-  } catch (const SQLite::Exception&) {
-    return {};
-  }
+Result<std::vector<Drain>> Salvage::drains() {
+  return what_can_be_read([this] { return read_drain_rows(core_->database); });
 }
 
-Lived Salvage::lived() {
-  try {
-    return read_lived(core_->database);
-  } catch (const SQLite::Exception&) {
-    return {};
-  }
+Result<Lived> Salvage::lived() {
+  return what_can_be_read([this] { return read_lived(core_->database); });
 }
 
 Result<Known> known_of(const std::string& path) {
-  if (!os::exists(path + ".ids")) return Known{};
+  const bool is_there = GF_TRY(os::is_there(path + ".ids"));
+  if (!is_there) return Known{};
   const std::string boot_id = GF_TRY(os::boot_id());
   const Sidecar sidecar = GF_TRY(Sidecar::open(path + ".ids", boot_id));
   return Known{sidecar.next_id(), sidecar.commits()};
@@ -176,7 +212,8 @@ Result<std::vector<std::string>> install(const std::string& fresh,
   std::vector<std::string> kept;
   // The database last: as long as it is there, a run that was cut short begins anew.
   for (const std::string suffix : {"-wal", ""}) {
-    if (!os::exists(path + suffix)) continue;
+    const bool is_there = GF_TRY(os::is_there(path + suffix));
+    if (!is_there) continue;
     GF_CHECK(move_file(path + suffix, aside + suffix));
     kept.push_back(aside + suffix);
   }

@@ -19,7 +19,8 @@ namespace gflow::store {
 class Salvage {
  public:
   /// Copies the database and its WAL into `directory`, which has to be empty, and brings the copy
-  /// up to date. Errors: it cannot be read at all.
+  /// up to date. Errors: it cannot be read at all. Here and below an error with a number is one of
+  /// the machine and not of the file: nothing may be concluded from it.
   [[nodiscard]] static Result<std::unique_ptr<Salvage>> open(const std::string& path,
                                                              const std::string& directory);
   ~Salvage();
@@ -36,8 +37,8 @@ class Salvage {
   /// Errors: it is not there or cannot be read.
   [[nodiscard]] Result<Payload> payload(JobId id);
   /// Those that can be read.
-  [[nodiscard]] std::vector<Drain> drains();
-  [[nodiscard]] Lived lived();
+  [[nodiscard]] Result<std::vector<Drain>> drains();
+  [[nodiscard]] Result<Lived> lived();
 
  private:
   struct Core;

@@ -34,10 +34,10 @@ Sidecar::Sidecar(os::Fd fd, std::string path, std::string boot_id)
     : fd_(std::move(fd)), path_(std::move(path)), boot_id_(std::move(boot_id)) {}
 
 Result<Sidecar> Sidecar::open(const std::string& path, const std::string& boot_id) {
-  const bool is_new = !os::exists(path);
+  const bool is_new = !GF_TRY(os::is_there(path));
   Sidecar sidecar(GF_TRY(os::open_file(path, O_RDWR | O_CREAT)), path, boot_id);
   if (is_new) GF_CHECK(sync_directory_of(path));
-  sidecar.found_ = read(sidecar.fd_.get()).value_or(Line{});
+  sidecar.found_ = GF_TRY(sidecar.read());
   return sidecar;
 }
 
@@ -46,24 +46,28 @@ JobId Sidecar::next_id() const {
   return JobId(same_boot ? found_.next_id : std::max(found_.next_id, found_.reserved));
 }
 
-std::optional<Sidecar::Line> Sidecar::read(int fd) {
+Result<Sidecar::Line> Sidecar::read() const {
   std::array<char, kLineSize> buffer{};
-  const ssize_t got = ::pread(fd, buffer.data(), buffer.size(), 0);
-  if (got != static_cast<ssize_t>(kLineSize)) return std::nullopt;
+  ssize_t got = 0;
+  do {
+    got = ::pread(fd_.get(), buffer.data(), buffer.size(), 0);
+  } while (got < 0 && errno == EINTR);
+  if (got < 0) return os::errno_error("read", path_);
+  if (got != static_cast<ssize_t>(kLineSize)) return Line{};
   const std::string_view text = trim(std::string_view(buffer.data(), buffer.size()));
   const std::vector<std::string_view> words = split(text, ' ');
   const bool first_version = words.size() == 5 && words[0] == "gflow-ids-1";
-  if (!first_version && (words.size() != 7 || words[0] != "gflow-ids-2")) return std::nullopt;
+  if (!first_version && (words.size() != 7 || words[0] != "gflow-ids-2")) return Line{};
   const auto next_id = parse_number(words[1]);
   const auto reserved = parse_number(words[2]);
-  if (!next_id || !reserved || *next_id == 0) return std::nullopt;
+  if (!next_id || !reserved || *next_id == 0) return Line{};
   Line line{.next_id = *next_id, .reserved = *reserved, .boot_id = std::string(words.back())};
   if (first_version) {
     line.in_order = words[3] == "closed";
     return line;
   }
   const auto commits = parse_number(words[3]);
-  if (!commits) return std::nullopt;
+  if (!commits) return Line{};
   line.commits = *commits;
   line.in_order = words[4] == "closed";
   if (words[5] != kNoDigest) line.digest = words[5];

@@ -20,7 +20,7 @@ namespace gflow::store {
 ///  - whether the last run ended in order, and the digest of the database it left.
 class Sidecar {
  public:
-  /// Reads it, or creates it. A content that cannot be read counts as none.
+  /// Reads it, or creates it. A content that is not understood counts as none.
   [[nodiscard]] static Result<Sidecar> open(const std::string& path, const std::string& boot_id);
 
   /// As found by open().
@@ -53,7 +53,7 @@ class Sidecar {
   };
   enum class Sync { No, Yes };
   Sidecar(os::Fd fd, std::string path, std::string boot_id);
-  static std::optional<Line> read(int fd);
+  [[nodiscard]] Result<Line> read() const;
   Result<void> write(const Line& line, Sync sync);
 
   os::Fd fd_;

@@ -1,189 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every system call of the daemon fails once, at every place: while it starts and takes over what runs, and
-while it launches a job, sees its end and removes what is left of it. Afterwards, with the fault gone, nothing
-is lost, falsely ended, run twice, or given away under a running process.
+"""Every system call of the programs fails once, at every place: of the daemon while it starts and takes over what
+runs, while it launches a job, sees its end and removes what is left of it, and while it copies the database; of the
+supervisor from its start to its end; of the recovery of a database. Afterwards, with the fault gone, nothing is
+lost, falsely ended, run twice, or given away under a running process.
 
 An ordinary run takes some of the places, others on each day of the year; GFLOW_FAULTS=all takes all.
 """
 
 import collections
+import ctypes
 import json
 import os
-import re
 import select
 import shutil
-import signal
 import socket
-import subprocess
-import time
+import sqlite3
+import struct
 
 import pytest
-from machine import Gate, Machine
-
-STRACE = shutil.which("strace")
-ALL = os.environ.get("GFLOW_FAULTS") == "all"
-PLACES = 40  # of each sweep in an ordinary run
+from faults import STRACE, Kept, Sweep, Traced, is_alive, parent, places, strace, wait_gone
+from machine import BIN, PATIENCE, Gate, Machine
 
 pytestmark = pytest.mark.skipif(not STRACE, reason="strace is not installed (./dev setup)")
 
-# What each call can fail with when a machine is in trouble. Others only ask what cannot fail, or belong to the
-# loader and the memory of the process, where any failure is its end.
-ERRORS = {
-    "openat": ("EMFILE", "ENFILE", "EIO", "EACCES", "ENOMEM"),
-    "read": ("EIO", "EINTR"),
-    "pread64": ("EIO",),
-    "write": ("ENOSPC", "EIO"),
-    "pwrite64": ("ENOSPC", "EIO"),
-    "fdatasync": ("EIO",),
-    "fsync": ("EIO",),
-    "ftruncate": ("ENOSPC", "EIO"),
-    "fallocate": ("ENOSPC",),
-    "mkdir": ("ENOSPC", "EACCES"),
-    "rmdir": ("EIO",),
-    "unlink": ("EIO", "EACCES"),
-    "unlinkat": ("EIO", "EACCES"),
-    "link": ("ENOSPC", "EIO"),
-    "rename": ("ENOSPC", "EIO"),
-    "flock": ("EINTR", "ENOLCK"),
-    "newfstatat": ("EIO", "EACCES", "ENOMEM"),
-    "stat": ("EIO",),
-    "access": ("EIO", "EACCES"),
-    "getdents64": ("EIO", "ENOMEM"),
-    "readlink": ("EIO",),
-    "pipe2": ("EMFILE", "ENFILE"),
-    "pidfd_open": ("EMFILE", "ENOMEM"),
-    "pidfd_send_signal": ("EAGAIN",),
-    "epoll_create1": ("EMFILE",),
-    "epoll_ctl": ("ENOMEM", "ENOSPC"),
-    "eventfd2": ("EMFILE",),
-    "timerfd_create": ("EMFILE", "ENOMEM"),
-    "socket": ("EMFILE",),
-    "bind": ("ENOSPC", "EACCES"),
-    "listen": ("EACCES",),
-    "accept": ("EMFILE",),
-    "accept4": ("EMFILE",),
-    "clone": ("EAGAIN", "ENOMEM"),
-    "clone3": ("EAGAIN", "ENOMEM"),
-    "vfork": ("EAGAIN", "ENOMEM"),
-    "waitid": ("EINTR",),
-    "fcntl": ("EMFILE",),
-    "chmod": ("EIO", "EACCES"),
-}
 
-
-class Traced:
-    """A daemon under strace, one of whose system calls fails."""
-
-    def __init__(self, machine, inject=None, trace="/dev/null"):
-        what = ["-e", f"inject={inject[0]}:error={inject[1]}:when={inject[2]}"] if inject else []
-        calls = inject[0] if inject else ",".join(ERRORS)
-        self.process = subprocess.Popen(
-            [STRACE, "-qq", "-o", trace, "-e", f"trace={calls}", *what,
-             "gflowd", "--devices", machine.devices, "--ready-fd", "1"],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=machine.environment, cwd=machine.work,
-        )
-        self.said = self.process.stdout.readline()  # that it answers, or why it cannot; nothing if it died
-
-    def end(self):
-        """Kills the daemon, and with it the tracer ends."""
-        children = f"/proc/{self.process.pid}/task/{self.process.pid}/children"
-        try:
-            with open(children) as pids:
-                for pid in pids.read().split():
-                    os.kill(int(pid), signal.SIGKILL)
-        except (FileNotFoundError, ProcessLookupError):
-            pass
-        self.process.wait(60)
-        self.process.stdout.close()
-        self.process.stderr.close()
-
-
-def places(trace, after=None):
-    """(call, error, n) for every call of a trace, in its order; those after a mark only."""
-    counts = collections.Counter()
-    found = []
-    marked = after is None
-    for line in trace.read_text(errors="replace").splitlines():
-        call = re.match(r"(\w+)\(", line)
-        if not call:
-            continue
-        name = call.group(1)
-        counts[name] += 1
-        if not marked and after in line:
-            marked = True
-        errors = ERRORS.get(name)
-        if marked and errors:
-            found += [(name, error, counts[name]) for error in errors]
-    return found
-
-
-def chosen(found):
-    """All of them, or some spread over the whole, each kind of call among them."""
-    if ALL or len(found) <= PLACES:
-        return found
-    first = {}
-    for place in found:
-        first.setdefault(place[0], place)
-    step = len(found) // (PLACES - min(len(first), PLACES // 2))
-    some = found[time.localtime().tm_yday % step :: step]
-    return list(dict.fromkeys([*some, *list(first.values())[: PLACES // 2]]))
-
-
-def is_alive(pid):
-    try:
-        with open(f"/proc/{pid}/stat") as stat:
-            return stat.read().rsplit(")", 1)[1].split()[0] not in "ZX"
-    except FileNotFoundError:
-        return False
-
-
-def parent(pid):
-    with open(f"/proc/{pid}/stat") as stat:
-        return int(stat.read().rsplit(")", 1)[1].split()[1])
-
-
-def wait_gone(pid):
-    try:
-        descriptor = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return
-    assert select.select([descriptor], [], [], 60)[0]
-    os.close(descriptor)
-
-
-class Kept:
-    """Files of a state directory put aside, to begin from the same again. What belongs to a running
-    attempt is left alone: its locks are those of the files themselves."""
-
-    def __init__(self, machine, *names):
-        self.machine = machine
-        self.copy = machine.root / "kept"
-        self.copy.mkdir()
-        self.names = [path.name for path in machine.state.iterdir() if path.name.startswith("gflow.db")]
-        self.names += names
-        for name in self.names:
-            self.duplicate(machine.state / name, self.copy / name)
-
-    @staticmethod
-    def duplicate(source, target):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if source.is_dir():
-            shutil.copytree(source, target)
-        else:
-            shutil.copy2(source, target)
-
-    def back(self):
-        for path in self.machine.state.iterdir():
-            if path.name.startswith("gflow.db"):
-                path.unlink()
-        for name in self.names:
-            target = self.machine.state / name
-            if target.is_dir():
-                shutil.rmtree(target)
-            self.duplicate(self.copy / name, target)
-
-
-def test_taking_over(tmp_path):
+def test_taking_over():
     """One job runs, one ended while no daemon was there, one waits for the GPU of the first."""
     machine = Machine("sim:1xH100")
     try:
@@ -201,18 +42,17 @@ def test_taking_over(tmp_path):
         wait_gone(shim)
         kept = Kept(machine, f"attempts/{ended}.1")
 
-        trace = tmp_path / "trace"
-        whole = Traced(machine, trace=str(trace))
+        whole = Traced(machine)
         assert whole.said, "it does not start even without a fault"
         whole.end()
-        found = places(trace)
+        found = places(whole.trace)
         assert len(found) > 200, found
-        tried = 0
-        for place in chosen(found):
+        sweep = Sweep(found, most=40)
+        for place in sweep.places:
             kept.back()
             faulty = Traced(machine, inject=place)
             faulty.end()
-            tried += 1
+            sweep.note(place, faulty.trace)
             again = Traced(machine)
             try:
                 assert is_alive(pid), f"{place}: the job that ran was ended"
@@ -224,7 +64,7 @@ def test_taking_over(tmp_path):
                 assert not (machine.work / "stolen").exists(), f"{place}: its GPU was given away"
             finally:
                 again.end()
-        assert tried == len(chosen(found))
+        sweep.check()
         machine.up()
         gates[0].open()
         assert [job["status"] for job in machine.wait(runs, waits)] == ["Finished", "Finished"]
@@ -251,7 +91,7 @@ def request(machine, body):
     return json.loads(answer.split(b"\r\n\r\n", 1)[1])["items"][0]["id"]
 
 
-def test_a_job_from_its_start_to_its_removal(tmp_path):
+def test_a_job_from_its_start_to_its_removal():
     """A fault while a job is launched, ends and is removed costs it nothing but time."""
     machine = Machine("sim:1xH100", config="[runner]\nlaunch_backoff = '1s'\n")
     marks = machine.work / "marks"
@@ -265,15 +105,15 @@ def test_a_job_from_its_start_to_its_removal(tmp_path):
                 "spec": {"name": name, "request": {"gpus": 1}, "work_dir": str(machine.work)},
                 "payload": {"argv": ["/bin/sh", "-c", script], "environment": ["PATH=/usr/bin:/bin"]}}]})
 
-        trace = tmp_path / "trace"
-        whole = Traced(machine, trace=str(trace))
+        whole = Traced(machine)
         assert machine.wait(submit("whole"))[0]["outcome"]["exit_code"] == 3
         whole.end()
         # All that comes after the daemon is ready; a later start has no more calls than this one.
-        found = places(trace, after="accept")
+        found = places(whole.trace, after="accept")
         assert len(found) > 60, found
         acknowledged = 0
-        for number, place in enumerate(chosen(found)):
+        sweep = Sweep(found, most=40)
+        for number, place in enumerate(sweep.places):
             name = f"job{number}"
             faulty = Traced(machine, inject=place)
             job = submit(name) if faulty.said else None
@@ -284,6 +124,7 @@ def test_a_job_from_its_start_to_its_removal(tmp_path):
                 except OSError:
                     pass  # a fault of the database is its end; the next one knows
             faulty.end()
+            sweep.note(place, faulty.trace)
             again = Traced(machine)
             try:
                 if job is not None:
@@ -293,7 +134,8 @@ def test_a_job_from_its_start_to_its_removal(tmp_path):
                 assert machine.wait(submit(f"after{number}"))[0]["outcome"]["exit_code"] == 3, place
             finally:
                 again.end()
-        assert acknowledged > len(chosen(found)) // 2, "most faults did not let it be submitted"
+        sweep.check()
+        assert acknowledged > len(sweep.places) // 2, "most faults did not let it be submitted"
         for _ in range(20):  # each start sweeps; what is on its way out when it stops goes with the next
             machine.up()
             machine.down()
@@ -302,5 +144,187 @@ def test_a_job_from_its_start_to_its_removal(tmp_path):
         assert not list((machine.state / "attempts").iterdir()), "something of an attempt is left for ever"
         counts = collections.Counter(marks.read_text().split())
         assert set(counts.values()) == {1}, counts
+    finally:
+        machine.close()
+
+
+def test_a_supervisor_from_its_start_to_its_end():
+    """A fault of the supervisor, or of its child until that is the job, costs the job nothing but time."""
+    machine = Machine("sim:1xH100", config="[runner]\ncgroups = false\nlaunch_backoff = '1s'\n")
+    marks = machine.work / "marks"
+    try:
+        programs = machine.root / "bin"
+        shutil.copytree(BIN, programs, symlinks=True)
+        machine.environment["PATH"] = f"{programs}:{machine.environment['PATH']}"
+        shim, trace = programs / "gflow-shim", machine.root / "trace"
+
+        def trace_next(inject=None):
+            """The next supervisor is traced, and no other after it; it keeps its pid."""
+            words = " ".join([*strace(trace, inject), "-D", "-f", "-b", "execve"])
+            (machine.root / "next").write_text(words)
+            trace.write_text("")
+
+        shim.unlink()
+        shim.write_text(f"""#!/bin/sh
+if mv {machine.root}/next {machine.root}/now 2>/dev/null; then
+  read -r tracer < {machine.root}/now
+  exec $tracer {BIN}/gflow-shim "$@"
+fi
+exec {BIN}/gflow-shim "$@"
+""")
+        shim.chmod(0o755)
+        machine.up()
+
+        def run(name):
+            return machine.wait(machine.submit("--gpus", "1", "sh", "-c", f"echo {name} >> {marks}; exit 3"))[0]
+
+        trace_next()
+        assert run("whole")["outcome"]["exit_code"] == 3
+        found = places(trace)
+        assert len(found) > 60 and "clone" in trace.read_text(), found
+        sweep = Sweep(found, most=30)
+        for number, place in enumerate(sweep.places):
+            trace_next(inject=place)
+            end = run(f"job{number}")
+            sweep.note(place, trace)
+            assert (end["status"], end["outcome"]["exit_code"]) == ("Failed", 3), (place, end)
+        sweep.check()
+        counts = collections.Counter(marks.read_text().split())
+        assert set(counts.values()) == {1} and len(counts) == len(sweep.places) + 1, counts
+    finally:
+        machine.close()
+
+
+class Copies:
+    """What becomes of copies of the database: begun as gflow.db.backup-part, moved to their name when they are whole."""
+
+    def __init__(self, directory):
+        libc = ctypes.CDLL(None, use_errno=True)
+        self.watch = libc.inotify_init1(os.O_CLOEXEC)
+        moved_to, create = 0x80, 0x100
+        assert libc.inotify_add_watch(self.watch, str(directory).encode(), moved_to | create) >= 0
+
+    def wait(self, process):
+        """Until there is one, or the process has ended, or a third is begun: a thread of its own moves each to its
+        name, and strace counts the calls of each thread, so that the fault may come again with each."""
+        end = os.pidfd_open(process.pid)
+        begun = 0
+        try:
+            while begun < 3:
+                ready = select.select([self.watch, end], [], [], PATIENCE)[0]
+                assert ready, "neither is there a copy, nor is one begun, nor has the daemon ended"
+                if self.watch not in ready:
+                    return
+                events = os.read(self.watch, 65536)
+                while events:
+                    size = 16 + struct.unpack_from("I", events, 12)[0]
+                    name = events[16:size].rstrip(b"\0")
+                    if name.startswith(b"gflow.db.backup-2"):
+                        return
+                    begun += name == b"gflow.db.backup-part"
+                    events = events[size:]
+        finally:
+            os.close(end)
+
+    def close(self):
+        os.close(self.watch)
+
+
+def content(database):
+    """What a database, closed or copied, has of jobs; that it is whole."""
+    connection = sqlite3.connect(f"file:{database}?mode=ro&immutable=1", uri=True)
+    try:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)], database
+        jobs = connection.execute(
+            "SELECT id, name, status, argv FROM jobs LEFT JOIN payloads ON job = id ORDER BY id").fetchall()
+        return jobs, connection.execute("SELECT next_id FROM meta").fetchone()
+    finally:
+        connection.close()
+
+
+def test_a_copy_of_the_database():
+    """A fault while the database is copied loses nothing, and a copy that is there is whole."""
+    machine = Machine("sim:1xH100", config="[store]\nbackup_interval = '1s'\n")
+    try:
+        machine.up()
+        jobs = [machine.submit("--hold", "--name", f"job{n}", "true") for n in range(5)]
+        machine.down()
+        for path in machine.state.glob("gflow.db.backup-*"):
+            path.unlink()
+        kept = Kept(machine)
+
+        def copy_once(inject=None):
+            kept.back()
+            copies = Copies(machine.state)
+            daemon = Traced(machine, inject=inject, threads=("-f",))
+            if daemon.said == b"ready\n":
+                request(machine, {"items": [{"spec": {"name": "new", "work_dir": "/", "hold": True},
+                                             "payload": {"argv": ["true"]}}]})
+                copies.wait(daemon.process)
+            daemon.end()
+            copies.close()
+            return daemon.trace
+
+        found = places(copy_once(), after="backup-part", until="rename(")
+        assert len(found) > 20 and content(next(machine.state.glob("gflow.db.backup-2*"))), found
+        sweep = Sweep(found, most=12)
+        for place in sweep.places:
+            sweep.note(place, copy_once(place))
+            for path in machine.state.glob("gflow.db.backup-2*"):
+                assert [row[0] for row in content(path)[0]][:5] == jobs, (place, path)
+            machine.up()
+            known = [job["id"] for job in machine.get("/api/v1/jobs")["jobs"]]
+            assert known[:5] == jobs, (place, known)
+            machine.down()
+        sweep.check()
+    finally:
+        machine.close()
+
+
+def test_the_recovery_of_a_database():
+    """What cannot be read now is not taken for damaged: with the fault gone all is recovered that can be, and a
+    recovery that says it is done has it all."""
+    machine = Machine("sim:1xH100")
+    try:
+        machine.up()
+        gate = Gate(machine)
+        script = machine.work / "job.sh"
+        script.write_text(f"#!/bin/bash\n{gate.command}\n")
+        for n in range(4):
+            machine.submit("--hold", "--name", f"job{n}", "true")
+        machine.down()  # and a copy is made
+        machine.up()
+        machine.submit("--gpus", "1", "--name", "runs", script)
+        gate.reached()
+        machine.submit("--hold", "--name", "lost", "true")
+        machine.kill_daemon()
+        for suffix in ("", "-wal"):
+            (machine.state / f"gflow.db{suffix}").unlink()
+        kept = Kept(machine)
+        database = machine.state / "gflow.db"
+        trace = machine.root / "trace"
+        command = ["gflow", "doctor", "--recover", "--json"]
+
+        machine.ok(*strace(trace), *command)
+        expected = content(database)
+        assert [row[1] for row in expected[0]] == ["job0", "job1", "job2", "job3", "runs"], expected
+        found = places(trace, after="gflow.db")
+        assert len(found) > 100, found
+        sweep = Sweep(found, most=40)
+        done = 0
+        for place in sweep.places:
+            kept.back()
+            faulty = machine.run(*strace(trace, place), *command)
+            sweep.note(place, trace)
+            if faulty.code == 0:
+                done += 1
+                assert content(database) == expected, f"{place}: it said it was done: {faulty}"
+            machine.ok(*command)
+            assert content(database) == expected, (place, faulty)
+        sweep.check()
+        assert 0 < done < len(sweep.places), done
+        machine.up()
+        gate.open()
+        assert [job["status"] for job in machine.wait(5)] == ["Finished"]
     finally:
         machine.close()

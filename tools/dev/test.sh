@@ -246,7 +246,9 @@ run_tests() {
   trap end_tests EXIT
   trap 'exit 130' INT TERM
   if in_ci && have apt-get; then setup >"$REPORTS/setup.log" 2>&1 || tail -n 5 "$REPORTS/setup.log"; fi
-  if [[ -n $full ]]; then export GFLOW_TEST_FULL=1; fi
+  if [[ -n $full ]]; then
+    export GFLOW_TEST_FULL=1 GFLOW_FAULTS="${GFLOW_FAULTS:-all}" GFLOW_STORM_KILLS="${GFLOW_STORM_KILLS:-3000}"
+  fi
   if ! part "build (dev)" build_dev; then
     summary
     return 1
