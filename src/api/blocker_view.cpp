@@ -36,7 +36,7 @@ struct Details {
   }
   void operator()(const blocker::NodeClosed&) const {}
   void operator()(const blocker::NodeUnhealthy&) const {}
-  void operator()(const blocker::MakingRoom& room) const { view.jobs = room.jobs; }
+  void operator()(const blocker::Preemption& under_way) const { view.jobs = under_way.jobs; }
   void operator()(const blocker::HostMemory& memory) const {
     view.need = memory.need.bytes;
     view.available = memory.available.bytes;

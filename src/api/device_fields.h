@@ -10,7 +10,7 @@
 /// Field lists of devices and who is on them.
 namespace gflow::api {
 
-template <class Io, Like<TurnShare> T>
+template <class Io, Like<TimeSliceShare> T>
 void fields(Io& io, T& share) {
   io.field("job", share.job);
   io.field("time_parts", share.time.parts);
@@ -25,7 +25,7 @@ void fields(Io& io, T& view) {
   io.field("drained", view.drained);
   io.field("drained_reason", view.drained_reason);
   io.field("gpu_mode", view.mode);
-  io.field("turns", view.turns);
+  io.field("time_slices", view.time_slices);
   io.field("share_free_parts", view.share_free.parts);
   io.field("memory_free_bytes", view.memory_free);
   io.field("model_short", view.model_short);

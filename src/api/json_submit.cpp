@@ -89,8 +89,8 @@ Result<void> check_item(SubmitRequest::Item& item, std::size_t position) {
   const std::string where = fmt::format("/items/{}", position);
   GF_CHECK(check_spec(item.spec, where + "/spec"));
   GF_CHECK(check_payload(item.payload, where + "/payload"));
-  if (const auto settled = settle(item.spec.request); !settled) {
-    return with_context(settled.error(), where + "/spec/request");
+  if (const auto normal = normalise(item.spec.request); !normal) {
+    return with_context(normal.error(), where + "/spec/request");
   }
   put_in_order(item.spec.dependencies.jobs);
   for (const std::size_t sibling : item.depends_on_siblings) {

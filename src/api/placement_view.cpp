@@ -42,8 +42,8 @@ std::string write(const PlaceRequest& request) { return Writer::document("Place"
 
 Result<PlaceRequest> read_place_request(std::string_view json) {
   auto request = GF_TRY(Reader::document<PlaceRequest>(json, "Place", Unknown::Refused));
-  if (const auto settled = settle(request.request); !settled) {
-    return with_context(settled.error(), "/request");
+  if (const auto normal = normalise(request.request); !normal) {
+    return with_context(normal.error(), "/request");
   }
   return request;
 }

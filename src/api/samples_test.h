@@ -137,7 +137,7 @@ inline MachineView sample_machine() {
                     .foreign = {{4711, "carol", "python", Memory::mib(642)}},
                     .model_short = "RTX3090",
                     .mode = GpuMode::TimeSlice,
-                    .turns = {{JobId(5), Share{2500}}, {JobId(7), Share{7500}}},
+                    .time_slices = {{JobId(5), Share{2500}}, {JobId(7), Share{7500}}},
                     .share_free = Share::whole(),
                     .memory_free = Memory::gib(3)};
   DeviceView drained;

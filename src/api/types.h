@@ -11,7 +11,7 @@
 #include "core/job.h"
 #include "core/job_changes.h"
 #include "core/machine.h"
-#include "core/turns.h"
+#include "core/time_slices.h"
 
 /// What goes over the wire, as values. JSON is read and written in json.h; field names there are
 /// the names here, with the unit as suffix. docs/format/api.md describes the documents.
@@ -74,8 +74,9 @@ struct DeviceView {
   std::string model_short;             ///< the catalogue's name, as --gpus '1(A100)' takes it
   bool drained = false;                ///< an administrator lets nothing new start on it
   std::string drained_reason;
-  std::optional<GpuMode> mode;        ///< of the jobs on it; empty if there are none
-  std::vector<TurnShare> turns;       ///< of jobs that take turns: the part of the time each has
+  std::optional<GpuMode> mode;  ///< of the jobs on it; empty if there are none
+  std::vector<TimeSliceShare>
+      time_slices;                    ///< of jobs that take turns: the part of the time each has
   Share share_free;                   ///< of its compute
   std::optional<Memory> memory_free;  ///< that can be promised to a job; empty: not known
   DeviceBar bar = DeviceBar::None;    ///< why nothing new may start on it, if so

@@ -70,7 +70,7 @@ struct CodeVisitor {
     return b.closed == blocker::Closed::Drained ? "Drained" : "NodeNotReady";
   }
   std::string_view operator()(const blocker::NodeUnhealthy&) const { return "NodeUnhealthy"; }
-  std::string_view operator()(const blocker::MakingRoom&) const { return "MakingRoom"; }
+  std::string_view operator()(const blocker::Preemption&) const { return "Preemption"; }
   std::string_view operator()(const blocker::HostMemory&) const { return "Resources"; }
   std::string_view operator()(const blocker::Cpus&) const { return "Resources"; }
   std::string_view operator()(const blocker::Priority&) const { return "Priority"; }
@@ -128,11 +128,11 @@ struct TextVisitor {
                        b.wait.count() > 0 ? fmt::format("next try in {}", wait_text(b.wait))
                                           : "a launch is being tried");
   }
-  std::string operator()(const blocker::MakingRoom& b) const {
+  std::string operator()(const blocker::Preemption& b) const {
     std::vector<std::uint64_t> jobs;
     for (const JobId id : b.jobs) jobs.push_back(id.value);
     return fmt::format(
-        "MakingRoom: waiting for job{} {}", jobs.size() == 1 ? "" : "s", list_text(jobs));
+        "Preemption: waiting for job{} {}", jobs.size() == 1 ? "" : "s", list_text(jobs));
   }
   std::string operator()(const blocker::HostMemory& b) const {
     const std::string wanted = fmt::format("Resources: Need {} memory, ", memory_text(b.need));

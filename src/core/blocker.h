@@ -95,9 +95,9 @@ struct NodeUnhealthy {
   friend bool operator==(const NodeUnhealthy&, const NodeUnhealthy&) = default;
 };
 /// Room is being made: these jobs were told to stop or to stand still for it.
-struct MakingRoom {
+struct Preemption {
   std::vector<JobId> jobs;
-  friend bool operator==(const MakingRoom&, const MakingRoom&) = default;
+  friend bool operator==(const Preemption&, const Preemption&) = default;
 };
 struct HostMemory {
   Memory need;
@@ -143,7 +143,7 @@ using Blocker = std::variant<blocker::OnHold,
                              blocker::Nodes,
                              blocker::NodeClosed,
                              blocker::NodeUnhealthy,
-                             blocker::MakingRoom,
+                             blocker::Preemption,
                              blocker::HostMemory,
                              blocker::Cpus,
                              blocker::Priority,
@@ -161,7 +161,7 @@ enum class BlockerKind {
   Nodes,
   NodeClosed,
   NodeUnhealthy,
-  MakingRoom,
+  Preemption,
   HostMemory,
   Cpus,
   Priority,

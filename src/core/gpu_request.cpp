@@ -93,11 +93,21 @@ std::string resource_name(const GpuRequest& request, const GpuResources& resourc
   return resources.default_name;
 }
 
+namespace {
+
+/// A part of a device is a fraction, the whole of it never.
+GpuMode mode_with(Share share, GpuMode mode) {
+  if (share < Share::whole()) return GpuMode::Fraction;
+  return mode == GpuMode::Fraction ? GpuMode::Whole : mode;
+}
+
+}  // namespace
+
 void apply(const GpuRequest& from, Request& to) {
   to.gpus = from.gpus;
   to.share = from.share;
   if (from.memory.bytes > 0) to.gpu_memory = from.memory;
-  to.mode = from.share == Share::whole() ? GpuMode::Whole : GpuMode::Fraction;
+  to.mode = mode_with(from.share, GpuMode::Whole);
   to.vendor = from.vendor;
   to.models = from.models;
   to.see_all = from.see_all;
@@ -112,7 +122,7 @@ GpuRequest gpu_request_of(const Request& request) {
           .see_all = request.see_all};
 }
 
-Result<void> settle(Request& request) {
+Result<void> normalise(Request& request) {
   const std::string vendor = to_lower(trim(request.vendor));
   const bool word = vendor.size() <= 32 && std::ranges::all_of(vendor, [](char c) {
                       return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
@@ -143,12 +153,7 @@ Result<void> settle(Request& request) {
   };
   each_once(request.models);
   each_once(request.selector);
-  if (request.mode != GpuMode::Fraction && request.share < Share::whole()) {
-    request.mode = GpuMode::Fraction;
-  }
-  if (request.mode == GpuMode::Fraction && request.share == Share::whole()) {
-    request.mode = GpuMode::Whole;
-  }
+  request.mode = mode_with(request.share, request.mode);
   return {};
 }
 

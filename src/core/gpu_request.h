@@ -89,9 +89,9 @@ constexpr std::size_t kMaxModels = 16;
 void apply(const GpuRequest& from, Request& to);
 [[nodiscard]] GpuRequest gpu_request_of(const Request& request);
 
-/// Brings a request that was not read by the grammar into its form: vendor and models as it writes
+/// The one form of a request, wherever it was written: vendor and models as the grammar writes
 /// them, models and selector sorted and each once, mode and share in agreement. Errors: Usage for a
 /// vendor or model that is none.
-[[nodiscard]] Result<void> settle(Request& request);
+[[nodiscard]] Result<void> normalise(Request& request);
 
 }  // namespace gflow

@@ -278,7 +278,7 @@ TEST(GpuRequest, SettlesWhatCameByAnotherWay) {
                   .vendor = "NVIDIA",
                   .models = {"v100", "A100", "a100"},
                   .selector = {{"b", "1"}, {"a", "1"}, {"b", "1"}}};
-  ASSERT_TRUE(settle(request));
+  ASSERT_TRUE(normalise(request));
   EXPECT_EQ(request,
             (Request{.gpus = 1,
                      .share = Share::percent(50),
@@ -287,12 +287,12 @@ TEST(GpuRequest, SettlesWhatCameByAnotherWay) {
                      .models = {"A100", "V100"},
                      .selector = {{"a", "1"}, {"b", "1"}}}));
   Request npu{.gpus = 1, .mode = GpuMode::Fraction, .vendor = "huawei"};
-  ASSERT_TRUE(settle(npu));
+  ASSERT_TRUE(normalise(npu));
   EXPECT_EQ(npu, (Request{.gpus = 1, .vendor = "ascend"}));
   Request wrong{.gpus = 1, .models = {"A1OO", "fast"}};
-  EXPECT_EQ(settle(wrong).error().message, "gpu_models: 'fast' is not a model of GPUs");
+  EXPECT_EQ(normalise(wrong).error().message, "gpu_models: 'fast' is not a model of GPUs");
   Request strange{.gpus = 1, .vendor = "n v"};
-  EXPECT_EQ(settle(strange).error().code, Code::Usage);
+  EXPECT_EQ(normalise(strange).error().code, Code::Usage);
 }
 
 }  // namespace

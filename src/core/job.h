@@ -37,7 +37,7 @@ struct User {
 enum class GpuMode {
   Whole = 1,      ///< nobody else is on the device
   Fraction = 2,   ///< a share of its compute and memory, beside others
-  TimeSlice = 3,  ///< the whole device in turns; memory is held all the time
+  TimeSlice = 3,  ///< the whole device for a slice of time; memory is held all the time
 };
 
 /// What one job holds while it runs, on each of its nodes.

@@ -46,7 +46,7 @@ std::string gpus_in_words(const Request& request) {
   }
   if (request.gpus == 0) return "0 GPUs";
   std::string out = request.mode == GpuMode::Fraction ? fraction(request) : devices(request);
-  if (request.mode == GpuMode::TimeSlice) out += " in turns with others";
+  if (request.mode == GpuMode::TimeSlice) out += " time-sliced with others";
   if (request.gpu_memory.bytes == 0) return out;
   const bool whole = request.mode == GpuMode::Whole;
   return fmt::format("{}, {} {}{}",

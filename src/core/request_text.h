@@ -8,7 +8,7 @@
 namespace gflow {
 
 /// What a request asks for of GPUs, in words: "2 V100 GPUs, 40G free on each", "half of a GPU, 8G
-/// of its memory", "1 GPU in turns with others, 16G of its memory", "0 GPUs".
+/// of its memory", "1 GPU time-sliced with others, 16G of its memory", "0 GPUs".
 [[nodiscard]] std::string gpus_in_words(const Request& request);
 
 /// All of it: the GPUs, CPUs, host memory, nodes and labels.

@@ -38,7 +38,7 @@ TEST(RequestText, SaysInWordsWhatIsAskedFor) {
   Request turns;
   apply(*parse_gpu_request("1(V100),16G"), turns);
   turns.mode = GpuMode::TimeSlice;
-  EXPECT_EQ(gpus_in_words(turns), "1 V100 GPU in turns with others, 16G of memory on it");
+  EXPECT_EQ(gpus_in_words(turns), "1 V100 GPU time-sliced with others, 16G of memory on it");
 }
 
 TEST(RequestText, AddsTheRest) {

@@ -7,7 +7,7 @@
 
 namespace gflow::daemon {
 
-/// What the turn does to the world once it is committed. The real one gives each order to the
+/// What the tick does to the world once it is committed. The real one gives each order to the
 /// executor of its node; the fake one of the crash tests writes down what it was told.
 class Dispatcher {
  public:

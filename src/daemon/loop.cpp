@@ -56,7 +56,7 @@ Result<void> Loop::begin() {
     spdlog::warn("{}", doubt_text(doubt));
   }
   shell_.post(engine::event::NodesChanged{{reading()}});
-  GF_CHECK(turn());
+  GF_CHECK(tick());
   server::HttpServer::Options listen;
   listen.socket_path = parts_.options.paths.socket;
   listen.any_user = parts_.options.system;
@@ -148,25 +148,25 @@ void Loop::soon() {
   turn_is_due_ = true;
   boost::asio::post(io_, [this] {
     turn_is_due_ = false;
-    if (auto done = turn(); !done) {
+    if (auto done = tick(); !done) {
       end_ = std::move(done);
       io_.stop();
     }
   });
 }
 
-Result<void> Loop::turn() {
-  auto turned = shell_.turn(os::now());
-  if (!turned) return std::unexpected(std::move(turned).error());
+Result<void> Loop::tick() {
+  auto ticked = shell_.tick(os::now());
+  if (!ticked) return std::unexpected(std::move(ticked).error());
 #ifndef NDEBUG
   if (const std::string wrong = state_.check(); !wrong.empty()) {
     return fail(Code::Failure, "the engine contradicts itself: " + wrong);
   }
 #endif
   log_disk();
-  log_changes(turned->changed);
-  feed_.record(state_.revision(), turned->changed);
-  set_timers(*turned);
+  log_changes(ticked->changed);
+  feed_.record(state_.revision(), ticked->changed);
+  set_timers(*ticked);
   if (!shell_.idle()) soon();
   if (shell_.has_launches()) launch_soon();
   return {};
@@ -217,10 +217,10 @@ void Loop::log_changes(const std::set<JobId>& changed) const {
   }
 }
 
-void Loop::set_timers(const Shell::Turned& turned) {
-  if (turned.wake_wall) parts_.wall_timer.set(*turned.wake_wall);
-  if (!turned.wake_mono) return;
-  const auto left = *turned.wake_mono - os::now().mono;
+void Loop::set_timers(const Shell::Ticked& ticked) {
+  if (ticked.wake_wall) parts_.wall_timer.set(*ticked.wake_wall);
+  if (!ticked.wake_mono) return;
+  const auto left = *ticked.wake_mono - os::now().mono;
   mono_timer_.expires_after(std::max(left, std::chrono::milliseconds(0)));
   mono_timer_.async_wait([this](const error_code& error) {
     if (error) return;

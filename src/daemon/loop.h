@@ -43,12 +43,12 @@ struct Parts {
 };
 
 /// The one loop, on one thread: waits for a request, a report of the runner, a reading of the
-/// devices, a timer or a signal, posts it to the shell, and turns.
+/// devices, a timer or a signal, posts it to the shell, and ticks.
 class Loop : public server::Service {
  public:
   explicit Loop(Parts parts);
 
-  /// Finds out how the attempts under way stand, takes the first turn, listens.
+  /// Finds out how the attempts under way stand, takes the first tick, listens.
   [[nodiscard]] Result<void> begin();
   /// Runs until stop(), a signal, or an error that is final.
   [[nodiscard]] Result<void> run();
@@ -69,13 +69,13 @@ class Loop : public server::Service {
   Result<void> reload() override;
 
  private:
-  void soon();  ///< a turn, after everything that is ready now was posted
+  void soon();  ///< a tick, after everything that is ready now was posted
   void launch_soon();
   void launch_some();
-  [[nodiscard]] Result<void> turn();
+  [[nodiscard]] Result<void> tick();
   void log_disk();
   void log_changes(const std::set<JobId>& changed) const;
-  void set_timers(const Shell::Turned& turned);
+  void set_timers(const Shell::Ticked& ticked);
   void watch_runner();
   void watch_devices();
   void watch_wall_timer();

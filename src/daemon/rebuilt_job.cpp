@@ -34,8 +34,8 @@ class Told {
     return found == values_.end() ? "" : found->second;
   }
   [[nodiscard]] int number(const std::string& name) const {
-    constexpr std::uint64_t kMost = 1'000'000'000;
-    return static_cast<int>(std::min(parse_number(text(name)).value_or(0), kMost));
+    constexpr std::uint64_t kMax = 1'000'000'000;
+    return static_cast<int>(std::min(parse_number(text(name)).value_or(0), kMax));
   }
   [[nodiscard]] std::vector<int> list(const std::string& name) const {
     return parse_cpu_list(text(name)).value_or(std::vector<int>());

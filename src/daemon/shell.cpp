@@ -21,7 +21,7 @@ struct Shell::Plan {
   std::vector<engine::Effect> acts;  ///< Launch, StopAttempt, Suspend, Resume, ChangeLimit
   std::vector<std::pair<JobId, int>> attempts_over;
   std::vector<std::pair<Answer, Result<std::vector<JobId>>>> answers;
-  Turned turned;
+  Ticked ticked;
 };
 
 Shell::Shell(engine::State& state,
@@ -85,7 +85,7 @@ void Shell::submit(api::SubmitRequest request, const Principal& by, Answer answe
   posted_.push_back(std::move(posted));
 }
 
-Result<Shell::Turned> Shell::turn(Now now) {
+Result<Shell::Ticked> Shell::tick(Now now) {
   auto plan = unwritten_ ? std::move(unwritten_) : std::make_unique<Plan>();
   for (Posted& posted : std::exchange(posted_, {})) decide(posted, now, *plan);
   if (auto written = commit(*plan, now); !written) {
@@ -94,13 +94,13 @@ Result<Shell::Turned> Shell::turn(Now now) {
   }
   act(*plan);
   for (auto& [answer, jobs] : plan->answers) answer(std::move(jobs));
-  return std::move(plan->turned);
+  return std::move(plan->ticked);
 }
 
 /// The disk is full. What was decided is neither done nor acknowledged before it is written, but
 /// for telling jobs to stop, which is safe to repeat and may be what makes room; refusals need
 /// nothing written.
-Shell::Turned Shell::put_off(std::unique_ptr<Plan> plan, Now now) {
+Shell::Ticked Shell::put_off(std::unique_ptr<Plan> plan, Now now) {
   constexpr std::chrono::seconds kTryAgain{1};
   for (const engine::Effect& effect : plan->acts) {
     const auto* to_stop = std::get_if<engine::effect::StopAttempt>(&effect);
@@ -111,12 +111,12 @@ Shell::Turned Shell::put_off(std::unique_ptr<Plan> plan, Now now) {
       plan->answers, [](const auto& answer) { return answer.second.has_value(); });
   for (auto& [answer, jobs] : refusals) answer(std::move(jobs));
   plan->answers.erase(refusals.begin(), refusals.end());
-  Turned turned = std::exchange(plan->turned, {});
-  turned.wake_mono =
-      std::min(turned.wake_mono.value_or(now.mono + kTryAgain), now.mono + kTryAgain);
+  Ticked ticked = std::exchange(plan->ticked, {});
+  ticked.wake_mono =
+      std::min(ticked.wake_mono.value_or(now.mono + kTryAgain), now.mono + kTryAgain);
   plan->was_put_off = true;
   unwritten_ = std::move(plan);
-  return turned;
+  return ticked;
 }
 
 std::string Shell::disk_text() const {
@@ -136,7 +136,7 @@ bool Shell::is_short_of_disk() const {
   return ballast_ != nullptr && !ballast_->held() && ballast_->disk_free() < kLeast;
 }
 
-/// Whether this can wait for its turn on a full disk: what happened to jobs, and what may make
+/// Whether this can wait for its tick on a full disk: what happened to jobs, and what may make
 /// room.
 bool Shell::is_taken_when_full(const engine::Event& event) {
   namespace e = engine::event;
@@ -211,10 +211,10 @@ void Shell::take(const engine::Effect& effect, Posted& posted, Plan& plan) {
   } else if (std::holds_alternative<e::SaveDrains>(effect)) {
     plan.new_drains = true;
   } else if (const auto* notify = std::get_if<e::Notify>(&effect)) {
-    plan.turned.changed.insert(notify->job);
+    plan.ticked.changed.insert(notify->job);
   } else if (const auto* wake = std::get_if<e::WakeAt>(&effect)) {
-    plan.turned.wake_mono = wake->mono;
-    plan.turned.wake_wall = wake->wall;
+    plan.ticked.wake_mono = wake->mono;
+    plan.ticked.wake_wall = wake->wall;
   } else if (const auto* answer = std::get_if<e::Answer>(&effect)) {
     if (answer->jobs && !posted.payloads.empty()) {
       const std::vector<JobId>& ids = *answer->jobs;
@@ -244,7 +244,7 @@ Result<void> Shell::commit(const Plan& plan, Now now) {
   batch.lived = store::Lived{state_.lived(now.mono), now.mono, state_.boot_id()};
   if (batch.empty()) return {};
   auto done = store_.commit(batch);
-  // A step a turn: whatever filled the disk takes what it finds. The last ones are for those who
+  // A step a tick: whatever filled the disk takes what it finds. The last ones are for those who
   // cancel it.
   constexpr int kKeptForCancelling = 3;
   if (done || done.error().code != Code::Exhausted || ballast_ == nullptr) return done;
@@ -253,7 +253,7 @@ Result<void> Shell::commit(const Plan& plan, Now now) {
   return store_.commit(batch);
 }
 
-/// The job if it still is in this attempt: what came later in the turn may have ended it.
+/// The job if it still is in this attempt: what came later in the tick may have ended it.
 const Job* Shell::in_attempt(JobId id, int attempt) const {
   const Job* job = state_.find(id);
   const bool is_in_it = job != nullptr && is_active(*job) && attempt_of(*job)->number == attempt;

@@ -20,15 +20,15 @@
 
 namespace gflow::daemon {
 
-/// The imperative shell round the engine: collects what happened, and once a turn decides, commits,
+/// The imperative shell round the engine: collects what happened, and once a tick decides, commits,
 /// acts and answers, in this order; what is to be launched follows bit by bit. Knows no sockets, no
 /// clock and no threads; one thread owns it.
 class Shell {
  public:
   using Answer = std::function<void(Result<std::vector<JobId>>)>;
 
-  /// What one turn left behind.
-  struct Turned {
+  /// What one tick left behind.
+  struct Ticked {
     std::set<JobId> changed;  ///< jobs people may want to look at again
     std::optional<MonoTime> wake_mono;
     std::optional<WallTime> wake_wall;
@@ -40,14 +40,14 @@ class Shell {
   Shell(const Shell&) = delete;
   Shell& operator=(const Shell&) = delete;
 
-  /// To be called once, before the first turn, with what the store held: finds out how the attempts
+  /// To be called once, before the first tick, with what the store held: finds out how the attempts
   /// under way stand and queues what became of them. Returns those attempts.
   std::vector<std::pair<JobId, int>> take_over();
 
   /// How an attempt stands of which take_over() could not find it out.
   void adopted(JobId job, int attempt, const executor::Adoption& found);
 
-  /// Queues an event for the next turn; the answer is called in it, after the commit.
+  /// Queues an event for the next tick; the answer is called in it, after the commit.
   void post(engine::Event event, Answer answer = {});
   /// Queues a submission; the specs have their owner. One that was submitted before under its key
   /// is answered with the jobs it got then; another one under that key is refused.
@@ -56,14 +56,14 @@ class Shell {
 
   /// Takes everything that was posted. An error is final: nothing more may be acknowledged, the
   /// process has to end, and what the store holds is the truth. A full disk is none: what was
-  /// decided waits to be written, and is tried again with every turn; until then jobs are only told
+  /// decided waits to be written, and is tried again with every tick; until then jobs are only told
   /// to stop, and nothing new is taken but cancelling.
-  [[nodiscard]] Result<Turned> turn(Now now);
+  [[nodiscard]] Result<Ticked> tick(Now now);
   [[nodiscard]] bool disk_is_full() const { return unwritten_ != nullptr; }
   /// Why nothing new is taken, and who fills the disk, for people.
   [[nodiscard]] std::string disk_text() const;
 
-  /// Launches are committed with the turn that decided them and carried out one at a time, between
+  /// Launches are committed with the tick that decided them and carried out one at a time, between
   /// which others are answered.
   [[nodiscard]] bool has_launches() const { return !launches_.empty(); }
   void launch_next();
@@ -77,7 +77,7 @@ class Shell {
     std::string digest;             ///< of what was submitted
     std::uint32_t uid = 0;
   };
-  /// What the events of one turn add up to.
+  /// What the events of one tick add up to.
   struct Plan;
 
   void take_over(const Job& job, const executor::Adoption& found);
@@ -92,7 +92,7 @@ class Shell {
   [[nodiscard]] Result<void> commit(const Plan& plan, Now now);
   [[nodiscard]] bool is_short_of_disk() const;
   [[nodiscard]] static bool is_taken_when_full(const engine::Event& event);
-  Turned put_off(std::unique_ptr<Plan> plan, Now now);
+  Ticked put_off(std::unique_ptr<Plan> plan, Now now);
   [[nodiscard]] const Job* in_attempt(JobId id, int attempt) const;
   void act(const engine::Effect& effect);
   std::shared_ptr<const LaunchOrder> take_launch(JobId job, int attempt);

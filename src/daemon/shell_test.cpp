@@ -116,7 +116,7 @@ class Life {
       machine.devices.push_back(device);
     }
     shell_->post(engine::event::NodesChanged{{machine}});
-    turn();
+    tick();
   }
 
   void crash() {
@@ -125,12 +125,12 @@ class Life {
     store_.reset();
   }
 
-  void turn() {
+  void tick() {
     world.step();  // the crash before the commit
     now_.mono += std::chrono::seconds(10);
     now_.wall += std::chrono::seconds(10);
-    const auto turned = shell_->turn(now_);
-    ASSERT_TRUE(turned) << turned.error().message;
+    const auto ticked = shell_->tick(now_);
+    ASSERT_TRUE(ticked) << ticked.error().message;
     while (launches_at_once && shell_->has_launches()) shell_->launch_next();
     ASSERT_EQ(state_->check(), "");
     world.note_launched();
@@ -160,21 +160,21 @@ class Life {
       ASSERT_TRUE(ids) << ids.error().message;
       acknowledged[key] = *ids;
     });
-    turn();
+    tick();
   }
 
   void post(engine::Event event) {
     shell_->post(std::move(event));
-    turn();
+    tick();
   }
   void request(engine::Event event) {
     shell_->post(std::move(event), [this](const auto&) { world.step(); });
-    turn();
+    tick();
   }
 
   void adopted(JobId id, const executor::Adoption& how) {
     shell_->adopted(id, attempt_of(*state_->find(id))->number, how);
-    turn();
+    tick();
   }
 
   /// The program of a job's attempt ends; the daemon hears of it if it lives.
@@ -184,7 +184,7 @@ class Life {
     auto& run = world.runs[{id, attempt_of(*job)->number}];
     if (!run.outcome) run.outcome = outcome;
     shell_->post(engine::event::AttemptEnded{id, attempt_of(*job)->number, *run.outcome});
-    turn();
+    tick();
   }
 
   [[nodiscard]] const engine::State& state() const { return *state_; }
@@ -467,9 +467,9 @@ TEST(Launches, AreCarriedOutOneAtATimeAfterTheAnswer) {
   life.launch_next();
   EXPECT_EQ(life.world.count(JobId(1)), 1);
   EXPECT_EQ(life.world.runs.size(), 1U);
-  // One that is cancelled before its turn never starts, and is over at once.
+  // One that is cancelled before its tick never starts, and is over at once.
   cancels(2)(life);
-  life.turn();
+  life.tick();
   sees(2, Status::Cancelled)(life);
   life.launch_next();
   EXPECT_FALSE(life.has_launches());
@@ -486,7 +486,7 @@ TEST(Launches, OfADaemonThatDiesAreTakenBackAndMadeOnce) {
   life.crash();
   life.launches_at_once = true;
   life.start();
-  life.turn();
+  life.tick();
   for (const std::uint64_t id : {1U, 2U}) {
     EXPECT_EQ(life.world.count(JobId(id)), 1) << id;
     finishes(id)(life);

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "engine/turn.h"
+#include "engine/step_internal.h"
 
 namespace gflow::engine {
 namespace {
@@ -27,7 +27,7 @@ std::optional<EndReason> told_to_stop(const Job& job) {
 
 }  // namespace
 
-void Turn::take(const event::AttemptStarted& event) {
+void Step::take(const event::AttemptStarted& event) {
   const Job* job = under_way(index_, event.job, event.attempt);
   if (job == nullptr) return;
   judge_node(*job, nullptr);
@@ -51,7 +51,7 @@ void Turn::take(const event::AttemptStarted& event) {
   saved(event.job);
 }
 
-void Turn::take(const event::AttemptEnded& event) {
+void Step::take(const event::AttemptEnded& event) {
   const Job* job = under_way(index_, event.job, event.attempt);
   if (job == nullptr) return;
   index_.peaks.add(job->spec.user.uid, job->spec.command, event.outcome.peak_gpu_memory);
@@ -62,7 +62,7 @@ void Turn::take(const event::AttemptEnded& event) {
   index_.put_nodes_used_by(event.job, attempt);
 }
 
-void Turn::decide_end(const Job& job, const Outcome& outcome) {
+void Step::decide_end(const Job& job, const Outcome& outcome) {
   const JobId id = job.id;
   const Status status = status_for(outcome);
   const std::optional<EndReason> stopped = told_to_stop(job);
@@ -87,7 +87,7 @@ void Turn::decide_end(const Job& job, const Outcome& outcome) {
 
 /// Back into the queue; what it ran for so far is remembered.
 template <typename Count>
-void Turn::run_again(JobId id, const Outcome& outcome, Count count) {
+void Step::run_again(JobId id, const Outcome& outcome, Count count) {
   index_.change(id, [&](Job& job) {
     job.served += outcome.run_time;
     count(job);
@@ -96,7 +96,7 @@ void Turn::run_again(JobId id, const Outcome& outcome, Count count) {
   saved(id);
 }
 
-void Turn::take(const event::AttemptRevoked& event) {
+void Step::take(const event::AttemptRevoked& event) {
   const Job* job = under_way(index_, event.job, event.attempt);
   if (job == nullptr) return;
   const std::optional<EndReason> stopped = told_to_stop(*job);
@@ -117,7 +117,7 @@ void Turn::take(const event::AttemptRevoked& event) {
 
 /// Nothing ran. A job that fails first on a node that was well may itself be the cause, and is held
 /// when that comes again and again; while the node is failing anyway, that says nothing of the job.
-void Turn::start_again(const Job& job, const Outcome& outcome) {
+void Step::start_again(const Job& job, const Outcome& outcome) {
   const NodeHealth* node = nullptr;
   if (const auto at = index_.health.find(attempt_of(job)->allocation.node);
       at != index_.health.end() && at->second.tried.contains(job.id)) {
@@ -134,7 +134,7 @@ void Turn::start_again(const Job& job, const Outcome& outcome) {
 
 /// It was not started or was lost, for no fault of its own: once more, after a pause that doubles,
 /// until that came too often in a row. Then a person has to look.
-void Turn::queue_again(const Job& job, const Outcome& outcome, std::optional<MonoTime> not_before) {
+void Step::queue_again(const Job& job, const Outcome& outcome, std::optional<MonoTime> not_before) {
   constexpr std::chrono::minutes kSettled{10};  // one that ran so long begins to count anew
   int before = 0;
   if (const auto* starting = std::get_if<Starting>(&job.state)) before = starting->requeues;

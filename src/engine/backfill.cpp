@@ -87,12 +87,12 @@ std::vector<JobId> needed_gone(Index& index,
 }  // namespace
 
 void without(Index& index, const Job& job, NodeIndex node, NodeState& state) {
-  const bool stands = is_suspended(job);
+  const bool suspended = is_suspended(job);
   const DemandIndex given = index.demand_of(job.spec);
   for (const Placement& placement : index.placements_of(*attempt_of(job))) {
     if (placement.node != node) continue;
     index.ledger.give_back_on(
-        state, given, placement.devices, stands ? Presence::Standing : Presence::Working);
+        state, given, placement.devices, suspended ? Presence::Suspended : Presence::Working);
   }
 }
 

@@ -95,12 +95,12 @@ bool is_queued(const Index& index, JobId id) {
 }
 
 /// Room is made for jobs that wait, by jobs that were told to leave.
-std::string check_rooms(const Index& index) {
-  for (const auto& [waiting, room] : index.rooms) {
+std::string check_preemptions(const Index& index) {
+  for (const auto& [waiting, preemption] : index.preemptions) {
     if (!is_queued(index, waiting)) {
-      return fmt::format("room is made for job {}, which does not wait", waiting.value);
+      return fmt::format("a preemption goes on for job {}, which does not wait", waiting.value);
     }
-    for (const JobId id : room.leaving) {
+    for (const JobId id : preemption.leaving) {
       const Job* job = index.find(id);
       if (job != nullptr && status_of(*job) == Status::Completing) continue;
       return fmt::format("job {} makes room for job {} and was not told", id.value, waiting.value);
@@ -204,7 +204,7 @@ std::string check_indexes(const Index& index, const Index& fresh) {
   if (fresh.ended != index.ended) return "the index of ended jobs is wrong";
   if (fresh.ended_by_age != index.ended_by_age) return "the index of ended jobs by age is wrong";
   if (fresh.preemptible != index.preemptible) return "the index of preemptible jobs is wrong";
-  if (fresh.standing != index.standing) return "the index of suspended jobs is wrong";
+  if (fresh.suspended != index.suspended) return "the index of suspended jobs is wrong";
   return {};
 }
 
@@ -218,7 +218,8 @@ std::string contradiction(const Index& index) {
   for (const auto& compare : {check_indexes, check_users, check_ledger, check_groups}) {
     if (std::string wrong = compare(index, fresh); !wrong.empty()) return wrong;
   }
-  for (const auto& look : {check_rooms, check_lines, check_incumbents, check_next, check_health}) {
+  for (const auto& look :
+       {check_preemptions, check_lines, check_incumbents, check_next, check_health}) {
     if (std::string wrong = look(index); !wrong.empty()) return wrong;
   }
   return {};

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/index.h"
-#include "engine/turn.h"
+#include "engine/step_internal.h"
 
 namespace gflow::engine {
 namespace {
@@ -43,7 +43,7 @@ class Busy {
     depends_ = submit(1, [this](JobSpec& spec) { spec.dependencies.jobs = {runs_}; });
     for (int i = 0; i < 2; ++i) {
       grouped_ = submit(0, [](JobSpec& spec) {
-        spec.request.cpus = 500;
+        spec.request.cpus = 16;
         spec.group = "sweep";
         spec.max_concurrent = 1;
       });
@@ -69,10 +69,10 @@ class Busy {
   }
 
   void tell(const auto& event) {
-    Turn turn(index_, now_);
-    turn.take(event);
+    Step step(index_, now_);
+    step.take(event);
     std::vector<Event> started;
-    for (const Effect& effect : turn.finish()) {
+    for (const Effect& effect : step.finish()) {
       if (const auto* launch = std::get_if<effect::Launch>(&effect)) {
         const LaunchOrder& order = *launch->order;
         if (index_.find(order.job)->spec.request.gpus == 0) continue;
@@ -134,7 +134,7 @@ const std::vector<Break>& breaks() {
       {"of ended jobs is", [](Busy& b) { b.index().ended.clear(); }},
       {"by age", [](Busy& b) { b.index().ended_by_age.clear(); }},
       {"of preemptible", [](Busy& b) { b.index().preemptible.erase(b.runs_); }},
-      {"of suspended", [](Busy& b) { b.index().standing.clear(); }},
+      {"of suspended", [](Busy& b) { b.index().suspended.clear(); }},
       {"by user", [](Busy& b) { b.index().by_user[2000].jobs.insert(b.runs_); }},
       {"by user", [](Busy& b) { b.index().by_user.erase(2000); }},
       {"not in the ledger", [](Busy& b) { b.index().nodes["n7"].machine.name = "n7"; }},
@@ -156,9 +156,10 @@ const std::vector<Break>& breaks() {
        [](Busy& b) { b.index().group(b.job(b.grouped_))->parked.clear(); }},
       {"limit of its group",
        [](Busy& b) { b.index().jobs.at(b.grouped_).spec.max_concurrent = 5; }},
-      {"which does not wait", [](Busy& b) { b.index().rooms.emplace(b.runs_, Index::MadeRoom{}); }},
+      {"which does not wait",
+       [](Busy& b) { b.index().preemptions.emplace(b.runs_, Index::OngoingPreemption{}); }},
       {"and was not told",
-       [](Busy& b) { b.index().rooms.begin()->second.leaving.push_back(b.runs_); }},
+       [](Busy& b) { b.index().preemptions.begin()->second.leaving.push_back(b.runs_); }},
       {"among others than its kind",
        [](Busy& b) {
          Line& line = b.index().ready.begin()->second.begin()->second;

@@ -11,7 +11,7 @@
 
 namespace gflow::engine {
 
-/// What the shell has to do, in this order: first all Save and Forget of a turn in one transaction;
+/// What the shell has to do, in this order: first all Save and Forget of a tick in one transaction;
 /// only when that is committed Launch, Stop and Limit; then Answer, Notify and WakeAt.
 namespace effect {
 

@@ -12,7 +12,7 @@
 #include "core/machine.h"
 #include "core/principal.h"
 #include "engine/fair_share.h"
-#include "engine/yield.h"
+#include "engine/preemption_rules.h"
 #include "placement/ledger.h"
 #include "placement/policy.h"
 
@@ -118,8 +118,8 @@ struct Policy {
   placement::SharingRules sharing;  ///< of one device
   /// Who goes first among jobs of one priority.
   OrderRules order;
-  YieldRules yield;           ///< when a running job gives way to one of its priority
-  FairShareRules fair_share;  ///< how far the jobs of those who had much stand back
+  PreemptionRules preemption;  ///< when a running job gives way to one of its priority
+  FairShareRules fair_share;   ///< how far the jobs of those who had much stand back
   /// In the learned order a blocked job lets others pass for so long, unless it wants several
   /// nodes.
   std::chrono::seconds keep_after{12 * 3600};

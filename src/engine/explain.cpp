@@ -266,9 +266,9 @@ std::vector<Blocker> State::blockers(JobId id, Now now) const {
     why.emplace_back(blocker::GroupLimit{job->spec.group, group->limit});
   }
   const bool stands_in_queue = why.empty();
-  if (const auto room = index.rooms.find(id);
-      room != index.rooms.end() && !room->second.leaving.empty()) {
-    why.emplace_back(blocker::MakingRoom{room->second.leaving});
+  if (const auto under_way = index.preemptions.find(id);
+      under_way != index.preemptions.end() && !under_way->second.leaving.empty()) {
+    why.emplace_back(blocker::Preemption{under_way->second.leaving});
   }
   explain_resources(index, *job, now, why);
   if (stands_in_queue) {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "engine/turn.h"
+#include "engine/step_internal.h"
 
 /// Nodes on which launches fail: closed for a while, tried again, well again.
 namespace gflow::engine {
@@ -42,14 +42,14 @@ void Index::put_health(const std::string& node) {
 }
 
 /// Nodes whose pause is over take launches again.
-void Turn::retry_nodes() {
+void Step::retry_nodes() {
   for (const auto& [node, health] : index_.health) {
     if (!is_closed(health, index_.now.mono)) index_.put_health(node);
   }
 }
 
 /// A job is about to be launched on a node that failed lately: the only one until that is known.
-void Turn::try_node(JobId id, const std::string& node) {
+void Step::try_node(JobId id, const std::string& node) {
   const auto at = index_.health.find(node);
   if (at == index_.health.end()) return;
   at->second.trial = id;
@@ -57,7 +57,7 @@ void Turn::try_node(JobId id, const std::string& node) {
 }
 
 /// What the end, or with no outcome the start, of an attempt says of its node.
-void Turn::judge_node(const Job& job, const Outcome* outcome) {
+void Step::judge_node(const Job& job, const Outcome* outcome) {
   const std::string node = attempt_of(job)->allocation.node;
   if (outcome == nullptr || proves_health(job, *outcome)) return node_is_well(node);
   const FailureKind kind = outcome->failure.kind;
@@ -80,7 +80,7 @@ void Turn::judge_node(const Job& job, const Outcome* outcome) {
   ++index_.revision;
 }
 
-void Turn::node_is_well(const std::string& node) {
+void Step::node_is_well(const std::string& node) {
   auto entry = index_.health.extract(node);
   if (entry.empty()) return;
   index_.put_health(node);
@@ -88,7 +88,7 @@ void Turn::node_is_well(const std::string& node) {
   for (const JobId id : entry.mapped().tried) try_again_now(id);
 }
 
-void Turn::try_again_now(JobId id) {
+void Step::try_again_now(JobId id) {
   const Job* job = index_.find(id);
   if (job == nullptr || !std::holds_alternative<Queued>(job->state)) return;
   index_.change(id, [](Job& changed) { std::get<Queued>(changed.state).not_before.reset(); });
@@ -96,7 +96,7 @@ void Turn::try_again_now(JobId id) {
 }
 
 /// Nobody else wanted to go where these failed: they may try again. True if there are any.
-bool Turn::try_failed_again() {
+bool Step::try_failed_again() {
   bool any = false;
   for (auto& [node, health] : index_.health) {
     if (is_closed(health, index_.now.mono)) continue;

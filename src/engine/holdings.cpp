@@ -17,7 +17,7 @@ namespace {
 
 Presence presence_of(const Job& job) {
   const auto* running = std::get_if<Running>(&job.state);
-  return running != nullptr && running->suspended ? Presence::Standing : Presence::Working;
+  return running != nullptr && running->suspended ? Presence::Suspended : Presence::Working;
 }
 
 bool holds(const Job& job, const std::string& node, int gpu) {
@@ -76,7 +76,7 @@ void Index::link_active(const Job& job, const Attempt& attempt) {
   for (const Allocation& part : allocations_of(attempt)) {
     for (const int cpu : part.cpus) cpus_taken[*ledger.find(part.node)].insert(cpu);
   }
-  if (presence_of(job) == Presence::Standing) standing.insert({job.submitted, job.id});
+  if (presence_of(job) == Presence::Suspended) suspended.insert({job.submitted, job.id});
   if (job.spec.preemption != Preemption::None) preemptible.insert(job.id);
   fair.hold(job.spec.user.uid, parts_of(job.spec.request));
   if (const auto end = latest_end(job)) ends.emplace(*end, job.id);
@@ -102,7 +102,7 @@ void Index::unlink_active(const Job& job, const Attempt& attempt) {
     for (const int cpu : part.cpus) at->second.erase(at->second.find(cpu));
     if (at->second.empty()) cpus_taken.erase(at);
   }
-  standing.erase({job.submitted, job.id});
+  suspended.erase({job.submitted, job.id});
   preemptible.erase(job.id);
   incumbents.erase(job.id);
   fair.hold(job.spec.user.uid, -parts_of(job.spec.request));
@@ -179,7 +179,7 @@ Totals Index::totals(NodeIndex index) const {
   totals.gpus = static_cast<int>(node.devices.size());
   totals.gpus_free = static_cast<int>(
       std::ranges::count_if(state.devices, [](const placement::DeviceState& device) {
-        return device.usable && device.users == 0 && device.standing == 0;
+        return device.usable && device.users == 0 && device.suspended == 0;
       }));
   totals.cpus = static_cast<int>(node.milli_cpus / 1000);
   totals.cpus_free = static_cast<int>(std::max<std::int64_t>(0, state.milli_cpus_free) / 1000);

@@ -164,22 +164,22 @@ struct Index {
   std::set<std::pair<WallTime, JobId>> begin_later;  ///< queued, begin time to come
   std::set<std::pair<WallTime, JobId>> begun;        ///< queued, begin time past
   std::set<std::pair<MonoTime, JobId>> backoff;
-  std::map<std::uint32_t, std::size_t> pending;   ///< jobs that wait, by user
-  DependencyGraph dependencies;                   ///< of jobs not started yet
-  placement::Ledger ledger;                       ///< nodes and what active jobs hold there
-  std::unique_ptr<placement::Placer> placer;      ///< by Policy::placement
-  History history;                                ///< learned from ended attempts
-  FairShare fair;                                 ///< what users had
-  Peaks peaks;                                    ///< learned from ended attempts
-  std::map<DeviceKey, std::set<JobId>> holders;   ///< devices that have jobs
-  std::set<std::pair<WallTime, JobId>> standing;  ///< suspended jobs, by submission
-  std::set<JobId> preemptible;                    ///< active jobs that may have to make room
+  std::map<std::uint32_t, std::size_t> pending;    ///< jobs that wait, by user
+  DependencyGraph dependencies;                    ///< of jobs not started yet
+  placement::Ledger ledger;                        ///< nodes and what active jobs hold there
+  std::unique_ptr<placement::Placer> placer;       ///< by Policy::placement
+  History history;                                 ///< learned from ended attempts
+  FairShare fair;                                  ///< what users had
+  Peaks peaks;                                     ///< learned from ended attempts
+  std::map<DeviceKey, std::set<JobId>> holders;    ///< devices that have jobs
+  std::set<std::pair<WallTime, JobId>> suspended;  ///< suspended jobs, by submission
+  std::set<JobId> preemptible;                     ///< active jobs that may have to make room
   /// Room that was made for a waiting job.
-  struct MadeRoom {
+  struct OngoingPreemption {
     std::vector<JobId> leaving;  ///< who was stopped for it and is not gone yet
     MonoTime at;
   };
-  std::map<JobId, MadeRoom> rooms;
+  std::map<JobId, OngoingPreemption> preemptions;
   std::map<placement::NodeIndex, std::multiset<int>> cpus_taken;  ///< by number
   std::set<std::pair<MonoTime, JobId>> ends;   ///< active jobs with a limit, by latest end
   std::set<std::pair<WallTime, JobId>> ended;  ///< by end, oldest first

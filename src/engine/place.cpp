@@ -5,7 +5,7 @@
 
 #include "engine/index.h"
 #include "engine/order.h"
-#include "engine/yield.h"
+#include "engine/preemption_rules.h"
 
 /// Where jobs stand in the queue: order.h and yield.h asked about the jobs of the index.
 namespace gflow::engine {
@@ -213,7 +213,7 @@ std::optional<seconds> Index::next_look() const {
   for (const JobId id : preemptible) {
     const Job& job = *find(id);
     const seconds served = std::chrono::floor<seconds>(job.served) + ran(job);
-    const seconds look = engine::next_look(policy.yield, ran(job), served);
+    const seconds look = engine::next_look(policy.preemption, ran(job), served);
     soonest = std::min(soonest.value_or(look), look);
   }
   return soonest;

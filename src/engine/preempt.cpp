@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "engine/backfill.h"
-#include "engine/room.h"
-#include "engine/turn.h"
+#include "engine/preemption_plan.h"
+#include "engine/step_internal.h"
 
 /// Making room: running jobs stop, or stand still and go on later.
 namespace gflow::engine {
@@ -11,47 +11,48 @@ namespace gflow::engine {
 using placement::NodeState;
 using placement::Presence;
 
-/// Nothing of rooms made for jobs that do not wait any more, nor by jobs that are gone.
-void Turn::forget_room() {
+/// Forgets preemptions for jobs that do not wait any more, and in others the jobs that are gone.
+void Step::forget_preemptions() {
   const auto gone = [this](JobId id) {
     const Job* job = index_.find(id);
     return job == nullptr || status_of(*job) != Status::Completing;
   };
-  for (auto entry = index_.rooms.begin(); entry != index_.rooms.end();) {
+  for (auto entry = index_.preemptions.begin(); entry != index_.preemptions.end();) {
     const Job* waiting = index_.find(entry->first);
     const bool waits = waiting != nullptr && std::holds_alternative<Queued>(waiting->state);
     std::erase_if(entry->second.leaving, gone);
-    entry = waits ? std::next(entry) : index_.rooms.erase(entry);
+    entry = waits ? std::next(entry) : index_.preemptions.erase(entry);
   }
 }
 
 /// Makes room for a job that does not fit, if lesser jobs can. True if it can be had at once;
 /// else the nodes are kept for it until those who stop there are gone. Nobody is stopped for a job
 /// that may not pass one whose place is kept, nor again for one that did not take its chance.
-bool Turn::make_room(JobId id, Places& places) {
+bool Step::preempt_for(JobId id, Places& places) {
   if (!index_.policy.preempt || index_.preemptible.empty()) return false;
-  if (!yielding_) yielding_ = yielding(index_);
+  if (!candidates_) candidates_ = preemption_candidates(index_);
   const Passer passer = index_.passer_of(*index_.find(id));
   const std::vector<placement::NodeIndex> nodes = places.nodes_kept(passer);
-  const auto room = find_room(index_, *yielding_, id, {nodes.begin(), nodes.end()});
-  if (!room || !places.would_let_pass(index_, passer, room->nodes)) return false;
-  const auto made = index_.rooms.find(id);
-  const bool lately =
-      made != index_.rooms.end() && index_.now.mono - made->second.at < index_.policy.yield.quantum;
-  if (lately && !room->victims.empty()) return false;
-  std::vector<JobId> stopping = room->stopping;
+  const auto plan = plan_preemption(index_, *candidates_, id, {nodes.begin(), nodes.end()});
+  if (!plan || !places.would_let_pass(index_, passer, plan->nodes)) return false;
+  const auto made = index_.preemptions.find(id);
+  const bool lately = made != index_.preemptions.end() &&
+                      index_.now.mono - made->second.at < index_.policy.preemption.quantum;
+  if (lately && !plan->victims.empty()) return false;
+  std::vector<JobId> stopping = plan->stopping;
   auto longest = std::chrono::seconds::zero();
-  for (const JobId victim : room->victims) {
+  for (const JobId victim : plan->victims) {
     if (index_.find(victim)->spec.preemption == Preemption::Suspend) {
       suspend(victim);
       continue;
     }
     preempt(victim, id);
-    yielding_->leaving.push_back(victim);
+    candidates_->leaving.push_back(victim);
     stopping.push_back(victim);
   }
-  Index::MadeRoom& entry = index_.rooms.try_emplace(id, Index::MadeRoom{}).first->second;
-  if (!room->victims.empty()) entry.at = index_.now.mono;
+  Index::OngoingPreemption& entry =
+      index_.preemptions.try_emplace(id, Index::OngoingPreemption{}).first->second;
+  if (!plan->victims.empty()) entry.at = index_.now.mono;
   if (stopping.empty()) return true;
   for (const JobId other : stopping) longest = std::max(longest, index_.find(other)->spec.grace);
   // One that stops on several nodes is waited for once.
@@ -61,12 +62,12 @@ bool Turn::make_room(JobId id, Places& places) {
   Reservation kept;
   kept.demand = index_.demand_of(index_.find(id)->spec);
   kept.head = {id, index_.now.mono + longest, true};
-  kept.nodes = room->nodes;
+  kept.nodes = plan->nodes;
   places.keep(std::move(kept));
   return false;
 }
 
-void Turn::preempt(JobId victim, JobId by) {
+void Step::preempt(JobId victim, JobId by) {
   const Job& waiting = *index_.find(by);
   index_.change(victim, [&waiting](Job& job) {
     std::get<Running>(job.state).stop =
@@ -76,16 +77,16 @@ void Turn::preempt(JobId victim, JobId by) {
   effects_.emplace_back(effect::StopAttempt{victim, attempt_of(*index_.find(victim))->number});
 }
 
-void Turn::suspend(JobId victim) {
+void Step::suspend(JobId victim) {
   index_.change(victim,
                 [this](Job& job) { std::get<Running>(job.state).suspended = index_.now.mono; });
   saved(victim);
   effects_.emplace_back(effect::Suspend{victim, attempt_of(*index_.find(victim))->number});
 }
 
-std::vector<JobId> Turn::standing_in_order() const {
+std::vector<JobId> Step::suspended_in_order() const {
   std::vector<QueueKey> keys;
-  for (const auto& [submitted, id] : index_.standing) {
+  for (const auto& [submitted, id] : index_.suspended) {
     keys.push_back(index_.place_of(*index_.find(id)));
   }
   std::sort(keys.begin(), keys.end());
@@ -95,28 +96,28 @@ std::vector<JobId> Turn::standing_in_order() const {
 }
 
 /// Lets jobs that stand still go on, those before this place in the queue, or all that are left.
-void Turn::resume_before(const std::optional<QueueKey>& place,
-                         std::vector<JobId>& standing,
+void Step::resume_before(const std::optional<QueueKey>& place,
+                         std::vector<JobId>& suspended,
                          Places& places) {
-  while (!standing.empty()) {
-    const Job& job = *index_.find(standing.front());
+  while (!suspended.empty()) {
+    const Job& job = *index_.find(suspended.front());
     if (place && *place < index_.place_of(job)) return;
-    standing.erase(standing.begin());
+    suspended.erase(suspended.begin());
     resume(job.id, places);
   }
 }
 
-void Turn::resume(JobId id, Places& places) {
+void Step::resume(JobId id, Places& places) {
   const Job& job = *index_.find(id);
   const Running& running = std::get<Running>(job.state);
   // One that is told to stop is let go on by its supervisor, to clean up. Its compute is another's
-  // by now: until it is gone it counts as standing.
+  // by now: until it is gone it counts as suspended.
   if (running.stop) return;
   const auto placements = index_.placements_of(running.attempt);
   const auto demand = index_.demand_of(job.spec);
   for (const auto& placement : placements) {
     NodeState state = index_.ledger.state(placement.node);
-    index_.ledger.give_back_on(state, demand, placement.devices, Presence::Standing);
+    index_.ledger.give_back_on(state, demand, placement.devices, Presence::Suspended);
     if (!index_.ledger.fits_on(demand, state, placement.devices)) return;
   }
   Passer passer = index_.passer_of(job);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include "engine/turn.h"
+#include "engine/step_internal.h"
 
 namespace gflow::engine {
 namespace {
@@ -13,7 +13,7 @@ std::unexpected<Error> wrong_state(const Job& job, std::string_view wish) {
 
 }  // namespace
 
-void Turn::take(const event::Cancel& event) {
+void Step::take(const event::Cancel& event) {
   for (const JobId id : event.jobs) {
     const auto job = changeable(id, event.by);
     if (!job) return answer(std::unexpected(job.error()));
@@ -40,7 +40,7 @@ void Turn::take(const event::Cancel& event) {
   answer(event.jobs);
 }
 
-void Turn::take(const event::Hold& event) {
+void Step::take(const event::Hold& event) {
   for (const JobId id : event.jobs) {
     const auto job = changeable(id, event.by);
     if (!job) return answer(std::unexpected(job.error()));
@@ -54,7 +54,7 @@ void Turn::take(const event::Hold& event) {
   answer(event.jobs);
 }
 
-void Turn::take(const event::Release& event) {
+void Step::take(const event::Release& event) {
   for (const JobId id : event.jobs) {
     const auto job = changeable(id, event.by);
     if (!job) return answer(std::unexpected(job.error()));

@@ -5,7 +5,7 @@
 #include "engine/backfill.h"
 #include "engine/choose.h"
 #include "engine/launch.h"
-#include "engine/turn.h"
+#include "engine/step_internal.h"
 
 namespace gflow::engine {
 namespace {
@@ -114,19 +114,19 @@ class Candidates {
 /// rest of the pass, since what is free only shrinks within it, but for jobs that were told to
 /// stand still: then it starts from the beginning. A kind that may not pass is left out alone:
 /// another may be expected to end sooner.
-void Turn::schedule() {
+void Step::schedule() {
   index_.fair.settle(std::chrono::floor<std::chrono::seconds>(index_.now.wall.time_since_epoch()));
   Places places;
   Candidates candidates(index_);
-  std::vector<JobId> standing = standing_in_order();
+  std::vector<JobId> suspended = suspended_in_order();
 
   while (!candidates.empty()) {
     const Candidate first = candidates.first();
     const JobId id = first.line->jobs.begin()->id;
     const Passer passer{candidates.shape(), first.place.priority, first.line->run_time};
-    resume_before(first.place, standing, places);
+    resume_before(first.place, suspended, places);
     auto there = index_.choose(passer.shape.demand, {});
-    if (!there && make_room(id, places)) there = index_.choose(passer.shape.demand, {});
+    if (!there && preempt_for(id, places)) there = index_.choose(passer.shape.demand, {});
     if (!there) {
       places.block(index_, id);
       candidates.drop_shape();
@@ -136,15 +136,15 @@ void Turn::schedule() {
       candidates.drop_kind();
     }
   }
-  resume_before(std::nullopt, standing, places);
-  forget_room();
+  resume_before(std::nullopt, suspended, places);
+  forget_preemptions();
   index_.head = places.head();
   index_.first_waiting = places.first();
 }
 
 /// Whether the job may start before those whose places are kept: where it would best go, or
 /// elsewhere.
-bool Turn::pass(Places& places, const Passer& passer, Chosen& there) {
+bool Step::pass(Places& places, const Passer& passer, Chosen& there) {
   if (places.let_pass(index_, passer, there.placements)) return true;
   auto elsewhere = index_.choose(passer.shape.demand, places.nodes_kept(passer));
   if (!elsewhere || !places.let_pass(index_, passer, elsewhere->placements)) return false;
@@ -152,7 +152,7 @@ bool Turn::pass(Places& places, const Passer& passer, Chosen& there) {
   return true;
 }
 
-void Turn::start(JobId id, const Chosen& there) {
+void Step::start(JobId id, const Chosen& there) {
   index_.change(id, [&](Job& job) {
     const int requeues = std::get<Queued>(job.state).requeues;
     ++job.attempts;

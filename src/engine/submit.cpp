@@ -8,7 +8,7 @@
 #include "core/requests.h"
 #include "core/text_limits.h"
 #include "engine/feasible.h"
-#include "engine/turn.h"
+#include "engine/step_internal.h"
 
 namespace gflow::engine {
 namespace {
@@ -48,7 +48,7 @@ Result<void> check_request_texts(const Request& request) {
 }  // namespace
 
 /// Whether so many dependencies may come to those of a user, as so many go.
-Result<void> Turn::check_edges(std::uint32_t uid, std::size_t more, std::size_t fewer) const {
+Result<void> Step::check_edges(std::uint32_t uid, std::size_t more, std::size_t fewer) const {
   const auto refuse = [&](std::size_t have, std::size_t most, std::string_view whose) {
     return fail(
         Code::Exhausted,
@@ -70,7 +70,7 @@ Result<void> Turn::check_edges(std::uint32_t uid, std::size_t more, std::size_t 
 }
 
 /// A job may depend on one there is, or on one before it in its submission.
-Result<void> Turn::check_dependencies(const Dependencies& dependencies,
+Result<void> Step::check_dependencies(const Dependencies& dependencies,
                                       std::size_t position) const {
   if (dependencies.jobs.size() > index_.policy.max_dependencies_per_job) {
     return fail(Code::Exhausted,
@@ -95,7 +95,7 @@ Result<void> Turn::check_dependencies(const Dependencies& dependencies,
   return {};
 }
 
-Result<void> Turn::check_spec(const JobSpec& spec, std::size_t position) {
+Result<void> Step::check_spec(const JobSpec& spec, std::size_t position) {
   GF_CHECK(check_request_texts(spec.request));
   if (!spec.name.empty()) GF_CHECK(check_name(spec.name));
   GF_CHECK(check_ranges(spec));
@@ -104,7 +104,7 @@ Result<void> Turn::check_spec(const JobSpec& spec, std::size_t position) {
   return check_request(index_, spec.request);
 }
 
-Result<void> Turn::check_submission(const event::Submit& event) {
+Result<void> Step::check_submission(const event::Submit& event) {
   const std::size_t count = event.specs.size();
   const std::size_t pending = index_.count(kPending);
   if (count == 0) return fail(Code::Usage, "there is no job in this submission");
@@ -143,7 +143,7 @@ Result<void> Turn::check_submission(const event::Submit& event) {
   return {};
 }
 
-void Turn::take(const event::Submit& event) {
+void Step::take(const event::Submit& event) {
   if (auto checked = check_submission(event); !checked) {
     return answer(std::unexpected(checked.error()));
   }

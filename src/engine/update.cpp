@@ -9,7 +9,7 @@
 #include "core/gpu_request.h"
 #include "core/requests.h"
 #include "engine/feasible.h"
-#include "engine/turn.h"
+#include "engine/step_internal.h"
 
 namespace gflow::engine {
 namespace {
@@ -50,7 +50,7 @@ Result<void> check_time(const Job& job, const JobChanges& changes) {
 
 /// Walks what the new dependencies depend on, once for all jobs that get them, and refuses to come
 /// to one of these.
-Result<void> Turn::check_cycle(const std::vector<JobId>& jobs,
+Result<void> Step::check_cycle(const std::vector<JobId>& jobs,
                                const Dependencies& dependencies) const {
   const std::set<JobId> changing(jobs.begin(), jobs.end());
   std::set<JobId> seen(dependencies.jobs.begin(), dependencies.jobs.end());
@@ -72,7 +72,7 @@ Result<void> Turn::check_cycle(const std::vector<JobId>& jobs,
 }
 
 /// The new dependencies as a whole, which all the jobs get; whose these are has been checked.
-Result<void> Turn::check_new_edges(const std::vector<JobId>& jobs,
+Result<void> Step::check_new_edges(const std::vector<JobId>& jobs,
                                    const Dependencies& wants) const {
   GF_CHECK(check_dependencies(wants, 0));
   std::map<std::uint32_t, std::pair<std::size_t, std::size_t>> users;  // more, fewer
@@ -88,7 +88,7 @@ Result<void> Turn::check_new_edges(const std::vector<JobId>& jobs,
 
 /// The specification as it will be. Only what changes is checked: the rest was, when it was asked
 /// for, and may have become history since.
-Result<JobSpec> Turn::updated(const Job& job, const JobChanges& changes, const Principal& by) {
+Result<JobSpec> Step::updated(const Job& job, const JobChanges& changes, const Principal& by) {
   JobSpec spec = job.spec;
   changes.apply(spec);
   GF_CHECK(check_ranges(changes.to()));
@@ -97,7 +97,7 @@ Result<JobSpec> Turn::updated(const Job& job, const JobChanges& changes, const P
   }
   if (changes.has(&JobSpec::name)) GF_CHECK(check_name(spec.name));
   const bool asks_otherwise = changes.has(&JobSpec::request);
-  if (asks_otherwise) GF_CHECK(settle(spec.request));
+  if (asks_otherwise) GF_CHECK(normalise(spec.request));
   if (asks_otherwise || changes.has(&JobSpec::preemption) ||
       changes.has(&JobSpec::preempt_signal)) {
     GF_CHECK(check_preemption(spec));
@@ -106,7 +106,7 @@ Result<JobSpec> Turn::updated(const Job& job, const JobChanges& changes, const P
   return spec;
 }
 
-void Turn::update(JobId id, JobSpec spec, const JobChanges& changes) {
+void Step::update(JobId id, JobSpec spec, const JobChanges& changes) {
   if (is_ended(*index_.find(id))) return;  // ended as a dependent of one before it in the list
   if (changes.has(&JobSpec::dependencies)) index_.dependencies.remove(id);  // linked anew
   index_.change(id, [&spec](Job& job) { job.spec = std::move(spec); });
@@ -126,7 +126,7 @@ void Turn::update(JobId id, JobSpec spec, const JobChanges& changes) {
 }
 
 /// The newest word about the limit of a group is that of all its jobs, so that a restart finds it.
-void Turn::limit_group(const Job& job, int limit) {
+void Step::limit_group(const Job& job, int limit) {
   Group* group = is_ended(job) ? nullptr : index_.group(job);
   if (group == nullptr || group->limit == limit) return;
   group->limit = limit;
@@ -139,7 +139,7 @@ void Turn::limit_group(const Job& job, int limit) {
   }
 }
 
-void Turn::take(const event::Update& event) {
+void Step::take(const event::Update& event) {
   for (const JobId id : event.jobs) {
     const auto job = changeable(id, event.by);
     if (!job) return answer(std::unexpected(job.error()));

@@ -41,14 +41,14 @@ Result<void> remove_node(std::vector<Machine>& fleet, const std::string& called)
 
 /// Jobs that run on a node that is gone have to start again from the queue, with what they did.
 void leave_removed(Subject& subject) {
-  for (Subject::Standing& standing : subject.standing) {
-    const Attempt* attempt = attempt_of(standing.job);
-    if (attempt == nullptr || !is_active(standing.job)) continue;
+  for (Subject::Existing& existing : subject.existing) {
+    const Attempt* attempt = attempt_of(existing.job);
+    if (attempt == nullptr || !is_active(existing.job)) continue;
     const auto there = [&](const Allocation& part) {
       return std::ranges::find(subject.fleet, part.node, &Machine::name) != subject.fleet.end();
     };
     if (there(attempt->allocation) && std::ranges::all_of(attempt->peers, there)) continue;
-    standing.job.state = Queued{};
+    existing.job.state = Queued{};
   }
 }
 
@@ -105,8 +105,8 @@ Played play(const Subject& subject,
             const std::string& label,
             const Progress& progress) {
   Simulation simulation(subject.policy, rules, subject.begins);
-  for (const Subject::Standing& standing : subject.standing) {
-    simulation.restore(standing.job, standing.work);
+  for (const Subject::Existing& existing : subject.existing) {
+    simulation.restore(existing.job, existing.work);
   }
   simulation.begin(subject.next_id);
   tell_machines(simulation, subject);
@@ -115,7 +115,7 @@ Played play(const Subject& subject,
   }
   // Each job is submitted, started, and ends; more often where jobs make room for others.
   const double expected =
-      3.0 * static_cast<double>(subject.submissions.size() + subject.standing.size()) + 1;
+      3.0 * static_cast<double>(subject.submissions.size() + subject.existing.size()) + 1;
   simulation.run([&](std::size_t events) {
     if (progress) progress(std::min(static_cast<double>(events) / expected, 0.99), label);
   });

@@ -15,7 +15,7 @@ namespace gflow::lab {
 
 /// What is replayed: machines, what is there already, what will be submitted.
 struct Subject {
-  struct Standing {
+  struct Existing {
     Job job;
     std::chrono::milliseconds work{0};  ///< still to run; means nothing of a job that ended
   };
@@ -24,7 +24,7 @@ struct Subject {
   WallTime begins;
   std::vector<Machine> fleet;
   std::vector<Drain> drains;
-  std::vector<Standing> standing;
+  std::vector<Existing> existing;
   JobId next_id{1};
   std::vector<TraceJob> submissions;
 };

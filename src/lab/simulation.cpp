@@ -58,10 +58,10 @@ void Simulation::restore(Job job, milliseconds work) {
       attempt.started_mono = kBegin - (begins_.wall - attempt.started);
       life.first_start = attempt.started - begins_.wall;
       auto* running = std::get_if<Running>(&job.state);
-      const bool standing = running != nullptr && running->suspended.has_value();
-      if (standing) running->suspended = kBegin;
-      runs_[job.id] = Run{attempt.number, kBegin, milliseconds(0), work, standing};
-      if (!standing) parts_used_ += life.parts;
+      const bool suspended = running != nullptr && running->suspended.has_value();
+      if (suspended) running->suspended = kBegin;
+      runs_[job.id] = Run{attempt.number, kBegin, milliseconds(0), work, suspended};
+      if (!suspended) parts_used_ += life.parts;
     }
     life_by_job_[job.id] = lives_.size();
     lives_.push_back(std::move(life));
@@ -73,7 +73,7 @@ void Simulation::begin(JobId next_id) {
   state_.restored(next_id);
   for (auto& [id, run] : runs_) {
     at_once_.emplace_back(engine::event::AttemptStarted{id, run.attempt, 1});
-    if (!run.standing) plan_end(id, run);
+    if (!run.suspended) plan_end(id, run);
   }
   note_moment();
 }
@@ -151,7 +151,7 @@ void Simulation::take(const engine::Effect& effect, std::optional<std::size_t> s
     go_on(resumed->job, resumed->attempt);
   } else if (const auto* limit = std::get_if<e::ChangeLimit>(&effect)) {
     const auto at = runs_.find(limit->job);
-    if (at != runs_.end() && !at->second.standing) plan_end(limit->job, at->second);
+    if (at != runs_.end() && !at->second.suspended) plan_end(limit->job, at->second);
   } else if (const auto* answer = std::get_if<e::Answer>(&effect)) {
     if (submission) take_answer(*answer, *submission);
   } else if (const auto* wake = std::get_if<e::WakeAt>(&effect)) {
@@ -237,10 +237,10 @@ void Simulation::halt(Life& life, Run& run) {
 
 void Simulation::stand(JobId job, int attempt) {
   const auto at = runs_.find(job);
-  if (at == runs_.end() || at->second.attempt != attempt || at->second.standing) return;
+  if (at == runs_.end() || at->second.attempt != attempt || at->second.suspended) return;
   Life& life = life_of(job);
   halt(life, at->second);
-  at->second.standing = true;
+  at->second.suspended = true;
   at->second.end = 0;
   ++life.preemptions;
   use(-life.parts);
@@ -248,8 +248,8 @@ void Simulation::stand(JobId job, int attempt) {
 
 void Simulation::go_on(JobId job, int attempt) {
   const auto at = runs_.find(job);
-  if (at == runs_.end() || at->second.attempt != attempt || !at->second.standing) return;
-  at->second.standing = false;
+  if (at == runs_.end() || at->second.attempt != attempt || !at->second.suspended) return;
+  at->second.suspended = false;
   at->second.since = now_.mono;
   plan_end(job, at->second);
   use(life_of(job).parts);
@@ -258,7 +258,7 @@ void Simulation::go_on(JobId job, int attempt) {
 void Simulation::end(const engine::event::AttemptEnded& event) {
   Run& run = runs_.at(event.job);
   Life& life = life_of(event.job);
-  if (!run.standing) {
+  if (!run.suspended) {
     halt(life, run);
     use(-life.parts);
   }

@@ -83,12 +83,12 @@ class Simulation {
   /// An attempt under way.
   struct Run {
     int attempt = 0;
-    MonoTime since;         ///< when it began, or went on
-    Span overhead{0};       ///< of what is still to come, time that is no work
-    Span left{0};           ///< work and overhead still to come
-    bool standing = false;  ///< suspended
-    Span ran{0};            ///< before `since`, in this attempt
-    std::uint64_t end = 0;  ///< its planned end; others are out of date
+    MonoTime since;          ///< when it began, or went on
+    Span overhead{0};        ///< of what is still to come, time that is no work
+    Span left{0};            ///< work and overhead still to come
+    bool suspended = false;  ///< suspended
+    Span ran{0};             ///< before `since`, in this attempt
+    std::uint64_t end = 0;   ///< its planned end; others are out of date
   };
   struct Planned {
     MonoTime at;

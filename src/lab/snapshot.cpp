@@ -129,7 +129,7 @@ Result<Subject> subject_of(const api::Snapshot& snapshot) {
     if (is_pending(job)) {
       work = std::max(times.of(job.spec) - shown.served, std::chrono::milliseconds(1000));
     }
-    subject.standing.push_back({std::move(job), work});
+    subject.existing.push_back({std::move(job), work});
   }
   return subject;
 }

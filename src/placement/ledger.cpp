@@ -24,11 +24,12 @@ bool mode_allows(const Demand& demand, const DeviceState& device, const SharingR
   if (device.users == 0) return true;
   if (demand.mode == GpuMode::Whole || device.mode == GpuMode::Whole) return false;
   if (device.users >= rules.max_jobs) return false;
-  if (demand.mode == GpuMode::TimeSlice && device.in_turns >= rules.max_time_sliced) return false;
+  if (demand.mode == GpuMode::TimeSlice && device.time_sliced >= rules.max_time_sliced)
+    return false;
   return demand.mode == device.mode || rules.mix_modes;
 }
 
-/// Compute that the demand takes out of what is free: jobs in turns take none from each other.
+/// Compute that the demand takes out of what is free: time-sliced jobs take none from each other.
 Share share_held(const Demand& demand) {
   return demand.mode == GpuMode::TimeSlice ? Share{} : demand.share;
 }
@@ -202,10 +203,10 @@ bool Ledger::device_fits(DemandIndex index, const DeviceState& device) const {
       !mode_allows(wanted, device, rules_)) {
     return false;
   }
-  if (device.memory == Memory{}) return wanted.gpu_memory == Memory{} && device.standing == 0;
+  if (device.memory == Memory{}) return wanted.gpu_memory == Memory{} && device.suspended == 0;
   const Memory reserve = reserve_on(wanted, device.memory);
   // Beside a job that stands still, only what is known to fit.
-  if (reserve == Memory{}) return device.standing == 0;
+  if (reserve == Memory{}) return device.suspended == 0;
   return device.memory_free >= reserve;
 }
 
@@ -293,11 +294,11 @@ void Ledger::take_on(NodeState& state,
     DeviceState& device = state.devices[at(i)];
     device.memory_free -= reserve_on(wanted, device.memory);
     if (!works) {
-      ++device.standing;
+      ++device.suspended;
       continue;
     }
     device.free -= share_held(wanted);
-    if (wanted.mode == GpuMode::TimeSlice) ++device.in_turns;
+    if (wanted.mode == GpuMode::TimeSlice) ++device.time_sliced;
     if (device.users++ == 0 || wanted.mode != GpuMode::Fraction) device.mode = wanted.mode;
   }
 }
@@ -314,14 +315,14 @@ void Ledger::give_back_on(NodeState& state,
     DeviceState& device = state.devices[at(i)];
     device.memory_free += reserve_on(wanted, device.memory);
     if (!works) {
-      --device.standing;
+      --device.suspended;
       continue;
     }
     device.free += share_held(wanted);
-    if (wanted.mode == GpuMode::TimeSlice) --device.in_turns;
+    if (wanted.mode == GpuMode::TimeSlice) --device.time_sliced;
     if (--device.users == 0) {
       device.mode = GpuMode::Whole;
-    } else if (device.mode == GpuMode::TimeSlice && device.in_turns == 0) {
+    } else if (device.mode == GpuMode::TimeSlice && device.time_sliced == 0) {
       device.mode = GpuMode::Fraction;
     }
   }

@@ -50,7 +50,7 @@ struct Node {
 };
 
 /// How a job is on what it holds. One that stands still keeps only memory.
-enum class Presence : std::uint8_t { Working, Standing };
+enum class Presence : std::uint8_t { Working, Suspended };
 
 /// What is left of a device and who is on it.
 struct DeviceState {
@@ -58,8 +58,8 @@ struct DeviceState {
   Memory memory_free{};  ///< below nothing if a device shrank under its jobs
   ModelIndex model = 0;
   std::int16_t users = 0;
-  std::int16_t standing = 0;      ///< jobs that only keep memory here
-  std::int16_t in_turns = 0;      ///< of the users, those in mode TimeSlice
+  std::int16_t suspended = 0;     ///< jobs that only keep memory here
+  std::int16_t time_sliced = 0;   ///< of the users, those in mode TimeSlice
   GpuMode mode = GpuMode::Whole;  ///< of those on it, TimeSlice where modes mix; Whole if none is
   bool usable = true;
   Memory memory{};  ///< in all; 0: not known

@@ -69,12 +69,12 @@ TEST(LedgerFits, OnTwoDevicesOf80Gib) {
        false},
       {"turns beside a part", {{whole(1), {1}}, {part(10), {0}}}, turns(), false},
       {"unless modes may mix", {{whole(1), {1}}, {part(10), {0}}}, turns(), true, mixing},
-      {"too many in turns",
+      {"too many time slices",
        {{whole(1), {1}}, {turns(), {0}}, {turns(), {0}}},
        turns(),
        false,
        {.max_time_sliced = 2}},
-      {"parts are not in turns",
+      {"parts are not time-sliced",
        {{whole(1), {1}}, {turns(), {0}}, {part(10), {0}}},
        turns(),
        true,
@@ -163,17 +163,17 @@ TEST(LedgerPut, TakesMemoryThatOthersUse) {
   EXPECT_FALSE(ledger.fits(ledger.intern({.gpus = 1, .gpu_memory = Memory::gib(51)}), 0));
 }
 
-TEST(LedgerStanding, KeepsOnlyMemory) {
+TEST(LedgerSuspended, KeepsOnlyMemory) {
   Ledger ledger;
   const NodeIndex node = ledger.put(node_of(1));
   const DemandIndex held =
       ledger.intern({.gpus = 1, .gpu_memory = Memory::gib(50), .milli_cpus = 16'000});
   const Placement placement{.node = node, .devices = {0}};
-  ledger.take(held, placement, Presence::Standing);
+  ledger.take(held, placement, Presence::Suspended);
   EXPECT_TRUE(ledger.fits(
       ledger.intern({.gpus = 1, .gpu_memory = Memory::gib(30), .milli_cpus = 16'000}), node));
   EXPECT_FALSE(ledger.fits(ledger.intern({.gpus = 1, .gpu_memory = Memory::gib(31)}), node));
-  ledger.give_back(held, placement, Presence::Standing);
+  ledger.give_back(held, placement, Presence::Suspended);
   EXPECT_EQ(ledger.state(node), ledger.emptied().state(node));
 }
 

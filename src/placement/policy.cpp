@@ -34,7 +34,7 @@ NodeView view_of(const Ledger& ledger, NodeIndex node) {
     view.max_free = std::max(view.max_free, parts);
     if (device.usable && device.users == 0) ++view.idle;
     if (device.model != view.model) view.model = -1;
-    if (device.in_turns > 0) view.in_turns = true;
+    if (device.time_sliced > 0) view.time_sliced = true;
     if (device.memory != Memory{}) view.knows_memory = true;
   }
   return view;

@@ -72,9 +72,9 @@ Result<bool> is_strange(int pid) {
 /// Whether an orphan of a shim is above it, or it is one itself. Reading again where the tree
 /// changed meanwhile: parents end, and what they leave comes to this process, too.
 Result<bool> is_below_orphan(int pid) {
-  constexpr int kMostSteps = 100'000;
+  constexpr int kMaxSteps = 100'000;
   int at = pid;
-  for (int steps = 0; steps < kMostSteps; ++steps) {
+  for (int steps = 0; steps < kMaxSteps; ++steps) {
     const auto facts = GF_TRY(find_process(at));
     if (!facts && at == pid) return false;
     if (!facts) {

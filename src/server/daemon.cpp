@@ -9,7 +9,7 @@ void show_daemon(Exchange exchange) {
 }
 
 void stop_daemon(Exchange exchange) {
-  // Answered first: the turn that stops writes nothing any more.
+  // Answered first: the tick that stops writes nothing any more.
   exchange.respond(empty_reply());
   exchange.service.stop();
 }

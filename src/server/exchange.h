@@ -36,9 +36,9 @@ struct Reply {
 [[nodiscard]] Reply problem(const Error& error, int status);
 
 /// How long work is cut up, so that nobody waits for all of another user's.
-class Turns {
+class FairWork {
  public:
-  virtual ~Turns() = default;
+  virtual ~FairWork() = default;
   /// Goes on with a request later, after every other user who wants something had a turn.
   virtual void later(const Principal& caller, std::function<void()> piece) = 0;
   /// Has `work`, which touches nothing of the daemon, done away from the loop, and then goes on
@@ -48,15 +48,15 @@ class Turns {
                      std::function<void()> then) = 0;
 };
 
-/// One request and the way to answer it. `respond` is called once, now or from a later turn of the
+/// One request and the way to answer it. `respond` is called once, now or from a later tick of the
 /// loop; the client may be gone by then.
 struct Exchange {
   Service& service;
   Principal caller;
   Request request;
   std::function<void(Reply)> respond;
-  std::string id;          ///< what stands where the route has "{id}": digits
-  Turns* turns = nullptr;  ///< none: all is done at once
+  std::string id;                 ///< what stands where the route has "{id}": digits
+  FairWork* fair_work = nullptr;  ///< none: all is done at once
   /// Keeps what is given until the request is answered or its client is gone.
   std::function<void(std::shared_ptr<void>)> keep = {};
 };

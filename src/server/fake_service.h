@@ -17,7 +17,7 @@ namespace gflow::server {
 
 /// A daemon for tests without store, runner and devices: the engine decides, everything it wants
 /// launched runs at once, and nothing ends unless told. Time stands still unless moved. Answers
-/// come when the owner runs `later`, as they come from a later turn of the real loop.
+/// come when the owner runs `later`, as they come from a later tick of the real loop.
 class FakeService : public Service {
  public:
   /// `post` runs a function in a later turn.

@@ -48,7 +48,7 @@ void read_body(Exchange exchange, Result<T> (*read)(std::string_view), void (*th
     if (!asked) return known.respond(problem(asked.error()));
     then(std::move(known), std::move(*asked));
   };
-  if (exchange.turns == nullptr || exchange.request.body.size() <= kSmall) {
+  if (exchange.fair_work == nullptr || exchange.request.body.size() <= kSmall) {
     Result<T> asked = read(exchange.request.body);
     return go_on(exchange, asked);
   }
@@ -57,7 +57,7 @@ void read_body(Exchange exchange, Result<T> (*read)(std::string_view), void (*th
     Result<T> asked = T{};
   };
   const auto reading = std::make_shared<Reading>(Reading{std::move(exchange)});
-  reading->exchange.turns->aside(
+  reading->exchange.fair_work->aside(
       reading->exchange.caller,
       [reading, read] { reading->asked = read(std::exchange(reading->exchange.request.body, {})); },
       [reading, go_on] { go_on(reading->exchange, reading->asked); });

@@ -128,7 +128,7 @@ bool is_gone(int socket) {
 
 }  // namespace
 
-struct HttpServer::Core : Turns, std::enable_shared_from_this<HttpServer::Core> {
+struct HttpServer::Core : FairWork, std::enable_shared_from_this<HttpServer::Core> {
   class Session;
 
   Core(asio::io_context& loop, Options wanted, Service& answering)
@@ -161,7 +161,7 @@ struct HttpServer::Core : Turns, std::enable_shared_from_this<HttpServer::Core> 
   Admission admission;
   Identity identity;
   std::set<std::shared_ptr<Session>> sessions;  // the open ones
-  FairQueue turns;  // requests that are whole, and the rest of those that were begun
+  FairQueue fair_queue;  // requests that are whole, and the rest of those that were begun
   bool serving = false;
   bool closing = false;
   std::optional<Worker> worker{std::in_place};  // none once the server is cut off
@@ -375,12 +375,12 @@ void HttpServer::Core::Session::on_sent(const error_code& error) {
 }
 
 void HttpServer::Core::begin(std::uint32_t uid, std::function<void()> request) {
-  turns.push(uid, std::move(request));
+  fair_queue.push(uid, std::move(request));
   serve_soon();
 }
 
 void HttpServer::Core::later(const Principal& caller, std::function<void()> piece) {
-  turns.push_front(record_of(caller).uid, std::move(piece));
+  fair_queue.push_front(record_of(caller).uid, std::move(piece));
   serve_soon();
 }
 
@@ -389,12 +389,12 @@ void HttpServer::Core::aside(const Principal& caller,
                              std::function<void()> then) {
   if (!worker) return;
   const std::uint32_t uid = record_of(caller).uid;
-  turns.block(uid);
+  fair_queue.block(uid);
   auto done = [server = weak_from_this(), uid, then = std::move(then)] {
     const auto self = server.lock();
     if (!self) return;
-    self->turns.unblock(uid);
-    self->turns.push_front(uid, then);
+    self->fair_queue.unblock(uid);
+    self->fair_queue.push_front(uid, then);
     self->serve_soon();
   };
   worker->run(uid, [this, work = std::move(work), done = std::move(done)]() mutable {
@@ -405,13 +405,13 @@ void HttpServer::Core::aside(const Principal& caller,
 
 /// One piece, then whatever else the loop has to do, then the next.
 void HttpServer::Core::serve_soon() {
-  if (serving || !turns.ready()) return;
+  if (serving || !fair_queue.ready()) return;
   serving = true;
   asio::post(io, [server = weak_from_this()] {
     const auto self = server.lock();
     if (!self) return;
     self->serving = false;
-    if (self->turns.ready()) self->turns.pop()();
+    if (self->fair_queue.ready()) self->fair_queue.pop()();
     self->serve_soon();
   });
 }

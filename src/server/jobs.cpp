@@ -62,8 +62,8 @@ bool add_some(Listing& listing) {
 void go_on_listing(const std::shared_ptr<Listing>& listing) {
   Exchange& exchange = listing->exchange;
   while (!add_some(*listing)) {
-    if (exchange.turns == nullptr) continue;
-    return exchange.turns->later(exchange.caller, [listing] { go_on_listing(listing); });
+    if (exchange.fair_work == nullptr) continue;
+    return exchange.fair_work->later(exchange.caller, [listing] { go_on_listing(listing); });
   }
   exchange.respond(json_reply(listing->page.finish(listing->revision)));
 }

@@ -18,7 +18,7 @@
 namespace gflow::server {
 
 /// What handlers need of the daemon. Everything runs on the loop's one thread; an answer comes
-/// after the commit, from a later turn of the loop.
+/// after the commit, from a later tick of the loop.
 class Service {
  public:
   virtual ~Service() = default;
@@ -40,7 +40,7 @@ class Service {
                                                         std::function<void()> then) = 0;
   [[nodiscard]] virtual api::DaemonView daemon() const = 0;
   [[nodiscard]] virtual std::vector<api::SettingView> settings() const = 0;
-  /// Ends the daemon after this turn; jobs go on.
+  /// Ends the daemon after this tick; jobs go on.
   virtual void stop() = 0;
   /// Reads the configuration again.
   virtual Result<void> reload() = 0;

@@ -119,10 +119,10 @@ void show_snapshot(Exchange exchange) {
   const Service& service = exchange.service;
   const auto shown =
       std::make_shared<api::Snapshot>(snapshot_of(service.state(), service.now(), history));
-  if (exchange.turns == nullptr) return exchange.respond(json_reply(api::write(*shown)));
+  if (exchange.fair_work == nullptr) return exchange.respond(json_reply(api::write(*shown)));
   const auto text = std::make_shared<std::string>();
-  Turns& turns = *exchange.turns;
-  turns.aside(
+  FairWork& fair_work = *exchange.fair_work;
+  fair_work.aside(
       exchange.caller,
       [shown, text] {
         *text = api::write(*shown);

@@ -52,14 +52,15 @@ void add_reason(api::JobView& view, const Service& service, const Job& job) {
 }
 
 /// Jobs that stand still have no turn.
-std::vector<TurnShare> turns_of(const engine::State& state, const std::vector<JobId>& jobs) {
-  std::vector<TurnTaker> takers;
+std::vector<TimeSliceShare> time_slices_of(const engine::State& state,
+                                           const std::vector<JobId>& jobs) {
+  std::vector<TimeSliceUser> takers;
   for (const JobId id : jobs) {
     const Job* job = state.find(id);
     if (job == nullptr || status_of(*job) == Status::Suspended) continue;
     takers.push_back({id, job->spec.priority});
   }
-  return turn_shares(takers);
+  return time_slice_shares(takers);
 }
 
 api::DeviceView device_view(const engine::State& state,
@@ -83,7 +84,7 @@ api::DeviceView device_view(const engine::State& state,
   view.model_short = node.devices[index].model;
   view.share_free = left.devices[index].free;
   if (left.devices[index].users > 0) view.mode = left.devices[index].mode;
-  if (view.mode == GpuMode::TimeSlice) view.turns = turns_of(state, view.jobs);
+  if (view.mode == GpuMode::TimeSlice) view.time_slices = time_slices_of(state, view.jobs);
   if (left.devices[index].memory > Memory{}) {
     view.memory_free = std::max(Memory{}, left.devices[index].memory_free);
   }

@@ -154,24 +154,24 @@ bool Supervisor::is_ending() const { return main_status_ || kill_at_ || killing_
 
 void Supervisor::suspend() {
   if (is_ending()) return;
-  if (!standing_since_) standing_since_ = monotonic_ns();
+  if (!suspended_since_) suspended_since_ = monotonic_ns();
   tree_.suspend();
 }
 
 void Supervisor::resume() {
-  stood_before_ns_ = stood_ns();
-  standing_since_.reset();
+  suspended_before_ns_ = stood_ns();
+  suspended_since_.reset();
   tree_.resume();
 }
 
 std::int64_t Supervisor::stood_ns() const {
-  return stood_before_ns_ + (standing_since_ ? monotonic_ns() - *standing_since_ : 0);
+  return suspended_before_ns_ + (suspended_since_ ? monotonic_ns() - *suspended_since_ : 0);
 }
 
 /// When it will have run so long; never while it stands still.
 std::optional<std::int64_t> Supervisor::after(std::optional<std::int64_t> run_ns) const {
-  if (!run_ns || standing_since_) return std::nullopt;
-  return started_ns_ + stood_before_ns_ + *run_ns;
+  if (!run_ns || suspended_since_) return std::nullopt;
+  return started_ns_ + suspended_before_ns_ + *run_ns;
 }
 
 std::optional<std::int64_t> Supervisor::exec_by() const {
@@ -188,7 +188,7 @@ void Supervisor::begin_stop(int signal) {
   if (signal != SIGKILL) tree_.signal(signal);
   if (signal == SIGTERM) terminated_ = true;
   // What stands still could not clean up; it finds the signal when it goes on.
-  if (standing_since_) resume();
+  if (suspended_since_) resume();
 }
 
 void Supervisor::reap() {

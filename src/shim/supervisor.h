@@ -67,13 +67,13 @@ class Supervisor {
   std::function<void(int)> on_started_;
   std::int64_t started_ns_;
   std::int64_t started_wall_ms_;
-  std::optional<std::int64_t> limit_ns_;        ///< how long it may run
-  std::optional<std::int64_t> standing_since_;  ///< it stands still
-  std::int64_t stood_before_ns_ = 0;            ///< and has before
-  bool launching_ = true;                       ///< its program does not run yet
-  std::optional<std::int64_t> kill_at_;         ///< when grace is over
-  bool terminated_ = false;                     ///< SIGTERM was sent
-  bool killing_ = false;                        ///< grace is over: SIGKILL whatever is seen
+  std::optional<std::int64_t> limit_ns_;         ///< how long it may run
+  std::optional<std::int64_t> suspended_since_;  ///< it stands still
+  std::int64_t suspended_before_ns_ = 0;         ///< and has before
+  bool launching_ = true;                        ///< its program does not run yet
+  std::optional<std::int64_t> kill_at_;          ///< when grace is over
+  bool terminated_ = false;                      ///< SIGTERM was sent
+  bool killing_ = false;                         ///< grace is over: SIGKILL whatever is seen
   bool has_children_ = true;
   std::optional<attempt::Ending> stop_reason_;  ///< why gflow ends it, if it does
   std::string stop_message_;

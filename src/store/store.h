@@ -44,7 +44,7 @@ struct Submission {
   std::string digest{};  ///< of what was submitted; "" in stores that did not keep it
 };
 
-/// Everything one turn of the loop changes. Committed whole or not at all.
+/// Everything one tick of the loop changes. Committed whole or not at all.
 struct Batch {
   std::vector<const Job*> saves = {};  ///< borrowed until commit() returns; a job once
   std::vector<std::pair<JobId, const Payload*>> payloads = {};  ///< of new jobs; borrowed

@@ -52,13 +52,13 @@ std::string left_line(const api::DeviceView& view) {
 }
 
 /// The plan of the turns: "job 5 50%, job 7 50% of the time (planned, not enforced)".
-std::string turns_line(const api::DeviceView& view) {
+std::string time_slices_line(const api::DeviceView& view) {
   std::string out;
-  for (const TurnShare& turn : view.turns) {
+  for (const TimeSliceShare& slice : view.time_slices) {
     out += fmt::format("{}job {} {}%",
                        out.empty() ? "" : ", ",
-                       turn.job.value,
-                       share_text(Share{turn.time.parts * 100}));
+                       slice.job.value,
+                       share_text(Share{slice.time.parts * 100}));
   }
   return out.empty() ? "" : out + " of the time (planned, not enforced)";
 }
@@ -66,7 +66,7 @@ std::string turns_line(const api::DeviceView& view) {
 std::string readings(const api::DeviceView& view) {
   const Device& device = view.device;
   std::string out = line("Free", left_line(view));
-  out += line("Turns", turns_line(view));
+  out += line("Time slices", time_slices_line(view));
   out += line("Memory", memory_line(device));
   if (device.utilization_percent) {
     out += line("Utilization", fmt::format("{}%", *device.utilization_percent));

@@ -122,7 +122,7 @@ TEST(Why, KnowsDrainedGpusNodesAndJobsThatStandStill) {
       view_of(blocker::Gpus{
           .need = 4, .available = 0, .unusable = {{.gpu = 3, .drained = "fan is loud"}}}),
       view_of(blocker::Nodes{.need = 4, .available = 2}),
-      view_of(blocker::MakingRoom{{JobId(5), JobId(7)}}),
+      view_of(blocker::Preemption{{JobId(5), JobId(7)}}),
   };
   EXPECT_EQ(why_text(job, {kNoon, seconds(0)}, {}),
             "Job 42 (ddp) waits since 11:22 (38m ago).\n"
@@ -131,7 +131,7 @@ TEST(Why, KnowsDrainedGpusNodesAndJobsThatStandStill) {
             "   1.  Resources: GPU 3 drained\n"
             "       GPU 3 is drained: fan is loud\n"
             "   2.  Resources: Need 4 nodes, only 2 available\n"
-            "   3.  MakingRoom: waiting for jobs 5,7\n");
+            "   3.  Preemption: waiting for jobs 5,7\n");
   job.status = Status::Suspended;
   EXPECT_EQ(why_text(job, {kNoon, seconds(0)}, {}),
             "Job 42 (ddp) stands still to make room for a job ahead of it.\n");
@@ -185,24 +185,24 @@ TEST(JobText, TellsWhatIsSpecialAboutItsGpus) {
   job.spec.preemption = Preemption::Requeue;
   const std::string text = job_text(job, {}, rfc3339, Painter());
   for (const std::string_view line :
-       {"  Asks for      1 A100 GPU in turns with others, 16G of memory on it\n",
+       {"  Asks for      1 A100 GPU time-sliced with others, 16G of memory on it\n",
         "  GPUs as       1(A100),16G --shared\n",
-        "  Making room   is stopped and queued again\n"}) {
+        "  Preemption    is stopped and queued again\n"}) {
     EXPECT_NE(text.find(line), std::string::npos) << text;
   }
 }
 
-TEST(JobText, TellsHowItMakesRoom) {
+TEST(JobText, TellsHowItIsPreempted) {
   const struct {
     Preemption preemption;
     int signal;
     std::string_view line;
   } rows[] = {
-      {Preemption::Requeue, 0, "  Making room   is stopped and queued again\n"},
+      {Preemption::Requeue, 0, "  Preemption    is stopped and queued again\n"},
       {Preemption::Requeue,
        SIGUSR1,
-       "  Making room   is sent signal 10 (SIGUSR1), stopped and queued again\n"},
-      {Preemption::Suspend, 0, "  Making room   stands still where it is\n"},
+       "  Preemption    is sent signal 10 (SIGUSR1), stopped and queued again\n"},
+      {Preemption::Suspend, 0, "  Preemption    stands still where it is\n"},
       {Preemption::None, 0, "  Priority      10\n  Submitted "},
   };
   for (const auto& row : rows) {

@@ -104,7 +104,7 @@ void add_request(Facts& facts, const api::JobView& job) {
         spec.max_concurrent > 0 ? fmt::format(", at most {} at once", spec.max_concurrent) : "";
     facts.add("Group", printable(spec.group) + limit);
   }
-  facts.add("Making room", preemption_text(spec));
+  facts.add("Preemption", preemption_text(spec));
   if (spec.requeue) facts.add("Requeue", "runs again if the machine or its supervisor dies");
   if (spec.max_retries > 0) {
     facts.add("Retries", fmt::format("{} of {} used", job.retries, spec.max_retries));

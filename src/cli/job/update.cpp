@@ -69,7 +69,7 @@ std::vector<Option> dependency_options() {
   };
 }
 
-std::vector<Option> room_options() {
+std::vector<Option> preemption_options() {
   return {
       {.name = "max-retries", .value = "N", .help = "Run it again up to N times if it fails."},
       {.name = "clear-max-retries", .help = "Do not run it again.", .excludes = {"max-retries"}},
@@ -95,7 +95,7 @@ std::vector<Option> room_options() {
 
 std::vector<Option> options() {
   std::vector<Option> all = amount_options();
-  for (auto make : {dependency_options, room_options}) {
+  for (auto make : {dependency_options, preemption_options}) {
     for (Option& option : make()) all.push_back(std::move(option));
   }
   for (const auto& [name, letters, value] : {std::tuple{"command", "c", "COMMAND"},
@@ -203,6 +203,7 @@ Result<Request> changed_request(const Invocation& invocation,
   GF_CHECK(read_gpu_options(invocation, resources, request));
   GF_CHECK(read_node_options(invocation, request));
   if (request.gpus == 0) request.gpu_memory = {};
+  GF_CHECK(normalise(request));
   return request;
 }
 

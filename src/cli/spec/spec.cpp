@@ -55,7 +55,7 @@ Command spec_command() {
                 .most = 1},
       .examples = {{"gflow spec '8G,0.5'", "half a GPU with 8 GiB"},
                    {"gflow spec '2(A100|H100)'", "two of either kind"},
-                   {"gflow spec 1 --gpu-memory 16G --shared", "in turns with others"},
+                   {"gflow spec 1 --gpu-memory 16G --shared", "time-sliced with others"},
                    {"gflow spec -- -1", "a request that begins with a dash"}},
       .run = run_spec,
   };

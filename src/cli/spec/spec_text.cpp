@@ -53,7 +53,7 @@ std::string mode_line(const Request& request) {
     case GpuMode::Fraction:
       return "a part of a GPU, beside other jobs (GPU虚拟化)";
     case GpuMode::TimeSlice:
-      return "the whole GPU in turns with other jobs, by priority (GPU时分复用)";
+      return "the whole GPU time-sliced with other jobs, by priority (GPU时分复用)";
   }
   return "";
 }

@@ -170,7 +170,6 @@ Result<void> read_node_options(const Invocation& invocation, Request& request) {
       if (same == request.selector.end()) request.selector.push_back(std::move(label));
     }
   }
-  std::ranges::sort(request.selector);
   return {};
 }
 

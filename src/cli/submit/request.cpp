@@ -31,6 +31,7 @@ Result<Request> read_request(const Invocation& invocation, const GpuResources& r
     if (!memory) return with_context(memory.error(), "--memory");
     request.memory = *memory;
   }
+  GF_CHECK(normalise(request));
   return request;
 }
 
@@ -73,7 +74,7 @@ Result<std::string> read_project(const Invocation& invocation) {
 }
 
 /// --preemptible and --preempt-signal.
-Result<void> read_making_room(const Invocation& invocation, JobSpec& spec) {
+Result<void> read_preemption_options(const Invocation& invocation, JobSpec& spec) {
   if (invocation.has("preemptible")) {
     spec.preemption = GF_TRY(read_preemption(invocation.get("preemptible")));
   }
@@ -111,7 +112,7 @@ Result<JobSpec> read_spec(const Invocation& invocation, const Here& here) {
   }
   spec.hold = invocation.has("hold");
   spec.requeue = invocation.has("requeue");
-  GF_CHECK(read_making_room(invocation, spec));
+  GF_CHECK(read_preemption_options(invocation, spec));
   if (invocation.has("max-retries")) {
     spec.max_retries = GF_TRY(read_count("--max-retries", invocation.get("max-retries")));
   }
@@ -169,7 +170,7 @@ std::string dry_run_text(const std::vector<api::SubmitRequest::Item>& items) {
   for (std::size_t i = 0; i < items.size(); ++i) {
     const JobSpec& spec = items[i].spec;
     std::string facts = fmt::format("GPUs: {}", gpu_request_text(spec.request));
-    if (spec.request.mode == GpuMode::TimeSlice) facts += " in turns";
+    if (spec.request.mode == GpuMode::TimeSlice) facts += ", time-sliced";
     const std::string task = variable(items[i].payload.environment, "GFLOW_ARRAY_TASK_ID");
     if (!task.empty()) facts += ", task_id: " + task;
     if (spec.request.cpus > 0) facts += fmt::format(", CPUs: {}", spec.request.cpus);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/yield.h"
+#include "engine/preemption_rules.h"
 
 #include <algorithm>
 
@@ -7,13 +7,13 @@ namespace gflow::engine {
 
 using std::chrono::seconds;
 
-bool gives_way(const YieldRules& rules, std::int64_t running, std::int64_t waiting) {
+bool gives_way(const PreemptionRules& rules, std::int64_t running, std::int64_t waiting) {
   return seconds(running - waiting) > rules.hysteresis;
 }
 
 /// Within a step of service a place moves as slowly as the time itself, which waiting jobs do not
 /// notice; it jumps where the next step begins.
-seconds next_look(const YieldRules& rules, seconds ran, seconds served) {
+seconds next_look(const PreemptionRules& rules, seconds ran, seconds served) {
   seconds look = until_next_step(served).value_or(std::chrono::hours(24));
   if (ran < rules.quantum) look = std::min(look, rules.quantum - ran);
   return std::max(look, seconds(1));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/turns.h"
+#include "core/time_slices.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 namespace gflow {
 namespace {
 
-TEST(TurnShares, GoByPriorityAndSumUpToTheWhole) {
+TEST(TimeSliceShares, GoByPriorityAndSumUpToTheWhole) {
   struct Case {
     std::vector<int> priorities;
     std::vector<int> parts;
@@ -21,12 +21,12 @@ TEST(TurnShares, GoByPriorityAndSumUpToTheWhole) {
                                    {{0, 255}, {39, 9'961}},
                                    {{9, 19}, {3'333, 6'667}}};
   for (const Case& row : cases) {
-    std::vector<TurnTaker> takers;
+    std::vector<TimeSliceUser> takers;
     for (const int priority : row.priorities) {
       takers.push_back({JobId(takers.size() + 1), priority});
     }
     std::vector<int> parts;
-    for (const TurnShare& share : turn_shares(takers)) parts.push_back(share.time.parts);
+    for (const TimeSliceShare& share : time_slice_shares(takers)) parts.push_back(share.time.parts);
     EXPECT_EQ(parts, row.parts) << row.priorities.size();
   }
 }

@@ -11,32 +11,33 @@
 namespace gflow::engine {
 
 /// Where room can be made for a job, and by whom.
-struct Room {
+struct PreemptionPlan {
   std::map<placement::NodeIndex, placement::NodeState> nodes;  ///< as they will be
   std::vector<JobId> stopping;                                 ///< told to stop already
   std::vector<JobId> victims;                                  ///< to be told now
 };
 
 /// A running job that allows to be stopped.
-struct Yielder {
+struct PreemptionCandidate {
   JobId id;
   QueueKey place;        ///< if it had to queue now
   bool settled = false;  ///< ran for its quantum
 };
 /// Those who can make room. What is said of them stays true for a turn; who is stopped in it moves
 /// from one list to the other.
-struct Yielding {
-  std::vector<Yielder> able;
+struct PreemptionCandidates {
+  std::vector<PreemptionCandidate> able;
   std::vector<JobId> leaving;  ///< stopped to make room, but not gone yet
 };
-[[nodiscard]] Yielding yielding(Index& index);
+[[nodiscard]] PreemptionCandidates preemption_candidates(Index& index);
 
 /// Room for a job that does not fit now, on none of the nodes kept for others: the nodes where the
 /// least of what runs has to stop, and there the jobs that would come last in the queue. All its
 /// nodes or nothing.
-[[nodiscard]] std::optional<Room> find_room(Index& index,
-                                            const Yielding& yielding,
-                                            JobId waiting,
-                                            const std::set<placement::NodeIndex>& kept);
+[[nodiscard]] std::optional<PreemptionPlan> plan_preemption(
+    Index& index,
+    const PreemptionCandidates& candidates,
+    JobId waiting,
+    const std::set<placement::NodeIndex>& kept);
 
 }  // namespace gflow::engine

@@ -18,18 +18,20 @@
 /// changes places by time alone.
 namespace gflow::engine {
 
-struct YieldRules {
+struct PreemptionRules {
   std::chrono::seconds quantum{600};        ///< left alone so long after each start
   std::chrono::seconds hysteresis{60'000};  ///< how far ahead in place the other has to be
 
-  friend bool operator==(const YieldRules&, const YieldRules&) = default;
+  friend bool operator==(const PreemptionRules&, const PreemptionRules&) = default;
 };
 
 /// Both as rank_of(Place). The running job was left alone for its quantum already.
-[[nodiscard]] bool gives_way(const YieldRules& rules, std::int64_t running, std::int64_t waiting);
+[[nodiscard]] bool gives_way(const PreemptionRules& rules,
+                             std::int64_t running,
+                             std::int64_t waiting);
 
 /// How long from now until gives_way() of a running job may change; never 0.
-[[nodiscard]] std::chrono::seconds next_look(const YieldRules& rules,
+[[nodiscard]] std::chrono::seconds next_look(const PreemptionRules& rules,
                                              std::chrono::seconds ran,
                                              std::chrono::seconds served);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdint>
 
-#include "engine/yield.h"
+#include "engine/preemption_rules.h"
 
 #include <gtest/gtest.h>
 
@@ -11,9 +11,9 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::seconds;
 
-constexpr YieldRules kRules{.quantum = 600s, .hysteresis = 1000s};
+constexpr PreemptionRules kRules{.quantum = 600s, .hysteresis = 1000s};
 
-TEST(Yield, OnlyForWhoIsFarEnoughAhead) {
+TEST(PreemptionRules, OnlyForWhoIsFarEnoughAhead) {
   const struct {
     const char* what;
     Place running;
@@ -36,7 +36,7 @@ TEST(Yield, OnlyForWhoIsFarEnoughAhead) {
 
 /// A job that was stopped for another and queues again with the place it had does not take the
 /// devices back at once: no two jobs stop each other in turns.
-TEST(Yield, NeverBothWays) {
+TEST(PreemptionRules, NeverBothWays) {
   for (std::int64_t a = 0; a < 5000; a += 250) {
     for (std::int64_t b = 0; b < 5000; b += 250) {
       const bool there = gives_way(kRules, a, b);
@@ -46,7 +46,7 @@ TEST(Yield, NeverBothWays) {
   }
 }
 
-TEST(Yield, LooksAgainWhenTimeAloneCouldChangeIt) {
+TEST(PreemptionRules, LooksAgainWhenTimeAloneCouldChangeIt) {
   EXPECT_EQ(next_look(kRules, 0s, 0s), 30s) << "the next step of service";
   EXPECT_EQ(next_look(kRules, 100s, 5000s), 500s) << "the quantum is over";
   EXPECT_EQ(next_look(kRules, 700s, 3600s), 240s);

@@ -7,7 +7,7 @@
 
 #include "engine/effect.h"
 #include "engine/index.h"
-#include "engine/room.h"
+#include "engine/preemption_plan.h"
 
 /// Inside of the engine: one call of step(). Not for other modules.
 namespace gflow::engine {
@@ -16,10 +16,10 @@ class Places;
 struct Passer;
 
 /// Takes one event to its effects. The parts live in submit.cpp, requests.cpp, update.cpp,
-/// attempts.cpp, health.cpp, schedule.cpp and turn.cpp.
-class Turn {
+/// attempts.cpp, health.cpp, schedule.cpp and step.cpp.
+class Step {
  public:
-  Turn(Index& index, Now now);
+  Step(Index& index, Now now);
 
   void take(const event::Submit& event);
   void take(const event::Cancel& event);
@@ -40,7 +40,7 @@ class Turn {
   [[nodiscard]] std::vector<Effect> finish();
 
  private:
-  // turn.cpp
+  // step.cpp
   void pass_time(Now now);
   void saved(JobId id);  ///< Save and Notify
   void answer(Result<std::vector<JobId>> jobs);
@@ -89,20 +89,20 @@ class Turn {
   [[nodiscard]] bool pass(Places& places, const Passer& passer, Chosen& there);
   void start(JobId id, const Chosen& there);
   // preempt.cpp
-  void forget_room();
-  [[nodiscard]] bool make_room(JobId id, Places& places);
+  void forget_preemptions();
+  [[nodiscard]] bool preempt_for(JobId id, Places& places);
   void preempt(JobId victim, JobId by);
   void suspend(JobId victim);
-  [[nodiscard]] std::vector<JobId> standing_in_order() const;
+  [[nodiscard]] std::vector<JobId> suspended_in_order() const;
   void resume_before(const std::optional<QueueKey>& place,
-                     std::vector<JobId>& standing,
+                     std::vector<JobId>& suspended,
                      Places& places);
   void resume(JobId id, Places& places);
 
   Index& index_;
   std::vector<Effect> effects_;
-  std::set<JobId> waits_changed_;     ///< pending jobs one of whose dependencies ended
-  std::optional<Yielding> yielding_;  ///< once a job that does not fit asked for room
+  std::set<JobId> waits_changed_;  ///< pending jobs one of whose dependencies ended
+  std::optional<PreemptionCandidates> candidates_;  ///< once a job that does not fit asked for room
 };
 
 }  // namespace gflow::engine

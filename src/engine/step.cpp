@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/turn.h"
+#include "engine/step_internal.h"
 
 #include <fmt/format.h>
 
@@ -10,14 +10,14 @@
 namespace gflow::engine {
 
 std::vector<Effect> step(State& state, const Event& event, Now now) {
-  Turn turn(*state.index_, now);
-  std::visit([&turn](const auto& happened) { turn.take(happened); }, event);
-  return turn.finish();
+  Step step(*state.index_, now);
+  std::visit([&step](const auto& happened) { step.take(happened); }, event);
+  return step.finish();
 }
 
-Turn::Turn(Index& index, Now now) : index_(index) { pass_time(now); }
+Step::Step(Index& index, Now now) : index_(index) { pass_time(now); }
 
-std::vector<Effect> Turn::finish() {
+std::vector<Effect> Step::finish() {
   index_.forget_removed();
   // Once each: a thousand dependencies that end together are one piece of news.
   for (const JobId id : waits_changed_) effects_.emplace_back(effect::Notify{id});
@@ -29,7 +29,7 @@ std::vector<Effect> Turn::finish() {
 }
 
 /// Opens the gates time has reached; closes those that a calendar set back has put ahead again.
-void Turn::pass_time(Now now) {
+void Step::pass_time(Now now) {
   const bool set_back = now.wall < index_.now.wall;
   index_.now = now;
   std::vector<JobId> due;
@@ -49,16 +49,16 @@ void Turn::pass_time(Now now) {
   index_.learn();
 }
 
-void Turn::saved(JobId id) {
+void Step::saved(JobId id) {
   effects_.emplace_back(effect::Save{id});
   effects_.emplace_back(effect::Notify{id});
 }
 
-void Turn::answer(Result<std::vector<JobId>> jobs) {
+void Step::answer(Result<std::vector<JobId>> jobs) {
   effects_.emplace_back(effect::Answer{std::move(jobs)});
 }
 
-Result<const Job*> Turn::changeable(JobId id, const Principal& by) const {
+Result<const Job*> Step::changeable(JobId id, const Principal& by) const {
   const Job* job = index_.find(id);
   if (job == nullptr) {
     return fail(Code::NotFound,
@@ -78,7 +78,7 @@ std::string removed_text(const event::NodeRemoved& event) {
 
 }  // namespace
 
-void Turn::take(const event::NodesChanged& event) {
+void Step::take(const event::NodesChanged& event) {
   bool is_news = false;
   for (const Machine& machine : event.nodes) {
     NodeRecord told{machine};
@@ -94,7 +94,7 @@ void Turn::take(const event::NodesChanged& event) {
   ++index_.revision;
 }
 
-void Turn::take(const event::NodeUnreachable& event) {
+void Step::take(const event::NodeUnreachable& event) {
   const auto at = index_.nodes.find(event.node);
   if (at == index_.nodes.end() || at->second.unreachable == event.why) return;
   at->second.unreachable = event.why;
@@ -102,7 +102,7 @@ void Turn::take(const event::NodeUnreachable& event) {
   ++index_.revision;
 }
 
-void Turn::take(const event::NodeRemoved& event) {
+void Step::take(const event::NodeRemoved& event) {
   const auto at = index_.nodes.find(event.node);
   if (at == index_.nodes.end() || at->second.removed) return;
   at->second.removed = event.why;
@@ -117,7 +117,7 @@ void Turn::take(const event::NodeRemoved& event) {
   }
 }
 
-void Turn::take(const event::Drain& event) {
+void Step::take(const event::Drain& event) {
   if (auto drained = index_.drain(event); !drained) {
     return answer(std::unexpected(drained.error()));
   }
@@ -126,16 +126,16 @@ void Turn::take(const event::Drain& event) {
   answer(std::vector<JobId>{});
 }
 
-void Turn::take(const event::Tick& /*event*/) {}
+void Step::take(const event::Tick& /*event*/) {}
 
-void Turn::take(const event::Configure& event) {
+void Step::take(const event::Configure& event) {
   index_.set_policy(event.policy);
   index_.put_nodes();
   ++index_.revision;
 }
 
 /// The job is over, and with it whatever depended on it and can no longer be.
-void Turn::end(JobId id, Status status, const Outcome& outcome) {
+void Step::end(JobId id, Status status, const Outcome& outcome) {
   index_.change(id, [&](Job& job) {
     std::optional<Attempt> last;
     if (const Attempt* attempt = attempt_of(job)) last = *attempt;
@@ -147,13 +147,13 @@ void Turn::end(JobId id, Status status, const Outcome& outcome) {
 }
 
 /// The job waits for others that will never do, and is not to be kept then.
-bool Turn::is_hopeless(const Job& job) const {
+bool Step::is_hopeless(const Job& job) const {
   return is_pending(job) && job.spec.dependencies.auto_cancel &&
          index_.dependencies.state(job.id) == DependencyState::Never;
 }
 
 /// Breadth first over all that hangs on a job that ended: a chain of any length needs no stack.
-void Turn::settle_dependents(JobId ended) {
+void Step::settle_dependents(JobId ended) {
   std::vector<JobId> over = {ended};
   for (std::size_t next = 0; next < over.size(); ++next) {
     const std::set<JobId>& dependents = index_.dependencies.dependents(over[next]);
@@ -177,14 +177,14 @@ void Turn::settle_dependents(JobId ended) {
   }
 }
 
-void Turn::to_queue(JobId id, Queued queued) {
+void Step::to_queue(JobId id, Queued queued) {
   index_.change(id, [&](Job& job) { job.state = queued; });
   saved(id);
 }
 
 /// Ended jobs nobody waits for are forgotten when they are too old or too many. How old they are is
 /// the time that gflow saw pass: a clock that was set makes no job old.
-void Turn::prune() {
+void Step::prune() {
   const auto oldest_kept = index_.lived() - index_.policy.keep_ended;
   auto at = index_.ended_by_age.begin();
   std::size_t count = index_.ended_by_age.size();
@@ -199,7 +199,7 @@ void Turn::prune() {
   }
 }
 
-void Turn::wake() {
+void Step::wake() {
   effect::WakeAt wake;
   if (!index_.begin_later.empty()) wake.wall = index_.begin_later.begin()->first;
   if (const auto guarded = index_.next_guard()) {

@@ -11,21 +11,22 @@ namespace gflow {
 
 /// A job that takes turns. Its part of the time is its weight: priority + 1, so that twice the
 /// priority is about twice the time and nobody gets none.
-struct TurnTaker {
+struct TimeSliceUser {
   JobId job;
   int priority = kDefaultPriority;
 
-  friend bool operator==(const TurnTaker&, const TurnTaker&) = default;
+  friend bool operator==(const TimeSliceUser&, const TimeSliceUser&) = default;
 };
 
 /// What part of a device's time a job is to have. Parts of all sum up to the whole, exactly: what
 /// rounding leaves goes to those it cut most, the lower number first (largest remainder).
-struct TurnShare {
+struct TimeSliceShare {
   JobId job;
   Share time;
 
-  friend bool operator==(const TurnShare&, const TurnShare&) = default;
+  friend bool operator==(const TimeSliceShare&, const TimeSliceShare&) = default;
 };
-[[nodiscard]] std::vector<TurnShare> turn_shares(const std::vector<TurnTaker>& takers);
+[[nodiscard]] std::vector<TimeSliceShare> time_slice_shares(
+    const std::vector<TimeSliceUser>& takers);
 
 }  // namespace gflow
