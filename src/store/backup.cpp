@@ -21,10 +21,6 @@ namespace {
 
 constexpr std::string_view kInfix = ".backup-";
 
-struct FinishCopy {
-  void operator()(sqlite3_backup* copy) const { (void)sqlite3_backup_finish(copy); }
-};
-
 std::optional<WallTime> read_stamp(std::string_view text) {
   if (text.size() != 16) return std::nullopt;
   const auto part = [&](std::size_t at) { return text.substr(at, 2); };
@@ -53,6 +49,10 @@ std::unexpected<Error> copy_error(const std::string& path, int code, const char*
 }  // namespace
 
 struct Backup::Core {
+  struct FinishCopy {
+    void operator()(sqlite3_backup* copy) const { (void)sqlite3_backup_finish(copy); }
+  };
+
   Core(SQLite::Database& from, const std::string& part)
       : path(part), source(from.getHandle()), target(part, SQLite::OPEN_READWRITE) {
     // Synced as a whole when it is there.

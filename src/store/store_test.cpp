@@ -226,8 +226,8 @@ TEST(StoreTest, SubmissionsAreKnownForADay) {
     for (const Case& c : cases) {
       const auto found = store->find_submission(c.uid, c.key, at(c.second)).value();
       ASSERT_EQ(found.has_value(), c.known) << c.key << " " << c.second;
-      if (c.known)
-        EXPECT_EQ(std::pair(found->jobs, found->digest), std::pair(jobs, std::string("a")));
+      if (!c.known) continue;
+      EXPECT_EQ(std::pair(found->jobs, found->digest), std::pair(jobs, std::string("a")));
     }
   };
   check();
