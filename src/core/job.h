@@ -183,8 +183,12 @@ struct Stop {
 struct Queued {
   /// How often in a row it was queued again because an attempt was not started or was lost.
   int requeues = 0;
-  std::optional<MonoTime> not_before{};  ///< back-off after that
-  std::string why{};                     ///< what happened to that attempt; not stored
+  /// Back-off after that, on the time gflow sees pass (Job::lived).
+  std::optional<std::chrono::milliseconds> not_before{};
+  std::string why{};  ///< what happened to that attempt
+  /// When running jobs were last told to make room for it, on the same time.
+  std::optional<std::chrono::milliseconds> preemption_at{};
+  std::vector<JobId> victims{};  ///< these, ascending; who is gone meanwhile may still be there
   friend bool operator==(const Queued&, const Queued&) = default;
 };
 struct Held {
@@ -224,6 +228,9 @@ struct Job {
   JobSpec spec;
   JobState state;
   WallTime submitted;
+  /// The time gflow had seen pass when it was submitted, over all boots: how long it waits is
+  /// counted on it, so that a clock that is set changes no place in the queue.
+  std::chrono::milliseconds lived{0};
   int attempts = 0;                     ///< runs started so far
   int retries = 0;                      ///< of them, how many replaced a failed run
   int preemptions = 0;                  ///< of them, how many had to make room

@@ -295,6 +295,9 @@ struct Description<Job> {
                               .help = "when it was submitted",
                               .stored = Stored::Always,
                               .column = "submitted_ms"}),
+      field<&Job::lived>({.name = "submitted_lived_ms",
+                          .help = "the time gflow had seen pass by then",
+                          .wire = Wire::Elsewhere}),
       field<&Job::attempts>(
           {.name = "attempts", .help = "runs started so far", .stored = Stored::Always}),
       field<&Job::retries>({.name = "retries",

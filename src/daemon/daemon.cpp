@@ -85,6 +85,7 @@ Result<engine::State> load_state(store::Store& store,
   GF_CHECK(store.rename_node(loaded, node));
   for (Job& job : loaded.jobs) state.restore(std::move(job));
   state.restore(std::move(loaded.drains));
+  state.restore(std::move(loaded.unhealthy));
   const MonoTime now = os::now().mono;
   state.set_lived(loaded.lived.now(now, boot_id), now);
   state.restored(loaded.next_id);

@@ -342,7 +342,7 @@ api::DaemonView Loop::daemon() const {
   view.enforcement_suspend = enforced.suspend;
   view.enforcement_binding = enforced.binding;
   view.warnings = unknown_names_;
-  for (const engine::NodeHealth& health : state_.unhealthy()) {
+  for (const NodeHealth& health : state_.unhealthy()) {
     view.warnings.push_back(
         fmt::format("jobs cannot be started{}: {}; they wait, and it is tried again",
                     state_.nodes().size() > 1 ? " on node " + health.node : "",

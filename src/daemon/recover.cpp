@@ -67,6 +67,7 @@ class Recoverer {
   [[nodiscard]] Result<std::optional<Found>> find(JobId id);
   [[nodiscard]] Result<std::optional<Found>> read(JobId id);
   [[nodiscard]] Result<void> bring_up_to_date(Found& found);
+  [[nodiscard]] Result<std::chrono::milliseconds> lived();
   [[nodiscard]] Result<void> rebuild(Found& found, int attempt);
   void hold_without_payload(Found& found);
   void miss(JobId id);
@@ -163,12 +164,21 @@ Result<std::optional<Found>> Recoverer::read(JobId id) {
   return std::nullopt;
 }
 
+/// The time gflow had seen pass, as far as a file tells.
+Result<std::chrono::milliseconds> Recoverer::lived() {
+  if (sources_.empty()) return std::chrono::milliseconds(0);
+  return GF_TRY(sources_.front().content->lived()).total;
+}
+
 Result<void> Recoverer::rebuild(Found& found, int attempt) {
   auto rebuilt = GF_TRY(rebuild_job(paths_.attempts_dir(), found.job.id, attempt, now_));
   if (!rebuilt) return {};
   Job& job = found.job;
   if (job.spec.user.name.empty()) job.spec = std::move(rebuilt->job.spec);
-  if (job.submitted == WallTime()) job.submitted = rebuilt->job.submitted;
+  if (job.submitted == WallTime()) {
+    job.submitted = rebuilt->job.submitted;
+    job.lived = GF_TRY(lived()) - std::max(now_.wall - job.submitted, std::chrono::milliseconds(0));
+  }
   job.state = std::move(rebuilt->job.state);
   job.attempts = attempt;
   if (!found.payload) found.payload = std::move(rebuilt->payload);
@@ -191,12 +201,11 @@ Result<void> Recoverer::bring_up_to_date(Found& found) {
   if (recovery_.complete) return {};
   const std::string log = fmt::format("{}/{}.log", paths_.logs_dir, job.id.value);
   if (is_active(job)) {
-    std::chrono::milliseconds lived{0};
-    if (!sources_.empty()) lived = GF_TRY(sources_.front().content->lived()).total;
+    const auto seen = GF_TRY(lived());
     Outcome outcome;
     outcome.reason = EndReason::SupervisorDied;
     outcome.message = "how it ended was lost with the database; its log may tell";
-    job.state = Ended{Status::Lost, std::move(outcome), now_.wall, *attempt_of(job), lived};
+    job.state = Ended{Status::Lost, std::move(outcome), now_.wall, *attempt_of(job), seen};
     recovery_.ended.push_back(job.id);
   } else if (is_pending(job) && os::is_there(log).value_or(true)) {
     job.state = Held{
@@ -275,6 +284,7 @@ Result<void> Recoverer::write(store::Store& store) {
   store::Batch rest{.next_id = next, .now = now_.wall};
   if (!sources_.empty()) {
     rest.drains = GF_TRY(sources_.front().content->drains());
+    rest.unhealthy = GF_TRY(sources_.front().content->unhealthy());
     rest.lived = GF_TRY(sources_.front().content->lived());
   }
   return store.commit(rest);

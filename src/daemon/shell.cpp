@@ -18,6 +18,7 @@ struct Shell::Plan {
   bool was_put_off = false;  ///< the disk was full when it should have been written
   bool stopping = false;     ///< somebody cancels jobs with it
   bool new_drains = false;
+  bool new_health = false;
   std::vector<engine::Effect> acts;  ///< Launch, StopAttempt, Suspend, Resume, ChangeLimit
   std::vector<std::pair<JobId, int>> attempts_over;
   std::vector<std::pair<Answer, Result<std::vector<JobId>>>> answers;
@@ -210,6 +211,8 @@ void Shell::take(const engine::Effect& effect, Posted& posted, Plan& plan) {
     plan.forgets.push_back(forget->job);
   } else if (std::holds_alternative<e::SaveDrains>(effect)) {
     plan.new_drains = true;
+  } else if (std::holds_alternative<e::SaveHealth>(effect)) {
+    plan.new_health = true;
   } else if (const auto* notify = std::get_if<e::Notify>(&effect)) {
     plan.ticked.changed.insert(notify->job);
   } else if (const auto* wake = std::get_if<e::WakeAt>(&effect)) {
@@ -240,6 +243,7 @@ Result<void> Shell::commit(const Plan& plan, Now now) {
   batch.submissions = plan.submissions;
   if (plan.new_ids) batch.next_id = state_.next_id();
   if (plan.new_drains) batch.drains = state_.drains();
+  if (plan.new_health) batch.unhealthy = state_.unhealthy();
   batch.now = now.wall;
   batch.lived = store::Lived{state_.lived(now.mono), now.mono, state_.boot_id()};
   if (batch.empty()) return {};

@@ -55,7 +55,6 @@ void Step::take(const event::AttemptEnded& event) {
   const Job* job = under_way(index_, event.job, event.attempt);
   if (job == nullptr) return;
   index_.peaks.add(job->spec.user.uid, job->spec.command, event.outcome.peak_gpu_memory);
-  if (event.outcome.reason != EndReason::NotStarted) index_.placer->departed(index_.ledger);
   judge_node(*job, &event.outcome);
   const Attempt attempt = *attempt_of(*job);
   decide_end(*job, event.outcome);
@@ -108,7 +107,7 @@ void Step::take(const event::AttemptRevoked& event) {
   if (auto at = index_.health.find(attempt_of(*job)->allocation.node);
       at != index_.health.end() && at->second.trial == event.job) {
     at->second.trial.reset();
-    index_.put_health(at->first);
+    put_health(at->first);
   }
   const Attempt attempt = *attempt_of(*job);
   to_queue(event.job, Queued{requeues});
@@ -125,7 +124,7 @@ void Step::start_again(const Job& job, const Outcome& outcome) {
   }
   if (node == nullptr) return queue_again(job, outcome);
   // Others are tried first when the pause of the node is over, however often it is prolonged.
-  const MonoTime not_before = node->retry_at + index_.longest_launch_pause();
+  const auto not_before = node->retry_at + index_.longest_launch_pause();
   if (node->failures == 1) return queue_again(job, outcome, not_before);
   const auto* starting = std::get_if<Starting>(&job.state);
   to_queue(job.id,
@@ -134,7 +133,9 @@ void Step::start_again(const Job& job, const Outcome& outcome) {
 
 /// It was not started or was lost, for no fault of its own: once more, after a pause that doubles,
 /// until that came too often in a row. Then a person has to look.
-void Step::queue_again(const Job& job, const Outcome& outcome, std::optional<MonoTime> not_before) {
+void Step::queue_again(const Job& job,
+                       const Outcome& outcome,
+                       std::optional<std::chrono::milliseconds> not_before) {
   constexpr std::chrono::minutes kSettled{10};  // one that ran so long begins to count anew
   int before = 0;
   if (const auto* starting = std::get_if<Starting>(&job.state)) before = starting->requeues;
@@ -146,7 +147,7 @@ void Step::queue_again(const Job& job, const Outcome& outcome, std::optional<Mon
   const int requeues = before + 1;
   const std::string why = outcome_text(outcome);
   JobState next =
-      Queued{requeues, not_before.value_or(index_.now.mono + index_.launch_pause(requeues)), why};
+      Queued{requeues, not_before.value_or(index_.lived() + index_.launch_pause(requeues)), why};
   if (requeues >= index_.policy.max_launch_failures) {
     next = Held{fmt::format("{} times in a row without a fault of its own: {}", requeues, why)};
   }

@@ -35,6 +35,8 @@ Index rebuilt_from(const Index& index) {
   fresh.policy = index.policy;
   fresh.boot_id = index.boot_id;
   fresh.now = index.now;
+  fresh.lived_before = index.lived_before;
+  fresh.lived_from = index.lived_from;
   fresh.nodes = index.nodes;
   fresh.drains = index.drains;
   fresh.health = index.health;
@@ -94,21 +96,6 @@ bool is_queued(const Index& index, JobId id) {
   return job != nullptr && std::holds_alternative<Queued>(job->state);
 }
 
-/// Room is made for jobs that wait, by jobs that were told to leave.
-std::string check_preemptions(const Index& index) {
-  for (const auto& [waiting, preemption] : index.preemptions) {
-    if (!is_queued(index, waiting)) {
-      return fmt::format("a preemption goes on for job {}, which does not wait", waiting.value);
-    }
-    for (const JobId id : preemption.leaving) {
-      const Job* job = index.find(id);
-      if (job != nullptr && status_of(*job) == Status::Completing) continue;
-      return fmt::format("job {} makes room for job {} and was not told", id.value, waiting.value);
-    }
-  }
-  return {};
-}
-
 std::string check_users(const Index& index, const Index& fresh) {
   const auto same = [](const auto& a, const auto& b) {
     return a.first == b.first && a.second.jobs == b.second.jobs;
@@ -118,12 +105,15 @@ std::string check_users(const Index& index, const Index& fresh) {
 
 /// What is kept of the kinds that wait is what is known of any of their jobs.
 std::string check_lines(const Index& index) {
+  // By submission, jobs that can be stopped stand among those that cannot.
+  const bool apart = index.policy.order.order == Order::Learned;
   for (const auto& [shape, lines] : index.ready) {
     for (const auto& [kind, line] : lines) {
       const Job& job = index.jobs.at(line.jobs.begin()->id);
       const Contender as_told = index.contender_of(job);
       if (index.kind_of(job) != kind || as_told.signature != line.contender.signature ||
-          as_told.limit != line.contender.limit || as_told.stoppable != line.contender.stoppable) {
+          as_told.limit != line.contender.limit ||
+          (apart && as_told.stoppable != line.contender.stoppable)) {
         return fmt::format("job {} waits among others than its kind", job.id.value);
       }
       Line anew = line;
@@ -202,7 +192,6 @@ std::string check_indexes(const Index& index, const Index& fresh) {
   if (!(fresh.dependencies == index.dependencies)) return "the graph of dependencies is wrong";
   if (fresh.ends != index.ends) return "the index of ends is wrong";
   if (fresh.ended != index.ended) return "the index of ended jobs is wrong";
-  if (fresh.ended_by_age != index.ended_by_age) return "the index of ended jobs by age is wrong";
   if (fresh.preemptible != index.preemptible) return "the index of preemptible jobs is wrong";
   if (fresh.suspended != index.suspended) return "the index of suspended jobs is wrong";
   return {};
@@ -218,8 +207,7 @@ std::string contradiction(const Index& index) {
   for (const auto& compare : {check_indexes, check_users, check_ledger, check_groups}) {
     if (std::string wrong = compare(index, fresh); !wrong.empty()) return wrong;
   }
-  for (const auto& look :
-       {check_preemptions, check_lines, check_incumbents, check_next, check_health}) {
+  for (const auto& look : {check_lines, check_incumbents, check_next, check_health}) {
     if (std::string wrong = look(index); !wrong.empty()) return wrong;
   }
   return {};

@@ -83,6 +83,11 @@ class Busy {
   }
 
   Index& index() { return index_; }
+  /// What is kept of a job that runs.
+  Index::Incumbent& incumbent() {
+    (void)index_.place_of(job(outranks_));
+    return index_.incumbents.at(outranks_);
+  }
   [[nodiscard]] const Job& job(JobId id) const { return *index_.find(id); }
 
   JobId runs_, stands_, leaves_, outranks_, waits_, begins_, begun_, depends_, grouped_;
@@ -132,7 +137,6 @@ const std::vector<Break>& breaks() {
       {"dependencies", [](Busy& b) { b.index().dependencies.remove(b.depends_); }},
       {"of ends", [](Busy& b) { b.index().ends.clear(); }},
       {"of ended jobs is", [](Busy& b) { b.index().ended.clear(); }},
-      {"by age", [](Busy& b) { b.index().ended_by_age.clear(); }},
       {"of preemptible", [](Busy& b) { b.index().preemptible.erase(b.runs_); }},
       {"of suspended", [](Busy& b) { b.index().suspended.clear(); }},
       {"by user", [](Busy& b) { b.index().by_user[2000].jobs.insert(b.runs_); }},
@@ -156,10 +160,6 @@ const std::vector<Break>& breaks() {
        [](Busy& b) { b.index().group(b.job(b.grouped_))->parked.clear(); }},
       {"limit of its group",
        [](Busy& b) { b.index().jobs.at(b.grouped_).spec.max_concurrent = 5; }},
-      {"which does not wait",
-       [](Busy& b) { b.index().preemptions.emplace(b.runs_, Index::OngoingPreemption{}); }},
-      {"and was not told",
-       [](Busy& b) { b.index().preemptions.begin()->second.leaving.push_back(b.runs_); }},
       {"among others than its kind",
        [](Busy& b) {
          Line& line = b.index().ready.begin()->second.begin()->second;
@@ -171,9 +171,8 @@ const std::vector<Break>& breaks() {
          line.allowance += 1s;
        }},
       {"kept as one that runs", [](Busy& b) { (void)b.index().incumbents[b.waits_]; }},
-      {"kept as another", [](Busy& b) { b.index().incumbents.at(b.runs_).contender.ready += 1s; }},
-      {"which runs, is out of date",
-       [](Busy& b) { b.index().incumbents.at(b.runs_).chances.front() += 1; }},
+      {"kept as another", [](Busy& b) { b.incumbent().contender.ready += 1s; }},
+      {"which runs, is out of date", [](Busy& b) { b.incumbent().chances.front() += 1; }},
       {"a place is kept",
        [](Busy& b) { b.index().head = Index::Head{b.runs_, std::nullopt, false}; }},
       {"first of those that wait", [](Busy& b) { b.index().first_waiting = b.runs_; }},

@@ -2,6 +2,7 @@
 #include "engine/choose.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "core/cpu_list.h"
@@ -41,6 +42,28 @@ void Index::set_policy(Policy next) {
   const placement::PolicyEntry* entry = placement::find_policy(policy.placement);
   if (entry == nullptr) entry = &placement::policies().front();
   placer = std::make_unique<placement::Placer>(entry->make(policy.placement_options));
+  learn_traffic();
+}
+
+/// What is expected next is learned from who came, whether places change hands from who came and
+/// ended.
+void Index::learn_traffic() {
+  constexpr std::ptrdiff_t kLearnedFrom = 10'000;
+  auto first = jobs.begin();
+  std::advance(first, std::ssize(jobs) - std::min(std::ssize(jobs), kLearnedFrom));
+  std::multiset<std::chrono::milliseconds> ended_at;
+  for (auto at = first; at != jobs.end(); ++at) {
+    const auto* end = std::get_if<Ended>(&at->second.state);
+    if (end != nullptr && end->attempt) ended_at.insert(end->lived);
+  }
+  const auto depart = [&](auto until) {
+    for (auto at = ended_at.begin(); at != until; at = ended_at.erase(at)) placer->departed(ledger);
+  };
+  for (auto at = first; at != jobs.end(); ++at) {
+    depart(ended_at.lower_bound(at->second.lived));
+    placer->arrived(ledger, demand_of(at->second.spec));
+  }
+  depart(ended_at.end());
 }
 
 std::optional<Chosen> Index::choose(placement::DemandIndex demand,

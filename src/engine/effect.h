@@ -44,6 +44,8 @@ struct Resume {
 };
 /// The drained devices and nodes changed: write State::drains().
 struct SaveDrains {};
+/// What failed launches say of nodes changed: write State::unhealthy().
+struct SaveHealth {};
 /// Tell the supervisor that the time limit is another one now.
 struct ChangeLimit {
   JobId job;
@@ -73,6 +75,7 @@ using Effect = std::variant<effect::Save,
                             effect::Suspend,
                             effect::Resume,
                             effect::SaveDrains,
+                            effect::SaveHealth,
                             effect::ChangeLimit,
                             effect::Answer,
                             effect::Notify,

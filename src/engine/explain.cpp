@@ -163,17 +163,30 @@ Blocker explain_closed(const Index& index, placement::NodeIndex node, Now now) {
   if (health == index.health.end() || index.ledger.node(node).healthy) {
     return blocker::NodeClosed{name, "", blocker::Closed::Unreachable};
   }
-  const auto wait = health->second.trial ? std::chrono::milliseconds(0)
-                                         : std::max(health->second.retry_at - now.mono,
-                                                    std::chrono::milliseconds(0));
+  const auto wait = health->second.trial
+                        ? std::chrono::milliseconds(0)
+                        : std::max(health->second.retry_at - index.lived_at(now.mono),
+                                   std::chrono::milliseconds(0));
   return blocker::NodeUnhealthy{name, health->second.reason, wait};
 }
 
 /// Whether it waits for its node to be well again rather than for its own pause to be over.
 bool waits_for_node(const Index& index, JobId id) {
   return std::ranges::any_of(index.health, [&](const auto& entry) {
-    return entry.second.tried.contains(id) && is_closed(entry.second, index.now.mono);
+    return entry.second.tried.contains(id) && is_closed(entry.second, index.lived());
   });
+}
+
+/// Who was told to make room for it and is not gone yet.
+std::vector<JobId> leaving_for(const Index& index, const Job& job) {
+  std::vector<JobId> leaving;
+  const auto* queued = std::get_if<Queued>(&job.state);
+  if (queued == nullptr) return leaving;
+  std::ranges::copy_if(queued->victims, std::back_inserter(leaving), [&](JobId id) {
+    const Job* other = index.find(id);
+    return other != nullptr && status_of(*other) == Status::Completing;
+  });
+  return leaving;
 }
 
 void explain_resources(const Index& index, const Job& job, Now now, std::vector<Blocker>& why) {
@@ -256,19 +269,18 @@ std::vector<Blocker> State::blockers(JobId id, Now now) const {
     why.emplace_back(blocker::BeginTime{*job->spec.begin});
   }
   if (const auto* queued = std::get_if<Queued>(&job->state);
-      queued != nullptr && queued->not_before && *queued->not_before > now.mono &&
+      queued != nullptr && queued->not_before && *queued->not_before > index.lived_at(now.mono) &&
       !waits_for_node(index, id)) {
-    why.emplace_back(
-        blocker::LaunchBackoff{queued->requeues, *queued->not_before - now.mono, queued->why});
+    why.emplace_back(blocker::LaunchBackoff{
+        queued->requeues, *queued->not_before - index.lived_at(now.mono), queued->why});
   }
   if (const Group* group = index.group(*job);
       group != nullptr && group->parked.contains(index.key_of(*job))) {
     why.emplace_back(blocker::GroupLimit{job->spec.group, group->limit});
   }
   const bool stands_in_queue = why.empty();
-  if (const auto under_way = index.preemptions.find(id);
-      under_way != index.preemptions.end() && !under_way->second.leaving.empty()) {
-    why.emplace_back(blocker::Preemption{under_way->second.leaving});
+  if (auto leaving = leaving_for(index, *job); !leaving.empty()) {
+    why.emplace_back(blocker::Preemption{std::move(leaving)});
   }
   explain_resources(index, *job, now, why);
   if (stands_in_queue) {

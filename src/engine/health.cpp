@@ -44,8 +44,14 @@ void Index::put_health(const std::string& node) {
 /// Nodes whose pause is over take launches again.
 void Step::retry_nodes() {
   for (const auto& [node, health] : index_.health) {
-    if (!is_closed(health, index_.now.mono)) index_.put_health(node);
+    if (!is_closed(health, index_.lived())) index_.put_health(node);
   }
+}
+
+/// What is known of the node changed.
+void Step::put_health(const std::string& node) {
+  index_.put_health(node);
+  health_changed_ = true;
 }
 
 /// A job is about to be launched on a node that failed lately: the only one until that is known.
@@ -53,7 +59,7 @@ void Step::try_node(JobId id, const std::string& node) {
   const auto at = index_.health.find(node);
   if (at == index_.health.end()) return;
   at->second.trial = id;
-  index_.put_health(node);
+  put_health(node);
 }
 
 /// What the end, or with no outcome the start, of an attempt says of its node.
@@ -68,7 +74,7 @@ void Step::judge_node(const Job& job, const Outcome* outcome) {
     NodeHealth& health = index_.health.try_emplace(node, NodeHealth{.node = node}).first->second;
     health.reason = outcome->message;
     ++health.failures;
-    health.retry_at = index_.now.mono + index_.launch_pause(health.failures);
+    health.retry_at = index_.lived() + index_.launch_pause(health.failures);
     health.trial.reset();
     health.tried.insert(job.id);
   } else if (at != index_.health.end() && at->second.trial == job.id) {
@@ -76,14 +82,14 @@ void Step::judge_node(const Job& job, const Outcome* outcome) {
   } else {
     return;
   }
-  index_.put_health(node);
+  put_health(node);
   ++index_.revision;
 }
 
 void Step::node_is_well(const std::string& node) {
   auto entry = index_.health.extract(node);
   if (entry.empty()) return;
-  index_.put_health(node);
+  put_health(node);
   ++index_.revision;
   for (const JobId id : entry.mapped().tried) try_again_now(id);
 }
@@ -99,8 +105,9 @@ void Step::try_again_now(JobId id) {
 bool Step::try_failed_again() {
   bool any = false;
   for (auto& [node, health] : index_.health) {
-    if (is_closed(health, index_.now.mono)) continue;
-    any = any || !health.tried.empty();
+    if (is_closed(health, index_.lived())) continue;
+    if (health.tried.empty()) continue;
+    any = health_changed_ = true;
     for (const JobId id : std::exchange(health.tried, {})) try_again_now(id);
   }
   return any;

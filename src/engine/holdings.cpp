@@ -122,12 +122,14 @@ void Index::put_node(const NodeRecord& record) {
     return ledger.reserve_on(placement::demand_of(job->spec.request),
                              device.memory_total.value_or(Memory{}));
   };
+  // Of a node that is removed nothing is left but what jobs still hold there, as after a restart.
+  if (record.removed) return put_node(placement::Node{.name = record.machine.name, .ready = false});
   put_node(node_of(record, drains, policy, declared));
 }
 
 void Index::put_node(placement::Node node) {
   const auto failing = health.find(node.name);
-  node.healthy = failing == health.end() || !is_closed(failing->second, now.mono);
+  node.healthy = failing == health.end() || !is_closed(failing->second, lived());
   const auto known = ledger.find(node.name);
   if (known && ledger.node(*known) == node) return;
   ledger.put(std::move(node));
@@ -160,16 +162,27 @@ void Index::put_nodes_used_by(JobId id, const Attempt& attempt) {
   }
 }
 
-void Index::forget_removed() {
-  std::erase_if(nodes, [this](const auto& entry) {
+bool Index::forget_removed() {
+  bool was_unhealthy = false;
+  std::erase_if(nodes, [&](const auto& entry) {
     const auto& [name, record] = entry;
     const auto at = ledger.find(name);
     if (!record.removed || !ledger.holds(*at).empty()) return false;
     ledger.remove(*at);
-    health.erase(name);
+    was_unhealthy = health.erase(name) > 0 || was_unhealthy;
     count_gpus();
     return true;
   });
+  if (ledger.count() > nodes.size()) forget_untold();
+  return was_unhealthy;
+}
+
+/// Nodes of which only a job told, as it held something there.
+void Index::forget_untold() {
+  for (NodeIndex node = 0; node < ledger.size(); ++node) {
+    if (!ledger.is_there(node) || nodes.contains(ledger.node(node).name)) continue;
+    if (ledger.holds(node).empty()) ledger.remove(node);
+  }
 }
 
 Totals Index::totals(NodeIndex index) const {

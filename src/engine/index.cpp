@@ -73,8 +73,7 @@ void Index::link(const Job& job) {
   if (const auto* queued = std::get_if<Queued>(&job.state)) link_queued(job, *queued);
   if (is_active(job)) link_active(job, *attempt_of(job));
   if (const auto* end = std::get_if<Ended>(&job.state)) {
-    ended.emplace(end->at, job.id);
-    ended_by_age.emplace(end->lived, job.id);
+    ended.emplace(end->lived, job.id);
   } else {
     carry(job, 1);
   }
@@ -90,8 +89,7 @@ void Index::unlink(const Job& job) {
   if (is_active(job)) unlink_active(job, *attempt_of(job));
   leave_group(job);
   if (const auto* end = std::get_if<Ended>(&job.state)) {
-    ended.erase({end->at, job.id});
-    ended_by_age.erase({end->lived, job.id});
+    ended.erase({end->lived, job.id});
   } else {
     carry(job, -1);
   }
@@ -103,7 +101,7 @@ void Index::link_queued(const Job& job, const Queued& queued) {
     (later ? begin_later : begun).emplace(*job.spec.begin, job.id);
     if (later) return;
   }
-  if (queued.not_before && *queued.not_before > now.mono) {
+  if (queued.not_before && *queued.not_before > lived()) {
     backoff.emplace(*queued.not_before, job.id);
     return;
   }

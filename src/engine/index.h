@@ -149,7 +149,8 @@ struct Index {
   std::map<std::uint32_t, UserJobs> by_user;
   std::map<Shape, std::map<Kind, Line>> ready;  ///< may start as soon as there is room
   std::uint64_t knowledge = 1;                  ///< changes with all that allowances hang on
-  WallTime learned_until = WallTime::min();     ///< of what ended
+  /// Of what ended, by the time gflow had seen pass then.
+  std::chrono::milliseconds learned_until = std::chrono::milliseconds::min();
   /// What is kept of an active job while `knowledge` and its step of service stay as they are.
   struct Incumbent {
     Contender contender;
@@ -161,11 +162,11 @@ struct Index {
   mutable std::map<JobId, Incumbent> incumbents;
   int gpu_scale = OrderRules::kReferenceGpus;  ///< of all nodes, rounded down to a power of 2
   std::map<GroupKey, Group> groups;
-  std::set<std::pair<WallTime, JobId>> begin_later;  ///< queued, begin time to come
-  std::set<std::pair<WallTime, JobId>> begun;        ///< queued, begin time past
-  std::set<std::pair<MonoTime, JobId>> backoff;
-  std::map<std::uint32_t, std::size_t> pending;    ///< jobs that wait, by user
-  DependencyGraph dependencies;                    ///< of jobs not started yet
+  std::set<std::pair<WallTime, JobId>> begin_later;               ///< queued, begin time to come
+  std::set<std::pair<WallTime, JobId>> begun;                     ///< queued, begin time past
+  std::set<std::pair<std::chrono::milliseconds, JobId>> backoff;  ///< by Queued::not_before
+  std::map<std::uint32_t, std::size_t> pending;                   ///< jobs that wait, by user
+  DependencyGraph dependencies;                                   ///< of jobs not started yet
   placement::Ledger ledger;                        ///< nodes and what active jobs hold there
   std::unique_ptr<placement::Placer> placer;       ///< by Policy::placement
   History history;                                 ///< learned from ended attempts
@@ -174,17 +175,10 @@ struct Index {
   std::map<DeviceKey, std::set<JobId>> holders;    ///< devices that have jobs
   std::set<std::pair<WallTime, JobId>> suspended;  ///< suspended jobs, by submission
   std::set<JobId> preemptible;                     ///< active jobs that may have to make room
-  /// Room that was made for a waiting job.
-  struct OngoingPreemption {
-    std::vector<JobId> leaving;  ///< who was stopped for it and is not gone yet
-    MonoTime at;
-  };
-  std::map<JobId, OngoingPreemption> preemptions;
   std::map<placement::NodeIndex, std::multiset<int>> cpus_taken;  ///< by number
-  std::set<std::pair<MonoTime, JobId>> ends;   ///< active jobs with a limit, by latest end
-  std::set<std::pair<WallTime, JobId>> ended;  ///< by end, oldest first
-  /// The same by the time gflow had seen pass when they ended: what is kept goes by it.
-  std::set<std::pair<std::chrono::milliseconds, JobId>> ended_by_age;
+  std::set<std::pair<MonoTime, JobId>> ends;  ///< active jobs with a limit, by latest end
+  /// By the time gflow had seen pass when they ended, oldest first.
+  std::set<std::pair<std::chrono::milliseconds, JobId>> ended;
   std::chrono::milliseconds lived_before{0};  ///< the time gflow had seen pass at `lived_from`
   MonoTime lived_from{};
 
@@ -205,8 +199,13 @@ struct Index {
   void insert(Job job);  ///< new job, linked
   void erase(JobId id);
   /// The time gflow has seen pass until now, over all boots.
-  [[nodiscard]] std::chrono::milliseconds lived() const {
-    return lived_before + (now.mono - lived_from);
+  [[nodiscard]] std::chrono::milliseconds lived() const { return lived_at(now.mono); }
+  [[nodiscard]] std::chrono::milliseconds lived_at(MonoTime mono) const {
+    return lived_before + (mono - lived_from);
+  }
+  /// When it will have seen so much.
+  [[nodiscard]] MonoTime mono_at(std::chrono::milliseconds lived) const {
+    return lived_from + (lived - lived_before);
   }
   /// Changes a job through `edit(Job&)`, keeping every index right.
   template <typename Edit>
@@ -224,6 +223,8 @@ struct Index {
   void unlink(const Job& job);
   /// Learns from jobs that ended, now or before a restart.
   void learn();
+  /// Tells a new placer of the newest jobs as it would have been told while they came and went.
+  void learn_traffic();
   /// Counts what a job that ended had for its owner.
   void charge(const Job& job);
   /// Takes the policy, and with it the placer it names; an unknown name is the default.
@@ -249,7 +250,7 @@ struct Index {
   /// The place of a job as it is now: of a waiting one, or of an active one if it had to queue.
   [[nodiscard]] QueueKey place_of(const Job& job) const;
   /// When the first of a line that goes on waiting becomes guarded, if ever.
-  [[nodiscard]] std::optional<WallTime> next_guard() const;
+  [[nodiscard]] std::optional<MonoTime> next_guard() const;
   /// Whether the place of a blocked job is kept against those of its priority, too.
   [[nodiscard]] bool keeps_place(const Job& job) const;
   /// Whether it waited so long that expectations do not count against it any more.
@@ -275,8 +276,9 @@ struct Index {
   void put_nodes_used_by(JobId id, const Attempt& attempt);
   /// After nodes came: their order is that of their names, whenever they came.
   void sort_nodes();
-  /// Forgets nodes that were removed and on which nothing is held any more.
-  void forget_removed();
+  /// Forgets nodes that were removed and on which nothing is held any more. True if launches failed
+  /// on one of them.
+  bool forget_removed();
   void put_node(placement::Node node);
   /// The same after the health of a node changed.
   void put_health(const std::string& node);
@@ -314,6 +316,7 @@ struct Index {
   [[nodiscard]] bool all_stoppable() const;
   [[nodiscard]] OrderRules order_rules() const;
   void carry(const Job& job, int times);
+  void forget_untold();
   void link_active(const Job& job, const Attempt& attempt);
   void unlink_active(const Job& job, const Attempt& attempt);
   void queue(const Job& job);

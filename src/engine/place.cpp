@@ -14,11 +14,14 @@ using std::chrono::seconds;
 
 namespace {
 
-/// The clock places are on: the calendar's, since it goes on over restarts.
-seconds on_clock(WallTime time) { return std::chrono::floor<seconds>(time.time_since_epoch()); }
+/// Places are on the time that gflow sees pass: it goes on over restarts, and nobody sets it.
+seconds on_clock(std::chrono::milliseconds lived) { return std::chrono::floor<seconds>(lived); }
 
+/// How long after its submission it was to begin is what the calendar said then.
 seconds ready_at(const Job& job) {
-  return on_clock(job.spec.begin ? std::max(*job.spec.begin, job.submitted) : job.submitted);
+  const auto later =
+      job.spec.begin ? *job.spec.begin - job.submitted : std::chrono::milliseconds(0);
+  return on_clock(job.lived + std::max(later, std::chrono::milliseconds(0)));
 }
 
 /// What tells nothing of a run: the job, or its last attempt, never ran.
@@ -148,7 +151,7 @@ QueueKey Index::place_of(Line& line) const {
   // Of a job that can be stopped the key holds what it was served, too.
   Contender job = {.ready = seconds(first.rank), .stoppable = contender.stoppable};
   job.penalty = fair.penalty(contender.signature.uid);
-  const Place place = engine::place_of(policy.order, job, line.allowance, on_clock(now.wall));
+  const Place place = engine::place_of(policy.order, job, line.allowance, on_clock(lived()));
   return {first.priority, rank_of(place), first.id};
 }
 
@@ -157,27 +160,27 @@ QueueKey Index::place_of(const Job& job) const {
   if (is_active(job)) {
     const Incumbent& known = incumbent(job);
     const Place place =
-        engine::place_of(policy.order, known.contender, known.allowance, on_clock(now.wall));
+        engine::place_of(policy.order, known.contender, known.allowance, on_clock(lived()));
     return {job.spec.priority, rank_of(place), job.id};
   }
   Contender contender = contender_of(job);
   contender.penalty = fair.penalty(contender.signature.uid);
-  const Place place = engine::place_of(order_rules(), history, contender, on_clock(now.wall));
+  const Place place = engine::place_of(order_rules(), history, contender, on_clock(lived()));
   return {job.spec.priority, rank_of(place), job.id};
 }
 
-std::optional<WallTime> Index::next_guard() const {
-  std::optional<WallTime> next;
+std::optional<MonoTime> Index::next_guard() const {
+  std::optional<seconds> next;
   for (const auto& [shape, lines] : ready) {
     for (const auto& [kind, line] : lines) {
       const Contender first{.ready = seconds(line.jobs.begin()->rank),
                             .stoppable = kind.stoppable,
                             .penalty = fair.penalty(kind.uid)};
-      const auto at = guarded_at(policy.order, first, on_clock(now.wall));
-      if (at && (!next || WallTime(*at) < *next)) next = WallTime(*at);
+      const auto at = guarded_at(policy.order, first, on_clock(lived()));
+      if (at && (!next || *at < *next)) next = *at;
     }
   }
-  return next;
+  return next ? std::optional(mono_at(*next)) : std::nullopt;
 }
 
 /// A job that can be stopped keeps none where all that runs can be stopped, too: it gets its room
@@ -196,9 +199,8 @@ bool Index::is_patient(const Job& job) const {
   return waited(job) <= kept_after + policy.backfill_patience;
 }
 
-/// By the calendar: it goes on over restarts.
 seconds Index::waited(const Job& job) const {
-  return on_clock(now.wall) - ready_at(job) - std::chrono::floor<seconds>(job.served);
+  return on_clock(lived()) - ready_at(job) - std::chrono::floor<seconds>(job.served);
 }
 
 bool Index::is_stoppable(const Job& job) const {
@@ -243,7 +245,7 @@ void Index::charge(const Job& job) {
   fair.charge(job.spec.user.uid,
               parts_of(job.spec.request),
               run.took,
-              on_clock(std::get<Ended>(job.state).at));
+              on_clock(std::get<Ended>(job.state).lived));
 }
 
 /// What ended is learned at the next full ten minutes, by when it ended: so that it does not matter
@@ -251,13 +253,8 @@ void Index::charge(const Job& job) {
 /// asked for once in a while only.
 void Index::learn() {
   constexpr std::chrono::minutes kBetween(10);
-  const WallTime until(std::chrono::floor<seconds>(now.wall.time_since_epoch()) / kBetween *
-                       kBetween);
-  if (until == learned_until) return;
-  if (until < learned_until) {  // the calendar was set back
-    history = History();
-    learned_until = WallTime::min();
-  }
+  const std::chrono::milliseconds until = lived() / kBetween * kBetween;
+  if (until <= learned_until) return;
   for (auto at = ended.lower_bound({learned_until, JobId(0)});
        at != ended.end() && at->first < until;
        ++at) {

@@ -11,20 +11,6 @@ namespace gflow::engine {
 using placement::NodeState;
 using placement::Presence;
 
-/// Forgets preemptions for jobs that do not wait any more, and in others the jobs that are gone.
-void Step::forget_preemptions() {
-  const auto gone = [this](JobId id) {
-    const Job* job = index_.find(id);
-    return job == nullptr || status_of(*job) != Status::Completing;
-  };
-  for (auto entry = index_.preemptions.begin(); entry != index_.preemptions.end();) {
-    const Job* waiting = index_.find(entry->first);
-    const bool waits = waiting != nullptr && std::holds_alternative<Queued>(waiting->state);
-    std::erase_if(entry->second.leaving, gone);
-    entry = waits ? std::next(entry) : index_.preemptions.erase(entry);
-  }
-}
-
 /// Makes room for a job that does not fit, if lesser jobs can. True if it can be had at once;
 /// else the nodes are kept for it until those who stop there are gone. Nobody is stopped for a job
 /// that may not pass one whose place is kept, nor again for one that did not take its chance.
@@ -35,9 +21,8 @@ bool Step::preempt_for(JobId id, Places& places) {
   const std::vector<placement::NodeIndex> nodes = places.nodes_kept(passer);
   const auto plan = plan_preemption(index_, *candidates_, id, {nodes.begin(), nodes.end()});
   if (!plan || !places.would_let_pass(index_, passer, plan->nodes)) return false;
-  const auto made = index_.preemptions.find(id);
-  const bool lately = made != index_.preemptions.end() &&
-                      index_.now.mono - made->second.at < index_.policy.preemption.quantum;
+  const auto& made = std::get<Queued>(index_.find(id)->state).preemption_at;
+  const bool lately = made && index_.lived() - *made < index_.policy.preemption.quantum;
   if (lately && !plan->victims.empty()) return false;
   std::vector<JobId> stopping = plan->stopping;
   auto longest = std::chrono::seconds::zero();
@@ -50,21 +35,28 @@ bool Step::preempt_for(JobId id, Places& places) {
     candidates_->leaving.push_back(victim);
     stopping.push_back(victim);
   }
-  Index::OngoingPreemption& entry =
-      index_.preemptions.try_emplace(id, Index::OngoingPreemption{}).first->second;
-  if (!plan->victims.empty()) entry.at = index_.now.mono;
-  if (stopping.empty()) return true;
-  for (const JobId other : stopping) longest = std::max(longest, index_.find(other)->spec.grace);
   // One that stops on several nodes is waited for once.
   std::ranges::sort(stopping);
   stopping.erase(std::ranges::unique(stopping).begin(), stopping.end());
-  entry.leaving = stopping;
+  remember_preemption(id, stopping, !plan->victims.empty());
+  if (stopping.empty()) return true;
+  for (const JobId other : stopping) longest = std::max(longest, index_.find(other)->spec.grace);
   Reservation kept;
   kept.demand = index_.demand_of(index_.find(id)->spec);
   kept.head = {id, index_.now.mono + longest, true};
   kept.nodes = plan->nodes;
   places.keep(std::move(kept));
   return false;
+}
+
+/// For whom others are preempted is stored with the job, so that a restart does not do it once
+/// more. No index goes by it.
+void Step::remember_preemption(JobId id, const std::vector<JobId>& victims, bool told_now) {
+  auto& queued = std::get<Queued>(index_.jobs.at(id).state);
+  if (!told_now && queued.victims == victims) return;
+  if (told_now) queued.preemption_at = index_.lived();
+  queued.victims = victims;
+  saved(id);
 }
 
 void Step::preempt(JobId victim, JobId by) {

@@ -115,7 +115,7 @@ class Candidates {
 /// stand still: then it starts from the beginning. A kind that may not pass is left out alone:
 /// another may be expected to end sooner.
 void Step::schedule() {
-  index_.fair.settle(std::chrono::floor<std::chrono::seconds>(index_.now.wall.time_since_epoch()));
+  index_.fair.settle(std::chrono::floor<std::chrono::seconds>(index_.lived()));
   Places places;
   Candidates candidates(index_);
   std::vector<JobId> suspended = suspended_in_order();
@@ -137,7 +137,6 @@ void Step::schedule() {
     }
   }
   resume_before(std::nullopt, suspended, places);
-  forget_preemptions();
   index_.head = places.head();
   index_.first_waiting = places.first();
 }

@@ -13,8 +13,6 @@
 namespace gflow::engine {
 
 namespace {
-constexpr std::ptrdiff_t kLearnedFrom = 10'000;
-
 /// All jobs of a group carry its limit. Where a store of an earlier version says otherwise, the
 /// newest job is believed.
 void agree_on_limits(Index& index) {
@@ -28,31 +26,6 @@ void agree_on_limits(Index& index) {
     const auto at = limits.find(group_of(job.spec));
     if (at != limits.end() && !is_ended(job)) job.spec.max_concurrent = at->second;
   }
-}
-
-/// Tells the placer of the newest jobs as it was told while they came and went: what is expected
-/// next is learned from the one, whether places change hands from both.
-void learn_traffic(Index& index) {
-  auto first = index.jobs.begin();
-  std::advance(first, std::ssize(index.jobs) - std::min(std::ssize(index.jobs), kLearnedFrom));
-  // When runs of them ended, and how many did. When earlier runs of a job did is not stored.
-  std::multimap<WallTime, int> ends;
-  for (auto at = first; at != index.jobs.end(); ++at) {
-    const Job& job = at->second;
-    const auto* ended = std::get_if<Ended>(&job.state);
-    ends.emplace(ended != nullptr ? ended->at : job.submitted,
-                 job.attempts - (is_active(job) ? 1 : 0));
-  }
-  const auto depart = [&](auto until) {
-    for (auto at = ends.begin(); at != until; at = ends.erase(at)) {
-      for (int run = 0; run < at->second; ++run) index.placer->departed(index.ledger);
-    }
-  };
-  for (auto at = first; at != index.jobs.end(); ++at) {
-    depart(ends.lower_bound(at->second.submitted));
-    index.placer->arrived(index.ledger, index.demand_of(at->second.spec));
-  }
-  depart(ends.end());
 }
 
 }  // namespace
@@ -69,9 +42,7 @@ void State::set_lived(std::chrono::milliseconds lived, MonoTime at) {
   index_->lived_before = lived;
   index_->lived_from = at;
 }
-std::chrono::milliseconds State::lived(MonoTime at) const {
-  return index_->lived_before + (at - index_->lived_from);
-}
+std::chrono::milliseconds State::lived(MonoTime at) const { return index_->lived_at(at); }
 
 void State::restore(Job job) { index_->jobs.emplace(job.id, std::move(job)); }
 
@@ -98,7 +69,7 @@ void State::restored(JobId next_id) {
   for (const auto& [id, job] : index_->jobs) {
     if (!is_ended(job)) index_->link(job);
   }
-  learn_traffic(*index_);
+  index_->learn_traffic();
   ++index_->revision;
 }
 
@@ -221,6 +192,9 @@ std::uint64_t State::dependency_visits() const { return index_->dependencies.vis
 
 const std::vector<Drain>& State::drains() const { return index_->drains; }
 void State::restore(std::vector<Drain> drains) { index_->drains = std::move(drains); }
+void State::restore(std::vector<NodeHealth> unhealthy) {
+  for (NodeHealth& health : unhealthy) index_->health[health.node] = std::move(health);
+}
 
 std::vector<NodeHealth> State::unhealthy() const {
   std::vector<NodeHealth> nodes;

@@ -99,6 +99,7 @@ class State {
   [[nodiscard]] const std::vector<Drain>& drains() const;
   /// Takes what the store held of them; before restored().
   void restore(std::vector<Drain> drains);
+  void restore(std::vector<NodeHealth> unhealthy);
   /// Nodes on which launches fail.
   [[nodiscard]] std::vector<NodeHealth> unhealthy() const;
   /// What earlier runs of a user's command used of a GPU's memory, if any told.

@@ -18,11 +18,12 @@ std::vector<Effect> step(State& state, const Event& event, Now now) {
 Step::Step(Index& index, Now now) : index_(index) { pass_time(now); }
 
 std::vector<Effect> Step::finish() {
-  index_.forget_removed();
+  if (index_.forget_removed()) health_changed_ = true;
   // Once each: a thousand dependencies that end together are one piece of news.
   for (const JobId id : waits_changed_) effects_.emplace_back(effect::Notify{id});
   schedule();
   if (try_failed_again()) schedule();
+  if (health_changed_) effects_.emplace_back(effect::SaveHealth{});
   prune();
   wake();
   return std::move(effects_);
@@ -41,7 +42,7 @@ void Step::pass_time(Now now) {
     for (const auto& [at, id] : index_.begun) due.push_back(id);
   }
   for (const auto& [at, id] : index_.backoff) {
-    if (at > now.mono) break;
+    if (at > index_.lived()) break;
     due.push_back(id);
   }
   for (const JobId id : due) index_.relink(id);
@@ -107,6 +108,7 @@ void Step::take(const event::NodeRemoved& event) {
   if (at == index_.nodes.end() || at->second.removed) return;
   at->second.removed = event.why;
   index_.put_node(at->second);
+  index_.count_gpus();
   ++index_.revision;
   for (const JobId id : index_.started_on(event.node)) {
     const Job& job = *index_.find(id);
@@ -141,6 +143,7 @@ void Step::end(JobId id, Status status, const Outcome& outcome) {
     if (const Attempt* attempt = attempt_of(job)) last = *attempt;
     job.state = Ended{status, outcome, index_.now.wall, std::move(last), index_.lived()};
   });
+  if (attempt_of(*index_.find(id)) != nullptr) index_.placer->departed(index_.ledger);
   index_.charge(*index_.find(id));
   saved(id);
   settle_dependents(id);
@@ -186,10 +189,9 @@ void Step::to_queue(JobId id, Queued queued) {
 /// the time that gflow saw pass: a clock that was set makes no job old.
 void Step::prune() {
   const auto oldest_kept = index_.lived() - index_.policy.keep_ended;
-  auto at = index_.ended_by_age.begin();
-  std::size_t count = index_.ended_by_age.size();
-  while (at != index_.ended_by_age.end() &&
-         (at->first < oldest_kept || count > index_.policy.max_ended)) {
+  auto at = index_.ended.begin();
+  std::size_t count = index_.ended.size();
+  while (at != index_.ended.end() && (at->first < oldest_kept || count > index_.policy.max_ended)) {
     const JobId id = at->second;
     ++at;
     if (!index_.dependencies.dependents(id).empty()) continue;
@@ -202,13 +204,11 @@ void Step::prune() {
 void Step::wake() {
   effect::WakeAt wake;
   if (!index_.begin_later.empty()) wake.wall = index_.begin_later.begin()->first;
-  if (const auto guarded = index_.next_guard()) {
-    wake.wall = std::min(wake.wall.value_or(*guarded), *guarded);
-  }
   const auto at_mono = [&wake](MonoTime at) { wake.mono = std::min(wake.mono.value_or(at), at); };
-  if (!index_.backoff.empty()) at_mono(index_.backoff.begin()->first);
+  if (const auto guarded = index_.next_guard()) at_mono(*guarded);
+  if (!index_.backoff.empty()) at_mono(index_.mono_at(index_.backoff.begin()->first));
   for (const auto& [node, health] : index_.health) {
-    if (!health.trial && health.retry_at > index_.now.mono) at_mono(health.retry_at);
+    if (!health.trial && health.retry_at > index_.lived()) at_mono(index_.mono_at(health.retry_at));
   }
   if (!index_.ready.empty()) {
     if (const auto look = index_.next_look()) at_mono(index_.now.mono + *look);

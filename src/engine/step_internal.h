@@ -76,9 +76,10 @@ class Step {
   void start_again(const Job& job, const Outcome& outcome);
   void queue_again(const Job& job,
                    const Outcome& outcome,
-                   std::optional<MonoTime> not_before = std::nullopt);
+                   std::optional<std::chrono::milliseconds> not_before = std::nullopt);
   // health.cpp
   void retry_nodes();
+  void put_health(const std::string& node);
   void try_node(JobId id, const std::string& node);
   void judge_node(const Job& job, const Outcome* outcome);
   void node_is_well(const std::string& node);
@@ -89,8 +90,8 @@ class Step {
   [[nodiscard]] bool pass(Places& places, const Passer& passer, Chosen& there);
   void start(JobId id, const Chosen& there);
   // preempt.cpp
-  void forget_preemptions();
   [[nodiscard]] bool preempt_for(JobId id, Places& places);
+  void remember_preemption(JobId id, const std::vector<JobId>& victims, bool told_now);
   void preempt(JobId victim, JobId by);
   void suspend(JobId victim);
   [[nodiscard]] std::vector<JobId> suspended_in_order() const;
@@ -102,6 +103,7 @@ class Step {
   Index& index_;
   std::vector<Effect> effects_;
   std::set<JobId> waits_changed_;  ///< pending jobs one of whose dependencies ended
+  bool health_changed_ = false;    ///< of any node
   std::optional<PreemptionCandidates> candidates_;  ///< once a job that does not fit asked for room
 };
 

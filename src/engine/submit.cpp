@@ -155,6 +155,7 @@ void Step::take(const event::Submit& event) {
     job.id = JobId(first + i);
     job.spec = event.specs[i];
     job.submitted = index_.now.wall;
+    job.lived = index_.lived();
     if (job.spec.name.empty()) job.spec.name = made_up_name(job.id.value);
     for (JobId& id : job.spec.dependencies.jobs) {
       if ((id.value & event::kSibling) != 0) id = JobId(first + (id.value ^ event::kSibling));

@@ -32,7 +32,8 @@ std::optional<Stop> stop_of(const Job& job) {
 
 Simulation::Simulation(engine::Policy policy, RunnerRules rules, WallTime begins)
     : state_(std::move(policy), "lab"), rules_(rules), begins_{begins, kBegin}, now_(begins_) {
-  state_.set_lived(milliseconds(0), kBegin);
+  // Of a time that no snapshot or trace says, what the calendar says.
+  state_.set_lived(begins.time_since_epoch(), kBegin);
 }
 Simulation::~Simulation() = default;
 Simulation::Simulation(Simulation&&) noexcept = default;

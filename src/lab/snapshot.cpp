@@ -50,10 +50,11 @@ JobState state_of(const api::SnapshotJob& job, WallTime taken) {
   if (job.status == Status::Starting) return Starting{attempt_of(job, taken), std::nullopt, 0};
   if (is_pending(job.status)) return Queued{};
   if (is_active(job.status)) return running_of(job, taken);
+  const WallTime ended = job.ended.value_or(taken);
   Outcome outcome;
   outcome.run_time = job.run_time;
   outcome.exit_code = job.status == Status::Finished ? 0 : 1;
-  return Ended{job.status, outcome, job.ended.value_or(taken), std::nullopt};
+  return Ended{job.status, outcome, ended, std::nullopt, ended.time_since_epoch()};
 }
 
 Job job_of(const api::SnapshotJob& shown, WallTime taken) {
@@ -62,6 +63,7 @@ Job job_of(const api::SnapshotJob& shown, WallTime taken) {
   job.spec = shown.spec;
   job.state = state_of(shown, taken);
   job.submitted = std::min(shown.submitted, taken);
+  job.lived = job.submitted.time_since_epoch();
   job.attempts = shown.attempts;
   job.preemptions = shown.preemptions;
   job.served = shown.served;

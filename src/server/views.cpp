@@ -91,11 +91,10 @@ api::DeviceView device_view(const engine::State& state,
   return view;
 }
 
-api::UnhealthyNode unhealthy_node(const engine::NodeHealth& health, Now now) {
+api::UnhealthyNode unhealthy_node(const engine::State& state, const NodeHealth& health, Now now) {
   api::UnhealthyNode view{health.node, health.reason, health.failures, {}};
-  if (!health.trial && health.retry_at > now.mono) {
-    view.retry_at = now.wall + (health.retry_at - now.mono);
-  }
+  const auto pause = health.retry_at - state.lived(now.mono);
+  if (!health.trial && pause.count() > 0) view.retry_at = now.wall + pause;
   return view;
 }
 
@@ -168,8 +167,8 @@ api::MachineView machine_view(const Service& service) {
   const engine::Totals totals = state.totals();
   api::MachineView view;
   for (const auto& [name, record] : state.nodes()) view.nodes.push_back(node_view(state, record));
-  for (const engine::NodeHealth& health : state.unhealthy()) {
-    view.unhealthy.push_back(unhealthy_node(health, service.now()));
+  for (const NodeHealth& health : state.unhealthy()) {
+    view.unhealthy.push_back(unhealthy_node(state, health, service.now()));
   }
   view.cpus = totals.cpus;
   view.cpus_free = totals.cpus_free;

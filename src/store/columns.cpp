@@ -81,4 +81,20 @@ void get(Query& query, std::vector<Allocation>& allocations) {
   }
 }
 
+std::string jobs_text(const std::vector<JobId>& jobs) {
+  std::vector<std::uint64_t> numbers;
+  numbers.reserve(jobs.size());
+  for (const JobId job : jobs) numbers.push_back(job.value);
+  return write_numbers(numbers);
+}
+
+std::vector<JobId> read_jobs_text(const std::string& text) {
+  const auto numbers = read_numbers(text);
+  if (!numbers) throw SQLite::Exception("damaged numbers of jobs");
+  std::vector<JobId> jobs;
+  jobs.reserve(numbers->size());
+  for (const std::uint64_t number : *numbers) jobs.emplace_back(number);
+  return jobs;
+}
+
 }  // namespace gflow::store

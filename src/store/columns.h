@@ -60,6 +60,10 @@ void get(Query& query, std::optional<T>& value) {
   get(query, value.emplace());
 }
 
+/// Numbers of jobs as text: number_list.h. Reading throws SQLite::Exception.
+[[nodiscard]] std::string jobs_text(const std::vector<JobId>& jobs);
+[[nodiscard]] std::vector<JobId> read_jobs_text(const std::string& text);
+
 /// Lists of jobs are tables of their own: Stored::Elsewhere.
 template <class T>
 inline constexpr bool kIsColumn = !std::is_same_v<std::remove_cvref_t<T>, std::vector<JobId>>;

@@ -36,6 +36,16 @@ struct Description<store::StateColumns> {
   };
 };
 
+/// Beside the columns of any state, and the jobs that make room for it.
+template <>
+struct Description<Queued> {
+  static constexpr std::tuple kFields{
+      field<&Queued::not_before>({.name = "not_before_lived_ms"}),
+      field<&Queued::why>({.name = "requeue_why"}),
+      field<&Queued::preemption_at>({.name = "preemption_lived_ms"}),
+  };
+};
+
 template <>
 struct Description<Held> {
   static constexpr std::tuple kFields{
@@ -71,8 +81,20 @@ const Stop* stop_of(const JobState& state) {
   return stop != nullptr && *stop ? &**stop : nullptr;
 }
 
+void bind_queued(Query& query, const Queued* queued) {
+  bind_columns(query, queued);
+  if (queued == nullptr || queued->victims.empty()) {
+    query.null();
+  } else {
+    query.copied(jobs_text(queued->victims));
+  }
+}
+
 /// The rest of the row, behind the columns of the state.
 JobState read_state(Query& query, const StateColumns& row) {
+  Queued queued{.requeues = row.requeues};
+  read_columns(query, queued);
+  queued.victims = read_jobs_text(query.text());
   std::optional<Held> held = read_optional<Held>(query);
   std::optional<Attempt> attempt = read_optional<Attempt>(query);
   Running running;
@@ -83,7 +105,7 @@ JobState read_state(Query& query, const StateColumns& row) {
   if (active && !attempt) throw SQLite::Exception("active without an attempt");
   switch (row.kind) {
     case Kind::Queued:
-      return Queued{.requeues = row.requeues};
+      return queued;
     case Kind::Held:
       return std::move(held).value_or(Held{});
     case Kind::Starting:
@@ -108,6 +130,8 @@ std::vector<std::string> job_columns() {
   std::vector<std::string> all = {"\"id\""};
   add_columns<Job>(all);
   add_columns<StateColumns>(all);
+  add_columns<Queued>(all);
+  all.emplace_back("\"victims\"");
   add_columns<Held>(all);
   add_columns<Attempt>(all);
   add_columns<Running>(all);
@@ -139,6 +163,7 @@ void bind_job(Query& query, const Job& job) {
   const StateColumns state{
       .kind = kind_of(job.state), .status = status_of(job), .requeues = requeues_of(job.state)};
   bind_columns(query, state);
+  bind_queued(query, std::get_if<Queued>(&job.state));
   bind_columns(query, std::get_if<Held>(&job.state));
   bind_columns(query, attempt_of(job));
   bind_columns(query, std::get_if<Running>(&job.state));

@@ -20,6 +20,7 @@
 #include "store/backup.h"
 #include "store/digest.h"
 #include "store/drain_rows.h"
+#include "store/health_rows.h"
 #include "store/job_row.h"
 #include "store/lived_row.h"
 #include "store/payload_row.h"
@@ -182,6 +183,10 @@ Result<Payload> Salvage::payload(JobId id) {
 
 Result<std::vector<Drain>> Salvage::drains() {
   return what_can_be_read([this] { return read_drain_rows(core_->database); });
+}
+
+Result<std::vector<NodeHealth>> Salvage::unhealthy() {
+  return what_can_be_read([this] { return read_health_rows(core_->database); });
 }
 
 Result<Lived> Salvage::lived() {

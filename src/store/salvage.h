@@ -38,6 +38,7 @@ class Salvage {
   [[nodiscard]] Result<Payload> payload(JobId id);
   /// Those that can be read.
   [[nodiscard]] Result<std::vector<Drain>> drains();
+  [[nodiscard]] Result<std::vector<NodeHealth>> unhealthy();
   [[nodiscard]] Result<Lived> lived();
 
  private:

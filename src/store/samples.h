@@ -36,12 +36,15 @@ class Directory {
 [[nodiscard]] Outcome outcome();
 /// A payload with bytes no text has.
 [[nodiscard]] Payload payload();
-constexpr int kNewestSchema = 5;
+constexpr int kNewestSchema = 7;
 /// Every shape of JobState, each with ids of its own: what tests/upgrade/schema_<schema>.db holds,
 /// ascending by id.
 [[nodiscard]] std::vector<Job> every_state(int schema = kNewestSchema);
 /// From schema 2 on.
 [[nodiscard]] std::vector<Drain> drains();
+
+/// From schema 7 on.
+[[nodiscard]] std::vector<NodeHealth> unhealthy();
 
 /// Opens or fails the test.
 [[nodiscard]] std::unique_ptr<Store> open(const std::string& path);

@@ -89,6 +89,7 @@ Job full(std::uint64_t id, JobState state) {
   job.spec.work_dir = "/data/\xff\xfe";  // a path is bytes
   job.state = std::move(state);
   job.submitted = at(1);
+  job.lived = std::chrono::milliseconds(7'000'001);
   job.attempts = 3;
   job.retries = 2;
   job.preemptions = 1;
@@ -137,10 +138,24 @@ std::vector<Drain> drains() {
   return {{"", 5, "ECC errors", "root"}, {"gpu-2", std::nullopt, "", "alice"}, {"", 0, "fan", ""}};
 }
 
-std::vector<Job> every_state(int schema) {
+/// As schema 7 makes them of jobs from before: the newest moment of all is at(99), the time seen 0.
+std::vector<Job> before_schema_7(std::vector<Job> jobs) {
+  for (Job& job : jobs) {
+    job.lived = job.submitted - at(99);
+    if (auto* queued = std::get_if<Queued>(&job.state)) *queued = {.requeues = queued->requeues};
+  }
+  return jobs;
+}
+
+std::vector<Job> states_of(int schema) {
   const Stop stop{EndReason::Cancelled, {0, "root"}, 10};
   std::vector<Job> jobs = {queued(1),
-                           full(2, Queued{.requeues = 2}),
+                           full(2,
+                                Queued{.requeues = 2,
+                                       .not_before = std::chrono::milliseconds(7'777'777),
+                                       .why = "no space left",
+                                       .preemption_at = std::chrono::milliseconds(7'700'000),
+                                       .victims = {JobId(8), JobId(11)}}),
                            full(4, Held{""}),
                            full(6, Held{"3 failed launches"}),
                            full(8, Starting{attempt(), {}, 1}),
@@ -173,6 +188,17 @@ std::vector<Job> every_state(int schema) {
     if (auto* ended = std::get_if<Ended>(&job.state)) ended->lived = milliseconds(7'654'321);
   }
   return jobs;
+}
+
+std::vector<Job> every_state(int schema) {
+  std::vector<Job> jobs = states_of(schema);
+  return schema < 7 ? before_schema_7(std::move(jobs)) : jobs;
+}
+
+std::vector<NodeHealth> unhealthy() {
+  using std::chrono::milliseconds;
+  return {{"gpu-1", "no space left", 3, milliseconds(7'777'777), JobId(8), {JobId(2), JobId(9)}},
+          {"gpu-2", "", 1, milliseconds(1), {}, {}}};
 }
 
 std::unique_ptr<Store> open(const std::string& path) {

@@ -27,6 +27,7 @@ void write_golden(const std::string& path) {
   Batch batch = batch_of(jobs, what);
   batch.submissions = {{1000, kKey, {JobId(1), JobId(2), JobId(4)}, kDigest}};
   batch.drains = drains();
+  batch.unhealthy = unhealthy();
   ASSERT_TRUE(store->commit(batch));
 }
 
@@ -72,6 +73,8 @@ TEST(SchemaTest, DatabasesOfEverySchemaOpen) {
       EXPECT_EQ(store->load().value().next_id, JobId(1'000'001));
       EXPECT_EQ(store->load().value().drains,
                 migration.number < 2 ? std::vector<Drain>() : drains());
+      EXPECT_EQ(store->load().value().unhealthy,
+                migration.number < 7 ? std::vector<NodeHealth>() : unhealthy());
       // Whatever it came from, it takes what the newest schema knows.
       const std::vector<Job> newest = every_state();
       Batch batch = batch_of(newest, payload());

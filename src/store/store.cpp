@@ -11,12 +11,13 @@
 #include <utility>
 
 #include "base/text.h"
+#include "store/columns.h"
 #include "store/connection.h"
 #include "store/digest.h"
 #include "store/drain_rows.h"
+#include "store/health_rows.h"
 #include "store/job_row.h"
 #include "store/lived_row.h"
-#include "store/number_list.h"
 #include "store/payload_row.h"
 
 namespace gflow::store {
@@ -25,22 +26,6 @@ namespace {
 constexpr std::chrono::hours kSubmissionLife{24};
 
 std::int64_t sql_id(JobId id) { return static_cast<std::int64_t>(id.value); }
-
-std::string jobs_text(const std::vector<JobId>& jobs) {
-  std::vector<std::uint64_t> numbers;
-  numbers.reserve(jobs.size());
-  for (const JobId job : jobs) numbers.push_back(job.value);
-  return write_numbers(numbers);
-}
-
-std::vector<JobId> read_jobs_text(const std::string& text) {
-  const auto numbers = read_numbers(text);
-  if (!numbers) throw SQLite::Exception("submission: damaged jobs");
-  std::vector<JobId> jobs;
-  jobs.reserve(numbers->size());
-  for (const std::uint64_t number : *numbers) jobs.emplace_back(number);
-  return jobs;
-}
 
 }  // namespace
 
@@ -138,6 +123,7 @@ void Store::Core::write(const Batch& batch, JobId first_free) {
     for (const Submission& submission : batch.submissions) remember(submission, batch.now);
   }
   if (batch.drains) write_drain_rows(database, *batch.drains);
+  if (batch.unhealthy) write_health_rows(database, *batch.unhealthy);
   if (batch.node) Query(set_node).text(*batch.node).run();
   const auto count = static_cast<std::int64_t>(commits + 1);
   Query(set_meta).integer(sql_id(first_free)).integer(count).run();
@@ -206,6 +192,7 @@ Result<Loaded> Store::load() {
     while (query.step()) loaded.jobs.push_back(read_job(query));
     core_->load_dependencies(loaded.jobs);
     loaded.drains = read_drain_rows(core_->database);
+    loaded.unhealthy = read_health_rows(core_->database);
     loaded.lived = read_lived(core_->database);
     loaded.node = core_->database.execAndGet("SELECT coalesce(node, '') FROM meta").getString();
     return loaded;
@@ -231,6 +218,8 @@ Result<void> Store::rename_node(Loaded& loaded, const std::string& name) {
   }
   for (Drain& drain : loaded.drains) rename(drain.node);
   if (!loaded.drains.empty()) batch.drains = loaded.drains;
+  for (NodeHealth& health : loaded.unhealthy) rename(health.node);
+  if (!loaded.unhealthy.empty()) batch.unhealthy = loaded.unhealthy;
   loaded.node = name;
   return commit(batch);
 }

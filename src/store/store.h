@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "core/job.h"
 #include "core/machine.h"
+#include "core/node_health.h"
 #include "store/backup.h"
 
 namespace gflow::store {
@@ -32,6 +33,7 @@ struct Loaded {
   std::vector<Job> jobs;  ///< by ascending id
   JobId next_id;          ///< smallest id never given out
   std::vector<Drain> drains{};
+  std::vector<NodeHealth> unhealthy{};  ///< by node
   Lived lived{};
   std::string node{};  ///< what the daemon's node was called; "" in stores that did not name it
 };
@@ -52,12 +54,14 @@ struct Batch {
   std::vector<Submission> submissions = {};  ///< a key known already keeps its first jobs
   std::optional<JobId> next_id = {};
   std::optional<std::vector<Drain>> drains = {};  ///< all there are from now on, in their order
-  std::optional<std::string> node = {};           ///< what the daemon's node is called
+  std::optional<std::vector<NodeHealth>> unhealthy = {};  ///< the same
+  std::optional<std::string> node = {};                   ///< what the daemon's node is called
   WallTime now = {};
   std::optional<Lived> lived = {};  ///< written with the rest; alone it is no reason to
 
   [[nodiscard]] bool empty() const {
-    return saves.empty() && forgets.empty() && submissions.empty() && !next_id && !drains && !node;
+    return saves.empty() && forgets.empty() && submissions.empty() && !next_id && !drains &&
+           !unhealthy && !node;
   }
 };
 

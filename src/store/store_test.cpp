@@ -45,13 +45,6 @@ TEST(StoreTest, AJobMayGoFromAnyStateToAnyOther) {
   }
 }
 
-TEST(StoreTest, TheBackOffOfABootIsNotKept) {
-  auto store = open(":memory:");
-  const Job waiting = full(2, Queued{2, MonoTime(std::chrono::milliseconds(500))});
-  ASSERT_TRUE(store->commit(Batch{.saves = {&waiting}, .now = at(0)}));
-  EXPECT_EQ(jobs_of(*store), std::vector{full(2, Queued{2, std::nullopt})});
-}
-
 TEST(StoreTest, PlainJobsTakeNoRoomForWhatTheyDoNotAsk) {
   const Directory directory;
   {
@@ -64,9 +57,24 @@ TEST(StoreTest, PlainJobsTakeNoRoomForWhatTheyDoNotAsk) {
       database,
       "SELECT coalesce(share_parts, gpu_memory_bytes, gpu_mode, vendor, models, see_all, nodes, "
       "selector, preemption, preempt_signal, preemptions, served_ms, cpu_list, node, peers, "
-      "placed_because, suspended_mono_ms, stood_ms, peak_gpu_memory_bytes) FROM jobs");
+      "placed_because, suspended_mono_ms, stood_ms, peak_gpu_memory_bytes, "
+      "not_before_lived_ms, requeue_why, preemption_lived_ms) FROM jobs");
   ASSERT_TRUE(row.executeStep());
   EXPECT_TRUE(row.getColumn(0).isNull());
+}
+
+TEST(StoreTest, WhatIsKnownOfNodesThatFailIsReplacedAsAWhole) {
+  const Directory directory;
+  const std::string path = directory.file("gflow.db");
+  const auto kept = [&] { return open(path)->load().value().unhealthy; };
+  std::vector<NodeHealth> told = unhealthy();
+  ASSERT_TRUE(open(path)->commit(Batch{.unhealthy = told}));
+  EXPECT_EQ(kept(), told);
+  told.erase(told.begin());
+  ASSERT_TRUE(open(path)->commit(Batch{.unhealthy = told}));
+  EXPECT_EQ(kept(), told);
+  ASSERT_TRUE(open(path)->commit(Batch{.unhealthy = std::vector<NodeHealth>()}));
+  EXPECT_TRUE(kept().empty());
 }
 
 TEST(StoreTest, DrainsAreReplacedAsAWhole) {

@@ -46,7 +46,7 @@ say() { local code=0 text; text=$("${@:2}" 2>&1) || code=$?; echo "$1: $code $(t
 """
 
 
-def play(body, devices="sim:1xH100"):
+def play(body, devices="sim:1xH100", config=CONFIG):
     """The output of the script by key."""
     if os.geteuid() != 0:
         pytest.skip("only root can run a daemon for all users")
@@ -55,7 +55,7 @@ def play(body, devices="sim:1xH100"):
         os.chmod(place, 0o755)
         programs = shutil.copytree(BIN, f"{place}/bin", symlinks=True)
         ran = subprocess.run(
-            ["unshare", "--mount", "bash", "-c", SCRIPT + body, "bash", programs, CONFIG, devices],
+            ["unshare", "--mount", "bash", "-c", SCRIPT + body, "bash", programs, config, devices],
             capture_output=True, text=True, timeout=PATIENCE, check=False, stdin=subprocess.DEVNULL,
         )
     finally:
@@ -157,3 +157,17 @@ say json gctl config show access.operators --json
     document = json.loads(said["json"].split(" ", 1)[1].rstrip("|"))
     assert document["settings"][0]["value"] == "no-such-person", document
     assert document["settings"][0]["environment"] == "GFLOW_ACCESS__OPERATORS", document
+
+
+def test_the_first_job_of_another_person_waits_for_one_job_to_end():
+    said = play(r"""
+mkdir -m 777 /run/order; install -m 666 /dev/null /run/order/started
+mkfifo -m 666 /run/order/gate
+as 1 gbatch --gpus 1 bash -c 'cat /run/order/gate; sleep 2; echo 1 >> /run/order/started' >/dev/null
+for n in 2 3 4 5 6 7 8; do as 1 gbatch --gpus 1 bash -c "echo $n >> /run/order/started" >/dev/null; done
+as 2 gbatch --gpus 1 bash -c 'echo other >> /run/order/started' >/dev/null
+echo go > /run/order/gate
+gjob wait 1-9 >/dev/null
+say order cat /run/order/started
+""", config=CONFIG.replace('order = "submission"', 'order = "learned"'))
+    assert said["order"] == "0 1|other|2|3|4|5|6|7|8|"

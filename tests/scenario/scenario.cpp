@@ -77,6 +77,8 @@ Result<void> Scenario::step(const engine::Event& event) {
       saved_[save->job] = *state_.find(save->job);
     } else if (const auto* forget = std::get_if<engine::effect::Forget>(&effect)) {
       saved_.erase(forget->job);
+    } else if (std::holds_alternative<engine::effect::SaveHealth>(effect)) {
+      unhealthy_ = state_.unhealthy();
     } else if (std::holds_alternative<engine::effect::SaveDrains>(effect)) {
       drains_ = state_.drains();
     } else if (const auto* answer = std::get_if<engine::effect::Answer>(&effect)) {
@@ -433,25 +435,28 @@ Result<void> Scenario::drain(const Line& line) {
   return {};
 }
 
-void Scenario::reopen(const std::string& boot_id) {
+void Scenario::reopen(const std::string& boot_id, MonoTime mono) {
   const JobId next = state_.next_id();
+  const auto lived = state_.lived(now_.mono);
   boot_id_ = boot_id;
+  now_.mono = mono;
   state_ = engine::State(policy_, boot_id);
   for (const auto& [id, job] : saved_) state_.restore(job);
   state_.restore(drains_);
+  state_.restore(unhealthy_);
+  state_.set_lived(lived, now_.mono);
   state_.restored(next);
 }
 
 /// The daemon is killed and started again: nothing but what was saved is left.
 Result<void> Scenario::restart(const Line& /*line*/) {
-  reopen(boot_id_);
+  reopen(boot_id_, now_.mono);
   return step(engine::event::NodesChanged{{machine_}});
 }
 
 /// The machine goes down: what ran is reported as the daemon does on its next start.
 Result<void> Scenario::reboot(const Line& /*line*/) {
-  reopen(boot_id_ + "+");
-  now_.mono = MonoTime(1min);
+  reopen(boot_id_ + "+", MonoTime(1min));
   GF_CHECK(step(engine::event::NodesChanged{{machine_}}));
   for (const auto& [id, job] : std::map(saved_)) {
     if (!is_active(job)) continue;

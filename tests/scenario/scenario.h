@@ -51,7 +51,7 @@ class Scenario {
   Result<void> expect_free(const Line& line);
 
   Result<void> step(const engine::Event& event);
-  void reopen(const std::string& boot_id);
+  void reopen(const std::string& boot_id, MonoTime mono);
   Result<void> read_request(const Line& line, JobSpec& spec) const;
   [[nodiscard]] Result<JobSpec> spec_of(const Line& line) const;
   [[nodiscard]] Result<JobId> job(const std::string& name) const;
@@ -65,6 +65,7 @@ class Scenario {
   std::map<std::string, JobId> names_;
   mutable std::map<std::string, std::uint32_t> uids_;  ///< given when first named
   std::vector<gflow::Drain> drains_;                   ///< as saved
+  std::vector<gflow::NodeHealth> unhealthy_;           ///< as saved
   std::map<JobId, Job> saved_;  ///< what Save and Forget left: the store of this world
   Error refused_{};             ///< of the last request, message "" if it was taken
 };

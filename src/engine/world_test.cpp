@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/world_test.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <stdexcept>
+
+#include "core/blocker.h"
+
+namespace gflow::engine::world {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::minutes;
+
+Machine machine_called(const std::string& name) {
+  Machine machine;
+  machine.name = name;
+  machine.cpus = 64;
+  machine.memory = Memory::gib(256);
+  for (int i = 0; i < kGpus; ++i) {
+    Device device;
+    device.index = i;
+    device.vendor = "nvidia";
+    device.model = "NVIDIA T4";
+    device.memory_total = kGpuMemory;
+    machine.devices.push_back(device);
+  }
+  return machine;
+}
+
+Outcome outcome_of(EndReason reason) {
+  Outcome outcome;
+  outcome.reason = reason;
+  return outcome;
+}
+
+}  // namespace
+
+void showValue(const Act& act, std::ostream& out) {
+  out << fmt::format(
+      "\n{{.kind = Act::Kind({}), .which = {}, .gpus = {}, .nodes = {}, .percent = {}, .gigabytes "
+      "= "
+      "{}, .priority = {}, .limit = {}, .preemption = Preemption({}), .begin = {}, .group = {}, "
+      ".retries = {}, .after = {}}}",
+      static_cast<int>(act.kind),
+      act.which,
+      act.gpus,
+      act.nodes,
+      act.percent,
+      act.gigabytes,
+      act.priority,
+      act.limit,
+      static_cast<int>(act.preemption),
+      act.begin,
+      act.group,
+      act.retries,
+      act.after);
+}
+
+JobSpec spec_of(const Act& act, WallTime now) {
+  JobSpec spec;
+  spec.user = {static_cast<std::uint32_t>(1000 + act.which % 2), "someone"};
+  spec.request.gpus = act.gpus;
+  spec.request.nodes = act.nodes;
+  if (act.gpus == 1 && act.percent < 100) {
+    spec.request.mode = GpuMode::Fraction;
+    spec.request.share = Share::percent(act.percent);
+  }
+  if (act.gpus > 0) spec.request.gpu_memory = Memory::gib(act.gigabytes);
+  spec.priority = act.priority;
+  spec.preemption = act.preemption;
+  if (act.limit > 0) spec.time_limit = minutes(act.limit);
+  if (act.begin > 0) spec.begin = now + minutes(act.begin);
+  if (act.group > 0) {
+    spec.group = fmt::format("group{}", act.group);
+    spec.max_concurrent = act.group;
+  }
+  spec.max_retries = act.retries;
+  spec.requeue = act.retries > 0;
+  return spec;
+}
+
+World::World(Order order) : state_({}, "boot"), now_{WallTime(10'000h), MonoTime(10'000h)} {
+  policy_.order.order = order;
+  state_ = State(policy_, "boot");
+  state_.restored(JobId(1));
+  for (int i = 0; i < kNodes; ++i) {
+    const std::string name = fmt::format("n{}", i);
+    machines_[name] = machine_called(name);
+  }
+  hear_of_nodes();
+}
+
+void World::hear_of_nodes() {
+  event::NodesChanged there;
+  for (const auto& [name, machine] : machines_) there.nodes.push_back(machine);
+  tell(there);
+  for (const auto& [name, why] : silent_) tell(event::NodeUnreachable{name, why});
+}
+
+void World::restart() {
+  const auto lived = state_.lived(now_.mono);
+  const JobId next_id = state_.next_id();
+  state_ = State(policy_, "boot");
+  for (const auto& [id, job] : saved_) state_.restore(job);
+  state_.restore(drains_);
+  state_.restore(unhealthy_);
+  state_.set_lived(lived, now_.mono);
+  state_.restored(next_id);
+  hear_of_nodes();
+}
+
+void World::heal() {
+  launches_ = 0;
+  silent_.clear();
+  for (int i = 0; i < kNodes; ++i) {
+    const std::string name = fmt::format("n{}", i);
+    machines_[name] = machine_called(name);
+  }
+  const OrderRules order = policy_.order;
+  policy_ = {};
+  policy_.order = order;
+  tell(event::Configure{policy_});
+  hear_of_nodes();
+  while (!state_.drains().empty()) {
+    tell(event::Drain{state_.drains().front(), true, system_principal()});
+  }
+  withheld_ = false;
+  tell(event::Tick{});
+  for (const Job* job : jobs(Status::Hold)) {
+    tell(event::Release{{job->id}, system_principal(), std::nullopt});
+  }
+}
+
+void World::act(const Act& act) {
+  const Principal root = system_principal();
+  const auto last = state_.next_id().value - 1;
+  const JobId any(last == 0 ? 1 : 1 + static_cast<std::uint64_t>(act.which) % last);
+  switch (act.kind) {
+    case Act::Kind::Submit: {
+      JobSpec spec = spec_of(act, now_.wall);
+      if (act.after > 0 && last >= static_cast<std::uint64_t>(act.after)) {
+        spec.dependencies.jobs = {JobId(last + 1 - static_cast<std::uint64_t>(act.after))};
+        spec.dependencies.auto_cancel = act.which % 2 == 0;
+        spec.dependencies.mode = act.which % 3 == 0 ? DependencyMode::Any : DependencyMode::All;
+      }
+      return tell(event::Submit{{spec}, root});
+    }
+    case Act::Kind::End:
+      return end_one(act.which);
+    case Act::Kind::Wait:
+      return pass(minutes(1 + act.which * 20));
+    case Act::Kind::Cancel:
+      return tell(event::Cancel{{any}, root, 0});
+    case Act::Kind::Raise: {
+      event::Update update{{any}, root, {}};
+      update.changes.set(&JobSpec::priority, act.priority);
+      return tell(update);
+    }
+    case Act::Kind::Update: {
+      event::Update update{{any}, root, {}};
+      update.changes.set(&JobSpec::time_limit, std::chrono::seconds(minutes(1 + act.limit)));
+      update.changes.set(&JobSpec::max_concurrent, act.group);
+      return tell(update);
+    }
+    case Act::Kind::Hold:
+      return tell(event::Hold{{any}, root});
+    case Act::Kind::Release: {
+      std::optional<WallTime> at;
+      if (act.begin > 0) at = now_.wall + minutes(act.begin);
+      return tell(event::Release{{any}, root, at});
+    }
+    case Act::Kind::Launches:
+      launches_ = act.which % 6;
+      return;
+    case Act::Kind::Reports:
+      withheld_ = !withheld_;
+      return tell(event::Tick{});
+    case Act::Kind::Clock:
+      now_.wall += act.which % 2 == 0 ? minutes(-7 * act.which) : 40 * 24h;
+      return tell(event::Tick{});
+    case Act::Kind::Node:
+      return change_nodes(act.which);
+    case Act::Kind::Drain: {
+      gflow::Drain what{.node = fmt::format("n{}", act.which % kNodes), .reason = "fan"};
+      if (act.gpus < kGpus) what.gpu = act.gpus;
+      return tell(event::Drain{what, act.which >= 10, root});
+    }
+    case Act::Kind::Configure:
+      return configure(act.which);
+  }
+}
+
+void World::change_nodes(int which) {
+  const std::string name = fmt::format("n{}", which % kNodes);
+  switch (which / kNodes % 4) {
+    case 0:
+      if (!machines_.contains(name)) return;
+      silent_[name] = "no answer";
+      return tell(event::NodeUnreachable{name, "no answer"});
+    case 1:
+      machines_.erase(name);
+      silent_.erase(name);
+      return tell(event::NodeRemoved{name, "sold"});
+    default:
+      silent_.erase(name);
+      machines_[name] = machine_called(name);
+      if (which / kNodes % 4 == 2) machines_[name].devices.pop_back();
+      return tell(event::NodesChanged{{machines_[name]}});
+  }
+}
+
+void World::configure(int which) {
+  policy_.preempt = which % 5 != 0;
+  policy_.preemption.quantum = which % 3 == 0 ? 60s : 600s;
+  policy_.preemption.hysteresis = which % 3 == 1 ? 100s : 60'000s;
+  policy_.placement = which % 4 == 0 ? "pack" : "";
+  tell(event::Configure{policy_});
+}
+
+Event World::answer_to_launch(const LaunchOrder& order) const {
+  Outcome outcome;
+  switch (launches_) {
+    case 1:
+      outcome.reason = EndReason::LaunchFailed;
+      outcome.message = "no such program";
+      outcome.failure.kind = FailureKind::Job;
+      break;
+    case 2:
+    case 3:
+    case 4:
+      outcome.reason = EndReason::NotStarted;
+      outcome.message = "no space left";
+      outcome.failure.kind = launches_ == 2   ? FailureKind::Node
+                             : launches_ == 3 ? FailureKind::Passing
+                                              : FailureKind::Unknown;
+      break;
+    case 5:
+      return event::AttemptRevoked{order.job, order.attempt};
+    default:
+      return event::AttemptStarted{order.job, order.attempt, 1};
+  }
+  return event::AttemptEnded{order.job, order.attempt, outcome};
+}
+
+void World::tell(const Event& event) {
+  take(step(state_, event, now_));
+  int answered = 0;
+  while (!reports_.empty() && !withheld_) {
+    // Nobody stops and starts for ever; and what is taken back at once is only when people ask.
+    if (++answered > 200) throw std::logic_error("the runner is never left alone");
+    if (launches_ == 5 && answered > 20) launches_ = 0;
+    const Event report = reports_.front();
+    reports_.erase(reports_.begin());
+    take(step(state_, report, now_));
+  }
+}
+
+void World::take(const std::vector<Effect>& effects) {
+  for (const Effect& effect : effects) save(effect);
+  for (const Effect& effect : effects) {
+    if (const auto* launch = std::get_if<effect::Launch>(&effect)) {
+      reports_.push_back(answer_to_launch(*launch->order));
+    } else if (const auto* stop = std::get_if<effect::StopAttempt>(&effect)) {
+      const Job& job = *state_.find(stop->job);
+      const auto* running = std::get_if<Running>(&job.state);
+      const auto& why = running != nullptr ? running->stop : std::get<Starting>(job.state).stop;
+      Outcome outcome = outcome_of(why->reason);
+      outcome.run_time = run_time_of(job, now_.mono);
+      reports_.emplace_back(event::AttemptEnded{stop->job, stop->attempt, outcome});
+    }
+  }
+}
+
+void World::save(const Effect& effect) {
+  if (const auto* saved = std::get_if<effect::Save>(&effect)) {
+    if (const Job* job = state_.find(saved->job)) {
+      saved_[saved->job] = *job;
+      // Not stored.
+      if (auto* ended = std::get_if<Ended>(&saved_[saved->job].state)) ended->outcome.failure = {};
+    }
+  } else if (const auto* forget = std::get_if<effect::Forget>(&effect)) {
+    saved_.erase(forget->job);
+  } else if (std::holds_alternative<effect::SaveDrains>(effect)) {
+    drains_ = state_.drains();
+  } else if (std::holds_alternative<effect::SaveHealth>(effect)) {
+    unhealthy_ = state_.unhealthy();
+  }
+}
+
+void World::pass(std::chrono::milliseconds time) {
+  now_.mono += time;
+  now_.wall += time;
+  tell(event::Tick{});
+}
+
+void World::end_one(int which) {
+  const auto running = jobs(Status::Running);
+  if (running.empty()) return;
+  const Job& job = *running[static_cast<std::size_t>(which) % running.size()];
+  Outcome outcome = outcome_of(which % 7 == 6 ? EndReason::SupervisorDied : EndReason::Exited);
+  outcome.exit_code = which % 5 == 4 ? 1 : 0;
+  outcome.run_time = run_time_of(job, now_.mono);
+  tell(event::AttemptEnded{job.id, job.attempts, outcome});
+}
+
+std::vector<const Job*> World::jobs(Status status) const {
+  return state_.list({.statuses = {status}, .most = 100'000});
+}
+
+std::string World::held_twice() const {
+  std::map<std::pair<std::string, int>, std::pair<int, std::int64_t>> held;
+  for (const Job* job : state_.list({.most = 100'000})) {
+    if (!is_active(*job)) continue;
+    const std::vector<Allocation> parts = allocations_of(*attempt_of(*job));
+    const auto wanted = static_cast<std::size_t>(job->spec.request.nodes);
+    if (parts.size() != wanted) return "a gang is not whole";
+    const auto* running = std::get_if<Running>(&job->state);
+    const bool suspended = running != nullptr && running->suspended;
+    for (const Allocation& part : parts) {
+      for (const int gpu : part.gpus) {
+        auto& [compute, memory] = held[{part.node, gpu}];
+        memory += job->spec.request.gpu_memory.bytes;
+        if (memory > kGpuMemory.bytes) return "more memory is held than there is";
+        if (!suspended) compute += job->spec.request.share.parts;
+        if (compute > Share::kWholeParts) return "more compute is held than there is";
+      }
+    }
+  }
+  return "";
+}
+
+std::string World::told() const {
+  std::string text;
+  for (const Job* job : state_.list({.most = 100'000})) {
+    text += fmt::format("{} {} attempts {} retries {} preempted {} served {}",
+                        job->id.value,
+                        status_name(status_of(*job)),
+                        job->attempts,
+                        job->retries,
+                        job->preemptions,
+                        job->served.count());
+    if (const Attempt* attempt = attempt_of(*job)) {
+      for (const Allocation& part : allocations_of(*attempt)) {
+        text += fmt::format(" {}:{}", part.node, fmt::join(part.gpus, ","));
+      }
+    }
+    text += " " + reason_text(state_.blockers(job->id, now_)) + "\n";
+  }
+  for (const NodeHealth& health : state_.unhealthy()) {
+    text += fmt::format("{} failed {} times: {}, until {}, by {}\n",
+                        health.node,
+                        health.failures,
+                        health.reason,
+                        health.retry_at.count(),
+                        health.tried.size());
+  }
+  for (const gflow::Drain& drain : state_.drains()) {
+    text += fmt::format("drained {} {}\n", drain.node, drain.gpu.value_or(-1));
+  }
+  return text;
+}
+
+}  // namespace gflow::engine::world
