@@ -50,7 +50,7 @@ std::unexpected<Error> copy_error(const std::string& path, int code, const char*
 
 struct Backup::Core {
   struct FinishCopy {
-    void operator()(sqlite3_backup* copy) const { (void)sqlite3_backup_finish(copy); }
+    void operator()(sqlite3_backup* under_way) const { (void)sqlite3_backup_finish(under_way); }
   };
 
   Core(SQLite::Database& from, const std::string& part)
