@@ -27,6 +27,17 @@ void fields(Io& io, T& node) {
   io.field("topology", node.topology);
   io.field("link_mb_per_second", node.link_speed, kSpeedRange);
   io.field("path_mb_per_second", node.path_speeds, kSpeedRange);
+  io.field("unreachable", node.unreachable);
+}
+
+template <class Io, Like<SnapshotHealth> T>
+void fields(Io& io, T& health) {
+  io.required("node", health.node);
+  io.field("reason", health.reason);
+  io.field("failures", health.failures, kCountRange);
+  io.field("retry_at_lived_seconds", health.retry_at);
+  io.field("trial", health.trial);
+  io.field("tried", health.tried);
 }
 
 template <class Io, Like<SnapshotJob> T>
@@ -43,6 +54,20 @@ void fields(Io& io, T& job) {
   io.field("run_time_seconds", job.run_time);
   io.field("ended", job.ended);
   io.field("allocations", job.allocations);
+  io.field("lived_seconds", job.lived);
+  io.field("ended_lived_seconds", job.ended_lived);
+  io.field("retries", job.retries, kCountRange);
+  io.field("requeues", job.requeues, kCountRange);
+  io.field("not_before_lived_seconds", job.not_before);
+  io.field("preemption_lived_seconds", job.preemption_at);
+  io.field("victims", job.victims);
+  io.field("requeue_why", job.requeue_why);
+  io.field("held_why", job.held_why);
+  io.field("stop", job.stop);
+  io.field("suspended", job.suspended);
+  io.field("suspended_seconds", job.suspended_for);
+  io.field("reason", job.reason);
+  io.field("peak_gpu_memory_bytes", job.peak_gpu_memory, kMemoryRange);
 }
 
 template <class Io, Like<Snapshot> T>
@@ -51,9 +76,11 @@ void fields(Io& io, T& snapshot) {
   io.required("taken", snapshot.taken);
   io.field("hostname", snapshot.hostname);
   io.required("next_id", snapshot.next_id);
+  io.field("lived_seconds", snapshot.lived);
   io.field("policy", snapshot.policy);
   io.required("nodes", snapshot.nodes);
   io.field("drains", snapshot.drains);
+  io.field("unhealthy", snapshot.unhealthy);
   io.required("jobs", snapshot.jobs);
   io.field("left_out", snapshot.left_out);
 }
@@ -123,9 +150,18 @@ Snapshot anonymous(Snapshot snapshot) {
     spec.name = jobs(spec.name);
     spec.project = projects(spec.project);
     spec.group = groups(spec.group);
+    job.requeue_why.clear();
+    job.held_why.clear();
   }
   Names nodes("node");
-  for (SnapshotNode& node : snapshot.nodes) node.name = nodes(node.name);
+  for (SnapshotNode& node : snapshot.nodes) {
+    node.name = nodes(node.name);
+    if (node.unreachable) node.unreachable->clear();
+  }
+  for (SnapshotHealth& health : snapshot.unhealthy) {
+    health.node = nodes(health.node);
+    health.reason.clear();
+  }
   for (Drain& drain : snapshot.drains) drain.node = nodes(drain.node);
   for (SnapshotJob& job : snapshot.jobs) {
     for (Allocation& part : job.allocations) part.node = nodes(part.node);

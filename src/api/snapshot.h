@@ -11,8 +11,9 @@
 #include "core/job.h"
 #include "core/machine.h"
 
-/// A live state to be replayed: machines, jobs, policy. No payloads, no environments, no command
-/// lines. docs/format/snapshot.md describes the document.
+/// A live state to be replayed: all that decides, so that a replay decides the same. No payloads,
+/// no environments; of command lines only which are of one program. docs/format/snapshot.md
+/// describes the document.
 namespace gflow::api {
 
 struct SnapshotNode {
@@ -21,15 +22,26 @@ struct SnapshotNode {
   std::string source;
   int cpus = 0;
   Memory memory;
-  std::vector<Device> devices;   ///< processes only those that are not gflow's
-  std::string topology;          ///< as `nvidia-smi topo -m` writes it; "" if not known
-  int link_speed = 0;            ///< MB/s of one direct link; 0: not known
-  std::vector<int> path_speeds;  ///< MB/s by PathClass
+  std::vector<Device> devices;               ///< processes only those that are not gflow's
+  std::string topology;                      ///< as `nvidia-smi topo -m` writes it; "" if not known
+  int link_speed = 0;                        ///< MB/s of one direct link; 0: not known
+  std::vector<int> path_speeds;              ///< MB/s by PathClass
+  std::optional<std::string> unreachable{};  ///< why it does not answer
+};
+
+/// A node on which launches fail: NodeHealth.
+struct SnapshotHealth {
+  std::string node;
+  std::string reason;
+  int failures = 0;
+  std::chrono::milliseconds retry_at{0};
+  std::optional<JobId> trial{};
+  std::vector<JobId> tried;
 };
 
 struct SnapshotJob {
   JobId id;
-  JobSpec spec;  ///< without command and work_dir
+  JobSpec spec;  ///< without work_dir; command is "program3" or "": the same for the same program
   Status status = Status::Queued;
   WallTime submitted;
   int attempts = 0;
@@ -39,6 +51,22 @@ struct SnapshotJob {
   std::chrono::milliseconds run_time{0};  ///< of that attempt, so far or in all
   std::optional<WallTime> ended;
   std::vector<Allocation> allocations;  ///< of a job that holds something, by node
+  // All that is said to be at a time gflow had seen pass is on the clock of Snapshot::lived; empty
+  // in snapshots of old.
+  std::optional<std::chrono::milliseconds> lived{};        ///< when it was submitted
+  std::optional<std::chrono::milliseconds> ended_lived{};  ///< when it ended
+  int retries = 0;   ///< of its attempts, those that replaced a failed one
+  int requeues = 0;  ///< how often in a row it was queued again for no fault of its own
+  std::optional<std::chrono::milliseconds> not_before{};     ///< its pause after that
+  std::optional<std::chrono::milliseconds> preemption_at{};  ///< when others made room for it
+  std::vector<JobId> victims{};                              ///< these
+  std::string requeue_why{};                   ///< what happened to the attempt before its pause
+  std::string held_why{};                      ///< on hold: "" if its user asked for it
+  std::optional<EndReason> stop{};             ///< why it was told to stop
+  bool suspended = false;                      ///< also where it was told to stop then
+  std::chrono::milliseconds suspended_for{0};  ///< before that, in its present attempt
+  std::optional<EndReason> reason{};           ///< of its end
+  Memory peak_gpu_memory{};                    ///< most on one device; 0: not known
 };
 
 struct Snapshot {
@@ -48,9 +76,11 @@ struct Snapshot {
   WallTime taken;
   std::string hostname;
   JobId next_id{1};
-  std::vector<Label> policy;  ///< name and value of each setting
+  std::optional<std::chrono::milliseconds> lived{};  ///< the time gflow had seen pass
+  std::vector<Label> policy;                         ///< name and value of each setting
   std::vector<SnapshotNode> nodes;
   std::vector<Drain> drains;
+  std::vector<SnapshotHealth> unhealthy;
   std::vector<SnapshotJob> jobs;  ///< pending and active ones, then ended ones; each by id
   std::uint64_t left_out = 0;     ///< pending jobs beyond the most there can be
 };

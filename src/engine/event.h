@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <variant>
@@ -71,6 +72,8 @@ struct AttemptRevoked {
 /// again. Processes listed per device are only those not gflow's.
 struct NodesChanged {
   std::vector<Machine> nodes;
+  /// Of these, by name, those that are known and do not answer now, and why: NodeUnreachable.
+  std::map<std::string, std::string> unreachable{};
 };
 /// A node does not answer. Nothing is placed there, and nothing is judged: its jobs keep their
 /// state and what they hold until it answers again or is removed.

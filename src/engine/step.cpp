@@ -83,6 +83,9 @@ void Step::take(const event::NodesChanged& event) {
   bool is_news = false;
   for (const Machine& machine : event.nodes) {
     NodeRecord told{machine};
+    if (const auto at = event.unreachable.find(machine.name); at != event.unreachable.end()) {
+      told.unreachable = at->second;
+    }
     NodeRecord& known = index_.nodes[machine.name];
     if (known == told) continue;
     known = std::move(told);

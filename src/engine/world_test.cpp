@@ -96,8 +96,8 @@ World::World(Order order) : state_({}, "boot"), now_{WallTime(10'000h), MonoTime
 void World::hear_of_nodes() {
   event::NodesChanged there;
   for (const auto& [name, machine] : machines_) there.nodes.push_back(machine);
+  there.unreachable = silent_;
   tell(there);
-  for (const auto& [name, why] : silent_) tell(event::NodeUnreachable{name, why});
 }
 
 void World::restart() {

@@ -52,13 +52,6 @@ void leave_removed(Subject& subject) {
   }
 }
 
-void tell_machines(Simulation& simulation, const Subject& subject) {
-  simulation.tell(engine::event::NodesChanged{subject.fleet});
-  for (const Drain& drain : subject.drains) {
-    simulation.tell(engine::event::Drain{drain, false, system_principal()});
-  }
-}
-
 }  // namespace
 
 Subject subject_of(Trace trace, std::vector<Machine> fleet, std::string name) {
@@ -100,16 +93,22 @@ Result<Subject> changed(const Subject& subject, const WhatIf& what_if) {
   return other;
 }
 
-Played play(const Subject& subject,
-            const RunnerRules& rules,
-            const std::string& label,
-            const Progress& progress) {
-  Simulation simulation(subject.policy, rules, subject.begins);
+Simulation simulation_of(const Subject& subject, const RunnerRules& rules) {
+  Simulation simulation(subject.policy, rules, subject.begins, subject.lived);
+  simulation.restore(subject.drains, subject.unhealthy);
   for (const Subject::Existing& existing : subject.existing) {
     simulation.restore(existing.job, existing.work);
   }
   simulation.begin(subject.next_id);
-  tell_machines(simulation, subject);
+  simulation.tell(engine::event::NodesChanged{subject.fleet, subject.unreachable});
+  return simulation;
+}
+
+Played play(const Subject& subject,
+            const RunnerRules& rules,
+            const std::string& label,
+            const Progress& progress) {
+  Simulation simulation = simulation_of(subject, rules);
   for (const TraceJob& job : subject.submissions) {
     simulation.submit(job.spec, job.submitted, job.run_time);
   }

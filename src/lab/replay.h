@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,7 +23,11 @@ struct Subject {
   std::string name;  ///< for people: the file
   engine::Policy policy;
   WallTime begins;
+  /// The time gflow had seen pass, on which ages are counted; empty: what the calendar says.
+  std::optional<std::chrono::milliseconds> lived{};
   std::vector<Machine> fleet;
+  std::map<std::string, std::string> unreachable;  ///< of them, by name, and why
+  std::vector<NodeHealth> unhealthy;
   std::vector<Drain> drains;
   std::vector<Existing> existing;
   JobId next_id{1};
@@ -47,6 +52,9 @@ struct WhatIf {
 };
 /// Errors: Usage, NotFound.
 [[nodiscard]] Result<Subject> changed(const Subject& subject, const WhatIf& what_if);
+
+/// The subject at the moment it begins, nothing submitted yet.
+[[nodiscard]] Simulation simulation_of(const Subject& subject, const RunnerRules& rules);
 
 /// A replay that was done.
 struct Played {

@@ -30,10 +30,12 @@ std::optional<Stop> stop_of(const Job& job) {
 
 }  // namespace
 
-Simulation::Simulation(engine::Policy policy, RunnerRules rules, WallTime begins)
+Simulation::Simulation(engine::Policy policy,
+                       RunnerRules rules,
+                       WallTime begins,
+                       std::optional<milliseconds> lived)
     : state_(std::move(policy), "lab"), rules_(rules), begins_{begins, kBegin}, now_(begins_) {
-  // Of a time that no snapshot or trace says, what the calendar says.
-  state_.set_lived(begins.time_since_epoch(), kBegin);
+  state_.set_lived(lived.value_or(begins.time_since_epoch()), kBegin);
 }
 Simulation::~Simulation() = default;
 Simulation::Simulation(Simulation&&) noexcept = default;
@@ -68,6 +70,11 @@ void Simulation::restore(Job job, milliseconds work) {
     lives_.push_back(std::move(life));
   }
   state_.restore(std::move(job));
+}
+
+void Simulation::restore(std::vector<Drain> drains, std::vector<NodeHealth> unhealthy) {
+  state_.restore(std::move(drains));
+  state_.restore(std::move(unhealthy));
 }
 
 void Simulation::begin(JobId next_id) {

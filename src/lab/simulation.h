@@ -50,13 +50,19 @@ struct Moment {
 /// a runner that knows how long each job takes. The same calls give the same lives, byte for byte.
 class Simulation {
  public:
-  Simulation(engine::Policy policy, RunnerRules rules, WallTime begins);
+  /// `lived`: the time gflow had seen pass when it begins; if empty, what the calendar says.
+  Simulation(engine::Policy policy,
+             RunnerRules rules,
+             WallTime begins,
+             std::optional<std::chrono::milliseconds> lived = {});
   ~Simulation();
   Simulation(Simulation&&) noexcept;
   Simulation& operator=(Simulation&&) noexcept;
 
   /// Takes a job as a snapshot had it; `work`: how long it still has to run. Before begin().
   void restore(Job job, std::chrono::milliseconds work);
+  /// The same of what is drained, and of nodes on which launches fail.
+  void restore(std::vector<Drain> drains, std::vector<NodeHealth> unhealthy);
   /// No more restore(); the smallest id free is `next_id`.
   void begin(JobId next_id);
   /// An event at the present moment: machines, nodes, drains.
@@ -73,6 +79,7 @@ class Simulation {
   [[nodiscard]] std::vector<Life> lives() const;
   [[nodiscard]] const std::vector<Moment>& moments() const { return moments_; }
   [[nodiscard]] std::chrono::milliseconds now() const;
+  [[nodiscard]] Now clock() const { return now_; }  ///< the same on the clocks of its engine
 
  private:
   using Span = std::chrono::milliseconds;

@@ -26,10 +26,14 @@ RunTimes learn(const std::vector<api::SnapshotJob>& jobs) {
   return times;
 }
 
+/// It began as long ago as it ran or was suspended since, whatever the clock was set to meanwhile.
 Attempt attempt_of(const api::SnapshotJob& job, WallTime taken) {
   Attempt attempt;
   attempt.number = std::max(job.attempts, 1);
   attempt.started = std::min(job.started.value_or(taken), taken);
+  if (job.lived && is_active(job.status)) {
+    attempt.started = taken - job.run_time - job.suspended_for;
+  }
   if (!job.allocations.empty()) {
     attempt.allocation = job.allocations.front();
     attempt.peers.assign(job.allocations.begin() + 1, job.allocations.end());
@@ -37,24 +41,47 @@ Attempt attempt_of(const api::SnapshotJob& job, WallTime taken) {
   return attempt;
 }
 
-/// Only how long it has run is in a snapshot: what is missing since its start it was suspended.
+std::optional<Stop> stop_of(const api::SnapshotJob& job) {
+  return job.stop ? std::optional(Stop{.reason = *job.stop}) : std::nullopt;
+}
+
+/// In a snapshot of old is only how long it has run: what is missing since its start it was
+/// suspended.
 Running running_of(const api::SnapshotJob& job, WallTime taken) {
-  Running running{attempt_of(job, taken)};
+  Running running{
+      .attempt = attempt_of(job, taken), .stop = stop_of(job), .requeues = job.requeues};
   running.stood = std::max(taken - running.attempt.started - job.run_time, milliseconds(0));
-  if (job.status == Status::Suspended) running.suspended = MonoTime{};  // now, by the lab's clock
+  if (job.suspended || job.status == Status::Suspended) {
+    running.suspended = MonoTime{};  // now, by the lab's clock
+  }
   return running;
 }
 
+Ended ended_of(const api::SnapshotJob& job, WallTime taken) {
+  Ended ended{.status = job.status, .outcome = {}, .at = job.ended.value_or(taken)};
+  ended.lived = job.ended_lived.value_or(ended.at.time_since_epoch());
+  ended.outcome.run_time = job.run_time;
+  ended.outcome.exit_code = job.status == Status::Finished ? 0 : 1;
+  ended.outcome.reason = job.reason.value_or(EndReason::Exited);
+  ended.outcome.peak_gpu_memory = job.peak_gpu_memory;
+  if (job.started) ended.attempt = attempt_of(job, taken);
+  return ended;
+}
+
 JobState state_of(const api::SnapshotJob& job, WallTime taken) {
-  if (job.status == Status::Hold) return Held{};
-  if (job.status == Status::Starting) return Starting{attempt_of(job, taken), std::nullopt, 0};
-  if (is_pending(job.status)) return Queued{};
+  if (job.status == Status::Hold) return Held{job.held_why};
+  if (is_pending(job.status)) {
+    return Queued{.requeues = job.requeues,
+                  .not_before = job.not_before,
+                  .why = job.requeue_why,
+                  .preemption_at = job.preemption_at,
+                  .victims = job.victims};
+  }
+  if (job.status == Status::Starting) {
+    return Starting{attempt_of(job, taken), stop_of(job), job.requeues};
+  }
   if (is_active(job.status)) return running_of(job, taken);
-  const WallTime ended = job.ended.value_or(taken);
-  Outcome outcome;
-  outcome.run_time = job.run_time;
-  outcome.exit_code = job.status == Status::Finished ? 0 : 1;
-  return Ended{job.status, outcome, ended, std::nullopt, ended.time_since_epoch()};
+  return ended_of(job, taken);
 }
 
 Job job_of(const api::SnapshotJob& shown, WallTime taken) {
@@ -62,9 +89,10 @@ Job job_of(const api::SnapshotJob& shown, WallTime taken) {
   job.id = shown.id;
   job.spec = shown.spec;
   job.state = state_of(shown, taken);
-  job.submitted = std::min(shown.submitted, taken);
-  job.lived = job.submitted.time_since_epoch();
+  job.submitted = shown.lived ? shown.submitted : std::min(shown.submitted, taken);
+  job.lived = shown.lived.value_or(job.submitted.time_since_epoch());
   job.attempts = shown.attempts;
+  job.retries = shown.retries;
   job.preemptions = shown.preemptions;
   job.served = shown.served;
   if (is_active(job)) job.attempts = std::max(job.attempts, 1);
@@ -116,12 +144,22 @@ Result<Subject> subject_of(const api::Snapshot& snapshot) {
   Subject subject;
   subject.begins = snapshot.taken;
   subject.next_id = snapshot.next_id;
+  subject.lived = snapshot.lived;
+  for (const api::SnapshotHealth& health : snapshot.unhealthy) {
+    subject.unhealthy.push_back({health.node,
+                                 health.reason,
+                                 health.failures,
+                                 health.retry_at,
+                                 health.trial,
+                                 {health.tried.begin(), health.tried.end()}});
+  }
   subject.drains = snapshot.drains;
   for (const Label& setting : snapshot.policy) {
     GF_CHECK(settings::set_policy_value(subject.policy, {setting.key, setting.value}));
   }
   for (const api::SnapshotNode& node : snapshot.nodes) {
     subject.fleet.push_back(GF_TRY(node_of(node)));
+    if (node.unreachable) subject.unreachable.emplace(node.name, *node.unreachable);
   }
   const RunTimes times = learn(snapshot.jobs);
   for (const api::SnapshotJob& shown : snapshot.jobs) {

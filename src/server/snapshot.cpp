@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "server/snapshot.h"
+
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <map>
 #include <memory>
+#include <set>
+#include <string>
 
 #include "api/query.h"
-#include "api/snapshot.h"
+#include "engine/peaks.h"
 #include "os/user.h"
 #include "server/handlers.h"
 #include "settings/settings.h"
@@ -15,11 +22,50 @@ constexpr std::size_t kUsualHistory = 2000;
 // Of waiting jobs: what has more is cut, so that what is written can be read.
 constexpr std::size_t kMaxSnapshotDependencies = 200'000;
 
-api::SnapshotJob job_of(const Job& job, Now now) {
+/// Jobs are told apart by their program, which may be nobody's business: a number for each.
+class ProgramNumbers {
+ public:
+  std::string operator()(const std::string& program) {
+    if (program.empty()) return program;
+    const auto at = numbers_.try_emplace(program, numbers_.size() + 1).first;
+    return fmt::format("program{}", at->second);
+  }
+
+ private:
+  std::map<std::string, std::size_t> numbers_;
+};
+
+void show(api::SnapshotJob& shown, const Queued& queued) {
+  shown.requeues = queued.requeues;
+  shown.not_before = queued.not_before;
+  shown.requeue_why = queued.why;
+  shown.preemption_at = queued.preemption_at;
+  shown.victims = queued.victims;
+}
+void show(api::SnapshotJob& shown, const Held& held) { shown.held_why = held.why; }
+void show(api::SnapshotJob& shown, const Starting& starting) {
+  shown.requeues = starting.requeues;
+  if (starting.stop) shown.stop = starting.stop->reason;
+}
+void show(api::SnapshotJob& shown, const Running& running) {
+  shown.requeues = running.requeues;
+  shown.suspended = running.suspended.has_value();
+  shown.suspended_for = running.stood;
+  if (running.stop) shown.stop = running.stop->reason;
+}
+void show(api::SnapshotJob& shown, const Ended& ended) {
+  shown.ended = ended.at;
+  shown.ended_lived = ended.lived;
+  shown.reason = ended.outcome.reason;
+  shown.peak_gpu_memory = ended.outcome.peak_gpu_memory;
+}
+
+api::SnapshotJob job_of(const Job& job, Now now, ProgramNumbers& programs) {
   api::SnapshotJob shown;
   shown.id = job.id;
   shown.spec = job.spec;
   hide_private(shown.spec);
+  shown.spec.command = programs(engine::program_of(job.spec.command));
   if (!is_pending(job)) shown.spec.dependencies.jobs.clear();  // history
   shown.status = status_of(job);
   shown.submitted = job.submitted;
@@ -27,7 +73,9 @@ api::SnapshotJob job_of(const Job& job, Now now) {
   shown.preemptions = job.preemptions;
   shown.served = job.served;
   shown.run_time = run_time_of(job, now.mono);
-  if (const auto* ended = std::get_if<Ended>(&job.state)) shown.ended = ended->at;
+  shown.lived = job.lived;
+  shown.retries = job.retries;
+  std::visit([&shown](const auto& state) { show(shown, state); }, job.state);
   if (const Attempt* attempt = attempt_of(job)) {
     shown.started = attempt->started;
     if (is_active(job)) {
@@ -38,19 +86,21 @@ api::SnapshotJob job_of(const Job& job, Now now) {
   return shown;
 }
 
-/// Without what jobs of gflow use, which a replay gives and takes itself.
-std::optional<Memory> used_by_others(const Device& device) {
-  if (!device.memory_used) return std::nullopt;
-  Memory used = *device.memory_used;
-  for (const JobUse& use : device.uses) {
-    if (!use.memory) return std::nullopt;
-    used -= *use.memory;
-  }
-  return std::max(used, Memory{});
+/// As the engine counts it: without what it gave to jobs, which a replay gives and takes itself,
+/// but with what they use beyond their word.
+std::optional<Memory> used_by_others(const placement::Node& node, const Device& device) {
+  const auto index = static_cast<std::size_t>(device.index);
+  if (index >= node.devices.size()) return std::nullopt;
+  const Memory lost = node.devices[index].memory_lost;
+  return device.memory_used || lost > Memory{} ? std::optional(lost) : std::nullopt;
 }
 
-api::SnapshotNode node_of(const Machine& machine, const engine::Totals& totals) {
+api::SnapshotNode node_of(const engine::State& state, const engine::NodeRecord& record) {
+  const Machine& machine = record.machine;
+  const engine::Totals totals = state.totals(machine.name);
+  const placement::Node& counted = state.ledger().node(*state.ledger().find(machine.name));
   api::SnapshotNode node;
+  node.unreachable = record.unreachable;
   node.name = machine.name;
   node.labels = machine.labels;
   node.source = machine.source;
@@ -58,7 +108,7 @@ api::SnapshotNode node_of(const Machine& machine, const engine::Totals& totals) 
   node.memory = totals.memory;
   for (const Device& device : machine.devices) {
     node.devices.push_back(device);
-    node.devices.back().memory_used = used_by_others(device);
+    node.devices.back().memory_used = used_by_others(counted, device);
   }
   const Topology& topology = machine.topology;
   if (topology.gpus > 0) {
@@ -69,6 +119,8 @@ api::SnapshotNode node_of(const Machine& machine, const engine::Totals& totals) 
   return node;
 }
 
+}  // namespace
+
 api::Snapshot snapshot_of(const engine::State& state, Now now, std::size_t history) {
   api::Snapshot snapshot;
   snapshot.taken = now.wall;
@@ -77,32 +129,43 @@ api::Snapshot snapshot_of(const engine::State& state, Now now, std::size_t histo
   for (const auto& [name, value] : settings::policy_values(state.policy())) {
     snapshot.policy.push_back({name, value});
   }
+  snapshot.lived = state.lived(now.mono);
   for (const auto& [name, record] : state.nodes()) {
-    snapshot.nodes.push_back(node_of(record.machine, state.totals(name)));
+    if (!record.removed) snapshot.nodes.push_back(node_of(state, record));
   }
   snapshot.drains = state.drains();
+  for (const NodeHealth& health : state.unhealthy()) {
+    snapshot.unhealthy.push_back({health.node,
+                                  health.reason,
+                                  health.failures,
+                                  health.retry_at,
+                                  health.trial,
+                                  {health.tried.begin(), health.tried.end()}});
+  }
 
+  ProgramNumbers programs;
   for (const Job* job : state.list({.statuses = kActive})) {
-    snapshot.jobs.push_back(job_of(*job, now));
+    snapshot.jobs.push_back(job_of(*job, now, programs));
   }
   std::size_t shown = 0;
+  std::set<JobId> awaited;
   std::size_t edges = 0;
   for (const Job* job : state.list({.statuses = kPending, .most = api::kMaxSnapshotPending})) {
     edges += job->spec.dependencies.jobs.size();
     if (edges > kMaxSnapshotDependencies) break;
-    snapshot.jobs.push_back(job_of(*job, now));
+    awaited.insert(job->spec.dependencies.jobs.begin(), job->spec.dependencies.jobs.end());
+    snapshot.jobs.push_back(job_of(*job, now, programs));
     ++shown;
   }
   snapshot.left_out = state.count(kPending) - shown;
   const auto ended = state.list({.statuses = kEnded});
   const std::size_t first = ended.size() > history ? ended.size() - history : 0;
-  for (std::size_t i = first; i < ended.size(); ++i) {
-    snapshot.jobs.push_back(job_of(*ended[i], now));
+  for (std::size_t i = 0; i < ended.size(); ++i) {
+    if (i < first && !awaited.contains(ended[i]->id)) continue;
+    snapshot.jobs.push_back(job_of(*ended[i], now, programs));
   }
   return snapshot;
 }
-
-}  // namespace
 
 void show_snapshot(Exchange exchange) {
   std::size_t history = kUsualHistory;

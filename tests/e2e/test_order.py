@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """In which order jobs start, with real programs on one GPU."""
 
-from machine import Gate
+import os
+
+import pytest
+from machine import BIN, Gate
 
 ONE_GPU = "sim:1xH100"
 
@@ -35,3 +38,43 @@ def test_a_daemon_that_is_killed_between_them_changes_no_order(bare):
     gate.open()
     bare.wait(*jobs)
     assert started(bare) == [str(n) for n in range(1, count + 1)]
+
+
+def test_a_clock_that_is_set_changes_no_order_and_forgets_nothing(bare):
+    library = BIN.parent / "set_clock/libset_clock.so"
+    if not library.exists():
+        pytest.skip("the library that sets the clock is not built")
+    ahead = bare.root / "ahead"
+    bare.environment |= {
+        "LD_PRELOAD": str(library),
+        "GFLOW_SET_CLOCK": str(ahead),
+        "ASAN_OPTIONS": bare.environment.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0",
+    }
+
+    def set_clock(seconds):
+        (bare.root / "new").write_text(str(seconds))
+        os.replace(bare.root / "new", ahead)
+
+    bare.devices = ONE_GPU
+    set_clock(0)
+    bare.up()
+    first = bare.submit("true")
+    bare.wait(first)
+    gate = Gate(bare)
+    jobs = [bare.submit("--gpus", "1", "bash", "-c", gate.command)]
+    gate.reached()
+    submitted = set()
+    for n, seconds in enumerate([0, -7200, 400 * 86400, 3600], start=1):
+        set_clock(seconds)
+        jobs.append(bare.submit("--gpus", "1", "bash", "-c", f"echo {n} >> order"))
+        submitted.add(bare.job(jobs[-1])["submitted"][:13])
+        if n == 3:
+            bare.kill_daemon()
+            bare.up()
+    assert len(submitted) == 4, "the clock was never set"
+    gate.open()
+    bare.wait(*jobs)
+    assert started(bare) == ["1", "2", "3", "4"]
+    set_clock(400 * 86400)
+    assert bare.wait(first)[0]["status"] == "Finished"
+    assert bare.ok("gqueue", "-a", "-f", "JOBID").split() == ["JOBID", *(str(job) for job in [first, *jobs])]
