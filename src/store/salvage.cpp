@@ -84,16 +84,29 @@ Result<bool> quick_check(SQLite::Database& database) {
   }
 }
 
-/// What `read` returns; what it returns of nothing if that is damaged.
+/// What `read` returns, at the second try if the first throws. What cannot be read of a database
+/// that is whole is no damage.
 template <typename Read>
-auto what_can_be_read(const Read& read) -> Result<decltype(read())> {
+auto twice(bool whole, const Read& read) -> decltype(read()) {
   try {
     return read();
-  } catch (const SQLite::Exception& exception) {
-    auto error = unread(exception);
-    if (is_of_the_machine(error.error())) return error;
-    return {};
+  } catch (const SQLite::Exception&) {
+    try {
+      return read();
+    } catch (const SQLite::Exception& exception) {
+      auto error = unread(exception);
+      if (whole && error.error().number == 0) error.error().number = EIO;
+      return error;
+    }
   }
+}
+
+/// The same, and nothing of what is damaged.
+template <typename Read>
+auto what_can_be_read(bool whole, const Read& read) -> Result<decltype(read())> {
+  auto content = twice(whole, [&]() -> Result<decltype(read())> { return read(); });
+  if (!content && !is_of_the_machine(content.error())) return {};
+  return content;
 }
 
 Result<void> sync_files(const std::string& file) {
@@ -134,8 +147,19 @@ struct Salvage::Core {
 Salvage::Salvage(std::unique_ptr<Core> core) : core_(std::move(core)) {}
 Salvage::~Salvage() = default;
 
+/// SQLite takes some errors of reading for damage. What is damaged is so the second time, too.
 Result<std::unique_ptr<Salvage>> Salvage::open(const std::string& path,
                                                const std::string& directory) {
+  GF_CHECK(os::make_directories(directory + "/1"));
+  auto first = open_copy(path, directory + "/1");
+  const bool is_certain = first ? (*first)->is_whole() : is_of_the_machine(first.error());
+  if (is_certain) return first;
+  GF_CHECK(os::make_directories(directory + "/2"));
+  return open_copy(path, directory + "/2");
+}
+
+Result<std::unique_ptr<Salvage>> Salvage::open_copy(const std::string& path,
+                                                    const std::string& directory) {
   const std::string copy = directory + "/" + fs::path(path).filename().string();
   GF_CHECK(copy_files(path, copy));
   try {
@@ -158,7 +182,7 @@ std::uint64_t Salvage::commits() const { return core_->commits; }
 JobId Salvage::next_id() const { return core_->next_id; }
 
 Result<std::optional<Job>> Salvage::job(JobId id) {
-  try {
+  return twice(core_->whole, [&]() -> Result<std::optional<Job>> {
     Query query(core_->load_job);
     if (!query.integer(salvage_id(id)).step()) return std::nullopt;
     Job job = read_job(query);
@@ -166,31 +190,27 @@ Result<std::optional<Job>> Salvage::job(JobId id) {
     others.integer(salvage_id(id));
     while (others.step()) job.spec.dependencies.jobs.emplace_back(others.as<std::uint64_t>());
     return job;
-  } catch (const SQLite::Exception& exception) {
-    return unread(exception);
-  }
+  });
 }
 
 Result<Payload> Salvage::payload(JobId id) {
-  try {
+  return twice(core_->whole, [&]() -> Result<Payload> {
     Query query(core_->load_payload);
     if (query.integer(salvage_id(id)).step()) return read_payload(query);
     return fail(Code::NotFound, fmt::format("no payload of job {}", id.value));
-  } catch (const SQLite::Exception& exception) {
-    return unread(exception);
-  }
+  });
 }
 
 Result<std::vector<Drain>> Salvage::drains() {
-  return what_can_be_read([this] { return read_drain_rows(core_->database); });
+  return what_can_be_read(core_->whole, [this] { return read_drain_rows(core_->database); });
 }
 
 Result<std::vector<NodeHealth>> Salvage::unhealthy() {
-  return what_can_be_read([this] { return read_health_rows(core_->database); });
+  return what_can_be_read(core_->whole, [this] { return read_health_rows(core_->database); });
 }
 
 Result<Lived> Salvage::lived() {
-  return what_can_be_read([this] { return read_lived(core_->database); });
+  return what_can_be_read(core_->whole, [this] { return read_lived(core_->database); });
 }
 
 Result<Known> known_of(const std::string& path) {

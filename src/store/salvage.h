@@ -44,6 +44,8 @@ class Salvage {
  private:
   struct Core;
   explicit Salvage(std::unique_ptr<Core> core);
+  static Result<std::unique_ptr<Salvage>> open_copy(const std::string& path,
+                                                    const std::string& directory);
   std::unique_ptr<Core> core_;
 };
 
