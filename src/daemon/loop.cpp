@@ -56,7 +56,9 @@ Result<void> Loop::begin() {
     spdlog::warn("{}", doubt_text(doubt));
   }
   shell_.post(engine::event::NodesChanged{{reading()}});
-  GF_CHECK(tick());
+  do {
+    GF_CHECK(tick());
+  } while (!shell_.idle());
   server::HttpServer::Options listen;
   listen.socket_path = parts_.options.paths.socket;
   listen.any_user = parts_.options.system;
@@ -155,8 +157,11 @@ void Loop::soon() {
   });
 }
 
+/// What a flood of events leaves is decided in the next tick, before which others are answered.
 Result<void> Loop::tick() {
-  auto ticked = shell_.tick(os::now());
+  constexpr std::chrono::milliseconds kSlice{2};
+  const Now now = os::now();
+  auto ticked = shell_.tick(now, [until = now.mono + kSlice] { return os::now().mono >= until; });
   if (!ticked) return std::unexpected(std::move(ticked).error());
 #ifndef NDEBUG
   if (const std::string wrong = state_.check(); !wrong.empty()) {

@@ -86,9 +86,14 @@ void Shell::submit(api::SubmitRequest request, const Principal& by, Answer answe
   posted_.push_back(std::move(posted));
 }
 
-Result<Shell::Ticked> Shell::tick(Now now) {
+Result<Shell::Ticked> Shell::tick(Now now, const std::function<bool()>& is_enough) {
   auto plan = unwritten_ ? std::move(unwritten_) : std::make_unique<Plan>();
-  for (Posted& posted : std::exchange(posted_, {})) decide(posted, now, *plan);
+  while (!posted_.empty()) {
+    Posted posted = std::move(posted_.front());
+    posted_.pop_front();
+    decide(posted, now, *plan);
+    if (is_enough && is_enough()) break;
+  }
   if (auto written = commit(*plan, now); !written) {
     if (written.error().code != Code::Exhausted) return std::unexpected(std::move(written).error());
     return put_off(std::move(plan), now);

@@ -54,11 +54,12 @@ class Shell {
   void submit(api::SubmitRequest request, const Principal& by, Answer answer);
   [[nodiscard]] bool idle() const { return posted_.empty(); }
 
-  /// Takes everything that was posted. An error is final: nothing more may be acknowledged, the
-  /// process has to end, and what the store holds is the truth. A full disk is none: what was
-  /// decided waits to be written, and is tried again with every tick; until then jobs are only told
-  /// to stop, and nothing new is taken but cancelling.
-  [[nodiscard]] Result<Ticked> tick(Now now);
+  /// Takes what was posted, in its order, until `is_enough` says so; the rest is for the next tick.
+  /// An error is final: nothing more may be acknowledged, the process has to end, and what the
+  /// store holds is the truth. A full disk is none: what was decided waits to be written, and is
+  /// tried again with every tick; until then jobs are only told to stop, and nothing new is taken
+  /// but cancelling.
+  [[nodiscard]] Result<Ticked> tick(Now now, const std::function<bool()>& is_enough = {});
   [[nodiscard]] bool disk_is_full() const { return unwritten_ != nullptr; }
   /// Why nothing new is taken, and who fills the disk, for people.
   [[nodiscard]] std::string disk_text() const;
@@ -104,7 +105,7 @@ class Shell {
   store::Store& store_;
   Dispatcher& dispatcher_;
   store::Ballast* ballast_;
-  std::vector<Posted> posted_;
+  std::deque<Posted> posted_;
   std::unique_ptr<Plan> unwritten_;  ///< decided, but the disk is full
   /// Committed, not carried out yet. Shared with the effects that ordered them.
   std::deque<std::shared_ptr<const LaunchOrder>> launches_;
