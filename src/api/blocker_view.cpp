@@ -53,6 +53,7 @@ struct Details {
   }
   void operator()(const blocker::GroupLimit&) const {}
   void operator()(const blocker::LaunchBackoff&) const {}
+  void operator()(const blocker::UserLimit&) const {}
 };
 
 }  // namespace

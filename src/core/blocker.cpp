@@ -76,6 +76,7 @@ struct CodeVisitor {
   std::string_view operator()(const blocker::Priority&) const { return "Priority"; }
   std::string_view operator()(const blocker::GroupLimit&) const { return "GroupLimit"; }
   std::string_view operator()(const blocker::LaunchBackoff&) const { return "LaunchBackoff"; }
+  std::string_view operator()(const blocker::UserLimit&) const { return "UserLimit"; }
 };
 
 struct TextVisitor {
@@ -154,6 +155,11 @@ struct TextVisitor {
                        b.why.empty() ? "not started" : printable(b.why),
                        b.failures + 1,
                        wait_text(b.wait));
+  }
+  std::string operator()(const blocker::UserLimit& b) const {
+    return fmt::format(
+        "UserLimit: at most {} of its user's jobs that reserve no GPUs, CPUs or memory at once",
+        b.limit);
   }
 };
 

@@ -124,6 +124,11 @@ struct GroupLimit {
   int limit = 0;
   friend bool operator==(const GroupLimit&, const GroupLimit&) = default;
 };
+/// So many jobs of its user that reserve no GPUs, CPUs or memory run already.
+struct UserLimit {
+  std::size_t limit = 0;
+  friend bool operator==(const UserLimit&, const UserLimit&) = default;
+};
 /// An attempt was not started or was lost; the next one is made after a pause.
 struct LaunchBackoff {
   int failures = 0;  ///< in a row
@@ -148,7 +153,8 @@ using Blocker = std::variant<blocker::OnHold,
                              blocker::Cpus,
                              blocker::Priority,
                              blocker::GroupLimit,
-                             blocker::LaunchBackoff>;
+                             blocker::LaunchBackoff,
+                             blocker::UserLimit>;
 
 /// Which kind of Blocker, in the order of its alternatives.
 enum class BlockerKind {
@@ -167,6 +173,7 @@ enum class BlockerKind {
   Priority,
   GroupLimit,
   LaunchBackoff,
+  UserLimit,
 };
 inline constexpr std::array<std::string_view, std::variant_size_v<Blocker>> kBlockerKinds = {
     "hold",
@@ -183,7 +190,8 @@ inline constexpr std::array<std::string_view, std::variant_size_v<Blocker>> kBlo
     "cpus",
     "priority",
     "group_limit",
-    "launch_backoff"};
+    "launch_backoff",
+    "user_limit"};
 [[nodiscard]] constexpr BlockerKind blocker_kind(const Blocker& blocker) {
   return static_cast<BlockerKind>(blocker.index());
 }

@@ -189,6 +189,8 @@ std::string check_indexes(const Index& index, const Index& fresh) {
   if (!fresh.fair.holds_like(index.fair)) return "what users hold and wait for is counted wrong";
   if (fresh.backoff != index.backoff) return "the index of launch back-offs is wrong";
   if (fresh.pending != index.pending) return "the count of waiting jobs by user is wrong";
+  if (fresh.unreserved != index.unreserved)
+    return "the count of jobs that reserve nothing is wrong";
   if (!(fresh.dependencies == index.dependencies)) return "the graph of dependencies is wrong";
   if (fresh.ends != index.ends) return "the index of ends is wrong";
   if (fresh.ended != index.ended) return "the index of ended jobs is wrong";

@@ -112,7 +112,9 @@ struct Policy {
   std::size_t max_ended = 100'000;              ///< and the oldest beyond this number
   std::size_t max_queued = 2'000'000;           ///< jobs pending at once
   std::size_t max_queued_per_user = 1'000'000;  ///< of one user
-  std::size_t max_submit = 10'000;              ///< jobs in one submission
+  /// Running jobs of one user that reserve no GPUs, CPUs or memory, which nothing else bounds.
+  std::size_t max_unreserved_per_user = 1000;
+  std::size_t max_submit = 10'000;  ///< jobs in one submission
   std::size_t max_dependencies_per_job = 10'000;
   std::size_t max_dependencies_per_user = 1'000'000;  ///< of jobs not started yet, in all
   std::size_t max_dependencies = 4'000'000;           ///< the same of all users

@@ -278,6 +278,9 @@ std::vector<Blocker> State::blockers(JobId id, Now now) const {
       group != nullptr && group->parked.contains(index.key_of(*job))) {
     why.emplace_back(blocker::GroupLimit{job->spec.group, group->limit});
   }
+  if (index.is_at_user_limit(job->spec)) {
+    why.emplace_back(blocker::UserLimit{index.policy.max_unreserved_per_user});
+  }
   const bool stands_in_queue = why.empty();
   if (auto leaving = leaving_for(index, *job); !leaving.empty()) {
     why.emplace_back(blocker::Preemption{std::move(leaving)});

@@ -4,6 +4,14 @@
 #include <algorithm>
 
 namespace gflow::engine {
+namespace {
+
+/// Nothing of the machine limits how many of these run.
+bool reserves_nothing(const JobSpec& spec) {
+  return spec.request.gpus == 0 && spec.request.cpus == 0 && spec.request.memory.bytes == 0;
+}
+
+}  // namespace
 
 const Job* Index::find(JobId id) const {
   const auto found = jobs.find(id);
@@ -72,6 +80,7 @@ void Index::link(const Job& job) {
   }
   if (const auto* queued = std::get_if<Queued>(&job.state)) link_queued(job, *queued);
   if (is_active(job)) link_active(job, *attempt_of(job));
+  if (is_active(job) && reserves_nothing(job.spec)) ++unreserved[job.spec.user.uid];
   if (const auto* end = std::get_if<Ended>(&job.state)) {
     ended.emplace(end->lived, job.id);
   } else {
@@ -87,6 +96,10 @@ void Index::unlink(const Job& job) {
   }
   if (std::holds_alternative<Queued>(job.state)) unlink_queued(job);
   if (is_active(job)) unlink_active(job, *attempt_of(job));
+  if (is_active(job) && reserves_nothing(job.spec)) {
+    const auto user = unreserved.find(job.spec.user.uid);
+    if (--user->second == 0) unreserved.erase(user);
+  }
   leave_group(job);
   if (const auto* end = std::get_if<Ended>(&job.state)) {
     ended.erase({end->lived, job.id});
@@ -187,6 +200,12 @@ std::size_t Index::count(StatusSet statuses) const {
     if (statuses.contains(info.status)) jobs_there += in(info.status).size();
   }
   return jobs_there;
+}
+
+bool Index::is_at_user_limit(const JobSpec& spec) const {
+  if (!reserves_nothing(spec)) return false;
+  const auto user = unreserved.find(spec.user.uid);
+  return user != unreserved.end() && user->second >= policy.max_unreserved_per_user;
 }
 
 std::size_t Index::pending_of(std::uint32_t uid) const {

@@ -166,15 +166,16 @@ struct Index {
   std::set<std::pair<WallTime, JobId>> begun;                     ///< queued, begin time past
   std::set<std::pair<std::chrono::milliseconds, JobId>> backoff;  ///< by Queued::not_before
   std::map<std::uint32_t, std::size_t> pending;                   ///< jobs that wait, by user
-  DependencyGraph dependencies;                                   ///< of jobs not started yet
-  placement::Ledger ledger;                        ///< nodes and what active jobs hold there
-  std::unique_ptr<placement::Placer> placer;       ///< by Policy::placement
-  History history;                                 ///< learned from ended attempts
-  FairShare fair;                                  ///< what users had
-  Peaks peaks;                                     ///< learned from ended attempts
-  std::map<DeviceKey, std::set<JobId>> holders;    ///< devices that have jobs
-  std::set<std::pair<WallTime, JobId>> suspended;  ///< suspended jobs, by submission
-  std::set<JobId> preemptible;                     ///< active jobs that may have to make room
+  std::map<std::uint32_t, std::size_t> unreserved;  ///< active jobs that reserve nothing, by user
+  DependencyGraph dependencies;                     ///< of jobs not started yet
+  placement::Ledger ledger;                         ///< nodes and what active jobs hold there
+  std::unique_ptr<placement::Placer> placer;        ///< by Policy::placement
+  History history;                                  ///< learned from ended attempts
+  FairShare fair;                                   ///< what users had
+  Peaks peaks;                                      ///< learned from ended attempts
+  std::map<DeviceKey, std::set<JobId>> holders;     ///< devices that have jobs
+  std::set<std::pair<WallTime, JobId>> suspended;   ///< suspended jobs, by submission
+  std::set<JobId> preemptible;                      ///< active jobs that may have to make room
   std::map<placement::NodeIndex, std::multiset<int>> cpus_taken;  ///< by number
   std::set<std::pair<MonoTime, JobId>> ends;  ///< active jobs with a limit, by latest end
   /// By the time gflow had seen pass when they ended, oldest first.
@@ -294,6 +295,9 @@ struct Index {
 
   /// Jobs of a user that wait.
   [[nodiscard]] std::size_t pending_of(std::uint32_t uid) const;
+
+  /// Whether as many of its user's jobs run that reserve nothing, as it does, as may at once.
+  [[nodiscard]] bool is_at_user_limit(const JobSpec& spec) const;
 
   /// The group of a job that has not ended; null if it is in none.
   [[nodiscard]] Group* group(const Job& job);

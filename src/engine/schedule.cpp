@@ -123,6 +123,10 @@ void Step::schedule() {
   while (!candidates.empty()) {
     const Candidate first = candidates.first();
     const JobId id = first.line->jobs.begin()->id;
+    if (index_.is_at_user_limit(index_.find(id)->spec)) {
+      candidates.drop_kind();
+      continue;
+    }
     const Passer passer{candidates.shape(), first.place.priority, first.line->run_time};
     resume_before(first.place, suspended, places);
     auto there = index_.choose(passer.shape.demand, {});

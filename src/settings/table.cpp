@@ -375,6 +375,9 @@ void add_limits(std::vector<Setting>& table) {
   };
   add(S{.name = "max_queued_per_user", .help = "jobs of one user waiting at once"},
       [](auto& s) -> auto& { return s.policy.max_queued_per_user; });
+  add(S{.name = "max_unreserved_per_user",
+        .help = "running jobs of one user that reserve no GPUs, CPUs or memory"},
+      [](auto& s) -> auto& { return s.policy.max_unreserved_per_user; });
   add(S{.name = "max_dependencies_per_job", .help = "jobs one job may depend on"},
       [](auto& s) -> auto& { return s.policy.max_dependencies_per_job; });
   add(S{.name = "max_dependencies_per_user",

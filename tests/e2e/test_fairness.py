@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whatever one user's jobs look like, the queue stays readable and the daemon answers."""
 
+import os
+
 
 def all_jobs(machine):
     """Every page of the listing, as a client reads them."""
@@ -37,3 +39,20 @@ def test_a_job_with_too_many_dependencies_is_refused(bare):
     bare.submit("--depends-on", "1-3", "true")
     refused = bare.run("gbatch", "--depends-on", "1-3", "true")
     assert refused.code == 1 and "the user's waiting jobs have 3, and the most is 5" in refused.err, refused
+
+
+def test_jobs_that_reserve_nothing_start_a_few_at_a_time(bare):
+    """However many there are, so many run at once as may, and readers are answered while they start."""
+    count = 2000 if os.environ.get("GFLOW_TEST_FULL") else 400
+    most = 50
+    bare.config(f"[limits]\nmax_unreserved_per_user = {most}\n")
+    bare.up()
+    bare.ok("gbatch", "--cpus", "0", "--array", f"1-{count}", "true")
+    newest, reasons = set(), set()
+    while waiting := bare.get("/api/v1/jobs?state=PD&limit=1")["jobs"]:
+        reasons.add(waiting[0]["reason"].split(" of its")[0])
+        active = bare.get("/api/v1/jobs?state=CF,R,CG&limit=1000")["jobs"]
+        newest.add(max((job["id"] for job in active), default=0))
+    assert f"UserLimit: at most {most}" in reasons, reasons
+    assert len(newest) > count // most, "no answer while they started"
+    assert {job["status"] for job in bare.wait(*range(1, count + 1))} == {"Finished"}

@@ -152,6 +152,8 @@ Result<void> Scenario::policy(const Line& line) {
           static_cast<int>(parse_number(value.substr(colon + 1)).value_or(0));
     } else if (key == "max_ended") {
       policy_.max_ended = parse_number(value).value_or(0);
+    } else if (key == "max_unreserved") {
+      policy_.max_unreserved_per_user = parse_number(value).value_or(0);
     } else if (key == "max_queued") {
       policy_.max_queued = parse_number(value).value_or(0);
     } else {
