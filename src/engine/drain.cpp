@@ -9,10 +9,19 @@
 namespace gflow::engine {
 namespace {
 
+/// Nodes there are; what was removed is gone, whatever is held there still.
+std::vector<std::string> names_of_nodes(const Index& index) {
+  std::vector<std::string> names;
+  for (const auto& [name, record] : index.nodes) {
+    if (!record.removed) names.push_back(name);
+  }
+  return names;
+}
+
 /// "GPU 3", "GPU 3 of node n1", "node n1".
 std::string name_of(const Index& index, const Drain& drain) {
-  const bool is_only =
-      index.nodes.empty() || (index.nodes.size() == 1 && index.nodes.contains(drain.node));
+  const std::vector<std::string> names = names_of_nodes(index);
+  const bool is_only = names.empty() || (names.size() == 1 && names.front() == drain.node);
   const std::string node = is_only ? "this node" : fmt::format("node {}", printable(drain.node));
   if (!drain.gpu) return node;
   return is_only ? fmt::format("GPU {}", *drain.gpu)
@@ -22,18 +31,17 @@ std::string name_of(const Index& index, const Drain& drain) {
 /// With the node it is on: the only one there is where none is named.
 Result<Drain> located(const Index& index, Drain drain) {
   if (!drain.node.empty()) return drain;
-  if (index.nodes.size() > 1) {
-    std::vector<std::string> names;
-    for (const auto& [name, record] : index.nodes) names.push_back(name);
+  const std::vector<std::string> names = names_of_nodes(index);
+  if (names.size() > 1) {
     return fail(Code::Usage, fmt::format("on which node? There are {}", join(names, ", ")));
   }
-  if (!index.nodes.empty()) drain.node = index.nodes.begin()->first;
+  if (!names.empty()) drain.node = names.front();
   return drain;
 }
 
 bool is_there(const Index& index, const Drain& drain) {
   const auto node = index.nodes.find(drain.node);
-  if (node == index.nodes.end()) return false;
+  if (node == index.nodes.end() || node->second.removed) return false;
   const auto& devices = node->second.machine.devices;
   return !drain.gpu || std::ranges::find(devices, *drain.gpu, &Device::index) != devices.end();
 }

@@ -59,6 +59,7 @@ void Step::try_node(JobId id, const std::string& node) {
   const auto at = index_.health.find(node);
   if (at == index_.health.end()) return;
   at->second.trial = id;
+  at->second.tried.erase(id);  // what becomes of this launch is not known yet
   put_health(node);
 }
 
