@@ -173,16 +173,20 @@ bool Index::forget_removed() {
     count_gpus();
     return true;
   });
-  if (ledger.count() > nodes.size()) forget_untold();
+  if (ledger.count() > nodes.size()) was_unhealthy = forget_untold() || was_unhealthy;
   return was_unhealthy;
 }
 
 /// Nodes of which only a job told, as it held something there.
-void Index::forget_untold() {
+bool Index::forget_untold() {
+  bool was_unhealthy = false;
   for (NodeIndex node = 0; node < ledger.size(); ++node) {
     if (!ledger.is_there(node) || nodes.contains(ledger.node(node).name)) continue;
-    if (ledger.holds(node).empty()) ledger.remove(node);
+    if (!ledger.holds(node).empty()) continue;
+    was_unhealthy = health.erase(ledger.node(node).name) > 0 || was_unhealthy;
+    ledger.remove(node);
   }
+  return was_unhealthy;
 }
 
 Totals Index::totals(NodeIndex index) const {

@@ -320,7 +320,7 @@ struct Index {
   [[nodiscard]] bool all_stoppable() const;
   [[nodiscard]] OrderRules order_rules() const;
   void carry(const Job& job, int times);
-  void forget_untold();
+  bool forget_untold();
   void link_active(const Job& job, const Attempt& attempt);
   void unlink_active(const Job& job, const Attempt& attempt);
   void queue(const Job& job);
