@@ -58,6 +58,12 @@ class SpawnPlan {
   posix_spawnattr_t attributes_{};
 };
 
+/// Of the write end of a pipe.
+bool has_no_reader(int fd) {
+  pollfd end{fd, 0, 0};
+  return ::poll(&end, 1, 0) > 0 && (end.revents & POLLERR) != 0;
+}
+
 }  // namespace
 
 Result<void> start_in_background(std::vector<std::string> arguments) {
@@ -96,13 +102,15 @@ Result<void> start_in_background(std::vector<std::string> arguments) {
   return fail(static_cast<Code>(code), std::string(trim(said.substr(space + 1))));
 }
 
-void tell_starter(int ready_fd, const Error* error) {
-  if (ready_fd < 0) return;
+Result<void> tell_starter(int ready_fd, const Error* error) {
+  if (ready_fd < 0) return {};
   const os::Fd fd(ready_fd);
   const std::string said =
       error == nullptr ? "ready\n"
                        : fmt::format("{} {}\n", static_cast<int>(error->code), error->message);
-  (void)os::write_all(fd.get(), said);  // a starter that has gone does not need to know
+  auto written = os::write_all(fd.get(), said);
+  if (written || has_no_reader(fd.get())) return {};
+  return with_context(written.error(), "tell who started gflowd that it answers");
 }
 
 Result<void> wait_until_gone(int pid, std::chrono::seconds most) {

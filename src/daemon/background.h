@@ -14,7 +14,9 @@ namespace gflow::daemon {
 [[nodiscard]] Result<void> start_in_background(std::vector<std::string> arguments);
 
 /// Says to the one who waits that this daemon answers, or the error because of which it does not.
-void tell_starter(int ready_fd, const Error* error);
+/// One who has gone need not know. Errors: it could not be said, so that it is taken for one that
+/// failed.
+[[nodiscard]] Result<void> tell_starter(int ready_fd, const Error* error);
 
 /// Waits until a process is gone. Errors: Timeout.
 [[nodiscard]] Result<void> wait_until_gone(int pid, std::chrono::seconds most);

@@ -101,10 +101,10 @@ Result<int> run_foreground(const Invocation& typed, Context& context) {
   if (typed.has("recover")) return run_recover(options, context);
   auto daemon = Daemon::start(options);
   if (!daemon) {
-    tell_starter(options.ready_fd, &daemon.error());
+    (void)tell_starter(options.ready_fd, &daemon.error());
     return std::unexpected(std::move(daemon).error());
   }
-  tell_starter(options.ready_fd, nullptr);
+  GF_CHECK(tell_starter(options.ready_fd, nullptr));
   GF_CHECK((*daemon)->run());
   return 0;
 }

@@ -127,3 +127,15 @@ def test_a_group_that_is_there_already_fails_no_job(machine):
         for group in taken:
             if group.is_dir():
                 group.rmdir()
+
+
+def test_a_daemon_that_cannot_say_that_it_answers_ends(machine):
+    """Who starts it would take it for one that failed, or wait for ever."""
+    machine.down()
+    with open("/dev/full", "w") as full:
+        ended = subprocess.run(
+            ["gflowd", "--devices", machine.devices, "--ready-fd", "1"], stdout=full, stderr=subprocess.PIPE,
+            text=True, env=machine.environment, timeout=60, check=False,
+        )
+    assert ended.returncode == 1 and "No space left" in ended.stderr, ended
+    assert "who started gflowd" in ended.stderr, ended.stderr

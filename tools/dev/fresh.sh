@@ -35,6 +35,7 @@ fresh_run() {
   unshare --mount --pid --fork --kill-child bash -c '
     set -e
     root=$1; shift
+    mount --bind "$root" "$root"  # a root that namespaces can be made in
     mount -t proc proc "$root/proc"
     mount --rbind /sys "$root/sys"
     mount -t tmpfs -o mode=755 tmpfs "$root/dev"
