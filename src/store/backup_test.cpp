@@ -73,7 +73,8 @@ TEST(BackupTest, TheOldestGo) {
   };
   const auto there = [&] {
     std::string seconds;
-    for (const BackupFile& file : list_backups(path).value()) {
+    const auto backups = list_backups(path).value();
+    for (const BackupFile& file : backups) {
       seconds += os::read_file(file.path).value() + " ";
     }
     return seconds;
