@@ -35,7 +35,7 @@ fresh_run() {
   unshare --mount --pid --fork --kill-child bash -c '
     set -e
     root=$1; shift
-    mount --bind "$root" "$root"  # a root that namespaces can be made in
+    mount --bind "$root" "$root"
     mount -t proc proc "$root/proc"
     mount --rbind /sys "$root/sys"
     mount -t tmpfs -o mode=755 tmpfs "$root/dev"
@@ -49,7 +49,9 @@ fresh_run() {
     for stream in stdin:0 stdout:1 stderr:2; do ln -s "/proc/self/fd/${stream#*:}" "$root/dev/${stream%:*}"; done
     mount -t tmpfs tmpfs "$root/run"
     cp /etc/resolv.conf "$root/etc/resolv.conf"
-    exec chroot "$root" env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+    # A root of the namespace, not only of the process: tests make namespaces of their own and enter them.
+    cd "$root" && pivot_root . . && umount -l . && cd /
+    exec env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
       LANG=C.UTF-8 JOBS="$JOBS" CI="${CI:-}" bash -c "cd /root/gflow && exec \"\$@\"" fresh "$@"
   ' fresh "$root" "$@"
 }
