@@ -23,10 +23,10 @@ constexpr std::array<DataSet, 3> kDataSets = {{
      "experiments/analysis/expected_results, or https://github.com/alibaba/clusterdata, folder "
      "cluster-trace-gpu-v2023/csv"},
     {"traces",
-     "the Philly trace of Jeon et al., USENIX ATC 2019",
+     "the Philly trace of Jeon et al., USENIX ATC 2019, and the Helios trace of Hu et al., SC 2021",
      "https://github.com/msr-fiddle/philly-traces, as CSV in "
-     "https://github.com/siasosp23/artifacts,"
-     " sia-simulator/traces/philly.csv"},
+     "https://github.com/siasosp23/artifacts, sia-simulator/traces/philly.csv; of Helios, Venus as "
+     "CSV in https://github.com/mystous/gpu_scheduler, sim/helios_trace.csv"},
     {"topology",
      "the links of real machines",
      "the output of 'nvidia-smi topo -m' on each; docs/format/machine.md"},

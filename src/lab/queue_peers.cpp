@@ -182,14 +182,9 @@ class World {
     });
   }
 
-  /// When so many GPUs of the node are free at the latest, by limits, and what is left over then.
-  [[nodiscard]] std::pair<milliseconds, int> drained(int node, int gpus) {
-    std::vector<std::pair<milliseconds, int>> ends;
-    for (const std::size_t job : jobs_on_[static_cast<std::size_t>(node)]) {
-      const Runner& runner = runners_[job];
-      const milliseconds end = runner.limit == kNever ? kNever : runner.since + runner.limit;
-      ends.emplace_back(end, runner.gpus);
-    }
+  using Ends = std::vector<std::pair<milliseconds, int>>;  ///< of jobs, with their GPUs
+  /// When so many GPUs of the node are free if its jobs end at these times, and what is left over.
+  [[nodiscard]] std::pair<milliseconds, int> free_after(int node, int gpus, Ends ends) const {
     std::ranges::sort(ends);
     int room = free_on(node);
     milliseconds at = now_;
@@ -199,6 +194,16 @@ class World {
       at = end;
     }
     return {at, room - gpus};
+  }
+  /// The same at the latest, by limits.
+  [[nodiscard]] std::pair<milliseconds, int> drained(int node, int gpus) {
+    Ends ends;
+    for (const std::size_t job : jobs_on_[static_cast<std::size_t>(node)]) {
+      const Runner& runner = runners_[job];
+      const milliseconds end = runner.limit == kNever ? kNever : runner.since + runner.limit;
+      ends.emplace_back(end, runner.gpus);
+    }
+    return free_after(node, gpus, std::move(ends));
   }
   [[nodiscard]] Kept keep(const Runner& runner) {
     std::vector<std::tuple<milliseconds, int, int>> nodes;
@@ -221,21 +226,13 @@ class World {
   /// When so many GPUs of the node are free, expecting of each job that it runs to its limit, or as
   /// long again as it did.
   [[nodiscard]] milliseconds expected_free(int node, int gpus) const {
-    std::vector<std::pair<milliseconds, int>> ends;
+    Ends ends;
     for (const std::size_t job : jobs_on_[static_cast<std::size_t>(node)]) {
       const Runner& runner = runners_[job];
       const milliseconds whole = runner.limit == kNever ? 2 * (now_ - runner.since) : runner.limit;
       ends.emplace_back(runner.since + whole, runner.gpus);
     }
-    std::ranges::sort(ends);
-    int room = free_on(node);
-    milliseconds at = now_;
-    for (const auto& [end, given] : ends) {
-      if (room >= gpus) break;
-      room += given;
-      at = end;
-    }
-    return at;
+    return free_after(node, gpus, std::move(ends)).first;
   }
   /// Those nodes that are expected to be free first; none if they are too few.
   void keep_nodes(Runner& runner) {
