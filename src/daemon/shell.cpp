@@ -151,7 +151,7 @@ bool Shell::is_taken_when_full(const engine::Event& event) {
          !std::holds_alternative<e::Drain>(event);
 }
 
-/// What was submitted under the key of this one before, in this turn or an earlier one.
+/// What was submitted under the key of this one before, in this tick or an earlier one.
 Result<std::optional<store::Submission>> Shell::submitted_before(const Posted& posted,
                                                                  Now now,
                                                                  const Plan& plan) {

@@ -23,7 +23,7 @@ struct PreemptionCandidate {
   QueueKey place;        ///< if it had to queue now
   bool settled = false;  ///< ran for its quantum
 };
-/// Those who can make room. What is said of them stays true for a turn; who is stopped in it moves
+/// Those who can make room. What is said of them stays true for a step; who is stopped in it moves
 /// from one list to the other.
 struct PreemptionCandidates {
   std::vector<PreemptionCandidate> able;
