@@ -59,6 +59,15 @@ std::optional<std::uint64_t> file_lock_limit(std::string_view text) {
   return std::nullopt;
 }
 
+bool is_in_inner_namespace(std::string_view text) {
+  constexpr std::string_view kName = "NSpid:\t";
+  while (!text.empty()) {
+    const std::string_view line = take_field(text, '\n');
+    if (line.starts_with(kName)) return line.find('\t', kName.size()) != std::string_view::npos;
+  }
+  return false;  // a kernel without them
+}
+
 std::vector<std::int32_t> parse_pids(std::string_view text) {
   std::vector<std::int32_t> pids;
   while (!text.empty()) {

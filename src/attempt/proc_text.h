@@ -33,6 +33,10 @@ struct ProcessFacts {
 /// The soft limit of file locks in /proc/<pid>/limits; empty if there is none.
 [[nodiscard]] std::optional<std::uint64_t> file_lock_limit(std::string_view text);
 
+/// Whether the process of /proc/<pid>/status is in a pid namespace below that of its reader, as one
+/// in a container is: it has a pid in each of them.
+[[nodiscard]] bool is_in_inner_namespace(std::string_view text);
+
 /// The pids in a cgroup.procs file.
 [[nodiscard]] std::vector<std::int32_t> parse_pids(std::string_view text);
 

@@ -67,6 +67,14 @@ TEST(FileLockLimit, Lines) {
   for (const auto& row : kTable) EXPECT_EQ(file_lock_limit(row.text), row.limit) << row.text;
 }
 
+TEST(InnerNamespace, Lines) {
+  EXPECT_FALSE(is_in_inner_namespace("Name:\tsh\nNSpid:\t25845\nNSpgid:\t25845\t1\n"));
+  EXPECT_TRUE(is_in_inner_namespace("Name:\tsh\nNSpid:\t25845\t7\n"));
+  EXPECT_TRUE(is_in_inner_namespace("NSpid:\t25845\t7\t1"));
+  EXPECT_FALSE(is_in_inner_namespace("Name:\tsh\n"));
+  EXPECT_FALSE(is_in_inner_namespace(""));
+}
+
 TEST(Pids, Lines) {
   EXPECT_EQ(parse_pids("1\n22\nx\n-3\n0\n44"), (std::vector<std::int32_t>{1, 22, 44}));
 }

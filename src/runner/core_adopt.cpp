@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <set>
 
+#include "attempt/proc_text.h"
 #include "base/text.h"
 #include "os/file.h"
 #include "runner/core.h"
@@ -18,12 +19,16 @@ bool is_shims(const std::optional<attempt::Claim>& claim) {
   return claim && std::holds_alternative<attempt::ShimClaim>(*claim);
 }
 
-/// Whether a process is the shim of the attempt in a directory, by its arguments.
+/// Whether a process is the shim of the attempt in a directory, by its arguments. In a container
+/// the same path is another directory.
 Result<bool> is_shim_of(int pid, const std::string& directory) {
-  const auto text = GF_TRY(os::read_if_exists("/proc/" + std::to_string(pid) + "/cmdline"));
+  const std::string process = "/proc/" + std::to_string(pid);
+  const auto text = GF_TRY(os::read_if_exists(process + "/cmdline"));
   if (!text) return false;
   const auto words = split(*text, '\0');
-  return words.size() >= 2 && words[0].ends_with("gflow-shim") && words[1] == directory;
+  if (words.size() < 2 || !words[0].ends_with("gflow-shim") || words[1] != directory) return false;
+  const auto status = GF_TRY(os::read_if_exists(process + "/status"));
+  return status && !attempt::is_in_inner_namespace(*status);
 }
 
 /// Whether nothing of the attempt runs or ever will. A job that runs and that the store does not

@@ -2,7 +2,7 @@
 """A storm: two users submit, cancel, hold and change jobs while the daemon, supervisors and jobs are
 killed and system calls of the daemon fail. What is true is known outside the program: each job holds
 locks of its own on itself and its GPUs and writes down that it began and ended, the driver what was
-acknowledged and what it killed. Run by test_storm.py, in a mount namespace of its own.
+acknowledged and what it killed. Run by test_storm.py, in mount and pid namespaces of its own.
 
     storm.py --bin DIR --work DIR --seed N --kills N [--system]
 """

@@ -277,6 +277,45 @@ def test_another_boot(machine):
     assert runs(machine) == 1
 
 
+CONTAINER = """
+mount -t tmpfs none "$HOME" && mount -t tmpfs none "$XDG_RUNTIME_DIR" || exit 77
+gflowd up --devices sim:1xRTX3090 >&2 && gbatch bash -c "$1" && read go && gqueue -f ST && read end
+"""
+
+
+def test_a_job_in_a_container_is_not_taken_for_its_own(machine):
+    """There, attempts are kept under the same paths, and its supervisors show in /proc out here."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can make a container")
+    here, there = Gate(machine, "here"), Gate(machine, "there")
+    job = machine.submit("bash", "-c", here.command)
+    here.reached()
+    container = subprocess.Popen(
+        ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", CONTAINER, "sh",
+         there.command],
+        env=machine.environment, cwd=machine.work, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )
+    try:
+        said = container.stdout.readline()
+        if not said and container.wait() == 77:
+            pytest.skip("no namespaces here")
+        assert said == f"Submitted batch job {job}\n"
+        there.reached()
+        pid = machine.running(job)["pid"]
+        machine.kill_daemon()
+        kill(parent(pid))
+        kill(pid)
+        shutil.rmtree(machine.state / f"attempts/{job}.1")
+        machine.up()
+        assert machine.job(job)["status"] == "Lost"
+        container.stdin.write("go\n")
+        container.stdin.flush()
+        assert container.stdout.readline() == "ST\n" and container.stdout.readline() == "R\n"
+    finally:
+        container.kill()
+        container.communicate()
+
+
 STRACE = shutil.which("strace")
 
 

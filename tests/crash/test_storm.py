@@ -19,11 +19,14 @@ KILLS = int(os.environ.get("GFLOW_STORM_KILLS", "300"))
 SEED = int(os.environ.get("GFLOW_STORM_SEED") or random.SystemRandom().randrange(10**6))
 SECONDS_A_KILL = 10  # only ever reached when something is broken
 
-NAMESPACE = 'mount -t tmpfs none /run && mkdir -p /var/lib && mount -t tmpfs none /var/lib && exec "$@"'
+# Processes of its own, too: the storm kills what it finds in /proc, and other daemons use the same paths in
+# namespaces of theirs. The shell stays to reap what loses its parent.
+UNSHARE = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c"]
+NAMESPACE = 'mount -t tmpfs none /run && mkdir -p /var/lib && mount -t tmpfs none /var/lib && "$@"; exit $?'
 
 
 def namespaces_work():
-    probe = ["unshare", "--mount", "sh", "-c", NAMESPACE, "sh", "true"]
+    probe = [*UNSHARE, NAMESPACE, "sh", "true"]
     return os.geteuid() == 0 and subprocess.run(probe, capture_output=True, check=False).returncode == 0
 
 
@@ -37,7 +40,7 @@ def test_storm():
         storm = [sys.executable, str(Path(__file__).parent / "storm.py"), "--bin", str(place / "bin"),
                  "--work", str(place / "work"), "--seed", str(SEED), "--kills", str(KILLS)]
         if namespaces_work():
-            storm = ["unshare", "--mount", "sh", "-c", NAMESPACE, "sh", *storm, "--system"]
+            storm = [*UNSHARE, NAMESPACE, "sh", *storm, "--system"]
         ran = subprocess.run(
             storm, capture_output=True, text=True, timeout=120 + KILLS * SECONDS_A_KILL, check=False,
             stdin=subprocess.DEVNULL,
