@@ -5,12 +5,15 @@
 latency_bench.py [--seconds N] [--flood NAME]...: needs root (users and namespaces of its own, as tests/hostile).
 bob asks for one page of one job, again and again, each time over a new connection, while mallory does her worst from
 eight processes. Prints median, p99 and the longest of bob's answers for each flood, the most memory the
-daemon had, and how many of mallory's requests were answered. The aim is a median of at most 5 ms under every one.
+daemon had, and how many of mallory's requests were answered. FLOOR is the median of bob's same question to a server
+that does nothing but answer, asked in turn with the daemon's: what the flood leaves bob of the machine's CPUs. The aim
+is a median of at most 5 ms above it under every flood.
 """
 
 import argparse
 import json
 import os
+import signal
 import socket
 import statistics
 import struct
@@ -26,11 +29,11 @@ WORKERS = 8
 # ---- in the town: what a process of a user does ------------------------------------------------------------------
 
 
-def connect(patience=120):
+def connect(patience=120, address=SOCKET):
     connection = socket.socket(socket.AF_UNIX)
     for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):  # connect(2) waits as well
         connection.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", patience, 0))
-    connection.connect(SOCKET)
+    connection.connect(address)
     return connection
 
 
@@ -39,8 +42,8 @@ def request(method, target, body=b"", more=""):
             f"Content-Length: {len(body)}\r\n\r\n").encode() + body
 
 
-def exchange(data, patience=120):
-    with connect(patience) as connection:
+def exchange(data, patience=120, address=SOCKET):
+    with connect(patience, address) as connection:
         connection.sendall(data)
         answer = connection.recv(65536)
         while connection.recv(1 << 20):
@@ -146,19 +149,41 @@ def flood(name):
     print(rounds, flush=True)
 
 
+def answer_all(server):
+    """A server that has nothing else to do."""
+    while True:
+        connection, _ = server.accept()
+        with connection:
+            connection.recv(65536)
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+
+
+def asked(address):
+    """Milliseconds until the answer; one that has not come after half a minute counts with that."""
+    begin = time.perf_counter()
+    try:
+        status = exchange(request("GET", "/api/v1/jobs?limit=1"), 30, address)
+        assert status == 200, status
+    except OSError:
+        pass
+    return (time.perf_counter() - begin) * 1000
+
+
 def measure(seconds):
-    """Milliseconds of each answer; one that has not come after half a minute counts with that."""
+    """Of the daemon and of a server that only answers."""
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind("idle.sock")
+        server.listen()
+        if (child := os.fork()) == 0:
+            answer_all(server)
     end = time.monotonic() + float(seconds)
-    took = []
+    took, floor = [], []
     while time.monotonic() < end:
-        begin = time.perf_counter()
-        try:
-            status = exchange(request("GET", "/api/v1/jobs?limit=1"), 30)
-            assert status == 200, status
-        except OSError:
-            pass
-        took.append((time.perf_counter() - begin) * 1000)
-    print(json.dumps(took))
+        took.append(asked(SOCKET))
+        floor.append(asked("idle.sock"))
+    os.kill(child, signal.SIGKILL)
+    os.unlink("idle.sock")
+    print(json.dumps([took, floor]))
 
 
 # ---- outside -----------------------------------------------------------------------------------------------------
@@ -191,7 +216,7 @@ def run(name, seconds):
                    for _ in range(WORKERS if name != "idle" else 0)]
         for worker in workers:
             worker.stdout.readline()
-        took = sorted(json.loads(town.ok("bob", "python3", program, "--in-town", "measure", seconds)))
+        took, floor = json.loads(town.ok("bob", "python3", program, "--in-town", "measure", seconds))
         for worker in workers:
             worker.stdin.close()
         memory = memory_mib(town)
@@ -202,7 +227,7 @@ def run(name, seconds):
                 rounds += int(worker.stdout.read() or 0)
             except subprocess.TimeoutExpired:
                 pass  # its last request still waits; the town ends it
-        return took, memory, rounds
+        return sorted(took), floor, memory, rounds
     finally:
         town.close()
 
@@ -216,10 +241,10 @@ def main():
     if typed.in_town:
         return {"flood": flood, "measure": measure}[typed.in_town[0]](*typed.in_town[1:])
     sys.path[:0] = [str(HERE.parents[1] / "tests" / folder) for folder in ("hostile", "e2e")]
-    print(f"{'flood':<18} {'median ms':>10} {'p99 ms':>10} {'longest ms':>11} {'answers':>8} {'MiB':>6} {'rounds':>8}")
+    print(f"{'flood':<18} {'median ms':>10} {'floor ms':>9} {'p99 ms':>10} {'longest ms':>11} {'answers':>8} {'MiB':>6} {'rounds':>8}")
     for name in typed.flood or ["idle", *FLOODS]:
-        took, memory, rounds = run(name, typed.seconds)
-        print(f"{name:<18} {statistics.median(took):>10.2f} {took[int(len(took) * 0.99)]:>10.2f} {took[-1]:>11.2f} "
+        took, floor, memory, rounds = run(name, typed.seconds)
+        print(f"{name:<18} {statistics.median(took):>10.2f} {statistics.median(floor):>9.2f} {took[int(len(took) * 0.99)]:>10.2f} {took[-1]:>11.2f} "
               f"{len(took):>8} {memory:>6.0f} {rounds:>8}", flush=True)
 
 
