@@ -20,6 +20,9 @@ using boost::system::error_code;
 
 namespace {
 
+/// How long a piece of work keeps others waiting: a tick is about as long as writing one commit.
+constexpr std::chrono::milliseconds kSlice{2};
+
 std::string doubt_text(const runner::Doubt& doubt) {
   return fmt::format(
       "it is not known how job {} stands, and it keeps what it holds until that is known: {}",
@@ -79,10 +82,33 @@ void Loop::set_backups() {
   backups_.set({config.backup_interval, config.max_backups, config.ballast});
 }
 
+/// Requests, reports and timers come first, then one slice of what takes long, a tick or launches,
+/// and again: whoever asks waits for a slice, not for all that is due. A flood of them does not
+/// keep jobs from being started.
 Result<void> Loop::run() {
-  io_.run();
+  while (!io_.stopped()) {
+    if (!tick_is_due_ && !launch_is_due_) {
+      io_.run_one();
+      continue;
+    }
+    const MonoTime until = os::now().mono + kSlice;
+    while (io_.poll_one() > 0 && os::now().mono < until) {
+    }
+    if (!io_.stopped()) take_slice();
+  }
   if (end_) backups_.finish();
   return end_;
+}
+
+void Loop::take_slice() {
+  const bool launches = launch_is_due_ && (!tick_is_due_ || ticked_last_);
+  ticked_last_ = !launches;
+  if (launches) return launch_some();
+  tick_is_due_ = false;
+  if (auto done = tick(); !done) {
+    end_ = std::move(done);
+    io_.stop();
+  }
 }
 
 Now Loop::now() const { return os::now(); }
@@ -145,21 +171,10 @@ void Loop::configure_access() {
   for (const std::string& unknown : unknown_names_) spdlog::warn("{}", printable(unknown));
 }
 
-void Loop::soon() {
-  if (turn_is_due_) return;
-  turn_is_due_ = true;
-  boost::asio::post(io_, [this] {
-    turn_is_due_ = false;
-    if (auto done = tick(); !done) {
-      end_ = std::move(done);
-      io_.stop();
-    }
-  });
-}
+void Loop::soon() { tick_is_due_ = true; }
 
 /// What a flood of events leaves is decided in the next tick, before which others are answered.
 Result<void> Loop::tick() {
-  constexpr std::chrono::milliseconds kSlice{2};
   const Now now = os::now();
   auto ticked = shell_.tick(now, [until = now.mono + kSlice] { return os::now().mono >= until; });
   if (!ticked) return std::unexpected(std::move(ticked).error());
@@ -173,27 +188,14 @@ Result<void> Loop::tick() {
   feed_.record(state_.revision(), ticked->changed);
   set_timers(*ticked);
   if (!shell_.idle()) soon();
-  if (shell_.has_launches()) launch_soon();
+  launch_is_due_ = shell_.has_launches();
   return {};
 }
 
-/// Whatever is ready comes first: a thousand jobs that can start at once keep nobody waiting.
-void Loop::launch_soon() {
-  if (launch_is_due_) return;
-  launch_is_due_ = true;
-  boost::asio::post(io_, [this] {
-    launch_is_due_ = false;
-    launch_some();
-  });
-}
-
 void Loop::launch_some() {
-  constexpr std::chrono::milliseconds kSlice{2};
   const MonoTime until = os::now().mono + kSlice;
-  while (shell_.has_launches()) {
-    shell_.launch_next();
-    if (os::now().mono >= until) return launch_soon();
-  }
+  while (shell_.has_launches() && os::now().mono < until) shell_.launch_next();
+  launch_is_due_ = shell_.has_launches();
 }
 
 /// Once when it fills and once when there is room again.

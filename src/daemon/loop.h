@@ -70,7 +70,7 @@ class Loop : public server::Service {
 
  private:
   void soon();  ///< a tick, after everything that is ready now was posted
-  void launch_soon();
+  void take_slice();
   void launch_some();
   [[nodiscard]] Result<void> tick();
   void log_disk();
@@ -106,9 +106,10 @@ class Loop : public server::Service {
   std::unique_ptr<server::HttpServer> server_;
   std::vector<std::string> unknown_names_;  ///< of roles and projects, as sentences
   Result<void> end_;
-  bool turn_is_due_ = false;
-  bool disk_was_full_ = false;
+  bool tick_is_due_ = false;
   bool launch_is_due_ = false;
+  bool ticked_last_ = false;  ///< launches take turns with ticks
+  bool disk_was_full_ = false;
 };
 
 }  // namespace gflow::daemon

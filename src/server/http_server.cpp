@@ -435,9 +435,9 @@ void HttpServer::Core::accept() {
 }
 
 /// Those that came with the one just accepted: whoever connects as fast as he can must not fill the
-/// backlog, at which the kernel turns everybody away.
+/// backlog, at which the kernel turns everybody away. Not those that come meanwhile: others wait.
 void HttpServer::Core::accept_waiting() {
-  constexpr int kAtOnce = 256;
+  constexpr int kAtOnce = 32;
   error_code error;
   acceptor.non_blocking(true, error);
   for (int i = 0; i < kAtOnce && !error; ++i) {
