@@ -11,6 +11,8 @@
 #include <filesystem>
 #include <map>
 
+#include "core/machine_for_tests.h"
+
 namespace gflow::daemon {
 namespace {
 
@@ -103,18 +105,9 @@ class Life {
     shell_.emplace(*state_, *store_, world, nullptr);
     world.note_launched();
     shell_->take_over();
-    Machine machine;
-    machine.name = "n1";
+    Machine machine = machine_with_gpus("n1", 2, "NVIDIA GeForce RTX 3090", Memory::gib(24));
     machine.cpus = 4;
     machine.memory = Memory::gib(8);
-    for (int i = 0; i < 2; ++i) {
-      Device device;
-      device.index = i;
-      device.vendor = "nvidia";
-      device.model = "NVIDIA GeForce RTX 3090";
-      device.memory_total = Memory::gib(24);
-      machine.devices.push_back(device);
-    }
     shell_->post(engine::event::NodesChanged{{machine}});
     tick();
   }

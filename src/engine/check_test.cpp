@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/machine_for_tests.h"
 #include "engine/index.h"
 #include "engine/step_internal.h"
 
@@ -94,19 +95,10 @@ class Busy {
 
  private:
   static Machine machine(std::string name) {
-    Machine machine;
-    machine.name = std::move(name);
+    Machine machine = machine_with_gpus(std::move(name), 4, "Tesla T4", Memory::gib(16));
     machine.cpus = 16;
     machine.memory = Memory::gib(64);
     machine.topology.cpus = {{0, "0-15"}};
-    for (int i = 0; i < 4; ++i) {
-      Device device;
-      device.index = i;
-      device.vendor = "nvidia";
-      device.model = "Tesla T4";
-      device.memory_total = Memory::gib(16);
-      machine.devices.push_back(device);
-    }
     return machine;
   }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/gpu_request.h"
+#include "core/machine_for_tests.h"
 #include "engine/step.h"
 
 namespace gflow::engine {
@@ -13,33 +14,18 @@ const Now kNow{.wall = WallTime(std::chrono::hours(1)), .mono = MonoTime(std::ch
 
 /// GPU 0,1 are V100 with 32G, 2,3 A100 with 80G; 1 is used by somebody else, 3 is broken.
 Machine mixed() {
-  Machine machine;
-  machine.name = "n0";
-  machine.cpus = 8;
-  for (int i = 0; i < 4; ++i) {
-    Device device;
-    device.index = i;
-    device.vendor = "nvidia";
-    device.model = i < 2 ? "Tesla V100-SXM2-32GB" : "NVIDIA A100-SXM4-80GB";
-    device.memory_total = Memory::gib(i < 2 ? 32 : 80);
-    machine.devices.push_back(device);
+  Machine machine = machine_with_gpus("n0", 4, "NVIDIA A100-SXM4-80GB", Memory::gib(80));
+  for (const std::size_t gpu : {0U, 1U}) {
+    machine.devices[gpu].model = "Tesla V100-SXM2-32GB";
+    machine.devices[gpu].memory_total = Memory::gib(32);
   }
   return machine;
 }
 
 /// A node of four T4 that take nothing.
 Machine other() {
-  Machine machine;
-  machine.name = "n1";
-  for (int i = 0; i < 4; ++i) {
-    Device device;
-    device.index = i;
-    device.vendor = "nvidia";
-    device.model = "Tesla T4";
-    device.memory_total = Memory::gib(16);
-    device.usable = false;
-    machine.devices.push_back(device);
-  }
+  Machine machine = machine_with_gpus("n1", 4, "Tesla T4", Memory::gib(16));
+  for (Device& device : machine.devices) device.usable = false;
   return machine;
 }
 

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "core/executor.h"
+#include "core/machine_for_tests.h"
 #include "engine/step.h"
 
 namespace gflow::engine {
@@ -57,19 +58,11 @@ class MemoryExecutor : public Executor {
 };
 
 Machine machine_of(const std::string& name, int gpus) {
-  Machine machine;
-  machine.name = name;
+  Machine machine = machine_with_gpus(name, gpus, "NVIDIA GeForce RTX 3090", Memory::gib(24));
   machine.cpus = 16;
-  machine.memory = Memory::gib(64);
   machine.topology.cpus = {{0, "0-15"}};
-  for (int i = 0; i < gpus; ++i) {
-    Device device;
-    device.index = i;
-    device.vendor = "nvidia";
-    device.model = "NVIDIA GeForce RTX 3090";
-    device.uuid = "GPU-" + name + "-" + std::to_string(i);
-    device.memory_total = Memory::gib(24);
-    machine.devices.push_back(device);
+  for (Device& device : machine.devices) {
+    device.uuid = "GPU-" + name + "-" + std::to_string(device.index);
   }
   return machine;
 }

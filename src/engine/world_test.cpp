@@ -7,28 +7,13 @@
 #include <stdexcept>
 
 #include "core/blocker.h"
+#include "core/machine_for_tests.h"
 
 namespace gflow::engine::world {
 namespace {
 
 using namespace std::chrono_literals;
 using std::chrono::minutes;
-
-Machine machine_called(const std::string& name) {
-  Machine machine;
-  machine.name = name;
-  machine.cpus = 64;
-  machine.memory = Memory::gib(256);
-  for (int i = 0; i < kGpus; ++i) {
-    Device device;
-    device.index = i;
-    device.vendor = "nvidia";
-    device.model = "NVIDIA T4";
-    device.memory_total = kGpuMemory;
-    machine.devices.push_back(device);
-  }
-  return machine;
-}
 
 Outcome outcome_of(EndReason reason) {
   Outcome outcome;
@@ -88,7 +73,7 @@ World::World(Order order) : state_({}, "boot"), now_{WallTime(10'000h), MonoTime
   state_.restored(JobId(1));
   for (int i = 0; i < kNodes; ++i) {
     const std::string name = fmt::format("n{}", i);
-    machines_[name] = machine_called(name);
+    machines_[name] = machine_with_gpus(name, kGpus, "NVIDIA T4", kGpuMemory);
   }
   hear_of_nodes();
 }
@@ -117,7 +102,7 @@ void World::heal() {
   silent_.clear();
   for (int i = 0; i < kNodes; ++i) {
     const std::string name = fmt::format("n{}", i);
-    machines_[name] = machine_called(name);
+    machines_[name] = machine_with_gpus(name, kGpus, "NVIDIA T4", kGpuMemory);
   }
   const OrderRules order = policy_.order;
   policy_ = {};
@@ -206,7 +191,7 @@ void World::change_nodes(int which) {
       return tell(event::NodeRemoved{name, "sold"});
     default:
       silent_.erase(name);
-      machines_[name] = machine_called(name);
+      machines_[name] = machine_with_gpus(name, kGpus, "NVIDIA T4", kGpuMemory);
       if (which / kNodes % 4 == 2) machines_[name].devices.pop_back();
       return tell(event::NodesChanged{{machines_[name]}});
   }

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/machine_for_tests.h"
 #include "engine/step.h"
 #include "server/service.h"
 
@@ -25,18 +26,8 @@ class FakeService : public Service {
 
   explicit FakeService(Post post) : post_(std::move(post)), state_(engine::Policy{}, "boot") {
     state_.restored(JobId(1));
-    Machine machine;
-    machine.name = "lab1";
+    Machine machine = machine_with_gpus("lab1", 2, "NVIDIA H100", Memory::gib(80));
     machine.source = "sim:2xH100";
-    machine.cpus = 16;
-    machine.memory = Memory::gib(64);
-    for (int index = 0; index < 2; ++index) {
-      Device device;
-      device.index = index;
-      device.vendor = "nvidia";
-      device.model = "NVIDIA H100";
-      machine.devices.push_back(device);
-    }
     apply(engine::event::NodesChanged{{machine}});
   }
 

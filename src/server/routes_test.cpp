@@ -395,7 +395,7 @@ TEST(Views, SayHowLongAJobRanAndHowItEnded) {
   EXPECT_EQ(node.devices[1].jobs, std::vector{id});
   EXPECT_FALSE(node.devices[1].available());
   EXPECT_EQ(machine->running.size(), 1U);
-  EXPECT_EQ(machine->cpus, 16);
+  EXPECT_EQ(machine->cpus, 64);
 
   desk.service.end(id, Outcome{EndReason::Exited, 3, 0, "", std::chrono::seconds(90), {}, {}});
   desk.service.advance(std::chrono::hours(1));
