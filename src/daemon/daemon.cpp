@@ -7,6 +7,7 @@
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
 
+#include "base/text.h"
 #include "daemon/check_running.h"
 #include "daemon/daemon_lock.h"
 #include "daemon/loop.h"
@@ -65,6 +66,22 @@ Result<void> open_log(const Options& options, const Config& config) {
   } catch (const spdlog::spdlog_ex& error) {
     return fail(Code::Failure, error.what());
   }
+}
+
+/// What ends the daemon, told by a Result or thrown by a library, as the last line of its log:
+/// nobody reads what a program in the background prints.
+template <typename Act>
+auto logged(const Act& act) -> decltype(act()) {
+  const auto caught = [&act]() -> decltype(act()) {
+    try {
+      return act();
+    } catch (const std::exception& thrown) {
+      return fail(Code::Failure, thrown.what());
+    }
+  };
+  auto done = caught();
+  if (!done) spdlog::critical("gflowd ends: {}", printable(done.error().message));
+  return done;
 }
 
 /// What is configured, what the machine file says, or the host's name.
@@ -128,7 +145,12 @@ Result<std::unique_ptr<Daemon>> Daemon::start(Options options) {
   make_room(options, config);
   os::Fd lock = GF_TRY(take_daemon_lock(options.paths.lock()));
   GF_CHECK(open_log(options, config));
+  return logged([&] { return start_under(std::move(lock), std::move(options), config); });
+}
 
+Result<std::unique_ptr<Daemon>> Daemon::start_under(os::Fd lock,
+                                                    Options options,
+                                                    const Config& config) {
   const std::string boot_id = GF_TRY(os::boot_id());
   auto store = GF_TRY(store::Store::open(options.paths.database()));
   auto remover = std::make_unique<Remover>();
@@ -159,6 +181,8 @@ Result<std::unique_ptr<Daemon>> Daemon::start(Options options) {
   return std::unique_ptr<Daemon>(new Daemon(std::move(core)));
 }
 
-Result<void> Daemon::run() { return core_->loop.run(); }
+Result<void> Daemon::run() {
+  return logged([this] { return core_->loop.run(); });
+}
 
 }  // namespace gflow::daemon

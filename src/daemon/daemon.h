@@ -4,7 +4,9 @@
 #include <memory>
 
 #include "base/result.h"
+#include "daemon/config.h"
 #include "daemon/options.h"
+#include "os/fd.h"
 
 namespace gflow::daemon {
 
@@ -25,6 +27,10 @@ class Daemon {
  private:
   struct Core;
   explicit Daemon(std::unique_ptr<Core> core);
+  /// The rest of start(), once there is a log to say in what went wrong.
+  [[nodiscard]] static Result<std::unique_ptr<Daemon>> start_under(os::Fd lock,
+                                                                   Options options,
+                                                                   const Config& config);
   std::unique_ptr<Core> core_;
 };
 

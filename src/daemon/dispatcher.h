@@ -28,7 +28,7 @@ class Dispatcher {
   virtual void forget_attempt(JobId job, int attempt) = 0;
   /// The job is gone from the store: its log may go, too.
   virtual void forget_job(JobId job) = 0;
-  /// Who fills the disk, for people: the running job with the largest log; "" if there is none.
+  /// Who fills the disk, for people: the job with the largest log; "" if there is none.
   [[nodiscard]] virtual std::string largest_log() const = 0;
 };
 

@@ -11,6 +11,7 @@
 #include "base/version.h"
 #include "daemon/machine_facts.h"
 #include "os/clock.h"
+#include "os/file.h"
 #include "os/user.h"
 
 namespace gflow::daemon {
@@ -28,6 +29,17 @@ std::string doubt_text(const runner::Doubt& doubt) {
       "it is not known how job {} stands, and it keeps what it holds until that is known: {}",
       doubt.job.value,
       doubt.why);
+}
+
+/// Has `watcher` wait for `fd`: for a copy of it, as it closes what it waits for.
+Result<void> give(boost::asio::posix::stream_descriptor& watcher, int fd) {
+  os::Fd copy = os::duplicate(fd);
+  if (!copy.valid()) return os::errno_error("wait for what comes");
+  error_code error;
+  watcher.assign(copy.get(), error);
+  if (error) return fail(Code::Failure, "wait for what comes: " + error.message());
+  (void)copy.release();
+  return {};
 }
 
 }  // namespace
@@ -68,6 +80,9 @@ Result<void> Loop::begin() {
   listen.own_uid = os::own_account().uid;
   server_ = GF_TRY(server::HttpServer::listen(io_, listen, *this));
   configure_access();
+  GF_CHECK(give(runner_fd_, parts_.runner->fd()));
+  GF_CHECK(give(wall_fd_, parts_.wall_timer.fd()));
+  if (parts_.source->fd() >= 0) GF_CHECK(give(device_fd_, parts_.source->fd()));
   watch_runner();
   watch_devices();
   watch_wall_timer();
@@ -237,7 +252,6 @@ void Loop::set_timers(const Shell::Ticked& ticked) {
 }
 
 void Loop::watch_runner() {
-  if (!runner_fd_.is_open()) runner_fd_.assign(os::duplicate(parts_.runner->fd()).release());
   runner_fd_.async_wait(Wait::wait_read, [this](const error_code& error) {
     if (error) return;
     take_reports();
@@ -262,8 +276,7 @@ void Loop::take_reports() {
 }
 
 void Loop::watch_devices() {
-  if (parts_.source->fd() < 0) return;
-  if (!device_fd_.is_open()) device_fd_.assign(os::duplicate(parts_.source->fd()).release());
+  if (!device_fd_.is_open()) return;
   device_fd_.async_wait(Wait::wait_read, [this](const error_code& error) {
     if (error) return;
     take_reading();
@@ -305,7 +318,6 @@ void Loop::refresh_later() {
 }
 
 void Loop::watch_wall_timer() {
-  if (!wall_fd_.is_open()) wall_fd_.assign(os::duplicate(parts_.wall_timer.fd()).release());
   wall_fd_.async_wait(Wait::wait_read, [this](const error_code& error) {
     if (error) return;
     parts_.wall_timer.drain();

@@ -107,19 +107,24 @@ void NodeDispatcher::forget_job(JobId job) {
 }
 
 std::string NodeDispatcher::largest_log() const {
+  constexpr std::size_t kMaxEnded = 1000;  // whose logs are looked at; who filled it is among them
   const Job* largest = nullptr;
   Memory size;
-  for (const Job* job : state_.list({.statuses = kActive})) {
-    const Executor* executor = executor_of(*job);
-    const Memory its = executor == nullptr ? Memory{} : executor->log_size(job->id);
-    if (its <= size) continue;
-    largest = job;
-    size = its;
-  }
+  const auto look_at = [&](const Job* job) {
+    for (const auto& [node, executor] : executors_) {
+      const Memory its = executor->log_size(job->id);
+      if (its <= size) continue;
+      largest = job;
+      size = its;
+    }
+  };
+  std::ranges::for_each(state_.list({.statuses = kActive}), look_at);
+  std::ranges::for_each(state_.last_ended(kMaxEnded), look_at);
   if (largest == nullptr) return {};
-  return fmt::format("the largest log of a running job is that of job {} of {} ({})",
+  return fmt::format("the largest log is that of job {} of {}, which {} ({})",
                      largest->id.value,
                      printable(largest->spec.user.name),
+                     is_ended(*largest) ? "has ended" : "runs",
                      memory_text(size));
 }
 

@@ -40,6 +40,18 @@ class Noted : public Executor {
   std::string said;
 };
 
+Job ended_on(std::uint64_t id, const std::string& node) {
+  Job job;
+  job.id = JobId(id);
+  job.spec.user = {1001, "bob"};
+  job.state = Ended{};
+  auto& ended = std::get<Ended>(job.state);
+  ended.attempt.emplace();
+  ended.attempt->number = 1;
+  ended.attempt->allocation.node = node;
+  return job;
+}
+
 Job running_on(std::uint64_t id, const std::string& node) {
   Job job;
   job.id = JobId(id);
@@ -104,8 +116,14 @@ TEST_F(Routing, EachOrderGoesToItsNode) {
 }
 
 TEST_F(Routing, TheLargestLogIsSoughtOnEveryNode) {
-  EXPECT_EQ(dispatcher.largest_log(),
-            "the largest log of a running job is that of job 2 of alice (9M)");
+  EXPECT_EQ(dispatcher.largest_log(), "the largest log is that of job 2 of alice, which runs (9M)");
+}
+
+TEST_F(Routing, TheLargestLogMayBeThatOfAJobThatHasEnded) {
+  engine::State with_ended = engine_with({here, ended_on(2, "n2")});
+  const NodeDispatcher of_ended{with_ended, *store, {{"n1", &first}, {"n2", &second}}, {}};
+  EXPECT_EQ(of_ended.largest_log(),
+            "the largest log is that of job 2 of bob, which has ended (9M)");
 }
 
 TEST_F(Routing, WhatNobodyRunsIsItsNodesFailureAndNeverRunElsewhere) {

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <ranges>
 
 #include "base/text.h"
 #include "engine/index.h"
@@ -85,6 +86,14 @@ Totals State::totals(const std::string& node) const {
 }
 const placement::Ledger& State::ledger() const { return index_->ledger; }
 std::uint64_t State::revision() const { return index_->revision; }
+
+std::vector<const Job*> State::last_ended(std::size_t most) const {
+  std::vector<const Job*> found;
+  for (const auto& [at, id] : index_->ended | std::views::reverse | std::views::take(most)) {
+    found.push_back(index_->find(id));
+  }
+  return found;
+}
 
 std::size_t State::count(Status status) const { return index_->in(status).size(); }
 std::size_t State::count(StatusSet statuses) const { return index_->count(statuses); }

@@ -89,6 +89,8 @@ class State {
     std::optional<JobId> more_after;  ///< where to go on; empty: these were all
   };
   [[nodiscard]] Listed list_some(const JobQuery& query, std::size_t max_seen) const;
+  /// Of the jobs that have ended, those that did so last, newest first.
+  [[nodiscard]] std::vector<const Job*> last_ended(std::size_t most) const;
   /// The user's newest job (back = 0), the one before it (1), ...; empty if there are not so many.
   [[nodiscard]] std::optional<JobId> newest(std::uint32_t uid, std::uint64_t back) const;
   /// Jobs not started yet that depend on this one directly, ascending.

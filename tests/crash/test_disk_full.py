@@ -90,6 +90,8 @@ def test_a_job_whose_log_fills_the_disk(small):
     assert small.job(hog)["status"] == "Running"
     small.ok("gcancel", hog)
     assert small.wait(hog)[0]["status"] == "Cancelled"
+    # What it wrote is still there, and it is still said whose that is.
+    assert f"job {hog} of" in small.run("ginfo").err and "which has ended" in small.run("ginfo").err
     (small.logs / f"{hog}.log").unlink()
     assert small.wait(waiting)[0]["status"] in ENDED
     assert small.wait(small.submit("true"))[0]["status"] == "Finished"
