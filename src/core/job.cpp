@@ -182,6 +182,8 @@ Status status_for(const Outcome& outcome) {
 std::string outcome_text(const Outcome& outcome) {
   const std::string sentence = reason_sentence(outcome);
   if (outcome.message.empty()) return sentence;
+  // What is known of an end that nobody saw is the whole of it.
+  if (outcome.reason == EndReason::SupervisorDied) return printable(outcome.message);
   if (outcome.message.starts_with(sentence)) return printable(outcome.message);
   return fmt::format("{}: {}", sentence, printable(outcome.message));
 }

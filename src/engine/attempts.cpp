@@ -25,6 +25,15 @@ std::optional<EndReason> told_to_stop(const Job& job) {
   return running != nullptr ? reason(running->stop) : std::nullopt;
 }
 
+/// Nobody measured how long an attempt ran whose supervisor was killed: until that was noticed.
+Outcome with_run_time(Outcome outcome, const Job& job, Now now) {
+  const bool measured = outcome.run_time > std::chrono::milliseconds(0);
+  if (outcome.reason == EndReason::SupervisorDied && !measured) {
+    outcome.run_time = run_time_of(job, now.mono);
+  }
+  return outcome;
+}
+
 }  // namespace
 
 void Step::take(const event::AttemptStarted& event) {
@@ -57,7 +66,7 @@ void Step::take(const event::AttemptEnded& event) {
   index_.peaks.add(job->spec.user.uid, job->spec.command, event.outcome.peak_gpu_memory);
   judge_node(*job, &event.outcome);
   const Attempt attempt = *attempt_of(*job);
-  decide_end(*job, event.outcome);
+  decide_end(*job, with_run_time(event.outcome, *job, index_.now));
   index_.put_nodes_used_by(event.job, attempt);
 }
 

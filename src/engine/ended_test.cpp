@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "engine/step.h"
+#include "engine/world_test.h"
 
 /// How long ended jobs are kept.
 namespace gflow::engine {
@@ -81,6 +82,18 @@ TEST(EndedJobs, NoteTheTimeThatHadPassed) {
   const Job* job = state.find(JobId(1));
   ASSERT_TRUE(job != nullptr && is_ended(*job));
   EXPECT_EQ(std::get<Ended>(job->state).lived, days(7) + 3s);
+}
+
+TEST(EndedJobs, RanUntilItWasNoticedThatTheirSupervisorWasKilled) {
+  world::World world(Order::Learned);
+  world.act({.kind = world::Act::Kind::Submit, .gpus = 1});
+  ASSERT_EQ(world.jobs(Status::Running).size(), 1U);
+  const JobId id = world.jobs(Status::Running).front()->id;
+  world.pass(10min);
+  world.tell(event::AttemptEnded{id, 1, Outcome{.reason = EndReason::SupervisorDied}});
+  const Job& job = *world.state().find(id);
+  ASSERT_EQ(status_of(job), Status::Lost);
+  EXPECT_EQ(run_time_of(job, world.now().mono), 10min);
 }
 
 }  // namespace

@@ -119,6 +119,8 @@ def test_supervisor_killed(machine):
     kill(parent(pid))
     ended = machine.wait(job)[0]
     assert ended["status"] == "Lost" and ended["outcome"]["reason"] == "supervisor_died"
+    assert ended["reason"] == "its supervisor was killed; how the job ended is not known"
+    assert ended["outcome"]["run_time_seconds"] > 0, "it ran until that was noticed"
     assert not alive(pid), "its GPUs were given on while it ran"
     assert machine.wait(waiting)[0]["status"] == "Finished"
     assert runs(machine) == 1

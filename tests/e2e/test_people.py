@@ -125,7 +125,7 @@ say states gqueue --group "$group" -f JOBID,USER,GROUP,ST --noheader
 as 1 gjob update 2 --max-concurrent 2 >/dev/null
 gflowd restart >/dev/null
 say kept gqueue --group "$group" -u daemon -f JOBID,ST --noheader
-say cancelled as 1 gcancel --group "$group" -u daemon
+say cancelled as 1 gcancel --group "$group"
 say left gqueue --group "$group" -f JOBID --noheader
 """)
     group = said["group"]

@@ -58,6 +58,9 @@ def test_a_reason_has_a_public_form(town):
     for user in ("alice", "root"):
         assert f"'/opt/{SECRET}/python': No such file" in town.job(user, jobs[0])["reason"]
         assert SECRET in town.ok(user, "gjob", "show", jobs[0])
+    for words in (["log"], ["log", "-f"], ["log", "--path"]):
+        refused = town.run("bob", "gjob", *words, jobs[2])
+        assert refused.code == 5 and f"the log of job {jobs[2]} is for alice only" in refused.err, refused
     for user in seen:
         assert all("SWORD" not in text for text in seen[user]), "the environment is shown to nobody"
     town.ok("alice", "gcancel", *jobs[1:])

@@ -25,6 +25,15 @@ bool has_filter(const Invocation& invocation) {
          invocation.has("names") || invocation.has("group");
 }
 
+/// A group is its owner's, and others may have named one alike: where the caller has one, it is
+/// meant.
+void keep_own_group(std::vector<api::JobView>& jobs) {
+  const std::string own = os::own_account().name;
+  const auto is_own = [&](const api::JobView& job) { return job.spec.user.name == own; };
+  if (std::ranges::none_of(jobs, is_own)) return;
+  std::erase_if(jobs, [&](const api::JobView& job) { return !is_own(job); });
+}
+
 /// The jobs a filter means: of those that have not ended.
 Result<std::vector<api::JobView>> filtered(const Invocation& invocation, Context& context) {
   JobQuery query;
@@ -39,7 +48,9 @@ Result<std::vector<api::JobView>> filtered(const Invocation& invocation, Context
   if (!invocation.words.empty()) {
     query.jobs = GF_TRY(resolve_jobs(invocation.words, newest_of(context.daemon())));
   }
-  return GF_TRY(fetch_jobs(context.daemon(), query)).jobs;
+  std::vector<api::JobView> jobs = GF_TRY(fetch_jobs(context.daemon(), query)).jobs;
+  if (!query.group.empty() && query.users.empty()) keep_own_group(jobs);
+  return jobs;
 }
 
 Result<std::vector<JobId>> chosen(const Invocation& invocation, Context& context) {

@@ -89,7 +89,7 @@ Result<std::optional<std::size_t>> line_count(const Invocation& invocation,
 Result<api::JobView> started_job(Context& context, JobId id) {
   while (true) {
     const api::JobView job = GF_TRY(context.daemon().job(id));
-    if (os::exists(job.log_path) || job.ended) return job;
+    if (os::exists(job.log_path) || job.ended || job.log_path.empty()) return job;
     JobQuery query;
     query.jobs = {id};
     const api::JobPage page = GF_TRY(context.daemon().jobs(query));
@@ -121,9 +121,18 @@ Result<void> follow(Context& context, const api::JobView& job, std::size_t at) {
   return {};
 }
 
+/// The daemon says where a log is to whom it belongs.
+Result<void> may_read_log(const api::JobView& job) {
+  if (!job.log_path.empty()) return {};
+  return fail(
+      Code::Permission,
+      fmt::format("the log of job {} is for {} only", job.id.value, printable(job.spec.user.name)));
+}
+
 Result<void> print_log(const Invocation& invocation, Context& context, const api::JobView& job) {
   const Wanted wanted{GF_TRY(line_count(invocation, "first")),
                       GF_TRY(line_count(invocation, "last"))};
+  GF_CHECK(may_read_log(job));
   if (!os::exists(job.log_path)) {
     return fail(Code::NotFound,
                 job.started
@@ -145,6 +154,7 @@ Result<int> run_log(const Invocation& invocation, Context& context) {
   const api::JobView job =
       wait_for_start ? GF_TRY(started_job(context, id)) : GF_TRY(context.daemon().job(id));
   if (invocation.has("path")) {
+    GF_CHECK(may_read_log(job));
     context.out << job.log_path << '\n';
   } else {
     GF_CHECK(print_log(invocation, context, job));
