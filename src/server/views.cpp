@@ -51,7 +51,7 @@ void add_reason(api::JobView& view, const Service& service, const Job& job) {
   for (const Blocker& blocker : blockers) view.blockers.push_back(api::view_of(blocker));
 }
 
-/// Jobs that stand still have no turn.
+/// Suspended jobs have no time slice.
 std::vector<TimeSliceShare> time_slices_of(const engine::State& state,
                                            const std::vector<JobId>& jobs) {
   std::vector<TimeSliceUser> takers;
