@@ -2,8 +2,7 @@
 #include "engine/backfill.h"
 
 #include <algorithm>
-#include <compare>
-#include <tuple>
+#include <utility>
 
 namespace gflow::engine {
 
@@ -16,34 +15,14 @@ using placement::Presence;
 
 namespace {
 
-/// An active job on a node, by when it is expected to be gone.
-struct Leaving {
-  MonoTime end;
-  JobId job;
-
-  friend auto operator<=>(const Leaving&, const Leaving&) = default;
-};
-
-std::map<NodeIndex, std::vector<Leaving>> leaving_by_node(Index& index) {
-  std::map<NodeIndex, std::vector<Leaving>> leaving;
-  for (const Status status : kActive.list()) {
-    for (const JobId id : index.in(status)) {
-      const Job& job = *index.find(id);
-      const MonoTime end = std::max(index.expected_end(job), index.now.mono);
-      for (const Placement& placement : index.placements_of(*attempt_of(job))) {
-        leaving[placement.node].push_back({end, id});
-      }
-    }
-  }
-  for (auto& [node, jobs] : leaving) std::ranges::sort(jobs);
-  return leaving;
-}
+constexpr std::chrono::seconds kForever = std::chrono::years(100);
 
 /// A node that would do for the head.
 struct Prospect {
-  int missing = 0;  ///< devices
-  MonoTime at;      ///< when the head is expected to fit there
+  MonoTime at;  ///< when the head is expected to fit there
   NodeIndex node = 0;
+
+  friend auto operator<=>(const Prospect&, const Prospect&) = default;
 };
 
 /// When enough of what runs on the node is gone, if ever.
@@ -54,15 +33,10 @@ std::optional<MonoTime> fits_at(Index& index,
   if (index.ledger.fits(demand, node)) return index.now.mono;
   NodeState state = index.ledger.state(node);
   for (const Leaving& one : leaving) {
-    without(index, *index.find(one.job), node, state);
+    index.ledger.give_back_on(state, one.demand, one.devices, one.presence);
     if (index.ledger.fits_state(demand, node, state)) return one.end;
   }
   return std::nullopt;
-}
-
-bool is_suspended(const Job& job) {
-  const auto* running = std::get_if<Running>(&job.state);
-  return running != nullptr && running->suspended;
 }
 
 /// The suspended jobs on the node, if the demand does not fit there when all others are gone.
@@ -73,11 +47,10 @@ std::vector<JobId> needed_gone(Index& index,
   NodeState state = index.ledger.state(node);
   std::vector<JobId> suspended;
   for (const Leaving& one : leaving) {
-    const Job& job = *index.find(one.job);
-    if (is_suspended(job)) {
+    if (one.presence == Presence::Suspended) {
       suspended.push_back(one.job);
     } else {
-      without(index, job, node, state);
+      index.ledger.give_back_on(state, one.demand, one.devices, one.presence);
     }
   }
   if (index.ledger.fits_state(demand, node, state)) suspended.clear();
@@ -87,19 +60,38 @@ std::vector<JobId> needed_gone(Index& index,
 }  // namespace
 
 void without(Index& index, const Job& job, NodeIndex node, NodeState& state) {
-  const bool suspended = is_suspended(job);
   const DemandIndex given = index.demand_of(job.spec);
   for (const Placement& placement : index.placements_of(*attempt_of(job))) {
     if (placement.node != node) continue;
-    index.ledger.give_back_on(
-        state, given, placement.devices, suspended ? Presence::Suspended : Presence::Working);
+    index.ledger.give_back_on(state, given, placement.devices, presence_of(job));
   }
 }
 
+const std::vector<std::vector<Leaving>>& Leavings::by_node(Index& index) {
+  if (revision_ == index.revision) return by_node_;
+  revision_ = index.revision;
+  by_node_.assign(static_cast<std::size_t>(index.ledger.size()), {});
+  for (const Status status : kActive.list()) {
+    for (const JobId id : index.in(status)) {
+      const Job& job = *index.find(id);
+      const MonoTime end = std::max(index.expected_end(job), index.now.mono);
+      const DemandIndex demand = index.demand_of(job.spec);
+      for (Placement& placement : index.placements_of(*attempt_of(job))) {
+        by_node_[static_cast<std::size_t>(placement.node)].push_back(
+            {end, id, demand, presence_of(job), std::move(placement.devices)});
+      }
+    }
+  }
+  for (auto& jobs : by_node_) std::sort(jobs.begin(), jobs.end());
+  return by_node_;
+}
+
 /// Jobs end when they are expected to, each giving back what it has; devices others use stay as
-/// they are. A head that is overdue gets the nodes where the fewest devices are missing:
-/// as nothing new comes onto these, they stay the same until it starts.
-Reservation reserve(Index& index, JobId head) {
+/// they are.
+Reservation reserve(Index& index,
+                    Leavings& leavings,
+                    JobId head,
+                    const std::set<NodeIndex>& taken) {
   const Job& waiting = *index.find(head);
   Reservation kept;
   kept.demand = index.demand_of(waiting.spec);
@@ -107,33 +99,31 @@ Reservation reserve(Index& index, JobId head) {
   kept.head.job = head;
 
   const Ledger& ledger = index.ledger;
-  auto leaving = leaving_by_node(index);
+  const auto& leaving = leavings.by_node(index);
+  const auto on = [&](NodeIndex node) -> const std::vector<Leaving>& {
+    return leaving[static_cast<std::size_t>(node)];
+  };
   std::vector<Prospect> prospects;
   for (NodeIndex node = 0; node < ledger.size(); ++node) {
-    if (!ledger.could_fit(kept.demand, node)) continue;
-    const auto at = fits_at(index, kept.demand, node, leaving[node]);
-    if (at) prospects.push_back({ledger.shortfall(kept.demand, node).devices, *at, node});
+    if (!ledger.could_fit(kept.demand, node) || taken.contains(node)) continue;
+    if (const auto at = fits_at(index, kept.demand, node, on(node)))
+      prospects.push_back({*at, node});
   }
   const auto wanted = static_cast<std::size_t>(ledger.demand(kept.demand).nodes);
   if (prospects.size() < wanted) return kept;
-  const bool overdue = index.is_overdue(waiting);
-  std::ranges::sort(prospects, [overdue](const Prospect& a, const Prospect& b) {
-    if (overdue && a.missing != b.missing) return a.missing < b.missing;
-    return std::tie(a.at, a.node) < std::tie(b.at, b.node);
-  });
+  std::ranges::sort(prospects);
   prospects.resize(wanted);
-  const MonoTime start = std::ranges::max(prospects, {}, &Prospect::at).at;
+  const MonoTime start = prospects.back().at;
   kept.head.start = start;
   kept.head.proven = true;
   for (const Prospect& one : prospects) {
     NodeState& state = kept.nodes.emplace(one.node, ledger.state(one.node)).first->second;
-    for (const Leaving& gone : leaving[one.node]) {
+    for (const Leaving& gone : on(one.node)) {
       if (gone.end > start) break;
-      const Job& job = *index.find(gone.job);
-      without(index, job, one.node, state);
-      kept.head.proven = kept.head.proven && index.latest_end(job).has_value();
+      ledger.give_back_on(state, gone.demand, gone.devices, gone.presence);
+      kept.head.proven = kept.head.proven && index.latest_end(*index.find(gone.job)).has_value();
     }
-    const auto needed = needed_gone(index, kept.demand, one.node, leaving[one.node]);
+    const auto needed = needed_gone(index, kept.demand, one.node, on(one.node));
     kept.needs_gone.insert(needed.begin(), needed.end());
   }
   return kept;
@@ -167,8 +157,10 @@ std::optional<Passage> Reservation::passage_by_time(const Index& index,
   if (passer.suspended && needs_gone.contains(*passer.suspended)) return Passage::InTime;
   const bool overdue = index.is_overdue(*index.find(head.job));
   const bool promised = passer.shape.bound > std::chrono::seconds::zero();
-  const auto bound = promised ? passer.shape.bound : passer.run_time;
-  if ((promised || !overdue) && index.now.mono + bound <= *head.start) return Passage::InTime;
+  const bool as_expected = !overdue && (!promised || index.policy.order.order == Order::Learned);
+  const auto expected = as_expected ? passer.run_time : kForever;
+  const auto bound = promised ? std::min(passer.shape.bound, expected) : expected;
+  if (bound <= *head.start - index.now.mono) return Passage::InTime;
   if (against_all && !head.proven && passer.priority >= priority &&
       index.is_patient(*index.find(head.job))) {
     return Passage::Patient;
@@ -187,12 +179,39 @@ void Reservation::take_spare(const Index& index,
 
 void Places::block(Index& index, JobId job) {
   if (!first_) first_ = job;
-  if (!head_ && index.keeps_place(*index.find(job))) {
-    kept_.push_back(reserve(index, job));
-    head_ = kept_.back().head;
+  if (keep_against_all(index, job)) {
+    if (!head_) head_ = kept_.back().head;
   } else if (blocked_.size() < kMaxOutranking) {
     blocked_.push_back(job);
   }
+}
+
+/// A job that waited not long yet keeps its place only if limits prove when it will start, and it
+/// wants several nodes: these do not become free together by themselves.
+bool Places::keep_against_all(Index& index, JobId id) {
+  const Job& job = *index.find(id);
+  const int most = index.policy.order.order == Order::Submission ? 1 : kMaxAgainstAll;
+  if (against_all_ >= most) return false;
+  const bool waited = index.keeps_reservation(job);
+  if (!waited) {
+    const bool makes_room = index.is_stoppable(job);
+    if (job.spec.request.nodes == 1 || makes_room || index.ends.empty()) return false;
+    if (++tried_ > kMaxAgainstAll) return false;
+  }
+  Reservation kept = reserve(index, leavings_, id, nodes_against_all());
+  if (!waited && !(kept.head.start && kept.head.proven)) return false;
+  kept_.push_back(std::move(kept));
+  ++against_all_;
+  return true;
+}
+
+std::set<NodeIndex> Places::nodes_against_all() const {
+  std::set<NodeIndex> nodes;
+  for (const Reservation& kept : kept_) {
+    if (!kept.against_all) continue;
+    for (const auto& [node, state] : kept.nodes) nodes.insert(node);
+  }
+  return nodes;
 }
 
 /// Jobs come in the order of the queue, so that all that are blocked so far have as high a priority
@@ -201,7 +220,7 @@ void Places::keep_outranking(Index& index, int priority) {
   const auto outranks = [&](JobId id) { return index.find(id)->spec.priority > priority; };
   for (const JobId id : blocked_) {
     if (!outranks(id)) continue;
-    kept_.push_back(reserve(index, id));
+    kept_.push_back(reserve(index, leavings_, id, {}));
     kept_.back().against_all = false;
   }
   std::erase_if(blocked_, outranks);

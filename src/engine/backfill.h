@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <compare>
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -53,12 +56,36 @@ struct Reservation {
                                    const placement::Placement& there) const;
 };
 
-/// All places kept in one pass: of the first job that does not fit and waited long enough, of those
+/// An active job on a node, by when it is expected to be gone, and what it gives back there.
+struct Leaving {
+  MonoTime end;
+  JobId job;
+  placement::DemandIndex demand = 0;
+  placement::Presence presence = placement::Presence::Working;
+  std::vector<int> devices;
+
+  friend bool operator<(const Leaving& a, const Leaving& b) {
+    return a.end != b.end ? a.end < b.end : a.job < b.job;
+  }
+};
+/// The active jobs of each node, by when they are gone. Asked for once as long as no job changes.
+class Leavings {
+ public:
+  [[nodiscard]] const std::vector<std::vector<Leaving>>& by_node(Index& index);
+
+ private:
+  std::optional<std::uint64_t> revision_;
+  std::vector<std::vector<Leaving>> by_node_;
+};
+
+/// All places kept in one pass: of the first jobs that do not fit and waited long enough, of those
 /// for whom room is being made, and of jobs that do not fit against lower priorities.
 class Places {
  public:
   /// How many places are kept against lower priorities at once.
   static constexpr std::size_t kMaxOutranking = 8;
+  /// How many are kept against all. In the order of submission it is one.
+  static constexpr int kMaxAgainstAll = 4;
 
   /// This job does not fit. To be told in the order of the queue.
   void block(Index& index, JobId job);
@@ -79,16 +106,24 @@ class Places {
   [[nodiscard]] const std::optional<JobId>& first() const { return first_; }
 
  private:
+  [[nodiscard]] bool keep_against_all(Index& index, JobId job);
   void keep_outranking(Index& index, int priority);
+  [[nodiscard]] std::set<placement::NodeIndex> nodes_against_all() const;
 
+  Leavings leavings_;
+  int against_all_ = 0;  ///< places kept against all of one priority
+  int tried_ = 0;        ///< jobs that would keep one if limits proved when they start
   std::vector<Reservation> kept_;
   std::vector<JobId> blocked_;  ///< places not kept yet, which lower priorities may not take
   std::optional<Index::Head> head_;
   std::optional<JobId> first_;
 };
 
-/// Keeps the place of this job, which does not fit now.
-[[nodiscard]] Reservation reserve(Index& index, JobId head);
+/// Keeps the place of this job, which does not fit now, on none of the nodes `taken`.
+[[nodiscard]] Reservation reserve(Index& index,
+                                  Leavings& leavings,
+                                  JobId head,
+                                  const std::set<placement::NodeIndex>& taken);
 
 /// Gives back on the copy of a node's state what the job has there; nothing if it has nothing.
 void without(Index& index, const Job& job, placement::NodeIndex node, placement::NodeState& state);

@@ -13,8 +13,6 @@ using placement::NodeIndex;
 using placement::Placement;
 using placement::Presence;
 
-namespace {
-
 Presence presence_of(const Job& job) {
   const auto* running = std::get_if<Running>(&job.state);
   return running != nullptr && running->suspended ? Presence::Suspended : Presence::Working;
@@ -26,8 +24,6 @@ bool holds(const Job& job, const std::string& node, int gpu) {
     return part.node == node && std::ranges::find(part.gpus, gpu) != part.gpus.end();
   });
 }
-
-}  // namespace
 
 PassingDemand::PassingDemand(Index& index, const Request& request)
     : index_(index),

@@ -70,6 +70,9 @@ struct Line {
 /// Parts of GPUs it wants, all nodes together; Share::kWholeParts is one.
 [[nodiscard]] std::int64_t parts_of(const Request& request);
 
+/// Whether an active job computes or stands still.
+[[nodiscard]] placement::Presence presence_of(const Job& job);
+
 /// A device of a node.
 struct DeviceKey {
   placement::NodeIndex node = 0;
@@ -187,7 +190,7 @@ struct Index {
   struct Head {
     JobId job;
     std::optional<MonoTime> start;  ///< expected; none if too few nodes will ever do
-    bool proven = false;            ///< by limits: it is not later than that
+    bool proven = false;            ///< by limits of what runs there
   };
   std::optional<Head> head;
   std::optional<JobId> first_waiting;  ///< the first of all that does not fit, kept or not
@@ -242,7 +245,7 @@ struct Index {
   [[nodiscard]] Passer passer_of(const Job& job);
   /// Asks again for what a line keeps of what is known, if that has changed.
   void expect(Line& line) const;
-  /// How long a job runs: at most by its limit, else by what is known of its like.
+  /// How long a job runs: by what is known of its like, and at most by its limit.
   [[nodiscard]] std::chrono::seconds expected_run(const Contender& contender) const;
   /// When an active job is gone: at the latest by its limit, else by what is known of its like.
   [[nodiscard]] MonoTime expected_end(const Job& job) const;
@@ -253,7 +256,9 @@ struct Index {
   /// When the first of a line that goes on waiting becomes guarded, if ever.
   [[nodiscard]] std::optional<MonoTime> next_guard() const;
   /// Whether the place of a blocked job is kept against those of its priority, too.
-  [[nodiscard]] bool keeps_place(const Job& job) const;
+  [[nodiscard]] bool keeps_reservation(const Job& job) const;
+  /// Whether it may be stopped to make room, and goes on later.
+  [[nodiscard]] bool is_stoppable(const Job& job) const;
   /// Whether it waited so long that expectations do not count against it any more.
   [[nodiscard]] bool is_overdue(const Job& job) const;
   /// Whether it lets others pass although its place is kept, for a while.
@@ -316,7 +321,6 @@ struct Index {
   void link_ready(const Job& job);
   [[nodiscard]] const Incumbent& incumbent(const Job& job) const;
   [[nodiscard]] std::chrono::seconds waited(const Job& job) const;
-  [[nodiscard]] bool is_stoppable(const Job& job) const;
   [[nodiscard]] bool all_stoppable() const;
   [[nodiscard]] OrderRules order_rules() const;
   void carry(const Job& job, int times);

@@ -44,6 +44,16 @@ seconds waited(const Contender& contender, seconds now) {
   return now - contender.ready - contender.served - contender.penalty;
 }
 
+/// What waiting counts beyond itself: by its square, so that just before the guard each second
+/// counts as two.
+seconds impatience(const OrderRules& rules, const Contender& contender, seconds now) {
+  constexpr std::int64_t kWhole = 1024;
+  const std::int64_t time = waited(contender, now).count();
+  if (contender.stoppable || time <= 0 || time >= rules.guard.count()) return seconds::zero();
+  const std::int64_t part = time * kWhole / rules.guard.count();
+  return seconds(time * part / kWhole / 2);
+}
+
 bool can_be_guarded(const OrderRules& rules, const Contender& contender) {
   return rules.order == Order::Learned && !contender.stoppable;
 }
@@ -88,7 +98,8 @@ Place place_of(const OrderRules& rules,
     return {true, (contender.ready + contender.served + contender.penalty).count()};
   }
   const seconds served = contender.stoppable ? contender.served : seconds::zero();
-  const seconds value = contender.ready + contender.penalty + served + allowance;
+  const seconds value =
+      contender.ready + contender.penalty + served + allowance - impatience(rules, contender, now);
   return {false, value.count()};
 }
 

@@ -14,7 +14,8 @@
 /// soon is what History says. Waiting counts against that: the place of a job is the time it became
 /// ready plus an allowance that grows with what it is expected to hold, so of two jobs the one
 /// expected to hold less goes first, unless the other has waited longer by more than the difference
-/// of their allowances. The allowance is bounded, so that nobody waits without end.
+/// of their allowances. Waiting counts the more the longer it takes: at first once, twice just
+/// before the guard. The allowance is bounded, so that nobody waits without end.
 ///
 /// Jobs of one kind (the same owner, request, program, class of limit) always stand in the order in
 /// which they became ready: what is learned moves them all together, and all that wait are compared

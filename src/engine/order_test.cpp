@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <random>
 
@@ -100,6 +101,28 @@ TEST(Place, ShortJobsGoFirstUntilTheLongOneHasWaited) {
   EXPECT_LT(place(2h, 1), place(0h, 2)) << "short before long";
   EXPECT_LT(place(0h, 1), place(1h, 1)) << "among equals the first";
   EXPECT_GT(place(std::chrono::days(14), 1), place(0h, 2)) << "but not for ever";
+}
+
+TEST(Place, WaitingCountsTheMoreTheLongerItTakes) {
+  const OrderRules rules;
+  const History history = two_users();
+  const auto gained = [&](Contender job, seconds waited) {
+    const Place fresh = place_of(rules, history, job, job.ready);
+    return seconds(fresh.value - place_of(rules, history, job, job.ready + waited).value);
+  };
+  const Contender job = contender(1000s, 8, 2);
+  EXPECT_LT(gained(job, 24h), 90min) << "a day is not much more than a day";
+  EXPECT_NEAR(static_cast<double>(gained(job, rules.guard / 2).count()),
+              static_cast<double>(rules.guard.count()) / 8,
+              1000);
+  const seconds last_hour = gained(job, rules.guard - 1s) - gained(job, rules.guard - 1h - 1s);
+  EXPECT_NEAR(static_cast<double>(last_hour.count()), 3600, 600) << "as much again at the guard";
+  for (seconds waited = 0s; waited < rules.guard; waited += 7h) {
+    ASSERT_LE(gained(job, waited), gained(job, std::min(waited + 7h, rules.guard - 1s)));
+  }
+  Contender stoppable = job;
+  stoppable.stoppable = true;
+  EXPECT_EQ(gained(stoppable, 5 * 24h), 0s) << "its place would fall back when it starts";
 }
 
 TEST(Place, BySubmissionIsFirstComeFirstServed) {

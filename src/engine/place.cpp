@@ -108,9 +108,9 @@ void Index::expect(Line& line) const {
 /// For ever, if nothing is known and nothing promised.
 seconds Index::expected_run(const Contender& contender) const {
   constexpr std::int64_t kEnough = 3;
-  if (contender.limit) return *contender.limit;
-  if (history.jobs_like(contender.signature) < kEnough) return seconds(std::chrono::years(100));
-  return history.run_time(contender.signature);
+  const seconds most = contender.limit.value_or(std::chrono::years(100));
+  if (history.jobs_like(contender.signature) < kEnough) return most;
+  return std::min(history.run_time(contender.signature), most);
 }
 
 Passer Index::passer_of(const Job& job) {
@@ -185,7 +185,7 @@ std::optional<MonoTime> Index::next_guard() const {
 
 /// A job that can be stopped keeps none where all that runs can be stopped, too: it gets its room
 /// as its place comes before theirs, and to empty GPUs for it would only be waste.
-bool Index::keeps_place(const Job& job) const {
+bool Index::keeps_reservation(const Job& job) const {
   if (policy.order.order == Order::Submission) return true;
   if (is_stoppable(job) && all_stoppable()) return false;
   return waited(job) >= policy.keep_after;
