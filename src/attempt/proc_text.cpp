@@ -68,6 +68,17 @@ bool is_in_inner_namespace(std::string_view text) {
   return false;  // a kernel without them
 }
 
+std::optional<std::uint32_t> real_user(std::string_view text) {
+  constexpr std::string_view kName = "Uid:\t";
+  while (!text.empty()) {
+    std::string_view line = take_field(text, '\n');
+    if (!line.starts_with(kName)) continue;
+    line.remove_prefix(kName.size());
+    return number_of<std::uint32_t>(take_field(line, '\t'));
+  }
+  return std::nullopt;
+}
+
 std::vector<std::int32_t> parse_pids(std::string_view text) {
   std::vector<std::int32_t> pids;
   while (!text.empty()) {

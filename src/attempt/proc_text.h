@@ -37,6 +37,9 @@ struct ProcessFacts {
 /// in a container is: it has a pid in each of them.
 [[nodiscard]] bool is_in_inner_namespace(std::string_view text);
 
+/// The real user of the process of /proc/<pid>/status; empty if it does not say.
+[[nodiscard]] std::optional<std::uint32_t> real_user(std::string_view text);
+
 /// The pids in a cgroup.procs file.
 [[nodiscard]] std::vector<std::int32_t> parse_pids(std::string_view text);
 

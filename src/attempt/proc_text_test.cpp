@@ -75,6 +75,14 @@ TEST(InnerNamespace, Lines) {
   EXPECT_FALSE(is_in_inner_namespace(""));
 }
 
+TEST(RealUser, Lines) {
+  EXPECT_EQ(real_user("Name:\tsh\nUid:\t1000\t0\t0\t0\nGid:\t5\t5\t5\t5\n"), 1000U);
+  EXPECT_EQ(real_user("Uid:\t0\t0\t0\t0"), 0U);
+  EXPECT_EQ(real_user("Name:\tUid:\n"), std::nullopt);
+  EXPECT_EQ(real_user("Uid:\t\n"), std::nullopt);
+  EXPECT_EQ(real_user(""), std::nullopt);
+}
+
 TEST(Pids, Lines) {
   EXPECT_EQ(parse_pids("1\n22\nx\n-3\n0\n44"), (std::vector<std::int32_t>{1, 22, 44}));
 }

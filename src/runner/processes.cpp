@@ -57,16 +57,26 @@ bool is_name_of_gflow(std::string_view name) {
   return name.starts_with("gflowd") || name.starts_with("gflow-");
 }
 
+/// Whether it runs as who runs the daemon, as its supervisors do: what a user calls their programs
+/// proves nothing. One that is gone is nobody's.
+Result<bool> is_of_own_user(int pid) {
+  const auto status = GF_TRY(os::read_if_exists(proc_file(pid, "status")));
+  return !status || attempt::real_user(*status) == ::getuid();
+}
+
 /// Whether a process is there that is none of gflow's programs, nor a copy of this one that has not
 /// become one yet. Of one that ends only its name is left.
 Result<bool> is_strange(int pid) {
   const std::string program = GF_TRY(program_of(std::to_string(pid)));
   if (!program.empty()) {
-    return !is_name_of_gflow(std::string_view(program).substr(program.rfind('/') + 1)) &&
-           program != GF_TRY(program_of("self"));
+    const auto name = std::string_view(program).substr(program.rfind('/') + 1);
+    if (!is_name_of_gflow(name) && program != GF_TRY(program_of("self"))) return true;
+    return !GF_TRY(is_of_own_user(pid));
   }
   const auto name = GF_TRY(os::read_if_exists(proc_file(pid, "comm")));
-  return name && *name != GF_TRY(os::read_file("/proc/self/comm")) && !is_name_of_gflow(*name);
+  if (!name) return false;
+  if (!is_name_of_gflow(*name) && *name != GF_TRY(os::read_file("/proc/self/comm"))) return true;
+  return !GF_TRY(is_of_own_user(pid));
 }
 
 /// Whether an orphan of a shim is above it, or it is one itself. Reading again where the tree

@@ -68,6 +68,22 @@ def test_administration_is_not_for_users(town):
     assert "Mode: system" in town.ok("mallory", "gflowd", "status")
 
 
+def test_no_name_hides_what_a_killed_supervisor_leaves(town):
+    """A program called as one of gflow's, with no parent, session or variable of the job."""
+    town.ok("mallory", "mkfifo", "left")
+    job = town.script("mallory", """#!/bin/bash
+        cp /bin/sleep gflow-shim
+        (env -i setsid ./gflow-shim infinity >/dev/null 2>&1 & echo $! >left)
+        exec sleep infinity
+        """, "--gpus", "2")
+    left = town.ok("mallory", "cat", "left").strip()
+    assert town.run("root", "test", "-d", f"/proc/{left}").code == 0
+    supervisor = town.ok("root", "ps", "-o", "ppid=", "-p", town.running(job)["pid"]).strip()
+    town.ok("root", "kill", "-KILL", supervisor)
+    assert town.gone(job)["status"] == "Lost"
+    assert town.run("root", "test", "-d", f"/proc/{left}").code != 0, "its GPUs were given on while it ran"
+
+
 def test_who_is_asked_of_the_kernel(town):
     """What a request says of its user is not believed."""
     body = ('{"items":[{"spec":{"name":"x","work_dir":"/","user":{"uid":0,"name":"root"},"hold":true,"request":{}},'
