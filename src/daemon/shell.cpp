@@ -52,8 +52,9 @@ void Shell::take_over(const Job& job, const executor::Adoption& found) {
     post(engine::event::AttemptEnded{job.id, attempt, over->outcome});
   } else if (const auto* runs = std::get_if<executor::StillRuns>(&found)) {
     post(engine::event::AttemptStarted{job.id, attempt, runs->pid});
-    // What was committed may never have been said: it is safe to say it twice.
-    if (job.spec.time_limit) dispatcher_.change_limit(job);
+    // What was committed may never have been said, that there is no limit any more, too: it is safe
+    // to say it twice.
+    dispatcher_.change_limit(job);
     const Status status = status_of(job);
     if (status == Status::Suspended) dispatcher_.suspend(job);
     if (status == Status::Running) dispatcher_.resume(job);

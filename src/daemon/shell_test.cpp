@@ -25,6 +25,7 @@ class World : public Dispatcher {
     bool revoked = false;
     bool told_to_stop = false;
     bool stands = false;
+    std::optional<std::chrono::seconds> limit;
     std::optional<Outcome> outcome;
   };
   std::map<std::pair<JobId, int>, Run> runs;
@@ -43,6 +44,7 @@ class World : public Dispatcher {
     const auto [at, fresh] = runs.try_emplace({order.job, order.attempt});
     EXPECT_TRUE(fresh) << "attempt " << at->first.second << " of job " << order.job.value
                        << " is started twice";
+    at->second.limit = order.time_limit;
   }
   executor::Adoption adopt(const Job& job) override {
     if (cannot_look) return executor::Unknown{"too many open files"};
@@ -67,7 +69,10 @@ class World : public Dispatcher {
     step();
     runs[{job.id, attempt_of(job)->number}].stands = false;
   }
-  void change_limit(const Job& /*job*/) override { step(); }
+  void change_limit(const Job& job) override {
+    step();
+    runs[{job.id, attempt_of(job)->number}].limit = job.spec.time_limit;
+  }
   void forget_attempt(JobId job, int attempt) override {
     step();
     const auto run = runs.find({job, attempt});
@@ -131,6 +136,7 @@ class Life {
       const Job* job = state_->find(key.first);
       if (job == nullptr || !is_active(*job) || attempt_of(*job)->number != key.second) continue;
       ASSERT_EQ(run.stands, status_of(*job) == Status::Suspended) << "job " << key.first.value;
+      ASSERT_EQ(run.limit, job->spec.time_limit) << "job " << key.first.value;
       if (status_of(*job) == Status::Completing) {
         ASSERT_TRUE(run.told_to_stop) << "job " << key.first.value;
       }
@@ -271,10 +277,10 @@ Step has_drained(int gpu) {
     EXPECT_EQ(life.state().drains().front().gpu, gpu);
   };
 }
-Step updates(std::uint64_t id) {
-  return [id](Life& life) {
+Step limits(std::uint64_t id, std::optional<std::chrono::seconds> limit) {
+  return [=](Life& life) {
     engine::event::Update update{{JobId(id)}, kAlice, {}};
-    update.changes.set(&JobSpec::time_limit, std::chrono::seconds(600));
+    update.changes.set(&JobSpec::time_limit, limit);
     life.request(update);
   };
 }
@@ -289,6 +295,8 @@ std::vector<Flow> flows() {
   JobSpec suspendable = spec(2);
   suspendable.preemption = Preemption::Suspend;
   suspendable.request.gpu_memory = Memory::gib(8);
+  JobSpec limited = spec(1);
+  limited.time_limit = std::chrono::seconds(600);
   JobSpec urgent = spec(2);
   urgent.priority = 200;
   urgent.request.gpu_memory = Memory::gib(12);
@@ -345,8 +353,13 @@ std::vector<Flow> flows() {
        {submits("a", {spec(2)}), submits("b", {spec(1)}), cancels(2), finishes(1)},
        {{1, Status::Finished}, {2, Status::Cancelled}}},
       {"time limit",
-       {submits("a", {spec(1)}), updates(1), finishes(1, 0, EndReason::TimeLimit)},
+       {submits("a", {spec(1)}),
+        limits(1, std::chrono::seconds(600)),
+        finishes(1, 0, EndReason::TimeLimit)},
        {{1, Status::Timeout}}},
+      {"time limit taken away",
+       {submits("a", {limited}), starts(1), limits(1, std::nullopt), finishes(1)},
+       {{1, Status::Finished}}},
       {"all of many",
        {submits("a", {spec(1), spec(1), spec(1)}), finishes(1), finishes(2), finishes(3)},
        {{1, Status::Finished}, {2, Status::Finished}, {3, Status::Finished}}},

@@ -43,6 +43,12 @@ Result<void> check_time(const Job& job, const JobChanges& changes) {
                               changeable_names()));
     }
   }
+  if (job.attempts > 0 && changes.has(&JobSpec::dependencies)) {
+    return fail(Code::WrongState,
+                fmt::format("job {} has run before: what it depended on is over, and it waits for "
+                            "nothing else; hold it, or submit it again with --depends-on",
+                            job.id.value));
+  }
   return {};
 }
 
@@ -92,7 +98,8 @@ Result<JobSpec> Step::updated(const Job& job, const JobChanges& changes, const P
   JobSpec spec = job.spec;
   changes.apply(spec);
   GF_CHECK(check_ranges(changes.to()));
-  if (spec.priority > job.spec.priority) {
+  const bool moves = spec.project != job.spec.project;
+  if (spec.priority > job.spec.priority || moves) {
     GF_CHECK(may_have_priority(index_.policy.priority, by, spec.project, spec.priority));
   }
   if (changes.has(&JobSpec::name)) GF_CHECK(check_name(spec.name));

@@ -306,7 +306,7 @@ def test_a_job_in_a_container_is_not_taken_for_its_own(machine):
         pid = machine.running(job)["pid"]
         machine.kill_daemon()
         kill(parent(pid))
-        kill(pid)
+        gone(pid)
         shutil.rmtree(machine.state / f"attempts/{job}.1")
         machine.up()
         assert machine.job(job)["status"] == "Lost"

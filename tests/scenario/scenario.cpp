@@ -121,10 +121,14 @@ Result<void> Scenario::machine(const Line& line) {
   return step(engine::event::NodesChanged{{machine_}});
 }
 
-/// "root" is the administrator, "operator" one; everybody else is a user with a uid of their own.
-Principal Scenario::principal(const std::string& name) const {
+/// "root" is the administrator, "operator" one; everybody else is a user with a uid of their own,
+/// "alice@team" one of a project.
+Principal Scenario::principal(const std::string& text) const {
   constexpr std::uint32_t kFirst = 1000;
+  const std::size_t at = text.find('@');
+  const std::string name = text.substr(0, at);
   Principal who{.name = name, .projects = {}};
+  if (at != std::string::npos) who.projects.push_back(text.substr(at + 1));
   if (name == "root") who.role = Role::Administrator;
   if (name == "operator") who.role = Role::Operator;
   const auto next = static_cast<std::uint32_t>(kFirst + uids_.size());
@@ -149,6 +153,10 @@ Result<void> Scenario::policy(const Line& line) {
     } else if (key == "max_priority_of") {
       const std::size_t colon = value.find(':');
       policy_.priority.users[value.substr(0, colon)] =
+          static_cast<int>(parse_number(value.substr(colon + 1)).value_or(0));
+    } else if (key == "max_priority_of_project") {
+      const std::size_t colon = value.find(':');
+      policy_.priority.projects[value.substr(0, colon)] =
           static_cast<int>(parse_number(value.substr(colon + 1)).value_or(0));
     } else if (key == "max_ended") {
       policy_.max_ended = parse_number(value).value_or(0);
@@ -340,6 +348,7 @@ Result<void> Scenario::update(const Line& line) {
   if (keys.contains("gpus")) changes.set(&Request::gpus, GF_TRY(whole_number(keys, "gpus", 0)));
   if (keys.contains("priority"))
     changes.set(&JobSpec::priority, GF_TRY(whole_number(keys, "priority", 0)));
+  if (keys.contains("project")) changes.set(&JobSpec::project, keys.at("project"));
   if (keys.contains("concurrent")) {
     changes.set(&JobSpec::max_concurrent, GF_TRY(whole_number(keys, "concurrent", 0)));
   }

@@ -29,7 +29,7 @@ class Scenario {
   static const std::map<std::string, Verb>& verbs();
 
   Result<void> machine(const Line& line);
-  [[nodiscard]] Principal principal(const std::string& name) const;
+  [[nodiscard]] Principal principal(const std::string& text) const;
   Result<void> policy(const Line& line);
   Result<void> advance(const Line& line);
   Result<void> calendar(const Line& line);
