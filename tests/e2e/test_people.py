@@ -55,7 +55,9 @@ def play(body, devices="sim:1xH100", config=CONFIG):
         os.chmod(place, 0o755)
         programs = shutil.copytree(BIN, f"{place}/bin", symlinks=True)
         ran = subprocess.run(
-            ["unshare", "--mount", "bash", "-c", SCRIPT + body, "bash", programs, config, devices],
+            # A namespace of processes, so that jobs that outlive the daemon end with it.
+            ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc",
+             "bash", "-c", SCRIPT + body, "bash", programs, config, devices],
             capture_output=True, text=True, timeout=PATIENCE, check=False, stdin=subprocess.DEVNULL,
         )
     finally:
