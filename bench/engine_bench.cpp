@@ -48,9 +48,10 @@ engine::State filled(std::uint64_t jobs) {
   engine::State state(engine::Policy{}, "boot");
   state.restored(JobId(1));
   (void)engine::step(state, engine::event::NodesChanged{{machine_of(8)}}, kNow);
-  (void)engine::step(state, engine::event::Submit{{spec_of(7)}}, kNow);  // takes all eight
+  (void)engine::step(
+      state, engine::event::Submit{{spec_of(7)}, system_principal()}, kNow);  // takes all eight
   for (std::uint64_t n = 0; n < jobs; n += 1000) {
-    engine::event::Submit batch;
+    engine::event::Submit batch{{}, system_principal()};
     for (std::uint64_t i = 0; i < 1000; ++i) batch.specs.push_back(spec_of(n + i));
     (void)engine::step(state, batch, kNow);
   }
