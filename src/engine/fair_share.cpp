@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <tuple>
+#include <utility>
 
 #include "base/share.h"
 
@@ -65,13 +66,25 @@ void FairShare::charge(std::uint32_t uid, std::int64_t parts, seconds held, seco
   // Who had nothing for long is nobody new again.
   std::erase_if(accounts_, [&](const auto& entry) {
     const Account& one = entry.second;
-    return faded(one, at) == 0 && one.held == 0 && one.carried == 0 && one.waiting == 0;
+    return faded(one, at) == 0 && is_idle(one);
   });
 }
 
 void FairShare::hold(std::uint32_t uid, std::int64_t parts) {
-  accounts_[uid].held += parts;
+  Account& account = accounts_[uid];
+  account.held += parts;
+  account.released = std::max<std::int64_t>(account.released - parts, 0);
+  if (account.released > 0) released_.insert(uid);
   forget_if_idle(uid);
+}
+
+void FairShare::forget_released() {
+  for (const std::uint32_t uid : std::exchange(released_, {})) {
+    const auto account = accounts_.find(uid);
+    if (account == accounts_.end()) continue;
+    account->second.released = 0;
+    forget_if_idle(uid);
+  }
 }
 
 void FairShare::carry(std::uint32_t uid, std::int64_t parts, seconds held, int times) {
@@ -89,7 +102,7 @@ void FairShare::wait(std::uint32_t uid, int jobs) {
 void FairShare::forget_if_idle(std::uint32_t uid) {
   const auto at = accounts_.find(uid);
   const Account& one = at->second;
-  if (one.amount == 0 && one.held == 0 && one.carried == 0 && one.waiting == 0) accounts_.erase(at);
+  if (one.amount == 0 && is_idle(one)) accounts_.erase(at);
 }
 
 std::int64_t FairShare::used(std::uint32_t uid, seconds now) const {
@@ -99,7 +112,7 @@ std::int64_t FairShare::used(std::uint32_t uid, seconds now) const {
 
 std::int64_t FairShare::load(const Account& account, std::int64_t moment) const {
   return faded(account, moment) + std::min(account.carried, kMax) +
-         amount_of(account.held, rules_.half_life);
+         amount_of(account.held + account.released, rules_.half_life);
 }
 
 seconds FairShare::steps_of(std::int64_t load, std::int64_t part) const {

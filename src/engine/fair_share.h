@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <set>
 
 /// What users had of the devices of late and have now, and how far that sets their jobs back.
 ///
@@ -14,10 +15,12 @@
 /// it, all stand back behind him who have more. What users had fades: after each half life it
 /// counts half. What they hold counts at once, as if they had held it for a half life: each next
 /// job of a user stands further back, and the first one of another starts with the next free
-/// device.
+/// device. What they give back counts until it is given out anew: else who had a whole machine
+/// would have nothing at the moment that decides who has it next.
 ///
 /// Meant to be called so: charge() whenever a job ended, hold(), carry() and wait() with every
-/// change of what runs and waits, settle() before penalty() is asked and after every start.
+/// change of what runs and waits, settle() before penalty() is asked and after every start,
+/// forget_released() when all that could start did.
 namespace gflow::engine {
 
 struct FairShareRules {
@@ -45,6 +48,7 @@ class FairShare {
               std::chrono::seconds now);
   /// Active jobs of the user hold so many parts more, or less.
   void hold(std::uint32_t uid, std::int64_t parts);
+  void forget_released();
   /// Jobs of the user that have not ended held so many parts for so long in attempts that did:
   /// `times` 1 when there is one more of them, -1 for one less.
   void carry(std::uint32_t uid, std::int64_t parts, std::chrono::seconds held, int times);
@@ -66,9 +70,10 @@ class FairShare {
 
  private:
   struct Account {
-    std::int64_t amount = 0;  ///< what counted at a moment, in fixed point
-    std::int64_t at = 0;      ///< that moment, in steps of fading
-    std::int64_t held = 0;    ///< parts
+    std::int64_t amount = 0;    ///< what counted at a moment, in fixed point
+    std::int64_t at = 0;        ///< that moment, in steps of fading
+    std::int64_t held = 0;      ///< parts
+    std::int64_t released = 0;  ///< parts held until just now
     std::int64_t carried = 0;
     std::int64_t waiting = 0;
     std::chrono::seconds penalty{0};
@@ -84,10 +89,14 @@ class FairShare {
   [[nodiscard]] Comparison compare(std::int64_t moment) const;
   [[nodiscard]] std::chrono::seconds steps_of(std::int64_t load, std::int64_t part) const;
   [[nodiscard]] static bool competes(const Account& one) { return one.held > 0 || one.waiting > 0; }
+  [[nodiscard]] static bool is_idle(const Account& one) {
+    return one.held == 0 && one.released == 0 && one.carried == 0 && one.waiting == 0;
+  }
   void forget_if_idle(std::uint32_t uid);
 
   FairShareRules rules_;
   std::map<std::uint32_t, Account> accounts_;
+  std::set<std::uint32_t> released_;  ///< who has released any
   std::chrono::seconds settled_{0};
 };
 

@@ -23,6 +23,7 @@ std::vector<Effect> Step::finish() {
   for (const JobId id : waits_changed_) effects_.emplace_back(effect::Notify{id});
   schedule();
   if (try_failed_again()) schedule();
+  index_.fair.forget_released();
   if (health_changed_) effects_.emplace_back(effect::SaveHealth{});
   prune();
   wake();
