@@ -158,7 +158,7 @@ struct TextVisitor {
   }
   std::string operator()(const blocker::UserLimit& b) const {
     return fmt::format(
-        "UserLimit: at most {} of its user's jobs that reserve no GPUs, CPUs or memory at once",
+        "UserLimit: at most {} of its user's jobs that reserve no GPUs and no CPUs at once",
         b.limit);
   }
 };

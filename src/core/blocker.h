@@ -124,7 +124,7 @@ struct GroupLimit {
   int limit = 0;
   friend bool operator==(const GroupLimit&, const GroupLimit&) = default;
 };
-/// So many jobs of its user that reserve no GPUs, CPUs or memory run already.
+/// So many jobs of its user that reserve no GPUs and no CPUs run already.
 struct UserLimit {
   std::size_t limit = 0;
   friend bool operator==(const UserLimit&, const UserLimit&) = default;

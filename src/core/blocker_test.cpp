@@ -79,7 +79,7 @@ TEST(Blocker, HasACodeAndAText) {
        "GroupLimit: at most 2 of group sweep\\x1b at once"},
       {blocker::UserLimit{1000},
        "UserLimit",
-       "UserLimit: at most 1000 of its user's jobs that reserve no GPUs, CPUs or memory at once"},
+       "UserLimit: at most 1000 of its user's jobs that reserve no GPUs and no CPUs at once"},
       {blocker::LaunchBackoff{1, 1500ms},
        "LaunchBackoff",
        "LaunchBackoff: not started, try 2 in 2s"},

@@ -46,6 +46,7 @@ Index rebuilt_from(const Index& index) {
     fresh.by_user[job.spec.user.uid].jobs.insert(id);
     fresh.link(job);
   }
+  fresh.pin_ended();
   fresh.put_nodes();
   fresh.count_gpus();
   return fresh;
@@ -190,7 +191,7 @@ std::string check_indexes(const Index& index, const Index& fresh) {
   if (fresh.backoff != index.backoff) return "the index of launch back-offs is wrong";
   if (fresh.pending != index.pending) return "the count of waiting jobs by user is wrong";
   if (fresh.unreserved != index.unreserved)
-    return "the count of jobs that reserve nothing is wrong";
+    return "the count of jobs without GPUs and CPUs is wrong";
   if (!(fresh.dependencies == index.dependencies)) return "the graph of dependencies is wrong";
   if (fresh.ends != index.ends) return "the index of ends is wrong";
   if (fresh.ended != index.ended) return "the index of ended jobs is wrong";

@@ -55,8 +55,8 @@ class Busy {
     Outcome failed{.reason = EndReason::NotStarted, .message = "no space left"};
     failed.failure.kind = FailureKind::Node;
     tell(event::AttemptEnded{fails, 1, failed});
-    const JobId ended = submit(1, [](JobSpec& spec) { spec.hold = true; });
-    tell(event::Cancel{{ended}, system_principal()});
+    ended_ = submit(1, [](JobSpec& spec) { spec.hold = true; });
+    tell(event::Cancel{{ended_}, system_principal()});
   }
 
   JobId submit(int gpus, const std::function<void(JobSpec&)>& edit) {
@@ -91,7 +91,7 @@ class Busy {
   }
   [[nodiscard]] const Job& job(JobId id) const { return *index_.find(id); }
 
-  JobId runs_, stands_, leaves_, outranks_, waits_, begins_, begun_, depends_, grouped_;
+  JobId runs_, stands_, leaves_, outranks_, waits_, begins_, begun_, depends_, grouped_, ended_;
 
  private:
   static Machine machine(std::string name) {
@@ -126,10 +126,11 @@ const std::vector<Break>& breaks() {
       {"hold and wait for", [](Busy& b) { b.index().fair.carry(2000, 10'000, 60s, 1); }},
       {"back-offs", [](Busy& b) { b.index().backoff.clear(); }},
       {"waiting jobs by user", [](Busy& b) { ++b.index().pending[1000]; }},
-      {"jobs that reserve nothing", [](Busy& b) { ++b.index().unreserved[1000]; }},
+      {"jobs without GPUs and CPUs", [](Busy& b) { ++b.index().unreserved[1000]; }},
       {"dependencies", [](Busy& b) { b.index().dependencies.remove(b.depends_); }},
       {"of ends", [](Busy& b) { b.index().ends.clear(); }},
-      {"of ended jobs is", [](Busy& b) { b.index().ended.clear(); }},
+      {"of ended jobs is", [](Busy& b) { b.index().ended = {}; }},
+      {"of ended jobs is", [](Busy& b) { b.index().ended.set_pinned(b.job(b.ended_), true); }},
       {"of preemptible", [](Busy& b) { b.index().preemptible.erase(b.runs_); }},
       {"of suspended", [](Busy& b) { b.index().suspended.clear(); }},
       {"by user", [](Busy& b) { b.index().by_user[2000].jobs.insert(b.runs_); }},

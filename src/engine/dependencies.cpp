@@ -25,7 +25,9 @@ void DependencyGraph::add(const Job& job, const std::function<End(JobId)>& end_o
   for (const JobId id : waiting.on) {
     ++visits_;
     count(waiting, end_of(id));
-    dependents_[id].insert(job.id);
+    std::set<JobId>& dependents = dependents_[id];
+    if (dependents.empty()) changed_.push_back(id);
+    dependents.insert(job.id);
   }
   edges_ += waiting.on.size();
   users_[waiting.uid] += waiting.on.size();
@@ -40,7 +42,9 @@ void DependencyGraph::remove(JobId id) {
     ++visits_;
     const auto dependents = dependents_.find(on);
     dependents->second.erase(id);
-    if (dependents->second.empty()) dependents_.erase(dependents);
+    if (!dependents->second.empty()) continue;
+    dependents_.erase(dependents);
+    changed_.push_back(on);
   }
   edges_ -= waiting.on.size();
   const auto user = users_.find(waiting.uid);

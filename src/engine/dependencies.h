@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "core/job.h"
@@ -38,6 +39,10 @@ class DependencyGraph {
   /// Jobs that depend on this one directly, ascending.
   [[nodiscard]] const std::set<JobId>& dependents(JobId id) const;
 
+  /// Jobs that came to have dependents, or have none any more, since this was last asked; a job
+  /// may be named more than once.
+  [[nodiscard]] std::vector<JobId> take_changed() { return std::exchange(changed_, {}); }
+
   [[nodiscard]] std::size_t edges() const { return edges_; }
   [[nodiscard]] std::size_t edges_of(std::uint32_t uid) const;
   /// How often an edge was looked at so far: what a test of growth counts.
@@ -66,6 +71,7 @@ class DependencyGraph {
   std::map<std::uint32_t, std::size_t> users_;  ///< edges by the user of the dependent
   std::size_t edges_ = 0;
   std::uint64_t visits_ = 0;
+  std::vector<JobId> changed_;
 };
 
 }  // namespace gflow::engine

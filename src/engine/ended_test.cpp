@@ -84,6 +84,157 @@ TEST(EndedJobs, NoteTheTimeThatHadPassed) {
   EXPECT_EQ(std::get<Ended>(job->state).lived, days(7) + 3s);
 }
 
+/// The engine with jobs of several users, of which it remembers few.
+class Few {
+ public:
+  static constexpr std::uint32_t kAlice = 1000;
+  static constexpr std::uint32_t kMallory = 2000;
+
+  explicit Few(std::size_t max_ended)
+      : state_(Policy{.keep_ended = days(90), .max_ended = max_ended}, "boot") {
+    state_.set_lived(days(1), kBegin.mono);
+    state_.restored(JobId(1));
+    Machine machine;
+    machine.name = "n1";
+    machine.cpus = 4;
+    tell(event::NodesChanged{{machine}});
+  }
+
+  /// So many jobs of a user that wait, on hold.
+  std::vector<JobId> hold(std::uint32_t uid, std::size_t count, std::vector<JobId> after = {}) {
+    JobSpec spec;
+    spec.user = {uid, std::to_string(uid)};
+    spec.hold = true;
+    spec.dependencies = {.jobs = std::move(after), .auto_cancel = false};
+    return submit(std::vector(count, spec));
+  }
+  std::vector<JobId> cancel(std::vector<JobId> jobs) {
+    tell(event::Cancel{.jobs = jobs, .by = system_principal()});
+    return jobs;
+  }
+  /// A job that ran and ended.
+  JobId run(std::uint32_t uid) {
+    JobSpec spec;
+    spec.user = {uid, std::to_string(uid)};
+    const JobId id = submit({spec}).front();
+    tell(event::AttemptStarted{id, 1, 1});
+    tell(event::AttemptEnded{id, 1, Outcome{.reason = EndReason::Exited}});
+    return id;
+  }
+  void pass(std::chrono::milliseconds time) {
+    now_.wall += time;
+    now_.mono += time;
+    tell(event::Tick{});
+  }
+  /// Goes on with what a store would hold.
+  void restart() {
+    State next(state_.policy(), "boot");
+    next.set_lived(state_.lived(now_.mono), now_.mono);
+    for (const Job* job : state_.list({})) next.restore(*job);
+    next.restored(state_.next_id());
+    state_ = std::move(next);
+    EXPECT_EQ(state_.check(), "");
+    tell(event::Tick{});
+  }
+  [[nodiscard]] bool knows(JobId id) const { return state_.find(id) != nullptr; }
+  [[nodiscard]] std::size_t known(const std::vector<JobId>& jobs) const {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(jobs, [this](JobId id) { return knows(id); }));
+  }
+
+ private:
+  std::vector<JobId> submit(std::vector<JobSpec> specs) {
+    std::vector<JobId> ids;
+    const Event event = event::Submit{.specs = std::move(specs), .by = system_principal()};
+    for (const Effect& effect : tell(event)) {
+      if (const auto* answer = std::get_if<effect::Answer>(&effect)) ids = answer->jobs.value();
+    }
+    return ids;
+  }
+  std::vector<Effect> tell(const Event& event) {
+    auto effects = step(state_, event, now_);
+    EXPECT_EQ(state_.check(), "");
+    return effects;
+  }
+
+  State state_;
+  Now now_ = kBegin;
+};
+
+TEST(EndedJobs, OthersWaitForAreKeptAndDoNotCount) {
+  Few few(5);
+  const auto pinned = few.hold(Few::kMallory, 20);
+  const auto waits = few.hold(Few::kMallory, 1, pinned);
+  few.cancel(pinned);
+  few.pass(2h);
+  const JobId ran = few.run(Few::kAlice);
+  EXPECT_TRUE(few.knows(ran));
+  few.pass(2h);
+  EXPECT_TRUE(few.knows(ran));
+  EXPECT_EQ(few.known(pinned), 20U);
+  few.restart();
+  EXPECT_TRUE(few.knows(ran));
+  EXPECT_EQ(few.known(pinned), 20U);
+  few.cancel(waits);  // now nobody waits for them, and they are old
+  EXPECT_EQ(few.known(pinned), 3U);
+  EXPECT_EQ(few.known(waits), 1U);
+  EXPECT_TRUE(few.knows(ran));
+}
+
+TEST(EndedJobs, ComeToBeWaitedForAfterTheyEnded) {
+  Few few(2);
+  const auto first = few.cancel(few.hold(Few::kAlice, 1));
+  few.hold(Few::kAlice, 1, first);
+  few.pass(1min);
+  const auto later = few.cancel(few.hold(Few::kAlice, 2));
+  few.pass(2h);
+  few.cancel(few.hold(Few::kAlice, 1));
+  EXPECT_EQ(few.known(first), 1U);
+  EXPECT_EQ(few.known(later), 1U);
+}
+
+TEST(EndedJobs, OfWhoHasMostAreForgotten) {
+  Few few(10);
+  const JobId ran = few.run(Few::kAlice);
+  const auto cancelled = few.cancel(few.hold(Few::kAlice, 2));
+  for (int i = 0; i < 10; ++i) {
+    few.cancel(few.hold(Few::kMallory, 20));
+    few.pass(1s);
+  }
+  few.pass(2h);
+  EXPECT_TRUE(few.knows(ran));
+  EXPECT_EQ(few.known(cancelled), 2U);
+}
+
+TEST(EndedJobs, ThatNeverRanAreForgottenBeforeThoseThatDid) {
+  Few few(4);
+  const JobId ran = few.run(Few::kAlice);
+  few.pass(1min);
+  const auto never = few.cancel(few.hold(Few::kAlice, 8));
+  few.pass(2h);
+  EXPECT_TRUE(few.knows(ran));
+  EXPECT_EQ(few.known(never), 3U);
+}
+
+TEST(EndedJobs, AreKeptAnHourUnlessThereAreTwiceAsMany) {
+  Few few(4);
+  const auto jobs = few.cancel(few.hold(Few::kAlice, 8));
+  few.pass(59min);
+  EXPECT_EQ(few.known(jobs), 8U);
+  few.cancel(few.hold(Few::kAlice, 1));
+  EXPECT_EQ(few.known(jobs), 7U);
+  few.pass(1min + 1ms);
+  EXPECT_EQ(few.known(jobs), 3U);
+}
+
+TEST(EndedJobs, AreNotForgottenInTheStepThatEndsThem) {
+  Few few(2);
+  const auto jobs = few.cancel(few.hold(Few::kAlice, 50));
+  EXPECT_EQ(few.known(jobs), 50U);
+  few.pass(1ms);
+  EXPECT_EQ(few.known(jobs), 4U);
+}
+
 TEST(EndedJobs, RanUntilItWasNoticedThatTheirSupervisorWasKilled) {
   world::World world(Order::Learned);
   world.act({.kind = world::Act::Kind::Submit, .gpus = 1});

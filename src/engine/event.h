@@ -109,10 +109,10 @@ struct Policy {
   std::chrono::seconds launch_backoff{2};       ///< after a failed launch; doubled each time
   int max_launch_failures = 3;                  ///< then the job is put on hold
   std::chrono::seconds keep_ended{90 * 86400};  ///< ended jobs are forgotten after this time
-  std::size_t max_ended = 100'000;              ///< and the oldest beyond this number
+  std::size_t max_ended = 100'000;              ///< and beyond this number: EndedJobs::next()
   std::size_t max_queued = 2'000'000;           ///< jobs pending at once
   std::size_t max_queued_per_user = 1'000'000;  ///< of one user
-  /// Running jobs of one user that reserve no GPUs, CPUs or memory, which nothing else bounds.
+  /// Running jobs of one user that reserve no GPUs and no CPUs, which nothing else bounds.
   std::size_t max_unreserved_per_user = 1000;
   std::size_t max_submit = 10'000;  ///< jobs in one submission
   std::size_t max_dependencies_per_job = 10'000;

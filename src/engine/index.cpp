@@ -6,10 +6,8 @@
 namespace gflow::engine {
 namespace {
 
-/// Nothing of the machine limits how many of these run.
-bool reserves_nothing(const JobSpec& spec) {
-  return spec.request.gpus == 0 && spec.request.cpus == 0 && spec.request.memory.bytes == 0;
-}
+/// Nothing of the machine limits how many of these run: a byte of memory each is no limit.
+bool is_unreserved(const JobSpec& spec) { return spec.request.gpus == 0 && spec.request.cpus == 0; }
 
 }  // namespace
 
@@ -80,9 +78,9 @@ void Index::link(const Job& job) {
   }
   if (const auto* queued = std::get_if<Queued>(&job.state)) link_queued(job, *queued);
   if (is_active(job)) link_active(job, *attempt_of(job));
-  if (is_active(job) && reserves_nothing(job.spec)) ++unreserved[job.spec.user.uid];
-  if (const auto* end = std::get_if<Ended>(&job.state)) {
-    ended.emplace(end->lived, job.id);
+  if (is_active(job) && is_unreserved(job.spec)) ++unreserved[job.spec.user.uid];
+  if (is_ended(job)) {
+    ended.add(job, !dependencies.dependents(job.id).empty());
   } else {
     carry(job, 1);
   }
@@ -96,15 +94,24 @@ void Index::unlink(const Job& job) {
   }
   if (std::holds_alternative<Queued>(job.state)) unlink_queued(job);
   if (is_active(job)) unlink_active(job, *attempt_of(job));
-  if (is_active(job) && reserves_nothing(job.spec)) {
+  if (is_active(job) && is_unreserved(job.spec)) {
     const auto user = unreserved.find(job.spec.user.uid);
     if (--user->second == 0) unreserved.erase(user);
   }
   leave_group(job);
-  if (const auto* end = std::get_if<Ended>(&job.state)) {
-    ended.erase({end->lived, job.id});
+  if (is_ended(job)) {
+    ended.remove(job);
   } else {
     carry(job, -1);
+  }
+}
+
+void Index::pin_ended() {
+  for (const JobId id : dependencies.take_changed()) {
+    const Job* job = find(id);
+    if (job != nullptr && is_ended(*job)) {
+      ended.set_pinned(*job, !dependencies.dependents(id).empty());
+    }
   }
 }
 
@@ -203,7 +210,7 @@ std::size_t Index::count(StatusSet statuses) const {
 }
 
 bool Index::is_at_user_limit(const JobSpec& spec) const {
-  if (!reserves_nothing(spec)) return false;
+  if (!is_unreserved(spec)) return false;
   const auto user = unreserved.find(spec.user.uid);
   return user != unreserved.end() && user->second >= policy.max_unreserved_per_user;
 }

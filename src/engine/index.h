@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/dependencies.h"
+#include "engine/ended_jobs.h"
 #include "engine/health.h"
 #include "engine/peaks.h"
 #include "engine/state.h"
@@ -169,20 +170,20 @@ struct Index {
   std::set<std::pair<WallTime, JobId>> begun;                     ///< queued, begin time past
   std::set<std::pair<std::chrono::milliseconds, JobId>> backoff;  ///< by Queued::not_before
   std::map<std::uint32_t, std::size_t> pending;                   ///< jobs that wait, by user
-  std::map<std::uint32_t, std::size_t> unreserved;  ///< active jobs that reserve nothing, by user
-  DependencyGraph dependencies;                     ///< of jobs not started yet
-  placement::Ledger ledger;                         ///< nodes and what active jobs hold there
-  std::unique_ptr<placement::Placer> placer;        ///< by Policy::placement
-  History history;                                  ///< learned from ended attempts
-  FairShare fair;                                   ///< what users had
-  Peaks peaks;                                      ///< learned from ended attempts
-  std::map<DeviceKey, std::set<JobId>> holders;     ///< devices that have jobs
-  std::set<std::pair<WallTime, JobId>> suspended;   ///< suspended jobs, by submission
-  std::set<JobId> preemptible;                      ///< active jobs that may have to make room
+  std::map<std::uint32_t, std::size_t>
+      unreserved;                             ///< active jobs with neither GPUs nor CPUs, by user
+  DependencyGraph dependencies;               ///< of jobs not started yet
+  placement::Ledger ledger;                   ///< nodes and what active jobs hold there
+  std::unique_ptr<placement::Placer> placer;  ///< by Policy::placement
+  History history;                            ///< learned from ended attempts
+  FairShare fair;                             ///< what users had
+  Peaks peaks;                                ///< learned from ended attempts
+  std::map<DeviceKey, std::set<JobId>> holders;    ///< devices that have jobs
+  std::set<std::pair<WallTime, JobId>> suspended;  ///< suspended jobs, by submission
+  std::set<JobId> preemptible;                     ///< active jobs that may have to make room
   std::map<placement::NodeIndex, std::multiset<int>> cpus_taken;  ///< by number
   std::set<std::pair<MonoTime, JobId>> ends;  ///< active jobs with a limit, by latest end
-  /// By the time gflow had seen pass when they ended, oldest first.
-  std::set<std::pair<std::chrono::milliseconds, JobId>> ended;
+  EndedJobs ended;
   std::chrono::milliseconds lived_before{0};  ///< the time gflow had seen pass at `lived_from`
   MonoTime lived_from{};
 
@@ -225,6 +226,8 @@ struct Index {
   }
   void link(const Job& job);
   void unlink(const Job& job);
+  /// Pins ended jobs others have come to wait for; lets go those nobody waits for any more.
+  void pin_ended();
   /// Learns from jobs that ended, now or before a restart.
   void learn();
   /// Tells a new placer of the newest jobs as it would have been told while they came and went.
@@ -301,7 +304,7 @@ struct Index {
   /// Jobs of a user that wait.
   [[nodiscard]] std::size_t pending_of(std::uint32_t uid) const;
 
-  /// Whether as many of its user's jobs run that reserve nothing, as it does, as may at once.
+  /// Whether as many of its user's jobs run without GPUs and CPUs, as it does, as may at once.
   [[nodiscard]] bool is_at_user_limit(const JobSpec& spec) const;
 
   /// The group of a job that has not ended; null if it is in none.

@@ -255,8 +255,9 @@ void Index::learn() {
   constexpr std::chrono::minutes kBetween(10);
   const std::chrono::milliseconds until = lived() / kBetween * kBetween;
   if (until <= learned_until) return;
-  for (auto at = ended.lower_bound({learned_until, JobId(0)});
-       at != ended.end() && at->first < until;
+  const std::set<EndedJobs::Age>& by_age = ended.by_age();
+  for (auto at = by_age.lower_bound({learned_until, JobId(0)});
+       at != by_age.end() && at->first < until;
        ++at) {
     const Job& job = jobs.at(at->second);
     const Run run = run_of(job);

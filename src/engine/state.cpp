@@ -61,7 +61,7 @@ void State::restored(JobId next_id) {
   for (const auto& [id, job] : index_->jobs) {
     if (is_ended(job)) index_->link(job);
   }
-  for (const auto& [at, id] : index_->ended) {
+  for (const auto& [at, id] : index_->ended.by_age()) {
     const Job& job = index_->jobs.at(id);
     index_->peaks.add(
         job.spec.user.uid, job.spec.command, std::get<Ended>(job.state).outcome.peak_gpu_memory);
@@ -70,6 +70,7 @@ void State::restored(JobId next_id) {
   for (const auto& [id, job] : index_->jobs) {
     if (!is_ended(job)) index_->link(job);
   }
+  index_->pin_ended();
   index_->learn_traffic();
   ++index_->revision;
 }
@@ -89,7 +90,8 @@ std::uint64_t State::revision() const { return index_->revision; }
 
 std::vector<const Job*> State::last_ended(std::size_t most) const {
   std::vector<const Job*> found;
-  for (const auto& [at, id] : index_->ended | std::views::reverse | std::views::take(most)) {
+  for (const auto& [at, id] :
+       index_->ended.by_age() | std::views::reverse | std::views::take(most)) {
     found.push_back(index_->find(id));
   }
   return found;

@@ -189,19 +189,13 @@ void Step::to_queue(JobId id, Queued queued) {
   saved(id);
 }
 
-/// Ended jobs nobody waits for are forgotten when they are too old or too many. How old they are is
-/// the time that gflow saw pass: a clock that was set makes no job old.
+/// Forgets ended jobs that are too old or too many.
 void Step::prune() {
-  const auto oldest_kept = index_.lived() - index_.policy.keep_ended;
-  auto at = index_.ended.begin();
-  std::size_t count = index_.ended.size();
-  while (at != index_.ended.end() && (at->first < oldest_kept || count > index_.policy.max_ended)) {
-    const JobId id = at->second;
-    ++at;
-    if (!index_.dependencies.dependents(id).empty()) continue;
-    index_.erase(id);
-    --count;
-    effects_.emplace_back(effect::Forget{id});
+  index_.pin_ended();
+  const Policy& policy = index_.policy;
+  while (const auto id = index_.ended.next(index_.lived(), policy.keep_ended, policy.max_ended)) {
+    index_.erase(*id);
+    effects_.emplace_back(effect::Forget{*id});
   }
 }
 

@@ -261,7 +261,7 @@ void add_scheduler(std::vector<Setting>& table) {
   add(S{.name = "max_ended",
         .min = 1,
         .max = 100 * kMillion,
-        .help = "ended jobs remembered; the oldest beyond are forgotten"},
+        .help = "ended jobs remembered; beyond that the oldest of who has most"},
       [](auto& s) -> auto& { return s.policy.max_ended; });
   add(S{.name = "max_queued", .min = 1, .max = 100 * kMillion, .help = "jobs waiting at once"},
       [](auto& s) -> auto& { return s.policy.max_queued; });
@@ -376,7 +376,7 @@ void add_limits(std::vector<Setting>& table) {
   add(S{.name = "max_queued_per_user", .help = "jobs of one user waiting at once"},
       [](auto& s) -> auto& { return s.policy.max_queued_per_user; });
   add(S{.name = "max_unreserved_per_user",
-        .help = "running jobs of one user that reserve no GPUs, CPUs or memory"},
+        .help = "running jobs of one user that reserve no GPUs and no CPUs"},
       [](auto& s) -> auto& { return s.policy.max_unreserved_per_user; });
   add(S{.name = "max_dependencies_per_job", .help = "jobs one job may depend on"},
       [](auto& s) -> auto& { return s.policy.max_dependencies_per_job; });
