@@ -19,7 +19,7 @@ struct CodeStatus {
   std::string_view title;
 };
 // The first line of a status is the code it stands for when nothing more is known.
-constexpr std::array<CodeStatus, 9> kCodes = {{
+constexpr std::array<CodeStatus, 10> kCodes = {{
     {Code::Failure, 500, "Internal Server Error"},
     {Code::Usage, 400, "Bad Request"},
     {Code::NotFound, 404, "Not Found"},
@@ -29,6 +29,7 @@ constexpr std::array<CodeStatus, 9> kCodes = {{
     {Code::Infeasible, 422, "Unprocessable Content"},
     {Code::Timeout, 504, "Gateway Timeout"},
     {Code::Exhausted, 507, "Insufficient Storage"},
+    {Code::Damaged, 500, "Internal Server Error"},
 }};
 
 struct OtherStatus {

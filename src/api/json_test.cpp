@@ -163,7 +163,8 @@ TEST(JsonProblem, CarriesTheCode) {
                           Code::WrongState,
                           Code::Infeasible,
                           Code::Timeout,
-                          Code::Exhausted}) {
+                          Code::Exhausted,
+                          Code::Damaged}) {
     const Error error{code, "why"};
     EXPECT_EQ(read_problem(http_status(code), write_problem(error)), error);
     EXPECT_GE(http_status(code), 400);

@@ -23,6 +23,8 @@ std::string_view code_name(Code code) {
       return "timeout";
     case Code::Exhausted:
       return "exhausted";
+    case Code::Damaged:
+      return "damaged";
   }
   return "failure";
 }

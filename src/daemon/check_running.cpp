@@ -22,7 +22,7 @@ Result<void> check_running(std::span<const Job> jobs, const os::Paths& paths) {
   }
   if (unknown.empty()) return {};
   const bool one = unknown.size() == 1;
-  return fail(Code::Failure,
+  return fail(Code::Damaged,
               fmt::format("job{} {} run{}, and the database '{}' does not know {}: it is not the "
                           "one gflowd used before. Put that back, or 'gflow doctor --recover' "
                           "rebuilds it from the last backup and the jobs that run",

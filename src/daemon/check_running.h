@@ -10,7 +10,7 @@
 namespace gflow::daemon {
 
 /// Whether the jobs of the store, by ascending id, are all that run: one it does not know would be
-/// left without a daemon, and its GPUs be given to another. Errors: Failure naming those it does
+/// left without a daemon, and its GPUs be given to another. Errors: Damaged naming those it does
 /// not know, with the way out.
 [[nodiscard]] Result<void> check_running(std::span<const Job> jobs, const os::Paths& paths);
 

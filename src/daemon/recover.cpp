@@ -47,8 +47,9 @@ class WorkDirectory {
   std::string path_;
 };
 
-/// An error of the machine: of the file nothing may be concluded from it.
-bool is_of_the_machine(const Error& error) { return error.number != 0; }
+/// What else fails (no permission, another process has it open, a newer gflow wrote it) says
+/// nothing about the file.
+bool is_damage(const Error& error) { return error.code == Code::Damaged; }
 
 class Recoverer {
  public:
@@ -108,7 +109,7 @@ Result<void> Recoverer::open_sources() {
     auto content = store::Salvage::open(path, directory);
     if (content) {
       sources_.push_back({path, std::move(*content)});
-    } else if (is_of_the_machine(content.error())) {
+    } else if (!is_damage(content.error())) {
       return fail(
           Code::Failure,
           fmt::format("'{}' cannot be read now ({}), and nothing was changed: try again, or "
@@ -150,11 +151,11 @@ JobId Recoverer::first_free() const {
 Result<std::optional<Found>> Recoverer::read(JobId id) {
   for (const Source& source : sources_) {
     auto job = source.content->job(id);
-    if (!job && is_of_the_machine(job.error())) return std::unexpected(job.error());
+    if (!job && !is_damage(job.error())) return std::unexpected(job.error());
     if (job && *job) {
       Found found{std::move(**job), std::nullopt};
       auto payload = source.content->payload(id);
-      if (!payload && is_of_the_machine(payload.error())) return std::unexpected(payload.error());
+      if (!payload && !is_damage(payload.error())) return std::unexpected(payload.error());
       if (payload) found.payload = std::move(*payload);
       if (source.path != recovery_.base) recovery_.from_older.push_back(id);
       return found;
@@ -313,14 +314,25 @@ Result<bool> is_fresh(const os::Paths& paths) {
   return !has_ids && backups.empty() && attempts.empty();
 }
 
-/// Whether the daemon would start with the database as it is.
+/// Whether nothing failed; the error if it was not damage.
+template <typename T>
+Result<bool> is_undamaged(const Result<T>& done) {
+  if (!done && !is_damage(done.error())) return std::unexpected(done.error());
+  return done.has_value();
+}
+
+/// Whether the daemon would start with the database as it is. Errors: why it would not, if that is
+/// no damage.
 Result<bool> is_in_order(const os::Paths& paths) {
   const bool is_there = GF_TRY(os::is_there(paths.database()));
   if (!is_there) return is_fresh(paths);
   const auto store = store::Store::open(paths.database());
-  if (!store) return false;
+  const bool opens = GF_TRY(is_undamaged(store));
+  if (!opens) return false;
   const auto loaded = (*store)->load();
-  return loaded && check_running(loaded->jobs, paths);
+  const bool loads = GF_TRY(is_undamaged(loaded));
+  if (!loads) return false;
+  return is_undamaged(check_running(loaded->jobs, paths));
 }
 
 }  // namespace

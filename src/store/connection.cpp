@@ -61,7 +61,7 @@ Result<void> check_commits(SQLite::Database& database,
 Result<void> check_absent(const std::string& path, const Sidecar& sidecar) {
   if (sidecar.commits() == 0 && sidecar.next_id() == JobId(1)) return {};
   return fail(
-      Code::Failure,
+      Code::Damaged,
       fmt::format(
           "the database '{0}' is missing or empty, and with it {1}: put it back, or 'gflow "
           "doctor --recover' rebuilds it from the last backup and the jobs that "
@@ -136,7 +136,7 @@ Result<Connection> connect(const std::string& path) {
 }
 
 std::unexpected<Error> damaged(const std::string& path, std::string_view detail) {
-  return fail(Code::Failure,
+  return fail(Code::Damaged,
               fmt::format("the database '{}' is damaged ({}), and is left as it is: 'gflow doctor "
                           "--recover' rebuilds it from what can be read, the last backup and the "
                           "jobs that run, and keeps the damaged files",
@@ -154,7 +154,7 @@ std::unexpected<Error> open_error(const SQLite::Exception& exception, const std:
           Code::Failure,
           fmt::format("'{}' is in use by another process: stop the other gflowd first", name));
     case SQLITE_NOTADB:
-      return fail(Code::Failure,
+      return fail(Code::Damaged,
                   fmt::format("'{}' is not a gflow database: move it away or set another state "
                               "directory; if it was one, 'gflow doctor --recover' rebuilds it",
                               name));

@@ -22,10 +22,11 @@ struct Connection {
 /// Opens or creates. Throws SQLite::Exception as well: see open_error().
 [[nodiscard]] Result<Connection> connect(const std::string& path);
 
-/// The error of a database that has lost something, with the way out.
+/// The error of a database that has lost something, with the way out. Code::Damaged.
 [[nodiscard]] std::unexpected<Error> damaged(const std::string& path, std::string_view detail);
 
-/// What SQLite said when a store was opened or read, with a way out.
+/// What SQLite said when a store was opened or read, with a way out. Code::Damaged if the file is
+/// to blame, and not the disk, its owner or who else has it open.
 [[nodiscard]] std::unexpected<Error> open_error(const SQLite::Exception& exception,
                                                 const std::string& path);
 

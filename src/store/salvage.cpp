@@ -34,9 +34,9 @@ namespace fs = std::filesystem;
 
 std::int64_t salvage_id(JobId id) { return static_cast<std::int64_t>(id.value); }
 
-/// With a number if the machine failed, and not the file.
+/// With a number if the machine failed; Code::Damaged if the file is to blame.
 std::unexpected<Error> unread(const SQLite::Exception& exception) {
-  Error error{.code = Code::Failure, .message = exception.what()};
+  Error error{.code = Code::Damaged, .message = exception.what()};
   const int code = exception.getExtendedErrorCode();
   switch (code & 0xff) {
     case SQLITE_IOERR:
@@ -57,10 +57,11 @@ std::unexpected<Error> unread(const SQLite::Exception& exception) {
     default:
       break;
   }
+  if (error.number != 0) error.code = Code::Failure;
   return std::unexpected<Error>(std::move(error));
 }
 
-bool is_of_the_machine(const Error& error) { return error.number != 0; }
+bool is_damage(const Error& error) { return error.code == Code::Damaged; }
 
 Result<void> copy_files(const std::string& path, const std::string& target) {
   for (const std::string suffix : {"", "-wal"}) {
@@ -79,7 +80,7 @@ Result<bool> quick_check(SQLite::Database& database) {
     return database.execAndGet("PRAGMA quick_check(1)").getString() == "ok";
   } catch (const SQLite::Exception& exception) {
     auto error = unread(exception);
-    if (is_of_the_machine(error.error())) return error;
+    if (!is_damage(error.error())) return error;
     return false;
   }
 }
@@ -95,7 +96,7 @@ auto twice(bool whole, const Read& read) -> decltype(read()) {
       return read();
     } catch (const SQLite::Exception& exception) {
       auto error = unread(exception);
-      if (whole && error.error().number == 0) error.error().number = EIO;
+      if (whole) error.error().code = Code::Failure;
       return error;
     }
   }
@@ -105,7 +106,7 @@ auto twice(bool whole, const Read& read) -> decltype(read()) {
 template <typename Read>
 auto what_can_be_read(bool whole, const Read& read) -> Result<decltype(read())> {
   auto content = twice(whole, [&]() -> Result<decltype(read())> { return read(); });
-  if (!content && !is_of_the_machine(content.error())) return {};
+  if (!content && is_damage(content.error())) return {};
   return content;
 }
 
@@ -152,7 +153,7 @@ Result<std::unique_ptr<Salvage>> Salvage::open(const std::string& path,
                                                const std::string& directory) {
   GF_CHECK(os::make_directories(directory + "/1"));
   auto first = open_copy(path, directory + "/1");
-  const bool is_certain = first ? (*first)->is_whole() : is_of_the_machine(first.error());
+  const bool is_certain = first ? (*first)->is_whole() : !is_damage(first.error());
   if (is_certain) return first;
   GF_CHECK(os::make_directories(directory + "/2"));
   return open_copy(path, directory + "/2");
@@ -165,8 +166,8 @@ Result<std::unique_ptr<Salvage>> Salvage::open_copy(const std::string& path,
   try {
     SQLite::Database database(copy, SQLite::OPEN_READWRITE);
     database.exec("PRAGMA locking_mode = EXCLUSIVE");
-    GF_CHECK(check_identity(database, copy, migrations()));
-    if (is_new(database)) return fail(Code::Failure, "nothing is in it");
+    GF_CHECK(check_identity(database, path, migrations()));
+    if (is_new(database)) return fail(Code::Damaged, "nothing is in it");
     const bool whole = GF_TRY(quick_check(database));
     GF_CHECK(upgrade(database, copy, migrations()));
     auto core = std::make_unique<Core>(std::move(database));
@@ -197,7 +198,7 @@ Result<Payload> Salvage::payload(JobId id) {
   return twice(core_->whole, [&]() -> Result<Payload> {
     Query query(core_->load_payload);
     if (query.integer(salvage_id(id)).step()) return read_payload(query);
-    return fail(Code::NotFound, fmt::format("no payload of job {}", id.value));
+    return fail(Code::Damaged, fmt::format("no payload of job {}", id.value));
   });
 }
 

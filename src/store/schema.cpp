@@ -118,7 +118,7 @@ Result<void> upgrade(SQLite::Database& database,
     if (migration.number > schema) database.exec(std::string(migration.sql));
   }
   if (number(database, "SELECT count(*) FROM pragma_foreign_key_check") != 0) {
-    return fail(Code::Failure,
+    return fail(Code::Damaged,
                 fmt::format("'{}' has rows of jobs that are not there: it stays at schema {}",
                             printable(path),
                             schema));

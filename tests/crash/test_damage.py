@@ -2,6 +2,9 @@
 """A database that was damaged behind gflow's back: noticed, refused, and got back by one command."""
 
 import json
+import sqlite3
+import subprocess
+import sys
 
 import pytest
 from machine import Gate, appears
@@ -154,6 +157,55 @@ def test_recovery_needs_the_daemon_down_and_changes_nothing_without_need(busy):
     assert busy.job(busy.first)["status"] == "Running"
     busy.gate.open()
     busy.wait(busy.first)
+
+
+def left_alone(machine):
+    """What `gflow doctor --recover` says of a database that is sound and cannot be opened; nothing of it changes."""
+
+    def content():
+        return {name: held for name, held in files(machine).items() if held}  # SQLite leaves an empty log
+
+    before = content()
+    ran = machine.run("gflow", "doctor", "--recover")
+    assert ran.code == 1 and ran.out == "", ran
+    assert content() == before
+    return ran.err
+
+
+def test_a_newer_database_is_not_taken_for_damaged(busy):
+    busy.down()
+    with sqlite3.connect(busy.state / "gflow.db") as database:
+        database.execute("PRAGMA user_version = 99")
+    database.close()
+    assert "written by a newer gflow (schema 99" in left_alone(busy)
+    assert "install that version again" in busy.run("gflowd", "up", "--devices", busy.devices).err
+
+
+def test_a_database_another_program_has_open_is_not_taken_for_damaged(busy):
+    busy.down()
+    # Another process: whoever reads the file here and closes it would drop the locks on it.
+    takes = "import sqlite3, sys; d = sqlite3.connect(sys.argv[1], isolation_level=None); d.execute('BEGIN IMMEDIATE')"
+    with subprocess.Popen(
+        [sys.executable, "-c", f"{takes}; print('there', flush=True); sys.stdin.read()", busy.state / "gflow.db"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as other:
+        assert other.stdout.readline() == b"there\n"
+        assert "in use by another process" in left_alone(busy)
+        other.stdin.close()
+
+
+def test_a_newer_copy_is_not_passed_over_for_an_older_one(busy):
+    busy.down()
+    path = busy.state / "gflow.db"
+    copy = max(busy.state.glob("gflow.db.backup-2*"))
+    with sqlite3.connect(copy) as database:
+        database.execute("PRAGMA user_version = 99")
+    database.close()
+    path.write_bytes(b"\x5a" * 8192)
+    assert f"'{copy}' was written by a newer gflow" in left_alone(busy)
+    copy.unlink()
+    recover(busy)
 
 
 def test_a_copy_is_made_while_it_runs(bare):
