@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "base/text.h"
 #include "core/cpu_list.h"
@@ -67,28 +68,59 @@ struct VendorVariables {
   /// An empty list hides all devices; where it does not, a job without devices is not kept from
   /// seeing them.
   bool empty_hides;
+  bool takes_uuids;  ///< in the place of positions
 };
 constexpr std::array<VendorVariables, 4> kVisibleVariables = {{
-    {"nvidia", "CUDA_VISIBLE_DEVICES", true},
-    {"amd", "ROCR_VISIBLE_DEVICES", true},
-    {"ascend", "ASCEND_RT_VISIBLE_DEVICES", false},
-    {"intel", "ZE_AFFINITY_MASK", false},
+    {"nvidia", "CUDA_VISIBLE_DEVICES", true, true},
+    {"amd", "ROCR_VISIBLE_DEVICES", true, true},
+    {"ascend", "ASCEND_RT_VISIBLE_DEVICES", false, false},
+    {"intel", "ZE_AFFINITY_MASK", false, false},
 }};
 
-/// Positions of these devices among those of their vendor.
+/// The devices of a vendor in PCI order. An index outlives what is before it, so theirs is another
+/// one where devices came and went; without addresses it is the best there is.
+std::vector<const Device*> devices_of_vendor(const Machine& machine, std::string_view vendor) {
+  std::vector<const Device*> devices;
+  for (const Device& device : machine.devices) {
+    if (device.vendor == vendor) devices.push_back(&device);
+  }
+  const auto has_address = [](const Device* device) { return !device->pci_address.empty(); };
+  if (std::ranges::all_of(devices, has_address)) {
+    // Only the domain before the first colon varies in length: the longer number is the larger one.
+    std::ranges::stable_sort(devices, {}, [](const Device* device) {
+      return std::pair(device->pci_address.size(), std::string_view(device->pci_address));
+    });
+  }
+  return devices;
+}
+
+/// Positions of these devices among those of their vendor. Whether a driver still counts one that
+/// is broken nobody knows: beside such a one they are named by UUID, where that is understood.
 std::string vendor_list(const Machine& machine,
                         const std::vector<int>& gpus,
-                        std::string_view vendor) {
+                        const VendorVariables& row) {
+  const std::vector<const Device*> devices = devices_of_vendor(machine, row.vendor);
   std::vector<std::string> positions;
-  int position = 0;
-  for (const Device& device : machine.devices) {
-    if (device.vendor != vendor) continue;
-    if (std::ranges::find(gpus, device.index) != gpus.end()) {
-      positions.push_back(std::to_string(position));
-    }
-    ++position;
+  std::vector<std::string> uuids;
+  bool all_there = true;
+  bool have_uuids = true;
+  for (std::size_t position = 0; position < devices.size(); ++position) {
+    const Device& device = *devices[position];
+    all_there = all_there && device.usable;
+    if (std::ranges::find(gpus, device.index) == gpus.end()) continue;
+    positions.push_back(std::to_string(position));
+    uuids.push_back(device.uuid);
+    have_uuids = have_uuids && !device.uuid.empty();
   }
-  return join(positions, ",");
+  return join(row.takes_uuids && have_uuids && !all_there ? uuids : positions, ",");
+}
+
+bool has_any_of_vendor(const Machine& machine,
+                       const std::vector<int>& gpus,
+                       std::string_view vendor) {
+  return std::ranges::any_of(machine.devices, [&](const Device& device) {
+    return device.vendor == vendor && std::ranges::find(gpus, device.index) != gpus.end();
+  });
 }
 
 bool has_vendor(const Machine& machine, std::string_view vendor) {
@@ -102,14 +134,14 @@ void set_visible(EnvironmentChanges& changes,
   changes.set("CUDA_VISIBLE_DEVICES", "");
   for (const VendorVariables& row : kVisibleVariables) {
     if (!has_vendor(machine, row.vendor)) continue;
-    const std::string list = vendor_list(machine, gpus, row.vendor);
+    const std::string list = vendor_list(machine, gpus, row);
     if (!list.empty() || row.empty_hides) changes.set(row.visible, list);
   }
-  if (!vendor_list(machine, gpus, "amd").empty()) {
+  if (has_any_of_vendor(machine, gpus, "amd")) {
     // Two filters one after the other leave nothing: only ROCR_VISIBLE_DEVICES, as AMD says for
     // Linux.
     for (const char* name : {"HIP_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL"}) changes.unset(name);
-    if (vendor_list(machine, gpus, "nvidia").empty()) changes.unset("CUDA_VISIBLE_DEVICES");
+    if (!has_any_of_vendor(machine, gpus, "nvidia")) changes.unset("CUDA_VISIBLE_DEVICES");
   }
   if (has_vendor(machine, "intel")) changes.set("ZE_ENABLE_PCI_ID_DEVICE_ORDER", "1");
 }

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "daemon/check_running.h"
 #include "daemon/daemon_lock.h"
+#include "daemon/held_devices.h"
 #include "daemon/loop.h"
 #include "os/clock.h"
 #include "os/file.h"
@@ -160,6 +161,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start_under(os::Fd lock,
   auto runner = GF_TRY(open_runner(options, config, *source, boot_id, *remover));
   const std::string node = node_name(config, *source);
   engine::State state = GF_TRY(load_state(*store, options.paths, config, node, boot_id));
+  const devices::DeviceIndices indices(held_devices(state, options.paths.attempts_dir(), node));
   auto wall_timer = GF_TRY(os::WallTimer::create());
   spdlog::info("gflowd {} starts: node {}, devices {}, {} jobs known",
                os::process_id(),
@@ -173,6 +175,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start_under(os::Fd lock,
                                            std::move(lock),
                                            std::move(store),
                                            std::move(source),
+                                           indices,
                                            std::move(remover),
                                            std::move(runner),
                                            std::move(wall_timer),

@@ -202,6 +202,10 @@ Result<void> Loop::tick() {
   log_changes(ticked->changed);
   feed_.record(state_.revision(), ticked->changed);
   set_timers(*ticked);
+  // What is not there any more is shown no longer than it is held.
+  if (parts_.indices.has_missing() && !ticked->changed.empty()) {
+    shell_.post(engine::event::NodesChanged{{reading()}});
+  }
   if (!shell_.idle()) soon();
   launch_is_due_ = shell_.has_launches();
   return {};
@@ -295,7 +299,11 @@ void Loop::take_reading() {
 }
 
 Machine Loop::reading() {
-  Machine machine = machine_for_engine(parts_.source->machine(), *parts_.runner);
+  Machine machine =
+      machine_for_engine(parts_.indices.applied_to(
+                             parts_.source->machine(),
+                             [this](int gpu) { return !state_.holders(parts_.node, gpu).empty(); }),
+                         *parts_.runner);
   machine.name = parts_.node;
   machine.labels = parts_.config.labels;
   fill_memory(machine, parts_.config.gpus);

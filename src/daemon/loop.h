@@ -18,6 +18,7 @@
 #include "daemon/options.h"
 #include "daemon/remover.h"
 #include "daemon/shell.h"
+#include "devices/device_indices.h"
 #include "devices/source.h"
 #include "engine/state.h"
 #include "os/wall_timer.h"
@@ -36,6 +37,7 @@ struct Parts {
   os::Fd lock;       ///< held as long as the daemon lives
   std::unique_ptr<store::Store> store;
   std::unique_ptr<devices::Source> source;
+  devices::DeviceIndices indices;
   std::unique_ptr<Remover> remover;
   std::unique_ptr<runner::Runner> runner;
   os::WallTimer wall_timer;

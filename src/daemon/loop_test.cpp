@@ -61,6 +61,7 @@ Parts parts_in(const Place& place) {
                .lock = {},
                .store = std::move(store),
                .source = devices::open_source("sim:1xH100", {}).value(),
+               .indices = {},
                .remover = std::move(remover),
                .runner = runner::Runner::open(run).value(),
                .wall_timer = os::WallTimer::create().value(),

@@ -6,6 +6,8 @@
 namespace gflow::devices {
 
 constexpr const char* kLostTrouble = "the driver lost this GPU (it may have fallen off the bus)";
+constexpr const char* kGoneTrouble =
+    "this GPU is not in the machine any more, and a job holds it until it ends";
 constexpr const char* kMigTrouble =
     "MIG is enabled: a job would get one slice, not the GPU (nvidia-smi -mig 0 turns it off)";
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Devices: GPUs others use are not given out, on simulated machines and through the driver's library."""
 
+import json
 import subprocess
 
 import pytest
@@ -78,3 +79,81 @@ def test_hanging_driver_does_not_hang_the_daemon(nvidia):
     nvidia.up()
     assert "Scheduler Status: Running" in nvidia.ok("ginfo")
     assert nvidia.wait(nvidia.submit("true"))[0]["status"] == "Finished"
+
+
+def of_gpus(machine):
+    """UUID by index of the GPUs as ginfo has them, and what is wrong with each."""
+    node = json.loads(machine.ok("ginfo", "--json"))["nodes"][0]
+    return {gpu["index"]: (gpu["uuid"], gpu["trouble"]) for gpu in node["devices"]}
+
+
+def until_gpus(machine, wanted):
+    """Returns once `wanted(of_gpus())`, asked again whenever anything changed."""
+    while True:
+        revision = machine.get("/api/v1/jobs?limit=1")["revision"]
+        if wanted(of_gpus(machine)):
+            return
+        machine.get(f"/api/v1/changes?revision={revision}")
+
+
+@pytest.mark.parametrize("restart", [False, True], ids=["running", "restarted"])
+def test_what_is_held_is_the_device_and_not_its_index(bare, restart):
+    """Indices of the machine shift when a GPU goes: the job's GPU is not given to a second one."""
+    file = bare.work / "lab.yaml"
+    gpu = "  - {{model: RTX3090, uuid: GPU-{0}, pci_address: '0000:0{1}:00.0'}}\n".format
+    a, b = gpu("a", 1), gpu("b", 2)
+    file.write_text("gpus:\n" + a + b)
+    bare.devices = f"sim:{file}"
+    bare.up()
+    gates = [Gate(bare, f"gate{n}") for n in range(3)]
+    show = "echo $GFLOW_GPU_INDICES $GFLOW_GPU_UUIDS $CUDA_VISIBLE_DEVICES"
+    on_a, on_b = (bare.submit("--gpus", "1", "bash", "-c", f"{show}; {gate.command}") for gate in gates[:2])
+    for gate in gates[:2]:
+        gate.reached()
+    gates[0].open()
+    bare.wait(on_a)
+    if restart:
+        bare.down()
+    file.write_text("gpus:\n" + b)
+    if restart:
+        bare.up()
+    until_gpus(bare, lambda gpus: len(gpus) == 1)
+    second = bare.submit("--gpus", "1", "bash", "-c", f"{show}; {gates[2].command}")
+    assert of_gpus(bare) == {1: ("GPU-b", "")}
+    assert bare.job(second)["status"] == "Queued"
+    assert f"job {on_b}" in bare.ok("gjob", "why", second)
+    # Gone altogether, it stays held, and is shown as gone.
+    file.write_text("gpus:\n" + a)
+    gates[2].reached()
+    assert bare.log(second) == "0 GPU-a GPU-a\n"
+    assert "not in the machine any more" in of_gpus(bare)[1][1]
+    gates[1].open()
+    gates[2].open()
+    bare.wait(on_b, second)
+    until_gpus(bare, lambda gpus: 1 not in gpus)
+    assert bare.log(on_b) == "1 GPU-b 1\n"
+
+
+def test_a_gpu_is_visible_by_its_place_in_the_machine(bare):
+    """An index that was kept is not where the driver counts the GPU; beside a broken one no count is sure."""
+    file = bare.work / "lab.yaml"
+    gpu = "  - {{model: RTX3090, uuid: GPU-{0}, pci_address: '0000:0{1}:00.0'{2}}}\n".format
+    file.write_text("gpus:\n" + gpu("a", 1, "") + gpu("b", 2, ""))
+    bare.devices = f"sim:{file}"
+    bare.up()
+    gate = Gate(bare)
+    show = "echo $GFLOW_GPU_INDICES $CUDA_VISIBLE_DEVICES"
+    holder = bare.submit("--gpus", "2", "bash", "-c", gate.command)
+    gate.reached()
+    file.write_text("gpus:\n" + gpu("b", 2, "") + gpu("c", 3, ""))
+    until_gpus(bare, lambda gpus: len(gpus) == 3)
+    gate.open()
+    bare.wait(holder)
+    both = bare.submit("--gpus", "2", "bash", "-c", show)
+    bare.wait(both)
+    assert bare.log(both) == "1,2 0,1\n"
+    file.write_text("gpus:\n" + gpu("b", 2, ", state: lost") + gpu("c", 3, ""))
+    until_gpus(bare, lambda gpus: gpus[1][1] != "")
+    one = bare.submit("--gpus", "1", "bash", "-c", show)
+    bare.wait(one)
+    assert bare.log(one) == "2 GPU-c\n"
