@@ -152,6 +152,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start(Options options) {
 Result<std::unique_ptr<Daemon>> Daemon::start_under(os::Fd lock,
                                                     Options options,
                                                     const Config& config) {
+  GF_CHECK(store::Ballast(options.paths.ballast(), config.ballast).check());
   const std::string boot_id = GF_TRY(os::boot_id());
   auto store = GF_TRY(store::Store::open(options.paths.database()));
   auto remover = std::make_unique<Remover>();

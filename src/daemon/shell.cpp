@@ -128,10 +128,13 @@ Shell::Ticked Shell::put_off(std::unique_ptr<Plan> plan, Now now) {
 
 std::string Shell::disk_text() const {
   const std::string fills = dispatcher_.largest_log();
+  const Memory missing = ballast_ == nullptr ? Memory{} : ballast_->missing();
   return fmt::format(
-      "the disk of gflow's state directory is full ({} free): running jobs go on and "
+      "the disk of gflow's state directory is full ({} free{}): running jobs go on and "
       "can be cancelled, new ones are taken again when there is room{}{}",
       ballast_ == nullptr ? "0" : memory_text(ballast_->disk_free()),
+      missing > Memory{} ? fmt::format(", and {} are to be set aside first", memory_text(missing))
+                         : "",
       fills.empty() ? "" : "; ",
       fills);
 }

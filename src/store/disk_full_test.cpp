@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
 
 #include "os/file.h"
 #include "store/samples.h"
@@ -136,6 +137,40 @@ TEST(BallastTest, IsGivenBackInStepsAndTakenBackWhole) {
   const Ballast huge(disk.file("huge"), Memory::mib(64));
   EXPECT_FALSE(huge.held());
   EXPECT_FALSE(os::exists(disk.file("huge")));
+}
+
+TEST(BallastTest, MoreThanThereIsIsRefusedUnlessItWasThereOnce) {
+  const SmallDisk disk;
+  if (!disk.trouble().empty()) GTEST_SKIP() << disk.trouble();
+  {
+    const Ballast most(disk.file("ballast"), Memory{2900 * 1024});
+    EXPECT_TRUE(most.held()) << "more than half of what is free";
+    EXPECT_TRUE(most.check());
+  }
+  const Ballast more(disk.file("ballast"), Memory::mib(64));
+  EXPECT_FALSE(more.held());
+  const auto refused = more.check();
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("[store] ballast is 64M, and "), std::string::npos)
+      << refused.error().message;
+  Ballast again(disk.file("ballast"), Memory{2900 * 1024});
+  again.release_step();
+  again.release_step();
+  ASSERT_TRUE(os::write_file(disk.file("more"), std::string(600'000, 'x')));
+  again.restore();
+  EXPECT_FALSE(again.held());
+  EXPECT_TRUE(again.check()) << "it was called upon";
+}
+
+TEST(BallastTest, NoMoreIsKeptThanWasAskedFor) {
+  const Directory directory;
+  {
+    const Ballast large(directory.file("ballast"), Memory::mib(2));
+    ASSERT_TRUE(large.held());
+  }
+  const Ballast small(directory.file("ballast"), Memory::mib(1));
+  EXPECT_TRUE(small.held());
+  EXPECT_EQ(std::filesystem::file_size(directory.file("ballast")), 1U << 20);
 }
 
 TEST(BallastTest, AFileThatOnlyLooksLikeOneIsFilled) {

@@ -111,16 +111,21 @@ class Ballast {
  public:
   static constexpr int kSteps = 8;
 
-  /// Allocates `size` at `path` if there is room for it and as much again; a disk too full for that
-  /// is not an error.
+  /// Allocates `size` at `path`, and no more, if there is room for it; a disk too full for that is
+  /// not an error here.
   explicit Ballast(std::string path, Memory size);
   /// True if the file is there in full.
   [[nodiscard]] bool held() const;
+  /// What has to be free before it is there in full again.
+  [[nodiscard]] Memory missing() const;
+  /// Errors: Exhausted, naming the setting, if so much cannot be set aside now and never was. A
+  /// disk that is full today is no reason not to start.
+  [[nodiscard]] Result<void> check() const;
   /// How many steps there are to give back.
   [[nodiscard]] int steps_left() const;
   /// Gives one step back. REQUIRES: there is one.
   void release_step();
-  /// Allocates what is missing if there is room for it and as much again.
+  /// Allocates what is missing if there is room for it and some beside.
   void restore();
   /// Space on the file system free for this user.
   [[nodiscard]] Memory disk_free() const;

@@ -95,3 +95,23 @@ def test_a_job_whose_log_fills_the_disk(small):
     (small.logs / f"{hog}.log").unlink()
     assert small.wait(waiting)[0]["status"] in ENDED
     assert small.wait(small.submit("true"))[0]["status"] == "Finished"
+
+
+def test_more_is_kept_than_half_of_what_is_free(small):
+    """What was asked for, and not twice as much, has to be free; a smaller setting gives back at the next start."""
+    small.config("[store]\nballast = '15M'\n")
+    small.up()
+    small.wait(small.submit("true"))
+    small.down()
+    assert (small.state / "ballast").stat().st_size == 15 << 20
+    small.config("[store]\nballast = '2M'\n")
+    small.up()
+    small.down()
+    assert (small.state / "ballast").stat().st_size == 2 << 20
+
+
+def test_more_is_kept_than_the_disk_has(small):
+    small.config("[store]\nballast = '99999T'\n")
+    ran = small.run("gflowd", "up", "--devices", small.devices)
+    assert ran.code == 1 and "[store] ballast is 99999T" in ran.err and "free on the disk" in ran.err, ran
+    assert not (small.state / "ballast").exists()
