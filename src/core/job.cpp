@@ -62,6 +62,23 @@ struct StatusVisitor {
 
 }  // namespace
 
+std::size_t bytes_of(const JobSpec& spec) {
+  const Request& request = spec.request;
+  std::size_t bytes = spec.name.size() + spec.project.size() + spec.group.size() +
+                      spec.command.size() + spec.work_dir.size() + request.vendor.size();
+  for (const std::string& model : request.models) bytes += model.size();
+  for (const Label& label : request.selector) bytes += label.key.size() + label.value.size();
+  return bytes;
+}
+
+std::size_t bytes_of(const Payload& payload) {
+  std::size_t bytes = payload.config.size();
+  if (payload.script) bytes += payload.script->size();
+  for (const std::string& word : payload.argv) bytes += word.size();
+  for (const std::string& variable : payload.environment) bytes += variable.size();
+  return bytes;
+}
+
 std::string signal_text(int signal) {
   const char* name = sigabbrev_np(signal);
   return name == nullptr ? fmt::format("{}", signal) : fmt::format("{} (SIG{})", signal, name);

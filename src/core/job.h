@@ -239,6 +239,10 @@ struct Job {
   friend bool operator==(const Job&, const Job&) = default;
 };
 
+/// What its texts take, in bytes.
+[[nodiscard]] std::size_t bytes_of(const JobSpec& spec);
+[[nodiscard]] std::size_t bytes_of(const Payload& payload);
+
 [[nodiscard]] Status status_of(const Job& job);
 [[nodiscard]] bool is_pending(const Job& job);  ///< Queued or Held
 [[nodiscard]] bool is_active(const Job& job);   ///< Starting or Running: holds resources

@@ -14,6 +14,7 @@ struct Shell::Plan {
   std::map<JobId, Payload> payloads;
   std::vector<JobId> forgets;
   std::vector<store::Submission> submissions;
+  std::vector<Unwritten> unwritten;
   bool new_ids = false;
   bool was_put_off = false;  ///< the disk was full when it should have been written
   bool stopping = false;     ///< somebody cancels jobs with it
@@ -95,13 +96,42 @@ Result<Shell::Ticked> Shell::tick(Now now, const std::function<bool()>& is_enoug
     decide(posted, now, *plan);
     if (is_enough && is_enough()) break;
   }
-  if (auto written = commit(*plan, now); !written) {
+  if (auto written = write(*plan, now); !written) {
     if (written.error().code != Code::Exhausted) return std::unexpected(std::move(written).error());
     return put_off(std::move(plan), now);
   }
   act(*plan);
   for (auto& [answer, jobs] : plan->answers) answer(std::move(jobs));
   return std::move(plan->ticked);
+}
+
+/// A submission that does not fit is no reason to keep what else happened from being written.
+Result<void> Shell::write(Plan& plan, Now now) {
+  auto written = commit(plan, now);
+  while (!written && written.error().code == Code::Exhausted && !plan.unwritten.empty()) {
+    withdraw_largest(plan, now);
+    written = commit(plan, now);
+  }
+  return written;
+}
+
+void Shell::withdraw_largest(Plan& plan, Now now) {
+  const auto largest = std::ranges::max_element(plan.unwritten, {}, &Unwritten::bytes);
+  const Unwritten unwritten = std::move(*largest);
+  plan.unwritten.erase(largest);
+  std::erase_if(plan.submissions, [&](const store::Submission& submission) {
+    return submission.uid == unwritten.uid && submission.key == unwritten.key;
+  });
+  const Memory size{static_cast<std::int64_t>(unwritten.bytes)};
+  for (const std::size_t answer : unwritten.answers) {
+    plan.answers[answer].second =
+        fail(Code::Exhausted,
+             fmt::format("this submission of {} does not fit: {}", memory_text(size), disk_text()));
+  }
+  Posted withdrawal;
+  for (const auto& effect : engine::step(state_, engine::event::Withdraw{unwritten.jobs}, now)) {
+    take(effect, withdrawal, plan);
+  }
 }
 
 /// The disk is full. What was decided is neither done nor acknowledged before it is written, but
@@ -195,7 +225,12 @@ std::optional<Result<std::vector<JobId>>> Shell::answered_before(const Posted& p
 
 void Shell::decide(Posted& posted, Now now, Plan& plan) {
   if (auto before = answered_before(posted, now, plan)) {
-    if (posted.answer) plan.answers.emplace_back(std::move(posted.answer), std::move(*before));
+    if (!posted.answer) return;
+    for (Unwritten& other : plan.unwritten) {
+      const bool same = !posted.key.empty() && other.uid == posted.uid && other.key == posted.key;
+      if (same && *before) other.answers.push_back(plan.answers.size());
+    }
+    plan.answers.emplace_back(std::move(posted.answer), std::move(*before));
     return;
   }
   if (std::holds_alternative<engine::event::Cancel>(posted.event)) plan.stopping = true;
@@ -229,19 +264,26 @@ void Shell::take(const engine::Effect& effect, Posted& posted, Plan& plan) {
     plan.ticked.wake_wall = wake->wall;
   } else if (const auto* answer = std::get_if<e::Answer>(&effect)) {
     if (answer->jobs && !posted.payloads.empty()) {
-      const std::vector<JobId>& ids = *answer->jobs;
-      for (std::size_t i = 0; i < ids.size(); ++i) {
-        plan.payloads[ids[i]] = std::move(posted.payloads[i]);
-      }
-      plan.new_ids = true;
-      if (!posted.key.empty()) {
-        plan.submissions.push_back({posted.uid, posted.key, ids, posted.digest});
-      }
+      note_submission(posted, *answer->jobs, plan);
     }
     if (posted.answer) plan.answers.emplace_back(std::move(posted.answer), answer->jobs);
   } else {
     plan.acts.push_back(effect);
   }
+}
+
+void Shell::note_submission(Posted& posted, const std::vector<JobId>& ids, Plan& plan) const {
+  Unwritten unwritten{.jobs = ids, .uid = posted.uid, .key = posted.key, .answers = {}};
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    unwritten.bytes += bytes_of(state_.find(ids[i])->spec) + bytes_of(posted.payloads[i]);
+    plan.payloads[ids[i]] = std::move(posted.payloads[i]);
+  }
+  if (posted.answer) unwritten.answers.push_back(plan.answers.size());
+  plan.new_ids = true;
+  if (!posted.key.empty()) {
+    plan.submissions.push_back({posted.uid, posted.key, ids, posted.digest});
+  }
+  plan.unwritten.push_back(std::move(unwritten));
 }
 
 Result<void> Shell::commit(const Plan& plan, Now now) {
@@ -257,6 +299,8 @@ Result<void> Shell::commit(const Plan& plan, Now now) {
   batch.lived = store::Lived{state_.lived(now.mono), now.mono, state_.boot_id()};
   if (batch.empty()) return {};
   auto done = store_.commit(batch);
+  // Submissions go before what was set aside is called upon; see write().
+  if (!done && done.error().code == Code::Exhausted && !plan.unwritten.empty()) return done;
   // A step a tick: whatever filled the disk takes what it finds. The last ones are for those who
   // cancel it.
   constexpr int kKeptForCancelling = 3;

@@ -56,9 +56,9 @@ class Shell {
 
   /// Takes what was posted, in its order, until `is_enough` says so; the rest is for the next tick.
   /// An error is final: nothing more may be acknowledged, the process has to end, and what the
-  /// store holds is the truth. A full disk is none: what was decided waits to be written, and is
-  /// tried again with every tick; until then jobs are only told to stop, and nothing new is taken
-  /// but cancelling.
+  /// store holds is the truth. A full disk is none: submissions that do not fit are refused, each
+  /// by itself; what else was decided waits to be written, and is tried again with every tick;
+  /// until then jobs are only told to stop, and nothing new is taken but cancelling.
   [[nodiscard]] Result<Ticked> tick(Now now, const std::function<bool()>& is_enough = {});
   [[nodiscard]] bool disk_is_full() const { return unwritten_ != nullptr; }
   /// Why nothing new is taken, and who fills the disk, for people.
@@ -80,6 +80,14 @@ class Shell {
   };
   /// What the events of one tick add up to.
   struct Plan;
+  /// Jobs of one submission that is not written yet.
+  struct Unwritten {
+    std::vector<JobId> jobs;
+    std::size_t bytes = 0;
+    std::uint32_t uid = 0;
+    std::string key;
+    std::vector<std::size_t> answers;  ///< places in Plan::answers of those who submitted it
+  };
 
   void take_over(const Job& job, const executor::Adoption& found);
   void decide(Posted& posted, Now now, Plan& plan);
@@ -90,6 +98,9 @@ class Shell {
   [[nodiscard]] Result<std::optional<store::Submission>> submitted_before(const Posted& posted,
                                                                           Now now,
                                                                           const Plan& plan);
+  [[nodiscard]] Result<void> write(Plan& plan, Now now);
+  void withdraw_largest(Plan& plan, Now now);
+  void note_submission(Posted& posted, const std::vector<JobId>& ids, Plan& plan) const;
   [[nodiscard]] Result<void> commit(const Plan& plan, Now now);
   [[nodiscard]] bool is_short_of_disk() const;
   [[nodiscard]] static bool is_taken_when_full(const engine::Event& event);

@@ -29,6 +29,12 @@ struct Submit {
 };
 constexpr std::uint64_t kSibling = std::uint64_t{1} << 62;
 
+/// Jobs just submitted could not be stored, and nobody was told of them: there never were any. None
+/// was launched.
+struct Withdraw {
+  std::vector<JobId> jobs;
+};
+
 /// Pending jobs end at once; running ones are told to stop. Jobs that ended already are refused.
 struct Cancel {
   std::vector<JobId> jobs;
@@ -145,6 +151,7 @@ struct event::Configure {
 };
 
 using Event = std::variant<event::Submit,
+                           event::Withdraw,
                            event::Cancel,
                            event::Hold,
                            event::Release,

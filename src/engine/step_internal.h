@@ -22,6 +22,7 @@ class Step {
   Step(Index& index, Now now);
 
   void take(const event::Submit& event);
+  void take(const event::Withdraw& event);
   void take(const event::Cancel& event);
   void take(const event::Hold& event);
   void take(const event::Release& event);

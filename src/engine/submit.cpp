@@ -182,4 +182,19 @@ void Step::take(const event::Submit& event) {
   answer(std::move(ids));
 }
 
+/// They end first, so that whatever they took or were waited for is settled as of any other job.
+void Step::take(const event::Withdraw& event) {
+  for (const JobId id : event.jobs) {
+    const Job* job = index_.find(id);
+    if (job == nullptr || is_ended(*job)) continue;
+    if (is_active(*job)) take(event::AttemptRevoked{id, attempt_of(*job)->number});
+    if (is_ended(*job)) continue;
+    end(id, Status::Cancelled, {.reason = EndReason::Cancelled, .message = "it was not stored"});
+  }
+  for (const JobId id : event.jobs) {
+    index_.erase(id);
+    effects_.emplace_back(effect::Forget{id});
+  }
+}
+
 }  // namespace gflow::engine

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is submitted to a daemon whose disk has no room for it.
+#include <gtest/gtest.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "core/machine_for_tests.h"
+#include "daemon/shell.h"
+#include "os/file.h"
+
+namespace gflow::daemon {
+namespace {
+
+/// A file system of its own; only root can have one.
+class Disk {
+ public:
+  explicit Disk(const std::string& size) : path_(testing::TempDir() + "/gflow-disk-XXXXXX") {
+    if (::mkdtemp(path_.data()) == nullptr) {
+      error_ = errno;
+    } else if (::mount("gflow-test", path_.c_str(), "tmpfs", 0, ("size=" + size).c_str()) != 0) {
+      error_ = errno;
+    }
+  }
+  ~Disk() {
+    if (error_ == 0) (void)::umount2(path_.c_str(), MNT_DETACH);
+    (void)os::remove_tree(path_);  // what is left in /tmp harms nobody
+  }
+  Disk(const Disk&) = delete;
+  Disk& operator=(const Disk&) = delete;
+  [[nodiscard]] std::string trouble() const {
+    return error_ == 0 ? "" : std::string("cannot mount a tmpfs: ") + std::strerror(error_);
+  }
+  [[nodiscard]] std::string file(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+  int error_ = 0;
+};
+
+/// Notes what is launched, and runs nothing.
+class Notes : public Dispatcher {
+ public:
+  std::vector<JobId> launched;
+
+  void launch(const LaunchOrder& order) override { launched.push_back(order.job); }
+  executor::Adoption adopt(const Job& /*job*/) override { return executor::NeverRan{}; }
+  void stop(const Job& /*job*/) override {}
+  void suspend(const Job& /*job*/) override {}
+  void resume(const Job& /*job*/) override {}
+  void change_limit(const Job& /*job*/) override {}
+  void forget_attempt(JobId /*job*/, int /*attempt*/) override {}
+  void forget_job(JobId /*job*/) override {}
+  [[nodiscard]] std::string largest_log() const override { return ""; }
+};
+
+/// A daemon without sockets on a machine with two GPUs.
+class OnDisk {
+ public:
+  explicit OnDisk(const Disk& disk)
+      : path_(disk.file("gflow.db")), ballast_(disk.file("ballast"), Memory::mib(1)) {
+    start();
+  }
+
+  /// Posts a submission of one job with a script of this size; answers[name] is what came of it.
+  void submit(const std::string& name, std::size_t size, bool hold = false, std::string key = "") {
+    const Principal alice{.name = "alice", .uid = 1000, .projects = {}};
+    JobSpec spec;
+    spec.user = record_of(alice);
+    spec.request.gpus = 1;
+    spec.hold = hold;
+    Payload payload;
+    payload.argv = {"true"};
+    payload.script = std::string(size, 'x');
+    api::SubmitRequest request;
+    request.items.push_back({std::move(spec), std::move(payload), {}});
+    request.idempotency_key = std::move(key);
+    shell_->submit(std::move(request), alice, [this, name](auto ids) { answers[name] = ids; });
+  }
+  void post(const std::string& name, engine::Event event) {
+    shell_->post(std::move(event), [this, name](auto ids) { answers[name] = ids; });
+  }
+  void post(engine::Event event) { shell_->post(std::move(event)); }
+  void tick() {
+    now_.mono += std::chrono::seconds(1);
+    now_.wall += std::chrono::seconds(1);
+    const auto ticked = shell_->tick(now_);
+    ASSERT_TRUE(ticked) << ticked.error().message;
+    while (shell_->has_launches()) shell_->launch_next();
+    ASSERT_EQ(state_->check(), "");
+  }
+  void restart() {
+    shell_.reset();
+    store_.reset();
+    start();
+  }
+  [[nodiscard]] JobId id_of(const std::string& name) { return answers.at(name).value().front(); }
+  [[nodiscard]] std::string said(const std::string& name) const {
+    const auto& answer = answers.at(name);
+    return answer ? "" : answer.error().message;
+  }
+  [[nodiscard]] std::optional<Status> status(JobId id) const {
+    const Job* job = state_->find(id);
+    return job == nullptr ? std::nullopt : std::optional(status_of(*job));
+  }
+  [[nodiscard]] std::size_t jobs() const { return state_->list({}).size(); }
+  [[nodiscard]] Shell& shell() { return *shell_; }
+  [[nodiscard]] store::Ballast& ballast() { return ballast_; }
+
+  Notes notes;
+  std::map<std::string, Result<std::vector<JobId>>> answers;
+
+ private:
+  void start() {
+    store_ = store::Store::open(path_).value();
+    state_.emplace(engine::Policy{}, "boot");
+    auto loaded = store_->load().value();
+    for (Job& job : loaded.jobs) state_->restore(std::move(job));
+    state_->restored(loaded.next_id);
+    shell_.emplace(*state_, *store_, notes, &ballast_);
+    Machine machine = machine_with_gpus("n1", 2, "NVIDIA GeForce RTX 3090", Memory::gib(24));
+    machine.cpus = 4;
+    shell_->post(engine::event::NodesChanged{{machine}});
+    tick();
+  }
+
+  std::string path_;
+  store::Ballast ballast_;
+  std::unique_ptr<store::Store> store_;
+  std::optional<engine::State> state_;
+  std::optional<Shell> shell_;
+  Now now_{WallTime(std::chrono::hours(500'000)), MonoTime(std::chrono::hours(1))};
+};
+
+TEST(ShellOnASmallDisk, RefusesWhatDoesNotFitAndWritesTheRest) {
+  const Disk disk("6m");
+  if (!disk.trouble().empty()) GTEST_SKIP() << disk.trouble();
+  OnDisk daemon(disk);
+  daemon.submit("runs", 10);
+  daemon.submit("waits", 10, true);
+  daemon.tick();
+  daemon.post(engine::event::AttemptStarted{daemon.id_of("runs"), 1, 77});
+  daemon.tick();
+  ASSERT_TRUE(daemon.ballast().held());
+
+  constexpr std::size_t kTooMuch = 8UL << 20;
+  daemon.submit("before", 10);
+  daemon.submit("too much", kTooMuch, false, "key");
+  daemon.submit("again", kTooMuch, false, "key");
+  daemon.post(engine::event::AttemptEnded{daemon.id_of("runs"), 1, {.reason = EndReason::Exited}});
+  daemon.post("cancel", engine::event::Cancel{{daemon.id_of("waits")}, system_principal()});
+  daemon.submit("after", 10);
+  daemon.tick();
+  EXPECT_NE(daemon.said("too much").find("does not fit"), std::string::npos)
+      << daemon.said("too much");
+  EXPECT_EQ(daemon.answers.at("too much").error().code, Code::Exhausted);
+  EXPECT_EQ(daemon.said("again"), daemon.said("too much"));
+  EXPECT_EQ(daemon.said("cancel"), "");
+  EXPECT_FALSE(daemon.shell().disk_is_full());
+  EXPECT_TRUE(daemon.ballast().held());
+  EXPECT_EQ(daemon.jobs(), 4U);
+  const std::vector launched = {
+      daemon.id_of("runs"), daemon.id_of("before"), daemon.id_of("after")};
+  EXPECT_EQ(daemon.notes.launched, launched);
+
+  daemon.restart();
+  EXPECT_EQ(daemon.jobs(), 4U);
+  EXPECT_EQ(daemon.status(daemon.id_of("runs")), Status::Finished);
+  EXPECT_EQ(daemon.status(daemon.id_of("waits")), Status::Cancelled);
+  EXPECT_EQ(daemon.status(daemon.id_of("before")), Status::Starting);
+  EXPECT_EQ(daemon.status(daemon.id_of("after")), Status::Starting);
+  // What was refused was not submitted: the same key is as new.
+  daemon.submit("smaller", 10, true, "key");
+  daemon.tick();
+  EXPECT_EQ(daemon.said("smaller"), "");
+}
+
+}  // namespace
+}  // namespace gflow::daemon
