@@ -89,7 +89,6 @@ double commit(store::Store& store,
     for (std::uint64_t id = from; id < std::min(from + size, first + count); ++id)
       jobs.push_back(make(id));
     store::Batch batch;
-    batch.now = at(from);
     for (const Job& job : jobs) {
       batch.saves.push_back(&job);
       if (make == queued) batch.payloads.emplace_back(job.id, &what);

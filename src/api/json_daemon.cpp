@@ -10,6 +10,7 @@ void fields(Io& io, T& daemon) {
   io.required("version", daemon.version);
   io.field("pid", daemon.pid);
   io.field("started", daemon.started);
+  io.field("up_time_seconds", daemon.up_time);
   io.field("mode", daemon.mode);
   io.field("socket", daemon.socket);
   io.field("state_dir", daemon.state_dir);

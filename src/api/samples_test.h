@@ -174,7 +174,8 @@ inline DaemonView sample_daemon() {
           "cgroup kill",
           "cgroup freeze",
           "cpuset",
-          {"disk nearly full"}};
+          {"disk nearly full"},
+          std::chrono::seconds(3600)};
 }
 
 inline SubmitRequest sample_submission() {

@@ -144,6 +144,7 @@ struct DaemonView {
   std::string enforcement_suspend;
   std::string enforcement_binding;
   std::vector<std::string> warnings;  ///< disk nearly full, probe does not answer, ...
+  std::chrono::seconds up_time{0};    ///< by the time that passed, whatever the clock says
 };
 
 /// The body of POST /api/v1/jobs. Identity comes from the socket, not from here.

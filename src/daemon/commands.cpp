@@ -57,7 +57,6 @@ Result<Options> options_of(const Invocation& typed) {
 
 std::string absolute_file(const std::string& name) {
   std::error_code error;
-  if (!std::filesystem::is_regular_file(name, error)) return name;
   const std::filesystem::path absolute = std::filesystem::absolute(name, error);
   return error ? name : absolute.string();
 }
@@ -71,7 +70,8 @@ Invocation with_absolute_files(Invocation typed) {
   const std::string devices = typed.get("devices");
   if (devices.starts_with(kSimulated)) {
     const std::string rest = devices.substr(kSimulated.size());
-    typed.options["devices"] = {std::string(kSimulated) + absolute_file(rest)};
+    const bool is_file = rest.ends_with(".yaml") || rest.ends_with(".yml") || rest.contains('/');
+    if (is_file) typed.options["devices"] = {std::string(kSimulated) + absolute_file(rest)};
   }
   return typed;
 }
@@ -210,14 +210,13 @@ Result<int> status(const Invocation& /*typed*/, Context& context) {
     return std::unexpected(daemon.error());
   }
   const auto machine = GF_TRY(context.daemon().machine());
-  const auto up_time = std::chrono::floor<std::chrono::seconds>(os::now().wall - daemon->started);
   context.out << fmt::format(
       "Status: Running\nPID: {}\nVersion: {}\nMode: {}\nUptime: {}\nSocket: {}\nState: {}\n"
       "Configuration: {}{}\nDevices: {} ({})\nJobs: {} running, {} queued, {} on hold\n",
       daemon->pid,
       daemon->version,
       daemon->mode,
-      duration_text(up_time),
+      duration_text(daemon->up_time),
       daemon->socket,
       daemon->state_dir,
       daemon->config_path,

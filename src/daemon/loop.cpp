@@ -53,7 +53,7 @@ Loop::Loop(Parts parts)
                   {{parts_.node, parts_.runner.get()}},
                   [this](engine::Event event) { request(std::move(event), {}); }),
       shell_(state_, *parts_.store, dispatcher_, &ballast_),
-      started_(os::now().wall),
+      started_(os::now()),
       runner_fd_(io_),
       device_fd_(io_),
       wall_fd_(io_),
@@ -356,7 +356,8 @@ api::DaemonView Loop::daemon() const {
   api::DaemonView view;
   view.version = kVersion;
   view.pid = os::process_id();
-  view.started = started_;
+  view.started = started_.wall;
+  view.up_time = std::chrono::floor<std::chrono::seconds>(os::now().mono - started_.mono);
   view.mode = parts_.options.system ? "system" : "user";
   view.socket = parts_.options.paths.socket;
   view.state_dir = parts_.options.paths.state_dir;

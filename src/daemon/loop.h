@@ -94,7 +94,7 @@ class Loop : public server::Service {
   store::Ballast ballast_;
   NodeDispatcher dispatcher_;
   Shell shell_;
-  WallTime started_;
+  Now started_;
   boost::asio::io_context io_{1};
   boost::asio::posix::stream_descriptor runner_fd_;
   boost::asio::posix::stream_descriptor device_fd_;

@@ -256,7 +256,6 @@ void Recoverer::miss(JobId id) {
 
 Result<void> Recoverer::commit(store::Store& store, std::vector<Found>& found) {
   store::Batch batch;
-  batch.now = now_.wall;
   for (const Found& one : found) {
     batch.saves.push_back(&one.job);
     batch.payloads.emplace_back(one.job.id, &*one.payload);
@@ -282,7 +281,7 @@ Result<void> Recoverer::write(store::Store& store) {
   }
   GF_CHECK(commit(store, batch));
   known_.next_id = next;
-  store::Batch rest{.next_id = next, .now = now_.wall};
+  store::Batch rest{.next_id = next};
   if (!sources_.empty()) {
     rest.drains = GF_TRY(sources_.front().content->drains());
     rest.unhealthy = GF_TRY(sources_.front().content->unhealthy());

@@ -195,7 +195,7 @@ Result<std::optional<store::Submission>> Shell::submitted_before(const Posted& p
   };
   const auto at = std::ranges::find_if(plan.submissions, same);
   if (at != plan.submissions.end()) return *at;
-  return store_.find_submission(posted.uid, posted.key, now.wall);
+  return store_.find_submission(posted.uid, posted.key, state_.lived(now.mono));
 }
 
 /// The answer to a submission that needs no new decision: a repeated one, or one there is no room
@@ -295,7 +295,6 @@ Result<void> Shell::commit(const Plan& plan, Now now) {
   if (plan.new_ids) batch.next_id = state_.next_id();
   if (plan.new_drains) batch.drains = state_.drains();
   if (plan.new_health) batch.unhealthy = state_.unhealthy();
-  batch.now = now.wall;
   batch.lived = store::Lived{state_.lived(now.mono), now.mono, state_.boot_id()};
   if (batch.empty()) return {};
   auto done = store_.commit(batch);

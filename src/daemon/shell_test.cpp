@@ -162,6 +162,9 @@ class Life {
     tick();
   }
 
+  /// The clock of the calendar is set; no time passes.
+  void set_clock(std::chrono::hours by) { now_.wall += by; }
+
   void post(engine::Event event) {
     shell_->post(std::move(event));
     tick();
@@ -426,6 +429,17 @@ TEST_P(CrashAtEveryStep, NothingAcknowledgedIsLostAndNothingRunsTwice) {
     if (HasFailure()) break;
   }
   std::filesystem::remove_all(path);
+}
+
+TEST(Idempotency, AKeyIsKnownWhateverTheClockSays) {
+  Life life(testing::TempDir() + "/gflow-key-" + std::to_string(::getpid()) + ".db");
+  life.submit("key", {spec(0)});
+  const auto first = life.acknowledged.at("key");
+  for (const auto by : {std::chrono::hours(25), std::chrono::hours(-1000)}) {
+    life.set_clock(by);
+    life.submit("key", {spec(0)});
+    EXPECT_EQ(life.acknowledged.at("key"), first);
+  }
 }
 
 TEST(TakeOver, OfWhatIsNotKnownNothingIsSaid) {

@@ -46,7 +46,7 @@ TEST(BackupTest, HoldsWhatIsCommittedWhileItIsMade) {
     while (!backup->copy(1).value()) {
       jobs.push_back(queued(next++));
       jobs[next % 200].spec.name = "changed";
-      const Batch batch{.saves = {&jobs[next % 200], &jobs.back()}, .now = at(0)};
+      const Batch batch{.saves = {&jobs[next % 200], &jobs.back()}};
       ASSERT_TRUE(store->commit(batch));
     }
     ASSERT_GT(next, 205U);

@@ -97,7 +97,7 @@ TEST(DiskFullTest, AStoreOpensOnAFullDisk) {
   EXPECT_EQ(jobs_of(*store), jobs);
   Job running = jobs[0];
   running.state = Running{attempt(), {}};
-  EXPECT_EQ(store->commit(Batch{.saves = {&running}, .now = at(1)}).error().code, Code::Exhausted);
+  EXPECT_EQ(store->commit(Batch{.saves = {&running}}).error().code, Code::Exhausted);
 }
 
 TEST(DiskFullTest, ANewStoreSaysWhatIsMissing) {

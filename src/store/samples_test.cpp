@@ -215,7 +215,6 @@ std::vector<Job> jobs_of(Store& store) {
 
 Batch batch_of(const std::vector<Job>& jobs, const Payload& payload) {
   Batch batch;
-  batch.now = at(0);
   for (const Job& job : jobs) {
     batch.saves.push_back(&job);
     batch.payloads.emplace_back(job.id, &payload);

@@ -66,7 +66,7 @@ TEST(SchemaTest, DatabasesOfEverySchemaOpen) {
       const std::vector<Job> jobs = every_state(migration.number);
       EXPECT_EQ(jobs_of(*store), jobs);
       for (const Job& job : jobs) EXPECT_EQ(store->payload(job.id).value(), payload());
-      const auto submission = store->find_submission(1000, kKey, at(60)).value();
+      const auto submission = store->find_submission(1000, kKey, std::chrono::seconds(60)).value();
       ASSERT_TRUE(submission);
       EXPECT_EQ(submission->jobs, (std::vector{JobId(1), JobId(2), JobId(4)}));
       EXPECT_EQ(submission->digest, migration.number < 6 ? "" : kDigest);

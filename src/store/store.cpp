@@ -23,7 +23,8 @@
 namespace gflow::store {
 namespace {
 
-constexpr std::chrono::hours kSubmissionLife{24};
+constexpr std::chrono::milliseconds kOldest =
+    std::chrono::hours(24);  ///< submission known by its key
 
 std::int64_t sql_id(JobId id) { return static_cast<std::int64_t>(id.value); }
 
@@ -45,7 +46,7 @@ struct Store::Core {
 
   void save(const Job& job);
   void save_dependencies(const Job& job);
-  void remember(const Submission& submission, WallTime now);
+  void remember(const Submission& submission, std::chrono::milliseconds lived);
   void write(const Batch& batch, JobId first_free);
   void load_dependencies(std::vector<Job>& jobs);
   [[nodiscard]] std::vector<JobId> dependencies_of(JobId job);
@@ -65,13 +66,13 @@ struct Store::Core {
   Statement add_payload{database, kSavePayloadSql};
   Statement load_payload{database, kLoadPayloadSql};
   Statement forget{database, "DELETE FROM jobs WHERE id = ?"};
-  Statement expire{database, "DELETE FROM submissions WHERE at_ms <= ?"};
+  Statement expire{database, "DELETE FROM submissions WHERE at_lived_ms <= ?"};
   Statement add_submission{database,
-                           "INSERT INTO submissions (uid, key, jobs, at_ms, digest) "
+                           "INSERT INTO submissions (uid, key, jobs, at_lived_ms, digest) "
                            "VALUES (?, ?, ?, ?, ?) ON CONFLICT (uid, key) DO NOTHING"};
   Statement load_submission{database,
                             "SELECT jobs, digest FROM submissions "
-                            "WHERE uid = ? AND key = ? AND at_ms > ?"};
+                            "WHERE uid = ? AND key = ? AND at_lived_ms > ?"};
   Statement set_meta_lived{database,
                            "UPDATE meta SET lived_ms = ?, lived_mono_ms = ?, lived_boot_id = ?"};
   Statement set_meta{database, "UPDATE meta SET next_id = ?, commits = ?"};
@@ -103,10 +104,10 @@ void Store::Core::save_dependencies(const Job& job) {
   }
 }
 
-void Store::Core::remember(const Submission& submission, WallTime now) {
+void Store::Core::remember(const Submission& submission, std::chrono::milliseconds lived) {
   const std::string jobs = jobs_text(submission.jobs);
   Query query(add_submission);
-  query.integer(submission.uid).text(submission.key).text(jobs).time(now);
+  query.integer(submission.uid).text(submission.key).text(jobs).integer(lived.count());
   query.text(submission.digest).run();
 }
 
@@ -119,8 +120,9 @@ void Store::Core::write(const Batch& batch, JobId first_free) {
   }
   for (const JobId job : batch.forgets) Query(forget).integer(sql_id(job)).run();
   if (!batch.submissions.empty()) {
-    Query(expire).time(batch.now - kSubmissionLife).run();
-    for (const Submission& submission : batch.submissions) remember(submission, batch.now);
+    const std::chrono::milliseconds lived = batch.lived.value_or(Lived{}).total;
+    Query(expire).integer((lived - kOldest).count()).run();
+    for (const Submission& submission : batch.submissions) remember(submission, lived);
   }
   if (batch.drains) write_drain_rows(database, *batch.drains);
   if (batch.unhealthy) write_health_rows(database, *batch.unhealthy);
@@ -271,10 +273,10 @@ Result<Payload> Store::payload(JobId job) {
 
 Result<std::optional<Submission>> Store::find_submission(std::uint32_t uid,
                                                          const std::string& key,
-                                                         WallTime now) {
+                                                         std::chrono::milliseconds lived) {
   try {
     Query query(core_->load_submission);
-    query.integer(uid).text(key).time(now - kSubmissionLife);
+    query.integer(uid).text(key).integer((lived - kOldest).count());
     if (!query.step()) return std::nullopt;
     std::vector<JobId> jobs = read_jobs_text(query.text());
     return Submission{uid, key, std::move(jobs), query.text()};

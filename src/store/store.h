@@ -56,8 +56,8 @@ struct Batch {
   std::optional<std::vector<Drain>> drains = {};  ///< all there are from now on, in their order
   std::optional<std::vector<NodeHealth>> unhealthy = {};  ///< the same
   std::optional<std::string> node = {};                   ///< what the daemon's node is called
-  WallTime now = {};
-  std::optional<Lived> lived = {};  ///< written with the rest; alone it is no reason to
+  /// Written with the rest; alone it is no reason to. The age of `submissions` is counted on it.
+  std::optional<Lived> lived = {};
 
   [[nodiscard]] bool empty() const {
     return saves.empty() && forgets.empty() && submissions.empty() && !next_id && !drains &&
@@ -94,10 +94,10 @@ class Store {
 
   /// Errors: NotFound.
   [[nodiscard]] Result<Payload> payload(JobId job);
-  /// The earlier submission with this key, if it is less than 24 hours old.
+  /// The earlier submission with this key, if less than 24 hours of `lived` passed since.
   [[nodiscard]] Result<std::optional<Submission>> find_submission(std::uint32_t uid,
                                                                   const std::string& key,
-                                                                  WallTime now);
+                                                                  std::chrono::milliseconds lived);
 
  private:
   struct Core;

@@ -37,8 +37,8 @@ TEST(StoreTest, AJobMayGoFromAnyStateToAnyOther) {
       Job before = from;
       Job after = to;
       before.id = after.id = JobId(77);
-      ASSERT_TRUE(store->commit(Batch{.saves = {&before}, .now = at(0)}));
-      ASSERT_TRUE(store->commit(Batch{.saves = {&after}, .now = at(1)}));
+      ASSERT_TRUE(store->commit(Batch{.saves = {&before}}));
+      ASSERT_TRUE(store->commit(Batch{.saves = {&after}}));
       ASSERT_EQ(jobs_of(*store), std::vector{after})
           << status_name(status_of(from)) << " -> " << status_name(status_of(to));
     }
@@ -50,7 +50,7 @@ TEST(StoreTest, PlainJobsTakeNoRoomForWhatTheyDoNotAsk) {
   {
     auto store = open(directory.file("gflow.db"));
     const Job job = queued(1);
-    ASSERT_TRUE(store->commit(Batch{.saves = {&job}, .now = at(0)}));
+    ASSERT_TRUE(store->commit(Batch{.saves = {&job}}));
   }
   const SQLite::Database database(directory.file("gflow.db"), SQLite::OPEN_READONLY);
   SQLite::Statement row(
@@ -82,15 +82,15 @@ TEST(StoreTest, DrainsAreReplacedAsAWhole) {
   const std::string path = directory.file("gflow.db");
   const auto kept = [&] { return open(path)->load().value().drains; };
   EXPECT_EQ(kept(), std::vector<Drain>());
-  ASSERT_TRUE(open(path)->commit(Batch{.drains = drains(), .now = at(0)}));
+  ASSERT_TRUE(open(path)->commit(Batch{.drains = drains()}));
   EXPECT_EQ(kept(), drains());
   const Job job = queued(1);
-  ASSERT_TRUE(open(path)->commit(Batch{.saves = {&job}, .now = at(1)}));
+  ASSERT_TRUE(open(path)->commit(Batch{.saves = {&job}}));
   EXPECT_EQ(kept(), drains());
   const std::vector<Drain> fewer = {{"", std::nullopt, "the roof leaks", "bob"}};
-  ASSERT_TRUE(open(path)->commit(Batch{.drains = fewer, .now = at(2)}));
+  ASSERT_TRUE(open(path)->commit(Batch{.drains = fewer}));
   EXPECT_EQ(kept(), fewer);
-  ASSERT_TRUE(open(path)->commit(Batch{.drains = std::vector<Drain>(), .now = at(3)}));
+  ASSERT_TRUE(open(path)->commit(Batch{.drains = std::vector<Drain>()}));
   EXPECT_EQ(kept(), std::vector<Drain>());
 }
 
@@ -101,7 +101,7 @@ TEST(StoreTest, TheTimeThatPassedGoesOnInTheSameBoot) {
   const Lived lived{std::chrono::hours(100), then, "boot-1"};
   const Job job = queued(1);
   EXPECT_EQ(open(path)->load().value().lived.total, std::chrono::milliseconds(0));
-  ASSERT_TRUE(open(path)->commit(Batch{.saves = {&job}, .now = at(0), .lived = lived}));
+  ASSERT_TRUE(open(path)->commit(Batch{.saves = {&job}, .lived = lived}));
   const Lived kept = open(path)->load().value().lived;
   EXPECT_EQ(kept.now(then + std::chrono::hours(2), "boot-1"), std::chrono::hours(102));
   EXPECT_EQ(kept.now(then + std::chrono::hours(2), "boot-2"), std::chrono::hours(100));
@@ -122,7 +122,7 @@ TEST(StoreTest, TheDaemonsNodeKeepsWhatItHasUnderANewName) {
   };
   const std::vector<Job> jobs = {job(1, "", "n2"), job(2, "n2", "")};
   ASSERT_TRUE(open(path)->commit(
-      Batch{.saves = {&jobs[0], &jobs[1]}, .drains = {{{"", 3, "fan", "root"}}}, .now = at(0)}));
+      Batch{.saves = {&jobs[0], &jobs[1]}, .drains = {{{"", 3, "fan", "root"}}}}));
   for (const std::string name : {"lab1", "lab2"}) {
     auto store = open(path);
     Loaded loaded = *store->load();
@@ -144,7 +144,7 @@ TEST(StoreTest, DependenciesFollowTheJob) {
   for (const Ids& jobs : {Ids{JobId(1)}, Ids{JobId(2), JobId(9)}, Ids{}, many, Ids{JobId(2)}}) {
     Job job = queued(9000);
     job.spec.dependencies.jobs = jobs;
-    ASSERT_TRUE(store->commit(Batch{.saves = {&job}, .now = at(0)}));
+    ASSERT_TRUE(store->commit(Batch{.saves = {&job}}));
     EXPECT_EQ(jobs_of(*store), std::vector{job});
   }
 }
@@ -177,7 +177,7 @@ TEST(StoreTest, ForgettingAJobTakesWhatBelongsToIt) {
     auto store = open(directory.file("gflow.db"));
     const std::vector<Job> jobs = {full(80, Held{""}), full(81, Held{""})};
     ASSERT_TRUE(store->commit(batch_of(jobs, payload())));
-    ASSERT_TRUE(store->commit(Batch{.forgets = {JobId(80)}, .now = at(1)}));
+    ASSERT_TRUE(store->commit(Batch{.forgets = {JobId(80)}}));
     EXPECT_EQ(jobs_of(*store), std::vector{jobs[1]});
     EXPECT_EQ(store->payload(JobId(80)).error().code, Code::NotFound);
   }
@@ -200,11 +200,11 @@ TEST(StoreTest, IdsAreNeverGivenTwice) {
   const Job ten = queued(10);
   const Case cases[] = {
       {"none yet", {}, 1},
-      {"a job", {.saves = {&ten}, .now = at(0)}, 11},
-      {"all forgotten", {.forgets = {JobId(10)}, .now = at(0)}, 11},
-      {"told", {.next_id = JobId(50), .now = at(0)}, 50},
-      {"never back", {.next_id = JobId(20), .now = at(0)}, 50},
-      {"many blocks", {.next_id = JobId(123'456), .now = at(0)}, 123'456},
+      {"a job", {.saves = {&ten}}, 11},
+      {"all forgotten", {.forgets = {JobId(10)}}, 11},
+      {"told", {.next_id = JobId(50)}, 50},
+      {"never back", {.next_id = JobId(20)}, 50},
+      {"many blocks", {.next_id = JobId(123'456)}, 123'456},
   };
   for (const Case& c : cases) {
     ASSERT_TRUE(open(directory.file("gflow.db"))->commit(c.batch)) << c.what;
@@ -214,10 +214,11 @@ TEST(StoreTest, IdsAreNeverGivenTwice) {
 
 TEST(StoreTest, SubmissionsAreKnownForADay) {
   constexpr int kDay = 86400;
+  const auto lived = [](int second) { return Lived{std::chrono::seconds(second), {}, ""}; };
   const Directory directory;
   const std::vector<JobId> jobs = {JobId(5), JobId(6), JobId(7), JobId(3)};
   ASSERT_TRUE(open(directory.file("gflow.db"))
-                  ->commit(Batch{.submissions = {{1000, "key", jobs, "a"}}, .now = at(0)}));
+                  ->commit(Batch{.submissions = {{1000, "key", jobs, "a"}}, .lived = lived(0)}));
   auto store = open(directory.file("gflow.db"));
   struct Case {
     std::uint32_t uid;
@@ -232,7 +233,7 @@ TEST(StoreTest, SubmissionsAreKnownForADay) {
                         {1000, "other", 0, false}};
   const auto check = [&] {
     for (const Case& c : cases) {
-      const auto found = store->find_submission(c.uid, c.key, at(c.second)).value();
+      const auto found = store->find_submission(c.uid, c.key, lived(c.second).total).value();
       ASSERT_EQ(found.has_value(), c.known) << c.key << " " << c.second;
       if (!c.known) continue;
       EXPECT_EQ(std::pair(found->jobs, found->digest), std::pair(jobs, std::string("a")));
@@ -241,12 +242,12 @@ TEST(StoreTest, SubmissionsAreKnownForADay) {
   check();
   // Given again within the day, the first answer stays.
   ASSERT_TRUE(
-      store->commit(Batch{.submissions = {{1000, "key", {JobId(99)}, "b"}}, .now = at(60)}));
+      store->commit(Batch{.submissions = {{1000, "key", {JobId(99)}, "b"}}, .lived = lived(60)}));
   check();
   // After it, the key is as new.
   ASSERT_TRUE(
-      store->commit(Batch{.submissions = {{1000, "key", {JobId(99)}, "b"}}, .now = at(kDay)}));
-  const auto anew = store->find_submission(1000, "key", at(kDay)).value();
+      store->commit(Batch{.submissions = {{1000, "key", {JobId(99)}, "b"}}, .lived = lived(kDay)}));
+  const auto anew = store->find_submission(1000, "key", lived(kDay).total).value();
   ASSERT_TRUE(anew);
   EXPECT_EQ(std::pair(anew->jobs, anew->digest),
             std::pair(std::vector{JobId(99)}, std::string("b")));
@@ -259,9 +260,9 @@ TEST(StoreTest, AfterAFailureNothingMoreIsTaken) {
     auto store = open(directory.file("gflow.db"));
     const Payload what = payload();
     // A payload of a job that is not there: the whole batch has to go.
-    const Batch wrong{.saves = {&job}, .payloads = {{JobId(2), &what}}, .now = at(0)};
+    const Batch wrong{.saves = {&job}, .payloads = {{JobId(2), &what}}};
     EXPECT_EQ(store->commit(wrong).error().code, Code::Failure);
-    EXPECT_EQ(store->commit(Batch{.saves = {&job}, .now = at(0)}).error().code, Code::Failure);
+    EXPECT_EQ(store->commit(Batch{.saves = {&job}}).error().code, Code::Failure);
   }
   EXPECT_TRUE(jobs_of(*open(directory.file("gflow.db"))).empty());
 }
@@ -336,7 +337,7 @@ TEST(StoreTest, OnlyTheOwnerCanReadWhatJobsWereGiven) {
   const Directory directory;
   auto store = open(directory.file("gflow.db"));
   const Job job = queued(1);
-  ASSERT_TRUE(store->commit(Batch{.saves = {&job}, .now = at(0)}));
+  ASSERT_TRUE(store->commit(Batch{.saves = {&job}}));
   for (const char* name : {"gflow.db", "gflow.db-wal", "gflow.db.ids"}) {
     struct stat facts{};
     ASSERT_EQ(::stat(directory.file(name).c_str(), &facts), 0) << name;

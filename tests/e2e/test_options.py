@@ -5,6 +5,10 @@ import json
 import os
 import re
 import signal
+import socketserver
+import threading
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
 
 import pytest
 from machine import Gate
@@ -102,12 +106,25 @@ def test_cancel_gracefully_then_hard(machine):
     assert ended["status"] == "Cancelled" and ended["outcome"]["signal"] in (0, signal.SIGKILL)
 
 
+def test_cancel_by_state_of_everyone(machine):
+    """As in gqueue 'all' is everyone, and no user of that name."""
+    gate = Gate(machine)
+    job = machine.submit("bash", "-c", gate.command)
+    gate.reached()
+    machine.running(job)
+    assert "no job matches" in machine.run("gcancel", "--states", "Running", "-u", "nobody-of-that-name").err
+    machine.ok("gcancel", "--states", "Running", "-u", "all")
+    assert machine.wait(job)[0]["status"] == "Cancelled"
+
+
 def test_time_limit(machine):
     gate = Gate(machine)
     job = machine.submit("--time", "1s", "--grace", "1s", "bash", "-c", gate.command)
     ended = machine.wait(job)[0]
     assert ended["status"] == "Timeout" and ended["outcome"]["reason"] == "time_limit"
     assert "TO" in machine.ok("gqueue", "-j", job, "-a")
+    assert machine.ok("gjob", "show", job).count("limit after ") == 1
+    assert " after " not in machine.ok("gjob", "show", job).split("limit after ")[1].splitlines()[0]
 
 
 def test_background_processes_end_with_the_job(machine):
@@ -219,6 +236,7 @@ def test_daemon_verbs(bare):
     assert "gflowd is up" in bare.up()
     assert "runs already" in bare.up()
     assert "Status: Running" in bare.ok("gflowd", "status")
+    assert Path(f"/proc/{bare.daemon_pid()}/comm").read_text() == "gflowd\n", "ps -C and pgrep go by it"
     other = bare.run("gflowd", "up", "--devices", "none")
     assert other.code == 6 and "gflowd restart" in other.err
     bare.ok("gflowd", "restart", "--devices", "sim:3xH100")
@@ -226,6 +244,37 @@ def test_daemon_verbs(bare):
     bare.ok("gflowd", "reload")
     assert bare.down() == "gflowd is down\n"
     assert bare.run("gflowd", "down").code == 4
+
+
+def test_up_time_is_not_by_the_clock(bare):
+    """Of a daemon whose clock was set back a day after its start."""
+    bare.up()
+
+    class Behind(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self):
+            said = bare.get(self.path)
+            if self.path.endswith("/daemon"):
+                said |= {"started": "2999-01-01T00:00:00.000Z", "up_time_seconds": 3700}
+            body = json.dumps(said).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    at = str(bare.work / "behind.sock")
+    with socketserver.ThreadingUnixStreamServer(at, Behind) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        said = bare.ok("gflowd", "status", env={"GFLOW_SOCKET": at})
+        server.shutdown()
+    assert "Uptime: 1h1m40s\n" in said
+    assert bare.get("/api/v1/daemon")["up_time_seconds"] >= 0
 
 
 def test_settings_say_where_they_come_from(bare):
