@@ -193,7 +193,7 @@ std::string gpu_config_path(const std::string& gflow_toml) {
 Result<GpuConfig> read_gpu_config(const std::string& gflow_toml) {
   const std::string path = gpu_config_path(gflow_toml);
   if (path.empty()) return GpuConfig();
-  return read_gpu_config_file(path);
+  return parse_gpu_config(GF_TRY(os::read_regular_file(path, kMaxYamlText)), path);
 }
 
 }  // namespace gflow::config

@@ -94,12 +94,18 @@ Result<Config> read_config(const std::string& path,
                            bool required,
                            const std::map<std::string, std::string>& flags) {
   Config config;
+  if (const auto named = os::environment("GFLOW_GPU_CONFIG");
+      named && !named->empty() && !named->starts_with('/')) {
+    return fail(Code::Usage,
+                fmt::format("GFLOW_GPU_CONFIG: '{}' is a relative path: begin it with '/'",
+                            printable(*named)));
+  }
   config.gpus = GF_TRY(config::read_gpu_config(path));
   if (config.gpus.log_level) {
     config.log_level = *config.gpus.log_level;
     config.origins["daemon.log_level"] = config::gpu_config_path(path);
   }
-  const auto text = os::read_file(path, Memory::mib(1));
+  const auto text = os::read_regular_file(path, Memory::mib(1));
   if (text) {
     GF_CHECK(read_text(config, *text, path));
   } else if (required || text.error().code != Code::NotFound) {

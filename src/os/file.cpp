@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -56,8 +57,9 @@ Result<Fd> open_file(const std::string& path, int flags, mode_t mode) {
   return fd;
 }
 
-Result<std::string> read_file(const std::string& path, Memory most) {
-  const Fd fd = GF_TRY(open_file(path, O_RDONLY));
+namespace {
+
+Result<std::string> read_open(const Fd& fd, const std::string& path, Memory most) {
   std::string content;
   std::array<char, 65536> buffer{};
   while (true) {
@@ -71,6 +73,23 @@ Result<std::string> read_file(const std::string& path, Memory most) {
                   fmt::format("'{}' is larger than {}", printable(path), memory_text(most)));
     }
   }
+}
+
+}  // namespace
+
+Result<std::string> read_file(const std::string& path, Memory most) {
+  const Fd fd = GF_TRY(open_file(path, O_RDONLY));
+  return read_open(fd, path, most);
+}
+
+Result<std::string> read_regular_file(const std::string& path, Memory most) {
+  // Of a pipe nobody writes to, open() would wait.
+  const Fd fd = GF_TRY(open_file(path, O_RDONLY | O_NONBLOCK | O_NOCTTY));
+  struct stat facts{};
+  if (::fstat(fd.get(), &facts) != 0) return errno_error("look at", path);
+  const bool is_null = S_ISCHR(facts.st_mode) && facts.st_rdev == makedev(1, 3);
+  if (S_ISREG(facts.st_mode) || is_null) return read_open(fd, path, most);
+  return fail(Code::Usage, fmt::format("'{}' is not a regular file", printable(path)));
 }
 
 Result<std::optional<std::string>> read_if_exists(const std::string& path, Memory most) {

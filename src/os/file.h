@@ -23,7 +23,12 @@ namespace gflow::os {
 [[nodiscard]] Result<Fd> open_file(const std::string& path, int flags, mode_t mode = 0600);
 /// The whole file, refused (Code::Exhausted) when larger than `most`.
 [[nodiscard]] Result<std::string> read_file(const std::string& path, Memory most = Memory::mib(16));
-/// The same; empty if there is no such file. An error says nothing of whether there is.
+/// The same of a file somebody configured, which is never waited for: a pipe or a device is
+/// refused, but for /dev/null, which is empty.
+[[nodiscard]] Result<std::string> read_regular_file(const std::string& path,
+                                                    Memory most = Memory::mib(16));
+/// The same as read_file(); empty if there is no such file. An error says nothing of whether there
+/// is.
 [[nodiscard]] Result<std::optional<std::string>> read_if_exists(const std::string& path,
                                                                 Memory most = Memory::mib(16));
 [[nodiscard]] Result<void> write_all(int fd, std::string_view data);

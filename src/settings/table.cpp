@@ -107,6 +107,32 @@ Setting of(Setting setting, Field field) {
   return setting;
 }
 
+/// The daemon in the background runs in "/": a path that begins anywhere else leads nowhere.
+bool is_relative(std::string_view path) { return !path.empty() && !path.starts_with('/'); }
+
+/// The same setting, which is refused where `path_of` its value is a relative path.
+template <typename PathOf>
+Setting absolute(Setting setting, PathOf path_of) {
+  setting.read = [read = setting.read, path_of](Settings& settings,
+                                                const std::string& text) -> Result<void> {
+    if (is_relative(path_of(text))) {
+      return fail(Code::Usage,
+                  fmt::format("'{}' is a relative path: begin it with '/'", printable(text)));
+    }
+    return read(settings, text);
+  };
+  return setting;
+}
+
+/// "lab.yaml" of "sim:lab.yaml"; "" of what names no file.
+std::string_view file_of_devices(std::string_view devices) {
+  constexpr std::string_view kSimulated = "sim:";
+  if (!devices.starts_with(kSimulated)) return "";
+  const std::string_view rest = devices.substr(kSimulated.size());
+  const bool is_file = rest.ends_with(".yaml") || rest.ends_with(".yml") || rest.contains('/');
+  return is_file ? rest : "";
+}
+
 std::vector<std::string> placement_names() {
   std::vector<std::string> names = {""};
   for (const placement::PolicyEntry& entry : placement::policies()) names.emplace_back(entry.name);
@@ -212,17 +238,20 @@ constexpr Applies kRestart = Applies::Restart;
 
 void add_daemon(std::vector<Setting>& table) {
   static constexpr std::string_view kSection = "daemon";
-  table.push_back(of(S{.section = kSection,
-                       .name = "devices",
-                       .applies = kRestart,
-                       .flag = "devices",
-                       .help = "auto, none, nvml, sim:8xH100, sim:2xRTX3090+1xA100, sim:FILE.yaml"},
-                     [](auto& s) -> auto& { return s.devices; }));
-  table.push_back(of(S{.section = kSection,
-                       .name = "socket",
-                       .applies = kRestart,
-                       .help = "\"\" is the usual place"},
-                     [](auto& s) -> auto& { return s.socket; }));
+  table.push_back(
+      absolute(of(S{.section = kSection,
+                    .name = "devices",
+                    .applies = kRestart,
+                    .flag = "devices",
+                    .help = "auto, none, nvml, sim:8xH100, sim:2xRTX3090+1xA100, sim:FILE.yaml"},
+                  [](auto& s) -> auto& { return s.devices; }),
+               file_of_devices));
+  table.push_back(absolute(of(S{.section = kSection,
+                                .name = "socket",
+                                .applies = kRestart,
+                                .help = "\"\" is the usual place"},
+                              [](auto& s) -> auto& { return s.socket; }),
+                           [](std::string_view socket) { return socket; }));
   table.push_back(of(S{.section = kSection,
                        .name = "log_level",
                        .type = Type::Choice,

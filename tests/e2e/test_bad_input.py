@@ -46,6 +46,8 @@ REFUSED = [
     (["list"], 2, "gqueue"),
     (["/tmp"], 2, "directory"),
     (["--array", "5-1", "true"], 2, "5-1"),
+    (["--array", "9223372036854775805-9223372036854775807", "true"], 2, "numbered up to 4000000000"),
+    (["--gpus", "0.00005", "true"], 2, "write 0.0001"),
 ]
 
 
@@ -205,12 +207,37 @@ def test_unknown_model_lists_the_models(bare):
         ("[scheduler]\nbackfill_patience = 'soon'\n", "soon"),
         ("[scheduler\n", "gflow.toml:1"),
         ("[daemon]\nlog_level = 7\n", "log_level"),
+        ("[daemon]\nsocket = 'rel.sock'\n", "'rel.sock' is a relative path"),
+        ("[daemon]\ndevices = 'sim:lab.yaml'\n", "'sim:lab.yaml' is a relative path"),
     ],
 )
 def test_bad_configuration_names_the_place(bare, text, said):
     bare.config(text)
     ran = bare.run("gflowd", "up", "--devices", "none")
     assert ran.code == 2 and said in ran.err and "gflow.toml" in ran.err
+
+
+@pytest.mark.parametrize("place", ["gflow.toml", "gpu_config.yaml", "devices"])
+def test_a_pipe_nobody_writes_to_is_no_configuration(bare, place):
+    bare.config("")
+    pipe = bare.work / "lab.yaml" if place == "devices" else bare.home / ".config/gflow" / place
+    pipe.unlink(missing_ok=True)
+    os.mkfifo(pipe)
+    devices = f"sim:{pipe.name}" if place == "devices" else "none"
+    ran = bare.run("gflowd", "up", "--devices", devices)
+    assert ran.code == 2 and f"'{pipe}' is not a regular file" in ran.err, ran
+
+
+def test_a_relative_path_in_the_environment_names_its_variable(bare):
+    for variable, value in (("GFLOW_GPU_CONFIG", "gpus.yaml"), ("GFLOW_DAEMON__SOCKET", "rel.sock")):
+        ran = bare.run("gflowd", "up", "--devices", "none", env={variable: value})
+        assert ran.code == 2 and f"{variable}: '{value}' is a relative path" in ran.err, ran
+
+
+def test_a_reason_of_a_drain_has_a_limit(machine):
+    ran = machine.run("gctl", "drain", "gpu", "0", "--reason", "x" * 100_000)
+    assert ran.code == 2 and "the reason has 100000 bytes; the most is 1024" in ran.err, ran
+    assert machine.get("/api/v1/drain")["drains"] == []
 
 
 def test_malformed_requests_do_not_end_the_daemon(machine):

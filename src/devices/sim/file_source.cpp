@@ -33,7 +33,7 @@ Result<void> add(int epoll, int fd) {
 }
 
 Result<Machine> read_machine_file(const std::string& path) {
-  const std::string text = GF_TRY(os::read_file(path, kMaxMachineFile));
+  const std::string text = GF_TRY(os::read_regular_file(path, kMaxMachineFile));
   return machine_of(GF_TRY(read_machine(text, path)), "sim:" + path);
 }
 
