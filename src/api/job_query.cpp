@@ -98,7 +98,7 @@ std::string write_query(const JobQuery& query) {
 Result<JobQuery> read_query(std::string_view query) {
   JobQuery read;
   read.most = kMaxJobsOnPage;
-  for (const Parameter& parameter : GF_TRY(read_parameters(query))) {
+  for (const Parameter& parameter : GF_TRY(read_parameters(query, {"state", "user", "name"}))) {
     GF_CHECK(add(read, parameter));
   }
   return read;

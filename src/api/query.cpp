@@ -3,9 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <iterator>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include "base/text.h"
 
@@ -58,8 +61,10 @@ void append_encoded(std::string& out, std::string_view text) {
 
 }  // namespace
 
-Result<std::vector<Parameter>> read_parameters(std::string_view query) {
+Result<std::vector<Parameter>> read_parameters(std::string_view query,
+                                               std::initializer_list<std::string_view> lists) {
   std::vector<Parameter> parameters;
+  std::set<std::string> seen;
   for (const std::string_view pair : split(query, '&')) {
     if (pair.empty()) continue;
     if (parameters.size() >= kMaxParameters) {
@@ -67,8 +72,14 @@ Result<std::vector<Parameter>> read_parameters(std::string_view query) {
     }
     const std::size_t equals = pair.find('=');
     const bool has_value = equals != std::string_view::npos;
-    parameters.push_back({GF_TRY(decode(pair.substr(0, equals))),
-                          GF_TRY(decode(has_value ? pair.substr(equals + 1) : ""))});
+    std::string name = GF_TRY(decode(pair.substr(0, equals)));
+    if (std::ranges::find(lists, name) == lists.end() && !seen.insert(name).second) {
+      return fail(
+          Code::Usage,
+          fmt::format("query parameter '{}' is given twice", printable(name.substr(0, 100))));
+    }
+    parameters.push_back(
+        {std::move(name), GF_TRY(decode(has_value ? pair.substr(equals + 1) : ""))});
   }
   return parameters;
 }

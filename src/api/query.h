@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,8 +18,10 @@ struct Parameter {
 };
 
 /// "a=1&b=x%20y" as its pairs in order; "+" is a space. Errors: Code::Usage for a % that is not
-/// followed by two hex digits, a decoded NUL, more than 1000 pairs.
-[[nodiscard]] Result<std::vector<Parameter>> read_parameters(std::string_view query);
+/// followed by two hex digits, a decoded NUL, more than 1000 pairs, a name given twice that is none
+/// of `lists`.
+[[nodiscard]] Result<std::vector<Parameter>> read_parameters(
+    std::string_view query, std::initializer_list<std::string_view> lists = {});
 /// Appends name=value, encoded, with a & before it if it is not the first.
 void append_parameter(std::string& query, std::string_view name, std::string_view value);
 /// The error of a parameter that is not one of `known`, with the nearest of them.

@@ -45,6 +45,14 @@ TEST(Query, IsReadAsPeopleTypeIt) {
   EXPECT_EQ(read->most, 1000U);
 }
 
+TEST(Query, ListsMayBeGivenInParts) {
+  const auto read = read_query("state=r&state=pd&name=a&name=b&user=u&user=v");
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->statuses, (StatusSet{Status::Running, Status::Queued}));
+  EXPECT_EQ(read->names, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(read->users, (std::vector<std::string>{"u", "v"}));
+}
+
 TEST(Query, RefusesWhatItDoesNotKnow) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"stat=Running", "there is no query parameter 'stat'; did you mean 'state'?"},
@@ -54,6 +62,8 @@ TEST(Query, RefusesWhatItDoesNotKnow) {
       {"limit=-1", "limit must be a number, not '-1'"},
       {"limit", "limit must be a number, not ''"},
       {"after=18446744073709551615", "after must be a number, not '18446744073709551615'"},
+      {"limit=1&limit=2", "query parameter 'limit' is given twice"},
+      {"job=1&user=alice&job=2", "query parameter 'job' is given twice"},
       {"name=%", "'%' is not a query"},
       {"name=%4", "'%4' is not a query"},
       {"name=%zz", "'%zz' is not a query"},

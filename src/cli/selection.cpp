@@ -62,6 +62,13 @@ std::vector<std::string> parse_list(std::string_view text) {
   return list;
 }
 
+std::vector<std::string> parse_users(std::string_view text) {
+  std::vector<std::string> users = parse_list(text);
+  const auto is_everyone = [](const std::string& user) { return user == "all" || user == "*"; };
+  if (std::ranges::any_of(users, is_everyone)) users.clear();
+  return users;
+}
+
 Result<WallTime> parse_since(std::string_view text, WallTime now, const Zone& zone) {
   using std::chrono::days;
   const auto today = std::chrono::floor<days>(now + zone.offset(now));

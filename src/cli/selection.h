@@ -29,6 +29,8 @@ using Newest = std::function<Result<JobId>(std::uint64_t back)>;
 [[nodiscard]] Result<StatusSet> parse_statuses(std::string_view text);
 /// The pieces of a list parted by commas, without empty ones.
 [[nodiscard]] std::vector<std::string> parse_list(std::string_view text);
+/// The same of users; empty for "all" and "*" too, which are everyone.
+[[nodiscard]] std::vector<std::string> parse_users(std::string_view text);
 /// "2h", "3d", "today", "yesterday" (local), a date or RFC 3339: a time in the past.
 [[nodiscard]] Result<WallTime> parse_since(std::string_view text, WallTime now, const Zone& zone);
 

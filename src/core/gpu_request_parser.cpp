@@ -79,9 +79,10 @@ Read<Share> Parser::share_of(const Decimal& number) const {
   constexpr std::size_t kDigits = 4;
   std::string digits = number.decimals;
   if (digits.size() > kDigits) {
+    const std::string cut = digits.substr(0, kDigits);
     return mistake(number.at,
                    "a share has at most four decimals",
-                   fmt::format("write 0.{}", digits.substr(0, kDigits)));
+                   fmt::format("write 0.{}", cut == "0000" ? "0001" : cut));
   }
   digits.append(kDigits - digits.size(), '0');
   return Share{static_cast<std::int32_t>(*parse_number(digits))};

@@ -142,6 +142,7 @@ TEST(GpuRequest, SaysWhereAMistakeIsAndWhatWouldBeRight) {
       {"", "", 1, "nothing stands here; write 0 for a job without GPUs"},
       {"   ", "", 1, "nothing stands here"},
       {"1.5", "1.5", 1, "a job has whole GPUs or a part of one; write 2 or 0.5"},
+      {"0.00005", "0.00005", 1, "a share has at most four decimals; write 0.0001"},
       {"0.12345", "0.12345", 1, "a share has at most four decimals; write 0.1234"},
       {"0.0", "0.0", 1, "a share of nothing; write 0 for a job without GPUs"},
       {"1025", "1025", 1, "more than the 1024 GPUs a job may ask for"},

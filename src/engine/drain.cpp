@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "core/text_limits.h"
 #include "engine/index.h"
 
 namespace gflow::engine {
@@ -53,6 +54,11 @@ Result<void> Index::drain(const event::Drain& event) {
   const Drain what = GF_TRY(located(*this, event.what));
   const std::string name = name_of(*this, what);
   GF_CHECK(may_drain(event.by, name));
+  if (what.reason.size() > kMaxReason) {
+    return fail(
+        Code::Usage,
+        fmt::format("the reason has {} bytes; the most is {}", what.reason.size(), kMaxReason));
+  }
   const auto at = std::ranges::find_if(drains, [&what](const Drain& drain) {
     return drain.node == what.node && drain.gpu == what.gpu;
   });

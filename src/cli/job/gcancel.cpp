@@ -41,7 +41,7 @@ Result<std::vector<api::JobView>> filtered(const Invocation& invocation, Context
   if (invocation.has("states")) {
     query.statuses = GF_TRY(parse_statuses(invocation.get("states")));
   }
-  query.users = parse_list(invocation.get("user"));
+  query.users = parse_users(invocation.get("user"));
   if (invocation.has("me")) query.users = {os::own_account().name};
   query.names = parse_list(invocation.get("names"));
   query.group = invocation.get("group");
@@ -49,7 +49,8 @@ Result<std::vector<api::JobView>> filtered(const Invocation& invocation, Context
     query.jobs = GF_TRY(resolve_jobs(invocation.words, newest_of(context.daemon())));
   }
   std::vector<api::JobView> jobs = GF_TRY(fetch_jobs(context.daemon(), query)).jobs;
-  if (!query.group.empty() && query.users.empty()) keep_own_group(jobs);
+  if (!query.group.empty() && !invocation.has("user") && !invocation.has("me"))
+    keep_own_group(jobs);
   return jobs;
 }
 

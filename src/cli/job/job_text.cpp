@@ -127,7 +127,9 @@ void add_enforcement(Facts& facts, const api::JobView& job, const api::DaemonVie
 std::string ended_text(const api::JobView& job) {
   if (!job.outcome) return "";
   std::string out = printable(outcome_text(*job.outcome));
-  if (job.started) out += " after " + duration_text(job.run_time);
+  // How long it ran is part of this reason.
+  if (job.started && job.outcome->reason != EndReason::TimeLimit)
+    out += " after " + duration_text(job.run_time);
   return out;
 }
 

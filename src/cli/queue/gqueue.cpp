@@ -134,11 +134,7 @@ Result<JobQuery> query_of(const Invocation& invocation, Context& context) {
   } else if (!all_states) {
     query.statuses = kNotEnded;
   }
-  query.users = parse_list(invocation.get("user"));
-  if (std::ranges::any_of(query.users,
-                          [](const std::string& user) { return user == "all" || user == "*"; })) {
-    query.users.clear();
-  }
+  query.users = parse_users(invocation.get("user"));
   if (invocation.has("me")) query.users = {os::own_account().name};
   query.names = parse_list(invocation.get("names"));
   query.project = invocation.get("project");

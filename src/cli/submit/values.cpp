@@ -14,6 +14,7 @@ namespace gflow::cli {
 namespace {
 
 constexpr std::uint64_t kMaxTasks = 10'000;
+constexpr std::uint64_t kLastTask = 4'000'000'000;
 
 /// The jobs of one Slurm dependency, "afterok:1:2".
 Result<std::vector<JobId>> read_afterok(std::string_view text) {
@@ -55,8 +56,12 @@ Result<void> add_tasks(std::string_view piece, std::vector<std::uint64_t>& tasks
                 fmt::format("--array: '{}' is not understood; write 1-10, 0-100:10 or 1,3,7-9",
                             printable(piece)));
   }
-  if (*last > 4'000'000'000 ||
-      (*last - *first) / *step >= kMaxTasks - std::min(kMaxTasks, tasks.size())) {
+  if (*last > kLastTask) {
+    return fail(
+        Code::Usage,
+        fmt::format("--array: {} is too high; tasks are numbered up to {}", *last, kLastTask));
+  }
+  if ((*last - *first) / *step >= kMaxTasks - std::min(kMaxTasks, tasks.size())) {
     return fail(Code::Usage, fmt::format("--array: more than {} tasks at once", kMaxTasks));
   }
   for (std::uint64_t task = *first; task <= *last; task += *step) tasks.push_back(task);
