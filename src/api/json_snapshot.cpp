@@ -139,19 +139,15 @@ class Names {
 
 Snapshot anonymous(Snapshot snapshot) {
   Names users("user");
-  Names jobs("job");
-  Names projects("project");
-  Names groups("group");
+  std::map<std::string_view, Names> names;
   for (SnapshotJob& job : snapshot.jobs) {
     JobSpec& spec = job.spec;
     const std::string user = spec.user.name;
     spec.user.name = users(user);
     spec.user.uid = user.empty() ? 0 : static_cast<std::uint32_t>(1000 + users.number(user));
-    spec.name = jobs(spec.name);
-    spec.project = projects(spec.project);
-    spec.group = groups(spec.group);
-    job.requeue_why.clear();
-    job.held_why.clear();
+    each_alias(spec, [&names](std::string& text, std::string_view alias) {
+      text = names.try_emplace(alias, alias).first->second(text);
+    });
   }
   Names nodes("node");
   for (SnapshotNode& node : snapshot.nodes) {

@@ -173,4 +173,12 @@ std::string reason_text(const std::vector<Blocker>& blockers) {
   return blockers.empty() ? "" : blocker_text(blockers.front());
 }
 
+Blocker public_part(Blocker blocker) {
+  if (auto* hold = std::get_if<blocker::OnHold>(&blocker)) hold->why = public_part(hold->why);
+  if (auto* pause = std::get_if<blocker::LaunchBackoff>(&blocker)) {
+    pause->why = public_part(pause->why);
+  }
+  return blocker;
+}
+
 }  // namespace gflow

@@ -208,5 +208,7 @@ inline constexpr std::array<std::string_view, std::variant_size_v<Blocker>> kBlo
 [[nodiscard]] std::string blocker_text(const Blocker& blocker);
 /// The same for a whole list: the first blocker is the one to name. "" for none.
 [[nodiscard]] std::string reason_text(const std::vector<Blocker>& blockers);
+/// As users other than the job's owner may read it.
+[[nodiscard]] Blocker public_part(Blocker blocker);
 
 }  // namespace gflow

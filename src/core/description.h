@@ -54,15 +54,18 @@ enum class Sight {
 
 /// What is told of a field besides its type and its default, which are the member's.
 struct FieldInfo {
-  std::string_view name;  ///< in JSON and in the store; ends with its unit: "grace_seconds"
-  std::string_view help;  ///< one clause, for manuals and the schema
-  Range range{};          ///< of numbers
+  std::string_view name;      ///< in JSON and in the store; ends with its unit: "grace_seconds"
+  std::string_view help;      ///< one clause, for manuals and the schema
+  Range range{};              ///< of numbers
+  std::size_t max_bytes = 0;  ///< of a text, or of each text of a list
   Change change = Change::Never;
   Stored stored = Stored::UnlessDefault;
   Wire wire = Wire::Plain;
   Sight sight = Sight::Everybody;
   std::string_view column{};  ///< in the store where it is not `name`
   std::string_view prefix{};  ///< of the columns of a member that has a table of its own
+  /// What stands before a number in its place where people are not to be known: "project".
+  std::string_view alias{};
 
   [[nodiscard]] constexpr std::string_view column_name() const {
     return column.empty() ? name : column;

@@ -212,4 +212,8 @@ Outcome public_part(Outcome outcome) {
   return outcome;
 }
 
+std::string public_part(const std::string& why) {
+  return why.empty() ? "" : "its last attempt failed";
+}
+
 }  // namespace gflow

@@ -265,5 +265,7 @@ struct Job {
 /// The outcome as users other than the job's owner may read it: without the message of a launch
 /// that failed, which names programs, directories and files of the owner.
 [[nodiscard]] Outcome public_part(Outcome outcome);
+/// The same of why gflow let a job wait or put it on hold; "" stays "".
+[[nodiscard]] std::string public_part(const std::string& why);
 
 }  // namespace gflow

@@ -3,7 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
 
 namespace gflow {
 namespace {
@@ -26,20 +30,72 @@ std::optional<std::int64_t> number_in(const T& value) {
   }
 }
 
+std::size_t length_of(const std::string& text) { return text.size(); }
+std::size_t length_of(const Label& label) { return std::max(label.key.size(), label.value.size()); }
+
+template <class T>
+constexpr bool kIsText =
+    std::is_same_v<T, std::string> || std::is_same_v<T, std::vector<std::string>> ||
+    std::is_same_v<T, std::vector<Label>>;
+
+/// A text whose length nobody bounds would be kept for every job and shown in every list.
+template <Described T>
+consteval bool all_texts_are_limited() {
+  return std::apply(
+      [](const auto&... rows) {
+        const auto is_limited = [](const auto& row) {
+          using Value = typename std::remove_cvref_t<decltype(row)>::Value;
+          if constexpr (Described<Value>) return all_texts_are_limited<Value>();
+          return !kIsText<Value> || row.max_bytes > 0;
+        };
+        return (is_limited(rows) && ...);
+      },
+      Description<T>::kFields);
+}
+static_assert(all_texts_are_limited<JobSpec>());
+
+Result<void> check_range(const FieldInfo& row, std::int64_t number) {
+  if (row.range.contains(number)) return {};
+  return fail(Code::Usage,
+              fmt::format("{} {} is not within {} and {}",
+                          field_words(row.name),
+                          number,
+                          row.range.least,
+                          row.range.most));
+}
+
+Result<void> check_length(const FieldInfo& row, std::size_t bytes) {
+  if (bytes <= row.max_bytes) return {};
+  return fail(
+      Code::Usage,
+      fmt::format(
+          "its {} has {} bytes; the most is {}", field_words(row.name), bytes, row.max_bytes));
+}
+
+template <class T>
+Result<void> check_field(const FieldInfo& row, const T& value) {
+  if constexpr (std::is_same_v<T, std::string>) {
+    return check_length(row, value.size());
+  } else if constexpr (kIsText<T>) {
+    for (const auto& one : value) GF_CHECK(check_length(row, length_of(one)));
+    if (value.size() <= kMaxLabels) return {};
+    return fail(
+        Code::Usage,
+        fmt::format(
+            "its {} are {}; the most is {}", field_words(row.name), value.size(), kMaxLabels));
+  } else {
+    const auto number = number_in(value);
+    return number ? check_range(row, *number) : Result<void>();
+  }
+}
+
 }  // namespace
 
-Result<void> check_ranges(const JobSpec& spec) {
+Result<void> check_fields(const JobSpec& spec) {
   Result<void> checked;
   each_leaf(
       [&checked](const auto& row, const auto& value) {
-        const auto number = number_in(value);
-        if (!checked || !number || row.range.contains(*number)) return;
-        checked = fail(Code::Usage,
-                       fmt::format("{} {} is not within {} and {}",
-                                   field_words(row.name),
-                                   *number,
-                                   row.range.least,
-                                   row.range.most));
+        if (checked) checked = check_field(row, value);
       },
       spec);
   return checked;

@@ -6,6 +6,7 @@
 #include "base/result.h"
 #include "core/description.h"
 #include "core/job.h"
+#include "core/text_limits.h"
 
 /// What a job consists of, row by row. A new field: the member in job.h, its row here, and a
 /// schema/NNNN_*.sql with its column.
@@ -23,6 +24,7 @@ struct Description<User> {
       field<&User::uid>({.name = "uid", .help = "number of the account", .stored = Stored::Always}),
       field<&User::name>({.name = "name",
                           .help = "name of the account",
+                          .max_bytes = kMaxLabel,
                           .stored = Stored::Always,
                           .column = "user"}),
   };
@@ -59,10 +61,12 @@ struct Description<Request> {
                              .change = Change::Pending}),
       field<&Request::vendor>({.name = "gpu_vendor",
                                .help = "vendor of the GPUs; empty is any",
+                               .max_bytes = kMaxLabel,
                                .change = Change::Pending,
                                .column = "vendor"}),
       field<&Request::models>({.name = "gpu_models",
                                .help = "models of which any will do; empty is any",
+                               .max_bytes = kMaxLabel,
                                .change = Change::Pending,
                                .column = "models"}),
       field<&Request::see_all>(
@@ -83,6 +87,7 @@ struct Description<Request> {
                               .change = Change::Pending}),
       field<&Request::selector>({.name = "selector",
                                  .help = "labels each of its nodes must have",
+                                 .max_bytes = kMaxLabel,
                                  .change = Change::Pending}),
   };
 };
@@ -111,13 +116,17 @@ struct Description<JobSpec> {
   static constexpr std::tuple kFields{
       field<&JobSpec::name>({.name = "name",
                              .help = "its name; one is made up for an empty one",
+                             .max_bytes = kMaxName,
                              .change = Change::Active,
-                             .stored = Stored::Always}),
+                             .stored = Stored::Always,
+                             .alias = "job"}),
       field<&JobSpec::user>({.name = "user", .help = "whose it is", .wire = Wire::Elsewhere}),
       field<&JobSpec::project>({.name = "project",
                                 .help = "the project it belongs to",
+                                .max_bytes = kMaxProject,
                                 .change = Change::Pending,
-                                .stored = Stored::Always}),
+                                .stored = Stored::Always,
+                                .alias = "project"}),
       field<&JobSpec::request>(
           {.name = "request", .help = "what it holds while it runs", .change = Change::Pending}),
       field<&JobSpec::priority>({.name = "priority",
@@ -160,7 +169,9 @@ struct Description<JobSpec> {
            .change = Change::Active}),
       field<&JobSpec::group>({.name = "group",
                               .help = "jobs of one group share max_concurrent",
-                              .stored = Stored::Always}),
+                              .max_bytes = kMaxGroup,
+                              .stored = Stored::Always,
+                              .alias = "group"}),
       field<&JobSpec::max_concurrent>(
           {.name = "max_concurrent",
            .help = "most jobs of its group running at once; 0: no limit",
@@ -169,10 +180,12 @@ struct Description<JobSpec> {
            .stored = Stored::Always}),
       field<&JobSpec::command>({.name = "command",
                                 .help = "the command in one line",
+                                .max_bytes = kMaxCommand,
                                 .stored = Stored::Always,
                                 .sight = Sight::Owner}),
       field<&JobSpec::work_dir>({.name = "work_dir",
                                  .help = "the directory it runs in, absolute",
+                                 .max_bytes = kMaxPath,
                                  .stored = Stored::Always,
                                  .sight = Sight::Owner}),
   };
@@ -310,8 +323,20 @@ struct Description<Job> {
   };
 };
 
-/// Errors: Code::Usage naming a number that is out of its range.
-[[nodiscard]] Result<void> check_ranges(const JobSpec& spec);
+/// What was asked for, row by row. Errors: Code::Usage naming a number that is out of its range, a
+/// text that is too long, or a list of too many.
+[[nodiscard]] Result<void> check_fields(const JobSpec& spec);
+/// Calls visit(text, alias) for each text of a job that tells who people are or what they work on.
+template <class Visit>
+void each_alias(JobSpec& spec, Visit&& visit) {
+  each_leaf(
+      [&visit](const auto& row, auto& value) {
+        if constexpr (std::is_same_v<std::remove_cvref_t<decltype(value)>, std::string>) {
+          if (!row.alias.empty()) visit(value, row.alias);
+        }
+      },
+      spec);
+}
 /// Empties what only the owner is shown.
 void hide_private(JobSpec& spec);
 

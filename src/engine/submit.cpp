@@ -6,7 +6,6 @@
 
 #include "base/text.h"
 #include "core/requests.h"
-#include "core/text_limits.h"
 #include "engine/feasible.h"
 #include "engine/step_internal.h"
 
@@ -17,32 +16,6 @@ namespace {
 Result<void> at_position(Result<void> checked, std::size_t position, std::size_t count) {
   if (checked || count == 1) return checked;
   return with_context(checked.error(), fmt::format("job {} of {}", position + 1, count));
-}
-
-Result<void> check_text(std::string_view what, std::string_view text, std::size_t max) {
-  if (text.size() <= max) return {};
-  return fail(Code::Usage,
-              fmt::format("its {} has {} bytes; the most is {}", what, text.size(), max));
-}
-
-Result<void> check_texts(const JobSpec& spec) {
-  GF_CHECK(check_text("command", spec.command, kMaxCommand));
-  GF_CHECK(check_text("working directory", spec.work_dir, kMaxPath));
-  GF_CHECK(check_text("group", spec.group, kMaxGroup));
-  return check_text("project", spec.project, kMaxProject);
-}
-
-Result<void> check_request_texts(const Request& request) {
-  GF_CHECK(check_text("vendor", request.vendor, kMaxLabel));
-  for (const std::string& model : request.models) GF_CHECK(check_text("model", model, kMaxLabel));
-  if (request.selector.size() > kMaxLabels || request.models.size() > kMaxLabels) {
-    return fail(Code::Usage, fmt::format("more than {} labels or models", kMaxLabels));
-  }
-  for (const Label& label : request.selector) {
-    GF_CHECK(check_text("label", label.key, kMaxLabel));
-    GF_CHECK(check_text("label", label.value, kMaxLabel));
-  }
-  return {};
 }
 
 }  // namespace
@@ -96,9 +69,8 @@ Result<void> Step::check_dependencies(const Dependencies& dependencies,
 }
 
 Result<void> Step::check_spec(const JobSpec& spec, std::size_t position) {
-  GF_CHECK(check_request_texts(spec.request));
   if (!spec.name.empty()) GF_CHECK(check_name(spec.name));
-  GF_CHECK(check_ranges(spec));
+  GF_CHECK(check_fields(spec));
   GF_CHECK(check_preemption(spec));
   GF_CHECK(check_dependencies(spec.dependencies, position));
   return check_request(index_, spec.request);
@@ -133,8 +105,7 @@ Result<void> Step::check_submission(const event::Submit& event) {
   if (edges > 0) GF_CHECK(check_edges(event.specs.front().user.uid, edges, 0));
   for (std::size_t i = 0; i < count; ++i) {
     const JobSpec& spec = event.specs[i];
-    auto checked = check_texts(spec);
-    if (checked) checked = check_spec(spec, i);
+    auto checked = check_spec(spec, i);
     if (checked) {
       checked = may_have_priority(index_.policy.priority, event.by, spec.project, spec.priority);
     }

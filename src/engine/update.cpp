@@ -97,7 +97,7 @@ Result<void> Step::check_new_edges(const std::vector<JobId>& jobs,
 Result<JobSpec> Step::updated(const Job& job, const JobChanges& changes, const Principal& by) {
   JobSpec spec = job.spec;
   changes.apply(spec);
-  GF_CHECK(check_ranges(changes.to()));
+  GF_CHECK(check_fields(changes.to()));
   const bool moves = spec.project != job.spec.project;
   if (spec.priority > job.spec.priority || moves) {
     GF_CHECK(may_have_priority(index_.policy.priority, by, spec.project, spec.priority));

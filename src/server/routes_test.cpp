@@ -356,6 +356,24 @@ TEST(Jobs, TextsHaveLimits) {
   }
 }
 
+TEST(Jobs, TextsHaveTheSameLimitsWhenTheyChange) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {R"("project":")" + std::string(257, 'x') + '"',
+       "its project has 257 bytes; the most is 256"},
+      {R"("request":{"gpu_vendor":")" + std::string(257, 'x') + "\"}", "its gpu vendor has 257"},
+      {R"("request":{"selector":[{"key":"a","value":")" + std::string(257, 'x') + "\"}]}",
+       "its selector has 257"},
+      {R"("name":")" + std::string(300, 'x') + '"', "128"},
+  };
+  for (const auto& [change, said] : cases) {
+    Desk desk;
+    (void)desk.submit(kAlice, R"("hold":true)");
+    const Reply reply = desk.ask(kAlice, "PATCH", "/api/v1/jobs", R"({"jobs":[1],)" + change + "}");
+    EXPECT_EQ(reply.status, 400) << reply.body;
+    EXPECT_NE(reply.body.find(said), std::string::npos) << reply.body;
+  }
+}
+
 TEST(Jobs, TheNewestIsTheCallersOwn) {
   Desk desk;
   for (const Principal& caller : {kAlice, kAlice, kBob})

@@ -38,11 +38,11 @@ class ProgramNumbers {
 void show(api::SnapshotJob& shown, const Queued& queued) {
   shown.requeues = queued.requeues;
   shown.not_before = queued.not_before;
-  shown.requeue_why = queued.why;
+  shown.requeue_why = public_part(queued.why);
   shown.preemption_at = queued.preemption_at;
   shown.victims = queued.victims;
 }
-void show(api::SnapshotJob& shown, const Held& held) { shown.held_why = held.why; }
+void show(api::SnapshotJob& shown, const Held& held) { shown.held_why = public_part(held.why); }
 void show(api::SnapshotJob& shown, const Starting& starting) {
   shown.requeues = starting.requeues;
   if (starting.stop) shown.stop = starting.stop->reason;

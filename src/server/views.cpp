@@ -38,6 +38,12 @@ void add_attempt(api::JobView& view, const Service& service, const Job& job) {
   view.pid = attempt->pid;
 }
 
+void show(api::JobView& view, const std::vector<Blocker>& blockers) {
+  view.reason = reason_text(blockers);
+  view.blockers.clear();
+  for (const Blocker& blocker : blockers) view.blockers.push_back(api::view_of(blocker));
+}
+
 void add_reason(api::JobView& view, const Service& service, const Job& job) {
   if (const auto* ended = std::get_if<Ended>(&job.state)) {
     view.ended = ended->at;
@@ -45,10 +51,7 @@ void add_reason(api::JobView& view, const Service& service, const Job& job) {
     if (ended->status != Status::Finished) view.reason = outcome_text(ended->outcome);
     return;
   }
-  if (!is_pending(job)) return;
-  const std::vector<Blocker> blockers = service.state().blockers(job.id, service.now());
-  view.reason = reason_text(blockers);
-  for (const Blocker& blocker : blockers) view.blockers.push_back(api::view_of(blocker));
+  if (is_pending(job)) show(view, service.state().blockers(job.id, service.now()));
 }
 
 /// Suspended jobs have no time slice.
@@ -134,15 +137,10 @@ void hide_details(api::JobView& view, const Service& service, const Job& job) {
   if (const auto* ended = std::get_if<Ended>(&job.state)) {
     view.outcome = public_part(ended->outcome);
     if (!view.reason.empty()) view.reason = outcome_text(*view.outcome);
-  } else if (std::holds_alternative<Held>(job.state)) {
+  } else if (is_pending(job)) {
     std::vector<Blocker> blockers = service.state().blockers(job.id, service.now());
-    view.blockers.clear();
-    for (Blocker& blocker : blockers) {
-      auto* hold = std::get_if<blocker::OnHold>(&blocker);
-      if (hold != nullptr && !hold->why.empty()) hold->why = "it could not be started";
-      view.blockers.push_back(api::view_of(blocker));
-    }
-    view.reason = reason_text(blockers);
+    for (Blocker& blocker : blockers) blocker = public_part(std::move(blocker));
+    show(view, blockers);
   }
 }
 

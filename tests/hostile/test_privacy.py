@@ -42,6 +42,13 @@ def test_a_reason_has_a_public_form(town):
     ]
     town.ended(jobs[0])
     town.running(jobs[2])
+    # What is open for writing cannot be run: tried again after a pause.
+    program = f"/home/alice/{SECRET}/program"
+    town.ok("alice", "install", "/bin/true", program)
+    writer = town.start("alice", "sh", "-c", f"exec 3>>{program}; echo open; exec sleep infinity")
+    assert writer.stdout.readline() == b"open\n"
+    jobs.append(town.submit("alice", "--name", "again", program))
+    town.until(jobs[3], lambda job: "LaunchBackoff" in job["reason"])
     seen = {}
     for user in ("alice", "root", "bob"):
         seen[user] = [town.run(user, *command).out for command in (
@@ -61,6 +68,8 @@ def test_a_reason_has_a_public_form(town):
     for words in (["log"], ["log", "-f"], ["log", "--path"]):
         refused = town.run("bob", "gjob", *words, jobs[2])
         assert refused.code == 5 and f"the log of job {jobs[2]} is for alice only" in refused.err, refused
+    assert "Text file busy" in town.job("alice", jobs[3])["reason"]
+    assert "its last attempt failed" in town.job("bob", jobs[3])["reason"]
     for user in seen:
         assert all("SWORD" not in text for text in seen[user]), "the environment is shown to nobody"
     town.ok("alice", "gcancel", *jobs[1:])

@@ -152,14 +152,18 @@ class Town:
                 return shown
             self.get("root", f"/api/v1/changes?revision={revision}&job={job}")
 
-    def gone(self, job):
-        """The job once it is over, without a command that would have to be written down."""
+    def until(self, job, wanted):
+        """The job once `wanted(job)` is true, asked again whenever it changed."""
         while True:
             revision = self.get("root", "/api/v1/jobs?limit=1")["revision"]
             shown = self.job("root", job)
-            if shown["ended"]:
+            if wanted(shown):
                 return shown
             self.get("root", f"/api/v1/changes?revision={revision}&job={job}")
+
+    def gone(self, job):
+        """The job once it is over, without a command that would have to be written down."""
+        return self.until(job, lambda shown: shown["ended"])
 
     def job(self, user, job):
         return self.get(user, f"/api/v1/jobs/{job}")
