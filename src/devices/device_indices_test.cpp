@@ -102,7 +102,7 @@ TEST(DeviceIndices, LinksGoWithTheirDevices) {
   Machine machine = machine_with({"a", "b", "c"});
   machine.topology = plain_topology(3, PathClass::Sys);
   machine.topology.numa = {0, 0, 1};
-  for (const auto [a, b] : {std::pair(0, 1), std::pair(1, 0)}) {
+  for (const auto& [a, b] : {std::pair(0, 1), std::pair(1, 0)}) {
     machine.topology.links[machine.topology.at(a, b)] = 4;
     machine.topology.paths[machine.topology.at(a, b)] = PathClass::Pix;
   }
