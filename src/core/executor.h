@@ -4,6 +4,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -48,15 +49,32 @@ struct Adopted {
 };
 using Report = std::variant<Started, Gone, Adopted>;
 
+/// An attempt of which it is not known how it stands.
+struct Doubt {
+  JobId job;
+  std::string why;
+};
+
+/// What is enforced on a node, and by what: a word of the mechanism, or "none: <why>". For people.
+struct Enforcement {
+  std::string kill;       ///< "cgroup.kill" or "process tree (subreaper)"
+  std::string memory;     ///< "cgroup v2 memory.max", "cgroup v1 memory.limit_in_bytes"
+  std::string cpu;        ///< the same
+  std::string processes;  ///< the same
+  std::string suspend;    ///< "cgroup v2 cgroup.freeze" or "SIGSTOP"
+  std::string binding;    ///< "cgroup v2 cpuset.cpus", "cgroup v1 cpuset.cpus", "sched_setaffinity"
+};
+
 /// What the store knows of an attempt: whether its program is known to have run.
 enum class Progress { Committed, Started };
 
 }  // namespace executor
 
-/// The port through which attempts are run: one executor for each node, which starts what it is
-/// ordered to, tells what becomes of it, and goes on running it when the daemon is gone. The local
-/// implementation is runner::Runner. One thread owns it; no call blocks. Attempts that are not its
-/// own, or are gone, are no error: every call may be repeated.
+/// The port through which attempts are run, and all that the daemon needs of who runs them: an
+/// executor serves one node or several, starts there what it is ordered to, tells what becomes of
+/// it, and goes on running it when the daemon is gone. The local implementation is runner::Runner.
+/// One thread owns it and makes every call; no call blocks. Attempts that are not its own, or are
+/// gone, are no error: every call may be repeated.
 class Executor {
  public:
   virtual ~Executor() = default;
@@ -77,12 +95,24 @@ class Executor {
                                                  int attempt,
                                                  const std::string& boot_id,
                                                  executor::Progress progress) = 0;
+  /// After a restart, once every attempt under way was adopted: `known` are all of them, on
+  /// whatever node. What is left of others (a crash between commit and forget) is removed.
+  virtual void sweep(const std::vector<std::pair<JobId, int>>& known) = 0;
+  /// The attempts of which it is not known now how they stand, by job.
+  [[nodiscard]] virtual std::vector<executor::Doubt> doubts() const = 0;
   /// The end of the attempt is committed: nothing of it is needed any more.
   virtual void forget(JobId job, int attempt) = 0;
   /// The job is forgotten: its log may go, too.
   virtual void remove_log(JobId job) = 0;
+  /// Where the job's log is, or will be, on this machine: an absolute path; "" if it is elsewhere.
+  [[nodiscard]] virtual std::string log_path(JobId job) const = 0;
   /// How large the job's log is on this machine's disk; 0 if it is not there.
   [[nodiscard]] virtual Memory log_size(JobId job) const = 0;
+  /// What is enforced on one of its nodes.
+  [[nodiscard]] virtual executor::Enforcement enforcement(const std::string& node) const = 0;
+  /// Readable while poll() has something to say, from whatever thread that came. The executor's
+  /// own, the same as long as it lives: who waits for it neither reads nor closes it.
+  [[nodiscard]] virtual int fd() const = 0;
   /// What happened since the last call.
   [[nodiscard]] virtual std::vector<executor::Report> poll() = 0;
 };

@@ -16,6 +16,7 @@
 #include "os/file.h"
 #include "os/host.h"
 #include "os/user.h"
+#include "runner/runner.h"
 
 namespace gflow::daemon {
 
@@ -163,6 +164,9 @@ Result<std::unique_ptr<Daemon>> Daemon::start_under(os::Fd lock,
   const std::string node = node_name(config, *source);
   engine::State state = GF_TRY(load_state(*store, options.paths, config, node, boot_id));
   const devices::DeviceIndices indices(held_devices(state, options.paths.attempts_dir(), node));
+  OwnerOf owner_of = [local = runner.get()](int pid) { return local->owner_of(pid); };
+  std::vector<NodeExecutor> executors;
+  executors.push_back({std::move(runner), {node}});
   auto wall_timer = GF_TRY(os::WallTimer::create());
   spdlog::info("gflowd {} starts: node {}, devices {}, {} jobs known",
                os::process_id(),
@@ -178,7 +182,8 @@ Result<std::unique_ptr<Daemon>> Daemon::start_under(os::Fd lock,
                                            std::move(source),
                                            indices,
                                            std::move(remover),
-                                           std::move(runner),
+                                           std::move(executors),
+                                           std::move(owner_of),
                                            std::move(wall_timer),
                                            std::move(state)});
   GF_CHECK(core->loop.begin());

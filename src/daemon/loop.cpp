@@ -9,7 +9,6 @@
 
 #include "base/text.h"
 #include "base/version.h"
-#include "daemon/machine_facts.h"
 #include "os/clock.h"
 #include "os/file.h"
 #include "os/user.h"
@@ -24,7 +23,7 @@ namespace {
 /// How long a piece of work keeps others waiting: a tick is about as long as writing one commit.
 constexpr std::chrono::milliseconds kSlice{2};
 
-std::string doubt_text(const runner::Doubt& doubt) {
+std::string doubt_text(const executor::Doubt& doubt) {
   return fmt::format(
       "it is not known how job {} stands, and it keeps what it holds until that is known: {}",
       doubt.job.value,
@@ -50,11 +49,10 @@ Loop::Loop(Parts parts)
       ballast_(parts_.options.paths.ballast(), parts_.config.ballast),
       dispatcher_(state_,
                   *parts_.store,
-                  {{parts_.node, parts_.runner.get()}},
+                  parts_.executors,
                   [this](engine::Event event) { request(std::move(event), {}); }),
       shell_(state_, *parts_.store, dispatcher_, &ballast_),
       started_(os::now()),
-      runner_fd_(io_),
       device_fd_(io_),
       wall_fd_(io_),
       mono_timer_(io_),
@@ -65,9 +63,9 @@ Loop::Loop(Parts parts)
 
 Result<void> Loop::begin() {
   const auto under_way = shell_.take_over();
-  parts_.runner->sweep(under_way);
+  dispatcher_.sweep(under_way);
   spdlog::info("{} jobs were under way", under_way.size());
-  for (const runner::Doubt& doubt : parts_.runner->doubts()) {
+  for (const executor::Doubt& doubt : dispatcher_.doubts()) {
     spdlog::warn("{}", doubt_text(doubt));
   }
   shell_.post(engine::event::NodesChanged{{reading()}});
@@ -80,10 +78,13 @@ Result<void> Loop::begin() {
   listen.own_uid = os::own_account().uid;
   server_ = GF_TRY(server::HttpServer::listen(io_, listen, *this));
   configure_access();
-  GF_CHECK(give(runner_fd_, parts_.runner->fd()));
   GF_CHECK(give(wall_fd_, parts_.wall_timer.fd()));
   if (parts_.source->fd() >= 0) GF_CHECK(give(device_fd_, parts_.source->fd()));
-  watch_runner();
+  for (const NodeExecutor& each : parts_.executors) {
+    auto& fd = executor_fds_.emplace_back(io_);
+    GF_CHECK(give(fd, each.executor->fd()));
+    watch_executor(*each.executor, fd);
+  }
   watch_devices();
   watch_wall_timer();
   watch_signals();
@@ -128,7 +129,10 @@ void Loop::take_slice() {
 
 Now Loop::now() const { return os::now(); }
 
-std::string Loop::log_path(JobId job) const { return parts_.runner->log_path(job); }
+std::string Loop::log_path(JobId job) const {
+  const Job* known = state_.find(job);
+  return known == nullptr ? std::string() : dispatcher_.log_path(*known);
+}
 
 void Loop::submit(api::SubmitRequest request, const Principal& by, Answer answer) {
   shell_.submit(std::move(request), by, std::move(answer));
@@ -255,22 +259,22 @@ void Loop::set_timers(const Shell::Ticked& ticked) {
   });
 }
 
-void Loop::watch_runner() {
-  runner_fd_.async_wait(Wait::wait_read, [this](const error_code& error) {
+void Loop::watch_executor(Executor& executor, boost::asio::posix::stream_descriptor& fd) {
+  fd.async_wait(Wait::wait_read, [this, &executor, &fd](const error_code& error) {
     if (error) return;
-    take_reports();
-    watch_runner();
+    take_reports(executor);
+    watch_executor(executor, fd);
   });
 }
 
-void Loop::take_reports() {
-  for (runner::Report& report : parts_.runner->poll()) {
-    if (const auto* started = std::get_if<runner::Started>(&report)) {
+void Loop::take_reports(Executor& executor) {
+  for (executor::Report& report : executor.poll()) {
+    if (const auto* started = std::get_if<executor::Started>(&report)) {
       shell_.post(engine::event::AttemptStarted{started->job, started->attempt, started->pid});
-    } else if (const auto* adopted = std::get_if<runner::Adopted>(&report)) {
+    } else if (const auto* adopted = std::get_if<executor::Adopted>(&report)) {
       shell_.adopted(adopted->job, adopted->attempt, adopted->how);
     } else {
-      auto& gone = std::get<runner::Gone>(report);
+      auto& gone = std::get<executor::Gone>(report);
       gone.outcome.peak_gpu_memory = peaks_.take(gone.job);
       shell_.post(engine::event::AttemptEnded{gone.job, gone.attempt, std::move(gone.outcome)});
       parts_.source->refresh();
@@ -303,7 +307,7 @@ Machine Loop::reading() {
       machine_for_engine(parts_.indices.applied_to(
                              parts_.source->machine(),
                              [this](int gpu) { return !state_.holders(parts_.node, gpu).empty(); }),
-                         *parts_.runner);
+                         parts_.owner_of);
   machine.name = parts_.node;
   machine.labels = parts_.config.labels;
   fill_memory(machine, parts_.config.gpus);
@@ -352,7 +356,8 @@ void Loop::watch_signals() {
 }
 
 api::DaemonView Loop::daemon() const {
-  const runner::Enforcement& enforced = parts_.runner->enforcement();
+  const executor::Enforcement enforced =
+      parts_.executors.front().executor->enforcement(parts_.node);
   api::DaemonView view;
   view.version = kVersion;
   view.pid = os::process_id();
@@ -376,7 +381,7 @@ api::DaemonView Loop::daemon() const {
                     state_.nodes().size() > 1 ? " on node " + health.node : "",
                     health.reason));
   }
-  for (const runner::Doubt& doubt : parts_.runner->doubts()) {
+  for (const executor::Doubt& doubt : dispatcher_.doubts()) {
     view.warnings.push_back(doubt_text(doubt));
   }
   if (!ballast_.held() || shell_.disk_is_full()) {

@@ -6,14 +6,17 @@
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "daemon/backups.h"
 #include "daemon/change_feed.h"
 #include "daemon/config.h"
 #include "daemon/gpu_peaks.h"
+#include "daemon/machine_facts.h"
 #include "daemon/node_dispatcher.h"
 #include "daemon/options.h"
 #include "daemon/remover.h"
@@ -22,7 +25,6 @@
 #include "devices/source.h"
 #include "engine/state.h"
 #include "os/wall_timer.h"
-#include "runner/runner.h"
 #include "server/http_server.h"
 #include "server/service.h"
 #include "store/store.h"
@@ -33,18 +35,19 @@ namespace gflow::daemon {
 struct Parts {
   Options options;
   Config config;
-  std::string node;  ///< the name of the node this daemon runs jobs on
+  std::string node;  ///< the name of the machine this daemon runs on, whose devices it reads
   os::Fd lock;       ///< held as long as the daemon lives
   std::unique_ptr<store::Store> store;
   std::unique_ptr<devices::Source> source;
   devices::DeviceIndices indices;
   std::unique_ptr<Remover> remover;
-  std::unique_ptr<runner::Runner> runner;
+  std::vector<NodeExecutor> executors;  ///< whoever runs jobs; first that of this machine
+  OwnerOf owner_of;                     ///< of this machine's processes
   os::WallTimer wall_timer;
   engine::State state;
 };
 
-/// The one loop, on one thread: waits for a request, a report of the runner, a reading of the
+/// The one loop, on one thread: waits for a request, a report of an executor, a reading of the
 /// devices, a timer or a signal, posts it to the shell, and ticks.
 class Loop : public server::Service {
  public:
@@ -78,11 +81,11 @@ class Loop : public server::Service {
   void log_disk();
   void log_changes(const std::set<JobId>& changed) const;
   void set_timers(const Shell::Ticked& ticked);
-  void watch_runner();
+  void watch_executor(Executor& executor, boost::asio::posix::stream_descriptor& fd);
   void watch_devices();
   void watch_wall_timer();
   void watch_signals();
-  void take_reports();
+  void take_reports(Executor& executor);
   void take_reading();
   [[nodiscard]] Machine reading();
   void refresh_later();
@@ -96,7 +99,7 @@ class Loop : public server::Service {
   Shell shell_;
   Now started_;
   boost::asio::io_context io_{1};
-  boost::asio::posix::stream_descriptor runner_fd_;
+  std::deque<boost::asio::posix::stream_descriptor> executor_fds_;
   boost::asio::posix::stream_descriptor device_fd_;
   boost::asio::posix::stream_descriptor wall_fd_;
   boost::asio::steady_timer mono_timer_;

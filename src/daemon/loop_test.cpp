@@ -4,14 +4,20 @@
 
 #include <gtest/gtest.h>
 #include <spdlog/spdlog.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <cstdlib>
 #include <filesystem>
 
+#include "core/executor_for_tests.h"
+#include "core/machine_for_tests.h"
 #include "os/clock.h"
 #include "os/file.h"
 #include "os/user.h"
+#include "runner/runner.h"
 
 namespace gflow::daemon {
 namespace {
@@ -54,6 +60,8 @@ Parts parts_in(const Place& place) {
   run.shim = os::program_directory() + "/../bin/gflow-shim";
   run.boot_id = os::boot_id().value();
   run.use_cgroups = false;
+  std::vector<NodeExecutor> executors;
+  executors.push_back({runner::Runner::open(run).value(), {"lab1"}});
   auto store = store::Store::open(options.paths.database()).value();
   return Parts{.options = options,
                .config = config,
@@ -63,7 +71,8 @@ Parts parts_in(const Place& place) {
                .source = devices::open_source("sim:1xH100", {}).value(),
                .indices = {},
                .remover = std::move(remover),
-               .runner = runner::Runner::open(run).value(),
+               .executors = std::move(executors),
+               .owner_of = [](int) { return std::nullopt; },
                .wall_timer = os::WallTimer::create().value(),
                .state = std::move(state)};
 }
@@ -118,6 +127,82 @@ TEST(Loop, AnswersWhileItLaunches) {
   EXPECT_TRUE(acknowledged);
   EXPECT_EQ(loop.state().count(Status::Finished), kJobs);
   EXPECT_GT(answered_meanwhile, 2);
+}
+
+/// Says of attempts what the test wants said, by its descriptor.
+class SaidToRun : public IdleExecutor {
+ public:
+  void launch(const LaunchOrder& order) override {
+    launched.push_back(order);
+    say(executor::Started{order.job, order.attempt, 77});
+  }
+  [[nodiscard]] std::vector<executor::Doubt> doubts() const override { return doubtful; }
+  [[nodiscard]] int fd() const override { return wake_.get(); }
+  [[nodiscard]] std::vector<executor::Report> poll() override {
+    std::uint64_t count = 0;
+    EXPECT_EQ(::read(wake_.get(), &count, sizeof count), ssize_t{sizeof count});
+    return std::exchange(reports_, {});
+  }
+
+  void say(executor::Report report) {
+    reports_.push_back(std::move(report));
+    const std::uint64_t one = 1;
+    EXPECT_EQ(::write(wake_.get(), &one, sizeof one), ssize_t{sizeof one});
+  }
+
+  std::vector<LaunchOrder> launched;
+  std::vector<executor::Doubt> doubtful;
+
+ private:
+  os::Fd wake_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+  std::vector<executor::Report> reports_;
+};
+
+/// A node of another kind is an executor in the list: what is placed there goes to it, what it
+/// reports comes in, what it doubts is shown.
+TEST(Loop, RunsJobsOnANodeOfAnotherKind) {
+  spdlog::set_level(spdlog::level::off);
+  const Place place;
+  Parts parts = parts_in(place);
+  auto owned = std::make_unique<SaidToRun>();
+  SaidToRun& there = *owned;
+  parts.executors.push_back({std::move(owned), {"n2"}});
+  Loop loop(std::move(parts));
+  ASSERT_TRUE(loop.begin());
+  loop.request(
+      engine::event::NodesChanged{{machine_with_gpus("n2", 2, "NVIDIA A100", Memory::gib(40))}},
+      {});
+  std::shared_ptr<void> wait;
+  int unchanged = 0;  // wakes without news: the first is the submission's own
+  std::function<void()> watch = [&] {
+    const std::uint64_t seen = loop.state().revision();
+    wait = loop.on_change(seen, {}, std::chrono::minutes(1), [&, seen] {
+      const Job* job = loop.state().find(JobId(1));
+      if (status_of(*job) == Status::Running && there.doubtful.empty()) {
+        there.doubtful = {{job->id, "the line is cut"}};
+        const std::string doubt =
+            "it is not known how job 1 stands, and it keeps what it holds until that is known: the "
+            "line is cut";
+        EXPECT_EQ(std::ranges::count(loop.daemon().warnings, doubt), 1);
+        EXPECT_EQ(loop.log_path(job->id), "") << "its log is not on this machine";
+        there.say(executor::Gone{job->id, 1, {.reason = EndReason::Exited, .exit_code = 0}});
+      }
+      if (loop.state().revision() == seen) ++unchanged;
+      if (is_ended(*job) || unchanged > 1) return loop.stop();
+      watch();
+    });
+  };
+  api::SubmitRequest two_gpus = jobs(1);
+  two_gpus.items[0].spec.request.gpus = 2;  // this machine has one
+  loop.submit(std::move(two_gpus), me(), [&](const auto& ids) {
+    ASSERT_TRUE(ids) << ids.error().message;
+    watch();
+  });
+  ASSERT_TRUE(loop.run());
+  ASSERT_EQ(there.launched.size(), 1U);
+  EXPECT_EQ(there.launched[0].node, "n2");
+  EXPECT_EQ(there.launched[0].payload.argv, std::vector<std::string>{"true"});
+  EXPECT_EQ(loop.state().count(Status::Finished), 1U);
 }
 
 TEST(Loop, LetsGoOfWhoDoesNotWaitAnyMore) {

@@ -44,7 +44,7 @@ std::vector<NumaCpus> host_cpus() {
   return nodes;
 }
 
-Machine machine_for_engine(const Machine& reading, const runner::Runner& runner) {
+Machine machine_for_engine(const Machine& reading, const OwnerOf& owner_of) {
   Machine machine = reading;
   // A source that says how many CPUs there are speaks of a machine that is not this one.
   if (!machine.cpus && machine.topology.cpus.empty()) machine.topology.cpus = host_cpus();
@@ -58,7 +58,7 @@ Machine machine_for_engine(const Machine& reading, const runner::Runner& runner)
         return !os::exists(fmt::format("/proc/{}", process.pid));
       });
     }
-    tell_jobs_apart(device, [&runner](int pid) { return runner.owner_of(pid); });
+    tell_jobs_apart(device, owner_of);
   }
   return machine;
 }

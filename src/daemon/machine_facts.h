@@ -4,18 +4,18 @@
 #include <functional>
 #include <optional>
 
+#include "core/job.h"
 #include "core/machine.h"
-#include "runner/runner.h"
 
 namespace gflow::daemon {
 
+/// The job a process of this machine belongs to; empty if it is not gflow's.
+using OwnerOf = std::function<std::optional<JobId>(int pid)>;
+
 /// What the engine is to know of the machine: the device source's reading, the host's CPUs and
 /// memory where the source does not say; and of the processes on each device, what those of gflow's
-/// jobs use, by job, and the others. Borrows the runner, which knows whose a process is.
-[[nodiscard]] Machine machine_for_engine(const Machine& reading, const runner::Runner& runner);
-
-/// The job a process belongs to; empty if it is not gflow's.
-using OwnerOf = std::function<std::optional<JobId>(int pid)>;
+/// jobs use, by job, and the others.
+[[nodiscard]] Machine machine_for_engine(const Machine& reading, const OwnerOf& owner_of);
 
 /// Takes the processes of gflow's jobs off the list and counts them in `uses`, by job.
 void tell_jobs_apart(Device& device, const OwnerOf& owner_of);

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/text.h"
@@ -25,15 +27,23 @@ std::optional<Stop> stop_of(const Job& job) {
 
 NodeDispatcher::NodeDispatcher(const engine::State& state,
                                store::Store& store,
-                               Executors executors,
+                               const std::vector<NodeExecutor>& executors,
                                std::function<void(engine::Event)> post)
-    : state_(state), store_(store), executors_(std::move(executors)), post_(std::move(post)) {}
+    : state_(state), store_(store), executors_(executors), post_(std::move(post)) {
+  for (const auto& [executor, nodes] : executors_) {
+    for (const std::string& node : nodes) by_node_.emplace(node, executor.get());
+  }
+}
+
+Executor* NodeDispatcher::executor_at(const std::string& node) const {
+  const auto at = by_node_.find(node);
+  return at == by_node_.end() ? nullptr : at->second;
+}
 
 Executor* NodeDispatcher::executor_of(const Job& job) const {
   const Attempt* attempt = attempt_of(job);
   if (attempt == nullptr || !is_active(job)) return nullptr;
-  const auto at = executors_.find(attempt->allocation.node);
-  return at == executors_.end() ? nullptr : at->second;
+  return executor_at(attempt->allocation.node);
 }
 
 void NodeDispatcher::refuse(const LaunchOrder& order, Outcome outcome) {
@@ -41,8 +51,8 @@ void NodeDispatcher::refuse(const LaunchOrder& order, Outcome outcome) {
 }
 
 void NodeDispatcher::launch(const LaunchOrder& order) {
-  const auto at = executors_.find(order.node);
-  if (at == executors_.end()) {
+  Executor* executor = executor_at(order.node);
+  if (executor == nullptr) {
     post_(engine::event::NodeUnreachable{order.node, nobody_on(order.node)});
     return refuse(order,
                   {.reason = EndReason::NotStarted,
@@ -56,7 +66,7 @@ void NodeDispatcher::launch(const LaunchOrder& order) {
   }
   LaunchOrder complete = order;
   complete.payload = std::move(*payload);
-  at->second->launch(complete);
+  executor->launch(complete);
 }
 
 executor::Adoption NodeDispatcher::adopt(const Job& job) {
@@ -99,11 +109,11 @@ void NodeDispatcher::change_limit(const Job& job) {
 
 // The job may be queued again by now, or gone: which node it was on is not kept.
 void NodeDispatcher::forget_attempt(JobId job, int attempt) {
-  for (const auto& [node, executor] : executors_) executor->forget(job, attempt);
+  for (const NodeExecutor& each : executors_) each.executor->forget(job, attempt);
 }
 
 void NodeDispatcher::forget_job(JobId job) {
-  for (const auto& [node, executor] : executors_) executor->remove_log(job);
+  for (const NodeExecutor& each : executors_) each.executor->remove_log(job);
 }
 
 std::string NodeDispatcher::largest_log() const {
@@ -111,8 +121,8 @@ std::string NodeDispatcher::largest_log() const {
   const Job* largest = nullptr;
   Memory size;
   const auto look_at = [&](const Job* job) {
-    for (const auto& [node, executor] : executors_) {
-      const Memory its = executor->log_size(job->id);
+    for (const NodeExecutor& each : executors_) {
+      const Memory its = each.executor->log_size(job->id);
       if (its <= size) continue;
       largest = job;
       size = its;
@@ -126,6 +136,24 @@ std::string NodeDispatcher::largest_log() const {
                      printable(largest->spec.user.name),
                      is_ended(*largest) ? "has ended" : "runs",
                      memory_text(size));
+}
+
+void NodeDispatcher::sweep(const std::vector<std::pair<JobId, int>>& known) {
+  for (const NodeExecutor& each : executors_) each.executor->sweep(known);
+}
+
+std::vector<executor::Doubt> NodeDispatcher::doubts() const {
+  std::vector<executor::Doubt> all;
+  for (const NodeExecutor& each : executors_) {
+    std::ranges::move(each.executor->doubts(), std::back_inserter(all));
+  }
+  return all;
+}
+
+std::string NodeDispatcher::log_path(const Job& job) const {
+  const Attempt* attempt = attempt_of(job);
+  const Executor* its = attempt == nullptr ? nullptr : executor_at(attempt->allocation.node);
+  return (its == nullptr ? *executors_.front().executor : *its).log_path(job.id);
 }
 
 }  // namespace gflow::daemon

@@ -3,7 +3,10 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "daemon/dispatcher.h"
 #include "engine/event.h"
@@ -12,19 +15,23 @@
 
 namespace gflow::daemon {
 
-/// Executors by the name of their node; borrowed.
-using Executors = std::map<std::string, Executor*>;
+/// An executor and the names of the nodes it serves, which no other does.
+struct NodeExecutor {
+  std::unique_ptr<Executor> executor;
+  std::vector<std::string> nodes;
+};
 
-/// Routes by node. What it is to do on a node nobody runs jobs on is that node's failure, never
-/// done elsewhere: a launch there comes back as not started and the node as one that does not
-/// answer; what runs there is not known.
+/// Routes by node, and asks everybody who runs jobs as if they were one. What it is to do on a node
+/// nobody runs jobs on is that node's failure, never done elsewhere: a launch there comes back as
+/// not started and the node as one that does not answer; what runs there is not known.
 class NodeDispatcher : public Dispatcher {
  public:
-  /// Borrows the state, the store and the executors for its lifetime. `post` takes what becomes
+  /// Borrows the state, the store and the executors, at least one, for its lifetime; the first is
+  /// that of the machine it runs on. `post` takes what becomes
   /// known while acting: that an attempt cannot even be ordered.
   NodeDispatcher(const engine::State& state,
                  store::Store& store,
-                 Executors executors,
+                 const std::vector<NodeExecutor>& executors,
                  std::function<void(engine::Event)> post);
 
   void launch(const LaunchOrder& order) override;
@@ -37,14 +44,24 @@ class NodeDispatcher : public Dispatcher {
   void forget_job(JobId job) override;
   [[nodiscard]] std::string largest_log() const override;
 
+  /// See Executor.
+  void sweep(const std::vector<std::pair<JobId, int>>& known);
+  [[nodiscard]] std::vector<executor::Doubt> doubts() const;
+  /// As its node's executor says; as the first one does where the job never ran, or nobody serves
+  /// its node any more.
+  [[nodiscard]] std::string log_path(const Job& job) const;
+
  private:
   void refuse(const LaunchOrder& order, Outcome outcome);
+  /// Null if nobody runs jobs there.
+  [[nodiscard]] Executor* executor_at(const std::string& node) const;
   /// That of the node the job's command runs on; null if nobody runs jobs there.
   [[nodiscard]] Executor* executor_of(const Job& job) const;
 
   const engine::State& state_;
   store::Store& store_;
-  Executors executors_;
+  const std::vector<NodeExecutor>& executors_;
+  std::map<std::string, Executor*> by_node_;
   std::function<void(engine::Event)> post_;
 };
 

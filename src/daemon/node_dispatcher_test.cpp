@@ -3,11 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include "core/executor_for_tests.h"
+
 namespace gflow::daemon {
 namespace {
 
 /// Notes what it is told.
-class Noted : public Executor {
+class Noted : public IdleExecutor {
  public:
   void launch(const LaunchOrder& order) override {
     said += "launch " + std::to_string(order.job.value) + " " + order.payload.argv.at(0) + "; ";
@@ -30,14 +32,20 @@ class Noted : public Executor {
                            executor::Progress /*progress*/) override {
     return executor::StillRuns{77};
   }
-  void forget(JobId /*job*/, int /*attempt*/) override {}
-  void remove_log(JobId /*job*/) override {}
+  void sweep(const std::vector<std::pair<JobId, int>>& known) override {
+    for (const auto& [job, attempt] : known) said += "keep " + std::to_string(job.value) + "; ";
+  }
+  [[nodiscard]] std::vector<executor::Doubt> doubts() const override { return doubtful; }
+  [[nodiscard]] std::string log_path(JobId job) const override {
+    return logs.empty() ? "" : logs + std::to_string(job.value);
+  }
   [[nodiscard]] Memory log_size(JobId job) const override {
     return Memory::mib(job.value == 2 ? 9 : 1);
   }
-  std::vector<executor::Report> poll() override { return {}; }
 
   std::string said;
+  std::string logs;  ///< where its logs are; "" if nowhere on this machine
+  std::vector<executor::Doubt> doubtful;
 };
 
 Job ended_on(std::uint64_t id, const std::string& node) {
@@ -71,6 +79,13 @@ LaunchOrder order_for(const Job& job) {
   return order;
 }
 
+std::vector<NodeExecutor> two_executors() {
+  std::vector<NodeExecutor> executors;
+  executors.push_back({std::make_unique<Noted>(), {"n1"}});
+  executors.push_back({std::make_unique<Noted>(), {"n2", "n4"}});
+  return executors;
+}
+
 engine::State engine_with(const std::vector<Job>& jobs) {
   engine::State state({}, "boot");
   for (const Job& job : jobs) state.restore(job);
@@ -91,14 +106,14 @@ class Routing : public testing::Test {
   Job there = running_on(2, "n2");
   Job nowhere = running_on(3, "n3");
   std::unique_ptr<store::Store> store = store::Store::open(":memory:").value();
-  Noted first;
-  Noted second;
+  std::vector<NodeExecutor> executors = two_executors();
+  Noted& first = dynamic_cast<Noted&>(*executors[0].executor);
+  Noted& second = dynamic_cast<Noted&>(*executors[1].executor);
   std::vector<engine::Event> posted;
   engine::State state = engine_with({here, there, nowhere});
-  NodeDispatcher dispatcher{
-      state, *store, {{"n1", &first}, {"n2", &second}}, [this](engine::Event event) {
-        posted.push_back(std::move(event));
-      }};
+  NodeDispatcher dispatcher{state, *store, executors, [this](engine::Event event) {
+                              posted.push_back(std::move(event));
+                            }};
 };
 
 TEST_F(Routing, EachOrderGoesToItsNode) {
@@ -115,13 +130,42 @@ TEST_F(Routing, EachOrderGoesToItsNode) {
   EXPECT_TRUE(posted.empty());
 }
 
+TEST_F(Routing, AnExecutorServesSeveralNodes) {
+  for (const char* node : {"n2", "n4"}) dispatcher.stop(running_on(2, node));
+  EXPECT_EQ(second.said, "stop 2 0; stop 2 0; ");
+  EXPECT_EQ(first.said, "");
+}
+
+TEST_F(Routing, EveryExecutorIsToldWhatIsKnownAndAskedWhatIsNot) {
+  dispatcher.sweep({{JobId(1), 1}, {JobId(2), 1}});
+  EXPECT_EQ(first.said, "keep 1; keep 2; ");
+  EXPECT_EQ(second.said, "keep 1; keep 2; ");
+  first.doubtful = {{JobId(1), "the disk does not answer"}};
+  second.doubtful = {{JobId(2), "the line is cut"}};
+  const auto doubts = dispatcher.doubts();
+  ASSERT_EQ(doubts.size(), 2U);
+  EXPECT_EQ(doubts[0].why, "the disk does not answer");
+  EXPECT_EQ(doubts[1].job, JobId(2));
+}
+
+TEST_F(Routing, ALogIsWhereTheNodeOfTheJobHasIt) {
+  first.logs = "/logs/";
+  EXPECT_EQ(dispatcher.log_path(here), "/logs/1");
+  EXPECT_EQ(dispatcher.log_path(there), "") << "it is not on this machine";
+  EXPECT_EQ(dispatcher.log_path(ended_on(2, "n2")), "");
+  EXPECT_EQ(dispatcher.log_path(nowhere), "/logs/3");
+  Job queued;
+  queued.id = JobId(4);
+  EXPECT_EQ(dispatcher.log_path(queued), "/logs/4");
+}
+
 TEST_F(Routing, TheLargestLogIsSoughtOnEveryNode) {
   EXPECT_EQ(dispatcher.largest_log(), "the largest log is that of job 2 of alice, which runs (9M)");
 }
 
 TEST_F(Routing, TheLargestLogMayBeThatOfAJobThatHasEnded) {
   engine::State with_ended = engine_with({here, ended_on(2, "n2")});
-  const NodeDispatcher of_ended{with_ended, *store, {{"n1", &first}, {"n2", &second}}, {}};
+  const NodeDispatcher of_ended{with_ended, *store, executors, {}};
   EXPECT_EQ(of_ended.largest_log(),
             "the largest log is that of job 2 of bob, which has ended (9M)");
 }

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <map>
 
-#include "core/executor.h"
+#include "core/executor_for_tests.h"
 #include "core/machine_for_tests.h"
 #include "engine/step.h"
 
@@ -18,7 +18,7 @@ namespace {
 using Attempts = std::map<std::pair<JobId, int>, LaunchOrder>;
 
 /// Runs what it is ordered to until it is told that it ended, or to stop.
-class MemoryExecutor : public Executor {
+class MemoryExecutor : public IdleExecutor {
  public:
   void launch(const LaunchOrder& order) override {
     running[{order.job, order.attempt}] = order;
@@ -27,8 +27,6 @@ class MemoryExecutor : public Executor {
   void stop(JobId job, int attempt, int /*signal*/, EndReason reason) override {
     end(job, attempt, {.reason = reason});
   }
-  void suspend(JobId /*job*/, int /*attempt*/) override {}
-  void resume(JobId /*job*/, int /*attempt*/) override {}
   void change_limit(JobId job, int attempt, std::optional<std::chrono::seconds> limit) override {
     if (const auto at = running.find({job, attempt}); at != running.end()) {
       at->second.time_limit = limit;
@@ -42,8 +40,6 @@ class MemoryExecutor : public Executor {
     return executor::NeverRan{};
   }
   void forget(JobId job, int attempt) override { running.erase({job, attempt}); }
-  void remove_log(JobId /*job*/) override {}
-  [[nodiscard]] Memory log_size(JobId /*job*/) const override { return {}; }
   std::vector<executor::Report> poll() override { return std::exchange(reports_, {}); }
 
   void end(JobId job, int attempt, Outcome outcome) {

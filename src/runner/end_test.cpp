@@ -194,8 +194,8 @@ TEST_P(End, CpuTimeIsCounted) {
 }
 
 TEST_P(End, AtTheMemoryLimit) {
-  if (runner_->enforcement().memory.starts_with("none")) {
-    GTEST_SKIP() << "memory " << runner_->enforcement().memory;
+  if (runner_->enforcement("").memory.starts_with("none")) {
+    GTEST_SKIP() << "memory " << runner_->enforcement("").memory;
   }
   LaunchOrder made = script("exec head -c 1000000000 /dev/zero | tail -c 999999999 > /dev/null");
   made.limits.memory = Memory::mib(64);

@@ -144,7 +144,9 @@ void Runner::sweep(const std::vector<std::pair<JobId, int>>& known) { core_->swe
 
 std::optional<JobId> Runner::owner_of(int pid) const { return core_->owner_of(pid); }
 
-const Enforcement& Runner::enforcement() const { return core_->cgroups.enforcement(); }
+Enforcement Runner::enforcement(const std::string& /*node*/) const {
+  return core_->cgroups.enforcement();
+}
 
 std::string Runner::log_path(JobId job) const {
   return core_->options.logs_dir + "/" + std::to_string(job.value) + ".log";

@@ -17,6 +17,8 @@ namespace gflow::runner {
 
 using executor::Adopted;
 using executor::Adoption;
+using executor::Doubt;
+using executor::Enforcement;
 using executor::Gone;
 using executor::NeverRan;
 using executor::Over;
@@ -24,23 +26,6 @@ using executor::Report;
 using executor::Started;
 using executor::StillRuns;
 using executor::Unknown;
-
-/// An attempt of which it is not known how it stands.
-struct Doubt {
-  JobId job;
-  std::string why;
-};
-
-/// What is enforced on this machine, and by what. For `gjob show` and `gflow doctor`.
-struct Enforcement {
-  std::string kill;  ///< "cgroup.kill" or "process tree (subreaper)"
-  std::string
-      memory;       ///< "cgroup v2 memory.max", "cgroup v1 memory.limit_in_bytes" or "none: <why>"
-  std::string cpu;  ///< the same
-  std::string processes;  ///< the same
-  std::string suspend;    ///< "cgroup v2 cgroup.freeze" or "SIGSTOP"
-  std::string binding;  ///< "cgroup v2 cpuset.cpus", "cgroup v1 cpuset.cpus" or "sched_setaffinity"
-};
 
 struct Options {
   std::string attempts_dir;  ///< absolute; one directory per attempt
@@ -68,9 +53,7 @@ class Runner : public Executor {
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
 
-  /// Readable when poll() has something to say.
-  [[nodiscard]] int fd() const;
-  /// What happened since the last call. Never blocks.
+  [[nodiscard]] int fd() const override;
   [[nodiscard]] std::vector<Report> poll() override;
 
   /// Starts the shim of an attempt the store has committed as Starting. Started or Gone follows.
@@ -98,19 +81,18 @@ class Runner : public Executor {
       int attempt,
       const std::string& boot_id,
       executor::Progress progress = executor::Progress::Committed) override;
-  /// The attempts of which it is not known now how they stand, by job.
-  [[nodiscard]] std::vector<Doubt> doubts() const;
+  void sweep(const std::vector<std::pair<JobId, int>>& known) override;
+  [[nodiscard]] std::vector<Doubt> doubts() const override;
   /// The end of the attempt is committed: removes its directory and cgroups.
   void forget(JobId job, int attempt) override;
   void remove_log(JobId job) override;
+  [[nodiscard]] std::string log_path(JobId job) const override;
   [[nodiscard]] Memory log_size(JobId job) const override;
-  /// Removes what is left of attempts that are not in `known` (crash between commit and forget).
-  void sweep(const std::vector<std::pair<JobId, int>>& known);
+  /// The same for whatever node: it serves this machine only.
+  [[nodiscard]] Enforcement enforcement(const std::string& node) const override;
 
   /// The job a process belongs to, by its ancestors up to a shim; empty if it is not gflow's.
   [[nodiscard]] std::optional<JobId> owner_of(int pid) const;
-  [[nodiscard]] const Enforcement& enforcement() const;
-  [[nodiscard]] std::string log_path(JobId job) const;
 
  private:
   struct Core;

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/executor.h"
+
+namespace gflow {
+
+/// An executor that runs nothing and says nothing. A test overrides what it is about.
+class IdleExecutor : public Executor {
+ public:
+  void launch(const LaunchOrder& /*order*/) override {}
+  void stop(JobId /*job*/, int /*attempt*/, int /*signal*/, EndReason /*reason*/) override {}
+  void suspend(JobId /*job*/, int /*attempt*/) override {}
+  void resume(JobId /*job*/, int /*attempt*/) override {}
+  void change_limit(JobId /*job*/,
+                    int /*attempt*/,
+                    std::optional<std::chrono::seconds> /*limit*/) override {}
+  [[nodiscard]] executor::Adoption adopt(JobId /*job*/,
+                                         int /*attempt*/,
+                                         const std::string& /*boot_id*/,
+                                         executor::Progress /*progress*/) override {
+    return executor::NeverRan{};
+  }
+  void sweep(const std::vector<std::pair<JobId, int>>& /*known*/) override {}
+  [[nodiscard]] std::vector<executor::Doubt> doubts() const override { return {}; }
+  void forget(JobId /*job*/, int /*attempt*/) override {}
+  void remove_log(JobId /*job*/) override {}
+  [[nodiscard]] std::string log_path(JobId /*job*/) const override { return {}; }
+  [[nodiscard]] Memory log_size(JobId /*job*/) const override { return {}; }
+  [[nodiscard]] executor::Enforcement enforcement(const std::string& /*node*/) const override {
+    return {};
+  }
+  [[nodiscard]] int fd() const override { return -1; }
+  [[nodiscard]] std::vector<executor::Report> poll() override { return {}; }
+};
+
+}  // namespace gflow
