@@ -3,7 +3,8 @@
 """Checks that the code keeps to the layers declared in src/CMakeLists.txt.
 
 The gflow_module(NAME [PURE] [DEPS module...]) calls say which module may include which, and which
-are pure. Prints file:line and the rule for every breach; exits 1 if there is one.
+are pure; the picture in ARCHITECTURE.md has to say the same. Prints file:line and the rule for every
+breach; exits 1 if there is one.
 Usage: check_layers.py [ROOT]
 """
 import pathlib
@@ -27,6 +28,8 @@ AMBIENT_CALLS = re.compile(
     r"|\bstd::(?:thread|mutex|jthread|async|random_device|mt19937(?:_64)?|c(?:out|err|in))\b"
     r"|\b(?:sqlite3|nvml)[A-Z_]\w*")
 OPEN_HEADERS = {"core", "engine", "api"}  # their headers stay free of other people's
+# A line of the picture: "PURE  core  what it is  <- base"; the first word holds until the next.
+DRAWN = re.compile(r"^    (?:([A-Z]+)|    ) +([a-z]+) [^<\n]*(?:<- ([a-z ]+))?$", re.M)
 STANDARD = re.compile(r"^[a-z_0-9]+$")
 MOST_LINES, MOST_TEST_LINES = 600, 800
 
@@ -53,6 +56,29 @@ def find_cycles(modules: dict[str, tuple[set[str], bool]]) -> Iterator[str]:
                 open_.extend(modules.get(module, (set(), False))[0])
         if name in reached:
             yield f"src/CMakeLists.txt:1: {name} depends on itself through others (cycle)"
+
+
+def check_picture(root: pathlib.Path, modules: dict[str, tuple[set[str], bool]]) -> Iterator[str]:
+    """A complaint for every module that ARCHITECTURE.md draws otherwise than it is declared."""
+    path = root / "ARCHITECTURE.md"
+    text, part, drawn = path.read_text(encoding="utf-8") if path.exists() else "", "", set()
+    for match in DRAWN.finditer(text.split("\n## ")[0]):
+        part, name, over = match[1] or part, match[2], set((match[3] or "").split())
+        deps, pure = modules.get(name, (None, False))
+        drawn.add(name)
+        if deps != over or pure != (part == "PURE"):
+            yield f"{path.name}:{line_of(text, match.start())}: {name} is declared otherwise"
+    if text:
+        yield from (f"{path.name}:1: {name} is not drawn" for name in modules.keys() - drawn)
+
+
+def find_unused(root: pathlib.Path, modules: dict[str, tuple[set[str], bool]]) -> Iterator[str]:
+    """A complaint for every dependency of which nothing is included."""
+    for name, (deps, _) in modules.items():
+        files = [f for f in (root / "src" / name).rglob("*") if f.suffix in (".h", ".cpp")]
+        used = {header.split("/")[0] for f in files for _, header in INCLUDE.findall(f.read_text(errors="replace"))}
+        for unused in sorted(deps - used) if files else ():
+            yield f"src/CMakeLists.txt:1: {name} includes nothing of {unused}: it is needless in its DEPS"
 
 
 def blanked(text: str) -> str:
@@ -98,7 +124,7 @@ def check_file(root: pathlib.Path, path: pathlib.Path, modules: dict) -> Iterato
 def main(argv: list[str]) -> int:
     root = pathlib.Path(argv[1] if len(argv) > 1 else pathlib.Path(__file__).parent.parent).resolve()
     modules = read_modules(root)
-    complaints = list(find_cycles(modules))
+    complaints = [*find_cycles(modules), *find_unused(root, modules), *check_picture(root, modules)]
     for folder in ("src", "tests", "bench"):
         for path in sorted((root / folder).rglob("*")):
             if path.suffix in (".h", ".cpp", ".py") and path.is_file():

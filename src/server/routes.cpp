@@ -13,7 +13,7 @@
 namespace gflow::server {
 namespace {
 
-constexpr std::array<Route, 20> kRoutes = {{
+constexpr auto kRoutes = std::to_array<Route>({
     {"GET", "/healthz", Verb::Read, show_health},
     {"GET", "/api/v1/jobs", Verb::Read, list_jobs},
     {"POST", "/api/v1/jobs", Verb::Submit, submit_jobs},
@@ -34,7 +34,7 @@ constexpr std::array<Route, 20> kRoutes = {{
     {"GET", "/api/v1/principal", Verb::Read, show_principal},
     {"GET", "/api/v1/settings", Verb::Read, show_settings},
     {"GET", "/api/v1/changes", Verb::Read, wait_for_change},
-}};
+});
 
 constexpr std::string_view kId = "{id}";
 

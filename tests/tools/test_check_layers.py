@@ -4,6 +4,7 @@ import contextlib
 import importlib.util
 import io
 import pathlib
+import re
 import tempfile
 import unittest
 
@@ -19,13 +20,19 @@ gflow_module(os   DEPS base)
 gflow_module(daemon DEPS base core os
              LIBS spdlog::spdlog)
 """
+# Nothing that is declared is left unused.
+USED = {
+    "src/core/used.h": '#include "base/a.h"\n',
+    "src/os/used.h": '#include "base/a.h"\n',
+    "src/daemon/used.h": '#include "base/a.h"\n#include "core/b.h"\n#include "os/c.h"\n',
+}
 
 
 def complaints(files: dict[str, str], layers: str = LAYERS) -> list[str]:
     """What the checker prints for a tree of these files."""
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
-        for name, text in {"src/CMakeLists.txt": layers, **files}.items():
+        for name, text in {"src/CMakeLists.txt": layers, **USED, **files}.items():
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             (root / name).write_text(text)
         out = io.StringIO()
@@ -62,6 +69,27 @@ class CheckLayers(unittest.TestCase):
     def test_a_dependency_that_does_not_exist(self):
         self.assertEqual(complaints({}, "gflow_module(base DEPS bass)\n"),
                          ["src/CMakeLists.txt:1: base depends on bass, which is not a module"])
+
+    def test_a_dependency_that_is_not_used(self):
+        self.assertEqual(complaints({"src/daemon/used.h": '#include "base/a.h"\n#include "os/c.h"\n'}), [
+            "src/CMakeLists.txt:1: daemon includes nothing of core: it is needless in its DEPS"])
+
+    def test_a_picture_that_is_not_what_is_declared(self):
+        picture = ("# Architecture\n\n"
+                   "    PURE     base   texts\n"
+                   "             core   what a job is           <- base\n"
+                   "    ----------------------------------\n"
+                   "    OUTSIDE  os     calls                   <- base\n"
+                   "             daemon gflowd and its commands <- base core os\n\n"
+                   "## More\n\n    core   not drawn here\n")
+        self.assertEqual(complaints({"ARCHITECTURE.md": picture}), [])
+        self.assertEqual(complaints({"ARCHITECTURE.md": picture.replace("<- base core os", "<- base os")}),
+                         ["ARCHITECTURE.md:7: daemon is declared otherwise"])
+        self.assertEqual(complaints({"ARCHITECTURE.md": picture.replace("OUTSIDE ", "        ")}), [
+            "ARCHITECTURE.md:6: os is declared otherwise",
+            "ARCHITECTURE.md:7: daemon is declared otherwise"])
+        self.assertEqual(complaints({"ARCHITECTURE.md": re.sub(r".* core .*job.*\n", "", picture)}),
+                         ["ARCHITECTURE.md:1: core is not drawn"])
 
     def test_ambient_input_in_a_pure_module(self):
         for code in ("#include <thread>", "#include <filesystem>", "#include <fstream>",
