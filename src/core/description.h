@@ -49,7 +49,7 @@ enum class Wire {
 /// Who is shown a field.
 enum class Sight {
   Everybody,
-  Owner,  ///< and administrators: it says what is run, and where
+  Owner,  ///< and operators: it says what is run, and where
 };
 
 /// What is told of a field besides its type and its default, which are the member's.
