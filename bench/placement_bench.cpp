@@ -219,7 +219,12 @@ void measure_churn(const std::string& data) {
 
 int main() {
   const char* directory = std::getenv("GFLOW_LAB_DATA");
-  const std::string data = directory != nullptr ? directory : "../shared/data";
+  if (directory == nullptr) {
+    fmt::print(stderr,
+               "placement_bench: GFLOW_LAB_DATA has to name the directory that holds openb\n");
+    return 2;
+  }
+  const std::string data = directory;
   measure_speed(data);
   measure_inflation(data);
   measure_churn(data);

@@ -11,8 +11,9 @@
 
 namespace gflow::engine {
 
-/// What the shell has to do, in this order: first all Save and Forget of a tick in one transaction;
-/// only when that is committed Launch, Stop and Limit; then Answer, Notify and WakeAt.
+/// What the shell has to do, in this order: first all Save, Forget, SaveDrains and SaveHealth of a
+/// tick in one transaction; only when that is committed StopAttempt, Suspend, Resume and
+/// ChangeLimit; then Answer, Notify and WakeAt; Launch last.
 namespace effect {
 
 /// Write this job as it now stands in the state.

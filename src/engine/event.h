@@ -108,7 +108,7 @@ struct Configure;
 
 }  // namespace event
 
-/// Numbers an administrator can set.
+/// What the engine decides by. An administrator sets it, but for `preemption` and `fair_share`.
 struct Policy {
   /// How long a blocked job at the head of the queue lets smaller jobs without a provable end pass.
   std::chrono::seconds backfill_patience{1800};
@@ -135,7 +135,7 @@ struct Policy {
   /// nodes.
   std::chrono::seconds keep_after{12 * 3600};
   PriorityLimits priority;  ///< who may ask for how much
-  bool preempt = true;  ///< running jobs that allow it may be stopped for one of higher priority
+  bool preempt = true;      ///< running jobs that allow it may make room for one ahead of them
   bool share_with_others = false;  ///< give out devices that have processes not gflow's
   bool allow_see_all = false;      ///< jobs may ask to see every device and hold none
 

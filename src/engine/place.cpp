@@ -7,7 +7,7 @@
 #include "engine/order.h"
 #include "engine/preemption_rules.h"
 
-/// Where jobs stand in the queue: order.h and yield.h asked about the jobs of the index.
+/// Where jobs stand in the queue: order.h and preemption_rules.h asked about the jobs of the index.
 namespace gflow::engine {
 
 using std::chrono::seconds;

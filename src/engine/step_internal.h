@@ -16,7 +16,7 @@ class Places;
 struct Passer;
 
 /// Takes one event to its effects. The parts live in submit.cpp, requests.cpp, update.cpp,
-/// attempts.cpp, health.cpp, schedule.cpp and step.cpp.
+/// attempts.cpp, health.cpp, schedule.cpp, preempt.cpp and step.cpp.
 class Step {
  public:
   Step(Index& index, Now now);

@@ -131,8 +131,4 @@ DeviceChoice DeviceTable::choose(const DeviceQuestion& question) const {
   return choice;
 }
 
-DeviceReason DeviceTable::reason_of(std::span<const int> devices, const DeviceSet& free) const {
-  return parts_->reason(devices, free);
-}
-
 }  // namespace gflow::placement

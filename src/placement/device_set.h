@@ -63,8 +63,6 @@ class DeviceTable {
 
   /// REQUIRES: 0 <= count <= free.count(); free and held hold no GPU beyond those of the machine.
   [[nodiscard]] DeviceChoice choose(const DeviceQuestion& question) const;
-  /// The reason of a set that was chosen elsewhere (a restart, an administrator).
-  [[nodiscard]] DeviceReason reason_of(std::span<const int> devices, const DeviceSet& free) const;
 
  private:
   class Parts;

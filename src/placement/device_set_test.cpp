@@ -81,8 +81,6 @@ TEST(DeviceTable, SaysWhy) {
       (DeviceReason{
           .mb_per_second = 9'000, .best_of_free = 9'000, .best_of_node = 40'000, .numa_nodes = 2}));
   EXPECT_EQ(table.choose({set_of({0, 5}), 1, {}}).reason, DeviceReason{});
-  // Chosen elsewhere: not the best that was free.
-  EXPECT_EQ(table.reason_of(Gpus{0, 5}, set_of({3})).best_of_free, 40'000);
 }
 
 TEST(DeviceTable, KeepsTogetherWhatEndsTogether) {
