@@ -27,7 +27,7 @@ using Newest = std::function<Result<JobId>(std::uint64_t back)>;
 
 /// "Running,PD". Errors: Usage for a name that is none.
 [[nodiscard]] Result<StatusSet> parse_statuses(std::string_view text);
-/// The pieces of a list parted by commas, without empty ones.
+/// The pieces of a list separated by commas, without empty ones.
 [[nodiscard]] std::vector<std::string> parse_list(std::string_view text);
 /// The same of users; empty for "all" and "*" too, which are everyone.
 [[nodiscard]] std::vector<std::string> parse_users(std::string_view text);

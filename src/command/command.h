@@ -77,7 +77,7 @@ struct Command {
   std::string name = {};                ///< "gbatch", or of a subcommand "show"
   std::string summary = {};             ///< one line, without a full stop
   std::vector<std::string> usage = {};  ///< after the name: "[options] script.sh [args...]"
-  std::string description = {};         ///< paragraphs parted by an empty line
+  std::string description = {};         ///< paragraphs separated by an empty line
   std::vector<Option> options = {};
   Positional words = {};
   Order order = Order::Mixed;

@@ -167,7 +167,7 @@ Result<void> check_words(const Invocation& invocation) {
   }
   if (invocation.words.size() > words.most) {
     return fail(Code::Usage,
-                fmt::format("'{}' is one word too many", printable(invocation.words[words.most])));
+                fmt::format("unexpected argument '{}'", printable(invocation.words[words.most])));
   }
   if (!words.choices.empty()) {
     for (const std::string& word : invocation.words) {

@@ -96,7 +96,7 @@ TEST(Parse, SaysWhatIsWrongAndWhatIsNear) {
       {"--form pdf", "error: --form: 'pdf' is not one of csv, tsv"},
       {"--shared", "error: --shared is not available in this version"},
       {"-a -w", "error: --all and --watch exclude each other"},
-      {"a b c d", "error: 'd' is one word too many"},
+      {"a b c d", "error: unexpected argument 'd'"},
       {"--\x1b[31m", "error: unknown option '--\\x1b[31m'"},
   };
   for (const Case& c : kCases) {

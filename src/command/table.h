@@ -33,7 +33,7 @@ enum class Header { Shown, Hidden };
 [[nodiscard]] std::string csv_text(const std::vector<Column>& columns,
                                    const std::vector<Row>& rows,
                                    Header header);
-/// Fields parted by tabs.
+/// Fields separated by tabs.
 [[nodiscard]] std::string tsv_text(const std::vector<Column>& columns,
                                    const std::vector<Row>& rows,
                                    Header header);

@@ -94,7 +94,7 @@ struct NodeUnhealthy {
   std::chrono::milliseconds wait{0};  ///< until the next try; 0: one is under way
   friend bool operator==(const NodeUnhealthy&, const NodeUnhealthy&) = default;
 };
-/// Room is being made: these jobs were told to stop or to stand still for it.
+/// Room is being made: these jobs were told to stop or suspended for it.
 struct Preemption {
   std::vector<JobId> jobs;
   friend bool operator==(const Preemption&, const Preemption&) = default;

@@ -32,7 +32,7 @@ struct User {
   friend bool operator==(const User&, const User&) = default;
 };
 
-/// How a job uses its devices. Modes do not mix on one device unless Policy::mix_modes says so.
+/// How a job uses its devices. Modes do not mix on one device unless Policy::sharing says so.
 /// Persisted: never renumber.
 enum class GpuMode {
   Whole = 1,      ///< nobody else is on the device
@@ -205,8 +205,8 @@ struct Starting {
 struct Running {
   Attempt attempt;
   std::optional<Stop> stop;
-  std::optional<MonoTime> suspended;   ///< since when it stands still to make room
-  std::chrono::milliseconds stood{0};  ///< how long it did before that, in this attempt
+  std::optional<MonoTime> suspended;   ///< since when it is suspended to make room
+  std::chrono::milliseconds stood{0};  ///< how long it was before that, in this attempt
   int requeues = 0;
   friend bool operator==(const Running&, const Running&) = default;
 };

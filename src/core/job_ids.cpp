@@ -35,7 +35,7 @@ Result<IdRange> parse_range(std::string_view text) {
   }
   if (*last < *first) {
     return fail(Code::Usage,
-                fmt::format("'{}' runs backwards; write {}-{}", printable(text), *last, *first));
+                fmt::format("invalid range '{}': write {}-{}", printable(text), *last, *first));
   }
   return IdRange{*first, *last};
 }

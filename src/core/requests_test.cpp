@@ -53,7 +53,7 @@ TEST(JobIds, RefuseTheRest) {
       Row{"1-2-3", "'1-2-3' is not a job id"},
       Row{"a\nb", "'a\\nb' is not a job id"},
       Row{"4611686018427387904", "'4611686018427387904' is not a job id"},
-      Row{"7-5", "'7-5' runs backwards; write 5-7"},
+      Row{"7-5", "invalid range '7-5': write 5-7"},
       Row{"1-100001", "more than 100000 job ids at once"},
       Row{"1-100000,5", "more than 100000 job ids at once"},
       Row{"1-4611686018427387903", "more than 100000 job ids at once"},

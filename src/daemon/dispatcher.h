@@ -20,7 +20,7 @@ class Dispatcher {
   [[nodiscard]] virtual executor::Adoption adopt(const Job& job) = 0;
   /// Tells the attempt of a job to end, for the reason in its Stop.
   virtual void stop(const Job& job) = 0;
-  /// Makes the attempt of a job stand still, or go on. Safe to repeat.
+  /// Suspends the attempt of a job, or lets it go on. Safe to repeat.
   virtual void suspend(const Job& job) = 0;
   virtual void resume(const Job& job) = 0;
   virtual void change_limit(const Job& job) = 0;

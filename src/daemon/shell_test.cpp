@@ -313,7 +313,7 @@ std::vector<Flow> flows() {
         sees(1, Status::Running),
         finishes(1)},
        {{1, Status::Finished}, {2, Status::Finished}}},
-      {"cancel while it stands still",
+      {"cancel while it is suspended",
        {submits("a", {suspendable}),
         starts(1),
         submits("b", {urgent}),

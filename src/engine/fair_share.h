@@ -12,13 +12,13 @@
 /// compete who have jobs that run or may start; one who competes with nobody never stands back. An
 /// equal part is what all who compete have, by their number. Who has twice, four times, ... that
 /// part stands back by one, two, ... steps, up to a bound; and while one waits who has little of
-/// it, all stand back behind him who have more. What users had fades: after each half life it
+/// it, all who have more come after that user. What users had fades: after each half life it
 /// counts half. What they hold counts at once, as if they had held it for a half life: each next
 /// job of a user stands further back, and the first one of another starts with the next free
 /// device. What they give back counts until it is given out anew: else who had a whole machine
 /// would have nothing at the moment that decides who has it next.
 ///
-/// Meant to be called so: charge() whenever a job ended, hold(), carry() and wait() with every
+/// Usage: charge() whenever a job ended, hold(), carry() and wait() with every
 /// change of what runs and waits, settle() before penalty() is asked and after every start,
 /// forget_released() when all that could start did.
 namespace gflow::engine {

@@ -14,7 +14,7 @@
 /// alike before they start (owner, size, time limit, name) are taken to run alike, and where there
 /// are few of them, those that look alike in less are asked.
 ///
-/// Meant to be called so: record() whenever a job that ran ended, whatever ended it; run_time() for
+/// Usage: record() whenever a job that ran ended, whatever ended it; run_time() for
 /// the place of a job that keeps running once it started; time_to_end() for one that can be stopped
 /// and go on later; chances() and time_left() for when a running one will be gone. After a restart,
 /// record() for every ended job the store still has, oldest first.

@@ -71,7 +71,7 @@ struct Line {
 /// Parts of GPUs it wants, all nodes together; Share::kWholeParts is one.
 [[nodiscard]] std::int64_t parts_of(const Request& request);
 
-/// Whether an active job computes or stands still.
+/// Whether an active job computes or is suspended.
 [[nodiscard]] placement::Presence presence_of(const Job& job);
 
 /// A device of a node.

@@ -5,7 +5,7 @@
 #include "engine/preemption_plan.h"
 #include "engine/step_internal.h"
 
-/// Making room: running jobs stop, or stand still and go on later.
+/// Making room: running jobs stop, or are suspended and go on later.
 namespace gflow::engine {
 
 using placement::NodeState;
@@ -87,7 +87,7 @@ std::vector<JobId> Step::suspended_in_order() const {
   return ids;
 }
 
-/// Lets jobs that stand still go on, those before this place in the queue, or all that are left.
+/// Lets suspended jobs go on, those before this place in the queue, or all that are left.
 void Step::resume_before(const std::optional<QueueKey>& place,
                          std::vector<JobId>& suspended,
                          Places& places) {

@@ -34,7 +34,7 @@ std::int64_t cost_of(const Job& job) {
   return std::int64_t{job.spec.request.gpus} * job.spec.request.share.parts + 1;
 }
 
-/// What a victim leaves: all it has, or for one that only stands still all but memory.
+/// What a victim leaves: all it has, or for one that is only suspended all but memory.
 void vacate(Index& index, const Job& job, NodeIndex node, NodeState& state) {
   without(index, job, node, state);
   if (job.spec.preemption != Preemption::Suspend) return;

@@ -12,7 +12,7 @@
 /// loads its checkpoint again, and stands in the queue. Jobs that just started are left alone for a
 /// while.
 ///
-/// Meant to be called so: gives_way() for each running job that could make room for one that waits
+/// Usage: gives_way() for each running job that could make room for one that waits
 /// and does not fit, and ran for its quantum, with the place it would have if it had to queue now.
 /// While any job waits, look again at the earliest next_look() of the running jobs: what was served
 /// changes places by time alone.

@@ -111,8 +111,8 @@ class Candidates {
 }  // namespace
 
 /// One pass over the queue, best first. A shape whose first job does not fit is left out for the
-/// rest of the pass, since what is free only shrinks within it, but for jobs that were told to
-/// stand still: then it starts from the beginning. A kind that may not pass is left out alone:
+/// rest of the pass, since what is free only shrinks within it, but for jobs that are
+/// suspended: then it starts from the beginning. A kind that may not pass is left out alone:
 /// another may be expected to end sooner.
 void Step::schedule() {
   index_.fair.settle(std::chrono::floor<std::chrono::seconds>(index_.lived()));

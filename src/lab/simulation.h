@@ -35,7 +35,7 @@ struct Life {
   std::optional<std::chrono::milliseconds> first_start;
   std::optional<std::chrono::milliseconds> ended;
   int starts = 0;
-  int preemptions = 0;  ///< stopped, or made to stand still, for another
+  int preemptions = 0;  ///< stopped, or suspended, for another
   std::string trouble;  ///< why it was refused, or never started
 };
 

@@ -205,7 +205,7 @@ bool Ledger::device_fits(DemandIndex index, const DeviceState& device) const {
   }
   if (device.memory == Memory{}) return wanted.gpu_memory == Memory{} && device.suspended == 0;
   const Memory reserve = reserve_on(wanted, device.memory);
-  // Beside a job that stands still, only what is known to fit.
+  // Beside a suspended job, only what is known to fit.
   if (reserve == Memory{}) return device.suspended == 0;
   return device.memory_free >= reserve;
 }

@@ -49,7 +49,7 @@ struct Node {
   friend bool operator==(const Node& a, const Node& b);
 };
 
-/// How a job is on what it holds. One that stands still keeps only memory.
+/// How a job is on what it holds. One that is suspended keeps only memory.
 enum class Presence : std::uint8_t { Working, Suspended };
 
 /// What is left of a device and who is on it.

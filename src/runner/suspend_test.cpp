@@ -50,7 +50,7 @@ class Suspend : public RunnerBench {
       return its && its->state == 'T';
     });
   }
-  /// Whether every process of the job stands still now: as the frozen control group says, or each
+  /// Whether every process of the job is stopped now: as the frozen control group says, or each
   /// by itself.
   [[nodiscard]] bool stands() const {
     const auto order = order_on_disk();

@@ -168,7 +168,7 @@ std::int64_t Supervisor::stood_ns() const {
   return suspended_before_ns_ + (suspended_since_ ? monotonic_ns() - *suspended_since_ : 0);
 }
 
-/// When it will have run so long; never while it stands still.
+/// When it will have run so long; never while it is suspended.
 std::optional<std::int64_t> Supervisor::after(std::optional<std::int64_t> run_ns) const {
   if (!run_ns || suspended_since_) return std::nullopt;
   return started_ns_ + suspended_before_ns_ + *run_ns;
@@ -187,7 +187,7 @@ void Supervisor::begin_stop(int signal) {
   if (signal == SIGKILL) kill_at_ = now;
   if (signal != SIGKILL) tree_.signal(signal);
   if (signal == SIGTERM) terminated_ = true;
-  // What stands still could not clean up; it finds the signal when it goes on.
+  // What is suspended could not clean up; it finds the signal when it goes on.
   if (suspended_since_) resume();
 }
 

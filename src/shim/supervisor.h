@@ -68,7 +68,7 @@ class Supervisor {
   std::int64_t started_ns_;
   std::int64_t started_wall_ms_;
   std::optional<std::int64_t> limit_ns_;         ///< how long it may run
-  std::optional<std::int64_t> suspended_since_;  ///< it stands still
+  std::optional<std::int64_t> suspended_since_;  ///< while it is suspended
   std::int64_t suspended_before_ns_ = 0;         ///< and has before
   bool launching_ = true;                        ///< its program does not run yet
   std::optional<std::int64_t> kill_at_;          ///< when grace is over

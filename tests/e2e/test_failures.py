@@ -9,6 +9,12 @@ import pytest
 from machine import Gate, Machine
 
 
+def test_doctor_says_once_how_to_start_the_daemon(bare):
+    told = bare.run("gflow", "doctor")
+    assert told.code == 1 and told.out.count("start it") == 1, told
+    assert "start it with 'gflowd up'" in told.out.splitlines()[0]
+
+
 def test_a_fault_of_the_machine_ends_no_job():
     machine = Machine(config="[runner]\nlaunch_backoff = '1s'\n")
     try:

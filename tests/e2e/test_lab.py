@@ -138,7 +138,7 @@ def test_a_drained_gpu_takes_nothing_new(machine):
     machine.down()
     machine.up()
     assert "fan is loud" in machine.ok("gctl", "show")
-    assert machine.ok("gctl", "resume", "gpu", "1") == "GPU 1 is in use again\n"
+    assert machine.ok("gctl", "resume", "gpu", "1") == "GPU 1 takes jobs again\n"
     machine.wait(waiting)
     assert machine.run("gctl", "resume", "gpu", "1").code == 6
     assert machine.run("gctl", "drain", "gpu", "7").code == 3

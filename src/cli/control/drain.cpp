@@ -73,9 +73,9 @@ Result<int> run_change(const Invocation& invocation, Context& context, DrainChan
     if (invocation.has("reason")) request.reason = invocation.get("reason");
     GF_CHECK(context.daemon().call("POST", kPath, api::write(request)));
     if (!context.json) {
-      context.out << fmt::format("{} is {}\n",
+      context.out << fmt::format("{} {}\n",
                                  name_of(request.node, request.gpu),
-                                 request.resume ? "in use again" : "drained");
+                                 request.resume ? "takes jobs again" : "is drained");
     }
   }
   if (context.json) context.out << GF_TRY(context.daemon().call("GET", kPath)) << '\n';

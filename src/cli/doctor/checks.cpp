@@ -49,7 +49,7 @@ Check enforcement(const std::string& name, const std::string& how, const std::st
 }  // namespace
 
 Check check_daemon(const Result<api::DaemonView>& daemon, std::string_view version) {
-  if (!daemon) return {"daemon", Level::Fail, daemon.error().message, "start it: gflowd up"};
+  if (!daemon) return {"daemon", Level::Fail, daemon.error().message, ""};
   const std::string text = fmt::format("{} answers, version {}, {} mode, pid {}, devices '{}'",
                                        printable(daemon->socket),
                                        printable(daemon->version),

@@ -21,7 +21,7 @@ struct Check {
   std::string name = {};
   Level level = Level::Ok;
   std::string text = {};    ///< what is
-  std::string advice = {};  ///< what it costs and what to do; "" if all is well
+  std::string advice = {};  ///< what it costs and what to do; "" if all is well or the text says it
 
   friend bool operator==(const Check&, const Check&) = default;
 };

@@ -43,9 +43,9 @@ TEST(Why, NamesEveryBlockerHolderAndWayOut) {
       view_of(blocker::Priority{JobId(40), kNoon + minutes(5)}),
   };
   EXPECT_EQ(why_text(job, {kNoon, seconds(0)}, {.ahead = 10}),
-            "Job 42 (ddp) waits since 11:22 (38m ago).\n"
+            "Job 42 (ddp) has been waiting since 11:22 (38m ago).\n"
             "\n"
-            "What is in its way:\n"
+            "Blocked by:\n"
             "   1.  Resources: Need 4 GPUs, only 1 available; GPU 4 used outside gflow\n"
             "       job 31 of alice has GPU 0,1, ends at the latest 18:00 (in 6h)\n"
             "       job 29 of bob has GPU 2, has no time limit\n"
@@ -87,9 +87,9 @@ TEST(Why, SaysByHowMuchAPartOfAGpuMisses) {
       view_of(blocker::GpuShare{.need = Share::percent(75), .missing = Share::percent(25)}),
   };
   EXPECT_EQ(why_text(job, {kNoon, seconds(0)}, {}),
-            "Job 42 (ddp) waits since 11:22 (38m ago).\n"
+            "Job 42 (ddp) has been waiting since 11:22 (38m ago).\n"
             "\n"
-            "What is in its way:\n"
+            "Blocked by:\n"
             "   1.  GpuMemory: Need 20G free on a GPU, 6G short\n"
             "       job 31 of alice has GPU 0, has no time limit\n"
             "   2.  Resources: Need 0.75 of a GPU, 0.25 short\n"
@@ -125,25 +125,25 @@ TEST(Why, KnowsDrainedGpusNodesAndJobsThatStandStill) {
       view_of(blocker::Preemption{{JobId(5), JobId(7)}}),
   };
   EXPECT_EQ(why_text(job, {kNoon, seconds(0)}, {}),
-            "Job 42 (ddp) waits since 11:22 (38m ago).\n"
+            "Job 42 (ddp) has been waiting since 11:22 (38m ago).\n"
             "\n"
-            "What is in its way:\n"
+            "Blocked by:\n"
             "   1.  Resources: GPU 3 drained\n"
             "       GPU 3 is drained: fan is loud\n"
             "   2.  Resources: Need 4 nodes, only 2 available\n"
             "   3.  Preemption: waiting for jobs 5,7\n");
   job.status = Status::Suspended;
   EXPECT_EQ(why_text(job, {kNoon, seconds(0)}, {}),
-            "Job 42 (ddp) stands still to make room for a job ahead of it.\n");
+            "Job 42 (ddp) is suspended to make room for a job ahead of it.\n");
 }
 
 TEST(Why, ShowsNumbersWhereTheTextHasNone) {
   api::JobView job = pending();
   job.blockers = {view_of(blocker::Gpus{.need = 4, .available = 0, .holders = {}, .unusable = {}})};
   EXPECT_EQ(why_text(job, {kNoon, seconds(0)}, {}),
-            "Job 42 (ddp) waits since 11:22 (38m ago).\n"
+            "Job 42 (ddp) has been waiting since 11:22 (38m ago).\n"
             "\n"
-            "What is in its way:\n"
+            "Blocked by:\n"
             "   1.  Resources\n"
             "       needs 4, 0 available\n");
 }
@@ -153,9 +153,9 @@ TEST(Why, KnowsHeldAndLaterJobs) {
   job.status = Status::Hold;
   job.blockers = {view_of(blocker::OnHold{}), view_of(blocker::BeginTime{kNoon + hours(1)})};
   EXPECT_EQ(why_text(job, {kNoon, seconds(0)}, {}),
-            "Job 42 (ddp) waits since 11:22 (38m ago).\n"
+            "Job 42 (ddp) has been waiting since 11:22 (38m ago).\n"
             "\n"
-            "What is in its way:\n"
+            "Blocked by:\n"
             "   1.  JobHeldUser\n"
             "   2.  BeginTime: 2026-03-01T13:00:00.000Z\n"
             "       that is 13:00 (in 1h)\n"
@@ -202,7 +202,7 @@ TEST(JobText, TellsHowItIsPreempted) {
       {Preemption::Requeue,
        SIGUSR1,
        "  Preemption    is sent signal 10 (SIGUSR1), stopped and queued again\n"},
-      {Preemption::Suspend, 0, "  Preemption    stands still where it is\n"},
+      {Preemption::Suspend, 0, "  Preemption    is suspended in memory\n"},
       {Preemption::None, 0, "  Priority      10\n  Submitted "},
   };
   for (const auto& row : rows) {

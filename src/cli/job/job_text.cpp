@@ -41,7 +41,7 @@ std::string gpus_as_written(const Request& request) {
 /// Whether it may be interrupted for a job ahead of it, and how.
 std::string preemption_text(const JobSpec& spec) {
   if (spec.preemption == Preemption::None) return "";
-  if (spec.preemption == Preemption::Suspend) return "stands still where it is";
+  if (spec.preemption == Preemption::Suspend) return "is suspended in memory";
   if (spec.preempt_signal == 0) return "is stopped and queued again";
   return fmt::format("is sent signal {}, stopped and queued again",
                      signal_text(spec.preempt_signal));

@@ -246,7 +246,7 @@ Result<int> run_update(const Invocation& invocation, Context& context) {
 Command job_update_command() {
   return {
       .name = "update",
-      .summary = "change jobs that wait",
+      .summary = "change jobs that wait or run",
       .usage = {"[options] JOB..."},
       .description =
           "Changes what a waiting job asks for. Its name, priority, time limit, retries, the limit "

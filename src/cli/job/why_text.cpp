@@ -120,7 +120,7 @@ std::string instead(const api::JobView& job) {
   if (job.outcome)
     return fmt::format("{} does not wait, it has ended: {}.\n", name, ended_text(job));
   if (job.status == Status::Suspended) {
-    return fmt::format("{} stands still to make room for a job ahead of it.\n", name);
+    return fmt::format("{} is suspended to make room for a job ahead of it.\n", name);
   }
   if (job.gpu_indices.empty()) return fmt::format("{} runs.\n", name);
   return fmt::format("{} runs on GPU {}.\n", name, fmt::join(job.gpu_indices, ","));
@@ -130,12 +130,12 @@ std::string instead(const api::JobView& job) {
 
 std::string why_text(const api::JobView& job, const Clocks& clocks, const Asker& asker) {
   if (!is_pending(job.status)) return instead(job);
-  std::string out = fmt::format("Job {} ({}) waits since {}.\n",
+  std::string out = fmt::format("Job {} ({}) has been waiting since {}.\n",
                                 job.id.value,
                                 printable(job.spec.name),
                                 moment(job.submitted, clocks));
-  if (job.blockers.empty()) return out + "\nNothing is in its way: it starts with the next pass.\n";
-  out += "\nWhat is in its way:\n";
+  if (job.blockers.empty()) return out + "\nNothing blocks it: it starts with the next pass.\n";
+  out += "\nBlocked by:\n";
   for (std::size_t i = 0; i < job.blockers.size(); ++i) {
     const api::BlockerView& blocker = job.blockers[i];
     out += fmt::format("  {:>2}.  {}\n", i + 1, printable(blocker.text));

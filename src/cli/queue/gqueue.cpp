@@ -85,7 +85,7 @@ std::vector<Option> listing_options() {
       {.name = "format",
        .letters = "f",
        .value = "FIELDS",
-       .help = "Columns, parted by commas, or a template such as '{jobid} {name}'. There are: " +
+       .help = "Columns, separated by commas, or a template such as '{jobid} {name}'. There are: " +
                names + ".",
        .group = "How they are shown"},
       {.name = "output",

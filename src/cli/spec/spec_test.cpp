@@ -23,7 +23,7 @@ TEST(Spec, ExplainsAPartOfAGpu) {
             "  Memory       8G on each, free before it starts\n"
             "  Vendor       any\n"
             "  Models       any\n"
-            "  Mode         a part of a GPU, beside other jobs (GPU虚拟化)\n"
+            "  Mode         a part of a GPU, beside other jobs\n"
             "  Resource     nvidia.com/gpu\n"
             "  Short        8G,0.5\n");
 }
@@ -37,13 +37,14 @@ TEST(Spec, ExplainsWholeGpusOfSomeKinds) {
             "  Vendor       any\n"
             "  Models       A100-40G (nvidia, 40G) or G2 (not a model gflow knows) or "
             "H100 (nvidia, 80G)\n"
-            "  Mode         whole GPUs, nobody else is on them (GPU数量分配)\n"
+            "  Mode         whole GPUs, nobody else is on them\n"
             "  Resource     nvidia.com/gpu\n"
             "  Short        2(A100-40G|G2|H100)\n");
 }
 
 TEST(Spec, ExplainsTheOtherWays) {
-  EXPECT_NE(explained("1,16G", GpuMode::TimeSlice).find("(GPU时分复用)"), std::string::npos);
+  EXPECT_NE(explained("1,16G", GpuMode::TimeSlice).find("time-sliced with other jobs"),
+            std::string::npos);
   EXPECT_NE(explained("-1").find("  GPUs         all, none reserved\n"), std::string::npos);
   EXPECT_EQ(explained("0"),
             "0: 0 GPUs\n"

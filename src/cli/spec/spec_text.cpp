@@ -49,11 +49,11 @@ std::string mode_line(const Request& request) {
   if (request.gpus == 0) return "runs without GPUs";
   switch (request.mode) {
     case GpuMode::Whole:
-      return "whole GPUs, nobody else is on them (GPU数量分配)";
+      return "whole GPUs, nobody else is on them";
     case GpuMode::Fraction:
-      return "a part of a GPU, beside other jobs (GPU虚拟化)";
+      return "a part of a GPU, beside other jobs";
     case GpuMode::TimeSlice:
-      return "the whole GPU time-sliced with other jobs, by priority (GPU时分复用)";
+      return "the whole GPU time-sliced with other jobs, by priority";
   }
   return "";
 }

@@ -123,7 +123,7 @@ std::vector<Option> node_options() {
       {.name = "constraint",
        .letters = "C",
        .value = "KEY=VALUE",
-       .help = "Only on machines that have this label; several are parted by commas.",
+       .help = "Only on machines that have this label; several are separated by commas.",
        .group = "Resources",
        .repeatable = true},
   };

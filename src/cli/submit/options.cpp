@@ -92,7 +92,8 @@ std::vector<Option> when() {
       {.name = "preemptible",
        .value = "HOW",
        .help = "May make room for a job ahead of it: requeue (stopped and queued again, resuming "
-               "from its own checkpoint; so without a value) or suspend (stands still in memory).",
+               "from its own checkpoint; so without a value) or suspend (stays in memory and goes "
+               "on later).",
        .group = group,
        .implied = "requeue",
        .complete = Complete::Choice,
