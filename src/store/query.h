@@ -45,13 +45,6 @@ class Query {
   Query& text(const std::string& value);
   Query& blob(const std::string& value);
   Query& null();
-  /// NULL for the value most rows have, which then takes no room.
-  Query& integer_unless(std::int64_t plain, std::int64_t value) {
-    return value == plain ? null() : integer(value);
-  }
-  Query& text_unless_empty(const std::string& value) {
-    return value.empty() ? null() : text(value);
-  }
   Query& nulls(int count);
   Query& time(WallTime value) { return integer(value.time_since_epoch().count()); }
   /// Text or blob that does not live until the statement has run.
@@ -67,11 +60,6 @@ class Query {
   [[nodiscard]] bool is_null() const;
   void skip(int columns) { read_ += columns; }
   [[nodiscard]] std::int64_t integer();  ///< 0 for NULL
-  [[nodiscard]] std::int64_t integer_or(std::int64_t plain) {
-    const bool plain_here = is_null();
-    const std::int64_t value = integer();
-    return plain_here ? plain : value;
-  }
   template <typename Int>
   [[nodiscard]] Int as() {
     return static_cast<Int>(integer());

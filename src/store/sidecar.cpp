@@ -62,14 +62,10 @@ Result<Sidecar::Line> Sidecar::read() const {
   const auto reserved = parse_number(words[2]);
   if (!next_id || !reserved || *next_id == 0) return Line{};
   Line line{.next_id = *next_id, .reserved = *reserved, .boot_id = std::string(words.back())};
-  if (first_version) {
-    line.in_order = words[3] == "closed";
-    return line;
-  }
+  if (first_version) return line;
   const auto commits = parse_number(words[3]);
   if (!commits) return Line{};
   line.commits = *commits;
-  line.in_order = words[4] == "closed";
   if (words[5] != kNoDigest) line.digest = words[5];
   return line;
 }

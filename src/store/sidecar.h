@@ -17,14 +17,12 @@ namespace gflow::store {
 ///    them out again: `next_id` is right while this boot lasts (it is written before every commit,
 ///    unsynced), `reserved` is on disk and kept a block ahead of it;
 ///  - how many batches were committed: a database that has fewer has lost some;
-///  - whether the last run ended in order, and the digest of the database it left.
+///  - the digest of the database that the last run left, if it ended in order.
 class Sidecar {
  public:
   /// Reads it, or creates it. A content that is not understood counts as none.
   [[nodiscard]] static Result<Sidecar> open(const std::string& path, const std::string& boot_id);
 
-  /// As found by open().
-  [[nodiscard]] bool ended_in_order() const { return found_.in_order; }
   /// As found by open(): of the database an orderly end left; empty if that is not known.
   [[nodiscard]] const std::string& digest() const { return found_.digest; }
   /// As found by open(): batches that were certainly committed.
@@ -47,7 +45,7 @@ class Sidecar {
     std::uint64_t next_id = 1;
     std::uint64_t reserved = 1;
     std::uint64_t commits = 0;
-    bool in_order = false;
+    bool in_order = false;  ///< for people who read the file
     std::string digest;
     std::string boot_id;
   };
