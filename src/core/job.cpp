@@ -72,11 +72,16 @@ std::size_t bytes_of(const JobSpec& spec) {
 }
 
 std::size_t bytes_of(const Payload& payload) {
+  constexpr std::size_t kLength = 4;
   std::size_t bytes = payload.config.size();
   if (payload.script) bytes += payload.script->size();
-  for (const std::string& word : payload.argv) bytes += word.size();
-  for (const std::string& variable : payload.environment) bytes += variable.size();
+  for (const std::string& word : payload.argv) bytes += kLength + word.size();
+  for (const std::string& variable : payload.environment) bytes += kLength + variable.size();
   return bytes;
+}
+
+std::int64_t bytes_of(const Job& job) {
+  return static_cast<std::int64_t>(bytes_of(job.spec)) + job.payload_bytes;
 }
 
 std::string signal_text(int signal) {

@@ -231,17 +231,20 @@ struct Job {
   /// The time gflow had seen pass when it was submitted, over all boots: how long it waits is
   /// counted on it, so that a clock that is set changes no place in the queue.
   std::chrono::milliseconds lived{0};
-  int attempts = 0;                     ///< runs started so far
-  int retries = 0;                      ///< of them, how many replaced a failed run
-  int preemptions = 0;                  ///< of them, how many had to make room
+  std::int64_t payload_bytes = 0;  ///< bytes_of() its payload; 0 in stores that had not kept it
+  int attempts = 0;                ///< runs started so far
+  int retries = 0;                 ///< of them, how many replaced a failed run
+  int preemptions = 0;             ///< of them, how many had to make room
   std::chrono::milliseconds served{0};  ///< run time of the attempts before the present one
 
   friend bool operator==(const Job&, const Job&) = default;
 };
 
-/// What its texts take, in bytes.
+/// What its texts take, in bytes; lists of strings as they are stored, with 4 more for each.
 [[nodiscard]] std::size_t bytes_of(const JobSpec& spec);
 [[nodiscard]] std::size_t bytes_of(const Payload& payload);
+/// Of a job with its payload.
+[[nodiscard]] std::int64_t bytes_of(const Job& job);
 
 [[nodiscard]] Status status_of(const Job& job);
 [[nodiscard]] bool is_pending(const Job& job);  ///< Queued or Held

@@ -311,6 +311,9 @@ struct Description<Job> {
       field<&Job::lived>({.name = "submitted_lived_ms",
                           .help = "the time gflow had seen pass by then",
                           .wire = Wire::Elsewhere}),
+      field<&Job::payload_bytes>({.name = "payload_bytes",
+                                  .help = "what is stored of what it runs",
+                                  .wire = Wire::Elsewhere}),
       field<&Job::attempts>(
           {.name = "attempts", .help = "runs started so far", .stored = Stored::Always}),
       field<&Job::retries>({.name = "retries",

@@ -79,6 +79,7 @@ max_launch_failures = 7
 [limits]
 max_queued_per_user = 11
 max_unreserved_per_user = 12
+max_stored_per_user = "64M"
 max_dependencies_per_job = 8
 max_dependencies_per_user = 9
 max_dependencies = 10
@@ -119,6 +120,7 @@ max_backups = 0
   want.policy.launch_backoff = 5s;
   want.policy.max_queued_per_user = 11;
   want.policy.max_unreserved_per_user = 12;
+  want.policy.max_stored_per_user = Memory::mib(64);
   want.policy.max_dependencies_per_job = 8;
   want.policy.max_dependencies_per_user = 9;
   want.policy.max_dependencies = 10;

@@ -220,6 +220,7 @@ Result<void> Recoverer::bring_up_to_date(Found& found) {
 void Recoverer::hold_without_payload(Found& found) {
   if (found.payload) return;
   found.payload = Payload{};
+  if (is_ended(found.job)) return;  // it is not kept then
   recovery_.without_payload.push_back(found.job.id);
   if (is_pending(found.job)) {
     found.job.state = Held{"what it runs was lost with the database: submit it again"};

@@ -77,6 +77,7 @@ void Shell::submit(api::SubmitRequest request, const Principal& by, Answer answe
       item.spec.dependencies.jobs.emplace_back(engine::event::kSibling + sibling);
     }
     event.specs.push_back(std::move(item.spec));
+    event.payload_bytes.push_back(static_cast<std::int64_t>(bytes_of(item.payload)));
     posted.payloads.push_back(std::move(item.payload));
   }
   event.by = by;
@@ -108,6 +109,10 @@ Result<Shell::Ticked> Shell::tick(Now now, const std::function<bool()>& is_enoug
 /// A submission that does not fit is no reason to keep what else happened from being written.
 Result<void> Shell::write(Plan& plan, Now now) {
   auto written = commit(plan, now);
+  if (!written && written.error().code == Code::Exhausted && !plan.unwritten.empty()) {
+    store_.shrink();
+    written = commit(plan, now);
+  }
   while (!written && written.error().code == Code::Exhausted && !plan.unwritten.empty()) {
     withdraw_largest(plan, now);
     written = commit(plan, now);
@@ -157,7 +162,12 @@ Shell::Ticked Shell::put_off(std::unique_ptr<Plan> plan, Now now) {
 }
 
 std::string Shell::disk_text() const {
-  const std::string fills = dispatcher_.largest_log();
+  std::string fills = dispatcher_.largest_log();
+  if (const auto most = state_.stores_most(); most && most->second >= Memory::mib(1)) {
+    if (!fills.empty()) fills += "; ";
+    fills += fmt::format(
+        "the jobs of {} that have not ended hold {}", most->first, memory_text(most->second));
+  }
   const Memory missing = ballast_ == nullptr ? Memory{} : ballast_->missing();
   return fmt::format(
       "the disk of gflow's state directory is full ({} free{}): running jobs go on and "
@@ -174,6 +184,15 @@ std::string Shell::disk_text() const {
 bool Shell::is_short_of_disk() const {
   constexpr Memory kLeast{64 * 1024};
   return ballast_ != nullptr && !ballast_->held() && ballast_->disk_free() < kLeast;
+}
+
+/// Sets aside again what was called upon, if need be from what the store does not use any more.
+void Shell::make_room() {
+  if (ballast_ == nullptr || ballast_->held()) return;
+  ballast_->restore();
+  if (ballast_->held()) return;
+  store_.shrink();
+  ballast_->restore();
 }
 
 /// Whether this can wait for its tick on a full disk: what happened to jobs, and what may make
@@ -203,8 +222,9 @@ Result<std::optional<store::Submission>> Shell::submitted_before(const Posted& p
 std::optional<Result<std::vector<JobId>>> Shell::answered_before(const Posted& posted,
                                                                  Now now,
                                                                  const Plan& plan) {
-  if (!is_taken_when_full(posted.event) && (plan.was_put_off || is_short_of_disk())) {
-    return fail(Code::Exhausted, disk_text());
+  if (!is_taken_when_full(posted.event)) {
+    make_room();
+    if (plan.was_put_off || is_short_of_disk()) return fail(Code::Exhausted, disk_text());
   }
   if (!std::holds_alternative<engine::event::Submit>(posted.event)) return std::nullopt;
   const auto before = submitted_before(posted, now, plan);
@@ -216,7 +236,6 @@ std::optional<Result<std::vector<JobId>>> Shell::answered_before(const Posted& p
         "use a new key");
   }
   if (*before) return (*before)->jobs;
-  if (ballast_ != nullptr && !ballast_->held()) ballast_->restore();
   if (ballast_ != nullptr && !ballast_->held()) {
     return fail(Code::Exhausted, disk_text());
   }
@@ -275,7 +294,7 @@ void Shell::take(const engine::Effect& effect, Posted& posted, Plan& plan) {
 void Shell::note_submission(Posted& posted, const std::vector<JobId>& ids, Plan& plan) const {
   Unwritten unwritten{.jobs = ids, .uid = posted.uid, .key = posted.key, .answers = {}};
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    unwritten.bytes += bytes_of(state_.find(ids[i])->spec) + bytes_of(posted.payloads[i]);
+    unwritten.bytes += static_cast<std::size_t>(bytes_of(*state_.find(ids[i])));
     plan.payloads[ids[i]] = std::move(posted.payloads[i]);
   }
   if (posted.answer) unwritten.answers.push_back(plan.answers.size());

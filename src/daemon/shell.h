@@ -102,6 +102,7 @@ class Shell {
   void withdraw_largest(Plan& plan, Now now);
   void note_submission(Posted& posted, const std::vector<JobId>& ids, Plan& plan) const;
   [[nodiscard]] Result<void> commit(const Plan& plan, Now now);
+  void make_room();
   [[nodiscard]] bool is_short_of_disk() const;
   [[nodiscard]] static bool is_taken_when_full(const engine::Event& event);
   Ticked put_off(std::unique_ptr<Plan> plan, Now now);

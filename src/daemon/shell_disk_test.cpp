@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is submitted to a daemon whose disk has no room for it.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mount.h>
 #include <unistd.h>
@@ -37,6 +38,14 @@ class Disk {
   [[nodiscard]] std::string trouble() const {
     return error_ == 0 ? "" : std::string("cannot mount a tmpfs: ") + std::strerror(error_);
   }
+  /// Takes every block that is left.
+  void fill() const {
+    const auto fd = os::open_file(file("filler"), O_WRONLY | O_CREAT | O_APPEND).value();
+    for (std::size_t chunk = 65536; chunk > 0; chunk /= 2) {
+      while (os::write_all(fd.get(), std::string(chunk, 'x'))) {
+      }
+    }
+  }
   [[nodiscard]] std::string file(const std::string& name) const { return path_ + "/" + name; }
 
  private:
@@ -63,8 +72,10 @@ class Notes : public Dispatcher {
 /// A daemon without sockets on a machine with two GPUs.
 class OnDisk {
  public:
-  explicit OnDisk(const Disk& disk)
-      : path_(disk.file("gflow.db")), ballast_(disk.file("ballast"), Memory::mib(1)) {
+  explicit OnDisk(const Disk& disk, engine::Policy policy = {})
+      : policy_(std::move(policy)),
+        path_(disk.file("gflow.db")),
+        ballast_(disk.file("ballast"), Memory::mib(1)) {
     start();
   }
 
@@ -119,7 +130,7 @@ class OnDisk {
  private:
   void start() {
     store_ = store::Store::open(path_).value();
-    state_.emplace(engine::Policy{}, "boot");
+    state_.emplace(policy_, "boot");
     auto loaded = store_->load().value();
     for (Job& job : loaded.jobs) state_->restore(std::move(job));
     state_->restored(loaded.next_id);
@@ -130,6 +141,7 @@ class OnDisk {
     tick();
   }
 
+  engine::Policy policy_;
   std::string path_;
   store::Ballast ballast_;
   std::unique_ptr<store::Store> store_;
@@ -179,6 +191,59 @@ TEST(ShellOnASmallDisk, RefusesWhatDoesNotFitAndWritesTheRest) {
   daemon.submit("smaller", 10, true, "key");
   daemon.tick();
   EXPECT_EQ(daemon.said("smaller"), "");
+}
+
+TEST(ShellOnASmallDisk, CancellingMakesRoom) {
+  const Disk disk("16m");
+  if (!disk.trouble().empty()) GTEST_SKIP() << disk.trouble();
+  OnDisk daemon(disk);
+  constexpr std::size_t kScript = 2UL << 20;
+  std::vector<JobId> held;
+  for (int i = 0; i < 20; ++i) {
+    daemon.submit("big", kScript, true);
+    daemon.tick();
+    if (!daemon.said("big").empty()) break;
+    held.push_back(daemon.id_of("big"));
+  }
+  EXPECT_NE(daemon.said("big").find("the jobs of alice that have not ended hold"),
+            std::string::npos)
+      << daemon.said("big");
+  ASSERT_GT(held.size(), 2U);
+  daemon.post("cancel", engine::event::Cancel{held, system_principal()});
+  // A step of what was set aside each time, if it has to be.
+  for (int i = 0; i < store::Ballast::kSteps && !daemon.answers.contains("cancel"); ++i) {
+    daemon.tick();
+  }
+  ASSERT_TRUE(daemon.answers.contains("cancel"));
+  ASSERT_EQ(daemon.said("cancel"), "");
+  // Others take all that is left, what was set aside too.
+  while (daemon.ballast().steps_left() > 0) daemon.ballast().release_step();
+  disk.fill();
+  for (std::size_t i = 0; i < held.size() / 2; ++i) {
+    daemon.submit("again", kScript, true);
+    daemon.tick();
+    EXPECT_EQ(daemon.said("again"), "") << i << " of " << held.size();
+  }
+  EXPECT_TRUE(daemon.ballast().held());
+}
+
+TEST(ShellOnASmallDisk, CountsWhatAUserStoresOverRestarts) {
+  const Disk disk("16m");
+  if (!disk.trouble().empty()) GTEST_SKIP() << disk.trouble();
+  OnDisk daemon(disk, {.max_stored_per_user = Memory::mib(1)});
+  constexpr std::size_t kScript = 700UL << 10;
+  daemon.submit("first", kScript, true);
+  daemon.tick();
+  ASSERT_EQ(daemon.said("first"), "");
+  daemon.restart();
+  daemon.submit("second", kScript, true);
+  daemon.tick();
+  EXPECT_NE(daemon.said("second").find("limits.max_stored_per_user"), std::string::npos)
+      << daemon.said("second");
+  daemon.post(engine::event::Cancel{{daemon.id_of("first")}, system_principal()});
+  daemon.submit("third", kScript, true);
+  daemon.tick();
+  EXPECT_EQ(daemon.said("third"), "");
 }
 
 }  // namespace

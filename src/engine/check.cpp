@@ -190,6 +190,7 @@ std::string check_indexes(const Index& index, const Index& fresh) {
   if (!fresh.fair.holds_like(index.fair)) return "what users hold and wait for is counted wrong";
   if (fresh.backoff != index.backoff) return "the index of launch back-offs is wrong";
   if (fresh.pending != index.pending) return "the count of waiting jobs by user is wrong";
+  if (fresh.stored != index.stored) return "what users have stored is counted wrong";
   if (fresh.unreserved != index.unreserved)
     return "the count of jobs without GPUs and CPUs is wrong";
   if (!(fresh.dependencies == index.dependencies)) return "the graph of dependencies is wrong";

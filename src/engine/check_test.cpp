@@ -126,6 +126,7 @@ const std::vector<Break>& breaks() {
       {"hold and wait for", [](Busy& b) { b.index().fair.carry(2000, 10'000, 60s, 1); }},
       {"back-offs", [](Busy& b) { b.index().backoff.clear(); }},
       {"waiting jobs by user", [](Busy& b) { ++b.index().pending[1000]; }},
+      {"users have stored", [](Busy& b) { ++b.index().stored[1000]; }},
       {"jobs without GPUs and CPUs", [](Busy& b) { ++b.index().unreserved[1000]; }},
       {"dependencies", [](Busy& b) { b.index().dependencies.remove(b.depends_); }},
       {"of ends", [](Busy& b) { b.index().ends.clear(); }},

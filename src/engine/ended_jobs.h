@@ -33,12 +33,17 @@ class EndedJobs {
   /// All of them, oldest first.
   [[nodiscard]] const std::set<Age>& by_age() const { return all_; }
 
-  /// Who is to be forgotten now, at this time seen pass: what is older than `keep`; beyond `most`
+  struct Limits {
+    std::chrono::milliseconds keep{0};
+    std::size_t jobs = 0;
+    std::int64_t user_bytes = 0;  ///< what the descriptions of one user's jobs take
+  };
+  /// Who is to be forgotten now, at this time seen pass: what is older than `keep`; beyond so many
   /// jobs, of the user with most the oldest that never ran, else the oldest. Those younger than
-  /// kLeastKept go only beyond twice that number, and none in the step that ended it.
+  /// kLeastKept go only beyond twice that number, or so many bytes of their user, and none in the
+  /// step that ended it.
   [[nodiscard]] std::optional<JobId> next(std::chrono::milliseconds lived,
-                                          std::chrono::milliseconds keep,
-                                          std::size_t most) const;
+                                          const Limits& limits) const;
 
   friend bool operator==(const EndedJobs&, const EndedJobs&) = default;
 
@@ -47,6 +52,7 @@ class EndedJobs {
   struct User {
     std::set<Age> never_ran;
     std::set<Age> ran;
+    std::int64_t bytes = 0;
 
     [[nodiscard]] std::size_t count() const { return never_ran.size() + ran.size(); }
     [[nodiscard]] const Age& first() const;  ///< to be forgotten. REQUIRES: there is one
@@ -54,12 +60,15 @@ class EndedJobs {
   };
   void count(const Job& job);
   void discount(const Job& job);
+  void rank(std::uint32_t uid, const User& user);
+  void unrank(std::uint32_t uid, const User& user);
 
   std::set<Age> all_;
   std::set<JobId> pinned_;
   std::set<Age> free_;  ///< not pinned
   std::map<std::uint32_t, User> users_;
-  std::set<std::pair<std::size_t, std::uint32_t>> by_count_;  ///< users, who has fewest first
+  std::set<std::pair<std::size_t, std::uint32_t>> by_count_;   ///< users, who has fewest first
+  std::set<std::pair<std::int64_t, std::uint32_t>> by_bytes_;  ///< the same
 };
 
 }  // namespace gflow::engine

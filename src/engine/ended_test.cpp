@@ -90,8 +90,11 @@ class Few {
   static constexpr std::uint32_t kAlice = 1000;
   static constexpr std::uint32_t kMallory = 2000;
 
-  explicit Few(std::size_t max_ended)
-      : state_(Policy{.keep_ended = days(90), .max_ended = max_ended}, "boot") {
+  explicit Few(std::size_t max_ended, Memory max_stored = Memory::gib(1))
+      : state_(
+            Policy{
+                .keep_ended = days(90), .max_ended = max_ended, .max_stored_per_user = max_stored},
+            "boot") {
     state_.set_lived(days(1), kBegin.mono);
     state_.restored(JobId(1));
     Machine machine;
@@ -101,8 +104,12 @@ class Few {
   }
 
   /// So many jobs of a user that wait, on hold.
-  std::vector<JobId> hold(std::uint32_t uid, std::size_t count, std::vector<JobId> after = {}) {
+  std::vector<JobId> hold(std::uint32_t uid,
+                          std::size_t count,
+                          std::vector<JobId> after = {},
+                          std::string command = "") {
     JobSpec spec;
+    spec.command = std::move(command);
     spec.user = {uid, std::to_string(uid)};
     spec.hold = true;
     spec.dependencies = {.jobs = std::move(after), .auto_cancel = false};
@@ -136,6 +143,8 @@ class Few {
     EXPECT_EQ(state_.check(), "");
     tell(event::Tick{});
   }
+  /// Why the last submission was.
+  [[nodiscard]] const std::string& refused() const { return refused_; }
   [[nodiscard]] bool knows(JobId id) const { return state_.find(id) != nullptr; }
   [[nodiscard]] std::size_t known(const std::vector<JobId>& jobs) const {
     return static_cast<std::size_t>(
@@ -147,7 +156,10 @@ class Few {
     std::vector<JobId> ids;
     const Event event = event::Submit{.specs = std::move(specs), .by = system_principal()};
     for (const Effect& effect : tell(event)) {
-      if (const auto* answer = std::get_if<effect::Answer>(&effect)) ids = answer->jobs.value();
+      if (const auto* answer = std::get_if<effect::Answer>(&effect)) {
+        ids = answer->jobs.value_or(std::vector<JobId>());
+        refused_ = answer->jobs ? "" : answer->jobs.error().message;
+      }
     }
     return ids;
   }
@@ -159,6 +171,7 @@ class Few {
 
   State state_;
   Now now_ = kBegin;
+  std::string refused_;
 };
 
 TEST(EndedJobs, OthersWaitForAreKeptAndDoNotCount) {
@@ -225,6 +238,35 @@ TEST(EndedJobs, AreKeptAnHourUnlessThereAreTwiceAsMany) {
   EXPECT_EQ(few.known(jobs), 7U);
   few.pass(1min + 1ms);
   EXPECT_EQ(few.known(jobs), 3U);
+}
+
+TEST(EndedJobs, OfOneUserTakeNoMoreThanTheirJobsThatWaitMay) {
+  // Each takes some 4 KiB.
+  Few few(1000, Memory::mib(1));
+  const JobId ran = few.run(Few::kAlice);
+  const std::string long_text(4096, 'c');
+  std::vector<JobId> never;
+  for (int i = 0; i < 3; ++i) {
+    const auto jobs = few.cancel(few.hold(Few::kMallory, 200, {}, long_text));
+    EXPECT_EQ(few.known(jobs), 200U);
+    never.insert(never.end(), jobs.begin(), jobs.end());
+    few.pass(1s);
+  }
+  EXPECT_LT(few.known(never), 256U);
+  EXPECT_GT(few.known(never), 240U);
+  EXPECT_TRUE(few.knows(ran));
+}
+
+TEST(Submissions, OfOneUserHoldNoMoreThanTheyMay) {
+  Few few(1000, Memory::mib(1));
+  const std::string long_text(4096, 'c');
+  const auto first = few.hold(Few::kMallory, 200, {}, long_text);
+  EXPECT_EQ(first.size(), 200U);
+  EXPECT_EQ(few.hold(Few::kMallory, 100, {}, long_text).size(), 0U);
+  EXPECT_NE(few.refused().find("limits.max_stored_per_user"), std::string::npos) << few.refused();
+  EXPECT_EQ(few.hold(Few::kAlice, 200, {}, long_text).size(), 200U);
+  few.cancel(first);
+  EXPECT_EQ(few.hold(Few::kMallory, 100, {}, long_text).size(), 100U);
 }
 
 TEST(EndedJobs, AreNotForgottenInTheStepThatEndsThem) {

@@ -26,6 +26,7 @@ namespace event {
 struct Submit {
   std::vector<JobSpec> specs;
   Principal by;
+  std::vector<std::int64_t> payload_bytes{};  ///< of each; empty: they have none
 };
 constexpr std::uint64_t kSibling = std::uint64_t{1} << 62;
 
@@ -120,6 +121,9 @@ struct Policy {
   std::size_t max_queued_per_user = 1'000'000;  ///< of one user
   /// Running jobs of one user that reserve no GPUs and no CPUs, which nothing else bounds.
   std::size_t max_unreserved_per_user = 1000;
+  /// What jobs of one user that have not ended take of memory and disk in texts: descriptions,
+  /// scripts, environments. As much again of the descriptions of his ended jobs.
+  Memory max_stored_per_user = Memory::gib(1);
   std::size_t max_submit = 10'000;  ///< jobs in one submission
   std::size_t max_dependencies_per_job = 10'000;
   std::size_t max_dependencies_per_user = 1'000'000;  ///< of jobs not started yet, in all

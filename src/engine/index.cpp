@@ -82,6 +82,7 @@ void Index::link(const Job& job) {
   if (is_ended(job)) {
     ended.add(job, !dependencies.dependents(job.id).empty());
   } else {
+    stored[job.spec.user.uid] += bytes_of(job);
     carry(job, 1);
   }
 }
@@ -102,6 +103,9 @@ void Index::unlink(const Job& job) {
   if (is_ended(job)) {
     ended.remove(job);
   } else {
+    const auto user = stored.find(job.spec.user.uid);
+    user->second -= bytes_of(job);
+    if (user->second == 0) stored.erase(user);
     carry(job, -1);
   }
 }

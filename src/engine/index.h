@@ -171,13 +171,14 @@ struct Index {
   std::set<std::pair<std::chrono::milliseconds, JobId>> backoff;  ///< by Queued::not_before
   std::map<std::uint32_t, std::size_t> pending;                   ///< jobs that wait, by user
   std::map<std::uint32_t, std::size_t>
-      unreserved;                             ///< active jobs with neither GPUs nor CPUs, by user
-  DependencyGraph dependencies;               ///< of jobs not started yet
-  placement::Ledger ledger;                   ///< nodes and what active jobs hold there
-  std::unique_ptr<placement::Placer> placer;  ///< by Policy::placement
-  History history;                            ///< learned from ended attempts
-  FairShare fair;                             ///< what users had
-  Peaks peaks;                                ///< learned from ended attempts
+      unreserved;  ///< active jobs with neither GPUs nor CPUs, by user
+  std::map<std::uint32_t, std::int64_t> stored;    ///< bytes_of() jobs not ended, by user
+  DependencyGraph dependencies;                    ///< of jobs not started yet
+  placement::Ledger ledger;                        ///< nodes and what active jobs hold there
+  std::unique_ptr<placement::Placer> placer;       ///< by Policy::placement
+  History history;                                 ///< learned from ended attempts
+  FairShare fair;                                  ///< what users had
+  Peaks peaks;                                     ///< learned from ended attempts
   std::map<DeviceKey, std::set<JobId>> holders;    ///< devices that have jobs
   std::set<std::pair<WallTime, JobId>> suspended;  ///< suspended jobs, by submission
   std::set<JobId> preemptible;                     ///< active jobs that may have to make room

@@ -199,6 +199,13 @@ std::vector<JobId> State::dependents(JobId id) const {
   return {dependents.begin(), dependents.end()};
 }
 
+std::optional<std::pair<std::string, Memory>> State::stores_most() const {
+  const auto most = std::ranges::max_element(
+      index_->stored, {}, &std::pair<const std::uint32_t, std::int64_t>::second);
+  if (most == index_->stored.end()) return std::nullopt;
+  return std::pair{index_->by_user.at(most->first).name, Memory{most->second}};
+}
+
 std::uint64_t State::dependency_visits() const { return index_->dependencies.visits(); }
 
 const std::vector<Drain>& State::drains() const { return index_->drains; }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/blocker.h"
@@ -95,6 +96,9 @@ class State {
   [[nodiscard]] std::optional<JobId> newest(std::uint32_t uid, std::uint64_t back) const;
   /// Jobs not started yet that depend on this one directly, ascending.
   [[nodiscard]] std::vector<JobId> dependents(JobId id) const;
+  /// Whose jobs that have not ended hold most in texts (Policy::max_stored_per_user), and how much;
+  /// empty if there are none.
+  [[nodiscard]] std::optional<std::pair<std::string, Memory>> stores_most() const;
   /// How often an edge of the dependencies was looked at so far: for tests of growth.
   [[nodiscard]] std::uint64_t dependency_visits() const;
   /// Devices and nodes an administrator took out, by node and index.

@@ -193,7 +193,10 @@ void Step::to_queue(JobId id, Queued queued) {
 void Step::prune() {
   index_.pin_ended();
   const Policy& policy = index_.policy;
-  while (const auto id = index_.ended.next(index_.lived(), policy.keep_ended, policy.max_ended)) {
+  const EndedJobs::Limits limits{.keep = policy.keep_ended,
+                                 .jobs = policy.max_ended,
+                                 .user_bytes = policy.max_stored_per_user.bytes};
+  while (const auto id = index_.ended.next(index_.lived(), limits)) {
     index_.erase(*id);
     effects_.emplace_back(effect::Forget{*id});
   }

@@ -57,6 +57,7 @@ class Step {
   [[nodiscard]] Result<void> check_submission(const event::Submit& event);
   [[nodiscard]] Result<void> check_dependencies(const Dependencies& dependencies,
                                                 std::size_t position) const;
+  [[nodiscard]] Result<void> check_stored(const User& user, Memory more) const;
   [[nodiscard]] Result<void> check_edges(std::uint32_t uid,
                                          std::size_t more,
                                          std::size_t fewer) const;

@@ -76,6 +76,21 @@ Result<void> Step::check_spec(const JobSpec& spec, std::size_t position) {
   return check_request(index_, spec.request);
 }
 
+/// Whether so much more of scripts, environments and other texts may come to those of a user.
+Result<void> Step::check_stored(const User& user, Memory more) const {
+  const auto at = index_.stored.find(user.uid);
+  const Memory own{at == index_.stored.end() ? 0 : at->second};
+  if (own + more <= index_.policy.max_stored_per_user) return {};
+  return fail(Code::Exhausted,
+              fmt::format("{} more of scripts, environments and other texts: the jobs of {} that "
+                          "have not ended hold {}, and the most of one user is {} "
+                          "(limits.max_stored_per_user)",
+                          memory_text(more),
+                          user.name,
+                          memory_text(own),
+                          memory_text(index_.policy.max_stored_per_user)));
+}
+
 Result<void> Step::check_submission(const event::Submit& event) {
   const std::size_t count = event.specs.size();
   const std::size_t pending = index_.count(kPending);
@@ -100,6 +115,10 @@ Result<void> Step::check_submission(const event::Submit& event) {
                             event.specs.front().user.name,
                             index_.policy.max_queued_per_user));
   }
+  std::int64_t bytes = 0;
+  for (const JobSpec& spec : event.specs) bytes += static_cast<std::int64_t>(bytes_of(spec));
+  for (const std::int64_t payload : event.payload_bytes) bytes += payload;
+  GF_CHECK(check_stored(event.specs.front().user, Memory{bytes}));
   std::size_t edges = 0;
   for (const JobSpec& spec : event.specs) edges += spec.dependencies.jobs.size();
   if (edges > 0) GF_CHECK(check_edges(event.specs.front().user.uid, edges, 0));
@@ -127,6 +146,7 @@ void Step::take(const event::Submit& event) {
     job.spec = event.specs[i];
     job.submitted = index_.now.wall;
     job.lived = index_.lived();
+    if (!event.payload_bytes.empty()) job.payload_bytes = event.payload_bytes[i];
     if (job.spec.name.empty()) job.spec.name = made_up_name(job.id.value);
     for (JobId& id : job.spec.dependencies.jobs) {
       if ((id.value & event::kSibling) != 0) id = JobId(first + (id.value ^ event::kSibling));

@@ -407,6 +407,8 @@ void add_limits(std::vector<Setting>& table) {
   add(S{.name = "max_unreserved_per_user",
         .help = "running jobs of one user that reserve no GPUs and no CPUs"},
       [](auto& s) -> auto& { return s.policy.max_unreserved_per_user; });
+  add(S{.name = "max_stored_per_user", .help = "texts, scripts, environments of a user's jobs"},
+      [](auto& s) -> auto& { return s.policy.max_stored_per_user; });
   add(S{.name = "max_dependencies_per_job", .help = "jobs one job may depend on"},
       [](auto& s) -> auto& { return s.policy.max_dependencies_per_job; });
   add(S{.name = "max_dependencies_per_user",

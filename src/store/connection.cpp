@@ -121,7 +121,11 @@ Result<Connection> connect(const std::string& path) {
   checkpoint_on_close(database, Checkpoint::No);
   GF_CHECK(check_identity(database, path, migrations()));
   const bool created = is_new(database);
-  if (created) GF_CHECK(check_absent(path, *connection.sidecar));
+  if (created) {
+    GF_CHECK(check_absent(path, *connection.sidecar));
+    // So that what is deleted can be given back to the file system; only a new database can.
+    database.exec("PRAGMA auto_vacuum = INCREMENTAL");
+  }
   // Both read everything, a second for a million jobs.
   if (digest.empty()) {
     if (!created) GF_CHECK(check_content(database, path));

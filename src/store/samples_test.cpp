@@ -90,6 +90,7 @@ Job full(std::uint64_t id, JobState state) {
   job.state = std::move(state);
   job.submitted = at(1);
   job.lived = std::chrono::milliseconds(7'000'001);
+  job.payload_bytes = 4242;
   job.attempts = 3;
   job.retries = 2;
   job.preemptions = 1;
@@ -192,6 +193,10 @@ std::vector<Job> states_of(int schema) {
 
 std::vector<Job> every_state(int schema) {
   std::vector<Job> jobs = states_of(schema);
+  for (Job& job : jobs) {
+    if (schema >= 9) continue;
+    job.payload_bytes = is_ended(job) ? 0 : static_cast<std::int64_t>(bytes_of(payload()));
+  }
   return schema < 7 ? before_schema_7(std::move(jobs)) : jobs;
 }
 

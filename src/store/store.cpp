@@ -64,6 +64,7 @@ struct Store::Core {
   Statement clear_dependencies{database, "DELETE FROM dependencies WHERE job = ?"};
   Statement add_dependency{database, "INSERT INTO dependencies (job, on_job) VALUES (?, ?)"};
   Statement add_payload{database, kSavePayloadSql};
+  Statement drop_payload{database, "DELETE FROM payloads WHERE job = ?"};
   Statement load_payload{database, kLoadPayloadSql};
   Statement forget{database, "DELETE FROM jobs WHERE id = ?"};
   Statement expire{database, "DELETE FROM submissions WHERE at_lived_ms <= ?"};
@@ -117,6 +118,9 @@ void Store::Core::write(const Batch& batch, JobId first_free) {
   for (const auto& [job, payload] : batch.payloads) {
     Query query(add_payload);
     save_payload(query, job, *payload);
+  }
+  for (const Job* job : batch.saves) {
+    if (is_ended(*job)) Query(drop_payload).integer(sql_id(job->id)).run();
   }
   for (const JobId job : batch.forgets) Query(forget).integer(sql_id(job)).run();
   if (!batch.submissions.empty()) {
@@ -253,6 +257,15 @@ Result<void> Store::commit(const Batch& batch) {
         Code::Failure,
         fmt::format("writing '{}': {}", printable(core_->path), printable(exception.what())));
   }
+}
+
+void Store::shrink() {
+  // In bounded steps: it is asked again when that was not enough.
+  constexpr std::string_view kGiveBack =
+      "PRAGMA wal_checkpoint(TRUNCATE); PRAGMA incremental_vacuum(16384); "
+      "PRAGMA wal_checkpoint(TRUNCATE)";
+  // Failing changes nothing: there is as much room as before.
+  if (!core_->broken) (void)core_->database.tryExec(kGiveBack.data());
 }
 
 std::uint64_t Store::commits() const { return core_->commits; }

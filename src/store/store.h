@@ -49,7 +49,8 @@ struct Submission {
 /// Everything one tick of the loop changes. Committed whole or not at all.
 struct Batch {
   std::vector<const Job*> saves = {};  ///< borrowed until commit() returns; a job once
-  std::vector<std::pair<JobId, const Payload*>> payloads = {};  ///< of new jobs; borrowed
+  /// Of new jobs; borrowed. They go when their job ends.
+  std::vector<std::pair<JobId, const Payload*>> payloads = {};
   std::vector<JobId> forgets = {};
   std::vector<Submission> submissions = {};  ///< a key known already keeps its first jobs
   std::optional<JobId> next_id = {};
@@ -87,12 +88,16 @@ class Store {
   /// written, the same batch may be tried again; any other error is final.
   [[nodiscard]] Result<void> commit(const Batch& batch);
 
+  /// Gives space nothing is in any more back to the file system, as far as there is some and the
+  /// database was made by a version that can.
+  void shrink();
+
   /// Batches it holds.
   [[nodiscard]] std::uint64_t commits() const;
   /// Begins a copy at backup_part(); publish_backup() puts it in its place once it is whole.
   [[nodiscard]] Result<std::unique_ptr<Backup>> back_up();
 
-  /// Errors: NotFound.
+  /// Errors: NotFound, also of a job that has ended.
   [[nodiscard]] Result<Payload> payload(JobId job);
   /// The earlier submission with this key, if less than 24 hours of `lived` passed since.
   [[nodiscard]] Result<std::optional<Submission>> find_submission(std::uint32_t uid,

@@ -190,6 +190,21 @@ TEST(StoreTest, ForgettingAJobTakesWhatBelongsToIt) {
   }
 }
 
+TEST(StoreTest, WhatIsRunGoesWhenTheJobEnds) {
+  const Directory directory;
+  auto store = open(directory.file("gflow.db"));
+  std::vector<Job> jobs = {queued(1), queued(2), full(3, Ended{Status::Cancelled, {}, at(1), {}})};
+  const Payload what = payload();
+  ASSERT_TRUE(store->commit(batch_of(jobs, what)));
+  EXPECT_EQ(store->payload(JobId(2)).value(), what);
+  EXPECT_EQ(store->payload(JobId(3)).error().code, Code::NotFound) << "ended as it was submitted";
+  jobs[1].state = Ended{Status::Finished, outcome(), at(2), attempt()};
+  ASSERT_TRUE(store->commit(Batch{.saves = {&jobs[0], &jobs[1]}, .now = at(2)}));
+  EXPECT_EQ(store->payload(JobId(1)).value(), what);
+  EXPECT_EQ(store->payload(JobId(2)).error().code, Code::NotFound);
+  EXPECT_EQ(jobs_of(*store), jobs);
+}
+
 TEST(StoreTest, IdsAreNeverGivenTwice) {
   struct Case {
     const char* what;
