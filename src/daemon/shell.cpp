@@ -8,6 +8,12 @@
 #include <utility>
 
 namespace gflow::daemon {
+namespace {
+
+/// Steps of what was set aside.
+constexpr int kKeptForCancelling = 3;
+
+}  // namespace
 
 struct Shell::Plan {
   std::set<JobId> saves;
@@ -191,6 +197,8 @@ void Shell::make_room() {
   if (ballast_ == nullptr || ballast_->held()) return;
   ballast_->restore();
   if (ballast_->held()) return;
+  // Giving back has to be written, too.
+  if (ballast_->steps_left() > kKeptForCancelling) ballast_->release_step();
   store_.shrink();
   ballast_->restore();
 }
@@ -321,7 +329,6 @@ Result<void> Shell::commit(const Plan& plan, Now now) {
   if (!done && done.error().code == Code::Exhausted && !plan.unwritten.empty()) return done;
   // A step a tick: whatever filled the disk takes what it finds. The last ones are for those who
   // cancel it.
-  constexpr int kKeptForCancelling = 3;
   if (done || done.error().code != Code::Exhausted || ballast_ == nullptr) return done;
   if (ballast_->steps_left() <= (plan.stopping ? 0 : kKeptForCancelling)) return done;
   ballast_->release_step();

@@ -85,6 +85,9 @@ void configure(SQLite::Database& database) {
   database.exec("PRAGMA synchronous = FULL");
   database.exec("PRAGMA foreign_keys = ON");
   database.exec("PRAGMA trusted_schema = OFF");
+  // ON, the default of some builds, would write what is deleted once more: on a full disk nothing
+  // could be cancelled.
+  database.exec("PRAGMA secure_delete = FAST");
   database.exec("PRAGMA cache_size = -65536");            // KiB
   database.exec("PRAGMA journal_size_limit = 67108864");  // a WAL that has grown shrinks again
 }

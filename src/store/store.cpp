@@ -260,12 +260,16 @@ Result<void> Store::commit(const Batch& batch) {
 }
 
 void Store::shrink() {
-  // In bounded steps: it is asked again when that was not enough.
-  constexpr std::string_view kGiveBack =
-      "PRAGMA wal_checkpoint(TRUNCATE); PRAGMA incremental_vacuum(16384); "
-      "PRAGMA wal_checkpoint(TRUNCATE)";
-  // Failing changes nothing: there is as much room as before.
-  if (!core_->broken) (void)core_->database.tryExec(kGiveBack.data());
+  if (core_->broken) return;
+  // First the vacuum: a checkpoint then leaves out what lies behind the new end, for which the disk
+  // may have no room. Once more, as it is the checkpoint that makes room in the log for the vacuum.
+  // Failing changes nothing; steps are small, as each is written to the log, and bounded.
+  for (int i = 0; i < 128; ++i) {
+    if (core_->database.tryExec("PRAGMA incremental_vacuum(128)") == SQLITE_OK && i % 16 != 15) {
+      continue;
+    }
+    (void)core_->database.tryExec("PRAGMA wal_checkpoint(TRUNCATE)");
+  }
 }
 
 std::uint64_t Store::commits() const { return core_->commits; }

@@ -199,7 +199,7 @@ TEST(StoreTest, WhatIsRunGoesWhenTheJobEnds) {
   EXPECT_EQ(store->payload(JobId(2)).value(), what);
   EXPECT_EQ(store->payload(JobId(3)).error().code, Code::NotFound) << "ended as it was submitted";
   jobs[1].state = Ended{Status::Finished, outcome(), at(2), attempt()};
-  ASSERT_TRUE(store->commit(Batch{.saves = {&jobs[0], &jobs[1]}, .now = at(2)}));
+  ASSERT_TRUE(store->commit(Batch{.saves = {&jobs[0], &jobs[1]}}));
   EXPECT_EQ(store->payload(JobId(1)).value(), what);
   EXPECT_EQ(store->payload(JobId(2)).error().code, Code::NotFound);
   EXPECT_EQ(jobs_of(*store), jobs);
