@@ -8,7 +8,7 @@
 namespace gflow {
 
 constexpr std::size_t kMaxCommand = 16 * 1024;  ///< the line for people, not what is run
-constexpr std::size_t kMaxName = 512;  ///< 128 characters
+constexpr std::size_t kMaxName = 512;           ///< 128 characters
 constexpr std::size_t kMaxGroup = 256;
 constexpr std::size_t kMaxProject = 256;
 constexpr std::size_t kMaxReason = 1024;  ///< of a drain

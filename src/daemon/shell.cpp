@@ -232,7 +232,13 @@ std::optional<Result<std::vector<JobId>>> Shell::answered_before(const Posted& p
                                                                  const Plan& plan) {
   if (!is_taken_when_full(posted.event)) {
     make_room();
-    if (plan.was_put_off || is_short_of_disk()) return fail(Code::Exhausted, disk_text());
+    // With room again, what was put off is written with this; a submission can be taken back if
+    // not.
+    const bool is_tried = std::holds_alternative<engine::event::Submit>(posted.event) &&
+                          ballast_ != nullptr && ballast_->held();
+    if ((plan.was_put_off && !is_tried) || is_short_of_disk()) {
+      return fail(Code::Exhausted, disk_text());
+    }
   }
   if (!std::holds_alternative<engine::event::Submit>(posted.event)) return std::nullopt;
   const auto before = submitted_before(posted, now, plan);

@@ -5,6 +5,7 @@ import json
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 
 import pytest
 from machine import Gate, appears
@@ -128,13 +129,17 @@ def test_an_old_copy_put_in_place_starts_nothing_twice(machine):
     gate.reached()
     machine.running(runs)
     machine.down()
+    copy = machine.root / "copy"
+    with closing(sqlite3.connect(machine.state / "gflow.db")) as now, closing(sqlite3.connect(copy)) as old:
+        now.backup(old)
     machine.up()
     machine.ok("gjob", "release", job)
     gate.open()
     machine.wait(job, runs)
     later = machine.submit("--hold", "true")
     machine.kill_daemon()
-    copy = max(machine.state.glob("gflow.db.backup-2*"))
+    for newer in machine.state.glob("gflow.db.backup-2*"):
+        newer.unlink()
     (machine.state / "gflow.db").write_bytes(copy.read_bytes())
     (machine.state / "gflow.db-wal").unlink()
     assert f"with them job {later}" in refused(machine)
