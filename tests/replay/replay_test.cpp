@@ -189,7 +189,10 @@ std::string standing(const State& state, Now now) {
         for (const int gpu : part.gpus) text += std::to_string(gpu) + ",";
       }
     }
-    text += " " + reason_text(state.blockers(job->id, now)) + "\n";
+    // A snapshot is for everybody.
+    std::vector<Blocker> blockers = state.blockers(job->id, now);
+    for (Blocker& blocker : blockers) blocker = public_part(std::move(blocker));
+    text += " " + reason_text(blockers) + "\n";
   }
   return text;
 }
