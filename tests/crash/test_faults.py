@@ -327,3 +327,20 @@ def test_the_recovery_of_a_database():
         assert [job["status"] for job in machine.wait(5)] == ["Finished"]
     finally:
         machine.close()
+
+
+def test_a_daemon_short_of_descriptors_says_why_it_ends(machine):
+    """Whichever it is that it cannot have: to who starts it, and in its log. (Here, and not beside the other
+    failures, as a sanitizer needs descriptors of its own.)"""
+    log = machine.logs / "gpu_resource_manager.log"
+    machine.down()
+    for most in range(7, 100):
+        lines = len(log.read_text().splitlines())
+        ran = machine.run("prlimit", f"--nofile={most}:{most}", "gflowd", "up", "--devices", machine.devices)
+        if ran.code == 0:
+            break
+        why = ran.err.removeprefix("gflowd up: ").strip()
+        assert "Too many open files" in why or "unable to open database file" in why, (most, why)
+        said = log.read_text().splitlines()[lines:]
+        assert said and said[-1].endswith(f"gflowd ends: {why}"), (most, said)
+    assert ran.code == 0 and most > 15, ran

@@ -135,22 +135,6 @@ def test_a_group_that_is_there_already_fails_no_job(machine):
                 group.rmdir()
 
 
-def test_a_daemon_short_of_descriptors_says_why_it_ends(machine):
-    """Whichever it is that it cannot have: to who starts it, and in its log."""
-    log = machine.logs / "gpu_resource_manager.log"
-    machine.down()
-    for most in range(7, 100):
-        lines = len(log.read_text().splitlines())
-        ran = machine.run("prlimit", f"--nofile={most}:{most}", "gflowd", "up", "--devices", machine.devices)
-        if ran.code == 0:
-            break
-        why = ran.err.removeprefix("gflowd up: ").strip()
-        assert "Too many open files" in why or "unable to open database file" in why, (most, why)
-        said = log.read_text().splitlines()[lines:]
-        assert said and said[-1].endswith(f"gflowd ends: {why}"), (most, said)
-    assert ran.code == 0 and most > 15, ran
-
-
 def test_a_daemon_that_cannot_say_that_it_answers_ends(machine):
     """Who starts it would take it for one that failed, or wait for ever."""
     machine.down()
