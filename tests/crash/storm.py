@@ -27,16 +27,19 @@ GPUS = 4
 ENDED = {"Finished", "Failed", "Cancelled", "Timeout", "Lost"}
 
 # Its own file is locked for as long as a process of it lives, and each of its GPUs: alone, or beside
-# others where it has a part of it.
+# others where it has a part of it. A lock that another holds, and not a "flock" that is killed (what
+# looks like a supervisor may have become a job by the time its children are), is a violation.
 JOB = r"""
 own=$STORM/jobs/$1${GFLOW_ARRAY_TASK_ID:+-$GFLOW_ARRAY_TASK_ID}
 exec 9>>"$own"
-flock -n 9 || echo "job $GFLOW_JOB_ID runs twice at once" >> "$STORM/violations"
+taken=75
+flock -n -E $taken 9
+[ $? = $taken ] && echo "job $GFLOW_JOB_ID runs twice at once" >> "$STORM/violations"
 n=10
 for gpu in ${GFLOW_GPU_INDICES//,/ }; do
   eval "exec $n>>$STORM/gpus/$gpu"
-  if [ "$GFLOW_GPU_MODE" = whole ]; then flock -n -x $n; else flock -n -s $n; fi ||
-    echo "job $GFLOW_JOB_ID has GPU $gpu, and so has another" >> "$STORM/violations"
+  if [ "$GFLOW_GPU_MODE" = whole ]; then flock -n -E $taken -x $n; else flock -n -E $taken -s $n; fi
+  [ $? = $taken ] && echo "job $GFLOW_JOB_ID has GPU $gpu, and so has another" >> "$STORM/violations"
   n=$((n + 1))
 done
 echo "begin $GFLOW_JOB_ID $GFLOW_ATTEMPT" >&9
