@@ -28,7 +28,12 @@ struct Shell::Plan {
   bool new_health = false;
   std::vector<engine::Effect> acts;  ///< Launch, StopAttempt, Suspend, Resume, ChangeLimit
   std::vector<std::pair<JobId, int>> attempts_over;
-  std::vector<std::pair<Answer, Result<std::vector<JobId>>>> answers;
+  struct Reply {
+    Answer answer;
+    Result<std::vector<JobId>> jobs;
+    bool makes_room = false;  ///< what was asked for may end the want of room it waits for
+  };
+  std::vector<Reply> replies;
   Ticked ticked;
 };
 
@@ -108,7 +113,7 @@ Result<Shell::Ticked> Shell::tick(Now now, const std::function<bool()>& is_enoug
     return put_off(std::move(plan), now);
   }
   act(*plan);
-  for (auto& [answer, jobs] : plan->answers) answer(std::move(jobs));
+  for (auto& reply : plan->replies) reply.answer(std::move(reply.jobs));
   return std::move(plan->ticked);
 }
 
@@ -134,8 +139,8 @@ void Shell::withdraw_largest(Plan& plan, Now now) {
     return submission.uid == unwritten.uid && submission.key == unwritten.key;
   });
   const Memory size{static_cast<std::int64_t>(unwritten.bytes)};
-  for (const std::size_t answer : unwritten.answers) {
-    plan.answers[answer].second =
+  for (const std::size_t reply : unwritten.replies) {
+    plan.replies[reply].jobs =
         fail(Code::Exhausted,
              fmt::format("this submission of {} does not fit: {}", memory_text(size), disk_text()));
   }
@@ -146,8 +151,8 @@ void Shell::withdraw_largest(Plan& plan, Now now) {
 }
 
 /// The disk is full. What was decided is neither done nor acknowledged before it is written, but
-/// for telling jobs to stop, which is safe to repeat and may be what makes room; refusals need
-/// nothing written.
+/// for telling jobs to stop, which is safe to repeat and may be what makes room: who asked for that
+/// waits, nobody else.
 Shell::Ticked Shell::put_off(std::unique_ptr<Plan> plan, Now now) {
   constexpr std::chrono::seconds kTryAgain{1};
   for (const engine::Effect& effect : plan->acts) {
@@ -155,10 +160,18 @@ Shell::Ticked Shell::put_off(std::unique_ptr<Plan> plan, Now now) {
     if (to_stop == nullptr) continue;
     if (const Job* job = in_attempt(to_stop->job, to_stop->attempt)) dispatcher_.stop(*job);
   }
-  auto refusals = std::ranges::stable_partition(
-      plan->answers, [](const auto& answer) { return answer.second.has_value(); });
-  for (auto& [answer, jobs] : refusals) answer(std::move(jobs));
-  plan->answers.erase(refusals.begin(), refusals.end());
+  auto now_answered = std::ranges::stable_partition(
+      plan->replies, [](const Plan::Reply& reply) { return reply.jobs && reply.makes_room; });
+  for (Plan::Reply& reply : now_answered) {
+    if (reply.jobs) {
+      reply.jobs = fail(Code::Exhausted,
+                        "this change is not written yet and is lost if gflowd ends before; it is "
+                        "tried again every second: " +
+                            disk_text());
+    }
+    reply.answer(std::move(reply.jobs));
+  }
+  plan->replies.erase(now_answered.begin(), now_answered.end());
   Ticked ticked = std::exchange(plan->ticked, {});
   ticked.wake_mono =
       std::min(ticked.wake_mono.value_or(now.mono + kTryAgain), now.mono + kTryAgain);
@@ -261,9 +274,9 @@ void Shell::decide(Posted& posted, Now now, Plan& plan) {
     if (!posted.answer) return;
     for (Unwritten& other : plan.unwritten) {
       const bool same = !posted.key.empty() && other.uid == posted.uid && other.key == posted.key;
-      if (same && *before) other.answers.push_back(plan.answers.size());
+      if (same && *before) other.replies.push_back(plan.replies.size());
     }
-    plan.answers.emplace_back(std::move(posted.answer), std::move(*before));
+    plan.replies.emplace_back(std::move(posted.answer), std::move(*before));
     return;
   }
   if (std::holds_alternative<engine::event::Cancel>(posted.event)) plan.stopping = true;
@@ -299,19 +312,22 @@ void Shell::take(const engine::Effect& effect, Posted& posted, Plan& plan) {
     if (answer->jobs && !posted.payloads.empty()) {
       note_submission(posted, *answer->jobs, plan);
     }
-    if (posted.answer) plan.answers.emplace_back(std::move(posted.answer), answer->jobs);
+    if (posted.answer) {
+      plan.replies.emplace_back(
+          std::move(posted.answer), answer->jobs, is_taken_when_full(posted.event));
+    }
   } else {
     plan.acts.push_back(effect);
   }
 }
 
 void Shell::note_submission(Posted& posted, const std::vector<JobId>& ids, Plan& plan) const {
-  Unwritten unwritten{.jobs = ids, .uid = posted.uid, .key = posted.key, .answers = {}};
+  Unwritten unwritten{.jobs = ids, .uid = posted.uid, .key = posted.key, .replies = {}};
   for (std::size_t i = 0; i < ids.size(); ++i) {
     unwritten.bytes += static_cast<std::size_t>(bytes_of(*state_.find(ids[i])));
     plan.payloads[ids[i]] = std::move(posted.payloads[i]);
   }
-  if (posted.answer) unwritten.answers.push_back(plan.answers.size());
+  if (posted.answer) unwritten.replies.push_back(plan.replies.size());
   plan.new_ids = true;
   if (!posted.key.empty()) {
     plan.submissions.push_back({posted.uid, posted.key, ids, posted.digest});

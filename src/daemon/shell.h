@@ -86,7 +86,7 @@ class Shell {
     std::size_t bytes = 0;
     std::uint32_t uid = 0;
     std::string key;
-    std::vector<std::size_t> answers;  ///< places in Plan::answers of those who submitted it
+    std::vector<std::size_t> replies;  ///< places in Plan::replies of those who submitted it
   };
 
   void take_over(const Job& job, const executor::Adoption& found);

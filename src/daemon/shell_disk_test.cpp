@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <map>
@@ -43,6 +44,17 @@ class Disk {
   std::string path_;
   int error_ = 0;
 };
+
+/// Takes every byte that is left.
+void fill(const std::string& path) {
+  std::FILE* file = std::fopen(path.c_str(), "we");
+  ASSERT_NE(file, nullptr);
+  (void)std::setvbuf(file, nullptr, _IONBF, 0);
+  const std::string block(4096, 'x');
+  while (std::fwrite(block.data(), 1, block.size(), file) == block.size()) {
+  }
+  (void)std::fclose(file);
+}
 
 /// Notes what is launched, and runs nothing.
 class Notes : public Dispatcher {
@@ -107,8 +119,9 @@ class OnDisk {
     const auto& answer = answers.at(name);
     return answer ? "" : answer.error().message;
   }
+  [[nodiscard]] const Job* find(JobId id) const { return state_->find(id); }
   [[nodiscard]] std::optional<Status> status(JobId id) const {
-    const Job* job = state_->find(id);
+    const Job* job = find(id);
     return job == nullptr ? std::nullopt : std::optional(status_of(*job));
   }
   [[nodiscard]] std::size_t jobs() const { return state_->list({}).size(); }
@@ -216,6 +229,38 @@ TEST(ShellOnASmallDisk, CancellingMakesRoom) {
     EXPECT_EQ(daemon.said("again"), "") << i << " of " << held.size();
   }
   EXPECT_TRUE(daemon.ballast().held());
+}
+
+TEST(ShellOnASmallDisk, AChangeThatCannotBeWrittenYetIsNotWaitedFor) {
+  const Disk disk("16m");
+  if (!disk.trouble().empty()) GTEST_SKIP() << disk.trouble();
+  OnDisk daemon(disk);
+  std::vector<JobId> held;
+  for (int i = 0; i < 1'000; ++i) {
+    daemon.submit("job", 10, true);
+    daemon.tick();
+    held.push_back(daemon.id_of("job"));
+  }
+  daemon.restart();  // which leaves no space in the store to be used again
+  ASSERT_TRUE(daemon.ballast().held());
+  fill(disk.file("filler"));
+  engine::event::Update urgent{held, system_principal(), {}};
+  urgent.changes.set(&JobSpec::priority, 9);
+  urgent.changes.set(&JobSpec::name, std::string(128, 'x'));
+  // More than a step of what was set aside.
+  daemon.post("update", std::move(urgent));
+  daemon.tick();
+  ASSERT_TRUE(daemon.shell().disk_is_full());
+  ASSERT_TRUE(daemon.answers.contains("update"));
+  EXPECT_EQ(daemon.answers.at("update").error().code, Code::Exhausted);
+  EXPECT_NE(daemon.said("update").find("not written yet"), std::string::npos)
+      << daemon.said("update");
+
+  ASSERT_TRUE(std::filesystem::remove(disk.file("filler")));
+  daemon.tick();
+  EXPECT_FALSE(daemon.shell().disk_is_full());
+  daemon.restart();
+  EXPECT_EQ(daemon.find(held.back())->spec.priority, 9);
 }
 
 TEST(ShellOnASmallDisk, CountsWhatAUserStoresOverRestarts) {
