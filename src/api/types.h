@@ -172,7 +172,7 @@ struct SubmitAnswer {
 /// The body of POST /api/v1/jobs/{cancel,hold,release} and of PATCH /api/v1/jobs.
 struct JobsRequest {
   std::vector<JobId> jobs;
-  int signal = 0;              ///< cancel
+  int signal = 0;              ///< cancel (0: SIGTERM), signal (1..64)
   std::optional<WallTime> at;  ///< release
 };
 struct UpdateRequest {

@@ -11,12 +11,15 @@ namespace {
 constexpr std::int32_t kGoOn = 0;
 constexpr std::int32_t kStand = 1;
 
+bool is_signal(int number) { return number >= 1 && number <= 64; }
+
 }  // namespace
 
 ControlSignal encode_control(const Control& control) {
   if (const auto* stop = std::get_if<StopJob>(&control)) {
     return {kStopSignal, (static_cast<std::int32_t>(stop->reason) << 8) | (stop->signal & 0xff)};
   }
+  if (const auto* send = std::get_if<SendSignal>(&control)) return {kSendSignal, send->signal};
   if (std::holds_alternative<SuspendJob>(control)) return {kStandSignal, kStand};
   if (std::holds_alternative<ResumeJob>(control)) return {kStandSignal, kGoOn};
   using Rep = std::chrono::seconds::rep;
@@ -37,10 +40,11 @@ std::optional<Control> decode_control(ControlSignal signal) {
     if (signal.value == kGoOn) return ResumeJob{};
     return std::nullopt;
   }
+  if (signal.number == kSendSignal && is_signal(signal.value)) return SendSignal{signal.value};
   if (signal.number != kStopSignal) return std::nullopt;
   const int number = signal.value & 0xff;
   const auto reason = ending_of(static_cast<std::uint32_t>(signal.value >> 8));
-  if (number < 1 || number > 64 || !reason) return std::nullopt;
+  if (!is_signal(number) || !reason) return std::nullopt;
   return StopJob{number, *reason};
 }
 

@@ -17,6 +17,7 @@ namespace gflow::attempt {
 constexpr int kStopSignal = 40;
 constexpr int kLimitSignal = 41;
 constexpr int kStandSignal = 42;
+constexpr int kSendSignal = 43;
 
 /// End the job: this signal to all its processes, grace, SIGKILL.
 struct StopJob {
@@ -39,7 +40,13 @@ struct SuspendJob {
 struct ResumeJob {
   friend bool operator==(const ResumeJob&, const ResumeJob&) = default;
 };
-using Control = std::variant<StopJob, SetLimit, SuspendJob, ResumeJob>;
+/// This signal to all its processes, and nothing else; those of a suspended one get it when it goes
+/// on.
+struct SendSignal {
+  int signal = 15;  ///< 1..64
+  friend bool operator==(const SendSignal&, const SendSignal&) = default;
+};
+using Control = std::variant<StopJob, SetLimit, SuspendJob, ResumeJob, SendSignal>;
 
 /// As it travels: which signal, and its value.
 struct ControlSignal {

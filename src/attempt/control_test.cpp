@@ -21,6 +21,7 @@ TEST(Control, SignalAndValue) {
       {"preemption with USR1", {40, (11 << 8) | 10}, StopJob{10, Ending::Preempted}},
       {"stand still", {42, 1}, SuspendJob{}},
       {"go on", {42, 0}, ResumeJob{}},
+      {"a message", {43, 10}, SendSignal{10}},
       {"neither", {42, 2}, std::nullopt},
       {"a reason between", {40, (10 << 8) | 15}, std::nullopt},
       {"signal 0", {40, 4 << 8}, std::nullopt},
@@ -28,6 +29,8 @@ TEST(Control, SignalAndValue) {
       {"no such reason", {40, (77 << 8) | 15}, std::nullopt},
       {"reason 0", {40, 15}, std::nullopt},
       {"negative limit", {41, -1}, std::nullopt},
+      {"message 0", {43, 0}, std::nullopt},
+      {"message 65", {43, 65}, std::nullopt},
       {"another signal", {15, 60}, std::nullopt},
   };
   for (const auto& row : kTable) {

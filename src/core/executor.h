@@ -84,6 +84,9 @@ class Executor {
   virtual void launch(const LaunchOrder& order) = 0;
   /// Ends the attempt: signal (0: SIGTERM), grace, SIGKILL; it will say that it ended for `reason`.
   virtual void stop(JobId job, int attempt, int signal, EndReason reason) = 0;
+  /// Sends this signal to all its processes and does nothing else; a suspended one gets it when it
+  /// goes on. Not repeated by who calls.
+  virtual void signal(JobId job, int attempt, int number) = 0;
   /// Stops every process of the attempt where it stands, or lets them go on.
   virtual void suspend(JobId job, int attempt) = 0;
   virtual void resume(JobId job, int attempt) = 0;

@@ -12,6 +12,7 @@ class IdleExecutor : public Executor {
   void stop(JobId /*job*/, int /*attempt*/, int /*signal*/, EndReason /*reason*/) override {}
   void suspend(JobId /*job*/, int /*attempt*/) override {}
   void resume(JobId /*job*/, int /*attempt*/) override {}
+  void signal(JobId /*job*/, int /*attempt*/, int /*number*/) override {}
   void change_limit(JobId /*job*/,
                     int /*attempt*/,
                     std::optional<std::chrono::seconds> /*limit*/) override {}

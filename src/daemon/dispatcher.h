@@ -23,6 +23,7 @@ class Dispatcher {
   /// Suspends the attempt of a job, or lets it go on. Safe to repeat.
   virtual void suspend(const Job& job) = 0;
   virtual void resume(const Job& job) = 0;
+  virtual void signal(const Job& job, int number) = 0;
   virtual void change_limit(const Job& job) = 0;
   /// The end of this attempt is committed: nothing of it is needed any more.
   virtual void forget_attempt(JobId job, int attempt) = 0;

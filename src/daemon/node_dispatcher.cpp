@@ -101,6 +101,12 @@ void NodeDispatcher::resume(const Job& job) {
   if (Executor* executor = executor_of(job)) executor->resume(job.id, attempt_of(job)->number);
 }
 
+void NodeDispatcher::signal(const Job& job, int number) {
+  if (Executor* executor = executor_of(job)) {
+    executor->signal(job.id, attempt_of(job)->number, number);
+  }
+}
+
 void NodeDispatcher::change_limit(const Job& job) {
   if (Executor* executor = executor_of(job)) {
     executor->change_limit(job.id, attempt_of(job)->number, job.spec.time_limit);

@@ -20,6 +20,9 @@ class Noted : public IdleExecutor {
   void suspend(JobId job, int /*attempt*/) override {
     said += "suspend " + std::to_string(job.value) + "; ";
   }
+  void signal(JobId job, int /*attempt*/, int number) override {
+    said += "signal " + std::to_string(job.value) + " " + std::to_string(number) + "; ";
+  }
   void resume(JobId job, int /*attempt*/) override {
     said += "resume " + std::to_string(job.value) + "; ";
   }
@@ -121,12 +124,13 @@ TEST_F(Routing, EachOrderGoesToItsNode) {
     dispatcher.launch(order_for(*job));
     dispatcher.suspend(*job);
     dispatcher.resume(*job);
+    dispatcher.signal(*job, 10);
     dispatcher.change_limit(*job);
     dispatcher.stop(*job);
     EXPECT_TRUE(std::holds_alternative<executor::StillRuns>(dispatcher.adopt(*job)));
   }
-  EXPECT_EQ(first.said, "launch 1 true; suspend 1; resume 1; limit 1; stop 1 0; ");
-  EXPECT_EQ(second.said, "launch 2 true; suspend 2; resume 2; limit 2; stop 2 0; ");
+  EXPECT_EQ(first.said, "launch 1 true; suspend 1; resume 1; signal 1 10; limit 1; stop 1 0; ");
+  EXPECT_EQ(second.said, "launch 2 true; suspend 2; resume 2; signal 2 10; limit 2; stop 2 0; ");
   EXPECT_TRUE(posted.empty());
 }
 

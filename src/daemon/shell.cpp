@@ -26,7 +26,7 @@ struct Shell::Plan {
   bool stopping = false;     ///< somebody cancels jobs with it
   bool new_drains = false;
   bool new_health = false;
-  std::vector<engine::Effect> acts;  ///< Launch, StopAttempt, Suspend, Resume, ChangeLimit
+  std::vector<engine::Effect> acts;  ///< Launch, StopAttempt, Signal, Suspend, ...
   std::vector<std::pair<JobId, int>> attempts_over;
   struct Reply {
     Answer answer;
@@ -376,6 +376,12 @@ void Shell::act(const engine::Effect& effect) {
   };
   if (const auto* to_stop = std::get_if<e::StopAttempt>(&effect)) {
     return stop(to_stop->job, to_stop->attempt);
+  }
+  if (const auto* message = std::get_if<e::Signal>(&effect)) {
+    if (const Job* job = in_attempt(message->job, message->attempt)) {
+      dispatcher_.signal(*job, message->number);
+    }
+    return;
   }
   if (const auto* halt = std::get_if<e::Suspend>(&effect)) return tell(*halt, &Dispatcher::suspend);
   if (const auto* go = std::get_if<e::Resume>(&effect)) return tell(*go, &Dispatcher::resume);

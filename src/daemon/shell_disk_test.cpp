@@ -66,6 +66,7 @@ class Notes : public Dispatcher {
   void stop(const Job& /*job*/) override {}
   void suspend(const Job& /*job*/) override {}
   void resume(const Job& /*job*/) override {}
+  void signal(const Job& /*job*/, int /*number*/) override {}
   void change_limit(const Job& /*job*/) override {}
   void forget_attempt(JobId /*job*/, int /*attempt*/) override {}
   void forget_job(JobId /*job*/) override {}

@@ -69,6 +69,7 @@ class World : public Dispatcher {
     step();
     runs[{job.id, attempt_of(job)->number}].stands = false;
   }
+  void signal(const Job& /*job*/, int /*number*/) override { step(); }
   void change_limit(const Job& job) override {
     step();
     runs[{job.id, attempt_of(job)->number}].limit = job.spec.time_limit;

@@ -34,6 +34,12 @@ struct StopAttempt {
   JobId job;
   int attempt = 0;
 };
+/// Send this signal to all processes of the attempt. Once; lost if the daemon ends first.
+struct Signal {
+  JobId job;
+  int attempt = 0;
+  int number = 0;
+};
 /// Stop every process of the attempt where it stands, or let it go on. Safe to repeat.
 struct Suspend {
   JobId job;
@@ -73,6 +79,7 @@ using Effect = std::variant<effect::Save,
                             effect::Forget,
                             effect::Launch,
                             effect::StopAttempt,
+                            effect::Signal,
                             effect::Suspend,
                             effect::Resume,
                             effect::SaveDrains,

@@ -42,6 +42,12 @@ struct Cancel {
   Principal by;
   int signal = 0;  ///< sent instead of SIGTERM if not 0
 };
+/// Sends a signal to all processes of jobs that run, and changes nothing.
+struct Signal {
+  std::vector<JobId> jobs;
+  Principal by;
+  int number = 0;  ///< 1..64
+};
 struct Hold {
   std::vector<JobId> jobs;
   Principal by;
@@ -157,6 +163,7 @@ struct event::Configure {
 using Event = std::variant<event::Submit,
                            event::Withdraw,
                            event::Cancel,
+                           event::Signal,
                            event::Hold,
                            event::Release,
                            event::Update,

@@ -40,6 +40,20 @@ void Step::take(const event::Cancel& event) {
   answer(event.jobs);
 }
 
+void Step::take(const event::Signal& event) {
+  for (const JobId id : event.jobs) {
+    const auto job = changeable(id, event.by);
+    if (!job) return answer(std::unexpected(job.error()));
+    if (!std::holds_alternative<Running>((*job)->state)) {
+      return answer(wrong_state(**job, "only a job that runs can be sent a signal"));
+    }
+  }
+  for (const JobId id : event.jobs) {
+    effects_.emplace_back(effect::Signal{id, attempt_of(*index_.find(id))->number, event.number});
+  }
+  answer(event.jobs);
+}
+
 void Step::take(const event::Hold& event) {
   for (const JobId id : event.jobs) {
     const auto job = changeable(id, event.by);

@@ -24,6 +24,7 @@ class Step {
   void take(const event::Submit& event);
   void take(const event::Withdraw& event);
   void take(const event::Cancel& event);
+  void take(const event::Signal& event);
   void take(const event::Hold& event);
   void take(const event::Release& event);
   void take(const event::Update& event);

@@ -114,6 +114,9 @@ void Runner::stop(JobId job, int attempt, int signal, EndReason reason) {
   core_->stop({job, attempt}, signal, reason);
 }
 
+void Runner::signal(JobId job, int attempt, int number) {
+  core_->tell({job, attempt}, attempt::SendSignal{number});
+}
 void Runner::suspend(JobId job, int attempt) { core_->tell({job, attempt}, attempt::SuspendJob{}); }
 
 void Runner::resume(JobId job, int attempt) { core_->tell({job, attempt}, attempt::ResumeJob{}); }

@@ -69,6 +69,7 @@ class Runner : public Executor {
   /// Stops every process of the attempt where it stands, or lets them go on; its time limit and its
   /// run time do not count meanwhile. Safe to repeat; nothing happens to one that is being stopped
   /// or is gone. stop() lets a suspended attempt go on, so that it can clean up.
+  void signal(JobId job, int attempt, int number) override;
   void suspend(JobId job, int attempt) override;
   void resume(JobId job, int attempt) override;
   /// The limit counts from the start of the attempt; empty: none.

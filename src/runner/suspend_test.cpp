@@ -142,6 +142,22 @@ TEST_P(Suspend, ToldToStopItCanCleanUp) {
   EXPECT_EQ(log(), "clean\n");
 }
 
+TEST_P(Suspend, ASignalSentMeanwhileComesWhenItGoesOn) {
+  start(script("trap 'echo got it > said' USR1\n" + kAnswers), 2);
+  runner_->suspend(JobId(7), 1);
+  ASSERT_TRUE(becomes(true));
+  runner_->signal(JobId(7), 1, SIGUSR1);
+  EXPECT_TRUE(becomes(true));
+  runner_->resume(JobId(7), 1);
+  EXPECT_EQ(said_.line(), "got it");
+  runner_->signal(JobId(7), 1, SIGUSR1);
+  EXPECT_EQ(said_.line(), "got it");
+  asked_.say("end");
+  const Outcome outcome = wait_gone();
+  EXPECT_EQ(outcome.reason, EndReason::Exited);
+  EXPECT_EQ(outcome.exit_code, 7);
+}
+
 TEST_P(Suspend, AtOnceMeansAtOnce) {
   start(script("trap '' TERM\n" + kAnswers), 2);
   runner_->suspend(JobId(7), 1);

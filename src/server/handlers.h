@@ -13,6 +13,7 @@ void submit_jobs(Exchange exchange);
 void update_jobs(Exchange exchange);
 // job_actions.cpp
 void cancel_jobs(Exchange exchange);
+void signal_jobs(Exchange exchange);
 void hold_jobs(Exchange exchange);
 void release_jobs(Exchange exchange);
 // job.cpp

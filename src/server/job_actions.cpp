@@ -13,6 +13,18 @@ void cancel_jobs(Exchange exchange) {
       });
 }
 
+void signal_jobs(Exchange exchange) {
+  read_body<api::JobsRequest>(
+      std::move(exchange), api::read_jobs_request, [](Exchange known, api::JobsRequest asked) {
+        if (asked.signal == 0) {
+          return known.respond(problem({Code::Usage, "/signal: has to be given, from 1 to 64"}));
+        }
+        known.service.request(
+            engine::event::Signal{std::move(asked.jobs), known.caller, asked.signal},
+            changed(std::move(known.respond)));
+      });
+}
+
 void hold_jobs(Exchange exchange) {
   read_body<api::JobsRequest>(
       std::move(exchange), api::read_jobs_request, [](Exchange known, api::JobsRequest asked) {

@@ -19,6 +19,7 @@ constexpr auto kRoutes = std::to_array<Route>({
     {"POST", "/api/v1/jobs", Verb::Submit, submit_jobs},
     {"PATCH", "/api/v1/jobs", Verb::Change, update_jobs},
     {"POST", "/api/v1/jobs/cancel", Verb::Change, cancel_jobs},
+    {"POST", "/api/v1/jobs/signal", Verb::Change, signal_jobs},
     {"POST", "/api/v1/jobs/hold", Verb::Change, hold_jobs},
     {"POST", "/api/v1/jobs/release", Verb::Change, release_jobs},
     {"GET", "/api/v1/jobs/newest", Verb::Read, show_newest_job},

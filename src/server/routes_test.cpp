@@ -80,6 +80,7 @@ constexpr Right kRights[] = {
     {"POST", "/api/v1/jobs", Role::User},
     {"PATCH", "/api/v1/jobs", Role::User},
     {"POST", "/api/v1/jobs/cancel", Role::User},
+    {"POST", "/api/v1/jobs/signal", Role::User},
     {"POST", "/api/v1/jobs/hold", Role::User},
     {"POST", "/api/v1/jobs/release", Role::User},
     {"GET", "/api/v1/jobs/newest", Role::User},

@@ -43,7 +43,7 @@ std::vector<ProcessFacts> descendants() {
 
 /// Signals through a pidfd after looking again that it is the same process: between reading /proc
 /// and here the pid may have gone to another one.
-void send(const ProcessFacts& process, int number) {
+void send_to(const ProcessFacts& process, int number) {
   const Fd fd(static_cast<int>(::syscall(SYS_pidfd_open, process.pid, 0)));
   if (!fd.valid()) return;
   const auto now = facts_of(std::to_string(process.pid));
@@ -60,7 +60,7 @@ std::vector<ProcessFacts> stop_all() {
     const std::size_t before = stopped.size();
     for (const ProcessFacts& process : descendants()) {
       if (process.is_dead() || !seen.insert({process.pid, process.start_time}).second) continue;
-      send(process, SIGSTOP);
+      send_to(process, SIGSTOP);
       stopped.push_back(process);
     }
     if (stopped.size() == before) break;
@@ -77,11 +77,17 @@ JobTree::JobTree(const attempt::Order& order) : memory_dir_(order.memory_cgroup)
   events_ = Fd(::open((order.kill_cgroup + "/cgroup.events").c_str(), O_RDONLY | O_CLOEXEC));
 }
 
+void JobTree::send(int number) const {
+  for (const ProcessFacts& process : descendants()) {
+    if (!process.is_dead()) send_to(process, number);
+  }
+}
+
 void JobTree::signal(int number) const {
   for (const ProcessFacts& process : descendants()) {
     if (process.is_dead()) continue;
-    send(process, number);
-    if (number != SIGSTOP && number != SIGTSTP) send(process, SIGCONT);
+    send_to(process, number);
+    if (number != SIGSTOP && number != SIGTSTP) send_to(process, SIGCONT);
   }
 }
 
@@ -91,7 +97,7 @@ void JobTree::kill() const {
 }
 
 void JobTree::stop_and_kill() const {
-  for (const ProcessFacts& process : stop_all()) send(process, SIGKILL);
+  for (const ProcessFacts& process : stop_all()) send_to(process, SIGKILL);
 }
 
 void JobTree::suspend() {
@@ -104,7 +110,7 @@ void JobTree::suspend() {
 
 void JobTree::resume() {
   if (!freeze_file_.empty()) (void)write_path(freeze_file_, "0");
-  for (const auto& [pid, start_time] : stopped_) send({pid, 0, 'T', start_time}, SIGCONT);
+  for (const auto& [pid, start_time] : stopped_) send_to({pid, 0, 'T', start_time}, SIGCONT);
   stopped_.clear();
 }
 

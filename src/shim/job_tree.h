@@ -18,7 +18,9 @@ class JobTree {
  public:
   explicit JobTree(const attempt::Order& order);
 
-  /// Sends a signal to each of them, and wakes those that are stopped.
+  /// Sends a signal to each of them.
+  void send(int number) const;
+  /// The same, and wakes those that are stopped.
   void signal(int number) const;
   /// Stops every process where it stands: by freezing the control group where there is one, which
   /// the job cannot see or undo, else with SIGSTOP. Safe to repeat.

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <utility>
 
 namespace gflow::shim {
 namespace {
@@ -24,8 +25,12 @@ constexpr std::int64_t kLaunchTime = 120 * kSecond;
 Fd open_signals() {
   sigset_t set;
   (void)::sigemptyset(&set);
-  for (const int number :
-       {SIGCHLD, SIGTERM, attempt::kStopSignal, attempt::kLimitSignal, attempt::kStandSignal}) {
+  for (const int number : {SIGCHLD,
+                           SIGTERM,
+                           attempt::kStopSignal,
+                           attempt::kLimitSignal,
+                           attempt::kStandSignal,
+                           attempt::kSendSignal}) {
     (void)::sigaddset(&set, number);
   }
   return Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
@@ -141,6 +146,9 @@ void Supervisor::obey(const attempt::Control& control) {
   }
   if (std::holds_alternative<attempt::SuspendJob>(control)) return suspend();
   if (std::holds_alternative<attempt::ResumeJob>(control)) return resume();
+  if (const auto* message = std::get_if<attempt::SendSignal>(&control)) {
+    return send(message->signal);
+  }
   const auto& stop = std::get<attempt::StopJob>(control);
   // Who cancels a job that is making room does not want it to come back.
   const bool overrules =
@@ -152,6 +160,15 @@ void Supervisor::obey(const attempt::Control& control) {
 
 bool Supervisor::is_ending() const { return main_status_ || kill_at_ || killing_; }
 
+void Supervisor::send(int signal) {
+  if (launching_) return;  // whoever would get it is not the job's program yet
+  if (suspended_since_) {
+    unsent_.insert(signal);
+  } else {
+    tree_.send(signal);
+  }
+}
+
 void Supervisor::suspend() {
   if (is_ending()) return;
   if (!suspended_since_) suspended_since_ = monotonic_ns();
@@ -162,6 +179,7 @@ void Supervisor::resume() {
   suspended_before_ns_ = stood_ns();
   suspended_since_.reset();
   tree_.resume();
+  for (const int signal : std::exchange(unsent_, {})) tree_.send(signal);
 }
 
 std::int64_t Supervisor::stood_ns() const {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "attempt/control.h"
@@ -49,6 +50,7 @@ class Supervisor {
   void check_deadlines();
   void begin_stop(int signal);
   [[nodiscard]] bool is_ending() const;
+  void send(int signal);
   void suspend();
   void resume();
   [[nodiscard]] std::int64_t stood_ns() const;
@@ -70,6 +72,7 @@ class Supervisor {
   std::optional<std::int64_t> limit_ns_;         ///< how long it may run
   std::optional<std::int64_t> suspended_since_;  ///< while it is suspended
   std::int64_t suspended_before_ns_ = 0;         ///< and has before
+  std::set<int> unsent_;                         ///< signals for when it goes on
   bool launching_ = true;                        ///< its program does not run yet
   std::optional<std::int64_t> kill_at_;          ///< when grace is over
   bool terminated_ = false;                      ///< SIGTERM was sent

@@ -106,6 +106,35 @@ def test_cancel_gracefully_then_hard(machine):
     assert ended["status"] == "Cancelled" and ended["outcome"]["signal"] in (0, signal.SIGKILL)
 
 
+def test_a_signal_cancels_nothing(machine):
+    """Every process of the job gets it, and only jobs that run do."""
+    gate = Gate(machine)
+    (machine.work / "job.py").write_text(f"""
+import os, signal
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+child = os.fork()
+if child:
+    open({str(gate.there)!r}, "w").close()
+signal.sigwait([signal.SIGUSR1])
+print("parent" if child else "child", flush=True)
+if child:
+    os.wait()
+os._exit(3)
+""")
+    job = machine.submit("python3", machine.work / "job.py")
+    waiting = machine.submit("--hold", "true")
+    gate.reached()
+    machine.running(job)
+    refused = machine.run("gcancel", "--signal", "USR1", waiting)
+    assert refused.code == 6 and "only a job that runs can be sent a signal" in refused.err, refused
+    assert "would get 10 (SIGUSR1)" in machine.ok("gcancel", "--dry-run", "--signal", "usr1", job)
+    assert machine.ok("gcancel", "--me", "-S", "USR1") == f"Sent 10 (SIGUSR1) to job {job}.\n"
+    ended = machine.wait(job)[0]
+    assert ended["status"] == "Failed" and ended["outcome"]["exit_code"] == 3
+    assert sorted(machine.log(job).split()) == ["child", "parent"]
+    assert machine.job(waiting)["status"] == "Hold"
+
+
 def test_cancel_by_state_of_everyone(machine):
     """As in gqueue 'all' is everyone, and no user of that name."""
     gate = Gate(machine)

@@ -34,10 +34,10 @@ void keep_own_group(std::vector<api::JobView>& jobs) {
   std::erase_if(jobs, [&](const api::JobView& job) { return !is_own(job); });
 }
 
-/// The jobs a filter means: of those that have not ended.
+/// The jobs a filter means: of those that have not ended, or, to be sent a signal, those that run.
 Result<std::vector<api::JobView>> filtered(const Invocation& invocation, Context& context) {
   JobQuery query;
-  query.statuses = kNotEnded;
+  query.statuses = invocation.has("signal") ? kActive : kNotEnded;
   if (invocation.has("states")) {
     query.statuses = GF_TRY(parse_statuses(invocation.get("states")));
   }
@@ -87,13 +87,16 @@ std::vector<std::pair<const api::JobView*, JobId>> dependents_of(
   return found;
 }
 
-std::string fate_of(const api::JobView& job) {
+std::string fate_of(const api::JobView& job, int signal) {
+  if (signal != 0) {
+    return is_active(job.status) ? "would get " + signal_text(signal) : "does not run";
+  }
   if (is_pending(job.status)) return "would be cancelled";
   if (is_ended(job.status)) return "has ended already";
   return job.status == Status::Completing ? "is being stopped already" : "would be stopped";
 }
 
-Result<int> preview(Context& context, const std::vector<JobId>& ids) {
+Result<int> preview(Context& context, const std::vector<JobId>& ids, int signal) {
   JobQuery named;
   named.jobs = ids;
   const std::vector<api::JobView> jobs = GF_TRY(fetch_jobs(context.daemon(), named)).jobs;
@@ -111,13 +114,15 @@ Result<int> preview(Context& context, const std::vector<JobId>& ids) {
   for (const JobId id : ids) {
     const auto at = std::ranges::find(jobs, id, &api::JobView::id);
     if (at != jobs.end()) {
-      add(*at, fate_of(*at));
+      add(*at, fate_of(*at, signal));
       continue;
     }
     context.error({Code::NotFound, fmt::format("there is no job {}", id.value)});
     worst = static_cast<int>(Code::NotFound);
   }
-  for (const auto& [job, parent] : dependents_of(waiting, ids)) {
+  const auto dependents =
+      signal == 0 ? dependents_of(waiting, ids) : decltype(dependents_of(waiting, ids)){};
+  for (const auto& [job, parent] : dependents) {
     add(*job, fmt::format("would be cancelled: depends on job {}", parent.value));
   }
   context.out << table_text(
@@ -139,6 +144,15 @@ std::set<JobId> still_active(Context& context, const std::vector<JobId>& jobs) {
   return active;
 }
 
+Result<int> send_signal(Context& context, const std::vector<JobId>& jobs, int signal) {
+  const Act send = [&](const std::vector<JobId>& ids) {
+    return context.daemon().act("signal", {.jobs = ids, .signal = signal, .at = {}});
+  };
+  return act_on_each(context, jobs, send, [signal](JobId job) {
+    return fmt::format("Sent {} to job {}.", signal_text(signal), job.value);
+  });
+}
+
 Result<int> run_cancel(const Invocation& invocation, Context& context) {
   if (invocation.words.empty() && !has_filter(invocation)) {
     return fail(Code::Usage, "no job is named; write an id such as 42, or a filter such as --me");
@@ -150,9 +164,10 @@ Result<int> run_cancel(const Invocation& invocation, Context& context) {
     context.note("no job matches");
     return 0;
   }
-  if (invocation.has("dry-run")) return preview(context, jobs);
+  if (invocation.has("dry-run")) return preview(context, jobs, signal);
+  if (signal != 0) return send_signal(context, jobs, signal);
   const Act cancel = [&](const std::vector<JobId>& ids) {
-    return context.daemon().act("cancel", {.jobs = ids, .signal = signal, .at = {}});
+    return context.daemon().act("cancel", {.jobs = ids, .signal = 0, .at = {}});
   };
   return act_on_each(
       context, jobs, cancel, [&, active = std::optional<std::set<JobId>>()](JobId job) mutable {
@@ -170,7 +185,8 @@ Command gcancel_command() {
       .summary = "cancel jobs",
       .usage = {"[options] JOB...",
                 "[options] --me | --user LIST | --states LIST | --names LIST",
-                "[options] --group NAME"},
+                "[options] --group NAME",
+                "--signal SIGNAL JOB..."},
       .description =
           "Cancels jobs. A job that waits is cancelled at once; one that runs gets SIGTERM and, "
           "when "
@@ -183,7 +199,8 @@ Command gcancel_command() {
               {.name = "signal",
                .letters = "S",
                .value = "SIGNAL",
-               .help = "Signal to send to a running job instead of SIGTERM: INT, SIGUSR1, 9."},
+               .help = "Do not cancel: send this signal to every process of jobs that run, and "
+                       "nothing else. INT, SIGUSR1, 9."},
               {.name = "dry-run", .help = "Only say what would be cancelled, dependents included."},
               {.name = "states",
                .letters = "s",
@@ -213,6 +230,7 @@ Command gcancel_command() {
       .examples = {{"gcancel 42", "one job"},
                    {"gcancel 1-5 9", "several"},
                    {"gcancel --me -s Queued", "all of yours that wait"},
+                   {"gcancel --signal USR1 42", "tell a job, without cancelling it"},
                    {"gcancel --dry-run 42", "what that would do"}},
       .run = run_cancel,
   };
