@@ -42,7 +42,7 @@ std::string reason_sentence(const Outcome& outcome) {
     case EndReason::NotStarted:
       return "never started";
     case EndReason::Preempted:
-      return "stopped to make room for a job ahead of it";
+      return "preempted by a job ahead of it";
   }
   return "ended";
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/dependencies.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -109,6 +110,24 @@ TEST(Dependencies, WhatEndsTogetherIsToldOnce) {
       queue.submit(1, {.jobs = before, .mode = DependencyMode::All, .auto_cancel = false});
   ASSERT_TRUE(queue.ask(event::Cancel{before, kByAlice}));
   EXPECT_EQ(notices(queue.effects), before.size() + after.size());
+}
+
+/// However long the chain, and whenever a job of it was submitted.
+TEST(Dependencies, TheFirstCauseIsNamed) {
+  Queue queue;
+  const event::Submit submit{{{.user = kAlice}}, system_principal()};
+  const JobId first = queue.ask(submit).value().front();
+  const JobId second = queue.submit(1, {.jobs = {first}}).front();
+  const JobId third = queue.submit(1, {.jobs = {second}}).front();
+  Outcome failed;
+  failed.exit_code = 1;
+  (void)step(queue.state, event::AttemptEnded{first, 1, failed}, kNow);
+  const JobId late = queue.submit(1, {.jobs = {third}}).front();
+  for (const JobId id : {second, third, late}) {
+    const auto& end = std::get<Ended>(queue.state.find(id)->state);
+    EXPECT_EQ(outcome_text(end.outcome),
+              fmt::format("a job it depends on did not finish: job {} (Failed)", first.value));
+  }
 }
 
 TEST(Dependencies, AJobThatStartedDoesNotDependAnyMore) {

@@ -124,7 +124,7 @@ std::string kind_text(const Request& request) {
 Result<void> check_preemption(const JobSpec& spec) {
   if (spec.preempt_signal != 0 && spec.preemption != Preemption::Requeue) {
     return fail(Code::Usage,
-                "a signal to make room is for jobs that are stopped and queued again: "
+                "a preemption signal is for jobs that are requeued: "
                 "--preempt-signal goes with --preemptible=requeue");
   }
   if (spec.preemption == Preemption::Suspend && spec.request.mode == GpuMode::Whole &&

@@ -159,6 +159,22 @@ bool Step::is_hopeless(const Job& job) const {
          index_.dependencies.state(job.id) == DependencyState::Never;
 }
 
+/// Names the job at the beginning of the chain.
+Outcome Step::hopeless_outcome(const Job& job) const {
+  Outcome outcome{.reason = EndReason::DependencyFailed};
+  for (const JobId id : job.spec.dependencies.jobs) {
+    const Job* before = index_.find(id);
+    const Ended* end = before == nullptr ? nullptr : std::get_if<Ended>(&before->state);
+    if (end == nullptr || end->status == Status::Finished) continue;
+    const bool has_cause =
+        end->outcome.reason == EndReason::DependencyFailed && !end->outcome.message.empty();
+    outcome.message = has_cause ? end->outcome.message
+                                : fmt::format("job {} ({})", id.value, status_name(end->status));
+    break;
+  }
+  return outcome;
+}
+
 /// Breadth first over all that hangs on a job that ended: a chain of any length needs no stack.
 void Step::settle_dependents(JobId ended) {
   std::vector<JobId> over = {ended};
@@ -172,8 +188,7 @@ void Step::settle_dependents(JobId ended) {
         waits_changed_.insert(id);
         continue;
       }
-      const Outcome outcome{.reason = EndReason::DependencyFailed,
-                            .message = fmt::format("job {} did not finish", over[next].value)};
+      const Outcome outcome = hopeless_outcome(*index_.find(id));
       index_.change(id, [&](Job& dependent) {
         dependent.state =
             Ended{Status::Cancelled, outcome, index_.now.wall, std::nullopt, index_.lived()};

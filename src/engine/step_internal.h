@@ -51,6 +51,7 @@ class Step {
   void end(JobId id, Status status, const Outcome& outcome);
   void settle_dependents(JobId ended);
   [[nodiscard]] bool is_hopeless(const Job& job) const;
+  [[nodiscard]] Outcome hopeless_outcome(const Job& job) const;
   void to_queue(JobId id, Queued queued);
   [[nodiscard]] Result<const Job*> changeable(JobId id, const Principal& by) const;
   // submit.cpp

@@ -166,9 +166,7 @@ void Step::take(const event::Submit& event) {
   // A dependency may have failed before this was submitted; the answer is the same as after.
   for (const JobId id : ids) {
     if (!is_hopeless(*index_.find(id))) continue;
-    end(id,
-        Status::Cancelled,
-        {.reason = EndReason::DependencyFailed, .message = "a job it depends on did not finish"});
+    end(id, Status::Cancelled, hopeless_outcome(*index_.find(id)));
   }
   answer(std::move(ids));
 }

@@ -126,9 +126,7 @@ void Step::update(JobId id, JobSpec spec, const JobChanges& changes) {
     effects_.emplace_back(effect::ChangeLimit{id, attempt_of(job)->number});
   }
   if (is_hopeless(job)) {
-    end(id,
-        Status::Cancelled,
-        {.reason = EndReason::DependencyFailed, .message = "a job it depends on did not finish"});
+    end(id, Status::Cancelled, hopeless_outcome(job));
   }
 }
 

@@ -134,7 +134,7 @@ TEST(Why, KnowsDrainedGpusNodesAndJobsThatStandStill) {
             "   3.  Preemption: waiting for jobs 5,7\n");
   job.status = Status::Suspended;
   EXPECT_EQ(why_text(job, {kNoon, seconds(0)}, {}),
-            "Job 42 (ddp) is suspended to make room for a job ahead of it.\n");
+            "Job 42 (ddp) is suspended: a job ahead of it has its place.\n");
 }
 
 TEST(Why, ShowsNumbersWhereTheTextHasNone) {

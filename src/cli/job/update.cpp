@@ -78,13 +78,13 @@ std::vector<Option> preemption_options() {
        .excludes = {"gpu-memory", "shared"}},
       {.name = "preemptible",
        .value = "HOW",
-       .help = "May make room for a job ahead of it: requeue, suspend or none.",
+       .help = "May be preempted by a job ahead of it: requeue, suspend or none.",
        .implied = "requeue",
        .complete = Complete::Choice,
        .choices = {"requeue", "suspend", "none"}},
       {.name = "preempt-signal",
        .value = "SIGNAL",
-       .help = "Sent instead of TERM when it has to make room (with requeue)."},
+       .help = "Sent instead of TERM when it is preempted (with requeue)."},
       {.name = "clear-preempt-signal",
        .help = "TERM again, as without --preempt-signal.",
        .excludes = {"preempt-signal"}},
@@ -250,7 +250,8 @@ Command job_update_command() {
       .usage = {"[options] JOB..."},
       .description =
           "Changes what a waiting job asks for. Its name, priority, time limit, retries, the limit "
-          "of its group and how it makes room can be changed while it runs, too. When it may start "
+          "of its group and how it is preempted can be changed while it runs, too. When it may "
+          "start "
           "is changed with "
           "'gjob release --at'.",
       .options = options(),

@@ -120,7 +120,7 @@ std::string instead(const api::JobView& job) {
   if (job.outcome)
     return fmt::format("{} does not wait, it has ended: {}.\n", name, ended_text(job));
   if (job.status == Status::Suspended) {
-    return fmt::format("{} is suspended to make room for a job ahead of it.\n", name);
+    return fmt::format("{} is suspended: a job ahead of it has its place.\n", name);
   }
   if (job.gpu_indices.empty()) return fmt::format("{} runs.\n", name);
   return fmt::format("{} runs on GPU {}.\n", name, fmt::join(job.gpu_indices, ","));

@@ -150,7 +150,7 @@ Result<api::SubmitRequest> read_submission(const Invocation& typed, Context& con
     if (!item.spec.name.empty()) GF_CHECK(check_name(item.spec.name));
   }
   if (request.items.size() == 1 && invocation.has("max-concurrent")) {
-    context.note("--max-concurrent means nothing for a single job");
+    context.note("--max-concurrent is ignored: there is only one job");
   }
   request.idempotency_key = os::random_hex(16);
   return request;

@@ -91,7 +91,7 @@ std::vector<Option> when() {
        .group = group},
       {.name = "preemptible",
        .value = "HOW",
-       .help = "May make room for a job ahead of it: requeue (stopped and queued again, resuming "
+       .help = "May be preempted by a job ahead of it: requeue (stopped and queued again, resuming "
                "from its own checkpoint; so without a value) or suspend (stays in memory and goes "
                "on later).",
        .group = group,

@@ -163,13 +163,13 @@ Command lab_replay_command() {
                   days_option(),
                   {.name = "preemption",
                    .value = "HOW",
-                   .help = "of a trace, what all jobs allow to be done to them to make room for "
-                           "others: none, requeue or suspend. Else what the trace says.",
+                   .help =
+                       "of a trace, how all jobs may be preempted: none, requeue or suspend. Else "
+                       "what the trace says.",
                    .choices = {"none", "requeue", "suspend"}},
                   {.name = "restart-cost",
                    .value = "TIME",
-                   .help =
-                       "what a job that made room for another loses when it starts again (60s)."}},
+                   .help = "what a preempted job loses when it starts again (60s)."}},
       .words = {.name = "FILE",
                 .help = "a snapshot or a trace.",
                 .least = 1,
