@@ -47,7 +47,8 @@ TEST(Queue, LabServerWaitsLittleWhereJobsCanBeStopped) {
   EXPECT_LE(preempting.longest_wait, first_fit.longest_wait * 1.03);
   EXPECT_LE(knowing_nothing.mean_wait, first_fit.mean_wait);
   EXPECT_LE(limits.mean_wait, easy.mean_wait / 2);
-  // One job of 8 GPUs, for which one of the two machines has to drain: missed by 8 % (benchmarks.md).
+  // One job of 8 GPUs, for which one of the two machines has to drain: missed by 8 %
+  // (benchmarks.md).
   EXPECT_LE(limits.longest_wait, first_fit.longest_wait * 1.1);
 
   const Report report = queue_report(rows);
