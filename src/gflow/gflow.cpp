@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gflow/gflow.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <ostream>
@@ -12,13 +14,24 @@
 #include "command/help.h"
 #include "command/run_command.h"
 #include "lab/commands/lab.h"
+#include "os/file.h"
+#include "os/user.h"
 
 namespace gflow::cli {
 
 namespace {
 
+/// gflowd prints its own: it is another program, of a layer above this one.
+Result<int> become_gflowd(Context& context) {
+  context.out.flush();
+  const std::string program = os::program_directory() + "/gflowd";
+  (void)::execl(program.c_str(), "gflowd", "__man", nullptr);
+  return os::errno_error("run", program);
+}
+
 Result<int> run_man(const Invocation& invocation, Context& context) {
   const std::string& name = invocation.words.front();
+  if (name == "gflowd") return become_gflowd(context);
   const auto at = std::ranges::find(suite(), name, &Command::name);
   context.out << man_page(at == suite().end() ? gflow_command() : *at, kVersion);
   return 0;
@@ -34,7 +47,7 @@ Command man_command() {
                 .least = 1,
                 .most = 1,
                 .complete = Complete::Choice,
-                .choices = {"gflow"}},
+                .choices = {"gflow", "gflowd"}},
       .common = Common::Basic,
       .examples = {{"gflow man gbatch | man -l -", "read it"}},
       .run = run_man,

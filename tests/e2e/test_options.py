@@ -85,6 +85,13 @@ def test_hold_release_and_last_job(machine):
     machine.wait(second - 1)
 
 
+def test_man_pages_of_every_program(machine):
+    for name in ("gflow", "gflowd", "gbatch", "gctl"):
+        page = machine.ok("gflow", "man", name)
+        assert page.startswith(".TH") or ".TH" in page[:200], page[:200]
+        assert f"{name} " in page
+
+
 def test_begin_time(machine):
     job = machine.submit("--begin", "now+1s", "true")
     assert machine.wait(job)[0]["status"] == "Finished"
