@@ -3,21 +3,24 @@
 // queue.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
+#include <ctime>
+#include <utility>
+#include <vector>
 
 #include "engine/step.h"
 
 namespace {
 
 using namespace gflow;
-using Clock = std::chrono::steady_clock;
-
 constexpr Now kNow{WallTime(std::chrono::hours(490'000)), MonoTime(std::chrono::hours(1))};
 
+/// Of processor time: whatever else the machine does.
 double seconds_of(auto work) {
-  const auto start = Clock::now();
+  const std::clock_t start = std::clock();
   work();
-  return std::chrono::duration<double>(Clock::now() - start).count();
+  return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
 }
 
 Machine machine_of(int gpus) {
@@ -89,6 +92,85 @@ void measure(std::uint64_t jobs) {
              list / kPasses * 1e6);
 }
 
+/// A request that no other of so many kinds makes.
+JobSpec spec_of_kind(std::uint64_t n, std::uint64_t kinds) {
+  JobSpec spec = spec_of(n);
+  spec.priority = kDefaultPriority;
+  spec.request.memory = Memory::mib(static_cast<std::int64_t>(1 + n % kinds));
+  return spec;
+}
+
+/// The daemon learns and forgets as time goes by; here it goes by between any two events.
+Now after(int events) {
+  return {kNow.wall + std::chrono::milliseconds(events),
+          kNow.mono + std::chrono::milliseconds(events)};
+}
+
+void measure_kinds(std::uint64_t kinds) {
+  engine::State state = filled(0);
+  for (std::uint64_t n = 0; n < kinds; n += 1000) {
+    engine::event::Submit batch{{}, system_principal()};
+    for (std::uint64_t i = n; i < std::min(n + 1000, kinds); ++i) {
+      batch.specs.push_back(spec_of_kind(i, kinds));
+    }
+    (void)engine::step(state, batch, kNow);
+  }
+  constexpr int kTimes = 300;
+  int events = 0;
+  const auto each = [&](auto event_of) {
+    return 1e6 / kTimes * seconds_of([&] {
+             for (int i = 0; i < kTimes; ++i) {
+               (void)engine::step(state, event_of(i), after(++events));
+             }
+           });
+  };
+  const double submitted = each([&](int i) {
+    const auto n = static_cast<std::uint64_t>(i) * 31;
+    return engine::event::Submit{{spec_of_kind(n, kinds)}, system_principal()};
+  });
+  const double idle = each([](int) { return engine::event::Tick{}; });
+  const double cancelled = each([&](int i) {
+    return engine::event::Cancel{{JobId(state.next_id().value - 1 - static_cast<unsigned>(i))},
+                                 system_principal()};
+  });
+  // One ends, and what has room then starts: with one GPU free, the next job of one.
+  std::vector<std::pair<JobId, int>> running = {{JobId(1), 1}};
+  const double turns =
+      1e6 / kTimes * seconds_of([&] {
+        for (int i = 0; i < kTimes; ++i) {
+          const auto [id, attempt] = running.back();
+          running.pop_back();
+          const engine::event::AttemptEnded end{id, attempt, Outcome{}};
+          for (const engine::Effect& effect : engine::step(state, end, after(++events))) {
+            const auto* launch = std::get_if<engine::effect::Launch>(&effect);
+            if (launch != nullptr) running.emplace_back(launch->order->job, launch->order->attempt);
+          }
+        }
+      });
+  fmt::print(
+      "{:>9} {:>14.1f} {:>18.1f} {:>20.1f} {:>18.1f}\n", kinds, submitted, idle, turns, cancelled);
+}
+
+/// One job depends on many, of which most are cancelled at once.
+void measure_cancelling() {
+  engine::State state = filled(0);
+  constexpr std::uint64_t kJobs = 5'000;
+  constexpr std::size_t kCancelled = 4'000;
+  engine::event::Submit all{{}, system_principal()};
+  for (std::uint64_t n = 0; n < kJobs; ++n) all.specs.push_back(spec_of_kind(n, 1));
+  JobSpec last = spec_of_kind(0, 1);
+  last.dependencies.mode = DependencyMode::Any;
+  const std::uint64_t first = state.next_id().value;
+  for (std::uint64_t n = 0; n < kJobs; ++n) last.dependencies.jobs.emplace_back(first + n);
+  (void)engine::step(state, all, kNow);
+  (void)engine::step(state, engine::event::Submit{{last}, system_principal()}, kNow);
+  engine::event::Cancel cancel{last.dependencies.jobs, system_principal()};
+  cancel.jobs.resize(kCancelled);
+  const double took = seconds_of([&] { (void)engine::step(state, cancel, kNow); });
+  fmt::print(
+      "\ncancel of {} of {} jobs on which one depends: {:.1f} ms\n", kCancelled, kJobs, took * 1e3);
+}
+
 }  // namespace
 
 int main() {
@@ -99,5 +181,13 @@ int main() {
              "end and start, us",
              "page of 100, us");
   for (const std::uint64_t jobs : {1'000U, 100'000U, 1'000'000U}) measure(jobs);
+  fmt::print("\n{:>9} {:>14} {:>18} {:>20} {:>18}\n",
+             "kinds",
+             "submission, us",
+             "empty pass, us",
+             "end and start, us",
+             "cancel of one, us");
+  for (const std::uint64_t kinds : {1U, 1'000U, 5'000U, 10'000U}) measure_kinds(kinds);
+  measure_cancelling();
   return 0;
 }

@@ -186,12 +186,15 @@ void Places::block(Index& index, JobId job) {
   }
 }
 
+bool Places::could_keep_one_more(const Index& index) const {
+  return against_all_ < (index.policy.order.order == Order::Submission ? 1 : kMaxAgainstAll);
+}
+
 /// A job that waited not long yet keeps its place only if limits prove when it will start, and it
 /// wants several nodes: these do not become free together by themselves.
 bool Places::keep_against_all(Index& index, JobId id) {
   const Job& job = *index.find(id);
-  const int most = index.policy.order.order == Order::Submission ? 1 : kMaxAgainstAll;
-  if (against_all_ >= most) return false;
+  if (!could_keep_one_more(index)) return false;
   const bool waited = index.keeps_reservation(job);
   if (!waited) {
     const bool makes_room = index.is_stoppable(job);

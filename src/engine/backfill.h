@@ -100,6 +100,11 @@ class Places {
                                     const std::map<placement::NodeIndex, placement::NodeState>& on);
   /// The nodes that are kept against the job.
   [[nodiscard]] std::vector<placement::NodeIndex> nodes_kept(const Passer& passer) const;
+  /// Whether another one that does not fit is of no account, but for one that
+  /// could_keep_one_more().
+  [[nodiscard]] bool is_full() const { return first_ && blocked_.size() == kMaxOutranking; }
+  /// Whether any further place might be kept against all.
+  [[nodiscard]] bool could_keep_one_more(const Index& index) const;
   /// The first job that does not fit, of those whose place is kept against all.
   [[nodiscard]] const std::optional<Index::Head>& head() const { return head_; }
   /// The first of all that does not fit.

@@ -150,14 +150,38 @@ std::string check_incumbents(const Index& index) {
 
 /// Who comes next, by the last pass.
 std::string check_next(const Index& index) {
-  if (index.head && !is_queued(index, index.head->job)) {
-    return fmt::format("a place is kept for job {}, which does not wait", index.head->job.value);
+  if (!index.awaited) return {};
+  const auto& [head, first] = *index.awaited;
+  if (head && !is_queued(index, head->job)) {
+    return fmt::format("a place is kept for job {}, which does not wait", head->job.value);
   }
-  if (index.first_waiting && !is_queued(index, *index.first_waiting)) {
-    return fmt::format("job {} is first of those that wait and does not",
-                       index.first_waiting->value);
+  if (first && !is_queued(index, *first)) {
+    return fmt::format("job {} is first of those that wait and does not", first->value);
   }
   return {};
+}
+
+/// The array of the first jobs says what the lines say.
+std::string check_fronts(const Index& index) {
+  std::size_t lines = 0;
+  for (const auto& [shape, kinds] : index.ready) {
+    for (const auto& [kind, line] : kinds) {
+      ++lines;
+      const JobId id = line.jobs.begin()->id;
+      if (line.front >= index.fronts.all().size() || index.fronts.of(line).line != &line) {
+        return fmt::format("the line of job {} has no front", id.value);
+      }
+      const Front& front = index.fronts.of(line);
+      const bool up_to_date = index.fronts_knowledge == index.knowledge;
+      if (front.first != *line.jobs.begin() || index.fronts.shape(front.shape) != shape ||
+          front.stoppable != line.contender.stoppable ||
+          front.penalty != index.fair.penalty_of(kind.uid) ||
+          (up_to_date && front.allowance != line.allowance)) {
+        return fmt::format("the front of job {} is not what its line says", id.value);
+      }
+    }
+  }
+  return lines == index.fronts.all().size() ? "" : "there are fronts without lines";
 }
 
 std::string check_health(const Index& index) {
@@ -211,7 +235,7 @@ std::string contradiction(const Index& index) {
   for (const auto& compare : {check_indexes, check_users, check_ledger, check_groups}) {
     if (std::string wrong = compare(index, fresh); !wrong.empty()) return wrong;
   }
-  for (const auto& look : {check_lines, check_incumbents, check_next, check_health}) {
+  for (const auto& look : {check_lines, check_incumbents, check_fronts, check_next, check_health}) {
     if (std::string wrong = look(index); !wrong.empty()) return wrong;
   }
   return {};

@@ -169,8 +169,12 @@ const std::vector<Break>& breaks() {
       {"kept as another", [](Busy& b) { b.incumbent().contender.ready += 1s; }},
       {"which runs, is out of date", [](Busy& b) { b.incumbent().chances.front() += 1; }},
       {"a place is kept",
-       [](Busy& b) { b.index().head = Index::Head{b.runs_, std::nullopt, false}; }},
-      {"first of those that wait", [](Busy& b) { b.index().first_waiting = b.runs_; }},
+       [](Busy& b) {
+         b.index().awaited = Index::Awaited{Index::Head{b.runs_, std::nullopt, false}, {}};
+       }},
+      {"first of those that wait", [](Busy& b) { b.index().awaited = Index::Awaited{{}, b.runs_}; }},
+      {"no front", [](Busy& b) { b.index().ready.begin()->second.begin()->second.front = 999; }},
+      {"not what its line says", [](Busy& b) { b.index().fronts.all().front().stoppable ^= true; }},
       {"kept as another", [](Busy& b) { b.index().health.begin()->second.node = "n7"; }},
       {"does not find out", [](Busy& b) { b.index().health.begin()->second.trial = b.waits_; }},
   };

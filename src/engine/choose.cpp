@@ -38,6 +38,7 @@ void Index::set_policy(Policy next) {
   incumbents.clear();
   if (reordered) link_waiting();
   ledger.set_rules(policy.sharing);
+  fronts.open_all();
   if (same) return;
   const placement::PolicyEntry* entry = placement::find_policy(policy.placement);
   if (entry == nullptr) entry = &placement::policies().front();

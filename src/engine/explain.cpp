@@ -240,23 +240,24 @@ std::optional<Blocker> explain_dependencies(const Index& index, const Job& job) 
 
 /// Who goes before the job: the one whose place is kept against all, or else the first in the
 /// queue.
-std::optional<Blocker> explain_order(const Index& index, const Job& job, Now now) {
+std::optional<Blocker> explain_order(Index& index, const Job& job, Now now) {
+  const auto& [head, first] = index.find_awaited();
   const auto is_ahead = [&](JobId id) {
     return id != job.id && index.place_of(*index.find(id)) < index.place_of(job);
   };
-  if (index.head && is_ahead(index.head->job)) {
+  if (head && is_ahead(head->job)) {
     std::optional<WallTime> from;
-    if (index.head->start) from = now.wall + (*index.head->start - now.mono);
-    return blocker::Priority{index.head->job, from};
+    if (head->start) from = now.wall + (*head->start - now.mono);
+    return blocker::Priority{head->job, from};
   }
-  if (!index.first_waiting || !is_ahead(*index.first_waiting)) return std::nullopt;
-  return blocker::Priority{*index.first_waiting, std::nullopt};
+  if (!first || !is_ahead(*first)) return std::nullopt;
+  return blocker::Priority{*first, std::nullopt};
 }
 
 }  // namespace
 
 std::vector<Blocker> State::blockers(JobId id, Now now) const {
-  const Index& index = *index_;
+  Index& index = *index_;
   std::vector<Blocker> why;
   const Job* job = index.find(id);
   if (job == nullptr || !is_pending(*job)) return why;

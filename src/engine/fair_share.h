@@ -61,6 +61,11 @@ class FairShare {
   bool settle_again() { return settle(settled_); }
   /// How far the user's jobs stand back since settle().
   [[nodiscard]] std::chrono::seconds penalty(std::uint32_t uid) const;
+  /// The same to look at again and again: it stays where it is as long as jobs of the user may
+  /// start. REQUIRES: one may.
+  [[nodiscard]] const std::chrono::seconds* penalty_of(std::uint32_t uid) const {
+    return &accounts_.at(uid).penalty;
+  }
 
   /// GPU-seconds that count now.
   [[nodiscard]] std::int64_t used(std::uint32_t uid, std::chrono::seconds now) const;

@@ -128,7 +128,7 @@ void Index::put_node(placement::Node node) {
   node.healthy = failing == health.end() || !is_closed(failing->second, lived());
   const auto known = ledger.find(node.name);
   if (known && ledger.node(*known) == node) return;
-  ledger.put(std::move(node));
+  fronts.node_changed(ledger.put(std::move(node)));
 }
 
 void Index::put_nodes() {
@@ -144,6 +144,7 @@ void Index::sort_nodes() {
   }
   for (auto& [node, cpus] : std::exchange(cpus_taken, {})) cpus_taken[to(node)] = std::move(cpus);
   placer->forget();
+  fronts.open_all();
 }
 
 void Index::put_nodes_used_by(JobId id, const Attempt& attempt) {

@@ -2,6 +2,7 @@
 #include "engine/index.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace gflow::engine {
 namespace {
@@ -159,10 +160,21 @@ void Index::link_ready(const Job& job) {
 }
 
 void Index::queue(const Job& job) {
-  const auto [line, added] = ready[shape_of(job.spec)].try_emplace(kind_of(job));
-  if (added) line->second.contender = contender_of(job);
-  line->second.jobs.insert(key_of(job));
+  const Shape shape = shape_of(job.spec);
+  auto& lines = ready[shape];
+  const auto [at, added] = lines.try_emplace(kind_of(job));
+  Line& line = at->second;
+  line.jobs.insert(key_of(job));
   fair.wait(job.spec.user.uid, 1);
+  if (!added) return fronts.put(line);
+  line.contender = contender_of(job);
+  expect(line);
+  const Line* sibling = nullptr;
+  if (lines.size() > 1) {
+    const auto other = lines.begin() == at ? std::next(at) : lines.begin();
+    sibling = &other->second;
+  }
+  fronts.add(line, shape, sibling, fair.penalty_of(job.spec.user.uid));
 }
 
 void Index::unqueue(const Job& job) {
@@ -170,8 +182,10 @@ void Index::unqueue(const Job& job) {
   if (shape == ready.end()) return;
   const auto line = shape->second.find(kind_of(job));
   if (line == shape->second.end() || line->second.jobs.erase(key_of(job)) == 0) return;
+  const bool is_last = line->second.jobs.empty();
+  if (is_last) fronts.remove(line->second);
   fair.wait(job.spec.user.uid, -1);
-  if (!line->second.jobs.empty()) return;
+  if (!is_last) return fronts.put(line->second);
   shape->second.erase(line);
   if (shape->second.empty()) ready.erase(shape);
 }

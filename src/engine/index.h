@@ -12,6 +12,7 @@
 
 #include "engine/dependencies.h"
 #include "engine/ended_jobs.h"
+#include "engine/fronts.h"
 #include "engine/health.h"
 #include "engine/peaks.h"
 #include "engine/state.h"
@@ -20,53 +21,6 @@
 
 /// Inside of the engine: what State holds. Not for other modules.
 namespace gflow::engine {
-
-/// Place in the queue: smaller is earlier. Priority first, then a rank, then age (id). The rank is
-/// when the job became ready where jobs of a kind or a group are compared, and what the order makes
-/// of it (order.h) where kinds are.
-struct QueueKey {
-  int priority = kDefaultPriority;
-  std::int64_t rank = 0;
-  JobId id;
-
-  friend bool operator==(const QueueKey&, const QueueKey&) = default;
-  friend bool operator<(const QueueKey& a, const QueueKey& b) {
-    if (a.priority != b.priority) return a.priority > b.priority;
-    return a.rank != b.rank ? a.rank < b.rank : a.id < b.id;
-  }
-};
-
-/// All a decision looks at besides the place in the queue: if one job of a shape cannot start in a
-/// pass, none behind it of the same shape can.
-struct Shape {
-  placement::DemandIndex demand = 0;
-  std::chrono::seconds bound{0};  ///< time limit and grace; 0 is no limit
-
-  friend auto operator<=>(const Shape&, const Shape&) = default;
-};
-
-/// What besides its shape tells a waiting job from others. Jobs alike in all of it are of one kind:
-/// first in, first out.
-struct Kind {
-  int priority = kDefaultPriority;
-  std::uint32_t uid = 0;
-  bool stoppable = false;  ///< may be stopped to make room, and goes on later
-  int step = 0;            ///< of service such a job had
-  std::optional<std::chrono::seconds> limit;
-  std::string program;
-
-  friend auto operator<=>(const Kind&, const Kind&) = default;
-};
-/// The waiting jobs of a kind, and how far what is known of it moves them back.
-struct Line {
-  std::set<QueueKey> jobs;  ///< by when they became ready
-  Contender contender;      ///< of any of them; its `ready` and `served` mean nothing
-  std::chrono::seconds allowance{0};
-  std::chrono::seconds run_time{0};  ///< expected
-  std::uint64_t knowledge = 0;       ///< Index::knowledge when both were asked for
-
-  friend bool operator==(const Line& a, const Line& b) { return a.jobs == b.jobs; }
-};
 
 /// Parts of GPUs it wants, all nodes together; Share::kWholeParts is one.
 [[nodiscard]] std::int64_t parts_of(const Request& request);
@@ -152,7 +106,10 @@ struct Index {
   };
   std::map<std::uint32_t, UserJobs> by_user;
   std::map<Shape, std::map<Kind, Line>> ready;  ///< may start as soon as there is room
+  Fronts fronts;                                ///< of the lines in `ready`
   std::uint64_t knowledge = 1;                  ///< changes with all that allowances hang on
+  std::uint64_t fronts_knowledge = 0;           ///< `knowledge` at the last expect_anew()
+  std::uint64_t looks = 0;                      ///< for room, so far
   /// Of what ended, by the time gflow had seen pass then.
   std::chrono::milliseconds learned_until = std::chrono::milliseconds::min();
   /// What is kept of an active job while `knowledge` and its step of service stay as they are.
@@ -194,8 +151,15 @@ struct Index {
     std::optional<MonoTime> start;  ///< expected; none if too few nodes will ever do
     bool proven = false;            ///< by limits of what runs there
   };
-  std::optional<Head> head;
-  std::optional<JobId> first_waiting;  ///< the first of all that does not fit, kept or not
+  /// Of the jobs that wait, those others are told to wait for.
+  struct Awaited {
+    std::optional<Head> head;
+    std::optional<JobId> first;  ///< of all that does not fit, kept or not
+  };
+  /// By the last pass; nothing if that had nothing to decide, and nobody asked since.
+  std::optional<Awaited> awaited;
+  /// The same, found out now if it has to be.
+  [[nodiscard]] const Awaited& find_awaited();
 
   [[nodiscard]] const Job* find(JobId id) const;
   [[nodiscard]] const std::set<JobId>& in(Status status) const {
@@ -253,8 +217,10 @@ struct Index {
   [[nodiscard]] std::chrono::seconds expected_run(const Contender& contender) const;
   /// When an active job is gone: at the latest by its limit, else by what is known of its like.
   [[nodiscard]] MonoTime expected_end(const Job& job) const;
-  /// The place of the first of a line among all that wait.
-  [[nodiscard]] QueueKey place_of(Line& line) const;
+  /// The place of the first of a line among all that wait, by what expect_anew() asked for.
+  [[nodiscard]] QueueKey place_of(const Front& front) const;
+  /// Asks again for what all lines keep of what is known, if that has changed.
+  void expect_anew();
   /// The place of a job as it is now: of a waiting one, or of an active one if it had to queue.
   [[nodiscard]] QueueKey place_of(const Job& job) const;
   /// When the first of a line that goes on waiting becomes guarded, if ever.

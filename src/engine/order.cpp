@@ -40,22 +40,22 @@ std::int64_t octaves_of(std::int64_t n) {
 }
 
 /// Who stands back has to wait so much longer to be guarded.
-seconds waited(const Contender& contender, seconds now) {
-  return now - contender.ready - contender.served - contender.penalty;
+seconds waited(const Waiter& waiter, seconds now) {
+  return now - waiter.ready - waiter.served - waiter.penalty;
 }
 
 /// What waiting counts beyond itself: by its square, so that just before the guard each second
 /// counts as two.
-seconds impatience(const OrderRules& rules, const Contender& contender, seconds now) {
+seconds impatience(const OrderRules& rules, const Waiter& waiter, seconds now) {
   constexpr std::int64_t kWhole = 1024;
-  const std::int64_t time = waited(contender, now).count();
-  if (contender.stoppable || time <= 0 || time >= rules.guard.count()) return seconds::zero();
+  const std::int64_t time = waited(waiter, now).count();
+  if (waiter.stoppable || time <= 0 || time >= rules.guard.count()) return seconds::zero();
   const std::int64_t part = time * kWhole / rules.guard.count();
   return seconds(time * part / kWhole / 2);
 }
 
-bool can_be_guarded(const OrderRules& rules, const Contender& contender) {
-  return rules.order == Order::Learned && !contender.stoppable;
+bool can_be_guarded(const OrderRules& rules, const Waiter& waiter) {
+  return rules.order == Order::Learned && !waiter.stoppable;
 }
 
 }  // namespace
@@ -89,17 +89,14 @@ seconds allowance(const OrderRules& rules, std::int64_t hold, bool stoppable) {
   return stoppable ? std::min(seconds(given), rules.max_allowance) : seconds(given);
 }
 
-Place place_of(const OrderRules& rules,
-               const Contender& contender,
-               seconds allowance,
-               seconds now) {
-  if (rules.order == Order::Submission) return {false, contender.ready.count()};
-  if (can_be_guarded(rules, contender) && waited(contender, now) >= rules.guard) {
-    return {true, (contender.ready + contender.served + contender.penalty).count()};
+Place place_of(const OrderRules& rules, const Waiter& waiter, seconds allowance, seconds now) {
+  if (rules.order == Order::Submission) return {false, waiter.ready.count()};
+  if (can_be_guarded(rules, waiter) && waited(waiter, now) >= rules.guard) {
+    return {true, (waiter.ready + waiter.served + waiter.penalty).count()};
   }
-  const seconds served = contender.stoppable ? contender.served : seconds::zero();
+  const seconds served = waiter.stoppable ? waiter.served : seconds::zero();
   const seconds value =
-      contender.ready + contender.penalty + served + allowance - impatience(rules, contender, now);
+      waiter.ready + waiter.penalty + served + allowance - impatience(rules, waiter, now);
   return {false, value.count()};
 }
 
@@ -108,15 +105,13 @@ Place place_of(const OrderRules& rules,
                const Contender& contender,
                seconds now) {
   const std::int64_t hold = expected_hold(history, contender);
-  return place_of(rules, contender, allowance(rules, hold, contender.stoppable), now);
+  return place_of(rules, contender.waiter(), allowance(rules, hold, contender.stoppable), now);
 }
 
-std::optional<seconds> guarded_at(const OrderRules& rules,
-                                  const Contender& contender,
-                                  seconds now) {
-  if (!can_be_guarded(rules, contender)) return std::nullopt;
-  if (waited(contender, now) >= rules.guard) return std::nullopt;
-  return contender.ready + contender.served + contender.penalty + rules.guard;
+std::optional<seconds> guarded_at(const OrderRules& rules, const Waiter& waiter, seconds now) {
+  if (!can_be_guarded(rules, waiter)) return std::nullopt;
+  if (waited(waiter, now) >= rules.guard) return std::nullopt;
+  return waiter.ready + waiter.served + waiter.penalty + rules.guard;
 }
 
 }  // namespace gflow::engine

@@ -63,7 +63,16 @@ struct Place {
 /// The same order as one number.
 [[nodiscard]] std::int64_t rank_of(const Place& place);
 
-/// What of a job decides its place. All jobs count on one clock, which goes on over restarts.
+/// What of a job moves its place as time passes. All jobs count on one clock, which goes on over
+/// restarts.
+struct Waiter {
+  std::chrono::seconds ready{0};    ///< since when it may start, as far as it is concerned
+  std::chrono::seconds served{0};   ///< run time of all its attempts so far
+  std::chrono::seconds penalty{0};  ///< how far its owner stands back: see fair_share.h
+  bool stoppable = false;           ///< may be stopped to make room, and goes on later
+};
+
+/// What of a job decides its place: a Waiter, and what it is expected to hold.
 struct Contender {
   std::chrono::seconds ready{0};   ///< since when it may start, as far as it is concerned
   std::chrono::seconds served{0};  ///< run time of all its attempts so far
@@ -71,6 +80,8 @@ struct Contender {
   std::optional<std::chrono::seconds> limit;
   bool stoppable = false;           ///< may be stopped to make room, and goes on later
   std::chrono::seconds penalty{0};  ///< how far its owner stands back: see fair_share.h
+
+  [[nodiscard]] Waiter waiter() const { return {ready, served, penalty, stoppable}; }
 };
 
 /// What a job is expected to hold: GPU-seconds, the GPUs counted by their square root, since a job
@@ -83,7 +94,7 @@ struct Contender {
 
 /// The place of a waiting job, or of a running one as if it had to queue now, with its allowance.
 [[nodiscard]] Place place_of(const OrderRules& rules,
-                             const Contender& contender,
+                             const Waiter& waiter,
                              std::chrono::seconds allowance,
                              std::chrono::seconds now);
 /// The same, its allowance by what it is expected to hold.
@@ -94,7 +105,7 @@ struct Contender {
 
 /// When the place of a job that goes on waiting becomes guarded; nothing if it never does, or is.
 [[nodiscard]] std::optional<std::chrono::seconds> guarded_at(const OrderRules& rules,
-                                                             const Contender& contender,
+                                                             const Waiter& waiter,
                                                              std::chrono::seconds now);
 
 }  // namespace gflow::engine

@@ -131,19 +131,19 @@ TEST(Place, BySubmissionIsFirstComeFirstServed) {
   const History history = two_users();
   EXPECT_LT(place_of(rules, history, contender(0s, 8, 2), 0s),
             place_of(rules, history, contender(1s, 1, 1), 1s));
-  EXPECT_EQ(guarded_at(rules, contender(0s), 0s), std::nullopt);
+  EXPECT_EQ(guarded_at(rules, contender(0s).waiter(), 0s), std::nullopt);
 }
 
 TEST(Place, WhoWaitedLongestOfAllIsGuarded) {
   const OrderRules rules;
   const History history = two_users();
   const Contender old = contender(1000s, 8, 2);
-  const auto due = guarded_at(rules, old, 2000s);
+  const auto due = guarded_at(rules, old.waiter(), 2000s);
   ASSERT_EQ(due, 1000s + rules.guard);
   EXPECT_FALSE(place_of(rules, history, old, *due - 1s).guarded);
   const Place guarded = place_of(rules, history, old, *due);
   EXPECT_TRUE(guarded.guarded);
-  EXPECT_EQ(guarded_at(rules, old, *due), std::nullopt);
+  EXPECT_EQ(guarded_at(rules, old.waiter(), *due), std::nullopt);
   EXPECT_LT(guarded, place_of(rules, history, contender(0s, 1, 1), 0s));
   EXPECT_LT(place_of(rules, history, contender(999s, 8, 2), *due), guarded);
   EXPECT_LT(rank_of(guarded), rank_of({false, -1'000'000'000}));
@@ -159,7 +159,7 @@ TEST(Place, JobsThatCanBeStoppedFallBackAsTheyAreServed) {
   const Place served = place_of(rules, history, job, 20h);
   EXPECT_LT(fresh, served);
   EXPECT_LE(served.value, (rules.max_allowance + 20h).count());
-  EXPECT_EQ(guarded_at(rules, job, 20h), std::nullopt);
+  EXPECT_EQ(guarded_at(rules, job.waiter(), 20h), std::nullopt);
 }
 
 TEST(Place, StandingBackMovesItBack) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <utility>
 
 #include "engine/index.h"
 #include "engine/order.h"
@@ -143,24 +144,38 @@ MonoTime Index::expected_end(const Job& job) const {
   return now.mono + time_left(known.chances, served);
 }
 
-QueueKey Index::place_of(Line& line) const {
-  const QueueKey& first = *line.jobs.begin();
-  expect(line);
+namespace {
+
+/// Of a job that can be stopped the key holds what it was served, too.
+Waiter waiter_of(const Front& front) {
+  return {
+      .ready = seconds(front.first.rank), .penalty = *front.penalty, .stoppable = front.stoppable};
+}
+
+}  // namespace
+
+QueueKey Index::place_of(const Front& front) const {
+  const QueueKey& first = front.first;
   if (policy.order.order == Order::Submission) return first;
-  const Contender& contender = line.contender;
-  // Of a job that can be stopped the key holds what it was served, too.
-  Contender job = {.ready = seconds(first.rank), .stoppable = contender.stoppable};
-  job.penalty = fair.penalty(contender.signature.uid);
-  const Place place = engine::place_of(policy.order, job, line.allowance, on_clock(lived()));
+  const Place place =
+      engine::place_of(policy.order, waiter_of(front), front.allowance, on_clock(lived()));
   return {first.priority, rank_of(place), first.id};
+}
+
+void Index::expect_anew() {
+  if (std::exchange(fronts_knowledge, knowledge) == knowledge) return;
+  for (Front& front : fronts.all()) {
+    expect(*front.line);
+    front.allowance = front.line->allowance;
+  }
 }
 
 QueueKey Index::place_of(const Job& job) const {
   if (policy.order.order == Order::Submission) return {job.spec.priority, 0, job.id};
   if (is_active(job)) {
     const Incumbent& known = incumbent(job);
-    const Place place =
-        engine::place_of(policy.order, known.contender, known.allowance, on_clock(lived()));
+    const Place place = engine::place_of(
+        policy.order, known.contender.waiter(), known.allowance, on_clock(lived()));
     return {job.spec.priority, rank_of(place), job.id};
   }
   Contender contender = contender_of(job);
@@ -170,17 +185,13 @@ QueueKey Index::place_of(const Job& job) const {
 }
 
 std::optional<MonoTime> Index::next_guard() const {
-  std::optional<seconds> next;
-  for (const auto& [shape, lines] : ready) {
-    for (const auto& [kind, line] : lines) {
-      const Contender first{.ready = seconds(line.jobs.begin()->rank),
-                            .stoppable = kind.stoppable,
-                            .penalty = fair.penalty(kind.uid)};
-      const auto at = guarded_at(policy.order, first, on_clock(lived()));
-      if (at && (!next || *at < *next)) next = *at;
-    }
+  if (policy.order.order == Order::Submission) return std::nullopt;
+  std::optional<seconds> soonest;
+  for (const Front& front : fronts.all()) {
+    const auto at = guarded_at(policy.order, waiter_of(front), on_clock(lived()));
+    if (at && (!soonest || *at < *soonest)) soonest = *at;
   }
-  return next ? std::optional(mono_at(*next)) : std::nullopt;
+  return soonest ? std::optional(mono_at(*soonest)) : std::nullopt;
 }
 
 /// A job that can be stopped keeps none where all that runs can be stopped, too: it gets its room

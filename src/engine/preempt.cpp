@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <map>
 
 #include "engine/backfill.h"
 #include "engine/preemption_plan.h"
@@ -10,6 +11,30 @@ namespace gflow::engine {
 
 using placement::NodeState;
 using placement::Presence;
+
+/// Whether for any that waits room might be made, or is being made: asked of the places alone,
+/// where nothing has room.
+bool Step::might_preempt() {
+  if (!index_.policy.preempt || index_.preemptible.empty() || index_.ready.empty()) return false;
+  if (!candidates_) candidates_ = preemption_candidates(index_);
+  if (!candidates_->leaving.empty()) return true;
+  if (candidates_->able.empty()) return false;
+  const auto lowest = std::ranges::min_element(
+      candidates_->able, {}, [](const PreemptionCandidate& one) { return one.place.priority; });
+  std::map<int, std::int64_t> last;  // by priority, of those that may give way to one of it
+  for (const PreemptionCandidate& one : candidates_->able) {
+    if (!one.settled || index_.policy.order.order == Order::Submission) continue;
+    const auto [at, added] = last.emplace(one.place.priority, one.place.rank);
+    if (!added) at->second = std::max(at->second, one.place.rank);
+  }
+  index_.expect_anew();
+  return std::ranges::any_of(index_.fronts.all(), [&](const Front& front) {
+    const QueueKey waiting = index_.place_of(front);
+    if (waiting.priority > lowest->place.priority) return true;
+    const auto same = last.find(waiting.priority);
+    return same != last.end() && gives_way(index_.policy.preemption, same->second, waiting.rank);
+  });
+}
 
 /// Makes room for a job that does not fit, if lesser jobs can. True if it can be had at once;
 /// else the nodes are kept for it until those who stop there are gone. Nobody is stopped for a job
@@ -73,6 +98,7 @@ void Step::suspend(JobId victim) {
   index_.change(victim,
                 [this](Job& job) { std::get<Running>(job.state).suspended = index_.now.mono; });
   saved(victim);
+  index_.fronts.open_all();  // what it computed with is there for all that were told there is none
   effects_.emplace_back(effect::Suspend{victim, attempt_of(*index_.find(victim))->number});
 }
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "engine/backfill.h"
+#include "engine/candidates.h"
 #include "engine/choose.h"
 #include "engine/launch.h"
 #include "engine/step_internal.h"
@@ -10,139 +11,178 @@
 namespace gflow::engine {
 namespace {
 
-/// The first job of a kind.
-struct Candidate {
-  QueueKey place;
-  Line* line = nullptr;
+/// Whether the place of a line's first job could be kept against all. True for more than those.
+bool could_keep_place(const Index& index, const Places& places, const Front& front) {
+  if (!places.could_keep_one_more(index)) return false;
+  if (index.policy.order.order == Order::Submission) return true;
+  const auto waited = index.lived() - std::chrono::seconds(front.first.rank);
+  const auto demand = index.fronts.shape(front.shape).demand;
+  return waited >= index.policy.keep_after || index.ledger.demand(demand).nodes > 1;
+}
 
-  /// So that a heap gives the first in the queue.
-  friend bool operator<(const Candidate& a, const Candidate& b) { return b.place < a.place; }
-};
+bool is_at_user_limit(const Index& index, const Candidate& first) {
+  const placement::Demand& demand = index.ledger.demand(index.fronts.shape(first.shape).demand);
+  return demand.gpus == 0 && demand.milli_cpus == 0 &&
+         index.is_at_user_limit(index.find(first.job())->spec);
+}
 
-/// All that may start, one candidate per kind, those of one shape together: a pass costs what there
-/// is of kinds, not of jobs.
-class Candidates {
+/// Jobs for which there is no room: of them only the places matter, which may be kept. Told to
+/// Places as far as that makes a difference, and no further.
+class Blocked {
  public:
-  explicit Candidates(Index& index) : index_(index) {
-    for (auto& [shape, lines] : index.ready) {
-      Shaped shaped{shape, {}};
-      shaped.kinds.reserve(lines.size());
-      for (auto& [kind, line] : lines) shaped.kinds.push_back({index.place_of(line), &line});
-      std::make_heap(shaped.kinds.begin(), shaped.kinds.end());
-      shapes_.push_back(std::move(shaped));
-    }
-    std::make_heap(shapes_.begin(), shapes_.end());
-  }
+  Blocked(Index& index, Places& places) : index_(index), places_(places), lines_(index) {}
+  void add(const Front& front) { lines_.add(front); }
+  void put_in_order() { lines_.put_in_order(); }
+  void compare_again() { lines_.compare_again(); }
 
-  [[nodiscard]] bool empty() const { return shapes_.empty(); }
-  /// Of all the first. A place that has moved back since it was asked for is put right before.
-  [[nodiscard]] const Candidate& first() {
-    while (true) {
-      const Candidate& best = shapes_.front().kinds.front();
-      const QueueKey place = index_.place_of(*best.line);
-      if (!(best.place < place)) return best;
-      move_first(place);
+  /// Those ahead of this place.
+  void tell_before(const QueueKey& place) {
+    int skipped = 0;
+    while (!lines_.empty() && lines_.first().place < place) {
+      if (!tell_first() && ++skipped == kSkippedSingly && bulks_ < kMaxBulks) {
+        ++bulks_;
+        lines_.drop_if([&](const Candidate& one) {
+          return one.place < place && !could_keep(index_.fronts.of(*one.line));
+        });
+      }
     }
   }
-  [[nodiscard]] const Shape& shape() const { return shapes_.front().shape; }
-
-  /// No more of the first one's kind in this pass.
-  void drop_kind() {
-    std::vector<Candidate>& kinds = shapes_.front().kinds;
-    std::pop_heap(kinds.begin(), kinds.end());
-    kinds.pop_back();
-    settle_first();
-  }
-  /// No more of its shape.
-  void drop_shape() {
-    shapes_.front().kinds.clear();
-    settle_first();
-  }
-  /// Starts the first one by `start`, and has the next of its kind stand for it.
-  template <typename Start>
-  void start_first(Start start) {
-    Line& line = *shapes_.front().kinds.front().line;
-    const bool last = line.jobs.size() == 1;
-    start(line.jobs.begin()->id);
-    if (last) {
-      drop_kind();
-    } else {
-      move_first(index_.place_of(line));
+  /// The rest, until it is known for whom others wait.
+  void tell_rest() {
+    bool dropped = false;
+    while (!lines_.empty() && !(places_.first() && places_.head())) {
+      if (tell_first() || std::exchange(dropped, true)) continue;
+      lines_.drop_if(
+          [&](const Candidate& one) { return !could_keep(index_.fronts.of(*one.line)); });
     }
-    if (index_.fair.settle_again()) compare_again();
   }
 
  private:
-  struct Shaped {
-    Shape shape;
-    std::vector<Candidate> kinds;  ///< a heap
+  static constexpr int kSkippedSingly = 32;
+  /// To drop many costs as much as there are.
+  static constexpr int kMaxBulks = 8;
 
-    friend bool operator<(const Shaped& a, const Shaped& b) {
-      return a.kinds.front() < b.kinds.front();
+  /// False if it made no difference.
+  bool tell_first() {
+    const Candidate& first = lines_.first();
+    if (is_at_user_limit(index_, first)) {
+      lines_.drop_line();
+      return true;
     }
-  };
-  void move_first(const QueueKey& place) {
-    std::vector<Candidate>& kinds = shapes_.front().kinds;
-    std::pop_heap(kinds.begin(), kinds.end());
-    kinds.back().place = place;
-    std::push_heap(kinds.begin(), kinds.end());
-    settle_first();
+    const bool matters = !places_.is_full() || could_keep(index_.fronts.of(*first.line));
+    if (matters) places_.block(index_, first.job());
+    lines_.drop_shape();
+    return matters;
   }
-  void settle_first() {
-    std::pop_heap(shapes_.begin(), shapes_.end());
-    if (shapes_.back().kinds.empty()) {
-      shapes_.pop_back();
-    } else {
-      std::push_heap(shapes_.begin(), shapes_.end());
-    }
-  }
-  void compare_again() {
-    for (Shaped& shaped : shapes_) {
-      for (Candidate& one : shaped.kinds) one.place = index_.place_of(*one.line);
-      std::make_heap(shaped.kinds.begin(), shaped.kinds.end());
-    }
-    std::make_heap(shapes_.begin(), shapes_.end());
+  [[nodiscard]] bool could_keep(const Front& front) const {
+    return could_keep_place(index_, places_, front);
   }
 
   Index& index_;
-  std::vector<Shaped> shapes_;  ///< a heap of those that have a candidate left
+  Places& places_;
+  Candidates lines_;
+  int bulks_ = 0;
 };
 
 }  // namespace
 
-/// One pass over the queue, best first. A shape whose first job does not fit is left out for the
-/// rest of the pass, since what is free only shrinks within it, but for jobs that are
-/// suspended: then it starts from the beginning. A kind that may not pass is left out alone:
-/// another may be expected to end sooner.
 void Step::schedule() {
   index_.fair.settle(std::chrono::floor<std::chrono::seconds>(index_.lived()));
+  index_.fronts.find_room(index_.ledger);
+  if (index_.fronts.open() > 0 || !index_.suspended.empty() || might_preempt()) {
+    look_at_queue();
+  } else {
+    if (!index_.ready.empty()) index_.placer->catch_up(index_.ledger);
+    index_.awaited.reset();
+  }
+  index_.fronts.pass_ended(index_.ledger);
+}
+
+/// One pass over the queue, best first. A shape whose first job does not fit is left out for the
+/// rest of the pass, since what is free only shrinks within it, but for jobs that are suspended:
+/// then it starts from the beginning. It is left out of later passes, too, until something is given
+/// back where it would fit (Fronts); only places are kept for it. A line that may not pass is left
+/// out alone: another may be expected to end sooner.
+void Step::look_at_queue() {
+  index_.expect_anew();
   Places places;
   Candidates candidates(index_);
+  Blocked blocked(index_, places);
+  // What does not fit may have room made for it, and lets those go on who come before it.
+  const bool all =
+      !index_.suspended.empty() || (index_.policy.preempt && !index_.preemptible.empty());
+  for (const Front& front : index_.fronts.all()) {
+    if (all || !index_.fronts.is_full(front.shape)) {
+      candidates.add(front);
+    } else {
+      blocked.add(front);
+    }
+  }
+  candidates.put_in_order();
+  blocked.put_in_order();
   std::vector<JobId> suspended = suspended_in_order();
 
   while (!candidates.empty()) {
     const Candidate first = candidates.first();
-    const JobId id = first.line->jobs.begin()->id;
-    if (index_.is_at_user_limit(index_.find(id)->spec)) {
-      candidates.drop_kind();
+    blocked.tell_before(first.place);
+    if (is_at_user_limit(index_, first)) {
+      candidates.drop_line();
       continue;
     }
-    const Passer passer{candidates.shape(), first.place.priority, first.line->run_time};
     resume_before(first.place, suspended, places);
-    auto there = index_.choose(passer.shape.demand, {});
-    if (!there && preempt_for(id, places)) there = index_.choose(passer.shape.demand, {});
+    const Passer passer{
+        index_.fronts.shape(first.shape), first.place.priority, first.line->run_time};
+    auto there = room_for(first, passer.shape.demand, places);
     if (!there) {
-      places.block(index_, id);
+      if (!places.is_full() || could_keep_place(index_, places, index_.fronts.of(*first.line))) {
+        places.block(index_, first.job());
+      }
+      index_.fronts.set_full(first.shape);
       candidates.drop_shape();
-    } else if (pass(places, passer, *there)) {
-      candidates.start_first([&](JobId starts) { start(starts, *there); });
+    } else if (!pass(places, passer, *there)) {
+      candidates.drop_line();
     } else {
-      candidates.drop_kind();
+      const bool is_last = first.line->jobs.size() == 1;
+      start(first.job(), *there);
+      if (is_last) {
+        candidates.drop_line();
+      } else {
+        candidates.put_again();
+      }
+      if (index_.fair.settle_again()) {
+        candidates.compare_again();
+        blocked.compare_again();
+      }
     }
   }
+  blocked.tell_rest();
   resume_before(std::nullopt, suspended, places);
-  index_.head = places.head();
-  index_.first_waiting = places.first();
+  index_.awaited = Index::Awaited{places.head(), places.first()};
+}
+
+/// Where the first of a line could go, if room for it has to be made.
+std::optional<Chosen> Step::room_for(const Candidate& first,
+                                     placement::DemandIndex demand,
+                                     Places& places) {
+  if (!index_.fronts.is_full(first.shape)) {
+    ++index_.looks;
+    if (auto there = index_.choose(demand, {})) return there;
+  }
+  if (!preempt_for(first.job(), places)) return std::nullopt;
+  return index_.choose(demand, {});
+}
+
+/// Of a pass that had nothing to decide, nothing but this is to be known.
+const Index::Awaited& Index::find_awaited() {
+  if (awaited) return *awaited;
+  expect_anew();
+  Places places;
+  Blocked blocked(*this, places);
+  for (const Front& front : fronts.all()) blocked.add(front);
+  blocked.put_in_order();
+  blocked.tell_rest();
+  awaited = Awaited{places.head(), places.first()};
+  return *awaited;
 }
 
 /// Whether the job may start before those whose places are kept: where it would best go, or

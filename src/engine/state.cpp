@@ -220,6 +220,9 @@ std::vector<NodeHealth> State::unhealthy() const {
   return nodes;
 }
 
+std::uint64_t State::looks() const { return index_->looks; }
+void State::look_at_all_again() { index_->fronts.open_all(); }
+
 std::optional<Peak> State::peak(std::uint32_t uid, std::string_view command) const {
   return index_->peaks.find(uid, command);
 }

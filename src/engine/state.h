@@ -121,6 +121,12 @@ class State {
   [[nodiscard]] Result<std::vector<placement::Ranked>> rank(const Request& request,
                                                             std::size_t most) const;
 
+  /// How often room for a waiting job was looked for so far: for tests of growth.
+  [[nodiscard]] std::uint64_t looks() const;
+  /// Forgets for which requests there was no room: the next step looks at all of them. It decides
+  /// the same as one that remembers; for tests of that.
+  void look_at_all_again();
+
   /// Verifies every index against every other and that nothing is held twice.
   /// The first contradiction in words, or "". Walks everything: for tests and debug builds.
   [[nodiscard]] std::string check() const;

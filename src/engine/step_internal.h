@@ -13,6 +13,7 @@
 namespace gflow::engine {
 
 class Places;
+struct Candidate;
 struct Passer;
 
 /// Takes one event to its effects. The parts live in submit.cpp, requests.cpp, update.cpp,
@@ -91,9 +92,14 @@ class Step {
   [[nodiscard]] bool try_failed_again();
   // schedule.cpp
   void schedule();
+  void look_at_queue();
+  [[nodiscard]] std::optional<Chosen> room_for(const Candidate& first,
+                                               placement::DemandIndex demand,
+                                               Places& places);
   [[nodiscard]] bool pass(Places& places, const Passer& passer, Chosen& there);
   void start(JobId id, const Chosen& there);
   // preempt.cpp
+  [[nodiscard]] bool might_preempt();
   [[nodiscard]] bool preempt_for(JobId id, Places& places);
   void remember_preemption(JobId id, const std::vector<JobId>& victims, bool told_now);
   void preempt(JobId victim, JobId by);

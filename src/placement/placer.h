@@ -65,6 +65,10 @@ class Placer {
                                          DemandIndex demand,
                                          std::size_t most);
 
+  /// Takes note of what changed in the ledger, as choose() does before it chooses: what is learned
+  /// of the nodes is learned when they change, whether anything is placed or not.
+  void catch_up(const Ledger& ledger);
+
   /// A job was submitted, or one that had been placed left. Policies may learn from it.
   void arrived(const Ledger& ledger, DemandIndex demand);
   void departed(const Ledger& ledger);
@@ -88,7 +92,6 @@ class Placer {
 
   void prepare(const Ledger& ledger);
   void observe(const Ledger& ledger);
-  void catch_up(const Ledger& ledger);
   [[nodiscard]] NodeView valued_view(const Ledger& ledger, NodeIndex node) const;
   void look_at(const Ledger& ledger, NodeIndex node);
   Kind& kind_of(const Ledger& ledger, DemandIndex demand);
