@@ -239,4 +239,53 @@ std::size_t display_width(std::string_view text) {
   return width;
 }
 
+namespace {
+
+struct Piece {
+  std::string_view text;
+  std::size_t width = 0;
+};
+
+/// As much of the front as has room in so many columns. A character that takes two is not halved,
+/// and one that combines stays with the one before it.
+Piece front_of(std::string_view text, std::size_t width) {
+  Piece front;
+  while (front.text.size() < text.size()) {
+    const utf8::Char c = utf8::next(text.substr(front.text.size()));
+    const std::size_t columns = c.valid ? utf8::columns(c.point) : c.length * 4;
+    if (front.width + columns > width) break;
+    front = {text.substr(0, front.text.size() + c.length), front.width + columns};
+  }
+  return front;
+}
+
+/// The end of the text that has room in so many columns.
+std::string_view back_of(std::string_view text, std::size_t width) {
+  const std::size_t all = display_width(text);
+  if (all <= width) return text;
+  Piece left_out = front_of(text, all - width);
+  // One that does not end at the column asked for takes the next character, too.
+  const std::size_t more = left_out.width < all - width ? 1 : 0;
+  left_out = front_of(text, all - width + more);
+  return text.substr(left_out.text.size());
+}
+
+constexpr std::string_view kEllipsis = "…";
+
+}  // namespace
+
+std::string cut_end(std::string_view text, std::size_t width) {
+  if (display_width(text) <= width) return std::string(text);
+  if (width == 0) return "";
+  return std::string(front_of(text, width - 1).text).append(kEllipsis);
+}
+
+std::string cut_middle(std::string_view text, std::size_t width) {
+  if (display_width(text) <= width) return std::string(text);
+  if (width == 0) return "";
+  const std::string_view front = front_of(text, width / 2).text;
+  const std::size_t rest = width - 1 - display_width(front);
+  return std::string(front).append(kEllipsis).append(back_of(text, rest));
+}
+
 }  // namespace gflow

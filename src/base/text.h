@@ -49,4 +49,9 @@ namespace gflow {
 /// for combining ones.
 [[nodiscard]] std::size_t display_width(std::string_view text);
 
+/// The text in at most so many columns: "…" stands for what was left out at its end, or in its
+/// middle, so that both ends can be read. The whole text where it fits.
+[[nodiscard]] std::string cut_end(std::string_view text, std::size_t width);
+[[nodiscard]] std::string cut_middle(std::string_view text, std::size_t width);
+
 }  // namespace gflow

@@ -208,5 +208,33 @@ TEST(Text, WidthCountsColumns) {
   EXPECT_EQ(display_width("\xff"), 4U);              // as printable() shows it
 }
 
+TEST(Text, IsCutToColumns) {
+  struct Case {
+    std::string_view text;
+    std::size_t width;
+    std::string_view end;
+    std::string_view middle;
+  };
+  const Case kCases[] = {
+      {"train", 5, "train", "train"},
+      {"train-resnet", 8, "train-r…", "trai…net"},
+      {"train-resnet", 7, "train-…", "tra…net"},
+      {"train", 1, "…", "…"},
+      {"train", 0, "", ""},
+      {"训练任务", 8, "训练任务", "训练任务"},
+      {"训练任务", 7, "训练任…", "训…任务"},  // three columns and a half are one character
+      {"训练任务", 6, "训练…", "训…务"},
+      {"训练", 1, "…", "…"},
+      {"ae\xcc\x81z12", 4, "ae\xcc\x81z…", "ae\xcc\x81…2"},  // an accent stays with its letter
+      {"\xff\xff", 5, "\xff…", "…\xff"},
+  };
+  for (const Case& c : kCases) {
+    EXPECT_EQ(cut_end(c.text, c.width), c.end) << c.text << ' ' << c.width;
+    EXPECT_EQ(cut_middle(c.text, c.width), c.middle) << c.text << ' ' << c.width;
+    EXPECT_LE(display_width(cut_end(c.text, c.width)), c.width) << c.text;
+    EXPECT_LE(display_width(cut_middle(c.text, c.width)), c.width) << c.text;
+  }
+}
+
 }  // namespace
 }  // namespace gflow

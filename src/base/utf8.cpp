@@ -69,6 +69,7 @@ Char next(std::string_view text) {
 }
 
 std::size_t columns(char32_t point) {
+  if (point < kZero.front().first) return 1;  // almost everything
   if (contains(kZero, point)) return 0;
   return contains(kWide, point) ? 2 : 1;
 }

@@ -35,6 +35,12 @@ std::vector<Option> common_options(Common common) {
 
 }  // namespace
 
+Option no_pager_option() {
+  return {.name = "no-pager",
+          .help = "Print what is longer than the screen as it is, without PAGER.",
+          .group = "How they are shown"};
+}
+
 std::vector<Option> Command::all_options() const {
   std::vector<Option> all = options;
   for (Option& option : common_options(common)) all.push_back(std::move(option));

@@ -46,6 +46,9 @@ struct Option {
   std::string field = {};    ///< the field of a job it sets, if it was made from its description
 };
 
+/// --no-pager, of commands that show screens.
+[[nodiscard]] Option no_pager_option();
+
 struct Positional {
   std::string name = {};  ///< "JOB..." as shown
   std::string help = {};
@@ -84,6 +87,8 @@ struct Command {
   Common common = Common::Client;
   std::vector<Example> examples = {};
   std::vector<Example> notes = {};  ///< further sections: heading and text
+  std::string legend_heading = {};
+  std::vector<Example> legend = {};  ///< what stands last in help: a word and what it means
   std::vector<std::string> aliases = {};
   std::vector<Command> subcommands = {};
   bool hidden = false;

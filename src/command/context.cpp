@@ -4,11 +4,13 @@
 #include <fmt/format.h>
 
 #include <toml++/toml.h>
+#include <algorithm>
 #include <ostream>
 
 #include "base/text.h"
 #include "config/gpu_config.h"
 #include "os/file.h"
+#include "os/pager.h"
 #include "os/paths.h"
 #include "os/terminal.h"
 #include "os/user.h"
@@ -47,6 +49,9 @@ Result<void> Context::configure(const Invocation& invocation) {
   json = invocation.has("json");
   out_is_terminal = os::is_terminal(1);
   err_is_terminal = os::is_terminal(2);
+  const std::string term = os::environment("TERM").value_or("dumb");
+  can_move_cursor = out_is_terminal && term != "dumb";
+  pager = out_is_terminal && !invocation.has("no-pager");
   const ColorWhen when = parse_color(invocation.get("color"));
   paint = Painter(use_color(when, color_facts(out_is_terminal)));
   paint_err = Painter(use_color(when, color_facts(err_is_terminal)));
@@ -73,6 +78,18 @@ client::Client& Context::daemon() {
 }
 
 client::Client Context::another_daemon() const { return client::Client(socket_); }
+
+void Context::show(std::string_view text) {
+  // Where PAGER is not set and less is not there, the text itself is better than nothing.
+  const std::string command =
+      os::environment("PAGER").value_or("command -v less >/dev/null || exit 127; exec less -FRX");
+  const auto lines = std::ranges::count(text, '\n');
+  if (pager && !trim(command).empty() && lines >= os::terminal_size(1).rows) {
+    out.flush();
+    if (os::show_in_pager(command, text)) return;
+  }
+  out << text;
+}
 
 void Context::note(std::string_view text) {
   err << program_ << ": " << paint_err(Style::Yellow, "note") << ": " << text << '\n';

@@ -30,7 +30,9 @@ class Context {
   Painter paint_err;
   bool out_is_terminal = false;
   bool err_is_terminal = false;
+  bool can_move_cursor = false;  ///< out is a terminal that knows how
   bool json = false;
+  bool pager = false;  ///< what is longer than the screen is shown in one
 
   /// The daemon, found when first asked for.
   [[nodiscard]] client::Client& daemon();
@@ -40,6 +42,8 @@ class Context {
   /// gpu_config.yaml beside the configuration in use, else the machine's in /etc/gflow.
   [[nodiscard]] Result<GpuConfig> gpu_config() const;
 
+  /// Writes a screen of text to out, in a pager where a person would have to scroll for its top.
+  void show(std::string_view text);
   /// A line for the person at the terminal: "gbatch: note: ...".
   void note(std::string_view text);
   /// "gcancel: there is no job 7"

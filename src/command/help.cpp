@@ -131,6 +131,8 @@ std::string help_text(const Command& command, const std::string& program) {
     codes += fmt::format("{}{} {}", codes.empty() ? "" : ", ", exit.code, exit.meaning);
   }
   out += fmt::format("{}\n", fmt::join(wrap(codes, kColumns - 2), "\n  "));
+  if (!command.legend.empty()) out += fmt::format("\n{}:\n", command.legend_heading);
+  for (const Example& item : command.legend) out += entry(item.line, item.text);
   return out;
 }
 

@@ -142,6 +142,12 @@ std::string man_page(const Command& command, std::string_view version) {
   for (const Example& note : command.notes) {
     out += fmt::format(".SH \"{}\"\n{}", upper(note.line), paragraphs(note.text));
   }
+  if (!command.legend.empty()) {
+    out += fmt::format(".SH \"{}\"\n", upper(command.legend_heading));
+  }
+  for (const Example& item : command.legend) {
+    out += fmt::format(".TP\n\\fB{}\\fR\n{}\n", roff(item.line), roff(item.text));
+  }
   if (!command.examples.empty()) out += ".SH EXAMPLES\n";
   for (const Example& example : command.examples) {
     out += fmt::format(".TP\n\\fB{}\\fR\n{}\n", roff(example.line), roff(example.text));

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/text.h"
 
@@ -39,6 +40,91 @@ std::string line_of(const Row& row, const std::vector<std::size_t>& widths, cons
   for (std::size_t i = 0; i < last; ++i) {
     line += paint(row[i].style, row[i].text);
     if (i + 1 < last) line += std::string(widths[i] - display_width(row[i].text) + kGap, ' ');
+  }
+  return line + '\n';
+}
+
+constexpr std::size_t kScreenGap = 2;
+
+std::size_t sum(const std::vector<std::size_t>& widths) {
+  return std::accumulate(widths.begin(), widths.end(), std::size_t{0});
+}
+
+/// The columns a screen shows, by their place in the row, and how wide they are there.
+struct ScreenLayout {
+  std::vector<std::size_t> shown;
+  std::vector<std::size_t> widths;
+};
+
+/// Takes from the widest cells that may be cut until all has room, or nothing can be taken.
+void narrow(const std::vector<Column>& columns, ScreenLayout& layout, std::size_t room) {
+  for (std::size_t all = sum(layout.widths); all > room; --all) {
+    std::size_t* widest = nullptr;
+    for (std::size_t i = 0; i < layout.shown.size(); ++i) {
+      const Column& column = columns[layout.shown[i]];
+      const bool gives = column.cut != Cut::Never && layout.widths[i] > column.narrowest;
+      if (gives && (widest == nullptr || layout.widths[i] > *widest)) widest = &layout.widths[i];
+    }
+    if (widest == nullptr) return;
+    --*widest;
+  }
+}
+
+/// The column that leaves next, by its place among those shown; none if all stay.
+std::optional<std::size_t> next_to_leave(const std::vector<Column>& columns,
+                                         const std::vector<std::size_t>& shown) {
+  std::optional<std::size_t> next;
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    const int leaves = columns[shown[i]].leaves;
+    if (leaves > 0 && (!next || leaves > columns[shown[*next]].leaves)) next = i;
+  }
+  return next;
+}
+
+ScreenLayout lay_out(const std::vector<Column>& columns,
+                     const std::vector<std::size_t>& natural,
+                     std::size_t width) {
+  ScreenLayout layout;
+  for (std::size_t i = 0; i < columns.size(); ++i) layout.shown.push_back(i);
+  while (true) {
+    layout.widths.clear();
+    for (const std::size_t place : layout.shown) layout.widths.push_back(natural[place]);
+    const std::size_t gaps = kScreenGap * (layout.shown.size() - 1);
+    const std::size_t room = width > gaps ? width - gaps : 0;
+    narrow(columns, layout, room);
+    if (sum(layout.widths) <= room) return layout;
+    const auto leaving = next_to_leave(columns, layout.shown);
+    if (!leaving) return layout;
+    layout.shown.erase(layout.shown.begin() + static_cast<std::ptrdiff_t>(*leaving));
+  }
+}
+
+std::string cut_text(const std::string& text, Cut cut, std::size_t width) {
+  return cut == Cut::Middle ? cut_middle(text, width) : cut_end(text, width);
+}
+
+std::string screen_line(const std::vector<Column>& columns,
+                        const Row& row,
+                        const ScreenLayout& layout,
+                        std::size_t width,
+                        const Painter& paint) {
+  std::string line;
+  std::size_t used = 0;  // columns of the terminal
+  std::size_t spaces = 0;
+  for (std::size_t i = 0; i < layout.shown.size(); ++i) {
+    const Column& column = columns[layout.shown[i]];
+    const Cell& cell = row[layout.shown[i]];
+    const std::size_t left = width > used + spaces ? width - used - spaces : 0;
+    const std::size_t room = std::min(layout.widths[i], left);
+    const std::string text = cut_text(cell.text, column.cut, room);
+    const std::size_t wide = display_width(text);
+    const std::size_t before = column.align == Align::Right ? room - wide : 0;
+    if (!text.empty()) {
+      line += std::string(spaces + before, ' ') + paint(cell.style, text);
+      used += spaces + before + wide;
+      spaces = 0;
+    }
+    spaces += layout.widths[i] - (text.empty() ? 0 : before + wide) + kScreenGap;
   }
   return line + '\n';
 }
@@ -92,6 +178,19 @@ std::string table_text(const std::vector<Column>& columns,
   std::string out;
   if (header == Header::Shown) out += line_of(header_row(columns, Style::Bold), widths, paint);
   for (const Row& row : rows) out += line_of(row, widths, paint);
+  return out;
+}
+
+std::string screen_table(const std::vector<Column>& columns,
+                         const std::vector<Row>& rows,
+                         std::size_t width,
+                         Header header,
+                         const Painter& paint) {
+  const ScreenLayout layout = lay_out(columns, widths_of(columns, rows, header), width);
+  const auto line = [&](const Row& row) { return screen_line(columns, row, layout, width, paint); };
+  std::string out;
+  if (header == Header::Shown) out += line(header_row(columns, Style::Bold));
+  for (const Row& row : rows) out += line(row);
   return out;
 }
 

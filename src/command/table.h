@@ -9,9 +9,19 @@
 
 namespace gflow::cli {
 
+/// Where a cell that is too wide for a screen gives way.
+enum class Cut { Never, Middle, End };
+enum class Align { Left, Right };
+
 struct Column {
   std::string header = {};
   std::size_t least_width = 0;
+  /// On a screen: how its cells may be cut, and to how many columns of the terminal at least.
+  Cut cut = Cut::Never;
+  std::size_t narrowest = 0;
+  /// On a screen that is too narrow even so: left out in this order, the highest first; 0 stays.
+  int leaves = 0;
+  Align align = Align::Left;
 };
 
 struct Cell {
@@ -28,6 +38,14 @@ enum class Header { Shown, Hidden };
                                      const std::vector<Row>& rows,
                                      Header header,
                                      const Painter& paint);
+
+/// The same on a screen of so many columns, two spaces apart. No line is wider: cells are cut
+/// first, then columns are left out, as each column says.
+[[nodiscard]] std::string screen_table(const std::vector<Column>& columns,
+                                       const std::vector<Row>& rows,
+                                       std::size_t width,
+                                       Header header,
+                                       const Painter& paint);
 
 /// RFC 4180, lines ending in \n.
 [[nodiscard]] std::string csv_text(const std::vector<Column>& columns,

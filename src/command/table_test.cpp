@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
+
+#include "base/text.h"
 #include "command/times.h"
 
 namespace gflow::cli {
@@ -65,6 +69,53 @@ TEST(Table, IsWrittenInOtherForms) {
   EXPECT_EQ(yaml_text(columns, {}), "[]\n");
 }
 
+const std::vector<Column> kScreen = {{.header = "JOBID"},
+                                     {.header = "NAME", .cut = Cut::Middle, .narrowest = 8},
+                                     {.header = "USER", .leaves = 1},
+                                     {.header = "UTIL", .leaves = 2, .align = Align::Right},
+                                     {.header = "WHY", .cut = Cut::End, .narrowest = 6}};
+const std::vector<Row> kScreenRows = {
+    {{"1"}, {"train-resnet"}, {"alice"}, {"92%"}, {"0,1"}},
+    {{"12"}, {"训练任务很长"}, {"bob"}, {"4%"}, {"(Resources 7/8)"}},
+    {{"3"}, {""}, {""}, {""}, {"(held)"}}};
+
+TEST(ScreenTable, CutsThenLeavesColumnsOut) {
+  const auto at = [](std::size_t width) {
+    return screen_table(kScreen, kScreenRows, width, Header::Shown, Painter());
+  };
+  EXPECT_EQ(at(80),
+            "JOBID  NAME          USER   UTIL  WHY\n"
+            "1      train-resnet  alice   92%  0,1\n"
+            "12     训练任务很长  bob      4%  (Resources 7/8)\n"
+            "3                                 (held)\n");
+  EXPECT_EQ(at(44),
+            "JOBID  NAME         USER   UTIL  WHY\n"
+            "1      train…esnet  alice   92%  0,1\n"
+            "12     训练…务很长  bob      4%  (Resources…\n"
+            "3                                (held)\n");
+  EXPECT_EQ(at(30),
+            "JOBID  NAME      USER   WHY\n"
+            "1      trai…net  alice  0,1\n"
+            "12     训练…长   bob    (Reso…\n"
+            "3                       (held)\n");
+  EXPECT_EQ(at(24),
+            "JOBID  NAME      WHY\n"
+            "1      trai…net  0,1\n"
+            "12     训练…长   (Resou…\n"
+            "3                (held)\n");
+}
+
+TEST(ScreenTable, HasNoLineWiderThanTheScreen) {
+  for (std::size_t width = 1; width <= 200; ++width) {
+    const std::string text = screen_table(kScreen, kScreenRows, width, Header::Shown, Painter());
+    EXPECT_EQ(std::ranges::count(text, '\n'), 4) << width;
+    for (const std::string_view line : split(text, '\n')) {
+      EXPECT_LE(display_width(line), width) << line;
+      EXPECT_FALSE(line.ends_with(' ')) << line;
+    }
+  }
+}
+
 TEST(Color, FollowsTheConventions) {
   struct Case {
     ColorWhen when;
@@ -99,6 +150,29 @@ TEST(Times, AreLocalAndSayHowFarAway) {
   EXPECT_EQ(moment_text(noon + minutes(90), noon, Zone(hours(0))), "13:30 (in 1h30m)");
   EXPECT_EQ(moment_text(noon - minutes(1), noon, Zone(hours(0))), "11:59 (1m ago)");
   EXPECT_EQ(moment_text(noon + hours(12), noon, Zone(hours(0))), "2026-03-02 00:00 (in 12h)");
+  EXPECT_EQ(brief_moment(noon + hours(11), noon, Zone(hours(0))), "23:00");
+  EXPECT_EQ(brief_moment(noon + hours(11), noon, Zone(hours(1))), "Mon 00:00");
+  EXPECT_EQ(brief_moment(noon - hours(13), noon, Zone(hours(0))), "Sat 23:00");
+  EXPECT_EQ(brief_moment(noon + hours(24 * 7), noon, Zone(hours(0))), "2026-03-08");
+}
+
+TEST(Times, AreBriefInColumns) {
+  struct Case {
+    std::int64_t duration;
+    std::string_view want;
+  };
+  const Case kCases[] = {{-1, "0s"},
+                         {0, "0s"},
+                         {59, "59s"},
+                         {61, "1m1s"},
+                         {3600, "1h"},
+                         {3661, "1h1m"},
+                         {86'400, "1d"},
+                         {86'400 + 3'600 + 60, "1d1h"},
+                         {86'400 + 60, "1d"}};
+  for (const Case& c : kCases) {
+    EXPECT_EQ(brief_duration(std::chrono::seconds(c.duration)), c.want) << c.duration;
+  }
 }
 
 }  // namespace

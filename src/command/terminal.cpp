@@ -42,6 +42,12 @@ std::string Painter::operator()(Style style, std::string_view text) const {
     case Style::Blue:
       code = "34";
       break;
+    case Style::Cyan:
+      code = "36";
+      break;
+    case Style::Grey:
+      code = "90";
+      break;
   }
   if (!colors_ || code.empty() || text.empty()) return std::string(text);
   return fmt::format("\x1b[{}m{}\x1b[0m", code, text);

@@ -21,7 +21,7 @@ struct ColorFacts {
 };
 [[nodiscard]] bool use_color(ColorWhen when, const ColorFacts& facts);
 
-enum class Style { Plain, Bold, Dim, Red, Green, Yellow, Blue };
+enum class Style { Plain, Bold, Dim, Red, Green, Yellow, Blue, Cyan, Grey };
 
 /// Puts text into a style, or leaves it alone where there are no colours.
 class Painter {

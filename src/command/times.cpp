@@ -3,6 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
 #include "os/clock.h"
 
 namespace gflow::cli {
@@ -56,6 +60,34 @@ std::string moment_text(WallTime time, WallTime now, const Zone& zone) {
   if (away.count() > 0) return fmt::format("{} (in {})", text, duration_text(away));
   if (away.count() < 0) return fmt::format("{} ({} ago)", text, duration_text(-away));
   return text + " (now)";
+}
+
+std::string brief_moment(WallTime time, WallTime now, const Zone& zone) {
+  using std::chrono::days;
+  using std::chrono::floor;
+  constexpr std::array<std::string_view, 7> kDays = {
+      "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+  const Calendar at = calendar(time, zone.offset(time));
+  const auto day = floor<days>(time + zone.offset(time));
+  const auto away = day - floor<days>(now + zone.offset(now));
+  if (std::chrono::abs(away) > days(6)) {
+    return fmt::format("{:04}-{:02}-{:02}", at.year, at.month, at.day);
+  }
+  const std::string clock = fmt::format("{:02}:{:02}", at.hour, at.minute);
+  if (away.count() == 0) return clock;
+  return fmt::format("{} {}", kDays.at(std::chrono::weekday(day).c_encoding()), clock);
+}
+
+std::string brief_duration(std::chrono::seconds duration) {
+  constexpr std::array<std::int64_t, 4> kUnits = {86'400, 3'600, 60, 1};
+  const std::int64_t count = std::max<std::int64_t>(duration.count(), 0);
+  for (std::size_t i = 0; i + 1 < kUnits.size(); ++i) {
+    // 3h12m5s is 3h12m: what is below the second unit is left out.
+    if (count >= kUnits.at(i)) {
+      return duration_text(std::chrono::seconds(count - count % kUnits.at(i + 1)));
+    }
+  }
+  return duration_text(std::chrono::seconds(count));
 }
 
 }  // namespace gflow::cli

@@ -18,4 +18,9 @@ namespace gflow::cli {
 /// "18:10 (in 4h5m)", with the date before it if that is another day.
 [[nodiscard]] std::string moment_text(WallTime time, WallTime now, const Zone& zone);
 
+/// For columns: "14:32", on another day of this week "Tue 14:32", else "2027-01-03".
+[[nodiscard]] std::string brief_moment(WallTime time, WallTime now, const Zone& zone);
+/// For columns: "2d4h", "3h12m", "45s": the two largest units of it.
+[[nodiscard]] std::string brief_duration(std::chrono::seconds duration);
+
 }  // namespace gflow::cli

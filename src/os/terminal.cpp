@@ -4,6 +4,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <cerrno>
+
 namespace gflow::os {
 
 bool is_terminal(int fd) { return ::isatty(fd) == 1; }
@@ -12,6 +14,36 @@ TerminalSize terminal_size(int fd) {
   winsize size{};
   if (::ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_row == 0) return {};
   return {size.ws_col, size.ws_row};
+}
+
+Keys::Keys() { take(); }
+
+void Keys::take() {
+  // Who is not in the foreground would be stopped for changing the terminal.
+  if (before_ || !is_terminal(0) || ::tcgetpgrp(0) != ::getpgrp()) return;
+  termios now{};
+  if (::tcgetattr(0, &now) != 0) return;
+  before_ = now;
+  now.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
+  now.c_cc[VMIN] = 1;
+  now.c_cc[VTIME] = 0;
+  (void)::tcsetattr(0, TCSADRAIN, &now);  // without it keys come with the next line end
+}
+
+void Keys::release() {
+  if (!before_) return;
+  (void)::tcsetattr(0, TCSADRAIN, &*before_);  // fails only where the terminal is gone
+  before_.reset();
+}
+
+std::optional<char> Keys::next() {
+  char key = 0;
+  ssize_t got = 0;
+  do {
+    got = ::read(0, &key, 1);
+  } while (got < 0 && errno == EINTR);
+  if (got != 1) return std::nullopt;
+  return key;
 }
 
 }  // namespace gflow::os

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <termios.h>
+
+#include <optional>
+
 namespace gflow::os {
 
 [[nodiscard]] bool is_terminal(int fd);
@@ -11,5 +15,26 @@ struct TerminalSize {
   int rows = 24;
 };
 [[nodiscard]] TerminalSize terminal_size(int fd);
+
+/// While it lives, keys come one by one and are not echoed; Ctrl-C and Ctrl-Z stay signals. Has no
+/// keys where stdin is no terminal, or that of another job of the shell.
+class Keys {
+ public:
+  Keys();
+  ~Keys() { release(); }
+  Keys(const Keys&) = delete;
+  Keys& operator=(const Keys&) = delete;
+
+  /// Takes the terminal, or gives it back as it was.
+  void take();
+  void release();
+  /// Readable when a key was pressed; -1 where there are none.
+  [[nodiscard]] int fd() const { return before_ ? 0 : -1; }
+  /// The key; nothing at the end of the input.
+  [[nodiscard]] static std::optional<char> next();
+
+ private:
+  std::optional<termios> before_;
+};
 
 }  // namespace gflow::os

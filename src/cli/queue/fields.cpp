@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "cli/described.h"
+#include "cli/queue/brief.h"
 #include "cli/selection.h"
 #include "command/times.h"
 #include "core/gpu_request.h"
@@ -16,22 +17,6 @@ namespace gflow::cli {
 namespace {
 
 using api::JobView;
-
-Style style_of(Status status) {
-  switch (status_info(status).tone) {
-    case Tone::Good:
-      return Style::Green;
-    case Tone::Bad:
-      return Style::Red;
-    case Tone::Attention:
-      return Style::Yellow;
-    case Tone::Past:
-      return Style::Dim;
-    case Tone::Plain:
-      break;
-  }
-  return Style::Plain;
-}
 
 Cell plain(const std::string& text) { return {text.empty() ? "-" : printable(text), Style::Plain}; }
 

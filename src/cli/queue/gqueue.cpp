@@ -8,10 +8,12 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/queue/listing.h"
+#include "cli/queue/screen.h"
 #include "cli/queue/watch.h"
 #include "cli/selection.h"
 #include "command/context.h"
 #include "os/clock.h"
+#include "os/terminal.h"
 #include "os/user.h"
 
 namespace gflow::cli {
@@ -115,12 +117,13 @@ std::vector<Option> listing_options() {
        .group = "How they are shown"},
       {.name = "watch",
        .letters = "w",
-       .help = "Stay and show every change, in place on a terminal; until Ctrl-C.",
+       .help = "Stay and show every change, in place on a terminal; until q or Ctrl-C.",
        .group = "How they are shown"},
       {.name = "interval",
        .value = "SECONDS",
        .help = "With --watch: how often running times are counted on (default 2).",
        .group = "How they are shown"},
+      no_pager_option(),
   };
 }
 
@@ -160,20 +163,29 @@ Format format_of(const Invocation& invocation) {
   return Format::Table;
 }
 
-Result<Listing> listing_of(const Invocation& invocation) {
+/// Whether jobs are shown as screen.h does: to a person who asked for no form of their own.
+bool is_for_screen(const Invocation& invocation, const Context& context) {
+  return context.out_is_terminal && format_of(invocation) == Format::Table &&
+         !invocation.has("output") && !invocation.has("format");
+}
+
+Result<Listing> listing_of(const Invocation& invocation, const Context& context) {
   Listing listing;
   listing.format = format_of(invocation);
   const std::string wanted = invocation.get("format");
   if (wanted.find('{') != std::string::npos) {
     listing.text_template = wanted;
     listing.format = Format::Template;
-  } else {
+  } else if (invocation.has("format") || !is_for_screen(invocation, context)) {
     listing.fields =
         GF_TRY(choose_fields(invocation.has("format") ? wanted : std::string(kDefaultFields)));
   }
   if (invocation.has("tree")) listing.layout = Layout::Tree;
   if (invocation.has("by-state")) listing.layout = Layout::Grouped;
   if (invocation.has("noheader")) listing.header = Header::Hidden;
+  listing.sorted = invocation.has("sort");
+  // Who names jobs, or counts them, wants to see each.
+  listing.folded = !invocation.has("jobs") && !invocation.has("limit") && !listing.sorted;
   return listing;
 }
 
@@ -190,41 +202,90 @@ Result<long> limit_of(const Invocation& invocation) {
   return limit;
 }
 
+/// What screen.h shows, with its own columns.
+bool is_screen(const Listing& listing) {
+  return listing.fields.empty() && listing.format == Format::Table;
+}
+
+struct Selection {
+  JobQuery query;
+  std::string sort_key;
+  long limit = 0;
+};
+
+Fetch fetch_of(const Selection& selection) {
+  // Jobs come by id: the first N need not read more than N.
+  const bool by_id = selection.sort_key == "id" && selection.limit > 0;
+  const std::size_t most =
+      by_id ? static_cast<std::size_t>(selection.limit) : static_cast<std::size_t>(-1);
+  return [selection, most](client::Client& daemon) -> Result<api::JobPage> {
+    api::JobPage page = GF_TRY(fetch_jobs(daemon, selection.query, most));
+    page.next_after.reset();
+    GF_CHECK(sort_jobs(page.jobs, selection.sort_key));
+    limit_jobs(page.jobs, selection.limit);
+    return page;
+  };
+}
+
+Result<int> run_watch(const Invocation& invocation,
+                      Context& context,
+                      const Listing& listing,
+                      const Fetch& fetch) {
+  const auto interval = parse_number(invocation.has("interval") ? invocation.get("interval") : "2");
+  if (!interval || *interval == 0 || *interval > 86'400) {
+    return fail(Code::Usage, "--interval is a number of seconds, such as 2");
+  }
+  return watch(context, listing, fetch, std::chrono::seconds(*interval));
+}
+
+/// What a person may want to do next.
+void hint_at_next(Context& context, const Listing& listing, const api::JobPage& page) {
+  if (page.jobs.empty()) return context.hint("No jobs. 'gqueue -a' shows those that ended, too.");
+  const auto waiting = std::ranges::find(page.jobs, Status::Queued, &api::JobView::status);
+  if (waiting == page.jobs.end() || !is_screen(listing)) return;
+  context.hint(fmt::format("Why it waits: gjob why {}", waiting->id.value));
+}
+
+void show_page(Context& context, const Listing& listing, const api::JobPage& page) {
+  if (!is_screen(listing)) {
+    context.out << listing_text(listing, page, context.paint);
+    return;
+  }
+  const Viewer viewer{os::own_account().name,
+                      os::now().wall,
+                      os::utc_offset,
+                      static_cast<std::size_t>(os::terminal_size(1).columns)};
+  if (!page.jobs.empty()) context.show(queue_screen(listing, page, viewer, context.paint));
+}
+
 Result<int> run_gqueue(const Invocation& invocation, Context& context) {
-  const Listing listing = GF_TRY(listing_of(invocation));
+  const Listing listing = GF_TRY(listing_of(invocation, context));
   const long limit = GF_TRY(limit_of(invocation));
   const std::string key = invocation.has("sort") ? invocation.get("sort") : "id";
   std::vector<api::JobView> none;
   GF_CHECK(sort_jobs(none, key));
   const JobQuery query = GF_TRY(query_of(invocation, context));
-  // Jobs come by id: the first N need not read more than N.
-  const bool by_id = key == "id" && limit > 0;
-  const std::size_t most = by_id ? static_cast<std::size_t>(limit) : static_cast<std::size_t>(-1);
-  const Fetch fetch = [&context, query, key, limit, most]() -> Result<api::JobPage> {
-    api::JobPage page = GF_TRY(fetch_jobs(context.daemon(), query, most));
-    page.next_after.reset();
-    GF_CHECK(sort_jobs(page.jobs, key));
-    limit_jobs(page.jobs, limit);
-    return page;
-  };
-  if (invocation.has("watch")) {
-    const auto interval =
-        parse_number(invocation.has("interval") ? invocation.get("interval") : "2");
-    if (!interval || *interval == 0 || *interval > 86'400) {
-      return fail(Code::Usage, "--interval is a number of seconds, such as 2");
-    }
-    return watch(context, listing, fetch, std::chrono::seconds(*interval));
-  }
-  const api::JobPage page = GF_TRY(fetch());
+  const Fetch fetch = fetch_of({query, key, limit});
+  if (invocation.has("watch")) return run_watch(invocation, context, listing, fetch);
+  const api::JobPage page = GF_TRY(fetch(context.daemon()));
   for (const JobId id : query.jobs) {
     if (std::ranges::none_of(page.jobs, [&](const api::JobView& job) { return job.id == id; }) &&
         query.jobs.size() == 1 && limit == 0 && query.statuses.empty()) {
       return fail(Code::NotFound, fmt::format("there is no job {}", id.value));
     }
   }
-  context.out << listing_text(listing, page, context.paint);
-  if (page.jobs.empty()) context.hint("No jobs. 'gqueue -a' shows those that ended, too.");
+  show_page(context, listing, page);
+  hint_at_next(context, listing, page);
   return 0;
+}
+
+std::vector<Example> state_legend() {
+  std::vector<Example> lines;
+  for (const StatusInfo& info : kStatuses) {
+    std::string text = fmt::format("{}: {}.", info.name, info.legend);
+    lines.push_back({std::string(info.code), std::move(text)});
+  }
+  return lines;
 }
 
 }  // namespace
@@ -236,14 +297,18 @@ Command gqueue_command() {
       .usage = {"[options]"},
       .description =
           "Lists jobs that wait or run, of all users. NODES is the number of GPUs, "
-          "NODELIST(REASON) their indices or, in brackets, why the job waits or how it ended.",
+          "NODELIST(REASON) their indices or, in brackets, why the job waits or how it ended.\n\n"
+          "On a terminal, and unless -f or -o asks for another form, it is a screen: what runs "
+          "first, users where there are several, the time limit beside the time, when a job "
+          "started or should start (~), tasks of an array that wait in one row, counts last.",
       .examples = {{"gqueue", "jobs that wait or run"},
                    {"gqueue -s Running -f JOBID,NAME,NODES,NODELIST", "who has which GPUs"},
                    {"gqueue -j 42 -f JOBID,ST,NODES,NODELIST", "one job"},
                    {"gqueue -t", "what waits for what"},
                    {"gqueue -w", "watch it"},
                    {"gqueue --me -a -r -id -n 10", "your last ten jobs"}},
-      .notes = {},
+      .legend_heading = "States (ST)",
+      .legend = state_legend(),
       .run = run_gqueue,
   };
   command.options = selection_options();

@@ -20,6 +20,9 @@ struct Listing {
   Layout layout = Layout::Flat;
   Format format = Format::Table;
   Header header = Header::Shown;
+  /// On a screen, where no fields stand for the columns of screen.h:
+  bool sorted = false;  ///< in the order of the page, not that of a screen
+  bool folded = true;   ///< tasks of an array that wait are one row
 };
 
 /// The text of a page in that form, ending in a line end unless it is empty.

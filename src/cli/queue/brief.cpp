@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/queue/brief.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <tuple>
+
+#include "base/text.h"
+#include "core/gpu_request.h"
+
+namespace gflow::cli {
+
+namespace {
+
+/// "3-20", "1,2,4-6"; numbers ascend.
+std::string ranges_text(const std::vector<std::uint64_t>& numbers) {
+  std::string text;
+  for (std::size_t i = 0; i < numbers.size();) {
+    std::size_t end = i;
+    while (end + 1 < numbers.size() && numbers[end + 1] == numbers[end] + 1) ++end;
+    if (end < i + 2) end = i;
+    text += fmt::format("{}{}", text.empty() ? "" : ",", numbers[i]);
+    if (end > i) text += fmt::format("-{}", numbers[end]);
+    i = end + 1;
+  }
+  return text;
+}
+
+std::string amount_text(BlockerKind kind, std::int64_t amount) {
+  if (kind == BlockerKind::GpuShare) return share_text(Share{static_cast<std::int32_t>(amount)});
+  if (kind == BlockerKind::GpuMemory || kind == BlockerKind::HostMemory) {
+    return memory_text(Memory{std::max<std::int64_t>(amount, 0)});
+  }
+  return fmt::format("{}", std::max<std::int64_t>(amount, 0));
+}
+
+std::string_view brief_word(const api::BlockerView& blocker) {
+  switch (blocker.kind) {
+    case BlockerKind::OnHold:
+      return "held";
+    case BlockerKind::HostMemory:
+      return "Memory";
+    case BlockerKind::Cpus:
+      return "CPUs";
+    case BlockerKind::Nodes:
+      return "Nodes";
+    default:
+      return blocker.code;
+  }
+}
+
+/// "Resources 7/8": of 8 that it needs there are 7.
+std::string brief_blocker(const api::BlockerView& blocker) {
+  std::string text(brief_word(blocker));
+  if (blocker.kind == BlockerKind::Priority && !blocker.jobs.empty()) {
+    return fmt::format("behind job {}", blocker.jobs.front().value);
+  }
+  if (blocker.need && blocker.available) {
+    return fmt::format("{} {}/{}",
+                       text,
+                       amount_text(blocker.kind, *blocker.available),
+                       amount_text(blocker.kind, *blocker.need));
+  }
+  std::vector<std::uint64_t> jobs;
+  for (const JobId id : blocker.jobs) jobs.push_back(id.value);
+  return jobs.empty() ? text : text + " " + ranges_text(jobs);
+}
+
+std::string brief_end(const api::JobView& job) {
+  const Outcome& outcome = *job.outcome;
+  if (outcome.reason == EndReason::Exited) return fmt::format("exit {}", outcome.exit_code);
+  if (outcome.reason == EndReason::Signalled) return fmt::format("signal {}", outcome.signal);
+  return printable(job.reason);
+}
+
+/// "eval" and 3 of "eval_3"; nothing if the name does not end so.
+struct TaskName {
+  std::string_view stem;
+  std::uint64_t task = 0;
+};
+std::optional<TaskName> task_name(std::string_view name) {
+  const std::size_t line = name.rfind('_');
+  if (line == std::string_view::npos || line == 0) return std::nullopt;
+  const auto task = parse_number(name.substr(line + 1));
+  if (!task) return std::nullopt;
+  return TaskName{name.substr(0, line), *task};
+}
+
+bool may_be_folded(const api::JobView& job) {
+  return is_pending(job.status) && !job.spec.group.empty();
+}
+
+}  // namespace
+
+std::string brief_where_or_why(const api::JobView& job) {
+  if (is_active(job.status)) return job.node_list.empty() ? "-" : printable(job.node_list);
+  if (is_pending(job.status)) {
+    if (job.blockers.empty()) return "-";
+    return fmt::format("({})", printable(brief_blocker(job.blockers.front())));
+  }
+  if (job.status == Status::Finished || !job.outcome) return "-";
+  return fmt::format("({})", brief_end(job));
+}
+
+std::string brief_gpus(const Request& request) {
+  GpuRequest asked = gpu_request_of(request);
+  if (asked.see_all) return "all";
+  if (asked.gpus == 0) return "-";
+  if (asked.share == Share::whole()) return fmt::format("{}", asked.gpus * request.nodes);
+  const std::string share = share_text(asked.share);
+  const int devices = asked.gpus * request.nodes;
+  return devices == 1 ? share : fmt::format("{}x{}", devices, share);
+}
+
+Style style_of(Status status) {
+  switch (status_info(status).tone) {
+    case Tone::Good:
+      return Style::Green;
+    case Tone::Bad:
+      return Style::Red;
+    case Tone::Attention:
+      return Style::Yellow;
+    case Tone::Past:
+      return Style::Grey;
+    case Tone::Plain:
+      break;
+  }
+  return Style::Plain;
+}
+
+std::string FoldedJobs::ids() const {
+  std::vector<std::uint64_t> numbers;
+  for (const api::JobView* job : jobs) numbers.push_back(job->id.value);
+  return ranges_text(numbers);
+}
+
+std::string FoldedJobs::name() const {
+  if (jobs.size() == 1) return printable(first().spec.name);
+  const auto named = task_name(first().spec.name);
+  std::vector<std::uint64_t> tasks;
+  for (const api::JobView* job : jobs) {
+    const auto other = task_name(job->spec.name);
+    if (named && other && other->stem == named->stem) tasks.push_back(other->task);
+  }
+  if (tasks.size() < jobs.size()) {
+    return fmt::format("{} ({} jobs)", printable(first().spec.group), jobs.size());
+  }
+  std::ranges::sort(tasks);
+  return fmt::format("{}_[{}]", printable(named->stem), ranges_text(tasks));
+}
+
+std::vector<FoldedJobs> fold_arrays(const std::vector<const api::JobView*>& jobs) {
+  using Key = std::tuple<std::string, std::string, Status>;
+  std::multimap<Key, std::size_t> rows;
+  std::vector<FoldedJobs> folded;
+  const auto alike = [](const api::JobView& a, const api::JobView& b) {
+    return a.spec.request == b.spec.request && a.spec.time_limit == b.spec.time_limit &&
+           a.spec.priority == b.spec.priority;
+  };
+  for (const api::JobView* job : jobs) {
+    const Key key{job->spec.user.name, job->spec.group, job->status};
+    const auto [first, last] =
+        may_be_folded(*job) ? rows.equal_range(key) : std::pair(rows.end(), rows.end());
+    const auto row = std::find_if(
+        first, last, [&](const auto& entry) { return alike(folded[entry.second].first(), *job); });
+    if (row != last) {
+      folded[row->second].jobs.push_back(job);
+      continue;
+    }
+    if (may_be_folded(*job)) rows.emplace(key, folded.size());
+    folded.push_back({{job}});
+  }
+  return folded;
+}
+
+}  // namespace gflow::cli

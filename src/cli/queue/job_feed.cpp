@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/queue/job_feed.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "os/fd.h"
+#include "os/file.h"
+
+namespace gflow::cli {
+
+/// Owned by the feed and by its thread, whichever is the last to let go: a long poll cannot be
+/// broken off, so at the end that thread is left behind.
+struct JobFeed::Shared {
+  os::Fd news;
+  std::mutex mutex;
+  std::condition_variable closing;
+  bool closed = false;
+  std::optional<Result<api::JobPage>> newest;
+
+  void publish(Result<api::JobPage> page) {
+    {
+      const std::lock_guard lock(mutex);
+      newest = std::move(page);
+    }
+    const std::uint64_t one = 1;
+    (void)::write(news.get(), &one, sizeof one);  // cannot fail: the counter is read each time
+  }
+  /// False once nobody reads any more.
+  bool rest(std::chrono::milliseconds most) {
+    std::unique_lock lock(mutex);
+    return !closing.wait_for(lock, most, [this] { return closed; });
+  }
+};
+
+namespace {
+
+/// Returns at the first change after that revision, or when the daemon cannot be asked.
+void wait_for_news(client::Client& client, std::uint64_t revision) {
+  while (true) {
+    const Result<std::uint64_t> now = client.wait_change(revision, std::nullopt);
+    if (!now || *now != revision) return;
+  }
+}
+
+}  // namespace
+
+JobFeed::JobFeed(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {}
+JobFeed::JobFeed(JobFeed&&) noexcept = default;
+JobFeed::~JobFeed() {
+  if (shared_ == nullptr) return;
+  const std::lock_guard lock(shared_->mutex);
+  shared_->closed = true;
+  shared_->closing.notify_one();
+}
+
+Result<JobFeed> JobFeed::start(Fetch fetch,
+                               client::Client client,
+                               std::chrono::milliseconds pause) {
+  auto shared = std::make_shared<Shared>();
+  shared->news.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!shared->news.valid()) return os::errno_error("eventfd");
+  std::thread([shared, pause, fetch = std::move(fetch), client = std::move(client)]() mutable {
+    constexpr std::chrono::seconds kUnreachable{1};
+    bool goes_on = true;
+    while (goes_on) {
+      Result<api::JobPage> page = fetch(client);
+      const bool reached = page.has_value();
+      if (!reached && page.error().code != Code::Unreachable) {
+        return shared->publish(std::move(page));
+      }
+      const std::uint64_t revision = reached ? page->revision : 0;
+      shared->publish(std::move(page));
+      goes_on = shared->rest(reached ? pause : kUnreachable);
+      if (goes_on && reached) wait_for_news(client, revision);
+    }
+  }).detach();
+  return JobFeed(std::move(shared));
+}
+
+int JobFeed::fd() const { return shared_->news.get(); }
+
+std::optional<Result<api::JobPage>> JobFeed::take() {
+  std::uint64_t count = 0;
+  (void)::read(shared_->news.get(), &count, sizeof count);  // nothing to read: nothing is new
+  const std::lock_guard lock(shared_->mutex);
+  return std::exchange(shared_->newest, std::nullopt);
+}
+
+}  // namespace gflow::cli

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/queue/screen.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/text.h"
+#include "cli/expected_start.h"
+#include "cli/queue/brief.h"
+#include "cli/queue/tree.h"
+#include "command/times.h"
+
+namespace gflow::cli {
+
+namespace {
+
+enum class Part { Running, Suspended, Waiting, Held, Ended };
+
+Part part_of(Status status) {
+  if (is_ended(status)) return Part::Ended;
+  if (status == Status::Hold) return Part::Held;
+  if (is_pending(status)) return Part::Waiting;
+  return status == Status::Suspended ? Part::Suspended : Part::Running;
+}
+
+constexpr std::string_view part_name(Part part) {
+  switch (part) {
+    case Part::Running:
+      return "running";
+    case Part::Suspended:
+      return "suspended";
+    case Part::Waiting:
+      return "waiting";
+    case Part::Held:
+      return "held";
+    case Part::Ended:
+      break;
+  }
+  return "ended";
+}
+
+constexpr std::array kParts = {
+    Part::Running, Part::Suspended, Part::Waiting, Part::Held, Part::Ended};
+
+/// As a person looks for them.
+bool stands_before(const api::JobView* a, const api::JobView* b) {
+  const Part part = part_of(a->status);
+  if (part != part_of(b->status)) return part < part_of(b->status);
+  if (part == Part::Ended && a->ended != b->ended) return a->ended > b->ended;
+  if (part == Part::Waiting && a->spec.priority != b->spec.priority) {
+    return a->spec.priority > b->spec.priority;
+  }
+  return a->id < b->id;
+}
+
+std::vector<const api::JobView*> in_order(const Listing& listing, const api::JobPage& page) {
+  std::vector<const api::JobView*> jobs;
+  for (const api::JobView& job : page.jobs) jobs.push_back(&job);
+  if (!listing.sorted) std::ranges::sort(jobs, stands_before);
+  return jobs;
+}
+
+std::string time_of_limit(const api::JobView& job) {
+  const std::string time = job.started ? brief_duration(job.run_time) : "-";
+  if (!job.spec.time_limit) return time;
+  return fmt::format("{}/{}", time, brief_duration(*job.spec.time_limit));
+}
+
+/// Makes the rows of a screen, and knows which columns they need.
+class ScreenRows {
+ public:
+  ScreenRows(const Listing& listing, const api::JobPage& page, const Viewer& viewer)
+      : listing_(listing), viewer_(viewer), starts_(expected_starts(page.jobs, viewer.now)) {
+    std::set<std::string_view> users;
+    for (const api::JobView& job : page.jobs) users.insert(job.spec.user.name);
+    several_users_ = users.size() > 1;
+  }
+
+  [[nodiscard]] std::vector<Column> columns() const {
+    if (!listing_.fields.empty()) return columns_of(listing_.fields);
+    std::vector<Column> all = {{.header = "JOBID", .cut = Cut::End, .narrowest = 5},
+                               {.header = "NAME", .cut = Cut::Middle, .narrowest = 10}};
+    if (several_users_) {
+      all.push_back({.header = "USER", .cut = Cut::End, .narrowest = 6, .leaves = 2});
+    }
+    all.push_back({.header = "ST"});
+    all.push_back({.header = "GPUS", .leaves = 1});
+    all.push_back({.header = "TIME/LIMIT", .leaves = 3});
+    all.push_back({.header = "START", .leaves = 4});
+    all.push_back({.header = "WHERE/WHY", .cut = Cut::End, .narrowest = 15});
+    return all;
+  }
+
+  /// `prefix` stands before the id: what it hangs under in a tree.
+  [[nodiscard]] Row row(const FoldedJobs& folded, const std::string& prefix = "") const {
+    const api::JobView& job = folded.first();
+    if (!listing_.fields.empty()) return chosen_row(job, prefix);
+    const bool own = several_users_ && job.spec.user.name == viewer_.user;
+    Row row = {{prefix + folded.ids()}, {folded.name(), own ? Style::Bold : Style::Plain}};
+    if (several_users_) row.push_back({printable(job.spec.user.name)});
+    const std::string gpus = brief_gpus(job.spec.request);
+    row.push_back({std::string(status_code(job.status)), style_of(job.status)});
+    row.push_back({folded.jobs.size() > 1 && gpus != "-" ? gpus + " each" : gpus});
+    row.push_back({time_of_limit(job)});
+    row.push_back({start_text(job)});
+    row.push_back({brief_where_or_why(job)});
+    return row;
+  }
+
+  /// A job that stands elsewhere in the tree.
+  [[nodiscard]] Row reference(const api::JobView& job, const std::string& prefix) const {
+    Row row(columns().size());
+    row.front() = {fmt::format("{}→ see job {}", prefix, job.id.value), Style::Grey};
+    return row;
+  }
+
+ private:
+  [[nodiscard]] Row chosen_row(const api::JobView& job, const std::string& prefix) const {
+    Row row = row_of(listing_.fields, job);
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      if (listing_.fields[i]->name == "JOBID") row[i].text.insert(0, prefix);
+    }
+    return row;
+  }
+
+  [[nodiscard]] std::string start_text(const api::JobView& job) const {
+    if (job.started && !is_pending(job.status)) {
+      return brief_moment(*job.started, viewer_.now, viewer_.zone);
+    }
+    const auto expected = starts_.find(job.id);
+    if (expected == starts_.end()) return "-";
+    const std::string_view about = expected->second.is_begin_time ? "" : "~";
+    return fmt::format("{}{}", about, brief_moment(expected->second.at, viewer_.now, viewer_.zone));
+  }
+
+  const Listing& listing_;
+  const Viewer& viewer_;
+  std::map<JobId, ExpectedStart> starts_;
+  bool several_users_ = false;
+};
+
+std::string flat_screen(const Listing& listing,
+                        const api::JobPage& page,
+                        const Viewer& viewer,
+                        const Painter& paint) {
+  const ScreenRows screen(listing, page, viewer);
+  std::vector<const api::JobView*> jobs = in_order(listing, page);
+  std::vector<FoldedJobs> folded;
+  if (listing.folded) {
+    folded = fold_arrays(jobs);
+  } else {
+    for (const api::JobView* job : jobs) folded.push_back({{job}});
+  }
+  std::vector<Row> rows;
+  for (const FoldedJobs& one : folded) rows.push_back(screen.row(one));
+  return screen_table(screen.columns(), rows, viewer.columns, listing.header, paint);
+}
+
+std::string tree_screen(const Listing& listing,
+                        const api::JobPage& page,
+                        const Viewer& viewer,
+                        const Painter& paint) {
+  const ScreenRows screen(listing, page, viewer);
+  std::vector<Row> rows;
+  for (const TreeLine& line : dependency_tree(page.jobs)) {
+    rows.push_back(line.elsewhere ? screen.reference(*line.job, line.prefix)
+                                  : screen.row({{line.job}}, line.prefix));
+  }
+  return screen_table(screen.columns(), rows, viewer.columns, listing.header, paint);
+}
+
+std::string grouped_screen(const Listing& listing,
+                           const api::JobPage& page,
+                           const Viewer& viewer,
+                           const Painter& paint) {
+  std::string out;
+  Listing part = listing;
+  part.layout = Layout::Flat;
+  for (const StatusSet phase : {kActive, kPending, kEnded}) {
+    for (const Status status : phase.list()) {
+      api::JobPage jobs;
+      std::ranges::copy_if(page.jobs, std::back_inserter(jobs.jobs), [&](const auto& job) {
+        return job.status == status;
+      });
+      if (jobs.jobs.empty()) continue;
+      out += fmt::format(
+          "{}{} ({})\n", out.empty() ? "" : "\n", status_name(status), jobs.jobs.size());
+      out += flat_screen(part, jobs, viewer, paint);
+    }
+  }
+  return out;
+}
+
+std::string jobs_screen(const Listing& listing,
+                        const api::JobPage& page,
+                        const Viewer& viewer,
+                        const Painter& paint) {
+  if (listing.layout == Layout::Tree) return tree_screen(listing, page, viewer, paint);
+  if (listing.layout == Layout::Grouped) return grouped_screen(listing, page, viewer, paint);
+  return flat_screen(listing, page, viewer, paint);
+}
+
+template <typename Counts>
+std::string counted(Counts counts) {
+  std::vector<std::string> words;
+  for (const Part part : kParts) {
+    const auto count = counts(part);
+    if (count > 0) words.push_back(fmt::format("{} {}", count, part_name(part)));
+  }
+  return join(words, ", ");
+}
+
+std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> lines = split(text, '\n');
+  if (!lines.empty() && lines.back().empty()) lines.pop_back();
+  return lines;
+}
+
+constexpr std::string_view kWatchHint = "q ends this view, not the jobs";
+
+}  // namespace
+
+std::string counts_text(const api::JobPage& page, const std::string& user, std::size_t columns) {
+  const auto of = [&](bool only_own) {
+    return counted([&](Part part) {
+      return std::ranges::count_if(page.jobs, [&](const api::JobView& job) {
+        return part_of(job.status) == part && (!only_own || job.spec.user.name == user);
+      });
+    });
+  };
+  const std::string all = of(false);
+  const std::string own = of(true);
+  if (all.empty()) return "no jobs";
+  const std::string both = fmt::format("{} (yours: {})", all, own);
+  const bool say_both = !own.empty() && own != all && display_width(both) <= columns;
+  return cut_end(say_both ? both : all, columns);
+}
+
+std::string queue_screen(const Listing& listing,
+                         const api::JobPage& page,
+                         const Viewer& viewer,
+                         const Painter& paint) {
+  std::string out = jobs_screen(listing, page, viewer, paint);
+  if (listing.header == Header::Hidden) return out;
+  return out + '\n' + counts_text(page, viewer.user, viewer.columns) + '\n';
+}
+
+std::string watch_screen(const Listing& listing,
+                         const api::JobPage& page,
+                         const Viewer& viewer,
+                         std::size_t rows,
+                         std::string_view trouble,
+                         const Painter& paint) {
+  const std::string clock = local_text(viewer.now, viewer.zone.offset(viewer.now)).substr(11);
+  const std::size_t left = viewer.columns - std::min(viewer.columns, clock.size() + 2);
+  std::string head = clock + "  ";
+  if (trouble.empty()) {
+    head += counts_text(page, viewer.user, left);
+    const std::size_t used = display_width(head) + 2 + kWatchHint.size();
+    if (used <= viewer.columns) {
+      head += std::string(viewer.columns - used + 2, ' ').append(kWatchHint);
+    }
+  } else {
+    head += trouble;
+  }
+  std::string out =
+      paint(trouble.empty() ? Style::Bold : Style::Yellow, cut_end(head, viewer.columns)) + '\n';
+  const std::string text = jobs_screen(listing, page, viewer, paint);
+  const std::vector<std::string_view> lines = lines_of(text);
+  const std::size_t room = rows > 2 ? rows - 2 : 0;
+  const bool all = lines.size() <= room;
+  const std::size_t shown = all ? lines.size() : room - std::min<std::size_t>(room, 1);
+  if (room > 0) out += '\n';
+  for (std::size_t i = 0; i < shown; ++i) out.append(lines[i]).append("\n");
+  if (!all && room > 0) {
+    out += cut_end(fmt::format("... {} more", lines.size() - shown), viewer.columns) + '\n';
+  }
+  return out;
+}
+
+}  // namespace gflow::cli

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/zone.h"
+#include "cli/queue/listing.h"
+
+namespace gflow::cli {
+
+/// Who looks at a screen, when, and how large it is.
+struct Viewer {
+  std::string user;
+  WallTime now;
+  Zone zone;
+  std::size_t columns = 80;  ///< no line is wider
+};
+
+/// What gqueue shows on a terminal: what runs first, then what waits in the order of priorities,
+/// then what has ended, the latest first. Ends with a line of counts. Jobs keep their order where
+/// `listing.sorted`; columns are those of the listing if it names any.
+[[nodiscard]] std::string queue_screen(const Listing& listing,
+                                       const api::JobPage& page,
+                                       const Viewer& viewer,
+                                       const Painter& paint);
+
+/// "2 running, 30 waiting, 1 held (yours: 1 running)", as much of it as has room.
+[[nodiscard]] std::string counts_text(const api::JobPage& page,
+                                      const std::string& user,
+                                      std::size_t columns);
+
+/// The same for `gqueue -w`, on `rows` lines and never more: time, counts and a hint, then as many
+/// jobs as there is room for, then how many lines there are more. `trouble` stands instead of the
+/// hint; "" if there is none.
+[[nodiscard]] std::string watch_screen(const Listing& listing,
+                                       const api::JobPage& page,
+                                       const Viewer& viewer,
+                                       std::size_t rows,
+                                       std::string_view trouble,
+                                       const Painter& paint);
+
+}  // namespace gflow::cli

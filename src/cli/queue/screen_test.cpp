@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/queue/screen.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "cli/expected_start.h"
+#include "cli/queue/brief.h"
+#include "command/golden_test.h"
+#include "core/gpu_request.h"
+
+namespace gflow::cli {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+const WallTime kNow = *parse_rfc3339("2026-03-01T12:00:05Z");
+
+api::JobView screen_job(std::uint64_t id, std::string name, std::string user, Status status) {
+  api::JobView view;
+  view.id = JobId(id);
+  view.spec.name = std::move(name);
+  view.spec.user.name = std::move(user);
+  view.status = status;
+  return view;
+}
+
+api::JobView on_gpus(api::JobView view, std::string_view gpus, std::string list, seconds time) {
+  apply(*parse_gpu_request(gpus), view.spec.request);
+  view.node_list = std::move(list);
+  view.run_time = time;
+  view.started = kNow - time;
+  return view;
+}
+
+/// Waits for GPUs that are busy; `ends`: when those who have them have to end.
+api::JobView short_of_gpus(api::JobView view, int need, int available, std::optional<hours> ends) {
+  view.spec.request.gpus = need;
+  api::BlockerView blocker;
+  blocker.kind = BlockerKind::Gpus;
+  blocker.code = "Resources";
+  blocker.need = need;
+  blocker.available = available;
+  blocker.holders.push_back({JobId(1), "alice", {0, 1, 2, 3}, {}});
+  if (ends) blocker.holders.front().ends = kNow + *ends;
+  view.blockers.push_back(blocker);
+  return view;
+}
+
+api::JobView behind(api::JobView view, std::uint64_t ahead, std::optional<WallTime> at) {
+  api::BlockerView blocker;
+  blocker.kind = BlockerKind::Priority;
+  blocker.code = "Priority";
+  blocker.jobs = {JobId(ahead)};
+  blocker.at = at;
+  view.blockers.push_back(blocker);
+  return view;
+}
+
+/// Two people's jobs of every kind, an array, a name that is too long for most screens.
+api::JobPage busy_page() {
+  api::JobPage page;
+  auto& jobs = page.jobs;
+  jobs.push_back(on_gpus(
+      screen_job(1, "llama-ft", "alice", Status::Running), "4", "0,1,2,3", hours(3) + minutes(12)));
+  jobs.back().spec.time_limit = hours(8);
+  jobs.push_back(
+      on_gpus(screen_job(2, "一个很长的中文名字用来测试宽度是否正确", "bob", Status::Running),
+              "8G,0.5",
+              "4",
+              seconds(41)));
+  jobs.push_back(
+      short_of_gpus(screen_job(3, "ddp-pretrain", "bob", Status::Queued), 8, 4, hours(5)));
+  jobs.back().spec.time_limit = hours(12);
+  for (std::uint64_t task = 3; task <= 20; ++task) {
+    jobs.push_back(screen_job(task + 1, fmt::format("eval_{}", task), "alice", Status::Queued));
+    jobs.back().spec.group = "group-1a2b";
+    jobs.back() = behind(short_of_gpus(jobs.back(), 1, 0, {}), 3, kNow + hours(2));
+  }
+  jobs.push_back(screen_job(22,
+                            "a-name-as-long-as-people-make-them-" + std::string(80, 'x') + "-v2",
+                            "alice",
+                            Status::Hold));
+  jobs.back().blockers.push_back({.kind = BlockerKind::OnHold, .code = "Held"});
+  jobs.push_back(screen_job(23, "nightly", "alice", Status::Queued));
+  jobs.back().blockers.push_back(
+      {.kind = BlockerKind::BeginTime, .code = "BeginTime", .at = kNow + hours(20)});
+  jobs.push_back(screen_job(24, "report", "bob", Status::Queued));
+  jobs.back().spec.priority = 50;
+  jobs.back().blockers.push_back(
+      {.kind = BlockerKind::Dependency, .code = "Dependency", .jobs = {JobId(1), JobId(2)}});
+  jobs.push_back(screen_job(25, "first-try", "bob", Status::Failed));
+  jobs.back().outcome = Outcome{};
+  jobs.back().outcome->exit_code = 1;
+  jobs.back().ended = kNow - hours(1);
+  return page;
+}
+
+Viewer viewer(std::size_t columns) { return {"alice", kNow, Zone(seconds(0)), columns}; }
+
+TEST(QueueScreen, IsAsReviewed) {
+  for (const std::size_t columns : {40U, 80U, 120U, 200U}) {
+    expect_golden(fmt::format("gqueue-{}.screen", columns),
+                  queue_screen({}, busy_page(), viewer(columns), Painter()));
+  }
+}
+
+TEST(QueueScreen, FitsEveryWidth) {
+  Listing tree;
+  tree.layout = Layout::Tree;
+  Listing grouped;
+  grouped.layout = Layout::Grouped;
+  for (std::size_t columns = 1; columns <= 220; columns += columns < 48 ? 1 : 13) {
+    for (const Listing& listing : {Listing{}, tree, grouped}) {
+      if (listing.layout == Layout::Grouped && columns < 20) continue;  // its headings
+      const std::string text = queue_screen(listing, busy_page(), viewer(columns), Painter());
+      for (const std::string_view line : split(text, '\n')) {
+        EXPECT_LE(display_width(line), columns) << line;
+      }
+    }
+  }
+}
+
+TEST(QueueScreen, ShowsUsersWhereThereAreSeveral) {
+  api::JobPage page = busy_page();
+  EXPECT_NE(queue_screen({}, page, viewer(80), Painter()).find("USER"), std::string::npos);
+  EXPECT_NE(queue_screen({}, page, viewer(80), Painter(true)).find("\x1b[1mllama-ft"),
+            std::string::npos)
+      << "one's own stand out";
+  std::erase_if(page.jobs, [](const api::JobView& job) { return job.spec.user.name == "bob"; });
+  EXPECT_EQ(queue_screen({}, page, viewer(80), Painter()).find("USER"), std::string::npos);
+  EXPECT_EQ(queue_screen({}, page, viewer(80), Painter(true)).find("\x1b[1mllama-ft"),
+            std::string::npos);
+}
+
+TEST(QueueScreen, KeepsAnOrderAndColumnsThatWereAskedFor) {
+  Listing listing{*choose_fields("JOBID,ST")};
+  listing.sorted = true;
+  listing.folded = false;
+  api::JobPage page = busy_page();
+  std::ranges::reverse(page.jobs);
+  const std::string text = queue_screen(listing, page, viewer(80), Painter());
+  EXPECT_TRUE(text.starts_with("JOBID  ST\n25     F\n24     PD\n23     PD\n22     H\n21     PD\n"))
+      << text;
+}
+
+TEST(WatchScreen, IsAsReviewed) {
+  api::JobPage page = busy_page();
+  for (std::uint64_t id = 30; id < 60; ++id) {
+    page.jobs.push_back(
+        short_of_gpus(screen_job(id, fmt::format("job-{}", id), "bob", Status::Queued), 1, 0, {}));
+  }
+  expect_golden("gqueue-watch-80.screen", watch_screen({}, page, viewer(80), 24, "", Painter()));
+  expect_golden("gqueue-watch-40.screen", watch_screen({}, page, viewer(40), 12, "", Painter()));
+}
+
+TEST(WatchScreen, KeepsItsHeadAndWhatRunsOnEverySize) {
+  api::JobPage page = busy_page();
+  for (const std::size_t rows : {1U, 2U, 3U, 4U, 7U, 12U, 24U, 60U}) {
+    for (const std::size_t columns : {20U, 40U, 80U, 200U}) {
+      const std::string text =
+          watch_screen({}, page, viewer(columns), rows, "no answer", Painter());
+      EXPECT_LE(static_cast<std::size_t>(std::ranges::count(text, '\n')), rows) << text;
+      EXPECT_TRUE(text.starts_with("12:00:05  ")) << text;
+      EXPECT_NE(text.find("no answer"), std::string::npos) << text;
+      if (rows > 6) EXPECT_NE(text.find("llama-ft  "), std::string::npos) << text;
+      for (const std::string_view line : split(text, '\n')) {
+        EXPECT_LE(display_width(line), columns) << line;
+      }
+    }
+  }
+  EXPECT_EQ(watch_screen({}, page, viewer(80), 60, "", Painter()).find("more"), std::string::npos);
+}
+
+TEST(Brief, SaysHowManyGpus) {
+  struct Case {
+    std::string_view request;
+    int nodes;
+    std::string_view want;
+  };
+  const Case kCases[] = {{"0", 1, "-"},
+                         {"2", 1, "2"},
+                         {"2(V100)", 1, "2"},
+                         {"4", 2, "8"},
+                         {"0.5", 1, "0.5"},
+                         {"8G,0.5", 1, "0.5"},
+                         {"0.5", 2, "2x0.5"},
+                         {"-1", 1, "all"}};
+  for (const Case& c : kCases) {
+    Request request;
+    apply(*parse_gpu_request(c.request), request);
+    request.nodes = c.nodes;
+    EXPECT_EQ(brief_gpus(request), c.want) << c.request;
+  }
+}
+
+TEST(Brief, SaysWhy) {
+  struct Case {
+    api::BlockerView blocker;
+    std::string_view want;
+  };
+  const Case kCases[] = {
+      {{.kind = BlockerKind::Gpus, .code = "Resources", .need = 8, .available = 7},
+       "(Resources 7/8)"},
+      {{.kind = BlockerKind::GpuShare, .code = "Resources", .need = 5000, .available = 2500},
+       "(Resources 0.25/0.5)"},
+      {{.kind = BlockerKind::GpuMemory,
+        .code = "GpuMemory",
+        .need = std::int64_t{20} << 30,
+        .available = std::int64_t{8} << 30},
+       "(GpuMemory 8G/20G)"},
+      {{.kind = BlockerKind::Cpus, .code = "Resources", .need = 8, .available = 2}, "(CPUs 2/8)"},
+      {{.kind = BlockerKind::OnHold, .code = "Held", .text = "JobHeldUser"}, "(held)"},
+      {{.kind = BlockerKind::Priority, .code = "Priority", .jobs = {JobId(4)}}, "(behind job 4)"},
+      {{.kind = BlockerKind::Dependency,
+        .code = "Dependency",
+        .jobs = {JobId(1), JobId(2), JobId(3), JobId(9)}},
+       "(Dependency 1-3,9)"},
+      {{.kind = BlockerKind::GroupLimit, .code = "GroupLimit"}, "(GroupLimit)"},
+  };
+  for (const Case& c : kCases) {
+    api::JobView job = screen_job(1, "x", "alice", Status::Queued);
+    job.blockers = {c.blocker};
+    EXPECT_EQ(brief_where_or_why(job), c.want);
+  }
+}
+
+TEST(Fold, JoinsTasksThatWaitForTheSame) {
+  const auto folded = [](const std::vector<api::JobView>& jobs) {
+    std::vector<const api::JobView*> all;
+    for (const api::JobView& job : jobs) all.push_back(&job);
+    std::string out;
+    for (const FoldedJobs& one : fold_arrays(all)) {
+      out += fmt::format("{}: {}; ", one.ids(), one.name());
+    }
+    return out;
+  };
+  std::vector<api::JobView> jobs;
+  for (std::uint64_t id = 1; id <= 6; ++id) {
+    jobs.push_back(screen_job(id, fmt::format("a_{}", id * 2), "alice", Status::Queued));
+    jobs.back().spec.group = "g";
+  }
+  EXPECT_EQ(folded(jobs), "1-6: a_[2,4,6,8,10,12]; ");
+  jobs[0].status = Status::Running;
+  jobs[3].spec.request.gpus = 2;  // changed since
+  EXPECT_EQ(folded(jobs), "1: a_2; 2,3,5,6: a_[4,6,10,12]; 4: a_8; ");
+  jobs[1].spec.name = "brave-river-1234";
+  EXPECT_EQ(folded(jobs), "1: a_2; 2,3,5,6: g (4 jobs); 4: a_8; ");
+  jobs[2].spec.user.name = "bob";  // a group is its owner's
+  EXPECT_EQ(folded(jobs), "1: a_2; 2,5,6: g (3 jobs); 3: a_6; 4: a_8; ");
+  for (api::JobView& job : jobs) job.spec.group.clear();
+  EXPECT_TRUE(folded(jobs).starts_with("1: a_2; 2: brave-river-1234; 3: a_6; ")) << folded(jobs);
+}
+
+TEST(ExpectedStart, IsKnownWhereLimitsSaySo) {
+  api::JobView job = screen_job(9, "x", "alice", Status::Queued);
+  EXPECT_FALSE(expected_start(job, kNow)) << "it starts with the next pass";
+  api::BlockerView gpus{.kind = BlockerKind::Gpus, .need = 3, .available = 1};
+  gpus.holders = {{JobId(1), "a", {0}, kNow + hours(1)},
+                  {JobId(2), "a", {1, 2}, kNow + hours(3)},
+                  {JobId(3), "a", {3}, {}}};
+  job.blockers = {gpus};
+  EXPECT_EQ(expected_start(job, kNow), (ExpectedStart{kNow + hours(3)}));
+  job.blockers[0].need = 2;
+  EXPECT_EQ(expected_start(job, kNow), (ExpectedStart{kNow + hours(1)}));
+  // A GPU that two jobs share is free when both have ended.
+  job.blockers[0].holders.push_back({JobId(4), "a", {0}, kNow + hours(2)});
+  EXPECT_EQ(expected_start(job, kNow), (ExpectedStart{kNow + hours(2)}));
+  job.blockers[0].holders.push_back({JobId(5), "a", {0}, {}});
+  EXPECT_EQ(expected_start(job, kNow), (ExpectedStart{kNow + hours(3)}));
+  job.blockers[0].need = 4;
+  EXPECT_FALSE(expected_start(job, kNow)) << "one of them has no limit";
+  job.blockers = {{.kind = BlockerKind::BeginTime, .at = kNow + hours(7)}};
+  EXPECT_EQ(expected_start(job, kNow), (ExpectedStart{kNow + hours(7), true}));
+  EXPECT_FALSE(expected_start(behind(job, 3, kNow), kNow)) << "another goes first";
+}
+
+TEST(ExpectedStart, IsSaidByThoseBehind) {
+  std::vector<api::JobView> jobs = {
+      short_of_gpus(screen_job(3, "head", "a", Status::Queued), 1, 0, {}),
+      behind(screen_job(4, "next", "a", Status::Queued), 3, kNow + hours(2))};
+  const auto starts = expected_starts(jobs, kNow);
+  ASSERT_EQ(starts.size(), 1U);
+  EXPECT_EQ(starts.at(JobId(3)), (ExpectedStart{kNow + hours(2)}));
+}
+
+}  // namespace
+}  // namespace gflow::cli

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What people see: programs on a real terminal, of the sizes people have."""
+
+import os
+import signal
+import subprocess
+import termios
+
+import pytest
+from machine import PATIENCE
+from terminal import Terminal, on_terminal
+
+LONG = "a-name-as-long-as-people-make-them-" + "x" * 80
+
+
+def fill(machine, waiting=30):
+    machine.submit("--gpus", 2, "--time", "4:00:00", "--name", "runs", "sleep", "1000")
+    machine.submit("--gpus", 1, "--name", LONG, "sleep", "1000")
+    machine.submit("--gpus", 1, "--name", "训练任务" * 10, "sleep", "1000")
+    for number in range(waiting - 2):
+        machine.submit("--gpus", 1, "--name", f"waits-{number}", "sleep", "1000")
+    machine.running(1)
+
+
+@pytest.mark.parametrize("columns", [40, 80, 120, 200])
+def test_the_queue_fits(machine, columns):
+    fill(machine)
+    terminal, code = on_terminal(machine, "gqueue", "--no-pager", columns=columns, rows=60)
+    text = terminal.screen.text()
+    assert (code, terminal.screen.wrapped, terminal.screen.scrolled) == (0, 0, 0), text
+    lines = text.splitlines()
+    assert lines[0].split()[:2] == ["JOBID", "NAME"]
+    assert lines[1].split()[:2] == ["1", "runs"] and lines[1].endswith(" 0,1"), text
+    assert lines[2].startswith("2      a-name") and "…" in lines[2] or columns == 200, text
+    assert lines[-2] == "1 running, 30 waiting", text
+    assert lines[-1] == "Why it waits: gjob why 2"
+
+
+def test_what_programs_read_stays(machine):
+    fill(machine, 3)
+    out = machine.ok("gqueue")
+    lines = out.splitlines()
+    assert lines[0].split() == ["JOBID", "NAME", "ST", "TIME", "NODES", "NODELIST(REASON)"]
+    assert LONG in lines[2] and lines[2].endswith("(Resources)")
+    asked, _ = on_terminal(machine, "gqueue", "-f", "JOBID,NODES,NODELIST", env={"NO_COLOR": "1"})
+    assert asked.screen.text() == machine.ok("gqueue", "-f", "JOBID,NODES,NODELIST").rstrip()
+    assert asked.screen.text().startswith("JOBID    NODES    NODELIST(REASON)\n1        2        0,1\n")
+
+
+def test_the_pager_is_for_what_is_longer_than_the_screen(machine):
+    fill(machine)
+    seen = machine.work / "seen"
+    pager = {"PAGER": f"cat > {seen}"}
+    on_terminal(machine, "gqueue", rows=60, env=pager)
+    on_terminal(machine, "gqueue", "--no-pager", env=pager)
+    assert not seen.exists()
+    assert "NODELIST" in machine.ok("gqueue", env=pager)
+    assert not seen.exists()
+    terminal, code = on_terminal(machine, "gqueue", env=pager)
+    assert code == 0 and "JOBID" not in terminal.screen.text()
+    assert seen.read_text().count("\n") == 34 and seen.read_text().endswith("\n1 running, 30 waiting\n")
+    terminal, code = on_terminal(machine, "gqueue", rows=30, env={"PAGER": "no-such-pager"})
+    assert code == 0 and "1 running, 30 waiting" in terminal.screen.text()
+    terminal, code = on_terminal(machine, "gqueue", rows=30, env={"PAGER": "head -n 1"})
+    assert code == 0 and terminal.screen.text().splitlines()[0].startswith("JOBID")
+
+
+def watching(machine, *options, **more):
+    return Terminal(machine, "gqueue", "-w", *options, **more)
+
+
+def is_as_before(terminal):
+    screen = terminal.screen
+    return screen.other is None and screen.cursor and termios.tcgetattr(terminal.master) == terminal.before
+
+
+@pytest.mark.parametrize("columns, rows", [(80, 24), (40, 12)])
+def test_the_live_view_keeps_its_head_and_what_runs(machine, columns, rows):
+    fill(machine)
+    with watching(machine, columns=columns, rows=rows) as terminal:
+        text = terminal.shows("more")
+        lines = text.splitlines()
+        assert len(lines) == rows, text
+        assert lines[0][8:].startswith("  1 running, 30 waiting"), text
+        assert lines[2].startswith("JOBID") and lines[3].split()[:2] == ["1", "runs"], text
+        assert lines[-1] == f"... {31 - (rows - 4)} more", text
+        machine.ok("gcancel", 30)
+        terminal.shows("1 running, 29 waiting")
+        assert (terminal.screen.scrolled, terminal.screen.wrapped) == (0, 0)
+        terminal.press("q")
+        assert terminal.ends() == 0
+        assert is_as_before(terminal) and terminal.screen.text() == ""
+
+
+def test_the_live_view_follows_the_size_of_the_terminal(machine):
+    fill(machine)
+    with watching(machine) as terminal:
+        terminal.shows("... 11 more")
+        terminal.resize(100, 40)
+        text = terminal.shows(lambda text: "more" not in text and "waits-27" in text)
+        assert len(text.splitlines()) == 34
+        terminal.resize(40, 10)
+        text = terminal.shows("... 25 more")
+        assert len(text.splitlines()) == 10
+        terminal.press("q")
+        assert terminal.ends() == 0
+
+
+def test_ctrl_c_leaves_the_terminal_as_it_was(machine):
+    fill(machine, 3)
+    with watching(machine) as terminal:
+        terminal.shows("3 waiting")
+        terminal.press("\x03")
+        assert terminal.ends() == 130
+        assert is_as_before(terminal)
+    with watching(machine) as terminal:
+        terminal.shows("3 waiting")
+        os.kill(terminal.pid, signal.SIGTERM)
+        assert terminal.ends() == 143
+        assert is_as_before(terminal)
+
+
+def test_ctrl_z_gives_the_terminal_to_the_shell(machine):
+    fill(machine, 3)
+    with watching(machine) as terminal:
+        terminal.shows("3 waiting")
+        terminal.press("\x1a")
+        _, status = os.waitpid(terminal.pid, os.WUNTRACED)
+        assert os.WIFSTOPPED(status)
+        terminal.until(lambda: terminal.screen.cursor)
+        assert is_as_before(terminal)
+        os.kill(terminal.pid, signal.SIGCONT)
+        terminal.shows("3 waiting")
+        terminal.press("q")
+        assert terminal.ends() == 0
+        assert is_as_before(terminal)
+
+
+def test_the_live_view_answers_though_the_daemon_does_not(machine):
+    fill(machine, 3)
+    daemon = machine.daemon_pid()
+    with watching(machine, "--interval", 1) as terminal:
+        terminal.shows("3 waiting")
+        os.kill(daemon, signal.SIGSTOP)
+        try:
+            terminal.resize(60, 20)
+            terminal.shows(lambda text: "waiting\n" in text)
+            terminal.press("q")
+            assert terminal.ends() == 0
+        finally:
+            os.kill(daemon, signal.SIGCONT)
+
+
+def test_the_live_view_waits_for_a_daemon_that_was_killed(machine):
+    fill(machine, 3)
+    with watching(machine, "--interval", 1) as terminal:
+        terminal.shows("3 waiting")
+        machine.kill_daemon()
+        terminal.shows("no answer from gflowd for")
+        machine.up()
+        terminal.shows(lambda text: "no answer" not in text and "3 waiting" in text)
+        terminal.press("q")
+        assert terminal.ends() == 0
+
+
+def test_a_watch_nobody_reads_ends(machine):
+    fill(machine, 3)
+    daemon = machine.daemon_pid()
+    watch = subprocess.Popen(["gqueue", "-w"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             stdin=subprocess.DEVNULL, env=machine.environment, cwd=machine.work)
+    assert watch.stdout.readline().startswith(b"JOBID")
+    # No news comes any more, so that only the closed pipe can end it.
+    os.kill(daemon, signal.SIGSTOP)
+    try:
+        watch.stdout.close()
+        assert watch.wait(PATIENCE) == 0, watch.stderr.read()
+    finally:
+        os.kill(daemon, signal.SIGCONT)
+        watch.stderr.close()
