@@ -37,8 +37,7 @@ std::vector<Option> common_options(Common common) {
 
 Option no_pager_option() {
   return {.name = "no-pager",
-          .help = "Print what is longer than the screen as it is, without PAGER.",
-          .group = "How they are shown"};
+          .help = "Print what is longer than the screen as it is, without PAGER."};
 }
 
 std::vector<Option> Command::all_options() const {

@@ -177,3 +177,43 @@ def test_a_watch_nobody_reads_ends(machine):
     finally:
         os.kill(daemon, signal.SIGCONT)
         watch.stderr.close()
+
+
+@pytest.mark.devices("sim:8xH100")
+@pytest.mark.parametrize("columns", [40, 80, 120, 200])
+def test_a_gpu_is_a_line(machine, columns):
+    machine.submit("--gpus", 4, "--time", "4:00:00", "--name", LONG, "sleep", "1000")
+    machine.submit("--gpus", "0.5", "--name", "half", "sleep", "1000")
+    machine.submit("--gpus", 8, "--name", "waits", "sleep", "1000")
+    machine.running(2)
+    terminal, code = on_terminal(machine, "ginfo", columns=columns)
+    text = terminal.screen.text()
+    assert (code, terminal.screen.wrapped, terminal.screen.scrolled) == (0, 0, 0), text
+    lines = text.splitlines()
+    assert lines[0].startswith("8 GPUs") and lines[0].endswith(": 3 free, 4 in use, 1 shared"), text
+    assert [line.split()[0] for line in lines[2:11]] == ["GPU", *map(str, range(8))], text
+    assert "1 a-name" in lines[3] and "2 half (0.5)" in lines[7] and "free" in lines[8], text
+    assert lines[-1] == "jobs: 2 running, 1 waiting"
+    brief, code = on_terminal(machine, "ginfo", "-1", columns=columns)
+    assert (code, brief.screen.wrapped) == (0, 0)
+    assert brief.screen.text().splitlines() == lines[2:11]
+
+
+def test_ginfo_gives_the_block_of_the_documents_where_it_is_asked_for(machine):
+    machine.submit("--gpus", 1, "sleep", "1000")
+    machine.running(1)
+    block = machine.ok("ginfo")
+    assert block.startswith("Scheduler Status: Running\nTotal GPUs: 2\nAvailable GPUs: 1\n\nGPU 0: ")
+    assert machine.ok("ginfo", "--long") == block
+    terminal, code = on_terminal(machine, "ginfo", "-l", rows=60, env={"NO_COLOR": "1"})
+    assert (code, terminal.screen.text()) == (0, block.rstrip())
+    assert machine.ok("ginfo", "-1").splitlines()[0].split() == ["GPU", "MODEL", "UTIL", "MEMORY", "STATUS"]
+
+
+def test_colours_are_not_the_only_sign(machine):
+    fill(machine, 3)
+    for command in ("gqueue", "ginfo"):
+        painted, _ = on_terminal(machine, command, env={"PAGER": "cat"})
+        plain, _ = on_terminal(machine, command, env={"PAGER": "cat", "NO_COLOR": "1"})
+        assert b"\x1b[3" in painted.raw and b"\x1b" not in plain.raw
+        assert painted.screen.text() == plain.screen.text()

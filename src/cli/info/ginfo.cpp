@@ -7,8 +7,12 @@
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/info/links_text.h"
+#include "cli/info/machine_screen.h"
 #include "cli/info/machine_text.h"
 #include "command/context.h"
+#include "os/clock.h"
+#include "os/terminal.h"
+#include "os/user.h"
 
 namespace gflow::cli {
 
@@ -26,6 +30,19 @@ Result<std::string> topology_text(const api::MachineView& machine) {
   return out;
 }
 
+/// What a person at a terminal sees who asked for no form of their own.
+std::string screen_text(const Invocation& invocation,
+                        const api::MachineView& machine,
+                        const Painter& paint) {
+  const MachineViewer viewer{os::own_account().name,
+                             os::now().wall,
+                             os::utc_offset,
+                             static_cast<std::size_t>(os::terminal_size(1).columns)};
+  const std::string table = gpus_screen(machine, viewer, paint);
+  const bool only_table = invocation.has("brief") && !table.empty();
+  return only_table ? table : machine_screen(machine, viewer, paint);
+}
+
 Result<int> run_ginfo(const Invocation& invocation, Context& context) {
   const api::MachineView machine = GF_TRY(context.daemon().machine());
   // What is wrong beside the devices: to the standard error, so that scripts read what they know.
@@ -36,10 +53,12 @@ Result<int> run_ginfo(const Invocation& invocation, Context& context) {
     context.out << api::write(machine) << '\n';
   } else if (invocation.has("topo")) {
     context.out << GF_TRY(topology_text(machine));
+  } else if (context.out_is_terminal && !invocation.has("long")) {
+    context.show(screen_text(invocation, machine, context.paint));
   } else if (invocation.has("brief")) {
     context.out << machine_brief(machine, context.paint);
   } else {
-    context.out << machine_text(machine, context.paint);
+    context.show(machine_text(machine, context.paint));
   }
   return 0;
 }
@@ -56,13 +75,26 @@ Command ginfo_command() {
           "it, "
           "and what it does. A GPU used by a process that is not gflow's is not given to a job; "
           "the "
-          "process is named. Readings a driver does not give are left out, not shown as zero.",
-      .options = {{.name = "brief", .letters = "1", .help = "One line per GPU."},
+          "process is named. Readings a driver does not give are left out, not shown as zero.\n\n"
+          "On a terminal that is a line a GPU: who has it, with which job and what part of it, "
+          "and until when by the time limit.",
+      .options = {{.name = "brief",
+                   .letters = "1",
+                   .help = "One line per GPU, and nothing else.",
+                   .excludes = {"long"}},
+                  {.name = "long",
+                   .letters = "l",
+                   .help = "A block per GPU, with UUID, power and processes: what is printed where "
+                           "the output is no terminal."},
                   {.name = "topo",
-                   .help = "How the GPUs are connected: links, PCIe paths, NUMA nodes."}},
+                   .help = "How the GPUs are connected: links, PCIe paths, NUMA nodes."},
+                  no_pager_option()},
       .examples = {{"ginfo", "all GPUs"},
+                   {"ginfo -l", "everything that is known of each"},
                    {"ginfo -1", "one line each"},
                    {"ginfo --topo", "the matrix of links and paths"}},
+      .legend_heading = "On a terminal (STATUS)",
+      .legend = gpu_state_legend(),
       .run = run_ginfo,
   };
 }

@@ -118,7 +118,26 @@ std::string allocations(const api::MachineView& machine) {
   return out;
 }
 
-/// Where launches fail, and why.
+std::string device_block(const api::DeviceView& view, const Painter& paint) {
+  std::string out = fmt::format(
+      "\n{}\n",
+      paint(Style::Bold,
+            fmt::format("GPU {}: {}", view.device.index, printable(view.device.model))));
+  out += line("UUID", printable(view.device.uuid));
+  out += line("Status", paint(style_of(view), device_status(view)));
+  return out + readings(view);
+}
+
+std::string node_text(const api::NodeView& node, const Painter& paint) {
+  if (node.devices.empty()) return "\n" + no_devices(node);
+  std::string out;
+  for (const api::DeviceView& view : node.devices) out += device_block(view, paint);
+  if (!node.note.empty()) out += fmt::format("\nNote: {}\n", printable(node.note));
+  return out;
+}
+
+}  // namespace
+
 std::string unhealthy_lines(const api::MachineView& machine, const Painter& paint) {
   std::string out;
   for (const api::UnhealthyNode& node : machine.unhealthy) {
@@ -141,7 +160,6 @@ std::string no_devices(const api::NodeView& node) {
   return out + "\nJobs without --gpus run all the same.\n";
 }
 
-/// "Node n1: drained: move"; only where there are several, or there is something to say.
 std::string node_title(const api::NodeView& node) {
   std::string out = "Node " + printable(node.name);
   if (!node.removed.empty()) out += ": removed: " + printable(node.removed);
@@ -152,26 +170,6 @@ std::string node_title(const api::NodeView& node) {
   }
   return out;
 }
-
-std::string device_block(const api::DeviceView& view, const Painter& paint) {
-  std::string out = fmt::format(
-      "\n{}\n",
-      paint(Style::Bold,
-            fmt::format("GPU {}: {}", view.device.index, printable(view.device.model))));
-  out += line("UUID", printable(view.device.uuid));
-  out += line("Status", paint(style_of(view), device_status(view)));
-  return out + readings(view);
-}
-
-std::string node_text(const api::NodeView& node, const Painter& paint) {
-  if (node.devices.empty()) return "\n" + no_devices(node);
-  std::string out;
-  for (const api::DeviceView& view : node.devices) out += device_block(view, paint);
-  if (!node.note.empty()) out += fmt::format("\nNote: {}\n", printable(node.note));
-  return out;
-}
-
-}  // namespace
 
 std::string process_text(const DeviceProcess& process) {
   std::string out = fmt::format("pid {}", process.pid);

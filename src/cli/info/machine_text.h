@@ -13,6 +13,13 @@ namespace gflow::cli {
 /// One line per GPU.
 [[nodiscard]] std::string machine_brief(const api::MachineView& machine, const Painter& paint);
 
+/// Lines of it that other screens have, too. Where launches fail, and why:
+[[nodiscard]] std::string unhealthy_lines(const api::MachineView& machine, const Painter& paint);
+/// That a node has no GPUs, and why.
+[[nodiscard]] std::string no_devices(const api::NodeView& node);
+/// "Node n1", "Node n1: drained: move".
+[[nodiscard]] std::string node_title(const api::NodeView& node);
+
 /// "Available", "In use by job 5", "In use outside gflow: pid 4711 (dave) python", "Not usable:
 /// ...".
 [[nodiscard]] std::string device_status(const api::DeviceView& device);

@@ -88,41 +88,29 @@ std::vector<Option> listing_options() {
        .letters = "f",
        .value = "FIELDS",
        .help = "Columns, separated by commas, or a template such as '{jobid} {name}'. There are: " +
-               names + ".",
-       .group = "How they are shown"},
+               names + "."},
       {.name = "output",
        .letters = "o",
        .value = "FORM",
        .help = "table, json, jsonl (a document per line), csv, tsv or yaml.",
-       .group = "How they are shown",
        .complete = Complete::Choice,
        .choices = {"table", "json", "jsonl", "csv", "tsv", "yaml"}},
-      {.name = "noheader",
-       .aliases = {"no-header"},
-       .help = "Leave the line of headers out.",
-       .group = "How they are shown"},
+      {.name = "noheader", .aliases = {"no-header"}, .help = "Leave the line of headers out."},
       {.name = "sort",
        .letters = "r",
        .value = "KEY",
-       .help = "Order by id, state, time, name, gpus or priority; -KEY is backwards.",
-       .group = "How they are shown"},
+       .help = "Order by id, state, time, name, gpus or priority; -KEY is backwards."},
       {.name = "by-state",
        .letters = "g",
        .help = "A section for each state.",
-       .group = "How they are shown",
        .excludes = {"tree"}},
-      {.name = "tree",
-       .letters = "t",
-       .help = "Jobs under the jobs they depend on.",
-       .group = "How they are shown"},
+      {.name = "tree", .letters = "t", .help = "Jobs under the jobs they depend on."},
       {.name = "watch",
        .letters = "w",
-       .help = "Stay and show every change, in place on a terminal; until q or Ctrl-C.",
-       .group = "How they are shown"},
+       .help = "Stay and show every change, in place on a terminal; until q or Ctrl-C."},
       {.name = "interval",
        .value = "SECONDS",
-       .help = "With --watch: how often running times are counted on (default 2).",
-       .group = "How they are shown"},
+       .help = "With --watch: how often running times are counted on (default 2)."},
       no_pager_option(),
   };
 }
@@ -312,7 +300,10 @@ Command gqueue_command() {
       .run = run_gqueue,
   };
   command.options = selection_options();
-  for (Option& option : listing_options()) command.options.push_back(std::move(option));
+  for (Option& option : listing_options()) {
+    option.group = "How they are shown";
+    command.options.push_back(std::move(option));
+  }
   return command;
 }
 

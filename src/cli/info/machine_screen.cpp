@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/info/machine_screen.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/text.h"
+#include "cli/info/machine_text.h"
+#include "command/table.h"
+#include "command/times.h"
+
+namespace gflow::cli {
+
+namespace {
+
+/// How a GPU is to be taken at a glance; in the order they are counted.
+enum class GpuState { Free, InUse, Shared, Outside, Draining, Drained, Broken };
+
+struct GpuStateInfo {
+  std::string_view word;
+  std::string_view meaning;
+};
+constexpr std::array<GpuStateInfo, 7> kGpuStates = {
+    {{"free", "A job can have all of it."},
+     {"in use", "A job has all of it."},
+     {"shared", "Jobs that asked for a part of it have it; others may have the rest."},
+     {"outside", "A process that is not gflow's uses it."},
+     {"draining", "Taken out with 'gctl drain', but the jobs on it have not ended yet."},
+     {"drained", "Taken out with 'gctl drain'."},
+     {"broken", "It cannot be used."}}};
+
+constexpr const GpuStateInfo& info_of(GpuState state) {
+  return kGpuStates[static_cast<std::size_t>(state)];
+}
+
+GpuState state_of_gpu(const api::DeviceView& view) {
+  if (!view.jobs.empty()) {
+    if (view.drained) return GpuState::Draining;
+    const bool whole = !view.mode || *view.mode == GpuMode::Whole;
+    return whole && view.jobs.size() == 1 ? GpuState::InUse : GpuState::Shared;
+  }
+  switch (view.bar) {
+    case DeviceBar::Drained:
+      return GpuState::Drained;
+    case DeviceBar::Broken:
+      return GpuState::Broken;
+    case DeviceBar::InUse:
+      return GpuState::Outside;
+    case DeviceBar::None:
+      break;
+  }
+  return GpuState::Free;
+}
+
+/// "38/80 GiB": used and in all.
+std::string memory_cell(const Device& device) {
+  const auto gib = [](Memory memory) {
+    const double amount = static_cast<double>(memory.bytes) / (1 << 30);
+    return amount < 9.95 && amount >= 0.05 ? fmt::format("{:.1f}", amount)
+                                           : fmt::format("{:.0f}", amount);
+  };
+  if (!device.memory_total && !device.memory_used) return "-";
+  return fmt::format("{}/{} GiB",
+                     device.memory_used ? gib(*device.memory_used) : "-",
+                     device.memory_total ? gib(*device.memory_total) : "-");
+}
+
+/// The rows of one screen.
+class GpuRows {
+ public:
+  GpuRows(const api::MachineView& machine, const MachineViewer& viewer) : viewer_(viewer) {
+    for (const api::JobView& job : machine.running) running_.emplace(job.id, &job);
+  }
+
+  [[nodiscard]] Row row(const api::DeviceView& view) const {
+    const GpuState state = state_of_gpu(view);
+    const Device& device = view.device;
+    return {{fmt::format("{}", device.index)},
+            {printable(view.model_short.empty() ? device.model : view.model_short)},
+            {std::string(info_of(state).word), style(state, view)},
+            {device.utilization_percent ? fmt::format("{}%", *device.utilization_percent) : "-"},
+            {memory_cell(device)},
+            {users(view)},
+            {what(state, view)},
+            {until(view)}};
+  }
+
+ private:
+  [[nodiscard]] const api::JobView* find(JobId id) const {
+    const auto at = running_.find(id);
+    return at == running_.end() ? nullptr : at->second;
+  }
+
+  [[nodiscard]] bool is_own(const api::DeviceView& view) const {
+    return std::ranges::any_of(view.jobs, [&](JobId id) {
+      const api::JobView* job = find(id);
+      return job != nullptr && job->spec.user.name == viewer_.user;
+    });
+  }
+
+  [[nodiscard]] Style style(GpuState state, const api::DeviceView& view) const {
+    switch (state) {
+      case GpuState::Free:
+        return Style::Green;
+      case GpuState::InUse:
+        return is_own(view) ? Style::Blue : Style::Cyan;
+      case GpuState::Shared:
+      case GpuState::Draining:
+        return Style::Yellow;
+      case GpuState::Broken:
+        return Style::Red;
+      case GpuState::Outside:
+      case GpuState::Drained:
+        break;
+    }
+    return Style::Grey;
+  }
+
+  [[nodiscard]] std::string users(const api::DeviceView& view) const {
+    std::vector<std::string> names;
+    const auto add = [&](const std::string& name) {
+      if (!name.empty() && std::ranges::find(names, name) == names.end()) names.push_back(name);
+    };
+    for (const JobId id : view.jobs) {
+      if (const api::JobView* job = find(id)) add(printable(job->spec.user.name));
+    }
+    if (view.jobs.empty()) {
+      for (const DeviceProcess& process : view.foreign) add(printable(process.user));
+    }
+    return join(names, ",");
+  }
+
+  /// "31 llama-ft", "35 serve (0.5), 36 eval (0.25)".
+  [[nodiscard]] std::string jobs(const api::DeviceView& view) const {
+    std::vector<std::string> all;
+    for (const JobId id : view.jobs) {
+      std::string text = fmt::format("{}", id.value);
+      if (const api::JobView* job = find(id)) {
+        text += " " + printable(job->spec.name);
+        if (job->status == Status::Suspended) {
+          text += " (suspended)";
+        } else if (job->spec.request.mode == GpuMode::Fraction) {
+          text += fmt::format(" ({})", share_text(job->spec.request.share));
+        }
+      }
+      all.push_back(std::move(text));
+    }
+    return join(all, ", ");
+  }
+
+  [[nodiscard]] std::string what(GpuState state, const api::DeviceView& view) const {
+    if (!view.jobs.empty()) return jobs(view);
+    if (state == GpuState::Drained) return printable(view.drained_reason);
+    if (state == GpuState::Broken) return printable(view.device.trouble);
+    std::vector<std::string> processes;
+    for (const DeviceProcess& process : view.foreign) {
+      processes.push_back(fmt::format("pid {} {}", process.pid, printable(process.name)));
+    }
+    return join(processes, ", ");
+  }
+
+  /// When the last of them has to end; a suspended one ends nobody knows when.
+  [[nodiscard]] std::string until(const api::DeviceView& view) const {
+    std::optional<WallTime> last;
+    for (const JobId id : view.jobs) {
+      const api::JobView* job = find(id);
+      if (job == nullptr || job->status == Status::Suspended) return "-";
+      if (!job->spec.time_limit) return "no limit";
+      const WallTime end = viewer_.now + (*job->spec.time_limit - job->run_time);
+      last = last ? std::max(*last, end) : end;
+    }
+    return last ? brief_moment(*last, viewer_.now, viewer_.zone) : "";
+  }
+
+  const MachineViewer& viewer_;
+  std::map<JobId, const api::JobView*> running_;
+};
+
+std::vector<const api::DeviceView*> gpus_of(const api::MachineView& machine) {
+  std::vector<const api::DeviceView*> all;
+  for (const api::NodeView& node : machine.nodes) {
+    for (const api::DeviceView& view : node.devices) all.push_back(&view);
+  }
+  return all;
+}
+
+bool has_one_model(const std::vector<const api::DeviceView*>& gpus) {
+  return std::ranges::all_of(gpus, [&](const api::DeviceView* view) {
+    return view->device.model == gpus.front()->device.model;
+  });
+}
+
+/// "8 GPUs (NVIDIA H100 80GB HBM3): 3 free, 4 in use"; without the model where there is no room.
+std::string counts_line(const std::vector<const api::DeviceView*>& gpus, std::size_t columns) {
+  std::vector<std::string> words;
+  for (std::size_t i = 0; i < kGpuStates.size(); ++i) {
+    const auto count = std::ranges::count_if(gpus, [&](const api::DeviceView* view) {
+      return state_of_gpu(*view) == static_cast<GpuState>(i);
+    });
+    if (count > 0) words.push_back(fmt::format("{} {}", count, kGpuStates.at(i).word));
+  }
+  const std::string gpus_text = fmt::format("{} GPU{}", gpus.size(), gpus.size() == 1 ? "" : "s");
+  const std::string counts = ": " + join(words, ", ");
+  const std::string model = fmt::format(" ({})", printable(gpus.front()->device.model));
+  const std::size_t width = display_width(gpus_text + model + counts);
+  const bool say_model =
+      has_one_model(gpus) && !gpus.front()->device.model.empty() && width <= columns;
+  return cut_end(gpus_text + (say_model ? model : "") + counts, columns);
+}
+
+std::string jobs_line(const api::MachineView& machine) {
+  std::vector<std::string> words;
+  if (!machine.running.empty()) words.push_back(fmt::format("{} running", machine.running.size()));
+  if (machine.queued > 0) words.push_back(fmt::format("{} waiting", machine.queued));
+  if (machine.held > 0) words.push_back(fmt::format("{} held", machine.held));
+  return words.empty() ? "no jobs" : "jobs: " + join(words, ", ");
+}
+
+}  // namespace
+
+std::vector<Example> gpu_state_legend() {
+  std::vector<Example> lines;
+  for (const GpuStateInfo& info : kGpuStates) {
+    lines.push_back({std::string(info.word), std::string(info.meaning)});
+  }
+  return lines;
+}
+
+std::string gpus_screen(const api::MachineView& machine,
+                        const MachineViewer& viewer,
+                        const Painter& paint) {
+  const std::vector<const api::DeviceView*> gpus = gpus_of(machine);
+  if (gpus.empty()) return "";
+  const GpuRows rows_of(machine, viewer);
+  std::vector<Column> columns = {
+      {.header = "GPU"},
+      {.header = "MODEL", .cut = Cut::Middle, .narrowest = 8, .leaves = 5},
+      {.header = "STATUS"},
+      {.header = "UTIL", .leaves = 4, .align = Align::Right},
+      {.header = "MEMORY", .leaves = 3},
+      {.header = "USER", .cut = Cut::End, .narrowest = 6, .leaves = 1},
+      {.header = "JOB", .cut = Cut::Middle, .narrowest = 12},
+      {.header = "UNTIL", .leaves = 2}};
+  const bool several_nodes = machine.nodes.size() > 1;
+  const bool one_model = has_one_model(gpus);
+  std::vector<Row> rows;
+  for (const api::NodeView& node : machine.nodes) {
+    for (const api::DeviceView& view : node.devices) {
+      rows.push_back(rows_of.row(view));
+      if (one_model) rows.back().erase(rows.back().begin() + 1);
+      if (several_nodes) rows.back().insert(rows.back().begin(), {printable(node.name)});
+    }
+  }
+  if (one_model) columns.erase(columns.begin() + 1);
+  if (several_nodes) {
+    columns.insert(columns.begin(), {.header = "NODE", .cut = Cut::Middle, .narrowest = 6});
+  }
+  return screen_table(columns, rows, viewer.columns, Header::Shown, paint);
+}
+
+std::string machine_screen(const api::MachineView& machine,
+                           const MachineViewer& viewer,
+                           const Painter& paint) {
+  const std::vector<const api::DeviceView*> gpus = gpus_of(machine);
+  std::string out = unhealthy_lines(machine, paint);
+  if (!gpus.empty()) {
+    out += counts_line(gpus, viewer.columns) + "\n\n";
+    out += gpus_screen(machine, viewer, paint);
+  }
+  std::string notes;
+  for (const api::NodeView& node : machine.nodes) {
+    if (node.devices.empty() && machine.nodes.size() == 1) notes += no_devices(node);
+    if (const std::string title = node_title(node);
+        machine.nodes.size() > 1 && title != "Node " + printable(node.name)) {
+      notes += title + '\n';
+    }
+    if (!node.devices.empty() && !node.note.empty())
+      notes += "Note: " + printable(node.note) + '\n';
+  }
+  if (!notes.empty()) out += (gpus.empty() ? "" : "\n") + notes;
+  return out + '\n' + cut_end(jobs_line(machine), viewer.columns) + '\n';
+}
+
+}  // namespace gflow::cli
