@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/placement_view.h"
 
+#include "api/job_fields.h"
 #include "api/spec_fields.h"
 #include "core/gpu_request.h"
 
@@ -36,6 +37,7 @@ void fields(Io& io, T& view) {
   io.field("nodes", view.nodes);
   io.field("fits", view.fits);
   io.field("ranked", view.ranked);
+  io.field("blockers", view.blockers);
 }
 
 std::string write(const PlaceRequest& request) { return Writer::document("Place", request); }

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/types.h"
 #include "base/result.h"
 #include "core/job.h"
 
@@ -39,6 +40,7 @@ struct PlacementView {
   int nodes = 1;        ///< it asks for at once
   bool fits = false;    ///< it could start now, if nothing waited ahead of it
   std::vector<RankedNode> ranked;
+  std::vector<BlockerView> blockers;  ///< what it lacks where it does not fit
 };
 
 [[nodiscard]] std::string write(const PlaceRequest& request);

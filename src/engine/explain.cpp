@@ -189,8 +189,10 @@ std::vector<JobId> leaving_for(const Index& index, const Job& job) {
   return leaving;
 }
 
-void explain_resources(const Index& index, const Job& job, Now now, std::vector<Blocker>& why) {
-  const Request& asks = job.spec.request;
+void explain_resources(const Index& index,
+                       const Request& asks,
+                       Now now,
+                       std::vector<Blocker>& why) {
   const Ledger& ledger = index.ledger;
   const auto demand = ledger.find(placement::demand_of(asks));
   if (!demand) return;
@@ -286,10 +288,18 @@ std::vector<Blocker> State::blockers(JobId id, Now now) const {
   if (auto leaving = leaving_for(index, *job); !leaving.empty()) {
     why.emplace_back(blocker::Preemption{std::move(leaving)});
   }
-  explain_resources(index, *job, now, why);
+  explain_resources(index, job->spec.request, now, why);
   if (stands_in_queue) {
     if (auto ahead = explain_order(index, *job, now)) why.push_back(*ahead);
   }
+  return why;
+}
+
+std::vector<Blocker> State::blockers(const Request& request, Now now) const {
+  // A demand that no job has is known to the ledger meanwhile; nothing that decides changes.
+  const PassingDemand passing(*index_, request);
+  std::vector<Blocker> why;
+  explain_resources(*index_, request, now, why);
   return why;
 }
 

@@ -128,6 +128,26 @@ TEST(Explain, SaysThatTheLabelIsGone) {
   EXPECT_EQ(reason_text(state.blockers(JobId(1), kNow)), "Resources: Need 1 node, none available");
 }
 
+TEST(Explain, SaysWhatARequestOfNoJobLacks) {
+  State state(Policy{}, "boot");
+  state.restored(JobId(1));
+  (void)step(state, event::NodesChanged{{mixed()}}, kNow);
+  const int gpus = static_cast<int>(mixed().devices.size());
+  const auto before = state.ledger().demands();
+  EXPECT_TRUE(state.blockers(Request{.gpus = gpus}, kNow).empty());
+  event::Submit submit{{}, system_principal()};
+  submit.specs = {{.request = {.gpus = 1}, .time_limit = std::chrono::hours(1)}};
+  (void)step(state, submit, kNow);
+  const auto why = state.blockers(Request{.gpus = gpus}, kNow);
+  ASSERT_EQ(why.size(), 1U);
+  const auto& lacks = std::get<blocker::Gpus>(why.front());
+  EXPECT_EQ(lacks.available, gpus - 1);
+  ASSERT_EQ(lacks.holders.size(), 1U);
+  EXPECT_EQ(lacks.holders.front().job, JobId(1));
+  EXPECT_TRUE(lacks.holders.front().ends.has_value());
+  EXPECT_LE(state.ledger().demands(), before + 1) << "the one of the job that runs";
+}
+
 /// Whoever only asks leaves nothing behind: neither do requests that could never start.
 TEST(Rank, KeepsNoDemandThatNoJobHas) {
   State state(Policy{}, "boot");

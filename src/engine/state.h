@@ -115,6 +115,8 @@ class State {
 
   /// Every reason a pending job does not run now; empty for any other.
   [[nodiscard]] std::vector<Blocker> blockers(JobId id, Now now) const;
+  /// What such a job would lack now; empty where there is room for it.
+  [[nodiscard]] std::vector<Blocker> blockers(const Request& request, Now now) const;
 
   /// Where such a job could start now if nothing waited ahead of it: the best nodes first, at most
   /// so many, by the policy in force. Errors: as of a submission that could never start.

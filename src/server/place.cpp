@@ -40,6 +40,11 @@ void answer_place(Exchange exchange, api::PlaceRequest asked) {
   for (placement::Ranked& one : *ranked) {
     view.ranked.push_back(ranked_node(state.ledger(), std::move(one)));
   }
+  if (!view.fits) {
+    for (const Blocker& blocker : state.blockers(asked.request, exchange.service.now())) {
+      view.blockers.push_back(api::view_of(public_part(blocker)));
+    }
+  }
   exchange.respond(json_reply(api::write(view)));
 }
 

@@ -96,12 +96,27 @@ def test_taking_turns_needs_memory(machine):
 
 def test_dry_run_says_where_it_would_run(machine):
     out = machine.ok("gbatch", "--dry-run", "--gpus", "2", "true")
-    assert "Would submit 1 batch job" in out and "GPU 0,1" in out and "score" in out
+    assert "Would submit 1 batch job" in out and "It would start now:\n   1.  GPU 0,1\n" in out
+    assert "0 of 2 GPUs stay free" in out and "score" not in out
+    assert "score" in machine.ok("gbatch", "--dry-run", "-v", "--gpus", "2", "true")
     documents = [json.loads(line) for line in machine.ok("gbatch", "--dry-run", "--json", "--gpus", "0.5", "true").splitlines()]
     assert [document["kind"] for document in documents] == ["Submit", "Placement"]
     placement = documents[1]
     assert placement["fits"] and placement["ranked"][0]["gpu_indices"] in ([0], [1])
     assert machine.run("gbatch", "--dry-run", "--gpus", "1(V100)", "true").code == 7
+
+
+def test_dry_run_says_why_it_would_wait_and_until_when(machine):
+    machine.submit("--gpus", 1, "--time", "1:00:00", "sleep", "1000")
+    machine.running(1)
+    out = machine.ok("gbatch", "--dry-run", "--gpus", "2", "true")
+    assert "Nothing has room for it now: it would wait.\n\nBlocked by:\n   1.  Resources: Need 2 GPUs, only 1 available\n" in out
+    assert "job 1 of" in out and "has GPU 0, ends at the latest" in out
+    assert "\nExpected start: " in out
+    document = json.loads(machine.ok("gbatch", "--dry-run", "--json", "--gpus", "2", "true").splitlines()[1])
+    assert [blocker["code"] for blocker in document["blockers"]] == ["Resources"]
+    waits = machine.submit("--gpus", 2, "true")
+    assert "\nExpected start: " in machine.ok("gjob", "why", waits)
 
 
 def test_update_changes_what_is_asked_for(machine):

@@ -31,6 +31,11 @@ struct Asker {
   int max_priority = kMaxPriority;  ///< the highest they may give it
   std::optional<int> ahead;         ///< the priority of the job it stands behind, if it is known
 };
+/// "\nBlocked by:" and every blocker with its numbers, who holds what is missing and until when.
+[[nodiscard]] std::string blocked_by_text(const std::vector<api::BlockerView>& blockers,
+                                          const Clocks& clocks);
+/// "\nExpected start: 18:10 (in 4h5m)", by time limits; "" where that is not known.
+[[nodiscard]] std::string expected_start_text(const api::JobView& job, const Clocks& clocks);
 /// Why it waits: every blocker with its numbers, who holds what is missing and until when, and what
 /// would start it sooner. For a job that does not wait, what it does instead.
 [[nodiscard]] std::string why_text(const api::JobView& job,

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/text.h"
+#include "cli/expected_start.h"
 #include "cli/info/machine_text.h"
 #include "cli/job/job_text.h"
 #include "command/times.h"
@@ -128,6 +129,26 @@ std::string instead(const api::JobView& job) {
 
 }  // namespace
 
+std::string blocked_by_text(const std::vector<api::BlockerView>& blockers, const Clocks& clocks) {
+  std::string out = "\nBlocked by:\n";
+  for (std::size_t i = 0; i < blockers.size(); ++i) {
+    const api::BlockerView& blocker = blockers[i];
+    out += fmt::format("  {:>2}.  {}\n", i + 1, printable(blocker.text));
+    if (blocker.need && blocker.available && blocker.text == blocker.code) {
+      out += fmt::format("       needs {}, {} available\n", *blocker.need, *blocker.available);
+    }
+    out += details(blocker, clocks);
+  }
+  return out;
+}
+
+std::string expected_start_text(const api::JobView& job, const Clocks& clocks) {
+  const auto start = expected_start(job, clocks.now);
+  if (!start || start->is_begin_time) return "";
+  return fmt::format("\nExpected start: {}, when what it needs reaches its time limit.\n",
+                     moment(start->at, clocks));
+}
+
 std::string why_text(const api::JobView& job, const Clocks& clocks, const Asker& asker) {
   if (!is_pending(job.status)) return instead(job);
   std::string out = fmt::format("Job {} ({}) has been waiting since {}.\n",
@@ -135,15 +156,8 @@ std::string why_text(const api::JobView& job, const Clocks& clocks, const Asker&
                                 printable(job.spec.name),
                                 moment(job.submitted, clocks));
   if (job.blockers.empty()) return out + "\nNothing blocks it: it starts with the next pass.\n";
-  out += "\nBlocked by:\n";
-  for (std::size_t i = 0; i < job.blockers.size(); ++i) {
-    const api::BlockerView& blocker = job.blockers[i];
-    out += fmt::format("  {:>2}.  {}\n", i + 1, printable(blocker.text));
-    if (blocker.need && blocker.available && blocker.text == blocker.code) {
-      out += fmt::format("       needs {}, {} available\n", *blocker.need, *blocker.available);
-    }
-    out += details(blocker, clocks);
-  }
+  out += blocked_by_text(job.blockers, clocks);
+  out += expected_start_text(job, clocks);
   const std::vector<std::string> lines = advice(job, asker);
   if (!lines.empty()) out += "\nWhat would start it sooner:\n";
   for (const std::string& line : lines) out += fmt::format("  {}\n", line);

@@ -202,7 +202,7 @@ Result<int> wait_for_all(Context& context, const api::SubmitAnswer& answer) {
 
 /// What would be submitted and, where a daemon answers, where it would run. As JSON a document a
 /// line: Submit, Placement.
-Result<int> dry_run(const api::SubmitRequest& request, Context& context) {
+Result<int> dry_run(const api::SubmitRequest& request, Terms terms, Context& context) {
   context.out << (context.json ? api::write(request) + "\n" : dry_run_text(request.items));
   const auto placement = context.daemon().place({request.items.front().spec.request});
   if (!placement && placement.error().code == Code::Unreachable) {
@@ -210,13 +210,21 @@ Result<int> dry_run(const api::SubmitRequest& request, Context& context) {
     return 0;
   }
   if (!placement) return std::unexpected(placement.error());
-  context.out << (context.json ? api::write(*placement) + "\n" : placement_text(*placement));
+  if (context.json) {
+    context.out << api::write(*placement) << '\n';
+    return 0;
+  }
+  const api::MachineView machine = GF_TRY(context.daemon().machine());
+  const Clocks clocks{os::now().wall, os::utc_offset};
+  context.out << placement_text(*placement, machine, terms, clocks);
   return 0;
 }
 
 Result<int> run_gbatch(const Invocation& invocation, Context& context) {
   const api::SubmitRequest request = GF_TRY(read_submission(invocation, context));
-  if (invocation.has("dry-run")) return dry_run(request, context);
+  if (invocation.has("dry-run")) {
+    return dry_run(request, invocation.has("verbose") ? Terms::Shown : Terms::Left, context);
+  }
   GF_CHECK(check_body_size(request));
   const api::SubmitAnswer answer = GF_TRY(context.daemon().submit(request));
   print_answer(invocation, context, answer, request.items.front().spec.group);

@@ -7,6 +7,7 @@
 #include "api/placement_view.h"
 #include "api/types.h"
 #include "base/zone.h"
+#include "cli/job/job_text.h"
 #include "cli/selection.h"
 #include "cli/submit/environment.h"
 #include "cli/submit/source.h"
@@ -40,8 +41,14 @@ struct Sweep {
                                                            const Sweep& sweep,
                                                            const std::string& group);
 
-/// Where it would run now: a line for each node, best first, with every term of its score.
-[[nodiscard]] std::string placement_text(const api::PlacementView& view);
+enum class Terms { Left, Shown };
+/// Where it would run now: the best three nodes, with the reason for their GPUs in words and how
+/// many stay free there by `machine`; with `terms` all nodes and every term of their scores. Where
+/// there is no room, what it lacks, who has that and until when.
+[[nodiscard]] std::string placement_text(const api::PlacementView& view,
+                                         const api::MachineView& machine,
+                                         Terms terms,
+                                         const Clocks& clocks);
 
 /// "Would submit 2 batch jobs:" and a line for each.
 [[nodiscard]] std::string dry_run_text(const std::vector<api::SubmitRequest::Item>& items);

@@ -99,12 +99,13 @@ std::vector<std::string> translated(const Directive& line, std::vector<std::stri
 }
 
 /// Options that make no sense from within a script.
-constexpr std::array<std::string_view, 10> kNotInScripts = {"help",
+constexpr std::array<std::string_view, 11> kNotInScripts = {"help",
                                                             "version",
                                                             "json",
                                                             "color",
                                                             "gflow-config",
                                                             "dry-run",
+                                                            "verbose",
                                                             "wait",
                                                             "parsable",
                                                             "wrap",
