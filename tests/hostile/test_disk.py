@@ -28,7 +28,7 @@ def test_who_fills_the_disk_can_be_stopped(small_town):
     assert small_town.get("bob", "/api/v1/daemon")["pid"] == pid
     status = small_town.run("root", "gflowd", "status").err
     assert f"job {job} of mallory" in status, status
-    small_town.run("mallory", "gcancel", "-S", "KILL", job)
+    small_town.run("mallory", "gcancel", job)
     ended = small_town.gone(job)
     assert ended["status"] == "Cancelled", ended
     small_town.ok("root", "truncate", "-s", "0", f"{STATE}/logs/{job}.log")
