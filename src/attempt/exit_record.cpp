@@ -6,6 +6,8 @@
 #include <cstring>
 #include <type_traits>
 
+#include "attempt/text_fields.h"
+
 namespace gflow::attempt {
 namespace {
 
@@ -180,6 +182,13 @@ std::optional<ExitRecord> decode_exit_file(std::string_view content) {
   if (!first) return record_of(*second);
   if (!second) return record_of(*first);
   return record_of(first->sequence > second->sequence ? *first : *second);
+}
+
+std::int32_t started_pid_in(std::string_view content) {
+  if (content.size() <= kExitFileSize) return 0;
+  content.remove_prefix(kExitFileSize);
+  const auto pid = number_of<std::int32_t>(take_field(content, '\n'));
+  return pid && *pid > 0 ? *pid : 0;
 }
 
 }  // namespace gflow::attempt

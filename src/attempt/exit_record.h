@@ -72,6 +72,8 @@ struct ExitRecord {
 constexpr std::size_t kSlotSize = 2048;
 constexpr std::size_t kExitFileSize = 2 * kSlotSize;
 constexpr std::size_t kMessageMost = 1024;
+/// Behind both slots: the pid of the job's first process as a line of text, once it runs.
+constexpr std::size_t kStartedSize = 16;
 
 /// One half of the file `exit`. The file is allocated before the job starts and overwritten in
 /// place, so that a full disk cannot lose the record; a slot torn by a power failure fails its
@@ -84,5 +86,7 @@ using SlotBytes = std::array<char, kSlotSize>;
 }
 /// The newest valid record of a file's content; empty if there is none.
 [[nodiscard]] std::optional<ExitRecord> decode_exit_file(std::string_view content);
+/// The pid behind the slots of a file's content; 0 if there is none.
+[[nodiscard]] std::int32_t started_pid_in(std::string_view content);
 
 }  // namespace gflow::attempt

@@ -41,6 +41,15 @@ TEST(ExitRecord, ComesBackAsItWasWritten) {
   EXPECT_EQ(decode_exit_file(file_with(ExitRecord{}, 2)), ExitRecord{});
 }
 
+TEST(ExitRecord, ThePidIsReadBehindTheSlots) {
+  const std::string slots(kExitFileSize, '\0');
+  EXPECT_EQ(started_pid_in(slots), 0);
+  EXPECT_EQ(started_pid_in(slots + std::string(kStartedSize, '\0')), 0);
+  EXPECT_EQ(started_pid_in(slots + "4711\n" + std::string(11, '\0')), 4711);
+  EXPECT_EQ(started_pid_in(slots + "-4\n"), 0);
+  EXPECT_EQ(started_pid_in("4711\n"), 0);
+}
+
 TEST(ExitRecord, AFileNotYetWrittenHoldsNone) {
   EXPECT_EQ(decode_exit_file(""), std::nullopt);
   EXPECT_EQ(decode_exit_file(std::string(kExitFileSize, '\0')), std::nullopt);

@@ -82,8 +82,10 @@ std::optional<std::uint32_t> real_user(std::string_view text) {
 std::vector<std::int32_t> parse_pids(std::string_view text) {
   std::vector<std::int32_t> pids;
   while (!text.empty()) {
-    const auto pid = number_of<std::int32_t>(take_field(text, '\n'));
+    const std::size_t end = std::min(text.find_first_of(" \n"), text.size());
+    const auto pid = number_of<std::int32_t>(text.substr(0, end));
     if (pid && *pid > 0) pids.push_back(*pid);
+    text.remove_prefix(std::min(end + 1, text.size()));
   }
   return pids;
 }

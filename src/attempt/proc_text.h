@@ -40,7 +40,7 @@ struct ProcessFacts {
 /// The real user of the process of /proc/<pid>/status; empty if it does not say.
 [[nodiscard]] std::optional<std::uint32_t> real_user(std::string_view text);
 
-/// The pids in a cgroup.procs file.
+/// The pids in a file cgroup.procs, or in a file `children` of a thread.
 [[nodiscard]] std::vector<std::int32_t> parse_pids(std::string_view text);
 
 }  // namespace gflow::attempt

@@ -85,6 +85,8 @@ TEST(RealUser, Lines) {
 
 TEST(Pids, Lines) {
   EXPECT_EQ(parse_pids("1\n22\nx\n-3\n0\n44"), (std::vector<std::int32_t>{1, 22, 44}));
+  EXPECT_EQ(parse_pids("1 22 44 "), (std::vector<std::int32_t>{1, 22, 44}));
+  EXPECT_TRUE(parse_pids("").empty());
 }
 
 }  // namespace

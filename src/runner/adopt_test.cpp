@@ -61,12 +61,45 @@ TEST_P(Adopt, WithoutAClaimItNeverRanAndNeverWill) {
   ASSERT_TRUE(files.create(late, {}));
   EXPECT_TRUE(std::holds_alternative<NeverRan>(runner_->adopt(JobId(7), 1, options_.boot_id)));
   // A shim that comes late finds the claim taken.
-  auto shim = spawn_shim(options_.shim, files.directory());
+  auto shim = spawn_shim(options_.shim, files.directory(), path("shim.log"));
   ASSERT_TRUE(shim);
   ASSERT_TRUE(wait_for_end(shim->process));
   reap(shim->process);
   EXPECT_FALSE(os::exists(path("ran")));
   EXPECT_FALSE(files.exit_record().value());
+}
+
+// Supervisors used to make their claim and note the pid in files of their own, and there was
+// nothing behind its record.
+TEST_P(Adopt, WhatAnOlderSupervisorWroteIsUnderstood) {
+  Fifo go = fifo("go");
+  launch(script("read x < go; exit 3"));
+  const int pid = wait_started();
+  EXPECT_EQ(AttemptFiles(options_.attempts_dir, JobId(7), 1).started_pid(), pid);
+  const std::string place = path("attempts/7.1");
+  const auto claim = os::read_file(place + "/claim");
+  ASSERT_TRUE(claim);
+  ASSERT_EQ(::unlink((place + "/claim").c_str()), 0);
+  ASSERT_TRUE(os::write_file(place + "/claim", *claim));
+  ASSERT_EQ(::truncate((place + "/lock").c_str(), 0), 0);
+  ASSERT_EQ(::truncate((place + "/exit").c_str(), attempt::kExitFileSize), 0);
+  ASSERT_TRUE(os::write_file(place + "/started", std::to_string(pid) + "\n"));
+  reopen();
+  const Adoption adoption = runner_->adopt(JobId(7), 1, options_.boot_id);
+  ASSERT_TRUE(std::holds_alternative<StillRuns>(adoption));
+  EXPECT_EQ(std::get<StillRuns>(adoption).pid, pid);
+  go.say("");
+  EXPECT_EQ(wait_gone().exit_code, 3);
+}
+
+TEST_P(Adopt, WhatCannotBeTakenBackBySharedFileIsTakenBackByItsOwn) {
+  const AttemptFiles files(options_.attempts_dir, JobId(7), 1);
+  attempt::Order order;
+  order.argv = {"true"};
+  ASSERT_TRUE(files.create(order, {}));
+  ASSERT_EQ(::unlink(path("attempts/revoked").c_str()), 0);
+  EXPECT_TRUE(std::holds_alternative<NeverRan>(runner_->adopt(JobId(7), 1, options_.boot_id)));
+  EXPECT_TRUE(std::holds_alternative<attempt::Revoked>(*files.claim().value()));
 }
 
 TEST_P(Adopt, WithoutADirectoryItNeverRan) {

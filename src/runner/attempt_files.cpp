@@ -23,6 +23,9 @@ std::string file_name(std::string_view path, const char* otherwise) {
   return std::string(usable ? name : otherwise);
 }
 
+/// In the directory of all attempts, where none has this name.
+constexpr const char* kPrepared = "/revoked";
+
 std::string parent_of(const std::string& path) { return path.substr(0, path.find_last_of('/')); }
 
 Result<void> make_directory(const std::string& path, mode_t mode) {
@@ -73,7 +76,17 @@ std::optional<std::pair<JobId, int>> parse_attempt_name(std::string_view name) {
 }
 
 AttemptFiles::AttemptFiles(const std::string& attempts_dir, JobId job, int attempt)
-    : directory_(attempts_dir + "/" + attempt_name(job, attempt)) {}
+    : directory_(attempts_dir + "/" + attempt_name(job, attempt)),
+      prepared_(attempts_dir + kPrepared) {}
+
+Result<void> AttemptFiles::prepare_to_revoke(const std::string& attempts_dir) {
+  const std::string path = attempts_dir + kPrepared;
+  const std::string content = attempt::encode_claim(attempt::Revoked{});
+  // Not written again if it is there: it has a name in each attempt that was revoked.
+  if (os::read_file(path) == content) return {};
+  (void)::unlink(path.c_str());
+  return os::write_file(path, content);
+}
 
 std::string AttemptFiles::config_path(const Payload& payload) const {
   if (!payload.config_name) return {};
@@ -96,8 +109,6 @@ Result<void> AttemptFiles::create(const attempt::Order& order, const Payload& pa
   if (payload.config_name) {
     GF_CHECK(write_for_user(config_path(payload), payload.config, 0600, order));
   }
-  // Made now, so that taking the attempt back needs no space on a disk that is full by then.
-  GF_CHECK(os::write_file(directory_ + "/revoked", attempt::encode_claim(attempt::Revoked{})));
   return os::write_file(directory_ + "/order", *text);
 }
 
@@ -130,16 +141,20 @@ Result<std::optional<attempt::Claim>> AttemptFiles::claim() const {
 }
 
 Result<void> AttemptFiles::revoke() const {
-  const std::string prepared = directory_ + "/revoked";
   const std::string claim = directory_ + "/claim";
+  if (::link(prepared_.c_str(), claim.c_str()) == 0 || errno == EEXIST) return {};
+  // It was removed, or has as many names as the file system allows (EMLINK).
+  const std::string own = directory_ + "/revoked";
   const std::string content = attempt::encode_claim(attempt::Revoked{});
-  // A daemon killed while it made the directory may have left it out, or empty.
-  if (os::read_file(prepared) != content) GF_CHECK(os::write_file(prepared, content));
-  if (::link(prepared.c_str(), claim.c_str()) == 0 || errno == EEXIST) return {};
+  if (os::read_file(own) != content) GF_CHECK(os::write_file(own, content));
+  if (::link(own.c_str(), claim.c_str()) == 0 || errno == EEXIST) return {};
   return os::errno_error("revoke", claim);
 }
 
 int AttemptFiles::started_pid() const {
+  const std::string record = os::read_file(directory_ + "/exit").value_or("");
+  if (const int pid = attempt::started_pid_in(record); pid > 0) return pid;
+  // A supervisor of gflow before this one noted it in a file of its own.
   const auto text = os::read_file(directory_ + "/started");
   const auto pid = text ? parse_number(trim(*text)) : std::nullopt;
   constexpr std::uint64_t kMax = 1U << 30;

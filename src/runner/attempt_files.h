@@ -17,6 +17,9 @@ namespace gflow::runner {
 class AttemptFiles {
  public:
   AttemptFiles(const std::string& attempts_dir, JobId job, int attempt);
+  /// Makes what revoke() gives a second name to, so that taking an attempt back needs no space on a
+  /// disk that is full by then. Once, before any attempt is made.
+  [[nodiscard]] static Result<void> prepare_to_revoke(const std::string& attempts_dir);
 
   [[nodiscard]] const std::string& directory() const { return directory_; }
   /// Where the job finds its configuration and its script: under their own names, so that what it
@@ -51,6 +54,7 @@ class AttemptFiles {
 
  private:
   std::string directory_;
+  std::string prepared_;
 };
 
 /// The attempt a directory "<job>.<attempt>" belongs to.

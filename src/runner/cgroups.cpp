@@ -32,6 +32,13 @@ Result<void> make_group(const std::string& directory) {
   return os::errno_error("create the control group", directory);
 }
 
+/// Somebody may have tidied up and removed its parent, too.
+Result<void> make_group_in(const std::string& parent, const std::string& directory) {
+  if (::mkdir(directory.c_str(), 0755) == 0) return {};
+  if (errno == ENOENT) GF_CHECK(make_group(parent));
+  return make_group(directory);
+}
+
 /// Removes a group that has no processes, with the groups a job made in it.
 void remove_group(const std::string& directory) {
   if (::rmdir(directory.c_str()) == 0 || errno == ENOENT) return;
@@ -118,22 +125,19 @@ Cgroups::Cgroups(const CgroupLayout& layout, const std::string& name, const Join
   const bool controls = std::ranges::any_of(
       std::array{&memory_, &cpu_, &pids_, &cpuset_},
       [](const Controller* controller) { return controller->version == Version::V2; });
-  if (!controls && !os::exists(unified_ + "/cgroup.kill") &&
-      !os::exists(unified_ + "/cgroup.freeze")) {
-    unified_.clear();
-  }
+  can_kill_ = !unified_.empty() && os::exists(unified_ + "/cgroup.kill");
+  can_freeze_ = !unified_.empty() && os::exists(unified_ + "/cgroup.freeze");
+  if (!controls && !can_kill_ && !can_freeze_) unified_.clear();
   const auto text = [](const Controller& controller, const char* v1, const char* v2) {
     if (controller.version == Version::None) return "none: " + controller.why;
     return std::string(controller.version == Version::V1 ? "cgroup v1 " : "cgroup v2 ") +
            (controller.version == Version::V1 ? v1 : v2);
   };
-  enforcement_.kill =
-      os::exists(unified_ + "/cgroup.kill") ? "cgroup.kill" : "process tree (subreaper)";
+  enforcement_.kill = can_kill_ ? "cgroup.kill" : "process tree (subreaper)";
   enforcement_.memory = text(memory_, "memory.limit_in_bytes", "memory.max");
   enforcement_.cpu = text(cpu_, "cpu.cfs_quota_us", "cpu.max");
   enforcement_.processes = text(pids_, "pids.max", "pids.max");
-  enforcement_.suspend =
-      os::exists(unified_ + "/cgroup.freeze") ? "cgroup v2 cgroup.freeze" : "SIGSTOP";
+  enforcement_.suspend = can_freeze_ ? "cgroup v2 cgroup.freeze" : "SIGSTOP";
   enforcement_.binding = cpuset_.version == Version::None
                              ? "sched_setaffinity"
                              : text(cpuset_, "cpuset.cpus", "cpuset.cpus");
@@ -184,30 +188,69 @@ std::string Cgroups::unused_name(const std::string& attempt, const std::string& 
   return is_free ? attempt : attempt + kBehindName + launch_id.substr(0, 8);
 }
 
+std::vector<std::string> Cgroups::parents_of_all() const {
+  std::vector<std::string> parents;
+  for (const std::string& parent : {unified_, memory_.parent, pids_.parent}) {
+    if (!parent.empty() && std::ranges::find(parents, parent) == parents.end()) {
+      parents.push_back(parent);
+    }
+  }
+  return parents;
+}
+
+bool Cgroups::has_to_join() const {
+  return std::ranges::any_of(parents_of_all(),
+                             [this](const std::string& parent) { return parent != unified_; });
+}
+
+bool Cgroups::is_unified(const std::string& directory) const {
+  return !unified_.empty() && directory.starts_with(unified_ + "/");
+}
+
+Result<std::vector<std::string>> Cgroups::make_ready(const std::string& id) const {
+  std::vector<std::string> made;
+  for (const std::string& parent : parents_of_all()) {
+    const std::string directory = parent + "/" + kPrefix + kReady + id;
+    auto done = make_group_in(parent, directory);
+    if (!done) {
+      remove(made);
+      return std::unexpected(std::move(done).error());
+    }
+    made.push_back(directory);
+  }
+  return made;
+}
+
 Result<void> Cgroups::create(const std::string& attempt,
                              const LaunchLimits& limits,
-                             attempt::Order& order) const {
+                             attempt::Order& order,
+                             const std::vector<std::string>& ready) const {
   const std::string group = kPrefix + unused_name(attempt, order.launch_id);
+  Places places;
+  for (const std::string& directory : ready) {
+    // A group of v1 takes the name by which it is found when all else of the attempt is lost; one
+    // of v2 cannot.
+    const std::string parent = directory.substr(0, directory.rfind('/'));
+    const std::string renamed = parent + "/" + group;
+    const bool done = !is_unified(directory) && ::rename(directory.c_str(), renamed.c_str()) == 0;
+    places[parent] = done ? renamed : directory;
+    order.cgroups.push_back(places[parent]);
+  }
   // Joining a group costs milliseconds (the kernel waits for all CPUs): only where it does
   // something.
-  std::set<std::string> wanted = {unified_, memory_.parent, pids_.parent};
-  if (limits.cpus > 0) wanted.insert(cpu_.parent);
-  wanted.erase("");
+  std::vector<std::string> wanted = parents_of_all();
+  if (limits.cpus > 0 && !cpu_.parent.empty()) wanted.push_back(cpu_.parent);
   for (const std::string& parent : wanted) {
-    if (!os::is_directory(parent)) GF_CHECK(make_group(parent));
     const std::string directory = parent + "/" + group;
-    GF_CHECK(make_group(directory));
+    if (!places.emplace(parent, directory).second) continue;
+    GF_CHECK(make_group_in(parent, directory));
     order.cgroups.push_back(directory);
   }
-  if (!unified_.empty() && os::exists(unified_ + "/cgroup.kill")) {
-    order.kill_cgroup = unified_ + "/" + group;
-  }
-  if (!unified_.empty() && os::exists(unified_ + "/cgroup.freeze")) {
-    order.freeze_cgroup = unified_ + "/" + group;
-  }
-  if (!memory_.parent.empty()) order.memory_cgroup = memory_.parent + "/" + group;
+  if (can_kill_) order.kill_cgroup = places.at(unified_);
+  if (can_freeze_) order.freeze_cgroup = places.at(unified_);
+  if (!memory_.parent.empty()) order.memory_cgroup = places.at(memory_.parent);
   if (!order.cpus.empty() && bind(group, order)) order.cpus.clear();
-  return set_limits(group, limits);
+  return set_limits(places, limits);
 }
 
 /// An error is not the end of the launch: the shim then binds the job by itself.
@@ -215,7 +258,9 @@ Result<void> Cgroups::bind(const std::string& group, attempt::Order& order) cons
   if (cpuset_.version == Version::None) return fail(Code::Failure, cpuset_.why);
   const std::string cpus = cpu_list_text({order.cpus.begin(), order.cpus.end()});
   const std::string directory = cpuset_.parent + "/" + group;
-  if (cpuset_.version == Version::V2) return set(directory + "/cpuset.cpus", cpus);
+  if (cpuset_.version == Version::V2) {
+    return set((order.cgroups.empty() ? directory : order.cgroups.front()) + "/cpuset.cpus", cpus);
+  }
   (void)::rmdir(directory.c_str());
   GF_CHECK(make_group(directory));
   auto bound = inherit_cpuset(directory, cpuset_.parent);
@@ -225,9 +270,9 @@ Result<void> Cgroups::bind(const std::string& group, attempt::Order& order) cons
   return bound;
 }
 
-Result<void> Cgroups::set_limits(const std::string& group, const LaunchLimits& limits) const {
+Result<void> Cgroups::set_limits(const Places& places, const LaunchLimits& limits) const {
   const auto file = [&](const Controller& controller, const char* name) {
-    return controller.parent + "/" + group + "/" + name;
+    return places.at(controller.parent) + "/" + name;
   };
   const std::string bytes = std::to_string(limits.memory.bytes);
   const bool limit_memory = limits.memory.bytes > 0;

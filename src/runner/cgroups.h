@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -28,11 +29,23 @@ class Cgroups {
   Cgroups(const CgroupLayout& layout, const std::string& name, const JoinProbe& can_join);
 
   /// Makes the groups of an attempt, sets its limits and notes the groups in the order. Binds it to
-  /// order.cpus if a group can do that; the order keeps them if the shim has to.
+  /// order.cpus if a group can do that; the order keeps them if the shim has to. Those of `ready`,
+  /// by make_ready(), become the attempt's, and stand in the order first, in the same order.
   /// Errors if a limit that is promised cannot be set: the attempt must not run without it.
   [[nodiscard]] Result<void> create(const std::string& attempt,
                                     const LaunchLimits& limits,
-                                    attempt::Order& order) const;
+                                    attempt::Order& order,
+                                    const std::vector<std::string>& ready = {}) const;
+  /// Whether a process that is made for an attempt cannot be born in all of its groups: it has to
+  /// join those of cgroup v1, for which the kernel makes it wait 5 to 30 ms.
+  [[nodiscard]] bool has_to_join() const;
+  /// How the names of groups begin, behind what is common to all, that make_ready() makes.
+  static constexpr const char* kReady = "ready-";
+  /// Makes the groups any attempt needs, before there is one. `id` makes their name unique. That of
+  /// cgroup v2 comes first, if there is one.
+  [[nodiscard]] Result<std::vector<std::string>> make_ready(const std::string& id) const;
+  /// Whether it is of cgroup v2.
+  [[nodiscard]] bool is_unified(const std::string& directory) const;
   /// The groups create() makes for an attempt.
   [[nodiscard]] std::vector<std::string> groups_of(const std::string& attempt) const;
   /// Removes groups with those in them; one that still has processes stays.
@@ -58,7 +71,11 @@ class Cgroups {
   [[nodiscard]] std::vector<std::string> parents() const;
   [[nodiscard]] std::string unused_name(const std::string& attempt,
                                         const std::string& launch_id) const;
-  [[nodiscard]] Result<void> set_limits(const std::string& group, const LaunchLimits& limits) const;
+  /// The parents of the groups every attempt has; that of cgroup v2 first, if there is one.
+  [[nodiscard]] std::vector<std::string> parents_of_all() const;
+  /// By parent.
+  using Places = std::map<std::string, std::string>;
+  [[nodiscard]] Result<void> set_limits(const Places& places, const LaunchLimits& limits) const;
   [[nodiscard]] Result<void> bind(const std::string& group, attempt::Order& order) const;
 
   std::string name_;
@@ -69,6 +86,8 @@ class Cgroups {
   Controller cpu_;
   Controller pids_;
   Controller cpuset_;
+  bool can_kill_ = false;    ///< the groups of cgroup v2 have cgroup.kill
+  bool can_freeze_ = false;  ///< and cgroup.freeze
   std::string max_processes_;
   Enforcement enforcement_;
 };

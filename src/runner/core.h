@@ -15,6 +15,7 @@
 #include "runner/cgroups.h"
 #include "runner/ports.h"
 #include "runner/runner.h"
+#include "runner/spawn.h"
 #include "runner/watched.h"
 
 namespace gflow::runner {
@@ -26,7 +27,7 @@ struct Runner::Core {
   enum class Source : std::uint64_t { Status = 0, Shim = 1, Survivor = 2, Events = 3 };
 
   Core(Options given, Cgroups usable);
-  ~Core() { cgroups.remove_empty_parents(); }
+  ~Core();
   Core(const Core&) = delete;
   Core& operator=(const Core&) = delete;
 
@@ -38,8 +39,11 @@ struct Runner::Core {
   void tell(Key key, const attempt::Control& control);
   [[nodiscard]] Adoption adopt(Key key, const Adopting& known);
   void forget(Key key);
+  /// For the next launch. Without it that takes longer, nothing else.
+  void make_standby();
   /// The ports an attempt was given before this daemon started.
   void note_ports(Key key);
+  void note_ports(Key key, PortBlock block);
   void sweep(const std::vector<Key>& known);
   [[nodiscard]] std::vector<Report> poll();
   [[nodiscard]] std::optional<JobId> owner_of(int pid) const;
@@ -52,16 +56,27 @@ struct Runner::Core {
   std::map<Key, Watched> attempts;
   std::map<std::uint64_t, Key> by_serial;
   std::map<int, JobId> by_shim;
-  std::set<Key> doubtful;          ///< of the attempts: how they stand is not known
-  std::set<Key> strangers;         ///< found where an attempt was to be started: not ours to remove
-  std::map<Key, PortBlock> ports;  ///< given to attempts that are not forgotten
-  std::set<Key> ports_unread;      ///< attempts taken over whose ports are not known yet
+  std::set<Key> doubtful;   ///< of the attempts: how they stand is not known
+  std::set<Key> strangers;  ///< found where an attempt was to be started: not ours to remove
+  Ports ports;
+  std::map<Key, PortBlock> given_ports;  ///< to attempts that are not forgotten
+  /// Waits for the next attempt, where the control groups have to be joined.
+  std::optional<Standby> standby;
+  /// Of attempts this daemon launched and that are not forgotten: what else was made for them.
+  std::map<Key, std::vector<std::string>> groups;
+  std::set<Key> ports_unread;  ///< attempts taken over whose ports are not known yet
   std::vector<Report> reports;
   std::uint64_t last_serial = 0;
 
  private:
   [[nodiscard]] std::optional<Outcome> start(const LaunchOrder& order);
+  [[nodiscard]] Result<Shim> start_shim(const AttemptFiles& files,
+                                        const attempt::Order& order,
+                                        std::optional<Standby> ready);
+  [[nodiscard]] std::string shim_log() const { return options.attempts_dir + "/shim.log"; }
+  void dismiss_standby();
   void remove(const AttemptFiles& files) const;
+  [[nodiscard]] std::vector<std::string> groups_made_for(const AttemptFiles& files, Key key) const;
   [[nodiscard]] Result<attempt::Order> order_for(const LaunchOrder& order);
   [[nodiscard]] std::vector<std::string> environment_for(const LaunchOrder& order);
   Watched& watch(JobId job, int attempt, int shim_pid, os::Fd shim);

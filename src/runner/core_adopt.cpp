@@ -165,7 +165,9 @@ void Runner::Core::sweep(const std::vector<Key>& known) {
   }
   cgroups.remove_others([&](const std::string& name) {
     const auto key = parse_attempt_name(name);
-    if (!key) return true;
+    // One that was made before there was an attempt: none is left if nobody is in it.
+    const bool waits = standby && standby->groups.front().ends_with(name);
+    if (!key) return waits || !name.starts_with(Cgroups::kReady);
     return AttemptFiles(options.attempts_dir, key->first, key->second).exist().value_or(true);
   });
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <poll.h>
 #include <signal.h>
 #include <sys/random.h>
 #include <sys/resource.h>
@@ -8,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
+#include <span>
 #include <utility>
 
 #include "base/text.h"
@@ -70,11 +72,10 @@ std::vector<std::string> Runner::Core::environment_for(const LaunchOrder& given)
   around.config_path = files.config_path(given.payload);
   if (options.ports > 0) {
     for (const Key& key : std::exchange(ports_unread, {})) note_ports(key);
-    std::vector<PortBlock> taken;
-    for (const auto& [key, block] : ports) taken.push_back(block);
     // None left is none given: a job that does not need them never notices.
-    around.ports = find_ports(options.ports, taken).value_or(PortBlock{});
-    if (around.ports.count > 0) ports[{given.job, given.attempt}] = around.ports;
+    around.ports =
+        ports.take(options.ports, std::chrono::steady_clock::now()).value_or(PortBlock{});
+    if (around.ports.count > 0) given_ports[{given.job, given.attempt}] = around.ports;
   }
   const auto ordered = changed_environment(given.payload.environment, given.environment);
   return changed_environment(ordered, local_environment(around));
@@ -85,9 +86,13 @@ void Runner::Core::note_ports(Key key) {
   if (!order) {
     ports_unread.insert(key);
   } else if (*order) {
-    const PortBlock given = ports_in((*order)->environment);
-    if (given.count > 0) ports[key] = given;
+    note_ports(key, ports_in((*order)->environment));
   }
+}
+
+void Runner::Core::note_ports(Key key, PortBlock block) {
+  if (block.count == 0 || !given_ports.emplace(key, block).second) return;
+  ports.note(block);
 }
 
 Result<attempt::Order> Runner::Core::order_for(const LaunchOrder& given) {
@@ -127,6 +132,20 @@ Result<attempt::Order> Runner::Core::order_for(const LaunchOrder& given) {
   return order;
 }
 
+/// A standby that does not answer is not worth a job: another one is started.
+Result<Shim> Runner::Core::start_shim(const AttemptFiles& files,
+                                      const attempt::Order& order,
+                                      std::optional<Standby> ready) {
+  if (ready) {
+    const auto joined = std::span(order.cgroups).first(ready->groups.size());
+    // Its child may hold the socket open for a moment when it has been killed.
+    const bool lives = !has_ended(ready->shim.process);
+    if (lives && send_attempt(*ready, files.directory(), joined)) return std::move(ready->shim);
+    dismiss(std::move(*ready));
+  }
+  return spawn_shim(options.shim, files.directory(), shim_log());
+}
+
 /// Nothing runs that is not watched: once there is a shim, what fails is tried again.
 std::optional<Outcome> Runner::Core::start(const LaunchOrder& given) {
   const Key key(given.job, given.attempt);
@@ -134,18 +153,30 @@ std::optional<Outcome> Runner::Core::start(const LaunchOrder& given) {
   auto order = order_for(given);
   if (!order) return not_launched(FailureKind::Job, "write the launch order", order.error());
   const std::string name = attempt_name(given.job, given.attempt);
-  if (const auto made = cgroups.create(name, given.limits, *order); !made) {
-    return not_launched(FailureKind::Node, "create the control group", made.error());
+  const auto made_groups = cgroups.create(
+      name, given.limits, *order, standby ? standby->groups : std::vector<std::string>{});
+  groups[key] = order->cgroups;
+  std::optional<Standby> ready = std::exchange(standby, std::nullopt);
+  const auto give_up = [&ready](Outcome outcome) {
+    if (!ready) return outcome;
+    const std::vector<std::string> made = ready->groups;
+    dismiss(std::move(*ready));
+    Cgroups::remove(made);
+    return outcome;
+  };
+  if (!made_groups) {
+    return give_up(
+        not_launched(FailureKind::Node, "create the control group", made_groups.error()));
   }
   if (const auto made = files.create(*order, given.payload); !made) {
     if (made.error().number == EEXIST) strangers.insert(key);
-    return not_launched(made.error().code == Code::Usage ? FailureKind::Job
-                        : made.error().number == EEXIST  ? FailureKind::Passing
-                                                         : FailureKind::Node,
-                        "write the launch order",
-                        made.error());
+    return give_up(not_launched(made.error().code == Code::Usage ? FailureKind::Job
+                                : made.error().number == EEXIST  ? FailureKind::Passing
+                                                                 : FailureKind::Node,
+                                "write the launch order",
+                                made.error()));
   }
-  auto shim = spawn_shim(options.shim, files.directory());
+  auto shim = start_shim(files, *order, std::move(ready));
   if (!shim) return not_launched(FailureKind::Node, "start the supervisor", shim.error());
   Watched& watched = watch(given.job, given.attempt, shim->pid, std::move(shim->process));
   watched.traces = traces_of(*order);
@@ -157,6 +188,40 @@ std::optional<Outcome> Runner::Core::start(const LaunchOrder& given) {
 
 void Runner::Core::launch(const LaunchOrder& order) {
   if (auto failed = start(order)) report(Gone{order.job, order.attempt, std::move(*failed)});
+  make_standby();
+}
+
+void Runner::Core::make_standby() {
+  if (standby || !cgroups.has_to_join()) return;
+  auto made = cgroups.make_ready(random_id());
+  if (!made) return;
+  const bool unified = !made->empty() && cgroups.is_unified(made->front());
+  constexpr std::size_t kLongestName = 40;  // of a directory: two numbers and a dot
+  auto started = spawn_standby(
+      options.shim, shim_log(), *made, unified, options.attempts_dir.size() + kLongestName);
+  if (started) {
+    standby = std::move(*started);
+  } else {
+    Cgroups::remove(*made);
+  }
+}
+
+void Runner::Core::dismiss_standby() {
+  if (!standby) return;
+  const std::vector<std::string> its = standby->groups;
+  dismiss(std::move(*std::exchange(standby, std::nullopt)));
+  // A process leaves its groups a moment after it can be waited for.
+  constexpr int kTries = 100;
+  for (int tries = 0; tries < kTries; ++tries) {
+    Cgroups::remove(its);
+    if (std::ranges::none_of(its, os::exists)) break;
+    (void)::poll(nullptr, 0, 1);
+  }
+}
+
+Runner::Core::~Core() {
+  dismiss_standby();
+  cgroups.remove_empty_parents();
 }
 
 void Runner::Core::remove(const AttemptFiles& files) const {
@@ -166,14 +231,20 @@ void Runner::Core::remove(const AttemptFiles& files) const {
 
 void Runner::Core::forget(Key key) {
   drop(key);
-  ports.erase(key);
+  if (const auto its = given_ports.extract(key)) ports.give_back(its.mapped());
   ports_unread.erase(key);
+  const auto made = groups.extract(key);
+  if (made) Cgroups::remove(made.mapped());
   if (strangers.erase(key) > 0) return;
   const AttemptFiles files(options.attempts_dir, key.first, key.second);
-  const auto order = files.order().value_or(std::nullopt);
-  // As the order has them: the daemon may have stood in another group when it started the attempt.
-  Cgroups::remove(order ? order->cgroups : cgroups.groups_of(attempt_name(key.first, key.second)));
+  if (!made) Cgroups::remove(groups_made_for(files, key));
   remove(files);
+}
+
+/// As the order has them: the daemon may have stood in another group when it started the attempt.
+std::vector<std::string> Runner::Core::groups_made_for(const AttemptFiles& files, Key key) const {
+  const auto order = files.order().value_or(std::nullopt);
+  return order ? order->cgroups : cgroups.groups_of(attempt_name(key.first, key.second));
 }
 
 }  // namespace gflow::runner

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "attempt/proc_text.h"
+#include "base/text.h"
 #include "runner/attempt_files.h"
 #include "runner/test_bench.h"
 
@@ -103,6 +105,71 @@ TEST_P(Launch, TheOrderSaysWhatWasGranted) {
   EXPECT_EQ(order->memory_limit, 0U);
   go.say("");
   EXPECT_EQ(wait_gone().exit_code, 0);
+}
+
+/// Supervisors that are kept ready by this process.
+std::vector<int> standbys() {
+  const std::string own = "/proc/self/task/" + std::to_string(::getpid()) + "/children";
+  std::vector<int> found;
+  for (const int pid : attempt::parse_pids(os::read_file(own).value_or(""))) {
+    const auto words = os::read_file("/proc/" + std::to_string(pid) + "/cmdline");
+    if (words && words->find("--standby") != std::string::npos) found.push_back(pid);
+  }
+  return found;
+}
+
+// The next of them is launched while the supervisor kept ready for it is still being made.
+TEST_P(Launch, EachOfManyAtOnceIsInItsOwnGroupsFromTheStart) {
+  constexpr int kJobs = 12;
+  for (int i = 1; i <= kJobs; ++i) {
+    LaunchOrder one = script("exec cat /proc/self/cgroup > groups-$GFLOW_JOB");
+    one.job = JobId(static_cast<std::uint64_t>(i));
+    one.payload.environment.push_back("GFLOW_JOB=" + std::to_string(i));
+    launch(one);
+  }
+  for (int i = 1; i <= kJobs; ++i) {
+    const JobId job(static_cast<std::uint64_t>(i));
+    EXPECT_EQ(wait_gone(job).exit_code, 0) << i;
+    const std::string its = read(path("groups-" + std::to_string(i)));
+    const auto order = AttemptFiles(options_.attempts_dir, job, 1).order().value();
+    ASSERT_TRUE(order);
+    for (const std::string& group : order->cgroups) {
+      const std::string name = group.substr(group.rfind('/'));
+      EXPECT_NE(its.find(name + "\n"), std::string::npos) << group << " is not in\n" << its;
+    }
+  }
+}
+
+TEST_P(Launch, ASupervisorKeptReadyThatWasKilledCostsNoJob) {
+  for (const int pid : standbys()) {
+    const os::Fd process = hold(pid);
+    EXPECT_EQ(::kill(pid, SIGKILL), 0);
+    EXPECT_TRUE(wait_for_end(process));
+  }
+  EXPECT_EQ(run(script("exit 3")).exit_code, 3);
+  // This one is told its attempt before it is noticed that it cannot run.
+  for (const int pid : standbys()) EXPECT_EQ(::kill(pid, SIGSTOP), 0);
+  LaunchOrder second = script("exit 4");
+  second.job = JobId(8);
+  const std::vector<int> stopped = standbys();
+  launch(second);
+  for (const int pid : stopped) EXPECT_EQ(::kill(pid, SIGCONT), 0);
+  EXPECT_EQ(wait_gone(second.job).exit_code, 4);
+}
+
+TEST_P(Launch, OneKeptReadyEndsWithTheDaemonAndLeavesNoGroup) {
+  std::vector<std::string> groups;
+  for (const int pid : standbys()) {
+    const auto text = os::read_file("/proc/" + std::to_string(pid) + "/cmdline").value_or("");
+    for (const std::string_view word : split(text, '\0')) {
+      if (word.starts_with("/sys/fs/cgroup/")) groups.emplace_back(word);
+    }
+  }
+  EXPECT_EQ(groups.empty(), standbys().empty());
+  runner_.reset();
+  EXPECT_TRUE(standbys().empty());
+  for (const std::string& group : groups) EXPECT_FALSE(os::exists(group)) << group;
+  reopen();
 }
 
 // What a job was given before the daemon was restarted is not given to another one.

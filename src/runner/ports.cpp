@@ -46,17 +46,6 @@ bool can_bind_ipv6(int port) {
          errno == EADDRNOTAVAIL;
 }
 
-/// The first port from `base` on that the block cannot have; base + count if it can have all.
-int first_unusable(PortBlock block, const std::vector<PortBlock>& taken) {
-  for (int port = block.base; port < block.base + block.count; ++port) {
-    const bool is_taken = std::ranges::any_of(taken, [port](const PortBlock& other) {
-      return port >= other.base && port < other.base + other.count;
-    });
-    if (is_taken || !can_bind_ipv4(port) || !can_bind_ipv6(port)) return port;
-  }
-  return block.base + block.count;
-}
-
 }  // namespace
 
 PortBlock ports_in(const std::vector<std::string>& environment) {
@@ -73,17 +62,57 @@ PortBlock ports_in(const std::vector<std::string>& environment) {
   return block.base > 0 && block.count > 0 ? block : PortBlock{};
 }
 
-Result<PortBlock> find_ports(int count, const std::vector<PortBlock>& taken) {
-  PortBlock block{kFirstPort, count};
-  while (count > 0 && block.base + count - 1 <= kLastPort) {
-    const int unusable = first_unusable(block, taken);
+bool Ports::is_free(int port, Time now) {
+  Port& its = ports_.at(static_cast<std::size_t>(port - kFirstPort));
+  if (its.holders > 0) return false;
+  if (its.was_tried && now - its.found_free < kTrust) return true;
+  its.was_tried = can_bind_ipv4(port) && can_bind_ipv6(port);
+  its.found_free = now;
+  return its.was_tried;
+}
+
+/// The first port of the block that it cannot have; the one behind it if it can have all.
+int Ports::first_unusable(PortBlock block, Time now) {
+  int port = block.base;
+  while (port < block.base + block.count && is_free(port, now)) ++port;
+  return port;
+}
+
+/// The first usable block that begins in [first, last]; none if there is none.
+PortBlock Ports::find(int count, int first, int last, Time now) {
+  PortBlock block{first, count};
+  while (block.base <= last && block.base + count - 1 <= kLastPort) {
+    const int unusable = first_unusable(block, now);
     if (unusable == block.base + count) return block;
     block.base = unusable + 1;
   }
-  return fail(
-      Code::Exhausted,
-      fmt::format(
-          "no {} consecutive ports are free between {} and {}", count, kFirstPort, kLastPort));
+  return {};
+}
+
+Result<PortBlock> Ports::take(int count, Time now) {
+  PortBlock block;
+  if (count > 0) block = find(count, next_, kLastPort, now);
+  if (count > 0 && block.count == 0) block = find(count, kFirstPort, next_ - 1, now);
+  if (block.count == 0) {
+    return fail(
+        Code::Exhausted,
+        fmt::format(
+            "no {} consecutive ports are free between {} and {}", count, kFirstPort, kLastPort));
+  }
+  next_ = block.base + count;
+  hold(block, 1);
+  return block;
+}
+
+void Ports::note(PortBlock block) { hold(block, 1); }
+void Ports::give_back(PortBlock block) { hold(block, -1); }
+
+void Ports::hold(PortBlock block, int change) {
+  const int end = std::min(block.base + block.count, kLastPort + 1);
+  for (int port = std::max(block.base, kFirstPort); port < end; ++port) {
+    Port& its = ports_.at(static_cast<std::size_t>(port - kFirstPort));
+    its.holders = static_cast<std::uint16_t>(std::max(its.holders + change, 0));
+  }
 }
 
 }  // namespace gflow::runner

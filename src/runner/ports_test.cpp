@@ -12,42 +12,94 @@
 namespace gflow::runner {
 namespace {
 
+/// Binds the port as another program would; invalid if it cannot be had.
+os::Fd listener_at(int port) {
+  os::Fd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const bool bound =
+      ::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 &&
+      ::listen(listener.get(), 1) == 0;
+  return bound ? std::move(listener) : os::Fd();
+}
+
+bool meet(PortBlock one, PortBlock other) {
+  return one.base < other.base + other.count && other.base < one.base + one.count;
+}
+
+const Ports::Time kStart{std::chrono::hours(1)};
+
 TEST(Ports, BlocksDoNotMeetThoseTaken) {
-  std::vector<PortBlock> taken;
+  Ports ports;
+  ports.note({kFirstPort + 3, 8});
+  std::vector<PortBlock> taken = {{kFirstPort + 3, 8}};
   for (int i = 0; i < 20; ++i) {
-    const auto block = find_ports(8, taken);
+    const auto block = ports.take(8, kStart);
     ASSERT_TRUE(block) << block.error().message;
     EXPECT_EQ(block->count, 8);
     EXPECT_GE(block->base, kFirstPort);
     EXPECT_LE(block->base + 7, kLastPort);
-    for (const PortBlock& other : taken) {
-      EXPECT_TRUE(block->base >= other.base + other.count || other.base >= block->base + 8);
-    }
+    for (const PortBlock& other : taken) EXPECT_FALSE(meet(*block, other)) << block->base;
     taken.push_back(*block);
   }
 }
 
 TEST(Ports, OnesInUseArePassedOver) {
-  const auto block = find_ports(3, {});
+  const auto block = Ports().take(3, kStart);
   ASSERT_TRUE(block);
-  const os::Fd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<std::uint16_t>(block->base + 1));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  ASSERT_EQ(::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-  ASSERT_EQ(::listen(listener.get(), 1), 0);
-  const auto next = find_ports(3, {});
+  const os::Fd listener = listener_at(block->base + 1);
+  ASSERT_TRUE(listener.valid());
+  const auto next = Ports().take(3, kStart);
   ASSERT_TRUE(next);
-  EXPECT_TRUE(next->base > block->base + 1 || next->base + 2 < block->base + 1) << next->base;
+  EXPECT_FALSE(meet(*next, {block->base + 1, 1})) << next->base;
+}
+
+TEST(Ports, OneThatTurnsOutToBeInUseIsNotGivenAgainSoon) {
+  Ports ports;
+  const auto first = ports.take(8, kStart);
+  ASSERT_TRUE(first);
+  ports.give_back(*first);
+  const auto second = ports.take(8, kStart);
+  ASSERT_TRUE(second);
+  EXPECT_FALSE(meet(*first, *second));
+}
+
+TEST(Ports, WhatWasFreeIsTriedAgainAfterAWhile) {
+  Ports ports;
+  const auto first = ports.take(8, kStart);
+  ASSERT_TRUE(first);
+  ports.give_back(*first);
+  const os::Fd listener = listener_at(first->base);
+  ASSERT_TRUE(listener.valid());
+  int given = 0;
+  while (const auto block = ports.take(8, kStart + Ports::kTrust)) {
+    EXPECT_FALSE(meet(*block, {first->base, 1}));
+    ++given;
+  }
+  EXPECT_GT(given, 0);
+}
+
+TEST(Ports, WhatIsGivenBackIsGivenAgain) {
+  Ports ports;
+  std::vector<PortBlock> all;
+  while (const auto block = ports.take(8, kStart)) all.push_back(*block);
+  ASSERT_GT(all.size(), 2U);
+  ports.give_back(all[1]);
+  const auto again = ports.take(8, kStart);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(*again, all[1]);
 }
 
 TEST(Ports, NoneLeftIsSaid) {
-  const auto none = find_ports(8, {{kFirstPort, kLastPort - kFirstPort + 1}});
+  Ports ports;
+  ports.note({kFirstPort, kLastPort - kFirstPort + 1});
+  const auto none = ports.take(8, kStart);
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().code, Code::Exhausted);
-  EXPECT_FALSE(find_ports(kLastPort - kFirstPort + 2, {}));
-  EXPECT_FALSE(find_ports(0, {}));
+  EXPECT_FALSE(Ports().take(kLastPort - kFirstPort + 2, kStart));
+  EXPECT_FALSE(Ports().take(0, kStart));
 }
 
 }  // namespace

@@ -100,9 +100,11 @@ Result<std::unique_ptr<Runner>> Runner::open(Options options) {
   const mode_t mode = ::geteuid() == 0 ? 0711 : 0700;
   GF_CHECK(os::make_own_directory(options.attempts_dir, mode));
   GF_CHECK(os::make_own_directory(options.logs_dir, mode));
+  GF_CHECK(AttemptFiles::prepare_to_revoke(options.attempts_dir));
   Cgroups cgroups = GF_TRY(find_cgroups(options));
   auto core = std::make_unique<Core>(std::move(options), std::move(cgroups));
   GF_CHECK(core->prepare());
+  core->make_standby();
   return std::unique_ptr<Runner>(new Runner(std::move(core)));
 }
 

@@ -2,14 +2,16 @@
 #include "runner/spawn.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
-#include <initializer_list>
+#include <utility>
 
 #include "os/file.h"
 #include "runner/processes.h"
@@ -18,6 +20,7 @@ namespace gflow::runner {
 namespace {
 
 constexpr int kStatus = 3;
+constexpr int kOrders = 4;
 
 /// Owns the two argument blocks of posix_spawn(3). Their setters fail only for want of memory.
 class SpawnPlan {
@@ -25,12 +28,12 @@ class SpawnPlan {
   SpawnPlan() {
     (void)::posix_spawn_file_actions_init(&actions_);
     (void)::posix_spawnattr_init(&attributes_);
+    // What is ignored here the shim sets to its default itself, with the two signals that glibc
+    // makes every child of posix_spawn(3) ignore.
     sigset_t all;
     (void)::sigfillset(&all);
     (void)::posix_spawnattr_setsigmask(&attributes_, &all);
-    (void)::posix_spawnattr_setsigdefault(&attributes_, &all);
-    (void)::posix_spawnattr_setflags(
-        &attributes_, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    (void)::posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK);
     (void)::posix_spawn_file_actions_addchdir_np(&actions_, "/");
     open(STDIN_FILENO, "/dev/null", O_RDONLY);
     open(STDOUT_FILENO, "/dev/null", O_WRONLY);
@@ -48,9 +51,8 @@ class SpawnPlan {
   void copy(int from, int to) { (void)::posix_spawn_file_actions_adddup2(&actions_, from, to); }
 
   /// The pid. The arguments must start with the program's path.
-  Result<int> run(std::initializer_list<std::string> arguments, int first_closed) {
+  Result<int> run(std::vector<std::string> texts, int first_closed) {
     (void)::posix_spawn_file_actions_addclosefrom_np(&actions_, first_closed);
-    std::vector<std::string> texts(arguments);
     std::vector<char*> argv;
     for (std::string& text : texts) argv.push_back(text.data());
     argv.push_back(nullptr);
@@ -67,22 +69,80 @@ class SpawnPlan {
   posix_spawnattr_t attributes_{};
 };
 
-}  // namespace
-
-Result<Shim> spawn_shim(const std::string& program, const std::string& directory) {
+/// `orders`: what becomes its descriptor 4, if anything does.
+Result<Shim> start_shim(std::vector<std::string> arguments,
+                        const std::string& log,
+                        const os::Fd* orders) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) return os::errno_error("make a pipe");
   Shim shim;
   shim.status = os::Fd(ends[0]);
-  const os::Fd write_end(ends[1]);
+  // Above the numbers that are given to the child, so that neither overwrites the other.
+  const os::Fd write_end(::fcntl(ends[1], F_DUPFD_CLOEXEC, kOrders + 1));
+  (void)::close(ends[1]);
+  const os::Fd its(orders == nullptr ? -1 : ::fcntl(orders->get(), F_DUPFD_CLOEXEC, kOrders + 1));
+  if (!write_end.valid() || (orders != nullptr && !its.valid())) {
+    return os::errno_error("make a descriptor");
+  }
   SpawnPlan plan;
-  plan.open(STDERR_FILENO, (directory + "/shim.log").c_str(), O_WRONLY | O_CREAT | O_APPEND);
+  plan.open(STDERR_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_APPEND);
   plan.copy(write_end.get(), kStatus);
-  shim.pid = GF_TRY(plan.run({program, directory}, kStatus + 1));
+  if (orders != nullptr) plan.copy(its.get(), kOrders);
+  const int first_closed = orders == nullptr ? kStatus + 1 : kOrders + 1;
+  shim.pid = GF_TRY(plan.run(std::move(arguments), first_closed));
   // It is our child and not waited for yet, so the pid is still its own, now and when this has to
   // be tried again.
   shim.process = open_process(shim.pid).value_or(os::Fd());
   return shim;
+}
+
+}  // namespace
+
+Result<Shim> spawn_shim(const std::string& program,
+                        const std::string& directory,
+                        const std::string& log) {
+  return start_shim({program, directory}, log, nullptr);
+}
+
+Result<Standby> spawn_standby(const std::string& program,
+                              const std::string& log,
+                              std::vector<std::string> groups,
+                              bool unified,
+                              std::size_t room) {
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+    return os::errno_error("make a socket");
+  }
+  Standby standby;
+  standby.orders = os::Fd(ends[0]);
+  const os::Fd its(ends[1]);
+  std::vector<std::string> arguments = {program, "--standby", std::string(room, '-')};
+  if (!unified) arguments.emplace_back();
+  arguments.insert(arguments.end(), groups.begin(), groups.end());
+  standby.shim = GF_TRY(start_shim(std::move(arguments), log, &its));
+  standby.groups = std::move(groups);
+  return standby;
+}
+
+bool send_attempt(const Standby& standby,
+                  const std::string& directory,
+                  std::span<const std::string> groups) {
+  std::string text = directory + '\0';
+  for (const std::string& group : groups) text.append(group).push_back('\0');
+  const ssize_t put = ::send(standby.orders.get(), text.data(), text.size(), MSG_NOSIGNAL);
+  return put == static_cast<ssize_t>(text.size());
+}
+
+void dismiss(Standby standby) {
+  standby.orders.reset();
+  constexpr int kPatienceMs = 1000;  // milliseconds are enough, unless somebody stopped it
+  pollfd ended{standby.shim.process.get(), POLLIN, 0};
+  if (!standby.shim.process.valid() || ::poll(&ended, 1, kPatienceMs) <= 0) {
+    (void)::kill(standby.shim.pid, SIGKILL);
+  }
+  int status = 0;
+  while (::waitpid(standby.shim.pid, &status, 0) < 0 && errno == EINTR) {
+  }
 }
 
 void reap(const os::Fd& process) {

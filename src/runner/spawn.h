@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,8 +20,31 @@ struct Shim {
 
 /// Starts a shim in a session of its own with a fixed small environment, all signals blocked (it
 /// unblocks what it handles, so that none can reach it before) and no descriptor of ours but the
-/// status pipe. What it writes to stderr goes to `shim.log` in the attempt's directory.
-[[nodiscard]] Result<Shim> spawn_shim(const std::string& program, const std::string& directory);
+/// status pipe. What it writes to stderr is added to the file `log`.
+[[nodiscard]] Result<Shim> spawn_shim(const std::string& program,
+                                      const std::string& directory,
+                                      const std::string& log);
+
+/// A shim that waits for its attempt, and a process that waits with it in the control groups of the
+/// attempt: `gflow-shim --standby`. Both end when this is destroyed, unless it was sent.
+struct Standby {
+  Shim shim;
+  os::Fd orders;                    ///< through which it is told which attempt
+  std::vector<std::string> groups;  ///< as Cgroups::make_ready() made them
+};
+/// `unified`: the first of the groups is of cgroup v2. `room`: as many bytes as the longest
+/// directory it may be told.
+[[nodiscard]] Result<Standby> spawn_standby(const std::string& program,
+                                            const std::string& log,
+                                            std::vector<std::string> groups,
+                                            bool unified,
+                                            std::size_t room);
+/// Tells it its attempt, and what its groups are called by now. False if it is no more.
+[[nodiscard]] bool send_attempt(const Standby& standby,
+                                const std::string& directory,
+                                std::span<const std::string> groups);
+/// Waits for the end of one that was not sent: both its processes have left the groups then.
+void dismiss(Standby standby);
 
 /// Takes note of a child's end so that no zombie stays. Nothing happens if it is not our child.
 void reap(const os::Fd& process);

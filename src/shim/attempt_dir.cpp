@@ -33,16 +33,8 @@ Outcome<void> AttemptDir::allocate_record() {
   record_ = Fd(::openat(dir_.get(), "exit", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!record_.valid()) return errno_text("create the exit record");
   // Falls back to writing zeros where the file system cannot allocate (posix_fallocate(3)).
-  errno = ::posix_fallocate(record_.get(), 0, attempt::kExitFileSize);
+  errno = ::posix_fallocate(record_.get(), 0, attempt::kExitFileSize + attempt::kStartedSize);
   if (errno != 0) return errno_text("allocate the exit record");
-  return {};
-}
-
-Outcome<void> AttemptDir::create(const char* name, std::string_view content) const {
-  const Fd fd(
-      ::openat(dir_.get(), name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!fd.valid()) return errno_text(std::string("create ") + name);
-  if (!write_whole(fd.get(), content)) return errno_text(std::string("write ") + name);
   return {};
 }
 
@@ -53,13 +45,15 @@ Outcome<ClaimResult> AttemptDir::claim(const std::string& boot_id) const {
   const auto facts = attempt::parse_proc_stat(stat.value_or(""));
   if (!facts) return errno_text("read /proc/self/stat");
   mine.start_time = facts->start_time;
-  if (auto made = create("claim.shim", attempt::encode_claim(mine)); !made) {
-    return std::unexpected(made.error());
-  }
+  const std::string text = attempt::encode_claim(mine);
+  const ssize_t put = ::pwrite(lock_.get(), text.data(), text.size(), 0);
+  const auto size = static_cast<off_t>(text.size());
+  if (put != size) return errno_text("write the claim");
+  // What a shim left that died before this point may have been longer.
+  if (::ftruncate(lock_.get(), size) != 0) return errno_text("write the claim");
   // link(2) either makes the name with its content or finds it taken: there is no between.
-  const int linked = ::linkat(dir_.get(), "claim.shim", dir_.get(), "claim", 0);
+  const int linked = ::linkat(dir_.get(), "lock", dir_.get(), "claim", 0);
   const int number = errno;
-  (void)::unlinkat(dir_.get(), "claim.shim", 0);  // a leftover goes with the directory
   if (linked == 0) return ClaimResult::Mine;
   if (number == EEXIST) return ClaimResult::Revoked;
   errno = number;
@@ -67,9 +61,8 @@ Outcome<ClaimResult> AttemptDir::claim(const std::string& boot_id) const {
 }
 
 void AttemptDir::note_started(int pid) const {
-  if (create("started.shim", std::to_string(pid) + "\n")) {
-    (void)::renameat(dir_.get(), "started.shim", dir_.get(), "started");
-  }
+  const std::string text = std::to_string(pid) + "\n";
+  (void)!::pwrite(record_.get(), text.data(), text.size(), attempt::kExitFileSize);
 }
 
 Outcome<void> AttemptDir::store(const attempt::ExitRecord& record) {

@@ -26,14 +26,14 @@ class AttemptDir {
   [[nodiscard]] Outcome<void> allocate_record();
   /// Takes the attempt unless the daemon has revoked it.
   [[nodiscard]] Outcome<ClaimResult> claim(const std::string& boot_id) const;
-  /// Leaves the pid for a daemon that was restarted. Only for its information: failure is ignored.
+  /// Leaves the pid, behind the record, for a daemon that was restarted. Only for its information:
+  /// failure is ignored.
   void note_started(int pid) const;
   /// Overwrites the next slot of the record and waits until it is on disk.
   [[nodiscard]] Outcome<void> store(const attempt::ExitRecord& record);
 
  private:
   AttemptDir(Fd dir, Fd lock) : dir_(std::move(dir)), lock_(std::move(lock)) {}
-  [[nodiscard]] Outcome<void> create(const char* name, std::string_view content) const;
 
   Fd dir_;
   Fd lock_;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // gflow-shim ATTEMPT-DIRECTORY: supervises one attempt of a job. Started by the runner with the
-// write end of its status pipe as descriptor 3. gflow-shim --probe DIR...: joins control groups and
-// ends.
+// write end of its status pipe as descriptor 3. gflow-shim --standby ROOM V2GROUP GROUP...: the
+// same, for an attempt it is told later through the socket that is its descriptor 4. gflow-shim
+// --probe DIR...: joins control groups and ends.
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <string_view>
+#include <utility>
 
 #include "shim/shim.h"
 
@@ -14,6 +16,12 @@ int main(int argc, char** argv) {
   constexpr int kStatus = 3;
   if (argc >= 3 && std::string_view(argv[1]) == "--probe") {
     return gflow::shim::probe_cgroups(argc - 2, argv + 2);
+  }
+  if (argc >= 4 && std::string_view(argv[1]) == "--standby") {
+    constexpr int kOrders = 4;
+    const gflow::shim::Fd status(::fcntl(kStatus, F_SETFD, FD_CLOEXEC) == 0 ? kStatus : -1);
+    gflow::shim::Fd orders(::fcntl(kOrders, F_SETFD, FD_CLOEXEC) == 0 ? kOrders : -1);
+    return gflow::shim::stand_by(argc - 1, argv + 1, std::move(orders), status);
   }
   if (argc != 2 || argv[1][0] != '/') {
     (void)std::fputs("usage: gflow-shim ATTEMPT-DIRECTORY (started by gflowd)\n", stderr);

@@ -2,12 +2,15 @@
 #include "shim/payload.h"
 
 #include <fcntl.h>
+#include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,18 +29,11 @@ using attempt::Step;
 
 LaunchFailure failed(Step step) { return {.step = step, .error = errno}; }
 
-/// Everything to its default. The shim, and what started it, may have ignored signals (a SIGCHLD
-/// that is ignored makes wait(2) useless), and ignoring survives execve(2).
-void reset_signals() {
-  // By the bare system call: signal(3) refuses the two that glibc keeps for itself, and those may
-  // be inherited as ignored as well. Zeros are SIG_DFL without flags on every architecture.
-  constexpr std::array<unsigned long, 4> kDefault{};
-  for (int number = 1; number <= 64; ++number) {
-    (void)::syscall(SYS_rt_sigaction, number, kDefault.data(), nullptr, sizeof(unsigned long));
-  }
+/// The shim has set all of them to their default, and blocked them.
+void unblock_signals() {
   sigset_t none;
   (void)::sigemptyset(&none);
-  (void)::sigprocmask(SIG_SETMASK, &none, nullptr);
+  (void)::pthread_sigmask(SIG_SETMASK, &none, nullptr);
 }
 
 bool open_as(int target, const char* path, int flags) {
@@ -89,9 +85,35 @@ void bind_to_cpus(const Order& order) {
   (void)write_whole(STDERR_FILENO, "gflow: not bound to its CPUs: " + error_name(errno) + "\n");
 }
 
+/// What a child knows of how it was made.
+struct Birth {
+  pid_t shim = -1;
+  std::vector<std::string> groups;  ///< the control groups of the order it is in already
+};
+
+/// The group of the order that can be in no tree but that of cgroup v2; "" if none is known to be.
+const std::string& unified_group(const Order& order) {
+  return order.kill_cgroup.empty() ? order.freeze_cgroup : order.kill_cgroup;
+}
+
+/// As fork(2), with the child in a control group from its first instruction. Joining by writing to
+/// cgroup.procs makes the kernel wait for all CPUs, 5 to 30 ms; being born there takes 0.1.
+/// Negative if there is no such group, or this cannot be done (before Linux 5.7, or by a seccomp
+/// filter).
+pid_t fork_into(const std::string& group) {
+  if (group.empty()) return -1;
+  const Fd directory(::open(group.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!directory.valid()) return -1;
+  clone_args arguments{};
+  arguments.flags = CLONE_INTO_CGROUP;
+  arguments.exit_signal = SIGCHLD;
+  arguments.cgroup = static_cast<__u64>(directory.get());
+  return static_cast<pid_t>(::syscall(SYS_clone3, &arguments, sizeof arguments));
+}
+
 /// Everything before the change of user opens only what is the daemon's own or the kernel's;
 /// everything after it is opened as the user.
-LaunchFailure become_job(const Order& order, int log_error, pid_t shim) {
+LaunchFailure become_job(const Order& order, const Birth& birth, int log_error) {
   // A session of its own: `kill 0` in the job must not reach the shim.
   (void)::setsid();
   if (!take_mark(order.mark)) return failed(Step::TakeMark);
@@ -100,6 +122,7 @@ LaunchFailure become_job(const Order& order, int log_error, pid_t shim) {
   if (!open_as(STDIN_FILENO, "/dev/null", O_RDONLY)) return failed(Step::OpenStdin);
   if (log_error != 0) return {.step = Step::OpenLog, .error = log_error};
   for (const std::string& cgroup : order.cgroups) {
+    if (std::ranges::find(birth.groups, cgroup) != birth.groups.end()) continue;
     if (!write_path(cgroup + "/cgroup.procs", "0")) return failed(Step::JoinCgroup);
   }
   bind_to_cpus(order);
@@ -107,25 +130,57 @@ LaunchFailure become_job(const Order& order, int log_error, pid_t shim) {
   if (order.uid && !become_user(*order.uid)) return failed(Step::BecomeUser);
   // After the change of user, which clears it (prctl(2)). The shim may have died before it was set.
   (void)::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != shim) ::_exit(1);
+  if (::getppid() != birth.shim) ::_exit(1);
   (void)::umask(order.umask);
   limit_open_files(order.open_files);
   if (::chdir(order.work_dir.c_str()) != 0) return failed(Step::ChangeDirectory);
   return run_program(order);
 }
 
+[[noreturn]] void end_unable(const LaunchFailure& failure, int result) {
+  const std::string_view bytes(reinterpret_cast<const char*>(&failure), sizeof failure);
+  (void)write_whole(result, bytes);  // nobody else to tell
+  ::_exit(127);
+}
+
 /// The child's life up to execve(2).
-[[noreturn]] void child(const Order& order, const JobLog& log, pid_t shim, int result) {
-  reset_signals();
+[[noreturn]] void child(const Order& order, const JobLog& log, const Birth& birth, int result) {
+  unblock_signals();
   const int log_error = write_to(log);
   constexpr int kResult = 3;
   if (result != kResult) (void)::dup3(result, kResult, O_CLOEXEC);
   // All others are close-on-exec; this also closes what a kernel bug or a library left open.
   (void)::close_range(kResult + 1, ~0U, 0);
-  const LaunchFailure failure = become_job(order, log_error, shim);
-  const std::string_view bytes(reinterpret_cast<const char*>(&failure), sizeof failure);
-  (void)write_whole(kResult, bytes);  // nobody else to tell
-  ::_exit(127);
+  end_unable(become_job(order, birth, log_error), kResult);
+}
+
+/// A recruit's life.
+[[noreturn]] void wait_and_become(Fd orders,
+                                  const std::vector<std::string>& groups,
+                                  std::size_t born_in,
+                                  pid_t shim) {
+  // Nothing of the shim's is kept open by one that may wait for hours.
+  constexpr int kOrders = 3;
+  if (orders.get() != kOrders) {
+    (void)::dup3(orders.get(), kOrders, O_CLOEXEC);
+    orders = Fd(kOrders);
+  }
+  (void)::close_range(kOrders + 1, ~0U, 0);
+  (void)::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  std::vector<bool> is_in(groups.size());
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    is_in[i] = i < born_in || write_path(groups[i] + "/cgroup.procs", "0");
+  }
+  auto told = wait_to_be_enlisted(orders);
+  if (!told) ::_exit(0);
+  orders.reset();
+  const JobLog log{std::move(told->log), told->log_error};
+  // One that got its present name before it could be joined is joined as the others are.
+  Birth birth{.shim = shim, .groups = {}};
+  for (std::size_t i = 0; i < groups.size() && i < told->joined.size(); ++i) {
+    if (is_in[i]) birth.groups.push_back(told->joined[i]);
+  }
+  child(told->order, log, birth, told->result.get());
 }
 
 }  // namespace
@@ -142,24 +197,59 @@ JobLog open_log(const Order& order) {
   struct stat facts{};
   if (!log.file.valid() || ::fstat(log.file.get(), &facts) != 0) {
     give_up(errno);
-  } else if (!S_ISREG(facts.st_mode)) {
-    give_up(EINVAL);
-  } else if (::fcntl(log.file.get(), F_SETFL, O_APPEND) != 0 ||
-             (order.uid && ::fchown(log.file.get(), *order.uid, static_cast<gid_t>(-1)) != 0)) {
-    give_up(errno);
+    return log;
   }
+  if (!S_ISREG(facts.st_mode)) {
+    give_up(EINVAL);
+    return log;
+  }
+  const auto same_group = static_cast<gid_t>(-1);
+  const bool is_ready = ::fcntl(log.file.get(), F_SETFL, O_APPEND) == 0 &&
+                        (!order.uid || ::fchown(log.file.get(), *order.uid, same_group) == 0);
+  if (!is_ready) give_up(errno);
   return log;
 }
 
-Outcome<Payload> start_payload(const Order& order, const JobLog& log) {
+Outcome<Recruit> start_recruit(const std::string& unified, const std::vector<std::string>& others) {
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+    return errno_text("make a socket");
+  }
+  Fd mine(ends[0]);
+  Fd its(ends[1]);
+  const pid_t shim = ::getpid();
+  std::vector<std::string> groups = others;
+  if (!unified.empty()) groups.insert(groups.begin(), unified);
+  pid_t pid = fork_into(unified);
+  const std::size_t born_in = pid < 0 ? 0 : 1;
+  if (pid < 0) pid = ::fork();
+  if (pid < 0) return errno_text("create the process");
+  if (pid == 0) wait_and_become(std::move(its), groups, born_in, shim);
+  return Recruit{pid, std::move(mine)};
+}
+
+Outcome<Payload> start_payload(const Order& order,
+                               JobLog& log,
+                               const std::optional<Recruited>& recruited) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return errno_text("make a pipe");
   Fd read_end(ends[0]);
-  const Fd write_end(ends[1]);
-  const pid_t shim = ::getpid();
-  const pid_t pid = ::fork();
+  Fd write_end(ends[1]);
+  if (recruited) {
+    Enlistment told{order, recruited->joined, std::move(log.file), log.error, std::move(write_end)};
+    const bool done = enlist(recruited->process, told);
+    log.file = std::move(told.log);
+    write_end = std::move(told.result);
+    if (done) return Payload{recruited->process.pid, std::move(read_end)};
+    (void)::kill(recruited->process.pid, SIGKILL);  // our child, not waited for: nobody else's pid
+    (void)::waitpid(recruited->process.pid, nullptr, 0);
+  }
+  Birth birth{.shim = ::getpid(), .groups = {}};
+  pid_t pid = fork_into(unified_group(order));
+  if (pid >= 0) birth.groups.push_back(unified_group(order));
+  if (pid < 0) pid = ::fork();
   if (pid < 0) return errno_text("create the process");
-  if (pid == 0) child(order, log, shim, write_end.get());
+  if (pid == 0) child(order, log, birth, write_end.get());
   return Payload{pid, std::move(read_end)};
 }
 

@@ -5,11 +5,15 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "attempt/exit_record.h"
 #include "attempt/order.h"
 #include "shim/fd.h"
 #include "shim/io.h"
+#include "shim/recruit.h"
 
 namespace gflow::shim {
 
@@ -36,8 +40,22 @@ struct JobLog {
 };
 [[nodiscard]] JobLog open_log(const attempt::Order& order);
 
-/// Forks the job's first process. All its further steps happen in the child.
-[[nodiscard]] Outcome<Payload> start_payload(const attempt::Order& order, const JobLog& log);
+/// Forks a process that waits to become the first of a job: in the group `unified` of cgroup v2,
+/// if that is not "", and it joins the others.
+[[nodiscard]] Outcome<Recruit> start_recruit(const std::string& unified,
+                                             const std::vector<std::string>& others);
+
+/// A recruit, and what the order calls the control groups it was made to join: in this order.
+struct Recruited {
+  Recruit process;
+  std::vector<std::string> joined;
+};
+
+/// Makes the job's first process of the recruit if there is one that still lives, else forks it.
+/// All its further steps happen in the child.
+[[nodiscard]] Outcome<Payload> start_payload(const attempt::Order& order,
+                                             JobLog& log,
+                                             const std::optional<Recruited>& recruited);
 
 /// The sentence for a failure: names the directory, program or file it was about. Opens nothing.
 [[nodiscard]] std::string failure_text(const attempt::Order& order, const LaunchFailure& failure);

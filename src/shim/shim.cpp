@@ -4,12 +4,20 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstring>
+#include <optional>
+#include <vector>
 
 #include "attempt/claim.h"
+#include "attempt/text_fields.h"
 #include "shim/attempt_dir.h"
 #include "shim/payload.h"
 #include "shim/supervisor.h"
@@ -17,13 +25,19 @@
 namespace gflow::shim {
 namespace {
 
-/// Blocks all signals: they are read from a descriptor. What was inherited as ignored would
-/// not be delivered at all, so everything goes back to its default first.
+/// Blocks all signals: they are read from a descriptor. What was inherited as ignored would not be
+/// delivered at all (with SIGCHLD ignored wait(2) is useless) and survives execve(2), so everything
+/// goes back to its default first, for the job, too.
 void take_over_signals() {
-  for (int number = 1; number < NSIG; ++number) (void)::signal(number, SIG_DFL);
+  // By the bare system call: signal(3) refuses the two that glibc keeps for itself, and those may
+  // be inherited as ignored as well. Zeros are SIG_DFL without flags on every architecture.
+  constexpr std::array<unsigned long, 4> kDefault{};
+  for (int number = 1; number <= 64; ++number) {
+    (void)::syscall(SYS_rt_sigaction, number, kDefault.data(), nullptr, sizeof(unsigned long));
+  }
   sigset_t all;
   (void)::sigfillset(&all);
-  (void)::sigprocmask(SIG_SETMASK, &all, nullptr);
+  (void)::pthread_sigmask(SIG_SETMASK, &all, nullptr);
 }
 
 void say(const Fd& status, const attempt::StatusLine& line) {
@@ -61,9 +75,10 @@ attempt::ExitRecord no_payload(const attempt::Order& order, const std::string& w
 attempt::ExitRecord run_job(const attempt::Order& order,
                             const AttemptDir& dir,
                             const Fd& status,
-                            WaitPoints points) {
-  const JobLog log = open_log(order);
-  auto payload = start_payload(order, log);
+                            WaitPoints points,
+                            const std::optional<Recruited>& recruited) {
+  JobLog log = open_log(order);
+  auto payload = start_payload(order, log, recruited);
   if (!payload) return no_payload(order, payload.error(), errno);
   Supervisor supervisor(order, std::move(*payload), std::move(points));
   attempt::ExitRecord record = supervisor.run([&](int pid) {
@@ -76,13 +91,16 @@ attempt::ExitRecord run_job(const attempt::Order& order,
   return record;
 }
 
-}  // namespace
-
-int run_attempt(const std::string& directory, const Fd& status) {
+void become_supervisor() {
   take_over_signals();
   (void)::setsid();  // fails only if it is one already
   (void)::prctl(PR_SET_CHILD_SUBREAPER, 1);
   (void)write_path("/proc/self/oom_score_adj", "-900");  // only root may, and only some root
+}
+
+int supervise(const std::string& directory,
+              const Fd& status,
+              const std::optional<Recruited>& recruited) {
   auto dir = AttemptDir::open(directory);
   if (!dir) return give_up(status, dir.error());
   const auto order = dir->read_order();
@@ -93,8 +111,65 @@ int run_attempt(const std::string& directory, const Fd& status) {
   const auto claimed = dir->claim(order->boot_id);
   if (!claimed) return give_up(status, claimed.error());
   if (*claimed == ClaimResult::Revoked) return 0;
-  store_record(*dir, run_job(*order, *dir, status, std::move(*points)));
+  store_record(*dir, run_job(*order, *dir, status, std::move(*points), recruited));
   return 0;
+}
+
+/// The fields of the one message; empty if the other end was closed.
+std::vector<std::string> receive_orders(const Fd& orders) {
+  std::vector<char> buffer(65536);
+  ssize_t got = 0;
+  do {
+    got = ::recv(orders.get(), buffer.data(), buffer.size(), 0);
+  } while (got < 0 && errno == EINTR);
+  std::vector<std::string> fields;
+  std::string_view rest(buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  while (!rest.empty()) fields.emplace_back(attempt::take_field(rest, '\0'));
+  return fields;
+}
+
+/// In /proc/<pid>/cmdline, by which a supervisor is found whose directory somebody removed.
+void show_as_argument(const std::string& directory, int count, char** arguments) {
+  char* const begin = arguments[0];
+  char* const last = arguments[count - 1];
+  const auto room = static_cast<std::size_t>(last + std::strlen(last) - begin);
+  if (directory.size() > room) return;
+  std::fill_n(begin, room, '\0');
+  std::ranges::copy(directory, begin);
+}
+
+/// So that whoever adopts the orphans of this process has none to reap. One that became the job is
+/// no child any more.
+void await_end(std::optional<Recruited>& recruited) {
+  if (recruited) recruited->process.orders.reset();
+  while (::waitpid(-1, nullptr, 0) > 0 || errno == EINTR) {
+  }
+}
+
+}  // namespace
+
+int run_attempt(const std::string& directory, const Fd& status) {
+  become_supervisor();
+  return supervise(directory, status, std::nullopt);
+}
+
+int stand_by(int count, char** arguments, Fd orders, const Fd& status) {
+  become_supervisor();
+  const std::string unified = arguments[2];
+  const std::vector<std::string> others(arguments + 3, arguments + count);
+  auto recruit = start_recruit(unified, others);
+  std::vector<std::string> fields = receive_orders(orders);
+  orders.reset();
+  std::optional<Recruited> recruited;
+  if (recruit) recruited.emplace(std::move(*recruit), std::vector<std::string>{});
+  int result = 0;
+  if (!fields.empty()) {
+    show_as_argument(fields.front(), count, arguments);
+    if (recruited) recruited->joined.assign(fields.begin() + 1, fields.end());
+    result = supervise(fields.front(), status, recruited);
+  }
+  await_end(recruited);
+  return result;
 }
 
 int probe_cgroups(int count, char** directories) {

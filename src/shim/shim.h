@@ -12,6 +12,12 @@ namespace gflow::shim {
 /// The exit status of the program: 0 also if the attempt was revoked.
 [[nodiscard]] int run_attempt(const std::string& directory, const Fd& status);
 
+/// The same, before there is an attempt: makes a process ready in the control groups, takes the
+/// directory of the attempt and the names the groups have by then from `orders` (one message, each
+/// ended by a NUL), and shows that directory as its argument. Ends when nobody can send it any
+/// more. Arguments: --standby, room for the directory, the group of cgroup v2 or "", the others.
+[[nodiscard]] int stand_by(int count, char** arguments, Fd orders, const Fd& status);
+
 /// Joins each of the control group directories, as a job would; 0 if that worked, else errno.
 [[nodiscard]] int probe_cgroups(int count, char** directories);
 
