@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <cstring>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "attempt/claim.h"
@@ -117,13 +118,17 @@ int supervise(const std::string& directory,
 
 /// The fields of the one message; empty if the other end was closed.
 std::vector<std::string> receive_orders(const Fd& orders) {
-  std::vector<char> buffer(65536);
-  ssize_t got = 0;
-  do {
-    got = ::recv(orders.get(), buffer.data(), buffer.size(), 0);
-  } while (got < 0 && errno == EINTR);
+  // Asks for its size first: this process is one per running job, and keeps what it touched.
+  const auto receive = [&orders](std::span<char> into, int flags) {
+    ssize_t got = 0;
+    do {
+      got = ::recv(orders.get(), into.data(), into.size(), flags);
+    } while (got < 0 && errno == EINTR);
+    return static_cast<std::size_t>(std::max<ssize_t>(got, 0));
+  };
+  std::vector<char> buffer(receive({}, MSG_PEEK | MSG_TRUNC));
+  std::string_view rest(buffer.data(), receive(buffer, 0));
   std::vector<std::string> fields;
-  std::string_view rest(buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
   while (!rest.empty()) fields.emplace_back(attempt::take_field(rest, '\0'));
   return fields;
 }
