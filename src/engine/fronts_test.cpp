@@ -18,7 +18,7 @@ class Waiting : public testing::Test {
   static constexpr int kJobs = 200;
 
   Waiting() {
-    state_.restored(JobId(1));
+    state.restored(JobId(1));
     Machine machine = machine_with_gpus("n0", 2, "A100", Memory::gib(40));
     machine.memory = Memory::gib(64);
     tell(event::NodesChanged{{machine}});
@@ -28,9 +28,9 @@ class Waiting : public testing::Test {
   }
 
   std::vector<Effect> tell(const Event& event) {
-    now_.mono += 1s;
-    now_.wall += 1s;
-    return step(state_, event, now_);
+    now.mono += 1s;
+    now.wall += 1s;
+    return step(state, event, now);
   }
   void submit(int gpus, int mebibytes) {
     JobSpec spec;
@@ -42,13 +42,13 @@ class Waiting : public testing::Test {
   /// How often room was looked for with this.
   template <typename Do>
   std::uint64_t looks(Do what) {
-    const std::uint64_t before = state_.looks();
+    const std::uint64_t before = state.looks();
     what();
-    return state_.looks() - before;
+    return state.looks() - before;
   }
 
-  State state_{Policy{}, "boot"};
-  Now now_{WallTime(1000min), MonoTime(0ms)};
+  State state{Policy{}, "boot"};
+  Now now{WallTime(1000min), MonoTime(0ms)};
 };
 
 TEST_F(Waiting, ASubmissionLooksForRoomForItselfOnly) {
@@ -60,7 +60,7 @@ TEST_F(Waiting, ASubmissionLooksForRoomForItselfOnly) {
 TEST_F(Waiting, WhatIsGivenBackIsLookedForByThoseThatFitThere) {
   submit(1, 5);
   EXPECT_EQ(looks([&] { tell(event::AttemptEnded{JobId(1), 1, Outcome{}}); }), 1U);
-  EXPECT_EQ(state_.count(Status::Starting), 2U);
+  EXPECT_EQ(state.count(Status::Starting), 2U);
 }
 
 TEST_F(Waiting, AStartThatIsReportedGivesNothingBack) {
@@ -69,7 +69,7 @@ TEST_F(Waiting, AStartThatIsReportedGivesNothingBack) {
 
 TEST_F(Waiting, WhoGoesFirstIsKnownThoughNothingWasLookedAt) {
   tell(event::Tick{});
-  const std::vector<Blocker> why = state_.blockers(JobId(9), now_);
+  const std::vector<Blocker> why = state.blockers(JobId(9), now);
   ASSERT_FALSE(why.empty());
   const auto* order = std::get_if<blocker::Priority>(&why.back());
   ASSERT_NE(order, nullptr);

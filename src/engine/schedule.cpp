@@ -84,6 +84,21 @@ class Blocked {
   int bulks_ = 0;
 };
 
+/// What does not fit may have room made for it, and lets those go on who come before it: then it is
+/// looked at, too.
+void tell_apart(const Index& index, Candidates& candidates, Blocked& blocked) {
+  const bool all = !index.suspended.empty() || (index.policy.preempt && !index.preemptible.empty());
+  for (const Front& front : index.fronts.all()) {
+    if (all || !index.fronts.is_full(front.shape)) {
+      candidates.add(front);
+    } else {
+      blocked.add(front);
+    }
+  }
+  candidates.put_in_order();
+  blocked.put_in_order();
+}
+
 }  // namespace
 
 void Step::schedule() {
@@ -108,18 +123,7 @@ void Step::look_at_queue() {
   Places places;
   Candidates candidates(index_);
   Blocked blocked(index_, places);
-  // What does not fit may have room made for it, and lets those go on who come before it.
-  const bool all =
-      !index_.suspended.empty() || (index_.policy.preempt && !index_.preemptible.empty());
-  for (const Front& front : index_.fronts.all()) {
-    if (all || !index_.fronts.is_full(front.shape)) {
-      candidates.add(front);
-    } else {
-      blocked.add(front);
-    }
-  }
-  candidates.put_in_order();
-  blocked.put_in_order();
+  tell_apart(index_, candidates, blocked);
   std::vector<JobId> suspended = suspended_in_order();
 
   while (!candidates.empty()) {
