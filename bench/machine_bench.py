@@ -401,7 +401,7 @@ def measure(make, rows, options):
 
 NOT_MEASURED = (
     "Slurm: needs a key, a configuration and two daemons of its own user",
-    "pueue, HyperQueue: in no registry as programs; built from source they take longer than this",
+    "pueue, HyperQueue: not installed; they have to be built from source first",
     "E2 and E3 of runqd: it gives jobs GPUs only where NVML finds some",
 )
 
