@@ -20,12 +20,24 @@ bool moved(const std::optional<int>& before,
   return by * Share::kWholeParts >= std::int64_t{whole} * threshold.parts;
 }
 
-bool is_news(const Device& before, const Device& after, Share threshold) {
+bool decides_alike(const Device& before, const Device& after) {
   Device same = after;
   same.utilization_percent = before.utilization_percent;
   same.power_milliwatts = before.power_milliwatts;
   same.temperature_celsius = before.temperature_celsius;
-  return same != before ||
+  return same == before;
+}
+
+/// The same machine; its devices as `alike` has it.
+template <typename Alike>
+bool same_machine(const Machine& before, const Machine& after, const Alike& alike) {
+  Machine same = after;
+  same.devices = before.devices;
+  return same == before && std::ranges::equal(before.devices, after.devices, alike);
+}
+
+bool is_news(const Device& before, const Device& after, Share threshold) {
+  return !decides_alike(before, after) ||
          moved(before.utilization_percent, after.utilization_percent, 100, threshold) ||
          moved(before.power_milliwatts,
                after.power_milliwatts,
@@ -48,14 +60,16 @@ void fill_memory(Machine& machine, const GpuConfig& config) {
   }
 }
 
+bool decides_alike(const Machine& before, const Machine& after) {
+  return same_machine(before, after, [](const Device& old_one, const Device& new_one) {
+    return decides_alike(old_one, new_one);
+  });
+}
+
 bool is_news(const Machine& before, const Machine& after, Share threshold) {
-  Machine same = after;
-  same.devices = before.devices;
-  if (same != before || before.devices.size() != after.devices.size()) return true;
-  return !std::ranges::equal(
-      before.devices, after.devices, [&](const Device& old_one, const Device& new_one) {
-        return !is_news(old_one, new_one, threshold);
-      });
+  return !same_machine(before, after, [&](const Device& old_one, const Device& new_one) {
+    return !is_news(old_one, new_one, threshold);
+  });
 }
 
 }  // namespace gflow

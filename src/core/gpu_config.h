@@ -34,6 +34,10 @@ struct GpuConfig {
 /// Gives each device that reports no memory what its model is sold with.
 void fill_memory(Machine& machine, const GpuConfig& config);
 
+/// Whether two readings differ in nothing that decides anything: in temperature, utilisation and
+/// power, which are only shown.
+[[nodiscard]] bool decides_alike(const Machine& before, const Machine& after);
+
 /// Whether a reading says something new: anything changed but temperature, or utilisation and power
 /// by less than the threshold. Beginning and ending to be idle is always news, memory is exact.
 [[nodiscard]] bool is_news(const Machine& before, const Machine& after, Share threshold);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/gpu_config.h"
 #include "engine/step.h"
 
 namespace gflow::engine {
@@ -89,7 +90,11 @@ void Step::take(const event::NodesChanged& event) {
     }
     NodeRecord& known = index_.nodes[machine.name];
     if (known == told) continue;
+    const bool shown_only = known.unreachable == told.unreachable &&
+                            known.removed == told.removed &&
+                            decides_alike(known.machine, told.machine);
     known = std::move(told);
+    if (shown_only) continue;
     index_.put_node(known);
     is_news = true;
   }
