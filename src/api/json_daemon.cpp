@@ -14,6 +14,7 @@ void fields(Io& io, T& daemon) {
   io.field("mode", daemon.mode);
   io.field("socket", daemon.socket);
   io.field("state_dir", daemon.state_dir);
+  io.field("log_path", daemon.log_path);
   io.field("config_path", daemon.config_path);
   io.field("devices", daemon.devices);
   io.field("enforcement_kill", daemon.enforcement_kill);

@@ -166,6 +166,7 @@ inline DaemonView sample_daemon() {
           "system",
           "/run/gflow/gflowd.sock",
           "/var/lib/gflow",
+          "/var/lib/gflow/logs/gpu_resource_manager.log",
           "/etc/gflow/gflow.toml",
           "sim:8xH100",
           "cgroup",

@@ -135,6 +135,7 @@ struct DaemonView {
   std::string mode;  ///< "user" or "system"
   std::string socket;
   std::string state_dir;
+  std::string log_path;  ///< the daemon's own log
   std::string config_path;
   std::string devices;  ///< the specification it was started with
   std::string enforcement_kill;

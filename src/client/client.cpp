@@ -11,17 +11,23 @@
 namespace gflow::client {
 namespace {
 
-// Longer than the server lets anything take.
-constexpr std::chrono::seconds kPatience{90};
+// A server that has no news says so after this, at the latest.
+constexpr std::chrono::seconds kNoNews{55};
 constexpr std::size_t kKeyBytes = 16;
 
 }  // namespace
 
 struct Client::Core {
   std::string socket_path;
+  std::function<void(const std::string&)> tell = {};
 
   [[nodiscard]] Result<std::string> call(const HttpRequest& request) const {
-    HttpResponse response = GF_TRY(exchange(socket_path, request, kPatience));
+    Silence silence;
+    silence.tell = tell;
+    return call(request, silence);
+  }
+  [[nodiscard]] Result<std::string> call(const HttpRequest& request, const Silence& silence) const {
+    HttpResponse response = GF_TRY(exchange(socket_path, request, silence));
     if (response.status >= 300) {
       return std::unexpected(api::read_problem(response.status, response.body));
     }
@@ -39,6 +45,10 @@ Client::Client(std::string socket_path)
 Client::~Client() = default;
 Client::Client(Client&&) noexcept = default;
 Client& Client::operator=(Client&&) noexcept = default;
+
+void Client::on_silence(std::function<void(const std::string&)> tell) {
+  core_->tell = std::move(tell);
+}
 
 Result<std::string> Client::call(const std::string& method,
                                  const std::string& target,
@@ -106,10 +116,29 @@ Result<void> Client::reload_daemon() {
   return {};
 }
 
-Result<std::uint64_t> Client::wait_change(std::uint64_t revision, std::optional<JobId> job) {
+namespace {
+
+HttpRequest change_request(std::uint64_t revision, std::optional<JobId> job) {
   std::string target = fmt::format("/api/v1/changes?revision={}", revision);
   if (job) target += fmt::format("&job={}", job->value);
-  return api::read_revision(GF_TRY(core_->call({"GET", target, {}, {}})));
+  return {"GET", std::move(target), {}, {}};
+}
+
+}  // namespace
+
+Result<std::uint64_t> Client::wait_change(std::uint64_t revision, std::optional<JobId> job) {
+  Silence silence;
+  silence.usual += kNoNews;
+  silence.tell = core_->tell;
+  return api::read_revision(GF_TRY(core_->call(change_request(revision, job), silence)));
+}
+
+Result<std::uint64_t> Client::wait_change(std::uint64_t revision,
+                                          std::optional<JobId> job,
+                                          const std::function<void()>& still_waiting) {
+  Silence silence;
+  silence.tell = [&still_waiting](const std::string& /*who*/) { still_waiting(); };
+  return api::read_revision(GF_TRY(core_->call(change_request(revision, job), silence)));
 }
 
 }  // namespace gflow::client

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,10 +26,9 @@ class Client {
   Client(Client&&) noexcept;
   Client& operator=(Client&&) noexcept;
 
-  struct Response {
-    int status = 0;
-    std::string body;
-  };
+  /// Has `tell` called, once a request, when the daemon is silent longer than it ever is, with who
+  /// it is and how it stands: "gflowd (pid 12) does not answer; it is stopped (T)...".
+  void on_silence(std::function<void(const std::string&)> tell);
   /// Any request; the body as it came. An HTTP status of 400 and more is the Error it carries.
   [[nodiscard]] Result<std::string> call(const std::string& method,
                                          const std::string& target,
@@ -53,6 +53,10 @@ class Client {
   /// Returns when something changed after `revision` (of `job`, if given), at the latest after 60
   /// s; the revision now. Long poll: the server answers when there is news.
   [[nodiscard]] Result<std::uint64_t> wait_change(std::uint64_t revision, std::optional<JobId> job);
+  /// The same; `still_waiting` is called once, if there is no news for 2 s.
+  [[nodiscard]] Result<std::uint64_t> wait_change(std::uint64_t revision,
+                                                  std::optional<JobId> job,
+                                                  const std::function<void()>& still_waiting);
 
  private:
   struct Core;

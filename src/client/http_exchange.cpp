@@ -2,18 +2,22 @@
 #include "client/http_exchange.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/asio/buffer.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <cerrno>
+#include <chrono>
+#include <span>
 
 #include "base/text.h"
 #include "base/time.h"
+#include "os/lock_holder.h"
 #include "os/unix_socket.h"
 #include "os/user.h"
 
@@ -57,17 +61,9 @@ bool is_one_line(std::string_view text) {
   return true;
 }
 
-void set_patience(int socket, std::chrono::seconds patience) {
-  timeval time{};
-  time.tv_sec = patience.count();
-  (void)::setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);  // waits longer then
-  (void)::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
-}
-
 /// Refuses a stranger who listens where gflowd was looked for: a request carries the environment of
 /// its sender.
-Result<void> check_server(int socket, const std::string& socket_path) {
-  const os::Peer server = GF_TRY(os::peer_of(socket));
+Result<void> check_server(const os::Peer& server, const std::string& socket_path) {
   if (server.uid == 0 || server.uid == ::geteuid()) return {};
   return fail(Code::Permission,
               fmt::format("{} at {} is neither root nor you, so nothing is sent there: unset "
@@ -76,15 +72,82 @@ Result<void> check_server(int socket, const std::string& socket_path) {
                           printable(socket_path)));
 }
 
-/// Sends what the server takes. One that refuses a request early stops reading, so that a broken
-/// pipe is no error yet: its answer may be there.
-void send_all(int socket, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t sent = ::send(socket, text.data(), text.size(), MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0) return;
-    text.remove_prefix(static_cast<std::size_t>(sent));
+/// A connection, and who is told when its other end is silent for long.
+class Connection {
+ public:
+  Connection(os::Fd socket, int server, const Silence& silence)
+      : socket_(std::move(socket)), server_(server), silence_(silence) {}
+
+  /// Waits until poll(2) says `events`, or that the connection is over. Errors: Timeout.
+  Result<void> wait(short events) {
+    auto left = silence_.most;
+    if (!told_ && silence_.usual < left) {
+      if (ready(events, silence_.usual)) return {};
+      told_ = true;
+      if (silence_.tell) silence_.tell(os::silence_text(server_));
+      left -= silence_.usual;
+    }
+    if (ready(events, left)) return {};
+    return fail(
+        Code::Timeout,
+        fmt::format(
+            "{}; nothing came within {}", os::silence_text(server_), duration_text(silence_.most)));
   }
+  /// Sends what the server takes. One that refuses a request early stops reading, so that a broken
+  /// pipe is no error yet: its answer may be there.
+  Result<void> send_all(std::string_view text) {
+    while (!text.empty()) {
+      const ssize_t sent =
+          ::send(socket_.get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+      if (sent >= 0) {
+        text.remove_prefix(static_cast<std::size_t>(sent));
+      } else if (errno == EAGAIN) {
+        GF_CHECK(wait(POLLOUT));
+      } else if (errno != EINTR) {
+        return {};
+      }
+    }
+    return {};
+  }
+  /// What came, 0 at the end, or negative with errno.
+  Result<ssize_t> receive(std::span<char> buffer) {
+    while (true) {
+      GF_CHECK(wait(POLLIN));
+      const ssize_t got = ::recv(socket_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+      if (got >= 0 || (errno != EINTR && errno != EAGAIN)) return got;
+    }
+  }
+
+ private:
+  bool ready(short events, std::chrono::milliseconds most) {
+    const auto until = std::chrono::steady_clock::now() + most;
+    while (true) {
+      pollfd wanted{socket_.get(), events, 0};
+      const auto left =
+          std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+      const int got = ::poll(&wanted, 1, std::max(0, static_cast<int>(left.count())));
+      if (got == 0) return false;
+      if (got > 0 || errno != EINTR) return true;  // an error shows in what is done next
+    }
+  }
+
+  os::Fd socket_;
+  int server_;  ///< pid
+  const Silence& silence_;
+  bool told_ = false;
+};
+
+/// One that listens and lets nobody in is silent, too.
+Result<os::Fd> connect(const std::string& socket_path, const Silence& silence) {
+  auto socket = os::connect_unix(socket_path, silence.usual);
+  if (!socket && socket.error().code == Code::Timeout) {
+    const std::string said = fmt::format("gflowd at {} lets nobody in", printable(socket_path));
+    if (silence.tell) silence.tell(said);
+    socket = os::connect_unix(socket_path, silence.most);
+    if (!socket && socket.error().code == Code::Timeout) return fail(Code::Timeout, said);
+  }
+  if (!socket && socket.error().code == Code::Unreachable) return nobody_answers(socket_path);
+  return socket;
 }
 
 /// Takes the bytes of one answer as they come.
@@ -123,20 +186,11 @@ class Answer {
   std::string waiting_;
 };
 
-Result<HttpResponse> receive(int socket,
-                             const std::string& socket_path,
-                             std::chrono::seconds patience) {
+Result<HttpResponse> receive(Connection& connection, const std::string& socket_path) {
   Answer answer;
   std::array<char, 64 * 1024> buffer{};
   while (!answer.is_whole()) {
-    const ssize_t got = ::recv(socket, buffer.data(), buffer.size(), 0);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-      return fail(Code::Timeout,
-                  fmt::format("gflowd at {} did not answer within {}",
-                              printable(socket_path),
-                              duration_text(patience)));
-    }
+    const ssize_t got = GF_TRY(connection.receive(buffer));
     if (got <= 0) {
       answer.end();
       if (!answer.is_whole()) return went_away(socket_path);
@@ -151,7 +205,7 @@ Result<HttpResponse> receive(int socket,
 
 Result<HttpResponse> exchange(const std::string& socket_path,
                               const HttpRequest& request,
-                              std::chrono::seconds patience) {
+                              const Silence& silence) {
   if (!is_one_line(request.method) || !is_one_line(request.target) ||
       !is_one_line(request.idempotency_key)) {
     return fail(Code::Usage,
@@ -159,13 +213,12 @@ Result<HttpResponse> exchange(const std::string& socket_path,
                             printable(request.method),
                             printable(request.target)));
   }
-  auto socket = os::connect_unix(socket_path);
-  if (!socket && socket.error().code == Code::Unreachable) return nobody_answers(socket_path);
-  if (!socket) return std::unexpected(std::move(socket).error());
-  GF_CHECK(check_server(socket->get(), socket_path));
-  set_patience(socket->get(), patience);
-  send_all(socket->get(), text_of(request));
-  return receive(socket->get(), socket_path, patience);
+  os::Fd socket = GF_TRY(connect(socket_path, silence));
+  const os::Peer server = GF_TRY(os::peer_of(socket.get()));
+  GF_CHECK(check_server(server, socket_path));
+  Connection connection(std::move(socket), server.pid, silence);
+  GF_CHECK(connection.send_all(text_of(request)));
+  return receive(connection, socket_path);
 }
 
 }  // namespace gflow::client

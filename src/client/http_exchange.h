@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -21,12 +22,20 @@ struct HttpResponse {
   std::string body;
 };
 
+/// How long a server may be silent.
+struct Silence {
+  std::chrono::seconds most{90};  ///< Timeout after that
+  std::chrono::seconds usual{2};  ///< `tell` once after that
+  /// Whose silence it is, as a sentence; may be empty.
+  std::function<void(const std::string&)> tell = {};
+};
+
 /// Connects, asks, reads the whole answer, hangs up. A connection over a unix socket costs less
 /// than finding out whether an old one still works.
 /// Errors: Unreachable if nobody listens or the connection breaks before the whole answer is there;
-/// Permission; Timeout if nothing comes for as long as `patience`.
+/// Permission; Timeout if nothing comes for as long as `silence.most`.
 [[nodiscard]] Result<HttpResponse> exchange(const std::string& socket_path,
                                             const HttpRequest& request,
-                                            std::chrono::seconds patience);
+                                            const Silence& silence);
 
 }  // namespace gflow::client

@@ -73,8 +73,16 @@ Result<GpuConfig> Context::gpu_config() const {
 }
 
 client::Client& Context::daemon() {
-  if (!client_) client_.emplace(socket_);
+  if (!client_) {
+    client_.emplace(socket_);
+    client_->on_silence([this](const std::string& text) { note(text); });
+  }
   return *client_;
+}
+
+void Context::set_socket(std::string socket) {
+  socket_ = std::move(socket);
+  client_.reset();
 }
 
 client::Client Context::another_daemon() const { return client::Client(socket_); }

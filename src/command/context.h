@@ -34,7 +34,7 @@ class Context {
   bool json = false;
   bool pager = false;  ///< what is longer than the screen is shown in one
 
-  /// The daemon, found when first asked for.
+  /// The daemon, found when first asked for. That it is silent is said as a note.
   [[nodiscard]] client::Client& daemon();
   /// One more connection, for a second thread.
   [[nodiscard]] client::Client another_daemon() const;
@@ -50,7 +50,7 @@ class Context {
   void error(const Error& error);
   /// The next useful command, said only to a person.
   void hint(std::string_view text);
-  void set_socket(std::string socket) { socket_ = std::move(socket); }
+  void set_socket(std::string socket);
 
  private:
   std::string program_;

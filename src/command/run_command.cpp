@@ -23,7 +23,7 @@ std::vector<Candidate> look_up(Complete kind) {
   std::vector<Candidate> found;
   JobQuery query;
   query.statuses = kNotEnded;
-  const Result<api::JobPage> page = context.daemon().jobs(query);
+  const Result<api::JobPage> page = context.another_daemon().jobs(query);  // silently
   if (!page) return found;
   std::set<std::string> users;
   for (const api::JobView& job : page->jobs) {

@@ -5,14 +5,12 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <spawn.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 
 #include "base/text.h"
-#include "base/time.h"
 #include "os/fd.h"
 #include "os/file.h"
 
@@ -66,7 +64,7 @@ bool has_no_reader(int fd) {
 
 }  // namespace
 
-Result<void> start_in_background(std::vector<std::string> arguments) {
+Result<void> start_in_background(std::vector<std::string> arguments, const std::string& log) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return os::errno_error("create a pipe");
   const os::Fd read_end(ends[0]);
@@ -95,7 +93,11 @@ Result<void> start_in_background(std::vector<std::string> arguments) {
   write_end.reset();
   const std::string said = GF_TRY(read_to_end(read_end.get()));
   if (said == "ready\n") return {};
-  if (said.empty()) return fail(Code::Failure, "gflowd ended before it answered; its log says why");
+  if (said.empty()) {
+    return fail(
+        Code::Failure,
+        fmt::format("gflowd ended before it answered; its log may say why: {}", printable(log)));
+  }
   // "<code> <message>", as tell_starter() writes it.
   const std::size_t space = said.find(' ');
   const auto code = parse_number(std::string_view(said).substr(0, space)).value_or(1);
@@ -111,19 +113,6 @@ Result<void> tell_starter(int ready_fd, const Error* error) {
   auto written = os::write_all(fd.get(), said);
   if (written || has_no_reader(fd.get())) return {};
   return with_context(written.error(), "tell who started gflowd that it answers");
-}
-
-Result<void> wait_until_gone(int pid, std::chrono::seconds most) {
-  const os::Fd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-  if (!process.valid()) {
-    if (errno == ESRCH) return {};
-    return os::errno_error("watch gflowd");
-  }
-  pollfd wait{process.get(), POLLIN, 0};
-  const auto limit = std::chrono::duration_cast<std::chrono::milliseconds>(most);
-  if (::poll(&wait, 1, static_cast<int>(limit.count())) > 0) return {};
-  return fail(Code::Timeout,
-              fmt::format("gflowd (pid {}) has not ended after {}", pid, duration_text(most)));
 }
 
 }  // namespace gflow::daemon

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <chrono>
 #include <string>
 #include <vector>
 
@@ -11,14 +10,13 @@ namespace gflow::daemon {
 
 /// Starts this very program again in a session of its own, detached from terminal and directory,
 /// and waits until it says that it answers. Errors: what it says instead.
-[[nodiscard]] Result<void> start_in_background(std::vector<std::string> arguments);
+/// `log` is named where it says nothing.
+[[nodiscard]] Result<void> start_in_background(std::vector<std::string> arguments,
+                                               const std::string& log);
 
 /// Says to the one who waits that this daemon answers, or the error because of which it does not.
 /// One who has gone need not know. Errors: it could not be said, so that it is taken for one that
 /// failed.
 [[nodiscard]] Result<void> tell_starter(int ready_fd, const Error* error);
-
-/// Waits until a process is gone. Errors: Timeout.
-[[nodiscard]] Result<void> wait_until_gone(int pid, std::chrono::seconds most);
 
 }  // namespace gflow::daemon

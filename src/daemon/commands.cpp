@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <ostream>
 
 #include "api/account.h"
@@ -12,10 +13,12 @@
 #include "command/context.h"
 #include "daemon/background.h"
 #include "daemon/daemon.h"
+#include "daemon/daemon_lock.h"
 #include "daemon/options.h"
 #include "daemon/recover.h"
 #include "os/clock.h"
 #include "os/file.h"
+#include "os/lock_holder.h"
 #include "os/user.h"
 #include "settings/settings.h"
 
@@ -49,6 +52,7 @@ Result<Options> options_of(const Invocation& typed) {
     const std::string flag(setting.flag);
     if (!flag.empty() && typed.has(flag)) options.flags[setting.full_name()] = typed.get(flag);
   }
+  options.replace = typed.has("replace");
   if (const auto ready = parse_number(typed.get("ready-fd"))) {
     options.ready_fd = static_cast<int>(*ready);
   }
@@ -123,38 +127,94 @@ std::string summary(const api::MachineView& machine) {
                      memory_text(machine.memory));
 }
 
+/// A gflowd that has its lock.
+struct Target {
+  os::Paths paths;
+  os::LockHolder holder;
+};
+
+/// The one that has the lock of these places; commands talk to it from now on, wherever it listens.
+std::optional<Target> aim_at(const os::Paths& paths, Context& context) {
+  const auto holder = os::lock_holder(paths.lock());
+  if (!holder) return std::nullopt;
+  if (!holder->socket.empty()) context.set_socket(holder->socket);
+  return Target{paths, *holder};
+}
+
+/// The one that down, status and reload are about: at the socket that is named or usual if there is
+/// one, else the user's own, else the machine's.
+std::optional<Target> aim(Context& context) {
+  const bool is_there = os::exists(context.socket());
+  for (const os::Paths& paths : {os::user_paths(), os::system_paths()}) {
+    const auto holder = os::lock_holder(paths.lock());
+    if (holder && (!is_there || holder->socket == context.socket())) return aim_at(paths, context);
+  }
+  return std::nullopt;
+}
+
+std::unexpected<Error> deaf(const Target& target) {
+  return fail(Code::Unreachable,
+              fmt::format("gflowd (pid {}) runs and does not answer at {}; its log is {}",
+                          target.holder.pid,
+                          target.holder.socket.empty() ? "a socket it names"
+                                                       : printable(target.holder.socket),
+                          printable(target.paths.daemon_log())));
+}
+
+Result<int> say_up(Context& context) {
+  const auto daemon = GF_TRY(context.daemon().daemon());
+  const auto machine = GF_TRY(context.daemon().machine());
+  context.out << fmt::format("gflowd is up (pid {}): {}\nLog: {}\n",
+                             daemon.pid,
+                             summary(machine),
+                             printable(daemon.log_path));
+  for (const std::string& warning : daemon.warnings) context.note(printable(warning));
+  return 0;
+}
+
+Result<int> start(const Invocation& typed, const os::Paths& paths, Context& context) {
+  GF_CHECK(start_in_background(arguments_of(typed), paths.daemon_log()));
+  (void)aim_at(paths, context);
+  return say_up(context);
+}
+
 Result<int> up(const Invocation& as_typed, Context& context) {
   const Invocation typed = with_absolute_files(as_typed);
   const Options options = GF_TRY(options_of(typed));
   if (options.system) context.set_socket(options.paths.socket);
-  if (const auto running = context.daemon().daemon()) {
-    if (typed.has("devices") && typed.get("devices") != running->devices) {
-      return fail(Code::WrongState,
-                  fmt::format("gflowd runs already (pid {}) with devices '{}'; "
-                              "'gflowd restart --devices {}' changes them, and jobs go on",
-                              running->pid,
-                              printable(running->devices),
-                              printable(typed.get("devices"))));
-    }
-    context.out << fmt::format("gflowd runs already (pid {})\n", running->pid);
-    return 0;
+  const auto target = aim_at(options.paths, context);
+  if (target) GF_CHECK(check_not_stopped(target->holder));
+  const auto running = context.daemon().daemon();
+  if (!running && target) return deaf(*target);
+  if (!running) return start(typed, options.paths, context);
+  if (typed.has("devices") && typed.get("devices") != running->devices) {
+    return fail(Code::WrongState,
+                fmt::format("gflowd runs already (pid {}) with devices '{}'; "
+                            "'gflowd restart --devices {}' changes them, and jobs go on",
+                            running->pid,
+                            printable(running->devices),
+                            printable(typed.get("devices"))));
   }
-  GF_CHECK(start_in_background(arguments_of(typed)));
-  const auto daemon = GF_TRY(context.daemon().daemon());
-  const auto machine = GF_TRY(context.daemon().machine());
-  context.out << fmt::format("gflowd is up (pid {}): {}\n", daemon.pid, summary(machine));
+  context.out << fmt::format("gflowd runs already (pid {})\n", running->pid);
   return 0;
 }
 
-Result<void> stop_and_wait(Context& context) {
-  const auto daemon = GF_TRY(context.daemon().daemon());
-  GF_CHECK(context.daemon().stop_daemon());
-  return wait_until_gone(daemon.pid, 30s);
+/// By its socket, which administrators may; where nothing answers there by a signal.
+Result<void> stop_and_wait(const std::optional<Target>& target, Context& context) {
+  const auto daemon = context.daemon().daemon();
+  if (daemon) {
+    GF_CHECK(context.daemon().stop_daemon());
+    return wait_until_gone(daemon->pid, 30s);
+  }
+  if (target && daemon.error().code == Code::Unreachable) return end_holder(target->holder);
+  return std::unexpected(daemon.error());
 }
 
 Result<int> down(const Invocation& /*typed*/, Context& context) {
+  const auto target = aim(context);
+  if (target) GF_CHECK(check_not_stopped(target->holder));
   const auto machine = context.daemon().machine();
-  GF_CHECK(stop_and_wait(context));
+  GF_CHECK(stop_and_wait(target, context));
   const std::size_t running = machine ? machine->running.size() : 0;
   context.out << (running == 0 ? std::string("gflowd is down\n")
                                : fmt::format("gflowd is down; {} job{} on, and {} taken over "
@@ -165,60 +225,112 @@ Result<int> down(const Invocation& /*typed*/, Context& context) {
   return 0;
 }
 
-/// Flags that are not given anew stay as they were; what the file says may have changed.
-Result<void> keep_flags(Context& context, Invocation& again) {
+/// What makes another daemon like the one that runs: its flags and its configuration file; what
+/// that says may have changed.
+Result<Invocation> like(const api::DaemonView& running, Context& context) {
+  Invocation same;
   const std::string body = GF_TRY(context.daemon().call("GET", "/api/v1/settings"));
-  const auto running = GF_TRY(api::read_settings(body));
+  const auto settings = GF_TRY(api::read_settings(body));
   for (const settings::Setting& setting : settings::table()) {
     const std::string flag(setting.flag);
-    if (flag.empty() || again.has(flag)) continue;
-    const auto was = std::ranges::find(running, setting.full_name(), &api::SettingView::name);
-    if (was == running.end() || was->origin != "--" + flag) continue;
-    again.options[flag] = {was->value};
+    if (flag.empty()) continue;
+    const auto now = std::ranges::find(settings, setting.full_name(), &api::SettingView::name);
+    if (now == settings.end() || now->origin != "--" + flag) continue;
+    same.options[flag] = {now->value};
   }
-  return {};
+  const bool is_system = running.mode == "system";
+  if (is_system) same.options["system"] = {""};
+  const os::Paths usual = is_system ? os::system_paths() : os::user_paths();
+  if (running.config_path != usual.config_file) {
+    same.options["gflow-config"] = {running.config_path};
+  }
+  return same;
 }
 
-Result<int> restart(const Invocation& typed, Context& context) {
+/// The new one ends the old one once it knows that it can start; one that cannot leaves it alone.
+Result<int> replace(const Invocation& typed, int old, Context& context) {
+  const Options options = GF_TRY(options_of(typed));
+  std::vector<std::string> arguments = arguments_of(typed);
+  arguments.emplace_back("--replace");
+  const auto started = start_in_background(std::move(arguments), options.paths.daemon_log());
+  if (!started) {
+    const Error& why = started.error();
+    const auto holder = os::lock_holder(options.paths.lock());
+    const bool goes_on = holder && holder->pid == old;
+    return fail(why.code,
+                why.message + (goes_on ? fmt::format("; gflowd (pid {}) goes on as it was", old)
+                                       : "; gflowd is down now, and jobs go on"));
+  }
+  (void)aim_at(options.paths, context);
+  return say_up(context);
+}
+
+Result<int> restart(const Invocation& as_typed, Context& context) {
+  Invocation typed = with_absolute_files(as_typed);
   const Options options = GF_TRY(options_of(typed));
   if (options.system) context.set_socket(options.paths.socket);
-  Invocation again = typed;
-  if (const auto running = context.daemon().daemon()) {
-    GF_CHECK(keep_flags(context, again));
-    if (running->mode == "system") again.options["system"] = {""};
-    GF_CHECK(stop_and_wait(context));
-  } else if (running.error().code != Code::Unreachable) {
-    return std::unexpected(running.error());
+  auto target = aim_at(options.paths, context);
+  if (!target && !options.system) target = aim_at(os::system_paths(), context);
+  if (target) GF_CHECK(check_not_stopped(target->holder));
+  const auto running = context.daemon().daemon();
+  if (!running) {
+    if (running.error().code != Code::Unreachable) return std::unexpected(running.error());
+    return target ? deaf(*target) : up(typed, context);
   }
-  return up(again, context);
+  const Invocation old = GF_TRY(like(*running, context));
+  for (const auto& [name, values] : old.options) typed.options.try_emplace(name, values);
+  return replace(typed, running->pid, context);
 }
 
 Result<int> reload(const Invocation& /*typed*/, Context& context) {
+  (void)aim(context);
   GF_CHECK(context.daemon().reload_daemon());
   context.out << "configuration read again\n";
   return 0;
 }
 
+/// Of one that cannot be asked.
+Result<int> status_unasked(const std::optional<Target>& target,
+                           const Error& error,
+                           Context& context) {
+  if (!target) {
+    context.out << "Status: Not running\n";
+    const std::string log = os::user_paths().daemon_log();
+    if (os::exists(log)) context.out << fmt::format("Log: {}\n", log);
+    return std::unexpected(error);
+  }
+  context.out << fmt::format("Status: Not answering\nPID: {}\nSocket: {}\nState: {}\nLog: {}\n",
+                             target->holder.pid,
+                             target->holder.socket,
+                             target->paths.state_dir,
+                             target->paths.daemon_log());
+  return std::unexpected(error.code == Code::Unreachable ? deaf(*target).error() : error);
+}
+
 Result<int> status(const Invocation& /*typed*/, Context& context) {
+  const auto target = aim(context);
+  if (target) {
+    if (const auto alive = check_not_stopped(target->holder); !alive) {
+      return status_unasked(target, alive.error(), context);
+    }
+  }
   if (context.json) {
     context.out << GF_TRY(context.daemon().call("GET", "/api/v1/daemon")) << '\n';
     return 0;
   }
   const auto daemon = context.daemon().daemon();
-  if (!daemon) {
-    context.out << "Status: Not running\n";
-    return std::unexpected(daemon.error());
-  }
+  if (!daemon) return status_unasked(target, daemon.error(), context);
   const auto machine = GF_TRY(context.daemon().machine());
   context.out << fmt::format(
       "Status: Running\nPID: {}\nVersion: {}\nMode: {}\nUptime: {}\nSocket: {}\nState: {}\n"
-      "Configuration: {}{}\nDevices: {} ({})\nJobs: {} running, {} queued, {} on hold\n",
+      "Log: {}\nConfiguration: {}{}\nDevices: {} ({})\nJobs: {} running, {} queued, {} on hold\n",
       daemon->pid,
       daemon->version,
       daemon->mode,
       duration_text(daemon->up_time),
       daemon->socket,
       daemon->state_dir,
+      daemon->log_path,
       daemon->config_path,
       os::exists(daemon->config_path) ? "" : " (not there: defaults)",
       daemon->devices,
@@ -275,6 +387,10 @@ Command gflowd_command() {
                              .value = "FD",
                              .help = "where to say that the daemon answers",
                              .hidden = true});
+  command.options.push_back({.name = "replace",
+                             .letters = "",
+                             .help = "end the gflowd that runs once this one can start",
+                             .hidden = true});
   command.options.push_back({.name = "recover",
                              .letters = "",
                              .help = "what 'gflow doctor --recover' does",
@@ -282,7 +398,8 @@ Command gflowd_command() {
   Command start =
       subcommand("up", {"start"}, "start in the background; return when it answers", up);
   start.options = start_options();
-  Command again = subcommand("restart", {}, "stop, and start again as it was; jobs go on", restart);
+  Command again =
+      subcommand("restart", {}, "start anew as it was, if it can be; jobs go on", restart);
   again.options = start_options();
   command.subcommands = {
       std::move(start),

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "config/gpu_config.h"
+#include "daemon/other_gflow.h"
 #include "os/file.h"
 #include "os/user.h"
 
@@ -45,25 +46,100 @@ Result<void> set_key(Config& config, const std::string& name, const toml::node& 
   return {};
 }
 
-Result<void> read_table(Config& config, const toml::table& table, const std::string& path) {
-  const auto where = [&path](const toml::node& node) {
-    return fmt::format("{}:{}", path, node.source().begin.line);
-  };
-  for (const auto& [section, part] : table) {
-    const std::string section_name(section.str());
-    const toml::table* keys = part.as_table();
-    if (keys == nullptr) {
-      return with_context(settings::find(section_name).error(), where(part));
+/// A key of the other gflow, with its place in the file.
+struct Other {
+  std::string name;
+  OtherKey key;
+  const toml::node* node;
+};
+
+/// The keys in a node that is wholly another gflow's.
+void collect(const std::string& name, const toml::node& node, std::vector<Other>& others) {
+  const toml::table* within = node.as_table();
+  if (within == nullptr) {
+    if (const auto key = other_key(name)) others.push_back({name, *key, &node});
+    return;
+  }
+  for (const auto& [part, value] : *within) {
+    collect(name + "." + std::string(part.str()), value, others);
+  }
+}
+
+std::string where(const std::string& path, const toml::node& node) {
+  return fmt::format("{}:{}", path, node.source().begin.line);
+}
+
+Result<void> read_section(Config& config,
+                          const std::string& section,
+                          const toml::table& keys,
+                          const std::string& path,
+                          std::vector<Other>& others) {
+  for (const auto& [name, value] : keys) {
+    const std::string full = section + "." + std::string(name.str());
+    if (!settings::find(full) && other_key(full)) {
+      collect(full, value, others);
+      continue;
     }
-    for (const auto& [name, value] : *keys) {
-      const std::string full = section_name + "." + std::string(name.str());
-      if (auto done = set_key(config, full, value); !done) {
-        return with_context(done.error(), where(value));
-      }
-      config.origins[full] = where(value);
+    if (auto done = set_key(config, full, value); !done) {
+      return with_context(done.error(), where(path, value));
     }
+    config.origins[full] = where(path, value);
   }
   return {};
+}
+
+/// Takes one over if there is an equal that the file does not set; whether it did.
+Result<bool> take_equal(Config& config, const Other& other) {
+  const std::string setting(other.key.setting);
+  if (setting == kMonitorInterval) {
+    const auto seconds = other.node->value_exact<std::int64_t>();
+    if (!seconds || *seconds <= 0 || config.gpus.monitor_update_interval) return false;
+    config.gpus.monitor_update_interval = std::chrono::seconds(*seconds);
+    return true;
+  }
+  if (setting.empty() || config.origins.contains(setting)) return false;
+  GF_CHECK(set_key(config, setting, *other.node));
+  return true;
+}
+
+Result<void> read_others(Config& config,
+                         const std::vector<Other>& others,
+                         const std::string& path) {
+  std::vector<std::string> ignored;
+  for (const Other& other : others) {
+    const auto taken = take_equal(config, other);
+    if (!taken) return with_context(taken.error(), where(path, *other.node));
+    if (*taken) {
+      const std::string line = where(path, *other.node);
+      config.origins[std::string(other.key.setting)] = line;
+      config.warnings.push_back(
+          fmt::format("{}: {} is read as {}", line, printable(other.name), other.key.setting));
+      continue;
+    }
+    const std::string advice =
+        other.key.advice.empty() ? "" : fmt::format(" ({})", other.key.advice);
+    ignored.push_back(printable(other.name) + advice);
+  }
+  if (ignored.empty()) return {};
+  config.warnings.push_back(
+      fmt::format("{}: ignored, as they belong to another gflow: {}", path, join(ignored, ", ")));
+  return {};
+}
+
+Result<void> read_table(Config& config, const toml::table& table, const std::string& path) {
+  std::vector<Other> others;
+  for (const auto& [section, part] : table) {
+    const std::string name(section.str());
+    const toml::table* keys = part.as_table();
+    if (other_key(name)) {
+      collect(name, part, others);
+    } else if (keys == nullptr) {
+      return with_context(settings::find(name).error(), where(path, part));
+    } else {
+      GF_CHECK(read_section(config, name, *keys, path, others));
+    }
+  }
+  return read_others(config, others, path);
 }
 
 Result<void> read_environment(Config& config) {

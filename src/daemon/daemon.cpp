@@ -15,6 +15,8 @@
 #include "os/clock.h"
 #include "os/file.h"
 #include "os/host.h"
+#include "os/lock_holder.h"
+#include "os/unix_socket.h"
 #include "os/user.h"
 #include "runner/runner.h"
 
@@ -29,14 +31,11 @@ namespace {
 
 Result<void> make_places(const Options& options) {
   const mode_t mode = options.system ? 0711 : 0700;
-  for (const std::string& directory : {options.paths.state_dir,
-                                       options.paths.logs_dir,
-                                       options.paths.attempts_dir(),
-                                       options.paths.run_dir}) {
-    const bool seen_by_all = options.system && directory == options.paths.run_dir;
-    GF_CHECK(os::make_own_directory(directory, seen_by_all ? 0755 : mode));
+  for (const std::string& directory :
+       {options.paths.state_dir, options.paths.logs_dir, options.paths.attempts_dir()}) {
+    GF_CHECK(os::make_own_directory(directory, mode));
   }
-  return {};
+  return make_socket_directory(options);
 }
 
 /// To start takes some room: its pid in the lock, the log, SQLite's files. On a disk that is full
@@ -111,6 +110,12 @@ Result<engine::State> load_state(store::Store& store,
   return state;
 }
 
+Result<std::unique_ptr<devices::Source>> open_devices(const Config& config) {
+  devices::SourceOptions probe;
+  probe.probe = os::helper_program("gflow-gpumon").value_or("");
+  return devices::open_source(config.devices, probe);
+}
+
 Result<std::unique_ptr<runner::Runner>> open_runner(const Options& options,
                                                     const Config& config,
                                                     const devices::Source& source,
@@ -145,21 +150,29 @@ Result<std::unique_ptr<Daemon>> Daemon::start(Options options) {
   (void)::umask(0077);
   GF_CHECK(make_places(options));
   make_room(options, config);
-  os::Fd lock = GF_TRY(take_daemon_lock(options.paths.lock()));
+  std::unique_ptr<devices::Source> source;
+  if (options.replace) {
+    source = GF_TRY(open_devices(config));
+    GF_CHECK(os::helper_program("gflow-shim"));
+    GF_CHECK(os::check_socket_place(options.paths.socket));
+    GF_CHECK(store::Ballast(options.paths.ballast(), config.ballast).check());
+    if (const auto old = os::lock_holder(options.paths.lock())) GF_CHECK(end_holder(*old));
+  }
+  os::Fd lock = GF_TRY(take_daemon_lock(options.paths.lock(), options.paths.socket));
   GF_CHECK(open_log(options, config));
-  return logged([&] { return start_under(std::move(lock), std::move(options), config); });
+  return logged(
+      [&] { return start_under(std::move(lock), std::move(options), config, std::move(source)); });
 }
 
 Result<std::unique_ptr<Daemon>> Daemon::start_under(os::Fd lock,
                                                     Options options,
-                                                    const Config& config) {
+                                                    const Config& config,
+                                                    std::unique_ptr<devices::Source> source) {
   GF_CHECK(store::Ballast(options.paths.ballast(), config.ballast).check());
   const std::string boot_id = GF_TRY(os::boot_id());
   auto store = GF_TRY(store::Store::open(options.paths.database()));
   auto remover = std::make_unique<Remover>();
-  devices::SourceOptions probe;
-  probe.probe = os::helper_program("gflow-gpumon").value_or("");
-  auto source = GF_TRY(devices::open_source(config.devices, probe));
+  if (!source) source = GF_TRY(open_devices(config));
   auto runner = GF_TRY(open_runner(options, config, *source, boot_id, *remover));
   const std::string node = node_name(config, *source);
   engine::State state = GF_TRY(load_state(*store, options.paths, config, node, boot_id));
@@ -173,6 +186,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start_under(os::Fd lock,
                node,
                config.devices,
                state.list({}).size());
+  for (const std::string& warning : config.warnings) spdlog::warn("{}", printable(warning));
 
   auto core = std::make_unique<Core>(Parts{std::move(options),
                                            config,

@@ -6,6 +6,7 @@
 #include "base/result.h"
 #include "daemon/config.h"
 #include "daemon/options.h"
+#include "devices/source.h"
 #include "os/fd.h"
 
 namespace gflow::daemon {
@@ -28,9 +29,8 @@ class Daemon {
   struct Core;
   explicit Daemon(std::unique_ptr<Core> core);
   /// The rest of start(), once there is a log to say in what went wrong.
-  [[nodiscard]] static Result<std::unique_ptr<Daemon>> start_under(os::Fd lock,
-                                                                   Options options,
-                                                                   const Config& config);
+  [[nodiscard]] static Result<std::unique_ptr<Daemon>> start_under(
+      os::Fd lock, Options options, const Config& config, std::unique_ptr<devices::Source> source);
   std::unique_ptr<Core> core_;
 };
 

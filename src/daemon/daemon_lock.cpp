@@ -7,9 +7,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 
-#include "base/text.h"
+#include "base/time.h"
 #include "os/file.h"
+#include "os/lock_holder.h"
 #include "os/user.h"
 
 namespace gflow::daemon {
@@ -17,18 +19,17 @@ namespace {
 
 /// Whether the lock names a process that is no more, or is dead and not waited for yet.
 bool holder_is_gone(const std::string& path) {
-  const auto text = os::read_file(path);
-  const auto pid = text ? parse_number(trim(*text)) : std::nullopt;
-  if (!pid || *pid == 0) return false;
-  const os::Fd holder(static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(*pid), 0)));
-  if (!holder.valid()) return errno == ESRCH;
-  pollfd ended{holder.get(), POLLIN, 0};
+  const auto holder = os::read_lock(path);
+  if (!holder) return false;
+  const os::Fd process(static_cast<int>(::syscall(SYS_pidfd_open, holder->pid, 0)));
+  if (!process.valid()) return errno == ESRCH;
+  pollfd ended{process.get(), POLLIN, 0};
   return ::poll(&ended, 1, 0) > 0;
 }
 
 }  // namespace
 
-Result<os::Fd> take_daemon_lock(const std::string& path) {
+Result<os::Fd> take_daemon_lock(const std::string& path, const std::string& socket) {
   auto lock = os::lock_file(path);
   // A daemon that was killed while it started a program left the lock to that for a moment: a child
   // between clone(2) and execve(2) has all its descriptors.
@@ -42,19 +43,53 @@ Result<os::Fd> take_daemon_lock(const std::string& path) {
   }
   if (!lock) {
     if (lock.error().code != Code::WrongState) return lock;
-    const auto holder = os::read_file(path);
+    const auto holder = os::read_lock(path);
     return fail(Code::WrongState,
                 fmt::format("gflowd runs already (pid {}): 'gflowd status' shows it, "
                             "'gflowd restart' replaces it",
-                            holder ? printable(trim(*holder)) : std::string("unknown")));
+                            holder ? std::to_string(holder->pid) : std::string("unknown")));
   }
   // Over what is there and cut then: a block given back on a full disk is somebody else's at once.
-  const std::string pid = fmt::format("{}\n", os::process_id());
-  GF_CHECK(os::write_all(lock->get(), pid));
-  if (::ftruncate(lock->get(), static_cast<off_t>(pid.size())) != 0) {
+  const std::string holder = os::lock_text({os::process_id(), socket});
+  GF_CHECK(os::write_all(lock->get(), holder));
+  if (::ftruncate(lock->get(), static_cast<off_t>(holder.size())) != 0) {
     return os::errno_error("write", path);
   }
   return lock;
+}
+
+Result<void> end_holder(const os::LockHolder& holder) {
+  constexpr std::chrono::seconds kMost{30};
+  GF_CHECK(check_not_stopped(holder));
+  const os::Fd process(static_cast<int>(::syscall(SYS_pidfd_open, holder.pid, 0)));
+  if (!process.valid() && errno == ESRCH) return {};
+  if (!process.valid()) return os::errno_error("watch gflowd");
+  if (::syscall(SYS_pidfd_send_signal, process.get(), SIGTERM, nullptr, 0) != 0 && errno != ESRCH) {
+    return os::errno_error(fmt::format("end gflowd (pid {})", holder.pid));
+  }
+  return wait_until_gone(holder.pid, kMost);
+}
+
+Result<void> check_not_stopped(const os::LockHolder& holder) {
+  const char state = os::process_state(holder.pid);
+  if (state != 'T' && state != 't') return {};
+  return fail(Code::Timeout,
+              fmt::format("{}, 'kill -KILL {}' ends it; jobs go on either way",
+                          os::silence_text(holder.pid),
+                          holder.pid));
+}
+
+Result<void> wait_until_gone(int pid, std::chrono::seconds most) {
+  const os::Fd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (!process.valid()) {
+    if (errno == ESRCH) return {};
+    return os::errno_error("watch gflowd");
+  }
+  pollfd wait{process.get(), POLLIN, 0};
+  const auto limit = std::chrono::duration_cast<std::chrono::milliseconds>(most);
+  if (::poll(&wait, 1, static_cast<int>(limit.count())) > 0) return {};
+  return fail(Code::Timeout,
+              fmt::format("gflowd (pid {}) has not ended after {}", pid, duration_text(most)));
 }
 
 }  // namespace gflow::daemon

@@ -1,15 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <string>
 
 #include "base/result.h"
 #include "os/fd.h"
+#include "os/lock_holder.h"
 
 namespace gflow::daemon {
 
-/// The lock that makes this the only daemon of the state directory, with our pid in it; held as
-/// long as the descriptor is open. Errors: WrongState naming the pid of the one that has it.
-[[nodiscard]] Result<os::Fd> take_daemon_lock(const std::string& path);
+/// The lock that makes this the only daemon of the state directory, with our pid and the socket in
+/// it (os/lock_holder.h); held as long as the descriptor is open. Errors: WrongState naming the pid
+/// of the one that has it.
+[[nodiscard]] Result<os::Fd> take_daemon_lock(const std::string& path, const std::string& socket);
+
+/// Errors: Timeout saying so if the process is stopped: it answers nothing and hears no SIGTERM.
+[[nodiscard]] Result<void> check_not_stopped(const os::LockHolder& holder);
+/// Tells that gflowd to end and waits until it has; jobs go on. Errors: Timeout after 30 s, and at
+/// once for one that is stopped.
+[[nodiscard]] Result<void> end_holder(const os::LockHolder& holder);
+/// Waits until a process has ended. Errors: Timeout.
+[[nodiscard]] Result<void> wait_until_gone(int pid, std::chrono::seconds most);
 
 }  // namespace gflow::daemon

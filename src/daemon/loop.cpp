@@ -59,7 +59,12 @@ Loop::Loop(Parts parts)
       refresh_timer_(io_),
       signals_(io_),
       feed_(io_),
-      backups_(io_, *parts_.store, parts_.options.paths.database()) {}
+      backups_(io_, *parts_.store, parts_.options.paths.database()),
+      socket_watch_(
+          io_,
+          parts_.options.paths.socket,
+          {[this] { return make_socket_directory(parts_.options); }, [this] { return listen(); }}) {
+}
 
 Result<void> Loop::begin() {
   const auto under_way = shell_.take_over();
@@ -72,12 +77,7 @@ Result<void> Loop::begin() {
   do {
     GF_CHECK(tick());
   } while (!shell_.idle());
-  server::HttpServer::Options listen;
-  listen.socket_path = parts_.options.paths.socket;
-  listen.any_user = parts_.options.system;
-  listen.own_uid = os::own_account().uid;
-  server_ = GF_TRY(server::HttpServer::listen(io_, listen, *this));
-  configure_access();
+  GF_CHECK(socket_watch_.begin());
   GF_CHECK(give(wall_fd_, parts_.wall_timer.fd()));
   if (parts_.source->fd() >= 0) GF_CHECK(give(device_fd_, parts_.source->fd()));
   for (const NodeExecutor& each : parts_.executors) {
@@ -90,6 +90,17 @@ Result<void> Loop::begin() {
   watch_signals();
   refresh_later();
   set_backups();
+  return {};
+}
+
+Result<void> Loop::listen() {
+  if (server_) return server_->listen_again();
+  server::HttpServer::Options options;
+  options.socket_path = parts_.options.paths.socket;
+  options.any_user = parts_.options.system;
+  options.own_uid = os::own_account().uid;
+  server_ = GF_TRY(server::HttpServer::listen(io_, options, *this));
+  configure_access();
   return {};
 }
 
@@ -154,6 +165,7 @@ std::shared_ptr<void> Loop::on_change(std::uint64_t revision,
 
 void Loop::stop() {
   spdlog::info("stopping; jobs go on");
+  socket_watch_.end();
   if (server_) server_->close();
   // Answers that are being written still go out.
   boost::asio::post(io_, [this] { io_.stop(); });
@@ -366,6 +378,7 @@ api::DaemonView Loop::daemon() const {
   view.mode = parts_.options.system ? "system" : "user";
   view.socket = parts_.options.paths.socket;
   view.state_dir = parts_.options.paths.state_dir;
+  view.log_path = parts_.options.paths.daemon_log();
   view.config_path = parts_.options.paths.config_file;
   view.devices = parts_.config.devices;
   view.enforcement_kill = enforced.kill;
@@ -374,7 +387,8 @@ api::DaemonView Loop::daemon() const {
   view.enforcement_processes = enforced.processes;
   view.enforcement_suspend = enforced.suspend;
   view.enforcement_binding = enforced.binding;
-  view.warnings = unknown_names_;
+  view.warnings = parts_.config.warnings;
+  view.warnings.insert(view.warnings.end(), unknown_names_.begin(), unknown_names_.end());
   for (const NodeHealth& health : state_.unhealthy()) {
     view.warnings.push_back(
         fmt::format("jobs cannot be started{}: {}; they wait, and it is tried again",

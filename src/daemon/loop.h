@@ -21,6 +21,7 @@
 #include "daemon/options.h"
 #include "daemon/remover.h"
 #include "daemon/shell.h"
+#include "daemon/socket_watch.h"
 #include "devices/device_indices.h"
 #include "devices/source.h"
 #include "engine/state.h"
@@ -89,6 +90,7 @@ class Loop : public server::Service {
   void take_reading();
   [[nodiscard]] Machine reading();
   void refresh_later();
+  [[nodiscard]] Result<void> listen();
   void configure_access();
   void set_backups();
 
@@ -109,6 +111,7 @@ class Loop : public server::Service {
   GpuPeaks peaks_;
   Backups backups_;
   std::unique_ptr<server::HttpServer> server_;
+  SocketWatch socket_watch_;
   std::vector<std::string> unknown_names_;  ///< of roles and projects, as sentences
   Result<void> end_;
   bool tick_is_due_ = false;

@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "base/result.h"
 #include "os/paths.h"
 
 namespace gflow::daemon {
@@ -16,6 +17,12 @@ struct Options {
   /// What flags say, by the full names of settings: they go before all else.
   std::map<std::string, std::string> flags;
   int ready_fd = -1;  ///< told when the daemon answers, or why it cannot
+  /// Ends the gflowd that has the lock and goes on in its place, once all that can be known before
+  /// is known to be right: the configuration, the devices, the programs it needs.
+  bool replace = false;
 };
+
+/// Makes the directory the socket lies in, if that is gflow's own to make.
+[[nodiscard]] Result<void> make_socket_directory(const Options& options);
 
 }  // namespace gflow::daemon

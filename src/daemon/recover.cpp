@@ -338,7 +338,7 @@ Result<bool> is_in_order(const os::Paths& paths) {
 }  // namespace
 
 Result<Recovery> recover(const os::Paths& paths, Now now) {
-  const os::Fd lock = GF_TRY(take_daemon_lock(paths.lock()));
+  const os::Fd lock = GF_TRY(take_daemon_lock(paths.lock(), ""));
   const bool in_order = GF_TRY(is_in_order(paths));
   if (in_order) return Recovery{.database = paths.database(), .needed = false};
   return Recoverer(paths, now).run();

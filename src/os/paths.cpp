@@ -5,10 +5,14 @@
 #include <unistd.h>
 
 #include "os/file.h"
+#include "os/lock_holder.h"
+#include "os/unix_socket.h"
 #include "os/user.h"
 
 namespace gflow::os {
 namespace {
+
+constexpr const char* kSocketName = "/gflowd.sock";
 
 /// An XDG base directory: the variable if it is an absolute path, else the default below home.
 std::string base_directory(const std::string& variable, const std::string& below_home) {
@@ -25,12 +29,16 @@ Paths user_paths() {
   paths.config_file = base_directory("XDG_CONFIG_HOME", "/.config") + "/gflow/gflow.toml";
   paths.state_dir = base_directory("XDG_DATA_HOME", "/.local/share") + "/gflow";
   paths.logs_dir = paths.state_dir + "/logs";
+  // Not in $XDG_RUNTIME_DIR, if that can be: a logout removes it, and shells without it look
+  // elsewhere.
+  paths.run_dir = paths.state_dir + "/run";
   const auto runtime = environment("XDG_RUNTIME_DIR");
   // One that another user's login left in the environment (su, sudo) is that user's to change.
-  paths.run_dir = runtime && runtime->starts_with('/') && is_own_directory(*runtime)
-                      ? *runtime + "/gflow"
-                      : paths.state_dir + "/run";
-  paths.socket = paths.run_dir + "/gflowd.sock";
+  if (!is_socket_path(paths.run_dir + kSocketName) && runtime && runtime->starts_with('/') &&
+      is_own_directory(*runtime)) {
+    paths.run_dir = *runtime + "/gflow";
+  }
+  paths.socket = paths.run_dir + kSocketName;
   return paths;
 }
 
@@ -44,7 +52,10 @@ Paths system_paths() {
 
 std::string client_socket() {
   if (auto socket = environment("GFLOW_SOCKET"); socket && !socket->empty()) return *socket;
-  const std::string own = user_paths().socket;
+  const Paths paths = user_paths();
+  const auto holder = read_lock(paths.lock());
+  const bool named = holder && !holder->socket.empty() && exists(holder->socket);
+  const std::string own = named ? holder->socket : paths.socket;
   const std::string shared = system_paths().socket;
   return !exists(own) && exists(shared) ? shared : own;
 }

@@ -23,12 +23,13 @@ struct Paths {
 };
 
 /// config ~/.config/gflow/gflow.toml, state and logs ~/.local/share/gflow, socket
-/// $XDG_RUNTIME_DIR/gflow/gflowd.sock or ~/.local/share/gflow/run/gflowd.sock.
+/// ~/.local/share/gflow/run/gflowd.sock, or $XDG_RUNTIME_DIR/gflow/gflowd.sock where that path is
+/// too long for a socket.
 [[nodiscard]] Paths user_paths();
 /// /etc/gflow, /var/lib/gflow, /run/gflow.
 [[nodiscard]] Paths system_paths();
-/// The socket a command talks to: $GFLOW_SOCKET, else the user's own daemon's if that socket is
-/// there, else the system's if that is there, else the user's.
+/// The socket a command talks to: $GFLOW_SOCKET, else the user's own daemon's (as its lock says,
+/// else the usual one) if that is there, else the system's if that is there, else the user's.
 [[nodiscard]] std::string client_socket();
 
 /// Directory of helper programs (gflow-shim, gflow-gpumon): $GFLOW_LIBEXEC, else beside the running

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "os/terminal.h"
 
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
+#include <thread>
 
 namespace gflow::os {
 
@@ -44,6 +47,17 @@ std::optional<char> Keys::next() {
   } while (got < 0 && errno == EINTR);
   if (got != 1) return std::nullopt;
   return key;
+}
+
+void end_with_reader(int fd) {
+  std::thread([fd] {
+    pollfd watched{fd, 0, 0};
+    while (::poll(&watched, 1, -1) < 0 && errno == EINTR) {
+    }
+    if ((watched.revents & POLLERR) == 0) return;
+    (void)::signal(SIGPIPE, SIG_DFL);
+    (void)::kill(::getpid(), SIGPIPE);
+  }).detach();
 }
 
 }  // namespace gflow::os

@@ -15,6 +15,9 @@ struct TerminalSize {
   int rows = 24;
 };
 [[nodiscard]] TerminalSize terminal_size(int fd);
+/// Ends this process as SIGPIPE does once nobody reads the pipe `fd` any more, also while nothing
+/// is written: for commands that wait for news. Starts a thread for that.
+void end_with_reader(int fd);
 
 /// While it lives, keys come one by one and are not echoed; Ctrl-C and Ctrl-Z stay signals. Has no
 /// keys where stdin is no terminal, or that of another job of the shell.

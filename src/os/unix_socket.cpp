@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -19,7 +20,7 @@ namespace {
 Result<sockaddr_un> address_of(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  if (path.empty() || path.size() >= sizeof address.sun_path) {
+  if (!is_socket_path(path)) {
     return fail(Code::Usage,
                 fmt::format("'{}' cannot be a socket: its path must be 1 to {} bytes long",
                             printable(path),
@@ -33,25 +34,22 @@ const sockaddr* generic(const sockaddr_un& address) {
   return reinterpret_cast<const sockaddr*>(&address);  // NOLINT: how the socket calls take it
 }
 
-Result<void> remove_stale(const std::string& path) {
+Result<void> check_replaceable(const std::string& path) {
   struct stat there{};
   if (::lstat(path.c_str(), &there) != 0) {
     if (errno == ENOENT) return {};
     return errno_error("look at", path);
   }
-  if (!S_ISSOCK(there.st_mode)) {
-    return fail(Code::WrongState,
-                fmt::format("'{}' is there and is not a socket; move it away", printable(path)));
-  }
-  if (::unlink(path.c_str()) != 0) return errno_error("remove", path);
-  return {};
+  if (S_ISSOCK(there.st_mode)) return {};
+  return fail(Code::WrongState,
+              fmt::format("'{}' is there and is not a socket; move it away", printable(path)));
 }
 
-}  // namespace
-
-Result<Fd> listen_unix(const std::string& path, mode_t mode) {
+/// A socket that listens, whose file is made.
+Result<Fd> listen_at(const std::string& path, mode_t mode) {
   const sockaddr_un address = GF_TRY(address_of(path));
-  GF_CHECK(remove_stale(path));
+  GF_CHECK(check_replaceable(path));
+  if (::unlink(path.c_str()) != 0 && errno != ENOENT) return errno_error("remove", path);
   Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket.valid()) return errno_error("make a socket");
   // Linux gives the file the mode of the socket's own inode, less the umask.
@@ -67,16 +65,43 @@ Result<Fd> listen_unix(const std::string& path, mode_t mode) {
   return socket;
 }
 
-Result<Fd> connect_unix(const std::string& path) {
+}  // namespace
+
+Result<Fd> listen_unix(const std::string& path, mode_t mode) {
+  GF_CHECK(check_replaceable(path));
+  // Whoever finds the file can connect: it is put in its place when somebody listens.
+  const std::string fresh = path + ".new";
+  if (!is_socket_path(fresh)) return listen_at(path, mode);
+  Fd socket = GF_TRY(listen_at(fresh, mode));
+  if (::rename(fresh.c_str(), path.c_str()) == 0) return socket;
+  auto failure = errno_error("make", path);
+  (void)::unlink(fresh.c_str());  // of no use to anybody
+  return failure;
+}
+
+Result<void> check_socket_place(const std::string& path) {
+  GF_CHECK(address_of(path));
+  return check_replaceable(path);
+}
+
+bool is_socket_path(const std::string& path) {
+  return !path.empty() && path.size() < sizeof(sockaddr_un::sun_path);
+}
+
+Result<Fd> connect_unix(const std::string& path, std::chrono::seconds most) {
   const sockaddr_un address = GF_TRY(address_of(path));
   Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!socket.valid()) return errno_error("make a socket");
+  timeval time{};
+  time.tv_sec = most.count();
+  (void)::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);  // waits longer
   if (::connect(socket.get(), generic(address), sizeof address) == 0) return socket;
   const int error = errno;
   auto failure = errno_error("connect to", path);
   if (error == ENOENT || error == ECONNREFUSED || error == ENOTDIR) {
     return fail(Code::Unreachable, std::move(failure).error().message);
   }
+  if (error == EAGAIN) return fail(Code::Timeout, std::move(failure).error().message);
   return failure;
 }
 

@@ -140,6 +140,7 @@ struct HttpServer::Core : FairWork, std::enable_shared_from_this<HttpServer::Cor
         admission(max_connections()),
         identity(options.own_uid) {}
 
+  Result<void> listen();
   void accept();
   void accept_waiting();
   void welcome(Stream::socket_type socket);
@@ -416,10 +417,25 @@ void HttpServer::Core::serve_soon() {
   });
 }
 
+/// In place of where it listened before, if it did.
+Result<void> HttpServer::Core::listen() {
+  constexpr mode_t kAnyone = 0666;
+  constexpr mode_t kOwner = 0600;
+  os::Fd socket = GF_TRY(os::listen_unix(options.socket_path, options.any_user ? kAnyone : kOwner));
+  error_code error;
+  acceptor.close(error);
+  pause.cancel();
+  acceptor.assign(Protocol(), socket.get(), error);
+  if (error) return fail(Code::Failure, "listen: " + error.message());
+  (void)socket.release();  // the acceptor's now
+  accept();
+  return {};
+}
+
 void HttpServer::Core::accept() {
   acceptor.async_accept(
       [self = shared_from_this()](const error_code& error, Stream::socket_type socket) {
-        if (self->closing) return;
+        if (self->closing || error == asio::error::operation_aborted) return;
         if (!error) {
           self->welcome(std::move(socket));
           self->accept_waiting();
@@ -486,15 +502,8 @@ void HttpServer::Core::cut_off() {
 Result<std::unique_ptr<HttpServer>> HttpServer::listen(asio::io_context& io,
                                                        Options options,
                                                        Service& service) {
-  constexpr mode_t kAnyone = 0666;
-  constexpr mode_t kOwner = 0600;
-  os::Fd socket = GF_TRY(os::listen_unix(options.socket_path, options.any_user ? kAnyone : kOwner));
   auto core = std::make_shared<Core>(io, std::move(options), service);
-  error_code error;
-  core->acceptor.assign(Protocol(), socket.get(), error);
-  if (error) return fail(Code::Failure, "listen: " + error.message());
-  (void)socket.release();  // the acceptor's now
-  core->accept();
+  GF_CHECK(core->listen());
   return std::unique_ptr<HttpServer>(new HttpServer(std::move(core)));  // NOLINT: private
 }
 
@@ -503,6 +512,10 @@ HttpServer::HttpServer(std::shared_ptr<Core> core) : core_(std::move(core)) {}
 HttpServer::~HttpServer() {
   close();
   core_->cut_off();
+}
+
+Result<void> HttpServer::listen_again() {
+  return core_->closing ? Result<void>() : core_->listen();
 }
 
 void HttpServer::close() { core_->close(); }

@@ -41,6 +41,8 @@ class HttpServer {
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
+  /// Listens anew at the same path, whose file was lost; open connections stay.
+  [[nodiscard]] Result<void> listen_again();
   /// Stops accepting and drops idle connections; answers under way are still written.
   void close();
 

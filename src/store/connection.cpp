@@ -31,7 +31,7 @@ Result<void> refuse_network(const std::string& path) {
   return fail(
       Code::Failure,
       fmt::format("'{}' lies on a network file system ({}), where locks and syncs cannot be "
-                  "relied on: set a state directory on a local disk",
+                  "relied on: set XDG_DATA_HOME to a local disk",
                   printable(directory),
                   kind));
 }

@@ -78,7 +78,7 @@ class Storm:
             "XDG_RUNTIME_DIR": str(self.work / "run"),
         }
         self.state = Path("/var/lib/gflow") if options.system else self.work / "home/.local/share/gflow"
-        self.socket = "/run/gflow/gflowd.sock" if options.system else str(self.work / "run/gflow/gflowd.sock")
+        self.socket = "/run/gflow/gflowd.sock" if options.system else str(self.state / "run/gflowd.sock")
         self.config = self.work / "gflow.toml"
         self.daemon = None  # what was started: gflowd, or strace with gflowd below it
         self.lock = threading.Condition()
@@ -196,8 +196,8 @@ class Storm:
 
     def daemon_pid(self):
         try:
-            return int((self.state / "gflowd.lock").read_text())
-        except (OSError, ValueError):
+            return int((self.state / "gflowd.lock").read_text().split()[0])
+        except (OSError, ValueError, IndexError):
             return 0
 
     def stop(self, number):

@@ -55,7 +55,7 @@ class Machine:
         }
         self.state = self.home / ".local/share/gflow"
         self.logs = self.state / "logs"
-        self.socket = self.root / "run/gflow/gflowd.sock"
+        self.socket = self.state / "run/gflowd.sock"
         if config:
             self.config(config)
 
@@ -180,14 +180,14 @@ def processes_with(marker):
     return found
 
 
-def appears(directory, prefix):
-    """Blocks until a file whose name begins so was moved into the directory; its path."""
+def appears(directory, prefix, suffix=""):
+    """Blocks until a file whose name begins and ends so was made in or moved into the directory; its path."""
     libc = ctypes.CDLL(None, use_errno=True)
-    moved_to = 0x80
+    moved_to, create = 0x80, 0x100
     watch = libc.inotify_init1(os.O_CLOEXEC)
     try:
-        assert libc.inotify_add_watch(watch, str(directory).encode(), moved_to) >= 0, os.strerror(ctypes.get_errno())
-        while not (found := [path for path in Path(directory).iterdir() if path.name.startswith(prefix)]):
+        assert libc.inotify_add_watch(watch, str(directory).encode(), moved_to | create) >= 0, os.strerror(ctypes.get_errno())
+        while not (found := [path for path in Path(directory).iterdir() if path.name.startswith(prefix) and path.name.endswith(suffix)]):
             assert select.select([watch], [], [], PATIENCE)[0], f"no {prefix} in {directory}"
             os.read(watch, 65536)
         return min(found)

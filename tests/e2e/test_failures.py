@@ -77,6 +77,9 @@ def test_daemons_of_different_mount_namespaces_have_different_groups():
         machines[0].state.mkdir(parents=True)
         groups = []
         for machine in machines:
+            # Where it would be, it is seen from within only.
+            machine.socket = machine.root / "run/s"
+            machine.environment["GFLOW_SOCKET"] = str(machine.socket)
             daemon = f"mount -t tmpfs none {machines[0].state} && exec gflowd --devices sim:1xT4 --ready-fd 1"
             daemons.append(subprocess.Popen(
                 ["unshare", "--mount", "sh", "-c", daemon], stdout=subprocess.PIPE, env=machine.environment))

@@ -87,12 +87,13 @@ def test_a_client_sends_nothing_to_a_stranger(bare_town):
 
 
 def test_a_run_directory_of_another_is_refused(bare_town):
-    bare_town.ok("root", "sh", "-c", "mkdir -m 700 /run/alice; chown alice: /run/alice; mkdir -m 777 /run/alice/gflow;"
-                                     "chown mallory: /run/alice/gflow")
-    env = {"XDG_RUNTIME_DIR": "/run/alice"}
-    ran = bare_town.run("alice", "gflowd", "up", "--devices", "none", env=env)
+    run = "/home/alice/.local/share/gflow/run"
+    bare_town.ok("alice", "mkdir", "-p", "/home/alice/.local/share/gflow")
+    bare_town.ok("root", "sh", "-c", f"mkdir -m 777 {run}; chown mallory: {run}")
+    ran = bare_town.run("alice", "gflowd", "up", "--devices", "none")
     assert ran.code != 0
-    assert f"'/run/alice/gflow' belongs to mallory (uid {UIDS['mallory']})" in ran.err
+    assert f"'{run}' belongs to mallory (uid {UIDS['mallory']})" in ran.err
+    bare_town.ok("root", "rmdir", run)
 
 
 def test_a_runtime_directory_of_another_is_not_used(bare_town):

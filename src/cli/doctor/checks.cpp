@@ -132,9 +132,10 @@ std::vector<Check> check_state(const StateDirectory& directory) {
   } else {
     checks.push_back(
         {"state directory",
-         Level::Warn,
+         Level::Fail,
          fmt::format("{} lies on {}", printable(directory.path), directory.network_file_system),
-         "locks and syncs cannot be trusted there: set XDG_DATA_HOME to a local disk"});
+         "locks and syncs cannot be trusted there, and gflowd does not start: set XDG_DATA_HOME to "
+         "a local disk"});
   }
   if (!directory.free_bytes) return checks;
   constexpr std::uint64_t kFew = 1ULL << 30;

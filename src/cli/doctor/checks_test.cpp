@@ -44,7 +44,7 @@ TEST(Doctor, LooksAtTheDisk) {
   EXPECT_EQ(space(1ULL << 40), Level::Ok);
   EXPECT_EQ(space(500ULL << 20), Level::Warn);
   EXPECT_EQ(space(1ULL << 20), Level::Fail);
-  EXPECT_EQ(check_state({"/s", "nfs", {}}).front().level, Level::Warn);
+  EXPECT_EQ(check_state({"/s", "nfs", {}}).front().level, Level::Fail);
 }
 
 TEST(Doctor, LooksAtTheBackups) {

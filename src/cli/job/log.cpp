@@ -11,6 +11,7 @@
 #include <atomic>
 #include <ostream>
 #include <thread>
+#include <utility>
 
 #include "base/text.h"
 #include "cli/job/subcommands.h"
@@ -19,6 +20,7 @@
 #include "command/context.h"
 #include "os/file.h"
 #include "os/file_watch.h"
+#include "os/terminal.h"
 
 namespace gflow::cli {
 
@@ -87,6 +89,7 @@ Result<std::optional<std::size_t>> line_count(const Invocation& invocation,
 
 /// The log of a job that has not started yet comes into being when it starts.
 Result<api::JobView> started_job(Context& context, JobId id) {
+  bool told = false;
   while (true) {
     const api::JobView job = GF_TRY(context.daemon().job(id));
     if (os::exists(job.log_path) || job.ended || job.log_path.empty()) return job;
@@ -95,12 +98,18 @@ Result<api::JobView> started_job(Context& context, JobId id) {
     const api::JobPage page = GF_TRY(context.daemon().jobs(query));
     if (page.jobs.empty() || page.jobs.front().status != job.status) continue;
     if (os::exists(job.log_path)) return job;
-    GF_TRY(context.daemon().wait_change(page.revision, id));
+    GF_TRY(context.daemon().wait_change(page.revision, id, [&] {
+      if (!std::exchange(told, true)) {
+        context.hint(
+            fmt::format("Waiting for job {} to start: {}", id.value, printable(job.reason)));
+      }
+    }));
   }
 }
 
 /// Copies what the job writes until it has ended.
 Result<void> follow(Context& context, const api::JobView& job, std::size_t at) {
+  os::end_with_reader(1);
   const os::Fd file = GF_TRY(os::open_file(job.log_path, O_RDONLY | O_CLOEXEC));
   os::FileWatch file_watch = GF_TRY(os::FileWatch::open(job.log_path));
   Context apart(context.out, context.err);

@@ -9,13 +9,27 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 
+#include "base/text.h"
 #include "cli/patience.h"
 #include "cli/selection.h"
 
 namespace gflow::cli {
 
 namespace {
+
+/// "Waiting for job 5: queued (Resources)", "Waiting for 3 of 20 jobs".
+std::string waits_for_text(const std::vector<api::JobView>& jobs) {
+  const auto left = std::ranges::count_if(
+      jobs, [](const api::JobView& job) { return !job.outcome && !job.ended; });
+  if (jobs.size() > 1) return fmt::format("Waiting for {} of {} jobs", left, jobs.size());
+  const api::JobView& job = jobs.front();
+  return fmt::format("Waiting for job {}: {}{}",
+                     job.id.value,
+                     status_name(job.status),
+                     job.reason.empty() ? "" : fmt::format(" ({})", printable(job.reason)));
+}
 
 Result<std::vector<api::JobView>> wait_without_limit(Context& context,
                                                      const std::vector<JobId>& jobs) {
@@ -26,9 +40,12 @@ Result<std::vector<api::JobView>> wait_without_limit(Context& context,
     query.jobs = jobs;
     return fetch_jobs(context.daemon(), query);
   };
+  std::string waits_for;
+  bool told = false;
   const std::function<Result<std::uint64_t>()> change = [&] {
     const std::optional<JobId> one = jobs.size() == 1 ? std::optional(jobs.front()) : std::nullopt;
-    return context.daemon().wait_change(revision, one);
+    if (std::exchange(told, true)) return context.daemon().wait_change(revision, one);
+    return context.daemon().wait_change(revision, one, [&] { context.hint(waits_for); });
   };
   while (true) {
     api::JobPage page = GF_TRY(patience(fetch));
@@ -42,6 +59,7 @@ Result<std::vector<api::JobView>> wait_without_limit(Context& context,
       return std::move(page.jobs);
     }
     revision = page.revision;
+    waits_for = waits_for_text(page.jobs);
     GF_TRY(patience(change));
   }
 }
@@ -64,6 +82,7 @@ Result<std::vector<api::JobView>> wait_for(Context& context,
   const auto mailbox = std::make_shared<Mailbox>();
   auto apart = std::make_shared<Context>(context.out, context.err);
   apart->set_socket(context.socket());
+  apart->err_is_terminal = context.err_is_terminal;
   std::thread([mailbox, apart, jobs] {
     auto answer = wait_without_limit(*apart, jobs);
     const std::lock_guard lock(mailbox->mutex);

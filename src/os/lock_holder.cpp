@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "os/lock_holder.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <string_view>
+
+#include "base/text.h"
+#include "os/file.h"
+
+namespace gflow::os {
+namespace {
+
+/// Whether a descriptor of the process holds a lock on this very file. The file it leads to is not
+/// looked at: it may be anybody's by now.
+bool holds(int pid, const std::string& path) {
+  struct stat file{};
+  if (::stat(path.c_str(), &file) != 0) return false;
+  const std::string directory = fmt::format("/proc/{}/fdinfo", pid);
+  const auto names = names_in(directory);
+  if (!names) return false;
+  // "lock:  1: FLOCK  ADVISORY  WRITE 812 fe:01:262145 0 EOF"
+  const std::string inode = fmt::format(":{} 0 EOF", file.st_ino);
+  for (const std::string& name : *names) {
+    const auto text = read_file(directory + "/" + name);
+    if (text && text->contains("FLOCK") && text->contains(inode)) return true;
+  }
+  return false;
+}
+
+std::string state_text(int pid, char state) {
+  switch (state) {
+    case 'T':
+      return fmt::format("it is stopped (T): 'kill -CONT {}' lets it go on", pid);
+    case 't':
+      return "a debugger stopped it (t)";
+    case 'D':
+      return "it waits for a disk (D)";
+    case 'R':
+      return "it is busy (R)";
+    case 'Z':
+      return "it has ended (Z)";
+    case '?':
+      return "its state is not known";
+    default:
+      return fmt::format("its state is {}", state);
+  }
+}
+
+}  // namespace
+
+std::string lock_text(const LockHolder& holder) {
+  return fmt::format("{}\n{}\n", holder.pid, holder.socket);
+}
+
+std::optional<LockHolder> read_lock(const std::string& path) {
+  const auto text = read_file(path);
+  if (!text) return std::nullopt;
+  const auto lines = split(*text, '\n');
+  const auto pid = parse_number(trim(lines.front()));
+  if (!pid || *pid == 0) return std::nullopt;
+  return LockHolder{static_cast<int>(*pid), lines.size() > 1 ? std::string(lines[1]) : ""};
+}
+
+std::optional<LockHolder> lock_holder(const std::string& path) {
+  auto holder = read_lock(path);
+  return holder && holds(holder->pid, path) ? holder : std::nullopt;
+}
+
+char process_state(int pid) {
+  const auto text = read_file(fmt::format("/proc/{}/stat", pid));
+  // "12 (name) S ...": the name may hold anything.
+  const std::size_t end = text ? text->rfind(')') : std::string::npos;
+  return end == std::string::npos || end + 2 >= text->size() ? '?' : (*text)[end + 2];
+}
+
+std::string silence_text(int pid) {
+  return fmt::format(
+      "gflowd (pid {}) does not answer; {}", pid, state_text(pid, process_state(pid)));
+}
+
+}  // namespace gflow::os

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace gflow::os {
+
+/// The gflowd that keeps a state directory, as it wrote itself into the lock there.
+struct LockHolder {
+  int pid = 0;
+  std::string socket;  ///< where it listens, or will; "" in a lock of an older gflowd
+};
+
+/// A line each: pid, socket.
+[[nodiscard]] std::string lock_text(const LockHolder& holder);
+/// What the lock file says; its writer may have ended since. Empty if it names no process.
+[[nodiscard]] std::optional<LockHolder> read_lock(const std::string& path);
+/// The same if that process holds the lock; empty, too, where the kernel does not tell us of it.
+[[nodiscard]] std::optional<LockHolder> lock_holder(const std::string& path);
+
+/// 'R', 'S', 'D', 'T', ... of /proc/PID/stat; '?' if that cannot be read.
+[[nodiscard]] char process_state(int pid);
+/// What a person is told of one that does not answer: "gflowd (pid 12) does not answer; it is
+/// stopped (T): 'kill -CONT 12' lets it go on".
+[[nodiscard]] std::string silence_text(int pid);
+
+}  // namespace gflow::os

@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The daemon as a program: where it is found, how it is replaced, what is said when it is silent."""
+
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+
+import pytest
+from machine import PATIENCE, Gate, appears
+
+SOCKET = ("gflowd", ".sock")
+
+
+@pytest.fixture
+def stopped(bare):
+    """The pid of a daemon that is stopped while it runs: a child, of which that is told."""
+    ready, told = os.pipe()
+    daemon = start(bare, "gflowd", "--devices", bare.devices, "--ready-fd", str(told), pass_fds=[told])
+    os.close(told)
+    with open(ready) as said:
+        assert said.read() == "ready\n"
+    os.kill(daemon.pid, signal.SIGSTOP)
+    assert os.WIFSTOPPED(os.waitpid(daemon.pid, os.WUNTRACED)[1])
+    try:
+        yield daemon.pid
+    finally:
+        daemon.kill()
+        daemon.wait()
+
+
+def start(machine, *command, **more):
+    return subprocess.Popen(command, env=machine.environment, cwd=machine.work, text=True, **more)
+
+
+# -- where it is found
+
+
+def test_a_removed_socket_is_made_again(machine):
+    pid = machine.daemon_pid()
+    machine.socket.unlink()
+    appears(machine.socket.parent, *SOCKET)
+    assert machine.daemon_pid() == pid
+    assert machine.ok("gqueue").startswith("JOBID")
+
+
+def test_a_replaced_socket_is_made_again(machine):
+    pid = machine.daemon_pid()
+    (machine.work / "other").write_text("")
+    (machine.work / "other").rename(machine.socket)
+    machine.socket.unlink()
+    appears(machine.socket.parent, *SOCKET)
+    assert machine.daemon_pid() == pid
+
+
+def test_a_removed_directory_is_made_again(machine):
+    pid = machine.daemon_pid()
+    machine.socket.parent.rename(machine.state / "gone")
+    appears(machine.state, "run")
+    appears(machine.state / "run", *SOCKET)
+    assert machine.daemon_pid() == pid
+
+
+@pytest.mark.parametrize("shell", [{}, {"XDG_RUNTIME_DIR": ""}, {"XDG_RUNTIME_DIR": "/nowhere"}])
+def test_every_shell_finds_the_daemon(bare, shell):
+    """Also where it was started with a socket of its own."""
+    place = bare.work / "place"
+    place.mkdir()
+    bare.ok("gflowd", "up", "--devices", bare.devices, env={"GFLOW_SOCKET": str(place / "s")})
+    assert f"Socket: {place}/s\n" in bare.ok("gflowd", "status", env=shell)
+    assert bare.ok("gqueue", env=shell).startswith("JOBID")
+    assert bare.ok("gflowd", "up", env=shell).startswith("gflowd runs already")
+    assert bare.ok("gflowd", "reload", env=shell) == "configuration read again\n"
+    assert bare.ok("gflowd", "restart", env=shell).startswith("gflowd is up")
+    assert bare.ok("gflowd", "down", env=shell) == "gflowd is down\n"
+    assert bare.run("gflowd", "status", env=shell).out.startswith("Status: Not running\n")
+
+
+def test_a_daemon_without_its_socket_is_acted_on(bare):
+    """Where its socket cannot be made again the lock says who it is."""
+    place = bare.root / "place"
+    place.mkdir()
+    bare.config(f'[daemon]\nsocket = "{place}/s"\n')
+    bare.up()
+    pid = int((bare.state / "gflowd.lock").read_text().split()[0])
+    place.rename(bare.root / "gone")
+    status = bare.run("gflowd", "status")
+    assert status.code == 4, status
+    assert status.out.startswith(f"Status: Not answering\nPID: {pid}\nSocket: {place}/s\n"), status
+    assert f"gflowd (pid {pid}) runs and does not answer at {place}/s; its log is {bare.logs}/" in status.err
+    for words in (["up"], ["restart"]):
+        assert f"gflowd (pid {pid}) runs and does not answer" in bare.run("gflowd", *words).err
+    assert bare.ok("gflowd", "down") == "gflowd is down\n"
+    assert bare.run("gflowd", "status").out.startswith("Status: Not running\n")
+
+
+def test_the_log_is_named(bare):
+    log = f"Log: {bare.logs}/gpu_resource_manager.log\n"
+    assert log in bare.up()
+    assert log in bare.ok("gflowd", "status")
+    assert bare.get("/api/v1/daemon")["log_path"] == f"{bare.logs}/gpu_resource_manager.log"
+    bare.down()
+    assert log in bare.run("gflowd", "status").out
+
+
+# -- how it is replaced
+
+
+def test_a_restart_that_cannot_be_leaves_the_old_one(machine):
+    pid = machine.daemon_pid()
+    job = machine.submit("--hold", "true")
+    bad = machine.work / "bad.yaml"
+    bad.write_text("nonsense: [")
+    for words in (["--devices", "sim:bad.yaml"], ["--devices", "sim:2xNothing"], ["--devices", "sim:absent.yaml"]):
+        ran = machine.run("gflowd", "restart", *words)
+        assert ran.code != 0 and f"; gflowd (pid {pid}) goes on as it was" in ran.err, ran
+        assert machine.daemon_pid() == pid
+    machine.config("[scheduler]\nmax_queued = many\n")
+    ran = machine.run("gflowd", "restart")
+    assert ran.code != 0 and "gflow.toml:2" in ran.err, ran
+    assert machine.job(job)["status"] == "Hold"
+
+
+def test_a_restart_starts_anew_as_it_was(bare):
+    other = bare.work / "other.toml"
+    other.write_text("[scheduler]\nmax_submit = 3\n")
+    bare.ok("gflowd", "up", "--devices", "sim:3xH100", "--gflow-config", "other.toml")
+    pid = bare.daemon_pid()
+    assert "3 GPUs" in bare.ok("gflowd", "restart")
+    assert bare.daemon_pid() != pid
+    said = bare.ok("gctl", "config", "show", "--origin", "--json")
+    assert f"{other}:2" in said
+    assert "5 GPUs" in bare.ok("gflowd", "restart", "--devices", "sim:5xH100")
+
+
+# -- what is said when it is silent
+
+
+def test_silence_is_said_as_what_it_is(bare, stopped):
+    command = start(bare, "gqueue", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    note = command.stderr.readline()
+    assert note == (
+        f"gqueue: note: gflowd (pid {stopped}) does not answer; it is stopped (T): 'kill -CONT {stopped}' lets it go on\n"
+    )
+    os.kill(stopped, signal.SIGCONT)
+    out, err = command.communicate(timeout=PATIENCE)
+    assert (command.returncode, err) == (0, "") and out.startswith("JOBID")
+
+
+def test_silence_is_said_where_nobody_is_let_in(bare, stopped):
+    """So many ask already that a connection has to wait."""
+    waiting = [start(bare, "gqueue", stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for _ in range(40)]
+    notes = {one.stderr.readline().split(": note: ")[1] for one in waiting}
+    assert notes == {
+        f"gflowd (pid {stopped}) does not answer; it is stopped (T): 'kill -CONT {stopped}' lets it go on\n",
+        f"gflowd at {bare.socket} lets nobody in\n",
+    }
+    os.kill(stopped, signal.SIGCONT)
+    for one in waiting:
+        one.communicate(timeout=PATIENCE)
+        assert one.returncode == 0
+
+
+@pytest.mark.parametrize("verb", ["up", "down", "restart", "status"])
+def test_a_stopped_daemon_is_told_at_once(bare, stopped, verb):
+    ran = bare.run("gflowd", verb)
+    assert ran.code != 0
+    assert f"gflowd (pid {stopped}) does not answer; it is stopped (T)" in ran.err
+    assert f"'kill -KILL {stopped}' ends it; jobs go on either way" in ran.err
+    assert ran.out.startswith("Status: Not answering\n") == (verb == "status")
+
+
+def test_who_waits_for_a_job_is_told_for_what(machine):
+    gate = Gate(machine)
+    job = machine.submit("bash", "-c", gate.command)
+    gate.reached()
+    machine.running(job)
+    here, there = pty.openpty()
+    waits = subprocess.Popen(
+        ["gjob", "wait", str(job)], env=machine.environment, stdout=subprocess.DEVNULL, stderr=there
+    )
+    os.close(there)
+    assert select.select([here], [], [], PATIENCE)[0]
+    assert re.search(rf"Waiting for job {job}: Running", os.read(here, 4096).decode())
+    gate.open()
+    assert waits.wait(PATIENCE) == 0
+    os.close(here)
+
+
+# -- who goes
+
+
+@pytest.mark.parametrize("words", [["gqueue", "-w"], ["gjob", "log", "-f", "1"]])
+def test_a_command_ends_with_its_reader(machine, words):
+    """Nothing happens meanwhile, so that it has nothing to write."""
+    gate = Gate(machine)
+    job = machine.submit("bash", "-c", "echo begun; " + gate.command)
+    gate.reached()
+    machine.running(job)
+    command = start(machine, *words, stdout=subprocess.PIPE)
+    assert command.stdout.readline()
+    command.stdout.close()
+    assert command.wait(PATIENCE) == -signal.SIGPIPE
+    gate.open()
+
+
+# -- what it reads
+
+
+OTHER = """timezone = "Asia/Shanghai"
+[daemon]
+host = "localhost"
+port = 59000
+gpus = [0, 2]
+gpu_allocation_strategy = "sequential"
+gpu_poll_interval_secs = 10
+[daemon.fair_share]
+enabled = true
+half_life_secs = 604800
+[executor]
+type = "tmux"
+[projects]
+known_projects = ["a"]
+require_project = false
+[quota.default_user]
+max_running_jobs = 3
+max_queued_jobs = 1
+[notifications]
+enabled = true
+[[notifications.webhooks]]
+url = "http://localhost/hook"
+"""
+
+
+def test_the_configuration_of_the_other_gflow_is_read(bare):
+    bare.config(OTHER)
+    ran = bare.run("gflowd", "up", "--devices", bare.devices)
+    assert ran.code == 0, ran
+    for ignored in ("timezone", "daemon.host", "daemon.port", "daemon.gpus ('gctl drain gpu N' keeps a GPU back)",
+                    "daemon.gpu_allocation_strategy", "daemon.fair_share.half_life_secs", "executor.type",
+                    "projects.known_projects", "quota.default_user.max_running_jobs", "notifications.webhooks"):
+        assert ignored in ran.err, ran.err
+    assert ":18: quota.default_user.max_queued_jobs is read as limits.max_queued_per_user" in ran.err
+    assert ":7: daemon.gpu_poll_interval_secs is read as gpu_config.monitor_update_interval" in ran.err
+    assert "daemon.port" in bare.run("gflowd", "status").err
+    bare.submit("--hold", "true")
+    assert bare.run("gbatch", "true").code != 0
+
+
+def test_a_key_that_nobody_has_is_still_an_error(bare):
+    bare.config("[daemon]\nprot = 59000\n")
+    assert "gflow.toml:2" in bare.run("gflowd", "up").err
