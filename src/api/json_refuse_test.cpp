@@ -65,6 +65,12 @@ TEST(JsonRefuse, SubmissionsWithAPointerToTheField) {
       {item(R"("hold":true)", R"({"argv":["a"],"umask":512})"), "/items/0/payload/umask: must be"},
       {R"({"items":[{"spec":{"work_dir":"/"},"payload":{"argv":["a"]},"depends_on_siblings":[0]}]})",
        "/items/0/depends_on_siblings: must be positions of items before this one, not 0"},
+      {R"({"items":[{"like":0}]})",
+       "/items/0/like: must be the position of an item before this one that is like no other, not "
+       "0"},
+      {R"({"items":[{"spec":{"work_dir":"/"},"payload":{"argv":["a"]}},{"like":0},{"like":1}]})",
+       "/items/2/like: must be the position of an item before this one that is like no other, not "
+       "1"},
       {R"({"apiVersion":"gflow/v9","items":[]})",
        "/apiVersion: must be 'gflow/v1', not 'gflow/v9'"},
   };

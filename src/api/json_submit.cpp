@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <concepts>
 
 #include "api/json.h"
 #include "api/spec_fields.h"
@@ -21,8 +22,16 @@ void fields(Io& io, T& payload) {
 
 template <class Io, Like<SubmitRequest::Item> T>
 void fields(Io& io, T& item) {
-  io.required("spec", item.spec);
-  io.required("payload", item.payload);
+  if (std::same_as<Io, Reader> || item.like) io.field("like", item.like);
+  if (item.like) {
+    io.field("name", item.spec.name);
+    io.field("command", item.spec.command);
+    io.field("argv", item.payload.argv);
+    io.field("environment", item.payload.environment);
+  } else {
+    io.required("spec", item.spec);
+    io.required("payload", item.payload);
+  }
   io.field("depends_on_siblings", item.depends_on_siblings);
 }
 
@@ -55,10 +64,12 @@ bool is_variable(const std::string& text) {
   return equals != std::string::npos && equals > 0 && !has_nul(text);
 }
 
+Result<void> check_program(const Payload& payload, const std::string& where) {
+  if (!payload.argv.empty() && !payload.argv.front().empty()) return {};
+  return fail(Code::Usage, where + "/argv: must name a program");
+}
+
 Result<void> check_payload(const Payload& payload, const std::string& where) {
-  if (payload.argv.empty() || payload.argv.front().empty()) {
-    return fail(Code::Usage, where + "/argv: must name a program");
-  }
   if (std::ranges::any_of(payload.argv, has_nul)) {
     return fail(Code::Usage, where + "/argv: an argument must not contain a NUL character");
   }
@@ -87,8 +98,10 @@ Result<void> check_spec(const JobSpec& spec, const std::string& where) {
 /// What the types alone do not say; the engine judges what depends on its state.
 Result<void> check_item(SubmitRequest::Item& item, std::size_t position) {
   const std::string where = fmt::format("/items/{}", position);
-  GF_CHECK(check_spec(item.spec, where + "/spec"));
-  GF_CHECK(check_payload(item.payload, where + "/payload"));
+  const std::string within = item.like ? where : where + "/payload";
+  GF_CHECK(check_spec(item.spec, item.like ? where : where + "/spec"));
+  GF_CHECK(check_payload(item.payload, within));
+  if (!item.like || !item.payload.argv.empty()) GF_CHECK(check_program(item.payload, within));
   if (const auto normal = normalise(item.spec.request); !normal) {
     return with_context(normal.error(), where + "/spec/request");
   }
@@ -104,6 +117,44 @@ Result<void> check_item(SubmitRequest::Item& item, std::size_t position) {
   return {};
 }
 
+std::size_t size_of(const JobSpec& spec) {
+  return sizeof spec + bytes_of(spec) + sizeof(JobId) * spec.dependencies.jobs.size();
+}
+
+/// Fills in what an item has in common with the one it is like. A short request must not become
+/// much that way: `left` is what it may still be.
+Result<void> fill_in(std::vector<SubmitRequest::Item>& items, std::size_t at, std::size_t& left) {
+  SubmitRequest::Item& item = items[at];
+  if (!item.like) return {};
+  if (*item.like >= at || items[*item.like].like) {
+    return fail(Code::Usage,
+                fmt::format("/items/{}/like: must be the position of an item before this one that "
+                            "is like no other, not {}",
+                            at,
+                            *item.like));
+  }
+  JobSpec spec = items[*item.like].spec;
+  if (!item.spec.name.empty()) spec.name = std::move(item.spec.name);
+  if (!item.spec.command.empty()) spec.command = std::move(item.spec.command);
+  item.spec = std::move(spec);
+  const std::size_t size = size_of(item.spec);
+  if (size > left) {
+    return fail(Code::Exhausted, "the jobs of one submission are more than 64 MiB; submit fewer");
+  }
+  left -= size;
+  return {};
+}
+
+/// Without what the items have in common with those they are like.
+SubmitRequest shortened(SubmitRequest request) {
+  for (SubmitRequest::Item& item : request.items) {
+    if (item.like && item.spec.command == request.items[*item.like].spec.command) {
+      item.spec.command.clear();
+    }
+  }
+  return request;
+}
+
 }  // namespace
 
 void put_in_order(std::vector<JobId>& jobs) {
@@ -112,12 +163,16 @@ void put_in_order(std::vector<JobId>& jobs) {
   jobs.erase(doubles.begin(), doubles.end());
 }
 
-std::string write(const SubmitRequest& request) { return Writer::document("Submit", request); }
+std::string write(const SubmitRequest& request) {
+  return Writer::document("Submit", shortened(request));
+}
 
 Result<SubmitRequest> read_submit_request(std::string_view json) {
   auto request = GF_TRY(Reader::document<SubmitRequest>(json, "Submit", Unknown::Refused));
   if (request.items.empty()) return fail(Code::Usage, "/items: must have at least one job");
+  std::size_t left = std::size_t{64} << 20;
   for (std::size_t i = 0; i < request.items.size(); ++i) {
+    GF_CHECK(fill_in(request.items, i, left));
     GF_CHECK(check_item(request.items[i], i));
   }
   return request;

@@ -72,6 +72,39 @@ TEST(Json, ASubmissionComesBackFieldForField) {
   }
 }
 
+TEST(Json, ItemsAlikeAreWrittenOnce) {
+  SubmitRequest sent = sample_submission();
+  SubmitRequest::Item task;
+  task.spec = sent.items[1].spec;
+  task.spec.name = "task 7";
+  task.payload.environment = {"TASK=7"};
+  task.depends_on_siblings = {0, 1};
+  task.like = 1;
+  sent.items.push_back(task);
+  const std::string alone = write(sample_submission());
+  const std::string text = write(sent);
+  EXPECT_LT(text.size(), alone.size() + 200) << text;
+  const auto got = read_submit_request(text);
+  ASSERT_TRUE(got) << got.error().message;
+  ASSERT_EQ(got->items.size(), 3U);
+  EXPECT_EQ(got->items[2].spec, task.spec);
+  EXPECT_EQ(got->items[2].payload, task.payload);
+  EXPECT_EQ(got->items[2].depends_on_siblings, task.depends_on_siblings);
+  EXPECT_EQ(got->items[2].like, 1U);
+}
+
+/// A short text of many items alike is much once it is read.
+TEST(Json, ItemsAlikeAreLimited) {
+  std::string text = R"({"items":[{"spec":{"work_dir":"/","command":")" + std::string(60'000, 'x') +
+                     R"("},"payload":{"argv":["true"]}})";
+  for (int i = 0; i < 1000; ++i) text += R"(,{"like":0})";
+  EXPECT_TRUE(read_submit_request(text + "]}"));
+  for (int i = 0; i < 1000; ++i) text += R"(,{"like":0})";
+  const auto request = read_submit_request(text + "]}");
+  ASSERT_FALSE(request);
+  EXPECT_EQ(request.error().code, Code::Exhausted);
+}
+
 TEST(Json, AnUpdateTellsNoChangeFromNoLimit) {
   const auto nothing = read_update_request(R"({"jobs": [1]})");
   ASSERT_TRUE(nothing);

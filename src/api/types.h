@@ -154,6 +154,9 @@ struct SubmitRequest {
     JobSpec spec;  ///< spec.user is not on the wire; name "" asks for one to be made up
     Payload payload;
     std::vector<std::size_t> depends_on_siblings;  ///< positions in this request
+    /// Position of an item before this one that is like no other. `spec` is as there but for name
+    /// and command; `payload` is what is set over the one there (core/task_payload.h).
+    std::optional<std::size_t> like = {};
   };
   std::vector<Item> items;
   std::string idempotency_key;  ///< header Idempotency-Key

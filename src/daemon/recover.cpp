@@ -259,7 +259,7 @@ Result<void> Recoverer::commit(store::Store& store, std::vector<Found>& found) {
   store::Batch batch;
   for (const Found& one : found) {
     batch.saves.push_back(&one.job);
-    batch.payloads.emplace_back(one.job.id, &*one.payload);
+    batch.payloads.push_back({one.job.id, &*one.payload});
   }
   if (!batch.empty()) GF_CHECK(store.commit(batch));
   recovery_.jobs += found.size();

@@ -12,12 +12,28 @@ namespace {
 
 /// Steps of what was set aside.
 constexpr int kKeptForCancelling = 3;
+constexpr Memory kLeastFree{64 * 1024};
+
+/// Of each item. What others are like is shared by them and the one they are like.
+std::vector<TaskPayload> payloads_of(std::vector<api::SubmitRequest::Item>& items) {
+  std::vector<TaskPayload> payloads(items.size());
+  for (const api::SubmitRequest::Item& item : items) {
+    if (!item.like || payloads[*item.like].shared) continue;
+    payloads[*item.like].shared =
+        std::make_shared<const Payload>(std::exchange(items[*item.like].payload, {}));
+  }
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (items[i].like) payloads[i].shared = payloads[*items[i].like].shared;
+    payloads[i].own = std::move(items[i].payload);
+  }
+  return payloads;
+}
 
 }  // namespace
 
 struct Shell::Plan {
   std::set<JobId> saves;
-  std::map<JobId, Payload> payloads;
+  std::map<JobId, TaskPayload> payloads;
   std::vector<JobId> forgets;
   std::vector<store::Submission> submissions;
   std::vector<Unwritten> unwritten;
@@ -83,13 +99,15 @@ void Shell::post(engine::Event event, Answer answer) {
 void Shell::submit(api::SubmitRequest request, const Principal& by, Answer answer) {
   engine::event::Submit event;
   Posted posted;
+  posted.payloads = payloads_of(request.items);
+  for (const TaskPayload& payload : posted.payloads) {
+    event.payload_bytes.push_back(static_cast<std::int64_t>(bytes_of(payload)));
+  }
   for (api::SubmitRequest::Item& item : request.items) {
     for (const std::size_t sibling : item.depends_on_siblings) {
       item.spec.dependencies.jobs.emplace_back(engine::event::kSibling + sibling);
     }
     event.specs.push_back(std::move(item.spec));
-    event.payload_bytes.push_back(static_cast<std::int64_t>(bytes_of(item.payload)));
-    posted.payloads.push_back(std::move(item.payload));
   }
   event.by = by;
   posted.event = std::move(event);
@@ -121,7 +139,7 @@ Result<Shell::Ticked> Shell::tick(Now now, const std::function<bool()>& is_enoug
 Result<void> Shell::write(Plan& plan, Now now) {
   auto written = commit(plan, now);
   if (!written && written.error().code == Code::Exhausted && !plan.unwritten.empty()) {
-    store_.shrink();
+    shrink_store();
     written = commit(plan, now);
   }
   while (!written && written.error().code == Code::Exhausted && !plan.unwritten.empty()) {
@@ -201,8 +219,19 @@ std::string Shell::disk_text() const {
 /// What was set aside has been called upon, and there is no other room: nobody is to wait for an
 /// answer that cannot be written.
 bool Shell::is_short_of_disk() const {
-  constexpr Memory kLeast{64 * 1024};
-  return ballast_ != nullptr && !ballast_->held() && ballast_->disk_free() < kLeast;
+  return ballast_ != nullptr && !ballast_->held() && ballast_->disk_free() < kLeastFree;
+}
+
+/// What the store does not use any more is given back by writing, which takes some room, too: a
+/// step of what was set aside, if more than that comes back.
+void Shell::shrink_store() {
+  constexpr Memory kWorthAStep = Memory::mib(1);
+  const bool full = ballast_ != nullptr && ballast_->disk_free() < kLeastFree;
+  if (full && ballast_->steps_left() > kKeptForCancelling && store_.unused() >= kWorthAStep) {
+    ballast_->release_step();
+  }
+  store_.shrink();
+  if (full) ballast_->restore();
 }
 
 /// Sets aside again what was called upon, if need be from what the store does not use any more.
@@ -338,7 +367,9 @@ void Shell::note_submission(Posted& posted, const std::vector<JobId>& ids, Plan&
 Result<void> Shell::commit(const Plan& plan, Now now) {
   store::Batch batch;
   for (const JobId id : plan.saves) batch.saves.push_back(state_.find(id));
-  for (const auto& [id, payload] : plan.payloads) batch.payloads.emplace_back(id, &payload);
+  for (const auto& [id, payload] : plan.payloads) {
+    batch.payloads.push_back({id, &payload.own, payload.shared.get()});
+  }
   batch.forgets = plan.forgets;
   batch.submissions = plan.submissions;
   if (plan.new_ids) batch.next_id = state_.next_id();

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "api/types.h"
+#include "core/task_payload.h"
 #include "daemon/dispatcher.h"
 #include "engine/state.h"
 #include "engine/step.h"
@@ -73,9 +74,9 @@ class Shell {
   struct Posted {
     engine::Event event;
     Answer answer;
-    std::vector<Payload> payloads;  ///< of a submission, by position
-    std::string key;                ///< of a submission
-    std::string digest;             ///< of what was submitted
+    std::vector<TaskPayload> payloads;  ///< of a submission, by position
+    std::string key;                    ///< of a submission
+    std::string digest;                 ///< of what was submitted
     std::uint32_t uid = 0;
   };
   /// What the events of one tick add up to.
@@ -103,6 +104,7 @@ class Shell {
   void note_submission(Posted& posted, const std::vector<JobId>& ids, Plan& plan) const;
   [[nodiscard]] Result<void> commit(const Plan& plan, Now now);
   void make_room();
+  void shrink_store();
   [[nodiscard]] bool is_short_of_disk() const;
   [[nodiscard]] static bool is_taken_when_full(const engine::Event& event);
   Ticked put_off(std::unique_ptr<Plan> plan, Now now);

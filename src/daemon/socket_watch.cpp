@@ -97,10 +97,12 @@ void SocketWatch::look() {
 void SocketWatch::make_again() {
   constexpr std::chrono::seconds kPause{1};
   again_.cancel();
-  if (auto made = make(); made) {
+  const auto made = make();
+  if (made) {
     failed_ = false;
     return spdlog::warn("the socket '{}' was gone and is there again", printable(path_));
-  } else if (!std::exchange(failed_, true)) {
+  }
+  if (!std::exchange(failed_, true)) {
     spdlog::error("the socket '{}' is gone and cannot be made again: {}; it is tried each second",
                   printable(path_),
                   printable(made.error().message));

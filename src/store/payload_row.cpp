@@ -4,6 +4,9 @@
 #include <SQLiteCpp/Exception.h>
 
 #include <cstddef>
+#include <utility>
+
+#include "core/task_payload.h"
 
 namespace gflow::store {
 namespace {
@@ -48,17 +51,20 @@ std::optional<std::vector<std::string>> unpack(std::string_view packed) {
   return strings;
 }
 
-void save_payload(Query& query, JobId job, const Payload& payload) {
+namespace {
+
+/// The columns both tables have.
+void run_with(Query& query, const Payload& payload) {
   const std::string argv = pack(payload.argv);
   const std::string environment = pack(payload.environment);
-  query.integer(static_cast<std::int64_t>(job.value)).blob(argv);
+  query.blob(argv);
   payload.script ? query.blob(*payload.script) : query.null();
   query.blob(environment);
   payload.config_name ? query.text(*payload.config_name) : query.null();
   query.blob(payload.config).integer(payload.umask).run();
 }
 
-Payload read_payload(Query& query) {
+Payload read_part(Query& query) {
   Payload payload;
   payload.argv = unpacked("argv", query.text());
   payload.script = query.optional_text();
@@ -67,6 +73,25 @@ Payload read_payload(Query& query) {
   payload.config = query.text();
   payload.umask = query.as<std::uint32_t>();
   return payload;
+}
+
+}  // namespace
+
+void save_payload(Query& query, JobId job, const Payload& payload) {
+  query.integer(static_cast<std::int64_t>(job.value));
+  run_with(query, payload);
+}
+
+void save_shared(Query& query, const Payload& payload) { run_with(query, payload); }
+
+Payload read_payload(Query& query) {
+  Payload own = read_part(query);
+  const auto wanted = query.optional<std::int64_t>();
+  const auto found = query.optional<std::int64_t>();
+  if (!wanted) return own;
+  if (!found) throw SQLite::Exception("payload: what it shares with others is gone");
+  const Payload shared = read_part(query);
+  return complete(&shared, std::move(own));
 }
 
 }  // namespace gflow::store

@@ -15,12 +15,22 @@ namespace gflow::store {
 constexpr std::string_view kSavePayloadSql =
     "INSERT INTO payloads (job, argv, script, environment, config_name, config, umask) "
     "VALUES (?, ?, ?, ?, ?, ?, ?)";
+constexpr std::string_view kSaveSharedSql =
+    "INSERT INTO shared_payloads (argv, script, environment, config_name, config, umask) "
+    "VALUES (?, ?, ?, ?, ?, ?)";
 constexpr std::string_view kLoadPayloadSql =
-    "SELECT argv, script, environment, config_name, config, umask FROM payloads WHERE job = ?";
+    "SELECT own.argv, own.script, own.environment, own.config_name, own.config, own.umask, "
+    "sharer.shared, shared.id, shared.argv, shared.script, shared.environment, "
+    "shared.config_name, shared.config, shared.umask FROM payloads AS own "
+    "LEFT JOIN payload_sharers AS sharer ON sharer.job = own.job "
+    "LEFT JOIN shared_payloads AS shared ON shared.id = sharer.shared WHERE own.job = ?";
 
 /// Binds kSavePayloadSql and runs it.
 void save_payload(Query& query, JobId job, const Payload& payload);
-/// The row the query is at. Throws SQLite::Exception for what cannot be.
+/// Binds kSaveSharedSql and runs it.
+void save_shared(Query& query, const Payload& payload);
+/// The row of kLoadPayloadSql the query is at, complete. Throws SQLite::Exception for what cannot
+/// be.
 [[nodiscard]] Payload read_payload(Query& query);
 
 /// Each string as its length in 4 bytes, little-endian, then itself: any bytes, NUL too.

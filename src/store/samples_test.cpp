@@ -222,7 +222,7 @@ Batch batch_of(const std::vector<Job>& jobs, const Payload& payload) {
   Batch batch;
   for (const Job& job : jobs) {
     batch.saves.push_back(&job);
-    batch.payloads.emplace_back(job.id, &payload);
+    batch.payloads.push_back({job.id, &payload});
   }
   return batch;
 }

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <utility>
 
 #include "base/text.h"
@@ -46,6 +47,8 @@ struct Store::Core {
 
   void save(const Job& job);
   void save_dependencies(const Job& job);
+  void save_payloads(const std::vector<SavedPayload>& payloads);
+  void drop(JobId job);  ///< what it runs
   void remember(const Submission& submission, std::chrono::milliseconds lived);
   void write(const Batch& batch, JobId first_free);
   void load_dependencies(std::vector<Job>& jobs);
@@ -64,6 +67,12 @@ struct Store::Core {
   Statement clear_dependencies{database, "DELETE FROM dependencies WHERE job = ?"};
   Statement add_dependency{database, "INSERT INTO dependencies (job, on_job) VALUES (?, ?)"};
   Statement add_payload{database, kSavePayloadSql};
+  Statement add_shared{database, kSaveSharedSql};
+  Statement add_sharer{database, "INSERT INTO payload_sharers (job, shared) VALUES (?, ?)"};
+  Statement find_shared{database, "SELECT shared FROM payload_sharers WHERE job = ?"};
+  Statement drop_shared{database,
+                        "DELETE FROM shared_payloads WHERE id = ?1 AND NOT EXISTS "
+                        "(SELECT 1 FROM payload_sharers WHERE shared = ?1)"};
   Statement drop_payload{database, "DELETE FROM payloads WHERE job = ?"};
   Statement load_payload{database, kLoadPayloadSql};
   Statement forget{database, "DELETE FROM jobs WHERE id = ?"};
@@ -112,15 +121,40 @@ void Store::Core::remember(const Submission& submission, std::chrono::millisecon
   query.text(submission.digest).run();
 }
 
+void Store::Core::save_payloads(const std::vector<SavedPayload>& payloads) {
+  std::map<const Payload*, std::int64_t> rows;
+  for (const SavedPayload& payload : payloads) {
+    {
+      Query query(add_payload);
+      save_payload(query, payload.job, *payload.own);
+    }
+    if (payload.shared == nullptr) continue;
+    const auto [at, is_new] = rows.try_emplace(payload.shared);
+    if (is_new) {
+      Query query(add_shared);
+      save_shared(query, *payload.shared);
+      at->second = database.getLastInsertRowid();
+    }
+    Query(add_sharer).integer(sql_id(payload.job)).integer(at->second).run();
+  }
+}
+
+void Store::Core::drop(JobId job) {
+  std::optional<std::int64_t> shared;
+  {
+    Query query(find_shared);
+    if (query.integer(sql_id(job)).step()) shared = query.integer();
+  }
+  Query(drop_payload).integer(sql_id(job)).run();
+  if (shared) Query(drop_shared).integer(*shared).run();
+}
+
 void Store::Core::write(const Batch& batch, JobId first_free) {
   SQLite::Transaction transaction(database, SQLite::TransactionBehavior::IMMEDIATE);
   for (const Job* job : batch.saves) save(*job);
-  for (const auto& [job, payload] : batch.payloads) {
-    Query query(add_payload);
-    save_payload(query, job, *payload);
-  }
+  save_payloads(batch.payloads);
   for (const Job* job : batch.saves) {
-    if (is_ended(*job)) Query(drop_payload).integer(sql_id(job->id)).run();
+    if (is_ended(*job)) drop(job->id);
   }
   for (const JobId job : batch.forgets) Query(forget).integer(sql_id(job)).run();
   if (!batch.submissions.empty()) {
@@ -256,6 +290,17 @@ Result<void> Store::commit(const Batch& batch) {
     return fail(
         Code::Failure,
         fmt::format("writing '{}': {}", printable(core_->path), printable(exception.what())));
+  }
+}
+
+Memory Store::unused() {
+  try {
+    const auto of = [this](const char* pragma) {
+      return core_->database.execAndGet(pragma).getInt64();
+    };
+    return Memory{of("PRAGMA freelist_count") * of("PRAGMA page_size")};
+  } catch (const SQLite::Exception&) {
+    return {};  // what cannot be asked for cannot be given back, either
   }
 }
 

@@ -46,11 +46,19 @@ struct Submission {
   std::string digest{};  ///< of what was submitted; "" in stores that did not keep it
 };
 
+/// What a job runs; borrowed.
+struct SavedPayload {
+  JobId job;
+  const Payload* own = nullptr;
+  /// What it is set over, as in TaskPayload; kept once however often it is here. Null: nothing.
+  const Payload* shared = nullptr;
+};
+
 /// Everything one tick of the loop changes. Committed whole or not at all.
 struct Batch {
   std::vector<const Job*> saves = {};  ///< borrowed until commit() returns; a job once
-  /// Of new jobs; borrowed. They go when their job ends.
-  std::vector<std::pair<JobId, const Payload*>> payloads = {};
+  /// Of new jobs. They go when their job ends.
+  std::vector<SavedPayload> payloads = {};
   std::vector<JobId> forgets = {};
   std::vector<Submission> submissions = {};  ///< a key known already keeps its first jobs
   std::optional<JobId> next_id = {};
@@ -91,6 +99,8 @@ class Store {
   /// Gives space nothing is in any more back to the file system, as far as there is some and the
   /// database was made by a version that can.
   void shrink();
+  /// About what shrink() gives back.
+  [[nodiscard]] Memory unused();
 
   /// Batches it holds.
   [[nodiscard]] std::uint64_t commits() const;

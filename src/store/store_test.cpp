@@ -160,8 +160,8 @@ TEST(StoreTest, PayloadsComeBackByteForByte) {
     const std::vector<Job> jobs = {queued(1), queued(2), queued(3)};
     Batch batch = batch_of(jobs, bare);
     const Payload filled = payload();
-    batch.payloads[1].second = &filled;
-    batch.payloads[2].second = &set_but_empty;
+    batch.payloads[1].own = &filled;
+    batch.payloads[2].own = &set_but_empty;
     ASSERT_TRUE(store->commit(batch));
   }
   auto store = open(directory.file("gflow.db"));
@@ -188,6 +188,52 @@ TEST(StoreTest, ForgettingAJobTakesWhatBelongsToIt) {
     EXPECT_EQ(jobs.getColumn(0).getInt(), 81) << table;
     EXPECT_FALSE(jobs.executeStep()) << table;
   }
+}
+
+/// Rows of what several jobs share.
+int shared_rows(const std::string& path) {
+  SQLite::Database database(path, SQLite::OPEN_READONLY);
+  return database.execAndGet("SELECT count(*) FROM shared_payloads").getInt();
+}
+
+TEST(StoreTest, WhatJobsShareIsKeptOnceUntilTheLastOfThemEnds) {
+  const Directory directory;
+  const std::string path = directory.file("gflow.db");
+  const Payload shared = payload();
+  std::vector<Job> jobs = {queued(1), queued(2), queued(3), queued(4)};
+  std::vector<Payload> own(3);
+  own[1].argv = {"other"};
+  own[2].environment = {
+      shared.environment.front().substr(0, shared.environment.front().find('=')) + "=mine",
+      "TASK=3"};
+  Batch batch = batch_of(jobs, shared);
+  for (std::size_t i = 0; i < 3; ++i) batch.payloads[i] = {jobs[i].id, &own[i], &shared};
+  {
+    auto store = open(path);
+    ASSERT_TRUE(store->commit(batch));
+  }
+  EXPECT_EQ(shared_rows(path), 1);
+  auto store = open(path);
+  EXPECT_EQ(store->payload(JobId(1)).value(), shared);
+  EXPECT_EQ(store->payload(JobId(4)).value(), shared);
+  Payload second = shared;
+  second.argv = {"other"};
+  EXPECT_EQ(store->payload(JobId(2)).value(), second);
+  Payload third = shared;
+  third.environment.front() = own[2].environment.front();
+  third.environment.emplace_back("TASK=3");
+  EXPECT_EQ(store->payload(JobId(3)).value(), third);
+  const auto end = [&](std::size_t i) {
+    jobs[i].state = Ended{Status::Cancelled, {}, at(1), {}};
+    ASSERT_TRUE(store->commit(Batch{.saves = {&jobs[i]}}));
+  };
+  end(0);
+  end(1);
+  end(3);
+  EXPECT_EQ(store->payload(JobId(3)).value(), third);
+  end(2);
+  store.reset();
+  EXPECT_EQ(shared_rows(path), 0);
 }
 
 TEST(StoreTest, WhatIsRunGoesWhenTheJobEnds) {

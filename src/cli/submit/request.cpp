@@ -130,8 +130,16 @@ std::vector<api::SubmitRequest::Item> expand(const JobSpec& spec,
                                              const std::string& group) {
   std::vector<api::SubmitRequest::Item> items;
   const auto add = [&](const Point& point, const std::string& suffix) {
-    api::SubmitRequest::Item item{spec, payload, {}};
-    for (std::string& word : item.payload.argv) word = substitute(word, point);
+    api::SubmitRequest::Item item{spec, {}, {}};
+    std::vector<std::string> argv = payload.argv;
+    for (std::string& word : argv) word = substitute(word, point);
+    if (items.empty()) {
+      item.payload = payload;
+      item.payload.argv = std::move(argv);
+    } else {
+      item.like = 0;
+      if (argv != items.front().payload.argv) item.payload.argv = std::move(argv);
+    }
     item.spec.command = printable(substitute(spec.command, point));
     for (const auto& [name, value] : point) {
       set_variable(item.payload.environment, param_variable(name), value);

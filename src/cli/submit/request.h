@@ -35,7 +35,7 @@ struct Sweep {
   std::vector<Point> points;         ///< --param and --param-file; one empty point for none
   std::string name_template;
 };
-/// `group` names the jobs as belonging together if there are several.
+/// `group` names the jobs as belonging together if there are several. All are like the first.
 [[nodiscard]] std::vector<api::SubmitRequest::Item> expand(const JobSpec& spec,
                                                            const Payload& payload,
                                                            const Sweep& sweep,

@@ -357,9 +357,14 @@ TEST(Expand, MakesAJobForEachTaskAndPoint) {
   EXPECT_EQ(tasks[1].spec.name, "exp_5");
   EXPECT_EQ(tasks[1].spec.group, "group-1");
   EXPECT_EQ(tasks[1].spec.max_concurrent, 2);
-  EXPECT_EQ(tasks[1].payload.argv[2], "{lr}");
+  EXPECT_EQ(tasks[0].payload.argv[2], "{lr}");
+  EXPECT_EQ(join(tasks[0].payload.environment, " "),
+            "A=1 GFLOW_ARRAY_TASK_ID=3 GFLOW_ARRAY_TASK_COUNT=2 GFLOW_ARRAY_TASK_MIN=3 "
+            "GFLOW_ARRAY_TASK_MAX=5");
+  EXPECT_EQ(tasks[1].like, 0U);
+  EXPECT_EQ(tasks[1].payload.argv, std::vector<std::string>{});
   EXPECT_EQ(join(tasks[1].payload.environment, " "),
-            "A=1 GFLOW_ARRAY_TASK_ID=5 GFLOW_ARRAY_TASK_COUNT=2 GFLOW_ARRAY_TASK_MIN=3 "
+            "GFLOW_ARRAY_TASK_ID=5 GFLOW_ARRAY_TASK_COUNT=2 GFLOW_ARRAY_TASK_MIN=3 "
             "GFLOW_ARRAY_TASK_MAX=5");
   const auto jobs = expand(spec, payload, {{}, {{{"lr", "0.1"}}, {{"lr", "1"}}}, "n-{lr}"}, "g");
   ASSERT_EQ(jobs.size(), 2U);
@@ -367,6 +372,8 @@ TEST(Expand, MakesAJobForEachTaskAndPoint) {
   EXPECT_EQ(jobs[0].spec.command, "python t.py 0.1");
   EXPECT_EQ(jobs[0].payload.argv[2], "0.1");
   EXPECT_EQ(jobs[0].payload.environment.back(), "GFLOW_PARAM_lr=0.1");
+  EXPECT_EQ(jobs[1].payload.argv[2], "1");
+  EXPECT_EQ(jobs[1].payload.environment, std::vector<std::string>{"GFLOW_PARAM_lr=1"});
   const auto single = expand(spec, payload, {{}, {{}}, ""}, "g");
   ASSERT_EQ(single.size(), 1U);
   EXPECT_EQ(single[0].spec.name, "exp");
