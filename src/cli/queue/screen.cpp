@@ -250,7 +250,6 @@ std::string queue_screen(const Listing& listing,
 std::string watch_screen(const Listing& listing,
                          const api::JobPage& page,
                          const Viewer& viewer,
-                         std::size_t rows,
                          std::string_view trouble,
                          const Painter& paint) {
   const std::string clock = local_text(viewer.now, viewer.zone.offset(viewer.now)).substr(11);
@@ -269,7 +268,7 @@ std::string watch_screen(const Listing& listing,
       paint(trouble.empty() ? Style::Bold : Style::Yellow, cut_end(head, viewer.columns)) + '\n';
   const std::string text = jobs_screen(listing, page, viewer, paint);
   const std::vector<std::string_view> lines = lines_of(text);
-  const std::size_t room = rows > 2 ? rows - 2 : 0;
+  const std::size_t room = viewer.rows > 2 ? viewer.rows - 2 : 0;
   const bool all = lines.size() <= room;
   const std::size_t shown = all ? lines.size() : room - std::min<std::size_t>(room, 1);
   if (room > 0) out += '\n';

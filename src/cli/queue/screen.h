@@ -15,6 +15,7 @@ struct Viewer {
   WallTime now;
   Zone zone;
   std::size_t columns = 80;  ///< no line is wider
+  std::size_t rows = 24;     ///< of the live view
 };
 
 /// What gqueue shows on a terminal: what runs first, then what waits in the order of priorities,
@@ -30,13 +31,12 @@ struct Viewer {
                                       const std::string& user,
                                       std::size_t columns);
 
-/// The same for `gqueue -w`, on `rows` lines and never more: time, counts and a hint, then as many
-/// jobs as there is room for, then how many lines there are more. `trouble` stands instead of the
-/// hint; "" if there is none.
+/// The same for `gqueue -w`, on the rows of the viewer and never more: time, counts and a hint,
+/// then as many jobs as there is room for, then how many lines there are more. `trouble` stands
+/// instead of the hint; "" if there is none.
 [[nodiscard]] std::string watch_screen(const Listing& listing,
                                        const api::JobPage& page,
                                        const Viewer& viewer,
-                                       std::size_t rows,
                                        std::string_view trouble,
                                        const Painter& paint);
 

@@ -101,7 +101,9 @@ api::JobPage busy_page() {
   return page;
 }
 
-Viewer viewer(std::size_t columns) { return {"alice", kNow, Zone(seconds(0)), columns}; }
+Viewer viewer(std::size_t columns, std::size_t rows = 24) {
+  return {"alice", kNow, Zone(seconds(0)), columns, rows};
+}
 
 TEST(QueueScreen, IsAsReviewed) {
   for (const std::size_t columns : {40U, 80U, 120U, 200U}) {
@@ -155,8 +157,8 @@ TEST(WatchScreen, IsAsReviewed) {
     page.jobs.push_back(
         short_of_gpus(screen_job(id, fmt::format("job-{}", id), "bob", Status::Queued), 1, 0, {}));
   }
-  expect_golden("gqueue-watch-80.screen", watch_screen({}, page, viewer(80), 24, "", Painter()));
-  expect_golden("gqueue-watch-40.screen", watch_screen({}, page, viewer(40), 12, "", Painter()));
+  expect_golden("gqueue-watch-80.screen", watch_screen({}, page, viewer(80), "", Painter()));
+  expect_golden("gqueue-watch-40.screen", watch_screen({}, page, viewer(40, 12), "", Painter()));
 }
 
 TEST(WatchScreen, KeepsItsHeadAndWhatRunsOnEverySize) {
@@ -164,7 +166,7 @@ TEST(WatchScreen, KeepsItsHeadAndWhatRunsOnEverySize) {
   for (const std::size_t rows : {1U, 2U, 3U, 4U, 7U, 12U, 24U, 60U}) {
     for (const std::size_t columns : {20U, 40U, 80U, 200U}) {
       const std::string text =
-          watch_screen({}, page, viewer(columns), rows, "no answer", Painter());
+          watch_screen({}, page, viewer(columns, rows), "no answer", Painter());
       EXPECT_LE(static_cast<std::size_t>(std::ranges::count(text, '\n')), rows) << text;
       EXPECT_TRUE(text.starts_with("12:00:05  ")) << text;
       EXPECT_NE(text.find("no answer"), std::string::npos) << text;
@@ -174,7 +176,7 @@ TEST(WatchScreen, KeepsItsHeadAndWhatRunsOnEverySize) {
       }
     }
   }
-  EXPECT_EQ(watch_screen({}, page, viewer(80), 60, "", Painter()).find("more"), std::string::npos);
+  EXPECT_EQ(watch_screen({}, page, viewer(80, 60), "", Painter()).find("more"), std::string::npos);
 }
 
 TEST(Brief, SaysHowManyGpus) {

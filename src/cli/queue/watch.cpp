@@ -128,14 +128,13 @@ class LiveView {
   void draw() {
     const Now now = os::now();
     const os::TerminalSize size = os::terminal_size(STDOUT_FILENO);
-    const Viewer viewer{user_, now.wall, os::utc_offset, static_cast<std::size_t>(size.columns)};
+    const Viewer viewer{user_,
+                        now.wall,
+                        os::utc_offset,
+                        static_cast<std::size_t>(size.columns),
+                        static_cast<std::size_t>(size.rows)};
     const api::JobPage page = counted_on(page_, std::chrono::floor<seconds>(now.mono - fetched_));
-    screen_.draw(watch_screen(listing_,
-                              page,
-                              viewer,
-                              static_cast<std::size_t>(size.rows),
-                              silence_.text(now.mono),
-                              context_.paint));
+    screen_.draw(watch_screen(listing_, page, viewer, silence_.text(now.mono), context_.paint));
   }
 
   void take_key() {
