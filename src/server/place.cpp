@@ -24,24 +24,25 @@ api::RankedNode ranked_node(const placement::Ledger& ledger, placement::Ranked r
 }
 
 void answer_place(Exchange exchange, api::PlaceRequest asked) {
+  const gflow::Request request = std::move(asked.request);
   const engine::State& state = exchange.service.state();
-  const auto nodes = static_cast<std::size_t>(asked.request.nodes);
+  const auto nodes = static_cast<std::size_t>(request.nodes);
   const auto most = std::max(static_cast<std::size_t>(asked.most), nodes);
-  auto ranked = state.rank(asked.request, most);
+  auto ranked = state.rank(request, most);
   if (!ranked) return exchange.respond(problem(ranked.error()));
   api::PlacementView view;
-  view.request = gpu_request_text(asked.request);
-  view.words = request_in_words(asked.request);
+  view.request = gpu_request_text(request);
+  view.words = request_in_words(request);
   const std::string& policy = state.policy().placement;
   view.policy = policy.empty() ? placement::policies().front().name : policy;
-  view.nodes = asked.request.nodes;
+  view.nodes = request.nodes;
   view.fits = ranked->size() >= nodes;
   ranked->resize(std::min(ranked->size(), static_cast<std::size_t>(asked.most)));
   for (placement::Ranked& one : *ranked) {
     view.ranked.push_back(ranked_node(state.ledger(), std::move(one)));
   }
   if (!view.fits) {
-    for (const Blocker& blocker : state.blockers(asked.request, exchange.service.now())) {
+    for (const Blocker& blocker : state.blockers(request, exchange.service.now())) {
       view.blockers.push_back(api::view_of(public_part(blocker)));
     }
   }
