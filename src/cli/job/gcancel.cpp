@@ -157,6 +157,9 @@ Result<int> run_cancel(const Invocation& invocation, Context& context) {
   if (invocation.words.empty() && !has_filter(invocation)) {
     return fail(Code::Usage, "no job is named; write an id such as 42, or a filter such as --me");
   }
+  if (std::ranges::find(invocation.words, "all") != invocation.words.end()) {
+    return fail(Code::Usage, "'all' is not a job id; 'gcancel --me' is all of your jobs");
+  }
   int signal = 0;
   if (invocation.has("signal")) signal = GF_TRY(parse_signal(invocation.get("signal")));
   const std::vector<JobId> jobs = GF_TRY(chosen(invocation, context));

@@ -47,14 +47,19 @@ std::string details(const api::BlockerView& blocker, const Clocks& clocks) {
     out += fmt::format("       {}\n", holder_line(holder, clocks));
   }
   for (const blocker::Unusable& device : blocker.unusable) out += unusable_lines(device);
-  if (blocker.at) {
-    const bool ahead = !blocker.jobs.empty();
+  if (blocker.at && !blocker.jobs.empty()) {
     out += fmt::format(
-        "       {} {}\n",
-        ahead ? fmt::format("job {} should start", blocker.jobs.front().value) : "that is",
-        moment(*blocker.at, clocks));
+        "       job {} should start {}\n", blocker.jobs.front().value, moment(*blocker.at, clocks));
   }
   return out;
+}
+
+/// The daemon's words, but a time as clocks on the wall have it.
+std::string headline(const api::BlockerView& blocker, const Clocks& clocks) {
+  if (blocker.kind == BlockerKind::BeginTime && blocker.at) {
+    return fmt::format("{}: {}", printable(blocker.code), moment(*blocker.at, clocks));
+  }
+  return printable(blocker.text);
 }
 
 /// The blocker of that kind, if there is one.
@@ -133,7 +138,7 @@ std::string blocked_by_text(const std::vector<api::BlockerView>& blockers, const
   std::string out = "\nBlocked by:\n";
   for (std::size_t i = 0; i < blockers.size(); ++i) {
     const api::BlockerView& blocker = blockers[i];
-    out += fmt::format("  {:>2}.  {}\n", i + 1, printable(blocker.text));
+    out += fmt::format("  {:>2}.  {}\n", i + 1, headline(blocker, clocks));
     if (blocker.need && blocker.available && blocker.text == blocker.code) {
       out += fmt::format("       needs {}, {} available\n", *blocker.need, *blocker.available);
     }

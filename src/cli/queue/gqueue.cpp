@@ -162,6 +162,7 @@ Result<Listing> listing_of(const Invocation& invocation, const Context& context)
   listing.format = format_of(invocation);
   const std::string wanted = invocation.get("format");
   if (wanted.find('{') != std::string::npos) {
+    GF_CHECK(check_template(wanted));
     listing.text_template = wanted;
     listing.format = Format::Template;
   } else if (invocation.has("format") || !is_for_screen(invocation, context)) {

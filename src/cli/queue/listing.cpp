@@ -58,7 +58,7 @@ std::string grouped_text(const Listing& listing, const api::JobPage& page, const
   return out;
 }
 
-/// "{jobid} {name}" for each job; what is no field in braces stays as it is.
+/// "{jobid} {name}" for each job.
 std::string template_text(const std::string& text, const api::JobView& job) {
   std::string out;
   for (std::size_t at = 0; at < text.size();) {
@@ -84,6 +84,20 @@ void sort_by(std::vector<api::JobView>& jobs, bool backwards, Key key) {
 }
 
 }  // namespace
+
+Result<void> check_template(std::string_view text) {
+  const auto is_of_a_name = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  };
+  for (std::size_t open = text.find('{'); open != std::string_view::npos;
+       open = text.find('{', open + 1)) {
+    const std::size_t close = text.find('}', open);
+    if (close == std::string_view::npos) break;
+    const std::string_view name = text.substr(open + 1, close - open - 1);
+    if (!name.empty() && std::ranges::all_of(name, is_of_a_name)) GF_CHECK(choose_fields(name));
+  }
+  return {};
+}
 
 std::string listing_text(const Listing& listing, const api::JobPage& page, const Painter& paint) {
   const auto table = [&](auto write) {

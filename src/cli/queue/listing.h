@@ -30,6 +30,10 @@ struct Listing {
                                        const api::JobPage& page,
                                        const Painter& paint);
 
+/// Refuses a template with a name in braces that no field has. Other text in braces stands for
+/// itself. Errors: Usage with the fields there are.
+[[nodiscard]] Result<void> check_template(std::string_view text);
+
 /// Puts jobs in the order of id, state, time, name, gpus or priority ("-" before it: backwards).
 /// Errors: Usage for another word.
 [[nodiscard]] Result<void> sort_jobs(std::vector<api::JobView>& jobs, std::string_view key);

@@ -134,9 +134,14 @@ TEST(Listing, GroupsByStateHeldJobsToo) {
 TEST(Listing, FillsATemplate) {
   Listing text;
   text.format = Format::Template;
-  text.text_template = "{jobid}: {name} {nothing} {";
+  text.text_template = R"({"id": {jobid}, "name": "{name}"} {})";
+  ASSERT_TRUE(check_template(text.text_template));
   EXPECT_EQ(listing_text(text, {{job(7, "x", Status::Queued, 0)}, {}, 0}, Painter()),
-            "7: x {nothing} {\n");
+            "{\"id\": 7, \"name\": \"x\"} {}\n");
+  const auto unknown = check_template("{jobid} {bogus}");
+  ASSERT_FALSE(unknown);
+  EXPECT_TRUE(unknown.error().message.starts_with("'bogus' is not a field; there are"))
+      << unknown.error().message;
 }
 
 TEST(Listing, SortsAndCuts) {

@@ -62,7 +62,11 @@ Result<Dependencies> read_dependencies(const Invocation& invocation, const Here&
 
 Result<std::string> read_project(const Invocation& invocation) {
   constexpr std::size_t kMax = 64;
-  const std::string project(trim(invocation.get("project")));
+  const std::string given = invocation.get("project");
+  const std::string project(trim(given));
+  if (project.empty() && !given.empty()) {
+    return fail(Code::Usage, "--project: a name has more than spaces");
+  }
   if (printable(project) != project || display_width(project) > kMax) {
     return fail(
         Code::Usage,
