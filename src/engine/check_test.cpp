@@ -172,7 +172,8 @@ const std::vector<Break>& breaks() {
        [](Busy& b) {
          b.index().awaited = Index::Awaited{Index::Head{b.runs_, std::nullopt, false}, {}};
        }},
-      {"first of those that wait", [](Busy& b) { b.index().awaited = Index::Awaited{{}, b.runs_}; }},
+      {"first of those that wait",
+       [](Busy& b) { b.index().awaited = Index::Awaited{{}, b.runs_}; }},
       {"no front", [](Busy& b) { b.index().ready.begin()->second.begin()->second.front = 999; }},
       {"not what its line says", [](Busy& b) { b.index().fronts.all().front().stoppable ^= true; }},
       {"kept as another", [](Busy& b) { b.index().health.begin()->second.node = "n7"; }},

@@ -40,7 +40,7 @@ api::JobView waiting(std::uint64_t id, std::string name, int gpus, std::string r
   return view;
 }
 
-api::JobView after(std::uint64_t id, std::vector<std::uint64_t> parents) {
+api::JobView after(std::uint64_t id, const std::vector<std::uint64_t>& parents) {
   api::JobView view = waiting(id, fmt::format("job-{}", id), 0, "Dependency");
   for (const std::uint64_t parent : parents) view.spec.dependencies.jobs.emplace_back(parent);
   return view;
@@ -84,7 +84,7 @@ TEST(Listing, SaysWhereOrWhy) {
     std::string reason;
     std::string_view want;
   };
-  const Case kCases[] = {
+  const Case cases[] = {
       {Status::Running, "0,3", "", "0,3"},
       {Status::Running, "n1:0,3 n2:1", "", "n1:0,3 n2:1"},
       {Status::Starting, "0", "", "0"},
@@ -97,7 +97,7 @@ TEST(Listing, SaysWhereOrWhy) {
       {Status::Failed, "0", "exited with code 1", "(exited with code 1)"},
       {Status::Cancelled, "", "cancelled by \x1b[31mbob", "(cancelled by \\x1b[31mbob)"},
   };
-  for (const Case& c : kCases) {
+  for (const Case& c : cases) {
     api::JobView view = job(1, "x", c.status, 0);
     view.node_list = c.gpus;
     view.reason = c.reason;

@@ -128,32 +128,56 @@ Result<JobSpec> read_spec(const Invocation& invocation, const Here& here) {
   return spec;
 }
 
+namespace {
+
+std::string name_at(const JobSpec& spec,
+                    const Sweep& sweep,
+                    const Point& point,
+                    const std::string& suffix) {
+  if (!sweep.name_template.empty()) return substitute(sweep.name_template, point);
+  if (spec.name.empty() || suffix.empty()) return spec.name;
+  return fmt::format("{}_{}", spec.name, suffix);
+}
+
+/// The first item has the payload, the others what differs from it.
+api::SubmitRequest::Item item_at(const Point& point,
+                                 const JobSpec& spec,
+                                 const Payload& payload,
+                                 const api::SubmitRequest::Item* first) {
+  api::SubmitRequest::Item item{spec, {}, {}};
+  std::vector<std::string> argv = payload.argv;
+  for (std::string& word : argv) word = substitute(word, point);
+  if (first == nullptr) {
+    item.payload = payload;
+    item.payload.argv = std::move(argv);
+  } else {
+    item.like = 0;
+    if (argv != first->payload.argv) item.payload.argv = std::move(argv);
+  }
+  for (const auto& [name, value] : point) {
+    set_variable(item.payload.environment, param_variable(name), value);
+  }
+  item.spec.command = printable(substitute(spec.command, point));
+  return item;
+}
+
+void set_task(Environment& environment, const Sweep& sweep, std::uint64_t task) {
+  set_variable(environment, "GFLOW_ARRAY_TASK_ID", fmt::format("{}", task));
+  set_variable(environment, "GFLOW_ARRAY_TASK_COUNT", fmt::format("{}", sweep.tasks.size()));
+  set_variable(environment, "GFLOW_ARRAY_TASK_MIN", fmt::format("{}", sweep.tasks.front()));
+  set_variable(environment, "GFLOW_ARRAY_TASK_MAX", fmt::format("{}", sweep.tasks.back()));
+}
+
+}  // namespace
+
 std::vector<api::SubmitRequest::Item> expand(const JobSpec& spec,
                                              const Payload& payload,
                                              const Sweep& sweep,
                                              const std::string& group) {
   std::vector<api::SubmitRequest::Item> items;
   const auto add = [&](const Point& point, const std::string& suffix) {
-    api::SubmitRequest::Item item{spec, {}, {}};
-    std::vector<std::string> argv = payload.argv;
-    for (std::string& word : argv) word = substitute(word, point);
-    if (items.empty()) {
-      item.payload = payload;
-      item.payload.argv = std::move(argv);
-    } else {
-      item.like = 0;
-      if (argv != items.front().payload.argv) item.payload.argv = std::move(argv);
-    }
-    item.spec.command = printable(substitute(spec.command, point));
-    for (const auto& [name, value] : point) {
-      set_variable(item.payload.environment, param_variable(name), value);
-    }
-    if (!sweep.name_template.empty()) {
-      item.spec.name = substitute(sweep.name_template, point);
-    } else if (!spec.name.empty() && !suffix.empty()) {
-      item.spec.name = fmt::format("{}_{}", spec.name, suffix);
-    }
-    items.push_back(std::move(item));
+    items.push_back(item_at(point, spec, payload, items.empty() ? nullptr : &items.front()));
+    items.back().spec.name = name_at(spec, sweep, point, suffix);
   };
   if (sweep.tasks.empty()) {
     const bool several = sweep.points.size() > 1;
@@ -163,11 +187,7 @@ std::vector<api::SubmitRequest::Item> expand(const JobSpec& spec,
   }
   for (const std::uint64_t task : sweep.tasks) {
     add({}, fmt::format("{}", task));
-    Environment& environment = items.back().payload.environment;
-    set_variable(environment, "GFLOW_ARRAY_TASK_ID", fmt::format("{}", task));
-    set_variable(environment, "GFLOW_ARRAY_TASK_COUNT", fmt::format("{}", sweep.tasks.size()));
-    set_variable(environment, "GFLOW_ARRAY_TASK_MIN", fmt::format("{}", sweep.tasks.front()));
-    set_variable(environment, "GFLOW_ARRAY_TASK_MAX", fmt::format("{}", sweep.tasks.back()));
+    set_task(items.back().payload.environment, sweep, task);
   }
   for (api::SubmitRequest::Item& item : items) {
     item.spec.group = items.size() > 1 ? group : "";
