@@ -91,6 +91,12 @@ def places(trace, after=None, until=None):
     return list(dict.fromkeys(found))
 
 
+def places_each_time(first, *others):
+    """What every run has: how often a program reads, accepts and looks for the end of its children depends on what
+    comes together."""
+    return [place for place in first if all(place in other for other in others)]
+
+
 class Sweep:
     """Some places, spread over the whole, each kind of call among them, on other days others; all of them with
     GFLOW_FAULTS=all. Counts the faults that happened: a run in which one kind never did is no test."""
@@ -104,8 +110,8 @@ class Sweep:
         first = {}
         for place in found:
             first.setdefault(place[0], place)
-        firsts = list(first.values())[: most // 2]
-        step = -(-len(found) // (most - len(firsts)))
+        firsts = list(first.values())
+        step = -(-len(found) // max(most - len(firsts), most // 2))
         return list(dict.fromkeys([*found[time.localtime().tm_yday % step :: step], *firsts]))
 
     def note(self, place, trace):

@@ -18,7 +18,7 @@ import sqlite3
 import struct
 
 import pytest
-from faults import STRACE, Kept, Sweep, Traced, is_alive, parent, places, strace, wait_gone
+from faults import STRACE, Kept, Sweep, Traced, is_alive, parent, places, places_each_time, strace, wait_gone
 from machine import BIN, PATIENCE, Gate, Machine
 
 pytestmark = pytest.mark.skipif(not STRACE, reason="strace is not installed (./dev setup)")
@@ -111,9 +111,7 @@ def test_a_job_from_its_start_to_its_removal():
             whole.end()
             return places(whole.trace, after="accept")
 
-        # How often it reads and accepts depends on what comes together: places that are there each time.
-        each_time = set(calls_of_a_life("first"))
-        found = [place for place in calls_of_a_life("second") if place in each_time]
+        found = places_each_time(*(calls_of_a_life(name) for name in ("first", "second", "third")))
         assert len(found) > 60, found
         acknowledged = 0
         sweep = Sweep(found, most=40)
@@ -186,10 +184,15 @@ exec {BIN}/gflow-shim "$@"
                 machine.wait(machine.submit("--gpus", "1", "true"))
             return machine.wait(machine.submit("--gpus", "1", "sh", "-c", f"echo {name} >> {marks}; exit 3"))[0]
 
-        trace_next()
-        assert run("whole")["outcome"]["exit_code"] == 3
-        found = places(trace)
-        assert len(found) > 60 and "clone" in trace.read_text(), found
+        def calls_of_a_life(name):
+            trace_next()
+            assert run(name)["outcome"]["exit_code"] == 3
+            assert "clone" in trace.read_text()
+            return places(trace)
+
+        wholes = ("first", "second", "third")
+        found = places_each_time(*map(calls_of_a_life, wholes))
+        assert len(found) > 60, found
         sweep = Sweep(found, most=30)
         for number, place in enumerate(sweep.places):
             trace_next(inject=place)
@@ -198,7 +201,7 @@ exec {BIN}/gflow-shim "$@"
             assert (end["status"], end["outcome"]["exit_code"]) == ("Failed", 3), (place, end)
         sweep.check()
         counts = collections.Counter(marks.read_text().split())
-        assert set(counts.values()) == {1} and len(counts) == len(sweep.places) + 1, counts
+        assert set(counts.values()) == {1} and len(counts) == len(sweep.places) + len(wholes), counts
     finally:
         machine.close()
 
