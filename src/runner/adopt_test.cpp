@@ -49,6 +49,17 @@ TEST_P(Adopt, AJobThatEndedMeanwhileIsOver) {
   EXPECT_TRUE(std::holds_alternative<Over>(runner_->adopt(JobId(7), 1, "a later boot")));
 }
 
+// After a power failure a directory that was another attempt's may have that one's record.
+TEST_P(Adopt, ARecordOfAnotherAttemptIsNoneOfIt) {
+  launch(order({"sh", "-c", "exit 3"}));
+  EXPECT_EQ(wait_gone().exit_code, 3);
+  std::filesystem::copy(path("attempts/7.1"), path("attempts/8.1"));
+  EXPECT_FALSE(AttemptFiles(options_.attempts_dir, JobId(8), 1).exit_record().value());
+  const Adoption adoption = runner_->adopt(JobId(8), 1, "an earlier boot");
+  ASSERT_TRUE(std::holds_alternative<Over>(adoption));
+  EXPECT_EQ(std::get<Over>(adoption).outcome.reason, EndReason::Rebooted);
+}
+
 TEST_P(Adopt, WithoutAClaimItNeverRanAndNeverWill) {
   const AttemptFiles files(options_.attempts_dir, JobId(7), 1);
   attempt::Order late;

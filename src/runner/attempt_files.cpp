@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "os/file.h"
+#include "runner/spare_files.h"
 
 namespace gflow::runner {
 namespace {
@@ -33,12 +34,14 @@ Result<void> make_directory(const std::string& path, mode_t mode) {
   return {};
 }
 
+mode_t passage_mode(const attempt::Order& order) { return order.uid ? 0711 : 0700; }
+
 /// Makes a directory that users of jobs may pass through to files of theirs, and see nothing else
 /// in: it stays the daemon's, so that no user can put anything there, or in the place of what is.
 Result<void> make_passage(const std::string& path, const attempt::Order& order) {
   GF_CHECK(make_directory(path, 0700));
   // By chmod: what mkdir sets is less the umask.
-  if (order.uid && ::chmod(path.c_str(), 0711) != 0) {
+  if (order.uid && ::chmod(path.c_str(), passage_mode(order)) != 0) {
     return os::errno_error("open to the users of jobs", path);
   }
   return {};
@@ -76,7 +79,9 @@ std::optional<std::pair<JobId, int>> parse_attempt_name(std::string_view name) {
 }
 
 AttemptFiles::AttemptFiles(const std::string& attempts_dir, JobId job, int attempt)
-    : directory_(attempts_dir + "/" + attempt_name(job, attempt)),
+    : job_(job),
+      attempt_(attempt),
+      directory_(attempts_dir + "/" + attempt_name(job, attempt)),
       prepared_(attempts_dir + kPrepared) {}
 
 Result<void> AttemptFiles::prepare_to_revoke(const std::string& attempts_dir) {
@@ -99,9 +104,13 @@ std::string AttemptFiles::script_path(const Payload& payload) const {
   return directory_ + "/script/" + file_name(name, "script");
 }
 
-Result<void> AttemptFiles::create(const attempt::Order& order, const Payload& payload) const {
+Result<void> AttemptFiles::create(const attempt::Order& order,
+                                  const Payload& payload,
+                                  SpareFiles* spare) const {
   const auto text = attempt::encode_order(order);
   if (!text) return fail(Code::Usage, text.error());
+  const bool can_be_spare = spare != nullptr && !payload.script && !payload.config_name;
+  if (can_be_spare && GF_TRY(spare->use(*this, *text, passage_mode(order)))) return {};
   GF_CHECK(make_passage(directory_, order));
   if (payload.script) {
     GF_CHECK(write_for_user(script_path(payload), *payload.script, 0700, order));
@@ -130,7 +139,12 @@ Result<std::optional<attempt::Order>> AttemptFiles::order() const {
 Result<std::optional<attempt::ExitRecord>> AttemptFiles::exit_record() const {
   const auto content = GF_TRY(os::read_if_exists(directory_ + "/exit", Memory::mib(1)));
   if (!content) return std::nullopt;
-  return attempt::decode_exit_file(*content);
+  auto record = attempt::decode_exit_file(*content);
+  // After a power failure a file may have what it had in the directory's life before.
+  const bool is_its = record && record->job == job_.value &&
+                      record->attempt == static_cast<std::uint32_t>(attempt_);
+  if (!is_its) return std::nullopt;
+  return record;
 }
 
 Result<std::optional<attempt::Claim>> AttemptFiles::claim() const {
@@ -169,7 +183,5 @@ Result<bool> AttemptFiles::is_supervised() const {
   if (errno == EWOULDBLOCK) return true;
   return os::errno_error("look at the lock", directory_);
 }
-
-Result<void> AttemptFiles::remove() const { return os::remove_tree(directory_); }
 
 }  // namespace gflow::runner

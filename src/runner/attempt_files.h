@@ -13,6 +13,8 @@
 
 namespace gflow::runner {
 
+class SpareFiles;
+
 /// The directory of one attempt as the runner sees it. The shim's view is shim/attempt_dir.h.
 class AttemptFiles {
  public:
@@ -30,8 +32,10 @@ class AttemptFiles {
   /// Makes the directory with the order, script and configuration. The latter two files belong to
   /// the order's user; the directories they lie in do not, so that whoever removes or walks them
   /// meets nothing a user put there. Errors also if the directory is there: an attempt is started
-  /// once.
-  [[nodiscard]] Result<void> create(const attempt::Order& order, const Payload& payload) const;
+  /// once. One without script and configuration takes a spare directory, if there is one.
+  [[nodiscard]] Result<void> create(const attempt::Order& order,
+                                    const Payload& payload,
+                                    SpareFiles* spare = nullptr) const;
 
   // What follows tells how the attempt stands. An error says nothing of the attempt: whoever gets
   // one must not judge, and looks again.
@@ -39,7 +43,7 @@ class AttemptFiles {
   [[nodiscard]] Result<bool> exist() const;
   /// Empty if there is none that can be understood.
   [[nodiscard]] Result<std::optional<attempt::Order>> order() const;
-  /// Empty if there is no whole one (yet).
+  /// Empty if there is no whole one (yet): one of another attempt is none.
   [[nodiscard]] Result<std::optional<attempt::ExitRecord>> exit_record() const;
   /// Empty if nobody has claimed the attempt. One that cannot be understood is taken for a shim's
   /// of an unknown pid: the attempt may have run.
@@ -50,9 +54,10 @@ class AttemptFiles {
   [[nodiscard]] int started_pid() const;
   /// Whether a shim holds the lock, that is, lives.
   [[nodiscard]] Result<bool> is_supervised() const;
-  [[nodiscard]] Result<void> remove() const;
 
  private:
+  JobId job_;
+  int attempt_;
   std::string directory_;
   std::string prepared_;
 };

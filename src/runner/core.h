@@ -15,6 +15,7 @@
 #include "runner/cgroups.h"
 #include "runner/ports.h"
 #include "runner/runner.h"
+#include "runner/spare_files.h"
 #include "runner/spawn.h"
 #include "runner/watched.h"
 
@@ -45,6 +46,8 @@ struct Runner::Core {
   void note_ports(Key key);
   void note_ports(Key key, PortBlock block);
   void sweep(const std::vector<Key>& known);
+  /// Removes what an earlier daemon kept for attempts to come.
+  void remove_spare() const;
   [[nodiscard]] std::vector<Report> poll();
   [[nodiscard]] std::optional<JobId> owner_of(int pid) const;
 
@@ -62,8 +65,14 @@ struct Runner::Core {
   std::map<Key, PortBlock> given_ports;  ///< to attempts that are not forgotten
   /// Waits for the next attempt, where the control groups have to be joined.
   std::optional<Standby> standby;
-  /// Of attempts this daemon launched and that are not forgotten: what else was made for them.
-  std::map<Key, std::vector<std::string>> groups;
+  /// What was made for an attempt that this daemon launched.
+  struct Made {
+    std::vector<std::string> groups;
+    bool only_usual_files = false;  ///< neither script nor configuration
+    bool has_record = false;        ///< its supervisor has ended and has said how it ended
+  };
+  std::map<Key, Made> made;  ///< of those that are not forgotten
+  SpareFiles spare;
   std::set<Key> ports_unread;  ///< attempts taken over whose ports are not known yet
   std::vector<Report> reports;
   std::uint64_t last_serial = 0;
@@ -75,7 +84,7 @@ struct Runner::Core {
                                         std::optional<Standby> ready);
   [[nodiscard]] std::string shim_log() const { return options.attempts_dir + "/shim.log"; }
   void dismiss_standby();
-  void remove(const AttemptFiles& files) const;
+  void remove(const std::string& directory) const;
   [[nodiscard]] std::vector<std::string> groups_made_for(const AttemptFiles& files, Key key) const;
   [[nodiscard]] Result<attempt::Order> order_for(const LaunchOrder& order);
   [[nodiscard]] std::vector<std::string> environment_for(const LaunchOrder& order);

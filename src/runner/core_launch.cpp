@@ -155,26 +155,27 @@ std::optional<Outcome> Runner::Core::start(const LaunchOrder& given) {
   const std::string name = attempt_name(given.job, given.attempt);
   const auto made_groups = cgroups.create(
       name, given.limits, *order, standby ? standby->groups : std::vector<std::string>{});
-  groups[key] = order->cgroups;
+  made[key] = {.groups = order->cgroups,
+               .only_usual_files = !given.payload.script && !given.payload.config_name};
   std::optional<Standby> ready = std::exchange(standby, std::nullopt);
   const auto give_up = [&ready](Outcome outcome) {
     if (!ready) return outcome;
-    const std::vector<std::string> made = ready->groups;
+    const std::vector<std::string> its = ready->groups;
     dismiss(std::move(*ready));
-    Cgroups::remove(made);
+    Cgroups::remove(its);
     return outcome;
   };
   if (!made_groups) {
     return give_up(
         not_launched(FailureKind::Node, "create the control group", made_groups.error()));
   }
-  if (const auto made = files.create(*order, given.payload); !made) {
-    if (made.error().number == EEXIST) strangers.insert(key);
-    return give_up(not_launched(made.error().code == Code::Usage ? FailureKind::Job
-                                : made.error().number == EEXIST  ? FailureKind::Passing
-                                                                 : FailureKind::Node,
+  if (const auto written = files.create(*order, given.payload, &spare); !written) {
+    if (written.error().number == EEXIST) strangers.insert(key);
+    return give_up(not_launched(written.error().code == Code::Usage ? FailureKind::Job
+                                : written.error().number == EEXIST  ? FailureKind::Passing
+                                                                    : FailureKind::Node,
                                 "write the launch order",
-                                made.error()));
+                                written.error()));
   }
   auto shim = start_shim(files, *order, std::move(ready));
   if (!shim) return not_launched(FailureKind::Node, "start the supervisor", shim.error());
@@ -193,16 +194,16 @@ void Runner::Core::launch(const LaunchOrder& order) {
 
 void Runner::Core::make_standby() {
   if (standby || !cgroups.has_to_join()) return;
-  auto made = cgroups.make_ready(random_id());
-  if (!made) return;
-  const bool unified = !made->empty() && cgroups.is_unified(made->front());
+  auto ready = cgroups.make_ready(random_id());
+  if (!ready) return;
+  const bool unified = !ready->empty() && cgroups.is_unified(ready->front());
   constexpr std::size_t kLongestName = 40;  // of a directory: two numbers and a dot
   auto started = spawn_standby(
-      options.shim, shim_log(), *made, unified, options.attempts_dir.size() + kLongestName);
+      options.shim, shim_log(), *ready, unified, options.attempts_dir.size() + kLongestName);
   if (started) {
     standby = std::move(*started);
   } else {
-    Cgroups::remove(*made);
+    Cgroups::remove(*ready);
   }
 }
 
@@ -224,21 +225,27 @@ Runner::Core::~Core() {
   cgroups.remove_empty_parents();
 }
 
-void Runner::Core::remove(const AttemptFiles& files) const {
-  if (options.remove) return options.remove(files.directory());
-  (void)files.remove();  // what cannot be removed now is swept at the next start
+void Runner::Core::remove(const std::string& directory) const {
+  if (options.remove) return options.remove(directory);
+  (void)os::remove_tree(directory);  // what cannot be removed now is swept at the next start
+}
+
+void Runner::Core::remove_spare() const {
+  for (const std::string& directory : SpareFiles::left_in(options.attempts_dir)) remove(directory);
 }
 
 void Runner::Core::forget(Key key) {
   drop(key);
   if (const auto its = given_ports.extract(key)) ports.give_back(its.mapped());
   ports_unread.erase(key);
-  const auto made = groups.extract(key);
-  if (made) Cgroups::remove(made.mapped());
+  const auto its = made.extract(key);
+  if (its) Cgroups::remove(its.mapped().groups);
   if (strangers.erase(key) > 0) return;
   const AttemptFiles files(options.attempts_dir, key.first, key.second);
-  if (!made) Cgroups::remove(groups_made_for(files, key));
-  remove(files);
+  if (!its) Cgroups::remove(groups_made_for(files, key));
+  const bool can_be_kept = its && its.mapped().only_usual_files && its.mapped().has_record;
+  if (can_be_kept && spare.keep(files)) return;
+  remove(files.directory());
 }
 
 /// As the order has them: the daemon may have stood in another group when it started the attempt.

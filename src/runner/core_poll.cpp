@@ -153,7 +153,11 @@ void Runner::Core::conclude(Watched& watched) {
 
 /// Empty while processes of it are still ending.
 Result<std::optional<Outcome>> Runner::Core::verdict(Watched& watched) {
-  if (const auto record = GF_TRY(watched.files.exit_record())) return outcome_of(*record);
+  if (const auto record = GF_TRY(watched.files.exit_record())) {
+    const auto its = made.find({watched.job, watched.attempt});
+    if (its != made.end()) its->second.has_record = true;
+    return outcome_of(*record);
+  }
   const bool exists = GF_TRY(watched.files.exist());
   if (exists && !GF_TRY(watched.files.claim())) {
     GF_CHECK(watched.files.revoke());  // nobody is left to claim it

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstdint>
+#include <set>
 
 #include "attempt/proc_text.h"
 #include "base/text.h"
@@ -105,6 +106,97 @@ TEST_P(Launch, TheOrderSaysWhatWasGranted) {
   EXPECT_EQ(order->memory_limit, 0U);
   go.say("");
   EXPECT_EQ(wait_gone().exit_code, 0);
+}
+
+/// By which a file is known whatever it is called; 0 if it is not there.
+ino_t inode(const std::string& path) {
+  struct stat facts{};
+  return ::stat(path.c_str(), &facts) == 0 ? facts.st_ino : 0;
+}
+
+std::set<std::string> names_in(const std::string& directory) {
+  const auto names = os::names_in(directory).value();
+  return {names.begin(), names.end()};
+}
+
+// Making and removing an attempt's files was most of what a short job cost.
+TEST_P(Launch, AnAttemptTakesTheFilesOfOneThatIsOver) {
+  LaunchOrder first = order({"true", std::string(1000, 'x')});
+  launch(first);
+  EXPECT_EQ(wait_gone().exit_code, 0);
+  const std::vector<std::string> files = {"", "/order", "/lock", "/exit"};
+  std::vector<ino_t> before;
+  for (const std::string& file : files) before.push_back(inode(path("attempts/7.1" + file)));
+  runner_->forget(first.job, first.attempt);
+  EXPECT_EQ(inode(path("attempts/7.1")), 0U);
+  LaunchOrder second = order({"sh", "-c", "exit 4"});
+  second.job = JobId(8);
+  launch(second);
+  EXPECT_EQ(wait_gone(second.job).exit_code, 4);
+  std::vector<ino_t> after;
+  for (const std::string& file : files) after.push_back(inode(path("attempts/8.1" + file)));
+  EXPECT_EQ(after, before);
+}
+
+TEST_P(Launch, WhatAnAttemptTakesOverSaysNothingOfIt) {
+  LaunchOrder first = order({"sh", "-c", "exit 3"});
+  EXPECT_EQ(run(first).exit_code, 3);
+  runner_->forget(first.job, first.attempt);
+  Fifo ready = fifo("ready");
+  Fifo go = fifo("go");
+  LaunchOrder second = order({"sh", "-c", "echo up > ready; read x < go"});
+  second.job = JobId(8);
+  launch(second);
+  EXPECT_EQ(ready.line(), "up");
+  const AttemptFiles files(options_.attempts_dir, second.job, 1);
+  EXPECT_EQ(files.order().value()->job, 8U);
+  EXPECT_FALSE(files.exit_record().value());
+  go.say("");
+  EXPECT_EQ(wait_gone(second.job).exit_code, 0);
+}
+
+TEST_P(Launch, FilesOfAJobThatRunsAreNotTaken) {
+  Fifo ready = fifo("ready");
+  Fifo go = fifo("go");
+  LaunchOrder first = order({"sh", "-c", "echo up > ready; read x < go"});
+  launch(first);
+  EXPECT_EQ(ready.line(), "up");
+  const ino_t its = inode(path("attempts/7.1"));
+  LaunchOrder second = order({"true"});
+  second.job = JobId(8);
+  launch(second);
+  EXPECT_EQ(wait_gone(second.job).exit_code, 0);
+  EXPECT_NE(inode(path("attempts/8.1")), its);
+  go.say("");
+  EXPECT_EQ(wait_gone().exit_code, 0);
+}
+
+// Users look into the directory of an attempt with a script: the next may be another user's.
+TEST_P(Launch, ADirectoryWithAScriptIsRemoved) {
+  LaunchOrder first = script("true");
+  EXPECT_EQ(run(first).exit_code, 0);
+  runner_->forget(first.job, first.attempt);
+  EXPECT_EQ(names_in(options_.attempts_dir), (std::set<std::string>{"revoked", "shim.log"}));
+}
+
+TEST_P(Launch, WhatWasKeptForTheNextIsRemovedAtTheNextStart) {
+  EXPECT_EQ(run(order({"true"})).exit_code, 0);
+  runner_->forget(JobId(7), 1);
+  EXPECT_EQ(names_in(options_.attempts_dir).size(), 3U);
+  reopen();
+  EXPECT_EQ(names_in(options_.attempts_dir), (std::set<std::string>{"revoked", "shim.log"}));
+}
+
+// An older gflowd, or a copy put back, may have made it.
+TEST_P(Launch, ADirectoryThatIsThereIsNotReplacedByASpareOne) {
+  EXPECT_EQ(run(order({"true"})).exit_code, 0);
+  runner_->forget(JobId(7), 1);
+  ASSERT_EQ(::mkdir(path("attempts/8.1").c_str(), 0700), 0);
+  LaunchOrder second = order({"true"});
+  second.job = JobId(8);
+  EXPECT_EQ(run(second).reason, EndReason::NotStarted);
+  runner_->forget(second.job, 1);
+  EXPECT_NE(inode(path("attempts/8.1")), 0U);
 }
 
 /// Supervisors that are kept ready by this process.

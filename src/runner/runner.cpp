@@ -39,7 +39,7 @@ Result<Cgroups> find_cgroups(const Options& options) {
 }  // namespace
 
 Runner::Core::Core(Options given, Cgroups usable)
-    : options(std::move(given)), cgroups(std::move(usable)) {}
+    : options(std::move(given)), cgroups(std::move(usable)), spare(options.attempts_dir) {}
 
 Result<void> Runner::Core::prepare() {
   // What a killed shim leaves becomes a child of this process, and is found by that.
@@ -104,6 +104,7 @@ Result<std::unique_ptr<Runner>> Runner::open(Options options) {
   Cgroups cgroups = GF_TRY(find_cgroups(options));
   auto core = std::make_unique<Core>(std::move(options), std::move(cgroups));
   GF_CHECK(core->prepare());
+  core->remove_spare();
   core->make_standby();
   return std::unique_ptr<Runner>(new Runner(std::move(core)));
 }
