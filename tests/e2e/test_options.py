@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import socket
 import socketserver
 import threading
 from http.server import BaseHTTPRequestHandler
@@ -59,6 +60,45 @@ def test_wait_passes_the_exit_code_on(machine):
     job = machine.submit("bash", "-c", "exit 3")
     assert machine.run("gjob", "wait", job).code == 3
     assert machine.run("gjob", "wait", machine.submit("true")).code == 0
+
+
+class Relay:
+    """Between a command and the daemon: hands everything on, and keeps what was asked for."""
+
+    def __init__(self, machine):
+        self.daemon = str(machine.socket)
+        self.path = str(machine.root / "relay")
+        self.asked = []
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(self.path)
+        self.listener.listen()
+        self.thread = threading.Thread(target=self.serve, daemon=True)
+        self.thread.start()
+
+    def serve(self):
+        while True:
+            client = self.listener.accept()[0]
+            daemon = socket.socket(socket.AF_UNIX)
+            daemon.connect(self.daemon)
+            for source, target in ((client, daemon), (daemon, client)):
+                threading.Thread(target=self.hand_on, args=(source, target, source is client), daemon=True).start()
+
+    def hand_on(self, source, target, is_client):
+        while data := source.recv(1 << 20):
+            if is_client:
+                self.asked += re.findall(r"^(?:GET|POST) (\S+) HTTP", data.decode(errors="replace"), re.MULTILINE)
+            target.sendall(data)
+        target.shutdown(socket.SHUT_WR)
+
+
+def test_who_waits_for_many_asks_for_each_a_few_times(machine):
+    """It used to ask for all of them whenever anything had changed: at ten thousand jobs most of what the machine did."""
+    relay = Relay(machine)
+    out = machine.ok("gbatch", "--gpus", "2", "--array", "1-40", "sh", "-c", "exit $((GFLOW_ARRAY_TASK_ID % 3))")
+    first = int(re.search(r"(\d+)", out)[1])
+    assert machine.run("gjob", "wait", f"{first}-{first + 39}", env={"GFLOW_SOCKET": relay.path}).code == 2
+    listings = [target for target in relay.asked if target.startswith("/api/v1/jobs")]
+    assert 1 <= len(listings) <= 10, relay.asked
 
 
 def test_wait_gives_up_after_its_time(machine):

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -20,48 +21,61 @@ namespace gflow::cli {
 namespace {
 
 /// "Waiting for job 5: queued (Resources)", "Waiting for 3 of 20 jobs".
-std::string waits_for_text(const std::vector<api::JobView>& jobs) {
-  const auto left = std::ranges::count_if(
-      jobs, [](const api::JobView& job) { return !job.outcome && !job.ended; });
-  if (jobs.size() > 1) return fmt::format("Waiting for {} of {} jobs", left, jobs.size());
-  const api::JobView& job = jobs.front();
+std::string waits_for_text(const std::vector<api::JobView>& left, std::size_t jobs) {
+  if (jobs > 1) return fmt::format("Waiting for {} of {} jobs", left.size(), jobs);
+  const api::JobView& job = left.front();
   return fmt::format("Waiting for job {}: {}{}",
                      job.id.value,
                      status_name(job.status),
                      job.reason.empty() ? "" : fmt::format(" ({})", printable(job.reason)));
 }
 
+bool is_over(const api::JobView& job) { return job.outcome || job.ended; }
+
+Result<void> all_there(const std::vector<api::JobView>& found, const std::vector<JobId>& jobs) {
+  std::set<JobId> there;
+  for (const api::JobView& job : found) there.insert(job.id);
+  for (const JobId id : jobs) {
+    if (!there.contains(id)) {
+      return fail(Code::NotFound, fmt::format("there is no job {}", id.value));
+    }
+  }
+  return {};
+}
+
+/// Asks again only for those that have not ended, when the last of them has changed: of ten
+/// thousand jobs that end one by one each is asked for a few times.
 Result<std::vector<api::JobView>> wait_without_limit(Context& context,
                                                      const std::vector<JobId>& jobs) {
   Patience patience(context);
-  std::uint64_t revision = 0;
-  const std::function<Result<api::JobPage>()> fetch = [&] {
-    JobQuery query;
-    query.jobs = jobs;
-    return fetch_jobs(context.daemon(), query);
-  };
-  std::string waits_for;
+  std::vector<api::JobView> ended;
+  std::vector<JobId> left = jobs;
   bool told = false;
-  const std::function<Result<std::uint64_t>()> change = [&] {
-    const std::optional<JobId> one = jobs.size() == 1 ? std::optional(jobs.front()) : std::nullopt;
-    if (std::exchange(told, true)) return context.daemon().wait_change(revision, one);
-    return context.daemon().wait_change(revision, one, [&] { context.hint(waits_for); });
-  };
   while (true) {
+    const std::function<Result<api::JobPage>()> fetch = [&] {
+      JobQuery query;
+      query.jobs = left;
+      return fetch_jobs(context.daemon(), query);
+    };
     api::JobPage page = GF_TRY(patience(fetch));
-    for (const JobId id : jobs) {
-      if (std::ranges::find(page.jobs, id, &api::JobView::id) == page.jobs.end()) {
-        return fail(Code::NotFound, fmt::format("there is no job {}", id.value));
-      }
+    GF_CHECK(all_there(page.jobs, left));
+    std::vector<api::JobView> running;
+    for (api::JobView& job : page.jobs) {
+      (is_over(job) ? ended : running).push_back(std::move(job));
     }
-    if (std::ranges::all_of(page.jobs,
-                            [](const api::JobView& job) { return job.outcome || job.ended; })) {
-      return std::move(page.jobs);
-    }
-    revision = page.revision;
-    waits_for = waits_for_text(page.jobs);
+    if (running.empty()) break;
+    left.clear();
+    for (const api::JobView& job : running) left.push_back(job.id);
+    const JobId last = left.back();
+    const std::string waits_for = waits_for_text(running, jobs.size());
+    const std::function<Result<std::uint64_t>()> change = [&] {
+      if (std::exchange(told, true)) return context.daemon().wait_change(page.revision, last);
+      return context.daemon().wait_change(page.revision, last, [&] { context.hint(waits_for); });
+    };
     GF_TRY(patience(change));
   }
+  std::ranges::sort(ended, {}, &api::JobView::id);
+  return ended;
 }
 
 /// What the waiting thread leaves for the one that looks at the clock.
