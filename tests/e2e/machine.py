@@ -14,10 +14,12 @@ import signal
 import socket
 import subprocess
 import tempfile
+import time
 import urllib.parse
 from pathlib import Path
 
 BIN = Path(os.environ.get("GFLOW_BIN_DIR", Path(__file__).parents[2] / "build/dev/bin"))
+CONTROL_GROUPS = Path("/sys/fs/cgroup")
 PATIENCE = 120  # seconds: only ever reached when something is broken
 
 ENDED = {"Finished", "Failed", "Cancelled", "Timeout", "Lost"}
@@ -36,7 +38,7 @@ class Ran:
 
 
 class Machine:
-    """One user's gflow: HOME, state, socket. `close()` leaves no process and no file."""
+    """One user's gflow: HOME, state, socket. `close()` leaves no process, no file and no control group."""
 
     def __init__(self, devices="sim:2xRTX3090", config=""):
         self.root = Path(tempfile.mkdtemp(prefix="gflow-"))
@@ -145,13 +147,27 @@ class Machine:
         """As the out-of-memory killer does."""
         kill(self.daemon_pid())
 
+    def control_groups(self):
+        """The directories in which gflowd makes those of its jobs: one in each tree."""
+        try:
+            attempts = (self.state / "attempts").stat()
+        except OSError:
+            return []
+        name = f"gflow-{attempts.st_dev:x}-{attempts.st_ino:x}"
+        own = {line.split(":", 2)[2].lstrip("/") for line in Path("/proc/self/cgroup").read_text().splitlines()}
+        trees = [CONTROL_GROUPS, *CONTROL_GROUPS.iterdir()]
+        return sorted({tree / path / name for tree in trees for path in own if (tree / path / name).is_dir()})
+
     def close(self):
-        for number in (signal.SIGKILL,):
-            for pid in processes_with(str(self.root)):
+        groups = self.control_groups()
+        while left := processes_with(str(self.root)):
+            for pid in left:
                 try:
-                    os.kill(pid, number)
+                    kill(pid)
                 except ProcessLookupError:
                     pass
+        for group in groups:
+            remove_group(group)
         shutil.rmtree(self.root, ignore_errors=True)
 
 
@@ -163,6 +179,38 @@ def kill(pid):
         assert select.select([descriptor], [], [], PATIENCE)[0], f"process {pid} does not die"
     finally:
         os.close(descriptor)
+
+
+def remove_group(group):
+    """Removes a control group and those in it, once the kernel lets go of the processes that have ended in them."""
+    inner = [Path(directory) for directory, _, _ in os.walk(group, topdown=False)]
+    deadline = time.monotonic() + PATIENCE
+    while left := [directory for directory in inner if not removed(directory)]:
+        for directory in left:
+            for pid in members(directory):  # of a job, without the environment it was given
+                try:
+                    kill(pid)
+                except ProcessLookupError:
+                    pass
+        assert time.monotonic() < deadline, f"something is left in {left}"
+        os.sched_yield()
+
+
+def members(group):
+    try:
+        return [int(pid) for pid in (group / "cgroup.procs").read_text().split()]
+    except OSError:
+        return []
+
+
+def removed(directory):
+    try:
+        directory.rmdir()
+    except FileNotFoundError:
+        pass
+    except OSError:
+        return False
+    return True
 
 
 def processes_with(marker):

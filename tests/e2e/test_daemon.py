@@ -9,7 +9,7 @@ import signal
 import subprocess
 
 import pytest
-from machine import PATIENCE, Gate, appears
+from machine import BIN, PATIENCE, Gate, Machine, appears
 
 SOCKET = ("gflowd", ".sock")
 
@@ -270,3 +270,28 @@ def test_ten_thousand_tasks_with_a_large_environment(machine):
     machine.wait(9000, 10000)
     for task in (9000, 10000):
         assert machine.log(task) == f"{task} {large['LARGE_89']}\n"
+
+
+# -- what is left of it
+
+
+def test_a_test_leaves_no_control_groups():
+    """Thousands of them, of daemons that were killed, made every later test and benchmark slower."""
+    machine = Machine()
+    try:
+        machine.up()
+        machine.running(machine.submit("sh", "-c", "env -i sleep 1000"))
+        groups = machine.control_groups()
+        machine.kill_daemon()
+    finally:
+        machine.close()
+    assert not [group for group in groups if group.exists()]
+
+
+def test_a_supervisor_loads_nothing_but_the_c_library():
+    """There is one for each job, started with it: what it loads is time of every start and memory of every job."""
+    libraries = subprocess.run(["ldd", BIN / "gflow-shim"], capture_output=True, check=True, text=True).stdout
+    if "libstdc++" in libraries:
+        pytest.skip("built with sanitizers")
+    names = {line.split()[0].rsplit("/", 1)[-1].split(".so")[0] for line in libraries.splitlines()}
+    assert names <= {"linux-vdso", "libc", "ld-linux-x86-64", "ld-linux-aarch64"}, libraries
