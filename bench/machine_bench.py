@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What gflow costs on this machine: beside the machine's own floor and beside other queues, in one run.
 
-machine_bench.py [--row E1]... [--jobs N] [--only QUEUE]...: the rows E1, E2, E3, E4, E10 and E11 of the aims.
+machine_bench.py [--row E1]... [--jobs N] [--only QUEUE]...: the rows E1, E2, E3, E4, E9, E10 and E11 of the aims.
 
 FLOOR is what the machine itself needs, measured here: a process started and waited for, 512 bytes written and synced,
 the directory and files of an attempt, a control group joined. gflow is measured with everything on and without control
@@ -87,7 +87,11 @@ class Gflow:
             "GFLOW_RUNNER__CGROUPS": self.groups}
         subprocess.run(["gflowd", "up", "--devices", "sim:8xH100"], env=self.environment, check=True, stdout=subprocess.DEVNULL)
         status = subprocess.run(["gflowd", "status", "--json"], env=self.environment, check=True, capture_output=True)
-        self.pid = json.loads(status.stdout)["pid"]
+        self.status = json.loads(status.stdout)
+        self.pid = self.status["pid"]
+
+    def socket(self):
+        return self.status["socket"]
 
     def submit(self, *command, gpus=1):
         return ["gbatch", "--gpus", str(gpus), *command]
@@ -104,9 +108,12 @@ class Gflow:
         done = subprocess.run(["gbatch", "--gpus", "1", "--array", f"1-{count}", "true"], env=self.environment, check=True,
                               capture_output=True)
         ids = [line.split()[-1] for line in done.stdout.decode().splitlines()[:1]]
-        first = int(ids[0].split("-")[0])
-        subprocess.run(["gjob", "wait", f"{first}-{first + count - 1}"], env=self.environment, check=True,
-                       stdout=subprocess.DEVNULL)
+        self.wait(int(ids[0].split("-")[0]), count)
+
+    def wait(self, first, count):
+        """For all of them; who watches each as it ends takes part of what is measured."""
+        for which in (f"{first + count - 1}", f"{first}-{first + count - 1}"):
+            subprocess.run(["gjob", "wait", which], env=self.environment, check=True, stdout=subprocess.DEVNULL)
 
     def processor(self):
         """Seconds of processor time of the daemon."""
@@ -243,13 +250,16 @@ def processes(queue, count=300):
     return count / (time.monotonic() - begin)
 
 
-def connections(queue, seconds=1):
-    """E4: submissions a second over 64 connections, by a client that does nothing else."""
-    path = json.loads(subprocess.run(["gflowd", "status", "--json"], env=queue.environment, check=True,
-                                     capture_output=True).stdout)["socket"]
+def held_job():
+    """The request that submits one."""
     body = json.dumps({"items": [{"spec": {"name": "b", "work_dir": "/", "hold": True, "request": {"cpus": 0}},
                                   "payload": {"argv": ["true"]}}]}).encode()
-    text = b"POST /api/v1/jobs HTTP/1.1\r\nHost: gflow\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
+    return b"POST /api/v1/jobs HTTP/1.1\r\nHost: gflow\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+
+
+def connections(queue, seconds=1):
+    """E4: submissions a second over 64 connections, by a client that does nothing else."""
+    path, request = queue.socket(), held_job()
     poll = select.epoll()
     open_ones = {}
     for _ in range(64):
@@ -257,7 +267,7 @@ def connections(queue, seconds=1):
         connection.connect(path)
         open_ones[connection.fileno()] = connection
         poll.register(connection.fileno(), select.EPOLLIN)
-        connection.sendall(text + body)
+        connection.sendall(request)
     done, begin = 0, time.monotonic()
     while time.monotonic() - begin < seconds:
         for fd, _ in poll.poll(1):
@@ -265,7 +275,7 @@ def connections(queue, seconds=1):
             if not answer.startswith(b"HTTP/1.1 2"):
                 raise RuntimeError(answer[:300].decode())
             done += 1
-            open_ones[fd].sendall(text + body)
+            open_ones[fd].sendall(request)
     return done / (time.monotonic() - begin)
 
 
@@ -296,6 +306,69 @@ def cancel_running(queue, ear, count=1000):
     wait(run(["gcancel", "--me"], queue.environment))
     subprocess.run(["gjob", "wait", *ids], env=queue.environment, check=False, stdout=subprocess.DEVNULL)
     return time.monotonic() - begin, memory, idle / 5 * 60_000
+
+
+def startable(queue, count):
+    """E9: milliseconds others wait for an answer while so many jobs can start at once, from one event on: a page, a submission."""
+    gate = submitted(queue, "--hold", "--cpus", "0", "true")
+    last = submitted(queue, "--cpus", "0", "--array", f"1-{count}", "--depends-on", str(gate), "true")
+    path, over = queue.socket(), threading.Event()
+    page = b"GET /api/v1/jobs?limit=1 HTTP/1.1\r\nHost: gflow\r\n\r\n"
+    waited = {page: [], held_job(): []}
+
+    def ask(what):
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(path)
+            while not over.is_set():
+                begin = time.monotonic()
+                connection.sendall(what)
+                if not receive(connection).startswith(b"HTTP/1.1 2"):
+                    raise RuntimeError("it answered with an error")
+                waited[what].append(time.monotonic() - begin)
+                over.wait(0.005)
+
+    askers = [threading.Thread(target=ask, args=(what,)) for what in waited]
+    for asker in askers:
+        asker.start()
+    begin = time.monotonic()
+    wait(run(["gjob", "release", str(gate)], queue.environment))
+    queue.wait(last - count + 1, count)
+    took = time.monotonic() - begin
+    over.set()
+    for asker in askers:
+        asker.join()
+    return [figure for times in waited.values() for figure in (*milliseconds(times), max(times) * 1000)] + [count / took]
+
+
+def submitted(queue, *words):
+    """The last id of one submission."""
+    done = subprocess.run(["gbatch", *words], env=queue.environment, check=True, capture_output=True)
+    return int(done.stdout.decode().split()[-1].split("-")[-1])
+
+
+def receive(connection):
+    """One whole answer."""
+    answer = b""
+    while b"\r\n\r\n" not in answer:
+        part = connection.recv(65536)
+        if not part:
+            raise RuntimeError("the daemon went away")
+        answer += part
+    head, body = answer.split(b"\r\n\r\n", 1)
+    size = next(int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length"))
+    while len(body) < size:
+        body += connection.recv(65536)
+    return head
+
+
+def cancel_waiting(queue, count=5000, cancelled=4000):
+    """E10: milliseconds to cancel so many of the jobs one job waits for."""
+    last = submitted(queue, "--hold", "--gpus", "1", "--array", f"1-{count}", "true")
+    first = last - count + 1
+    submitted(queue, "--gpus", "1", "--no-auto-cancel", "--depends-on", f"{first}-{last}", "true")
+    begin = time.monotonic()
+    wait(run(["gcancel", f"{first}-{first + cancelled - 1}"], queue.environment))
+    return (time.monotonic() - begin) * 1000
 
 
 def idle(queue):
@@ -413,6 +486,11 @@ ROWS = [
     ("E4 submissions, clients in turn, per s", ("held",), lambda queue, *_: (processes(queue),)),
     ("E4 submissions, 64 connections, per s", ("processor",), lambda queue, *_: (connections(queue),)),
     ("E4 array of 10,000, ms", ("processor",), lambda queue, *_: (array(queue),)),
+    ("E9 others while 1,500 jobs can start: page p50, p99, longest, ms; submission; starts per s", ("processor",),
+     lambda queue, *_: startable(queue, 1500)),
+    ("E9 the same, 5,000", ("processor",), lambda queue, *_: startable(queue, 5000)),
+    ("E9 the same, 10,000", ("processor",), lambda queue, *_: startable(queue, 10_000)),
+    ("E10 cancel 4,000 of 5,000 on which one depends, ms", ("processor",), lambda queue, *_: (cancel_waiting(queue),)),
     ("E10 cancel 1,000 running, s; shim PSS, kB; idle, ms of CPU a minute", ("processor",),
      lambda queue, ear, _: cancel_running(queue, ear)),
 ]
@@ -420,7 +498,7 @@ ROWS = [
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--row", action="append", help="only this one: E1, E2, E3, E4, E10, E11")
+    parser.add_argument("--row", action="append", help="only this one: E1, E2, E3, E4, E9, E10, E11")
     parser.add_argument("--jobs", type=int, default=int(os.environ.get("GFLOW_BENCH_JOBS", "2000")), help="of E3 (2000)")
     parser.add_argument("--only", action="append", help="only this queue")
     options = parser.parse_args()
