@@ -32,6 +32,14 @@ Result<void> add_limit(JobQuery& query, const Parameter& parameter) {
   return {};
 }
 
+Result<void> add_order(JobQuery& query, std::string_view text) {
+  const auto order = parse_job_order(text);
+  if (!order) return with_context(order.error(), "sort");
+  query.order.key = order->key;
+  query.order.descending = order->descending;
+  return {};
+}
+
 Result<void> add(JobQuery& query, const Parameter& parameter) {
   const auto& [name, value] = parameter;
   if (name == "state") {
@@ -53,9 +61,26 @@ Result<void> add(JobQuery& query, const Parameter& parameter) {
     query.after = JobId(GF_TRY(number_of(parameter)));
   } else if (name == "limit") {
     GF_CHECK(add_limit(query, parameter));
+  } else if (name == "sort") {
+    GF_CHECK(add_order(query, value));
+  } else if (name == "reverse") {
+    if (value != "true" && value != "false") {
+      return fail(Code::Usage, fmt::format("reverse is true or false, not '{}'", printable(value)));
+    }
+    query.order.reversed = value == "true";
   } else {
-    return unknown_parameter(
-        name, {"state", "user", "name", "project", "group", "job", "since", "after", "limit"});
+    return unknown_parameter(name,
+                             {"state",
+                              "user",
+                              "name",
+                              "project",
+                              "group",
+                              "job",
+                              "since",
+                              "after",
+                              "limit",
+                              "sort",
+                              "reverse"});
   }
   return {};
 }
@@ -92,6 +117,9 @@ std::string write_query(const JobQuery& query) {
   if (query.submitted_since) append_parameter(text, "since", rfc3339(*query.submitted_since));
   if (query.after.is_set()) append_parameter(text, "after", std::to_string(query.after.value));
   if (query.most < kMaxJobsOnPage) append_parameter(text, "limit", std::to_string(query.most));
+  const JobOrder by_id{.reversed = query.order.reversed};
+  if (query.order != by_id) append_parameter(text, "sort", job_order_text(query.order));
+  if (query.order.reversed) append_parameter(text, "reverse", "true");
   return text;
 }
 
@@ -100,6 +128,9 @@ Result<JobQuery> read_query(std::string_view query) {
   read.most = kMaxJobsOnPage;
   for (const Parameter& parameter : GF_TRY(read_parameters(query, {"state", "user", "name"}))) {
     GF_CHECK(add(read, parameter));
+  }
+  if (read.order.key != JobKey::Id && read.after.is_set()) {
+    return fail(Code::Usage, "after goes with the order by id only: others are of one page");
   }
   return read;
 }

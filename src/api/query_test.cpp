@@ -37,6 +37,16 @@ TEST(Query, SaysWhatIsWanted) {
   EXPECT_EQ(read->most, query.most);
 }
 
+TEST(Query, SaysInWhichOrder) {
+  JobQuery query;
+  query.order = {JobKey::Priority, true, true};
+  EXPECT_EQ(write_query(query), "sort=-priority&reverse=true");
+  EXPECT_EQ(read_query("sort=-priority&reverse=true")->order, query.order);
+  query.order = {JobKey::Id, true, false};
+  EXPECT_EQ(write_query(query), "sort=-id");
+  EXPECT_EQ(read_query("sort=NODES")->order.key, JobKey::Gpus);
+}
+
 TEST(Query, IsReadAsPeopleTypeIt) {
   const auto read = read_query("&state=r,pd&&name=two+words&");
   ASSERT_TRUE(read) << read.error().message;
@@ -57,6 +67,9 @@ TEST(Query, RefusesWhatItDoesNotKnow) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"stat=Running", "there is no query parameter 'stat'; did you mean 'state'?"},
       {"zzzzzzzzzz=1", "there is no query parameter 'zzzzzzzzzz'; there are state, user"},
+      {"sort=color", "sort: 'color' is not one of id, state, time, name, gpus, priority"},
+      {"reverse=yes", "reverse is true or false, not 'yes'"},
+      {"sort=time&after=3", "after goes with the order by id only"},
       {"limit=0", "limit must be 1 to 1000, not 0"},
       {"limit=1001", "limit must be 1 to 1000, not 1001"},
       {"limit=-1", "limit must be a number, not '-1'"},

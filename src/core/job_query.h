@@ -5,15 +5,32 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/result.h"
 #include "base/time.h"
 #include "core/job.h"
 #include "core/status.h"
 
 namespace gflow {
 
-/// Which jobs are asked for, by ascending id. Empty fields ask for everything.
+/// What listed jobs are ordered by.
+enum class JobKey { Id, State, Time, Name, Gpus, Priority };
+
+/// Jobs of equal keys are by ascending id.
+struct JobOrder {
+  JobKey key = JobKey::Id;
+  bool descending = false;
+  bool reversed = false;  ///< the whole order from its other end, equal keys, too
+
+  friend bool operator==(const JobOrder&, const JobOrder&) = default;
+};
+/// Both as people type them: "priority", "-priority". Errors: Usage.
+[[nodiscard]] Result<JobOrder> parse_job_order(std::string_view text);
+[[nodiscard]] std::string job_order_text(const JobOrder& order);
+
+/// Which jobs are asked for. Empty fields ask for everything.
 struct JobQuery {
   static constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
 
@@ -24,8 +41,13 @@ struct JobQuery {
   std::string group;
   std::vector<JobId> jobs;  ///< ascending
   std::optional<WallTime> submitted_since;
-  JobId after;              ///< only ids above it
+  JobId after;              ///< only ids above it, or below where newer jobs come first
   std::size_t most = kAll;  ///< jobs in the answer
+  JobOrder order;           ///< of the engine's lists, only by id
+
+  [[nodiscard]] bool newest_first() const {
+    return order.key == JobKey::Id && order.descending != order.reversed;
+  }
 
   friend bool operator==(const JobQuery&, const JobQuery&) = default;
 };

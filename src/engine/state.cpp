@@ -117,42 +117,59 @@ bool matches(const Job& job, const JobQuery& query) {
          (!query.submitted_since || job.submitted >= *query.submitted_since);
 }
 
-/// Ascending ids of several sets at once, from one id on.
+/// Ids of several sets at once, from one id on, in one direction.
 class Merge {
  public:
-  void add(const std::set<JobId>& ids, JobId after) {
-    if (const auto at = ids.upper_bound(after); at != ids.end()) parts_.push_back({at, ids.end()});
+  explicit Merge(const JobQuery& query) : after_(query.after), descending_(query.newest_first()) {}
+  void add(const std::set<JobId>& ids) {
+    const auto from = !after_.is_set() ? (descending_ ? ids.end() : ids.begin())
+                      : descending_    ? ids.lower_bound(after_)
+                                       : ids.upper_bound(after_);
+    const auto end = descending_ ? ids.begin() : ids.end();
+    if (from != end) parts_.push_back({from, end});
   }
   /// The next id, or one that is not set at the end.
   JobId next() {
     if (parts_.empty()) return {};
-    const auto least = std::ranges::min_element(
-        parts_, [](const Part& a, const Part& b) { return *a.at < *b.at; });
-    const JobId id = *least->at;
-    if (++least->at == least->end) parts_.erase(least);
+    const auto first = std::ranges::min_element(parts_, [this](const Part& a, const Part& b) {
+      return descending_ ? head(b) < head(a) : head(a) < head(b);
+    });
+    const JobId id = head(*first);
+    if (descending_) {
+      --first->at;
+    } else {
+      ++first->at;
+    }
+    if (first->at == first->end) parts_.erase(first);
     return id;
   }
 
  private:
   struct Part {
-    std::set<JobId>::const_iterator at;
+    std::set<JobId>::const_iterator at;  ///< in descending order, of the one before the next
     std::set<JobId>::const_iterator end;
   };
+  [[nodiscard]] JobId head(const Part& part) const {
+    return descending_ ? *std::prev(part.at) : *part.at;
+  }
+
+  JobId after_;
+  bool descending_;
   std::vector<Part> parts_;
 };
 
 /// The smallest index that holds every job the filter can match.
 Merge candidates(const Index& index, const JobQuery& query) {
-  Merge merge;
+  Merge merge(query);
   if (!query.users.empty()) {
     for (const auto& [uid, user] : index.by_user) {
-      if (contains(query.users, user.name)) merge.add(user.jobs, query.after);
+      if (contains(query.users, user.name)) merge.add(user.jobs);
     }
     return merge;
   }
   for (const StatusInfo& info : kStatuses) {
     if (query.statuses.empty() || query.statuses.contains(info.status)) {
-      merge.add(index.in(info.status), query.after);
+      merge.add(index.in(info.status));
     }
   }
   return merge;
@@ -177,9 +194,14 @@ State::Listed State::list_some(const JobQuery& query, std::size_t max_seen) cons
   };
   if (query.most == 0) return listed;
   if (!query.jobs.empty()) {
-    for (auto id = std::ranges::upper_bound(query.jobs, query.after);
-         id != query.jobs.end() && take(*id);) {
-      ++id;
+    const std::vector<JobId>& ids = query.jobs;
+    if (query.newest_first()) {
+      auto id = query.after.is_set() ? std::ranges::lower_bound(ids, query.after) : ids.end();
+      while (id != ids.begin() && take(*--id)) {
+      }
+    } else {
+      auto id = std::ranges::upper_bound(ids, query.after);
+      while (id != ids.end() && take(*id)) ++id;
     }
     return listed;
   }

@@ -3,12 +3,15 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
+#include <vector>
 
 #include "api/job_page.h"
 #include "api/json.h"
 #include "base/text.h"
 #include "base/word_hash.h"
 #include "server/handlers.h"
+#include "server/top_jobs.h"
 #include "server/views.h"
 
 namespace gflow::server {
@@ -62,6 +65,66 @@ bool add_some(Listing& listing) {
 void go_on_listing(const std::shared_ptr<Listing>& listing) {
   Exchange& exchange = listing->exchange;
   while (!add_some(*listing)) {
+    if (exchange.fair_work == nullptr) continue;
+    return exchange.fair_work->later(exchange.caller, [listing] { go_on_listing(listing); });
+  }
+  exchange.respond(json_reply(listing->page.finish(listing->revision)));
+}
+
+/// A page in another order than by id: first all that match are looked at, then those it holds are
+/// shown, both some at a time.
+struct SortedListing {
+  SortedListing(Exchange from, JobQuery asked)
+      : exchange(std::move(from)),
+        query(std::move(asked)),
+        top(query.order, query.most),
+        revision(exchange.service.state().revision()) {
+    query.most = kSeenPerPiece;
+  }
+
+  Exchange exchange;
+  JobQuery query;  ///< for the next piece
+  TopJobs top;
+  std::optional<std::vector<JobId>> selected;
+  std::size_t shown = 0;
+  std::uint64_t revision;
+  api::JobPageWriter page{kMaxPageBytes};
+};
+
+/// Looks at some more jobs; whether these were all.
+bool select_some(SortedListing& listing) {
+  const Service& service = listing.exchange.service;
+  const auto found = service.state().list_some(listing.query, kSeenPerPiece);
+  for (const Job* job : found.jobs) listing.top.add(*job, service.now());
+  if (found.more_after) listing.query.after = *found.more_after;
+  return !found.more_after;
+}
+
+/// Takes some more of the selected jobs on the page; whether it is complete.
+bool show_some(SortedListing& listing) {
+  const Service& service = listing.exchange.service;
+  const std::vector<JobId>& ids = *listing.selected;
+  const std::size_t last = std::min(listing.shown + kJobsPerPiece, ids.size());
+  for (; listing.shown < last; ++listing.shown) {
+    const Job* job = service.state().find(ids[listing.shown]);
+    if (job == nullptr) continue;  // forgotten meanwhile
+    if (!listing.page.add(view_for(listing.exchange.caller, service, *job))) {
+      listing.page.more();
+      return true;
+    }
+  }
+  return listing.shown == ids.size();
+}
+
+bool go_on(SortedListing& listing) {
+  if (listing.selected) return show_some(listing);
+  if (select_some(listing)) listing.selected = listing.top.take();
+  return false;
+}
+
+void go_on_listing(const std::shared_ptr<SortedListing>& listing) {
+  Exchange& exchange = listing->exchange;
+  while (!go_on(*listing)) {
     if (exchange.fair_work == nullptr) continue;
     return exchange.fair_work->later(exchange.caller, [listing] { go_on_listing(listing); });
   }
@@ -154,6 +217,9 @@ void update(Exchange exchange, api::UpdateRequest update) {
 void list_jobs(Exchange exchange) {
   const auto query = api::read_query(exchange.request.query);
   if (!query) return exchange.respond(problem(query.error()));
+  if (query->order.key != JobKey::Id) {
+    return go_on_listing(std::make_shared<SortedListing>(std::move(exchange), *query));
+  }
   go_on_listing(std::make_shared<Listing>(std::move(exchange), *query));
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/queue/fetch.h"
 #include "cli/queue/listing.h"
 #include "cli/queue/screen.h"
 #include "cli/queue/watch.h"
@@ -196,24 +197,11 @@ bool is_screen(const Listing& listing) {
   return listing.fields.empty() && listing.format == Format::Table;
 }
 
-struct Selection {
-  JobQuery query;
-  std::string sort_key;
-  long limit = 0;
-};
-
-Fetch fetch_of(const Selection& selection) {
-  // Jobs come by id: the first N need not read more than N.
-  const bool by_id = selection.sort_key == "id" && selection.limit > 0;
-  const std::size_t most =
-      by_id ? static_cast<std::size_t>(selection.limit) : static_cast<std::size_t>(-1);
-  return [selection, most](client::Client& daemon) -> Result<api::JobPage> {
-    api::JobPage page = GF_TRY(fetch_jobs(daemon, selection.query, most));
-    page.next_after.reset();
-    GF_CHECK(sort_jobs(page.jobs, selection.sort_key));
-    limit_jobs(page.jobs, selection.limit);
-    return page;
-  };
+Result<JobOrder> order_of(const Invocation& invocation) {
+  if (!invocation.has("sort")) return JobOrder{};
+  auto order = parse_job_order(invocation.get("sort"));
+  if (!order) return fail(order.error().code, "--sort: " + order.error().message);
+  return order;
 }
 
 Result<int> run_watch(const Invocation& invocation,
@@ -250,11 +238,12 @@ void show_page(Context& context, const Listing& listing, const api::JobPage& pag
 Result<int> run_gqueue(const Invocation& invocation, Context& context) {
   const Listing listing = GF_TRY(listing_of(invocation, context));
   const long limit = GF_TRY(limit_of(invocation));
-  const std::string key = invocation.has("sort") ? invocation.get("sort") : "id";
-  std::vector<api::JobView> none;
-  GF_CHECK(sort_jobs(none, key));
-  const JobQuery query = GF_TRY(query_of(invocation, context));
-  const Fetch fetch = fetch_of({query, key, limit});
+  const JobOrder order = GF_TRY(order_of(invocation));
+  JobQuery query = GF_TRY(query_of(invocation, context));
+  query.order = order;
+  const Fetch fetch = [query, limit](client::Client& daemon) {
+    return fetch_listing(daemon, query, limit);
+  };
   if (invocation.has("watch")) return run_watch(invocation, context, listing, fetch);
   const api::JobPage page = GF_TRY(fetch(context.daemon()));
   for (const JobId id : query.jobs) {

@@ -128,29 +128,23 @@ std::string listing_text(const Listing& listing, const api::JobPage& page, const
       columns_of(listing.fields), rows_of(listing.fields, page.jobs), listing.header, paint);
 }
 
-Result<void> sort_jobs(std::vector<api::JobView>& jobs, std::string_view key) {
-  const std::string whole = to_lower(key);
-  const bool backwards = whole.starts_with('-');
-  const std::string name = backwards ? whole.substr(1) : whole;
+void sort_jobs(std::vector<api::JobView>& jobs, const JobOrder& order) {
   using api::JobView;
-  if (name == "id") {
-    sort_by(jobs, backwards, [](const JobView& j) { return j.id; });
-  } else if (name == "state") {
-    sort_by(jobs, backwards, [](const JobView& j) { return &status_info(j.status); });
-  } else if (name == "time") {
-    sort_by(jobs, backwards, [](const JobView& j) { return j.run_time; });
-  } else if (name == "name") {
-    sort_by(jobs, backwards, [](const JobView& j) { return j.spec.name; });
-  } else if (name == "gpus" || name == "nodes") {
-    sort_by(jobs, backwards, [](const JobView& j) { return j.spec.request.gpus; });
-  } else if (name == "priority") {
-    sort_by(jobs, backwards, [](const JobView& j) { return j.spec.priority; });
-  } else {
-    return fail(Code::Usage,
-                fmt::format("--sort: '{}' is not one of id, state, time, name, gpus, priority",
-                            printable(key)));
+  const bool backwards = order.descending;
+  switch (order.key) {
+    case JobKey::Id:
+      return sort_by(jobs, backwards, [](const JobView& j) { return j.id; });
+    case JobKey::State:
+      return sort_by(jobs, backwards, [](const JobView& j) { return &status_info(j.status); });
+    case JobKey::Time:
+      return sort_by(jobs, backwards, [](const JobView& j) { return j.run_time; });
+    case JobKey::Name:
+      return sort_by(jobs, backwards, [](const JobView& j) { return j.spec.name; });
+    case JobKey::Gpus:
+      return sort_by(jobs, backwards, [](const JobView& j) { return j.spec.request.gpus; });
+    case JobKey::Priority:
+      return sort_by(jobs, backwards, [](const JobView& j) { return j.spec.priority; });
   }
-  return {};
 }
 
 void limit_jobs(std::vector<api::JobView>& jobs, long limit) {

@@ -7,6 +7,7 @@
 #include "api/types.h"
 #include "cli/queue/fields.h"
 #include "command/table.h"
+#include "core/job_query.h"
 
 namespace gflow::cli {
 
@@ -34,9 +35,8 @@ struct Listing {
 /// itself. Errors: Usage with the fields there are.
 [[nodiscard]] Result<void> check_template(std::string_view text);
 
-/// Puts jobs in the order of id, state, time, name, gpus or priority ("-" before it: backwards).
-/// Errors: Usage for another word.
-[[nodiscard]] Result<void> sort_jobs(std::vector<api::JobView>& jobs, std::string_view key);
+/// Puts jobs, which are by id, in this order.
+void sort_jobs(std::vector<api::JobView>& jobs, const JobOrder& order);
 
 /// Keeps the first `limit` jobs, the last ones if it is negative, all for 0.
 void limit_jobs(std::vector<api::JobView>& jobs, long limit);

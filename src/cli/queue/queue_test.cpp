@@ -158,10 +158,12 @@ TEST(Listing, SortsAndCuts) {
                                   std::pair{"-id", "321"},
                                   std::pair{"state", "312"},
                                   std::pair{"ID", "123"}}) {
-    ASSERT_TRUE(sort_jobs(jobs, key));
+    const auto order = parse_job_order(key);
+    ASSERT_TRUE(order);
+    sort_jobs(jobs, *order);
     EXPECT_EQ(ids(), want) << key;
   }
-  EXPECT_EQ(sort_jobs(jobs, "color").error().code, Code::Usage);
+  EXPECT_EQ(parse_job_order("color").error().code, Code::Usage);
   limit_jobs(jobs, 0);
   EXPECT_EQ(ids(), "123");
   limit_jobs(jobs, -2);
