@@ -97,17 +97,16 @@ Simulation simulation_of(const Subject& subject, const RunnerRules& rules) {
   Simulation simulation(subject.policy, rules, subject.begins, subject.lived);
   simulation.restore(subject.drains, subject.unhealthy);
   for (const Subject::Existing& existing : subject.existing) {
-    simulation.restore(existing.job, existing.work);
+    simulation.restore(existing.job, existing.still_to_run.median);
   }
   simulation.begin(subject.next_id);
   simulation.tell(engine::event::NodesChanged{subject.fleet, subject.unreachable});
   return simulation;
 }
 
-Played play(const Subject& subject,
-            const RunnerRules& rules,
-            const std::string& label,
-            const Progress& progress) {
+namespace {
+
+Played play_once(const Subject& subject, const RunnerRules& rules, const Progress& progress) {
   Simulation simulation = simulation_of(subject, rules);
   for (const TraceJob& job : subject.submissions) {
     simulation.submit(job.spec, job.submitted, job.run_time);
@@ -116,11 +115,46 @@ Played play(const Subject& subject,
   const double expected =
       3.0 * static_cast<double>(subject.submissions.size() + subject.existing.size()) + 1;
   simulation.run([&](std::size_t events) {
-    if (progress) progress(std::min(static_cast<double>(events) / expected, 0.99), label);
+    if (progress) progress(std::min(static_cast<double>(events) / expected, 0.99), {});
   });
-  Played played{label, simulation.lives(), simulation.moments(), {}, gpus_of(subject.fleet)};
+  Played played{
+      .lives = simulation.lives(), .moments = simulation.moments(), .gpus = gpus_of(subject.fleet)};
   for (const Life& life : played.lives) {
     played.ended = std::max(played.ended, life.ended.value_or(std::chrono::milliseconds(0)));
+  }
+  return played;
+}
+
+bool is_estimated(const Subject::Existing& existing) { return !is_ended(existing.job); }
+
+/// The subject with each estimate as this quartile says.
+Subject with_estimate(Subject subject, RunEstimate::Span RunEstimate::* quartile) {
+  for (Subject::Existing& existing : subject.existing) {
+    existing.still_to_run.median = existing.still_to_run.*quartile;
+  }
+  return subject;
+}
+
+}  // namespace
+
+Played play(const Subject& subject,
+            const RunnerRules& rules,
+            const std::string& label,
+            const Progress& progress) {
+  const bool estimated = std::ranges::any_of(subject.existing, is_estimated);
+  const double parts = estimated ? 3 : 1;
+  const auto part = [&](double before) {
+    return [&, before](double done, const std::string&) {
+      if (progress) progress((before + done) / parts, label);
+    };
+  };
+  Played played = play_once(subject, rules, part(0));
+  played.label = label;
+  if (estimated) {
+    const Subject shorter = with_estimate(subject, &RunEstimate::shorter);
+    const Subject longer = with_estimate(subject, &RunEstimate::longer);
+    played.ended_if_shorter = play_once(shorter, rules, part(1)).ended;
+    played.ended_if_longer = play_once(longer, rules, part(2)).ended;
   }
   return played;
 }

@@ -9,6 +9,7 @@
 
 #include "lab/fleet.h"
 #include "lab/report.h"
+#include "lab/run_times.h"
 #include "lab/simulation.h"
 #include "lab/trace.h"
 
@@ -18,7 +19,7 @@ namespace gflow::lab {
 struct Subject {
   struct Existing {
     Job job;
-    std::chrono::milliseconds work{0};  ///< still to run; means nothing of a job that ended
+    RunEstimate still_to_run;  ///< means nothing of a job that ended
   };
   std::string name;  ///< for people: the file
   engine::Policy policy;
@@ -63,7 +64,12 @@ struct Played {
   std::vector<Moment> moments;
   std::chrono::milliseconds ended{0};  ///< when the last job did
   int gpus = 0;
+  /// The same if every run time that is estimated were the shorter, or the longer, quartile. Empty
+  /// if none is.
+  std::optional<std::chrono::milliseconds> ended_if_shorter{};
+  std::optional<std::chrono::milliseconds> ended_if_longer{};
 };
+/// Three times where run times are estimated, to know how much hangs on them.
 [[nodiscard]] Played play(const Subject& subject,
                           const RunnerRules& rules,
                           const std::string& label,

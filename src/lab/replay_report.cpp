@@ -18,6 +18,7 @@ constexpr double kLeastWork = 10;  // seconds; Feitelson et al., JSSPP 1997
 constexpr std::size_t kBins = 240;
 constexpr std::size_t kMaxUsers = 20;
 constexpr std::size_t kMaxTroubles = 3;
+constexpr std::size_t kManyRuns = 5;  // enough for quartiles that say something
 
 double seconds_of(milliseconds span) { return static_cast<double>(span.count()) / 1000; }
 
@@ -158,6 +159,11 @@ Table runs_table(const std::vector<Played>& runs) {
                {"preemptions", "PREEMPTED"},
                {"makespan_seconds", "ALL DONE", Shown::Duration, 0}},
               {}};
+  const bool estimated = runs.front().ended_if_longer.has_value();
+  if (estimated) {
+    table.columns.push_back({"makespan_if_shorter_seconds", "IF SHORTER", Shown::Duration, 0});
+    table.columns.push_back({"makespan_if_longer_seconds", "IF LONGER", Shown::Duration, 0});
+  }
   for (const Played& run : runs) {
     const Figures f = figures_of(run);
     table.rows.push_back({run.label,
@@ -175,8 +181,80 @@ Table runs_table(const std::vector<Played>& runs) {
                           f.utilization,
                           f.preemptions,
                           seconds_of(run.ended)});
+    if (!estimated) continue;
+    for (const auto& ended : {run.ended_if_shorter, run.ended_if_longer}) {
+      table.rows.back().emplace_back(seconds_of(ended.value_or(run.ended)));
+    }
   }
   return table;
+}
+
+/// Of the jobs whose run times have the same source, what stands in the middle of them.
+struct EstimateFigures {
+  std::vector<double> runs;
+  std::vector<double> shorter;
+  std::vector<double> median;
+  std::vector<double> longer;
+};
+
+std::map<Likeness, EstimateFigures> by_likeness(const Subject& subject) {
+  std::map<Likeness, EstimateFigures> all;
+  for (const Subject::Existing& existing : subject.existing) {
+    if (is_ended(existing.job)) continue;
+    const RunEstimate& run = existing.still_to_run;
+    EstimateFigures& figures = all[run.likeness];
+    figures.runs.push_back(static_cast<double>(run.runs));
+    figures.shorter.push_back(seconds_of(run.shorter));
+    figures.median.push_back(seconds_of(run.median));
+    figures.longer.push_back(seconds_of(run.longer));
+  }
+  for (auto& [likeness, figures] : all) {
+    for (auto* values : {&figures.runs, &figures.shorter, &figures.median, &figures.longer}) {
+      std::ranges::sort(*values);
+    }
+  }
+  return all;
+}
+
+Table estimates_table(const Subject& subject) {
+  Table table{"run_times",
+              "How long jobs still run is estimated from runs like theirs",
+              {{"from", "RUNS OF"},
+               {"jobs", "JOBS"},
+               {"fewest_runs", "FEWEST RUNS"},
+               {"shorter_seconds", "SHORTER", Shown::Duration, 0},
+               {"median_seconds", "MEDIAN", Shown::Duration, 0},
+               {"longer_seconds", "LONGER", Shown::Duration, 0}},
+              {}};
+  for (const auto& [likeness, figures] : by_likeness(subject)) {
+    table.rows.push_back({std::string(likeness_text(likeness)),
+                          static_cast<std::int64_t>(figures.runs.size()),
+                          static_cast<std::int64_t>(figures.runs.front()),
+                          quantile(figures.shorter, 0.5),
+                          quantile(figures.median, 0.5),
+                          quantile(figures.longer, 0.5)});
+  }
+  return table;
+}
+
+/// How much the times can be believed; nothing to say of those that have many runs like them.
+std::vector<std::string> doubts(const Subject& subject) {
+  std::int64_t jobs = 0;
+  std::int64_t guessed = 0;
+  for (const Subject::Existing& existing : subject.existing) {
+    if (is_ended(existing.job)) continue;
+    const RunEstimate& run = existing.still_to_run;
+    ++jobs;
+    if (run.likeness >= Likeness::SameUser || run.runs < kManyRuns) ++guessed;
+  }
+  if (guessed == 0) return {};
+  return {
+      fmt::format("{} of {} jobs have fewer than {} ended runs of their name or size to go by: "
+                  "their times, and "
+                  "when all is done, are guesses",
+                  guessed,
+                  jobs,
+                  kManyRuns)};
 }
 
 struct UserFigures {
@@ -317,6 +395,10 @@ Report replay_report(const Subject& subject, const std::vector<Played>& runs) {
       {"gpus", fmt::format("{}", gpus_of(subject.fleet))},
   };
   report.tables = {runs_table(runs), users_table(runs)};
+  if (runs.front().ended_if_longer) {
+    report.tables.push_back(estimates_table(subject));
+    report.notes = doubts(subject);
+  }
   for (std::size_t i = 1; i < runs.size(); ++i) {
     report.notes.push_back(comparison(runs.front(), runs[i]));
   }

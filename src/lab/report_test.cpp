@@ -80,18 +80,38 @@ TEST(RunTimes, AreThoseOfJobsThatAreMostAlike) {
   train.user.name = "ann";
   train.name = "train";
   train.request.gpus = 4;
-  EXPECT_EQ(times.of(train), 1h);
+  EXPECT_EQ(times.of(train).median, 1h);
+  EXPECT_EQ(times.of(train).likeness, Likeness::Nothing);
   train.time_limit = 20min;
-  EXPECT_EQ(times.of(train), 20min);
+  EXPECT_EQ(times.of(train).median, 20min);
+  EXPECT_EQ(times.of(train).likeness, Likeness::TimeLimit);
   JobSpec other = train;
   other.name = "other";
   times.learn(other, 10min);
-  EXPECT_EQ(times.of(train), 10min);
+  EXPECT_EQ(times.of(train).median, 10min);
+  EXPECT_EQ(times.of(train).likeness, Likeness::SameGpus);
   for (const auto span : {1min, 2min, 9min}) times.learn(train, span);
-  EXPECT_EQ(times.of(train), 2min);
-  EXPECT_EQ(times.left(train, 30s), 90s);
-  EXPECT_EQ(times.left(train, 3min), 3min) << "as long again";
-  EXPECT_EQ(times.left(train, 19min), 1min) << "up to its limit";
+  const RunEstimate run = times.of(train);
+  EXPECT_EQ(run.median, 2min);
+  EXPECT_EQ(run.likeness, Likeness::SameName);
+  EXPECT_EQ(run.runs, 3U);
+  EXPECT_EQ(run.left(train, 30s).median, 90s);
+  EXPECT_EQ(run.left(train, 3min).median, 3min) << "as long again";
+  EXPECT_EQ(run.left(train, 19min).median, 1min) << "up to its limit";
+}
+
+TEST(RunTimes, HaveQuartilesUnderTheLimit) {
+  RunTimes times;
+  JobSpec train;
+  train.name = "train";
+  for (int minutes = 1; minutes <= 9; ++minutes) times.learn(train, std::chrono::minutes(minutes));
+  EXPECT_EQ(times.of(train).shorter, 3min);
+  EXPECT_EQ(times.of(train).median, 5min);
+  EXPECT_EQ(times.of(train).longer, 7min);
+  EXPECT_EQ(times.of(train).less(4min).longer, 3min);
+  EXPECT_EQ(times.of(train).less(4min).shorter, 1s);
+  train.time_limit = 6min;
+  EXPECT_EQ(times.of(train).longer, 6min);
 }
 
 }  // namespace

@@ -164,12 +164,13 @@ Result<Subject> subject_of(const api::Snapshot& snapshot) {
   const RunTimes times = learn(snapshot.jobs);
   for (const api::SnapshotJob& shown : snapshot.jobs) {
     Job job = job_of(shown, snapshot.taken);
-    std::chrono::milliseconds work{0};
-    if (!is_ended(shown.status)) work = times.left(job.spec, shown.run_time);
+    RunEstimate run;
     if (is_pending(job)) {
-      work = std::max(times.of(job.spec) - shown.served, std::chrono::milliseconds(1000));
+      run = times.of(job.spec).less(shown.served);
+    } else if (!is_ended(shown.status)) {
+      run = times.of(job.spec).left(job.spec, shown.run_time);
     }
-    subject.existing.push_back({std::move(job), work});
+    subject.existing.push_back({std::move(job), run});
   }
   return subject;
 }

@@ -129,6 +129,28 @@ def test_a_live_state_replays(machine):
 
 
 @pytest.mark.devices("sim:2xH100")
+def test_a_what_if_says_from_how_many_runs_its_times_come(machine):
+    gate = Gate(machine)
+    for n in range(6):
+        machine.wait(machine.submit("--name", "short", "true" if n % 2 else "false"))
+    machine.submit("--gpus", "2", "--time", "2h", "--name", "long", "bash", "-c", gate.command)
+    gate.reached()
+    machine.submit("--gpus", "2", "--name", "short", "--time", "3h", "true")
+    assert machine.run("gctl", "snapshot", "-o", "now.json").code == 0
+    report = json.loads(replay(machine, "now.json", "--json").out)
+    named, sized = report["run_times"]
+    assert (named["from"], named["jobs"], named["fewest_runs"]) == ("same user and name", 1, 6)
+    assert (sized["from"], sized["jobs"], sized["fewest_runs"]) == ("same user", 1, 6)
+    assert named["shorter_seconds"] <= named["median_seconds"] <= named["longer_seconds"] < 60
+    (only,) = report["runs"]
+    assert only["makespan_if_shorter_seconds"] <= only["makespan_seconds"] <= only["makespan_if_longer_seconds"]
+    assert report["notes"][0].startswith("1 of 2 jobs have fewer than 5 ended runs of their name or size to go by")
+    text = replay(machine, "now.json").out
+    assert "IF LONGER" in text and "same user and name" in text
+    gate.open()
+
+
+@pytest.mark.devices("sim:2xH100")
 def test_a_drained_gpu_takes_nothing_new(machine):
     assert machine.ok("gctl", "show") == "nothing is drained\n"
     assert machine.ok("gctl", "drain", "gpu", "1", "--reason", "fan is loud") == "GPU 1 is drained\n"
