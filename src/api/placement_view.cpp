@@ -20,13 +20,20 @@ void fields(Io& io, T& term) {
   io.field("value", term.value);
 }
 
+template <class Io, Like<GpuSet> T>
+void fields(Io& io, T& set) {
+  io.field("gpu_indices", set.gpus);
+  io.known_amount("links_percent", set.links_percent);
+  io.field("because", set.because);
+}
+
 template <class Io, Like<RankedNode> T>
 void fields(Io& io, T& ranked) {
   io.field("node", ranked.node);
-  io.field("gpu_indices", ranked.gpus);
+  fields(io, ranked.best);
   io.field("score", ranked.score);
   io.field("terms", ranked.terms);
-  io.field("because", ranked.because);
+  io.field("others", ranked.others);
 }
 
 template <class Io, Like<PlacementView> T>

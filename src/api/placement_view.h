@@ -24,13 +24,19 @@ struct ScoreTerm {
   double weight = 1;
   double value = 0;
 };
+/// GPUs of a node that a job could have.
+struct GpuSet {
+  std::vector<int> gpus;
+  int links_percent = 0;  ///< ring bandwidth, of the best of that many on the node; 0: not known
+  std::string because;    ///< why these; "" where there was no choice
+};
 /// A node the job could start on now.
 struct RankedNode {
   std::string node;
-  std::vector<int> gpus;  ///< it would get there
+  GpuSet best;  ///< what it would get there
   std::int64_t score = 0;
   std::vector<ScoreTerm> terms;
-  std::string because;  ///< why these GPUs; "" where there was no choice
+  std::vector<GpuSet> others;  ///< that would do, too, the best first
 };
 /// The answer: the best node first.
 struct PlacementView {

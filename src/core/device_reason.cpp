@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
+
 namespace gflow {
 namespace {
 
@@ -24,6 +26,11 @@ std::string compared(const DeviceReason& reason) {
 }
 
 }  // namespace
+
+int percent_of_best(const DeviceReason& reason) {
+  if (reason.best_of_node <= 0) return 0;
+  return static_cast<int>(std::int64_t{100} * reason.mb_per_second / reason.best_of_node);
+}
 
 std::string device_reason_text(const DeviceReason& reason) {
   if (reason.mb_per_second == 0) return "";

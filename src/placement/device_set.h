@@ -39,6 +39,8 @@ struct DeviceQuestion {
 struct DeviceChoice {
   std::vector<int> devices;  ///< ascending
   DeviceReason reason;
+
+  friend bool operator==(const DeviceChoice&, const DeviceChoice&) = default;
 };
 
 /// Chooses GPUs within a node by how they are connected. Of the sets that can be given:

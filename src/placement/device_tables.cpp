@@ -31,7 +31,7 @@ const DeviceTable* DeviceTables::of(const Node& node) {
 DeviceChoice choose_devices(const DeviceTable& table,
                             const Ledger& ledger,
                             NodeIndex node,
-                            const std::vector<std::uint8_t>& fits,
+                            std::span<const std::uint8_t> fits,
                             int count) {
   DeviceQuestion question;
   question.count = count;

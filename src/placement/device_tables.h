@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "placement/device_set.h"
@@ -32,7 +33,7 @@ class DeviceTables {
 [[nodiscard]] DeviceChoice choose_devices(const DeviceTable& table,
                                           const Ledger& ledger,
                                           NodeIndex node,
-                                          const std::vector<std::uint8_t>& fits,
+                                          std::span<const std::uint8_t> fits,
                                           int count);
 
 }  // namespace gflow::placement

@@ -8,6 +8,8 @@
 namespace gflow::placement {
 namespace {
 
+constexpr std::size_t kMaxOthers = 2;  // sets of a node's devices beside the one it would give
+
 template <typename Index>
 std::size_t at(Index index) {
   return static_cast<std::size_t>(index);
@@ -198,16 +200,46 @@ Question Placer::question(const Ledger& ledger, DemandIndex demand, const NodeVi
           .fits = fits_};
 }
 
-DeviceChoice Placer::devices(const Ledger& ledger, DemandIndex demand, const NodeView& view) {
-  const Demand& wanted = ledger.demand(demand);
-  if (wanted.gpus == 0) return {};
-  const Question asked = question(ledger, demand, view);
-  const DeviceTable* table =
-      wanted.mode == GpuMode::Whole ? tables_.of(ledger.node(view.index)) : nullptr;
-  if (table == nullptr || fits_.size() > ledger.node(view.index).devices.size()) {
+DeviceChoice Placer::devices_among(const Question& asked) {
+  const Demand& wanted = asked.demand;
+  const Node& node = asked.ledger.node(asked.node.index);
+  const DeviceTable* table = wanted.mode == GpuMode::Whole ? tables_.of(node) : nullptr;
+  if (table == nullptr || asked.fits.size() > node.devices.size()) {
     return {.devices = policy_->devices(asked), .reason = {}};
   }
-  return choose_devices(*table, ledger, view.index, fits_, wanted.gpus);
+  return choose_devices(*table, asked.ledger, asked.node.index, asked.fits, wanted.gpus);
+}
+
+DeviceChoice Placer::devices(const Ledger& ledger, DemandIndex demand, const NodeView& view) {
+  if (ledger.demand(demand).gpus == 0) return {};
+  return devices_among(question(ledger, demand, view));
+}
+
+std::vector<DeviceChoice> Placer::other_devices(const Ledger& ledger,
+                                                DemandIndex demand,
+                                                const NodeView& view,
+                                                const DeviceChoice& chosen) {
+  const Question asked = question(ledger, demand, view);
+  std::vector<DeviceChoice> others;
+  if (std::ranges::count(asked.fits, 1) <= asked.demand.gpus) return others;
+  for (const int device : chosen.devices) {
+    std::vector<std::uint8_t> without(asked.fits.begin(), asked.fits.end());
+    without[at(device)] = 0;
+    DeviceChoice other = devices_among(
+        {.ledger = ledger, .index = demand, .demand = asked.demand, .node = view, .fits = without});
+    other.reason.best_of_free = chosen.reason.best_of_free;
+    if (std::ranges::find(others, other.devices, &DeviceChoice::devices) != others.end()) continue;
+    others.push_back(std::move(other));
+  }
+  const auto better = [](const DeviceChoice& a, const DeviceChoice& b) {
+    if (a.reason.mb_per_second != b.reason.mb_per_second) {
+      return a.reason.mb_per_second > b.reason.mb_per_second;
+    }
+    return a.reason.numa_nodes < b.reason.numa_nodes;
+  };
+  std::ranges::stable_sort(others, better);
+  others.resize(std::min(others.size(), kMaxOthers));
+  return others;
 }
 
 std::optional<Choice> Placer::choose_on(const Ledger& ledger,
@@ -287,12 +319,15 @@ std::vector<Ranked> Placer::rank(const Ledger& ledger, DemandIndex demand, std::
   nodes.resize(std::min(nodes.size(), most));
   std::vector<Ranked> ranking;
   for (const NodeIndex node : nodes) {
-    DeviceChoice chosen = devices(ledger, demand, views_[at(node)]);
+    const NodeView& view = views_[at(node)];
+    DeviceChoice chosen = devices(ledger, demand, view);
+    auto others = other_devices(ledger, demand, view, chosen);
     ranking.push_back({.node = node,
                        .score = kind.board.at(node),
                        .devices = std::move(chosen.devices),
                        .reason = chosen.reason,
-                       .terms = policy_->explain(question(ledger, demand, views_[at(node)]))});
+                       .terms = policy_->explain(question(ledger, demand, view)),
+                       .others = std::move(others)});
   }
   return ranking;
 }

@@ -30,6 +30,7 @@ struct Ranked {
   std::vector<int> devices;
   DeviceReason reason;
   std::vector<Term> terms;
+  std::vector<DeviceChoice> others;  ///< sets of its devices that would do, too, the best first
 
   friend bool operator==(const Ranked&, const Ranked&) = default;
 };
@@ -60,7 +61,8 @@ class Placer {
   [[nodiscard]] std::optional<Choice> choose_by_scan(const Ledger& ledger,
                                                      DemandIndex demand,
                                                      std::span<const NodeIndex> excluded = {});
-  /// The best nodes for the demand's part for one node, best first, at most so many.
+  /// The best nodes for the demand's part for one node, best first, at most so many; of each a few
+  /// other sets of devices, each without one of those it would give.
   [[nodiscard]] std::vector<Ranked> rank(const Ledger& ledger,
                                          DemandIndex demand,
                                          std::size_t most);
@@ -104,6 +106,12 @@ class Placer {
   [[nodiscard]] DeviceChoice devices(const Ledger& ledger,
                                      DemandIndex demand,
                                      const NodeView& view);
+  /// The same of the devices that `fits` says can be given, enough for the demand.
+  [[nodiscard]] DeviceChoice devices_among(const Question& asked);
+  [[nodiscard]] std::vector<DeviceChoice> other_devices(const Ledger& ledger,
+                                                        DemandIndex demand,
+                                                        const NodeView& view,
+                                                        const DeviceChoice& chosen);
   [[nodiscard]] std::optional<NodeIndex> best_node(const Ledger& ledger,
                                                    ScoreBoard& board,
                                                    const Demand& demand) const;

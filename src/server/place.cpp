@@ -11,15 +11,21 @@ namespace gflow::server {
 
 namespace {
 
+api::GpuSet gpu_set(std::vector<int> devices, const DeviceReason& reason) {
+  return {std::move(devices), percent_of_best(reason), device_reason_text(reason)};
+}
+
 api::RankedNode ranked_node(const placement::Ledger& ledger, placement::Ranked ranked) {
   api::RankedNode node;
   node.node = ledger.node(ranked.node).name;
-  node.gpus = std::move(ranked.devices);
+  node.best = gpu_set(std::move(ranked.devices), ranked.reason);
   node.score = ranked.score;
   for (placement::Term& term : ranked.terms) {
     node.terms.push_back({std::move(term.name), term.weight, term.value});
   }
-  node.because = device_reason_text(ranked.reason);
+  for (placement::DeviceChoice& other : ranked.others) {
+    node.others.push_back(gpu_set(std::move(other.devices), other.reason));
+  }
   return node;
 }
 

@@ -2,6 +2,7 @@
 """What a request for GPUs means, from `gflow spec` to the job that runs by it: docs/requests.md."""
 
 import json
+import re
 
 import pytest
 from machine import Gate
@@ -104,6 +105,18 @@ def test_dry_run_says_where_it_would_run(machine):
     placement = documents[1]
     assert placement["fits"] and placement["ranked"][0]["gpu_indices"] in ([0], [1])
     assert machine.run("gbatch", "--dry-run", "--gpus", "1(V100)", "true").code == 7
+
+
+@pytest.mark.devices("sim:8xV100")
+def test_dry_run_names_up_to_three_sets_of_gpus(machine):
+    out = machine.ok("gbatch", "--dry-run", "--gpus", "3", "true")
+    places = re.findall(r"^ +\d\.  GPU (\d,\d,\d)$", out, re.M)
+    links = [int(percent) for percent in re.findall(r"links (\d+) of 100: ring of", out)]
+    assert len(set(places)) == len(links) == 3, out
+    assert links[0] == 100 and links == sorted(links, reverse=True), out
+    assert out.count("5 of 8 GPUs stay free") == 3
+    taken = machine.ok("gbatch", "--dry-run", "--gpus", "8", "true")
+    assert len(re.findall(r"^ +\d\.  GPU", taken, re.M)) == 1
 
 
 def test_dry_run_says_why_it_would_wait_and_until_when(machine):

@@ -12,21 +12,51 @@ namespace {
 
 constexpr std::size_t kMaxCandidates = 3;
 
-std::string place(const api::RankedNode& ranked, const api::PlacementView& view) {
-  const std::string gpus =
-      ranked.gpus.empty() ? "" : fmt::format("GPU {}", fmt::join(ranked.gpus, ","));
+/// Where it could run: GPUs of a node.
+struct Candidate {
+  const api::RankedNode& node;
+  const api::GpuSet& set;
+};
+
+/// The best of each node, then other sets of the first one where links tell them apart, as many as
+/// are worth reading. A job for several nodes gets the best of each.
+std::vector<Candidate> candidates(const api::PlacementView& view, Terms terms) {
+  std::vector<Candidate> all;
+  const std::size_t wanted = terms == Terms::Shown
+                                 ? view.ranked.size()
+                                 : std::max(kMaxCandidates, static_cast<std::size_t>(view.nodes));
+  for (const api::RankedNode& ranked : view.ranked) {
+    if (all.size() < wanted) all.push_back({ranked, ranked.best});
+  }
+  if (view.nodes > 1 || view.ranked.empty()) return all;
+  for (const api::GpuSet& other : view.ranked.front().others) {
+    const bool says_more = !other.because.empty();
+    if (says_more && all.size() < kMaxCandidates) all.push_back({view.ranked.front(), other});
+  }
+  return all;
+}
+
+std::string place(const Candidate& candidate, const api::PlacementView& view) {
+  const std::vector<int>& indices = candidate.set.gpus;
+  const std::string gpus = indices.empty() ? "" : fmt::format("GPU {}", fmt::join(indices, ","));
   const bool only_node = view.ranked.size() == 1 && view.nodes == 1 && !gpus.empty();
   if (only_node) return gpus;
-  return "node " + printable(ranked.node) + (gpus.empty() ? "" : ", " + gpus);
+  return "node " + printable(candidate.node.node) + (gpus.empty() ? "" : ", " + gpus);
+}
+
+/// "links 92 of 100: ring of 44 GB/s, the best of the free GPUs".
+std::string why_these(const api::GpuSet& set) {
+  if (set.because.empty() || set.links_percent == 0) return printable(set.because);
+  return fmt::format("links {} of 100: {}", set.links_percent, printable(set.because));
 }
 
 /// "6 of 8 GPUs stay free"; "" for a node that is not known or has none.
-std::string left_free(const api::RankedNode& ranked, const api::MachineView& machine) {
-  const auto node = std::ranges::find(machine.nodes, ranked.node, &api::NodeView::name);
+std::string left_free(const Candidate& candidate, const api::MachineView& machine) {
+  const auto node = std::ranges::find(machine.nodes, candidate.node.node, &api::NodeView::name);
   if (node == machine.nodes.end() || node->devices.empty()) return "";
+  const std::vector<int>& gpus = candidate.set.gpus;
   const auto free = std::ranges::count_if(node->devices, [&](const api::DeviceView& view) {
-    return view.available() &&
-           std::ranges::find(ranked.gpus, view.device.index) == ranked.gpus.end();
+    return view.available() && std::ranges::find(gpus, view.device.index) == gpus.end();
   });
   return fmt::format("{} of {} GPUs stay free", free, node->devices.size());
 }
@@ -66,16 +96,14 @@ std::string placement_text(const api::PlacementView& view,
   const bool all = terms == Terms::Shown;
   std::string out = machine.queued == 0 ? "It would start now" : "There is room now";
   out += all ? fmt::format("; policy {}:\n", printable(view.policy)) : ":\n";
-  const std::size_t wanted =
-      all ? view.ranked.size() : std::max(kMaxCandidates, static_cast<std::size_t>(view.nodes));
-  const std::size_t shown = std::min(view.ranked.size(), wanted);
-  for (std::size_t i = 0; i < shown; ++i) {
-    const api::RankedNode& ranked = view.ranked[i];
-    out += fmt::format("  {:>2}.  {}\n", i + 1, place(ranked, view));
-    if (!ranked.because.empty()) out += fmt::format("       {}\n", printable(ranked.because));
-    const std::string free = left_free(ranked, machine);
+  std::size_t number = 0;
+  for (const Candidate& candidate : candidates(view, terms)) {
+    out += fmt::format("  {:>2}.  {}\n", ++number, place(candidate, view));
+    const std::string why = why_these(candidate.set);
+    if (!why.empty()) out += fmt::format("       {}\n", why);
+    const std::string free = left_free(candidate, machine);
     if (!free.empty()) out += fmt::format("       {}\n", free);
-    if (all) out += terms_text(ranked);
+    if (all && &candidate.set == &candidate.node.best) out += terms_text(candidate.node);
   }
   if (machine.queued > 0) {
     out += fmt::format("\n{} job{} wait{} already: those ahead of it go first.\n",
