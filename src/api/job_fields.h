@@ -38,6 +38,14 @@ void fields(Io& io, T& view) {
   io.field("at", view.at);
 }
 
+template <class Io, Like<GpuMemoryUse> T>
+void fields(Io& io, T& use) {
+  io.field("node", use.node);
+  io.field("gpu", use.gpu);
+  io.field("used_bytes", use.used);
+  io.field("reserved_bytes", use.reserved);
+}
+
 template <class Io, Like<JobView> T>
 void fields(Io& io, T& job) {
   io.required("id", job.id);
@@ -55,6 +63,7 @@ void fields(Io& io, T& job) {
   io.field("peers", job.peers);
   io.field("node_list", job.node_list);
   io.known_text("placed_because", job.placed_because);
+  io.field("gpu_memory", job.gpu_memory);
   io.field("attempt", job.attempt);
   io.field("retries", job.retries);
   io.known_amount("pid", job.pid);

@@ -23,6 +23,7 @@ void fields(Io& io, T& daemon) {
   io.field("enforcement_processes", daemon.enforcement_processes);
   io.field("enforcement_suspend", daemon.enforcement_suspend);
   io.field("enforcement_binding", daemon.enforcement_binding);
+  io.field("enforcement_gpu", daemon.enforcement_gpu);
   io.field("warnings", daemon.warnings);
 }
 

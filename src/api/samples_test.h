@@ -79,6 +79,7 @@ inline JobView sample_job() {
   job.cpu_indices = {0, 1, 8};
   job.peers = {{"n2", {4, 5}, {2, 3}}};
   job.placed_because = "ring of 48 GB/s, the best of this machine";
+  job.gpu_memory = {{"n1", 3, Memory::gib(20), Memory::gib(8)}};
   job.attempt = 2;
   job.retries = 1;
   job.pid = 4242;
@@ -175,6 +176,7 @@ inline DaemonView sample_daemon() {
           "cgroup kill",
           "cgroup freeze",
           "cpuset",
+          "planned",
           {"disk nearly full"},
           std::chrono::seconds(3600)};
 }

@@ -42,14 +42,15 @@ struct JobView {
   WallTime submitted;
   std::optional<WallTime> started;  ///< of the latest attempt
   std::optional<WallTime> ended;
-  std::chrono::seconds run_time{0};  ///< so far, or in all; monotonic
-  std::string node;                  ///< it is or was on; "" if it never started
-  std::vector<int> gpu_indices;      ///< held there now, or by the last attempt
-  std::vector<int> cpu_indices;      ///< the CPUs chosen for it there; empty: any
-  std::vector<Allocation> peers;     ///< the same on its further nodes
-  std::string node_list;             ///< "0,1"; "n1:0,1 n2:3" where there are several nodes
-  std::string placed_because;        ///< one line for people; "" where there was no choice
-  int attempt = 0;                   ///< 0: never started
+  std::chrono::seconds run_time{0};      ///< so far, or in all; monotonic
+  std::string node;                      ///< it is or was on; "" if it never started
+  std::vector<int> gpu_indices;          ///< held there now, or by the last attempt
+  std::vector<int> cpu_indices;          ///< the CPUs chosen for it there; empty: any
+  std::vector<Allocation> peers;         ///< the same on its further nodes
+  std::string node_list;                 ///< "0,1"; "n1:0,1 n2:3" where there are several nodes
+  std::string placed_because;            ///< one line for people; "" where there was no choice
+  std::vector<GpuMemoryUse> gpu_memory;  ///< while it has devices whose source tells
+  int attempt = 0;                       ///< 0: never started
   int retries = 0;
   int pid = 0;
   std::optional<Outcome> outcome;  ///< set once ended
@@ -144,6 +145,7 @@ struct DaemonView {
   std::string enforcement_processes;
   std::string enforcement_suspend;
   std::string enforcement_binding;
+  std::string enforcement_gpu;
   std::vector<std::string> warnings;  ///< disk nearly full, probe does not answer, ...
   std::chrono::seconds up_time{0};    ///< by the time that passed, whatever the clock says
 };

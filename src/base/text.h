@@ -25,6 +25,21 @@ namespace gflow {
 /// The whole text as a number without sign, or an empty optional. No spaces, no overflow.
 [[nodiscard]] std::optional<std::uint64_t> parse_number(std::string_view text);
 
+/// Ascending numbers in few characters: "3-20", "1-2,4", "8".
+template <typename Number>
+[[nodiscard]] std::string ranges_text(std::span<const Number> numbers) {
+  std::string text;
+  for (std::size_t i = 0; i < numbers.size();) {
+    std::size_t last = i;
+    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1) ++last;
+    if (!text.empty()) text += ',';
+    text += std::to_string(numbers[i]);
+    if (last > i) text += "-" + std::to_string(numbers[last]);
+    i = last + 1;
+  }
+  return text;
+}
+
 /// The text fit for a terminal and for one line: control characters, those that turn the direction
 /// of text, and bytes that are not UTF-8 become \xNN, a tab or a line end \t or \n. Never longer
 /// than 4 times the input.

@@ -37,15 +37,7 @@ Result<std::vector<int>> parse_cpu_list(std::string_view text) {
 }
 
 std::string cpu_list_text(const std::vector<int>& cpus) {
-  std::string text;
-  for (std::size_t i = 0; i < cpus.size();) {
-    std::size_t last = i;
-    while (last + 1 < cpus.size() && cpus[last + 1] == cpus[last] + 1) ++last;
-    if (!text.empty()) text += ',';
-    text += last == i ? fmt::format("{}", cpus[i]) : fmt::format("{}-{}", cpus[i], cpus[last]);
-    i = last + 1;
-  }
-  return text;
+  return ranges_text(std::span<const int>(cpus));
 }
 
 }  // namespace gflow

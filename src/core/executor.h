@@ -4,6 +4,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -63,7 +64,12 @@ struct Enforcement {
   std::string processes;  ///< the same
   std::string suspend;    ///< "cgroup v2 cgroup.freeze" or "SIGSTOP"
   std::string binding;    ///< "cgroup v2 cpuset.cpus", "cgroup v1 cpuset.cpus", "sched_setaffinity"
+  std::string gpu;        ///< shares and memory of a GPU: kGpuNotEnforced
 };
+
+/// Of a part of a GPU, and of GPU memory: what is true of every executor there is.
+inline constexpr std::string_view kGpuNotEnforced =
+    "planned, not enforced: what a job asked for is reserved, and one over its GPU memory is shown";
 
 /// What the store knows of an attempt: whether its program is known to have run.
 enum class Progress { Committed, Started };

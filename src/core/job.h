@@ -124,6 +124,17 @@ struct Allocation {
   friend bool operator==(const Allocation&, const Allocation&) = default;
 };
 
+/// Memory of one of its devices that an active job is seen to use.
+struct GpuMemoryUse {
+  std::string node;
+  int gpu = 0;  ///< index on the node
+  Memory used{};
+  Memory reserved{};  ///< for the job; 0: it declared none
+
+  [[nodiscard]] bool is_over() const { return reserved > Memory{} && used > reserved; }
+  friend bool operator==(const GpuMemoryUse&, const GpuMemoryUse&) = default;
+};
+
 /// One run of a job. Numbered from 1.
 struct Attempt {
   int number = 0;

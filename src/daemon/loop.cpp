@@ -216,6 +216,7 @@ Result<void> Loop::tick() {
 #endif
   log_disk();
   log_changes(ticked->changed);
+  log_overuse();
   feed_.record(state_.revision(), ticked->changed);
   set_timers(*ticked);
   // What is not there any more is shown no longer than it is held.
@@ -257,6 +258,11 @@ void Loop::log_changes(const std::set<JobId>& changed) const {
                  status_name(status_of(*job)),
                  ended == nullptr ? "" : ": " + printable(outcome_text(ended->outcome)));
   }
+}
+
+void Loop::log_overuse() {
+  if (!std::exchange(reading_is_new_, false)) return;
+  for (const std::string& text : overuse_.news(state_, parts_.node)) spdlog::warn("{}", text);
 }
 
 void Loop::set_timers(const Shell::Ticked& ticked) {
@@ -311,6 +317,7 @@ void Loop::take_reading() {
   const Machine& before = state_.nodes().at(parts_.node).machine;
   if (threshold && !is_news(before, fresh, *threshold)) return;
   shell_.post(engine::event::NodesChanged{{std::move(fresh)}});
+  reading_is_new_ = true;
   soon();
 }
 
@@ -387,6 +394,7 @@ api::DaemonView Loop::daemon() const {
   view.enforcement_processes = enforced.processes;
   view.enforcement_suspend = enforced.suspend;
   view.enforcement_binding = enforced.binding;
+  view.enforcement_gpu = enforced.gpu;
   view.warnings = parts_.config.warnings;
   view.warnings.insert(view.warnings.end(), unknown_names_.begin(), unknown_names_.end());
   for (const NodeHealth& health : state_.unhealthy()) {

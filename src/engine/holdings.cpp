@@ -109,14 +109,35 @@ void Index::unlink_active(const Job& job, const Attempt& attempt) {
   }
 }
 
+Memory Index::reserved_on(const Device& device, const Job& job) const {
+  return ledger.reserve_on(placement::demand_of(job.spec.request),
+                           device.memory_total.value_or(Memory{}));
+}
+
+std::vector<GpuMemoryUse> Index::gpu_memory_of(const Job& job) const {
+  std::vector<GpuMemoryUse> uses;
+  const Attempt* attempt = attempt_of(job);
+  if (attempt == nullptr || !is_active(job)) return uses;
+  for (const Allocation& part : allocations_of(*attempt)) {
+    const auto node = nodes.find(part.node);
+    if (node == nodes.end()) continue;
+    for (const Device& device : node->second.machine.devices) {
+      if (!std::ranges::binary_search(part.gpus, device.index)) continue;
+      const auto use = std::ranges::find(device.uses, job.id.value, &JobUse::job);
+      if (use == device.uses.end() || !use->memory) continue;
+      uses.push_back({part.node, device.index, *use->memory, reserved_on(device, job)});
+    }
+  }
+  return uses;
+}
+
 /// Memory that running jobs use of each device comes with the node; what of it is theirs by
 /// declaration is known here.
 void Index::put_node(const NodeRecord& record) {
   const auto declared = [&](const JobUse& use, const Device& device) -> std::optional<Memory> {
     const Job* job = find(JobId(use.job));
     if (job == nullptr || !holds(*job, record.machine.name, device.index)) return std::nullopt;
-    return ledger.reserve_on(placement::demand_of(job->spec.request),
-                             device.memory_total.value_or(Memory{}));
+    return reserved_on(device, *job);
   };
   // Of a node that is removed nothing is left but what jobs still hold there, as after a restart.
   if (record.removed) return put_node(placement::Node{.name = record.machine.name, .ready = false});

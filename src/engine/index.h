@@ -242,6 +242,9 @@ struct Index {
   [[nodiscard]] placement::DemandIndex demand_of(const JobSpec& spec);
   /// What an active job has on its nodes; a node nobody told of yet is added, not ready.
   [[nodiscard]] std::vector<placement::Placement> placements_of(const Attempt& attempt);
+  /// What of a device's memory is reserved for a job that has it.
+  [[nodiscard]] Memory reserved_on(const Device& device, const Job& job) const;
+  [[nodiscard]] std::vector<GpuMemoryUse> gpu_memory_of(const Job& job) const;
   /// Active jobs whose command runs on this node, ascending.
   [[nodiscard]] std::vector<JobId> started_on(const std::string& node) const;
   /// Tells the ledger what the node is now, with what is drained and used by others.

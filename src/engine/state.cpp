@@ -249,6 +249,10 @@ std::optional<Peak> State::peak(std::uint32_t uid, std::string_view command) con
   return index_->peaks.find(uid, command);
 }
 
+std::vector<GpuMemoryUse> State::gpu_memory_of(const Job& job) const {
+  return index_->gpu_memory_of(job);
+}
+
 std::vector<JobId> State::holders(const std::string& node, int gpu) const {
   const auto place = index_->ledger.find(node);
   if (!place) return {};

@@ -110,6 +110,8 @@ class State {
   [[nodiscard]] std::vector<NodeHealth> unhealthy() const;
   /// What earlier runs of a user's command used of a GPU's memory, if any told.
   [[nodiscard]] std::optional<Peak> peak(std::uint32_t uid, std::string_view command) const;
+  /// What an active job is seen to use of the memory of its devices, where they tell.
+  [[nodiscard]] std::vector<GpuMemoryUse> gpu_memory_of(const Job& job) const;
   /// The jobs on a device of a node, ascending; several if they share it.
   [[nodiscard]] std::vector<JobId> holders(const std::string& node, int gpu) const;
 

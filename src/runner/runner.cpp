@@ -151,7 +151,9 @@ void Runner::sweep(const std::vector<std::pair<JobId, int>>& known) { core_->swe
 std::optional<JobId> Runner::owner_of(int pid) const { return core_->owner_of(pid); }
 
 Enforcement Runner::enforcement(const std::string& /*node*/) const {
-  return core_->cgroups.enforcement();
+  Enforcement enforced = core_->cgroups.enforcement();
+  enforced.gpu = executor::kGpuNotEnforced;
+  return enforced;
 }
 
 std::string Runner::log_path(JobId job) const {

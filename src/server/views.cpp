@@ -34,6 +34,7 @@ void add_attempt(api::JobView& view, const Service& service, const Job& job) {
   view.peers = attempt->peers;
   view.node_list = node_list(service, *attempt);
   view.placed_because = attempt->placed_because;
+  view.gpu_memory = service.state().gpu_memory_of(job);
   view.attempt = attempt->number;
   view.pid = attempt->pid;
 }

@@ -50,3 +50,38 @@ def test_what_jobs_use_is_theirs_and_counts(bare):
     assert bare.wait(too_much)[0]["status"] == "Finished"
     other.open()
     assert bare.wait(fits)[0]["outcome"]["peak_gpu_memory_bytes"] is None
+
+
+def test_a_job_over_its_memory_is_shown_and_warned_of(bare):
+    lab = Lab(bare)
+    gate = Gate(bare)
+    greedy = bare.submit("--gpus", "8G,0.5", "--name", "greedy", "bash", "-c", gate.command)
+    gate.reached()
+    pid = bare.running(greedy)["pid"]
+    lab.show(**{f"p{pid}": "7G"})
+    lab.used(7 << 30)
+    assert "GPU memory    GPU 0: 7G of 8G\n" in bare.ok("gjob", "show", greedy)
+    lab.show(**{f"p{pid}": "20G"})
+    lab.used(20 << 30)
+    use = {"gpu": 0, "used_bytes": 20 << 30, "reserved_bytes": 8 << 30}
+    assert [use | {"node": bare.job(greedy)["node"]}] == bare.job(greedy)["gpu_memory"]
+    shown = bare.ok("gjob", "show", greedy)
+    assert "GPU 0: 20G of 8G, more than it asked for" in shown
+    assert "GPU share     planned, not enforced" in shown
+    user = bare.job(greedy)["user"]["name"]
+    said = f"job {greedy} ({user}, greedy) uses 20G of the memory of GPU 0; 8G is reserved for it"
+    lab.show(**{f"p{pid}": "21G"})
+    lab.used(21 << 30)
+    log = (bare.logs / "gpu_resource_manager.log").read_text()
+    assert log.count("of the memory of GPU 0") == 1 and said in log
+    gate.open()
+    ended = bare.wait(greedy)[0]
+    assert ended["gpu_memory"] == []
+    assert "21G of GPU memory at most" in bare.ok("gjob", "show", greedy)
+
+
+def test_what_is_not_enforced_is_said(bare):
+    assert "planned, not enforced" in bare.ok("gflow", "spec", "8G,0.5")
+    assert "planned" not in bare.ok("gflow", "spec", "2")
+    bare.up()
+    assert "GPU shares" in bare.run("gflow", "doctor").out

@@ -37,9 +37,9 @@ Style style_of(Level level) {
   return Style::Red;
 }
 
-/// The runner says "none: <why>" where it can enforce nothing.
+/// The runner says "none: <why>", or "planned: ...", where it can enforce nothing.
 Check enforcement(const std::string& name, const std::string& how, const std::string& cost) {
-  const bool none = how.empty() || how.starts_with("none");
+  const bool none = how.empty() || how.starts_with("none") || how.starts_with("planned");
   return {name,
           none ? Level::Warn : Level::Ok,
           printable(how.empty() ? "none" : how),
@@ -118,6 +118,9 @@ std::vector<Check> check_enforcement(const api::DaemonView& daemon) {
       enforcement("process isolation",
                   daemon.enforcement_processes,
                   "a job can start as many processes as its user may"),
+      enforcement("GPU shares",
+                  daemon.enforcement_gpu,
+                  "jobs that share a GPU can take compute and memory from each other"),
   };
   for (const std::string& warning : daemon.warnings) {
     checks.push_back({"daemon warns", Level::Warn, printable(warning), ""});

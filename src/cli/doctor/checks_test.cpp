@@ -28,13 +28,16 @@ TEST(Doctor, SaysWhatMissingEnforcementCosts) {
   daemon.enforcement_memory = "none: cgroups are read-only";
   daemon.enforcement_cpu = "cgroup v2 cpu.weight";
   daemon.enforcement_processes = "cgroup v2 pids.max";
+  daemon.enforcement_gpu = "planned, not enforced";
   daemon.warnings = {"disk nearly full"};
   const std::vector<Check> checks = check_enforcement(daemon);
-  ASSERT_EQ(checks.size(), 5U);
+  ASSERT_EQ(checks.size(), 6U);
   EXPECT_EQ(checks[0].level, Level::Ok);
   EXPECT_EQ(checks[1].level, Level::Warn);
   EXPECT_NE(checks[1].advice, "");
-  EXPECT_EQ(checks[4], (Check{"daemon warns", Level::Warn, "disk nearly full", ""}));
+  EXPECT_EQ(checks[4].name, "GPU shares");
+  EXPECT_EQ(checks[4].level, Level::Warn);
+  EXPECT_EQ(checks[5], (Check{"daemon warns", Level::Warn, "disk nearly full", ""}));
 }
 
 TEST(Doctor, LooksAtTheDisk) {

@@ -63,7 +63,23 @@ std::string usage_text(const Outcome& outcome) {
     out += fmt::format(", {:.1f} MiB memory at most",
                        static_cast<double>(outcome.peak_memory.bytes) / (1 << 20));
   }
+  if (outcome.peak_gpu_memory.bytes > 0) {
+    out += fmt::format(", {} of GPU memory at most", memory_text(outcome.peak_gpu_memory));
+  }
   return out;
+}
+
+/// "GPU 0: 14G of 8G, more than it asked for; GPU 1: 3G of 8G".
+std::string gpu_memory_text(const api::JobView& job) {
+  std::vector<std::string> parts;
+  for (const GpuMemoryUse& use : job.gpu_memory) {
+    std::string text = job.peers.empty() ? "" : printable(use.node) + " ";
+    text += fmt::format("GPU {}: {}", use.gpu, memory_text(use.used));
+    if (use.reserved > Memory{}) text += fmt::format(" of {}", memory_text(use.reserved));
+    if (use.is_over()) text += ", more than it asked for";
+    parts.push_back(std::move(text));
+  }
+  return join(parts, "; ");
 }
 
 /// "GPU 0,1 and CPU 8-15"; "" for a job that holds neither by number.
@@ -120,6 +136,10 @@ void add_enforcement(Facts& facts, const api::JobView& job, const api::DaemonVie
   if (job.spec.request.cpus > 0) facts.add("CPU limit", printable(daemon.enforcement_cpu));
   if (!job.cpu_indices.empty()) facts.add("CPU binding", printable(daemon.enforcement_binding));
   facts.add("Processes", printable(daemon.enforcement_processes));
+  const Request& request = job.spec.request;
+  if (request.mode != GpuMode::Whole || request.gpu_memory > Memory{}) {
+    facts.add("GPU share", printable(daemon.enforcement_gpu));
+  }
 }
 
 }  // namespace
@@ -153,6 +173,7 @@ std::string job_text(const api::JobView& job,
   if (job.started) facts.add("Run time", clock_text(job.run_time));
   if (job.attempt > 0) facts.add("Attempt", fmt::format("{}", job.attempt));
   if (job.pid > 0 && !job.ended) facts.add("Process", fmt::format("{}", job.pid));
+  facts.add("GPU memory", gpu_memory_text(job));
   if (job.outcome && job.started) facts.add("Used", usage_text(*job.outcome));
   facts.add("Command", printable(job.spec.command));
   facts.add("Directory", printable(job.spec.work_dir));

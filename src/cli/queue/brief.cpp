@@ -15,18 +15,8 @@ namespace gflow::cli {
 
 namespace {
 
-/// "3-20", "1,2,4-6"; numbers ascend.
-std::string ranges_text(const std::vector<std::uint64_t>& numbers) {
-  std::string text;
-  for (std::size_t i = 0; i < numbers.size();) {
-    std::size_t end = i;
-    while (end + 1 < numbers.size() && numbers[end + 1] == numbers[end] + 1) ++end;
-    if (end < i + 2) end = i;
-    text += fmt::format("{}{}", text.empty() ? "" : ",", numbers[i]);
-    if (end > i) text += fmt::format("-{}", numbers[end]);
-    i = end + 1;
-  }
-  return text;
+std::string numbers_text(const std::vector<std::uint64_t>& numbers) {
+  return ranges_text(std::span<const std::uint64_t>(numbers));
 }
 
 std::string amount_text(BlockerKind kind, std::int64_t amount) {
@@ -66,7 +56,7 @@ std::string brief_blocker(const api::BlockerView& blocker) {
   }
   std::vector<std::uint64_t> jobs;
   for (const JobId id : blocker.jobs) jobs.push_back(id.value);
-  return jobs.empty() ? text : text + " " + ranges_text(jobs);
+  return jobs.empty() ? text : text + " " + numbers_text(jobs);
 }
 
 std::string brief_end(const api::JobView& job) {
@@ -96,7 +86,13 @@ bool may_be_folded(const api::JobView& job) {
 }  // namespace
 
 std::string brief_where_or_why(const api::JobView& job) {
-  if (is_active(job.status)) return job.node_list.empty() ? "-" : printable(job.node_list);
+  if (is_active(job.status)) {
+    std::string where = job.node_list.empty() ? "-" : printable(job.node_list);
+    const auto over = std::ranges::find_if(job.gpu_memory, &GpuMemoryUse::is_over);
+    if (over == job.gpu_memory.end()) return where;
+    return fmt::format(
+        "{} (GPU memory {}/{})", where, memory_text(over->used), memory_text(over->reserved));
+  }
   if (is_pending(job.status)) {
     if (job.blockers.empty()) return "-";
     return fmt::format("({})", printable(brief_blocker(job.blockers.front())));
@@ -134,7 +130,7 @@ Style style_of(Status status) {
 std::string FoldedJobs::ids() const {
   std::vector<std::uint64_t> numbers;
   for (const api::JobView* job : jobs) numbers.push_back(job->id.value);
-  return ranges_text(numbers);
+  return numbers_text(numbers);
 }
 
 std::string FoldedJobs::name() const {
@@ -149,7 +145,7 @@ std::string FoldedJobs::name() const {
     return fmt::format("{} ({} jobs)", printable(first().spec.group), jobs.size());
   }
   std::ranges::sort(tasks);
-  return fmt::format("{}_[{}]", printable(named->stem), ranges_text(tasks));
+  return fmt::format("{}_[{}]", printable(named->stem), numbers_text(tasks));
 }
 
 std::vector<FoldedJobs> fold_arrays(const std::vector<const api::JobView*>& jobs) {

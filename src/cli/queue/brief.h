@@ -10,8 +10,8 @@
 /// What a screen of the queue says in few words.
 namespace gflow::cli {
 
-/// Where it is, or why it waits or how it ended: "0,1", "(Resources 7/8)", "(behind job 4)",
-/// "(exit 1)", "-".
+/// Where it is, or why it waits or how it ended: "0,1", "0 (GPU memory 20G/8G)" of one over
+/// its GPU memory, "(Resources 7/8)", "(behind job 4)", "(exit 1)", "-".
 [[nodiscard]] std::string brief_where_or_why(const api::JobView& job);
 
 /// GPUs of all its nodes: "2", "0.5", "2x0.5", "8" on two nodes with four each; "-" for none.

@@ -250,11 +250,11 @@ TEST(Fold, JoinsTasksThatWaitForTheSame) {
   EXPECT_EQ(folded(jobs), "1-6: a_[2,4,6,8,10,12]; ");
   jobs[0].status = Status::Running;
   jobs[3].spec.request.gpus = 2;  // changed since
-  EXPECT_EQ(folded(jobs), "1: a_2; 2,3,5,6: a_[4,6,10,12]; 4: a_8; ");
+  EXPECT_EQ(folded(jobs), "1: a_2; 2-3,5-6: a_[4,6,10,12]; 4: a_8; ");
   jobs[1].spec.name = "brave-river-1234";
-  EXPECT_EQ(folded(jobs), "1: a_2; 2,3,5,6: g (4 jobs); 4: a_8; ");
+  EXPECT_EQ(folded(jobs), "1: a_2; 2-3,5-6: g (4 jobs); 4: a_8; ");
   jobs[2].spec.user.name = "bob";  // a group is its owner's
-  EXPECT_EQ(folded(jobs), "1: a_2; 2,5,6: g (3 jobs); 3: a_6; 4: a_8; ");
+  EXPECT_EQ(folded(jobs), "1: a_2; 2,5-6: g (3 jobs); 3: a_6; 4: a_8; ");
   for (api::JobView& job : jobs) job.spec.group.clear();
   EXPECT_TRUE(folded(jobs).starts_with("1: a_2; 2: brave-river-1234; 3: a_6; ")) << folded(jobs);
 }

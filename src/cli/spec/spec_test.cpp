@@ -16,16 +16,19 @@ std::string explained(std::string_view text, GpuMode mode = GpuMode::Whole) {
 }
 
 TEST(Spec, ExplainsAPartOfAGpu) {
-  EXPECT_EQ(explained("8g,0.50"),
-            "8g,0.50: half of a GPU, 8G of memory on it\n"
-            "  GPUs         1\n"
-            "  Share        0.5 of each, 5000 of 10000 parts\n"
-            "  Memory       8G on each, free before it starts\n"
-            "  Vendor       any\n"
-            "  Models       any\n"
-            "  Mode         a part of a GPU, beside other jobs\n"
-            "  Resource     nvidia.com/gpu\n"
-            "  Short        8G,0.5\n");
+  EXPECT_EQ(
+      explained("8g,0.50"),
+      "8g,0.50: half of a GPU, 8G of memory on it\n"
+      "  GPUs         1\n"
+      "  Share        0.5 of each, 5000 of 10000 parts\n"
+      "  Memory       8G on each, free before it starts\n"
+      "  Vendor       any\n"
+      "  Models       any\n"
+      "  Mode         a part of a GPU, beside other jobs\n"
+      "  Enforced     planned, not enforced: what a job asked for is reserved, and one over its "
+      "GPU memory is shown\n"
+      "  Resource     nvidia.com/gpu\n"
+      "  Short        8G,0.5\n");
 }
 
 TEST(Spec, ExplainsWholeGpusOfSomeKinds) {

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "core/catalogue.h"
+#include "core/executor.h"
 
 namespace gflow::cli {
 
@@ -75,6 +76,9 @@ std::string spec_text(const api::GpuSpecView& view, const GpuConfig& config, con
     line("Models", models_line(request, config));
   }
   line("Mode", mode_line(request));
+  if (request.gpus > 0 && (request.mode != GpuMode::Whole || request.gpu_memory > Memory{})) {
+    line("Enforced", executor::kGpuNotEnforced);
+  }
   line("Resource", view.resource_name);
   line("Short", view.canonical);
   return out;
