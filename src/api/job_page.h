@@ -5,17 +5,22 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "api/types.h"
 
 namespace gflow::api {
 
+/// Errors: Usage naming the one that no job has.
+[[nodiscard]] Result<void> check_job_fields(std::span<const std::string> fields);
+
 /// Writes a JobPage job by job, so that it ends where it would get too large, whatever the jobs
 /// hold: a page that is written can be read.
 class JobPageWriter {
  public:
-  explicit JobPageWriter(std::size_t max_bytes);
+  /// `fields`: what is shown of each job, as in JobQuery.
+  explicit JobPageWriter(std::size_t max_bytes, std::span<const std::string> fields = {});
   ~JobPageWriter();
   JobPageWriter(const JobPageWriter&) = delete;
   JobPageWriter& operator=(const JobPageWriter&) = delete;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "api/job_page.h"
 #include "api/json.h"
 #include "api/query.h"
 #include "api/spec_fields.h"
@@ -63,6 +64,9 @@ Result<void> add(JobQuery& query, const Parameter& parameter) {
     GF_CHECK(add_limit(query, parameter));
   } else if (name == "sort") {
     GF_CHECK(add_order(query, value));
+  } else if (name == "fields") {
+    for (const std::string_view field : split(value, ',')) query.fields.emplace_back(trim(field));
+    GF_CHECK(check_job_fields(query.fields));
   } else if (name == "reverse") {
     if (value != "true" && value != "false") {
       return fail(Code::Usage, fmt::format("reverse is true or false, not '{}'", printable(value)));
@@ -80,23 +84,17 @@ Result<void> add(JobQuery& query, const Parameter& parameter) {
                               "after",
                               "limit",
                               "sort",
-                              "reverse"});
+                              "reverse",
+                              "fields"});
   }
   return {};
 }
 
 /// "1,3,5-7": runs keep the list of a whole array short.
 std::string id_list(const std::vector<JobId>& jobs) {
-  std::string text;
-  for (std::size_t i = 0; i < jobs.size();) {
-    std::size_t last = i;
-    while (last + 1 < jobs.size() && jobs[last + 1].value == jobs[last].value + 1) ++last;
-    if (!text.empty()) text += ',';
-    text += last == i ? fmt::format("{}", jobs[i].value)
-                      : fmt::format("{}-{}", jobs[i].value, jobs[last].value);
-    i = last + 1;
-  }
-  return text;
+  std::vector<std::uint64_t> numbers;
+  for (const JobId id : jobs) numbers.push_back(id.value);
+  return ranges_text(std::span<const std::uint64_t>(numbers));
 }
 
 }  // namespace
@@ -120,6 +118,7 @@ std::string write_query(const JobQuery& query) {
   const JobOrder by_id{.reversed = query.order.reversed};
   if (query.order != by_id) append_parameter(text, "sort", job_order_text(query.order));
   if (query.order.reversed) append_parameter(text, "reverse", "true");
+  if (!query.fields.empty()) append_parameter(text, "fields", join(query.fields, ","));
   return text;
 }
 

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
 #include "api/job_fields.h"
 #include "api/job_page.h"
 #include "api/json.h"
+#include "base/text.h"
 
 namespace gflow::api {
 
@@ -17,6 +22,7 @@ struct JobPageWriter::Page {
   std::vector<Verbatim> jobs;
   std::optional<JobId> next_after;
   std::uint64_t revision = 0;
+  FieldFilter filter;  ///< of each job
 
   friend void fields(Writer& io, const Page& page) {
     io.required("jobs", page.jobs);
@@ -37,12 +43,36 @@ Result<JobPage> read_job_page(std::string_view json) {
   return Reader::document<JobPage>(json, "JobPage", Unknown::Ignored);
 }
 
-JobPageWriter::JobPageWriter(std::size_t max_bytes)
-    : page_(std::make_unique<Page>()), max_bytes_(max_bytes) {}
+Result<void> check_job_fields(std::span<const std::string> fields) {
+  static const nlohmann::json sample = nlohmann::json::parse(Writer::verbatim(JobView{}).json);
+  for (const std::string& name : fields) {
+    const std::size_t dot = name.find('.');
+    const auto outer = sample.find(name.substr(0, dot));
+    const bool known =
+        outer != sample.end() &&
+        (dot == std::string::npos || (outer->is_object() && outer->contains(name.substr(dot + 1))));
+    if (known) continue;
+    std::vector<std::string> names;
+    for (const auto& [field, value] : sample.items()) names.push_back(field);
+    return fail(Code::Usage,
+                fmt::format("fields: a job has no '{}'; there are {}, and such as spec.name",
+                            printable(name),
+                            join(names, ", ")));
+  }
+  return {};
+}
+
+JobPageWriter::JobPageWriter(std::size_t max_bytes, std::span<const std::string> fields)
+    : page_(std::make_unique<Page>()), max_bytes_(max_bytes) {
+  if (fields.empty()) return;
+  std::vector<std::string> names(fields.begin(), fields.end());
+  names.emplace_back("id");
+  page_->filter = FieldFilter(names);
+}
 JobPageWriter::~JobPageWriter() = default;
 
 bool JobPageWriter::add(const JobView& job) {
-  Verbatim text = Writer::verbatim(job);
+  Verbatim text = Writer::verbatim(job, page_->filter);
   if (!page_->jobs.empty() && bytes_ + text.json.size() > max_bytes_) return false;
   bytes_ += text.json.size();
   page_->jobs.push_back(std::move(text));

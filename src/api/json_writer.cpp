@@ -27,12 +27,7 @@ void Writer::key(std::string_view name) {
 }
 
 void Writer::known_text(std::string_view name, const std::string& value) {
-  key(name);
-  if (value.empty()) {
-    out_ += "null";
-  } else {
-    put_string(value);
-  }
+  field(name, value.empty() ? std::nullopt : std::optional<std::string_view>(value));
 }
 
 void Writer::put_string(std::string_view text) {

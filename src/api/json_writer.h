@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "api/field_filter.h"
 #include "api/json_names.h"
 #include "base/id.h"
 #include "base/memory.h"
@@ -49,11 +50,24 @@ class Writer {
     writer.put(value);
     return {std::move(writer.out_)};
   }
+  /// The same with only some of its fields.
+  template <typename T>
+  [[nodiscard]] static Verbatim verbatim(const T& value, const FieldFilter& filter) {
+    Writer writer;
+    writer.filter_ = &filter;
+    writer.put(value);
+    return {std::move(writer.out_)};
+  }
 
   template <typename T>
   void field(std::string_view name, const T& value, Range /*range*/ = {}) {
+    const FieldFilter* const outer = filter_;
+    const FieldFilter* const inner = outer == nullptr ? nullptr : outer->find(name);
+    if (outer != nullptr && inner == nullptr) return;
+    filter_ = inner;
     key(name);
     put(value);
+    filter_ = outer;
   }
   template <typename T>
   void required(std::string_view name, const T& value, Range /*range*/ = {}) {
@@ -129,6 +143,7 @@ class Writer {
   }
 
   std::string out_;
+  const FieldFilter* filter_ = nullptr;  ///< of the object being written; null: everything
 };
 
 }  // namespace gflow::api

@@ -44,6 +44,9 @@ struct JobQuery {
   JobId after;              ///< only ids above it, or below where newer jobs come first
   std::size_t most = kAll;  ///< jobs in the answer
   JobOrder order;           ///< of the engine's lists, only by id
+  /// What is shown of each, by their names in JSON: "status", "spec.name"; empty: everything. The
+  /// id always is.
+  std::vector<std::string> fields;
 
   [[nodiscard]] bool newest_first() const {
     return order.key == JobKey::Id && order.descending != order.reversed;

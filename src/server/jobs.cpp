@@ -33,7 +33,8 @@ struct Listing {
       : exchange(std::move(from)),
         query(std::move(asked)),
         left(query.most),
-        revision(exchange.service.state().revision()) {
+        revision(exchange.service.state().revision()),
+        page(kMaxPageBytes, query.fields) {
     query.most = kJobsPerPiece;
     std::ranges::sort(query.jobs);
   }
@@ -42,7 +43,7 @@ struct Listing {
   JobQuery query;  ///< for the next piece
   std::size_t left;
   std::uint64_t revision;
-  api::JobPageWriter page{kMaxPageBytes};
+  api::JobPageWriter page;
 };
 
 /// Takes some more jobs on the page; whether it is complete.
@@ -78,7 +79,8 @@ struct SortedListing {
       : exchange(std::move(from)),
         query(std::move(asked)),
         top(query.order, query.most),
-        revision(exchange.service.state().revision()) {
+        revision(exchange.service.state().revision()),
+        page(kMaxPageBytes, query.fields) {
     query.most = kSeenPerPiece;
   }
 
@@ -88,7 +90,7 @@ struct SortedListing {
   std::optional<std::vector<JobId>> selected;
   std::size_t shown = 0;
   std::uint64_t revision;
-  api::JobPageWriter page{kMaxPageBytes};
+  api::JobPageWriter page;
 };
 
 /// Looks at some more jobs; whether these were all.

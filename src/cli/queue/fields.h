@@ -18,6 +18,7 @@ struct Field {
   std::string help = {};
   std::size_t least_width = 0;
   std::function<Cell(const api::JobView&)> cell = {};
+  std::vector<std::string> needs = {"spec"};  ///< what its cell looks at, as in JobQuery::fields
 };
 [[nodiscard]] const std::vector<Field>& queue_fields();
 
@@ -25,6 +26,9 @@ constexpr std::string_view kDefaultFields = "JOBID,NAME,ST,TIME,NODES,NODELIST(R
 
 /// The fields of a list, in its order. Errors: Usage naming the fields there are.
 [[nodiscard]] Result<std::vector<const Field*>> choose_fields(std::string_view list);
+
+/// What a daemon has to show of each job for these.
+[[nodiscard]] std::vector<std::string> needs_of(const std::vector<const Field*>& fields);
 
 [[nodiscard]] std::vector<Column> columns_of(const std::vector<const Field*>& fields);
 [[nodiscard]] Row row_of(const std::vector<const Field*>& fields, const api::JobView& job);

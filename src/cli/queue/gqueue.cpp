@@ -197,6 +197,17 @@ bool is_screen(const Listing& listing) {
   return listing.fields.empty() && listing.format == Format::Table;
 }
 
+/// What the daemon has to show of each job: for rows, no more than their cells look at.
+std::vector<std::string> fields_of(const Listing& listing) {
+  const bool only_rows = !listing.fields.empty() && listing.layout == Layout::Flat &&
+                         listing.text_template.empty() && listing.format != Format::Json &&
+                         listing.format != Format::JsonLines;
+  if (!only_rows) return {};
+  std::vector<std::string> fields = needs_of(listing.fields);
+  fields.emplace_back("status");  // for the hint
+  return fields;
+}
+
 Result<JobOrder> order_of(const Invocation& invocation) {
   if (!invocation.has("sort")) return JobOrder{};
   auto order = parse_job_order(invocation.get("sort"));
@@ -241,6 +252,7 @@ Result<int> run_gqueue(const Invocation& invocation, Context& context) {
   const JobOrder order = GF_TRY(order_of(invocation));
   JobQuery query = GF_TRY(query_of(invocation, context));
   query.order = order;
+  query.fields = fields_of(listing);
   const Fetch fetch = [query, limit](client::Client& daemon) {
     return fetch_listing(daemon, query, limit);
   };

@@ -5,6 +5,9 @@
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include "api/job_page.h"
+#include "api/json.h"
+#include "api/samples_test.h"
 #include "cli/queue/fields.h"
 #include "cli/queue/listing.h"
 #include "cli/queue/tree.h"
@@ -142,6 +145,27 @@ TEST(Listing, FillsATemplate) {
   ASSERT_FALSE(unknown);
   EXPECT_TRUE(unknown.error().message.starts_with("'bogus' is not a field; there are"))
       << unknown.error().message;
+}
+
+TEST(Fields, LookAtNoMoreThanTheyNeed) {
+  std::vector<api::JobView> jobs = {api::sample_job(), api::sample_job(), api::sample_job()};
+  jobs[1].status = Status::Running;
+  jobs[1].ended.reset();
+  jobs[1].outcome.reset();
+  jobs[2] = jobs[1];
+  jobs[2].status = Status::Queued;
+  jobs[2].started.reset();
+  for (const Field& field : queue_fields()) {
+    for (const api::JobView& job : jobs) {
+      const std::vector<std::string> needs = needs_of({&field});
+      ASSERT_TRUE(api::check_job_fields(needs)) << field.name;
+      api::JobPageWriter page(1 << 20, needs);
+      ASSERT_TRUE(page.add(job));
+      const auto read = api::read_job_page(page.finish(1));
+      ASSERT_TRUE(read) << read.error().message;
+      EXPECT_EQ(field.cell(read->jobs.front()).text, field.cell(job).text) << field.name;
+    }
+  }
 }
 
 TEST(Listing, SortsAndCuts) {

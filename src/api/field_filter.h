@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace gflow::api {
+
+/// Which fields of an object are written: "name", or "spec.name" for one of an object within it.
+class FieldFilter {
+ public:
+  /// Everything.
+  FieldFilter() = default;
+  /// These; everything if there are none.
+  explicit FieldFilter(std::span<const std::string> names);
+
+  /// What is written of a field; a null pointer if it is left out.
+  [[nodiscard]] const FieldFilter* find(std::string_view name) const;
+
+ private:
+  std::map<std::string, FieldFilter, std::less<>> parts_;  ///< empty: everything
+  bool named_ = false;                                     ///< as a whole, whatever else is named
+};
+
+}  // namespace gflow::api
