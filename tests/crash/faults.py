@@ -2,6 +2,7 @@
 """What the sweeps of test_faults.py share: programs under strace, one of whose system calls fails."""
 
 import collections
+import contextlib
 import os
 import re
 import select
@@ -139,13 +140,9 @@ class Traced:
 
     def end(self):
         """Kills the daemon, and with it the tracer ends."""
-        children = f"/proc/{self.process.pid}/task/{self.process.pid}/children"
-        try:
-            with open(children) as pids:
-                for pid in pids.read().split():
-                    os.kill(int(pid), signal.SIGKILL)
-        except (FileNotFoundError, ProcessLookupError):
-            pass
+        for pid in children(self.process.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         self.process.wait(60)
         self.process.stdout.close()
         self.process.stderr.close()
@@ -162,6 +159,23 @@ def is_alive(pid):
 def parent(pid):
     with open(f"/proc/{pid}/stat") as stat:
         return int(stat.read().rsplit(")", 1)[1].split()[1])
+
+
+def children(pid):
+    """None if it is gone."""
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children") as pids:
+            return [int(child) for child in pids.read().split()]
+    except FileNotFoundError:
+        return []
+
+
+def executable(pid):
+    """The program it runs; "" if it is gone."""
+    try:
+        return os.readlink(f"/proc/{pid}/exe")
+    except FileNotFoundError:
+        return ""
 
 
 def wait_gone(pid):

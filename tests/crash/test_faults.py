@@ -18,7 +18,8 @@ import sqlite3
 import struct
 
 import pytest
-from faults import STRACE, Kept, Sweep, Traced, is_alive, parent, places, places_each_time, strace, wait_gone
+from faults import (STRACE, Kept, Sweep, Traced, children, executable, is_alive, parent, places, places_each_time, strace,
+                    wait_gone)
 from machine import BIN, PATIENCE, Gate, Machine
 
 pytestmark = pytest.mark.skipif(not STRACE, reason="strace is not installed (./dev setup)")
@@ -163,7 +164,10 @@ def test_a_supervisor_from_its_start_to_its_end(cgroups):
         shim, trace = programs / "gflow-shim", machine.root / "trace"
 
         def trace_next(inject=None):
-            """The next supervisor is traced, and no other after it; it keeps its pid."""
+            """The next supervisor is traced, and no other after it; it keeps its pid. One that was started before is
+            none: it has looked whether it is to be."""
+            while any(executable(pid) == shell for pid in children(daemon)):
+                pass
             words = " ".join([*strace(trace, inject), "-D", "-f", "-b", "execve"])
             (machine.root / "next").write_text(words)
             trace.write_text("")
@@ -178,6 +182,8 @@ exec {BIN}/gflow-shim "$@"
 """)
         shim.chmod(0o755)
         machine.up()
+        daemon = machine.daemon_pid()
+        shell = os.path.realpath("/bin/sh")
 
         def run(name):
             if cgroups == "true":  # the one kept ready is used up: the next one kept ready is traced
