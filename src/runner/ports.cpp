@@ -34,16 +34,20 @@ bool can_bind_ipv4(int port) {
          ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
 }
 
-bool can_bind_ipv6(int port) {
+/// On IPv6 and on IPv4 at once, which is half the work; on IPv4 alone where the machine has no
+/// IPv6.
+bool can_bind(int port) {
   const os::Fd fd = reusable_socket(AF_INET6);
-  if (!fd.valid()) return true;  // this machine has none
-  const int on = 1;
-  (void)::setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+  if (!fd.valid()) return can_bind_ipv4(port);
+  const int off = 0;  // whatever net.ipv6.bindv6only says
+  (void)::setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
   sockaddr_in6 address{};
   address.sin6_family = AF_INET6;
   address.sin6_port = htons(static_cast<std::uint16_t>(port));
-  return ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ||
-         errno == EADDRNOTAVAIL;
+  if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
+    return true;
+  }
+  return errno == EADDRNOTAVAIL && can_bind_ipv4(port);
 }
 
 }  // namespace
@@ -66,7 +70,7 @@ bool Ports::is_free(int port, Time now) {
   Port& its = ports_.at(static_cast<std::size_t>(port - kFirstPort));
   if (its.holders > 0) return false;
   if (its.was_tried && now - its.found_free < kTrust) return true;
-  its.was_tried = can_bind_ipv4(port) && can_bind_ipv6(port);
+  its.was_tried = can_bind(port);
   its.found_free = now;
   return its.was_tried;
 }

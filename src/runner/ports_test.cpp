@@ -12,13 +12,28 @@
 namespace gflow::runner {
 namespace {
 
-/// Binds the port as another program would; invalid if it cannot be had.
+/// Binds the port of this machine alone as another program would; invalid if it cannot be had.
 os::Fd listener_at(int port) {
   os::Fd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(static_cast<std::uint16_t>(port));
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const bool bound =
+      ::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 &&
+      ::listen(listener.get(), 1) == 0;
+  return bound ? std::move(listener) : os::Fd();
+}
+
+/// The same on IPv6 alone.
+os::Fd listener_at_ipv6(int port) {
+  os::Fd listener(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int on = 1;
+  (void)::setsockopt(listener.get(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+  sockaddr_in6 address{};
+  address.sin6_family = AF_INET6;
+  address.sin6_port = htons(static_cast<std::uint16_t>(port));
+  address.sin6_addr = in6addr_loopback;
   const bool bound =
       ::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 &&
       ::listen(listener.get(), 1) == 0;
@@ -51,6 +66,16 @@ TEST(Ports, OnesInUseArePassedOver) {
   ASSERT_TRUE(block);
   const os::Fd listener = listener_at(block->base + 1);
   ASSERT_TRUE(listener.valid());
+  const auto next = Ports().take(3, kStart);
+  ASSERT_TRUE(next);
+  EXPECT_FALSE(meet(*next, {block->base + 1, 1})) << next->base;
+}
+
+TEST(Ports, OnesInUseOnIpv6ArePassedOver) {
+  const auto block = Ports().take(3, kStart);
+  ASSERT_TRUE(block);
+  const os::Fd listener = listener_at_ipv6(block->base + 1);
+  if (!listener.valid()) GTEST_SKIP() << "this machine has no IPv6";
   const auto next = Ports().take(3, kStart);
   ASSERT_TRUE(next);
   EXPECT_FALSE(meet(*next, {block->base + 1, 1})) << next->base;
