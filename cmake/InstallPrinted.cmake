@@ -3,7 +3,7 @@
 # Given: gflow_bin, gflow_commands, gflow_share.
 
 function(gflow_write file)
-  execute_process(COMMAND ${ARGN} OUTPUT_VARIABLE text ERROR_VARIABLE trouble RESULT_VARIABLE code)
+  execute_process(COMMAND ${CMAKE_COMMAND} -E env LC_ALL=C ${ARGN} OUTPUT_VARIABLE text ERROR_VARIABLE trouble RESULT_VARIABLE code)
   if(NOT code EQUAL 0)
     message(FATAL_ERROR "${ARGN} failed (${code}): ${trouble}")
   endif()

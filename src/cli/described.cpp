@@ -8,6 +8,7 @@
 
 #include "api/json_names.h"
 #include "base/text.h"
+#include "base/translate.h"
 #include "cli/submit/values.h"
 #include "command/times.h"
 #include "core/request_text.h"
@@ -88,7 +89,7 @@ std::string sentence(std::string_view clause) {
   if (!text.empty()) {
     text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
   }
-  return text + '.';
+  return text + tr(".");
 }
 
 std::string text_of(bool value) { return value ? "yes" : "no"; }
@@ -121,7 +122,7 @@ std::string text_of(const std::optional<T>& value) {
 
 Result<void> read_value(std::string_view option, std::string_view text, std::string& out) {
   if (printable(text) != text) {
-    return fail(Code::Usage, fmt::format("{}: control characters are not allowed", option));
+    return fail(Code::Usage, tr_format("{}: control characters are not allowed", option));
   }
   out = text;
   return {};
@@ -132,8 +133,7 @@ Result<void> read_value(std::string_view option, std::string_view text, int& out
 }
 Result<void> read_value(std::string_view option, std::string_view text, bool& out) {
   if (text != "yes" && text != "no") {
-    return fail(Code::Usage,
-                fmt::format("{}: '{}' is neither yes nor no", option, printable(text)));
+    return fail(Code::Usage, tr_format("{}: '{}' is neither yes nor no", option, printable(text)));
   }
   out = text == "yes";
   return {};
@@ -163,7 +163,7 @@ Result<void> read_value(std::string_view option, std::string_view text, T& out) 
     }
   }
   return fail(Code::Usage,
-              fmt::format("{}: '{}' is not one of {}", option, printable(text), join(names, ", ")));
+              tr_format("{}: '{}' is not one of {}", option, printable(text), join(names, ", ")));
 }
 template <class T>
 Result<void> read_value(std::string_view option, std::string_view text, std::optional<T>& out)
@@ -231,7 +231,7 @@ std::vector<Option> described_options(const std::vector<Option>& own, Change cha
           if (is_among(kOtherwiseSaid, row.name) || has_option(own, name)) return;
           options.push_back({.name = name,
                              .value = value_name<Value>(),
-                             .help = sentence(row.help),
+                             .help = sentence(tr(row.help)),
                              .field = std::string(row.name)});
         }
       },

@@ -5,13 +5,15 @@
 #include <ostream>
 #include <thread>
 
+#include "base/translate.h"
+
 namespace gflow::cli {
 
 bool Patience::wait_a_second() {
   constexpr int kMax = 60;
   if (++silent_seconds_ > kMax) return false;
   if (silent_seconds_ == 1) {
-    context_.note("the daemon does not answer; jobs go on, waiting for it to come back");
+    context_.note(tr("the daemon does not answer; jobs go on, waiting for it to come back"));
   }
   std::this_thread::sleep_for(std::chrono::seconds(1));
   return true;

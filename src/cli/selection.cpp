@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "base/translate.h"
 #include "core/requests.h"
 
 namespace gflow::cli {
@@ -39,7 +40,7 @@ Result<std::vector<JobId>> resolve_jobs(std::span<const std::string> words, cons
       jobs.insert(jobs.end(), more.begin(), more.end());
     }
   }
-  if (jobs.empty()) return fail(Code::Usage, "no job is named; write an id such as 42");
+  if (jobs.empty()) return fail(Code::Usage, tr("no job is named; write an id such as 42"));
   std::ranges::sort(jobs);
   const auto repeated = std::ranges::unique(jobs);
   jobs.erase(repeated.begin(), repeated.end());
@@ -89,9 +90,9 @@ Result<WallTime> parse_since(std::string_view text, WallTime now, const Zone& zo
   }
   if (!is_date) {
     return fail(Code::Usage,
-                fmt::format("'{}' is not a time; write 2h, 3d, 1w, today, yesterday, 2026-03-01 or "
-                            "2026-03-01T12:00",
-                            printable(text)));
+                tr_format("'{}' is not a time; write 2h, 3d, 1w, today, yesterday, 2026-03-01 or "
+                          "2026-03-01T12:00",
+                          printable(text)));
   }
   return parse_begin(text, now, zone);
 }

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "base/translate.h"
 #include "client/http_exchange.h"
 #include "os/random.h"
 
@@ -20,13 +21,16 @@ constexpr std::size_t kKeyBytes = 16;
 struct Client::Core {
   std::string socket_path;
   std::function<void(const std::string&)> tell = {};
+  bool asks_in_english = false;
 
-  [[nodiscard]] Result<std::string> call(const HttpRequest& request) const {
+  [[nodiscard]] Result<std::string> call(HttpRequest request) const {
     Silence silence;
     silence.tell = tell;
-    return call(request, silence);
+    return call(std::move(request), silence);
   }
-  [[nodiscard]] Result<std::string> call(const HttpRequest& request, const Silence& silence) const {
+  [[nodiscard]] Result<std::string> call(HttpRequest request, const Silence& silence) const {
+    const MessageCatalogue* messages = messages_in_use();
+    if (messages != nullptr && !asks_in_english) request.language = messages->language();
     HttpResponse response = GF_TRY(exchange(socket_path, request, silence));
     if (response.status >= 300) {
       return std::unexpected(api::read_problem(response.status, response.body));
@@ -49,6 +53,8 @@ Client& Client::operator=(Client&&) noexcept = default;
 void Client::on_silence(std::function<void(const std::string&)> tell) {
   core_->tell = std::move(tell);
 }
+
+void Client::ask_in_english() { core_->asks_in_english = true; }
 
 Result<std::string> Client::call(const std::string& method,
                                  const std::string& target,

@@ -29,6 +29,9 @@ class Client {
   /// Has `tell` called, once a request, when the daemon is silent longer than it ever is, with who
   /// it is and how it stands: "gflowd (pid 12) does not answer; it is stopped (T)...".
   void on_silence(std::function<void(const std::string&)> tell);
+  /// Sentences in answers are English from now on, whatever language messages of this process are
+  /// in: for listings that programs read.
+  void ask_in_english();
   /// Any request; the body as it came. An HTTP status of 400 and more is the Error it carries.
   [[nodiscard]] Result<std::string> call(const std::string& method,
                                          const std::string& target,

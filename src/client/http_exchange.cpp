@@ -17,6 +17,7 @@
 
 #include "base/text.h"
 #include "base/time.h"
+#include "base/translate.h"
 #include "os/lock_holder.h"
 #include "os/unix_socket.h"
 #include "os/user.h"
@@ -29,20 +30,23 @@ namespace http = boost::beast::http;
 constexpr std::uint64_t kMaxAnswer = std::uint64_t{256} << 20;
 
 std::unexpected<Error> nobody_answers(const std::string& socket_path) {
-  return fail(Code::Unreachable,
-              fmt::format("gflowd does not answer at {}: start it with 'gflowd up'",
-                          printable(socket_path)));
+  return fail(
+      Code::Unreachable,
+      tr_format("gflowd does not answer at {}: start it with 'gflowd up'", printable(socket_path)));
 }
 
 std::unexpected<Error> went_away(const std::string& socket_path) {
   return fail(Code::Unreachable,
-              fmt::format("gflowd at {} went away before it answered: see 'gflowd status'",
-                          printable(socket_path)));
+              tr_format("gflowd at {} went away before it answered: see 'gflowd status'",
+                        printable(socket_path)));
 }
 
 std::string text_of(const HttpRequest& request) {
   std::string text = fmt::format(
       "{} {} HTTP/1.1\r\nHost: gflow\r\nConnection: close\r\n", request.method, request.target);
+  if (!request.language.empty()) {
+    text += fmt::format("Accept-Language: {}\r\n", request.language);
+  }
   if (!request.idempotency_key.empty()) {
     text += fmt::format("Idempotency-Key: {}\r\n", request.idempotency_key);
   }
@@ -66,10 +70,10 @@ bool is_one_line(std::string_view text) {
 Result<void> check_server(const os::Peer& server, const std::string& socket_path) {
   if (server.uid == 0 || server.uid == ::geteuid()) return {};
   return fail(Code::Permission,
-              fmt::format("{} at {} is neither root nor you, so nothing is sent there: unset "
-                          "GFLOW_SOCKET, or see who made that socket",
-                          printable(os::account_of(server.uid).name),
-                          printable(socket_path)));
+              tr_format("{} at {} is neither root nor you, so nothing is sent there: unset "
+                        "GFLOW_SOCKET, or see who made that socket",
+                        printable(os::account_of(server.uid).name),
+                        printable(socket_path)));
 }
 
 /// A connection, and who is told when its other end is silent for long.
@@ -90,7 +94,7 @@ class Connection {
     if (ready(events, left)) return {};
     return fail(
         Code::Timeout,
-        fmt::format(
+        tr_format(
             "{}; nothing came within {}", os::silence_text(server_), duration_text(silence_.most)));
   }
   /// Sends what the server takes. One that refuses a request early stops reading, so that a broken
@@ -141,7 +145,7 @@ class Connection {
 Result<os::Fd> connect(const std::string& socket_path, const Silence& silence) {
   auto socket = os::connect_unix(socket_path, silence.usual);
   if (!socket && socket.error().code == Code::Timeout) {
-    const std::string said = fmt::format("gflowd at {} lets nobody in", printable(socket_path));
+    const std::string said = tr_format("gflowd at {} lets nobody in", printable(socket_path));
     if (silence.tell) silence.tell(said);
     socket = os::connect_unix(socket_path, silence.most);
     if (!socket && socket.error().code == Code::Timeout) return fail(Code::Timeout, said);
@@ -166,7 +170,8 @@ class Answer {
           parser_.put(boost::asio::buffer(waiting_.data(), waiting_.size()), error);
       waiting_.erase(0, used);
       if (error == http::error::need_more) return {};
-      if (error) return fail(Code::Failure, "gflowd's answer is not HTTP: " + error.message());
+      if (error)
+        return fail(Code::Failure, tr_format("gflowd's answer is not HTTP: {}", error.message()));
     }
     return {};
   }
@@ -207,11 +212,11 @@ Result<HttpResponse> exchange(const std::string& socket_path,
                               const HttpRequest& request,
                               const Silence& silence) {
   if (!is_one_line(request.method) || !is_one_line(request.target) ||
-      !is_one_line(request.idempotency_key)) {
+      !is_one_line(request.idempotency_key) || !is_one_line(request.language)) {
     return fail(Code::Usage,
-                fmt::format("'{} {}' is not an HTTP request",
-                            printable(request.method),
-                            printable(request.target)));
+                tr_format("'{} {}' is not an HTTP request",
+                          printable(request.method),
+                          printable(request.target)));
   }
   os::Fd socket = GF_TRY(connect(socket_path, silence));
   const os::Peer server = GF_TRY(os::peer_of(socket.get()));

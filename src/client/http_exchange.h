@@ -15,6 +15,7 @@ struct HttpRequest {
   std::string target;
   std::string body;
   std::string idempotency_key;
+  std::string language = {};  ///< what sentences in the answer are wanted in; "" is English
 };
 
 struct HttpResponse {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/translate.h"
+
 namespace gflow::cli {
 
 namespace {
@@ -11,25 +13,29 @@ std::vector<Option> common_options(Common common) {
   std::vector<Option> options;
   if (common == Common::Client) {
     options.push_back({.name = "json",
-                       .help = "Print the versioned JSON document of the server's answer.",
-                       .group = "Common options"});
+                       .help = tr("Print the versioned JSON document of the server's answer."),
+                       .group = tr("Common options")});
     options.push_back({.name = "color",
                        .value = "WHEN",
-                       .help = "Colours: auto (on a terminal, unless NO_COLOR is set), always, "
-                               "never.",
-                       .group = "Common options",
+                       .help = tr("Colours: auto (on a terminal, unless NO_COLOR is set), always, "
+                                  "never."),
+                       .group = tr("Common options"),
                        .complete = Complete::Choice,
                        .choices = {"auto", "always", "never"}});
     options.push_back({.name = "gflow-config",
                        .value = "FILE",
-                       .help = "gflow's own configuration file (also GFLOW_CONFIG).",
-                       .group = "Common options",
+                       .help = tr("gflow's own configuration file (also GFLOW_CONFIG)."),
+                       .group = tr("Common options"),
                        .complete = Complete::File});
   }
-  options.push_back(
-      {.name = "help", .letters = "h", .help = "Print this help.", .group = "Common options"});
-  options.push_back(
-      {.name = "version", .letters = "V", .help = "Print the version.", .group = "Common options"});
+  options.push_back({.name = "help",
+                     .letters = "h",
+                     .help = tr("Print this help."),
+                     .group = tr("Common options")});
+  options.push_back({.name = "version",
+                     .letters = "V",
+                     .help = tr("Print the version."),
+                     .group = tr("Common options")});
   return options;
 }
 
@@ -37,7 +43,7 @@ std::vector<Option> common_options(Common common) {
 
 Option no_pager_option() {
   return {.name = "no-pager",
-          .help = "Print what is longer than the screen as it is, without PAGER."};
+          .help = tr("Print what is longer than the screen as it is, without PAGER.")};
 }
 
 std::vector<Option> Command::all_options() const {

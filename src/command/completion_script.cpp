@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "base/translate.h"
 #include "command/completion.h"
 
 namespace gflow::cli {
@@ -90,9 +91,8 @@ Result<std::string> completion_script(std::string_view command, std::string_view
   if (shell == "zsh") script = kZsh;
   if (shell == "fish") script = kFish;
   if (script.empty()) {
-    return fail(
-        Code::Usage,
-        fmt::format("completion is made for bash, zsh and fish, not '{}'", printable(shell)));
+    return fail(Code::Usage,
+                tr_format("completion is made for bash, zsh and fish, not '{}'", printable(shell)));
   }
   std::string out(script);
   constexpr std::string_view kName = "NAME";

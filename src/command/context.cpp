@@ -8,6 +8,7 @@
 #include <ostream>
 
 #include "base/text.h"
+#include "base/translate.h"
 #include "config/gpu_config.h"
 #include "os/file.h"
 #include "os/pager.h"
@@ -47,6 +48,7 @@ Context::Context(std::ostream& data, std::ostream& rest)
 Result<void> Context::configure(const Invocation& invocation) {
   program_ = invocation.program;
   json = invocation.has("json");
+  if (json) set_messages(nullptr);
   out_is_terminal = os::is_terminal(1);
   err_is_terminal = os::is_terminal(2);
   const std::string term = os::environment("TERM").value_or("dumb");
@@ -76,6 +78,7 @@ client::Client& Context::daemon() {
   if (!client_) {
     client_.emplace(socket_);
     client_->on_silence([this](const std::string& text) { note(text); });
+    if (for_programs_) client_->ask_in_english();
   }
   return *client_;
 }
@@ -85,7 +88,11 @@ void Context::set_socket(std::string socket) {
   client_.reset();
 }
 
-client::Client Context::another_daemon() const { return client::Client(socket_); }
+client::Client Context::another_daemon() const {
+  client::Client client(socket_);
+  if (for_programs_) client.ask_in_english();
+  return client;
+}
 
 void Context::show(std::string_view text) {
   // Where PAGER is not set and less is not there, the text itself is better than nothing.
@@ -100,7 +107,7 @@ void Context::show(std::string_view text) {
 }
 
 void Context::note(std::string_view text) {
-  err << program_ << ": " << paint_err(Style::Yellow, "note") << ": " << text << '\n';
+  err << program_ << ": " << paint_err(Style::Yellow, tr("note")) << ": " << text << '\n';
 }
 
 void Context::error(const Error& error) { err << fmt::format("{}: {}\n", program_, error.message); }

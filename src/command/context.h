@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/time.h"
+#include "base/translate.h"
 #include "client/client.h"
 #include "command/command.h"
 #include "command/terminal.h"
@@ -44,6 +45,15 @@ class Context {
 
   /// Writes a screen of text to out, in a pager where a person would have to scroll for its top.
   void show(std::string_view text);
+  /// A listing has a form that programs know: it is English where the output is no terminal. Errors
+  /// and notes are not. Before the daemon is asked for.
+  void is_for_programs() { for_programs_ = true; }
+  void is_for_programs_off_terminal() { for_programs_ = !out_is_terminal; }
+  /// What `make` makes of a listing, in the language it is wanted in.
+  template <typename Make>
+  [[nodiscard]] auto listing(Make make) const {
+    return for_programs_ ? in_english(make) : make();
+  }
   /// A line for the person at the terminal: "gbatch: note: ...".
   void note(std::string_view text);
   /// "gcancel: there is no job 7"
@@ -57,6 +67,7 @@ class Context {
   std::string socket_;
   std::string config_file_;
   std::optional<client::Client> client_;
+  bool for_programs_ = false;
 };
 
 }  // namespace gflow::cli

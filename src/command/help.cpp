@@ -4,8 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/text.h"
+#include "base/translate.h"
+#include "base/utf8.h"
 
 namespace gflow::cli {
 
@@ -13,6 +16,41 @@ namespace {
 
 constexpr std::size_t kColumns = 80;
 constexpr std::size_t kHeadColumns = 28;
+
+/// Text that stays on one line, and whether a space stands before it.
+struct Piece {
+  std::string_view text;
+  bool is_spaced = false;
+};
+
+/// Chinese has no spaces between words: a line may end after any character but an opening bracket,
+/// and begin with any but what closes.
+bool may_break(char32_t before, char32_t after) {
+  constexpr std::u32string_view kOpen = U"（“‘《「";
+  constexpr std::u32string_view kClose = U"，。、；：？！）”’》」…";
+  if (kOpen.contains(before) || kClose.contains(after)) return false;
+  return utf8::columns(before) == 2 || utf8::columns(after) == 2;
+}
+
+std::vector<Piece> pieces_of(std::string_view paragraph) {
+  std::vector<Piece> pieces;
+  for (const std::string_view word : split(paragraph, ' ')) {
+    bool is_spaced = true;
+    std::size_t begin = 0;
+    char32_t before = 0;
+    for (std::size_t at = 0; at < word.size();) {
+      const utf8::Char next = utf8::next(word.substr(at));
+      if (at > begin && may_break(before, next.point)) {
+        pieces.push_back({word.substr(begin, at - begin), std::exchange(is_spaced, false)});
+        begin = at;
+      }
+      before = next.point;
+      at += next.length;
+    }
+    if (begin < word.size()) pieces.push_back({word.substr(begin), is_spaced});
+  }
+  return pieces;
+}
 
 /// A head and a text beside it, or below it where the head is too long.
 std::string entry(const std::string& head, std::string_view text) {
@@ -34,9 +72,11 @@ std::string entry(const std::string& head, std::string_view text) {
 std::string usage_lines(const Command& command, const std::string& program) {
   std::string out;
   for (const std::string& form : command.usage) {
-    out += fmt::format("{}{} {}\n", out.empty() ? "Usage: " : "       ", program, form);
+    const std::string usage = tr("Usage: ");
+    const std::string margin(display_width(usage), ' ');
+    out += fmt::format("{}{} {}\n", out.empty() ? usage : margin, program, form);
   }
-  if (command.usage.empty()) out = fmt::format("Usage: {} [options]\n", program);
+  if (command.usage.empty()) out = tr_format("Usage: {} [options]\n", program);
   return out;
 }
 
@@ -46,9 +86,9 @@ std::string subcommand_lines(const Command& command) {
     if (sub.hidden) continue;
     std::string head = sub.name;
     if (!sub.aliases.empty()) head += fmt::format(" ({})", fmt::join(sub.aliases, ", "));
-    out += entry(head, sub.summary + ".");
+    out += entry(head, sub.summary + tr("."));
   }
-  return out.empty() ? out : "\nCommands:\n" + out;
+  return out.empty() ? out : tr("\nCommands:\n") + out;
 }
 
 }  // namespace
@@ -57,14 +97,18 @@ std::vector<std::string> wrap(std::string_view text, std::size_t width) {
   std::vector<std::string> lines;
   for (const std::string_view paragraph : split(text, '\n')) {
     std::string line;
-    for (const std::string_view word : split(paragraph, ' ')) {
-      if (word.empty()) continue;
-      if (!line.empty() && display_width(line) + 1 + display_width(word) > width) {
+    std::size_t used = 0;
+    for (const Piece& piece : pieces_of(paragraph)) {
+      const std::size_t wide = display_width(piece.text);
+      const std::size_t gap = piece.is_spaced && used > 0 ? 1 : 0;
+      if (used > 0 && used + gap + wide > width) {
         lines.push_back(std::move(line));
         line.clear();
+        used = 0;
       }
-      if (!line.empty()) line += ' ';
-      line += word;
+      if (gap > 0 && used > 0) line += ' ';
+      used += (gap > 0 && used > 0 ? 1 : 0) + wide;
+      line += piece.text;
     }
     lines.push_back(std::move(line));
   }
@@ -85,14 +129,14 @@ std::string option_help(const Option& option) {
   }
   for (const std::string& alias : option.aliases) others.push_back("--" + alias);
   if (others.empty()) return option.help;
-  return fmt::format("{} Also {}.", option.help, fmt::join(others, ", "));
+  return tr_format("{} Also {}.", option.help, fmt::join(others, ", "));
 }
 
 std::vector<OptionGroup> option_groups(const Command& command) {
   std::vector<OptionGroup> groups;
   for (const Option& option : command.all_options()) {
     if (option.hidden || !option.refused.empty()) continue;
-    const std::string heading = option.group.empty() ? "Options" : option.group;
+    const std::string heading = option.group.empty() ? tr("Options") : option.group;
     auto at = std::ranges::find(groups, heading, &OptionGroup::heading);
     if (at == groups.end()) at = groups.insert(groups.end(), OptionGroup{heading, {}});
     at->options.push_back(option);
@@ -109,44 +153,44 @@ std::string help_text(const Command& command, const std::string& program) {
   }
   out += subcommand_lines(command);
   if (!command.words.help.empty()) {
-    out += "\nArguments:\n" + entry(command.words.name, command.words.help);
+    out += tr("\nArguments:\n") + entry(command.words.name, command.words.help);
   }
   for (const OptionGroup& group : option_groups(command)) {
-    out += fmt::format("\n{}:\n", group.heading);
+    out += tr_format("\n{}:\n", group.heading);
     for (const Option& option : group.options) {
       out += entry(option_head(option), option_help(option));
     }
   }
   for (const Example& note : command.notes) {
-    out += fmt::format("\n{}:\n", note.line);
+    out += tr_format("\n{}:\n", note.line);
     for (const std::string& line : wrap(note.text, kColumns - 2)) out += "  " + line + '\n';
   }
-  if (!command.examples.empty()) out += "\nExamples:\n";
+  if (!command.examples.empty()) out += tr("\nExamples:\n");
   for (const Example& example : command.examples) {
     out += fmt::format("  {}\n      {}\n", example.line, example.text);
   }
-  out += "\nExit codes:\n  ";
+  out += tr("\nExit codes:\n  ");
   std::string codes;
   for (const ExitCode& exit : exit_codes()) {
-    codes += fmt::format("{}{} {}", codes.empty() ? "" : ", ", exit.code, exit.meaning);
+    codes += fmt::format("{}{} {}", codes.empty() ? "" : tr(", "), exit.code, tr(exit.meaning));
   }
   out += fmt::format("{}\n", fmt::join(wrap(codes, kColumns - 2), "\n  "));
-  if (!command.legend.empty()) out += fmt::format("\n{}:\n", command.legend_heading);
+  if (!command.legend.empty()) out += tr_format("\n{}:\n", command.legend_heading);
   for (const Example& item : command.legend) out += entry(item.line, item.text);
   return out;
 }
 
 const std::vector<ExitCode>& exit_codes() {
   static const std::vector<ExitCode> codes = {
-      {0, "ok"},
-      {1, "failure"},
-      {2, "usage"},
-      {3, "not found"},
-      {4, "daemon unreachable"},
-      {5, "permission"},
-      {6, "wrong state"},
-      {7, "can never be satisfied or refused by policy"},
-      {8, "timeout"},
+      {0, tr_later("ok")},
+      {1, tr_later("failure")},
+      {2, tr_later("usage")},
+      {3, tr_later("not found")},
+      {4, tr_later("daemon unreachable")},
+      {5, tr_later("permission")},
+      {6, tr_later("wrong state")},
+      {7, tr_later("can never be satisfied or refused by policy")},
+      {8, tr_later("timeout")},
   };
   return codes;
 }

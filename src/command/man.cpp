@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "base/translate.h"
 #include "command/help.h"
 
 namespace gflow::cli {
@@ -96,24 +97,26 @@ std::string subcommands_section(const Command& command) {
 std::string closing_sections(const Command& command) {
   std::string out = ".SH EXIT STATUS\n";
   for (const ExitCode& exit : exit_codes()) {
-    out += fmt::format(".TP\n\\fB{}\\fR\n{}\n", exit.code, roff(exit.meaning));
+    out += fmt::format(".TP\n\\fB{}\\fR\n{}\n", exit.code, roff(tr(exit.meaning)));
   }
   out += ".SH ENVIRONMENT\n";
   constexpr std::pair<std::string_view, std::string_view> kVariables[] = {
-      {"GFLOW_SOCKET", "Socket of the daemon to talk to."},
-      {"GFLOW_CONFIG", "gflow's configuration file."},
-      {"NO_COLOR", "No colours if set and not empty."},
+      {"GFLOW_SOCKET", tr_later("Socket of the daemon to talk to.")},
+      {"GFLOW_CONFIG", tr_later("gflow's configuration file.")},
+      {"NO_COLOR", tr_later("No colours if set and not empty.")},
   };
   for (const auto& [name, text] : kVariables) {
-    out += fmt::format(".TP\n\\fB{}\\fR\n{}\n", name, roff(text));
+    out += fmt::format(".TP\n\\fB{}\\fR\n{}\n", name, roff(tr(text)));
   }
   out += ".SH FILES\n";
   constexpr std::pair<std::string_view, std::string_view> kFiles[] = {
-      {"~/.config/gflow/gflow.toml", "Configuration (/etc/gflow/gflow.toml of a shared daemon)."},
-      {"~/.local/share/gflow/logs/<job_id>.log", "Output of a job, stdout and stderr together."},
+      {"~/.config/gflow/gflow.toml",
+       tr_later("Configuration (/etc/gflow/gflow.toml of a shared daemon).")},
+      {"~/.local/share/gflow/logs/<job_id>.log",
+       tr_later("Output of a job, stdout and stderr together.")},
   };
   for (const auto& [name, text] : kFiles) {
-    out += fmt::format(".TP\n\\fI{}\\fR\n{}\n", roff(name), roff(text));
+    out += fmt::format(".TP\n\\fI{}\\fR\n{}\n", roff(name), roff(tr(text)));
   }
   out += ".SH SEE ALSO\n";
   std::string others;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "base/translate.h"
 #include "command/command.h"
 
 namespace gflow::cli {
@@ -72,9 +73,9 @@ class Reader {
     }
     const auto near = nearest(name, names);
     return fail(Code::Usage,
-                fmt::format("unknown option '{}'{}",
-                            printable(typed),
-                            near ? fmt::format("; did you mean --{}?", *near) : ""));
+                tr_format("unknown option '{}'{}",
+                          printable(typed),
+                          near ? tr_format("; did you mean --{}?", *near) : ""));
   }
 
   Result<void> read_long(std::string_view text) {
@@ -85,7 +86,7 @@ class Reader {
     const std::string typed = "--" + std::string(name);
     if (equals != std::string_view::npos) {
       if (option->value.empty()) {
-        return fail(Code::Usage, fmt::format("{} takes no value", typed));
+        return fail(Code::Usage, tr_format("{} takes no value", typed));
       }
       return store(*option, typed, std::string(text.substr(equals + 1)));
     }
@@ -116,7 +117,7 @@ class Reader {
     if (option.value.empty()) return store(option, typed, "");
     if (!option.implied.empty()) return store(option, typed, option.implied);
     if (rest_.empty()) {
-      return fail(Code::Usage, fmt::format("{} needs a value: {} {}", typed, typed, option.value));
+      return fail(Code::Usage, tr_format("{} needs a value: {} {}", typed, typed, option.value));
     }
     const std::string value = rest_.front();
     rest_ = rest_.subspan(1);
@@ -130,10 +131,10 @@ class Reader {
     if (!option.choices.empty() &&
         std::ranges::find(option.choices, value) == option.choices.end()) {
       return fail(Code::Usage,
-                  fmt::format("{}: '{}' is not one of {}",
-                              typed,
-                              printable(value),
-                              fmt::join(option.choices, ", ")));
+                  tr_format("{}: '{}' is not one of {}",
+                            typed,
+                            printable(value),
+                            fmt::join(option.choices, ", ")));
     }
     auto& values = found_.options[option.name];
     if (!option.repeatable) values.clear();
@@ -152,8 +153,7 @@ Result<void> check_exclusions(const Invocation& invocation) {
     if (!invocation.has(option.name)) continue;
     for (const std::string& other : option.excludes) {
       if (invocation.has(other)) {
-        return fail(Code::Usage,
-                    fmt::format("--{} and --{} exclude each other", option.name, other));
+        return fail(Code::Usage, tr_format("--{} and --{} exclude each other", option.name, other));
       }
     }
   }
@@ -163,21 +163,21 @@ Result<void> check_exclusions(const Invocation& invocation) {
 Result<void> check_words(const Invocation& invocation) {
   const Positional& words = invocation.command->words;
   if (invocation.words.size() < words.least) {
-    return fail(Code::Usage, fmt::format("{} is missing", words.name));
+    return fail(Code::Usage, tr_format("{} is missing", words.name));
   }
   if (invocation.words.size() > words.most) {
     return fail(Code::Usage,
-                fmt::format("unexpected argument '{}'", printable(invocation.words[words.most])));
+                tr_format("unexpected argument '{}'", printable(invocation.words[words.most])));
   }
   if (!words.choices.empty()) {
     for (const std::string& word : invocation.words) {
       if (std::ranges::find(words.choices, word) != words.choices.end()) continue;
       const auto near = nearest(word, words.choices);
       return fail(Code::Usage,
-                  fmt::format("'{}' is not one of {}{}",
-                              printable(word),
-                              fmt::join(words.choices, ", "),
-                              near ? fmt::format("; did you mean {}?", *near) : ""));
+                  tr_format("'{}' is not one of {}{}",
+                            printable(word),
+                            fmt::join(words.choices, ", "),
+                            near ? tr_format("; did you mean {}?", *near) : ""));
     }
   }
   return {};
@@ -194,10 +194,10 @@ std::unexpected<Error> no_subcommand(const Command& command, const std::string& 
   }
   const auto near = nearest(word, names);
   return fail(Code::Usage,
-              fmt::format("there is no command '{}'; {}",
-                          printable(word),
-                          near ? fmt::format("did you mean {} {}?", command.name, *near)
-                               : fmt::format("there are {}", fmt::join(shown, ", "))));
+              tr_format("there is no command '{}'; {}",
+                        printable(word),
+                        near ? tr_format("did you mean {} {}?", command.name, *near)
+                             : tr_format("there are {}", fmt::join(shown, ", "))));
 }
 
 bool asks_for_itself(const Invocation& invocation) {
@@ -231,7 +231,7 @@ Result<Invocation> parse(const Command& command, std::span<const std::string> ar
   }
   if (asks_for_itself(invocation)) return invocation;
   if (!command.subcommands.empty() && command.words.most == 0 && !command.run) {
-    if (invocation.words.empty()) return fail(Code::Usage, "a command is missing");
+    if (invocation.words.empty()) return fail(Code::Usage, tr("a command is missing"));
     return no_subcommand(command, invocation.words.front());
   }
   if (!invocation.words.empty() && command.words.most == 0 && !command.subcommands.empty()) {

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "base/translate.h"
 #include "base/version.h"
 #include "command/completion.h"
 #include "command/context.h"
@@ -42,7 +43,7 @@ int print_error(const Invocation& invocation, Context& context, const Error& err
   std::cout.flush();
   context.err << fmt::format("{}: {}\n", invocation.program, error.message);
   if (error.code == Code::Usage) {
-    context.err << fmt::format("Try '{} --help'.\n", invocation.program);
+    context.err << tr_format("Try '{} --help'.\n", invocation.program);
   }
   return exit_code(error.code);
 }
@@ -52,7 +53,7 @@ int print_error(const Invocation& invocation, Context& context, const Error& err
 int finish(const Invocation& invocation, Context& context, int code) {
   std::cout.flush();
   if (std::cout || code != 0) return code;
-  context.err << fmt::format("{}: standard output cannot be written\n", invocation.program);
+  context.err << tr_format("{}: standard output cannot be written\n", invocation.program);
   return static_cast<int>(Code::Failure);
 }
 
@@ -75,7 +76,7 @@ Result<int> run_built_in(const Command& command, std::span<const std::string> ar
     return 0;
   }
   if (arguments.size() != 2)
-    return fail(Code::Usage, "completion needs a shell: bash, zsh or fish");
+    return fail(Code::Usage, tr("completion needs a shell: bash, zsh or fish"));
   std::cout << GF_TRY(completion_script(command.name, arguments[1]));
   return 0;
 }

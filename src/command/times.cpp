@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 
+#include "base/translate.h"
 #include "os/clock.h"
 
 namespace gflow::cli {
@@ -57,16 +58,21 @@ std::string moment_text(WallTime time, WallTime now, const Zone& zone) {
   std::string text = same_day ? "" : fmt::format("{:04}-{:02}-{:02} ", at.year, at.month, at.day);
   text += fmt::format("{:02}:{:02}", at.hour, at.minute);
   const auto away = std::chrono::floor<std::chrono::seconds>(time - now);
-  if (away.count() > 0) return fmt::format("{} (in {})", text, duration_text(away));
-  if (away.count() < 0) return fmt::format("{} ({} ago)", text, duration_text(-away));
-  return text + " (now)";
+  if (away.count() > 0) return tr_format("{} (in {})", text, duration_text(away));
+  if (away.count() < 0) return tr_format("{} ({} ago)", text, duration_text(-away));
+  return tr_format("{} (now)", text);
 }
 
 std::string brief_moment(WallTime time, WallTime now, const Zone& zone) {
   using std::chrono::days;
   using std::chrono::floor;
-  constexpr std::array<std::string_view, 7> kDays = {
-      "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+  constexpr std::array<std::string_view, 7> kDays = {tr_later("Sun"),
+                                                     tr_later("Mon"),
+                                                     tr_later("Tue"),
+                                                     tr_later("Wed"),
+                                                     tr_later("Thu"),
+                                                     tr_later("Fri"),
+                                                     tr_later("Sat")};
   const Calendar at = calendar(time, zone.offset(time));
   const auto day = floor<days>(time + zone.offset(time));
   const auto away = day - floor<days>(now + zone.offset(now));
@@ -75,7 +81,7 @@ std::string brief_moment(WallTime time, WallTime now, const Zone& zone) {
   }
   const std::string clock = fmt::format("{:02}:{:02}", at.hour, at.minute);
   if (away.count() == 0) return clock;
-  return fmt::format("{} {}", kDays.at(std::chrono::weekday(day).c_encoding()), clock);
+  return fmt::format("{} {}", tr(kDays.at(std::chrono::weekday(day).c_encoding())), clock);
 }
 
 std::string brief_duration(std::chrono::seconds duration) {

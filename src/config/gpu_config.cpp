@@ -7,6 +7,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "base/translate.h"
 #include "config/yaml.h"
 #include "core/catalogue.h"
 #include "os/file.h"
@@ -80,20 +81,20 @@ Result<void> read_resources(const Fields& fields, GpuResources& resources) {
     }
     const std::string name = GF_TRY(entry_text(fields, kKey, entry));
     if (!is_resource_name(name)) {
-      return entry_error(fields,
-                         kKey,
-                         entry,
-                         fmt::format("'{}' is not the name of a resource, such as nvidia.com/gpu",
-                                     printable(name)));
+      return entry_error(
+          fields,
+          kKey,
+          entry,
+          tr_format("'{}' is not the name of a resource, such as nvidia.com/gpu", printable(name)));
     }
     resources.names[vendor] = name;
   }
   const auto usual = GF_TRY(fields.text("default_gpu_resource_name"));
   if (!usual) return {};
   if (!is_resource_name(*usual)) {
-    return fields.error("default_gpu_resource_name",
-                        fmt::format("'{}' is not the name of a resource, such as nvidia.com/gpu",
-                                    printable(*usual)));
+    return fields.error(
+        "default_gpu_resource_name",
+        tr_format("'{}' is not the name of a resource, such as nvidia.com/gpu", printable(*usual)));
   }
   resources.default_name = *usual;
   return {};
@@ -113,7 +114,7 @@ Result<void> read_specs(const Fields& fields, GpuConfig& config) {
     const auto memory = gigabytes(GF_TRY(entry_text(fields, kKey, entry)));
     if (!memory) return entry_error(fields, kKey, entry, memory.error().message);
     if (!config.memory_specs.emplace(model, *memory).second) {
-      return entry_error(fields, kKey, entry, fmt::format("{} is there twice", model));
+      return entry_error(fields, kKey, entry, tr_format("{} is there twice", model));
     }
   }
   return {};
@@ -133,7 +134,7 @@ Result<void> read_threshold(const Fields& fields, GpuConfig& config) {
                    share->vendor.empty();
   if (!one) {
     return fields.error(
-        kKey, fmt::format("'{}' is not a part of the whole, such as 0.05", printable(*text)));
+        kKey, tr_format("'{}' is not a part of the whole, such as 0.05", printable(*text)));
   }
   config.resource_change_threshold = share->share;
   return {};
@@ -154,8 +155,7 @@ Result<void> read_level(const Fields& fields, GpuConfig& config) {
       std::ranges::find_if(kLevels, [&](const auto& pair) { return pair.first == lower; });
   if (level == kLevels.end()) {
     return fields.error(
-        "log_level",
-        fmt::format("'{}' is not one of DEBUG, INFO, WARNING, ERROR", printable(*text)));
+        "log_level", tr_format("'{}' is not one of DEBUG, INFO, WARNING, ERROR", printable(*text)));
   }
   config.log_level = std::string(level->second);
   return {};

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "base/translate.h"
 #include "core/requests.h"
 
 namespace gflow {
@@ -55,9 +56,9 @@ Result<WallTime> parse_begin(std::string_view text, WallTime now, const Zone& zo
   const auto at = read_begin(trim(text), now, zone);
   if (!at) {
     return fail(Code::Usage,
-                fmt::format("'{}' is not a begin time; write now+2h, 22:00, 2026-03-01 or "
-                            "2026-03-01T12:00",
-                            printable(text)));
+                tr_format("'{}' is not a begin time; write now+2h, 22:00, 2026-03-01 or "
+                          "2026-03-01T12:00",
+                          printable(text)));
   }
   return *at;
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "base/translate.h"
 
 namespace gflow {
 namespace {
@@ -18,16 +19,11 @@ std::string list_text(const std::vector<std::uint64_t>& numbers) {
   const std::size_t shown = std::min(numbers.size(), kMaxListed);
   std::string text = fmt::format(
       "{}", fmt::join(numbers.begin(), numbers.begin() + static_cast<std::ptrdiff_t>(shown), ","));
-  if (numbers.size() > shown) text += fmt::format(" and {} more", numbers.size() - shown);
+  if (numbers.size() > shown) text += tr_format(" and {} more", numbers.size() - shown);
   return text;
 }
 
-/// "; GPU 3 used outside gflow", "; GPUs 2,3 not usable", or "" for no such device.
-std::string devices_text(const std::vector<std::uint64_t>& gpus, std::string_view what) {
-  if (gpus.empty()) return "";
-  return fmt::format("; {} {} {}", gpus.size() == 1 ? "GPU" : "GPUs", list_text(gpus), what);
-}
-
+/// "; GPU 3 used outside gflow; GPUs 4,5 not usable", or "" for no such device.
 std::string unusable_text(const std::vector<blocker::Unusable>& unusable) {
   std::vector<std::uint64_t> foreign;
   std::vector<std::uint64_t> broken;
@@ -36,128 +32,165 @@ std::string unusable_text(const std::vector<blocker::Unusable>& unusable) {
     auto& list = !device.drained.empty() ? drained : device.trouble.empty() ? foreign : broken;
     list.push_back(static_cast<std::uint64_t>(device.gpu));
   }
-  return devices_text(foreign, "used outside gflow") + devices_text(broken, "not usable") +
-         devices_text(drained, "drained");
+  std::string out;
+  if (!foreign.empty()) {
+    out += tr_count(foreign.size(),
+                    "; GPU {} used outside gflow",
+                    "; GPUs {} used outside gflow",
+                    list_text(foreign));
+  }
+  if (!broken.empty()) {
+    out +=
+        tr_count(broken.size(), "; GPU {} not usable", "; GPUs {} not usable", list_text(broken));
+  }
+  if (!drained.empty()) {
+    out += tr_count(drained.size(), "; GPU {} drained", "; GPUs {} drained", list_text(drained));
+  }
+  return out;
+}
+
+/// What unusable_text() says, standing alone.
+std::string_view without_separator(std::string_view text) {
+  const std::string separator = tr("; ");
+  if (text.starts_with(separator)) text.remove_prefix(separator.size());
+  return text;
 }
 
 /// " on n2"; "" where there is only one node.
 std::string on_node(const std::string& node) {
-  return node.empty() ? "" : " on " + printable(node);
+  return node.empty() ? "" : tr_format(" on {}", printable(node));
 }
 
-/// "Need 4 GPUs, only 1 available", "Need 1 CPU, none available on n2".
-std::string shortage_text(int need, int available, std::string_view unit, const std::string& node) {
-  const std::string wanted = fmt::format("Need {} {}{}", need, unit, need == 1 ? "" : "s");
-  if (available <= 0) return wanted + ", none available" + on_node(node);
-  return fmt::format("{}, only {} available{}", wanted, available, on_node(node));
+/// "Resources: Need 4 GPUs, only 1 available", "Resources: Need 1 CPU, none available on n2".
+std::string shortage_text(const std::string& wanted, int available, const std::string& node) {
+  const std::string there = available <= 0 ? tr_format("{}, none available", wanted)
+                                           : tr_format("{}, only {} available", wanted, available);
+  return tr_format("Resources: {}", there + on_node(node));
 }
+
+std::uint64_t count(int number) { return static_cast<std::uint64_t>(std::max(number, 0)); }
 
 std::string wait_text(std::chrono::milliseconds wait) {
   return duration_text(std::chrono::ceil<std::chrono::seconds>(wait));
 }
 
 struct CodeVisitor {
-  std::string_view operator()(const blocker::OnHold&) const { return "Held"; }
-  std::string_view operator()(const blocker::BeginTime&) const { return "BeginTime"; }
+  std::string_view operator()(const blocker::OnHold&) const { return tr_later("Held"); }
+  std::string_view operator()(const blocker::BeginTime&) const { return tr_later("BeginTime"); }
   std::string_view operator()(const blocker::Dependency& b) const {
-    return b.never ? "DependencyNeverSatisfied" : "Dependency";
+    return b.never ? tr_later("DependencyNeverSatisfied") : tr_later("Dependency");
   }
-  std::string_view operator()(const blocker::Gpus&) const { return "Resources"; }
-  std::string_view operator()(const blocker::GpuMemory&) const { return "GpuMemory"; }
-  std::string_view operator()(const blocker::GpuShare&) const { return "Resources"; }
-  std::string_view operator()(const blocker::Nodes&) const { return "Resources"; }
+  std::string_view operator()(const blocker::Gpus&) const { return tr_later("Resources"); }
+  std::string_view operator()(const blocker::GpuMemory&) const { return tr_later("GpuMemory"); }
+  std::string_view operator()(const blocker::GpuShare&) const { return tr_later("Resources"); }
+  std::string_view operator()(const blocker::Nodes&) const { return tr_later("Resources"); }
   std::string_view operator()(const blocker::NodeClosed& b) const {
-    return b.closed == blocker::Closed::Drained ? "Drained" : "NodeNotReady";
+    return b.closed == blocker::Closed::Drained ? tr_later("Drained") : tr_later("NodeNotReady");
   }
-  std::string_view operator()(const blocker::NodeUnhealthy&) const { return "NodeUnhealthy"; }
-  std::string_view operator()(const blocker::Preemption&) const { return "Preemption"; }
-  std::string_view operator()(const blocker::HostMemory&) const { return "Resources"; }
-  std::string_view operator()(const blocker::Cpus&) const { return "Resources"; }
-  std::string_view operator()(const blocker::Priority&) const { return "Priority"; }
-  std::string_view operator()(const blocker::GroupLimit&) const { return "GroupLimit"; }
-  std::string_view operator()(const blocker::LaunchBackoff&) const { return "LaunchBackoff"; }
-  std::string_view operator()(const blocker::UserLimit&) const { return "UserLimit"; }
+  std::string_view operator()(const blocker::NodeUnhealthy&) const {
+    return tr_later("NodeUnhealthy");
+  }
+  std::string_view operator()(const blocker::Preemption&) const { return tr_later("Preemption"); }
+  std::string_view operator()(const blocker::HostMemory&) const { return tr_later("Resources"); }
+  std::string_view operator()(const blocker::Cpus&) const { return tr_later("Resources"); }
+  std::string_view operator()(const blocker::Priority&) const { return tr_later("Priority"); }
+  std::string_view operator()(const blocker::GroupLimit&) const { return tr_later("GroupLimit"); }
+  std::string_view operator()(const blocker::LaunchBackoff&) const {
+    return tr_later("LaunchBackoff");
+  }
+  std::string_view operator()(const blocker::UserLimit&) const { return tr_later("UserLimit"); }
 };
 
 struct TextVisitor {
   std::string operator()(const blocker::OnHold& b) const {
-    return b.why.empty() ? "JobHeldUser" : fmt::format("JobHeld: {}", printable(b.why));
+    return b.why.empty() ? tr("JobHeldUser") : tr_format("JobHeld: {}", printable(b.why));
   }
   std::string operator()(const blocker::BeginTime& b) const {
-    return fmt::format("BeginTime: {}", rfc3339(b.at));
+    return tr_format("BeginTime: {}", rfc3339(b.at));
   }
   std::string operator()(const blocker::Dependency& b) const {
     const std::string_view code = CodeVisitor{}(b);
-    if (b.waiting_for.empty()) return std::string(code);
+    if (b.waiting_for.empty()) return tr(code);
     std::vector<std::uint64_t> jobs;
     for (const JobId id : b.waiting_for) jobs.push_back(id.value);
     const bool any = b.mode == DependencyMode::Any && jobs.size() > 1;
-    return fmt::format("{}: {}{}", code, any ? "any of " : "", list_text(jobs));
+    return any ? tr_format("{}: any of {}", tr(code), list_text(jobs))
+               : fmt::format("{}: {}", tr(code), list_text(jobs));
   }
   std::string operator()(const blocker::Gpus& b) const {
     const std::string others = unusable_text(b.unusable);
     const bool partly = b.available > 0 && b.available < b.need;
-    const std::string unit = b.kind.empty() ? "GPU" : b.kind + " GPU";
-    if (partly) return "Resources: " + shortage_text(b.need, b.available, unit, b.node) + others;
-    return others.empty() ? "Resources" : "Resources: " + others.substr(2);
+    const std::string kind = b.kind.empty() ? "" : b.kind + " ";
+    const std::string wanted =
+        tr_count(count(b.need), "Need {} {}GPU", "Need {} {}GPUs", b.need, kind);
+    if (partly) return shortage_text(wanted, b.available, b.node) + others;
+    if (others.empty()) return tr("Resources");
+    return tr_format("Resources: {}", without_separator(others));
   }
   std::string operator()(const blocker::GpuMemory& b) const {
-    const std::string where = b.gpus == 1 ? "a GPU" : fmt::format("each of {} GPUs", b.gpus);
-    return fmt::format("GpuMemory: Need {} free on {}, {} short{}",
-                       memory_text(b.need),
-                       where,
-                       memory_text(b.missing),
-                       on_node(b.node));
+    const std::string where = b.gpus == 1 ? tr("a GPU") : tr_format("each of {} GPUs", b.gpus);
+    return tr_format("GpuMemory: Need {} free on {}, {} short{}",
+                     memory_text(b.need),
+                     where,
+                     memory_text(b.missing),
+                     on_node(b.node));
   }
   std::string operator()(const blocker::GpuShare& b) const {
-    return fmt::format("Resources: Need {} of a GPU, {} short{}",
-                       share_text(b.need),
-                       share_text(b.missing),
-                       on_node(b.node));
+    return tr_format("Resources: Need {} of a GPU, {} short{}",
+                     share_text(b.need),
+                     share_text(b.missing),
+                     on_node(b.node));
   }
   std::string operator()(const blocker::Nodes& b) const {
-    return "Resources: " + shortage_text(b.need, b.available, "node", "");
+    return shortage_text(
+        tr_count(count(b.need), "Need {} node", "Need {} nodes", b.need), b.available, "");
   }
   std::string operator()(const blocker::NodeClosed& b) const {
     const std::string_view code = CodeVisitor{}(b);
-    if (b.reason.empty()) return std::string(code);
-    return fmt::format("{}: {}", code, printable(b.reason));
+    if (b.reason.empty()) return tr(code);
+    return fmt::format("{}: {}", tr(code), printable(b.reason));
   }
   std::string operator()(const blocker::NodeUnhealthy& b) const {
-    return fmt::format("NodeUnhealthy: {}, {}",
-                       printable(b.reason),
-                       b.wait.count() > 0 ? fmt::format("next try in {}", wait_text(b.wait))
-                                          : "a launch is being tried");
+    return tr_format("NodeUnhealthy: {}, {}",
+                     printable(b.reason),
+                     b.wait.count() > 0 ? tr_format("next try in {}", wait_text(b.wait))
+                                        : tr("a launch is being tried"));
   }
   std::string operator()(const blocker::Preemption& b) const {
     std::vector<std::uint64_t> jobs;
     for (const JobId id : b.jobs) jobs.push_back(id.value);
-    return fmt::format(
-        "Preemption: waiting for job{} {}", jobs.size() == 1 ? "" : "s", list_text(jobs));
+    return tr_count(jobs.size(),
+                    "Preemption: waiting for job {}",
+                    "Preemption: waiting for jobs {}",
+                    list_text(jobs));
   }
   std::string operator()(const blocker::HostMemory& b) const {
-    const std::string wanted = fmt::format("Resources: Need {} memory, ", memory_text(b.need));
-    if (b.available.bytes <= 0) return wanted + "none available" + on_node(b.node);
-    return fmt::format("{}only {} available{}", wanted, memory_text(b.available), on_node(b.node));
+    const std::string wanted = tr_format("Need {} memory", memory_text(b.need));
+    const std::string there =
+        b.available.bytes <= 0
+            ? tr_format("{}, none available", wanted)
+            : tr_format("{}, only {} available", wanted, memory_text(b.available));
+    return tr_format("Resources: {}", there + on_node(b.node));
   }
   std::string operator()(const blocker::Cpus& b) const {
-    return "Resources: " + shortage_text(b.need, b.available, "CPU", b.node);
+    return shortage_text(
+        tr_count(count(b.need), "Need {} CPU", "Need {} CPUs", b.need), b.available, b.node);
   }
   std::string operator()(const blocker::Priority& b) const {
-    if (!b.behind.is_set()) return "Priority";
-    return fmt::format("Priority: behind job {}", b.behind.value);
+    if (!b.behind.is_set()) return tr("Priority");
+    return tr_format("Priority: behind job {}", b.behind.value);
   }
   std::string operator()(const blocker::GroupLimit& b) const {
-    return fmt::format("GroupLimit: at most {} of group {} at once", b.limit, printable(b.group));
+    return tr_format("GroupLimit: at most {} of group {} at once", b.limit, printable(b.group));
   }
   std::string operator()(const blocker::LaunchBackoff& b) const {
-    return fmt::format("LaunchBackoff: {}, try {} in {}",
-                       b.why.empty() ? "not started" : printable(b.why),
-                       b.failures + 1,
-                       wait_text(b.wait));
+    return tr_format("LaunchBackoff: {}, try {} in {}",
+                     b.why.empty() ? tr("not started") : printable(b.why),
+                     b.failures + 1,
+                     wait_text(b.wait));
   }
   std::string operator()(const blocker::UserLimit& b) const {
-    return fmt::format(
+    return tr_format(
         "UserLimit: at most {} of its user's jobs that reserve no GPUs and no CPUs at once",
         b.limit);
   }

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "base/translate.h"
 
 namespace gflow {
 namespace {
@@ -14,7 +15,7 @@ constexpr std::uint64_t kMaxCpu = 65'535;
 
 std::unexpected<Error> not_a_list(std::string_view text) {
   return fail(Code::Usage,
-              fmt::format("'{}' is not a list of CPUs; write such as 0-3,8", printable(text)));
+              tr_format("'{}' is not a list of CPUs; write such as 0-3,8", printable(text)));
 }
 
 }  // namespace

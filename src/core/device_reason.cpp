@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "base/translate.h"
+
 namespace gflow {
 namespace {
 
@@ -16,12 +18,12 @@ std::string gigabytes(int mb_per_second) {
 }
 
 std::string compared(const DeviceReason& reason) {
-  if (reason.mb_per_second >= reason.best_of_node) return "the best of this machine";
+  if (reason.mb_per_second >= reason.best_of_node) return tr("the best of this machine");
   const std::string best = gigabytes(reason.best_of_node);
   if (reason.mb_per_second >= reason.best_of_free) {
-    return fmt::format("the best of the free GPUs ({} GB/s on an idle machine)", best);
+    return tr_format("the best of the free GPUs ({} GB/s on an idle machine)", best);
   }
-  return fmt::format(
+  return tr_format(
       "the free GPUs reach {} GB/s, an idle machine {} GB/s", gigabytes(reason.best_of_free), best);
 }
 
@@ -35,13 +37,17 @@ int percent_of_best(const DeviceReason& reason) {
 std::string device_reason_text(const DeviceReason& reason) {
   if (reason.mb_per_second == 0) return "";
   std::string text =
-      fmt::format("ring of {} GB/s, {}", gigabytes(reason.mb_per_second), compared(reason));
-  if (reason.on_switch) text += "; one switch";
+      tr_format("ring of {} GB/s, {}", gigabytes(reason.mb_per_second), compared(reason));
+  if (reason.on_switch) text += tr("; one switch");
   if (reason.links > 0) {
-    text += fmt::format("; {} link{}", reason.links, reason.links == 1 ? "" : "s");
+    text +=
+        tr_count(static_cast<std::uint64_t>(reason.links), "; {} link", "; {} links", reason.links);
   }
   if (reason.numa_nodes > 0) {
-    text += fmt::format("; {} NUMA node{}", reason.numa_nodes, reason.numa_nodes == 1 ? "" : "s");
+    text += tr_count(static_cast<std::uint64_t>(reason.numa_nodes),
+                     "; {} NUMA node",
+                     "; {} NUMA nodes",
+                     reason.numa_nodes);
   }
   return text;
 }

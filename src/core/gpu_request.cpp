@@ -7,6 +7,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "base/translate.h"
 #include "core/catalogue.h"
 
 namespace gflow {
@@ -129,20 +130,20 @@ Result<void> normalise(Request& request) {
                     });
   if (!word) {
     return fail(Code::Usage,
-                fmt::format("gpu_vendor: '{}' is not a vendor", printable(request.vendor)));
+                tr_format("gpu_vendor: '{}' is not a vendor", printable(request.vendor)));
   }
   request.vendor = read_vendor(vendor).value_or(vendor);
   if (request.models.size() > kMaxModels) {
-    return fail(Code::Usage, fmt::format("gpu_models: more than {} models", kMaxModels));
+    return fail(Code::Usage, tr_format("gpu_models: more than {} models", kMaxModels));
   }
   for (std::string& model : request.models) {
     std::string read = catalogue::read_model(model);
     if (read.empty()) {
       const auto near = nearest(model, catalogue::known_models());
       return fail(Code::Usage,
-                  fmt::format("gpu_models: '{}' is not a model of GPUs{}",
-                              printable(model),
-                              near ? fmt::format("; did you mean {}?", *near) : ""));
+                  tr_format("gpu_models: '{}' is not a model of GPUs{}",
+                            printable(model),
+                            near ? tr_format("; did you mean {}?", *near) : ""));
     }
     model = std::move(read);
   }
@@ -159,7 +160,7 @@ Result<void> normalise(Request& request) {
 
 Error error_of(const GpuRequestMistake& mistake, std::string_view text) {
   std::string message =
-      fmt::format("'{}', column {}: {}", printable(text), mistake.column, mistake.what);
+      tr_format("'{}', column {}: {}", printable(text), mistake.column, mistake.what);
   if (!mistake.instead.empty()) message += "; " + mistake.instead;
   return {Code::Usage, std::move(message)};
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "base/text.h"
+#include "base/translate.h"
 #include "core/catalogue.h"
 #include "core/gpu_request_scan.h"
 
@@ -67,10 +68,9 @@ std::optional<int> unit_shift(std::string_view unit) {
 Read<int> Parser::count_of(const Decimal& number) const {
   if (number.whole > static_cast<std::uint64_t>(kMaxGpus)) {
     const std::string model = catalogue::read_model(scan_.view(number.at));
-    return mistake(
-        number.at,
-        fmt::format("more than the {} GPUs a job may ask for", kMaxGpus),
-        catalogue::is_known(model) ? fmt::format("write 1({}) for the model", model) : "");
+    return mistake(number.at,
+                   tr_format("more than the {} GPUs a job may ask for", kMaxGpus),
+                   catalogue::is_known(model) ? tr_format("write 1({}) for the model", model) : "");
   }
   return static_cast<int>(number.whole);
 }
@@ -81,8 +81,8 @@ Read<Share> Parser::share_of(const Decimal& number) const {
   if (digits.size() > kDigits) {
     const std::string cut = digits.substr(0, kDigits);
     return mistake(number.at,
-                   "a share has at most four decimals",
-                   fmt::format("write 0.{}", cut == "0000" ? "0001" : cut));
+                   tr("a share has at most four decimals"),
+                   tr_format("write 0.{}", cut == "0000" ? "0001" : cut));
   }
   digits.append(kDigits - digits.size(), '0');
   return Share{static_cast<std::int32_t>(*parse_number(digits))};
@@ -92,13 +92,13 @@ Read<void> Parser::take_amount(const Decimal& number) {
   amount_ = number.at;
   if (!number.is_whole() && number.whole > 0) {
     return mistake(number.at,
-                   "a job has whole GPUs or a part of one",
-                   fmt::format("write {} or 0.{}",
-                               std::min<std::uint64_t>(number.whole + 1, kMaxGpus),
-                               number.decimals.substr(0, 4)));
+                   tr("a job has whole GPUs or a part of one"),
+                   tr_format("write {} or 0.{}",
+                             std::min<std::uint64_t>(number.whole + 1, kMaxGpus),
+                             number.decimals.substr(0, 4)));
   }
   if (number.is_whole() && number.pointed && number.whole == 0) {
-    return mistake(number.at, "a share of nothing", "write 0 for a job without GPUs");
+    return mistake(number.at, tr("a share of nothing"), tr("write 0 for a job without GPUs"));
   }
   if (number.is_whole()) {
     auto count = count_of(number);
@@ -114,20 +114,20 @@ Read<void> Parser::take_amount(const Decimal& number) {
 }
 
 Read<void> Parser::take_memory(const Decimal& number, int shift, Piece at) {
-  if (memory_) return mistake(at, "memory was said before", "write it once");
+  if (memory_) return mistake(at, tr("memory was said before"), tr("write it once"));
   memory_ = at;
   // Whole MiB, rounded up, in integers: decimals beyond the sixth are refused.
   constexpr std::uint64_t kMillion = 1'000'000;
   std::string digits = number.decimals;
-  if (digits.size() > 6) return mistake(at, "memory with more than six decimals");
+  if (digits.size() > 6) return mistake(at, tr("memory with more than six decimals"));
   digits.append(6 - digits.size(), '0');
   const std::uint64_t most = std::uint64_t{1} << (60 - shift);  // so that nothing overflows
-  if (number.whole >= most) return mistake(at, "more memory than any GPU has");
+  if (number.whole >= most) return mistake(at, tr("more memory than any GPU has"));
   using Wide = unsigned __int128;
   const Wide millionths = Wide{number.whole} * kMillion + *parse_number(digits);
   const Wide unit = Wide{kMillion} << 20;
   const auto mib = static_cast<std::int64_t>(((millionths << shift) + unit - 1) / unit);
-  if (mib == 0) return mistake(at, "no memory at all", "leave it out");
+  if (mib == 0) return mistake(at, tr("no memory at all"), tr("leave it out"));
   request_.memory = Memory::mib(mib);
   return {};
 }
@@ -139,14 +139,14 @@ Read<void> Parser::take_product(const Decimal& count, Piece share) {
   if (!*number || (*number)->at.end != share.end || !count.is_whole() || count.whole == 0 ||
       (*number)->whole > 1 || ((*number)->whole == 1 && !(*number)->is_whole())) {
     return mistake({count.at.begin, share.end},
-                   "before the x stands how many GPUs, after it the share of each",
-                   "write 2x0.5 for half of two GPUs");
+                   tr("before the x stands how many GPUs, after it the share of each"),
+                   tr("write 2x0.5 for half of two GPUs"));
   }
   auto taken = take_amount(**number);
   if (!taken) return taken;
   auto devices = count_of(count);
   if (!devices) return std::unexpected(devices.error());
-  if (request_.gpus == 0) return mistake(share, "a share of nothing", "write 0 for no GPU");
+  if (request_.gpus == 0) return mistake(share, tr("a share of nothing"), tr("write 0 for no GPU"));
   request_.gpus = *devices;
   amount_ = Piece{count.at.begin, share.end};
   return {};
@@ -156,23 +156,23 @@ Read<void> Parser::take_product(const Decimal& count, Piece share) {
 Read<void> Parser::take_word(Piece body) const {
   const std::string word(scan_.view(body));
   if (read_vendor(word, resources_)) {
-    return mistake(body, "how many GPUs is not said", fmt::format("write 1({})", to_lower(word)));
+    return mistake(body, tr("how many GPUs is not said"), tr_format("write 1({})", to_lower(word)));
   }
   if (const std::string model = catalogue::read_model(word); catalogue::is_known(model)) {
-    return mistake(body, "how many GPUs is not said", fmt::format("write 1({})", model));
+    return mistake(body, tr("how many GPUs is not said"), tr_format("write 1({})", model));
   }
   return mistake(
       body,
-      fmt::format("'{}' is neither a number of GPUs nor an amount of memory", scan_.typed(body)),
-      "write 2, 0.5, 2(V100) or 8G,0.5");
+      tr_format("'{}' is neither a number of GPUs nor an amount of memory", scan_.typed(body)),
+      tr("write 2, 0.5, 2(V100) or 8G,0.5"));
 }
 
 Read<void> Parser::take_part(const Part& part) {
   Piece body = part.body;
   if (body.empty()) {
     return mistake({body.begin, part.kind ? part.kind->begin : body.begin},
-                   part.kind ? "how many GPUs is not said" : "nothing stands here",
-                   part.kind ? fmt::format("write 1({})", scan_.typed(*part.kind)) : "");
+                   part.kind ? tr("how many GPUs is not said") : tr("nothing stands here"),
+                   part.kind ? tr_format("write 1({})", scan_.typed(*part.kind)) : "");
   }
   const bool negative = scan_.at(body.begin) == '-';
   if (negative || scan_.at(body.begin) == '+') ++body.begin;
@@ -185,11 +185,12 @@ Read<void> Parser::take_part(const Part& part) {
     return take_memory(**number, *shift, part.body);
   }
   if (scan_.view(rest) == "%") {
-    return mistake(part.body, "a share is written as a decimal", "50% is 0.5");
+    return mistake(part.body, tr("a share is written as a decimal"), tr("50% is 0.5"));
   }
   if (amount_) {
-    return mistake(
-        part.body, "the number of GPUs was said before", "memory needs a unit, such as 8G,0.5");
+    return mistake(part.body,
+                   tr("the number of GPUs was said before"),
+                   tr("memory needs a unit, such as 8G,0.5"));
   }
   if (rest.empty()) return take_amount(**number);
   return take_rest(**number, rest);
@@ -197,7 +198,7 @@ Read<void> Parser::take_part(const Part& part) {
 
 Read<void> Parser::take_negative(Piece body, const Decimal& number, Piece rest) {
   if (!rest.empty() || number.whole != 1 || !number.is_whole() || amount_) {
-    return mistake(body, "an amount below nothing", "-1 alone sees every GPU");
+    return mistake(body, tr("an amount below nothing"), tr("-1 alone sees every GPU"));
   }
   amount_ = body;
   request_.see_all = true;
@@ -214,11 +215,12 @@ Read<void> Parser::take_rest(const Decimal& number, Piece rest) {
     }
   }
   const std::string model = catalogue::read_model(again.starts_with('x') ? again.substr(1) : again);
-  return mistake(rest,
-                 fmt::format("'{}' does not belong here", scan_.typed(rest)),
-                 catalogue::is_known(model)
-                     ? fmt::format("write {}({})", scan_.view(number.at), model)
-                     : "the kind of GPU goes in brackets, 2(V100), and memory needs K, M, G or T");
+  return mistake(
+      rest,
+      tr_format("'{}' does not belong here", scan_.typed(rest)),
+      catalogue::is_known(model)
+          ? tr_format("write {}({})", scan_.view(number.at), model)
+          : tr("the kind of GPU goes in brackets, 2(V100), and memory needs K, M, G or T"));
 }
 
 bool Parser::is_memory(Piece piece) const {
@@ -227,14 +229,13 @@ bool Parser::is_memory(Piece piece) const {
 }
 
 Read<std::string> Parser::model(Piece piece) const {
-  if (piece.empty()) return mistake({piece.begin, piece.end}, "a model is missing here");
+  if (piece.empty()) return mistake({piece.begin, piece.end}, tr("a model is missing here"));
   for (std::size_t i = piece.begin; i < piece.end; ++i) {
     const char c = scan_.at(i);
     const bool letter = ascii_upper(c) >= 'A' && ascii_upper(c) <= 'Z';
     if (!letter && !is_digit(c) && std::string_view(" -_./+").find(c) == std::string_view::npos) {
-      return mistake(
-          {i, i + 1},
-          fmt::format("'{}' cannot stand in the name of a GPU", scan_.typed({i, i + 1})));
+      return mistake({i, i + 1},
+                     tr_format("'{}' cannot stand in the name of a GPU", scan_.typed({i, i + 1})));
     }
   }
   const std::string word(scan_.view(piece));
@@ -247,19 +248,20 @@ Read<std::string> Parser::model(Piece piece) const {
                      });
     if (!odd) return read;
     return mistake(piece,
-                   fmt::format("there is no {} with that much memory", listed->name),
-                   fmt::format("it has {}G", fmt::join(listed->sizes, "G or ")));
+                   tr_format("there is no {} with that much memory", listed->name),
+                   tr_format("it has {}G", fmt::join(listed->sizes, "G or ")));
   }
   if (is_memory(piece)) {
-    return mistake(piece, "memory stands outside the brackets", "write 2(V100),32G");
+    return mistake(piece, tr("memory stands outside the brackets"), tr("write 2(V100),32G"));
   }
   std::vector<std::string> names = catalogue::known_models();
   for (const auto& [vendor, resource] : resources_.names) names.push_back(vendor);
   const auto near = nearest(word, names);
-  return mistake(piece,
-                 fmt::format("'{}' is neither a vendor nor a model of GPUs", scan_.typed(piece)),
-                 near ? fmt::format("did you mean {}?", *near)
-                      : "vendors are nvidia, amd, intel and npu; models such as V100 or RTX3090");
+  return mistake(
+      piece,
+      tr_format("'{}' is neither a vendor nor a model of GPUs", scan_.typed(piece)),
+      near ? tr_format("did you mean {}?", *near)
+           : tr("vendors are nvidia, amd, intel and npu; models such as V100 or RTX3090"));
 }
 
 Read<void> Parser::take_models(Piece piece) {
@@ -267,7 +269,7 @@ Read<void> Parser::take_models(Piece piece) {
     auto name = model(one);
     if (!name) return std::unexpected(name.error());
     if (request_.models.size() == kMaxModels) {
-      return mistake(one, fmt::format("more than {} models", kMaxModels));
+      return mistake(one, tr_format("more than {} models", kMaxModels));
     }
     request_.models.push_back(*std::move(name));
   }
@@ -279,15 +281,16 @@ Read<void> Parser::take_models(Piece piece) {
 
 Read<void> Parser::take_kind(Piece inner) {
   if (inner.empty()) {
-    return mistake({inner.begin, inner.begin}, "nothing stands in the brackets", "leave them out");
+    return mistake(
+        {inner.begin, inner.begin}, tr("nothing stands in the brackets"), tr("leave them out"));
   }
   bool has_vendor = false;
   bool has_models = false;
   for (const Piece item : scan_.split(inner, ',')) {
     const auto vendor = read_vendor(scan_.view(item), resources_);
-    if (vendor && has_vendor) return mistake(item, "a second vendor");
+    if (vendor && has_vendor) return mistake(item, tr("a second vendor"));
     if (!vendor && has_models && !is_memory(item)) {
-      return mistake(item, "a second model", "write A100|H100 if either is right");
+      return mistake(item, tr("a second model"), tr("write A100|H100 if either is right"));
     }
     if (vendor) {
       has_vendor = true;
@@ -307,8 +310,8 @@ Read<void> Parser::check_kind(Piece inner) const {
     const std::string_view maker = catalogue::vendor_of(name);
     if (maker.empty() || maker == request_.vendor) continue;
     return mistake(inner,
-                   fmt::format("{} is made by {}, not {}", name, maker, request_.vendor),
-                   fmt::format("write {}", name));
+                   tr_format("{} is made by {}, not {}", name, maker, request_.vendor),
+                   tr_format("write {}", name));
   }
   return {};
 }
@@ -330,10 +333,12 @@ Read<GpuRequest> Parser::slurm(Piece piece) {
     amount_ = piece;
   }
   if (words.size() > 1) {
-    return mistake(words[1], "one model and one number of GPUs", "write gpu:v100:2 or 2(V100)");
+    return mistake(
+        words[1], tr("one model and one number of GPUs"), tr("write gpu:v100:2 or 2(V100)"));
   }
   if (!words.empty()) {
-    if (words.front().empty()) return mistake(words.front(), "a model or a number is missing here");
+    if (words.front().empty())
+      return mistake(words.front(), tr("a model or a number is missing here"));
     if (auto taken = take_kind(words.front()); !taken) return std::unexpected(taken.error());
   }
   if (auto checked = check_whole(piece); !checked) return std::unexpected(checked.error());
@@ -344,32 +349,32 @@ Read<GpuRequest> Parser::slurm(Piece piece) {
 Read<void> Parser::check_whole(Piece all) const {
   const bool kind = !request_.vendor.empty() || !request_.models.empty();
   if (!amount_) {
-    return mistake(
-        all,
-        "memory alone does not say how much of a GPU",
-        fmt::format("write {0},0.5 for half of one, or 1,{0} for one with that much free",
-                    scan_.typed(all.empty() ? *memory_ : all)));
+    return mistake(all,
+                   tr("memory alone does not say how much of a GPU"),
+                   tr_format("write {0},0.5 for half of one, or 1,{0} for one with that much free",
+                             scan_.typed(all.empty() ? *memory_ : all)));
   }
   if (request_.see_all && memory_) {
-    return mistake(*memory_, "-1 reserves nothing, so no memory can be promised");
+    return mistake(*memory_, tr("-1 reserves nothing, so no memory can be promised"));
   }
   if (request_.gpus == 0 && !request_.see_all && (memory_ || kind)) {
-    return mistake(*amount_, "no GPU at all, but of a kind", "write 0 alone, or at least 1");
+    return mistake(
+        *amount_, tr("no GPU at all, but of a kind"), tr("write 0 alone, or at least 1"));
   }
   return {};
 }
 
 Read<GpuRequest> Parser::parse() {
   if (text_.size() > kMaxGpuRequestText) {
-    return mistake({0, 0}, fmt::format("longer than {} bytes", kMaxGpuRequestText));
+    return mistake({0, 0}, tr_format("longer than {} bytes", kMaxGpuRequestText));
   }
   const Piece all = scan_.trimmed({0, scan_.size()});
   if (all.empty()) {
-    return mistake({0, 0}, "nothing stands here", "write 0 for a job without GPUs");
+    return mistake({0, 0}, tr("nothing stands here"), tr("write 0 for a job without GPUs"));
   }
   if (const std::size_t strange = scan_.find(kStrange); strange != std::string::npos) {
     const Piece at{strange, strange + 1};
-    return mistake(at, fmt::format("'{}' does not belong in a request for GPUs", scan_.typed(at)));
+    return mistake(at, tr_format("'{}' does not belong in a request for GPUs", scan_.typed(at)));
   }
   const bool colon = scan_.view(all).find(':') != std::string_view::npos;
   if (colon || to_lower(scan_.view(all)) == "gpu") return slurm(all);
@@ -379,7 +384,7 @@ Read<GpuRequest> Parser::parse() {
   for (const Part& part : *found) {
     if (auto taken = take_part(part); !taken) return std::unexpected(taken.error());
     if (!part.kind) continue;
-    if (kind) return mistake(*part.kind, "a second pair of brackets");
+    if (kind) return mistake(*part.kind, tr("a second pair of brackets"));
     kind = true;
     if (auto taken = take_kind(*part.kind); !taken) return std::unexpected(taken.error());
   }

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "base/translate.h"
 #include "base/utf8.h"
 
 namespace gflow::gpu_request {
@@ -64,12 +65,12 @@ std::vector<Piece> Scan::split(Piece piece, char separator) const {
 /// What is between the bracket that opens there and its end.
 Read<Piece> Scan::bracket(std::size_t open, Piece within) const {
   for (std::size_t i = open + 1; i < within.end; ++i) {
-    if (plain_[i] == '(') return mistake({i, i + 1}, "a bracket within brackets");
+    if (plain_[i] == '(') return mistake({i, i + 1}, tr("a bracket within brackets"));
     if (plain_[i] == ')') return Piece{open + 1, i};
   }
   return mistake({open, open + 1},
-                 "this bracket is not closed",
-                 fmt::format("write {})", typed(trimmed(within))));
+                 tr("this bracket is not closed"),
+                 tr_format("write {})", typed(trimmed(within))));
 }
 
 Read<std::vector<Part>> Scan::parts(Piece piece) const {
@@ -84,9 +85,9 @@ Read<std::vector<Part>> Scan::parts(Piece piece) const {
   };
   for (std::size_t i = piece.begin; i < piece.end; ++i) {
     const char c = plain_[i];
-    if (c == ')') return mistake({i, i + 1}, "this bracket was not opened");
+    if (c == ')') return mistake({i, i + 1}, tr("this bracket was not opened"));
     if (c == '(') {
-      if (kind) return mistake({i, i + 1}, "a second pair of brackets");
+      if (kind) return mistake({i, i + 1}, tr("a second pair of brackets"));
       const auto inner = bracket(i, piece);
       if (!inner) return std::unexpected(inner.error());
       kind = trimmed(*inner);
@@ -96,7 +97,7 @@ Read<std::vector<Part>> Scan::parts(Piece piece) const {
     } else if (c == ',') {
       close_part(i);
     } else if (kind && c != ' ') {
-      return mistake({i, piece.end}, "nothing but a comma may follow the bracket");
+      return mistake({i, piece.end}, tr("nothing but a comma may follow the bracket"));
     }
   }
   close_part(piece.end);
@@ -118,7 +119,7 @@ Read<std::optional<Decimal>> Scan::leading_number(Piece piece) const {
     ++i;
     decimals = digits();
     if (decimals.empty()) {
-      return mistake({piece.begin, i}, "digits are missing after the point");
+      return mistake({piece.begin, i}, tr("digits are missing after the point"));
     }
   }
   if (whole.empty() && decimals.empty()) return std::optional<Decimal>();

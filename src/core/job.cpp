@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "base/text.h"
+#include "base/translate.h"
 
 namespace gflow {
 namespace {
@@ -20,29 +21,29 @@ std::string run_time_text(std::chrono::milliseconds run_time) {
 std::string reason_sentence(const Outcome& outcome) {
   switch (outcome.reason) {
     case EndReason::Exited:
-      return fmt::format("exited with code {}", outcome.exit_code);
+      return tr_format("exited with code {}", outcome.exit_code);
     case EndReason::Signalled:
-      return fmt::format("killed by signal {}", signal_text(outcome.signal));
+      return tr_format("killed by signal {}", signal_text(outcome.signal));
     case EndReason::TimeLimit:
-      return fmt::format("reached its time limit after {}", run_time_text(outcome.run_time));
+      return tr_format("reached its time limit after {}", run_time_text(outcome.run_time));
     case EndReason::Cancelled:
       return "cancelled";
     case EndReason::OutOfMemory:
-      if (outcome.peak_memory.bytes <= 0) return "killed at its memory limit";
-      return fmt::format("killed at its memory limit, having used {}",
-                         memory_text(outcome.peak_memory));
+      if (outcome.peak_memory.bytes <= 0) return tr("killed at its memory limit");
+      return tr_format("killed at its memory limit, having used {}",
+                       memory_text(outcome.peak_memory));
     case EndReason::LaunchFailed:
-      return "launch failed";
+      return tr("launch failed");
     case EndReason::SupervisorDied:
-      return "its supervisor was killed, so its exit code is not known";
+      return tr("its supervisor was killed, so its exit code is not known");
     case EndReason::Rebooted:
-      return "the machine went down while it ran";
+      return tr("the machine went down while it ran");
     case EndReason::DependencyFailed:
-      return "a job it depends on did not finish";
+      return tr("a job it depends on did not finish");
     case EndReason::NotStarted:
-      return "never started";
+      return tr("never started");
     case EndReason::Preempted:
-      return "preempted by a job ahead of it";
+      return tr("preempted by a job ahead of it");
   }
   return "ended";
 }
@@ -204,9 +205,12 @@ Status status_for(const Outcome& outcome) {
 std::string outcome_text(const Outcome& outcome) {
   const std::string sentence = reason_sentence(outcome);
   if (outcome.message.empty()) return sentence;
+  const std::string english = in_english([&] { return reason_sentence(outcome); });
   // What is known of an end that nobody saw is the whole of it.
   if (outcome.reason == EndReason::SupervisorDied) return printable(outcome.message);
-  if (outcome.message.starts_with(sentence)) return printable(outcome.message);
+  if (outcome.message.starts_with(english)) {
+    return sentence + printable(outcome.message.substr(english.size()));
+  }
   return fmt::format("{}: {}", sentence, printable(outcome.message));
 }
 

@@ -9,6 +9,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/translate.h"
+
 namespace gflow {
 namespace {
 
@@ -57,18 +59,18 @@ static_assert(all_texts_are_limited<JobSpec>());
 Result<void> check_range(const FieldInfo& row, std::int64_t number) {
   if (row.range.contains(number)) return {};
   return fail(Code::Usage,
-              fmt::format("{} {} is not within {} and {}",
-                          field_words(row.name),
-                          number,
-                          row.range.least,
-                          row.range.most));
+              tr_format("{} {} is not within {} and {}",
+                        field_words(row.name),
+                        number,
+                        row.range.least,
+                        row.range.most));
 }
 
 Result<void> check_length(const FieldInfo& row, std::size_t bytes) {
   if (bytes <= row.max_bytes) return {};
   return fail(
       Code::Usage,
-      fmt::format(
+      tr_format(
           "its {} has {} bytes; the most is {}", field_words(row.name), bytes, row.max_bytes));
 }
 
@@ -81,7 +83,7 @@ Result<void> check_field(const FieldInfo& row, const T& value) {
     if (value.size() <= kMaxLabels) return {};
     return fail(
         Code::Usage,
-        fmt::format(
+        tr_format(
             "its {} are {}; the most is {}", field_words(row.name), value.size(), kMaxLabels));
   } else {
     const auto number = number_in(value);

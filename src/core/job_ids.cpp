@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/text.h"
+#include "base/translate.h"
 #include "core/requests.h"
 
 namespace gflow {
@@ -31,11 +32,11 @@ Result<IdRange> parse_range(std::string_view text) {
   const auto last = dash == std::string_view::npos ? first : job_number(text.substr(dash + 1));
   if (!first || !last) {
     return fail(Code::Usage,
-                fmt::format("'{}' is not a job id; write ids as 42 or 1,3,5-7", printable(text)));
+                tr_format("'{}' is not a job id; write ids as 42 or 1,3,5-7", printable(text)));
   }
   if (*last < *first) {
     return fail(Code::Usage,
-                fmt::format("invalid range '{}': write {}-{}", printable(text), *last, *first));
+                tr_format("invalid range '{}': write {}-{}", printable(text), *last, *first));
   }
   return IdRange{*first, *last};
 }
@@ -47,7 +48,7 @@ Result<std::vector<JobId>> parse_job_ids(std::string_view text) {
   for (const std::string_view piece : split(text, ',')) {
     const IdRange range = GF_TRY(parse_range(piece));
     if (range.last - range.first >= kMaxIds - ids.size()) {
-      return fail(Code::Usage, fmt::format("more than {} job ids at once", kMaxIds));
+      return fail(Code::Usage, tr_format("more than {} job ids at once", kMaxIds));
     }
     for (std::uint64_t id = range.first; id <= range.last; ++id) ids.emplace_back(id);
   }
@@ -66,9 +67,9 @@ Result<JobReference> parse_job_reference(std::string_view text) {
     return JobReference{JobId(*number), 0};
   }
   return fail(Code::Usage,
-              fmt::format("'{}' is not a job; write its id, @ for your newest job or @~1 for the "
-                          "one before it",
-                          printable(text)));
+              tr_format("'{}' is not a job; write its id, @ for your newest job or @~1 for the "
+                        "one before it",
+                        printable(text)));
 }
 
 }  // namespace gflow

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "base/translate.h"
 
 namespace gflow {
 namespace {
@@ -33,7 +34,7 @@ Result<JobOrder> parse_job_order(std::string_view text) {
   if (at == kKeys.end()) {
     return fail(
         Code::Usage,
-        fmt::format("'{}' is not one of id, state, time, name, gpus, priority", printable(text)));
+        tr_format("'{}' is not one of id, state, time, name, gpus, priority", printable(text)));
   }
   order.key = at->second;
   return order;

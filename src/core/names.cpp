@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/text.h"
+#include "base/translate.h"
 #include "base/utf8.h"
 #include "core/requests.h"
 
@@ -57,17 +58,17 @@ std::string made_up_name(std::uint64_t seed) {
 }
 
 Result<std::string> check_name(std::string_view name) {
-  if (trim(name).empty()) return fail(Code::Usage, "a job name cannot be empty");
+  if (trim(name).empty()) return fail(Code::Usage, tr("a job name cannot be empty"));
   if (const std::size_t length = character_count(name); length > kLongestName) {
     return fail(
         Code::Usage,
-        fmt::format("a job name has at most {} characters, this one has {}", kLongestName, length));
+        tr_format("a job name has at most {} characters, this one has {}", kLongestName, length));
   }
   const std::string shown = printable(name);
   if (shown != name) {
     return fail(
         Code::Usage,
-        fmt::format("'{}' is not a job name: it has control characters or is not UTF-8", shown));
+        tr_format("'{}' is not a job name: it has control characters or is not UTF-8", shown));
   }
   return std::string(name);
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "base/translate.h"
 
 namespace gflow {
 namespace {
@@ -51,8 +52,8 @@ Principal system_principal() {
 Result<User> job_owner(const Principal& principal) {
   if (principal.uid) return User{*principal.uid, principal.name};
   return fail(Code::Permission,
-              fmt::format("{} has no account on this machine that jobs could run as",
-                          printable(principal.name)));
+              tr_format("{} has no account on this machine that jobs could run as",
+                        printable(principal.name)));
 }
 
 User record_of(const Principal& principal) {
@@ -66,7 +67,7 @@ bool owns(const Principal& principal, const User& owner) { return principal.uid 
 Result<void> may_change(const Principal& principal, JobId job, const User& owner) {
   if (is_operator(principal) || owns(principal, owner)) return {};
   return fail(Code::Permission,
-              fmt::format("job {} belongs to {}", job.value, printable(owner.name)));
+              tr_format("job {} belongs to {}", job.value, printable(owner.name)));
 }
 
 bool may_see(const Principal& principal, const User& owner) {
@@ -76,21 +77,21 @@ bool may_see(const Principal& principal, const User& owner) {
 Result<void> may_submit_for(const Principal& principal, const User& owner) {
   if (is_operator(principal) || owns(principal, owner)) return {};
   return fail(Code::Permission,
-              fmt::format("{} cannot submit jobs that belong to {}",
-                          printable(principal.name),
-                          printable(owner.name)));
+              tr_format("{} cannot submit jobs that belong to {}",
+                        printable(principal.name),
+                        printable(owner.name)));
 }
 
 Result<void> may_drain(const Principal& principal, std::string_view what) {
   if (is_operator(principal)) return {};
-  return fail(Code::Permission, fmt::format("only an operator can drain {}", what));
+  return fail(Code::Permission, tr_format("only an operator can drain {}", what));
 }
 
 Result<void> may_administer(const Principal& principal) {
   if (principal.role >= Role::Administrator) return {};
   return fail(Code::Permission,
-              "only an administrator may do this: root, the user gflowd runs as, and those that "
-              "[access] in gflow.toml names");
+              tr("only an administrator may do this: root, the user gflowd runs as, and those that "
+                 "[access] in gflow.toml names"));
 }
 
 int max_priority(const PriorityLimits& limits,
@@ -115,12 +116,12 @@ Result<void> may_have_priority(const PriorityLimits& limits,
   const int max = max_priority(limits, principal, project);
   if (priority <= max) return {};
   return fail(Code::Permission,
-              fmt::format("priority {} is above {}, the highest {} may give a job; an operator can "
-                          "raise it with 'gjob update', an administrator the limit with "
-                          "[priority] in gflow.toml",
-                          priority,
-                          max,
-                          printable(principal.name)));
+              tr_format("priority {} is above {}, the highest {} may give a job; an operator can "
+                        "raise it with 'gjob update', an administrator the limit with "
+                        "[priority] in gflow.toml",
+                        priority,
+                        max,
+                        printable(principal.name)));
 }
 
 }  // namespace gflow

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "base/translate.h"
 #include "core/gpu_request.h"
 
 namespace gflow {
@@ -11,7 +12,7 @@ namespace {
 
 /// "V100 or A100 ", "nvidia ", "" before the word GPU.
 std::string kind_before(const Request& request) {
-  std::string kind = printable(join(request.models, " or "));
+  std::string kind = printable(join(request.models, tr(" or ")));
   if (kind.empty()) kind = printable(request.vendor);
   return kind.empty() ? "" : kind + " ";
 }
@@ -21,19 +22,20 @@ std::string one_device(const Request& request) {
   const std::string name = kind_before(request) + "GPU";
   const bool is_word = name.size() > 1 && name[1] >= 'a' && name[1] <= 'z';
   const std::string_view vowels = is_word ? "AEIOUaeioun" : "AEFHILMNORSX";
-  return (vowels.contains(name.front()) ? "an " : "a ") + name;
+  return vowels.contains(name.front()) ? tr_format("an {}", name) : tr_format("a {}", name);
 }
 
 std::string devices(const Request& request) {
   const std::string kind = kind_before(request);
-  return fmt::format("{} {}GPU{}", request.gpus, kind, request.gpus == 1 ? "" : "s");
+  return tr_count(
+      static_cast<std::uint64_t>(request.gpus), "{} {}GPU", "{} {}GPUs", request.gpus, kind);
 }
 
 std::string fraction(const Request& request) {
   const std::string share =
-      request.share == Share::percent(50) ? "half" : share_text(request.share);
-  if (request.gpus == 1) return fmt::format("{} of {}", share, one_device(request));
-  return fmt::format("{} of each of {}", share, devices(request));
+      request.share == Share::percent(50) ? tr("half") : share_text(request.share);
+  if (request.gpus == 1) return tr_format("{} of {}", share, one_device(request));
+  return tr_format("{} of each of {}", share, devices(request));
 }
 
 }  // namespace
@@ -41,19 +43,21 @@ std::string fraction(const Request& request) {
 std::string gpus_in_words(const Request& request) {
   if (request.see_all) {
     const std::string kind = kind_before(request);
-    return fmt::format("every GPU in sight, none reserved{}",
-                       kind.empty() ? "" : ", where there is " + one_device(request));
+    if (kind.empty()) return tr("every GPU in sight, none reserved");
+    return tr_format("every GPU in sight, none reserved, where there is {}", one_device(request));
   }
-  if (request.gpus == 0) return "0 GPUs";
+  if (request.gpus == 0) return tr("0 GPUs");
   std::string out = request.mode == GpuMode::Fraction ? fraction(request) : devices(request);
-  if (request.mode == GpuMode::TimeSlice) out += " time-sliced with others";
+  if (request.mode == GpuMode::TimeSlice) out += tr(" time-sliced with others");
   if (request.gpu_memory.bytes == 0) return out;
   const bool whole = request.mode == GpuMode::Whole;
-  return fmt::format("{}, {} {}{}",
-                     out,
-                     memory_text(request.gpu_memory),
-                     whole ? "free on " : "of memory on ",
-                     request.gpus == 1 ? "it" : "each");
+  const std::string memory = memory_text(request.gpu_memory);
+  if (request.gpus == 1) {
+    return whole ? tr_format("{}, {} free on it", out, memory)
+                 : tr_format("{}, {} of memory on it", out, memory);
+  }
+  return whole ? tr_format("{}, {} free on each", out, memory)
+               : tr_format("{}, {} of memory on each", out, memory);
 }
 
 std::string selector_text(const std::vector<Label>& selector) {
@@ -65,12 +69,13 @@ std::string selector_text(const std::vector<Label>& selector) {
 std::string request_in_words(const Request& request) {
   std::string out = gpus_in_words(request);
   if (request.cpus > 0) {
-    out += fmt::format(", {} CPU{}", request.cpus, request.cpus == 1 ? "" : "s");
+    out +=
+        tr_count(static_cast<std::uint64_t>(request.cpus), ", {} CPU", ", {} CPUs", request.cpus);
   }
-  if (request.memory.bytes > 0) out += fmt::format(", {} memory", memory_text(request.memory));
-  if (request.nodes > 1) out += fmt::format(", on each of {} nodes", request.nodes);
+  if (request.memory.bytes > 0) out += tr_format(", {} memory", memory_text(request.memory));
+  if (request.nodes > 1) out += tr_format(", on each of {} nodes", request.nodes);
   if (!request.selector.empty()) {
-    out += fmt::format(", where {}", selector_text(request.selector));
+    out += tr_format(", where {}", selector_text(request.selector));
   }
   return out;
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "base/translate.h"
 
 namespace gflow {
 
@@ -11,9 +12,9 @@ Result<int> parse_priority(std::string_view text) {
   const auto number = parse_number(trim(text));
   if (!number || *number > static_cast<std::uint64_t>(kMaxPriority)) {
     return fail(Code::Usage,
-                fmt::format("'{}' is not a priority; write a number from 0 to {}, higher is first",
-                            printable(text),
-                            kMaxPriority));
+                tr_format("'{}' is not a priority; write a number from 0 to {}, higher is first",
+                          printable(text),
+                          kMaxPriority));
   }
   return static_cast<int>(*number);
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "base/translate.h"
 
 namespace gflow {
 
@@ -23,7 +24,7 @@ Result<Status> parse_status(std::string_view text) {
     names.emplace_back(info.name);
   }
   return fail(Code::Usage,
-              fmt::format("'{}' is not a state; there are {}", printable(text), join(names, ", ")));
+              tr_format("'{}' is not a state; there are {}", printable(text), join(names, ", ")));
 }
 
 std::string status_codes() {

@@ -11,6 +11,7 @@
 #include <cerrno>
 
 #include "base/text.h"
+#include "base/translate.h"
 #include "os/fd.h"
 #include "os/file.h"
 
@@ -96,7 +97,7 @@ Result<void> start_in_background(std::vector<std::string> arguments, const std::
   if (said.empty()) {
     return fail(
         Code::Failure,
-        fmt::format("gflowd ended before it answered; its log may say why: {}", printable(log)));
+        tr_format("gflowd ended before it answered; its log may say why: {}", printable(log)));
   }
   // "<code> <message>", as tell_starter() writes it.
   const std::size_t space = said.find(' ');

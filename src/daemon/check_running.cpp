@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "base/translate.h"
 #include "runner/attempt_list.h"
 
 namespace gflow::daemon {
@@ -21,16 +22,16 @@ Result<void> check_running(std::span<const Job> jobs, const os::Paths& paths) {
     if (!known) unknown.push_back(id.value);
   }
   if (unknown.empty()) return {};
-  const bool one = unknown.size() == 1;
   return fail(Code::Damaged,
-              fmt::format("job{} {} run{}, and the database '{}' does not know {}: it is not the "
-                          "one gflowd used before. Put that back, or 'gflow doctor --recover' "
-                          "rebuilds it from the last backup and the jobs that run",
-                          one ? "" : "s",
-                          fmt::join(unknown, ", "),
-                          one ? "s" : "",
-                          printable(paths.database()),
-                          one ? "it" : "them"));
+              tr_count(unknown.size(),
+                       "job {} runs, and the database '{}' does not know it: it is not the one "
+                       "gflowd used before. Put that back, or 'gflow doctor --recover' rebuilds it "
+                       "from the last backup and the jobs that run",
+                       "jobs {} run, and the database '{}' does not know them: it is not the one "
+                       "gflowd used before. Put that back, or 'gflow doctor --recover' rebuilds it "
+                       "from the last backup and the jobs that run",
+                       fmt::join(unknown, ", "),
+                       printable(paths.database())));
 }
 
 }  // namespace gflow::daemon

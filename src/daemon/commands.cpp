@@ -10,6 +10,7 @@
 
 #include "api/account.h"
 #include "base/text.h"
+#include "base/translate.h"
 #include "command/context.h"
 #include "daemon/background.h"
 #include "daemon/daemon.h"
@@ -34,8 +35,9 @@ Result<Options> options_of(const Invocation& typed) {
   Options options;
   options.system = typed.has("system");
   if (options.system && os::own_account().uid != 0) {
-    return fail(Code::Permission,
-                "--system is for root: one daemon for all users, which runs jobs as their owners");
+    return fail(
+        Code::Permission,
+        tr("--system is for root: one daemon for all users, which runs jobs as their owners"));
   }
   options.paths = options.system ? os::system_paths() : os::user_paths();
   if (const auto socket = os::environment("GFLOW_SOCKET"); socket && !socket->empty()) {
@@ -101,6 +103,7 @@ Result<int> run_recover(const Options& options, Context& context) {
 }
 
 Result<int> run_foreground(const Invocation& typed, Context& context) {
+  set_messages(nullptr);  // its log and its answers are for everybody
   const Options options = GF_TRY(options_of(typed));
   if (typed.has("recover")) return run_recover(options, context);
   auto daemon = Daemon::start(options);
@@ -118,13 +121,14 @@ std::string summary(const api::MachineView& machine) {
   for (const api::NodeView& node : machine.nodes) gpus += node.devices.size();
   if (gpus == 0) {
     const std::string note = machine.nodes.empty() ? "" : machine.nodes.front().note;
-    return note.empty() ? "no GPUs" : fmt::format("no GPUs: {}", printable(note));
+    return note.empty() ? tr("no GPUs") : tr_format("no GPUs: {}", printable(note));
   }
-  return fmt::format("{} GPU{}, {} CPUs, {} memory",
-                     gpus,
-                     gpus == 1 ? "" : "s",
-                     machine.cpus,
-                     memory_text(machine.memory));
+  return tr_count(gpus,
+                  "{} GPU, {} CPUs, {} memory",
+                  "{} GPUs, {} CPUs, {} memory",
+                  gpus,
+                  machine.cpus,
+                  memory_text(machine.memory));
 }
 
 /// A gflowd that has its lock.
@@ -154,20 +158,20 @@ std::optional<Target> aim(Context& context) {
 
 std::unexpected<Error> deaf(const Target& target) {
   return fail(Code::Unreachable,
-              fmt::format("gflowd (pid {}) runs and does not answer at {}; its log is {}",
-                          target.holder.pid,
-                          target.holder.socket.empty() ? "a socket it names"
-                                                       : printable(target.holder.socket),
-                          printable(target.paths.daemon_log())));
+              tr_format("gflowd (pid {}) runs and does not answer at {}; its log is {}",
+                        target.holder.pid,
+                        target.holder.socket.empty() ? tr("a socket it names")
+                                                     : printable(target.holder.socket),
+                        printable(target.paths.daemon_log())));
 }
 
 Result<int> say_up(Context& context) {
   const auto daemon = GF_TRY(context.daemon().daemon());
   const auto machine = GF_TRY(context.daemon().machine());
-  context.out << fmt::format("gflowd is up (pid {}): {}\nLog: {}\n",
-                             daemon.pid,
-                             summary(machine),
-                             printable(daemon.log_path));
+  context.out << tr_format("gflowd is up (pid {}): {}\nLog: {}\n",
+                           daemon.pid,
+                           summary(machine),
+                           printable(daemon.log_path));
   for (const std::string& warning : daemon.warnings) context.note(printable(warning));
   return 0;
 }
@@ -189,13 +193,13 @@ Result<int> up(const Invocation& as_typed, Context& context) {
   if (!running) return start(typed, options.paths, context);
   if (typed.has("devices") && typed.get("devices") != running->devices) {
     return fail(Code::WrongState,
-                fmt::format("gflowd runs already (pid {}) with devices '{}'; "
-                            "'gflowd restart --devices {}' changes them, and jobs go on",
-                            running->pid,
-                            printable(running->devices),
-                            printable(typed.get("devices"))));
+                tr_format("gflowd runs already (pid {}) with devices '{}'; "
+                          "'gflowd restart --devices {}' changes them, and jobs go on",
+                          running->pid,
+                          printable(running->devices),
+                          printable(typed.get("devices"))));
   }
-  context.out << fmt::format("gflowd runs already (pid {})\n", running->pid);
+  context.out << tr_format("gflowd runs already (pid {})\n", running->pid);
   return 0;
 }
 
@@ -216,12 +220,14 @@ Result<int> down(const Invocation& /*typed*/, Context& context) {
   const auto machine = context.daemon().machine();
   GF_CHECK(stop_and_wait(target, context));
   const std::size_t running = machine ? machine->running.size() : 0;
-  context.out << (running == 0 ? std::string("gflowd is down\n")
-                               : fmt::format("gflowd is down; {} job{} on, and {} taken over "
-                                             "when it is up again\n",
-                                             running,
-                                             running == 1 ? " goes" : "s go",
-                                             running == 1 ? "is" : "are"));
+  if (running == 0) {
+    context.out << tr("gflowd is down\n");
+    return 0;
+  }
+  context.out << tr_count(running,
+                          "gflowd is down; {} job goes on, and is taken over when it is up again\n",
+                          "gflowd is down; {} jobs go on, and are taken over when it is up again\n",
+                          running);
   return 0;
 }
 
@@ -258,8 +264,8 @@ Result<int> replace(const Invocation& typed, int old, Context& context) {
     const auto holder = os::lock_holder(options.paths.lock());
     const bool goes_on = holder && holder->pid == old;
     return fail(why.code,
-                why.message + (goes_on ? fmt::format("; gflowd (pid {}) goes on as it was", old)
-                                       : "; gflowd is down now, and jobs go on"));
+                why.message + (goes_on ? tr_format("; gflowd (pid {}) goes on as it was", old)
+                                       : tr("; gflowd is down now, and jobs go on")));
   }
   (void)aim_at(options.paths, context);
   return say_up(context);
@@ -285,7 +291,7 @@ Result<int> restart(const Invocation& as_typed, Context& context) {
 Result<int> reload(const Invocation& /*typed*/, Context& context) {
   (void)aim(context);
   GF_CHECK(context.daemon().reload_daemon());
-  context.out << "configuration read again\n";
+  context.out << tr("configuration read again\n");
   return 0;
 }
 
@@ -294,20 +300,24 @@ Result<int> status_unasked(const std::optional<Target>& target,
                            const Error& error,
                            Context& context) {
   if (!target) {
-    context.out << "Status: Not running\n";
     const std::string log = os::user_paths().daemon_log();
-    if (os::exists(log)) context.out << fmt::format("Log: {}\n", log);
+    context.out << context.listing([&] {
+      return tr("Status: Not running\n") + (os::exists(log) ? tr_format("Log: {}\n", log) : "");
+    });
     return std::unexpected(error);
   }
-  context.out << fmt::format("Status: Not answering\nPID: {}\nSocket: {}\nState: {}\nLog: {}\n",
-                             target->holder.pid,
-                             target->holder.socket,
-                             target->paths.state_dir,
-                             target->paths.daemon_log());
+  context.out << context.listing([&] {
+    return tr_format("Status: Not answering\nPID: {}\nSocket: {}\nState: {}\nLog: {}\n",
+                     target->holder.pid,
+                     target->holder.socket,
+                     target->paths.state_dir,
+                     target->paths.daemon_log());
+  });
   return std::unexpected(error.code == Code::Unreachable ? deaf(*target).error() : error);
 }
 
 Result<int> status(const Invocation& /*typed*/, Context& context) {
+  context.is_for_programs_off_terminal();
   const auto target = aim(context);
   if (target) {
     if (const auto alive = check_not_stopped(target->holder); !alive) {
@@ -321,23 +331,25 @@ Result<int> status(const Invocation& /*typed*/, Context& context) {
   const auto daemon = context.daemon().daemon();
   if (!daemon) return status_unasked(target, daemon.error(), context);
   const auto machine = GF_TRY(context.daemon().machine());
-  context.out << fmt::format(
-      "Status: Running\nPID: {}\nVersion: {}\nMode: {}\nUptime: {}\nSocket: {}\nState: {}\n"
-      "Log: {}\nConfiguration: {}{}\nDevices: {} ({})\nJobs: {} running, {} queued, {} on hold\n",
-      daemon->pid,
-      daemon->version,
-      daemon->mode,
-      duration_text(daemon->up_time),
-      daemon->socket,
-      daemon->state_dir,
-      daemon->log_path,
-      daemon->config_path,
-      os::exists(daemon->config_path) ? "" : " (not there: defaults)",
-      daemon->devices,
-      summary(machine),
-      machine.running.size(),
-      machine.queued,
-      machine.held);
+  context.out << context.listing([&] {
+    return tr_format(
+        "Status: Running\nPID: {}\nVersion: {}\nMode: {}\nUptime: {}\nSocket: {}\nState: {}\n"
+        "Log: {}\nConfiguration: {}{}\nDevices: {} ({})\nJobs: {} running, {} queued, {} on hold\n",
+        daemon->pid,
+        daemon->version,
+        daemon->mode,
+        duration_text(daemon->up_time),
+        daemon->socket,
+        daemon->state_dir,
+        daemon->log_path,
+        daemon->config_path,
+        os::exists(daemon->config_path) ? "" : tr(" (not there: defaults)"),
+        daemon->devices,
+        summary(machine),
+        machine.running.size(),
+        machine.queued,
+        machine.held);
+  });
   for (const std::string& warning : daemon->warnings) context.note(warning);
   return 0;
 }
@@ -347,13 +359,14 @@ std::vector<cli::Option> start_options() {
   for (const settings::Setting& setting : settings::table()) {
     if (setting.flag.empty()) continue;
     options.push_back(
-        {.name = std::string(setting.flag), .value = "VALUE", .help = std::string(setting.help)});
+        {.name = std::string(setting.flag), .value = "VALUE", .help = tr(setting.help)});
   }
   options.push_back(
       {.name = "system",
        .letters = "",
-       .help = "one daemon for all users of the machine (root only): /etc/gflow, /var/lib/gflow, "
-               "/run/gflow"});
+       .help =
+           tr("one daemon for all users of the machine (root only): /etc/gflow, /var/lib/gflow, "
+              "/run/gflow")});
   return options;
 }
 
@@ -374,42 +387,41 @@ Command subcommand(std::string name,
 
 Command gflowd_command() {
   Command command =
-      subcommand("gflowd", {}, "the daemon that queues and runs jobs", run_foreground);
+      subcommand("gflowd", {}, tr("the daemon that queues and runs jobs"), run_foreground);
   command.usage = {"up|down|status|restart|reload [options]", "[options]"};
-  command.description =
+  command.description = tr(
       "Without a command, runs in the foreground until a signal: SIGTERM or SIGINT ends it, SIGHUP "
       "reads the configuration again. Jobs go on when the daemon ends, however it ends; the next "
       "one "
-      "takes them over.";
+      "takes them over.");
   command.options = start_options();
   command.options.push_back({.name = "ready-fd",
                              .letters = "",
                              .value = "FD",
-                             .help = "where to say that the daemon answers",
+                             .help = tr("where to say that the daemon answers"),
                              .hidden = true});
   command.options.push_back({.name = "replace",
                              .letters = "",
-                             .help = "end the gflowd that runs once this one can start",
+                             .help = tr("end the gflowd that runs once this one can start"),
                              .hidden = true});
   command.options.push_back({.name = "recover",
                              .letters = "",
-                             .help = "what 'gflow doctor --recover' does",
+                             .help = tr("what 'gflow doctor --recover' does"),
                              .hidden = true});
   Command start =
-      subcommand("up", {"start"}, "start in the background; return when it answers", up);
+      subcommand("up", {"start"}, tr("start in the background; return when it answers"), up);
   start.options = start_options();
-  Command again =
-      subcommand("restart", {}, "start anew as it was, if it can be; jobs go on", restart);
+  Command again = subcommand("restart", {}, tr("start again as it was; jobs go on"), restart);
   again.options = start_options();
   command.subcommands = {
       std::move(start),
-      subcommand("down", {"stop"}, "stop the daemon; jobs go on", down),
-      subcommand("status", {}, "say whether it runs, and how", status),
+      subcommand("down", {"stop"}, tr("stop the daemon; jobs go on"), down),
+      subcommand("status", {}, tr("say whether it runs, and how"), status),
       std::move(again),
-      subcommand("reload", {}, "read the configuration again", reload),
+      subcommand("reload", {}, tr("read the configuration again"), reload),
   };
-  command.examples = {{"gflowd up", "use the GPUs of this machine"},
-                      {"gflowd up --devices sim:8xH100", "try gflow on a simulated machine"}};
+  command.examples = {{"gflowd up", tr("use the GPUs of this machine")},
+                      {"gflowd up --devices sim:8xH100", tr("try gflow on a simulated machine")}};
   return command;
 }
 

@@ -10,6 +10,7 @@
 #include <csignal>
 
 #include "base/time.h"
+#include "base/translate.h"
 #include "os/file.h"
 #include "os/lock_holder.h"
 #include "os/user.h"
@@ -45,9 +46,9 @@ Result<os::Fd> take_daemon_lock(const std::string& path, const std::string& sock
     if (lock.error().code != Code::WrongState) return lock;
     const auto holder = os::read_lock(path);
     return fail(Code::WrongState,
-                fmt::format("gflowd runs already (pid {}): 'gflowd status' shows it, "
-                            "'gflowd restart' replaces it",
-                            holder ? std::to_string(holder->pid) : std::string("unknown")));
+                tr_format("gflowd runs already (pid {}): 'gflowd status' shows it, "
+                          "'gflowd restart' replaces it",
+                          holder ? std::to_string(holder->pid) : std::string("unknown")));
   }
   // Over what is there and cut then: a block given back on a full disk is somebody else's at once.
   const std::string holder = os::lock_text({os::process_id(), socket});
@@ -65,7 +66,7 @@ Result<void> end_holder(const os::LockHolder& holder) {
   if (!process.valid() && errno == ESRCH) return {};
   if (!process.valid()) return os::errno_error("watch gflowd");
   if (::syscall(SYS_pidfd_send_signal, process.get(), SIGTERM, nullptr, 0) != 0 && errno != ESRCH) {
-    return os::errno_error(fmt::format("end gflowd (pid {})", holder.pid));
+    return os::errno_error(tr_format("end gflowd (pid {})", holder.pid));
   }
   return wait_until_gone(holder.pid, kMost);
 }
@@ -74,9 +75,9 @@ Result<void> check_not_stopped(const os::LockHolder& holder) {
   const char state = os::process_state(holder.pid);
   if (state != 'T' && state != 't') return {};
   return fail(Code::Timeout,
-              fmt::format("{}, 'kill -KILL {}' ends it; jobs go on either way",
-                          os::silence_text(holder.pid),
-                          holder.pid));
+              tr_format("{}, 'kill -KILL {}' ends it; jobs go on either way",
+                        os::silence_text(holder.pid),
+                        holder.pid));
 }
 
 Result<void> wait_until_gone(int pid, std::chrono::seconds most) {
@@ -89,7 +90,7 @@ Result<void> wait_until_gone(int pid, std::chrono::seconds most) {
   const auto limit = std::chrono::duration_cast<std::chrono::milliseconds>(most);
   if (::poll(&wait, 1, static_cast<int>(limit.count())) > 0) return {};
   return fail(Code::Timeout,
-              fmt::format("gflowd (pid {}) has not ended after {}", pid, duration_text(most)));
+              tr_format("gflowd (pid {}) has not ended after {}", pid, duration_text(most)));
 }
 
 }  // namespace gflow::daemon

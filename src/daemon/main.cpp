@@ -3,6 +3,7 @@
 
 #include <csignal>
 
+#include "command/language.h"
 #include "command/run_command.h"
 #include "daemon/commands.h"
 
@@ -11,5 +12,6 @@ int main(int argc, char** argv) {
   (void)::prctl(PR_SET_NAME, "gflowd");
   // A client that goes away while it is answered is no reason to end.
   (void)std::signal(SIGPIPE, SIG_IGN);
+  gflow::cli::choose_language();
   return gflow::cli::run_command(gflow::daemon::gflowd_command(), argc, argv);
 }

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "base/translate.h"
 #include "daemon/recover.h"
 
 namespace gflow::daemon {
@@ -43,39 +44,44 @@ std::vector<std::uint64_t> numbers_of(const std::vector<JobId>& ids) {
 
 void line(std::string& out, std::string_view what, const std::vector<JobId>& ids) {
   if (ids.empty()) return;
-  out += fmt::format("{}: {}\n", what, ids_text(ranges_of(ids)));
+  out += fmt::format("{}: {}\n", tr(what), ids_text(ranges_of(ids)));
 }
 
 }  // namespace
 
 std::string recovery_text(const Recovery& recovery) {
   if (!recovery.needed) {
-    return fmt::format("nothing is wrong with '{}': nothing was changed\n",
-                       printable(recovery.database));
+    return tr_format("nothing is wrong with '{}': nothing was changed\n",
+                     printable(recovery.database));
   }
-  std::string out = fmt::format(
-      "'{}' is rebuilt with {} job{}, from {}{}\n",
-      printable(recovery.database),
-      recovery.jobs,
-      recovery.jobs == 1 ? "" : "s",
-      recovery.base.empty() ? "the files of attempts alone" : "'" + printable(recovery.base) + "'",
-      recovery.complete ? ", in which nothing is missing" : "");
+  std::string out = tr_count(recovery.jobs,
+                             "'{}' is rebuilt with {} job, from {}{}\n",
+                             "'{}' is rebuilt with {} jobs, from {}{}\n",
+                             printable(recovery.database),
+                             recovery.jobs,
+                             recovery.base.empty() ? tr("the files of attempts alone")
+                                                   : "'" + printable(recovery.base) + "'",
+                             recovery.complete ? tr(", in which nothing is missing") : "");
   for (const std::string& file : recovery.unread) {
-    out += fmt::format("not readable: {}\n", printable(file));
+    out += tr_format("not readable: {}\n", printable(file));
   }
-  line(out, "from an older backup, as the newest file is damaged there", recovery.from_older);
-  line(out, "from the files of their attempt", recovery.from_attempts);
-  line(out, "running in the backup and gone: now Lost, their logs may tell", recovery.ended);
   line(out,
-       "on hold, as they may have run since the backup: gjob release or gcancel",
+       tr_later("from an older backup, as the newest file is damaged there"),
+       recovery.from_older);
+  line(out, tr_later("from the files of their attempt"), recovery.from_attempts);
+  line(out,
+       tr_later("running in the backup and gone: now Lost, their logs may tell"),
+       recovery.ended);
+  line(out,
+       tr_later("on hold, as they may have run since the backup: gjob release or gcancel"),
        recovery.held);
-  line(out, "without what they run: submit them again", recovery.without_payload);
+  line(out, tr_later("without what they run: submit them again"), recovery.without_payload);
   if (!recovery.missing.empty()) {
     out +=
-        fmt::format("not brought back, nothing is known of them: {}\n", ids_text(recovery.missing));
+        tr_format("not brought back, nothing is known of them: {}\n", ids_text(recovery.missing));
   }
   for (const std::string& file : recovery.kept) {
-    out += fmt::format("the damaged file is kept: {}\n", printable(file));
+    out += tr_format("the damaged file is kept: {}\n", printable(file));
   }
   return out;
 }

@@ -93,7 +93,10 @@ void Shell::take_over(const Job& job, const executor::Adoption& found) {
 }
 
 void Shell::post(engine::Event event, Answer answer) {
-  posted_.push_back({std::move(event), std::move(answer), {}, {}, {}, 0});
+  Posted posted;
+  posted.event = std::move(event);
+  posted.answer = std::move(answer);
+  posted_.push_back(std::move(posted));
 }
 
 void Shell::submit(api::SubmitRequest request, const Principal& by, Answer answer) {
@@ -299,6 +302,7 @@ std::optional<Result<std::vector<JobId>>> Shell::answered_before(const Posted& p
 }
 
 void Shell::decide(Posted& posted, Now now, Plan& plan) {
+  const MessagesOfThread language(posted.messages);
   if (auto before = answered_before(posted, now, plan)) {
     if (!posted.answer) return;
     for (Unwritten& other : plan.unwritten) {

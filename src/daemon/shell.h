@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "api/types.h"
+#include "base/translate.h"
 #include "core/task_payload.h"
 #include "daemon/dispatcher.h"
 #include "engine/state.h"
@@ -78,6 +79,8 @@ class Shell {
     std::string key;                    ///< of a submission
     std::string digest;                 ///< of what was submitted
     std::uint32_t uid = 0;
+    /// What a refusal is said in; nothing that is kept.
+    const MessageCatalogue* messages = messages_in_use();
   };
   /// What the events of one tick add up to.
   struct Plan;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/translate.h"
 #include "engine/step_internal.h"
 
 namespace gflow::engine {
@@ -136,8 +137,9 @@ void Step::start_again(const Job& job, const Outcome& outcome) {
   const auto not_before = node->retry_at + index_.longest_launch_pause();
   if (node->failures == 1) return queue_again(job, outcome, not_before);
   const auto* starting = std::get_if<Starting>(&job.state);
-  to_queue(job.id,
-           Queued{starting == nullptr ? 0 : starting->requeues, not_before, outcome_text(outcome)});
+  to_queue(job.id, Queued{starting == nullptr ? 0 : starting->requeues, not_before, in_english([&] {
+                            return outcome_text(outcome);
+                          })});
 }
 
 /// It was not started or was lost, for no fault of its own: once more, after a pause that doubles,
@@ -154,7 +156,7 @@ void Step::queue_again(const Job& job,
     before = ran < kSettled ? running->requeues : 0;
   }
   const int requeues = before + 1;
-  const std::string why = outcome_text(outcome);
+  const std::string why = in_english([&] { return outcome_text(outcome); });
   JobState next =
       Queued{requeues, not_before.value_or(index_.lived() + index_.launch_pause(requeues)), why};
   if (requeues >= index_.policy.max_launch_failures) {

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <set>
 
+#include "base/translate.h"
 #include "core/cpu_list.h"
 
 namespace gflow::engine {
@@ -73,7 +74,7 @@ std::optional<Chosen> Index::choose(placement::DemandIndex demand,
   if (!choice) return std::nullopt;
   std::string because;
   for (const DeviceReason& reason : choice->reasons) {
-    because = device_reason_text(reason);
+    because = in_english([&] { return device_reason_text(reason); });  // kept, for all readers
     if (!because.empty()) break;
   }
   return Chosen{std::move(choice->placements), std::move(because)};

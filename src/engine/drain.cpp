@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "base/translate.h"
 #include "core/text_limits.h"
 #include "engine/index.h"
 
@@ -23,10 +24,9 @@ std::vector<std::string> names_of_nodes(const Index& index) {
 std::string name_of(const Index& index, const Drain& drain) {
   const std::vector<std::string> names = names_of_nodes(index);
   const bool is_only = names.empty() || (names.size() == 1 && names.front() == drain.node);
-  const std::string node = is_only ? "this node" : fmt::format("node {}", printable(drain.node));
+  const std::string node = is_only ? tr("this node") : tr_format("node {}", printable(drain.node));
   if (!drain.gpu) return node;
-  return is_only ? fmt::format("GPU {}", *drain.gpu)
-                 : fmt::format("GPU {} of {}", *drain.gpu, node);
+  return is_only ? tr_format("GPU {}", *drain.gpu) : tr_format("GPU {} of {}", *drain.gpu, node);
 }
 
 /// With the node it is on: the only one there is where none is named.
@@ -34,7 +34,7 @@ Result<Drain> located(const Index& index, Drain drain) {
   if (!drain.node.empty()) return drain;
   const std::vector<std::string> names = names_of_nodes(index);
   if (names.size() > 1) {
-    return fail(Code::Usage, fmt::format("on which node? There are {}", join(names, ", ")));
+    return fail(Code::Usage, tr_format("on which node? There are {}", join(names, ", ")));
   }
   if (!names.empty()) drain.node = names.front();
   return drain;
@@ -57,16 +57,16 @@ Result<void> Index::drain(const event::Drain& event) {
   if (what.reason.size() > kMaxReason) {
     return fail(
         Code::Usage,
-        fmt::format("the reason has {} bytes; the most is {}", what.reason.size(), kMaxReason));
+        tr_format("the reason has {} bytes; the most is {}", what.reason.size(), kMaxReason));
   }
   const auto at = std::ranges::find_if(drains, [&what](const Drain& drain) {
     return drain.node == what.node && drain.gpu == what.gpu;
   });
   if (at == drains.end() && !is_there(*this, what)) {
-    return fail(Code::NotFound, fmt::format("there is no {}", name));
+    return fail(Code::NotFound, tr_format("there is no {}", name));
   }
   if (event.resume) {
-    if (at == drains.end()) return fail(Code::WrongState, fmt::format("{} is not drained", name));
+    if (at == drains.end()) return fail(Code::WrongState, tr_format("{} is not drained", name));
     drains.erase(at);
   } else if (at != drains.end()) {
     *at = what;

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "base/translate.h"
 
 namespace gflow::engine {
 
@@ -17,19 +18,23 @@ namespace {
 
 /// "1 GPU", "4 V100 GPUs".
 std::string gpus_text(int count, const std::string& kind) {
-  return fmt::format("{} {}{}GPU{}", count, kind, kind.empty() ? "" : " ", count == 1 ? "" : "s");
+  return tr_count(static_cast<std::uint64_t>(count),
+                  "{} {}GPU",
+                  "{} {}GPUs",
+                  count,
+                  kind.empty() ? kind : kind + " ");
 }
 
 std::unexpected<Error> never(std::string_view asked, std::string_view has) {
   return fail(Code::Infeasible,
-              fmt::format("the job asks for {} and {}: it could never start", asked, has));
+              tr_format("the job asks for {} and {}: it could never start", asked, has));
 }
 
 /// "1 GPU", "4 V100 GPUs", "every GPU of a machine with V100 GPUs".
 std::string asked_text(const Request& request) {
   const std::string kind = kind_text(request);
   if (!request.see_all) return gpus_text(request.gpus, kind);
-  return fmt::format("every GPU of a machine with {} GPUs", kind);
+  return tr_format("every GPU of a machine with {} GPUs", kind);
 }
 
 /// How many devices a node has that the demand would take, whatever is on them.
@@ -50,7 +55,7 @@ auto most(const Ledger& ledger, Of of) {
 }
 
 std::string owner(const Ledger& ledger) {
-  return ledger.count() == 1 ? "this machine has" : "no node has more than";
+  return ledger.count() == 1 ? tr("this machine has") : tr("no node has more than");
 }
 
 /// The machine has GPUs, but none or not enough that the demand would take.
@@ -61,11 +66,11 @@ std::unexpected<Error> too_few(const Index& index, const Request& request, const
   const int all =
       most(ledger, [&](NodeIndex n) { return static_cast<int>(ledger.node(n).devices.size()); });
   if (all == 0) {
-    if (index.nodes.size() != 1) return never(asked, "no node has any");
+    if (index.nodes.size() != 1) return never(asked, tr("no node has any"));
     const std::string& note = index.nodes.begin()->second.machine.note;
     return never(asked,
-                 fmt::format("this machine has none{}",
-                             note.empty() ? "" : fmt::format(" ({})", printable(note))));
+                 tr_format("this machine has none{}",
+                           note.empty() ? "" : fmt::format(" ({})", printable(note))));
   }
   Demand any_size = wanted;
   any_size.gpu_memory = {};
@@ -77,10 +82,9 @@ std::unexpected<Error> too_few(const Index& index, const Request& request, const
         largest = std::max(largest, device.memory);
       }
     }
-    return never(fmt::format("{} with {} of memory each", asked, memory_text(request.gpu_memory)),
-                 largest == Memory{}
-                     ? std::string("how much the devices here have is not known")
-                     : fmt::format("the largest here has {}", memory_text(largest)));
+    return never(tr_format("{} with {} of memory each", asked, memory_text(request.gpu_memory)),
+                 largest == Memory{} ? tr("how much the devices here have is not known")
+                                     : tr_format("the largest here has {}", memory_text(largest)));
   }
   if (of_kind > 0 || kind.empty())
     return never(asked, fmt::format("{} {}", owner(ledger), of_kind));
@@ -90,26 +94,27 @@ std::unexpected<Error> too_few(const Index& index, const Request& request, const
       if (std::ranges::find(models, device.model) == models.end()) models.push_back(device.model);
     }
   }
-  return never(asked, fmt::format("there are only {} here", printable(join(models, ", "))));
+  return never(asked, tr_format("there are only {} here", printable(join(models, ", "))));
 }
 
 Result<void> check_sense(const Policy& policy, const Request& request) {
   if (request.gpus < 0 || request.cpus < 0 || request.memory.bytes < 0 ||
       request.gpu_memory.bytes < 0) {
-    return fail(Code::Usage, "GPUs, CPUs and memory cannot be negative");
+    return fail(Code::Usage, tr("GPUs, CPUs and memory cannot be negative"));
   }
   if (request.share.parts < 1 || request.share > Share::whole() || request.nodes < 1) {
-    return fail(Code::Usage, "a job needs some part of a GPU and at least one node");
+    return fail(Code::Usage, tr("a job needs some part of a GPU and at least one node"));
   }
   if (request.mode == GpuMode::TimeSlice && request.gpus > 0 && request.gpu_memory == Memory{}) {
-    return fail(Code::Usage,
-                "jobs that take turns on a GPU hold their memory all the time: say how much that "
-                "is, such as with --gpu-memory 8G");
+    return fail(
+        Code::Usage,
+        tr("jobs that take turns on a GPU hold their memory all the time: say how much that "
+           "is, such as with --gpu-memory 8G"));
   }
   if (request.see_all && !policy.allow_see_all) {
     return fail(Code::Infeasible,
-                "-1 sees every GPU and reserves none, which the administrator has not allowed "
-                "(allow_see_all in gflow.toml)");
+                tr("-1 sees every GPU and reserves none, which the administrator has not allowed "
+                   "(allow_see_all in gflow.toml)"));
   }
   return {};
 }
@@ -124,14 +129,15 @@ std::string kind_text(const Request& request) {
 Result<void> check_preemption(const JobSpec& spec) {
   if (spec.preempt_signal != 0 && spec.preemption != Preemption::Requeue) {
     return fail(Code::Usage,
-                "a preemption signal is for jobs that are requeued: "
-                "--preempt-signal goes with --preemptible=requeue");
+                tr("a preemption signal is for jobs that are requeued: "
+                   "--preempt-signal goes with --preemptible=requeue"));
   }
   if (spec.preemption == Preemption::Suspend && spec.request.mode == GpuMode::Whole &&
       spec.request.gpus > 0 && spec.request.gpu_memory == Memory{}) {
-    return fail(Code::Usage,
-                "a job that may be suspended keeps its GPU memory: say how much that is, such as "
-                "with --gpu-memory 20G");
+    return fail(
+        Code::Usage,
+        tr("a job that may be suspended keeps its GPU memory: say how much that is, such as "
+           "with --gpu-memory 20G"));
   }
   return {};
 }
@@ -148,8 +154,8 @@ Result<void> check_request(Index& index, const Request& request) {
   }
   if (fitting >= request.nodes) return {};
   if (fitting > 0) {
-    return never(fmt::format("{} nodes", request.nodes),
-                 fmt::format("only {} could take its part", fitting));
+    return never(tr_format("{} nodes", request.nodes),
+                 tr_format("only {} could take its part", fitting));
   }
   const int needed = wanted.only_sees() ? 1 : request.gpus;
   if (most(ledger, [&](NodeIndex n) { return suitable(ledger, wanted, n); }) < needed) {
@@ -157,15 +163,15 @@ Result<void> check_request(Index& index, const Request& request) {
   }
   const auto cpus = most(ledger, [&](NodeIndex n) { return ledger.node(n).milli_cpus; });
   if (cpus < wanted.milli_cpus) {
-    return never(fmt::format("{} CPUs", request.cpus),
+    return never(tr_format("{} CPUs", request.cpus),
                  fmt::format("{} {}", owner(ledger), cpus / 1000));
   }
   const Memory memory = most(ledger, [&](NodeIndex n) { return ledger.node(n).memory; });
   if (memory < wanted.memory) {
-    return never(fmt::format("{} of memory", memory_text(request.memory)),
+    return never(tr_format("{} of memory", memory_text(request.memory)),
                  fmt::format("{} {}", owner(ledger), memory_text(memory)));
   }
-  return never("what it does", "no single node has all of it");
+  return never(tr("what it does"), tr("no single node has all of it"));
 }
 
 }  // namespace gflow::engine

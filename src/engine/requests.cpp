@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include "base/translate.h"
 #include "engine/step_internal.h"
 
 namespace gflow::engine {
@@ -8,7 +9,7 @@ namespace {
 
 std::unexpected<Error> wrong_state(const Job& job, std::string_view wish) {
   return fail(Code::WrongState,
-              fmt::format("job {} is {}: {}", job.id.value, status_name(status_of(job)), wish));
+              tr_format("job {} is {}: {}", job.id.value, status_name(status_of(job)), wish));
 }
 
 }  // namespace
@@ -17,7 +18,7 @@ void Step::take(const event::Cancel& event) {
   for (const JobId id : event.jobs) {
     const auto job = changeable(id, event.by);
     if (!job) return answer(std::unexpected(job.error()));
-    if (is_ended(**job)) return answer(wrong_state(**job, "it has ended already"));
+    if (is_ended(**job)) return answer(wrong_state(**job, tr("it has ended already")));
   }
   const Stop stop{EndReason::Cancelled, record_of(event.by), event.signal};
   for (const JobId id : event.jobs) {
@@ -45,7 +46,7 @@ void Step::take(const event::Signal& event) {
     const auto job = changeable(id, event.by);
     if (!job) return answer(std::unexpected(job.error()));
     if (!std::holds_alternative<Running>((*job)->state)) {
-      return answer(wrong_state(**job, "only a job that runs can be sent a signal"));
+      return answer(wrong_state(**job, tr("only a job that runs can be sent a signal")));
     }
   }
   for (const JobId id : event.jobs) {
@@ -58,7 +59,7 @@ void Step::take(const event::Hold& event) {
   for (const JobId id : event.jobs) {
     const auto job = changeable(id, event.by);
     if (!job) return answer(std::unexpected(job.error()));
-    if (!is_pending(**job)) return answer(wrong_state(**job, "only a waiting job can be held"));
+    if (!is_pending(**job)) return answer(wrong_state(**job, tr("only a waiting job can be held")));
   }
   for (const JobId id : event.jobs) {
     if (std::holds_alternative<Held>(index_.find(id)->state)) continue;
@@ -74,7 +75,7 @@ void Step::take(const event::Release& event) {
     if (!job) return answer(std::unexpected(job.error()));
     const bool held = std::holds_alternative<Held>((*job)->state);
     if (!held && !(event.at && is_pending(**job))) {
-      return answer(wrong_state(**job, "it is not on hold"));
+      return answer(wrong_state(**job, tr("it is not on hold")));
     }
   }
   for (const JobId id : event.jobs) {

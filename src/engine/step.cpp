@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/translate.h"
 #include "core/gpu_config.h"
 #include "engine/step.h"
 
@@ -65,7 +66,7 @@ Result<const Job*> Step::changeable(JobId id, const Principal& by) const {
   const Job* job = index_.find(id);
   if (job == nullptr) {
     return fail(Code::NotFound,
-                fmt::format("there is no job {}; 'gqueue -a' lists all there are", id.value));
+                tr_format("there is no job {}; 'gqueue -a' lists all there are", id.value));
   }
   GF_CHECK(may_change(by, id, job->spec.user));
   return job;

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/text.h"
+#include "base/translate.h"
 #include "core/requests.h"
 #include "engine/feasible.h"
 #include "engine/step_internal.h"
@@ -15,7 +16,7 @@ namespace {
 /// Where in a submission of several jobs an error lies: nothing for a single job.
 Result<void> at_position(Result<void> checked, std::size_t position, std::size_t count) {
   if (checked || count == 1) return checked;
-  return with_context(checked.error(), fmt::format("job {} of {}", position + 1, count));
+  return with_context(checked.error(), tr_format("job {} of {}", position + 1, count));
 }
 
 }  // namespace
@@ -23,14 +24,13 @@ Result<void> at_position(Result<void> checked, std::size_t position, std::size_t
 /// Whether so many dependencies may come to those of a user, as so many go.
 Result<void> Step::check_edges(std::uint32_t uid, std::size_t more, std::size_t fewer) const {
   const auto refuse = [&](std::size_t have, std::size_t most, std::string_view whose) {
-    return fail(
-        Code::Exhausted,
-        fmt::format("{} dependencies more: {} waiting jobs have {}, and the most is {}; let "
-                    "the jobs depend on one job that depends on the others",
-                    more,
-                    whose,
-                    have - fewer,
-                    most));
+    return fail(Code::Exhausted,
+                tr_format("{} dependencies more: {} waiting jobs have {}, and the most is {}; let "
+                          "the jobs depend on one job that depends on the others",
+                          more,
+                          whose,
+                          have - fewer,
+                          most));
   };
   const DependencyGraph& graph = index_.dependencies;
   if (graph.edges_of(uid) - fewer + more > index_.policy.max_dependencies_per_user) {
@@ -47,9 +47,9 @@ Result<void> Step::check_dependencies(const Dependencies& dependencies,
                                       std::size_t position) const {
   if (dependencies.jobs.size() > index_.policy.max_dependencies_per_job) {
     return fail(Code::Exhausted,
-                fmt::format("it depends on {} jobs; the most is {}",
-                            dependencies.jobs.size(),
-                            index_.policy.max_dependencies_per_job));
+                tr_format("it depends on {} jobs; the most is {}",
+                          dependencies.jobs.size(),
+                          index_.policy.max_dependencies_per_job));
   }
   for (const JobId id : dependencies.jobs) {
     const bool sibling = (id.value & event::kSibling) != 0;
@@ -57,13 +57,12 @@ Result<void> Step::check_dependencies(const Dependencies& dependencies,
     if (!sibling && index_.find(id) != nullptr) continue;
     if (sibling || id >= index_.next_id) {
       return fail(Code::NotFound,
-                  sibling
-                      ? std::string("a job can only depend on jobs before it")
-                      : fmt::format("it depends on job {}, and there is no such job", id.value));
+                  sibling ? tr("a job can only depend on jobs before it")
+                          : tr_format("it depends on job {}, and there is no such job", id.value));
     }
-    return fail(Code::NotFound,
-                fmt::format("it depends on job {}, which ended so long ago that it is forgotten",
-                            id.value));
+    return fail(
+        Code::NotFound,
+        tr_format("it depends on job {}, which ended so long ago that it is forgotten", id.value));
   }
   return {};
 }
@@ -82,38 +81,38 @@ Result<void> Step::check_stored(const User& user, Memory more) const {
   const Memory own{at == index_.stored.end() ? 0 : at->second};
   if (own + more <= index_.policy.max_stored_per_user) return {};
   return fail(Code::Exhausted,
-              fmt::format("{} more of scripts, environments and other texts: the jobs of {} that "
-                          "have not ended hold {}, and the most of one user is {} "
-                          "(limits.max_stored_per_user)",
-                          memory_text(more),
-                          user.name,
-                          memory_text(own),
-                          memory_text(index_.policy.max_stored_per_user)));
+              tr_format("{} more of scripts, environments and other texts: the jobs of {} that "
+                        "have not ended hold {}, and the most of one user is {} "
+                        "(limits.max_stored_per_user)",
+                        memory_text(more),
+                        user.name,
+                        memory_text(own),
+                        memory_text(index_.policy.max_stored_per_user)));
 }
 
 Result<void> Step::check_submission(const event::Submit& event) {
   const std::size_t count = event.specs.size();
   const std::size_t pending = index_.count(kPending);
-  if (count == 0) return fail(Code::Usage, "there is no job in this submission");
+  if (count == 0) return fail(Code::Usage, tr("there is no job in this submission"));
   if (count > index_.policy.max_submit) {
     return fail(
         Code::Exhausted,
-        fmt::format("{} jobs in one submission; the most is {}", count, index_.policy.max_submit));
+        tr_format("{} jobs in one submission; the most is {}", count, index_.policy.max_submit));
   }
   if (pending + count > index_.policy.max_queued) {
     return fail(
         Code::Exhausted,
-        fmt::format(
+        tr_format(
             "{} jobs are waiting already; the most is {}", pending, index_.policy.max_queued));
   }
   for (const JobSpec& spec : event.specs) GF_CHECK(may_submit_for(event.by, spec.user));
   const std::size_t own = index_.pending_of(event.specs.front().user.uid);
   if (own + count > index_.policy.max_queued_per_user) {
     return fail(Code::Exhausted,
-                fmt::format("{} jobs of {} are waiting already; the most of one user is {}",
-                            own,
-                            event.specs.front().user.name,
-                            index_.policy.max_queued_per_user));
+                tr_format("{} jobs of {} are waiting already; the most of one user is {}",
+                          own,
+                          event.specs.front().user.name,
+                          index_.policy.max_queued_per_user));
   }
   std::int64_t bytes = 0;
   for (const JobSpec& spec : event.specs) bytes += static_cast<std::int64_t>(bytes_of(spec));

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "base/translate.h"
 #include "core/gpu_request.h"
 #include "core/requests.h"
 #include "engine/feasible.h"
@@ -28,26 +29,26 @@ std::string changeable_names() {
 
 Result<void> check_time(const Job& job, const JobChanges& changes) {
   if (is_ended(job)) {
-    return fail(Code::WrongState, fmt::format("job {} has ended", job.id.value));
+    return fail(Code::WrongState, tr_format("job {} has ended", job.id.value));
   }
   for (const FieldInfo& row : changes.rows()) {
     if (row.change == Change::Never) {
       return fail(Code::Usage,
-                  fmt::format("the {} of a job cannot be changed", field_words(row.name)));
+                  tr_format("the {} of a job cannot be changed", field_words(row.name)));
     }
     if (row.change == Change::Pending && is_active(job)) {
       return fail(Code::WrongState,
-                  fmt::format("job {} runs: its {} cannot be changed any more, only {}",
-                              job.id.value,
-                              field_words(row.name),
-                              changeable_names()));
+                  tr_format("job {} runs: its {} cannot be changed any more, only {}",
+                            job.id.value,
+                            field_words(row.name),
+                            changeable_names()));
     }
   }
   if (job.attempts > 0 && changes.has(&JobSpec::dependencies)) {
     return fail(Code::WrongState,
-                fmt::format("job {} has run before: what it depended on is over, and it waits for "
-                            "nothing else; hold it, or submit it again with --depends-on",
-                            job.id.value));
+                tr_format("job {} has run before: what it depended on is over, and it waits for "
+                          "nothing else; hold it, or submit it again with --depends-on",
+                          job.id.value));
   }
   return {};
 }
@@ -67,7 +68,7 @@ Result<void> Step::check_cycle(const std::vector<JobId>& jobs,
     if (changing.contains(id)) {
       return fail(
           Code::Usage,
-          fmt::format("job {} would depend on itself: the dependencies form a circle", id.value));
+          tr_format("job {} would depend on itself: the dependencies form a circle", id.value));
     }
     if (!index_.dependencies.contains(id)) continue;
     for (const JobId further : index_.find(id)->spec.dependencies.jobs) {

@@ -8,10 +8,12 @@
 #include <ostream>
 
 #include "base/text.h"
+#include "base/translate.h"
 #include "base/version.h"
 #include "cli/commands.h"
 #include "command/context.h"
 #include "command/help.h"
+#include "command/language.h"
 #include "command/run_command.h"
 #include "lab/commands/lab.h"
 #include "os/file.h"
@@ -40,16 +42,16 @@ Result<int> run_man(const Invocation& invocation, Context& context) {
 Command man_command() {
   Command command{
       .name = "man",
-      .summary = "print the man page of a command as roff",
+      .summary = tr("print the man page of a command as roff"),
       .usage = {"COMMAND"},
       .words = {.name = "COMMAND",
-                .help = "gflow or one of its commands.",
+                .help = tr("gflow or one of its commands."),
                 .least = 1,
                 .most = 1,
                 .complete = Complete::Choice,
                 .choices = {"gflow", "gflowd"}},
       .common = Common::Basic,
-      .examples = {{"gflow man gbatch | man -l -", "read it"}},
+      .examples = {{"gflow man gbatch | man -l -", tr("read it")}},
       .run = run_man,
   };
   for (const Command& program : suite()) command.words.choices.push_back(program.name);
@@ -64,20 +66,20 @@ std::string short_name(const std::string& name) { return name.substr(1); }
 Command gflow_command() {
   Command command{
       .name = "gflow",
-      .summary = "share the GPUs of a machine",
+      .summary = tr("share the GPUs of a machine"),
       .usage = {"COMMAND [options]"},
-      .description =
+      .description = tr(
           "gflow queues jobs and gives each the GPUs it asked for. 'gflowd up' starts the daemon; "
           "the "
-          "commands below are programs of their own, too: 'gflow queue' is gqueue.",
+          "commands below are programs of their own, too: 'gflow queue' is gqueue."),
       .common = Common::Basic,
-      .examples = {{"gflowd up", "start the daemon"},
-                   {"gbatch --gpus 1 python train.py", "submit a job"},
-                   {"gqueue", "see it"},
-                   {"gflow doctor", "see what is missing on this machine"}},
+      .examples = {{"gflowd up", tr("start the daemon")},
+                   {"gbatch --gpus 1 python train.py", tr("submit a job")},
+                   {"gqueue", tr("see it")},
+                   {"gflow doctor", tr("see what is missing on this machine")}},
       .notes = {{"Completion",
-                 "'gflow completion bash|zsh|fish' prints the script for a shell, as does "
-                 "every other command."}},
+                 tr("'gflow completion bash|zsh|fish' prints the script for a shell, as does "
+                    "every other command.")}},
       .run = run_help,
   };
   for (const Command& program : suite()) {
@@ -92,6 +94,7 @@ Command gflow_command() {
 }
 
 int multicall_main(int argc, char** argv) {
+  choose_language();
   const std::vector<std::string> all(argv, argv + argc);
   const std::string called = all.empty() ? "gflow" : all[0].substr(all[0].rfind('/') + 1);
   const std::span<const std::string> arguments =

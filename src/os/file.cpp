@@ -18,6 +18,7 @@
 #include <system_error>
 
 #include "base/text.h"
+#include "base/translate.h"
 #include "os/user.h"
 
 namespace gflow::os {
@@ -70,7 +71,7 @@ Result<std::string> read_open(const Fd& fd, const std::string& path, Memory most
     content.append(buffer.data(), static_cast<std::size_t>(got));
     if (content.size() > static_cast<std::size_t>(most.bytes)) {
       return fail(Code::Exhausted,
-                  fmt::format("'{}' is larger than {}", printable(path), memory_text(most)));
+                  tr_format("'{}' is larger than {}", printable(path), memory_text(most)));
     }
   }
 }
@@ -89,7 +90,7 @@ Result<std::string> read_regular_file(const std::string& path, Memory most) {
   if (::fstat(fd.get(), &facts) != 0) return errno_error("look at", path);
   const bool is_null = S_ISCHR(facts.st_mode) && facts.st_rdev == makedev(1, 3);
   if (S_ISREG(facts.st_mode) || is_null) return read_open(fd, path, most);
-  return fail(Code::Usage, fmt::format("'{}' is not a regular file", printable(path)));
+  return fail(Code::Usage, tr_format("'{}' is not a regular file", printable(path)));
 }
 
 Result<std::optional<std::string>> read_if_exists(const std::string& path, Memory most) {
@@ -129,7 +130,7 @@ Result<void> make_directories(const std::string& path, mode_t mode) {
   struct stat facts{};
   if (::stat(path.c_str(), &facts) != 0) return errno_error("look at", path);
   if (S_ISDIR(facts.st_mode)) return {};
-  return fail(Code::Failure, fmt::format("'{}' is there and is not a directory", printable(path)));
+  return fail(Code::Failure, tr_format("'{}' is there and is not a directory", printable(path)));
 }
 
 Result<void> make_own_directory(const std::string& path, mode_t mode) {
@@ -140,11 +141,11 @@ Result<void> make_own_directory(const std::string& path, mode_t mode) {
   if (facts.st_uid != ::geteuid()) {
     if (facts.st_uid == 0) return {};
     return fail(Code::Permission,
-                fmt::format("'{}' belongs to {} (uid {}), who could change what gflow keeps there: "
-                            "remove it, or choose another place",
-                            printable(path),
-                            printable(account_of(facts.st_uid).name),
-                            facts.st_uid));
+                tr_format("'{}' belongs to {} (uid {}), who could change what gflow keeps there: "
+                          "remove it, or choose another place",
+                          printable(path),
+                          printable(account_of(facts.st_uid).name),
+                          facts.st_uid));
   }
   constexpr mode_t kNotOthers = 0755;
   const mode_t wanted = (facts.st_mode & kNotOthers) | mode;
@@ -163,7 +164,7 @@ Result<void> remove_tree(const std::string& path) {
   std::error_code error;
   std::filesystem::remove_all(path, error);
   if (error) {
-    return fail(Code::Failure, fmt::format("remove '{}': {}", printable(path), error.message()));
+    return fail(Code::Failure, tr_format("remove '{}': {}", printable(path), error.message()));
   }
   return {};
 }
@@ -235,8 +236,7 @@ Result<Fd> lock_file(const std::string& path) {
   Fd fd = GF_TRY(open_file(path, O_RDWR | O_CREAT));
   if (::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) return fd;
   if (errno == EWOULDBLOCK) {
-    return fail(Code::WrongState,
-                fmt::format("'{}' is locked by another process", printable(path)));
+    return fail(Code::WrongState, tr_format("'{}' is locked by another process", printable(path)));
   }
   return errno_error("lock", path);
 }

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/text.h"
+#include "base/translate.h"
 #include "os/file.h"
 
 namespace gflow::os {
@@ -32,19 +33,19 @@ bool holds(int pid, const std::string& path) {
 std::string state_text(int pid, char state) {
   switch (state) {
     case 'T':
-      return fmt::format("it is stopped (T): 'kill -CONT {}' lets it go on", pid);
+      return tr_format("it is stopped (T): 'kill -CONT {}' lets it go on", pid);
     case 't':
-      return "a debugger stopped it (t)";
+      return tr("a debugger stopped it (t)");
     case 'D':
-      return "it waits for a disk (D)";
+      return tr("it waits for a disk (D)");
     case 'R':
-      return "it is busy (R)";
+      return tr("it is busy (R)");
     case 'Z':
-      return "it has ended (Z)";
+      return tr("it has ended (Z)");
     case '?':
-      return "its state is not known";
+      return tr("its state is not known");
     default:
-      return fmt::format("its state is {}", state);
+      return tr_format("its state is {}", state);
   }
 }
 
@@ -76,8 +77,7 @@ char process_state(int pid) {
 }
 
 std::string silence_text(int pid) {
-  return fmt::format(
-      "gflowd (pid {}) does not answer; {}", pid, state_text(pid, process_state(pid)));
+  return tr_format("gflowd (pid {}) does not answer; {}", pid, state_text(pid, process_state(pid)));
 }
 
 }  // namespace gflow::os

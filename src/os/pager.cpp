@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstdio>
 
+#include "base/translate.h"
 #include "os/file.h"
 
 namespace gflow::os {
@@ -38,8 +39,10 @@ constexpr int kNoProgram = 127;  // as a shell says it
 }  // namespace
 
 Result<void> show_in_pager(const std::string& command, std::string_view text) {
-  // Colours pass, what fits a screen needs no key, and it stays there afterwards.
-  const std::string line = R"(export LESS="${LESS-FRX}"; )" + command;
+  // Colours pass, what fits a screen needs no key, and it stays there afterwards. The text is UTF-8
+  // also where the locale that says so is not installed.
+  const std::string line =
+      R"(export LESS="${LESS-FRX}" LESSCHARSET="${LESSCHARSET-utf-8}"; )" + command;
   std::FILE* pager = ::popen(line.c_str(), "we");
   if (pager == nullptr) return errno_error("start " + command);
   const SignalsAside aside;  // after the start: the pager would inherit it
@@ -47,7 +50,7 @@ Result<void> show_in_pager(const std::string& command, std::string_view text) {
   (void)std::fwrite(text.data(), 1, text.size(), pager);
   const int status = ::pclose(pager);
   if (WIFEXITED(status) && WEXITSTATUS(status) == kNoProgram) {
-    return fail(Code::NotFound, "there is no program for PAGER: " + command);
+    return fail(Code::NotFound, tr_format("there is no program for PAGER: {}", command));
   }
   return {};
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/translate.h"
 #include "os/file.h"
 #include "os/lock_holder.h"
 #include "os/unix_socket.h"
@@ -70,11 +71,11 @@ Result<std::string> helper_program(const std::string& name) {
     if (::access(path.c_str(), X_OK) == 0) return path;
   }
   return fail(Code::NotFound,
-              fmt::format("{} is neither in {} nor in {}/../libexec/gflow: install gflow again "
-                          "('./dev install') or set GFLOW_LIBEXEC",
-                          name,
-                          here,
-                          here));
+              tr_format("{} is neither in {} nor in {}/../libexec/gflow: install gflow again "
+                        "('./dev install') or set GFLOW_LIBEXEC",
+                        name,
+                        here,
+                        here));
 }
 
 }  // namespace gflow::os

@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "base/text.h"
+#include "base/translate.h"
 #include "os/file.h"
 
 namespace gflow::os {
@@ -22,9 +23,9 @@ Result<sockaddr_un> address_of(const std::string& path) {
   address.sun_family = AF_UNIX;
   if (!is_socket_path(path)) {
     return fail(Code::Usage,
-                fmt::format("'{}' cannot be a socket: its path must be 1 to {} bytes long",
-                            printable(path),
-                            sizeof address.sun_path - 1));
+                tr_format("'{}' cannot be a socket: its path must be 1 to {} bytes long",
+                          printable(path),
+                          sizeof address.sun_path - 1));
   }
   std::memcpy(address.sun_path, path.data(), path.size());
   return address;
@@ -42,7 +43,7 @@ Result<void> check_replaceable(const std::string& path) {
   }
   if (S_ISSOCK(there.st_mode)) return {};
   return fail(Code::WrongState,
-              fmt::format("'{}' is there and is not a socket; move it away", printable(path)));
+              tr_format("'{}' is there and is not a socket; move it away", printable(path)));
 }
 
 /// A socket that listens, whose file is made.

@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "base/translate.h"
 #include "os/file.h"
 
 namespace gflow::os {

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "base/translate.h"
+
 namespace gflow::server {
 
 Result<void> Admission::take_connection(std::uint32_t uid) {
@@ -10,12 +12,12 @@ Result<void> Admission::take_connection(std::uint32_t uid) {
   if (use.connections >= kMaxConnectionsPerUser) {
     return fail(
         Code::Exhausted,
-        fmt::format("uid {} has {} connections open; close some first", uid, use.connections));
+        tr_format("uid {} has {} connections open; close some first", uid, use.connections));
   }
   if (connections_ >= max_connections_) {
     if (use.connections == 0) users_.erase(uid);
     return fail(Code::Exhausted,
-                fmt::format("all {} connections are taken; try again", max_connections_));
+                tr_format("all {} connections are taken; try again", max_connections_));
   }
   ++use.connections;
   ++connections_;
@@ -33,9 +35,9 @@ Result<void> Admission::take_body(std::uint32_t uid, Memory size) {
   Use& use = users_[uid];
   if (use.bodies + size > kMaxBodiesPerUser) {
     return fail(Code::Exhausted,
-                fmt::format("requests of uid {} hold {} already; wait for their answers",
-                            uid,
-                            memory_text(use.bodies)));
+                tr_format("requests of uid {} hold {} already; wait for their answers",
+                          uid,
+                          memory_text(use.bodies)));
   }
   use.bodies += size;
   return {};
@@ -50,9 +52,9 @@ Result<void> Admission::take_reply(std::uint32_t uid, Memory size) {
   Use& use = users_[uid];
   if (use.replies + size > kMaxRepliesPerUser) {
     return fail(Code::Exhausted,
-                fmt::format("answers for uid {} of {} wait to be read already; read them first",
-                            uid,
-                            memory_text(use.replies)));
+                tr_format("answers for uid {} of {} wait to be read already; read them first",
+                          uid,
+                          memory_text(use.replies)));
   }
   use.replies += size;
   return {};

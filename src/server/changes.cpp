@@ -5,6 +5,7 @@
 
 #include "api/json.h"
 #include "api/query.h"
+#include "base/translate.h"
 #include "server/handlers.h"
 
 namespace gflow::server {
@@ -30,7 +31,7 @@ Result<Wish> read_wish(const Exchange& exchange) {
     }
   }
   if (wish.job && exchange.service.state().find(*wish.job) == nullptr) {
-    return fail(Code::NotFound, fmt::format("there is no job {}", wish.job->value));
+    return fail(Code::NotFound, tr_format("there is no job {}", wish.job->value));
   }
   return wish;
 }

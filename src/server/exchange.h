@@ -21,6 +21,7 @@ struct Request {
   std::optional<std::string> origin;
   std::string idempotency_key;
   std::string body;
+  std::string language;  ///< what sentences in the answer are wanted in, "zh_CN"; "" is English
 };
 
 /// What goes back.

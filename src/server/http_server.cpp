@@ -25,6 +25,7 @@
 #include <utility>
 
 #include "api/json.h"
+#include "base/translate.h"
 #include "os/unix_socket.h"
 #include "os/user.h"
 #include "server/admission.h"
@@ -96,6 +97,7 @@ Request request_of(http::request<http::string_body>&& message) {
     request.origin = std::string(origin->value());
   }
   request.idempotency_key = std::string(message["Idempotency-Key"]);
+  request.language = std::string(message[http::field::accept_language]);
   request.body = std::move(message.body());
   return request;
 }

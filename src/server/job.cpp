@@ -6,6 +6,7 @@
 #include "api/json.h"
 #include "api/query.h"
 #include "base/text.h"
+#include "base/translate.h"
 #include "server/handlers.h"
 #include "server/views.h"
 
@@ -28,14 +29,14 @@ Result<JobId> find_newest(const Exchange& exchange) {
   return fail(
       Code::NotFound,
       back == 0
-          ? fmt::format("{} has submitted no job", printable(user.name))
-          : fmt::format("{} has not submitted as many as {} jobs", printable(user.name), back + 1));
+          ? tr_format("{} has submitted no job", printable(user.name))
+          : tr_format("{} has not submitted as many as {} jobs", printable(user.name), back + 1));
 }
 
 Reply reply_for(const Exchange& exchange, JobId id) {
   const Job* job = exchange.service.state().find(id);
   if (job == nullptr) {
-    return problem(Error{Code::NotFound, fmt::format("there is no job {}", id.value)});
+    return problem(Error{Code::NotFound, tr_format("there is no job {}", id.value)});
   }
   return json_reply(api::write(view_for(exchange.caller, exchange.service, *job)));
 }
@@ -47,7 +48,7 @@ void show_job(Exchange exchange) {
   exchange.respond(
       number ? reply_for(exchange, JobId(*number))
              : problem(Error{Code::NotFound,
-                             fmt::format("there is no job {}", exchange.id.substr(0, 30))}));
+                             tr_format("there is no job {}", exchange.id.substr(0, 30))}));
 }
 
 void show_newest_job(Exchange exchange) {

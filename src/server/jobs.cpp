@@ -9,6 +9,7 @@
 #include "api/job_page.h"
 #include "api/json.h"
 #include "base/text.h"
+#include "base/translate.h"
 #include "base/word_hash.h"
 #include "server/handlers.h"
 #include "server/top_jobs.h"
@@ -141,18 +142,19 @@ std::string advice_for(const engine::State& state, const JobSpec& spec) {
   if (!peak || (request.gpu_memory > Memory{} && request.gpu_memory >= peak->most)) return {};
   // A tenth more than was ever seen, in whole MiB.
   const Memory enough{(peak->most.bytes + peak->most.bytes / 10 + (1 << 20) - 1) >> 20 << 20};
-  const std::string seen = fmt::format("{} earlier run{} of '{}' used up to {} of GPU memory",
-                                       peak->runs,
-                                       peak->runs == 1 ? "" : "s",
-                                       printable(engine::program_of(spec.command)),
-                                       memory_text(peak->most));
+  const std::string seen = tr_count(static_cast<std::uint64_t>(peak->runs),
+                                    "{} earlier run of '{}' used up to {} of GPU memory",
+                                    "{} earlier runs of '{}' used up to {} of GPU memory",
+                                    peak->runs,
+                                    printable(engine::program_of(spec.command)),
+                                    memory_text(peak->most));
   if (request.gpu_memory > Memory{}) {
-    return fmt::format("{}, and this one asks for {}; --gpu-memory {} would be enough",
-                       seen,
-                       memory_text(request.gpu_memory),
-                       memory_text(enough));
+    return tr_format("{}, and this one asks for {}; --gpu-memory {} would be enough",
+                     seen,
+                     memory_text(request.gpu_memory),
+                     memory_text(enough));
   }
-  return fmt::format(
+  return tr_format(
       "{}; with --gpu-memory {} it starts only where that is free", seen, memory_text(enough));
 }
 
@@ -187,7 +189,7 @@ Reply submitted(const Service& service, const Result<std::vector<JobId>>& jobs) 
 Result<void> check_key(const std::string& key) {
   if (key.size() <= kMaxKeyBytes && is_utf8(key)) return {};
   return fail(Code::Usage,
-              fmt::format("Idempotency-Key must be UTF-8 of at most {} bytes", kMaxKeyBytes));
+              tr_format("Idempotency-Key must be UTF-8 of at most {} bytes", kMaxKeyBytes));
 }
 
 Result<api::SubmitRequest> read_submission(std::string_view body) {

@@ -8,6 +8,8 @@
 #include <optional>
 
 #include "base/text.h"
+#include "base/translate.h"
+#include "os/message_files.h"
 #include "server/handlers.h"
 
 namespace gflow::server {
@@ -60,17 +62,17 @@ Reply no_such_path(std::string_view path) {
   const std::string shown = printable(path.substr(0, 200));
   const auto near = nearest(path.substr(0, 200), paths);
   return problem(Error{Code::NotFound,
-                       near ? fmt::format("there is no '{}'; did you mean '{}'?", shown, *near)
-                            : fmt::format("there is no '{}'", shown)});
+                       near ? tr_format("there is no '{}'; did you mean '{}'?", shown, *near)
+                            : tr_format("there is no '{}'", shown)});
 }
 
 Reply wrong_method(const Request& request, const std::vector<std::string>& allowed) {
   const std::string allow = join(allowed, ", ");
   Reply reply = problem(Error{Code::Usage,
-                              fmt::format("'{}' does not take {}; it takes {}",
-                                          printable(request.path.substr(0, 200)),
-                                          printable(request.method.substr(0, 20)),
-                                          allow)},
+                              tr_format("'{}' does not take {}; it takes {}",
+                                        printable(request.path.substr(0, 200)),
+                                        printable(request.method.substr(0, 20)),
+                                        allow)},
                         405);
   reply.headers.emplace_back("Allow", allow);
   return reply;
@@ -87,14 +89,16 @@ Result<void> authorize(const Principal& caller, Verb verb) {
     case Verb::Change:
       return {};
     case Verb::Operate:
-      return may_drain(caller, "GPUs and nodes");
+      return may_drain(caller, tr("GPUs and nodes"));
     case Verb::Administer:
       return may_administer(caller);
   }
-  return fail(Code::Permission, "not allowed");
+  return fail(Code::Permission, tr("not allowed"));
 }
 
 void dispatch(Exchange exchange) {
+  // What answers it now, and what is posted by it, see messages_in_use().
+  const MessagesOfThread language(os::messages_of(exchange.request.language));
   // Browsers name the page that asks; no page has any business here (DNS rebinding).
   if (exchange.request.origin) {
     return exchange.respond(problem(

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "base/text.h"
+#include "base/translate.h"
 
 namespace gflow::settings {
 namespace {
@@ -32,10 +33,10 @@ std::optional<std::string> meant(std::string_view name) {
 std::unexpected<Error> unknown(std::string_view name) {
   const auto near = meant(name);
   return fail(Code::Usage,
-              fmt::format("there is no key '{}'{}",
-                          printable(name),
-                          near ? fmt::format("; did you mean '{}'?", *near)
-                               : "; 'gctl config show' lists them"));
+              tr_format("there is no key '{}'{}",
+                        printable(name),
+                        near ? tr_format("; did you mean '{}'?", *near)
+                             : "; 'gctl config show' lists them"));
 }
 
 /// As TOML writes it.
@@ -80,9 +81,9 @@ std::string Setting::environment() const {
 std::string Setting::default_value() const { return write(Settings{}); }
 
 std::string Setting::range() const {
-  if (type == Type::Integer) return fmt::format("{} to {}", min, max);
+  if (type == Type::Integer) return tr_format("{} to {}", min, max);
   if (type == Type::Duration && min > 0) {
-    return fmt::format("at least {}", duration_text(std::chrono::seconds(min)));
+    return tr_format("at least {}", duration_text(std::chrono::seconds(min)));
   }
   std::vector<std::string> named = choices;
   std::erase(named, "");
@@ -119,7 +120,7 @@ Result<void> set_policy_value(engine::Policy& policy, const Value& value) {
   const Setting* setting = GF_TRY(find_loosely(value.name));
   if (setting->part != Part::Policy) {
     return fail(Code::Usage,
-                fmt::format("{} is no part of the policy", printable(setting->full_name())));
+                tr_format("{} is no part of the policy", printable(setting->full_name())));
   }
   Settings settings;
   settings.policy = std::move(policy);

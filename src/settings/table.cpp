@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "base/translate.h"
 #include "placement/policy.h"
 #include "settings/settings.h"
 
@@ -30,7 +31,7 @@ std::string value_text(T value) {
 
 Result<void> read_value(const Setting& /*setting*/, bool& field, const std::string& text) {
   if (text != "true" && text != "false") {
-    return fail(Code::Usage, fmt::format("'{}' is neither true nor false", printable(text)));
+    return fail(Code::Usage, tr_format("'{}' is neither true nor false", printable(text)));
   }
   field = text == "true";
   return {};
@@ -42,8 +43,7 @@ Result<void> read_value(const Setting& setting, T& field, const std::string& tex
   if (!number || std::cmp_less(*number, setting.min) || std::cmp_greater(*number, setting.max)) {
     return fail(
         Code::Usage,
-        fmt::format(
-            "'{}' is not a number from {} to {}", printable(text), setting.min, setting.max));
+        tr_format("'{}' is not a number from {} to {}", printable(text), setting.min, setting.max));
   }
   field = static_cast<T>(*number);
   return {};
@@ -53,9 +53,9 @@ Result<void> read_value(const Setting& setting, seconds& field, const std::strin
   const seconds value = text == "0" || text == "0s" ? seconds(0) : GF_TRY(parse_duration(text));
   if (value.count() < setting.min) {
     return fail(Code::Usage,
-                fmt::format("'{}' is too short; it is at least {}",
-                            printable(text),
-                            duration_text(seconds(setting.min))));
+                tr_format("'{}' is too short; it is at least {}",
+                          printable(text),
+                          duration_text(seconds(setting.min))));
   }
   field = value;
   return {};
@@ -73,10 +73,10 @@ Result<void> read_value(const Setting& setting, std::string& field, const std::s
     std::erase(named, "");
     const auto near = nearest(text, named);
     return fail(Code::Usage,
-                fmt::format("'{}' is not one of {}{}",
-                            printable(text),
-                            join(named, ", "),
-                            near ? fmt::format("; did you mean '{}'?", *near) : ""));
+                tr_format("'{}' is not one of {}{}",
+                          printable(text),
+                          join(named, ", "),
+                          near ? tr_format("; did you mean '{}'?", *near) : ""));
   }
   field = text;
   return {};
@@ -117,7 +117,7 @@ Setting absolute(Setting setting, PathOf path_of) {
                                                 const std::string& text) -> Result<void> {
     if (is_relative(path_of(text))) {
       return fail(Code::Usage,
-                  fmt::format("'{}' is a relative path: begin it with '/'", printable(text)));
+                  tr_format("'{}' is a relative path: begin it with '/'", printable(text)));
     }
     return read(settings, text);
   };
@@ -144,8 +144,7 @@ std::string write_order(const Settings& settings) {
 }
 Result<void> read_order(Settings& settings, const std::string& text) {
   if (text != "learned" && text != "submission") {
-    return fail(Code::Usage,
-                fmt::format("'{}' is neither learned nor submission", printable(text)));
+    return fail(Code::Usage, tr_format("'{}' is neither learned nor submission", printable(text)));
   }
   settings.policy.order.order =
       text == "learned" ? engine::Order::Learned : engine::Order::Submission;
@@ -162,14 +161,14 @@ Result<std::vector<Label>> read_pairs(const std::string& text) {
     const std::string_view key = trim(one.substr(0, equals));
     if (equals == std::string_view::npos || key.empty()) {
       return fail(Code::Usage,
-                  fmt::format("'{}' is not of the form KEY=VALUE", printable(std::string(one))));
+                  tr_format("'{}' is not of the form KEY=VALUE", printable(std::string(one))));
     }
     pairs.push_back({std::string(key), std::string(trim(one.substr(equals + 1)))});
   }
   std::ranges::sort(pairs);
   const auto same = [](const Label& a, const Label& b) { return a.key == b.key; };
   if (const auto twice = std::ranges::adjacent_find(pairs, same); twice != pairs.end()) {
-    return fail(Code::Usage, fmt::format("'{}' is there twice", printable(twice->key)));
+    return fail(Code::Usage, tr_format("'{}' is there twice", printable(twice->key)));
   }
   return pairs;
 }
@@ -189,8 +188,8 @@ Result<void> read_labels(Settings& settings, const std::string& text) {
 Result<void> read_node_name(Settings& settings, const std::string& text) {
   if (!text.empty() && !is_node_name(text)) {
     return fail(Code::Usage,
-                fmt::format("'{}' is no name of a node: 1 to 64 letters, digits, '.', '-' and '_'",
-                            printable(text)));
+                tr_format("'{}' is no name of a node: 1 to 64 letters, digits, '.', '-' and '_'",
+                          printable(text)));
   }
   settings.node_name = text;
   return {};
@@ -221,10 +220,10 @@ Result<void> read_priorities(Priorities& priorities, const std::string& text) {
     const auto most = parse_number(value);
     if (!most || *most > kMaxPriority) {
       return fail(Code::Usage,
-                  fmt::format("'{}' of {} is not a number from 0 to {}",
-                              printable(value),
-                              printable(name),
-                              kMaxPriority));
+                  tr_format("'{}' of {} is not a number from 0 to {}",
+                            printable(value),
+                            printable(name),
+                            kMaxPriority));
     }
     read[name] = static_cast<int>(*most);
   }
@@ -238,14 +237,14 @@ constexpr Applies kRestart = Applies::Restart;
 
 void add_daemon(std::vector<Setting>& table) {
   static constexpr std::string_view kSection = "daemon";
-  table.push_back(
-      absolute(of(S{.section = kSection,
-                    .name = "devices",
-                    .applies = kRestart,
-                    .flag = "devices",
-                    .help = "auto, none, nvml, sim:8xH100, sim:2xRTX3090+1xA100, sim:FILE.yaml"},
-                  [](auto& s) -> auto& { return s.devices; }),
-               file_of_devices));
+  table.push_back(absolute(
+      of(S{.section = kSection,
+           .name = "devices",
+           .applies = kRestart,
+           .flag = "devices",
+           .help = tr_later("auto, none, nvml, sim:8xH100, sim:2xRTX3090+1xA100, sim:FILE.yaml")},
+         [](auto& s) -> auto& { return s.devices; }),
+      file_of_devices));
   table.push_back(absolute(of(S{.section = kSection,
                                 .name = "socket",
                                 .applies = kRestart,

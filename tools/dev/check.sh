@@ -103,6 +103,7 @@ check() {
   one_check format "$(present format_program)" check_format || failed=1
   one_check layers "$(present have python3)" python3 tools/check_layers.py || failed=1
   one_check definitions "$(present have python3)" python3 tools/check_definitions.py || failed=1
+  one_check translations "$(present have xgettext)" python3 tools/translations.py check || failed=1
   one_check headers "$(present have g++)" check_headers "${1:-}" || failed=1
   one_check shell "$(present have shellcheck)" check_shell || failed=1
   one_check spelling "$(present have codespell)" check_spelling || failed=1

@@ -6,6 +6,7 @@
 
 #include "api/account.h"
 #include "base/text.h"
+#include "base/translate.h"
 #include "cli/control/subcommands.h"
 #include "command/context.h"
 #include "command/run_command.h"
@@ -36,9 +37,9 @@ Result<std::vector<api::SettingView>> chosen_settings(std::vector<api::SettingVi
     if (chosen.size() > before) continue;
     const auto near = nearest(word, names);
     return fail(Code::NotFound,
-                fmt::format("there is no setting '{}'{}",
-                            printable(word),
-                            near ? fmt::format("; did you mean '{}'?", *near) : ""));
+                tr_format("there is no setting '{}'{}",
+                          printable(word),
+                          near ? tr_format("; did you mean '{}'?", *near) : ""));
   }
   return chosen;
 }
@@ -52,8 +53,8 @@ Result<int> run_config_show(const Invocation& invocation, Context& context) {
     return 0;
   }
   const bool origin = invocation.has("origin");
-  std::vector<Column> columns = {{"SETTING"}, {"VALUE"}};
-  if (origin) columns.push_back({"ORIGIN"});
+  std::vector<Column> columns = {{tr("SETTING")}, {tr("VALUE")}};
+  if (origin) columns.push_back({tr("ORIGIN")});
   std::vector<Row> rows;
   for (const api::SettingView& setting : settings) {
     rows.push_back({{setting.name}, {setting.value.empty() ? "-" : printable(setting.value)}});
@@ -70,13 +71,13 @@ Result<int> run_whoami(const Invocation& /*invocation*/, Context& context) {
     return 0;
   }
   const api::PrincipalView me = GF_TRY(api::read_principal(body));
-  context.out << fmt::format("User: {}\nRole: {}\nKnown by: {}\nHighest priority: {}\n",
-                             printable(me.name),
-                             me.role,
-                             me.known_by,
-                             me.max_priority);
+  context.out << tr_format("User: {}\nRole: {}\nKnown by: {}\nHighest priority: {}\n",
+                           printable(me.name),
+                           me.role,
+                           me.known_by,
+                           me.max_priority);
   for (const auto& project : me.projects) {
-    context.out << fmt::format(
+    context.out << tr_format(
         "Highest priority in {}: {}\n", printable(project.name), project.max_priority);
   }
   return 0;
@@ -85,22 +86,23 @@ Result<int> run_whoami(const Invocation& /*invocation*/, Context& context) {
 }  // namespace
 
 Command gctl_config_command() {
-  Command show{.name = "show",
-               .summary = "the settings in force, and where each comes from",
-               .usage = {"[--origin] [SETTING...]"},
-               .description =
-                   "Every setting of the running daemon, or those named: 'scheduler.order', or "
-                   "'scheduler' for a whole section. --json says type, range, default and help, "
-                   "too.",
-               .options = {{.name = "origin",
-                            .help = "also where the value comes from: the default, a line of a "
-                                    "file, a variable of the environment, a flag."}},
-               .words = {.name = "SETTING...", .help = "settings or sections.", .most = kAnyNumber},
-               .examples = {{"gctl config show --origin", "all of them"},
-                            {"gctl config show priority", "one section"}},
-               .run = run_config_show};
+  Command show{
+      .name = "show",
+      .summary = tr("the settings in force, and where each comes from"),
+      .usage = {"[--origin] [SETTING...]"},
+      .description =
+          tr("Every setting of the running daemon, or those named: 'scheduler.order', or "
+             "'scheduler' for a whole section. --json says type, range, default and help, "
+             "too."),
+      .options = {{.name = "origin",
+                   .help = tr("also where the value comes from: the default, a line of a "
+                              "file, a variable of the environment, a flag.")}},
+      .words = {.name = "SETTING...", .help = tr("settings or sections."), .most = kAnyNumber},
+      .examples = {{"gctl config show --origin", tr("all of them")},
+                   {"gctl config show priority", tr("one section")}},
+      .run = run_config_show};
   return {.name = "config",
-          .summary = "the daemon's settings",
+          .summary = tr("the daemon's settings"),
           .usage = {"show [options]"},
           .subcommands = {std::move(show)},
           .run = run_help};
@@ -108,7 +110,7 @@ Command gctl_config_command() {
 
 Command gctl_whoami_command() {
   return {.name = "whoami",
-          .summary = "who the daemon takes you for, and what you may do",
+          .summary = tr("who the daemon takes you for, and what you may do"),
           .usage = {"[options]"},
           .run = run_whoami};
 }

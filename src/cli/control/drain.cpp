@@ -8,6 +8,7 @@
 #include "api/json.h"
 #include "api/snapshot.h"
 #include "base/text.h"
+#include "base/translate.h"
 #include "cli/control/subcommands.h"
 #include "command/context.h"
 #include "command/table.h"
@@ -30,9 +31,9 @@ Result<void> read_gpus(const std::string& word, std::vector<api::DrainRequest>& 
     const auto last = dash == std::string_view::npos ? first : parse_number(part.substr(dash + 1));
     if (!first || !last || *first > *last || *last > kMaxGpu || colon == 0) {
       return fail(Code::Usage,
-                  fmt::format("'{}' is no GPU; say '3', '0,2' or '4-7', with several nodes "
-                              "'NODE:3'",
-                              printable(word)));
+                  tr_format("'{}' is not a GPU; write '3', '0,2' or '4-7', with several nodes "
+                            "'NODE:3'",
+                            printable(word)));
     }
     for (std::uint64_t gpu = *first; gpu <= *last; ++gpu) {
       requests.push_back({node, static_cast<int>(gpu), "", false});
@@ -44,24 +45,24 @@ Result<void> read_gpus(const std::string& word, std::vector<api::DrainRequest>& 
 /// "gpu 3", "gpu n1:0-3", "node", "node NAME": one request for each.
 Result<std::vector<api::DrainRequest>> read_what(const std::vector<std::string>& words) {
   if (words.front() == "node") {
-    if (words.size() > 2) return fail(Code::Usage, "one node at a time");
+    if (words.size() > 2) return fail(Code::Usage, tr("name one node at a time"));
     return std::vector{api::DrainRequest{words.size() == 2 ? words[1] : "", {}, "", false}};
   }
   if (words.front() != "gpu") {
     return fail(Code::Usage,
-                fmt::format("'{}' is neither 'gpu' nor 'node'", printable(words.front())));
+                tr_format("'{}' is neither 'gpu' nor 'node'", printable(words.front())));
   }
   std::vector<api::DrainRequest> requests;
   for (std::size_t i = 1; i < words.size(); ++i) GF_CHECK(read_gpus(words[i], requests));
-  if (requests.empty()) return fail(Code::Usage, "which GPU? 'ginfo -1' lists them");
+  if (requests.empty()) return fail(Code::Usage, tr("no GPU is named; 'ginfo -1' lists them"));
   return requests;
 }
 
 /// "GPU 3", "GPU 3 of node n1", "this node", "node n1".
 std::string name_of(const std::string& name, std::optional<int> gpu) {
-  const std::string node = name.empty() ? "this node" : "node " + printable(name);
+  const std::string node = name.empty() ? tr("this node") : tr_format("node {}", printable(name));
   if (!gpu) return node;
-  return name.empty() ? fmt::format("GPU {}", *gpu) : fmt::format("GPU {} of {}", *gpu, node);
+  return name.empty() ? fmt::format("GPU {}", *gpu) : tr_format("GPU {} of {}", *gpu, node);
 }
 
 enum class DrainChange { Drain, Resume };
@@ -73,9 +74,9 @@ Result<int> run_change(const Invocation& invocation, Context& context, DrainChan
     if (invocation.has("reason")) request.reason = invocation.get("reason");
     GF_CHECK(context.daemon().call("POST", kPath, api::write(request)));
     if (!context.json) {
-      context.out << fmt::format("{} {}\n",
-                                 name_of(request.node, request.gpu),
-                                 request.resume ? "takes jobs again" : "is drained");
+      const std::string name = name_of(request.node, request.gpu);
+      context.out << (request.resume ? tr_format("{} takes jobs again\n", name)
+                                     : tr_format("{} is drained\n", name));
     }
   }
   if (context.json) context.out << GF_TRY(context.daemon().call("GET", kPath)) << '\n';
@@ -97,7 +98,7 @@ Result<int> run_show(const Invocation& /*invocation*/, Context& context) {
   }
   const auto drains = GF_TRY(api::read_drains(body));
   if (drains.empty()) {
-    context.out << "nothing is drained\n";
+    context.out << tr("nothing is drained\n");
     return 0;
   }
   std::vector<Row> rows;
@@ -105,15 +106,15 @@ Result<int> run_show(const Invocation& /*invocation*/, Context& context) {
     rows.push_back(
         {{name_of(drain.node, drain.gpu)}, {printable(drain.by)}, {printable(drain.reason)}});
   }
-  context.out << table_text({{"DRAINED"}, {"BY"}, {"REASON"}}, rows, Header::Shown, context.paint);
+  context.out << table_text(
+      {{tr("DRAINED")}, {tr("BY")}, {tr("REASON")}}, rows, Header::Shown, context.paint);
   return 0;
 }
 
 Positional what_words() {
   return {.name = "gpu [NODE:]N... | node [NAME]",
-          .help =
-              "GPUs by index, as '3', '0,2' or '4-7', or the whole node. Where there are "
-              "several nodes, which one.",
+          .help = tr("GPUs by index, as '3', '0,2' or '4-7', or the whole node. Where there are "
+                     "several nodes, which one."),
           .least = 1,
           .most = kAnyNumber};
 }
@@ -122,7 +123,7 @@ Positional what_words() {
 
 Command gctl_show_command() {
   return {.name = "show",
-          .summary = "what is drained, by whom and why",
+          .summary = tr("what is drained, by whom and why"),
           .usage = {"[options]"},
           .run = run_show};
 }
@@ -130,18 +131,18 @@ Command gctl_show_command() {
 Command gctl_drain_command() {
   return {
       .name = "drain",
-      .summary = "let nothing new start on a GPU or the node",
+      .summary = tr("let nothing new start on a GPU or the node"),
       .usage = {"gpu [NODE:]N... [--reason TEXT]", "node [NAME] [--reason TEXT]"},
       .description =
-          "Jobs that run there go on. It holds until 'gctl resume', also over restarts. Only "
-          "operators may do this.",
+          tr("Jobs that run there go on. It holds until 'gctl resume', also over restarts. Only "
+             "operators may do this."),
       .options = {{.name = "reason",
                    .letters = "r",
                    .value = "TEXT",
-                   .help = "why; ginfo and 'gjob why' show it to everybody."}},
+                   .help = tr("why; ginfo and 'gjob why' show it to everybody.")}},
       .words = what_words(),
-      .examples = {{"gctl drain gpu 3 --reason 'ECC errors'", "take GPU 3 out"},
-                   {"gctl drain node -r 'reboot at noon'", "let the machine run empty"}},
+      .examples = {{"gctl drain gpu 3 --reason 'ECC errors'", tr("take GPU 3 out")},
+                   {"gctl drain node -r 'reboot at noon'", tr("let the machine run empty")}},
       .run = run_drain,
   };
 }
@@ -149,10 +150,10 @@ Command gctl_drain_command() {
 Command gctl_resume_command() {
   return {
       .name = "resume",
-      .summary = "take a drain back",
+      .summary = tr("undo a drain"),
       .usage = {"gpu [NODE:]N...", "node [NAME]"},
       .words = what_words(),
-      .examples = {{"gctl resume gpu 3", "GPU 3 takes jobs again"}},
+      .examples = {{"gctl resume gpu 3", tr("GPU 3 takes jobs again")}},
       .run = run_resume,
   };
 }

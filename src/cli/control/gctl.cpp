@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/translate.h"
 #include "cli/commands.h"
 #include "cli/control/subcommands.h"
 #include "command/context.h"
@@ -8,18 +9,18 @@ namespace gflow::cli {
 Command gctl_command() {
   return {
       .name = "gctl",
-      .summary = "look after the machine: drain GPUs, take snapshots, show settings",
+      .summary = tr("look after the machine: drain GPUs, take snapshots, show settings"),
       .usage = {"COMMAND [options]"},
-      .description =
+      .description = tr(
           "For the person who looks after the machine. Draining lets what runs go on and nothing "
           "new "
           "start; it stays until 'gctl resume', over restarts of the daemon. A snapshot is the "
           "live "
-          "state as a file, for 'gflow lab replay'.",
-      .examples = {{"gctl drain gpu 3 --reason 'fan is loud'", "take a GPU out"},
-                   {"gctl resume gpu 3", "give it back"},
-                   {"gctl snapshot -o now.json", "write the state down"},
-                   {"gctl config show --origin", "the settings, and where they come from"}},
+          "state as a file, for 'gflow lab replay'."),
+      .examples = {{"gctl drain gpu 3 --reason 'fan is loud'", tr("take a GPU out")},
+                   {"gctl resume gpu 3", tr("give it back")},
+                   {"gctl snapshot -o now.json", tr("write the state down")},
+                   {"gctl config show --origin", tr("the settings, and where they come from")}},
       .subcommands = {gctl_show_command(),
                       gctl_drain_command(),
                       gctl_resume_command(),

@@ -5,6 +5,7 @@
 
 #include "api/snapshot.h"
 #include "base/text.h"
+#include "base/translate.h"
 #include "cli/control/subcommands.h"
 #include "command/context.h"
 #include "os/file.h"
@@ -16,7 +17,7 @@ Result<int> run_snapshot(const Invocation& invocation, Context& context) {
   std::string target = "/api/v1/snapshot";
   if (invocation.has("history")) {
     const auto count = parse_number(invocation.get("history"));
-    if (!count) return fail(Code::Usage, "--history needs a number of jobs");
+    if (!count) return fail(Code::Usage, tr("--history needs a number of jobs"));
     target += fmt::format("?history={}", *count);
   }
   std::string body = GF_TRY(context.daemon().call("GET", target));
@@ -31,9 +32,9 @@ Result<int> run_snapshot(const Invocation& invocation, Context& context) {
   }
   const std::string file = invocation.get("output");
   GF_CHECK(os::write_file(file, body + '\n', 0644));
-  context.note(fmt::format("{} jobs written into {}", snapshot.jobs.size(), printable(file)));
+  context.note(tr_format("{} jobs written into {}", snapshot.jobs.size(), printable(file)));
   if (snapshot.left_out > 0) {
-    context.note(fmt::format("{} more pending jobs are left out", snapshot.left_out));
+    context.note(tr_format("{} more pending jobs are left out", snapshot.left_out));
   }
   return 0;
 }
@@ -43,24 +44,25 @@ Result<int> run_snapshot(const Invocation& invocation, Context& context) {
 Command gctl_snapshot_command() {
   return {
       .name = "snapshot",
-      .summary = "write the live state as a file to be replayed",
+      .summary = tr("write the live state as a file to be replayed"),
       .usage = {"[-o FILE] [--anonymous]"},
-      .description =
+      .description = tr(
           "Jobs, machine, policy and recent history as one JSON document; no commands, directories "
-          "or environments. 'gflow lab replay FILE' plays it on and answers what would be if.",
-      .options = {{.name = "output",
-                   .letters = "o",
-                   .value = "FILE",
-                   .help = "write it there instead of to standard output.",
-                   .complete = Complete::File},
-                  {.name = "anonymous",
-                   .help = "put numbers in place of names of users, jobs, projects and groups."},
-                  {.name = "history",
-                   .value = "N",
-                   .help =
-                       "so many ended jobs, of which run times are learned (2000; at most 4000)."}},
-      .examples = {{"gctl snapshot -o now.json", "into a file"},
-                   {"gctl snapshot --anonymous | gzip > now.json.gz", "to show to others"}},
+          "or environments. 'gflow lab replay FILE' plays it on and answers what would be if."),
+      .options =
+          {{.name = "output",
+            .letters = "o",
+            .value = "FILE",
+            .help = tr("write it there instead of to standard output."),
+            .complete = Complete::File},
+           {.name = "anonymous",
+            .help = tr("put numbers in place of names of users, jobs, projects and groups.")},
+           {.name = "history",
+            .value = "N",
+            .help =
+                tr("so many ended jobs, of which run times are learned (2000; at most 4000).")}},
+      .examples = {{"gctl snapshot -o now.json", tr("into a file")},
+                   {"gctl snapshot --anonymous | gzip > now.json.gz", tr("to show to others")}},
       .run = run_snapshot,
   };
 }

@@ -8,6 +8,7 @@
 
 #include "api/json.h"
 #include "base/text.h"
+#include "base/translate.h"
 
 namespace gflow::cli {
 
@@ -16,13 +17,13 @@ namespace {
 std::string_view level_name(Level level) {
   switch (level) {
     case Level::Ok:
-      return "ok";
+      return tr_later("ok");
     case Level::Warn:
-      return "warn";
+      return tr_later("warn");
     case Level::Fail:
       break;
   }
-  return "fail";
+  return tr_later("fail");
 }
 
 Style style_of(Level level) {
@@ -42,88 +43,92 @@ Check enforcement(const std::string& name, const std::string& how, const std::st
   const bool none = how.empty() || how.starts_with("none") || how.starts_with("planned");
   return {name,
           none ? Level::Warn : Level::Ok,
-          printable(how.empty() ? "none" : how),
+          how.empty() ? tr("none") : tr(printable(how)),
           none ? cost : ""};
 }
 
 }  // namespace
 
 Check check_daemon(const Result<api::DaemonView>& daemon, std::string_view version) {
-  if (!daemon) return {"daemon", Level::Fail, daemon.error().message, ""};
-  const std::string text = fmt::format("{} answers, version {}, {} mode, pid {}, devices '{}'",
-                                       printable(daemon->socket),
-                                       printable(daemon->version),
-                                       printable(daemon->mode),
-                                       daemon->pid,
-                                       printable(daemon->devices));
-  if (daemon->version == version) return {"daemon", Level::Ok, text, ""};
-  return {"daemon",
+  if (!daemon) return {tr_later("daemon"), Level::Fail, daemon.error().message, ""};
+  const std::string text = tr_format("{} answers, version {}, {} mode, pid {}, devices '{}'",
+                                     printable(daemon->socket),
+                                     printable(daemon->version),
+                                     printable(daemon->mode),
+                                     daemon->pid,
+                                     printable(daemon->devices));
+  if (daemon->version == version) return {tr_later("daemon"), Level::Ok, text, ""};
+  return {tr_later("daemon"),
           Level::Warn,
           text,
-          fmt::format("this program is version {}: run 'gflowd restart', jobs go on", version)};
+          tr_format("this program is version {}: run 'gflowd restart', jobs go on", version)};
 }
 
 std::vector<Check> check_gpus(const api::NodeView& node) {
   if (node.devices.empty()) {
-    return {{"gpus",
+    return {{tr_later("gpus"),
              Level::Warn,
-             node.note.empty() ? "none found" : printable(node.note),
-             "jobs with --gpus are refused, all others run; 'gflowd up --devices sim:8xH100' gives "
-             "GPUs to try things with"}};
+             node.note.empty() ? tr("none found") : tr(printable(node.note)),
+             tr("jobs with --gpus are refused, all others run; 'gflowd up --devices sim:8xH100' "
+                "gives simulated GPUs to try gflow with")}};
   }
   std::vector<Check> checks = {
-      {"gpus",
+      {tr_later("gpus"),
        Level::Ok,
-       fmt::format("{} found by {}{}",
-                   node.devices.size(),
-                   printable(node.source),
-                   node.driver.empty() ? "" : ", driver " + printable(node.driver)),
+       tr_format("{} found by {}{}",
+                 node.devices.size(),
+                 printable(node.source),
+                 node.driver.empty() ? "" : tr_format(", driver {}", printable(node.driver))),
        ""}};
   for (const api::DeviceView& view : node.devices) {
-    const std::string name = fmt::format("gpu {}", view.device.index);
+    const std::string name = tr_format("gpu {}", view.device.index);
     if (!view.device.usable) {
       checks.push_back({name,
                         Level::Fail,
-                        "not usable: " + printable(view.device.trouble),
-                        "it is not given to any job; see nvidia-smi and dmesg"});
+                        tr_format("not usable: {}", printable(view.device.trouble)),
+                        tr("it is not given to any job; see nvidia-smi and dmesg")});
     } else if (!view.device.trouble.empty()) {
       checks.push_back(
-          {name, Level::Warn, printable(view.device.trouble), "some readings are missing"});
+          {name, Level::Warn, printable(view.device.trouble), tr("some readings are missing")});
     } else if (!view.foreign.empty() && view.jobs.empty()) {
       checks.push_back({name,
                         Level::Warn,
-                        fmt::format("used outside gflow by pid {}", view.foreign.front().pid),
-                        "it is not given to any job until that process ends"});
+                        tr_format("used outside gflow by pid {}", view.foreign.front().pid),
+                        tr("it is not given to any job until that process ends")});
     }
   }
   return checks;
 }
 
 Check check_driver(bool driver_loaded) {
-  if (driver_loaded) return {"driver", Level::Ok, "the NVIDIA driver is loaded", ""};
-  return {"driver",
+  if (driver_loaded) return {tr_later("driver"), Level::Ok, tr("the NVIDIA driver is loaded"), ""};
+  return {tr_later("driver"),
           Level::Warn,
-          "no NVIDIA driver is loaded",
-          "there are no GPUs for gflow; install the driver, or use simulated devices"};
+          tr("no NVIDIA driver is loaded"),
+          tr("there are no GPUs for gflow; install the driver, or use simulated devices")};
 }
 
 std::vector<Check> check_enforcement(const api::DaemonView& daemon) {
   std::vector<Check> checks = {
+      enforcement(tr_later("stopping jobs"),
+                  daemon.enforcement_kill,
+                  tr("a process that leaves its job may outlive it")),
       enforcement(
-          "stopping jobs", daemon.enforcement_kill, "a process that leaves its job may outlive it"),
-      enforcement("memory limits",
-                  daemon.enforcement_memory,
-                  "--memory is counted but a job can use more, and take the machine down with it"),
-      enforcement("cpu limits", daemon.enforcement_cpu, "--cpus is counted but a job can use more"),
-      enforcement("process isolation",
+          tr_later("memory limits"),
+          daemon.enforcement_memory,
+          tr("--memory is counted, but a job can use more and take the machine down with it")),
+      enforcement(tr_later("cpu limits"),
+                  daemon.enforcement_cpu,
+                  tr("--cpus is counted, but a job can use more")),
+      enforcement(tr_later("process isolation"),
                   daemon.enforcement_processes,
-                  "a job can start as many processes as its user may"),
-      enforcement("GPU shares",
+                  tr("a job can start as many processes as its user may")),
+      enforcement(tr_later("GPU shares"),
                   daemon.enforcement_gpu,
-                  "jobs that share a GPU can take compute and memory from each other"),
+                  tr("jobs that share a GPU can take compute and memory from each other")),
   };
   for (const std::string& warning : daemon.warnings) {
-    checks.push_back({"daemon warns", Level::Warn, printable(warning), ""});
+    checks.push_back({tr_later("daemon warns"), Level::Warn, printable(warning), ""});
   }
   return checks;
 }
@@ -131,14 +136,17 @@ std::vector<Check> check_enforcement(const api::DaemonView& daemon) {
 std::vector<Check> check_state(const StateDirectory& directory) {
   std::vector<Check> checks;
   if (directory.network_file_system.empty()) {
-    checks.push_back({"state directory", Level::Ok, printable(directory.path) + " is local", ""});
+    checks.push_back({tr_later("state directory"),
+                      Level::Ok,
+                      tr_format("{} is local", printable(directory.path)),
+                      ""});
   } else {
     checks.push_back(
-        {"state directory",
+        {tr_later("state directory"),
          Level::Fail,
-         fmt::format("{} lies on {}", printable(directory.path), directory.network_file_system),
-         "locks and syncs cannot be trusted there, and gflowd does not start: set XDG_DATA_HOME to "
-         "a local disk"});
+         tr_format("{} lies on {}", printable(directory.path), directory.network_file_system),
+         tr("locks and syncs cannot be trusted there, and gflowd does not start: set XDG_DATA_HOME "
+            "to a directory on a local disk")});
   }
   if (!directory.free_bytes) return checks;
   constexpr std::uint64_t kFew = 1ULL << 30;
@@ -146,57 +154,59 @@ std::vector<Check> check_state(const StateDirectory& directory) {
   const std::uint64_t bytes = *directory.free_bytes;
   const Level level = bytes < kTooFew ? Level::Fail : bytes < kFew ? Level::Warn : Level::Ok;
   checks.push_back(
-      {"disk space",
+      {tr_later("disk space"),
        level,
-       fmt::format("{:.1f} GiB free", static_cast<double>(bytes) / (1ULL << 30)),
-       level == Level::Ok ? "" : "when it is full no job can be submitted or started"});
+       tr_format("{:.1f} GiB free", static_cast<double>(bytes) / (1ULL << 30)),
+       level == Level::Ok ? "" : tr("when it is full, no job can be submitted or started")});
   return checks;
 }
 
 Check check_backups(const Backups& backups) {
   constexpr std::chrono::hours kOld{24 * 7};
   if (backups.newest.empty()) {
-    return {"backups",
+    return {tr_later("backups"),
             Level::Warn,
-            "there is no copy of the database",
-            "gflowd makes one every hour and when it ends, unless [store] max_backups is 0"};
+            tr("there is no backup of the database"),
+            tr("gflowd makes one every hour and when it ends, unless [store] max_backups is 0")};
   }
-  const std::string text = fmt::format("{} kept, the newest {} old: {}",
-                                       backups.count,
-                                       duration_text(backups.age),
-                                       printable(backups.newest));
-  if (backups.age < kOld) return {"backups", Level::Ok, text, ""};
-  return {"backups", Level::Warn, text, "one is made only when something has changed"};
+  const std::string text = tr_format("{} kept, the newest {} old: {}",
+                                     backups.count,
+                                     duration_text(backups.age),
+                                     printable(backups.newest));
+  if (backups.age < kOld) return {tr_later("backups"), Level::Ok, text, ""};
+  return {
+      tr_later("backups"), Level::Warn, text, tr("one is made only when something has changed")};
 }
 
 Check check_session(const Session& session) {
   if (!session.systemd) {
-    return {"start at boot",
+    return {tr_later("start at boot"),
             Level::Warn,
-            "systemd does not run this machine",
-            "after a reboot somebody has to run 'gflowd up'"};
+            tr("systemd does not run this machine"),
+            tr("after a reboot somebody has to run 'gflowd up'")};
   }
   if (session.mode == "system" || session.linger) {
-    return {"logout", Level::Ok, "daemon and jobs outlive the end of a session", ""};
+    return {tr_later("logout"), Level::Ok, tr("daemon and jobs outlive the end of a session"), ""};
   }
-  return {"logout",
+  return {tr_later("logout"),
           Level::Warn,
-          fmt::format("lingering is off for {}", printable(session.user)),
-          fmt::format("systemd may end daemon and jobs when you log out: loginctl enable-linger {}",
-                      printable(session.user))};
+          tr_format("lingering is off for {}", printable(session.user)),
+          tr_format("systemd may end daemon and jobs when you log out: loginctl enable-linger {}",
+                    printable(session.user))};
 }
 
 Check check_helper(const std::string& name, const Result<std::string>& path, Level missing) {
   if (path) return {name, Level::Ok, printable(*path), ""};
-  return {name, missing, path.error().message, missing == Level::Fail ? "no job can start" : ""};
+  return {
+      name, missing, path.error().message, missing == Level::Fail ? tr("no job can start") : ""};
 }
 
 std::string checks_text(const std::vector<Check>& checks, const Painter& paint) {
   std::string out;
   for (const Check& check : checks) {
-    const std::string level = fmt::format("{:<4}", level_name(check.level));
+    const std::string level = fmt::format("{:<4}", tr(level_name(check.level)));
     out += fmt::format(
-        "{}  {:<17}  {}\n", paint(style_of(check.level), level), check.name, check.text);
+        "{}  {:<17}  {}\n", paint(style_of(check.level), level), tr(check.name), check.text);
     if (!check.advice.empty()) out += fmt::format("{:25}{}\n", "", check.advice);
   }
   return out;

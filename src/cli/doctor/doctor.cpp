@@ -6,6 +6,7 @@
 #include <optional>
 #include <ostream>
 
+#include "base/translate.h"
 #include "base/version.h"
 #include "cli/commands.h"
 #include "cli/doctor/checks.h"
@@ -119,21 +120,22 @@ Result<int> run_doctor(const Invocation& typed, Context& context) {
 Command doctor_command() {
   return {
       .name = "doctor",
-      .summary = "say what is missing on this machine and what it costs",
+      .summary = tr("say what is missing on this machine and what it costs"),
       .usage = {"[options]"},
       .description =
-          "Looks at the daemon, the GPUs, what can be enforced on jobs, logout, disk and "
-          "installation. Each line is ok, warn or fail, with what to do below it. The exit "
-          "code is 1 if anything failed. --recover keeps the damaged files beside the new ones, "
-          "and "
-          "says what could and what could not be brought back.",
+          tr("Looks at the daemon, the GPUs, what can be enforced on jobs, logout, disk and "
+             "installation. Each line is ok, warn or fail, with what to do below it. The exit "
+             "code is 1 if anything failed. --recover keeps the damaged files beside the new ones, "
+             "and "
+             "says what could and what could not be brought back."),
       .options = {{.name = "recover",
                    .letters = "",
-                   .help = "rebuild a database that gflowd refuses, from what can be read of it, "
-                           "the last backup and the jobs that run; gflowd has to be down"},
+                   .help =
+                       tr("rebuild a database that gflowd refuses, from what can be read of it, "
+                          "the last backup and the jobs that run; gflowd has to be down")},
                   {.name = "system",
                    .letters = "",
-                   .help = "with --recover: the database of 'gflowd up --system'"}},
+                   .help = tr("with --recover: the database of 'gflowd up --system'")}},
       .run = run_doctor,
   };
 }

@@ -5,6 +5,7 @@
 
 #include "api/json.h"
 #include "base/text.h"
+#include "base/translate.h"
 #include "cli/commands.h"
 #include "cli/info/links_text.h"
 #include "cli/info/machine_screen.h"
@@ -23,7 +24,7 @@ Result<std::string> topology_text(const api::MachineView& machine) {
   std::string out;
   for (const api::NodeView& node : machine.nodes) {
     if (machine.nodes.size() > 1) {
-      out += fmt::format("{}Node {}\n", out.empty() ? "" : "\n", printable(node.name));
+      out += tr_format("{}Node {}\n", out.empty() ? "" : "\n", printable(node.name));
     }
     out += GF_TRY(links_text(node));
   }
@@ -44,21 +45,23 @@ std::string screen_text(const Invocation& invocation,
 }
 
 Result<int> run_ginfo(const Invocation& invocation, Context& context) {
+  context.is_for_programs_off_terminal();
   const api::MachineView machine = GF_TRY(context.daemon().machine());
   // What is wrong beside the devices: to the standard error, so that scripts read what they know.
   if (const auto daemon = context.daemon().daemon()) {
-    for (const std::string& warning : daemon->warnings) context.note("warning: " + warning);
+    for (const std::string& warning : daemon->warnings)
+      context.note(tr_format("warning: {}", tr(warning)));
   }
   if (context.json) {
     context.out << api::write(machine) << '\n';
   } else if (invocation.has("topo")) {
-    context.out << GF_TRY(topology_text(machine));
+    context.out << GF_TRY(context.listing([&] { return topology_text(machine); }));
   } else if (context.out_is_terminal && !invocation.has("long")) {
     context.show(screen_text(invocation, machine, context.paint));
   } else if (invocation.has("brief")) {
-    context.out << machine_brief(machine, context.paint);
+    context.out << context.listing([&] { return machine_brief(machine, context.paint); });
   } else {
-    context.show(machine_text(machine, context.paint));
+    context.show(context.listing([&] { return machine_text(machine, context.paint); }));
   }
   return 0;
 }
@@ -68,32 +71,33 @@ Result<int> run_ginfo(const Invocation& invocation, Context& context) {
 Command ginfo_command() {
   return {
       .name = "ginfo",
-      .summary = "show the GPUs and who has them",
+      .summary = tr("show the GPUs and who has them"),
       .usage = {"[options]"},
-      .description =
+      .description = tr(
           "Shows every GPU of the machine: model, UUID, whether it is available or which job has "
           "it, "
           "and what it does. A GPU used by a process that is not gflow's is not given to a job; "
           "the "
           "process is named. Readings a driver does not give are left out, not shown as zero.\n\n"
           "On a terminal that is a line a GPU: who has it, with which job and what part of it, "
-          "and until when by the time limit.",
+          "and until when by the time limit."),
       .options = {{.name = "brief",
                    .letters = "1",
-                   .help = "One line per GPU, and nothing else.",
+                   .help = tr("One line per GPU, and nothing else."),
                    .excludes = {"long"}},
                   {.name = "long",
                    .letters = "l",
-                   .help = "A block per GPU, with UUID, power and processes: what is printed where "
-                           "the output is no terminal."},
+                   .help =
+                       tr("A block per GPU, with UUID, power and processes: what is printed where "
+                          "the output is no terminal.")},
                   {.name = "topo",
-                   .help = "How the GPUs are connected: links, PCIe paths, NUMA nodes."},
+                   .help = tr("How the GPUs are connected: links, PCIe paths, NUMA nodes.")},
                   no_pager_option()},
-      .examples = {{"ginfo", "all GPUs"},
-                   {"ginfo -l", "everything that is known of each"},
-                   {"ginfo -1", "one line each"},
-                   {"ginfo --topo", "the matrix of links and paths"}},
-      .legend_heading = "On a terminal (STATUS)",
+      .examples = {{"ginfo", tr("all GPUs")},
+                   {"ginfo -l", tr("everything that is known of each")},
+                   {"ginfo -1", tr("one line each")},
+                   {"ginfo --topo", tr("the matrix of links and paths")}},
+      .legend_heading = tr("On a terminal (STATUS)"),
       .legend = gpu_state_legend(),
       .run = run_ginfo,
   };

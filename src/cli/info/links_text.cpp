@@ -7,6 +7,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "base/translate.h"
 
 namespace gflow::cli {
 
@@ -17,11 +18,11 @@ struct Meaning {
   std::string_view text;
 };
 constexpr std::array kMeanings = std::to_array<Meaning>({
-    {PathClass::Pix, "at most one PCIe bridge"},
-    {PathClass::Pxb, "several PCIe bridges, not the host bridge"},
-    {PathClass::Phb, "the host bridge of a CPU"},
-    {PathClass::Node, "several host bridges of one NUMA node"},
-    {PathClass::Sys, "the interconnect between NUMA nodes"},
+    {PathClass::Pix, tr_later("at most one PCIe bridge")},
+    {PathClass::Pxb, tr_later("several PCIe bridges, not the host bridge")},
+    {PathClass::Phb, tr_later("the host bridge of a CPU")},
+    {PathClass::Node, tr_later("several host bridges of one NUMA node")},
+    {PathClass::Sys, tr_later("the interconnect between NUMA nodes")},
 });
 
 /// "20.6 GB/s", "12 GB/s".
@@ -48,19 +49,20 @@ bool shows(const Topology& topology, PathClass path) {
 std::string legend(const Topology& topology) {
   std::string out;
   if (has_links(topology)) {
-    out += fmt::format("  {:<6}that many {}{}, {} each\n",
-                       topology.link_name + "#",
-                       topology.link_name == "NV" ? "NVLinks" : topology.link_name + " links",
-                       topology.has_switch() ? " to a switch" : "",
-                       speed_text(topology.speeds.link));
+    const std::string links =
+        topology.link_name == "NV" ? "NVLinks" : tr_format("{} links", topology.link_name);
+    const std::string speed = speed_text(topology.speeds.link);
+    out += fmt::format("  {:<6}", topology.link_name + "#");
+    out += topology.has_switch() ? tr_format("that many {} to a switch, {} each\n", links, speed)
+                                 : tr_format("that many {}, {} each\n", links, speed);
   }
   for (const Meaning& meaning : kMeanings) {
     if (!shows(topology, meaning.path)) continue;
     const int speed = topology.speeds.path.at(static_cast<std::size_t>(meaning.path));
     out += fmt::format("  {:<6}{}, {}\n",
                        path_class_name(meaning.path),
-                       meaning.text,
-                       speed == 0 ? "speed not known" : speed_text(speed));
+                       tr(meaning.text),
+                       speed == 0 ? tr("speed not known") : speed_text(speed));
   }
   return out.empty() ? "" : "\n" + out;
 }
@@ -69,10 +71,11 @@ std::string legend(const Topology& topology) {
 
 Result<std::string> links_text(const api::NodeView& node) {
   if (node.devices.empty()) {
-    return fmt::format("No GPUs{}{}\n", node.note.empty() ? "" : ": ", printable(node.note));
+    return node.note.empty() ? tr("No GPUs\n")
+                             : tr_format("No GPUs: {}\n", tr(printable(node.note)));
   }
   Topology topology = GF_TRY(api::topology_of(node.topology));
-  if (topology.gpus == 0) return std::string("How the GPUs are connected is not known.\n");
+  if (topology.gpus == 0) return tr("How the GPUs are connected is not known.\n");
   // Text of a daemon that need not be ours.
   topology.link_name = printable(topology.link_name);
   for (NumaCpus& one : topology.cpus) one.cpus = printable(one.cpus);

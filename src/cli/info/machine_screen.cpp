@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "base/translate.h"
 #include "cli/info/machine_text.h"
 #include "command/table.h"
 #include "command/times.h"
@@ -24,13 +25,15 @@ struct GpuStateInfo {
   std::string_view meaning;
 };
 constexpr std::array<GpuStateInfo, 7> kGpuStates = {
-    {{"free", "A job can have all of it."},
-     {"in use", "A job has all of it."},
-     {"shared", "Jobs that asked for a part of it have it; others may have the rest."},
-     {"outside", "A process that is not gflow's uses it."},
-     {"draining", "Taken out with 'gctl drain', but the jobs on it have not ended yet."},
-     {"drained", "Taken out with 'gctl drain'."},
-     {"broken", "It cannot be used."}}};
+    {{tr_later("free"), tr_later("A job can have all of it.")},
+     {tr_later("in use"), tr_later("A job has all of it.")},
+     {tr_later("shared"),
+      tr_later("Jobs that asked for a part of it have it; others may have the rest.")},
+     {tr_later("outside"), tr_later("A process that is not gflow's uses it.")},
+     {tr_later("draining"),
+      tr_later("Taken out with 'gctl drain', but the jobs on it have not ended yet.")},
+     {tr_later("drained"), tr_later("Taken out with 'gctl drain'.")},
+     {tr_later("broken"), tr_later("It cannot be used.")}}};
 
 constexpr const GpuStateInfo& info_of(GpuState state) {
   return kGpuStates[static_cast<std::size_t>(state)];
@@ -80,7 +83,7 @@ class GpuRows {
     const Device& device = view.device;
     return {{fmt::format("{}", device.index)},
             {printable(view.model_short.empty() ? device.model : view.model_short)},
-            {std::string(info_of(state).word), style(state, view)},
+            {tr(info_of(state).word), style(state, view)},
             {device.utilization_percent ? fmt::format("{}%", *device.utilization_percent) : "-"},
             {memory_cell(device)},
             {users(view)},
@@ -141,7 +144,7 @@ class GpuRows {
       if (const api::JobView* job = find(id)) {
         text += " " + printable(job->spec.name);
         if (job->status == Status::Suspended) {
-          text += " (suspended)";
+          text += tr(" (suspended)");
         } else if (job->spec.request.mode == GpuMode::Fraction) {
           text += fmt::format(" ({})", share_text(job->spec.request.share));
         }
@@ -168,7 +171,7 @@ class GpuRows {
     for (const JobId id : view.jobs) {
       const api::JobView* job = find(id);
       if (job == nullptr || job->status == Status::Suspended) return "-";
-      if (!job->spec.time_limit) return "no limit";
+      if (!job->spec.time_limit) return tr("no limit");
       const WallTime end = viewer_.now + (*job->spec.time_limit - job->run_time);
       last = last ? std::max(*last, end) : end;
     }
@@ -200,10 +203,10 @@ std::string counts_line(const std::vector<const api::DeviceView*>& gpus, std::si
     const auto count = std::ranges::count_if(gpus, [&](const api::DeviceView* view) {
       return state_of_gpu(*view) == static_cast<GpuState>(i);
     });
-    if (count > 0) words.push_back(fmt::format("{} {}", count, kGpuStates.at(i).word));
+    if (count > 0) words.push_back(fmt::format("{} {}", count, tr(kGpuStates.at(i).word)));
   }
-  const std::string gpus_text = fmt::format("{} GPU{}", gpus.size(), gpus.size() == 1 ? "" : "s");
-  const std::string counts = ": " + join(words, ", ");
+  const std::string gpus_text = tr_count(gpus.size(), "{} GPU", "{} GPUs", gpus.size());
+  const std::string counts = ": " + join(words, tr(", "));
   const std::string model = fmt::format(" ({})", printable(gpus.front()->device.model));
   const std::size_t width = display_width(gpus_text + model + counts);
   const bool say_model =
@@ -213,10 +216,10 @@ std::string counts_line(const std::vector<const api::DeviceView*>& gpus, std::si
 
 std::string jobs_line(const api::MachineView& machine) {
   std::vector<std::string> words;
-  if (!machine.running.empty()) words.push_back(fmt::format("{} running", machine.running.size()));
-  if (machine.queued > 0) words.push_back(fmt::format("{} waiting", machine.queued));
-  if (machine.held > 0) words.push_back(fmt::format("{} held", machine.held));
-  return words.empty() ? "no jobs" : "jobs: " + join(words, ", ");
+  if (!machine.running.empty()) words.push_back(tr_format("{} running", machine.running.size()));
+  if (machine.queued > 0) words.push_back(tr_format("{} waiting", machine.queued));
+  if (machine.held > 0) words.push_back(tr_format("{} held", machine.held));
+  return words.empty() ? tr("no jobs") : tr_format("jobs: {}", join(words, tr(", ")));
 }
 
 }  // namespace
@@ -224,7 +227,7 @@ std::string jobs_line(const api::MachineView& machine) {
 std::vector<Example> gpu_state_legend() {
   std::vector<Example> lines;
   for (const GpuStateInfo& info : kGpuStates) {
-    lines.push_back({std::string(info.word), std::string(info.meaning)});
+    lines.push_back({tr(info.word), tr(info.meaning)});
   }
   return lines;
 }
@@ -237,13 +240,13 @@ std::string gpus_screen(const api::MachineView& machine,
   const GpuRows rows_of(machine, viewer);
   std::vector<Column> columns = {
       {.header = "GPU"},
-      {.header = "MODEL", .cut = Cut::Middle, .narrowest = 8, .leaves = 5},
-      {.header = "STATUS"},
-      {.header = "UTIL", .leaves = 4, .align = Align::Right},
-      {.header = "MEMORY", .leaves = 3},
-      {.header = "USER", .cut = Cut::End, .narrowest = 6, .leaves = 1},
-      {.header = "JOB", .cut = Cut::Middle, .narrowest = 12},
-      {.header = "UNTIL", .leaves = 2}};
+      {.header = tr("MODEL"), .cut = Cut::Middle, .narrowest = 8, .leaves = 5},
+      {.header = tr("STATUS")},
+      {.header = tr("UTIL"), .leaves = 4, .align = Align::Right},
+      {.header = tr("MEMORY"), .leaves = 3},
+      {.header = tr("USER"), .cut = Cut::End, .narrowest = 6, .leaves = 1},
+      {.header = tr("JOB"), .cut = Cut::Middle, .narrowest = 12},
+      {.header = tr("UNTIL"), .leaves = 2}};
   const bool several_nodes = machine.nodes.size() > 1;
   const bool one_model = has_one_model(gpus);
   std::vector<Row> rows;
@@ -256,7 +259,7 @@ std::string gpus_screen(const api::MachineView& machine,
   }
   if (one_model) columns.erase(columns.begin() + 1);
   if (several_nodes) {
-    columns.insert(columns.begin(), {.header = "NODE", .cut = Cut::Middle, .narrowest = 6});
+    columns.insert(columns.begin(), {.header = tr("NODE"), .cut = Cut::Middle, .narrowest = 6});
   }
   return screen_table(columns, rows, viewer.columns, Header::Shown, paint);
 }
@@ -274,11 +277,11 @@ std::string machine_screen(const api::MachineView& machine,
   for (const api::NodeView& node : machine.nodes) {
     if (node.devices.empty() && machine.nodes.size() == 1) notes += no_devices(node);
     if (const std::string title = node_title(node);
-        machine.nodes.size() > 1 && title != "Node " + printable(node.name)) {
+        machine.nodes.size() > 1 && title != tr_format("Node {}", printable(node.name))) {
       notes += title + '\n';
     }
     if (!node.devices.empty() && !node.note.empty())
-      notes += "Note: " + printable(node.note) + '\n';
+      notes += tr_format("Note: {}\n", tr(printable(node.note)));
   }
   if (!notes.empty()) out += (gpus.empty() ? "" : "\n") + notes;
   return out + '\n' + cut_end(jobs_line(machine), viewer.columns) + '\n';

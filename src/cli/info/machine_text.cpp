@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "base/translate.h"
 #include "command/table.h"
 #include "core/request_text.h"
 
@@ -20,16 +21,17 @@ std::string reading(Memory memory) {
 }
 
 std::string memory_line(const Device& device) {
-  if (!device.memory_total) return device.memory_used ? reading(*device.memory_used) + " used" : "";
-  if (!device.memory_used) return reading(*device.memory_total) + " in all";
-  return fmt::format("{} of {} used", reading(*device.memory_used), reading(*device.memory_total));
+  if (!device.memory_total)
+    return device.memory_used ? tr_format("{} used", reading(*device.memory_used)) : "";
+  if (!device.memory_used) return tr_format("{} in all", reading(*device.memory_total));
+  return tr_format("{} of {} used", reading(*device.memory_used), reading(*device.memory_total));
 }
 
 std::string power_line(const Device& device) {
   if (!device.power_milliwatts) return "";
   const std::string now = fmt::format("{} W", (*device.power_milliwatts + 500) / 1000);
   if (!device.power_limit_milliwatts) return now;
-  return fmt::format("{} of {} W", now, (*device.power_limit_milliwatts + 500) / 1000);
+  return tr_format("{} of {} W", now, (*device.power_limit_milliwatts + 500) / 1000);
 }
 
 bool is_foreign(const api::DeviceView& view, const DeviceProcess& process) {
@@ -45,41 +47,41 @@ std::string line(std::string_view name, std::string_view value) {
 std::string left_line(const api::DeviceView& view) {
   if (!view.mode || *view.mode == GpuMode::Whole) return "";
   std::string out = *view.mode == GpuMode::TimeSlice
-                        ? std::string("a turn")
-                        : share_text(view.share_free) + " of its compute";
+                        ? tr("a turn")
+                        : tr_format("{} of its compute", share_text(view.share_free));
   if (!view.memory_free) return out;
-  return fmt::format("{}, {} of memory", out, memory_text(std::max(*view.memory_free, Memory{})));
+  return tr_format("{}, {} of memory", out, memory_text(std::max(*view.memory_free, Memory{})));
 }
 
 /// The plan of the turns: "job 5 50%, job 7 50% of the time (planned, not enforced)".
 std::string time_slices_line(const api::DeviceView& view) {
   std::string out;
   for (const TimeSliceShare& slice : view.time_slices) {
-    out += fmt::format("{}job {} {}%",
-                       out.empty() ? "" : ", ",
-                       slice.job.value,
-                       share_text(Share{slice.time.parts * 100}));
+    out += tr_format("{}job {} {}%",
+                     out.empty() ? "" : ", ",
+                     slice.job.value,
+                     share_text(Share{slice.time.parts * 100}));
   }
-  return out.empty() ? "" : out + " of the time (planned, not enforced)";
+  return out.empty() ? "" : tr_format("{} of the time (planned, not enforced)", out);
 }
 
 std::string readings(const api::DeviceView& view) {
   const Device& device = view.device;
-  std::string out = line("Free", left_line(view));
-  out += line("Time slices", time_slices_line(view));
-  out += line("Memory", memory_line(device));
+  std::string out = line(tr("Free"), left_line(view));
+  out += line(tr("Time slices"), time_slices_line(view));
+  out += line(tr("Memory"), memory_line(device));
   if (device.utilization_percent) {
-    out += line("Utilization", fmt::format("{}%", *device.utilization_percent));
+    out += line(tr("Utilization"), fmt::format("{}%", *device.utilization_percent));
   }
   if (device.temperature_celsius) {
-    out += line("Temperature", fmt::format("{} C", *device.temperature_celsius));
+    out += line(tr("Temperature"), fmt::format("{} C", *device.temperature_celsius));
   }
-  out += line("Power", power_line(device));
-  if (!device.trouble.empty() && device.usable) out += line("Note", printable(device.trouble));
-  if (!device.processes.empty()) out += "  Processes:\n";
+  out += line(tr("Power"), power_line(device));
+  if (!device.trouble.empty() && device.usable) out += line(tr("Note"), printable(device.trouble));
+  if (!device.processes.empty()) out += tr("  Processes:\n");
   for (const DeviceProcess& process : device.processes) {
     out += fmt::format(
-        "    {}{}\n", process_text(process), is_foreign(view, process) ? " (not gflow's)" : "");
+        "    {}{}\n", process_text(process), is_foreign(view, process) ? tr(" (not gflow's)") : "");
   }
   return out;
 }
@@ -91,13 +93,13 @@ Style style_of(const api::DeviceView& view) {
 }
 
 std::string gpu_list(const std::vector<int>& gpus) {
-  if (gpus.empty()) return "no GPU";
+  if (gpus.empty()) return tr("no GPU");
   return fmt::format("GPU {}", fmt::join(gpus, ","));
 }
 
 std::string allocations(const api::MachineView& machine) {
   if (machine.running.empty()) return "";
-  std::string out = "\nAllocations by job:\n";
+  std::string out = tr("\nAllocations by job:\n");
   for (const api::JobView& job : machine.running) {
     const Request& request = job.spec.request;
     std::string held = machine.nodes.size() > 1 && !job.gpu_indices.empty()
@@ -107,13 +109,14 @@ std::string allocations(const api::MachineView& machine) {
       held += fmt::format(" ({})", gpus_in_words(request));
     }
     if (request.cpus > 0)
-      held += fmt::format(", {} CPU{}", request.cpus, request.cpus == 1 ? "" : "s");
-    if (request.memory.bytes > 0) held += fmt::format(", {} memory", memory_text(request.memory));
-    out += fmt::format("  Job {} ({}, {}): {}\n",
-                       job.id.value,
-                       printable(job.spec.name),
-                       printable(job.spec.user.name),
-                       held);
+      held +=
+          tr_count(static_cast<std::uint64_t>(request.cpus), ", {} CPU", ", {} CPUs", request.cpus);
+    if (request.memory.bytes > 0) held += tr_format(", {} memory", memory_text(request.memory));
+    out += tr_format("  Job {} ({}, {}): {}\n",
+                     job.id.value,
+                     printable(job.spec.name),
+                     printable(job.spec.user.name),
+                     held);
   }
   return out;
 }
@@ -124,7 +127,7 @@ std::string device_block(const api::DeviceView& view, const Painter& paint) {
       paint(Style::Bold,
             fmt::format("GPU {}: {}", view.device.index, printable(view.device.model))));
   out += line("UUID", printable(view.device.uuid));
-  out += line("Status", paint(style_of(view), device_status(view)));
+  out += line(tr("Status"), paint(style_of(view), device_status(view)));
   return out + readings(view);
 }
 
@@ -132,7 +135,7 @@ std::string node_text(const api::NodeView& node, const Painter& paint) {
   if (node.devices.empty()) return "\n" + no_devices(node);
   std::string out;
   for (const api::DeviceView& view : node.devices) out += device_block(view, paint);
-  if (!node.note.empty()) out += fmt::format("\nNote: {}\n", printable(node.note));
+  if (!node.note.empty()) out += tr_format("\nNote: {}\n", printable(node.note));
   return out;
 }
 
@@ -142,30 +145,32 @@ std::string unhealthy_lines(const api::MachineView& machine, const Painter& pain
   std::string out;
   for (const api::UnhealthyNode& node : machine.unhealthy) {
     const std::string name =
-        machine.nodes.size() > 1 ? fmt::format("node {}: ", printable(node.node)) : "";
-    out += fmt::format("{}: {}{} ({} launch{} failed, {})\n",
-                       paint(Style::Red, "Unhealthy"),
-                       name,
-                       printable(node.reason),
-                       node.failures,
-                       node.failures == 1 ? "" : "es",
-                       node.retry_at ? "tried again soon" : "tried with the next job");
+        machine.nodes.size() > 1 ? tr_format("node {}: ", printable(node.node)) : "";
+    out += tr_count(static_cast<std::uint64_t>(node.failures),
+                    "{}: {}{} ({} launch failed, {})\n",
+                    "{}: {}{} ({} launches failed, {})\n",
+                    paint(Style::Red, tr("Unhealthy")),
+                    name,
+                    printable(node.reason),
+                    node.failures,
+                    node.retry_at ? tr("tried again soon") : tr("tried with the next job"));
   }
   return out;
 }
 
 std::string no_devices(const api::NodeView& node) {
-  std::string out = "No GPUs";
-  if (!node.note.empty()) out += ": " + printable(node.note);
-  return out + "\nJobs without --gpus run all the same.\n";
+  std::string out = tr("No GPUs");
+  if (!node.note.empty()) out += ": " + tr(printable(node.note));
+  return out + tr("\nJobs without --gpus run all the same.\n");
 }
 
 std::string node_title(const api::NodeView& node) {
-  std::string out = "Node " + printable(node.name);
-  if (!node.removed.empty()) out += ": removed: " + printable(node.removed);
-  if (!node.unreachable.empty()) out += ": does not answer: " + printable(node.unreachable);
+  std::string out = tr_format("Node {}", printable(node.name));
+  if (!node.removed.empty()) out += tr_format(": removed: {}", printable(node.removed));
+  if (!node.unreachable.empty())
+    out += tr_format(": does not answer: {}", printable(node.unreachable));
   if (node.drained) {
-    out += ": drained";
+    out += tr(": drained");
     if (!node.drained_reason.empty()) out += ": " + printable(node.drained_reason);
   }
   return out;
@@ -183,16 +188,18 @@ std::string device_status(const api::DeviceView& view) {
   if (!view.jobs.empty()) {
     std::vector<std::uint64_t> jobs;
     for (const JobId id : view.jobs) jobs.push_back(id.value);
-    return fmt::format("In use by job{} {}", jobs.size() == 1 ? "" : "s", fmt::join(jobs, ", "));
+    return tr_count(jobs.size(), "In use by job {}", "In use by jobs {}", fmt::join(jobs, ", "));
   }
   switch (view.bar) {
     case DeviceBar::None:
-      return "Available";
+      return tr("Available");
     case DeviceBar::Broken:
-      return view.device.trouble.empty() ? "Not usable"
-                                         : "Not usable: " + printable(view.device.trouble);
+      return view.device.trouble.empty()
+                 ? tr("Not usable")
+                 : tr_format("Not usable: {}", printable(view.device.trouble));
     case DeviceBar::Drained:
-      return view.drained_reason.empty() ? "Drained" : "Drained: " + printable(view.drained_reason);
+      return view.drained_reason.empty() ? tr("Drained")
+                                         : tr_format("Drained: {}", printable(view.drained_reason));
     case DeviceBar::InUse:
       break;
   }
@@ -201,7 +208,7 @@ std::string device_status(const api::DeviceView& view) {
     process.memory.reset();
     who += (who.empty() ? "" : ", ") + process_text(process);
   }
-  return "In use outside gflow: " + who;
+  return tr_format("In use outside gflow: {}", who);
 }
 
 std::string machine_text(const api::MachineView& machine, const Painter& paint) {
@@ -211,10 +218,10 @@ std::string machine_text(const api::MachineView& machine, const Painter& paint) 
     devices += node.devices.size();
     available += std::ranges::count_if(node.devices, &api::DeviceView::available);
   }
-  std::string out = fmt::format("Scheduler Status: {}\nTotal GPUs: {}\nAvailable GPUs: {}\n",
-                                paint(Style::Green, "Running"),
-                                devices,
-                                available);
+  std::string out = tr_format("Scheduler Status: {}\nTotal GPUs: {}\nAvailable GPUs: {}\n",
+                              paint(Style::Green, tr("Running")),
+                              devices,
+                              available);
   out += unhealthy_lines(machine, paint);
   for (const api::NodeView& node : machine.nodes) {
     if (machine.nodes.size() > 1) {
@@ -228,8 +235,9 @@ std::string machine_text(const api::MachineView& machine, const Painter& paint) 
 std::string machine_brief(const api::MachineView& machine, const Painter& paint) {
   const std::string unhealthy = unhealthy_lines(machine, paint);
   const bool several = machine.nodes.size() > 1;
-  std::vector<Column> columns = {{"GPU"}, {"MODEL"}, {"UTIL"}, {"MEMORY"}, {"STATUS"}};
-  if (several) columns.insert(columns.begin(), {"NODE"});
+  std::vector<Column> columns = {
+      {"GPU"}, {tr("MODEL")}, {tr("UTIL")}, {tr("MEMORY")}, {tr("STATUS")}};
+  if (several) columns.insert(columns.begin(), {tr("NODE")});
   std::vector<Row> rows;
   for (const api::NodeView& node : machine.nodes) {
     for (const api::DeviceView& view : node.devices) {
@@ -246,7 +254,8 @@ std::string machine_brief(const api::MachineView& machine, const Painter& paint)
     }
   }
   if (rows.empty()) {
-    return unhealthy + (machine.nodes.empty() ? "No GPUs\n" : no_devices(machine.nodes.front()));
+    return unhealthy +
+           (machine.nodes.empty() ? tr("No GPUs\n") : no_devices(machine.nodes.front()));
   }
   return unhealthy + table_text(columns, rows, Header::Shown, paint);
 }

@@ -8,6 +8,7 @@
 
 #include "api/json.h"
 #include "base/text.h"
+#include "base/translate.h"
 #include "cli/commands.h"
 #include "cli/job/act.h"
 #include "cli/job/signals.h"
@@ -89,11 +90,12 @@ std::vector<std::pair<const api::JobView*, JobId>> dependents_of(
 
 std::string fate_of(const api::JobView& job, int signal) {
   if (signal != 0) {
-    return is_active(job.status) ? "would get " + signal_text(signal) : "does not run";
+    return is_active(job.status) ? tr_format("would get {}", signal_text(signal))
+                                 : tr("does not run");
   }
-  if (is_pending(job.status)) return "would be cancelled";
-  if (is_ended(job.status)) return "has ended already";
-  return job.status == Status::Completing ? "is being stopped already" : "would be stopped";
+  if (is_pending(job.status)) return tr("would be cancelled");
+  if (is_ended(job.status)) return tr("has ended already");
+  return job.status == Status::Completing ? tr("is being stopped already") : tr("would be stopped");
 }
 
 Result<int> preview(Context& context, const std::vector<JobId>& ids, int signal) {
@@ -117,16 +119,18 @@ Result<int> preview(Context& context, const std::vector<JobId>& ids, int signal)
       add(*at, fate_of(*at, signal));
       continue;
     }
-    context.error({Code::NotFound, fmt::format("there is no job {}", id.value)});
+    context.error({Code::NotFound, tr_format("there is no job {}", id.value)});
     worst = static_cast<int>(Code::NotFound);
   }
   const auto dependents =
       signal == 0 ? dependents_of(waiting, ids) : decltype(dependents_of(waiting, ids)){};
   for (const auto& [job, parent] : dependents) {
-    add(*job, fmt::format("would be cancelled: depends on job {}", parent.value));
+    add(*job, tr_format("would be cancelled: depends on job {}", parent.value));
   }
-  context.out << table_text(
-      {{"JOBID"}, {"NAME", 16}, {"ST"}, {"EFFECT"}}, rows, Header::Shown, context.paint);
+  context.out << table_text({{tr("JOBID")}, {tr("NAME"), 16}, {tr("ST")}, {tr("EFFECT")}},
+                            rows,
+                            Header::Shown,
+                            context.paint);
   return worst;
 }
 
@@ -149,22 +153,23 @@ Result<int> send_signal(Context& context, const std::vector<JobId>& jobs, int si
     return context.daemon().act("signal", {.jobs = ids, .signal = signal, .at = {}});
   };
   return act_on_each(context, jobs, send, [signal](JobId job) {
-    return fmt::format("Sent {} to job {}.", signal_text(signal), job.value);
+    return tr_format("Sent {} to job {}.", signal_text(signal), job.value);
   });
 }
 
 Result<int> run_cancel(const Invocation& invocation, Context& context) {
   if (invocation.words.empty() && !has_filter(invocation)) {
-    return fail(Code::Usage, "no job is named; write an id such as 42, or a filter such as --me");
+    return fail(Code::Usage,
+                tr("no job is named; write an id such as 42, or a filter such as --me"));
   }
   if (std::ranges::find(invocation.words, "all") != invocation.words.end()) {
-    return fail(Code::Usage, "'all' is not a job id; 'gcancel --me' is all of your jobs");
+    return fail(Code::Usage, tr("'all' is not a job id; 'gcancel --me' is all of your jobs"));
   }
   int signal = 0;
   if (invocation.has("signal")) signal = GF_TRY(parse_signal(invocation.get("signal")));
   const std::vector<JobId> jobs = GF_TRY(chosen(invocation, context));
   if (jobs.empty()) {
-    context.note("no job matches");
+    context.note(tr("no job matches"));
     return 0;
   }
   if (invocation.has("dry-run")) return preview(context, jobs, signal);
@@ -175,8 +180,8 @@ Result<int> run_cancel(const Invocation& invocation, Context& context) {
   return act_on_each(
       context, jobs, cancel, [&, active = std::optional<std::set<JobId>>()](JobId job) mutable {
         if (!active) active = still_active(context, jobs);
-        const char* fate = active->contains(job) ? "is being stopped" : "cancelled";
-        return fmt::format("Job {} {}.", job.value, fate);
+        return active->contains(job) ? tr_format("Job {} is being stopped.", job.value)
+                                     : tr_format("Job {} cancelled.", job.value);
       });
 }
 
@@ -185,56 +190,58 @@ Result<int> run_cancel(const Invocation& invocation, Context& context) {
 Command gcancel_command() {
   return {
       .name = "gcancel",
-      .summary = "cancel jobs",
+      .summary = tr("cancel jobs"),
       .usage = {"[options] JOB...",
                 "[options] --me | --user LIST | --states LIST | --names LIST",
                 "[options] --group NAME",
                 "--signal SIGNAL JOB..."},
-      .description =
+      .description = tr(
           "Cancels jobs. A job that waits is cancelled at once; one that runs gets SIGTERM and, "
           "when "
           "its grace time is over, SIGKILL for every process it has left. Jobs that depend on it "
           "are "
           "cancelled too, unless they were submitted with --no-auto-cancel.\n\n"
-          "Every job named is tried; the exit code is that of the worst.",
+          "Every job named is tried; the exit code is that of the worst."),
       .options =
           {
               {.name = "signal",
                .letters = "S",
                .value = "SIGNAL",
-               .help = "Do not cancel: send this signal to every process of jobs that run, and "
-                       "nothing else. INT, SIGUSR1, 9."},
-              {.name = "dry-run", .help = "Only say what would be cancelled, dependents included."},
+               .help = tr("Do not cancel: send this signal to every process of jobs that run, and "
+                          "nothing else. INT, SIGUSR1, 9.")},
+              {.name = "dry-run",
+               .help = tr("Only say what would be cancelled, dependents included.")},
               {.name = "states",
                .letters = "s",
                .value = "LIST",
-               .help = "Only jobs in these states: Queued,Running.",
+               .help = tr("Only jobs in these states: Queued,Running."),
                .complete = Complete::State},
               {.name = "user",
                .letters = "u",
                .aliases = {"users"},
                .value = "LIST",
-               .help = "Only jobs of these users.",
+               .help = tr("Only jobs of these users."),
                .complete = Complete::User},
-              {.name = "me", .help = "Only your own jobs.", .excludes = {"user"}},
+              {.name = "me", .help = tr("Only your own jobs."), .excludes = {"user"}},
               {.name = "names",
                .letters = "N",
                .aliases = {"name"},
                .value = "LIST",
-               .help = "Only jobs of these names; * and ? stand for any characters."},
+               .help = tr("Only jobs of these names; * and ? stand for any characters.")},
               {.name = "group",
                .value = "NAME",
-               .help = "Only jobs of this group: those of one array or sweep."},
+               .help = tr("Only jobs of this group: those of one array or sweep.")},
           },
       .words = {.name = "JOB...",
-                .help = "Ids such as 42, 1-5 or 1,3,7-9; @ is your newest job, @~1 the one before.",
+                .help =
+                    tr("Ids such as 42, 1-5 or 1,3,7-9; @ is your newest job, @~1 the one before."),
                 .most = kAnyNumber,
                 .complete = Complete::Job},
-      .examples = {{"gcancel 42", "one job"},
-                   {"gcancel 1-5 9", "several"},
-                   {"gcancel --me -s Queued", "all of yours that wait"},
-                   {"gcancel --signal USR1 42", "tell a job, without cancelling it"},
-                   {"gcancel --dry-run 42", "what that would do"}},
+      .examples = {{"gcancel 42", tr("one job")},
+                   {"gcancel 1-5 9", tr("several")},
+                   {"gcancel --me -s Queued", tr("all of yours that wait")},
+                   {"gcancel --signal USR1 42", tr("tell a job, without cancelling it")},
+                   {"gcancel --dry-run 42", tr("what that would do")}},
       .run = run_cancel,
   };
 }

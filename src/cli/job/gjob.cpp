@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/translate.h"
 #include "cli/commands.h"
 #include "cli/job/subcommands.h"
 
@@ -7,14 +8,14 @@ namespace gflow::cli {
 Command gjob_command() {
   return {
       .name = "gjob",
-      .summary = "look at one job and change it",
+      .summary = tr("look at one job and change it"),
       .usage = {"COMMAND [options] JOB..."},
       .description =
-          "A job is named by its id, or @ for your newest one, @~1 for the one before it.",
-      .examples = {{"gjob show 42", "everything about it"},
-                   {"gjob log -f @", "the output of your newest job, as it comes"},
-                   {"gjob why 42", "why it does not start, and what would help"},
-                   {"gjob update 42 --priority 50", "let it start earlier"}},
+          tr("A job is named by its id, or @ for your newest one, @~1 for the one before it."),
+      .examples = {{"gjob show 42", tr("everything about it")},
+                   {"gjob log -f @", tr("the output of your newest job, as it comes")},
+                   {"gjob why 42", tr("why it does not start, and what would help")},
+                   {"gjob update 42 --priority 50", tr("let it start earlier")}},
       .subcommands = {job_show_command(),
                       job_why_command(),
                       job_log_command(),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include "base/translate.h"
 #include "cli/job/act.h"
 #include "cli/job/subcommands.h"
 #include "cli/selection.h"
@@ -15,7 +16,7 @@ namespace {
 
 Positional job_words() {
   return {.name = "JOB...",
-          .help = "Ids such as 42 or 1-5; @ is your newest job.",
+          .help = tr("Ids such as 42 or 1-5; @ is your newest job."),
           .least = 1,
           .most = kAnyNumber,
           .complete = Complete::Job};
@@ -27,7 +28,7 @@ Result<int> run_hold(const Invocation& invocation, Context& context) {
     return context.daemon().act("hold", {.jobs = ids, .signal = 0, .at = {}});
   };
   return act_on_each(
-      context, jobs, hold, [](JobId job) { return fmt::format("Job {} put on hold.", job.value); });
+      context, jobs, hold, [](JobId job) { return tr_format("Job {} put on hold.", job.value); });
 }
 
 Result<int> run_release(const Invocation& invocation, Context& context) {
@@ -40,8 +41,8 @@ Result<int> run_release(const Invocation& invocation, Context& context) {
     return context.daemon().act("release", {.jobs = ids, .signal = 0, .at = at});
   };
   return act_on_each(context, jobs, release, [&](JobId job) {
-    const std::string when = at ? " (not before " + local_text(*at) + ")" : "";
-    return fmt::format("Job {} released back to queue{}.", job.value, when);
+    if (!at) return tr_format("Job {} released back to queue.", job.value);
+    return tr_format("Job {} released back to queue (not before {}).", job.value, local_text(*at));
   });
 }
 
@@ -50,7 +51,7 @@ Result<int> run_release(const Invocation& invocation, Context& context) {
 Command job_hold_command() {
   return {
       .name = "hold",
-      .summary = "keep waiting jobs from starting",
+      .summary = tr("keep waiting jobs from starting"),
       .usage = {"JOB..."},
       .words = job_words(),
       .aliases = {"h"},
@@ -61,12 +62,13 @@ Command job_hold_command() {
 Command job_release_command() {
   return {
       .name = "release",
-      .summary = "put held jobs back into the queue",
+      .summary = tr("put held jobs back into the queue"),
       .usage = {"[--at TIME] JOB..."},
       .options = {{.name = "at",
                    .value = "TIME",
-                   .help = "Not before: now+2h, 22:00, 2026-03-01T12:00. Sets the begin time of a "
-                           "job that is queued, too."}},
+                   .help =
+                       tr("Not before: now+2h, 22:00, 2026-03-01T12:00. Sets the begin time of a "
+                          "job that is queued, too.")}},
       .words = job_words(),
       .aliases = {"r"},
       .run = run_release,

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "base/translate.h"
 #include "cli/described.h"
 #include "core/cpu_list.h"
 #include "core/gpu_request.h"
@@ -41,30 +42,30 @@ std::string gpus_as_written(const Request& request) {
 /// Whether it may be interrupted for a job ahead of it, and how.
 std::string preemption_text(const JobSpec& spec) {
   if (spec.preemption == Preemption::None) return "";
-  if (spec.preemption == Preemption::Suspend) return "is suspended in memory";
-  if (spec.preempt_signal == 0) return "is stopped and queued again";
-  return fmt::format("is sent signal {}, stopped and queued again",
-                     signal_text(spec.preempt_signal));
+  if (spec.preemption == Preemption::Suspend) return tr("is suspended in memory");
+  if (spec.preempt_signal == 0) return tr("is stopped and queued again");
+  return tr_format("is sent signal {}, stopped and queued again", signal_text(spec.preempt_signal));
 }
 
 std::string dependency_text(const Dependencies& wanted) {
   if (wanted.jobs.empty()) return "";
   std::string out = ids_text(wanted.jobs);
   if (wanted.jobs.size() > 1) {
-    out = (wanted.mode == DependencyMode::Any ? "any of " : "all of ") + out;
+    out = wanted.mode == DependencyMode::Any ? tr_format("any of {}", out)
+                                             : tr_format("all of {}", out);
   }
-  return out + (wanted.auto_cancel ? "" : " (stays queued if that fails)");
+  return out + (wanted.auto_cancel ? "" : tr(" (stays queued if that fails)"));
 }
 
 std::string usage_text(const Outcome& outcome) {
-  std::string out = fmt::format(
+  std::string out = tr_format(
       "{} of CPU time", duration_text(std::chrono::round<std::chrono::seconds>(outcome.cpu_time)));
   if (outcome.peak_memory.bytes > 0) {
-    out += fmt::format(", {:.1f} MiB memory at most",
-                       static_cast<double>(outcome.peak_memory.bytes) / (1 << 20));
+    out += tr_format(", {:.1f} MiB memory at most",
+                     static_cast<double>(outcome.peak_memory.bytes) / (1 << 20));
   }
   if (outcome.peak_gpu_memory.bytes > 0) {
-    out += fmt::format(", {} of GPU memory at most", memory_text(outcome.peak_gpu_memory));
+    out += tr_format(", {} of GPU memory at most", memory_text(outcome.peak_gpu_memory));
   }
   return out;
 }
@@ -75,8 +76,8 @@ std::string gpu_memory_text(const api::JobView& job) {
   for (const GpuMemoryUse& use : job.gpu_memory) {
     std::string text = job.peers.empty() ? "" : printable(use.node) + " ";
     text += fmt::format("GPU {}: {}", use.gpu, memory_text(use.used));
-    if (use.reserved > Memory{}) text += fmt::format(" of {}", memory_text(use.reserved));
-    if (use.is_over()) text += ", more than it asked for";
+    if (use.reserved > Memory{}) text += tr_format(" of {}", memory_text(use.reserved));
+    if (use.is_over()) text += tr(", more than it asked for");
     parts.push_back(std::move(text));
   }
   return join(parts, "; ");
@@ -86,7 +87,8 @@ std::string gpu_memory_text(const api::JobView& job) {
 std::string devices_text(const std::vector<int>& gpus, const std::vector<int>& cpus) {
   const std::string near = cpus.empty() ? "" : "CPU " + cpu_list_text(cpus);
   if (gpus.empty()) return near;
-  return fmt::format("GPU {}{}{}", fmt::join(gpus, ","), near.empty() ? "" : " and ", near);
+  if (near.empty()) return fmt::format("GPU {}", fmt::join(gpus, ","));
+  return tr_format("GPU {} and {}", fmt::join(gpus, ","), near);
 }
 
 /// What it has on each of its nodes: "GPU 0,1" where it has one, "n1: GPU 0; n2: GPU 3 and CPU
@@ -105,40 +107,42 @@ std::string place_text(const api::JobView& job) {
 
 void add_request(Facts& facts, const api::JobView& job) {
   const JobSpec& spec = job.spec;
-  facts.add("Asks for", request_in_words(spec.request));
-  facts.add("GPUs as", gpus_as_written(spec.request));
-  if (job.peers.empty()) facts.add("Node", printable(job.node));
-  facts.add(job.ended ? "Had" : "Has", place_text(job));
-  facts.add("Why these", printable(job.placed_because));
-  facts.add("Time limit", spec.time_limit ? duration_text(*spec.time_limit) : "none");
-  facts.add("Grace", duration_text(spec.grace));
-  facts.add("Priority", fmt::format("{}", spec.priority));
-  facts.add("Project", printable(spec.project));
-  facts.add("Depends on", dependency_text(spec.dependencies));
+  facts.add(tr("Asks for"), request_in_words(spec.request));
+  facts.add(tr("GPUs as"), gpus_as_written(spec.request));
+  if (job.peers.empty()) facts.add(tr("Node"), printable(job.node));
+  facts.add(job.ended ? tr("Had") : tr("Has"), place_text(job));
+  facts.add(tr("Why these"), printable(job.placed_because));
+  facts.add(tr("Time limit"), spec.time_limit ? duration_text(*spec.time_limit) : tr("none"));
+  facts.add(tr("Grace"), duration_text(spec.grace));
+  facts.add(tr("Priority"), fmt::format("{}", spec.priority));
+  facts.add(tr("Project"), printable(spec.project));
+  facts.add(tr("Depends on"), dependency_text(spec.dependencies));
   if (!spec.group.empty()) {
     const std::string limit =
-        spec.max_concurrent > 0 ? fmt::format(", at most {} at once", spec.max_concurrent) : "";
-    facts.add("Group", printable(spec.group) + limit);
+        spec.max_concurrent > 0 ? tr_format(", at most {} at once", spec.max_concurrent) : "";
+    facts.add(tr("Group"), printable(spec.group) + limit);
   }
-  facts.add("Preemption", preemption_text(spec));
-  if (spec.requeue) facts.add("Requeue", "runs again if the machine or its supervisor dies");
+  facts.add(tr("Preemption"), preemption_text(spec));
+  if (spec.requeue)
+    facts.add(tr("Requeue"), tr("runs again if the machine or its supervisor dies"));
   if (spec.max_retries > 0) {
-    facts.add("Retries", fmt::format("{} of {} used", job.retries, spec.max_retries));
+    facts.add(tr("Retries"), tr_format("{} of {} used", job.retries, spec.max_retries));
   }
-  for (const Fact& fact : described_facts(spec)) facts.add(fact.name, fact.value);
+  for (const Fact& fact : described_facts(spec)) facts.add(tr(fact.name), fact.value);
 }
 
 void add_enforcement(Facts& facts, const api::JobView& job, const api::DaemonView& daemon) {
-  facts.add("Stopped by", printable(daemon.enforcement_kill));
+  facts.add(tr("Stopped by"), tr(printable(daemon.enforcement_kill)));
   if (job.spec.request.memory.bytes > 0) {
-    facts.add("Memory limit", printable(daemon.enforcement_memory));
+    facts.add(tr("Memory limit"), tr(printable(daemon.enforcement_memory)));
   }
-  if (job.spec.request.cpus > 0) facts.add("CPU limit", printable(daemon.enforcement_cpu));
-  if (!job.cpu_indices.empty()) facts.add("CPU binding", printable(daemon.enforcement_binding));
-  facts.add("Processes", printable(daemon.enforcement_processes));
+  if (job.spec.request.cpus > 0) facts.add(tr("CPU limit"), tr(printable(daemon.enforcement_cpu)));
+  if (!job.cpu_indices.empty())
+    facts.add(tr("CPU binding"), tr(printable(daemon.enforcement_binding)));
+  facts.add(tr("Processes"), tr(printable(daemon.enforcement_processes)));
   const Request& request = job.spec.request;
   if (request.mode != GpuMode::Whole || request.gpu_memory > Memory{}) {
-    facts.add("GPU share", printable(daemon.enforcement_gpu));
+    facts.add(tr("GPU share"), tr(printable(daemon.enforcement_gpu)));
   }
 }
 
@@ -149,7 +153,7 @@ std::string ended_text(const api::JobView& job) {
   std::string out = printable(outcome_text(*job.outcome));
   // How long it ran is part of this reason.
   if (job.started && job.outcome->reason != EndReason::TimeLimit)
-    out += " after " + duration_text(job.run_time);
+    out = tr_format("{} after {}", out, duration_text(job.run_time));
   return out;
 }
 
@@ -161,25 +165,25 @@ std::string job_text(const api::JobView& job,
     return time ? time_text(*time) : std::string();
   };
   Facts facts;
-  facts.add("State", fmt::format("{} ({})", status_name(job.status), status_code(job.status)));
-  if (!job.outcome && !job.reason.empty()) facts.add("Waits for", printable(job.reason));
-  facts.add("Ended", ended_text(job));
-  facts.add("User", printable(job.spec.user.name));
+  facts.add(tr("State"), fmt::format("{} ({})", status_name(job.status), status_code(job.status)));
+  if (!job.outcome && !job.reason.empty()) facts.add(tr("Waits for"), printable(job.reason));
+  facts.add(tr("Ended"), ended_text(job));
+  facts.add(tr("User"), printable(job.spec.user.name));
   add_request(facts, job);
-  facts.add("Submitted", when(job.submitted));
-  facts.add("Begin", when(job.spec.begin));
-  facts.add("Started", when(job.started));
-  facts.add("Ended at", when(job.ended));
-  if (job.started) facts.add("Run time", clock_text(job.run_time));
-  if (job.attempt > 0) facts.add("Attempt", fmt::format("{}", job.attempt));
-  if (job.pid > 0 && !job.ended) facts.add("Process", fmt::format("{}", job.pid));
-  facts.add("GPU memory", gpu_memory_text(job));
-  if (job.outcome && job.started) facts.add("Used", usage_text(*job.outcome));
-  facts.add("Command", printable(job.spec.command));
-  facts.add("Directory", printable(job.spec.work_dir));
-  facts.add("Log", printable(job.log_path));
+  facts.add(tr("Submitted"), when(job.submitted));
+  facts.add(tr("Begin"), when(job.spec.begin));
+  facts.add(tr("Started"), when(job.started));
+  facts.add(tr("Ended at"), when(job.ended));
+  if (job.started) facts.add(tr("Run time"), clock_text(job.run_time));
+  if (job.attempt > 0) facts.add(tr("Attempt"), fmt::format("{}", job.attempt));
+  if (job.pid > 0 && !job.ended) facts.add(tr("Process"), fmt::format("{}", job.pid));
+  facts.add(tr("GPU memory"), gpu_memory_text(job));
+  if (job.outcome && job.started) facts.add(tr("Used"), usage_text(*job.outcome));
+  facts.add(tr("Command"), printable(job.spec.command));
+  facts.add(tr("Directory"), printable(job.spec.work_dir));
+  facts.add(tr("Log"), printable(job.log_path));
   if (daemon && !job.ended) add_enforcement(facts, job, *daemon);
-  const std::string title = fmt::format("Job {}: {}", job.id.value, printable(job.spec.name));
+  const std::string title = tr_format("Job {}: {}", job.id.value, printable(job.spec.name));
   return paint(Style::Bold, title) + '\n' + facts.text();
 }
 

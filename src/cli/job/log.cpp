@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "base/translate.h"
 #include "cli/job/subcommands.h"
 #include "cli/job/wait.h"
 #include "cli/selection.h"
@@ -81,7 +82,7 @@ Result<std::optional<std::size_t>> line_count(const Invocation& invocation,
   if (!number) {
     return fail(
         Code::Usage,
-        fmt::format(
+        tr_format(
             "--{}: '{}' is not a number of lines", option, printable(invocation.get(option))));
   }
   return static_cast<std::size_t>(*number);
@@ -100,8 +101,7 @@ Result<api::JobView> started_job(Context& context, JobId id) {
     if (os::exists(job.log_path)) return job;
     GF_TRY(context.daemon().wait_change(page.revision, id, [&] {
       if (!std::exchange(told, true)) {
-        context.hint(
-            fmt::format("Waiting for job {} to start: {}", id.value, printable(job.reason)));
+        context.hint(tr_format("Waiting for job {} to start: {}", id.value, printable(job.reason)));
       }
     }));
   }
@@ -135,7 +135,7 @@ Result<void> may_read_log(const api::JobView& job) {
   if (!job.log_path.empty()) return {};
   return fail(
       Code::Permission,
-      fmt::format("the log of job {} is for {} only", job.id.value, printable(job.spec.user.name)));
+      tr_format("the log of job {} is for {} only", job.id.value, printable(job.spec.user.name)));
 }
 
 Result<void> print_log(const Invocation& invocation, Context& context, const api::JobView& job) {
@@ -144,9 +144,8 @@ Result<void> print_log(const Invocation& invocation, Context& context, const api
   GF_CHECK(may_read_log(job));
   if (!os::exists(job.log_path)) {
     return fail(Code::NotFound,
-                job.started
-                    ? fmt::format("the log {} is not there any more", printable(job.log_path))
-                    : fmt::format("job {} never started, it has no log", job.id.value));
+                job.started ? tr_format("the log {} is not there any more", printable(job.log_path))
+                            : tr_format("job {} never started, it has no log", job.id.value));
   }
   const os::Fd file = GF_TRY(os::open_file(job.log_path, O_RDONLY | O_CLOEXEC));
   if (wanted.first) return copy_first_lines(file, *wanted.first, context.out);
@@ -196,29 +195,29 @@ Result<std::size_t> start_of_last_lines(const std::string& path, std::size_t lin
 Command job_log_command() {
   return {
       .name = "log",
-      .summary = "print what a job wrote",
+      .summary = tr("print what a job wrote"),
       .usage = {"[options] JOB"},
       .description =
-          "Prints the log of a job, stdout and stderr as they came: all of it, unless said "
-          "otherwise.",
+          tr("Prints the log of a job, stdout and stderr as they came: all of it, unless said "
+             "otherwise."),
       .options =
           {
               {.name = "follow",
                .letters = "fF",
-               .help = "Go on with what it writes until it ends; waits for a job that has not "
-                       "started."},
+               .help = tr("Go on with what it writes until it ends; waits for a job that has not "
+                          "started.")},
               {.name = "first",
                .value = "N",
-               .help = "Only the first N lines.",
+               .help = tr("Only the first N lines."),
                .excludes = {"last", "follow"}},
               {.name = "last",
                .letters = "ln",
                .value = "N",
-               .help = "Only the last N lines; with --follow, start there."},
-              {.name = "path", .help = "Print the path of the log instead."},
+               .help = tr("Only the last N lines; with --follow, start there.")},
+              {.name = "path", .help = tr("Print the path of the log instead.")},
           },
       .words = {.name = "JOB",
-                .help = "Its id; @ is your newest job.",
+                .help = tr("Its id; @ is your newest job."),
                 .least = 1,
                 .most = 1,
                 .complete = Complete::Job},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string>
 
+#include "base/translate.h"
 #include "cli/job/job_text.h"
 #include "cli/job/print_jobs.h"
 #include "cli/job/subcommands.h"
@@ -19,7 +20,7 @@ Result<int> run_show(const Invocation& invocation, Context& context) {
   }
   return print_jobs(invocation, context, [&](const api::JobView& job) {
     if (job.status == Status::Queued) {
-      context.hint("try: gjob why " + std::to_string(job.id.value));
+      context.hint(tr_format("try: gjob why {}", job.id.value));
     }
     return job_text(job, daemon, [](WallTime at) { return local_text(at); }, context.paint);
   });
@@ -30,13 +31,13 @@ Result<int> run_show(const Invocation& invocation, Context& context) {
 Command job_show_command() {
   return {
       .name = "show",
-      .summary = "show everything about jobs",
+      .summary = tr("show everything about jobs"),
       .usage = {"JOB..."},
       .description =
-          "Shows what a job asked for, which GPUs and CPUs it got and why these, how it ended, "
-          "what is enforced on it and where its log is.",
+          tr("Shows what a job asked for, which GPUs and CPUs it got and why these, how it ended, "
+             "what is enforced on it and where its log is."),
       .words = {.name = "JOB...",
-                .help = "Ids such as 42 or 1-5; @ is your newest job.",
+                .help = tr("Ids such as 42 or 1-5; @ is your newest job."),
                 .least = 1,
                 .most = kAnyNumber,
                 .complete = Complete::Job},

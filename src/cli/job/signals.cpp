@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "base/translate.h"
 
 namespace gflow::cli {
 
@@ -33,9 +34,9 @@ Result<int> parse_signal(std::string_view text) {
   if (number && *number > 0 && *number <= static_cast<std::uint64_t>(SIGRTMAX)) {
     return static_cast<int>(*number);
   }
-  return fail(Code::Usage,
-              fmt::format("'{}' is not a signal; write TERM, INT, USR1, KILL or a number",
-                          printable(text)));
+  return fail(
+      Code::Usage,
+      tr_format("'{}' is not a signal; write TERM, INT, USR1, KILL or a number", printable(text)));
 }
 
 }  // namespace gflow::cli

@@ -7,6 +7,7 @@
 
 #include "api/json.h"
 #include "base/text.h"
+#include "base/translate.h"
 #include "cli/described.h"
 #include "cli/job/act.h"
 #include "cli/job/subcommands.h"
@@ -21,7 +22,7 @@ namespace gflow::cli {
 namespace {
 
 constexpr std::string_view kFixed =
-    "cannot be changed once a job is submitted; cancel it and submit it anew";
+    tr_later("cannot be changed once a job is submitted; cancel it and submit it again");
 
 std::vector<Option> amount_options() {
   return {
@@ -29,24 +30,24 @@ std::vector<Option> amount_options() {
        .letters = "nJ",
        .aliases = {"job-name"},
        .value = "NAME",
-       .help = "Its name."},
-      {.name = "cpus", .value = "N", .help = "Number of CPUs."},
+       .help = tr("Its name.")},
+      {.name = "cpus", .value = "N", .help = tr("Number of CPUs.")},
       {.name = "memory",
        .letters = "m",
        .aliases = {"memory-limit", "mem", "max-mem", "max-memory"},
        .value = "SIZE",
-       .help = "Host memory: 20G, 512M; a number is MiB."},
-      {.name = "clear-memory-limit", .help = "No memory limit.", .excludes = {"memory"}},
+       .help = tr("Host memory: 20G, 512M; a number is MiB.")},
+      {.name = "clear-memory-limit", .help = tr("No memory limit."), .excludes = {"memory"}},
       {.name = "priority",
        .letters = "p",
        .value = "N",
-       .help = "Priority, 0 to 255, higher first."},
+       .help = tr("Priority, 0 to 255, higher first.")},
       {.name = "time-limit",
        .letters = "t",
        .aliases = {"time", "timelimit"},
        .value = "TIME",
-       .help = "Most time it may run: 30 (minutes), 4:00:00, 1h30m. Running jobs, too."},
-      {.name = "clear-time-limit", .help = "No time limit.", .excludes = {"time-limit"}},
+       .help = tr("Most time it may run: 30 (minutes), 4:00:00, 1h30m. Running jobs, too.")},
+      {.name = "clear-time-limit", .help = tr("No time limit."), .excludes = {"time-limit"}},
   };
 }
 
@@ -56,40 +57,46 @@ std::vector<Option> dependency_options() {
        .letters = "d",
        .aliases = {"dependency", "depends-on-all"},
        .value = "JOBS",
-       .help = "Jobs that have to finish first, all of them; '' for none.",
+       .help = tr("Jobs that have to finish first, all of them; '' for none."),
        .excludes = {"depends-on-any"}},
-      {.name = "depends-on-any", .value = "JOBS", .help = "Jobs of which one has to finish first."},
+      {.name = "depends-on-any",
+       .value = "JOBS",
+       .help = tr("Jobs of which one has to finish first.")},
       {.name = "auto-cancel-on-dep-failure",
        .aliases = {"auto-cancel"},
-       .help = "With --depends-on: cancel it if they fail (the default).",
+       .help = tr("With --depends-on: cancel it if they fail (the default)."),
        .excludes = {"no-auto-cancel-on-dep-failure"}},
       {.name = "no-auto-cancel-on-dep-failure",
        .aliases = {"no-auto-cancel"},
-       .help = "With --depends-on: let it wait if they fail."},
+       .help = tr("With --depends-on: let it wait if they fail.")},
   };
 }
 
 std::vector<Option> preemption_options() {
   return {
-      {.name = "max-retries", .value = "N", .help = "Run it again up to N times if it fails."},
-      {.name = "clear-max-retries", .help = "Do not run it again.", .excludes = {"max-retries"}},
+      {.name = "max-retries", .value = "N", .help = tr("Run it again up to N times if it fails.")},
+      {.name = "clear-max-retries",
+       .help = tr("Do not run it again."),
+       .excludes = {"max-retries"}},
       {.name = "clear-gpu-memory-limit",
-       .help = "No GPU memory has to be free.",
+       .help = tr("No GPU memory has to be free."),
        .excludes = {"gpu-memory", "shared"}},
       {.name = "preemptible",
        .value = "HOW",
-       .help = "May be preempted by a job ahead of it: requeue, suspend or none.",
+       .help = tr("May be preempted by a job ahead of it: requeue, suspend or none."),
        .implied = "requeue",
        .complete = Complete::Choice,
        .choices = {"requeue", "suspend", "none"}},
       {.name = "preempt-signal",
        .value = "SIGNAL",
-       .help = "Sent instead of TERM when it is preempted (with requeue)."},
+       .help = tr("Sent instead of TERM when it is preempted (with requeue).")},
       {.name = "clear-preempt-signal",
-       .help = "TERM again, as without --preempt-signal.",
+       .help = tr("TERM again, as without --preempt-signal."),
        .excludes = {"preempt-signal"}},
-      {.name = "max-concurrent", .value = "N", .help = "Most jobs of its group at once."},
-      {.name = "clear-max-concurrent", .help = "No such limit.", .excludes = {"max-concurrent"}},
+      {.name = "max-concurrent", .value = "N", .help = tr("Most jobs of its group at once.")},
+      {.name = "clear-max-concurrent",
+       .help = tr("No such limit."),
+       .excludes = {"max-concurrent"}},
   };
 }
 
@@ -103,8 +110,7 @@ std::vector<Option> options() {
                                              std::tuple{"conda-env", "e", "NAME"},
                                              std::tuple{"clear-conda-env", "", ""},
                                              std::tuple{"param", "", "NAME=VALUE"}}) {
-    all.push_back(
-        {.name = name, .letters = letters, .value = value, .refused = std::string(kFixed)});
+    all.push_back({.name = name, .letters = letters, .value = value, .refused = tr(kFixed)});
   }
   for (auto make : {gpu_options, node_options}) {
     for (Option& option : make()) {
@@ -159,7 +165,7 @@ Result<void> read_dependencies(const Invocation& invocation,
   if (!wants) {
     if (invocation.has("auto-cancel-on-dep-failure") ||
         invocation.has("no-auto-cancel-on-dep-failure")) {
-      return fail(Code::Usage, "--auto-cancel and --no-auto-cancel go with --depends-on");
+      return fail(Code::Usage, tr("--auto-cancel and --no-auto-cancel go with --depends-on"));
     }
     return {};
   }
@@ -217,7 +223,7 @@ Result<int> run_update(const Invocation& invocation, Context& context) {
   GF_CHECK(read_described(invocation, changes));
   const bool asks_otherwise = changes_request(invocation);
   if (changes.empty() && !asks_otherwise) {
-    return fail(Code::Usage, "nothing to change; say what, such as --priority 50");
+    return fail(Code::Usage, tr("nothing to change; name what to change, such as --priority 50"));
   }
   const auto jobs = GF_TRY(resolve_jobs(invocation.words, newest_of(context.daemon())));
   const GpuResources resources = GF_TRY(context.gpu_config()).resources;
@@ -237,7 +243,7 @@ Result<int> run_update(const Invocation& invocation, Context& context) {
     return ids;
   };
   return act_on_each(context, jobs, update, [](JobId job) {
-    return fmt::format("Job {} updated successfully.", job.value);
+    return tr_format("Job {} updated successfully.", job.value);
   });
 }
 
@@ -246,21 +252,21 @@ Result<int> run_update(const Invocation& invocation, Context& context) {
 Command job_update_command() {
   return {
       .name = "update",
-      .summary = "change jobs that wait or run",
+      .summary = tr("change jobs that wait or run"),
       .usage = {"[options] JOB..."},
-      .description =
+      .description = tr(
           "Changes what a waiting job asks for. Its name, priority, time limit, retries, the limit "
           "of its group and how it is preempted can be changed while it runs, too. When it may "
           "start "
           "is changed with "
-          "'gjob release --at'.",
+          "'gjob release --at'."),
       .options = options(),
       .words = {.name = "JOB...",
-                .help = "Ids such as 42 or 1-5; @ is your newest job.",
+                .help = tr("Ids such as 42 or 1-5; @ is your newest job."),
                 .least = 1,
                 .most = kAnyNumber,
                 .complete = Complete::Job},
-      .examples = {{"gjob update 42 --gpus 1 --time-limit 2h", "ask for less"}},
+      .examples = {{"gjob update 42 --gpus 1 --time-limit 2h", tr("ask for less")}},
       .aliases = {"u"},
       .run = run_update,
   };

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "base/translate.h"
 #include "cli/patience.h"
 #include "cli/selection.h"
 
@@ -22,12 +23,12 @@ namespace {
 
 /// "Waiting for job 5: queued (Resources)", "Waiting for 3 of 20 jobs".
 std::string waits_for_text(const std::vector<api::JobView>& left, std::size_t jobs) {
-  if (jobs > 1) return fmt::format("Waiting for {} of {} jobs", left.size(), jobs);
+  if (jobs > 1) return tr_format("Waiting for {} of {} jobs", left.size(), jobs);
   const api::JobView& job = left.front();
-  return fmt::format("Waiting for job {}: {}{}",
-                     job.id.value,
-                     status_name(job.status),
-                     job.reason.empty() ? "" : fmt::format(" ({})", printable(job.reason)));
+  return tr_format("Waiting for job {}: {}{}",
+                   job.id.value,
+                   status_name(job.status),
+                   job.reason.empty() ? "" : fmt::format(" ({})", printable(job.reason)));
 }
 
 bool is_over(const api::JobView& job) { return job.outcome || job.ended; }
@@ -37,7 +38,7 @@ Result<void> all_there(const std::vector<api::JobView>& found, const std::vector
   for (const api::JobView& job : found) there.insert(job.id);
   for (const JobId id : jobs) {
     if (!there.contains(id)) {
-      return fail(Code::NotFound, fmt::format("there is no job {}", id.value));
+      return fail(Code::NotFound, tr_format("there is no job {}", id.value));
     }
   }
   return {};
@@ -106,9 +107,10 @@ Result<std::vector<api::JobView>> wait_for(Context& context,
   std::unique_lock lock(mailbox->mutex);
   if (!mailbox->filled.wait_for(lock, *most, [&] { return mailbox->answer.has_value(); })) {
     return fail(Code::Timeout,
-                fmt::format("{} not ended within {}",
-                            jobs.size() == 1 ? "the job has" : "the jobs have",
-                            duration_text(std::chrono::ceil<std::chrono::seconds>(*most))));
+                tr_count(jobs.size(),
+                         "the job has not ended within {}",
+                         "the jobs have not ended within {}",
+                         duration_text(std::chrono::ceil<std::chrono::seconds>(*most))));
   }
   return *std::move(mailbox->answer);
 }

@@ -5,6 +5,7 @@
 
 #include "api/json.h"
 #include "base/text.h"
+#include "base/translate.h"
 #include "cli/job/job_text.h"
 #include "cli/job/subcommands.h"
 #include "cli/job/wait.h"
@@ -32,7 +33,7 @@ Result<int> run_wait(const Invocation& invocation, Context& context) {
     if (context.json) {
       context.out << api::write(job) << '\n';
     } else {
-      context.hint(fmt::format("Job {} {}", job.id.value, ended_text(job)));
+      context.hint(tr_format("Job {} {}", job.id.value, ended_text(job)));
     }
   }
   return exit_code_of(ended);
@@ -43,21 +44,21 @@ Result<int> run_wait(const Invocation& invocation, Context& context) {
 Command job_wait_command() {
   return {
       .name = "wait",
-      .summary = "wait until jobs have ended",
+      .summary = tr("wait until jobs have ended"),
       .usage = {"[--timeout TIME] JOB..."},
-      .description =
+      .description = tr(
           "Waits until all of them have ended and exits with the job's exit code, the highest if "
           "there are several: 128 + N if signal N killed it (137 at its memory limit), 125 if it "
           "has "
           "no exit code "
           "(cancelled, "
-          "over its time limit, never started). A restart of the daemon does not disturb it.",
+          "over its time limit, never started). A restart of the daemon does not disturb it."),
       .options = {{.name = "timeout",
                    .value = "TIME",
-                   .help =
-                       "Give up after so long, with exit code 8: 30s, 5m; a number is seconds."}},
+                   .help = tr(
+                       "Give up after so long, with exit code 8: 30s, 5m; a number is seconds.")}},
       .words = {.name = "JOB...",
-                .help = "Ids such as 42 or 1-5; @ is your newest job.",
+                .help = tr("Ids such as 42 or 1-5; @ is your newest job."),
                 .least = 1,
                 .most = kAnyNumber,
                 .complete = Complete::Job},

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "api/account.h"
+#include "base/translate.h"
 #include "cli/job/job_text.h"
 #include "cli/job/print_jobs.h"
 #include "cli/job/subcommands.h"
@@ -42,13 +43,13 @@ Result<int> run_why(const Invocation& invocation, Context& context) {
 Command job_why_command() {
   return {
       .name = "why",
-      .summary = "say why a job waits and what would start it sooner",
+      .summary = tr("say why a job waits and what would start it sooner"),
       .usage = {"JOB..."},
       .description =
-          "Lists everything that keeps a job from starting, with numbers: who holds what "
-          "it needs and when that ends, what is used outside gflow, which job is ahead.",
+          tr("Lists everything that keeps a job from starting, with numbers: who holds what "
+             "it needs and when that ends, what is used outside gflow, which job is ahead."),
       .words = {.name = "JOB...",
-                .help = "Ids such as 42 or 1-5; @ is your newest job.",
+                .help = tr("Ids such as 42 or 1-5; @ is your newest job."),
                 .least = 1,
                 .most = kAnyNumber,
                 .complete = Complete::Job},

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/text.h"
+#include "base/translate.h"
 #include "cli/expected_start.h"
 #include "cli/info/machine_text.h"
 #include "cli/job/job_text.h"
@@ -20,23 +21,23 @@ std::string moment(WallTime time, const Clocks& clocks) {
 }
 
 std::string holder_line(const blocker::Holder& holder, const Clocks& clocks) {
-  std::string out = fmt::format("job {} of {}", holder.job.value, printable(holder.user));
-  if (!holder.gpus.empty()) out += fmt::format(" has GPU {}", fmt::join(holder.gpus, ","));
-  return out + (holder.ends ? fmt::format(", ends at the latest {}", moment(*holder.ends, clocks))
-                            : ", has no time limit");
+  std::string out = tr_format("job {} of {}", holder.job.value, printable(holder.user));
+  if (!holder.gpus.empty()) out += tr_format(" has GPU {}", fmt::join(holder.gpus, ","));
+  return out + (holder.ends ? tr_format(", ends at the latest {}", moment(*holder.ends, clocks))
+                            : tr(", has no time limit"));
 }
 
 std::string unusable_lines(const blocker::Unusable& device) {
   if (!device.drained.empty()) {
-    return fmt::format("       GPU {} is drained: {}\n", device.gpu, printable(device.drained));
+    return tr_format("       GPU {} is drained: {}\n", device.gpu, printable(device.drained));
   }
   if (!device.trouble.empty()) {
-    return fmt::format("       GPU {} cannot be used: {}\n", device.gpu, printable(device.trouble));
+    return tr_format("       GPU {} cannot be used: {}\n", device.gpu, printable(device.trouble));
   }
   std::string out;
   for (const DeviceProcess& process : device.processes) {
     out +=
-        fmt::format("       GPU {} is used outside gflow: {}\n", device.gpu, process_text(process));
+        tr_format("       GPU {} is used outside gflow: {}\n", device.gpu, process_text(process));
   }
   return out;
 }
@@ -48,7 +49,7 @@ std::string details(const api::BlockerView& blocker, const Clocks& clocks) {
   }
   for (const blocker::Unusable& device : blocker.unusable) out += unusable_lines(device);
   if (blocker.at && !blocker.jobs.empty()) {
-    out += fmt::format(
+    out += tr_format(
         "       job {} should start {}\n", blocker.jobs.front().value, moment(*blocker.at, clocks));
   }
   return out;
@@ -57,7 +58,7 @@ std::string details(const api::BlockerView& blocker, const Clocks& clocks) {
 /// The daemon's words, but a time as clocks on the wall have it.
 std::string headline(const api::BlockerView& blocker, const Clocks& clocks) {
   if (blocker.kind == BlockerKind::BeginTime && blocker.at) {
-    return fmt::format("{}: {}", printable(blocker.code), moment(*blocker.at, clocks));
+    return fmt::format("{}: {}", tr(printable(blocker.code)), moment(*blocker.at, clocks));
   }
   return printable(blocker.text);
 }
@@ -74,14 +75,14 @@ void add_smaller_part(const api::JobView& job, const api::BlockerView& blocker, 
   const std::int64_t there = blocker.available.value_or(0);
   if (blocker.kind == BlockerKind::GpuMemory && there >= (std::int64_t{1} << 20)) {
     add(fmt::format("gjob update {} --gpu-memory {}M", job.id.value, there >> 20),
-        "as much as can be promised now");
+        tr("as much as can be promised now"));
   }
   if (there > 0 && blocker.kind == BlockerKind::GpuShare) {
     GpuRequest smaller = gpu_request_of(job.spec.request);
     smaller.share = Share{static_cast<std::int32_t>(there)};
     const std::vector<std::string> word = {gpu_request_text(smaller)};
     add(fmt::format("gjob update {} --gpus {}", job.id.value, shell_quote(word)),
-        "as much of one as is free now");
+        tr("as much of one as is free now"));
   }
 }
 
@@ -94,53 +95,53 @@ std::vector<std::string> advice(const api::JobView& job, const Asker& asker) {
   const auto has = [&](BlockerKind kind) { return blocker_of(job, kind) != nullptr; };
   const std::uint64_t id = job.id.value;
   if (has(BlockerKind::OnHold))
-    add(fmt::format("gjob release {}", id), "puts it back into the queue");
+    add(fmt::format("gjob release {}", id), tr("puts it back into the queue"));
   if (has(BlockerKind::BeginTime))
-    add(fmt::format("gjob release {} --at now+0", id), "does not wait for that time");
+    add(fmt::format("gjob release {} --at now+0", id), tr("does not wait for that time"));
   if (const auto* waits = blocker_of(job, BlockerKind::Dependency);
       waits != nullptr && waits->never) {
-    add(fmt::format("gjob update {} --depends-on ''", id), "drops what it depends on");
+    add(fmt::format("gjob update {} --depends-on ''", id), tr("drops what it depends on"));
   }
   const api::BlockerView* gpus = blocker_of(job, BlockerKind::Gpus);
   if (gpus != nullptr && gpus->available.value_or(0) > 0) {
     GpuRequest fewer = gpu_request_of(job.spec.request);
     fewer.gpus = static_cast<int>(*gpus->available);
     const std::vector<std::string> word = {gpu_request_text(fewer)};
-    add(fmt::format("gjob update {} --gpus {}", id, shell_quote(word)), "as many as are free now");
+    add(fmt::format("gjob update {} --gpus {}", id, shell_quote(word)),
+        tr("as many as are free now"));
   }
   for (const api::BlockerView& blocker : job.blockers) add_smaller_part(job, blocker, add);
   if (has(BlockerKind::Priority) && asker.ahead && job.spec.priority <= *asker.ahead &&
       *asker.ahead < asker.max_priority) {
     add(fmt::format("gjob update {} --priority {}", id, *asker.ahead + 1),
-        "puts it before the job ahead");
+        tr("puts it before the job ahead"));
   }
   if (has(BlockerKind::Priority) && !job.spec.time_limit) {
     add(fmt::format("gjob update {} --time-limit 1h", id),
-        "a job with an end may pass one that waits");
+        tr("a job with an end may pass one that waits"));
   }
   return lines;
 }
 
 std::string instead(const api::JobView& job) {
-  const std::string name = fmt::format("Job {} ({})", job.id.value, printable(job.spec.name));
-  if (job.outcome)
-    return fmt::format("{} does not wait, it has ended: {}.\n", name, ended_text(job));
+  const std::string name = tr_format("Job {} ({})", job.id.value, printable(job.spec.name));
+  if (job.outcome) return tr_format("{} does not wait, it has ended: {}.\n", name, ended_text(job));
   if (job.status == Status::Suspended) {
-    return fmt::format("{} is suspended: a job ahead of it has its place.\n", name);
+    return tr_format("{} is suspended: a job ahead of it has its place.\n", name);
   }
-  if (job.gpu_indices.empty()) return fmt::format("{} runs.\n", name);
-  return fmt::format("{} runs on GPU {}.\n", name, fmt::join(job.gpu_indices, ","));
+  if (job.gpu_indices.empty()) return tr_format("{} runs.\n", name);
+  return tr_format("{} runs on GPU {}.\n", name, fmt::join(job.gpu_indices, ","));
 }
 
 }  // namespace
 
 std::string blocked_by_text(const std::vector<api::BlockerView>& blockers, const Clocks& clocks) {
-  std::string out = "\nBlocked by:\n";
+  std::string out = tr("\nBlocked by:\n");
   for (std::size_t i = 0; i < blockers.size(); ++i) {
     const api::BlockerView& blocker = blockers[i];
     out += fmt::format("  {:>2}.  {}\n", i + 1, headline(blocker, clocks));
     if (blocker.need && blocker.available && blocker.text == blocker.code) {
-      out += fmt::format("       needs {}, {} available\n", *blocker.need, *blocker.available);
+      out += tr_format("       needs {}, {} available\n", *blocker.need, *blocker.available);
     }
     out += details(blocker, clocks);
   }
@@ -150,21 +151,21 @@ std::string blocked_by_text(const std::vector<api::BlockerView>& blockers, const
 std::string expected_start_text(const api::JobView& job, const Clocks& clocks) {
   const auto start = expected_start(job, clocks.now);
   if (!start || start->is_begin_time) return "";
-  return fmt::format("\nExpected start: {}, when what it needs reaches its time limit.\n",
-                     moment(start->at, clocks));
+  return tr_format("\nExpected start: {}, when what it needs reaches its time limit.\n",
+                   moment(start->at, clocks));
 }
 
 std::string why_text(const api::JobView& job, const Clocks& clocks, const Asker& asker) {
   if (!is_pending(job.status)) return instead(job);
-  std::string out = fmt::format("Job {} ({}) has been waiting since {}.\n",
-                                job.id.value,
-                                printable(job.spec.name),
-                                moment(job.submitted, clocks));
-  if (job.blockers.empty()) return out + "\nNothing blocks it: it starts with the next pass.\n";
+  std::string out = tr_format("Job {} ({}) has been waiting since {}.\n",
+                              job.id.value,
+                              printable(job.spec.name),
+                              moment(job.submitted, clocks));
+  if (job.blockers.empty()) return out + tr("\nNothing blocks it: it starts with the next pass.\n");
   out += blocked_by_text(job.blockers, clocks);
   out += expected_start_text(job, clocks);
   const std::vector<std::string> lines = advice(job, asker);
-  if (!lines.empty()) out += "\nWhat would start it sooner:\n";
+  if (!lines.empty()) out += tr("\nWhat would start it sooner:\n");
   for (const std::string& line : lines) out += fmt::format("  {}\n", line);
   return out;
 }

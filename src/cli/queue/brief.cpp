@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "base/text.h"
+#include "base/translate.h"
 #include "core/gpu_request.h"
 
 namespace gflow::cli {
@@ -30,13 +31,13 @@ std::string amount_text(BlockerKind kind, std::int64_t amount) {
 std::string_view brief_word(const api::BlockerView& blocker) {
   switch (blocker.kind) {
     case BlockerKind::OnHold:
-      return "held";
+      return tr_later("held");
     case BlockerKind::HostMemory:
-      return "Memory";
+      return tr_later("Memory");
     case BlockerKind::Cpus:
       return "CPUs";
     case BlockerKind::Nodes:
-      return "Nodes";
+      return tr_later("Nodes");
     default:
       return blocker.code;
   }
@@ -44,9 +45,9 @@ std::string_view brief_word(const api::BlockerView& blocker) {
 
 /// "Resources 7/8": of 8 that it needs there are 7.
 std::string brief_blocker(const api::BlockerView& blocker) {
-  std::string text(brief_word(blocker));
+  const std::string text = tr(brief_word(blocker));
   if (blocker.kind == BlockerKind::Priority && !blocker.jobs.empty()) {
-    return fmt::format("behind job {}", blocker.jobs.front().value);
+    return tr_format("behind job {}", blocker.jobs.front().value);
   }
   if (blocker.need && blocker.available) {
     return fmt::format("{} {}/{}",
@@ -61,8 +62,8 @@ std::string brief_blocker(const api::BlockerView& blocker) {
 
 std::string brief_end(const api::JobView& job) {
   const Outcome& outcome = *job.outcome;
-  if (outcome.reason == EndReason::Exited) return fmt::format("exit {}", outcome.exit_code);
-  if (outcome.reason == EndReason::Signalled) return fmt::format("signal {}", outcome.signal);
+  if (outcome.reason == EndReason::Exited) return tr_format("exit {}", outcome.exit_code);
+  if (outcome.reason == EndReason::Signalled) return tr_format("signal {}", outcome.signal);
   return printable(job.reason);
 }
 
@@ -90,7 +91,7 @@ std::string brief_where_or_why(const api::JobView& job) {
     std::string where = job.node_list.empty() ? "-" : printable(job.node_list);
     const auto over = std::ranges::find_if(job.gpu_memory, &GpuMemoryUse::is_over);
     if (over == job.gpu_memory.end()) return where;
-    return fmt::format(
+    return tr_format(
         "{} (GPU memory {}/{})", where, memory_text(over->used), memory_text(over->reserved));
   }
   if (is_pending(job.status)) {
@@ -142,7 +143,7 @@ std::string FoldedJobs::name() const {
     if (named && other && other->stem == named->stem) tasks.push_back(other->task);
   }
   if (tasks.size() < jobs.size()) {
-    return fmt::format("{} ({} jobs)", printable(first().spec.group), jobs.size());
+    return tr_format("{} ({} jobs)", printable(first().spec.group), jobs.size());
   }
   std::ranges::sort(tasks);
   return fmt::format("{}_[{}]", printable(named->stem), numbers_text(tasks));

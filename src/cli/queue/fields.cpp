@@ -6,10 +6,12 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "base/translate.h"
 #include "cli/described.h"
 #include "cli/queue/brief.h"
 #include "cli/selection.h"
 #include "command/times.h"
+#include "core/blocker.h"
 #include "core/gpu_request.h"
 
 namespace gflow::cli {
@@ -55,6 +57,14 @@ Cell exit_code(const JobView& job) {
   return {"-"};
 }
 
+/// Why it waits or how it ended; a begin time as clocks on the wall have it.
+std::string reason_of(const JobView& job) {
+  if (!job.spec.begin) return job.reason;
+  const Blocker begin = blocker::BeginTime{*job.spec.begin};
+  if (job.reason != blocker_text(begin)) return job.reason;
+  return fmt::format("{}: {}", blocker_code(begin), local_text(*job.spec.begin));
+}
+
 std::vector<Field> request_fields() {
   const auto number = [](auto value) { return Cell{fmt::format("{}", value)}; };
   return {
@@ -91,13 +101,13 @@ std::vector<Field> request_fields() {
        "its GPUs, or why it waits or ended",
        0,
        [](const JobView& j) { return Cell{where_or_why(j)}; },
-       {"status", "node_list", "reason"}},
+       {"status", "node_list", "reason", "spec.begin"}},
       {"REASON",
        {},
        "why it waits or ended",
        0,
-       [](const JobView& j) { return plain(j.reason); },
-       {"reason"}},
+       [](const JobView& j) { return plain(reason_of(j)); },
+       {"reason", "spec.begin"}},
       {"TIMELIMIT",
        {"TIME_LIMIT"},
        "most time it may run",
@@ -223,11 +233,11 @@ Result<std::vector<const Field*>> choose_fields(std::string_view list) {
       for (const Field& field : queue_fields()) names.push_back(field.name);
       return fail(
           Code::Usage,
-          fmt::format("'{}' is not a field; there are {}", printable(name), join(names, ", ")));
+          tr_format("'{}' is not a field; there are {}", printable(name), join(names, ", ")));
     }
     chosen.push_back(&*at);
   }
-  if (chosen.empty()) return fail(Code::Usage, "no field is named");
+  if (chosen.empty()) return fail(Code::Usage, tr("no field is named"));
   return chosen;
 }
 
@@ -255,7 +265,7 @@ std::string where_or_why(const api::JobView& job) {
   const bool active = is_active(job.status);
   if (active && !job.node_list.empty()) return printable(job.node_list);
   if (active || job.status == Status::Finished || job.reason.empty()) return "-";
-  return fmt::format("({})", printable(job.reason));
+  return fmt::format("({})", printable(reason_of(job)));
 }
 
 }  // namespace gflow::cli

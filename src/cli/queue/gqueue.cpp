@@ -6,6 +6,7 @@
 #include <ostream>
 
 #include "base/text.h"
+#include "base/translate.h"
 #include "cli/commands.h"
 #include "cli/queue/fetch.h"
 #include "cli/queue/listing.h"
@@ -26,58 +27,61 @@ std::vector<Option> selection_options() {
       {.name = "states",
        .letters = "s",
        .value = "LIST",
-       .help = "Only these states, by name or code: Running,Queued or R,PD.",
-       .group = "Which jobs",
+       .help = tr("Only these states, by name or code: Running,Queued or R,PD."),
+       .group = tr("Which jobs"),
        .complete = Complete::State},
       {.name = "all",
        .letters = "a",
-       .help = "Jobs of every state, ended ones too.",
-       .group = "Which jobs",
+       .help = tr("Jobs of every state, ended ones too."),
+       .group = tr("Which jobs"),
        .excludes = {"completed", "states"}},
       {.name = "completed",
        .letters = "c",
-       .help = "Only jobs that have ended.",
-       .group = "Which jobs",
+       .help = tr("Only jobs that have ended."),
+       .group = tr("Which jobs"),
        .excludes = {"states"}},
       {.name = "jobs",
        .letters = "j",
        .aliases = {"job"},
        .value = "IDS",
-       .help = "Only these jobs, in any state: 42, 1-5, 1,3,7-9, @.",
-       .group = "Which jobs",
+       .help = tr("Only these jobs, in any state: 42, 1-5, 1,3,7-9, @."),
+       .group = tr("Which jobs"),
        .complete = Complete::Job},
       {.name = "user",
        .letters = "u",
        .aliases = {"users"},
        .value = "LIST",
-       .help = "Only jobs of these users; 'all' is everyone, as without it.",
-       .group = "Which jobs",
+       .help = tr("Only jobs of these users; 'all' is everyone, as without it."),
+       .group = tr("Which jobs"),
        .complete = Complete::User},
-      {.name = "me", .help = "Only your own jobs.", .group = "Which jobs", .excludes = {"user"}},
+      {.name = "me",
+       .help = tr("Only your own jobs."),
+       .group = tr("Which jobs"),
+       .excludes = {"user"}},
       {.name = "names",
        .letters = "N",
        .aliases = {"name"},
        .value = "LIST",
-       .help = "Only jobs of these names; * and ? stand for any characters.",
-       .group = "Which jobs"},
+       .help = tr("Only jobs of these names; * and ? stand for any characters."),
+       .group = tr("Which jobs")},
       {.name = "project",
        .letters = "P",
        .value = "NAME",
-       .help = "Only jobs of this project.",
-       .group = "Which jobs"},
+       .help = tr("Only jobs of this project."),
+       .group = tr("Which jobs")},
       {.name = "group",
        .value = "NAME",
-       .help = "Only jobs of this group: those of one array or sweep.",
-       .group = "Which jobs"},
+       .help = tr("Only jobs of this group: those of one array or sweep."),
+       .group = tr("Which jobs")},
       {.name = "since",
        .value = "TIME",
-       .help = "Only jobs submitted since: 2h, 3d, today, yesterday, 2026-03-01.",
-       .group = "Which jobs"},
+       .help = tr("Only jobs submitted since: 2h, 3d, today, yesterday, 2026-03-01."),
+       .group = tr("Which jobs")},
       {.name = "limit",
        .letters = "n",
        .value = "N",
-       .help = "The first N jobs, the last ones if N is negative, all if it is 0.",
-       .group = "Which jobs"},
+       .help = tr("The first N jobs, the last ones if N is negative, all if it is 0."),
+       .group = tr("Which jobs")},
   };
 }
 
@@ -88,30 +92,31 @@ std::vector<Option> listing_options() {
       {.name = "format",
        .letters = "f",
        .value = "FIELDS",
-       .help = "Columns, separated by commas, or a template such as '{jobid} {name}'. There are: " +
-               names + "."},
+       .help =
+           tr("Columns, separated by commas, or a template such as '{jobid} {name}'. There are: ") +
+           names + "."},
       {.name = "output",
        .letters = "o",
        .value = "FORM",
-       .help = "table, json, jsonl (a document per line), csv, tsv or yaml.",
+       .help = tr("table, json, jsonl (a document per line), csv, tsv or yaml."),
        .complete = Complete::Choice,
        .choices = {"table", "json", "jsonl", "csv", "tsv", "yaml"}},
-      {.name = "noheader", .aliases = {"no-header"}, .help = "Leave the line of headers out."},
+      {.name = "noheader", .aliases = {"no-header"}, .help = tr("Leave the line of headers out.")},
       {.name = "sort",
        .letters = "r",
        .value = "KEY",
-       .help = "Order by id, state, time, name, gpus or priority; -KEY is backwards."},
+       .help = tr("Order by id, state, time, name, gpus or priority; -KEY is backwards.")},
       {.name = "by-state",
        .letters = "g",
-       .help = "A section for each state.",
+       .help = tr("A section for each state."),
        .excludes = {"tree"}},
-      {.name = "tree", .letters = "t", .help = "Jobs under the jobs they depend on."},
+      {.name = "tree", .letters = "t", .help = tr("Jobs under the jobs they depend on.")},
       {.name = "watch",
        .letters = "w",
-       .help = "Stay and show every change, in place on a terminal; until q or Ctrl-C."},
+       .help = tr("Stay and show every change, in place on a terminal; until q or Ctrl-C.")},
       {.name = "interval",
        .value = "SECONDS",
-       .help = "With --watch: how often running times are counted on (default 2)."},
+       .help = tr("With --watch: how often running times are counted on (default 2).")},
       no_pager_option(),
   };
 }
@@ -187,7 +192,7 @@ Result<long> limit_of(const Invocation& invocation) {
   const char* last = text.data() + text.size();
   const auto [end, error] = std::from_chars(first, last, limit);
   if (error != std::errc{} || end != last) {
-    return fail(Code::Usage, fmt::format("--limit: '{}' is not a number", printable(text)));
+    return fail(Code::Usage, tr_format("--limit: '{}' is not a number", printable(text)));
   }
   return limit;
 }
@@ -221,22 +226,23 @@ Result<int> run_watch(const Invocation& invocation,
                       const Fetch& fetch) {
   const auto interval = parse_number(invocation.has("interval") ? invocation.get("interval") : "2");
   if (!interval || *interval == 0 || *interval > 86'400) {
-    return fail(Code::Usage, "--interval is a number of seconds, such as 2");
+    return fail(Code::Usage, tr("--interval is a number of seconds, such as 2"));
   }
   return watch(context, listing, fetch, std::chrono::seconds(*interval));
 }
 
 /// What a person may want to do next.
 void hint_at_next(Context& context, const Listing& listing, const api::JobPage& page) {
-  if (page.jobs.empty()) return context.hint("No jobs. 'gqueue -a' shows those that ended, too.");
+  if (page.jobs.empty())
+    return context.hint(tr("No jobs. 'gqueue -a' shows those that ended, too."));
   const auto waiting = std::ranges::find(page.jobs, Status::Queued, &api::JobView::status);
   if (waiting == page.jobs.end() || !is_screen(listing)) return;
-  context.hint(fmt::format("Why it waits: gjob why {}", waiting->id.value));
+  context.hint(tr_format("Why it waits: gjob why {}", waiting->id.value));
 }
 
 void show_page(Context& context, const Listing& listing, const api::JobPage& page) {
   if (!is_screen(listing)) {
-    context.out << listing_text(listing, page, context.paint);
+    context.out << context.listing([&] { return listing_text(listing, page, context.paint); });
     return;
   }
   const Viewer viewer{os::own_account().name,
@@ -248,6 +254,7 @@ void show_page(Context& context, const Listing& listing, const api::JobPage& pag
 
 Result<int> run_gqueue(const Invocation& invocation, Context& context) {
   const Listing listing = GF_TRY(listing_of(invocation, context));
+  if (!is_screen(listing)) context.is_for_programs();
   const long limit = GF_TRY(limit_of(invocation));
   const JobOrder order = GF_TRY(order_of(invocation));
   JobQuery query = GF_TRY(query_of(invocation, context));
@@ -261,7 +268,7 @@ Result<int> run_gqueue(const Invocation& invocation, Context& context) {
   for (const JobId id : query.jobs) {
     if (std::ranges::none_of(page.jobs, [&](const api::JobView& job) { return job.id == id; }) &&
         query.jobs.size() == 1 && limit == 0 && query.statuses.empty()) {
-      return fail(Code::NotFound, fmt::format("there is no job {}", id.value));
+      return fail(Code::NotFound, tr_format("there is no job {}", id.value));
     }
   }
   show_page(context, listing, page);
@@ -272,7 +279,7 @@ Result<int> run_gqueue(const Invocation& invocation, Context& context) {
 std::vector<Example> state_legend() {
   std::vector<Example> lines;
   for (const StatusInfo& info : kStatuses) {
-    std::string text = fmt::format("{}: {}.", info.name, info.legend);
+    std::string text = tr_format("{}: {}.", info.name, tr(info.legend));
     lines.push_back({std::string(info.code), std::move(text)});
   }
   return lines;
@@ -283,27 +290,27 @@ std::vector<Example> state_legend() {
 Command gqueue_command() {
   Command command{
       .name = "gqueue",
-      .summary = "list jobs",
+      .summary = tr("list jobs"),
       .usage = {"[options]"},
-      .description =
+      .description = tr(
           "Lists jobs that wait or run, of all users. NODES is the number of GPUs, "
           "NODELIST(REASON) their indices or, in brackets, why the job waits or how it ended.\n\n"
           "On a terminal, and unless -f or -o asks for another form, it is a screen: what runs "
           "first, users where there are several, the time limit beside the time, when a job "
-          "started or should start (~), tasks of an array that wait in one row, counts last.",
-      .examples = {{"gqueue", "jobs that wait or run"},
-                   {"gqueue -s Running -f JOBID,NAME,NODES,NODELIST", "who has which GPUs"},
-                   {"gqueue -j 42 -f JOBID,ST,NODES,NODELIST", "one job"},
-                   {"gqueue -t", "what waits for what"},
-                   {"gqueue -w", "watch it"},
-                   {"gqueue --me -a -r -id -n 10", "your last ten jobs"}},
-      .legend_heading = "States (ST)",
+          "started or should start (~), tasks of an array that wait in one row, counts last."),
+      .examples = {{"gqueue", tr("jobs that wait or run")},
+                   {"gqueue -s Running -f JOBID,NAME,NODES,NODELIST", tr("who has which GPUs")},
+                   {"gqueue -j 42 -f JOBID,ST,NODES,NODELIST", tr("one job")},
+                   {"gqueue -t", tr("what waits for what")},
+                   {"gqueue -w", tr("watch it")},
+                   {"gqueue --me -a -r -id -n 10", tr("your last ten jobs")}},
+      .legend_heading = tr("States (ST)"),
       .legend = state_legend(),
       .run = run_gqueue,
   };
   command.options = selection_options();
   for (Option& option : listing_options()) {
-    option.group = "How they are shown";
+    option.group = tr("How they are shown");
     command.options.push_back(std::move(option));
   }
   return command;

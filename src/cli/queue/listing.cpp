@@ -8,6 +8,7 @@
 
 #include "api/json.h"
 #include "base/text.h"
+#include "base/translate.h"
 #include "cli/queue/tree.h"
 
 namespace gflow::cli {
@@ -28,7 +29,7 @@ std::string tree_text(const Listing& listing, const api::JobPage& page, const Pa
     for (std::size_t i = 0; i < row.size(); ++i) {
       const bool id = listing.fields[i]->name == "JOBID";
       if (line.elsewhere) {
-        row[i] = {id ? fmt::format("→ see job {}", line.job->id.value) : "", Style::Dim};
+        row[i] = {id ? tr_format("→ see job {}", line.job->id.value) : "", Style::Dim};
       }
       if (id) row[i].text.insert(0, line.prefix);
     }

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "base/translate.h"
 #include "cli/expected_start.h"
 #include "cli/queue/brief.h"
 #include "cli/queue/tree.h"
@@ -28,17 +29,17 @@ Part part_of(Status status) {
 constexpr std::string_view part_name(Part part) {
   switch (part) {
     case Part::Running:
-      return "running";
+      return tr_later("running");
     case Part::Suspended:
-      return "suspended";
+      return tr_later("suspended");
     case Part::Waiting:
-      return "waiting";
+      return tr_later("waiting");
     case Part::Held:
-      return "held";
+      return tr_later("held");
     case Part::Ended:
       break;
   }
-  return "ended";
+  return tr_later("ended");
 }
 
 constexpr std::array kParts = {
@@ -80,16 +81,16 @@ class ScreenRows {
 
   [[nodiscard]] std::vector<Column> columns() const {
     if (!listing_.fields.empty()) return columns_of(listing_.fields);
-    std::vector<Column> all = {{.header = "JOBID", .cut = Cut::End, .narrowest = 5},
-                               {.header = "NAME", .cut = Cut::Middle, .narrowest = 10}};
+    std::vector<Column> all = {{.header = tr("JOBID"), .cut = Cut::End, .narrowest = 5},
+                               {.header = tr("NAME"), .cut = Cut::Middle, .narrowest = 10}};
     if (several_users_) {
-      all.push_back({.header = "USER", .cut = Cut::End, .narrowest = 6, .leaves = 2});
+      all.push_back({.header = tr("USER"), .cut = Cut::End, .narrowest = 6, .leaves = 2});
     }
-    all.push_back({.header = "ST"});
-    all.push_back({.header = "GPUS", .leaves = 1});
-    all.push_back({.header = "TIME/LIMIT", .leaves = 3});
-    all.push_back({.header = "START", .leaves = 4});
-    all.push_back({.header = "WHERE/WHY", .cut = Cut::End, .narrowest = 15});
+    all.push_back({.header = tr("ST")});
+    all.push_back({.header = tr("GPUS"), .leaves = 1});
+    all.push_back({.header = tr("TIME/LIMIT"), .leaves = 3});
+    all.push_back({.header = tr("START"), .leaves = 4});
+    all.push_back({.header = tr("WHERE/WHY"), .cut = Cut::End, .narrowest = 15});
     return all;
   }
 
@@ -102,7 +103,7 @@ class ScreenRows {
     if (several_users_) row.push_back({printable(job.spec.user.name)});
     const std::string gpus = brief_gpus(job.spec.request);
     row.push_back({std::string(status_code(job.status)), style_of(job.status)});
-    row.push_back({folded.jobs.size() > 1 && gpus != "-" ? gpus + " each" : gpus});
+    row.push_back({folded.jobs.size() > 1 && gpus != "-" ? tr_format("{} each", gpus) : gpus});
     row.push_back({time_of_limit(job)});
     row.push_back({start_text(job)});
     row.push_back({brief_where_or_why(job)});
@@ -112,7 +113,7 @@ class ScreenRows {
   /// A job that stands elsewhere in the tree.
   [[nodiscard]] Row reference(const api::JobView& job, const std::string& prefix) const {
     Row row(columns().size());
-    row.front() = {fmt::format("{}→ see job {}", prefix, job.id.value), Style::Grey};
+    row.front() = {tr_format("{}→ see job {}", prefix, job.id.value), Style::Grey};
     return row;
   }
 
@@ -207,9 +208,9 @@ std::string counted(Counts counts) {
   std::vector<std::string> words;
   for (const Part part : kParts) {
     const auto count = counts(part);
-    if (count > 0) words.push_back(fmt::format("{} {}", count, part_name(part)));
+    if (count > 0) words.push_back(fmt::format("{} {}", count, tr(part_name(part))));
   }
-  return join(words, ", ");
+  return join(words, tr(", "));
 }
 
 std::vector<std::string_view> lines_of(std::string_view text) {
@@ -218,7 +219,7 @@ std::vector<std::string_view> lines_of(std::string_view text) {
   return lines;
 }
 
-constexpr std::string_view kWatchHint = "q ends this view, not the jobs";
+constexpr std::string_view kWatchHint = tr_later("q ends this view, not the jobs");
 
 }  // namespace
 
@@ -232,8 +233,8 @@ std::string counts_text(const api::JobPage& page, const std::string& user, std::
   };
   const std::string all = of(false);
   const std::string own = of(true);
-  if (all.empty()) return "no jobs";
-  const std::string both = fmt::format("{} (yours: {})", all, own);
+  if (all.empty()) return tr("no jobs");
+  const std::string both = tr_format("{} (yours: {})", all, own);
   const bool say_both = !own.empty() && own != all && display_width(both) <= columns;
   return cut_end(say_both ? both : all, columns);
 }
@@ -257,9 +258,10 @@ std::string watch_screen(const Listing& listing,
   std::string head = clock + "  ";
   if (trouble.empty()) {
     head += counts_text(page, viewer.user, left);
-    const std::size_t used = display_width(head) + 2 + kWatchHint.size();
+    const std::string hint = tr(kWatchHint);
+    const std::size_t used = display_width(head) + 2 + display_width(hint);
     if (used <= viewer.columns) {
-      head += std::string(viewer.columns - used + 2, ' ').append(kWatchHint);
+      head += std::string(viewer.columns - used + 2, ' ').append(hint);
     }
   } else {
     head += trouble;
@@ -274,7 +276,7 @@ std::string watch_screen(const Listing& listing,
   if (room > 0) out += '\n';
   for (std::size_t i = 0; i < shown; ++i) out.append(lines[i]).append("\n");
   if (!all && room > 0) {
-    out += cut_end(fmt::format("... {} more", lines.size() - shown), viewer.columns) + '\n';
+    out += cut_end(tr_format("... {} more", lines.size() - shown), viewer.columns) + '\n';
   }
   return out;
 }

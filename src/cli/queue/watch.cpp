@@ -8,6 +8,7 @@
 #include <ostream>
 
 #include "base/text.h"
+#include "base/translate.h"
 #include "cli/queue/screen.h"
 #include "os/clock.h"
 #include "os/signals.h"
@@ -56,8 +57,8 @@ class Silence {
   [[nodiscard]] bool is_new(MonoTime now) const { return since_ == now; }
   [[nodiscard]] std::string text(MonoTime now) const {
     if (!since_) return "";
-    return fmt::format("no answer from gflowd for {}; jobs go on",
-                       duration_text(std::chrono::floor<seconds>(now - *since_)));
+    return tr_format("no answer from gflowd for {}; jobs go on",
+                     duration_text(std::chrono::floor<seconds>(now - *since_)));
   }
 
  private:
@@ -216,13 +217,14 @@ Result<int> watch_pipe(Context& context, const Listing& listing, const Fetch& fe
     if (!*page) {
       if (!answered || !silence.waits(page->error(), now)) return std::unexpected(page->error());
       if (silence.is_new(now)) {
-        context.note("the daemon does not answer; jobs go on, waiting for it to come back");
+        context.note(tr("the daemon does not answer; jobs go on, waiting for it to come back"));
       }
       continue;
     }
     answered = true;
     silence.over();
-    std::string text = listing_text(listing, **page, context.paint);
+    std::string text =
+        context.listing([&] { return listing_text(listing, **page, context.paint); });
     if (text != before) context.out << text << (block ? "\n" : "") << std::flush;
     before = std::move(text);
   }

@@ -2,6 +2,7 @@
 #include <ostream>
 
 #include "base/text.h"
+#include "base/translate.h"
 #include "cli/commands.h"
 #include "cli/spec/spec_text.h"
 #include "cli/submit/gpu_options.h"
@@ -43,20 +44,21 @@ Result<int> run_spec(const Invocation& invocation, Context& context) {
 Command spec_command() {
   Command command{
       .name = "spec",
-      .summary = "explain what a request for GPUs means",
+      .summary = tr("explain what a request for GPUs means"),
       .usage = {"[options] REQUEST"},
       .description =
-          "Says what 'gbatch --gpus REQUEST' asks for: how many GPUs, how much of each, which "
-          "kind, how they are used, and what a cluster calls them. A mistake is marked, and the "
-          "exit code is 2. No daemon is needed.",
+          tr("Says what 'gbatch --gpus REQUEST' asks for: how many GPUs, how much of each, which "
+             "kind, how they are used, and what a cluster calls them. A mistake is marked, and the "
+             "exit code is 2. No daemon is needed."),
       .words = {.name = "REQUEST",
-                .help = "As for --gpus: 2, 0.5, 2(V100), 1(nvidia,V100), 8G,0.5, 2(A100),40G, -1.",
+                .help =
+                    tr("As for --gpus: 2, 0.5, 2(V100), 1(nvidia,V100), 8G,0.5, 2(A100),40G, -1."),
                 .least = 1,
                 .most = 1},
-      .examples = {{"gflow spec '8G,0.5'", "half a GPU with 8 GiB"},
-                   {"gflow spec '2(A100|H100)'", "two of either kind"},
-                   {"gflow spec 1 --gpu-memory 16G --shared", "time-sliced with others"},
-                   {"gflow spec -- -1", "a request that begins with a dash"}},
+      .examples = {{"gflow spec '8G,0.5'", tr("half a GPU with 8 GiB")},
+                   {"gflow spec '2(A100|H100)'", tr("two of either kind")},
+                   {"gflow spec 1 --gpu-memory 16G --shared", tr("time-sliced with others")},
+                   {"gflow spec -- -1", tr("a request that begins with a dash")}},
       .run = run_spec,
   };
   for (Option& option : gpu_options()) {
@@ -65,7 +67,7 @@ Command spec_command() {
   }
   command.options.push_back({.name = "gpu-config",
                              .value = "FILE",
-                             .help = "Read this gpu_config.yaml (also GFLOW_GPU_CONFIG).",
+                             .help = tr("Read this gpu_config.yaml (also GFLOW_GPU_CONFIG)."),
                              .complete = Complete::File});
   return command;
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "base/translate.h"
 #include "core/catalogue.h"
 #include "core/executor.h"
 
@@ -14,20 +15,21 @@ namespace gflow::cli {
 namespace {
 
 std::string share_line(const Request& request) {
-  if (request.see_all) return "none";
-  if (request.mode != GpuMode::Fraction) return "1, the whole of each";
-  return fmt::format("{} of each, {} of {} parts",
-                     share_text(request.share),
-                     request.share.parts,
-                     Share::kWholeParts);
+  if (request.see_all) return tr("none");
+  if (request.mode != GpuMode::Fraction) return tr("1, the whole of each");
+  return tr_format("{} of each, {} of {} parts",
+                   share_text(request.share),
+                   request.share.parts,
+                   Share::kWholeParts);
 }
 
 std::string memory_line(const Request& request) {
-  if (request.see_all) return "none reserved";
+  if (request.see_all) return tr("none reserved");
   if (request.gpu_memory.bytes > 0) {
-    return fmt::format("{} on each, free before it starts", memory_text(request.gpu_memory));
+    return tr_format("{} on each, free before it starts", memory_text(request.gpu_memory));
   }
-  return request.mode == GpuMode::Fraction ? "its share of the memory of each" : "not declared";
+  return request.mode == GpuMode::Fraction ? tr("its share of the memory of each")
+                                           : tr("not declared");
 }
 
 /// "A100 (nvidia, 80G), H100 (nvidia, 80G)".
@@ -39,22 +41,22 @@ std::string models_line(const Request& request, const GpuConfig& config) {
       facts.emplace_back(vendor);
     }
     if (const auto memory = memory_spec(config, model)) facts.push_back(memory_text(*memory));
-    if (!catalogue::is_known(model)) facts.emplace_back("not a model gflow knows");
+    if (!catalogue::is_known(model)) facts.emplace_back(tr("not a model gflow knows"));
     all.push_back(facts.empty() ? model : fmt::format("{} ({})", model, join(facts, ", ")));
   }
-  return all.empty() ? "any" : join(all, " or ");
+  return all.empty() ? tr("any") : join(all, tr(" or "));
 }
 
 std::string mode_line(const Request& request) {
-  if (request.see_all) return "sees every GPU and holds none, where an administrator allows it";
-  if (request.gpus == 0) return "runs without GPUs";
+  if (request.see_all) return tr("sees every GPU and holds none, where an administrator allows it");
+  if (request.gpus == 0) return tr("runs without GPUs");
   switch (request.mode) {
     case GpuMode::Whole:
-      return "whole GPUs, nobody else is on them";
+      return tr("whole GPUs, nobody else is on them");
     case GpuMode::Fraction:
-      return "a part of a GPU, beside other jobs";
+      return tr("a part of a GPU, beside other jobs");
     case GpuMode::TimeSlice:
-      return "the whole GPU time-sliced with other jobs, by priority";
+      return tr("the whole GPU time-sliced with other jobs, by priority");
   }
   return "";
 }
@@ -68,19 +70,19 @@ std::string spec_text(const api::GpuSpecView& view, const GpuConfig& config, con
   const auto line = [&out](std::string_view name, std::string_view value) {
     out += fmt::format("  {:<11}  {}\n", name, value);
   };
-  line("GPUs", request.see_all ? "all, none reserved" : fmt::format("{}", request.gpus));
+  line(tr("GPUs"), request.see_all ? tr("all, none reserved") : fmt::format("{}", request.gpus));
   if (request.gpus > 0 || request.see_all) {
-    if (request.gpus > 0) line("Share", share_line(request));
-    line("Memory", memory_line(request));
-    line("Vendor", request.vendor.empty() ? "any" : request.vendor);
-    line("Models", models_line(request, config));
+    if (request.gpus > 0) line(tr("Share"), share_line(request));
+    line(tr("Memory"), memory_line(request));
+    line(tr("Vendor"), request.vendor.empty() ? tr("any") : request.vendor);
+    line(tr("Models"), models_line(request, config));
   }
-  line("Mode", mode_line(request));
+  line(tr("Mode"), mode_line(request));
   if (request.gpus > 0 && (request.mode != GpuMode::Whole || request.gpu_memory > Memory{})) {
-    line("Enforced", executor::kGpuNotEnforced);
+    line(tr("Enforced"), tr(executor::kGpuNotEnforced));
   }
-  line("Resource", view.resource_name);
-  line("Short", view.canonical);
+  line(tr("Resource"), view.resource_name);
+  line(tr("Short"), view.canonical);
   return out;
 }
 

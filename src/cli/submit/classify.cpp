@@ -7,6 +7,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "base/translate.h"
 
 namespace gflow::cli {
 
@@ -54,11 +55,11 @@ std::unexpected<Error> not_a_script(std::span<const std::string> words) {
   std::string_view interpreter = interpreter_of(words[0]);
   if (interpreter.empty()) interpreter = "bash";
   return fail(Code::Usage,
-              fmt::format("'{}' is a text file that says no interpreter; write 'gbatch {} {}', or "
-                          "begin the file with #!",
-                          printable(words[0]),
-                          interpreter,
-                          printable(shell_quote(words))));
+              tr_format("'{}' is a text file that says no interpreter; write 'gbatch {} {}', or "
+                        "begin the file with #!",
+                        printable(words[0]),
+                        interpreter,
+                        printable(shell_quote(words))));
 }
 
 Result<Work> classify_file(std::span<const std::string> words, const FileFacts& file) {
@@ -73,9 +74,9 @@ Result<Work> classify_file(std::span<const std::string> words, const FileFacts& 
   }
   if (text) return not_a_script(words);
   return fail(Code::Usage,
-              fmt::format("'{}' is not executable; run 'chmod +x {}' if it is a program",
-                          printable(path),
-                          printable(path)));
+              tr_format("'{}' is not executable; run 'chmod +x {}' if it is a program",
+                        printable(path),
+                        printable(path)));
 }
 
 /// The program of the suite that has a command of that name.
@@ -120,25 +121,24 @@ std::unexpected<Error> no_program(std::span<const std::string> words) {
   if (other.empty() && words.size() == 1) other = nearly_program_with(word);
   if (!other.empty()) {
     return fail(Code::Usage,
-                fmt::format("there is no program '{}'; did you mean {}?", printable(word), other));
+                tr_format("there is no program '{}'; did you mean {}?", printable(word), other));
   }
   constexpr std::array<std::string_view, 9> kBuiltIns = {
       "cd", "source", ".", "export", "exec", "eval", "ulimit", "module", "conda"};
   if (std::ranges::find(kBuiltIns, word) != kBuiltIns.end()) {
-    return fail(
-        Code::NotFound,
-        fmt::format("'{}' is a word of the shell, not a program; give the whole line as one "
-                    "word: gbatch {}",
-                    printable(word),
-                    printable(shell_quote(std::array{shell_quote(words)}))));
+    return fail(Code::NotFound,
+                tr_format("'{}' is a word of the shell, not a program; give the whole line as one "
+                          "word: gbatch {}",
+                          printable(word),
+                          printable(shell_quote(std::array{shell_quote(words)}))));
   }
   if (word.find('=') != std::string::npos && word[0] != '=') {
     return fail(Code::NotFound,
-                fmt::format("'{}' is not a program; to set a variable write --export ALL,{}",
-                            printable(word),
-                            printable(word)));
+                tr_format("'{}' is not a program; to set a variable write --export ALL,{}",
+                          printable(word),
+                          printable(word)));
   }
-  return fail(Code::NotFound, fmt::format("there is no program '{}' in PATH", printable(word)));
+  return fail(Code::NotFound, tr_format("there is no program '{}' in PATH", printable(word)));
 }
 
 bool is_shell_line(std::string_view word) {
@@ -152,7 +152,7 @@ bool is_text(std::string_view head) { return head.find('\0') == std::string_view
 
 Result<Work> classify(std::span<const std::string> words, const Surroundings& surroundings) {
   const std::string& word = words[0];
-  if (word.empty()) return fail(Code::Usage, "the command is an empty word");
+  if (word.empty()) return fail(Code::Usage, tr("the command is an empty word"));
   const FileFacts file = surroundings.look(word);
   const bool has_slash = word.find('/') != std::string::npos;
   const bool is_program = !has_slash && surroundings.on_path(word);
@@ -162,11 +162,11 @@ Result<Work> classify(std::span<const std::string> words, const Surroundings& su
   }
   if (is_program) return CommandJob{{words.begin(), words.end()}};
   if (file.kind == FileFacts::Kind::Directory) {
-    return fail(Code::Usage, fmt::format("'{}' is a directory", printable(word)));
+    return fail(Code::Usage, tr_format("'{}' is a directory", printable(word)));
   }
   if (words.size() == 1 && is_shell_line(word)) return CommandJob{{"bash", "-c", word}};
   if (has_slash || has_shell_name(word)) {
-    return fail(Code::NotFound, fmt::format("there is no file '{}'", printable(word)));
+    return fail(Code::NotFound, tr_format("there is no file '{}'", printable(word)));
   }
   return no_program(words);
 }

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "base/text.h"
+#include "base/translate.h"
 #include "cli/submit/environment.h"
 
 namespace gflow::cli {
@@ -35,7 +36,7 @@ Result<Environment> conda_environment(const std::string& name) {
   const std::array<std::string, 5> argv = {"bash", "-c", std::string(kActivate), "gflow", name};
   const std::string line = shell_quote(argv);
   std::unique_ptr<std::FILE, Closer> pipe(::popen(line.c_str(), "re"));
-  if (!pipe) return fail(Code::Failure, "conda cannot be run: no process can be started");
+  if (!pipe) return fail(Code::Failure, tr("conda cannot be run: no process can be started"));
   std::string output;
   std::array<char, 65536> block;
   for (std::size_t got = 0; (got = std::fread(block.data(), 1, block.size(), pipe.get())) > 0;) {
@@ -45,8 +46,8 @@ Result<Environment> conda_environment(const std::string& name) {
   const std::size_t at = output.find(kMark);
   if (status != 0 || at == std::string::npos) {
     return fail(Code::NotFound,
-                fmt::format("--conda-env: the environment '{}' cannot be activated (see above)",
-                            printable(name)));
+                tr_format("--conda-env: the environment '{}' cannot be activated (see above)",
+                          printable(name)));
   }
   Environment activated;
   for (const std::string_view variable :

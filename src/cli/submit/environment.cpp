@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "base/translate.h"
 
 namespace gflow::cli {
 
@@ -96,12 +97,12 @@ Result<void> check_size(const Environment& environment) {
   }
   if (bytes <= kMaxBytes) return {};
   return fail(Code::Exhausted,
-              fmt::format("the environment has {} KiB, a job takes at most {} KiB; the largest "
-                          "variable is {} with {} KiB: unset it, or use --export NONE",
-                          bytes / 1024,
-                          kMaxBytes / 1024,
-                          printable(name_of(*largest)),
-                          largest->size() / 1024));
+              tr_format("the environment has {} KiB, a job takes at most {} KiB; the largest "
+                        "variable is {} with {} KiB: unset it, or use --export NONE",
+                        bytes / 1024,
+                        kMaxBytes / 1024,
+                        printable(name_of(*largest)),
+                        largest->size() / 1024));
 }
 
 }  // namespace gflow::cli

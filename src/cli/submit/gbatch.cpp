@@ -8,6 +8,7 @@
 
 #include "api/json.h"
 #include "base/text.h"
+#include "base/translate.h"
 #include "cli/commands.h"
 #include "cli/job/job_text.h"
 #include "cli/job/wait.h"
@@ -44,7 +45,7 @@ Result<Environment> read_environment(const Invocation& invocation) {
 Result<std::string> current_directory() {
   std::error_code error;
   const std::string real = std::filesystem::current_path(error).string();
-  if (error) return fail(Code::NotFound, "the current directory is not there any more");
+  if (error) return fail(Code::NotFound, tr("the current directory is not there any more"));
   const std::string named = os::environment("PWD").value_or("");
   if (named.starts_with('/') && std::filesystem::equivalent(named, real, error) && !error) {
     return named;
@@ -58,7 +59,7 @@ Result<std::string> work_directory(const Invocation& invocation) {
   const std::string wanted = (std::filesystem::path(here) / invocation.get("chdir")).string();
   if (!os::is_directory(wanted)) {
     return fail(Code::NotFound,
-                fmt::format("--chdir: there is no directory '{}'", printable(wanted)));
+                tr_format("--chdir: there is no directory '{}'", printable(wanted)));
   }
   return wanted;
 }
@@ -85,7 +86,7 @@ Result<Sweep> read_sweep(const Invocation& invocation, JobSpec& spec) {
   std::string csv;
   if (invocation.has("param-file")) {
     csv = GF_TRY(os::read_file(invocation.get("param-file")));
-    if (trim(csv).empty()) return fail(Code::Usage, "--param-file: the file is empty");
+    if (trim(csv).empty()) return fail(Code::Usage, tr("--param-file: the file is empty"));
   }
   sweep.points = GF_TRY(sweep_points(invocation.all("param"), csv));
   sweep.name_template = invocation.get("name-template");
@@ -100,8 +101,8 @@ std::uint32_t current_umask() {
 
 void say_ignored(Context& context, const ScriptOptions& script) {
   if (script.ignored.empty()) return;
-  context.note("these #SBATCH options mean nothing here and are ignored: " +
-               join(script.ignored, ", "));
+  context.note(tr_format("these #SBATCH options mean nothing here and are ignored: {}",
+                         join(script.ignored, ", ")));
 }
 
 struct Script {
@@ -143,14 +144,15 @@ Result<api::SubmitRequest> read_submission(const Invocation& typed, Context& con
   payload.umask = current_umask();
   GF_CHECK(add_config(invocation, payload));
   const Sweep sweep = GF_TRY(read_sweep(invocation, spec));
-  if (invocation.has("partition")) context.note("there are no partitions; --partition is ignored");
+  if (invocation.has("partition"))
+    context.note(tr("there are no partitions; --partition is ignored"));
   api::SubmitRequest request;
   request.items = expand(spec, payload, sweep, "group-" + os::random_hex(4));
   for (const api::SubmitRequest::Item& item : request.items) {
     if (!item.spec.name.empty()) GF_CHECK(check_name(item.spec.name));
   }
   if (request.items.size() == 1 && invocation.has("max-concurrent")) {
-    context.note("--max-concurrent is ignored: there is only one job");
+    context.note(tr("--max-concurrent is ignored: there is only one job"));
   }
   request.idempotency_key = os::random_hex(16);
   return request;
@@ -162,10 +164,10 @@ Result<void> check_body_size(const api::SubmitRequest& request) {
   if (size <= kMax) return {};
   return fail(
       Code::Exhausted,
-      fmt::format("the submission has {} MiB, the daemon takes {}: submit fewer jobs at once, "
-                  "or a smaller environment (--export NONE)",
-                  size >> 20,
-                  kMax >> 20));
+      tr_format("the submission has {} MiB, the daemon takes {}: submit fewer jobs at once, "
+                "or a smaller environment (--export NONE)",
+                size >> 20,
+                kMax >> 20));
 }
 
 /// `group`: what the jobs belong to; "" if nothing.
@@ -183,7 +185,7 @@ void print_answer(const Invocation& invocation,
   }
   context.out.flush();
   if (!group.empty()) {
-    context.note(fmt::format("group {}: 'gqueue --group {}' lists its jobs", group, group));
+    context.note(tr_format("group {}: 'gqueue --group {}' lists its jobs", group, group));
   }
   if (!answer.items.empty() && !answer.items.front().advice.empty()) {
     context.hint(printable(answer.items.front().advice));
@@ -195,7 +197,7 @@ Result<int> wait_for_all(Context& context, const api::SubmitAnswer& answer) {
   for (const api::SubmitAnswer::Item& item : answer.items) jobs.push_back(item.id);
   const auto ended = GF_TRY(wait_for(context, jobs, std::nullopt));
   for (const api::JobView& job : ended) {
-    context.hint(fmt::format("Job {} {}", job.id.value, ended_text(job)));
+    context.hint(tr_format("Job {} {}", job.id.value, ended_text(job)));
   }
   return exit_code_of(ended);
 }
@@ -206,7 +208,7 @@ Result<int> dry_run(const api::SubmitRequest& request, Terms terms, Context& con
   context.out << (context.json ? api::write(request) + "\n" : dry_run_text(request.items));
   const auto placement = context.daemon().place({request.items.front().spec.request});
   if (!placement && placement.error().code == Code::Unreachable) {
-    context.note("no daemon answers: where it would run is not known");
+    context.note(tr("no daemon answers: where it would run is not known"));
     return 0;
   }
   if (!placement) return std::unexpected(placement.error());
@@ -234,17 +236,20 @@ Result<int> run_gbatch(const Invocation& invocation, Context& context) {
 
 std::vector<Example> notes() {
   return {
-      {"Scripts and commands",
-       "The first word ends the options: what follows belongs to the job. A word that is a script "
-       "(it begins with #!, or ends in .sh) is copied now: editing it later does not change the "
-       "job. Lines '# GFLOW --gpus 2' before its first command are options, which the command line "
-       "overrides; #SBATCH lines are understood as far as they mean something here. One word that "
-       "is a line of the shell ('a && b') is run by bash. Without a command, or for '-', the "
-       "script "
-       "is read from standard input."},
-      {"What the job gets",
-       "The environment of now, CUDA_VISIBLE_DEVICES with its GPUs, GFLOW_JOB_ID and more. "
-       "Stdout and stderr go to its log: see 'gjob log'."},
+      {tr("Scripts and commands"),
+       tr("The first word ends the options: what follows belongs to the job. A word that is a "
+          "script "
+          "(it begins with #!, or ends in .sh) is copied now: editing it later does not change the "
+          "job. Lines '# GFLOW --gpus 2' before its first command are options, which the command "
+          "line "
+          "overrides; #SBATCH lines are understood as far as they mean something here. One word "
+          "that "
+          "is a line of the shell ('a && b') is run by bash. Without a command, or for '-', the "
+          "script "
+          "is read from standard input.")},
+      {tr("What the job gets"),
+       tr("The environment of now, CUDA_VISIBLE_DEVICES with its GPUs, GFLOW_JOB_ID and more. "
+          "Stdout and stderr go to its log: see 'gjob log'.")},
   };
 }
 
@@ -253,33 +258,33 @@ std::vector<Example> notes() {
 Command gbatch_command() {
   return {
       .name = "gbatch",
-      .summary = "submit a job",
+      .summary = tr("submit a job"),
       .usage = {"[options] COMMAND [ARGUMENT...]",
                 "[options] SCRIPT.sh [ARGUMENT...]",
                 "[options] - < SCRIPT",
                 "new NAME"},
       .description =
-          "Submits a job and prints 'Submitted batch job ID', a line per job. It starts "
-          "when what it asks for is free.",
+          tr("Submits a job and prints 'Submitted batch job ID', a line per job. It starts "
+             "when what it asks for is free."),
       .options = submit_options(),
       .words = {.name = "COMMAND", .help = "", .most = kAnyNumber, .complete = Complete::Command},
       .order = Order::FirstWordEndsOptions,
-      .examples = {{"gbatch --gpus 1 python train.py", "one GPU"},
-                   {"gbatch --gpus '8G,0.5' python serve.py", "half a GPU with 8 GiB"},
-                   {"gbatch --gpus '2(A100)' --gpu-memory 40G python train.py", "of a kind"},
-                   {"gbatch --gpus 2 --time 4:00:00 --name exp1 train.sh", "a script"},
-                   {"gbatch --depends-on 42 --time 10 python evaluate.py", "after job 42"},
-                   {"gbatch --gpus 1 --param lr=0.1,0.01 python train.py --lr {lr}", "a sweep"},
-                   {"gbatch --wait python test.py && echo passed", "with its exit code"}},
+      .examples = {{"gbatch --gpus 1 python train.py", tr("one GPU")},
+                   {"gbatch --gpus '8G,0.5' python serve.py", tr("half a GPU with 8 GiB")},
+                   {"gbatch --gpus '2(A100)' --gpu-memory 40G python train.py", tr("of a kind")},
+                   {"gbatch --gpus 2 --time 4:00:00 --name exp1 train.sh", tr("a script")},
+                   {"gbatch --depends-on 42 --time 10 python evaluate.py", tr("after job 42")},
+                   {"gbatch --gpus 1 --param lr=0.1,0.01 python train.py --lr {lr}", tr("a sweep")},
+                   {"gbatch --wait python test.py && echo passed", tr("with its exit code")}},
       .notes = notes(),
       .subcommands = {{.name = "new",
-                       .summary = "write a script to start from",
+                       .summary = tr("write a script to start from"),
                        .usage = {"NAME"},
                        .description =
-                           "Writes NAME.sh with the usual options as comments. A file that "
-                           "is there is left alone.",
+                           tr("Writes NAME.sh with the usual options as comments. A file that "
+                              "is there is left alone."),
                        .words = {.name = "NAME",
-                                 .help = "Its name, with or without .sh.",
+                                 .help = tr("Its name, with or without .sh."),
                                  .least = 1,
                                  .most = 1},
                        .run = write_new_script}},

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "base/translate.h"
 #include "cli/job/signals.h"
 
 namespace gflow::cli {
@@ -15,20 +16,20 @@ namespace {
 /// --gpu-model: what stands in the brackets of a request.
 Result<void> read_model(const std::string& text, const GpuResources& resources, Request& request) {
   if (request.gpus == 0 && !request.see_all) {
-    return fail(Code::Usage, "--gpu-model goes with --gpus, which says how many");
+    return fail(Code::Usage, tr("--gpu-model goes with --gpus, which says how many"));
   }
   if (!request.vendor.empty() || !request.models.empty()) {
-    return fail(Code::Usage, "--gpu-model: --gpus says a kind of GPU, too; say it once");
+    return fail(Code::Usage, tr("--gpu-model: --gpus says a kind of GPU, too; say it once"));
   }
   const auto kind = read_gpu_request(fmt::format("1({})", text), resources);
   if (!kind) {
     const GpuRequestMistake& mistake = kind.error();
     return fail(Code::Usage,
-                fmt::format("--gpu-model '{}': {}{}{}",
-                            printable(text),
-                            mistake.what,
-                            mistake.instead.empty() ? "" : "; ",
-                            mistake.instead));
+                tr_format("--gpu-model '{}': {}{}{}",
+                          printable(text),
+                          mistake.what,
+                          mistake.instead.empty() ? "" : "; ",
+                          mistake.instead));
   }
   request.vendor = kind->vendor;
   request.models = kind->models;
@@ -37,14 +38,14 @@ Result<void> read_model(const std::string& text, const GpuResources& resources, 
 
 Result<void> read_memory(const std::string& text, Request& request) {
   if (request.gpus == 0) {
-    return fail(Code::Usage, "--gpu-memory goes with --gpus, which says how many");
+    return fail(Code::Usage, tr("--gpu-memory goes with --gpus, which says how many"));
   }
   const auto memory = parse_memory(text);
   if (!memory) return with_context(memory.error(), "--gpu-memory");
   if (request.gpu_memory.bytes > 0 && request.gpu_memory != *memory) {
     return fail(Code::Usage,
-                fmt::format("--gpu-memory: --gpus says {} of memory; say it once",
-                            memory_text(request.gpu_memory)));
+                tr_format("--gpu-memory: --gpus says {} of memory; say it once",
+                          memory_text(request.gpu_memory)));
   }
   request.gpu_memory = *memory;
   return {};
@@ -52,15 +53,16 @@ Result<void> read_memory(const std::string& text, Request& request) {
 
 Result<void> read_shared(Request& request) {
   if (request.gpus == 0) {
-    return fail(Code::Usage, "--shared goes with --gpus, which says how many");
+    return fail(Code::Usage, tr("--shared goes with --gpus, which says how many"));
   }
   if (request.mode == GpuMode::Fraction) {
     return fail(Code::Usage,
-                "--shared takes turns on whole GPUs; a part such as 0.5 is shared as it is");
+                tr("--shared takes turns on whole GPUs; a part such as 0.5 is shared as it is"));
   }
   if (request.gpu_memory.bytes == 0) {
-    return fail(Code::Usage,
-                "--shared needs --gpu-memory: jobs that take turns hold their memory all the time");
+    return fail(
+        Code::Usage,
+        tr("--shared needs --gpu-memory: jobs that take turns hold their memory all the time"));
   }
   request.mode = GpuMode::TimeSlice;
   return {};
@@ -76,12 +78,12 @@ Result<Label> read_label(std::string_view text) {
   if (equals == std::string_view::npos || key.empty() || !std::ranges::all_of(key, plain)) {
     return fail(
         Code::Usage,
-        fmt::format("--constraint: '{}' is no label of a node; write key=value", printable(text)));
+        tr_format("--constraint: '{}' is no label of a node; write key=value", printable(text)));
   }
   const std::string value(trim(text.substr(equals + 1)));
   if (!std::ranges::all_of(value, plain)) {
     return fail(Code::Usage,
-                fmt::format("--constraint: '{}' has characters no label has", printable(value)));
+                tr_format("--constraint: '{}' has characters no label has", printable(value)));
   }
   return Label{key, value};
 }
@@ -94,22 +96,23 @@ std::vector<Option> gpu_options() {
        .letters = "g",
        .aliases = {"gres", "gpus-per-node"},
        .value = "REQUEST",
-       .help = "GPUs (default 0): 2, a part 0.5, of a kind 2(V100) or 1(A100|H100), with memory "
-               "8G,0.5 or 2(A100),40G. gpu:v100:2 is understood. 'gflow spec' explains one.",
-       .group = "Resources"},
+       .help = tr("GPUs (default 0): 2, a part 0.5, of a kind 2(V100) or 1(A100|H100), with memory "
+                  "8G,0.5 or 2(A100),40G. gpu:v100:2 is understood. 'gflow spec' explains one."),
+       .group = tr("Resources")},
       {.name = "gpu-memory",
        .aliases = {"max-gpu-mem", "max-gpu-memory"},
        .value = "SIZE",
-       .help = "Memory that has to be free on each GPU before it starts: 8G; a number is MiB.",
-       .group = "Resources"},
+       .help = tr("Memory that has to be free on each GPU before it starts: 8G; a number is MiB."),
+       .group = tr("Resources")},
       {.name = "gpu-model",
        .value = "MODEL",
-       .help = "Kind of GPU, as in the brackets of --gpus: V100, 'A100|H100', nvidia.",
-       .group = "Resources"},
+       .help = tr("Kind of GPU, as in the brackets of --gpus: V100, 'A100|H100', nvidia."),
+       .group = tr("Resources")},
       {.name = "shared",
-       .help = "Take turns on the GPUs with other such jobs. Needs --gpu-memory: all of them keep "
-               "their memory on the GPU.",
-       .group = "Resources"},
+       .help =
+           tr("Take turns on the GPUs with other such jobs. Needs --gpu-memory: all of them keep "
+              "their memory on the GPU."),
+       .group = tr("Resources")},
   };
 }
 
@@ -118,13 +121,13 @@ std::vector<Option> node_options() {
       {.name = "nodes",
        .letters = "N",
        .value = "N",
-       .help = "Machines it runs on at once, with all of the above on each (default 1).",
-       .group = "Resources"},
+       .help = tr("Machines it runs on at once, with all of the above on each (default 1)."),
+       .group = tr("Resources")},
       {.name = "constraint",
        .letters = "C",
        .value = "KEY=VALUE",
-       .help = "Only on machines that have this label; several are separated by commas.",
-       .group = "Resources",
+       .help = tr("Only on machines that have this label; several are separated by commas."),
+       .group = tr("Resources"),
        .repeatable = true},
   };
 }
@@ -153,9 +156,9 @@ Result<void> read_node_options(const Invocation& invocation, Request& request) {
     constexpr std::uint64_t kMax = 100'000;
     if (!nodes || *nodes == 0 || *nodes > kMax) {
       return fail(Code::Usage,
-                  fmt::format("--nodes: '{}' is not a number from 1 to {}",
-                              printable(invocation.get("nodes")),
-                              kMax));
+                  tr_format("--nodes: '{}' is not a number from 1 to {}",
+                            printable(invocation.get("nodes")),
+                            kMax));
     }
     request.nodes = static_cast<int>(*nodes);
   }
@@ -165,7 +168,7 @@ Result<void> read_node_options(const Invocation& invocation, Request& request) {
       const auto same = std::ranges::find(request.selector, label.key, &Label::key);
       if (same != request.selector.end() && same->value != label.value) {
         return fail(Code::Usage,
-                    fmt::format("--constraint: no machine has two values of '{}'", label.key));
+                    tr_format("--constraint: no machine has two values of '{}'", label.key));
       }
       if (same == request.selector.end()) request.selector.push_back(std::move(label));
     }
@@ -178,7 +181,7 @@ Result<Preemption> read_preemption(std::string_view text) {
     if (to_lower(trim(text)) == preemption_name(preemption)) return preemption;
   }
   return fail(Code::Usage,
-              fmt::format("--preemptible: '{}' is neither requeue nor suspend", printable(text)));
+              tr_format("--preemptible: '{}' is neither requeue nor suspend", printable(text)));
 }
 
 Result<int> read_preempt_signal(std::string_view text) {

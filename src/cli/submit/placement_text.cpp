@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "base/translate.h"
 #include "cli/submit/request.h"
 
 namespace gflow::cli {
@@ -41,13 +42,14 @@ std::string place(const Candidate& candidate, const api::PlacementView& view) {
   const std::string gpus = indices.empty() ? "" : fmt::format("GPU {}", fmt::join(indices, ","));
   const bool only_node = view.ranked.size() == 1 && view.nodes == 1 && !gpus.empty();
   if (only_node) return gpus;
-  return "node " + printable(candidate.node.node) + (gpus.empty() ? "" : ", " + gpus);
+  const std::string node = tr_format("node {}", printable(candidate.node.node));
+  return gpus.empty() ? node : node + ", " + gpus;
 }
 
 /// "links 92 of 100: ring of 44 GB/s, the best of the free GPUs".
 std::string why_these(const api::GpuSet& set) {
   if (set.because.empty() || set.links_percent == 0) return printable(set.because);
-  return fmt::format("links {} of 100: {}", set.links_percent, printable(set.because));
+  return tr_format("links {} of 100: {}", set.links_percent, printable(set.because));
 }
 
 /// "6 of 8 GPUs stay free"; "" for a node that is not known or has none.
@@ -58,11 +60,11 @@ std::string left_free(const Candidate& candidate, const api::MachineView& machin
   const auto free = std::ranges::count_if(node->devices, [&](const api::DeviceView& view) {
     return view.available() && std::ranges::find(gpus, view.device.index) == gpus.end();
   });
-  return fmt::format("{} of {} GPUs stay free", free, node->devices.size());
+  return tr_format("{} of {} GPUs stay free", free, node->devices.size());
 }
 
 std::string terms_text(const api::RankedNode& ranked) {
-  std::string out = fmt::format("       score {}\n", ranked.score);
+  std::string out = tr_format("       score {}\n", ranked.score);
   for (const api::ScoreTerm& term : ranked.terms) {
     out += fmt::format("       {:<24}  {:g} x {:.4g} = {:.4g}\n",
                        printable(term.name),
@@ -75,10 +77,10 @@ std::string terms_text(const api::RankedNode& ranked) {
 
 std::string waiting_text(const api::PlacementView& view, const Clocks& clocks) {
   std::string out = view.ranked.empty()
-                        ? "Nothing has room for it now: it would wait.\n"
-                        : fmt::format("Only {} of {} nodes have room for it now: it would wait.\n",
-                                      view.ranked.size(),
-                                      view.nodes);
+                        ? tr("Nothing has room for it now: it would wait.\n")
+                        : tr_format("Only {} of {} nodes have room for it now: it would wait.\n",
+                                    view.ranked.size(),
+                                    view.nodes);
   if (view.blockers.empty()) return out;
   api::JobView job;
   job.status = Status::Queued;
@@ -94,8 +96,8 @@ std::string placement_text(const api::PlacementView& view,
                            const Clocks& clocks) {
   if (!view.fits) return waiting_text(view, clocks);
   const bool all = terms == Terms::Shown;
-  std::string out = machine.queued == 0 ? "It would start now" : "There is room now";
-  out += all ? fmt::format("; policy {}:\n", printable(view.policy)) : ":\n";
+  std::string out = machine.queued == 0 ? tr("It would start now") : tr("There is room now");
+  out += all ? tr_format("; policy {}:\n", printable(view.policy)) : ":\n";
   std::size_t number = 0;
   for (const Candidate& candidate : candidates(view, terms)) {
     out += fmt::format("  {:>2}.  {}\n", ++number, place(candidate, view));
@@ -106,10 +108,10 @@ std::string placement_text(const api::PlacementView& view,
     if (all && &candidate.set == &candidate.node.best) out += terms_text(candidate.node);
   }
   if (machine.queued > 0) {
-    out += fmt::format("\n{} job{} wait{} already: those ahead of it go first.\n",
-                       machine.queued,
-                       machine.queued == 1 ? "" : "s",
-                       machine.queued == 1 ? "s" : "");
+    out += tr_count(machine.queued,
+                    "\n{} job waits already: those ahead of it go first.\n",
+                    "\n{} jobs wait already: those ahead of it go first.\n",
+                    machine.queued);
   }
   return out;
 }

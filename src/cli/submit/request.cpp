@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "base/translate.h"
 #include "cli/described.h"
 #include "cli/job/signals.h"
 #include "cli/submit/gpu_options.h"
@@ -65,14 +66,13 @@ Result<std::string> read_project(const Invocation& invocation) {
   const std::string given = invocation.get("project");
   const std::string project(trim(given));
   if (project.empty() && !given.empty()) {
-    return fail(Code::Usage, "--project: a name has more than spaces");
+    return fail(Code::Usage, tr("--project: a name has more than spaces"));
   }
   if (printable(project) != project || display_width(project) > kMax) {
-    return fail(
-        Code::Usage,
-        fmt::format("--project: '{}' is longer than {} characters or has control characters",
-                    printable(project),
-                    kMax));
+    return fail(Code::Usage,
+                tr_format("--project: '{}' is longer than {} characters or has control characters",
+                          printable(project),
+                          kMax));
   }
   return project;
 }
@@ -85,7 +85,7 @@ Result<void> read_preemption_options(const Invocation& invocation, JobSpec& spec
   if (!invocation.has("preempt-signal")) return {};
   const int signal = GF_TRY(read_preempt_signal(invocation.get("preempt-signal")));
   if (spec.preemption != Preemption::Requeue) {
-    return fail(Code::Usage, "--preempt-signal goes with --preemptible=requeue");
+    return fail(Code::Usage, tr("--preempt-signal goes with --preemptible=requeue"));
   }
   spec.preempt_signal = signal;
   return {};
@@ -197,20 +197,23 @@ std::vector<api::SubmitRequest::Item> expand(const JobSpec& spec,
 }
 
 std::string dry_run_text(const std::vector<api::SubmitRequest::Item>& items) {
-  std::string out =
-      fmt::format("Would submit {} batch job{}:\n", items.size(), items.size() == 1 ? "" : "s");
+  std::string out = tr_count(
+      items.size(), "Would submit {} batch job:\n", "Would submit {} batch jobs:\n", items.size());
   for (std::size_t i = 0; i < items.size(); ++i) {
     const JobSpec& spec = items[i].spec;
-    std::string facts = fmt::format("GPUs: {}", gpu_request_text(spec.request));
-    if (spec.request.mode == GpuMode::TimeSlice) facts += ", time-sliced";
+    std::string facts = tr_format("GPUs: {}", gpu_request_text(spec.request));
+    if (spec.request.mode == GpuMode::TimeSlice) facts += tr(", time-sliced");
     const std::string task = variable(items[i].payload.environment, "GFLOW_ARRAY_TASK_ID");
-    if (!task.empty()) facts += ", task_id: " + task;
-    if (spec.request.cpus > 0) facts += fmt::format(", CPUs: {}", spec.request.cpus);
-    if (spec.request.memory.bytes > 0) facts += ", memory: " + memory_text(spec.request.memory);
-    if (spec.request.nodes > 1) facts += fmt::format(", nodes: {}", spec.request.nodes);
-    if (!spec.request.selector.empty()) facts += ", where: " + selector_text(spec.request.selector);
-    facts += ", time limit: " + (spec.time_limit ? duration_text(*spec.time_limit) : "none");
-    if (!spec.name.empty()) facts += ", name: " + printable(spec.name);
+    if (!task.empty()) facts += tr_format(", task_id: {}", task);
+    if (spec.request.cpus > 0) facts += tr_format(", CPUs: {}", spec.request.cpus);
+    if (spec.request.memory.bytes > 0)
+      facts += tr_format(", memory: {}", memory_text(spec.request.memory));
+    if (spec.request.nodes > 1) facts += tr_format(", nodes: {}", spec.request.nodes);
+    if (!spec.request.selector.empty())
+      facts += tr_format(", where: {}", selector_text(spec.request.selector));
+    facts += tr_format(", time limit: {}",
+                       spec.time_limit ? duration_text(*spec.time_limit) : tr("none"));
+    if (!spec.name.empty()) facts += tr_format(", name: {}", printable(spec.name));
     out += fmt::format("  [{}] {} ({})\n", i + 1, spec.command, facts);
   }
   return out;

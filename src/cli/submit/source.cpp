@@ -11,6 +11,7 @@
 #include <ostream>
 
 #include "base/text.h"
+#include "base/translate.h"
 #include "cli/submit/classify.h"
 #include "core/requests.h"
 #include "os/file.h"
@@ -69,20 +70,21 @@ Result<std::string> read_standard_input() {
   while (true) {
     const ssize_t got = ::read(0, block.data(), block.size());
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return os::errno_error("read standard input");
+    if (got < 0) return os::errno_error(tr("read standard input"));
     if (got == 0) return text;
     text.append(block, 0, static_cast<std::size_t>(got));
-    if (text.size() > kMax) return fail(Code::Exhausted, "a script has at most 16 MiB");
+    if (text.size() > kMax) return fail(Code::Exhausted, tr("a script has at most 16 MiB"));
   }
 }
 
 Result<Source> script_from_input(std::vector<std::string> arguments) {
   std::string script = GF_TRY(read_standard_input());
   if (trim(script).empty()) {
-    return fail(Code::Usage, "there is no command, and the script on standard input is empty");
+    return fail(Code::Usage, tr("there is no command, and the script on standard input is empty"));
   }
   arguments.insert(arguments.begin(), "script.sh");
-  return Source{arguments, std::move(script), "standard input", shown_line(shell_quote(arguments))};
+  return Source{
+      arguments, std::move(script), tr("standard input"), shown_line(shell_quote(arguments))};
 }
 
 Source shell_line(const std::string& line) {
@@ -94,11 +96,12 @@ Source shell_line(const std::string& line) {
 Result<Source> read_source(const Invocation& invocation, const Environment& environment) {
   const std::vector<std::string>& words = invocation.words;
   if (invocation.has("wrap")) {
-    if (!words.empty()) return fail(Code::Usage, "--wrap and a command exclude each other");
+    if (!words.empty()) return fail(Code::Usage, tr("--wrap and a command exclude each other"));
     return shell_line(invocation.get("wrap"));
   }
   if (words.empty() && os::is_terminal(0)) {
-    return fail(Code::Usage, "there is no command; write 'gbatch python train.py', for example");
+    return fail(Code::Usage,
+                tr("there is no command; write 'gbatch python train.py', for example"));
   }
   if (words.empty()) return script_from_input({});
   if (words[0] == "-") return script_from_input({words.begin() + 1, words.end()});
@@ -109,7 +112,7 @@ Result<Source> read_source(const Invocation& invocation, const Environment& envi
   if (const auto* script = std::get_if<ScriptJob>(&work)) {
     std::string content = GF_TRY(os::read_file(script->path));
     if (trim(content).empty()) {
-      return fail(Code::Usage, fmt::format("the script '{}' is empty", printable(script->path)));
+      return fail(Code::Usage, tr_format("the script '{}' is empty", printable(script->path)));
     }
     return Source{words, std::move(content), script->path, line};
   }
@@ -137,13 +140,13 @@ echo "Job $GFLOW_JOB_ID has GPU: $CUDA_VISIBLE_DEVICES"
   const auto file = os::open_file(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0755);
   if (!file) {
     if (os::exists(path)) {
-      return fail(Code::WrongState, fmt::format("'{}' is there already", printable(path)));
+      return fail(Code::WrongState, tr_format("'{}' is there already", printable(path)));
     }
     return std::unexpected(file.error());
   }
   GF_CHECK(os::write_all(file->get(), kScript));
   context.out << path << '\n';
-  context.hint(fmt::format("edit it, then: gbatch {}", shell_quote(std::vector{path})));
+  context.hint(tr_format("edit it, then: gbatch {}", shell_quote(std::vector{path})));
   return 0;
 }
 

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/text.h"
+#include "base/translate.h"
 
 namespace gflow::cli {
 
@@ -53,9 +54,9 @@ std::string decimal_text(std::int64_t value, int places) {
 
 std::unexpected<Error> bad_range(std::string_view text) {
   return fail(Code::Usage,
-              fmt::format("--param: '{}' is not a range; write first:last or first:last:step, such "
-                          "as 1:5 or 0:1:0.25",
-                          printable(text)));
+              tr_format("--param: '{}' is not a range; write first:last or first:last:step, such "
+                        "as 1:5 or 0:1:0.25",
+                        printable(text)));
 }
 
 /// "0:1:0.25", both ends included, in the decimals that were written.
@@ -74,7 +75,7 @@ Result<std::vector<std::string>> range_values(std::string_view text) {
   if ((by > 0) != (to >= from) && to != from) return bad_range(text);
   if ((to - from) / by >= static_cast<std::int64_t>(kMaxPoints)) {
     return fail(Code::Usage,
-                fmt::format("--param: '{}' has more than {} values", printable(text), kMaxPoints));
+                tr_format("--param: '{}' has more than {} values", printable(text), kMaxPoints));
   }
   std::vector<std::string> values;
   for (std::int64_t value = from; by > 0 ? value <= to : value >= to; value += by) {
@@ -101,7 +102,7 @@ Result<Param> read_param(std::string_view text) {
   if (equals == std::string_view::npos || !is_name(name)) {
     return fail(
         Code::Usage,
-        fmt::format("--param: '{}' is not NAME=V1,V2 or NAME=FIRST:LAST[:STEP]", printable(text)));
+        tr_format("--param: '{}' is not NAME=V1,V2 or NAME=FIRST:LAST[:STEP]", printable(text)));
   }
   const std::string_view values = text.substr(equals + 1);
   Param param{std::string(name), {}};
@@ -124,24 +125,23 @@ Result<std::vector<Point>> table_points(std::string_view csv) {
   for (std::size_t i = 1; i < rows.size(); ++i) {
     if (rows[i].size() != rows[0].size()) {
       return fail(Code::Usage,
-                  fmt::format("--param-file: row {} has {} fields, the header has {}",
-                              i + 1,
-                              rows[i].size(),
-                              rows[0].size()));
+                  tr_format("--param-file: row {} has {} fields, the header has {}",
+                            i + 1,
+                            rows[i].size(),
+                            rows[0].size()));
     }
     Point point;
     for (std::size_t k = 0; k < rows[i].size(); ++k) {
       const std::string name(trim(rows[0][k]));
       if (!is_name(name)) {
-        return fail(
-            Code::Usage,
-            fmt::format("--param-file: '{}' is not a name for a parameter", printable(name)));
+        return fail(Code::Usage,
+                    tr_format("--param-file: '{}' is not a name for a parameter", printable(name)));
       }
       point.emplace_back(name, rows[i][k]);
     }
     points.push_back(std::move(point));
   }
-  if (points.empty()) return fail(Code::Usage, "--param-file has no row below its header");
+  if (points.empty()) return fail(Code::Usage, tr("--param-file has no row below its header"));
   return points;
 }
 
@@ -152,10 +152,10 @@ Result<std::vector<Point>> sweep_points(std::span<const std::string> params, std
   for (const std::string& text : params) {
     const Param param = GF_TRY(read_param(text));
     if (std::ranges::find(points[0], param.name, &Point::value_type::first) != points[0].end()) {
-      return fail(Code::Usage, fmt::format("--param: {} is given twice", param.name));
+      return fail(Code::Usage, tr_format("--param: {} is given twice", param.name));
     }
     if (points.size() * param.values.size() > kMaxPoints) {
-      return fail(Code::Usage, fmt::format("the parameters make more than {} jobs", kMaxPoints));
+      return fail(Code::Usage, tr_format("the parameters make more than {} jobs", kMaxPoints));
     }
     std::vector<Point> product;
     for (const Point& point : points) {
@@ -218,7 +218,7 @@ Result<std::vector<std::vector<std::string>>> read_csv(std::string_view text) {
       row.back() += c;
     }
   }
-  if (quoted) return fail(Code::Usage, "--param-file: a quote is opened and never closed");
+  if (quoted) return fail(Code::Usage, tr("--param-file: a quote is opened and never closed"));
   end_row();
   return rows;
 }

@@ -7,6 +7,7 @@
 #include <charconv>
 
 #include "base/text.h"
+#include "base/translate.h"
 #include "core/requests.h"
 
 namespace gflow::cli {
@@ -22,9 +23,9 @@ Result<std::vector<JobId>> read_afterok(std::string_view text) {
   const std::string_view kind = text.substr(0, colon);
   if (kind != "afterok") {
     return fail(Code::Usage,
-                fmt::format("--dependency: '{}' is not available in this version; a job waits for "
-                            "others to finish with exit code 0 (afterok)",
-                            printable(kind)));
+                tr_format("--dependency: '{}' is not available in this version; a job waits for "
+                          "others to finish with exit code 0 (afterok)",
+                          printable(kind)));
   }
   std::vector<JobId> jobs;
   for (const std::string_view piece : split(text.substr(colon + 1), ':')) {
@@ -53,16 +54,16 @@ Result<void> add_tasks(std::string_view piece, std::vector<std::uint64_t>& tasks
   if (!first || !last || !step || *step == 0 || *last < *first ||
       (colon != std::string_view::npos && dash == std::string_view::npos)) {
     return fail(Code::Usage,
-                fmt::format("--array: '{}' is not understood; write 1-10, 0-100:10 or 1,3,7-9",
-                            printable(piece)));
+                tr_format("--array: '{}' is not understood; write 1-10, 0-100:10 or 1,3,7-9",
+                          printable(piece)));
   }
   if (*last > kLastTask) {
     return fail(
         Code::Usage,
-        fmt::format("--array: {} is too high; tasks are numbered up to {}", *last, kLastTask));
+        tr_format("--array: {} is too high; tasks are numbered up to {}", *last, kLastTask));
   }
   if ((*last - *first) / *step >= kMaxTasks - std::min(kMaxTasks, tasks.size())) {
-    return fail(Code::Usage, fmt::format("--array: more than {} tasks at once", kMaxTasks));
+    return fail(Code::Usage, tr_format("--array: more than {} tasks at once", kMaxTasks));
   }
   for (std::uint64_t task = *first; task <= *last; task += *step) tasks.push_back(task);
   return {};
@@ -81,7 +82,7 @@ Result<int> read_count(std::string_view option, std::string_view text) {
   const auto number = parse_number(trim(text));
   if (!number || *number > 1'000'000) {
     return fail(Code::Usage,
-                fmt::format("{}: '{}' is not a number from 0 to 1000000", option, printable(text)));
+                tr_format("{}: '{}' is not a number from 0 to 1000000", option, printable(text)));
   }
   return static_cast<int>(*number);
 }
@@ -112,7 +113,7 @@ Result<Dependencies> read_dependency(std::string_view text,
   if (is_slurm(body)) {
     const bool any = body.find('?') != std::string_view::npos;
     if (any && body.find(',') != std::string_view::npos) {
-      return fail(Code::Usage, "--dependency: ',' (all of) and '?' (any of) cannot be mixed");
+      return fail(Code::Usage, tr("--dependency: ',' (all of) and '?' (any of) cannot be mixed"));
     }
     if (any) wanted.mode = DependencyMode::Any;
     for (const std::string_view piece : split(body, any ? '?' : ',')) {
@@ -137,7 +138,7 @@ Result<int> lower_priority(int priority, std::string_view nice) {
       value > 1'000'000'000) {
     return fail(
         Code::Usage,
-        fmt::format("--nice: '{}' is not a number; positive is less urgent", printable(nice)));
+        tr_format("--nice: '{}' is not a number; positive is less urgent", printable(nice)));
   }
   return std::clamp(priority - value, 0, kMaxPriority);
 }
@@ -147,7 +148,7 @@ Result<Array> read_array(std::string_view text) {
   std::string_view body = trim(text);
   if (const std::size_t percent = body.find('%'); percent != std::string_view::npos) {
     const int limit = GF_TRY(read_count("--array", body.substr(percent + 1)));
-    if (limit == 0) return fail(Code::Usage, "--array: none at once is not possible: %0");
+    if (limit == 0) return fail(Code::Usage, tr("--array: none at once is not possible: %0"));
     array.max_concurrent = limit;
     body = body.substr(0, percent);
   }
@@ -173,7 +174,7 @@ Result<Export> read_export(std::string_view text) {
     } else if (!is_variable_name(name)) {
       return fail(
           Code::Usage,
-          fmt::format("--export: '{}' is not ALL, NONE, NAME or NAME=value", printable(piece)));
+          tr_format("--export: '{}' is not ALL, NONE, NAME or NAME=value", printable(piece)));
     } else if (equals == std::string_view::npos) {
       wanted.names.emplace_back(name);
     } else {

@@ -6,6 +6,7 @@
 #include <ostream>
 
 #include "base/text.h"
+#include "base/translate.h"
 #include "os/file.h"
 #include "os/user.h"
 
@@ -13,22 +14,21 @@ namespace gflow::cli {
 
 std::vector<Option> output_options() {
   return {{.name = "csv",
-           .help = "print the tables as CSV, with plain numbers.",
-           .group = "Output",
+           .help = tr("print the tables as CSV, with plain numbers."),
+           .group = tr("Output"),
            .excludes = {"json"}},
           {.name = "plot",
            .value = "FILE.svg",
-           .help = "draw the result into this file, too.",
-           .group = "Output",
+           .help = tr("draw the result into this file, too."),
+           .group = tr("Output"),
            .complete = Complete::File}};
 }
 
 Option data_option() {
   return {.name = "data",
           .value = "DIR",
-          .help =
-              "where the public data sets are; else the environment variable GFLOW_LAB_DATA "
-              "says it.",
+          .help = tr("where the public data sets are; else the environment variable GFLOW_LAB_DATA "
+                     "says it."),
           .complete = Complete::Directory};
 }
 
@@ -40,7 +40,7 @@ std::string data_directory(const Invocation& invocation) {
 Option days_option() {
   return {.name = "days",
           .value = "FIRST-LAST",
-          .help = "of a trace, only jobs submitted in these days, counted from the first job."};
+          .help = tr("of a trace, only jobs submitted in these days, counted from the first job.")};
 }
 
 Result<Days> read_days(const std::string& text) {
@@ -48,11 +48,10 @@ Result<Days> read_days(const std::string& text) {
   const auto first = parse_number(text.substr(0, dash));
   const auto last = parse_number(dash == std::string::npos ? "" : text.substr(dash + 1));
   if (!first || !last || *first >= *last || *last > 36'500) {
-    return fail(
-        Code::Usage,
-        fmt::format("'{}' is no range of days; '28-58' is from the end of day 28 to the end "
-                    "of day 58",
-                    printable(text)));
+    return fail(Code::Usage,
+                tr_format("'{}' is no range of days; '28-58' is from the end of day 28 to the end "
+                          "of day 58",
+                          printable(text)));
   }
   return Days{static_cast<int>(*first), static_cast<int>(*last)};
 }
@@ -63,10 +62,10 @@ Result<void> draw(const std::vector<lab::Chart>& charts,
                   Context& context) {
   if (!file.ends_with(".svg")) {
     return fail(Code::Usage,
-                fmt::format("--{} writes SVG pictures: call it '{}.svg'", option, printable(file)));
+                tr_format("--{} writes SVG pictures: call it '{}.svg'", option, printable(file)));
   }
   GF_CHECK(os::write_file(file, lab::svg_text(charts), 0644));
-  context.note(fmt::format("drawn into {}", printable(file)));
+  context.note(tr_format("drawn into {}", printable(file)));
   return {};
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/text.h"
+#include "base/translate.h"
 #include "lab/commands/experiment.h"
 #include "lab/placement_report.h"
 
@@ -21,10 +22,10 @@ Result<std::uint64_t> whole(const Invocation& invocation,
   const auto number = parse_number(invocation.get(option));
   if (number && *number <= most) return *number;
   return fail(Code::Usage,
-              fmt::format("--{}: '{}' is not a whole number up to {}",
-                          option,
-                          printable(invocation.get(option)),
-                          most));
+              tr_format("--{}: '{}' is not a whole number up to {}",
+                        option,
+                        printable(invocation.get(option)),
+                        most));
 }
 
 Result<std::vector<std::uint64_t>> read_seeds(const Invocation& invocation,
@@ -33,7 +34,7 @@ Result<std::vector<std::uint64_t>> read_seeds(const Invocation& invocation,
       GF_TRY(whole(invocation, "seed", lab::kFirstOpenbSeed, UINT64_MAX - kMaxSeeds));
   const std::uint64_t count =
       GF_TRY(whole(invocation, "seeds", invocation.has("seed") ? 1 : usual_count, kMaxSeeds));
-  if (count == 0) return fail(Code::Usage, "--seeds: at least 1");
+  if (count == 0) return fail(Code::Usage, tr("--seeds: at least 1"));
   std::vector<std::uint64_t> seeds;
   for (std::uint64_t i = 0; i < count; ++i) seeds.push_back(first + i);
   return seeds;
@@ -49,7 +50,7 @@ Result<lab::PlacementStudy> read_study(const Invocation& invocation, std::uint64
   }
   for (const std::string& trace : study.traces) {
     if (trace.find('/') != std::string::npos) {
-      return fail(Code::Usage, fmt::format("'{}' is no trace of openb", printable(trace)));
+      return fail(Code::Usage, tr_format("'{}' is no trace of openb", printable(trace)));
     }
   }
   study.policies = invocation.all("policy");
@@ -72,7 +73,7 @@ Result<double> read_load(const Invocation& invocation) {
     return load;
   }
   return fail(Code::Usage,
-              fmt::format("--load: '{}' is not a number above 0 and up to 10", printable(text)));
+              tr_format("--load: '{}' is not a number above 0 and up to 10", printable(text)));
 }
 
 Result<int> run_openb(const Invocation& invocation, Context& context) {
@@ -98,16 +99,16 @@ Result<int> run_churn(const Invocation& invocation, Context& context) {
 std::vector<Option> study_options(const std::string& seeds_help) {
   return {{.name = "policy",
            .value = "NAME",
-           .help = "how nodes are chosen; repeat it to compare, or 'all'. Usually gflow, fgd, "
-                   "best-fit and random.",
+           .help = tr("how nodes are chosen; repeat it to compare, or 'all'. Usually gflow, fgd, "
+                      "best-fit and random."),
            .repeatable = true},
           {.name = "trace",
            .value = "NAME",
-           .help = "a variant of the trace: default, gpushare40, multigpu50, ...; repeat it, or "
-                   "'all' 17 that results were published for.",
+           .help = tr("a variant of the trace: default, gpushare40, multigpu50, ...; repeat it, or "
+                      "'all' 17 that results were published for."),
            .repeatable = true},
           {.name = "seeds", .value = "N", .help = seeds_help},
-          {.name = "seed", .value = "N", .help = "the first seed (42); alone, the only one."},
+          {.name = "seed", .value = "N", .help = tr("the first seed (42); alone, the only one.")},
           data_option()};
 }
 
@@ -116,20 +117,21 @@ std::vector<Option> study_options(const std::string& seeds_help) {
 Command lab_openb_command() {
   Command command{
       .name = "openb",
-      .summary = "how much of a cluster tasks fill that arrive and stay",
+      .summary = tr("how much of a cluster tasks fill that arrive and stay"),
       .usage = {"[--policy NAME]... [--trace NAME]... [--data DIR]"},
-      .description =
+      .description = tr(
           "The workload inflation of Weng et al., \"Beware of Fragmentation\", USENIX ATC 2023: "
           "tasks "
           "of Alibaba's cluster trace openb (1,213 nodes, 6,212 GPUs) arrive until 130 % of the "
           "GPU "
           "compute has been asked for; one that does not fit is lost. What the authors published "
           "is "
-          "put beside it.",
-      .options = study_options("how many seeds (5). 42 to 46 are the orders of the published runs, "
-                               "others are drawn alike."),
-      .examples = {{"gflow lab openb --data data", "four policies on the default trace"},
-                   {"gflow lab openb --trace all --policy all --plot openb.svg", "everything"}},
+          "put beside it."),
+      .options =
+          study_options(tr("how many seeds (5). 42 to 46 are the orders of the published runs, "
+                           "others are drawn alike.")),
+      .examples = {{"gflow lab openb --data data", tr("four policies on the default trace")},
+                   {"gflow lab openb --trace all --policy all --plot openb.svg", tr("everything")}},
       .run = run_openb,
   };
   for (Option& option : output_options()) command.options.push_back(std::move(option));
@@ -139,24 +141,26 @@ Command lab_openb_command() {
 Command lab_churn_command() {
   Command command{
       .name = "churn",
-      .summary = "how much of a cluster tasks fill that come and go",
+      .summary = tr("how much of a cluster tasks fill that come and go"),
       .usage = {"[--policy NAME]... [--trace NAME]... [--load L] [--data DIR]"},
-      .description =
+      .description = tr(
           "Tasks drawn from the trace openb arrive as a Poisson process and stay for a time with "
           "an "
           "exponential distribution; one that does not fit when it arrives is lost. Measured is "
           "the "
-          "GPU compute in use, mean over time, after a warm-up.",
-      .options = study_options("how many seeds (3)."),
-      .examples = {{"gflow lab churn --data data", "four policies on the default trace"},
-                   {"gflow lab churn --load 1.2 --policy gflow --policy fgd", "under more load"}},
+          "GPU compute in use, mean over time, after a warm-up."),
+      .options = study_options(tr("how many seeds (3).")),
+      .examples = {{"gflow lab churn --data data", tr("four policies on the default trace")},
+                   {"gflow lab churn --load 1.2 --policy gflow --policy fgd",
+                    tr("under more load")}},
       .run = run_churn,
   };
-  command.options.push_back({.name = "load",
-                             .value = "L",
-                             .help = "GPU compute asked for at a time, by what there is (1.0)."});
   command.options.push_back(
-      {.name = "arrivals", .value = "N", .help = "how many tasks arrive (80000)."});
+      {.name = "load",
+       .value = "L",
+       .help = tr("GPU compute asked for at a time, by what there is (1.0).")});
+  command.options.push_back(
+      {.name = "arrivals", .value = "N", .help = tr("how many tasks arrive (80000).")});
   for (Option& option : output_options()) command.options.push_back(std::move(option));
   return command;
 }

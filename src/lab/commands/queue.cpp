@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "base/time.h"
+#include "base/translate.h"
 #include "lab/commands/experiment.h"
 #include "lab/data_file.h"
 
@@ -24,9 +25,9 @@ std::vector<std::string> case_names() {
 std::string case_help() {
   std::string help;
   for (const lab::PublicCase& one : lab::public_cases()) {
-    help += fmt::format("{}: {}; ", one.name, one.what);
+    help += fmt::format("{}: {}; ", one.name, tr(one.what));
   }
-  return help + "all of them, if not given.";
+  return help + tr("all of them, if not given.");
 }
 
 std::vector<std::string> mode_names() {
@@ -39,7 +40,7 @@ Result<int> read_count(const Invocation& invocation, const char* option, int unl
   if (!invocation.has(option)) return unless_given;
   const auto count = parse_number(invocation.get(option));
   if (!count || *count < 1 || *count > 100'000) {
-    return fail(Code::Usage, fmt::format("--{} needs a number from 1 to 100000", option));
+    return fail(Code::Usage, tr_format("--{} needs a number from 1 to 100000", option));
   }
   return static_cast<int>(*count);
 }
@@ -47,7 +48,7 @@ Result<int> read_count(const Invocation& invocation, const char* option, int unl
 Result<std::vector<lab::QueueCase>> read_public_cases(const Invocation& invocation) {
   for (const char* option : {"nodes", "gpus-per-node", "days"}) {
     if (!invocation.has(option)) continue;
-    return fail(Code::Usage, fmt::format("--{} is for --trace", option));
+    return fail(Code::Usage, tr_format("--{} is for --trace", option));
   }
   std::vector<lab::QueueCase> cases;
   for (const lab::PublicCase& one : lab::public_cases()) {
@@ -64,7 +65,7 @@ Result<std::vector<lab::QueueCase>> read_cases(const Invocation& invocation) {
   if (!invocation.has("trace")) return read_public_cases(invocation);
   const std::string file = invocation.get("trace");
   if (!invocation.has("nodes")) {
-    return fail(Code::Usage, "a trace says nothing of machines; say how many with --nodes");
+    return fail(Code::Usage, tr("a trace says nothing of machines; say how many with --nodes"));
   }
   const lab::EqualNodes machines{GF_TRY(read_count(invocation, "nodes", 1)),
                                  GF_TRY(read_count(invocation, "gpus-per-node", kGpusOfNode))};
@@ -75,7 +76,7 @@ Result<std::vector<lab::QueueCase>> read_cases(const Invocation& invocation) {
     trace = lab::days_of(std::move(trace), days.first, days.last);
   }
   if (trace.jobs.empty()) {
-    return fail(Code::NotFound, fmt::format("{}: no jobs on these days", printable(file)));
+    return fail(Code::NotFound, tr_format("{}: no jobs on these days", printable(file)));
   }
   return std::vector<lab::QueueCase>{{file, machines, std::move(trace)}};
 }
@@ -109,37 +110,38 @@ Result<int> run_lab_queue(const Invocation& invocation, Context& context) {
 }
 
 std::vector<Option> queue_options() {
-  return {{.name = "case",
-           .value = "NAME",
-           .help = case_help(),
-           .choices = case_names(),
-           .excludes = {"trace"}},
-          data_option(),
-          {.name = "trace",
-           .value = "FILE",
-           .help = "the jobs of this trace instead (docs/format/trace.md).",
-           .complete = Complete::File},
-          {.name = "nodes", .value = "N", .help = "how many nodes the trace is played on."},
-          {.name = "gpus-per-node", .value = "N", .help = "GPUs of each; 8, if not given."},
-          days_option(),
-          {.name = "mode",
-           .value = "NAME",
-           .help = "nothing: no run time is known and no job may be stopped; limits: every job has "
-                   "a time limit, the least of 1, 4, 12 hours, 1, 3, 7, 14, 30, 60 days that it "
-                   "keeps; preempting: nothing is known, but every job may be stopped. All, if "
-                   "not given.",
-           .repeatable = true,
-           .choices = mode_names()},
-          {.name = "guard",
-           .value = "TIME",
-           .help = "how long a job waits under the simple guard until nodes are kept for it; 7d, "
-                   "if not given."},
-          {.name = "frontier",
-           .value = "FILE.svg",
-           .help = "play the simple guard with waiting times from 1 to 30 days, and draw the "
-                   "longest wait over the mean into this file.",
-           .complete = Complete::File,
-           .excludes = {"guard"}}};
+  return {
+      {.name = "case",
+       .value = "NAME",
+       .help = case_help(),
+       .choices = case_names(),
+       .excludes = {"trace"}},
+      data_option(),
+      {.name = "trace",
+       .value = "FILE",
+       .help = tr("the jobs of this trace instead (docs/format/trace.md)."),
+       .complete = Complete::File},
+      {.name = "nodes", .value = "N", .help = tr("how many nodes the trace is played on.")},
+      {.name = "gpus-per-node", .value = "N", .help = tr("GPUs of each; 8, if not given.")},
+      days_option(),
+      {.name = "mode",
+       .value = "NAME",
+       .help = tr("nothing: no run time is known and no job may be stopped; limits: every job has "
+                  "a time limit, the least of 1, 4, 12 hours, 1, 3, 7, 14, 30, 60 days that it "
+                  "keeps; preempting: nothing is known, but every job may be stopped. All, if "
+                  "not given."),
+       .repeatable = true,
+       .choices = mode_names()},
+      {.name = "guard",
+       .value = "TIME",
+       .help = tr("how long a job waits under the simple guard until nodes are kept for it; 7d, "
+                  "if not given.")},
+      {.name = "frontier",
+       .value = "FILE.svg",
+       .help = tr("play the simple guard with waiting times from 1 to 30 days, and draw the "
+                  "longest wait over the mean into this file."),
+       .complete = Complete::File,
+       .excludes = {"guard"}}};
 }
 
 }  // namespace
@@ -147,9 +149,9 @@ std::vector<Option> queue_options() {
 Command lab_queue_command() {
   Command command{
       .name = "queue",
-      .summary = "how long jobs wait, by who orders the queue",
+      .summary = tr("how long jobs wait, by who orders the queue"),
       .usage = {"[--case NAME] [--data DIR]", "--trace FILE --nodes N [--gpus-per-node N]"},
-      .description =
+      .description = tr(
           "Plays jobs of the public traces of Philly (Jeon et al., USENIX ATC 2019) and Helios (Hu "
           "et al., SC 2021), or of any other, on equal machines: first in first out, first fit, "
           "first fit with a guard (a job that waited long has nodes kept for it, those expected "
@@ -157,10 +159,10 @@ Command lab_queue_command() {
           "schedulers have them, then the engine of the daemon with its defaults, with and without "
           "time limits and jobs that may be stopped. A job that was stopped loses 60 s with each "
           "new start. OVERTAKEN are jobs that started after one that was submitted later and is "
-          "no bigger.",
+          "no bigger."),
       .options = queue_options(),
-      .examples = {{"gflow lab queue --data data", "what an order is worth"},
-                   {"gflow lab queue --trace jobs.csv --nodes 4", "the same of your own jobs"}},
+      .examples = {{"gflow lab queue --data data", tr("what an order is worth")},
+                   {"gflow lab queue --trace jobs.csv --nodes 4", tr("the same of your own jobs")}},
       .run = run_lab_queue,
   };
   for (Option& option : output_options()) command.options.push_back(std::move(option));

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "base/translate.h"
 #include "lab/commands/experiment.h"
 #include "lab/data_file.h"
 #include "lab/replay.h"
@@ -17,15 +18,16 @@ Result<lab::Subject> trace_subject(const std::string& text,
                                    const Invocation& invocation) {
   lab::Trace trace = GF_TRY(lab::read_trace(text, file));
   if (!invocation.has("nodes")) {
-    return fail(Code::Usage,
-                "a trace says nothing of machines; say '--nodes 64x8' (64 nodes with 8 GPUs each) "
-                "or '--nodes sim:8xH100'");
+    return fail(
+        Code::Usage,
+        tr("a trace says nothing of machines; say '--nodes 64x8' (64 nodes with 8 GPUs each) "
+           "or '--nodes sim:8xH100'"));
   }
   if (invocation.has("days")) {
     const Days days = GF_TRY(read_days(invocation.get("days")));
     trace = lab::days_of(std::move(trace), days.first, days.last);
     if (trace.jobs.empty()) {
-      return fail(Code::NotFound, fmt::format("{}: no jobs on these days", printable(file)));
+      return fail(Code::NotFound, tr_format("{}: no jobs on these days", printable(file)));
     }
   }
   for (const Preemption kind : {Preemption::None, Preemption::Requeue, Preemption::Suspend}) {
@@ -44,7 +46,7 @@ Result<lab::Subject> read_subject(const std::string& file, const Invocation& inv
   }
   for (const char* option : {"days", "preemption"}) {
     if (!invocation.has(option)) continue;
-    return fail(Code::Usage, fmt::format("--{} is for traces; this is a snapshot", option));
+    return fail(Code::Usage, tr_format("--{} is for traces; this is a snapshot", option));
   }
   return lab::read_snapshot(text, file);
 }
@@ -56,7 +58,7 @@ Result<Settings> read_settings(const Invocation& invocation) {
   for (const std::string& text : invocation.all("set")) {
     const std::size_t equals = text.find('=');
     if (equals == std::string::npos) {
-      return fail(Code::Usage, fmt::format("--set needs NAME=VALUE, not '{}'", printable(text)));
+      return fail(Code::Usage, tr_format("--set needs NAME=VALUE, not '{}'", printable(text)));
     }
     settings.emplace_back(text.substr(0, equals), text.substr(equals + 1));
   }
@@ -113,28 +115,28 @@ Result<int> run_replay(const Invocation& invocation, Context& context) {
 std::vector<Option> what_if_options() {
   return {{.name = "add-node",
            .value = "sim:MODELS",
-           .help = "what if there were one more node, as 'sim:8xH100'.",
-           .group = "What if",
+           .help = tr("what if there were one more node, as 'sim:8xH100'."),
+           .group = tr("What if"),
            .repeatable = true},
           {.name = "remove-node",
            .value = "NAME",
-           .help = "what if this node were not there.",
-           .group = "What if",
+           .help = tr("what if this node were not there."),
+           .group = tr("What if"),
            .repeatable = true},
           {.name = "policy",
            .value = "NAME",
-           .help = "what if nodes and GPUs were chosen like this. Repeat it to compare.",
-           .group = "What if",
+           .help = tr("what if nodes and GPUs were chosen like this. Repeat it to compare."),
+           .group = tr("What if"),
            .repeatable = true},
           {.name = "order",
            .value = "NAME",
-           .help = "what if jobs went in this order. Repeat it to compare.",
-           .group = "What if",
+           .help = tr("what if jobs went in this order. Repeat it to compare."),
+           .group = tr("What if"),
            .repeatable = true},
           {.name = "set",
            .value = "NAME=VALUE",
-           .help = "what if a setting were another one: scheduler.preempt=false.",
-           .group = "What if",
+           .help = tr("what if a setting were another one: scheduler.preempt=false."),
+           .group = tr("What if"),
            .repeatable = true}};
 }
 
@@ -143,9 +145,9 @@ std::vector<Option> what_if_options() {
 Command lab_replay_command() {
   Command command{
       .name = "replay",
-      .summary = "replay a trace or a snapshot, and what would be if",
+      .summary = tr("replay a trace or a snapshot, and what would be if"),
       .usage = {"[options] FILE"},
-      .description =
+      .description = tr(
           "Runs the jobs of FILE through the engine of the daemon on a virtual clock: every "
           "decision "
           "is the real one, only time is not waited for. FILE is what 'gctl snapshot' writes, or a "
@@ -153,31 +155,32 @@ Command lab_replay_command() {
           "the "
           "Philly trace is read as it is published.\n\n"
           "With changes, the unchanged run comes first and each changed one is compared with it. "
-          "Jobs of a snapshot are given the run time their like had before; see docs/lab.md.",
-      .options = {{.name = "nodes",
-                   .value = "NODES",
-                   .help =
-                       "the machines: '64x8' is 64 nodes with 8 GPUs each, '4x8xA100' names the "
+          "Jobs of a snapshot are given the run time their like had before; see docs/lab.md."),
+      .options =
+          {{.name = "nodes",
+            .value = "NODES",
+            .help = tr("the machines: '64x8' is 64 nodes with 8 GPUs each, '4x8xA100' names the "
                        "model, 'sim:8xH100' is one machine. A trace needs it; of a snapshot it "
-                       "replaces the machines there are."},
-                  days_option(),
-                  {.name = "preemption",
-                   .value = "HOW",
-                   .help =
-                       "of a trace, how all jobs may be preempted: none, requeue or suspend. Else "
-                       "what the trace says.",
-                   .choices = {"none", "requeue", "suspend"}},
-                  {.name = "restart-cost",
-                   .value = "TIME",
-                   .help = "what a preempted job loses when it starts again (60s)."}},
+                       "replaces the machines there are.")},
+           days_option(),
+           {.name = "preemption",
+            .value = "HOW",
+            .help = tr("of a trace, how all jobs may be preempted: none, requeue or suspend. Else "
+                       "what the trace says."),
+            .choices = {"none", "requeue", "suspend"}},
+           {.name = "restart-cost",
+            .value = "TIME",
+            .help = tr("what a preempted job loses when it starts again (60s).")}},
       .words = {.name = "FILE",
-                .help = "a snapshot or a trace.",
+                .help = tr("a snapshot or a trace."),
                 .least = 1,
                 .most = 1,
                 .complete = Complete::File},
-      .examples = {{"gctl snapshot -o now.json", "what there is to be replayed"},
-                   {"gflow lab replay now.json --add-node sim:8xH100", "would another node help?"},
-                   {"gflow lab replay philly_jobs.csv.gz --nodes 64x8 --days 28-58", "a trace"}},
+      .examples = {{"gctl snapshot -o now.json", tr("what there is to be replayed")},
+                   {"gflow lab replay now.json --add-node sim:8xH100",
+                    tr("would another node help?")},
+                   {"gflow lab replay philly_jobs.csv.gz --nodes 64x8 --days 28-58",
+                    tr("a trace")}},
       .run = run_replay,
   };
   for (Option& option : what_if_options()) command.options.push_back(std::move(option));

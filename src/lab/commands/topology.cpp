@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "base/translate.h"
 #include "lab/commands/experiment.h"
 
 namespace gflow::cli {
@@ -17,8 +18,7 @@ Result<int> count_of(const Invocation& invocation, std::string_view option, int 
   if (number && *number >= 1 && *number <= 10'000'000) return static_cast<int>(*number);
   return fail(
       Code::Usage,
-      fmt::format(
-          "--{}: '{}' is not a number from 1 on", option, printable(invocation.get(option))));
+      tr_format("--{}: '{}' is not a number from 1 on", option, printable(invocation.get(option))));
 }
 
 Result<std::vector<lab::WiredMachine>> read_machines(const Invocation& invocation) {
@@ -35,10 +35,10 @@ Result<std::vector<lab::WiredMachine>> read_machines(const Invocation& invocatio
     if (std::ranges::any_of(names, matches)) continue;
     const auto near = nearest(pattern, names);
     return fail(Code::NotFound,
-                fmt::format("there is no machine '{}'{}; there are: {}",
-                            printable(pattern),
-                            near ? fmt::format(" (is it '{}'?)", *near) : "",
-                            join(names, ", ")));
+                tr_format("there is no machine '{}'{}; there are: {}",
+                          printable(pattern),
+                          near ? tr_format(" (is it '{}'?)", *near) : "",
+                          join(names, ", ")));
   }
   std::erase_if(machines, [&](const lab::WiredMachine& machine) {
     return std::ranges::none_of(wanted, [&](const std::string& pattern) {
@@ -89,9 +89,9 @@ Result<int> run_lab_topology(const Invocation& invocation, Context& context) {
 Command lab_topology_command() {
   Command command{
       .name = "topology",
-      .summary = "how well the GPUs of a job are connected, by who chooses them",
+      .summary = tr("how well the GPUs of a job are connected, by who chooses them"),
       .usage = {"[--machine NAME]... [--jobs N] [--seeds N] [--data DIR]"},
-      .description =
+      .description = tr(
           "Jobs share one real machine, first come first served, run times exponential. Of each "
           "job "
           "with two or more GPUs: the bandwidth of the best ring through its GPUs, as a share of "
@@ -99,19 +99,19 @@ Command lab_topology_command() {
           "best of that size on the idle machine. Job sizes are those of MAPA (Ranganath et al., "
           "SC 2021) and of a lab server; go-gpuallocator is what the Kubernetes device plugin of "
           "NVIDIA "
-          "chooses by.",
+          "chooses by."),
       .options = {{.name = "machine",
                    .value = "NAME",
-                   .help = "only these machines; * and ? stand for any characters.",
+                   .help = tr("only these machines; * and ? stand for any characters."),
                    .repeatable = true},
                   {.name = "jobs",
                    .value = "N",
-                   .help = fmt::format("jobs of one run ({}).", lab::SharingOptions{}.jobs)},
+                   .help = tr_format("jobs of one run ({}).", lab::SharingOptions{}.jobs)},
                   {.name = "seeds",
                    .value = "N",
-                   .help = fmt::format("runs of each ({}).", lab::SharingOptions{}.seeds)},
+                   .help = tr_format("runs of each ({}).", lab::SharingOptions{}.seeds)},
                   data_option()},
-      .examples = {{"gflow lab topology --data data", "every machine of 2 to 16 GPUs"}},
+      .examples = {{"gflow lab topology --data data", tr("every machine of 2 to 16 GPUs")}},
       .run = run_lab_topology,
   };
   for (Option& option : output_options()) command.options.push_back(std::move(option));
