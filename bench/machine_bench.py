@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What gflow costs on this machine: beside the machine's own floor and beside other queues, in one run.
 
-machine_bench.py [--row E1]... [--jobs N] [--only QUEUE]...: the rows E1, E2, E3, E4, E9, E10 and E11 of the aims.
+machine_bench.py [--install] [--row E1]... [--jobs N] [--only QUEUE]...
 
-FLOOR is what the machine itself needs, measured here: a process started and waited for, 512 bytes written and synced,
-the directory and files of an attempt, a control group joined. gflow is measured with everything on and without control
-groups, in turn. Peers are those that are installed: task-spooler (Debian package task-spooler) and runqd (PyPI; GFLOW_RUNQD names its
-folder of programs); the row of one that is not says so. Everything that runs is private to a directory that is removed. Times are
-wall time from before a client is started until the job's own first byte arrives. On a busy machine `chrt -r 1` in front
-lets all of it run ahead of what else there is.
+The floor is what the machine itself needs, measured here: a process started and waited for, 512 bytes written and synced,
+the directory and files of an attempt, a control group joined; what a row's floor is made of is in FLOORS. gflow is measured
+with everything on and without control groups, then its peers (bench/peers): those that are installed, the row of another
+says why it is not there; `--install` installs what can be had. Everything that runs is private to a directory that is removed.
+Times are wall time from before a client is started until the job's own first byte arrives. On a busy machine `chrt -r 1` in
+front lets all of it run ahead of what else there is.
 """
 
 import argparse
@@ -27,7 +27,13 @@ import threading
 import time
 from pathlib import Path
 
-NULL = os.open("/dev/null", os.O_RDWR)
+from peers.common import Ear, call, output, pause, run, wait
+from peers.gflow import Gflow, GflowWithoutGroups
+from peers.runqd import Runqd
+from peers.slurm import Slurm
+from peers.task_spooler import TaskSpooler
+
+QUEUES = (Gflow, GflowWithoutGroups, TaskSpooler, Runqd, Slurm)
 TRUE = shutil.which("true")
 
 
@@ -35,166 +41,6 @@ def milliseconds(times):
     """Median and 99th percentile."""
     ordered = sorted(times)
     return statistics.median(ordered) * 1000, ordered[min(len(ordered) - 1, len(ordered) * 99 // 100)] * 1000
-
-
-def small_environment():
-    """Who has a large one pays for it with every submission, to every queue."""
-    return {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "USER": "bench", "SHELL": "/bin/sh"}
-
-
-def run(arguments, environment, out=NULL):
-    """Starts a program as cheaply as Python can; the caller waits."""
-    actions = [(os.POSIX_SPAWN_DUP2, NULL, 0), (os.POSIX_SPAWN_DUP2, out, 1), (os.POSIX_SPAWN_DUP2, NULL, 2)]
-    return os.posix_spawn(shutil.which(arguments[0], path=environment["PATH"]), arguments, environment, file_actions=actions)
-
-
-def wait(pid):
-    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    if status != 0:
-        raise RuntimeError(f"a client ended with {status}")
-
-
-class Ear:
-    """A FIFO in which jobs say that they live."""
-
-    def __init__(self, root):
-        self.path = str(root / "ear")
-        os.mkfifo(self.path)
-        self.fd = os.open(self.path, os.O_RDWR | os.O_NONBLOCK)
-
-    def next(self, patience=120):
-        """What was said, and when."""
-        if not select.select([self.fd], [], [], patience)[0]:
-            raise RuntimeError("a job said nothing")
-        return os.read(self.fd, 1), time.monotonic()
-
-    def close(self):
-        os.close(self.fd)
-
-
-# ---- queues: how each is started, given a job, and waited for -------------------------------------------------------
-
-
-class Gflow:
-    kill9 = "nothing that was acknowledged; jobs go on"
-    name = "gflow"
-    groups = "true"
-
-    def __init__(self, root):
-        self.root = root
-        self.environment = small_environment() | {
-            "HOME": str(root), "XDG_RUNTIME_DIR": str(root), "XDG_STATE_HOME": str(root), "XDG_CONFIG_HOME": str(root / "c"),
-            "GFLOW_RUNNER__CGROUPS": self.groups}
-        subprocess.run(["gflowd", "up", "--devices", "sim:8xH100"], env=self.environment, check=True, stdout=subprocess.DEVNULL)
-        status = subprocess.run(["gflowd", "status", "--json"], env=self.environment, check=True, capture_output=True)
-        self.status = json.loads(status.stdout)
-        self.pid = self.status["pid"]
-
-    def socket(self):
-        return self.status["socket"]
-
-    def submit(self, *command, gpus=1):
-        return ["gbatch", "--gpus", str(gpus), *command]
-
-    def held(self):
-        return ["gbatch", "--hold", "--gpus", "1", "true"]
-
-    def chain(self, count, command):
-        """`count` jobs, one at a time."""
-        wait(run(["gbatch", "--gpus", "8", "--array", f"1-{count}", *command], self.environment))
-
-    def many(self, count):
-        """That many jobs of `true`, on 8 GPUs."""
-        done = subprocess.run(["gbatch", "--gpus", "1", "--array", f"1-{count}", "true"], env=self.environment, check=True,
-                              capture_output=True)
-        ids = [line.split()[-1] for line in done.stdout.decode().splitlines()[:1]]
-        self.wait(int(ids[0].split("-")[0]), count)
-
-    def wait(self, first, count):
-        """For all of them; who watches each as it ends takes part of what is measured."""
-        for which in (f"{first + count - 1}", f"{first}-{first + count - 1}"):
-            subprocess.run(["gjob", "wait", which], env=self.environment, check=True, stdout=subprocess.DEVNULL)
-
-    def processor(self):
-        """Seconds of processor time of the daemon."""
-        return int(Path(f"/proc/{self.pid}/schedstat").read_text().split()[0]) / 1e9
-
-    def memory(self):
-        line = [line for line in Path(f"/proc/{self.pid}/smaps_rollup").read_text().splitlines() if line.startswith("Pss:")][0]
-        return int(line.split()[1])
-
-    def close(self):
-        # Jobs outlive the daemon: what is left of them here would be left for ever.
-        subprocess.run(["gcancel", "--me"], env=self.environment, check=False, capture_output=True)
-        while subprocess.run(["gqueue", "-s", "R,CG", "--noheader", "-n", "1"], env=self.environment, check=True,
-                             capture_output=True).stdout.strip():
-            select.select([], [], [], 0.2)
-        subprocess.run(["gflowd", "down"], env=self.environment, check=True, stdout=subprocess.DEVNULL)
-
-
-class GflowWithoutGroups(Gflow):
-    name = "gflow, no cgroups"
-    groups = "false"
-
-
-class TaskSpooler:
-    kill9 = "everything; it keeps nothing on disk"
-    name = "task-spooler"
-    slots = None
-    missing = None if shutil.which("tsp") else "not installed: apt-get install task-spooler"
-
-    def __init__(self, root):
-        self.environment = small_environment() | {"HOME": str(root), "TS_SOCKET": str(root / "ts.socket"), "TMPDIR": str(root), "TS_MAXFINISHED": "20000"}
-
-    def set_slots(self, count):
-        wait(run(["tsp", "-S", str(count)], self.environment))
-
-    def submit(self, *command, gpus=1):
-        return ["tsp", "-n", *command]
-
-    def held(self):
-        return ["tsp", "-n", "true"]
-
-    def chain(self, count, command):
-        self.set_slots(1)
-        for _ in range(count):
-            wait(run(self.submit(*command), self.environment))
-
-    def many(self, count):
-        self.set_slots(8)
-        for _ in range(count):
-            wait(run(self.submit("true"), self.environment))
-        wait(run(["tsp", "-w"], self.environment))
-
-    def close(self):
-        subprocess.run(["tsp", "-K"], env=self.environment, check=False, capture_output=True)
-
-
-class Runqd:
-    kill9 = "up to 30 s of what it acknowledged"
-    name = "runqd"
-    programs = os.environ.get("GFLOW_RUNQD", "")
-    missing = None if programs and Path(programs, "gflowd").exists() else (
-        "not installed: pip install runqd, and GFLOW_RUNQD=the folder of its programs")
-
-    def __init__(self, root):
-        self.environment = small_environment() | {"HOME": str(root), "XDG_RUNTIME_DIR": str(root), "XDG_CONFIG_HOME": str(root / "c"),
-                                         "XDG_DATA_HOME": str(root), "PATH": f"{self.programs}:{os.environ['PATH']}"}
-        subprocess.run(["gflowd", "up"], env=self.environment, check=True, stdout=subprocess.DEVNULL)
-        deadline = time.monotonic() + 20
-        while subprocess.run(["gqueue"], env=self.environment, capture_output=True).returncode != 0:
-            if time.monotonic() > deadline:
-                raise RuntimeError("runqd does not answer")
-            select.select([], [], [], 0.2)
-
-    def submit(self, *command, gpus=0):
-        return ["gbatch", *command]
-
-    def held(self):
-        return ["gbatch", "--begin", "now+1d", "true"]
-
-    def close(self):
-        subprocess.run(["gflowd", "down"], env=self.environment, check=False, capture_output=True)
 
 
 # ---- the rows -------------------------------------------------------------------------------------------------------
@@ -205,10 +51,10 @@ def first_instruction(queue, ear, rounds=100):
     times = []
     for _ in range(rounds):
         begin = time.monotonic()
-        client = run(queue.submit("sh", "-c", f"echo >{ear.path}"), queue.environment)
+        client = run(queue.submit(f"echo >{ear.path}"), queue.environment)
         times.append(ear.next()[1] - begin)
         wait(client)
-        select.select([], [], [], 0.02)  # an idle machine for the next one
+        pause(0.02)  # an idle machine for the next one
     return milliseconds(times)
 
 
@@ -217,7 +63,7 @@ def next_start(queue, ear, rounds=150):
     heard = []
     listener = threading.Thread(target=lambda: heard.extend(ear.next() for _ in range(2 * rounds)))
     listener.start()
-    queue.chain(rounds, ["sh", "-c", f"printf s >{ear.path}; printf e >{ear.path}"])
+    queue.chain(rounds, f"printf s >{ear.path}; printf e >{ear.path}")
     listener.join()
     times, ended = [], None
     for said, when in heard:
@@ -282,11 +128,31 @@ def connections(queue, seconds=1):
 def array(queue, count=10_000):
     """E4: milliseconds one submission of so many tasks takes."""
     begin = time.monotonic()
-    done = subprocess.run(["gbatch", "--hold", "--gpus", "1", "--array", f"1-{count}", "true"], env=queue.environment,
-                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
+    done = subprocess.run(queue.array(count, ["true"], hold=True), env=queue.environment, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, check=False)
     if done.returncode != 0:
         raise RuntimeError(done.stderr.decode().strip())
     return (time.monotonic() - begin) * 1000
+
+
+def killed(queue, ear, waiting=100, running=8):
+    """What `kill -9` of its daemon costs: acknowledged jobs that neither wait nor run after its next start, and starts of
+    jobs that ran already."""
+    if hasattr(queue, "slots"):
+        queue.slots(running)
+    for _ in range(running):
+        wait(run(queue.submit(f"printf s >{ear.path}; exec sleep 60"), queue.environment))
+    for _ in range(running):
+        ear.next()
+    for _ in range(waiting):
+        wait(run(queue.held(), queue.environment))
+    if queue.known() != waiting + running:
+        raise RuntimeError(f"it shows {queue.known()} of {waiting + running} jobs before it is killed")
+    queue.kill9()
+    queue.start()
+    pause(3)
+    left = queue.known()
+    return waiting + running - left, len(ear.rest())
 
 
 def cancel_running(queue, ear, count=1000):
@@ -298,13 +164,12 @@ def cancel_running(queue, ear, count=1000):
     shims = [pid for pid in os.listdir("/proc") if pid.isdigit() and is_shim(pid, str(queue.root))]
     memory = statistics.median(pss(pid) for pid in shims[:20])
     idle = queue.processor()
-    select.select([], [], [], 5)
+    pause(5)
     idle = queue.processor() - idle
-    ids = subprocess.run(["gqueue", "-s", "R", "-f", "JOBID", "--noheader", "-n", "0"], env=queue.environment, check=True,
-                         capture_output=True).stdout.decode().split()
+    ids = output(["gqueue", "-s", "R", "-f", "JOBID", "--noheader", "-n", "0"], queue.environment).split()
     begin = time.monotonic()
     wait(run(["gcancel", "--me"], queue.environment))
-    subprocess.run(["gjob", "wait", *ids], env=queue.environment, check=False, stdout=subprocess.DEVNULL)
+    call(["gjob", "wait", *ids], queue.environment)
     return time.monotonic() - begin, memory, idle / 5 * 60_000
 
 
@@ -374,7 +239,7 @@ def cancel_waiting(queue, count=5000, cancelled=4000):
 def idle(queue):
     """E11: milliseconds of processor time a minute, and kB."""
     begin = queue.processor()
-    select.select([], [], [], 10)
+    pause(10)
     return (queue.processor() - begin) * 6000, queue.memory()
 
 
@@ -416,7 +281,7 @@ def joined(tree, rounds=40):
         os.waitpid(child, 0)
         times.append(time.monotonic() - begin)
         place.rmdir()
-        select.select([], [], [], 0.03)  # the next one is to find the kernel at rest, as a lone job does
+        pause(0.03)  # the next one is to find the kernel at rest, as a lone job does
     return milliseconds(times)
 
 
@@ -449,82 +314,114 @@ def floor(root):
 
 # ---- the table ------------------------------------------------------------------------------------------------------
 
+PROCESS, SYNCED, FILES = "start a process, wait for it", "write 512 bytes, fdatasync", "a directory and 7 files, made and removed"
 
-def measure(make, rows, options):
-    root = Path(tempfile.mkdtemp(prefix="gflow-bench-"))
+# (row, what a queue needs for it, how it is measured, whether more is better, what its floor is made of). One of the last
+# figures is a time in ms or a number in a second; the floor is the sum of these, or so many in a second.
+ROWS = [
+    ("E11 idle: ms of CPU a minute, kB", ("processor",), lambda queue, *_: idle(queue), False, ()),
+    ("E1 submit to first instruction, ms", ("submit",), lambda queue, ear, _: first_instruction(queue, ear), False,
+     (PROCESS, SYNCED, PROCESS)),
+    ("E2 end to the next start, ms", ("chain",), lambda queue, ear, _: next_start(queue, ear), False, (SYNCED, PROCESS)),
+    ("E3 jobs of `true`, 8 at once: per s, ms of CPU each", ("many",), lambda queue, _, options: many(queue, options.jobs), True,
+     (SYNCED, PROCESS, FILES)),
+    ("E4 submissions, clients in turn, per s", ("held",), lambda queue, *_: (processes(queue),), True, (SYNCED, PROCESS)),
+    ("E4 submissions, 64 connections, per s", ("processor",), lambda queue, *_: (connections(queue),), True, ()),
+    ("E4 array of 10,000, ms", ("array",), lambda queue, *_: (array(queue),), False, (SYNCED, PROCESS)),
+    ("E9 others while 1,500 jobs can start: page p50, p99, longest, ms; submission; starts per s", ("processor",),
+     lambda queue, *_: startable(queue, 1500), False, ()),
+    ("E9 the same, 5,000", ("processor",), lambda queue, *_: startable(queue, 5000), False, ()),
+    ("E9 the same, 10,000", ("processor",), lambda queue, *_: startable(queue, 10_000), False, ()),
+    ("E10 cancel 4,000 of 5,000 on which one depends, ms", ("processor",), lambda queue, *_: (cancel_waiting(queue),), False, ()),
+    ("E10 cancel 1,000 running, s; shim PSS, kB; idle, ms of CPU a minute", ("processor",),
+     lambda queue, ear, _: cancel_running(queue, ear), False, ()),
+]
+NOT_MEASURED = {
+    "HyperQueue": "its program is in no registry, to be built from its repository",
+    "pueue": "to be built from source first, and how it is run is not written here",
+}
+KILLED = "kill -9 of its daemon: lost of 108 acknowledged jobs; started twice"
+
+
+def measure(make, options):
+    """Figures by row, or why there are none."""
     found = {}
-    queue = make(root)
-    ear = Ear(root)
-    try:
-        for name, needs, what in rows:
-            if not all(hasattr(queue, need) for need in needs):
-                continue
-            if options.row and name.split()[0] not in options.row:
-                continue
-            try:
-                found[name] = what(queue, ear, options)
-            except (RuntimeError, OSError, subprocess.SubprocessError) as why:
-                print(f"{queue.name}: {name}: not measured: {why}")
-    finally:
-        queue.close()
-        ear.close()
-        shutil.rmtree(root, ignore_errors=True)
+    for name, needs, what, _, _ in ROWS:
+        if options.row and name.split()[0] not in options.row:
+            continue
+        if all(hasattr(make, need) for need in needs):
+            in_private(make, name, found, lambda queue, ear, what=what: what(queue, ear, options))
+    if not options.row or "kill" in options.row:
+        in_private(make, KILLED, found, killed)
     return found
 
 
-NOT_MEASURED = (
-    "Slurm: needs a key, a configuration and two daemons of its own user",
-    "pueue, HyperQueue: not installed; they have to be built from source first",
-    "E2 and E3 of runqd: it gives jobs GPUs only where NVML finds some",
-)
+def in_private(make, name, found, what):
+    """A fresh queue for each row: what one leaves behind costs the next nothing."""
+    root = Path(tempfile.mkdtemp(prefix="gflow-bench-"))
+    ear = Ear(root)
+    queue = None
+    try:
+        queue = make(root)
+        found[name] = what(queue, ear)
+    except (RuntimeError, OSError, subprocess.SubprocessError) as why:
+        found[name] = f"not measured: {why}"
+    finally:
+        if queue is not None:
+            queue.close()
+        ear.close()
+        shutil.rmtree(root, ignore_errors=True)
 
-ROWS = [
-    ("E11 idle: ms of CPU a minute, kB", ("processor",), lambda queue, *_: idle(queue)),
-    ("E1 submit to first instruction, ms", ("submit",), lambda queue, ear, _: first_instruction(queue, ear)),
-    ("E2 end to the next start, ms", ("chain",), lambda queue, ear, _: next_start(queue, ear)),
-    ("E3 jobs of `true`, 8 at once: per s, ms of CPU each", ("many",), lambda queue, _, options: many(queue, options.jobs)),
-    ("E4 submissions, clients in turn, per s", ("held",), lambda queue, *_: (processes(queue),)),
-    ("E4 submissions, 64 connections, per s", ("processor",), lambda queue, *_: (connections(queue),)),
-    ("E4 array of 10,000, ms", ("processor",), lambda queue, *_: (array(queue),)),
-    ("E9 others while 1,500 jobs can start: page p50, p99, longest, ms; submission; starts per s", ("processor",),
-     lambda queue, *_: startable(queue, 1500)),
-    ("E9 the same, 5,000", ("processor",), lambda queue, *_: startable(queue, 5000)),
-    ("E9 the same, 10,000", ("processor",), lambda queue, *_: startable(queue, 10_000)),
-    ("E10 cancel 4,000 of 5,000 on which one depends, ms", ("processor",), lambda queue, *_: (cancel_waiting(queue),)),
-    ("E10 cancel 1,000 running, s; shim PSS, kB; idle, ms of CPU a minute", ("processor",),
-     lambda queue, ear, _: cancel_running(queue, ear)),
-]
+
+def show(make, found, ours, least):
+    print(make.name)
+    for name, figures in found.items():
+        if isinstance(figures, str):
+            print(f"  {name:70} {figures}")
+            continue
+        line = f"  {name:70} " + " ".join(f"{figure:10.2f}" for figure in figures)
+        _, _, _, more_is_better, parts = next((row for row in ROWS if row[0] == name), (0, 0, 0, False, ()))
+        if parts:
+            bottom = sum(least[part][0] for part in parts)
+            line += f"   floor x {(1000 / bottom) / figures[0] if more_is_better else figures[0] / bottom:6.2f}"
+        first = ours.get(name)
+        if first and not isinstance(first, str) and make is not Gflow and name != KILLED and figures[0]:
+            line += f"   gflow x {first[0] / figures[0]:6.2f}"
+        print(line)
+    sys.stdout.flush()
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--row", action="append", help="only this one: E1, E2, E3, E4, E9, E10, E11")
+    parser.add_argument("--install", action="store_true", help="install the peers first (bench/peers/install.sh)")
+    parser.add_argument("--row", action="append", help="only this one: E1, E2, E3, E4, E9, E10, E11, kill")
     parser.add_argument("--jobs", type=int, default=int(os.environ.get("GFLOW_BENCH_JOBS", "2000")), help="of E3 (2000)")
-    parser.add_argument("--only", action="append", help="only this queue")
+    parser.add_argument("--only", action="append", help="only this queue, by its name")
     options = parser.parse_args()
+    if options.install:
+        subprocess.run([Path(__file__).parent / "peers" / "install.sh"], check=False)
+        os.execv(sys.executable, [sys.executable, *(word for word in sys.argv if word != "--install")])
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors, Linux {os.uname().release}")
     root = Path(tempfile.mkdtemp(prefix="gflow-bench-"))
     try:
-        for name, (middle, worst) in floor(root).items():
-            print(f"floor: {name:55} {middle:9.2f} {worst:9.2f}")
+        least = floor(root)
     finally:
         shutil.rmtree(root, ignore_errors=True)
-    for reason in NOT_MEASURED:
-        print(f"not measured: {reason}")
-    table = {}
-    for make in (Gflow, GflowWithoutGroups, TaskSpooler, Runqd):
+    for name, (middle, worst) in least.items():
+        print(f"floor: {name:65} {middle:9.2f} {worst:9.2f}")
+    for name, why in NOT_MEASURED.items():
+        print(f"{name}: not measured: {why}")
+    ours = {}
+    for make in QUEUES:
         if options.only and make.name not in options.only:
             continue
-        if getattr(make, "missing", None):
-            print(f"{make.name}: {make.missing}")
+        if make.missing:
+            print(f"{make.name}: not measured: {make.missing}")
             continue
-        table[make.name] = measure(make, ROWS, options)
-        print(f"{make.name} (kill -9 of its daemon loses: {make.kill9})")
-        for name, figures in table[make.name].items():
-            first = table.get("gflow", {}).get(name)
-            ratio = f"   gflow: {first[0] / figures[0]:6.2f} x" if first and make is not Gflow and figures[0] else ""
-            print(f"  {name:70} " + " ".join(f"{figure:10.2f}" for figure in figures) + ratio)
-        sys.stdout.flush()
+        found = measure(make, options)
+        if make is Gflow:
+            ours = found
+        show(make, found, ours, least)
     return 0
 
 
