@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <ranges>
+#include <span>
 
 #include "base/text.h"
 #include "engine/index.h"
@@ -175,6 +176,14 @@ Merge candidates(const Index& index, const JobQuery& query) {
   return merge;
 }
 
+/// Of the jobs that are named, those that come after `after`.
+std::span<const JobId> still_asked_for(const JobQuery& query) {
+  const std::span<const JobId> ids = query.jobs;
+  if (!query.after.is_set()) return ids;
+  if (query.newest_first()) return {ids.begin(), std::ranges::lower_bound(ids, query.after)};
+  return {std::ranges::upper_bound(ids, query.after), ids.end()};
+}
+
 }  // namespace
 
 std::vector<const Job*> State::list(const JobQuery& query) const {
@@ -194,14 +203,9 @@ State::Listed State::list_some(const JobQuery& query, std::size_t max_seen) cons
   };
   if (query.most == 0) return listed;
   if (!query.jobs.empty()) {
-    const std::vector<JobId>& ids = query.jobs;
-    if (query.newest_first()) {
-      auto id = query.after.is_set() ? std::ranges::lower_bound(ids, query.after) : ids.end();
-      while (id != ids.begin() && take(*--id)) {
-      }
-    } else {
-      auto id = std::ranges::upper_bound(ids, query.after);
-      while (id != ids.end() && take(*id)) ++id;
+    const std::span<const JobId> ids = still_asked_for(query);
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      if (!take(query.newest_first() ? ids[ids.size() - 1 - i] : ids[i])) break;
     }
     return listed;
   }
