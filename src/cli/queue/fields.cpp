@@ -121,6 +121,11 @@ std::vector<Field> request_fields() {
        0,
        [=](const JobView& j) { return number(j.spec.request.cpus); },
        {"spec.request"}},
+  };
+}
+
+std::vector<Field> owner_fields() {
+  return {
       {"USER",
        {},
        "whose it is",
@@ -143,7 +148,7 @@ std::vector<Field> request_fields() {
        {"PRIO"},
        "priority, higher first",
        0,
-       [=](const JobView& j) { return number(j.spec.priority); },
+       [](const JobView& j) { return Cell{fmt::format("{}", j.spec.priority)}; },
        {"spec.priority"}},
   };
 }
@@ -206,6 +211,7 @@ std::vector<Field> history_fields() {
 
 std::vector<Field> make_fields() {
   std::vector<Field> all = request_fields();
+  std::ranges::move(owner_fields(), std::back_inserter(all));
   std::ranges::move(history_fields(), std::back_inserter(all));
   std::ranges::move(described_columns(all), std::back_inserter(all));
   return all;

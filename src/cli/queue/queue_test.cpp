@@ -155,6 +155,9 @@ TEST(Fields, LookAtNoMoreThanTheyNeed) {
   jobs[2] = jobs[1];
   jobs[2].status = Status::Queued;
   jobs[2].started.reset();
+  jobs.push_back(jobs[2]);
+  jobs[3].spec.begin = jobs[3].submitted + std::chrono::hours(1);
+  jobs[3].reason = blocker_text(blocker::BeginTime{*jobs[3].spec.begin});
   for (const Field& field : queue_fields()) {
     for (const api::JobView& job : jobs) {
       const std::vector<std::string> needs = needs_of({&field});
