@@ -1,5 +1,5 @@
-#!/ usr / bin / env python3
-#SPDX - License - Identifier : Apache - 2.0
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Messages and their translations: po/LANGUAGE.po against the sources.
 
 Usage: translations.py check    fail on a message that a catalogue lacks, has no translation of or has only a
@@ -18,7 +18,7 @@ import tempfile
 from collections.abc import Iterator
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-#What each state means; what is not enforced; what a field of a job is that an option can change.
+# What each state means; what is not enforced; what a field of a job is that an option can change.
 TABLES = {"src/core/status.h": r'"([a-z][^"\\\n]*)"\}',
           "src/core/executor.h": r'kGpuNotEnforced =\s*"([^"\\\n]*)"',
           "src/core/job_description.h": r'JobSpec::\w+>\(\s*\{[^}]*\.help = "([^"\\\n]*)",[^}]*\.change'}

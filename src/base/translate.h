@@ -8,7 +8,6 @@
 #include <string_view>
 
 #include "base/message_catalogue.h"
-#include "base/translate.h"
 
 /// What people read, in their language. English is the source and what stands where a catalogue has
 /// nothing; only programs that a person called have a catalogue, never the daemon. `./dev check`

@@ -263,7 +263,7 @@ std::vector<Field> described_columns(const std::vector<Field>& own) {
         const std::size_t mine = index++;
         const std::string name = header(row.name);
         if (is_among(kOtherwiseColumns, row.name) || taken(name)) return;
-        columns.push_back({name, {}, std::string(row.help), 0, [mine](const api::JobView& job) {
+        columns.push_back({name, {}, tr(row.help), 0, [mine](const api::JobView& job) {
                              std::string text;
                              std::size_t at = 0;
                              each_leaf(

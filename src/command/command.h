@@ -64,6 +64,12 @@ struct Example {
   std::string text = {};
 };
 
+/// What words of a command's output mean.
+struct Legend {
+  std::string heading = {};
+  std::vector<Example> words = {};
+};
+
 /// Where options may stand.
 enum class Order {
   Mixed,                 ///< before, between and after words
@@ -86,9 +92,8 @@ struct Command {
   Order order = Order::Mixed;
   Common common = Common::Client;
   std::vector<Example> examples = {};
-  std::vector<Example> notes = {};  ///< further sections: heading and text
-  std::string legend_heading = {};
-  std::vector<Example> legend = {};  ///< what stands last in help: a word and what it means
+  std::vector<Example> notes = {};   ///< further sections: heading and text
+  std::vector<Legend> legends = {};  ///< what stands last in help
   std::vector<std::string> aliases = {};
   std::vector<Command> subcommands = {};
   bool hidden = false;

@@ -175,8 +175,10 @@ std::string help_text(const Command& command, const std::string& program) {
     codes += fmt::format("{}{} {}", codes.empty() ? "" : tr(", "), exit.code, tr(exit.meaning));
   }
   out += fmt::format("{}\n", fmt::join(wrap(codes, kColumns - 2), "\n  "));
-  if (!command.legend.empty()) out += tr_format("\n{}:\n", command.legend_heading);
-  for (const Example& item : command.legend) out += entry(item.line, item.text);
+  for (const Legend& legend : command.legends) {
+    out += tr_format("\n{}:\n", legend.heading);
+    for (const Example& word : legend.words) out += entry(word.line, word.text);
+  }
   return out;
 }
 

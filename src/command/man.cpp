@@ -145,11 +145,11 @@ std::string man_page(const Command& command, std::string_view version) {
   for (const Example& note : command.notes) {
     out += fmt::format(".SH \"{}\"\n{}", upper(note.line), paragraphs(note.text));
   }
-  if (!command.legend.empty()) {
-    out += fmt::format(".SH \"{}\"\n", upper(command.legend_heading));
-  }
-  for (const Example& item : command.legend) {
-    out += fmt::format(".TP\n\\fB{}\\fR\n{}\n", roff(item.line), roff(item.text));
+  for (const Legend& legend : command.legends) {
+    out += fmt::format(".SH \"{}\"\n", upper(legend.heading));
+    for (const Example& word : legend.words) {
+      out += fmt::format(".TP\n\\fB{}\\fR\n{}\n", roff(word.line), roff(word.text));
+    }
   }
   if (!command.examples.empty()) out += ".SH EXAMPLES\n";
   for (const Example& example : command.examples) {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
+#include <vector>
 
 #include "base/text.h"
 #include "base/translate.h"
@@ -13,37 +13,47 @@
 namespace gflow {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, JobKey>, 6> kKeys = {{
-    {"id", JobKey::Id},
-    {"state", JobKey::State},
-    {"time", JobKey::Time},
-    {"name", JobKey::Name},
-    {"gpus", JobKey::Gpus},
-    {"priority", JobKey::Priority},
-}};
+struct KeyInfo {
+  JobKey key;
+  std::string_view name;
+  std::string_view field;  ///< that it looks at, as in JobQuery::fields
+};
+constexpr auto kKeys = std::to_array<KeyInfo>({
+    {JobKey::Id, "id", "id"},
+    {JobKey::State, "state", "status"},
+    {JobKey::Time, "time", "run_time_seconds"},
+    {JobKey::Name, "name", "spec.name"},
+    {JobKey::Gpus, "gpus", "spec.request"},
+    {JobKey::Priority, "priority", "spec.priority"},
+});
+
+const KeyInfo& info_of(JobKey key) { return *std::ranges::find(kKeys, key, &KeyInfo::key); }
 
 }  // namespace
+
+std::string job_keys() {
+  std::vector<std::string> names;
+  for (const KeyInfo& info : kKeys) names.emplace_back(info.name);
+  return join(names, ", ");
+}
 
 Result<JobOrder> parse_job_order(std::string_view text) {
   const std::string whole = to_lower(text);
   JobOrder order{.descending = whole.starts_with('-')};
   std::string name = order.descending ? whole.substr(1) : whole;
   if (name == "nodes") name = "gpus";  // the column that shows them
-  const auto* const at =
-      std::ranges::find(kKeys, name, &std::pair<std::string_view, JobKey>::first);
+  const auto* const at = std::ranges::find(kKeys, name, &KeyInfo::name);
   if (at == kKeys.end()) {
-    return fail(
-        Code::Usage,
-        tr_format("'{}' is not one of id, state, time, name, gpus, priority", printable(text)));
+    return fail(Code::Usage, tr_format("'{}' is not one of {}", printable(text), job_keys()));
   }
-  order.key = at->second;
+  order.key = at->key;
   return order;
 }
 
 std::string job_order_text(const JobOrder& order) {
-  const auto* const at =
-      std::ranges::find(kKeys, order.key, &std::pair<std::string_view, JobKey>::second);
-  return fmt::format("{}{}", order.descending ? "-" : "", at->first);
+  return fmt::format("{}{}", order.descending ? "-" : "", info_of(order.key).name);
 }
+
+std::string_view field_of(JobKey key) { return info_of(key).field; }
 
 }  // namespace gflow

@@ -18,14 +18,18 @@ namespace gflow {
 /// What listed jobs are ordered by.
 enum class JobKey { Id, State, Time, Name, Gpus, Priority };
 
-/// Jobs of equal keys are by ascending id.
+/// Jobs of equal keys are by ascending id, also where keys descend.
 struct JobOrder {
   JobKey key = JobKey::Id;
   bool descending = false;
-  bool reversed = false;  ///< the whole order from its other end, equal keys, too
+  bool reversed = false;  ///< from the other end, for the last ones of an order: equal keys, too
 
   friend bool operator==(const JobOrder&, const JobOrder&) = default;
 };
+/// "id, state, time, ...", as people type them.
+[[nodiscard]] std::string job_keys();
+/// What a key looks at, as in JobQuery::fields.
+[[nodiscard]] std::string_view field_of(JobKey key);
 /// Both as people type them: "priority", "-priority". Errors: Usage.
 [[nodiscard]] Result<JobOrder> parse_job_order(std::string_view text);
 [[nodiscard]] std::string job_order_text(const JobOrder& order);

@@ -28,22 +28,24 @@ std::string overuse_text(const Job& job, const GpuMemoryUse& use) {
 
 }  // namespace
 
-std::vector<std::string> GpuOveruse::news(const engine::State& state, const std::string& node) {
+std::vector<std::string> GpuOveruse::news(const engine::State& state) {
   std::erase_if(told_, [&](const auto& attempt) {
     return attempt_under_way(state, attempt.first) != attempt.second;
   });
   std::vector<std::string> sentences;
-  for (const Device& device : state.nodes().at(node).machine.devices) {
-    for (const JobUse& use : device.uses) {
-      const JobId id(use.job);
-      const int attempt = attempt_under_way(state, id);
-      if (attempt == 0 || told_.contains({id, attempt})) continue;
-      const Job& job = *state.find(id);
-      const std::vector<GpuMemoryUse> memory = state.gpu_memory_of(job);
-      const auto over = std::ranges::find_if(memory, &GpuMemoryUse::is_over);
-      if (over == memory.end()) continue;
-      told_.emplace(id, attempt);
-      sentences.push_back(overuse_text(job, *over));
+  const auto look_at = [&](JobId id) {
+    const int attempt = attempt_under_way(state, id);
+    if (attempt == 0 || told_.contains({id, attempt})) return;
+    const Job& job = *state.find(id);
+    const std::vector<GpuMemoryUse> memory = state.gpu_memory_of(job);
+    const auto over = std::ranges::find_if(memory, &GpuMemoryUse::is_over);
+    if (over == memory.end()) return;
+    told_.emplace(id, attempt);
+    sentences.push_back(overuse_text(job, *over));
+  };
+  for (const auto& [name, record] : state.nodes()) {
+    for (const Device& device : record.machine.devices) {
+      for (const JobUse& use : device.uses) look_at(JobId(use.job));
     }
   }
   return sentences;

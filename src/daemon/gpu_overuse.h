@@ -13,8 +13,8 @@ namespace gflow::daemon {
 /// Jobs that use more memory of a GPU than was reserved for them: each attempt is told of once.
 class GpuOveruse {
  public:
-  /// A sentence for each attempt that a node's last reading shows over, and that was not told of.
-  [[nodiscard]] std::vector<std::string> news(const engine::State& state, const std::string& node);
+  /// A sentence for each attempt that the last readings show over, and that was not told of.
+  [[nodiscard]] std::vector<std::string> news(const engine::State& state);
 
  private:
   std::set<std::pair<JobId, int>> told_;  ///< with the number of the attempt

@@ -262,7 +262,7 @@ void Loop::log_changes(const std::set<JobId>& changed) const {
 
 void Loop::log_overuse() {
   if (!std::exchange(reading_is_new_, false)) return;
-  for (const std::string& text : overuse_.news(state_, parts_.node)) spdlog::warn("{}", text);
+  for (const std::string& text : overuse_.news(state_)) spdlog::warn("{}", text);
 }
 
 void Loop::set_timers(const Shell::Ticked& ticked) {

@@ -82,7 +82,8 @@ class State {
   /// Changes with every job or machine change; for those who wait for news.
   [[nodiscard]] std::uint64_t revision() const;
 
-  /// Jobs by ascending id that match.
+  /// Jobs that match, by id: ascending, or descending where newest_first(). Other keys of an order
+  /// are for whoever asks to sort by.
   [[nodiscard]] std::vector<const Job*> list(const JobQuery& query) const;
   /// The same by pieces: looks at no more than `max_seen` jobs.
   struct Listed {

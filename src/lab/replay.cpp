@@ -93,11 +93,14 @@ Result<Subject> changed(const Subject& subject, const WhatIf& what_if) {
   return other;
 }
 
-Simulation simulation_of(const Subject& subject, const RunnerRules& rules) {
+Simulation simulation_of(const Subject& subject,
+                         const RunnerRules& rules,
+                         RunEstimate::Span RunEstimate::* quartile) {
   Simulation simulation(subject.policy, rules, subject.begins, subject.lived);
   simulation.restore(subject.drains, subject.unhealthy);
   for (const Subject::Existing& existing : subject.existing) {
-    simulation.restore(existing.job, existing.still_to_run.median);
+    const RunEstimate run = existing.still_to_run.value_or(RunEstimate{});
+    simulation.restore(existing.job, run.*quartile);
   }
   simulation.begin(subject.next_id);
   simulation.tell(engine::event::NodesChanged{subject.fleet, subject.unreachable});
@@ -106,8 +109,11 @@ Simulation simulation_of(const Subject& subject, const RunnerRules& rules) {
 
 namespace {
 
-Played play_once(const Subject& subject, const RunnerRules& rules, const Progress& progress) {
-  Simulation simulation = simulation_of(subject, rules);
+Played play_once(const Subject& subject,
+                 const RunnerRules& rules,
+                 RunEstimate::Span RunEstimate::* quartile,
+                 const Progress& progress) {
+  Simulation simulation = simulation_of(subject, rules, quartile);
   for (const TraceJob& job : subject.submissions) {
     simulation.submit(job.spec, job.submitted, job.run_time);
   }
@@ -125,15 +131,7 @@ Played play_once(const Subject& subject, const RunnerRules& rules, const Progres
   return played;
 }
 
-bool is_estimated(const Subject::Existing& existing) { return !is_ended(existing.job); }
-
-/// The subject with each estimate as this quartile says.
-Subject with_estimate(Subject subject, RunEstimate::Span RunEstimate::* quartile) {
-  for (Subject::Existing& existing : subject.existing) {
-    existing.still_to_run.median = existing.still_to_run.*quartile;
-  }
-  return subject;
-}
+bool is_estimated(const Subject::Existing& existing) { return existing.still_to_run.has_value(); }
 
 }  // namespace
 
@@ -148,13 +146,11 @@ Played play(const Subject& subject,
       if (progress) progress((before + done) / parts, label);
     };
   };
-  Played played = play_once(subject, rules, part(0));
+  Played played = play_once(subject, rules, &RunEstimate::median, part(0));
   played.label = label;
   if (estimated) {
-    const Subject shorter = with_estimate(subject, &RunEstimate::shorter);
-    const Subject longer = with_estimate(subject, &RunEstimate::longer);
-    played.ended_if_shorter = play_once(shorter, rules, part(1)).ended;
-    played.ended_if_longer = play_once(longer, rules, part(2)).ended;
+    played.ended_if_shorter = play_once(subject, rules, &RunEstimate::shorter, part(1)).ended;
+    played.ended_if_longer = play_once(subject, rules, &RunEstimate::longer, part(2)).ended;
   }
   return played;
 }

@@ -19,7 +19,7 @@ namespace gflow::lab {
 struct Subject {
   struct Existing {
     Job job;
-    RunEstimate still_to_run;  ///< means nothing of a job that ended
+    std::optional<RunEstimate> still_to_run;  ///< empty: it has ended
   };
   std::string name;  ///< for people: the file
   engine::Policy policy;
@@ -54,8 +54,12 @@ struct WhatIf {
 /// Errors: Usage, NotFound.
 [[nodiscard]] Result<Subject> changed(const Subject& subject, const WhatIf& what_if);
 
-/// The subject at the moment it begins, nothing submitted yet.
-[[nodiscard]] Simulation simulation_of(const Subject& subject, const RunnerRules& rules);
+/// The subject at the moment it begins, nothing submitted yet; runs that are estimated are as long
+/// as this quartile.
+[[nodiscard]] Simulation simulation_of(
+    const Subject& subject,
+    const RunnerRules& rules,
+    RunEstimate::Span RunEstimate::* quartile = &RunEstimate::median);
 
 /// A replay that was done.
 struct Played {

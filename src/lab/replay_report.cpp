@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <numeric>
+#include <span>
 
 #include "lab/replay.h"
 
@@ -55,38 +56,48 @@ double mean_of_worst(const std::vector<double>& values) {
   return mean_of({values.end() - many, values.end()});
 }
 
+/// Of each size, the first start among jobs submitted later, where no smaller job was as early.
+class LaterJobs {
+ public:
+  [[nodiscard]] bool overtook(const Life& life) const {
+    const auto bigger = starts_.upper_bound(life.parts);
+    return bigger != starts_.begin() && std::prev(bigger)->second < *life.first_start;
+  }
+  void add(const Life& life) {
+    const auto bigger = starts_.upper_bound(life.parts);
+    if (bigger != starts_.begin() && std::prev(bigger)->second <= *life.first_start) return;
+    const auto at = starts_.insert_or_assign(life.parts, *life.first_start).first;
+    while (std::next(at) != starts_.end() && std::next(at)->second >= at->second) {
+      starts_.erase(std::next(at));
+    }
+  }
+
+ private:
+  std::map<std::int64_t, milliseconds> starts_;
+};
+
 /// Percent of the jobs that started after one that was submitted later and is no bigger.
 double percent_overtaken(const Played& played) {
   std::vector<const Life*> later_first;
   for (const Life& life : played.lives) {
     if (life.first_start && had_to_wait(life)) later_first.push_back(&life);
   }
+  if (later_first.empty()) return std::nan("");
   std::ranges::stable_sort(
       later_first, [](const Life* a, const Life* b) { return a->submitted > b->submitted; });
-  // Of each size, the first start among those submitted later, where no smaller job was as early.
-  std::map<std::int64_t, milliseconds> starts;
-  const auto is_overtaken = [&starts](const Life& life) {
-    const auto bigger = starts.upper_bound(life.parts);
-    return bigger != starts.begin() && std::prev(bigger)->second < *life.first_start;
-  };
-  const auto note = [&starts](const Life& life) {
-    const auto bigger = starts.upper_bound(life.parts);
-    if (bigger != starts.begin() && std::prev(bigger)->second <= *life.first_start) return;
-    const auto at = starts.insert_or_assign(life.parts, *life.first_start).first;
-    while (std::next(at) != starts.end() && std::next(at)->second >= at->second) {
-      starts.erase(std::next(at));
-    }
-  };
+  LaterJobs later;
   std::int64_t overtaken = 0;
-  for (std::size_t i = 0; i < later_first.size();) {
-    std::size_t end = i;
-    for (; end < later_first.size() && later_first[end]->submitted == later_first[i]->submitted;
-         ++end) {
-      overtaken += is_overtaken(*later_first[end]) ? 1 : 0;
-    }
-    for (; i < end; ++i) note(*later_first[i]);
+  for (auto rest = std::span(later_first); !rest.empty();) {
+    const auto together = [&](const Life* life) {
+      return life->submitted == rest.front()->submitted;
+    };
+    const auto end = std::ranges::find_if_not(rest, together);
+    const auto alike = rest.first(static_cast<std::size_t>(end - rest.begin()));
+    overtaken +=
+        std::ranges::count_if(alike, [&](const Life* life) { return later.overtook(*life); });
+    for (const Life* life : alike) later.add(*life);
+    rest = rest.subspan(alike.size());
   }
-  if (later_first.empty()) return std::nan("");
   return 100 * static_cast<double>(overtaken) / static_cast<double>(later_first.size());
 }
 
@@ -200,8 +211,8 @@ struct EstimateFigures {
 std::map<Likeness, EstimateFigures> by_likeness(const Subject& subject) {
   std::map<Likeness, EstimateFigures> all;
   for (const Subject::Existing& existing : subject.existing) {
-    if (is_ended(existing.job)) continue;
-    const RunEstimate& run = existing.still_to_run;
+    if (!existing.still_to_run) continue;
+    const RunEstimate& run = *existing.still_to_run;
     EstimateFigures& figures = all[run.likeness];
     figures.runs.push_back(static_cast<double>(run.runs));
     figures.shorter.push_back(seconds_of(run.shorter));
@@ -242,8 +253,8 @@ std::vector<std::string> doubts(const Subject& subject) {
   std::int64_t jobs = 0;
   std::int64_t guessed = 0;
   for (const Subject::Existing& existing : subject.existing) {
-    if (is_ended(existing.job)) continue;
-    const RunEstimate& run = existing.still_to_run;
+    if (!existing.still_to_run) continue;
+    const RunEstimate& run = *existing.still_to_run;
     ++jobs;
     if (run.likeness >= Likeness::SameUser || run.runs < kManyRuns) ++guessed;
   }

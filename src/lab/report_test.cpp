@@ -80,24 +80,27 @@ TEST(RunTimes, AreThoseOfJobsThatAreMostAlike) {
   train.user.name = "ann";
   train.name = "train";
   train.request.gpus = 4;
-  EXPECT_EQ(times.of(train).median, 1h);
-  EXPECT_EQ(times.of(train).likeness, Likeness::Nothing);
+  EXPECT_EQ(times.left(train, 0s).median, 1h);
+  EXPECT_EQ(times.left(train, 0s).likeness, Likeness::Nothing);
+  EXPECT_EQ(times.left(train, 2h).median, 2h) << "as long again";
   train.time_limit = 20min;
-  EXPECT_EQ(times.of(train).median, 20min);
-  EXPECT_EQ(times.of(train).likeness, Likeness::TimeLimit);
+  EXPECT_EQ(times.left(train, 5min).median, 15min);
+  EXPECT_EQ(times.left(train, 0s).likeness, Likeness::TimeLimit);
   JobSpec other = train;
   other.name = "other";
   times.learn(other, 10min);
-  EXPECT_EQ(times.of(train).median, 10min);
-  EXPECT_EQ(times.of(train).likeness, Likeness::SameGpus);
+  EXPECT_EQ(times.left(train, 0s).median, 10min);
+  EXPECT_EQ(times.left(train, 0s).likeness, Likeness::SameGpus);
   for (const auto span : {1min, 2min, 9min}) times.learn(train, span);
-  const RunEstimate run = times.of(train);
-  EXPECT_EQ(run.median, 2min);
-  EXPECT_EQ(run.likeness, Likeness::SameName);
-  EXPECT_EQ(run.runs, 3U);
-  EXPECT_EQ(run.left(train, 30s).median, 90s);
-  EXPECT_EQ(run.left(train, 3min).median, 3min) << "as long again";
-  EXPECT_EQ(run.left(train, 19min).median, 1min) << "up to its limit";
+  EXPECT_EQ(times.left(train, 0s).median, 2min);
+  EXPECT_EQ(times.left(train, 0s).likeness, Likeness::SameName);
+  EXPECT_EQ(times.left(train, 0s).runs, 3U);
+  EXPECT_EQ(times.left(train, 30s).median, 90s);
+  EXPECT_EQ(times.left(train, 3min).median, 6min) << "of those that ran longer";
+  EXPECT_EQ(times.left(train, 3min).runs, 1U);
+  EXPECT_EQ(times.left(train, 9min).median, 9min) << "as long again";
+  EXPECT_EQ(times.left(train, 9min).runs, 0U);
+  EXPECT_EQ(times.left(train, 19min).median, 1min) << "up to its limit";
 }
 
 TEST(RunTimes, HaveQuartilesUnderTheLimit) {
@@ -105,13 +108,17 @@ TEST(RunTimes, HaveQuartilesUnderTheLimit) {
   JobSpec train;
   train.name = "train";
   for (int minutes = 1; minutes <= 9; ++minutes) times.learn(train, std::chrono::minutes(minutes));
-  EXPECT_EQ(times.of(train).shorter, 3min);
-  EXPECT_EQ(times.of(train).median, 5min);
-  EXPECT_EQ(times.of(train).longer, 7min);
-  EXPECT_EQ(times.of(train).less(4min).longer, 3min);
-  EXPECT_EQ(times.of(train).less(4min).shorter, 1s);
+  for (const auto so_far : {0s, 90s, 200s, 500s, 900s}) {
+    const RunEstimate run = times.left(train, so_far);
+    EXPECT_LE(run.shorter, run.median) << so_far.count();
+    EXPECT_LE(run.median, run.longer) << so_far.count();
+  }
+  EXPECT_EQ(times.left(train, 0s).shorter, 3min);
+  EXPECT_EQ(times.left(train, 0s).median, 5min);
+  EXPECT_EQ(times.left(train, 0s).longer, 7min);
   train.time_limit = 6min;
-  EXPECT_EQ(times.of(train).longer, 6min);
+  EXPECT_EQ(times.left(train, 0s).longer, 6min);
+  EXPECT_EQ(times.left(train, 4min).longer, 2min);
 }
 
 }  // namespace

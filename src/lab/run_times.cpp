@@ -13,19 +13,12 @@ using Span = RunEstimate::Span;
 constexpr Span kNothingKnown = std::chrono::hours(1);
 constexpr Span kLeast = std::chrono::seconds(1);
 
-Span quartile(const std::vector<Span>& sorted, std::size_t number) {
-  return std::max(sorted[(sorted.size() - 1) * number / 4], kLeast);
-}
-
-RunEstimate estimate(std::vector<Span> spans, Likeness likeness) {
-  std::ranges::sort(spans);
-  return {likeness, spans.size(), quartile(spans, 1), quartile(spans, 2), quartile(spans, 3)};
-}
-
-template <typename Change>
-RunEstimate each(RunEstimate estimate, Change change) {
-  for (Span* span : {&estimate.shorter, &estimate.median, &estimate.longer}) *span = change(*span);
-  return estimate;
+/// `spans`: of what is left, ascending, at least one.
+RunEstimate quartiles(const std::vector<Span>& spans, Likeness likeness) {
+  const auto at = [&spans](std::size_t number) {
+    return std::max(spans[(spans.size() - 1) * number / 4], kLeast);
+  };
+  return {likeness, spans.size(), at(1), at(2), at(3)};
 }
 
 }  // namespace
@@ -40,18 +33,6 @@ std::string_view likeness_text(Likeness likeness) {
   return kTexts.at(static_cast<std::size_t>(likeness));
 }
 
-RunEstimate RunEstimate::left(const JobSpec& spec, Span so_far) const {
-  return each(*this, [&](Span whole) {
-    Span left = whole > so_far ? whole - so_far : so_far;
-    if (spec.time_limit) left = std::min(left, Span(*spec.time_limit) - so_far);
-    return std::max(left, kLeast);
-  });
-}
-
-RunEstimate RunEstimate::less(Span done) const {
-  return each(*this, [done](Span whole) { return std::max(whole - done, kLeast); });
-}
-
 void RunTimes::learn(const JobSpec& spec, Span run_time) {
   const std::string& user = spec.user.name;
   seen_[{user, spec.name, -1}].push_back(run_time);
@@ -60,7 +41,7 @@ void RunTimes::learn(const JobSpec& spec, Span run_time) {
   seen_[{"", "", -1}].push_back(run_time);
 }
 
-RunEstimate RunTimes::of(const JobSpec& spec) const {
+RunEstimate RunTimes::left(const JobSpec& spec, Span so_far) const {
   const std::string& user = spec.user.name;
   const std::array<std::pair<Key, Likeness>, 4> levels = {{
       {{user, spec.name, -1}, Likeness::SameName},
@@ -72,11 +53,21 @@ RunEstimate RunTimes::of(const JobSpec& spec) const {
   for (const auto& [key, likeness] : levels) {
     const auto at = seen_.find(key);
     if (at == seen_.end()) continue;
-    return each(estimate(at->second, likeness), [most](Span span) { return std::min(span, most); });
+    std::vector<Span> spans;
+    for (const Span span : at->second) {
+      if (span > so_far) spans.push_back(std::min(span, most) - so_far);
+    }
+    std::ranges::sort(spans);
+    if (!spans.empty()) return quartiles(spans, likeness);
+    RunEstimate passed = quartiles({std::min(so_far, most - so_far)}, likeness);
+    passed.runs = 0;
+    return passed;
   }
-  const Span assumed = spec.time_limit ? most : kNothingKnown;
   const Likeness likeness = spec.time_limit ? Likeness::TimeLimit : Likeness::Nothing;
-  return {likeness, 0, assumed, assumed, assumed};
+  const Span assumed = spec.time_limit ? most : kNothingKnown;
+  RunEstimate guess = quartiles({assumed > so_far ? assumed - so_far : so_far}, likeness);
+  guess.runs = 0;
+  return guess;
 }
 
 }  // namespace gflow::lab

@@ -18,21 +18,16 @@ enum class Likeness { SameName, SameGpus, SameUser, AllUsers, TimeLimit, Nothing
 /// For people: "same user and name".
 [[nodiscard]] std::string_view likeness_text(Likeness likeness);
 
-/// How long a job will run: the quartiles of runs like it, none above its time limit.
+/// How long a job will run on: the quartiles of runs like it that were longer than it is by now,
+/// none beyond its time limit.
 struct RunEstimate {
   using Span = std::chrono::milliseconds;
 
   Likeness likeness = Likeness::Nothing;
-  std::size_t runs = 0;  ///< that were looked at
+  std::size_t runs = 0;  ///< that the quartiles are of
   Span shorter{0};       ///< a quarter of them were over by then
   Span median{0};
   Span longer{0};  ///< three quarters were
-
-  /// Of a job that has run so long, what is still before it: as long again if it has passed its
-  /// like.
-  [[nodiscard]] RunEstimate left(const JobSpec& spec, Span so_far) const;
-  /// Of a job that has so much work behind it and starts again.
-  [[nodiscard]] RunEstimate less(Span done) const;
 };
 
 /// How long jobs run, learned from those that ended: from the user's jobs of that name,
@@ -43,8 +38,9 @@ class RunTimes {
 
   /// Of jobs that finished or failed by themselves; others say nothing of how long they would have.
   void learn(const JobSpec& spec, Span run_time);
-  /// The time limit, or an hour, if nothing was ever learned.
-  [[nodiscard]] RunEstimate of(const JobSpec& spec) const;
+  /// Of a job that has run, or worked before it was queued again, for so long. As long again if it
+  /// has passed all its like; the time limit, or an hour, if nothing was ever learned.
+  [[nodiscard]] RunEstimate left(const JobSpec& spec, Span so_far) const;
 
  private:
   using Key = std::tuple<std::string, std::string, int>;

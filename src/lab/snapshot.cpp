@@ -164,11 +164,9 @@ Result<Subject> subject_of(const api::Snapshot& snapshot) {
   const RunTimes times = learn(snapshot.jobs);
   for (const api::SnapshotJob& shown : snapshot.jobs) {
     Job job = job_of(shown, snapshot.taken);
-    RunEstimate run;
-    if (is_pending(job)) {
-      run = times.of(job.spec).less(shown.served);
-    } else if (!is_ended(shown.status)) {
-      run = times.of(job.spec).left(job.spec, shown.run_time);
+    std::optional<RunEstimate> run;
+    if (!is_ended(shown.status)) {
+      run = times.left(job.spec, is_pending(job) ? shown.served : shown.run_time);
     }
     subject.existing.push_back({std::move(job), run});
   }

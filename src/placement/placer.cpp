@@ -321,7 +321,8 @@ std::vector<Ranked> Placer::rank(const Ledger& ledger, DemandIndex demand, std::
   for (const NodeIndex node : nodes) {
     const NodeView& view = views_[at(node)];
     DeviceChoice chosen = devices(ledger, demand, view);
-    auto others = other_devices(ledger, demand, view, chosen);
+    std::vector<DeviceChoice> others;
+    if (ranking.empty()) others = other_devices(ledger, demand, view, chosen);
     ranking.push_back({.node = node,
                        .score = kind.board.at(node),
                        .devices = std::move(chosen.devices),

@@ -30,7 +30,8 @@ struct Ranked {
   std::vector<int> devices;
   DeviceReason reason;
   std::vector<Term> terms;
-  std::vector<DeviceChoice> others;  ///< sets of its devices that would do, too, the best first
+  /// Of the best node: sets of its devices that would do, too, the best first.
+  std::vector<DeviceChoice> others;
 
   friend bool operator==(const Ranked&, const Ranked&) = default;
 };
@@ -61,8 +62,8 @@ class Placer {
   [[nodiscard]] std::optional<Choice> choose_by_scan(const Ledger& ledger,
                                                      DemandIndex demand,
                                                      std::span<const NodeIndex> excluded = {});
-  /// The best nodes for the demand's part for one node, best first, at most so many; of each a few
-  /// other sets of devices, each without one of those it would give.
+  /// The best nodes for the demand's part for one node, best first, at most so many; of the first a
+  /// few other sets of devices, each without one of those it would give.
   [[nodiscard]] std::vector<Ranked> rank(const Ledger& ledger,
                                          DemandIndex demand,
                                          std::size_t most);

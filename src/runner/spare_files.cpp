@@ -20,7 +20,7 @@ namespace {
 constexpr std::string_view kSparePrefix = "spare.";
 constexpr std::size_t kMaxSpare = 64;
 
-/// Whatever had this name before.
+/// False if something has that name: nothing is replaced.
 bool rename_to_new(const std::string& from, const std::string& to) {
   return ::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0;
 }

@@ -25,7 +25,7 @@ TopJobs::Entry TopJobs::entry_of(const Job& job, Now now) const {
       entry.text = job.spec.name;
       break;
     case JobKey::Gpus:
-      entry.number = job.spec.request.gpus;
+      entry.number = std::int64_t{job.spec.request.gpus} * job.spec.request.nodes;
       break;
     case JobKey::Priority:
       entry.number = job.spec.priority;

@@ -19,7 +19,13 @@ std::vector<Job> some_jobs() {
     job.spec.name = std::string(1, static_cast<char>('a' + n * 7 % 5));
     job.spec.priority = static_cast<int>(1 + n * 11 % 3);
     job.spec.request.gpus = static_cast<int>(n % 4);
+    job.spec.request.nodes = static_cast<int>(1 + n % 2);
     job.state = n % 2 == 0 ? JobState(Held{}) : JobState(Queued{});
+    if (n % 5 == 0) {
+      Ended ended;
+      ended.outcome.run_time = std::chrono::seconds(n * 13 % 7);
+      job.state = std::move(ended);
+    }
     jobs.push_back(std::move(job));
   }
   return jobs;

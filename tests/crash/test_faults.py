@@ -16,6 +16,7 @@ import shutil
 import socket
 import sqlite3
 import struct
+import time
 
 import pytest
 from faults import (STRACE, Kept, Sweep, Traced, children, executable, is_alive, parent, places, places_each_time, strace,
@@ -166,8 +167,9 @@ def test_a_supervisor_from_its_start_to_its_end(cgroups):
         def trace_next(inject=None):
             """The next supervisor is traced, and no other after it; it keeps its pid. One that was started before is
             none: it has looked whether it is to be."""
+            deadline = time.monotonic() + PATIENCE
             while any(executable(pid) == shell for pid in children(daemon)):
-                pass
+                assert time.monotonic() < deadline, "a supervisor does not begin"
             words = " ".join([*strace(trace, inject), "-D", "-f", "-b", "execve"])
             (machine.root / "next").write_text(words)
             trace.write_text("")

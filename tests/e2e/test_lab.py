@@ -140,7 +140,8 @@ def test_a_what_if_says_from_how_many_runs_its_times_come(machine):
     report = json.loads(replay(machine, "now.json", "--json").out)
     named, sized = report["run_times"]
     assert (named["from"], named["jobs"], named["fewest_runs"]) == ("same user and name", 1, 6)
-    assert (sized["from"], sized["jobs"], sized["fewest_runs"]) == ("same user", 1, 6)
+    assert (sized["from"], sized["jobs"]) == ("same user", 1)
+    assert sized["fewest_runs"] <= 6, "of those that ran longer than it has by now"
     assert named["shorter_seconds"] <= named["median_seconds"] <= named["longer_seconds"] < 60
     (only,) = report["runs"]
     assert only["makespan_if_shorter_seconds"] <= only["makespan_seconds"] <= only["makespan_if_longer_seconds"]

@@ -97,8 +97,7 @@ Command ginfo_command() {
                    {"ginfo -l", tr("everything that is known of each")},
                    {"ginfo -1", tr("one line each")},
                    {"ginfo --topo", tr("the matrix of links and paths")}},
-      .legend_heading = tr("On a terminal (STATUS)"),
-      .legend = gpu_state_legend(),
+      .legends = {{tr("On a terminal (STATUS)"), gpu_state_legend()}},
       .run = run_ginfo,
   };
 }

@@ -28,28 +28,9 @@ Result<std::optional<api::JobPage>> fetch_cut(client::Client& daemon,
   return page;
 }
 
-/// What sort_jobs() looks at, as in JobQuery::fields.
-std::string field_of(JobKey key) {
-  switch (key) {
-    case JobKey::State:
-      return "status";
-    case JobKey::Time:
-      return "run_time_seconds";
-    case JobKey::Name:
-      return "spec.name";
-    case JobKey::Gpus:
-      return "spec.request";
-    case JobKey::Priority:
-      return "spec.priority";
-    case JobKey::Id:
-      break;
-  }
-  return "id";
-}
-
 Result<api::JobPage> fetch_and_sort(client::Client& daemon, JobQuery query) {
   const JobOrder order = std::exchange(query.order, {});
-  if (!query.fields.empty()) query.fields.push_back(field_of(order.key));
+  if (!query.fields.empty()) query.fields.emplace_back(field_of(order.key));
   api::JobPage page = GF_TRY(fetch_jobs(daemon, query, std::numeric_limits<std::size_t>::max()));
   sort_jobs(page.jobs, {order.key, order.descending, false});
   return page;
@@ -60,9 +41,10 @@ Result<api::JobPage> fetch_and_sort(client::Client& daemon, JobQuery query) {
 Result<api::JobPage> fetch_listing(client::Client& daemon, JobQuery query, long limit) {
   std::optional<api::JobPage> page;
   if (limit != 0) {
-    const auto whole = static_cast<std::size_t>(limit);
     query.order.reversed = limit < 0;
-    page = GF_TRY(fetch_cut(daemon, query, limit < 0 ? 0 - whole : whole));
+    // In unsigned numbers, where the lowest number has an opposite.
+    const auto wanted = static_cast<std::size_t>(limit);
+    page = GF_TRY(fetch_cut(daemon, query, limit < 0 ? std::size_t{0} - wanted : wanted));
     if (page && limit < 0) std::ranges::reverse(page->jobs);
   }
   if (!page) {

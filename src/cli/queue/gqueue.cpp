@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <ostream>
 
 #include "base/text.h"
@@ -64,6 +65,11 @@ std::vector<Option> selection_options() {
        .value = "LIST",
        .help = tr("Only jobs of these names; * and ? stand for any characters."),
        .group = tr("Which jobs")},
+  };
+}
+
+std::vector<Option> further_selection_options() {
+  return {
       {.name = "project",
        .letters = "P",
        .value = "NAME",
@@ -86,15 +92,13 @@ std::vector<Option> selection_options() {
 }
 
 std::vector<Option> listing_options() {
-  std::string names;
-  for (const Field& field : queue_fields()) names += (names.empty() ? "" : " ") + field.name;
   return {
       {.name = "format",
        .letters = "f",
        .value = "FIELDS",
        .help =
-           tr("Columns, separated by commas, or a template such as '{jobid} {name}'. There are: ") +
-           names + "."},
+           tr("Columns, separated by commas, or a template such as '{jobid} {name}'; those there "
+              "are stand below.")},
       {.name = "output",
        .letters = "o",
        .value = "FORM",
@@ -105,7 +109,7 @@ std::vector<Option> listing_options() {
       {.name = "sort",
        .letters = "r",
        .value = "KEY",
-       .help = tr("Order by id, state, time, name, gpus or priority; -KEY is backwards.")},
+       .help = tr_format("Order by one of {}; -KEY is backwards.", job_keys())},
       {.name = "by-state",
        .letters = "g",
        .help = tr("A section for each state."),
@@ -208,9 +212,7 @@ std::vector<std::string> fields_of(const Listing& listing) {
                          listing.text_template.empty() && listing.format != Format::Json &&
                          listing.format != Format::JsonLines;
   if (!only_rows) return {};
-  std::vector<std::string> fields = needs_of(listing.fields);
-  fields.emplace_back("status");  // for the hint
-  return fields;
+  return needs_of(listing.fields);
 }
 
 Result<JobOrder> order_of(const Invocation& invocation) {
@@ -285,6 +287,12 @@ std::vector<Example> state_legend() {
   return lines;
 }
 
+std::vector<Example> column_legend() {
+  std::vector<Example> lines;
+  for (const Field& field : queue_fields()) lines.push_back({field.name, field.help});
+  return lines;
+}
+
 }  // namespace
 
 Command gqueue_command() {
@@ -304,11 +312,11 @@ Command gqueue_command() {
                    {"gqueue -t", tr("what waits for what")},
                    {"gqueue -w", tr("watch it")},
                    {"gqueue --me -a -r -id -n 10", tr("your last ten jobs")}},
-      .legend_heading = tr("States (ST)"),
-      .legend = state_legend(),
+      .legends = {{tr("States (ST)"), state_legend()}, {tr("Columns (-f)"), column_legend()}},
       .run = run_gqueue,
   };
   command.options = selection_options();
+  std::ranges::move(further_selection_options(), std::back_inserter(command.options));
   for (Option& option : listing_options()) {
     option.group = tr("How they are shown");
     command.options.push_back(std::move(option));

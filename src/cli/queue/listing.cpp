@@ -142,7 +142,9 @@ void sort_jobs(std::vector<api::JobView>& jobs, const JobOrder& order) {
     case JobKey::Name:
       return sort_by(jobs, backwards, [](const JobView& j) { return j.spec.name; });
     case JobKey::Gpus:
-      return sort_by(jobs, backwards, [](const JobView& j) { return j.spec.request.gpus; });
+      return sort_by(jobs, backwards, [](const JobView& j) {
+        return std::int64_t{j.spec.request.gpus} * j.spec.request.nodes;
+      });
     case JobKey::Priority:
       return sort_by(jobs, backwards, [](const JobView& j) { return j.spec.priority; });
   }

@@ -35,7 +35,7 @@ struct Listing {
 /// itself. Errors: Usage with the fields there are.
 [[nodiscard]] Result<void> check_template(std::string_view text);
 
-/// Puts jobs, which are by id, in this order.
+/// Puts jobs, which are by ascending id, in this order; `reversed` is not looked at.
 void sort_jobs(std::vector<api::JobView>& jobs, const JobOrder& order);
 
 /// Keeps the first `limit` jobs, the last ones if it is negative, all for 0.

@@ -25,7 +25,7 @@ TEST(Spec, ExplainsAPartOfAGpu) {
       "  Vendor       any\n"
       "  Models       any\n"
       "  Mode         a part of a GPU, beside other jobs\n"
-      "  Enforced     planned, not enforced: what a job asked for is reserved, and one over its "
+      "  Limits       planned, not enforced: what a job asked for is reserved, and one over its "
       "GPU memory is shown\n"
       "  Resource     nvidia.com/gpu\n"
       "  Short        8G,0.5\n");

@@ -79,7 +79,7 @@ std::string spec_text(const api::GpuSpecView& view, const GpuConfig& config, con
   }
   line(tr("Mode"), mode_line(request));
   if (request.gpus > 0 && (request.mode != GpuMode::Whole || request.gpu_memory > Memory{})) {
-    line(tr("Enforced"), tr(executor::kGpuNotEnforced));
+    line(tr("Limits"), tr(executor::kGpuNotEnforced));
   }
   line(tr("Resource"), view.resource_name);
   line(tr("Short"), view.canonical);
