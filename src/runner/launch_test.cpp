@@ -249,6 +249,24 @@ TEST_P(Launch, ASupervisorKeptReadyThatWasKilledCostsNoJob) {
   EXPECT_EQ(wait_gone(second.job).exit_code, 4);
 }
 
+TEST_P(Launch, ASignalToOneKeptReadyIsNotTheNextJobs) {
+  for (const int pid : standbys()) {
+    const std::string own = "/proc/" + std::to_string(pid);
+    const std::string children = own + "/task/" + std::to_string(pid) + "/children";
+    std::vector<int> its;
+    while (its.empty() && os::exists(own)) {  // until it waits for a job, with its child
+      its = attempt::parse_pids(os::read_file(children).value_or(""));
+    }
+    its.push_back(pid);
+    for (const int signal : {SIGTERM, SIGHUP, SIGINT, SIGUSR1, SIGQUIT, SIGPIPE, SIGRTMIN}) {
+      for (const int one : its) EXPECT_EQ(::kill(one, signal), 0) << signal;
+    }
+  }
+  const Outcome outcome = run(script("exit 3"));
+  EXPECT_EQ(outcome.reason, EndReason::Exited) << outcome.message;
+  EXPECT_EQ(outcome.exit_code, 3);
+}
+
 TEST_P(Launch, OneKeptReadyEndsWithTheDaemonAndLeavesNoGroup) {
   std::vector<std::string> groups;
   for (const int pid : standbys()) {

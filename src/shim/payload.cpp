@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "shim/identity.h"
+#include "shim/pending_signals.h"
 #include "shim/program.h"
 
 namespace gflow::shim {
@@ -173,6 +174,7 @@ LaunchFailure become_job(const Order& order, const Birth& birth, int log_error) 
   }
   auto told = wait_to_be_enlisted(orders);
   if (!told) ::_exit(0);
+  discard_pending_signals();
   orders.reset();
   const JobLog log{std::move(told->log), told->log_error};
   // One that got its present name before it could be joined is joined as the others are.

@@ -21,6 +21,7 @@
 #include "attempt/text_fields.h"
 #include "shim/attempt_dir.h"
 #include "shim/payload.h"
+#include "shim/pending_signals.h"
 #include "shim/supervisor.h"
 
 namespace gflow::shim {
@@ -171,6 +172,7 @@ int stand_by(int count, char** arguments, Fd orders, const Fd& status) {
   if (!fields.empty()) {
     show_as_argument(fields.front(), count, arguments);
     if (recruited) recruited->joined.assign(fields.begin() + 1, fields.end());
+    discard_pending_signals();
     result = supervise(fields.front(), status, recruited);
   }
   await_end(recruited);
