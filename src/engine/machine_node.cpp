@@ -7,7 +7,8 @@
 
 namespace gflow::engine {
 
-Memory memory_lost(const Device& device, const Declared& declared) {
+MemoryLost memory_lost(const Device& device, const Declared& declared) {
+  constexpr std::int64_t kMostKept = 16;  // more than this part of a device is no driver's
   Memory foreign{};
   for (const DeviceProcess& process : device.processes) {
     foreign += process.memory.value_or(Memory{});
@@ -22,7 +23,8 @@ Memory memory_lost(const Device& device, const Declared& declared) {
     if (has && used > *has) beyond += used - *has;
   }
   const Memory unexplained = std::max(Memory{}, device.memory_used.value_or(Memory{}) - explained);
-  return foreign + beyond + unexplained;
+  const Memory all = device.memory_total.value_or(Memory{});
+  return {foreign + beyond + unexplained, std::min(unexplained, Memory{all.bytes / kMostKept})};
 }
 
 placement::Node node_of(const NodeRecord& record,
@@ -40,13 +42,15 @@ placement::Node node_of(const NodeRecord& record,
     node.topology = std::make_shared<const Topology>(machine.topology);
   }
   for (const Device& device : machine.devices) {
+    const MemoryLost lost = memory_lost(device, declared);
     // Devices stand at their index; a gap is a device that is not there.
     node.devices.resize(static_cast<std::size_t>(device.index), {.usable = false});
     node.devices.push_back(
         {.vendor = device.vendor,
          .model = catalogue::device_model(device.vendor, device.model, device.memory_total),
          .memory = device.memory_total.value_or(Memory{}),
-         .memory_lost = memory_lost(device, declared),
+         .memory_lost = lost.all,
+         .memory_kept = lost.kept,
          .usable = bar_of(device,
                           drain_of_device(drains, machine.name, device.index),
                           policy.other_use()) == DeviceBar::None});

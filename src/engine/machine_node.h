@@ -25,7 +25,13 @@ using Declared = std::function<std::optional<Memory>(const JobUse&, const Device
                                       const Policy& policy,
                                       const Declared& declared);
 
-/// Memory of this device that cannot be given out, by the rule above.
-[[nodiscard]] Memory memory_lost(const Device& device, const Declared& declared);
+/// Memory of a device that cannot be given out, by the rule above.
+struct MemoryLost {
+  Memory all{};
+  Memory kept{};  ///< of it, what an idle device uses, too: shares are of the rest
+
+  friend bool operator==(const MemoryLost&, const MemoryLost&) = default;
+};
+[[nodiscard]] MemoryLost memory_lost(const Device& device, const Declared& declared);
 
 }  // namespace gflow::engine

@@ -95,7 +95,8 @@ NodeState Ledger::state_from(NodeIndex index) {
     state.devices.push_back({.memory_free = device.memory - device.memory_lost,
                              .model = model(device),
                              .usable = device.usable,
-                             .memory = device.memory});
+                             .memory = device.memory,
+                             .memory_shared = device.memory - device.memory_kept});
   }
   for (const Hold& hold : holds_[at(index)]) {
     for (const int device : hold.devices) {
@@ -204,7 +205,7 @@ bool Ledger::device_fits(DemandIndex index, const DeviceState& device) const {
     return false;
   }
   if (device.memory == Memory{}) return wanted.gpu_memory == Memory{} && device.suspended == 0;
-  const Memory reserve = reserve_on(wanted, device.memory);
+  const Memory reserve = reserve_on(wanted, device.memory_shared);
   // Beside a suspended job, only what is known to fit.
   if (reserve == Memory{}) return device.suspended == 0;
   return device.memory_free >= reserve;
@@ -258,7 +259,7 @@ Shortfall Ledger::shortfall_state(DemandIndex index, NodeIndex node, const NodeS
   std::optional<Memory> memory;
   std::optional<Share> share;
   for (const DeviceState& device : as.devices) {
-    const Memory reserve = reserve_on(wanted, device.memory);
+    const Memory reserve = reserve_on(wanted, device.memory_shared);
     if (!accepts(index, device.model) || device.memory < reserve) continue;
     ++lacks.devices_suitable;
     if (device_fits(index, device)) {
@@ -292,7 +293,7 @@ void Ledger::take_on(NodeState& state,
   state.memory_free -= wanted.memory;
   for (const int i : devices) {
     DeviceState& device = state.devices[at(i)];
-    device.memory_free -= reserve_on(wanted, device.memory);
+    device.memory_free -= reserve_on(wanted, device.memory_shared);
     if (!works) {
       ++device.suspended;
       continue;
@@ -313,7 +314,7 @@ void Ledger::give_back_on(NodeState& state,
   state.memory_free += wanted.memory;
   for (const int i : devices) {
     DeviceState& device = state.devices[at(i)];
-    device.memory_free += reserve_on(wanted, device.memory);
+    device.memory_free += reserve_on(wanted, device.memory_shared);
     if (!works) {
       --device.suspended;
       continue;

@@ -29,6 +29,8 @@ struct DeviceFacts {
   /// Of it, what gflow cannot give out: used by processes that are not gflow's, or by jobs beyond
   /// what they declared.
   Memory memory_lost{};
+  /// Of what is lost, what the driver keeps for itself: shares are of the rest.
+  Memory memory_kept{};
   bool usable = true;  ///< false: nothing is placed there (broken, drained, or used by others)
 
   friend bool operator==(const DeviceFacts&, const DeviceFacts&) = default;
@@ -62,7 +64,8 @@ struct DeviceState {
   std::int16_t time_sliced = 0;   ///< of the users, those in mode TimeSlice
   GpuMode mode = GpuMode::Whole;  ///< of those on it, TimeSlice where modes mix; Whole if none is
   bool usable = true;
-  Memory memory{};  ///< in all; 0: not known
+  Memory memory{};         ///< in all; 0: not known
+  Memory memory_shared{};  ///< what shares are of: all but what the driver keeps
 
   friend bool operator==(const DeviceState&, const DeviceState&) = default;
 };

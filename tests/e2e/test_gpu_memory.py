@@ -85,3 +85,19 @@ def test_what_is_not_enforced_is_said(bare):
     assert "planned" not in bare.ok("gflow", "spec", "2")
     bare.up()
     assert "GPU shares" in bare.run("gflow", "doctor").out
+
+
+def test_two_halves_of_a_gpu_that_is_not_quite_empty(bare):
+    """An idle device has some of its memory in use: shares are of the rest."""
+    bare.devices = "sim:1xRTX3090"
+    bare.up()
+    device = bare.get("/api/v1/machine")["nodes"][0]["devices"][0]
+    assert device["memory_used_bytes"] > 0, "the model uses nothing when it is idle"
+    gates = [Gate(bare, name) for name in "ab"]
+    jobs = [bare.submit("--gpus", "0.5", "bash", "-c", gate.command) for gate in gates]
+    for gate in gates:
+        gate.reached()
+    assert bare.get("/api/v1/machine")["nodes"][0]["devices"][0]["memory_free_bytes"] < 1 << 20
+    for gate in gates:
+        gate.open()
+    assert [job["status"] for job in bare.wait(*jobs)] == ["Finished", "Finished"]
