@@ -10,8 +10,8 @@
 #include "base/message_catalogue.h"
 
 /// What people read, in their language. English is the source and what stands where a catalogue has
-/// nothing; only programs that a person called have a catalogue, never the daemon. `./dev check`
-/// fails on a message that po/zh_CN.po lacks.
+/// nothing. Programs that a person called have a catalogue; the daemon has none but for the time of
+/// a request that asks for a language. `./dev check` fails on a message that po/zh_CN.po lacks.
 namespace gflow {
 
 /// The catalogue of this process from now on; null is English. It must outlive the process's

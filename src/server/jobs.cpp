@@ -37,7 +37,6 @@ struct Listing {
         revision(exchange.service.state().revision()),
         page(kMaxPageBytes, query.fields) {
     query.most = kJobsPerPiece;
-    std::ranges::sort(query.jobs);
   }
 
   Exchange exchange;
@@ -48,7 +47,7 @@ struct Listing {
 };
 
 /// Takes some more jobs on the page; whether it is complete.
-bool add_some(Listing& listing) {
+bool go_on(Listing& listing) {
   const auto found = listing.exchange.service.state().list_some(listing.query, kSeenPerPiece);
   for (const Job* job : found.jobs) {
     const bool fits =
@@ -62,15 +61,6 @@ bool add_some(Listing& listing) {
   }
   if (found.more_after) listing.query.after = *found.more_after;
   return !found.more_after;
-}
-
-void go_on_listing(const std::shared_ptr<Listing>& listing) {
-  Exchange& exchange = listing->exchange;
-  while (!add_some(*listing)) {
-    if (exchange.fair_work == nullptr) continue;
-    return exchange.fair_work->later(exchange.caller, [listing] { go_on_listing(listing); });
-  }
-  exchange.respond(json_reply(listing->page.finish(listing->revision)));
 }
 
 /// A page in another order than by id: first all that match are looked at, then those it holds are
@@ -119,13 +109,16 @@ bool show_some(SortedListing& listing) {
   return listing.shown == ids.size();
 }
 
+/// A piece of either; whether the page is complete.
 bool go_on(SortedListing& listing) {
   if (listing.selected) return show_some(listing);
   if (select_some(listing)) listing.selected = listing.top.take();
   return false;
 }
 
-void go_on_listing(const std::shared_ptr<SortedListing>& listing) {
+/// Piece by piece, others in between, until the page is complete.
+template <typename SomeListing>
+void go_on_listing(const std::shared_ptr<SomeListing>& listing) {
   Exchange& exchange = listing->exchange;
   while (!go_on(*listing)) {
     if (exchange.fair_work == nullptr) continue;
