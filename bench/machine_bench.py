@@ -27,7 +27,7 @@ import threading
 import time
 from pathlib import Path
 
-from peers.common import Ear, call, output, pause, run, wait
+from peers.processes import Ear, call, output, pause, run, wait
 from peers.gflow import Gflow, GflowWithoutGroups
 from peers.runqd import Runqd
 from peers.slurm import Slurm

@@ -5,7 +5,7 @@ import json
 import subprocess
 from pathlib import Path
 
-from .common import call, kill9, output, pause, run, small_environment, wait
+from .processes import call, kill9, output, pause, run, small_environment, wait
 
 
 class Gflow:

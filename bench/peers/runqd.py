@@ -4,7 +4,7 @@
 import os
 from pathlib import Path
 
-from .common import CACHE, call, kill9, output, small_environment, until
+from .processes import CACHE, call, kill9, output, small_environment, until
 
 FOLDER = CACHE / "runqd" / "bin"
 

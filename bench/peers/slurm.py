@@ -6,7 +6,7 @@ import shutil
 import socket
 from pathlib import Path
 
-from .common import Daemon, call, output, pause, run, small_environment, until, wait
+from .processes import Daemon, call, output, pause, run, small_environment, until, wait
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue")
 

@@ -4,7 +4,7 @@
 import shutil
 from pathlib import Path
 
-from .common import call, kill9, output, run, small_environment, wait
+from .processes import call, kill9, output, run, small_environment, wait
 
 
 class TaskSpooler:
