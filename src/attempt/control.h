@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -18,6 +19,7 @@ constexpr int kStopSignal = 40;
 constexpr int kLimitSignal = 41;
 constexpr int kStandSignal = 42;
 constexpr int kSendSignal = 43;
+constexpr std::array kControlSignals{kStopSignal, kLimitSignal, kStandSignal, kSendSignal};
 
 /// End the job: this signal to all its processes, grace, SIGKILL.
 struct StopJob {

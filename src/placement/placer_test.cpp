@@ -223,26 +223,33 @@ TEST_P(EveryPolicy, IsRankedByScoreAndExplained) {
   }
 }
 
-TEST_P(EveryPolicy, NamesOtherDevicesThatWouldDoToo) {
-  Life life(5);
-  Placer placer(GetParam().make({}), life.profile());
+/// How many other sets of devices are named; each is checked.
+std::size_t named_others(Placer& placer, const Life& life) {
   std::size_t others = 0;
-  for (int i = 0; i < 3; ++i, life.go_on()) {
-    for (const DemandIndex demand : life.demands) {
-      for (const Ranked& ranked : placer.rank(life.ledger, demand, 5)) {
-        std::vector<std::vector<int>> sets = {ranked.devices};
-        for (const DeviceChoice& other : ranked.others) {
-          ++others;
-          EXPECT_EQ(other.devices.size(), ranked.devices.size());
-          EXPECT_EQ(std::ranges::count(sets, other.devices), 0) << "a set is named once";
-          sets.push_back(other.devices);
-          for (const int device : other.devices) {
-            const auto& state = life.ledger.state(ranked.node).devices;
-            EXPECT_TRUE(life.ledger.device_fits(demand, state[static_cast<std::size_t>(device)]));
-          }
+  for (const DemandIndex demand : life.demands) {
+    for (const Ranked& ranked : placer.rank(life.ledger, demand, 5)) {
+      std::vector<std::vector<int>> sets = {ranked.devices};
+      for (const DeviceChoice& other : ranked.others) {
+        ++others;
+        EXPECT_EQ(other.devices.size(), ranked.devices.size());
+        EXPECT_EQ(std::ranges::count(sets, other.devices), 0) << "a set is named once";
+        sets.push_back(other.devices);
+        for (const int device : other.devices) {
+          const auto& state = life.ledger.state(ranked.node).devices;
+          EXPECT_TRUE(life.ledger.device_fits(demand, state[static_cast<std::size_t>(device)]));
         }
       }
     }
+  }
+  return others;
+}
+
+TEST_P(EveryPolicy, NamesOtherDevicesThatWouldDoToo) {
+  std::size_t others = 0;
+  for (unsigned seed = 1; seed <= 6; ++seed) {  // one that packs may find nothing else in one life
+    Life life(seed);
+    Placer placer(GetParam().make({}), life.profile());
+    for (int i = 0; i < 3; ++i, life.go_on()) others += named_others(placer, life);
   }
   EXPECT_GT(others, 0U);
 }

@@ -249,14 +249,20 @@ TEST_P(Launch, ASupervisorKeptReadyThatWasKilledCostsNoJob) {
   EXPECT_EQ(wait_gone(second.job).exit_code, 4);
 }
 
+/// The child of one kept ready that waits to become a job, once it is there.
+std::vector<int> recruits_of(int standby) {
+  const std::string own = "/proc/" + std::to_string(standby);
+  const std::string children = own + "/task/" + std::to_string(standby) + "/children";
+  std::vector<int> its;
+  while (its.empty() && os::exists(own)) {
+    its = attempt::parse_pids(os::read_file(children).value_or(""));
+  }
+  return its;
+}
+
 TEST_P(Launch, ASignalToOneKeptReadyIsNotTheNextJobs) {
   for (const int pid : standbys()) {
-    const std::string own = "/proc/" + std::to_string(pid);
-    const std::string children = own + "/task/" + std::to_string(pid) + "/children";
-    std::vector<int> its;
-    while (its.empty() && os::exists(own)) {  // until it waits for a job, with its child
-      its = attempt::parse_pids(os::read_file(children).value_or(""));
-    }
+    std::vector<int> its = recruits_of(pid);
     its.push_back(pid);
     for (const int signal : {SIGTERM, SIGHUP, SIGINT, SIGUSR1, SIGQUIT, SIGPIPE, SIGRTMIN}) {
       for (const int one : its) EXPECT_EQ(::kill(one, signal), 0) << signal;
@@ -265,6 +271,33 @@ TEST_P(Launch, ASignalToOneKeptReadyIsNotTheNextJobs) {
   const Outcome outcome = run(script("exit 3"));
   EXPECT_EQ(outcome.reason, EndReason::Exited) << outcome.message;
   EXPECT_EQ(outcome.exit_code, 3);
+}
+
+TEST_P(Launch, WhatIsSaidOfAJobAtOnceIsNotLost) {
+  // The supervisor finds the job and what is said of it at once.
+  const std::vector<int> slow = standbys();
+  for (const int pid : slow) EXPECT_EQ(::kill(pid, SIGSTOP), 0);
+  const LaunchOrder made = script("sleep 1000");
+  launch(made);
+  runner_->change_limit(made.job, 1, std::chrono::seconds(1));
+  for (const int pid : slow) EXPECT_EQ(::kill(pid, SIGCONT), 0);
+  EXPECT_EQ(wait_gone(made.job).reason, EndReason::TimeLimit);
+}
+
+TEST_P(Launch, ASignalToAJobThatIsNotYetItsProgramIsNotLost) {
+  std::vector<int> slow;
+  for (const int pid : standbys()) std::ranges::copy(recruits_of(pid), std::back_inserter(slow));
+  for (const int pid : slow) EXPECT_EQ(::kill(pid, SIGSTOP), 0);
+  LaunchOrder made = script("sleep 1000");
+  made.grace = std::chrono::seconds(1000);
+  launch(made);
+  const AttemptFiles files(options_.attempts_dir, made.job, 1);
+  while (!files.claim().value()) ::sched_yield();
+  // The signal to the job's processes is followed by SIGCONT, which lets the slow one go on.
+  runner_->stop(made.job, 1, SIGTERM, EndReason::Cancelled);
+  const Outcome outcome = wait_gone(made.job);
+  EXPECT_EQ(outcome.reason, EndReason::Cancelled);
+  EXPECT_EQ(outcome.signal, SIGTERM);
 }
 
 TEST_P(Launch, OneKeptReadyEndsWithTheDaemonAndLeavesNoGroup) {

@@ -174,7 +174,7 @@ LaunchFailure become_job(const Order& order, const Birth& birth, int log_error) 
   }
   auto told = wait_to_be_enlisted(orders);
   if (!told) ::_exit(0);
-  discard_pending_signals();
+  discard_signals_to_recruit(shim);
   orders.reset();
   const JobLog log{std::move(told->log), told->log_error};
   // One that got its present name before it could be joined is joined as the others are.

@@ -172,7 +172,7 @@ int stand_by(int count, char** arguments, Fd orders, const Fd& status) {
   if (!fields.empty()) {
     show_as_argument(fields.front(), count, arguments);
     if (recruited) recruited->joined.assign(fields.begin() + 1, fields.end());
-    discard_pending_signals();
+    discard_signals_to_supervisor();
     result = supervise(fields.front(), status, recruited);
   }
   await_end(recruited);

@@ -25,14 +25,8 @@ constexpr std::int64_t kLaunchTime = 120 * kSecond;
 Fd open_signals() {
   sigset_t set;
   (void)::sigemptyset(&set);
-  for (const int number : {SIGCHLD,
-                           SIGTERM,
-                           attempt::kStopSignal,
-                           attempt::kLimitSignal,
-                           attempt::kStandSignal,
-                           attempt::kSendSignal}) {
-    (void)::sigaddset(&set, number);
-  }
+  for (const int number : {SIGCHLD, SIGTERM}) (void)::sigaddset(&set, number);
+  for (const int number : attempt::kControlSignals) (void)::sigaddset(&set, number);
   return Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
