@@ -132,6 +132,14 @@ HttpRequest change_request(std::uint64_t revision, std::optional<JobId> job) {
 
 }  // namespace
 
+Result<void> Client::health(std::chrono::seconds usual, const std::function<void()>& late) {
+  Silence silence;
+  silence.usual = usual;
+  silence.tell = [&late](const std::string& /*who*/) { late(); };
+  GF_CHECK(core_->call({"GET", "/healthz", {}, {}}, silence));
+  return {};
+}
+
 Result<std::uint64_t> Client::wait_change(std::uint64_t revision, std::optional<JobId> job) {
   Silence silence;
   silence.usual += kNoNews;

@@ -53,6 +53,8 @@ class Client {
   [[nodiscard]] Result<api::DaemonView> daemon();
   [[nodiscard]] Result<void> stop_daemon();
   [[nodiscard]] Result<void> reload_daemon();
+  /// Whether it answers at all. `late` is called once, if it did not within `usual`.
+  [[nodiscard]] Result<void> health(std::chrono::seconds usual, const std::function<void()>& late);
   /// Returns when something changed after `revision` (of `job`, if given), at the latest after 60
   /// s; the revision now. Long poll: the server answers when there is news.
   [[nodiscard]] Result<std::uint64_t> wait_change(std::uint64_t revision, std::optional<JobId> job);

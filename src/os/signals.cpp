@@ -9,7 +9,7 @@
 
 namespace gflow::os {
 
-Result<SignalWatch> SignalWatch::open(std::initializer_list<int> signals) {
+Result<SignalWatch> SignalWatch::open(std::span<const int> signals) {
   sigset_t wanted{};
   sigset_t before{};
   ::sigemptyset(&wanted);

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <csignal>
-#include <initializer_list>
 #include <optional>
+#include <span>
 
 #include "base/result.h"
 #include "os/fd.h"
@@ -15,7 +15,7 @@ namespace gflow::os {
 class SignalWatch {
  public:
   /// Errors: what the system said.
-  [[nodiscard]] static Result<SignalWatch> open(std::initializer_list<int> signals);
+  [[nodiscard]] static Result<SignalWatch> open(std::span<const int> signals);
   ~SignalWatch();
   SignalWatch(SignalWatch&&) noexcept = default;
   SignalWatch& operator=(SignalWatch&&) noexcept = delete;

@@ -19,14 +19,19 @@ TerminalSize terminal_size(int fd) {
   return {size.ws_col, size.ws_row};
 }
 
+bool is_in_foreground(int fd) {
+  const pid_t group = ::tcgetpgrp(fd);
+  return group < 0 || group == ::getpgrp();
+}
+
 Keys::Keys() { take(); }
 
 void Keys::take() {
   // Who is not in the foreground would be stopped for changing the terminal.
-  if (before_ || !is_terminal(0) || ::tcgetpgrp(0) != ::getpgrp()) return;
+  if (!is_terminal(0) || ::tcgetpgrp(0) != ::getpgrp()) return;
   termios now{};
   if (::tcgetattr(0, &now) != 0) return;
-  before_ = now;
+  if (!before_) before_ = now;
   now.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
   now.c_cc[VMIN] = 1;
   now.c_cc[VTIME] = 0;

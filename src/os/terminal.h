@@ -15,6 +15,9 @@ struct TerminalSize {
   int rows = 24;
 };
 [[nodiscard]] TerminalSize terminal_size(int fd);
+/// Whether this process may write to the terminal behind a descriptor without disturbing another
+/// job of the shell; also where that is not the terminal of a shell.
+[[nodiscard]] bool is_in_foreground(int fd);
 /// Ends this process as SIGPIPE does once nobody reads the pipe `fd` any more, also while nothing
 /// is written: for commands that wait for news. Starts a thread for that.
 void end_with_reader(int fd);
@@ -28,7 +31,7 @@ class Keys {
   Keys(const Keys&) = delete;
   Keys& operator=(const Keys&) = delete;
 
-  /// Takes the terminal, or gives it back as it was.
+  /// Takes the terminal, again where somebody changed it meanwhile, or gives it back as it was.
   void take();
   void release();
   /// Readable when a key was pressed; -1 where there are none.

@@ -66,9 +66,10 @@ class Screen:
         elif letter in "hl" and parameters == "?25":
             self.cursor = letter == "h"
         elif letter == "h" and parameters == "?1049":
-            self.other = (self.cells, self.line, self.column)
+            self.other = self.other or (self.cells, self.line, self.column)
             self.cells = {}
         elif letter == "l" and parameters == "?1049":
+            assert self.other, "the second screen is left without having been shown"
             self.cells, self.line, self.column = self.other
             self.other = None
         elif letter != "m":

@@ -107,17 +107,24 @@ def test_the_live_view_follows_the_size_of_the_terminal(machine):
         assert terminal.ends() == 0
 
 
-def test_ctrl_c_leaves_the_terminal_as_it_was(machine):
+@pytest.mark.parametrize("key, code", [("\x03", 130), ("\x1c", 131)])
+def test_keys_that_end_it_leave_the_terminal_as_it_was(machine, key, code):
     fill(machine, 3)
     with watching(machine) as terminal:
         terminal.shows("3 waiting")
-        terminal.press("\x03")
-        assert terminal.ends() == 130
+        terminal.press(key)
+        assert terminal.ends() == code
         assert is_as_before(terminal)
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE, signal.SIGALRM, signal.SIGTERM,
+                                    signal.SIGUSR1, signal.SIGUSR2])
+def test_signals_that_end_it_leave_the_terminal_as_it_was(machine, number):
+    fill(machine, 3)
     with watching(machine) as terminal:
         terminal.shows("3 waiting")
-        os.kill(terminal.pid, signal.SIGTERM)
-        assert terminal.ends() == 143
+        os.kill(terminal.pid, number)
+        assert terminal.ends() == 128 + number
         assert is_as_before(terminal)
 
 
@@ -137,6 +144,50 @@ def test_ctrl_z_gives_the_terminal_to_the_shell(machine):
         assert is_as_before(terminal)
 
 
+def test_it_goes_on_whoever_stopped_it(machine):
+    fill(machine, 3)
+    with watching(machine) as terminal:
+        terminal.shows("3 waiting")
+        os.kill(terminal.pid, signal.SIGSTOP)
+        assert os.WIFSTOPPED(os.waitpid(terminal.pid, os.WUNTRACED)[1])
+        # As a shell does that finds itself on the second screen, and makes its line editable.
+        termios.tcsetattr(terminal.master, termios.TCSANOW, terminal.before)
+        os.kill(terminal.pid, signal.SIGCONT)
+        terminal.until(lambda: terminal.raw.count(b"\x1b[?1049h") == 2)
+        terminal.shows("3 waiting")
+        terminal.press("q")
+        assert terminal.ends() == 0
+        assert is_as_before(terminal)
+
+
+def test_one_that_was_stopped_can_be_ended(machine):
+    fill(machine, 3)
+    with watching(machine) as terminal:
+        terminal.shows("3 waiting")
+        terminal.press("\x1a")
+        assert os.WIFSTOPPED(os.waitpid(terminal.pid, os.WUNTRACED)[1])
+        os.kill(terminal.pid, signal.SIGTERM)
+        os.kill(terminal.pid, signal.SIGCONT)
+        assert terminal.ends() == 143
+        assert is_as_before(terminal)
+
+
+def test_in_the_background_the_terminal_is_the_shells(machine):
+    fill(machine, 3)
+    # In a shell with jobs `wait` returns when one stops, which it does as it may not draw.
+    shell = "set -m; gqueue -w; bg; wait %1; echo background; read line; fg"
+    with Terminal(machine, "bash", "--norc", "-c", shell) as terminal:
+        terminal.shows("3 waiting")
+        terminal.press("\x1a")
+        terminal.shows(lambda text: text.endswith("background"))
+        assert terminal.screen.other is None and terminal.raw.count(b"\x1b[?1049h") == 1
+        terminal.press("\n")
+        terminal.shows("3 waiting")
+        terminal.press("q")
+        assert terminal.ends() == 0
+        assert terminal.screen.other is None and terminal.screen.cursor
+
+
 def test_the_live_view_answers_though_the_daemon_does_not(machine):
     fill(machine, 3)
     daemon = machine.daemon_pid()
@@ -150,6 +201,41 @@ def test_the_live_view_answers_though_the_daemon_does_not(machine):
             assert terminal.ends() == 0
         finally:
             os.kill(daemon, signal.SIGCONT)
+
+
+@pytest.mark.parametrize("term", ["xterm", "dumb"])
+def test_a_daemon_that_says_nothing_is_not_one_without_news(machine, term):
+    fill(machine, 3)
+    daemon = machine.daemon_pid()
+    # Counts times on once an hour: what is shown meanwhile is shown because it happened.
+    with watching(machine, "--interval", 3600, env={"TERM": term}) as terminal:
+        terminal.shows("3 waiting")
+        os.kill(daemon, signal.SIGSTOP)
+        try:
+            terminal.shows("no answer from gflowd for" if term == "xterm" else "the daemon does not answer")
+        finally:
+            os.kill(daemon, signal.SIGCONT)
+        if term == "xterm":
+            terminal.shows(lambda text: "no answer" not in text and "3 waiting" in text)
+        machine.ok("gcancel", 4)
+        terminal.shows("2 waiting")
+        terminal.press("\x03")
+        assert terminal.ends() == (130 if term == "xterm" else -signal.SIGINT)
+
+
+def test_where_nothing_can_be_drawn_each_change_is_written_below(machine):
+    fill(machine, 3)
+    with watching(machine, columns=60, rows=60, env={"TERM": "dumb"}) as terminal:
+        first = terminal.shows("1 running, 3 waiting")
+        machine.ok("gcancel", 4)
+        both = terminal.shows("1 running, 2 waiting")
+        assert b"\x1b" not in terminal.raw and terminal.screen.wrapped == 0, both
+    blocks = both.split("\n\n")
+    assert blocks[0] == first.split("\n\n")[0] and blocks[1] == "1 running, 3 waiting", both
+    for block, jobs in ((blocks[0], 4), (blocks[2], 3)):
+        clock, header, *rows = block.splitlines()
+        assert re.fullmatch(r"\d\d:\d\d:\d\d", clock) and header.startswith("JOBID  NAME "), both
+        assert len(rows) == jobs and rows[0].split()[:3] == ["1", "runs", "R"], both
 
 
 def test_the_live_view_waits_for_a_daemon_that_was_killed(machine):

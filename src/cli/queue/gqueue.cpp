@@ -201,11 +201,6 @@ Result<long> limit_of(const Invocation& invocation) {
   return limit;
 }
 
-/// What screen.h shows, with its own columns.
-bool is_screen(const Listing& listing) {
-  return listing.fields.empty() && listing.format == Format::Table;
-}
-
 /// What the daemon has to show of each job: for rows, no more than their cells look at.
 std::vector<std::string> fields_of(const Listing& listing) {
   const bool only_rows = !listing.fields.empty() && listing.layout == Layout::Flat &&

@@ -6,7 +6,9 @@
 #include <memory>
 #include <optional>
 
+#include "base/time.h"
 #include "client/client.h"
+#include "command/context.h"
 
 namespace gflow::cli {
 
@@ -14,12 +16,13 @@ namespace gflow::cli {
 using Fetch = std::function<Result<api::JobPage>(client::Client&)>;
 
 /// The listing again with every change, fetched on a thread and a connection of its own, so that
-/// nothing the daemon does keeps a screen from answering.
+/// nothing the daemon does keeps a screen from answering. Another one asks each second whether the
+/// daemon is there, as no news and no daemon look the same.
 class JobFeed {
  public:
   /// `pause`: at least so long between two listings. Errors: what the system said.
   [[nodiscard]] static Result<JobFeed> start(Fetch fetch,
-                                             client::Client client,
+                                             const Context& context,
                                              std::chrono::milliseconds pause);
   ~JobFeed();
   JobFeed(JobFeed&&) noexcept;
@@ -27,10 +30,12 @@ class JobFeed {
   JobFeed(const JobFeed&) = delete;
   JobFeed& operator=(const JobFeed&) = delete;
 
-  [[nodiscard]] int fd() const;  ///< readable when there is news
+  [[nodiscard]] int fd() const;  ///< readable when there is news, or the daemon fell silent
   /// The newest listing, or why there is none now; nothing if it was taken already. A daemon that
-  /// cannot be reached is asked again each second; after another error nothing more comes.
+  /// cannot be reached or says nothing is asked again; after another error nothing more comes.
   [[nodiscard]] std::optional<Result<api::JobPage>> take();
+  /// When the daemon answered last, if it does not now: at most 2 s after it stopped to.
+  [[nodiscard]] std::optional<MonoTime> silent_since() const;
 
  private:
   struct Shared;

@@ -223,6 +223,14 @@ constexpr std::string_view kWatchHint = tr_later("q ends this view, not the jobs
 
 }  // namespace
 
+bool is_screen(const Listing& listing) {
+  return listing.fields.empty() && listing.format == Format::Table;
+}
+
+std::string clock_text(WallTime now, const Zone& zone) {
+  return local_text(now, zone.offset(now)).substr(11);
+}
+
 std::string counts_text(const api::JobPage& page, const std::string& user, std::size_t columns) {
   const auto of = [&](bool only_own) {
     return counted([&](Part part) {
@@ -253,7 +261,7 @@ std::string watch_screen(const Listing& listing,
                          const Viewer& viewer,
                          std::string_view trouble,
                          const Painter& paint) {
-  const std::string clock = local_text(viewer.now, viewer.zone.offset(viewer.now)).substr(11);
+  const std::string clock = clock_text(viewer.now, viewer.zone);
   const std::size_t left = viewer.columns - std::min(viewer.columns, clock.size() + 2);
   std::string head = clock + "  ";
   if (trouble.empty()) {

@@ -18,6 +18,12 @@ struct Viewer {
   std::size_t rows = 24;     ///< of the live view
 };
 
+/// Whether that listing is shown as below: to a person, who asked for no form of their own.
+[[nodiscard]] bool is_screen(const Listing& listing);
+
+/// "13:05:10"
+[[nodiscard]] std::string clock_text(WallTime now, const Zone& zone);
+
 /// What gqueue shows on a terminal: what runs first, then what waits in the order of priorities,
 /// then what has ended, the latest first. Ends with a line of counts. Jobs keep their order where
 /// `listing.sorted`; columns are those of the listing if it names any.

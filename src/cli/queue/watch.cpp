@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 #include <poll.h>
 
+#include <array>
 #include <csignal>
 #include <ostream>
+#include <utility>
 
 #include "base/text.h"
 #include "base/translate.h"
@@ -23,6 +25,19 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr seconds kPatience{60};
+
+/// Those that would end or stop this process, with the terminal as it then is.
+constexpr std::array kTerminalSignals = {SIGHUP,
+                                         SIGINT,
+                                         SIGQUIT,
+                                         SIGPIPE,
+                                         SIGALRM,
+                                         SIGTERM,
+                                         SIGUSR1,
+                                         SIGUSR2,
+                                         SIGTSTP,
+                                         SIGCONT,
+                                         SIGWINCH};
 
 /// What came while nobody looked.
 struct Ready {
@@ -44,37 +59,39 @@ Ready wait_for_any(int keys, int signals, int feed, milliseconds most) {
           .nobody_reads = (all[3].revents & kGone) != 0};
 }
 
-/// Says once that the daemon does not answer, and for how long it has not.
-class Silence {
- public:
-  /// Whether this error can be waited out.
-  bool waits(const Error& error, MonoTime now) {
-    if (error.code != Code::Unreachable) return false;
-    if (!since_) since_ = now;
-    return now - *since_ < kPatience;
-  }
-  void over() { since_.reset(); }
-  [[nodiscard]] bool is_new(MonoTime now) const { return since_ == now; }
-  [[nodiscard]] std::string text(MonoTime now) const {
-    if (!since_) return "";
-    return tr_format("no answer from gflowd for {}; jobs go on",
-                     duration_text(std::chrono::floor<seconds>(now - *since_)));
-  }
+/// What a view says while the daemon is silent.
+std::string silence_text(const JobFeed& feed, MonoTime now) {
+  const auto since = feed.silent_since();
+  if (!since) return "";
+  return tr_format("no answer from gflowd for {}; jobs go on",
+                   duration_text(std::chrono::floor<seconds>(now - *since)));
+}
 
- private:
-  std::optional<MonoTime> since_;
-};
+/// Whether one waits on after this error: a daemon that is there and says nothing may go on at any
+/// time, one that is not there is waited for as long as a restart takes.
+bool is_waited_out(const Error& error, const JobFeed& feed) {
+  if (error.code == Code::Timeout) return true;
+  if (error.code != Code::Unreachable) return false;
+  const auto since = feed.silent_since();
+  return !since || os::now().mono - *since < kPatience;
+}
 
 /// The other screen of the terminal, without cursor, while it lives: what was there comes back.
 class Screen {
  public:
-  explicit Screen(std::ostream& out) : out_(out) { enter(); }
+  explicit Screen(std::ostream& out) : out_(out) { show(); }
   ~Screen() { leave(); }
   Screen(const Screen&) = delete;
   Screen& operator=(const Screen&) = delete;
 
-  void enter() { out_ << "\x1b[?1049h\x1b[?25l" << std::flush; }
-  void leave() { out_ << "\x1b[?25h\x1b[?1049l" << std::flush; }
+  void show() {
+    // Also where it is shown already: who stopped us may have taken the terminal meanwhile.
+    out_ << "\x1b[?1049h\x1b[?25l" << std::flush;
+    shown_ = true;
+  }
+  void leave() {
+    if (std::exchange(shown_, false)) out_ << "\x1b[?25h\x1b[?1049l" << std::flush;
+  }
   /// Draws over what is there, so that nothing flickers; the last line ends without a line end,
   /// which would scroll the first one away.
   void draw(std::string_view text) {
@@ -91,6 +108,7 @@ class Screen {
 
  private:
   std::ostream& out_;
+  bool shown_ = false;
 };
 
 /// The page with running times counted on to now.
@@ -104,23 +122,28 @@ api::JobPage counted_on(api::JobPage page, seconds passed) {
 /// The live view. What it draws is in screen.h.
 class LiveView {
  public:
-  LiveView(Context& context, const Listing& listing, api::JobPage page, os::SignalWatch signals)
+  LiveView(Context& context,
+           const Listing& listing,
+           JobFeed feed,
+           api::JobPage page,
+           os::SignalWatch signals)
       : context_(context),
         listing_(listing),
+        feed_(std::move(feed)),
         page_(std::move(page)),
         fetched_(os::now().mono),
         signals_(std::move(signals)),
         screen_(context.out) {}
 
   /// The exit code.
-  Result<int> run(JobFeed& feed, seconds interval) {
+  Result<int> run(seconds interval) {
     while (context_.out && !code_) {
       draw();
-      const Ready ready = wait_for_any(keys_.fd(), signals_.fd(), feed.fd(), interval);
+      const Ready ready = wait_for_any(keys_.fd(), signals_.fd(), feed_.fd(), interval);
       if (ready.nobody_reads) break;
       if (ready.key) take_key();
       if (ready.signal) take_signal();
-      if (ready.news) GF_CHECK(take_news(feed));
+      if (ready.news) GF_CHECK(take_news());
     }
     return code_.value_or(0);
   }
@@ -135,7 +158,8 @@ class LiveView {
                         static_cast<std::size_t>(size.columns),
                         static_cast<std::size_t>(size.rows)};
     const api::JobPage page = counted_on(page_, std::chrono::floor<seconds>(now.mono - fetched_));
-    screen_.draw(watch_screen(listing_, page, viewer, silence_.text(now.mono), context_.paint));
+    screen_.draw(
+        watch_screen(listing_, page, viewer, silence_text(feed_, now.mono), context_.paint));
   }
 
   void take_key() {
@@ -145,32 +169,37 @@ class LiveView {
 
   void take_signal() {
     while (const auto signal = signals_.next()) {
+      if (code_) return;
       if (*signal == SIGTSTP) {
         suspend();
+      } else if (*signal == SIGCONT) {
+        resume();
       } else if (*signal != SIGWINCH) {
         code_ = 128 + *signal;
       }
     }
   }
 
-  /// Ctrl-Z: the shell gets its terminal back as it was, and so do we afterwards.
+  /// Ctrl-Z: the shell gets its terminal back as it was.
   void suspend() {
     screen_.leave();
     keys_.release();
     (void)::raise(SIGSTOP);
+  }
+  /// We go on, whoever stopped us: with the terminal if it is ours again.
+  void resume() {
+    if (!os::is_in_foreground(STDOUT_FILENO)) return suspend();
     keys_.take();
-    screen_.enter();
+    screen_.show();
   }
 
-  Result<void> take_news(JobFeed& feed) {
-    auto news = feed.take();
+  Result<void> take_news() {
+    auto news = feed_.take();
     if (!news) return {};
-    const Now now = os::now();
     if (*news) {
       page_ = std::move(**news);
-      fetched_ = now.mono;
-      silence_.over();
-    } else if (!silence_.waits(news->error(), now.mono)) {
+      fetched_ = os::now().mono;
+    } else if (!is_waited_out(news->error(), feed_)) {
       return std::unexpected(news->error());
     }
     return {};
@@ -178,10 +207,10 @@ class LiveView {
 
   Context& context_;
   const Listing& listing_;
+  JobFeed feed_;
   const std::string user_ = os::own_account().name;
   api::JobPage page_;
   MonoTime fetched_;
-  Silence silence_;
   std::optional<int> code_;
   os::SignalWatch signals_;
   os::Keys keys_;
@@ -193,40 +222,78 @@ Result<int> watch_terminal(Context& context,
                            const Fetch& fetch,
                            seconds interval) {
   api::JobPage page = GF_TRY(fetch(context.daemon()));
-  // Before the feed: its thread must not be the one that signals interrupt.
-  os::SignalWatch signals =
-      GF_TRY(os::SignalWatch::open({SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGWINCH}));
+  // Before the feed: its threads must not be the ones that signals interrupt.
+  os::SignalWatch signals = GF_TRY(os::SignalWatch::open(kTerminalSignals));
   constexpr milliseconds kPause{200};  // faster than that nobody reads
-  JobFeed feed = GF_TRY(JobFeed::start(fetch, context.another_daemon(), kPause));
-  LiveView view(context, listing, std::move(page), std::move(signals));
-  return view.run(feed, interval);
+  JobFeed feed = GF_TRY(JobFeed::start(fetch, context, kPause));
+  LiveView view(context, listing, std::move(feed), std::move(page), std::move(signals));
+  return view.run(interval);
 }
 
+/// A listing written anew with every change, below the one before.
+class WrittenListings {
+ public:
+  WrittenListings(Context& context, const Listing& listing)
+      : context_(context), listing_(listing) {}
+
+  void write(const api::JobPage& page) {
+    std::string text =
+        is_screen(listing_)
+            ? screen(standing_still(page), WallTime{})
+            : context_.listing([&] { return listing_text(listing_, page, context_.paint); });
+    if (text == before_) return;
+    before_ = std::move(text);
+    if (is_screen(listing_)) {
+      const WallTime now = os::now().wall;
+      context_.out << clock_text(now, os::utc_offset) << '\n' << screen(page, now);
+    } else {
+      context_.out << before_;
+    }
+    const bool block = listing_.format != Format::Json && listing_.format != Format::JsonLines;
+    context_.out << (block ? "\n" : "") << std::flush;
+  }
+
+ private:
+  /// For a terminal that cannot be drawn on.
+  [[nodiscard]] std::string screen(const api::JobPage& page, WallTime now) const {
+    const int columns = os::terminal_size(STDOUT_FILENO).columns;
+    return queue_screen(listing_,
+                        page,
+                        {user_, now, os::utc_offset, static_cast<std::size_t>(columns)},
+                        context_.paint);
+  }
+  /// That a job ran on is no change.
+  static api::JobPage standing_still(api::JobPage page) {
+    for (api::JobView& job : page.jobs) job.run_time = {};
+    return page;
+  }
+
+  Context& context_;
+  const Listing& listing_;
+  const std::string user_ = os::own_account().name;
+  std::string before_;
+};
+
 Result<int> watch_pipe(Context& context, const Listing& listing, const Fetch& fetch) {
-  const bool block = listing.format != Format::Json && listing.format != Format::JsonLines;
-  JobFeed feed = GF_TRY(JobFeed::start(fetch, context.another_daemon(), milliseconds(0)));
-  Silence silence;
-  std::string before;
+  JobFeed feed = GF_TRY(JobFeed::start(fetch, context, milliseconds(0)));
+  WrittenListings written(context, listing);
   bool answered = false;
+  bool said = false;
   while (context.out) {
     const Ready ready = wait_for_any(-1, -1, feed.fd(), milliseconds(-1));
     if (ready.nobody_reads) return 0;
     const auto page = feed.take();
-    if (!page) continue;
-    const MonoTime now = os::now().mono;
-    if (!*page) {
-      if (!answered || !silence.waits(page->error(), now)) return std::unexpected(page->error());
-      if (silence.is_new(now)) {
-        context.note(tr("the daemon does not answer; jobs go on, waiting for it to come back"));
-      }
-      continue;
+    if (page && *page) {
+      answered = true;
+      written.write(**page);
+    } else if (page && !(answered && is_waited_out(page->error(), feed))) {
+      return std::unexpected(page->error());
     }
-    answered = true;
-    silence.over();
-    std::string text =
-        context.listing([&] { return listing_text(listing, **page, context.paint); });
-    if (text != before) context.out << text << (block ? "\n" : "") << std::flush;
-    before = std::move(text);
+    const bool silent = feed.silent_since().has_value();
+    if (silent && !said) {
+      context.note(tr("the daemon does not answer; jobs go on, waiting for it to come back"));
+    }
+    said = silent;
   }
   return 0;
 }
