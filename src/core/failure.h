@@ -22,4 +22,9 @@ struct Failure {
   friend bool operator==(const Failure&, const Failure&) = default;
 };
 
+/// Whether any job would have met it just then: the machine ran out of something, or somebody
+/// killed or stopped (EINTR) what was to run the job. However often that comes, it says nothing of
+/// the job.
+[[nodiscard]] bool is_of_any_job(const Failure& failure);
+
 }  // namespace gflow

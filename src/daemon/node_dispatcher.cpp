@@ -61,8 +61,11 @@ void NodeDispatcher::launch(const LaunchOrder& order) {
   }
   auto payload = store_.payload(order.job);
   if (!payload) {
-    return refuse(order,
-                  runner::not_launched(FailureKind::Unknown, "read what to run", payload.error()));
+    const bool told = payload.error().number != 0;  // by the machine
+    return refuse(
+        order,
+        runner::not_launched(
+            told ? FailureKind::Node : FailureKind::Unknown, "read what to run", payload.error()));
   }
   LaunchOrder complete = order;
   complete.payload = std::move(*payload);

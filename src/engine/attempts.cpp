@@ -143,7 +143,8 @@ void Step::start_again(const Job& job, const Outcome& outcome) {
 }
 
 /// It was not started or was lost, for no fault of its own: once more, after a pause that doubles,
-/// until that came too often in a row. Then a person has to look.
+/// until that came too often in a row. Then a person has to look, unless any job would have met it:
+/// such a one waits for its pause even where others are started meanwhile.
 void Step::queue_again(const Job& job,
                        const Outcome& outcome,
                        std::optional<std::chrono::milliseconds> not_before) {
@@ -159,8 +160,15 @@ void Step::queue_again(const Job& job,
   const std::string why = in_english([&] { return outcome_text(outcome); });
   JobState next =
       Queued{requeues, not_before.value_or(index_.lived() + index_.launch_pause(requeues)), why};
-  if (requeues >= index_.policy.max_launch_failures) {
+  const bool may_be_cause =
+      outcome.reason != EndReason::NotStarted || !is_of_any_job(outcome.failure);
+  if (requeues >= index_.policy.max_launch_failures && may_be_cause) {
     next = Held{fmt::format("{} times in a row without a fault of its own: {}", requeues, why)};
+  }
+  if (requeues >= index_.policy.max_launch_failures && !may_be_cause) {
+    std::get<Queued>(next).not_before = index_.lived() + index_.launch_pause(requeues);
+    const auto health = index_.health.find(attempt_of(job)->allocation.node);
+    if (health != index_.health.end()) health->second.tried.erase(job.id);
   }
   index_.change(job.id, [&](Job& changed) {
     changed.served += outcome.run_time;

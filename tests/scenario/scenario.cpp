@@ -312,6 +312,7 @@ Result<void> Scenario::finish(const Line& line) {
     outcome.message = "no space";
     outcome.failure.kind = FailureKind::Node;
   }
+  outcome.failure.error = GF_TRY(whole_number(line.keys, "error", 0));
   if (const Job* ends = state_.find(id); ends != nullptr && is_active(*ends)) {
     outcome.run_time = now_.mono - attempt_of(*ends)->started_mono;
   }
