@@ -156,6 +156,13 @@ std::optional<Target> aim(Context& context) {
   return std::nullopt;
 }
 
+/// One that was killed may take a while to be gone: it is none that runs.
+Result<void> let_die(const os::Paths& paths, Context& context) {
+  return wait_for_dying(paths.lock(), [&context](int pid) {
+    context.note(tr_format("gflowd (pid {}) was killed and has not quite ended yet; waiting", pid));
+  });
+}
+
 std::unexpected<Error> deaf(const Target& target) {
   return fail(Code::Unreachable,
               tr_format("gflowd (pid {}) runs and does not answer at {}; its log is {}",
@@ -186,6 +193,7 @@ Result<int> up(const Invocation& as_typed, Context& context) {
   const Invocation typed = with_absolute_files(as_typed);
   const Options options = GF_TRY(options_of(typed));
   if (options.system) context.set_socket(options.paths.socket);
+  GF_CHECK(let_die(options.paths, context));
   const auto target = aim_at(options.paths, context);
   if (target) GF_CHECK(check_not_stopped(target->holder));
   const auto running = context.daemon().daemon();
@@ -275,6 +283,7 @@ Result<int> restart(const Invocation& as_typed, Context& context) {
   Invocation typed = with_absolute_files(as_typed);
   const Options options = GF_TRY(options_of(typed));
   if (options.system) context.set_socket(options.paths.socket);
+  GF_CHECK(let_die(options.paths, context));
   auto target = aim_at(options.paths, context);
   if (!target && !options.system) target = aim_at(os::system_paths(), context);
   if (target) GF_CHECK(check_not_stopped(target->holder));

@@ -18,23 +18,24 @@
 namespace gflow::daemon {
 namespace {
 
-/// Whether the lock names a process that is no more, or is dead and not waited for yet.
+/// Whether the lock names a process that is no more, or is about to be.
 bool holder_is_gone(const std::string& path) {
   const auto holder = os::read_lock(path);
   if (!holder) return false;
   const os::Fd process(static_cast<int>(::syscall(SYS_pidfd_open, holder->pid, 0)));
   if (!process.valid()) return errno == ESRCH;
   pollfd ended{process.get(), POLLIN, 0};
-  return ::poll(&ended, 1, 0) > 0;
+  return ::poll(&ended, 1, 0) > 0 || os::is_dying(holder->pid);
 }
 
 }  // namespace
 
 Result<os::Fd> take_daemon_lock(const std::string& path, const std::string& socket) {
   auto lock = os::lock_file(path);
-  // A daemon that was killed while it started a program left the lock to that for a moment: a child
-  // between clone(2) and execve(2) has all its descriptors.
-  constexpr int kPatienceMs = 10'000;
+  // A daemon that was killed keeps the lock until the kernel has taken back its memory. If it was
+  // starting a program it left the lock to that for a moment: a child between clone(2) and
+  // execve(2) has all its descriptors.
+  constexpr int kPatienceMs = 60'000;
   constexpr int kLookMs = 5;
   for (int waited = 0; !lock && lock.error().code == Code::WrongState && waited < kPatienceMs &&
                        holder_is_gone(path);
@@ -69,6 +70,16 @@ Result<void> end_holder(const os::LockHolder& holder) {
     return os::errno_error(tr_format("end gflowd (pid {})", holder.pid));
   }
   return wait_until_gone(holder.pid, kMost);
+}
+
+Result<void> wait_for_dying(const std::string& path, const std::function<void(int)>& say) {
+  constexpr std::chrono::seconds kSilent{2};
+  constexpr std::chrono::minutes kMost{5};
+  const auto holder = os::read_lock(path);
+  if (!holder || !os::is_dying(holder->pid) || wait_until_gone(holder->pid, kSilent)) return {};
+  if (!os::is_dying(holder->pid)) return {};
+  say(holder->pid);
+  return wait_until_gone(holder->pid, kMost);
 }
 
 Result<void> check_not_stopped(const os::LockHolder& holder) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <string>
 
 #include "base/result.h"
@@ -15,6 +16,10 @@ namespace gflow::daemon {
 /// of the one that has it.
 [[nodiscard]] Result<os::Fd> take_daemon_lock(const std::string& path, const std::string& socket);
 
+/// Waits until a daemon that was killed has gone, if the lock names such a one; says which it waits
+/// for if that takes longer than a person waits in silence. Errors: Timeout after 5 minutes.
+[[nodiscard]] Result<void> wait_for_dying(const std::string& path,
+                                          const std::function<void(int pid)>& say);
 /// Errors: Timeout saying so if the process is stopped: it answers nothing and hears no SIGTERM.
 [[nodiscard]] Result<void> check_not_stopped(const os::LockHolder& holder);
 /// Tells that gflowd to end and waits until it has; jobs go on. Errors: Timeout after 30 s, and at

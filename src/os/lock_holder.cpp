@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <charconv>
+#include <csignal>
+#include <cstdint>
 #include <string_view>
 
 #include "base/text.h"
@@ -28,6 +31,16 @@ bool holds(int pid, const std::string& path) {
     if (text && text->contains("FLOCK") && text->contains(inode)) return true;
   }
   return false;
+}
+
+/// Of /proc/PID/stat, behind the name, which may hold anything: "S 1 12 12 0 -1 FLAGS".
+std::uint64_t process_flags(int pid) {
+  const auto text = read_file(fmt::format("/proc/{}/stat", pid)).value_or("");
+  const std::size_t end = text.rfind(") ");
+  if (end == std::string::npos) return 0;
+  const auto fields = split(std::string_view(text).substr(end + 2), ' ');
+  constexpr std::size_t kFlags = 6;
+  return fields.size() > kFlags ? parse_number(fields[kFlags]).value_or(0) : 0;
 }
 
 std::string state_text(int pid, char state) {
@@ -74,6 +87,23 @@ char process_state(int pid) {
   // "12 (name) S ...": the name may hold anything.
   const std::size_t end = text ? text->rfind(')') : std::string::npos;
   return end == std::string::npos || end + 2 >= text->size() ? '?' : (*text)[end + 2];
+}
+
+bool is_dying(int pid) {
+  constexpr std::uint64_t kKilled = std::uint64_t{1} << (SIGKILL - 1);
+  const auto status = read_file(fmt::format("/proc/{}/status", pid)).value_or("");
+  for (const std::string_view name : {"\nSigPnd:\t", "\nShdPnd:\t"}) {
+    const std::size_t at = status.find(name);
+    if (at == std::string::npos) continue;
+    std::uint64_t pending = 0;
+    const char* const digits = status.c_str() + at + name.size();
+    (void)std::from_chars(digits, status.c_str() + status.size(), pending, 16);
+    if ((pending & kKilled) != 0) return true;
+  }
+  const char state = process_state(pid);
+  if (state == 'Z' || state == 'X') return true;
+  constexpr std::uint64_t kExiting = 0x4;  // PF_EXITING in linux/sched.h
+  return (process_flags(pid) & kExiting) != 0;
 }
 
 std::string silence_text(int pid) {

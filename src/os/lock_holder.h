@@ -21,6 +21,9 @@ struct LockHolder {
 
 /// 'R', 'S', 'D', 'T', ... of /proc/PID/stat; '?' if that cannot be read.
 [[nodiscard]] char process_state(int pid);
+/// Whether it was killed, or ends, and the kernel still takes down what it had: that takes a while
+/// where it had much memory, and it keeps its locks meanwhile.
+[[nodiscard]] bool is_dying(int pid);
 /// What a person is told of one that does not answer: "gflowd (pid 12) does not answer; it is
 /// stopped (T): 'kill -CONT 12' lets it go on".
 [[nodiscard]] std::string silence_text(int pid);

@@ -9,7 +9,7 @@ import signal
 import subprocess
 
 import pytest
-from machine import BIN, PATIENCE, Gate, Machine, appears
+from machine import BIN, CONTROL_GROUPS, PATIENCE, Gate, Machine, appears
 
 SOCKET = ("gflowd", ".sock")
 
@@ -295,3 +295,36 @@ def test_a_supervisor_loads_nothing_but_the_c_library():
         pytest.skip("built with sanitizers")
     names = {line.split()[0].rsplit("/", 1)[-1].split(".so")[0] for line in libraries.splitlines()}
     assert names <= {"linux-vdso", "libc", "ld-linux-x86-64", "ld-linux-aarch64"}, libraries
+
+
+FREEZER = CONTROL_GROUPS / "freezer"
+
+
+@pytest.mark.skipif(not os.access(FREEZER / "cgroup.procs", os.W_OK), reason="nothing here holds a dying process")
+def test_one_that_was_killed_and_has_not_ended_is_waited_for(machine):
+    """A frozen process of cgroup v1 is killed once it is thawed; a large one is while its memory is taken back."""
+    daemon = int(machine.daemon_pid())
+    group = FREEZER / f"gflow-test-{daemon}"
+    group.mkdir()
+    try:
+        (group / "cgroup.procs").write_text(str(daemon))
+        (group / "freezer.state").write_text("FROZEN")
+        while (group / "freezer.state").read_text().strip() != "FROZEN":
+            pass
+        os.kill(daemon, signal.SIGKILL)
+        up = subprocess.Popen(
+            ["gflowd", "up", "--devices", machine.devices],
+            env=machine.environment,
+            cwd=machine.work,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert f"gflowd (pid {daemon}) was killed and has not quite ended yet" in up.stderr.readline()
+        (group / "freezer.state").write_text("THAWED")
+        out, err = up.communicate(timeout=PATIENCE)
+        assert up.returncode == 0 and "gflowd is up" in out, (out, err)
+        assert int(machine.daemon_pid()) != daemon
+    finally:
+        (group / "freezer.state").write_text("THAWED")
+        group.rmdir()
