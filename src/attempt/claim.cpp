@@ -42,13 +42,19 @@ std::string encode_status(const StatusLine& line) {
   if (const auto* started = std::get_if<ShimStarted>(&line)) {
     return std::string(kStarted) + std::to_string(started->pid) + "\n";
   }
-  std::string message = std::get<ShimFailed>(line).message;
+  const auto& failed = std::get<ShimFailed>(line);
+  std::string message = failed.message;
   std::ranges::replace(message, '\n', ' ');
-  return std::string(kFailed) + message + "\n";
+  return std::string(kFailed) + std::to_string(failed.error) + " " + message + "\n";
 }
 
 std::optional<StatusLine> decode_status(std::string_view line) {
-  if (line.starts_with(kFailed)) return ShimFailed{std::string(line.substr(kFailed.size()))};
+  if (line.starts_with(kFailed)) {
+    std::string_view rest = line.substr(kFailed.size());
+    const auto error = number_of<int>(take_field(rest, ' '));
+    if (!error) return std::nullopt;
+    return ShimFailed{std::string(rest), *error};
+  }
   if (!line.starts_with(kStarted)) return std::nullopt;
   const auto pid = number_of<std::int32_t>(line.substr(kStarted.size()));
   if (!pid || *pid <= 0) return std::nullopt;

@@ -9,9 +9,14 @@
 
 namespace gflow::attempt {
 
-/// The shim took the attempt: from here on it runs, and whoever comes later must not start it.
+/// Version of what a shim leaves in the directory of an attempt, which a later daemon reads.
+constexpr std::uint32_t kClaimProtocol = 2;
+/// Since this one the pid behind the exit record is there before the program runs, not after.
+constexpr std::uint32_t kNotesBeforeProgram = 2;
+
+/// The shim took the attempt: from here on it may run, and whoever comes later must not start it.
 struct ShimClaim {
-  std::uint32_t protocol = 0;
+  std::uint32_t protocol = 0;  ///< 0: not known
   std::int32_t pid = 0;
   std::uint64_t start_time =
       0;  ///< field 22 of /proc/<pid>/stat: with pid and boot it names one process
@@ -37,6 +42,7 @@ struct ShimStarted {
 };
 struct ShimFailed {
   std::string message;  ///< it gave up before it claimed the attempt
+  int error = 0;        ///< errno; 0 if there is none
   friend bool operator==(const ShimFailed&, const ShimFailed&) = default;
 };
 using StatusLine = std::variant<ShimStarted, ShimFailed>;

@@ -41,14 +41,16 @@ TEST(Status, TextAndValue) {
     std::optional<StatusLine> value;
   } kTable[] = {
       {"started", "started 12", ShimStarted{12}},
-      {"failed", "failed no space", ShimFailed{"no space"}},
+      {"failed", "failed 28 no space", ShimFailed{"no space", 28}},
+      {"failed without an error", "failed 0 two words", ShimFailed{"two words"}},
+      {"failed by a word", "failed no space", std::nullopt},
       {"pid 0", "started 0", std::nullopt},
       {"not a number", "started x", std::nullopt},
       {"another word", "stopped 5", std::nullopt},
       {"empty", "", std::nullopt},
   };
   for (const auto& row : kTable) EXPECT_EQ(decode_status(row.line), row.value) << row.name;
-  EXPECT_EQ(encode_status(ShimFailed{"two\nlines"}), "failed two lines\n");
+  EXPECT_EQ(encode_status(ShimFailed{"two\nlines", 5}), "failed 5 two lines\n");
   EXPECT_EQ(encode_status(ShimStarted{5}), "started 5\n");
 }
 

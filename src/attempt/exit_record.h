@@ -41,6 +41,7 @@ enum class Step : std::uint32_t {
   StartInTime = 10,
   JoinKeyring = 11,
   TakeMark = 12,
+  ReachProgram = 13,  ///< it ended before it ran the program, and said nothing
 };
 [[nodiscard]] std::optional<Step> step_of(std::uint32_t number);
 /// What a person calls it: "change to the working directory".
@@ -72,7 +73,8 @@ struct ExitRecord {
 constexpr std::size_t kSlotSize = 2048;
 constexpr std::size_t kExitFileSize = 2 * kSlotSize;
 constexpr std::size_t kMessageMost = 1024;
-/// Behind both slots: the pid of the job's first process as a line of text, once it runs.
+/// Behind both slots: the pid of the job's first process as a line of text. It writes that itself,
+/// as the last thing before it runs the program: without it no program of the job ever ran.
 constexpr std::size_t kStartedSize = 16;
 
 /// One half of the file `exit`. The file is allocated before the job starts and overwritten in

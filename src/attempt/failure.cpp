@@ -48,6 +48,9 @@ Fault fault_of(Step step, int error) {
       return error == EDQUOT ? Fault::Passing : Fault::Node;  // keys are counted by user
     case Step::StartInTime:
       return Fault::Passing;
+    case Step::ReachProgram:
+      // Somebody killed it, maybe its user; one that gave up by itself says that all will.
+      return error == EINTR ? Fault::Passing : Fault::Node;
     case Step::BecomeUser:
     case Step::ChangeDirectory:
     case Step::ReadScript:

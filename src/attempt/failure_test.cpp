@@ -37,6 +37,8 @@ TEST(Failure, IsTheNodesOnlyWhereNoUserCanBringItAbout) {
       {Step::RunProgram, ENOMEM, Fault::Passing},
       {Step::RunProgram, ENFILE, Fault::Node},
       {Step::StartInTime, ETIMEDOUT, Fault::Passing},
+      {Step::ReachProgram, EINTR, Fault::Passing},
+      {Step::ReachProgram, 0, Fault::Node},
   };
   for (const auto& row : kTable) {
     EXPECT_EQ(fault_of(row.step, row.error), row.fault)

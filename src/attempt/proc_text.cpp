@@ -19,11 +19,16 @@ std::optional<ProcessFacts> parse_proc_stat(std::string_view text) {
   std::string_view rest = text.substr(close + 2);
   const std::string_view state = take_field(rest, ' ');
   const auto parent = number_of<std::int32_t>(take_field(rest, ' '));
-  constexpr int kFieldsToStartTime = 17;  // from field 5 up to field 22
+  constexpr int kFieldsToFlags = 4;  // from field 5 up to field 9
+  for (int i = 0; i < kFieldsToFlags; ++i) (void)take_field(rest, ' ');
+  const auto flags = number_of<std::uint64_t>(take_field(rest, ' '));
+  constexpr int kFieldsToStartTime = 12;  // from field 10 up to field 22
   for (int i = 0; i < kFieldsToStartTime; ++i) (void)take_field(rest, ' ');
   const auto start_time = number_of<std::uint64_t>(take_field(rest, ' '));
   if (!pid || !parent || !start_time || state.size() != 1) return std::nullopt;
-  return ProcessFacts{*pid, *parent, state[0], *start_time};
+  constexpr std::uint64_t kForkedButNotExecuted = 0x40;  // PF_FORKNOEXEC in linux/sched.h
+  const bool never_executed = (flags.value_or(0) & kForkedButNotExecuted) != 0;
+  return ProcessFacts{*pid, *parent, state[0], *start_time, never_executed};
 }
 
 std::vector<ProcessFacts> descendants_of(std::int32_t root, const std::vector<ProcessFacts>& all) {

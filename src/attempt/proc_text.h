@@ -16,6 +16,9 @@ struct ProcessFacts {
   std::int32_t parent = 0;
   char state = '?';
   std::uint64_t start_time = 0;  ///< clock ticks since boot
+  /// It is still what it was forked from: no execve(2) of it has succeeded. The kernel keeps that
+  /// of the dead, too, until they are waited for.
+  bool never_executed = false;
 
   [[nodiscard]] bool is_dead() const { return state == 'Z' || state == 'X'; }
   friend bool operator==(const ProcessFacts&, const ProcessFacts&) = default;

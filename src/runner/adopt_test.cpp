@@ -86,7 +86,7 @@ TEST_P(Adopt, WhatAnOlderSupervisorWroteIsUnderstood) {
   Fifo go = fifo("go");
   launch(script("read x < go; exit 3"));
   const int pid = wait_started();
-  EXPECT_EQ(AttemptFiles(options_.attempts_dir, JobId(7), 1).started_pid(), pid);
+  EXPECT_EQ(AttemptFiles(options_.attempts_dir, JobId(7), 1).started_pid().value(), pid);
   const std::string place = path("attempts/7.1");
   const auto claim = os::read_file(place + "/claim");
   ASSERT_TRUE(claim);

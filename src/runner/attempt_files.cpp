@@ -165,11 +165,18 @@ Result<void> AttemptFiles::revoke() const {
   return os::errno_error("revoke", claim);
 }
 
-int AttemptFiles::started_pid() const {
-  const std::string record = os::read_file(directory_ + "/exit").value_or("");
-  if (const int pid = attempt::started_pid_in(record); pid > 0) return pid;
+Result<bool> AttemptFiles::may_have_run() const {
+  const auto its = GF_TRY(claim());
+  const auto* shim = its ? std::get_if<attempt::ShimClaim>(&*its) : nullptr;
+  if (shim == nullptr) return false;
+  return shim->protocol < attempt::kNotesBeforeProgram || GF_TRY(started_pid()) > 0;
+}
+
+Result<int> AttemptFiles::started_pid() const {
+  const auto record = GF_TRY(os::read_if_exists(directory_ + "/exit", Memory::mib(1)));
+  if (const int pid = attempt::started_pid_in(record.value_or("")); pid > 0) return pid;
   // A supervisor of gflow before this one noted it in a file of its own.
-  const auto text = os::read_file(directory_ + "/started");
+  const auto text = GF_TRY(os::read_if_exists(directory_ + "/started", Memory::mib(1)));
   const auto pid = text ? parse_number(trim(*text)) : std::nullopt;
   constexpr std::uint64_t kMax = 1U << 30;
   return pid && *pid < kMax ? static_cast<int>(*pid) : 0;

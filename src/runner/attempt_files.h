@@ -51,7 +51,9 @@ class AttemptFiles {
   /// Claims the attempt for nobody, unless it is claimed. What counts after that is claim().
   [[nodiscard]] Result<void> revoke() const;
   /// Pid of the job's first process, 0 if it has not been noted.
-  [[nodiscard]] int started_pid() const;
+  [[nodiscard]] Result<int> started_pid() const;
+  /// Whether the program of the job may have run, by what is there once no shim is left.
+  [[nodiscard]] Result<bool> may_have_run() const;
   /// Whether a shim holds the lock, that is, lives.
   [[nodiscard]] Result<bool> is_supervised() const;
 

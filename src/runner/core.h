@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <set>
 #include <string_view>
@@ -54,12 +56,20 @@ struct Runner::Core {
   Options options;
   Cgroups cgroups;
   os::Fd epoll;
-  os::Fd wake;   ///< eventfd: there are reports that no descriptor announces
-  os::Fd retry;  ///< timerfd: try again what the machine had no room for
+  os::Fd wake;      ///< eventfd: there are reports that no descriptor announces
+  os::Fd retry;     ///< timerfd: try again what the machine had no room for
+  os::Fd patience;  ///< timerfd: look at the first of `unconfirmed`
+  bool patience_runs = false;
   std::map<Key, Watched> attempts;
   std::map<std::uint64_t, Key> by_serial;
   std::map<int, JobId> by_shim;
-  std::set<Key> doubtful;   ///< of the attempts: how they stand is not known
+  /// A launch, and when it is looked at if nothing is heard of it until then.
+  struct Unconfirmed {
+    std::chrono::steady_clock::time_point at;
+    Key key;
+  };
+  std::deque<Unconfirmed> unconfirmed;  ///< the first is due first
+  std::set<Key> doubtful;               ///< of the attempts: how they stand is not known
   std::set<Key> strangers;  ///< found where an attempt was to be started: not ours to remove
   Ports ports;
   std::map<Key, PortBlock> given_ports;  ///< to attempts that are not forgotten
@@ -93,12 +103,18 @@ struct Runner::Core {
   void report(Report report);
   void end(Watched& watched, Outcome outcome);
 
+  void await_start(Watched& watched);
+  void look_later();
+  void look_at_launches();
+  void look_at_launch(Watched& watched, std::chrono::nanoseconds since);
+
   void ready(Watched& watched, Source source);
   void read_status(Watched& watched);
   void heard(Watched& watched, std::string_view line);
   void shim_ended(Watched& watched);
   void conclude(Watched& watched);
   [[nodiscard]] Result<std::optional<Outcome>> verdict(Watched& watched);
+  [[nodiscard]] static Outcome never_ran(const Watched& watched);
   [[nodiscard]] Result<bool> kill_survivors(Watched& watched);
   void drop(Key key);
   void doubt(Watched& watched, std::string why);

@@ -51,7 +51,7 @@ bool may_be_removed(const AttemptFiles& files) {
 
 Adoption Runner::Core::adopt(Key key, const Adopting& known) {
   if (const auto found = attempts.find(key); found != attempts.end() && !found->second.adopting) {
-    return StillRuns{found->second.files.started_pid()};
+    return StillRuns{found->second.files.started_pid().value_or(0)};
   }
   auto adoption = find_out(key, known);
   if (!adoption) {
@@ -107,7 +107,7 @@ Result<Adoption> Runner::Core::adopt_claimed(Key key, const attempt::ShimClaim& 
     watched.adopting.reset();
     doubtful.erase(key);
     watch_shim(watched);
-    return StillRuns{watched.files.started_pid()};
+    return StillRuns{watched.files.started_pid().value_or(0)};
   }
   // The shim is no more. It may have written its record since we looked.
   if (const auto record = GF_TRY(files.exit_record())) return Over{outcome_of(*record)};
@@ -116,8 +116,9 @@ Result<Adoption> Runner::Core::adopt_claimed(Key key, const attempt::ShimClaim& 
   if (GF_TRY(kill_survivors(watched))) {
     watched.adopting.reset();
     doubtful.erase(key);
-    return StillRuns{watched.files.started_pid()};
+    return StillRuns{watched.files.started_pid().value_or(0)};
   }
+  if (!GF_TRY(files.may_have_run())) return NeverRan{};
   return lost(
       EndReason::SupervisorDied,
       "its supervisor was killed while the daemon was down; how the job ended is not known");

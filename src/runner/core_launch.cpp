@@ -183,6 +183,7 @@ std::optional<Outcome> Runner::Core::start(const LaunchOrder& given) {
   watched.traces = traces_of(*order);
   watched.kill_cgroup = order->kill_cgroup;
   watched.status = std::move(shim->status);
+  await_start(watched);
   watch_shim(watched);
   return std::nullopt;
 }

@@ -61,6 +61,7 @@ bool Runner::Core::listen(const Watched& watched, Source source, const os::Fd& f
 std::vector<Report> Runner::Core::poll() {
   drain(wake);
   drain(retry);
+  look_at_launches();
   send_unsent();
   resolve_doubts();
   std::array<epoll_event, 64> events{};
@@ -83,7 +84,7 @@ void Runner::Core::ready(Watched& watched, Source source) {
   if (source == Source::Shim) return shim_ended(watched);
   std::erase_if(watched.survivors, [](const os::Fd& process) {
     const bool ended = has_ended(process);
-    if (ended) reap(process);  // an orphan of the shim is a child of ours
+    if (ended) (void)reap(process);  // an orphan of the shim is a child of ours
     return ended;
   });
   if (watched.survivors.empty()) conclude(watched);  // looks again: one may have made another
@@ -112,9 +113,11 @@ void Runner::Core::heard(Watched& watched, std::string_view line) {
   if (!said) return;
   if (const auto* started = std::get_if<attempt::ShimStarted>(&*said)) {
     watched.started = true;
+    watched.launch_trouble.clear();
     reports.emplace_back(Started{watched.job, watched.attempt, started->pid});
   } else {
-    watched.shim_said = printable(std::get<attempt::ShimFailed>(*said).message);
+    const auto& failed = std::get<attempt::ShimFailed>(*said);
+    watched.shim_said = Error{Code::Failure, printable(failed.message), failed.error};
   }
 }
 
@@ -137,7 +140,7 @@ void Runner::Core::watch_shim(Watched& watched) {
 
 void Runner::Core::shim_ended(Watched& watched) {
   read_status(watched);
-  reap(watched.shim);
+  watched.killed_by = reap(watched.shim);
   watched.shim.reset();
   by_shim.erase(std::exchange(watched.shim_pid, 0));
   conclude(watched);
@@ -163,21 +166,39 @@ Result<std::optional<Outcome>> Runner::Core::verdict(Watched& watched) {
     GF_CHECK(watched.files.revoke());  // nobody is left to claim it
   }
   const auto claim = GF_TRY(watched.files.claim());
-  const bool ran = watched.started || (claim && std::holds_alternative<attempt::ShimClaim>(*claim));
-  if (ran) {
-    if (GF_TRY(kill_survivors(watched))) return std::nullopt;
+  const bool claimed = claim && std::holds_alternative<attempt::ShimClaim>(*claim);
+  if ((watched.started || claimed) && GF_TRY(kill_survivors(watched))) return std::nullopt;
+  if (exists ? GF_TRY(watched.files.may_have_run()) : watched.started) {
     return outcome_without_record(
         EndReason::SupervisorDied,
         exists ? "its supervisor was killed; how the job ended is not known" : kDirectoryRemoved);
   }
+  return never_ran(watched);
+}
+
+Outcome Runner::Core::never_ran(const Watched& watched) {
+  constexpr const char* kStep = "start the supervisor";
   if (watched.revoked) return outcome_without_record(watched.revoked->reason, {});
-  if (!watched.shim_said.empty()) {
-    return not_launched(FailureKind::Node,
-                        "start the supervisor",
-                        Error{Code::Failure, "its supervisor: " + watched.shim_said});
+  if (!watched.launch_revoked.empty()) {
+    return not_launched(
+        FailureKind::Passing, kStep, Error{Code::Timeout, watched.launch_revoked, EINTR});
+  }
+  if (watched.shim_said) {
+    Error said = *watched.shim_said;
+    said.message.insert(0, "its supervisor: ");
+    return not_launched(FailureKind::Node, kStep, said);
+  }
+  if (watched.killed_by != 0) {
+    return not_launched(
+        FailureKind::Passing,
+        kStep,
+        Error{Code::Failure,
+              "its supervisor was killed (signal " + std::to_string(watched.killed_by) +
+                  ") before the program of the job ran",
+              EINTR});
   }
   return not_launched(FailureKind::Unknown,
-                      "start the supervisor",
+                      kStep,
                       Error{Code::Failure, "its supervisor ended before it took the job"});
 }
 
@@ -224,6 +245,8 @@ void Runner::Core::resolve_doubts() {
 }
 
 void Runner::Core::look_again(Watched& watched) {
+  if (watched.shim_pid > 0 && !watched.launch_trouble.empty())
+    doubt(watched, watched.launch_trouble);
   if (!watched.adopting) return watched.shim_pid > 0 ? watch_shim(watched) : conclude(watched);
   const Key key(watched.job, watched.attempt);
   const Adopting known = *watched.adopting;

@@ -47,11 +47,15 @@ Result<void> Runner::Core::prepare() {
   epoll = os::Fd(::epoll_create1(EPOLL_CLOEXEC));
   wake = os::Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   retry = os::Fd(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
-  if (!epoll.valid() || !wake.valid() || !retry.valid()) return os::errno_error("make descriptors");
+  patience = os::Fd(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+  if (!epoll.valid() || !wake.valid() || !retry.valid() || !patience.valid()) {
+    return os::errno_error("make descriptors");
+  }
   epoll_event event{};
   event.events = EPOLLIN;  // serial 0 is no attempt's: these only make fd() readable
   if (::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, wake.get(), &event) != 0 ||
-      ::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, retry.get(), &event) != 0) {
+      ::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, retry.get(), &event) != 0 ||
+      ::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, patience.get(), &event) != 0) {
     return os::errno_error("watch descriptors");
   }
   return {};

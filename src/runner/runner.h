@@ -39,6 +39,8 @@ struct Options {
   std::string socket;     ///< GFLOW_API of jobs; "" for none
   int ports = 0;          ///< given to each attempt, so many in a row
   bool bind_cpus = true;  ///< false: the CPUs of orders are not this machine's (a simulated one's)
+  /// How long a supervisor may be silent about its launch before it is looked at.
+  std::chrono::milliseconds launch_patience = std::chrono::seconds(10);
   bool use_cgroups = true;  ///< false: the fallback, for tests and for `[runner] cgroups = false`
 };
 
@@ -57,8 +59,10 @@ class Runner : public Executor {
   [[nodiscard]] std::vector<Report> poll() override;
 
   /// Starts the shim of an attempt the store has committed as Starting. Started or Gone follows.
-  /// A failure here, or a shim that dies before it claimed the attempt, comes as Gone, so there is
-  /// one path: with LaunchFailed if that is the job's own fault (no such directory, no such
+  /// A failure here, or a shim that dies before the program of the job ran, comes as Gone, so there
+  /// is one path. One that is silent for Options::launch_patience is made to go on if it is
+  /// stopped; if it has not even claimed the attempt, that is revoked and it is killed. Gone comes
+  /// with LaunchFailed if that is the job's own fault (no such directory, no such
   /// program), which a second try would not mend, else with NotStarted and whose fault it is
   /// (core/failure.h).
   void launch(const LaunchOrder& order) override;

@@ -130,6 +130,8 @@ bool send_attempt(const Standby& standby,
   std::string text = directory + '\0';
   for (const std::string& group : groups) text.append(group).push_back('\0');
   const ssize_t put = ::send(standby.orders.get(), text.data(), text.size(), MSG_NOSIGNAL);
+  // Our child, not waited for: nobody else's pid.
+  if (put >= 0) (void)::kill(standby.shim.pid, SIGCONT);
   return put == static_cast<ssize_t>(text.size());
 }
 
@@ -145,9 +147,11 @@ void dismiss(Standby standby) {
   }
 }
 
-void reap(const os::Fd& process) {
+int reap(const os::Fd& process) {
   siginfo_t info{};
-  (void)::waitid(P_PIDFD, static_cast<id_t>(process.get()), &info, WEXITED | WNOHANG);
+  const auto id = static_cast<id_t>(process.get());
+  if (::waitid(P_PIDFD, id, &info, WEXITED | WNOHANG) != 0 || info.si_pid == 0) return 0;
+  return info.si_code == CLD_EXITED ? 0 : info.si_status;
 }
 
 Result<void> probe_cgroup(const std::string& program, const std::string& directory) {

@@ -39,15 +39,17 @@ struct Standby {
                                             std::vector<std::string> groups,
                                             bool unified,
                                             std::size_t room);
-/// Tells it its attempt, and what its groups are called by now. False if it is no more.
+/// Tells it its attempt, and what its groups are called by now, and has it go on if somebody
+/// stopped it. False if it is no more.
 [[nodiscard]] bool send_attempt(const Standby& standby,
                                 const std::string& directory,
                                 std::span<const std::string> groups);
 /// Waits for the end of one that was not sent: both its processes have left the groups then.
 void dismiss(Standby standby);
 
-/// Takes note of a child's end so that no zombie stays. Nothing happens if it is not our child.
-void reap(const os::Fd& process);
+/// Takes note of a child's end so that no zombie stays, and says which signal killed it; 0 if none
+/// did, or it is not our child.
+int reap(const os::Fd& process);
 
 /// Runs `gflow-shim --probe` on a control group and waits for its end, some milliseconds.
 /// Errors: why a process cannot join it.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -8,6 +9,7 @@
 
 #include "attempt/control.h"
 #include "attempt/order.h"
+#include "base/result.h"
 #include "core/job.h"
 #include "os/fd.h"
 #include "runner/attempt_files.h"
@@ -33,19 +35,25 @@ struct Watched {
   AttemptFiles files;
   std::uint64_t serial = 0;  ///< names it in what epoll returns
   int shim_pid = 0;
-  os::Fd shim{};              ///< pidfd; none once it has ended, or while none can be had
-  os::Fd status{};            ///< its status pipe, while it is open and ours
-  std::string status_text{};  ///< received, not yet a whole line
-  std::string shim_said{};    ///< why it gave up, if it did
+  os::Fd shim{};                     ///< pidfd; none once it has ended, or while none can be had
+  os::Fd status{};                   ///< its status pipe, while it is open and ours
+  std::string status_text{};         ///< received, not yet a whole line
+  std::optional<Error> shim_said{};  ///< why it gave up, if it did
+  int killed_by = 0;                 ///< the signal, once it has ended by one
   std::optional<RevokedFor> revoked{};
   std::vector<attempt::ControlSignal> unsent{};  ///< the kernel had no room to queue them
   std::vector<os::Fd> survivors{};               ///< processes left when the shim was killed
   os::Fd events{};                               ///< cgroup.events, to see the last of them go
   Traces traces{};
-  std::string kill_cgroup{};  ///< "": none
-  bool started = false;       ///< its program is known to have run
+  std::string kill_cgroup{};                         ///< "": none
+  bool started = false;                              ///< its program is known to have run
+  std::chrono::steady_clock::time_point launched{};  ///< by this daemon
   /// Why it is not known how it stands. It is looked at again until it is.
   std::string doubt{};
+  /// Why its launch was taken back: its supervisor was to be started anew. It is being killed.
+  std::string launch_revoked{};
+  /// Why it is still being launched, if that takes too long. It goes with the launch.
+  std::string launch_trouble{};
   /// Of one whose standing was not known at the start: as adopt() is given it.
   std::optional<Adopting> adopting{};
 };

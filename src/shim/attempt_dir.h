@@ -26,9 +26,8 @@ class AttemptDir {
   [[nodiscard]] Outcome<void> allocate_record();
   /// Takes the attempt unless the daemon has revoked it.
   [[nodiscard]] Outcome<ClaimResult> claim(const std::string& boot_id) const;
-  /// Leaves the pid, behind the record, for a daemon that was restarted. Only for its information:
-  /// failure is ignored.
-  void note_started(int pid) const;
+  /// Where the job's first process leaves its pid, behind the record, before it runs its program.
+  [[nodiscard]] const Fd& record() const { return record_; }
   /// Overwrites the next slot of the record and waits until it is on disk.
   [[nodiscard]] Outcome<void> store(const attempt::ExitRecord& record);
 

@@ -26,8 +26,9 @@ std::string error_name(int number) {
 
 std::string in_quotes(std::string_view text) { return std::string("'").append(text).append("'"); }
 
-std::unexpected<std::string> errno_text(std::string_view doing) {
-  return std::unexpected(std::string(doing) + ": " + error_name(errno));
+std::unexpected<Trouble> errno_trouble(std::string_view doing) {
+  const int number = errno;
+  return std::unexpected(Trouble{std::string(doing) + ": " + error_name(number), number});
 }
 
 std::optional<std::string> read_whole(int fd) {

@@ -11,12 +11,16 @@
 
 namespace gflow::shim {
 
-/// Why the shim cannot do its work, as a sentence.
+/// Why the shim cannot do its work.
+struct Trouble {
+  std::string text;  ///< a sentence
+  int error = 0;     ///< errno; 0 if there is none
+};
 template <typename T>
-using Outcome = std::expected<T, std::string>;
+using Outcome = std::expected<T, Trouble>;
 
-/// The sentence for errno: "open lock: No space left on device".
-[[nodiscard]] std::unexpected<std::string> errno_text(std::string_view doing);
+/// Of errno: "open lock: No space left on device".
+[[nodiscard]] std::unexpected<Trouble> errno_trouble(std::string_view doing);
 [[nodiscard]] std::string error_name(int number);
 [[nodiscard]] std::string in_quotes(std::string_view text);
 

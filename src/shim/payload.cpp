@@ -113,8 +113,8 @@ pid_t fork_into(const std::string& group) {
 }
 
 /// Everything before the change of user opens only what is the daemon's own or the kernel's;
-/// everything after it is opened as the user.
-LaunchFailure become_job(const Order& order, const Birth& birth, int log_error) {
+/// everything after it is opened as the user. `record`: where it notes its pid.
+LaunchFailure become_job(const Order& order, const Birth& birth, int log_error, int record) {
   // A session of its own: `kill 0` in the job must not reach the shim.
   (void)::setsid();
   if (!take_mark(order.mark)) return failed(Step::TakeMark);
@@ -135,7 +135,7 @@ LaunchFailure become_job(const Order& order, const Birth& birth, int log_error) 
   (void)::umask(order.umask);
   limit_open_files(order.open_files);
   if (::chdir(order.work_dir.c_str()) != 0) return failed(Step::ChangeDirectory);
-  return run_program(order);
+  return run_program(order, record);
 }
 
 [[noreturn]] void end_unable(const LaunchFailure& failure, int result) {
@@ -145,14 +145,21 @@ LaunchFailure become_job(const Order& order, const Birth& birth, int log_error) 
 }
 
 /// The child's life up to execve(2).
-[[noreturn]] void child(const Order& order, const JobLog& log, const Birth& birth, int result) {
+[[noreturn]] void child(
+    const Order& order, const JobLog& log, const Birth& birth, int result, int record) {
   unblock_signals();
   const int log_error = write_to(log);
   constexpr int kResult = 3;
+  constexpr int kRecord = 4;
+  const int copy = ::fcntl(record, F_DUPFD_CLOEXEC, kRecord + 1);  // clear of both numbers
+  const bool can_note = copy >= 0;
+  const int error = errno;
   if (result != kResult) (void)::dup3(result, kResult, O_CLOEXEC);
+  if (!can_note) end_unable({.step = Step::Fork, .error = error}, kResult);
+  (void)::dup3(copy, kRecord, O_CLOEXEC);
   // All others are close-on-exec; this also closes what a kernel bug or a library left open.
-  (void)::close_range(kResult + 1, ~0U, 0);
-  end_unable(become_job(order, birth, log_error), kResult);
+  (void)::close_range(kRecord + 1, ~0U, 0);
+  end_unable(become_job(order, birth, log_error, kRecord), kResult);
 }
 
 /// A recruit's life.
@@ -182,7 +189,7 @@ LaunchFailure become_job(const Order& order, const Birth& birth, int log_error) 
   for (std::size_t i = 0; i < groups.size() && i < told->joined.size(); ++i) {
     if (is_in[i]) birth.groups.push_back(told->joined[i]);
   }
-  child(told->order, log, birth, told->result.get());
+  child(told->order, log, birth, told->result.get(), told->record.get());
 }
 
 }  // namespace
@@ -215,7 +222,7 @@ JobLog open_log(const Order& order) {
 Outcome<Recruit> start_recruit(const std::string& unified, const std::vector<std::string>& others) {
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
-    return errno_text("make a socket");
+    return errno_trouble("make a socket");
   }
   Fd mine(ends[0]);
   Fd its(ends[1]);
@@ -225,20 +232,26 @@ Outcome<Recruit> start_recruit(const std::string& unified, const std::vector<std
   pid_t pid = fork_into(unified);
   const std::size_t born_in = pid < 0 ? 0 : 1;
   if (pid < 0) pid = ::fork();
-  if (pid < 0) return errno_text("create the process");
+  if (pid < 0) return errno_trouble("create the process");
   if (pid == 0) wait_and_become(std::move(its), groups, born_in, shim);
   return Recruit{pid, std::move(mine)};
 }
 
 Outcome<Payload> start_payload(const Order& order,
                                JobLog& log,
+                               const Fd& record,
                                const std::optional<Recruited>& recruited) {
   std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return errno_text("make a pipe");
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return errno_trouble("make a pipe");
   Fd read_end(ends[0]);
   Fd write_end(ends[1]);
   if (recruited) {
-    Enlistment told{order, recruited->joined, std::move(log.file), log.error, std::move(write_end)};
+    Enlistment told{order,
+                    recruited->joined,
+                    std::move(log.file),
+                    log.error,
+                    std::move(write_end),
+                    Fd(::fcntl(record.get(), F_DUPFD_CLOEXEC, 0))};
     const bool done = enlist(recruited->process, told);
     log.file = std::move(told.log);
     write_end = std::move(told.result);
@@ -250,14 +263,17 @@ Outcome<Payload> start_payload(const Order& order,
   pid_t pid = fork_into(unified_group(order));
   if (pid >= 0) birth.groups.push_back(unified_group(order));
   if (pid < 0) pid = ::fork();
-  if (pid < 0) return errno_text("create the process");
-  if (pid == 0) child(order, log, birth, write_end.get());
+  if (pid < 0) return errno_trouble("create the process");
+  if (pid == 0) child(order, log, birth, write_end.get(), record.get());
   return Payload{pid, std::move(read_end)};
 }
 
 std::string failure_text(const Order& order, const LaunchFailure& failure) {
   std::string text(attempt::step_text(failure.step));
   switch (failure.step) {
+    case Step::ReachProgram:
+      return "its first process ended before it ran the program of the job" +
+             (failure.about.front() == '\0' ? "" : " (" + std::string(failure.about.data()) + ")");
     case Step::ChangeDirectory:
       text.append(" ").append(in_quotes(order.work_dir));
       break;

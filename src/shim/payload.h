@@ -26,7 +26,8 @@ struct LaunchFailure {
   std::array<char, 256> about{};
 };
 
-/// The job's first process. It has become the job once `exec_result` is at its end without a word.
+/// The job's first process. Once `exec_result` is at its end without a word it has become the job,
+/// or has ended on the way there: /proc tells which (attempt::ProcessFacts::never_executed).
 struct Payload {
   pid_t pid = -1;
   Fd exec_result;  ///< carries one LaunchFailure if it cannot
@@ -52,9 +53,11 @@ struct Recruited {
 };
 
 /// Makes the job's first process of the recruit if there is one that still lives, else forks it.
-/// All its further steps happen in the child.
+/// All its further steps happen in the child, the last of them before execve(2) that it notes its
+/// pid behind the exit record (attempt::kStartedSize).
 [[nodiscard]] Outcome<Payload> start_payload(const attempt::Order& order,
                                              JobLog& log,
+                                             const Fd& record,
                                              const std::optional<Recruited>& recruited);
 
 /// The sentence for a failure: names the directory, program or file it was about. Opens nothing.

@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "attempt/exit_record.h"
 #include "attempt/program.h"
 
 namespace gflow::shim {
@@ -19,17 +20,27 @@ using attempt::Order;
 using attempt::Step;
 using Strings = std::vector<std::string>;
 
-std::vector<char*> pointers(const Strings& strings) {
+std::vector<char*> pointers(Strings& strings) {
   std::vector<char*> list;
   list.reserve(strings.size() + 1);
-  // execve(2) takes them without const and does not write to them.
-  for (const std::string& text : strings) list.push_back(const_cast<char*>(text.c_str()));
+  for (std::string& text : strings) list.push_back(text.data());
   list.push_back(nullptr);
   return list;
 }
 
-void execute(const std::string& path, const Strings& arguments, const Strings& environment) {
-  (void)::execve(path.c_str(), pointers(arguments).data(), pointers(environment).data());
+/// Without it whoever finds the record concludes that the program never ran.
+bool note_pid(int record) {
+  const std::string text = std::to_string(::getpid()) + "\n";
+  const ssize_t put = ::pwrite(record, text.data(), text.size(), attempt::kExitFileSize);
+  if (put >= 0 && put != static_cast<ssize_t>(text.size())) errno = EIO;
+  return put == static_cast<ssize_t>(text.size());
+}
+
+/// By value: execve(2) wants them without const.
+void execute(const std::string& path, Strings arguments, Strings environment, int record) {
+  const std::vector<char*> argv = pointers(arguments);
+  const std::vector<char*> envp = pointers(environment);
+  if (note_pid(record)) (void)::execve(path.c_str(), argv.data(), envp.data());
 }
 
 /// The first bytes of the script: of a regular file only, and without waiting for one that is a
@@ -60,7 +71,7 @@ LaunchFailure interpreter_failure(int error, const std::optional<attempt::Sheban
 }
 
 /// Through its interpreter and not by itself: the state directory may lie on a noexec file system.
-LaunchFailure run_script(const Order& order) {
+LaunchFailure run_script(const Order& order, int record) {
   const auto start = start_of(order.script);
   if (!start) return {.step = Step::ReadScript, .error = errno};
   Strings arguments;
@@ -70,7 +81,7 @@ LaunchFailure run_script(const Order& order) {
     if (!shebang->argument.empty()) arguments.push_back(shebang->argument);
   } else if (start->starts_with("\x7f"
                                 "ELF")) {
-    execute(order.script, order.argv, order.environment);
+    execute(order.script, order.argv, order.environment, record);
     return {.step = Step::RunProgram, .error = errno};
   } else {
     arguments.push_back(::access("/bin/bash", X_OK) == 0 ? "/bin/bash" : "/bin/sh");
@@ -78,25 +89,25 @@ LaunchFailure run_script(const Order& order) {
   const std::string interpreter = arguments.front();
   arguments.push_back(order.script);
   arguments.insert(arguments.end(), order.argv.begin() + 1, order.argv.end());
-  execute(interpreter, arguments, order.environment);
+  execute(interpreter, arguments, order.environment, record);
   return interpreter_failure(errno, shebang);
 }
 
 /// A file without a magic number is a shell script, as execvp(3) has it.
-void run_as_shell_script(const std::string& path, const Order& order) {
+void run_as_shell_script(const std::string& path, const Order& order, int record) {
   Strings arguments = {"/bin/sh", path};
   arguments.insert(arguments.end(), order.argv.begin() + 1, order.argv.end());
-  execute("/bin/sh", arguments, order.environment);
+  execute("/bin/sh", arguments, order.environment, record);
 }
 
 }  // namespace
 
-LaunchFailure run_program(const Order& order) {
-  if (!order.script.empty()) return run_script(order);
+LaunchFailure run_program(const Order& order, int record) {
+  if (!order.script.empty()) return run_script(order, record);
   int error = ENOENT;
   for (const std::string& path : attempt::program_paths(order.argv.front(), order.environment)) {
-    execute(path, order.argv, order.environment);
-    if (errno == ENOEXEC) run_as_shell_script(path, order);
+    execute(path, order.argv, order.environment, record);
+    if (errno == ENOEXEC) run_as_shell_script(path, order, record);
     // One that is there but not allowed is the better thing to say than that the next is not there.
     if (errno != ENOENT && errno != ENOTDIR) error = errno;
     if (error != ENOENT && error != EACCES) break;

@@ -8,7 +8,8 @@
 
 namespace gflow::shim {
 
-/// Replaces this process by the job's program or script. Returns only if that cannot be done.
-[[nodiscard]] LaunchFailure run_program(const attempt::Order& order);
+/// Replaces this process by the job's program or script, once it has noted its pid in `record`, the
+/// file with the exit record. Returns only if that cannot be done.
+[[nodiscard]] LaunchFailure run_program(const attempt::Order& order, int record);
 
 }  // namespace gflow::shim

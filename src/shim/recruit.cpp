@@ -21,8 +21,8 @@ struct Header {
   std::int32_t log_error = 0;
 };
 
-/// The pipe, and the log if there is one.
-constexpr std::size_t kDescriptors = 2;
+/// The pipe, the exit record, and the log if there is one.
+constexpr std::size_t kDescriptors = 3;
 
 /// Room for them as recvmsg(2) wants it.
 struct alignas(cmsghdr) Control {
@@ -33,7 +33,7 @@ bool send_header(int to, const Header& header, const std::array<int, kDescriptor
   Header copy = header;
   iovec part{&copy, sizeof copy};
   Control control;
-  const std::size_t size = (descriptors[1] < 0 ? 1 : 2) * sizeof(int);
+  const std::size_t size = (kDescriptors - (descriptors.back() < 0 ? 1 : 0)) * sizeof(int);
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
@@ -72,12 +72,13 @@ std::optional<Header> receive_header(int from, Enlistment& into) {
   } while (got < 0 && errno == EINTR);
   const cmsghdr* const first = CMSG_FIRSTHDR(&message);
   if (got != static_cast<ssize_t>(sizeof header) || first == nullptr) return std::nullopt;
-  std::array<int, kDescriptors> descriptors{-1, -1};
+  std::array<int, kDescriptors> descriptors{-1, -1, -1};
   const std::size_t size = first->cmsg_len - CMSG_LEN(0);
   if (size > sizeof descriptors) return std::nullopt;
   std::memcpy(descriptors.data(), CMSG_DATA(first), size);
   into.result = Fd(descriptors[0]);
-  into.log = Fd(descriptors[1]);
+  into.record = Fd(descriptors[1]);
+  into.log = Fd(descriptors[2]);
   return header;
 }
 
@@ -101,8 +102,8 @@ bool enlist(const Recruit& recruit, const Enlistment& what) {
   for (const std::string& group : what.joined) groups.append(group).push_back('\0');
   const Header header{groups.size(), order->size(), what.log_error};
   const int to = recruit.orders.get();
-  return send_header(to, header, {what.result.get(), what.log.get()}) && send_text(to, groups) &&
-         send_text(to, *order);
+  return send_header(to, header, {what.result.get(), what.record.get(), what.log.get()}) &&
+         send_text(to, groups) && send_text(to, *order);
 }
 
 std::optional<Enlistment> wait_to_be_enlisted(const Fd& orders) {

@@ -28,6 +28,7 @@ struct Enlistment {
   Fd log;                           ///< of the job; invalid if there is none
   int log_error = 0;                ///< then: errno
   Fd result;                        ///< the pipe for a LaunchFailure
+  Fd record;                        ///< where it notes its pid
 };
 
 /// Tells it. False if it is no more: then it has not become the job and never will.

@@ -46,8 +46,8 @@ void say(const Fd& status, const attempt::StatusLine& line) {
   (void)write_whole(status.get(), attempt::encode_status(line));  // the daemon may be gone
 }
 
-int give_up(const Fd& status, const std::string& why) {
-  say(status, attempt::ShimFailed{why});
+int give_up(const Fd& status, const Trouble& why) {
+  say(status, attempt::ShimFailed{why.text, why.error});
   return 1;
 }
 
@@ -60,7 +60,7 @@ void store_record(AttemptDir& dir, const attempt::ExitRecord& record) {
   }
 }
 
-attempt::ExitRecord no_payload(const attempt::Order& order, const std::string& why, int error) {
+attempt::ExitRecord no_payload(const attempt::Order& order, const Trouble& why) {
   attempt::ExitRecord record;
   record.job = order.job;
   record.attempt = order.attempt;
@@ -68,9 +68,9 @@ attempt::ExitRecord no_payload(const attempt::Order& order, const std::string& w
   record.boot_id = order.boot_id;
   record.reason = attempt::Ending::LaunchFailed;
   record.step = attempt::Step::Fork;
-  record.error = error;
+  record.error = why.error;
   record.started_wall_ms = record.ended_wall_ms = wall_ms();
-  record.message = why;
+  record.message = why.text;
   return record;
 }
 
@@ -80,13 +80,11 @@ attempt::ExitRecord run_job(const attempt::Order& order,
                             WaitPoints points,
                             const std::optional<Recruited>& recruited) {
   JobLog log = open_log(order);
-  auto payload = start_payload(order, log, recruited);
-  if (!payload) return no_payload(order, payload.error(), errno);
+  auto payload = start_payload(order, log, dir.record(), recruited);
+  if (!payload) return no_payload(order, payload.error());
   Supervisor supervisor(order, std::move(*payload), std::move(points));
-  attempt::ExitRecord record = supervisor.run([&](int pid) {
-    dir.note_started(pid);
-    say(status, attempt::ShimStarted{pid});
-  });
+  attempt::ExitRecord record =
+      supervisor.run([&status](int pid) { say(status, attempt::ShimStarted{pid}); });
   if (record.reason == attempt::Ending::LaunchFailed) {
     add_to_log(log, "the job could not be started: " + record.message);
   }

@@ -13,6 +13,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "attempt/proc_text.h"
+
 namespace gflow::shim {
 namespace {
 
@@ -48,7 +50,7 @@ Outcome<WaitPoints> WaitPoints::open() {
   WaitPoints points{open_signals(),
                     Fd(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK))};
   if (!points.signals.valid() || !points.timer.valid()) {
-    return errno_text("make what to wait with");
+    return errno_trouble("make what to wait with");
   }
   return points;
 }
@@ -114,9 +116,27 @@ void Supervisor::read_exec_result() {
   if (got == static_cast<ssize_t>(sizeof failure)) {
     failure.about.back() = '\0';
     failure_ = failure;
+  } else if (!has_executed()) {
+    never_executed_ = true;
   } else if (!failure_) {
     on_started_(payload_.pid);
   }
+}
+
+/// As the kernel has it of a child that is not waited for. Where /proc does not tell, it has.
+bool Supervisor::has_executed() const {
+  const auto text = read_path("/proc/" + std::to_string(payload_.pid) + "/stat");
+  const auto facts = attempt::parse_proc_stat(text.value_or(""));
+  return !facts || !facts->never_executed;
+}
+
+/// Whoever stops it before it is the job stops no job: one that is to stand still is suspended.
+void Supervisor::let_reach_program() {
+  if (!launching_ || main_status_ || suspended_since_) return;
+  siginfo_t stopped{};
+  const auto id = static_cast<id_t>(payload_.pid);
+  if (::waitid(P_PID, id, &stopped, WSTOPPED | WNOHANG) != 0 || stopped.si_pid == 0) return;
+  (void)::kill(payload_.pid, SIGCONT);  // our child, not waited for: nobody else's pid
 }
 
 void Supervisor::read_signals() {
@@ -204,15 +224,20 @@ void Supervisor::begin_stop(int signal) {
 }
 
 void Supervisor::reap() {
+  let_reach_program();
   while (true) {
-    int status = 0;
-    const pid_t pid = ::waitpid(-1, &status, WNOHANG);
-    if (pid < 0 && errno == EINTR) continue;
+    siginfo_t ended{};
+    const int looked = ::waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT);
+    if (looked != 0 && errno == EINTR) continue;
     // Every process of the job is below a child of this one, or has become one when its parent
     // ended: no children means no processes.
-    if (pid < 0 && errno == ECHILD) has_children_ = false;
-    if (pid <= 0) break;
-    if (pid == payload_.pid) main_ended(status);
+    if (looked != 0 && errno == ECHILD) has_children_ = false;
+    if (looked != 0 || ended.si_pid == 0) break;
+    const bool is_main = ended.si_pid == payload_.pid;
+    if (is_main) read_exec_result();  // what it wrote before it ended, or that it did not get there
+    int status = 0;
+    (void)::waitpid(ended.si_pid, &status, 0);  // it has ended, and is nobody else's to wait for
+    if (is_main) main_ended(status);
   }
   if (!main_status_ || is_over()) return;
   if (killing_) tree_.kill();
@@ -221,7 +246,6 @@ void Supervisor::reap() {
 }
 
 void Supervisor::main_ended(int status) {
-  read_exec_result();  // the reason it wrote before it ended
   main_status_ = status;
   limit_ns_.reset();
 }
@@ -244,6 +268,15 @@ void Supervisor::check_deadlines() {
   if (!is_over()) tree_.kill();
 }
 
+void Supervisor::launch_failed(attempt::ExitRecord& record, const LaunchFailure& failure) const {
+  record.reason = Ending::LaunchFailed;
+  record.exit_code = 0;
+  record.signal = 0;
+  record.step = failure.step;
+  record.error = failure.error;
+  record.message = failure_text(order_, failure);
+}
+
 void Supervisor::say_how_it_ended(attempt::ExitRecord& record) const {
   const int status = main_status_.value_or(0);
   if (WIFEXITED(status)) record.exit_code = WEXITSTATUS(status);
@@ -252,17 +285,20 @@ void Supervisor::say_how_it_ended(attempt::ExitRecord& record) const {
   record.oom_kills = tree_.oom_kills();
   const bool failed = record.exit_code != 0 || record.signal != 0;
   if (failure_) {
-    record.reason = Ending::LaunchFailed;
-    record.exit_code = 0;
-    record.signal = 0;
-    record.step = failure_->step;
-    record.error = failure_->error;
-    record.message = failure_text(order_, *failure_);
+    launch_failed(record, *failure_);
   } else if (stop_reason_) {
     record.reason = *stop_reason_;
     record.message = stop_message_;
   } else if (record.oom_kills > 0 && failed) {
     record.reason = Ending::OutOfMemory;
+  } else if (never_executed_) {
+    LaunchFailure failure{.step = attempt::Step::ReachProgram};
+    if (record.signal != 0) {
+      failure.error = EINTR;
+      (void)("signal " + std::to_string(record.signal))
+          .copy(failure.about.data(), failure.about.size() - 1);
+    }
+    launch_failed(record, failure);
   }
 }
 

@@ -45,6 +45,8 @@ class Supervisor {
   void read_signals();
   void obey(const attempt::Control& control);
   void read_exec_result();
+  [[nodiscard]] bool has_executed() const;
+  void let_reach_program();
   void reap();
   void main_ended(int status);
   void check_deadlines();
@@ -60,6 +62,7 @@ class Supervisor {
   [[nodiscard]] std::int64_t next_deadline() const;
   [[nodiscard]] bool is_over() const;
   [[nodiscard]] attempt::ExitRecord record() const;
+  void launch_failed(attempt::ExitRecord& record, const LaunchFailure& failure) const;
   void say_how_it_ended(attempt::ExitRecord& record) const;
 
   const attempt::Order& order_;
@@ -74,6 +77,7 @@ class Supervisor {
   std::int64_t suspended_before_ns_ = 0;         ///< and has before
   std::set<int> unsent_;                         ///< signals for when it goes on
   bool launching_ = true;                        ///< its program does not run yet
+  bool never_executed_ = false;                  ///< and never will
   std::optional<std::int64_t> kill_at_;          ///< when grace is over
   bool terminated_ = false;                      ///< SIGTERM was sent
   bool killing_ = false;                         ///< grace is over: SIGKILL whatever is seen
