@@ -185,7 +185,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start_under(os::Fd lock,
                os::process_id(),
                node,
                config.devices,
-               state.list({}).size());
+               state.count(kNotEnded | kEnded));
   for (const std::string& warning : config.warnings) spdlog::warn("{}", printable(warning));
 
   auto core = std::make_unique<Core>(Parts{std::move(options),

@@ -11,7 +11,8 @@ namespace {
 
 /// Every active job holds what it asked for, and the ledger says what the jobs say.
 std::string check_holdings(const Index& index) {
-  for (const auto& [id, job] : index.jobs) {
+  for (const JobId id : index.jobs.ids()) {
+    const Job& job = index.jobs.at(id);
     if (!is_active(job)) continue;
     const Attempt& attempt = *attempt_of(job);
     if (attempt.peers.size() + 1 != static_cast<std::size_t>(job.spec.request.nodes)) {
@@ -42,7 +43,8 @@ Index rebuilt_from(const Index& index) {
   fresh.health = index.health;
   fresh.jobs = index.jobs;
   fresh.ledger = index.ledger.emptied();
-  for (const auto& [id, job] : fresh.jobs) {
+  for (const JobId id : fresh.jobs.ids()) {
+    const Job& job = fresh.jobs.at(id);
     fresh.by_user[job.spec.user.uid].jobs.insert(id);
     fresh.link(job);
   }
@@ -199,7 +201,8 @@ std::string check_health(const Index& index) {
 }
 
 std::string check_ids(const Index& index) {
-  for (const auto& [id, job] : index.jobs) {
+  for (const JobId id : index.jobs.ids()) {
+    const Job& job = index.jobs.at(id);
     if (job.id != id) return fmt::format("job {} is kept as {}", job.id.value, id.value);
     if (id >= index.next_id) return fmt::format("job {} has an id not given out yet", id.value);
   }

@@ -50,20 +50,20 @@ void Index::set_policy(Policy next) {
 /// What is expected next is learned from who came, whether places change hands from who came and
 /// ended.
 void Index::learn_traffic() {
-  constexpr std::ptrdiff_t kLearnedFrom = 10'000;
-  auto first = jobs.begin();
-  std::advance(first, std::ssize(jobs) - std::min(std::ssize(jobs), kLearnedFrom));
+  constexpr std::size_t kLearnedFrom = 10'000;
+  const std::vector<JobId> newest = jobs.last_ids(kLearnedFrom);
   std::multiset<std::chrono::milliseconds> ended_at;
-  for (auto at = first; at != jobs.end(); ++at) {
-    const auto* end = std::get_if<Ended>(&at->second.state);
+  for (const JobId id : newest) {
+    const auto* end = std::get_if<Ended>(&find(id)->state);
     if (end != nullptr && end->attempt) ended_at.insert(end->lived);
   }
   const auto depart = [&](auto until) {
     for (auto at = ended_at.begin(); at != until; at = ended_at.erase(at)) placer->departed(ledger);
   };
-  for (auto at = first; at != jobs.end(); ++at) {
-    depart(ended_at.lower_bound(at->second.lived));
-    placer->arrived(ledger, demand_of(at->second.spec));
+  for (const JobId id : newest) {
+    const Job& job = *find(id);
+    depart(ended_at.lower_bound(job.lived));
+    placer->arrived(ledger, demand_of(job.spec));
   }
   depart(ended_at.end());
 }

@@ -57,9 +57,12 @@ std::vector<Placement> Index::placements_of(const Attempt& attempt) {
 
 std::vector<JobId> Index::started_on(const std::string& node) const {
   std::vector<JobId> found;
-  for (const auto& [id, job] : jobs) {
-    if (is_active(job) && attempt_of(job)->allocation.node == node) found.push_back(id);
+  for (const Status status : kActive.list()) {
+    for (const JobId id : in(status)) {
+      if (attempt_of(*find(id))->allocation.node == node) found.push_back(id);
+    }
   }
+  std::ranges::sort(found);
   return found;
 }
 

@@ -12,29 +12,25 @@ bool is_unreserved(const JobSpec& spec) { return spec.request.gpus == 0 && spec.
 
 }  // namespace
 
-const Job* Index::find(JobId id) const {
-  const auto found = jobs.find(id);
-  return found == jobs.end() ? nullptr : &found->second;
-}
+const Job* Index::find(JobId id) const { return jobs.find(id); }
 
 void Index::insert(Job job) {
   const JobId id = job.id;
   UserJobs& user = by_user[job.spec.user.uid];
   user.name = job.spec.user.name;
   user.jobs.insert(id);
-  const auto [at, added] = jobs.emplace(id, std::move(job));
-  if (added) link(at->second);
+  link(jobs.add(std::move(job)));
   ++revision;
 }
 
 void Index::erase(JobId id) {
-  const auto at = jobs.find(id);
-  if (at == jobs.end()) return;
-  unlink(at->second);
-  const auto user = by_user.find(at->second.spec.user.uid);
+  const Job* job = find(id);
+  if (job == nullptr) return;
+  unlink(*job);
+  const auto user = by_user.find(job->spec.user.uid);
   user->second.jobs.erase(id);
   if (user->second.jobs.empty()) by_user.erase(user);
-  jobs.erase(at);
+  jobs.erase(id);
   ++revision;
 }
 
@@ -69,7 +65,8 @@ void Index::leave_group(const Job& job) {
 }
 
 void Index::link(const Job& job) {
-  by_status.at(static_cast<std::size_t>(status_of(job))).insert(job.id);
+  std::set<JobId>& alike = by_status.at(static_cast<std::size_t>(status_of(job)));
+  alike.insert(alike.end(), job.id);
   join_group(job);
   if (is_pending(job)) ++pending[job.spec.user.uid];
   if (is_pending(job) && job.attempts == 0) {
@@ -164,7 +161,7 @@ void Index::queue(const Job& job) {
   auto& lines = ready[shape];
   const auto [at, added] = lines.try_emplace(kind_of(job));
   Line& line = at->second;
-  line.jobs.insert(key_of(job));
+  line.jobs.insert(line.jobs.end(), key_of(job));
   fair.wait(job.spec.user.uid, 1);
   if (!added) return fronts.put(line);
   line.contender = contender_of(job);
@@ -199,13 +196,13 @@ void Index::balance(Group& group) {
     const QueueKey last = *group.queued.rbegin();
     group.queued.erase(last);
     group.parked.insert(last);
-    unqueue(jobs.at(last.id));
+    unqueue(*find(last.id));
   };
   const auto queue_first = [this, &group] {
     const QueueKey first = *group.parked.begin();
     group.parked.erase(first);
     group.queued.insert(first);
-    queue(jobs.at(first.id));
+    queue(*find(first.id));
   };
   while (!group.parked.empty() && room()) queue_first();
   while (group.limit > 0 && !group.queued.empty() &&

@@ -14,6 +14,7 @@
 #include "engine/ended_jobs.h"
 #include "engine/fronts.h"
 #include "engine/health.h"
+#include "engine/job_table.h"
 #include "engine/peaks.h"
 #include "engine/state.h"
 #include "placement/ledger.h"
@@ -92,8 +93,9 @@ struct Index {
   Policy policy;
   std::string boot_id;
   Now now{};
-  std::map<JobId, Job> jobs;
+  JobTable jobs;
   JobId next_id{1};
+  std::vector<JobId> restored_in_groups;    ///< until State::restored()
   std::map<std::string, NodeRecord> nodes;  ///< by name, those that were told of
   std::vector<Drain> drains;
   std::map<std::string, NodeHealth> health;  ///< of nodes on which launches fail, by name

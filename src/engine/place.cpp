@@ -240,13 +240,13 @@ void Index::carry(const Job& job, int times) {
 /// What waits stands by the policy: taken out before it changes, put back after.
 void Index::unlink_waiting() {
   for (const JobId id : in(Status::Queued)) {
-    unlink_queued(jobs.at(id));
+    unlink_queued(*find(id));
   }
 }
 
 void Index::link_waiting() {
   for (const JobId id : in(Status::Queued)) {
-    const Job& job = jobs.at(id);
+    const Job& job = *find(id);
     link_queued(job, std::get<Queued>(job.state));
   }
 }
@@ -270,7 +270,7 @@ void Index::learn() {
   for (auto at = by_age.lower_bound({learned_until, JobId(0)});
        at != by_age.end() && at->first < until;
        ++at) {
-    const Job& job = jobs.at(at->second);
+    const Job& job = *find(at->second);
     const Run run = run_of(job);
     if (!run.over && run.took == seconds::zero()) continue;
     history.record(

@@ -8,6 +8,8 @@
 #include <map>
 #include <ranges>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "base/text.h"
 #include "engine/index.h"
@@ -15,19 +17,24 @@
 namespace gflow::engine {
 
 namespace {
+
+/// How many jobs are looked at before they are packed again.
+constexpr std::size_t kAtOnce = 1000;
+
 /// All jobs of a group carry its limit. Where a store of an earlier version says otherwise, the
 /// newest job is believed.
 void agree_on_limits(Index& index) {
+  const std::vector<JobId> grouped = std::exchange(index.restored_in_groups, {});
   std::map<GroupKey, int> limits;
-  for (const auto& [id, job] : index.jobs) {
-    if (!job.spec.group.empty() && !is_ended(job)) {
-      limits[group_of(job.spec)] = job.spec.max_concurrent;
-    }
+  for (const JobId id : grouped) {
+    const JobSpec& spec = index.find(id)->spec;
+    limits[group_of(spec)] = spec.max_concurrent;
   }
-  for (auto& [id, job] : index.jobs) {
-    const auto at = limits.find(group_of(job.spec));
-    if (at != limits.end() && !is_ended(job)) job.spec.max_concurrent = at->second;
+  for (const JobId id : grouped) {
+    JobSpec& spec = index.jobs.at(id).spec;
+    spec.max_concurrent = limits.at(group_of(spec));
   }
+  index.jobs.pack();
 }
 
 }  // namespace
@@ -46,33 +53,39 @@ void State::set_lived(std::chrono::milliseconds lived, MonoTime at) {
 }
 std::chrono::milliseconds State::lived(MonoTime at) const { return index_->lived_at(at); }
 
-void State::restore(Job job) { index_->jobs.emplace(job.id, std::move(job)); }
+void State::restore(Job job) {
+  const JobId id = job.id;
+  Index::UserJobs& user = index_->by_user[job.spec.user.uid];
+  user.name = job.spec.user.name;
+  user.jobs.insert(user.jobs.end(), id);
+  if (!job.spec.group.empty() && !is_ended(job)) index_->restored_in_groups.push_back(id);
+  index_->jobs.add(std::move(job));
+  index_->jobs.pack();
+}
 
 /// Links only now: whether a job's dependencies are met needs the jobs that come after it, too.
 void State::restored(JobId next_id) {
   index_->next_id = next_id;
-  auto jobs = std::exchange(index_->jobs, {});
-  for (auto& [id, job] : jobs) {
-    Index::UserJobs& user = index_->by_user[job.spec.user.uid];
-    user.name = job.spec.user.name;
-    user.jobs.insert(id);
-  }
-  index_->jobs = std::move(jobs);
   agree_on_limits(*index_);
-  for (const auto& [id, job] : index_->jobs) {
+  for (const JobId id : index_->jobs.unpacked_ids()) {
+    const Job& job = *index_->find(id);
     if (is_ended(job)) index_->link(job);
   }
   for (const auto& [at, id] : index_->ended.by_age()) {
-    const Job& job = index_->jobs.at(id);
+    const Job& job = *index_->find(id);
     index_->peaks.add(
         job.spec.user.uid, job.spec.command, std::get<Ended>(job.state).outcome.peak_gpu_memory);
     index_->charge(job);
   }
-  for (const auto& [id, job] : index_->jobs) {
+  std::size_t seen = 0;
+  for (const JobId id : index_->jobs.ids()) {
+    const Job& job = *index_->find(id);
     if (!is_ended(job)) index_->link(job);
+    if (++seen % kAtOnce == 0) index_->jobs.pack();
   }
   index_->pin_ended();
   index_->learn_traffic();
+  index_->jobs.pack();
   ++index_->revision;
 }
 
@@ -193,6 +206,8 @@ std::vector<const Job*> State::list(const JobQuery& query) const {
 State::Listed State::list_some(const JobQuery& query, std::size_t max_seen) const {
   Listed listed;
   std::size_t seen = 0;
+  // Who reads all of a long queue, page by page, does not leave it unpacked.
+  if (index_->jobs.shown() >= kAtOnce) index_->jobs.pack();
   // False: enough for this piece.
   const auto take = [&](JobId id) {
     const Job* job = index_->find(id);

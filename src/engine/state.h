@@ -68,6 +68,7 @@ class State {
   void restored(JobId next_id);
 
   [[nodiscard]] const std::string& boot_id() const;
+  /// Good until the next step() or list(), as all pointers to jobs that wait.
   [[nodiscard]] const Job* find(JobId id) const;
   [[nodiscard]] JobId next_id() const;
   /// The nodes there are, by name.

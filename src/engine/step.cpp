@@ -17,7 +17,10 @@ std::vector<Effect> step(State& state, const Event& event, Now now) {
   return step.finish();
 }
 
-Step::Step(Index& index, Now now) : index_(index) { pass_time(now); }
+Step::Step(Index& index, Now now) : index_(index) {
+  index_.jobs.pack();
+  pass_time(now);
+}
 
 std::vector<Effect> Step::finish() {
   if (index_.forget_removed()) health_changed_ = true;

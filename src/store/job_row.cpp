@@ -95,7 +95,9 @@ JobState read_state(Query& query, const StateColumns& row) {
   Queued queued{.requeues = row.requeues};
   read_columns(query, queued);
   queued.victims = read_jobs_text(query.text());
+  if (row.kind == Kind::Queued) return queued;  // most of a long queue: the rest is not looked at
   std::optional<Held> held = read_optional<Held>(query);
+  if (row.kind == Kind::Held) return std::move(held).value_or(Held{});
   std::optional<Attempt> attempt = read_optional<Attempt>(query);
   Running running;
   read_columns(query, running);
@@ -105,9 +107,8 @@ JobState read_state(Query& query, const StateColumns& row) {
   if (active && !attempt) throw SQLite::Exception("active without an attempt");
   switch (row.kind) {
     case Kind::Queued:
-      return queued;
     case Kind::Held:
-      return std::move(held).value_or(Held{});
+      break;  // seen to
     case Kind::Starting:
       return Starting{std::move(*attempt), std::move(stop), row.requeues};
     case Kind::Running:

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "core/job.h"
+
+/// Inside of the engine: where the jobs are. Not for other modules.
+namespace gflow::engine {
+
+/// The jobs by id. One that waits, has never run and is not looked at is kept packed, in a fifth of
+/// the memory: what it asks for is kept once for all packed jobs that ask for the same.
+class JobTable {
+ public:
+  JobTable() = default;
+  ~JobTable() = default;
+  JobTable(JobTable&&) noexcept = default;
+  JobTable& operator=(JobTable&&) noexcept = default;
+  JobTable(const JobTable& other);
+  JobTable& operator=(const JobTable& other);
+
+  /// Takes a job; one with this id that is there already stays. Returns the one that is there.
+  Job& add(Job job);
+  void erase(JobId id);
+  /// Pointers and references to jobs are good until pack(), or until the job is erased; changing
+  /// one changes what they refer to.
+  [[nodiscard]] const Job* find(JobId id) const;
+  [[nodiscard]] const Job& at(JobId id) const;  ///< REQUIRES: it is there
+  [[nodiscard]] Job& at(JobId id);              ///< the same
+  [[nodiscard]] std::size_t size() const { return open_.size() + packed_.size(); }
+  /// All there are, ascending.
+  [[nodiscard]] std::vector<JobId> ids() const;
+  [[nodiscard]] std::vector<JobId> unpacked_ids() const;
+  /// The last ones, ascending; fewer if there are not so many.
+  [[nodiscard]] std::vector<JobId> last_ids(std::size_t most) const;
+
+  /// Packs what was added or may have been changed since this was last called, as far as it can be.
+  void pack();
+  /// How many packed jobs take their full memory until then because they were looked at.
+  [[nodiscard]] std::size_t shown() const { return shown_.size(); }
+  [[nodiscard]] std::size_t packed() const { return packed_.size(); }
+
+ private:
+  /// What packed jobs ask for, but for name and command, by its hash.
+  struct Shared {
+    JobSpec spec;
+    std::size_t users = 0;  ///< packed jobs
+  };
+  using Specs = std::unordered_multimap<std::size_t, Shared>;
+
+  struct Packed {
+    Specs::value_type* spec = nullptr;  ///< of specs_
+    std::unique_ptr<char[]> texts;      ///< name and command, one behind the other
+    std::uint32_t name_size = 0;
+    std::uint32_t command_size = 0;
+    WallTime submitted;
+    std::chrono::milliseconds lived{0};
+    std::int64_t payload_bytes = 0;
+    bool held = false;
+  };
+
+  [[nodiscard]] static bool can_be_packed(const Job& job);
+  [[nodiscard]] Packed pack(Job&& job);
+  [[nodiscard]] Job unpack(JobId id, const Packed& packed) const;
+  [[nodiscard]] Specs::value_type* share(JobSpec&& spec);
+  void let_go(Specs::value_type* shared);
+
+  std::map<JobId, Job> open_;  ///< not packed
+  std::map<JobId, Packed> packed_;
+  Specs specs_;
+  mutable std::map<JobId, Job> shown_;  ///< packed ones that were looked at since pack()
+  std::vector<JobId> changed_;          ///< open ones since pack(); some more than once
+};
+
+}  // namespace gflow::engine
