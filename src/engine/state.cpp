@@ -200,14 +200,18 @@ std::span<const JobId> still_asked_for(const JobQuery& query) {
 }  // namespace
 
 std::vector<const Job*> State::list(const JobQuery& query) const {
-  return list_some(query, std::numeric_limits<std::size_t>::max()).jobs;
+  return look_through(query, std::numeric_limits<std::size_t>::max()).jobs;
 }
 
 State::Listed State::list_some(const JobQuery& query, std::size_t max_seen) const {
-  Listed listed;
-  std::size_t seen = 0;
   // Who reads all of a long queue, page by page, does not leave it unpacked.
   if (index_->jobs.shown() >= kAtOnce) index_->jobs.pack();
+  return look_through(query, max_seen);
+}
+
+State::Listed State::look_through(const JobQuery& query, std::size_t max_seen) const {
+  Listed listed;
+  std::size_t seen = 0;
   // False: enough for this piece.
   const auto take = [&](JobId id) {
     const Job* job = index_->find(id);

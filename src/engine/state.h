@@ -68,7 +68,7 @@ class State {
   void restored(JobId next_id);
 
   [[nodiscard]] const std::string& boot_id() const;
-  /// Good until the next step() or list(), as all pointers to jobs that wait.
+  /// Good until the next step() or list_some(), as all pointers to jobs.
   [[nodiscard]] const Job* find(JobId id) const;
   [[nodiscard]] JobId next_id() const;
   /// The nodes there are, by name.
@@ -86,7 +86,8 @@ class State {
   /// Jobs that match, by id: ascending, or descending where newest_first(). Other keys of an order
   /// are for whoever asks to sort by.
   [[nodiscard]] std::vector<const Job*> list(const JobQuery& query) const;
-  /// The same by pieces: looks at no more than `max_seen` jobs.
+  /// The same by pieces: looks at no more than `max_seen` jobs. Pointers of an earlier piece are
+  /// good no more.
   struct Listed {
     std::vector<const Job*> jobs;
     std::optional<JobId> more_after;  ///< where to go on; empty: these were all
@@ -139,6 +140,7 @@ class State {
 
  private:
   friend std::vector<Effect> step(State& state, const Event& event, Now now);
+  [[nodiscard]] Listed look_through(const JobQuery& query, std::size_t max_seen) const;
   std::unique_ptr<Index> index_;
 };
 

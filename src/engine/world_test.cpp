@@ -114,9 +114,9 @@ void World::heal() {
   }
   withheld_ = false;
   tell(event::Tick{});
-  for (const Job* job : jobs(Status::Hold)) {
-    tell(event::Release{{job->id}, system_principal(), std::nullopt});
-  }
+  std::vector<JobId> held;  // a job that waits is not to be looked at over a step
+  for (const Job* job : jobs(Status::Hold)) held.push_back(job->id);
+  for (const JobId id : held) tell(event::Release{{id}, system_principal(), std::nullopt});
 }
 
 void World::act(const Act& act) {
