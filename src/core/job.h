@@ -242,10 +242,10 @@ struct Job {
   /// The time gflow had seen pass when it was submitted, over all boots: how long it waits is
   /// counted on it, so that a clock that is set changes no place in the queue.
   std::chrono::milliseconds lived{0};
-  std::int64_t payload_bytes = 0;  ///< bytes_of() its payload; 0 in stores that had not kept it
-  int attempts = 0;                ///< runs started so far
-  int retries = 0;                 ///< of them, how many replaced a failed run
-  int preemptions = 0;             ///< of them, how many had to make room
+  std::int64_t payload_bytes = 0;       ///< as bytes_of_each(); 0 in stores that had not kept it
+  int attempts = 0;                     ///< runs started so far
+  int retries = 0;                      ///< of them, how many replaced a failed run
+  int preemptions = 0;                  ///< of them, how many had to make room
   std::chrono::milliseconds served{0};  ///< run time of the attempts before the present one
 
   friend bool operator==(const Job&, const Job&) = default;

@@ -2,6 +2,7 @@
 #include "core/task_payload.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -32,8 +33,19 @@ Payload complete(const Payload* shared, Payload own) {
   return whole;
 }
 
-std::size_t bytes_of(const TaskPayload& payload) {
-  return bytes_of(payload.own) + (payload.shared ? bytes_of(*payload.shared) : 0);
+std::vector<std::int64_t> bytes_of_each(std::span<const TaskPayload> payloads) {
+  std::map<const Payload*, std::size_t> sharers;
+  for (const TaskPayload& payload : payloads) ++sharers[payload.shared.get()];
+  std::map<const Payload*, std::size_t> parts;  // rounded up
+  for (const auto& [shared, count] : sharers) {
+    parts[shared] = shared == nullptr ? 0 : (bytes_of(*shared) + count - 1) / count;
+  }
+  std::vector<std::int64_t> bytes;
+  for (const TaskPayload& payload : payloads) {
+    bytes.push_back(
+        static_cast<std::int64_t>(bytes_of(payload.own) + parts.at(payload.shared.get())));
+  }
+  return bytes;
 }
 
 }  // namespace gflow

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <span>
+#include <vector>
 
 #include "core/job.h"
 
@@ -19,7 +21,8 @@ struct TaskPayload {
 
 /// `shared` may be null.
 [[nodiscard]] Payload complete(const Payload* shared, Payload own);
-/// bytes_of() the complete one, or a little more; as if nothing were shared.
-[[nodiscard]] std::size_t bytes_of(const TaskPayload& payload);
+/// What each of the payloads of one submission counts for: its own bytes, and its part of what it
+/// shares with others, so that all of them count for what is stored of them.
+[[nodiscard]] std::vector<std::int64_t> bytes_of_each(std::span<const TaskPayload> payloads);
 
 }  // namespace gflow

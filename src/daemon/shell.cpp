@@ -103,9 +103,7 @@ void Shell::submit(api::SubmitRequest request, const Principal& by, Answer answe
   engine::event::Submit event;
   Posted posted;
   posted.payloads = payloads_of(request.items);
-  for (const TaskPayload& payload : posted.payloads) {
-    event.payload_bytes.push_back(static_cast<std::int64_t>(bytes_of(payload)));
-  }
+  event.payload_bytes = bytes_of_each(posted.payloads);
   for (api::SubmitRequest::Item& item : request.items) {
     for (const std::size_t sibling : item.depends_on_siblings) {
       item.spec.dependencies.jobs.emplace_back(engine::event::kSibling + sibling);

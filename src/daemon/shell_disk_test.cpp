@@ -84,7 +84,11 @@ class OnDisk {
   }
 
   /// Posts a submission of one job with a script of this size; answers[name] is what came of it.
-  void submit(const std::string& name, std::size_t size, bool hold = false, std::string key = "") {
+  void submit(const std::string& name,
+              std::size_t size,
+              bool hold = false,
+              std::string key = "",
+              std::size_t tasks = 1) {
     const Principal alice{.name = "alice", .uid = 1000, .projects = {}};
     JobSpec spec;
     spec.user = record_of(alice);
@@ -94,7 +98,9 @@ class OnDisk {
     payload.argv = {"true"};
     payload.script = std::string(size, 'x');
     api::SubmitRequest request;
-    request.items.push_back({std::move(spec), std::move(payload), {}});
+    request.items.push_back({spec, std::move(payload), {}});
+    // The others run what the first one runs.
+    for (std::size_t i = 1; i < tasks; ++i) request.items.push_back({spec, {}, {}, 0});
     request.idempotency_key = std::move(key);
     shell_->submit(std::move(request), alice, [this, name](auto ids) { answers[name] = ids; });
   }
@@ -281,6 +287,21 @@ TEST(ShellOnASmallDisk, CountsWhatAUserStoresOverRestarts) {
   daemon.submit("third", kScript, true);
   daemon.tick();
   EXPECT_EQ(daemon.said("third"), "");
+}
+
+TEST(ShellOnASmallDisk, CountsWhatTasksShareOnce) {
+  const Disk disk("16m");
+  if (!disk.trouble().empty()) GTEST_SKIP() << disk.trouble();
+  OnDisk daemon(disk, {.max_stored_per_user = Memory::mib(1)});
+  constexpr std::size_t kScript = 700UL << 10;
+  daemon.submit("array", kScript, true, "", 100);
+  daemon.tick();
+  EXPECT_EQ(daemon.said("array"), "");
+  daemon.restart();
+  daemon.submit("second", kScript, true);
+  daemon.tick();
+  EXPECT_NE(daemon.said("second").find("limits.max_stored_per_user"), std::string::npos)
+      << daemon.said("second");
 }
 
 }  // namespace
