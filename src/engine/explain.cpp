@@ -93,15 +93,23 @@ std::vector<blocker::Unusable> unusable(const Index& index,
   return found;
 }
 
+/// Whether it is only there for what jobs still hold on it.
+bool is_gone(const Index& index, placement::NodeIndex node) {
+  const auto record = index.nodes.find(index.ledger.node(node).name);
+  return record == index.nodes.end() || record->second.removed;
+}
+
 /// The node that comes closest to having room; nothing if there is no node.
-std::optional<placement::NodeIndex> closest(const Ledger& ledger, placement::DemandIndex demand) {
+std::optional<placement::NodeIndex> closest(const Index& index, placement::DemandIndex demand) {
+  const Ledger& ledger = index.ledger;
   const auto distance = [&](placement::NodeIndex node) {
     const placement::Shortfall lacks = ledger.shortfall(demand, node);
     return std::tuple(lacks.selector, lacks.closed, lacks.devices, lacks.milli_cpus, lacks.memory);
   };
   std::optional<placement::NodeIndex> best;
   for (placement::NodeIndex node = 0; node < ledger.size(); ++node) {
-    if (ledger.is_there(node) && (!best || distance(node) < distance(*best))) best = node;
+    if (!ledger.is_there(node) || is_gone(index, node)) continue;
+    if (!best || distance(node) < distance(*best)) best = node;
   }
   return best;
 }
@@ -201,7 +209,7 @@ void explain_resources(const Index& index,
     if (room < asks.nodes) why.emplace_back(blocker::Nodes{asks.nodes, room});
     return;
   }
-  const auto found = closest(ledger, *demand);
+  const auto found = closest(index, *demand);
   if (!found) return why.emplace_back(blocker::Nodes{1, 0}), void();
   const placement::NodeIndex node = *found;
   const placement::Shortfall lacks = ledger.shortfall(*demand, node);
