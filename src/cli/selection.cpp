@@ -40,7 +40,7 @@ Result<std::vector<JobId>> resolve_jobs(std::span<const std::string> words, cons
       jobs.insert(jobs.end(), more.begin(), more.end());
     }
   }
-  if (jobs.empty()) return fail(Code::Usage, tr("no job is named; write an id such as 42"));
+  if (jobs.empty()) return fail(Code::Usage, tr("no job given; write an id such as 42"));
   std::ranges::sort(jobs);
   const auto repeated = std::ranges::unique(jobs);
   jobs.erase(repeated.begin(), repeated.end());

@@ -36,9 +36,10 @@ std::unexpected<Error> nobody_answers(const std::string& socket_path) {
 }
 
 std::unexpected<Error> went_away(const std::string& socket_path) {
-  return fail(Code::Unreachable,
-              tr_format("gflowd at {} went away before it answered: see 'gflowd status'",
-                        printable(socket_path)));
+  return fail(
+      Code::Unreachable,
+      tr_format("gflowd at {} closed the connection before it answered: see 'gflowd status'",
+                printable(socket_path)));
 }
 
 std::string text_of(const HttpRequest& request) {
@@ -70,8 +71,8 @@ bool is_one_line(std::string_view text) {
 Result<void> check_server(const os::Peer& server, const std::string& socket_path) {
   if (server.uid == 0 || server.uid == ::geteuid()) return {};
   return fail(Code::Permission,
-              tr_format("{} at {} is neither root nor you, so nothing is sent there: unset "
-                        "GFLOW_SOCKET, or see who made that socket",
+              tr_format("{} listens at {} and is neither root nor you, so nothing is sent there: "
+                        "unset GFLOW_SOCKET, or check who created that socket",
                         printable(os::account_of(server.uid).name),
                         printable(socket_path)));
 }
@@ -95,7 +96,7 @@ class Connection {
     return fail(
         Code::Timeout,
         tr_format(
-            "{}; nothing came within {}", os::silence_text(server_), duration_text(silence_.most)));
+            "{}; no data within {}", os::silence_text(server_), duration_text(silence_.most)));
   }
   /// Sends what the server takes. One that refuses a request early stops reading, so that a broken
   /// pipe is no error yet: its answer may be there.
@@ -145,7 +146,8 @@ class Connection {
 Result<os::Fd> connect(const std::string& socket_path, const Silence& silence) {
   auto socket = os::connect_unix(socket_path, silence.usual);
   if (!socket && socket.error().code == Code::Timeout) {
-    const std::string said = tr_format("gflowd at {} lets nobody in", printable(socket_path));
+    const std::string said =
+        tr_format("gflowd at {} accepts no connections", printable(socket_path));
     if (silence.tell) silence.tell(said);
     socket = os::connect_unix(socket_path, silence.most);
     if (!socket && socket.error().code == Code::Timeout) return fail(Code::Timeout, said);

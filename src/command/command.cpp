@@ -13,18 +13,18 @@ std::vector<Option> common_options(Common common) {
   std::vector<Option> options;
   if (common == Common::Client) {
     options.push_back({.name = "json",
-                       .help = tr("Print the versioned JSON document of the server's answer."),
+                       .help = tr("Print the answer of the daemon as versioned JSON."),
                        .group = tr("Common options")});
     options.push_back({.name = "color",
                        .value = "WHEN",
-                       .help = tr("Colours: auto (on a terminal, unless NO_COLOR is set), always, "
-                                  "never."),
+                       .help = tr("Use colours: auto (on a terminal, unless NO_COLOR is set), "
+                                  "always or never (default: auto)."),
                        .group = tr("Common options"),
                        .complete = Complete::Choice,
                        .choices = {"auto", "always", "never"}});
     options.push_back({.name = "gflow-config",
                        .value = "FILE",
-                       .help = tr("gflow's own configuration file (also GFLOW_CONFIG)."),
+                       .help = tr("Configuration file of gflow (also GFLOW_CONFIG)."),
                        .group = tr("Common options"),
                        .complete = Complete::File});
   }
@@ -42,8 +42,7 @@ std::vector<Option> common_options(Common common) {
 }  // namespace
 
 Option no_pager_option() {
-  return {.name = "no-pager",
-          .help = tr("Print what is longer than the screen as it is, without PAGER.")};
+  return {.name = "no-pager", .help = tr("Do not use PAGER for output longer than the screen.")};
 }
 
 std::vector<Option> Command::all_options() const {

@@ -92,7 +92,8 @@ Result<std::string> completion_script(std::string_view command, std::string_view
   if (shell == "fish") script = kFish;
   if (script.empty()) {
     return fail(Code::Usage,
-                tr_format("completion is made for bash, zsh and fish, not '{}'", printable(shell)));
+                tr_format("there is no completion for '{}', only for bash, zsh and fish",
+                          printable(shell)));
   }
   std::string out(script);
   constexpr std::string_view kName = "NAME";

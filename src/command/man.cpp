@@ -103,7 +103,7 @@ std::string closing_sections(const Command& command) {
   constexpr std::pair<std::string_view, std::string_view> kVariables[] = {
       {"GFLOW_SOCKET", tr_later("Socket of the daemon to talk to.")},
       {"GFLOW_CONFIG", tr_later("gflow's configuration file.")},
-      {"NO_COLOR", tr_later("No colours if set and not empty.")},
+      {"NO_COLOR", tr_later("Disables colours if set and not empty.")},
   };
   for (const auto& [name, text] : kVariables) {
     out += fmt::format(".TP\n\\fB{}\\fR\n{}\n", name, roff(tr(text)));
@@ -111,7 +111,7 @@ std::string closing_sections(const Command& command) {
   out += ".SH FILES\n";
   constexpr std::pair<std::string_view, std::string_view> kFiles[] = {
       {"~/.config/gflow/gflow.toml",
-       tr_later("Configuration (/etc/gflow/gflow.toml of a shared daemon).")},
+       tr_later("Configuration file (/etc/gflow/gflow.toml for a shared daemon).")},
       {"~/.local/share/gflow/logs/<job_id>.log",
        tr_later("Output of a job, stdout and stderr together.")},
   };

@@ -153,7 +153,8 @@ Result<void> check_exclusions(const Invocation& invocation) {
     if (!invocation.has(option.name)) continue;
     for (const std::string& other : option.excludes) {
       if (invocation.has(other)) {
-        return fail(Code::Usage, tr_format("--{} and --{} exclude each other", option.name, other));
+        return fail(Code::Usage,
+                    tr_format("--{} and --{} are mutually exclusive", option.name, other));
       }
     }
   }
@@ -194,10 +195,10 @@ std::unexpected<Error> no_subcommand(const Command& command, const std::string& 
   }
   const auto near = nearest(word, names);
   return fail(Code::Usage,
-              tr_format("there is no command '{}'; {}",
+              tr_format("unknown command '{}'; {}",
                         printable(word),
                         near ? tr_format("did you mean {} {}?", command.name, *near)
-                             : tr_format("there are {}", fmt::join(shown, ", "))));
+                             : tr_format("the commands are {}", fmt::join(shown, ", "))));
 }
 
 bool asks_for_itself(const Invocation& invocation) {
@@ -231,7 +232,7 @@ Result<Invocation> parse(const Command& command, std::span<const std::string> ar
   }
   if (asks_for_itself(invocation)) return invocation;
   if (!command.subcommands.empty() && command.words.most == 0 && !command.run) {
-    if (invocation.words.empty()) return fail(Code::Usage, tr("a command is missing"));
+    if (invocation.words.empty()) return fail(Code::Usage, tr("no command given"));
     return no_subcommand(command, invocation.words.front());
   }
   if (!invocation.words.empty() && command.words.most == 0 && !command.subcommands.empty()) {

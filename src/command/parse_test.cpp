@@ -95,7 +95,7 @@ TEST(Parse, SaysWhatIsWrongAndWhatIsNear) {
       {"--watch=2", "error: --watch takes no value"},
       {"--form pdf", "error: --form: 'pdf' is not one of csv, tsv"},
       {"--shared", "error: --shared is not available in this version"},
-      {"-a -w", "error: --all and --watch exclude each other"},
+      {"-a -w", "error: --all and --watch are mutually exclusive"},
       {"a b c d", "error: unexpected argument 'd'"},
       {"--\x1b[31m", "error: unknown option '--\\x1b[31m'"},
   };
@@ -122,9 +122,9 @@ TEST(Parse, ChoosesASubcommand) {
       {"--json show 5", "demo show: json= | 5"},
       {"show --help", "demo show: help= | "},
       {"show", "error: JOB is missing"},
-      {"", "error: a command is missing"},
-      {"shw 5", "error: there is no command 'shw'; did you mean demo show?"},
-      {"frobnicate", "error: there is no command 'frobnicate'; there are show"},
+      {"", "error: no command given"},
+      {"shw 5", "error: unknown command 'shw'; did you mean demo show?"},
+      {"frobnicate", "error: unknown command 'frobnicate'; the commands are show"},
       {"--help", "help= | "},
   };
   for (const Case& c : kCases) EXPECT_EQ(parsed(tree_command(), c.line), c.want) << c.line;

@@ -53,7 +53,7 @@ int print_error(const Invocation& invocation, Context& context, const Error& err
 int finish(const Invocation& invocation, Context& context, int code) {
   std::cout.flush();
   if (std::cout || code != 0) return code;
-  context.err << tr_format("{}: standard output cannot be written\n", invocation.program);
+  context.err << tr_format("{}: cannot write to standard output\n", invocation.program);
   return static_cast<int>(Code::Failure);
 }
 

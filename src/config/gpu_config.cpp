@@ -114,7 +114,7 @@ Result<void> read_specs(const Fields& fields, GpuConfig& config) {
     const auto memory = gigabytes(GF_TRY(entry_text(fields, kKey, entry)));
     if (!memory) return entry_error(fields, kKey, entry, memory.error().message);
     if (!config.memory_specs.emplace(model, *memory).second) {
-      return entry_error(fields, kKey, entry, tr_format("{} is there twice", model));
+      return entry_error(fields, kKey, entry, tr_format("{} is given twice", model));
     }
   }
   return {};
@@ -133,8 +133,7 @@ Result<void> read_threshold(const Fields& fields, GpuConfig& config) {
   const bool one = share && share->gpus == 1 && share->memory.bytes == 0 && share->models.empty() &&
                    share->vendor.empty();
   if (!one) {
-    return fields.error(
-        kKey, tr_format("'{}' is not a part of the whole, such as 0.05", printable(*text)));
+    return fields.error(kKey, tr_format("'{}' is not a fraction, such as 0.05", printable(*text)));
   }
   config.resource_change_threshold = share->share;
   return {};

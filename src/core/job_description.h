@@ -120,7 +120,7 @@ struct Description<JobSpec> {
                              .change = Change::Active,
                              .stored = Stored::Always,
                              .alias = "job"}),
-      field<&JobSpec::user>({.name = "user", .help = "whose it is", .wire = Wire::Elsewhere}),
+      field<&JobSpec::user>({.name = "user", .help = "user", .wire = Wire::Elsewhere}),
       field<&JobSpec::project>({.name = "project",
                                 .help = "the project it belongs to",
                                 .max_bytes = kMaxProject,
@@ -135,7 +135,7 @@ struct Description<JobSpec> {
                                  .change = Change::Active,
                                  .stored = Stored::Always}),
       field<&JobSpec::time_limit>({.name = "time_limit_seconds",
-                                   .help = "most time it may run",
+                                   .help = "time limit",
                                    .range = {1, std::int64_t{10} * 365 * 86400},
                                    .change = Change::Active}),
       field<&JobSpec::grace>({.name = "grace_seconds",
@@ -289,10 +289,8 @@ template <>
 struct Description<Ended> {
   static constexpr std::tuple kFields{
       field<&Ended::outcome>({.name = "outcome", .help = "how it ended"}),
-      field<&Ended::at>({.name = "ended",
-                         .help = "when it ended",
-                         .stored = Stored::Always,
-                         .column = "ended_ms"}),
+      field<&Ended::at>(
+          {.name = "ended", .help = "end time", .stored = Stored::Always, .column = "ended_ms"}),
       field<&Ended::lived>({.name = "lived_ms",
                             .help = "the time gflow had seen pass by then",
                             .wire = Wire::Elsewhere}),
@@ -305,7 +303,7 @@ struct Description<Job> {
   static constexpr std::tuple kFields{
       field<&Job::spec>({.name = "spec", .help = "what was asked for"}),
       field<&Job::submitted>({.name = "submitted",
-                              .help = "when it was submitted",
+                              .help = "submission time",
                               .stored = Stored::Always,
                               .column = "submitted_ms"}),
       field<&Job::lived>({.name = "submitted_lived_ms",

@@ -13,8 +13,7 @@ template <>
 struct Description<DeviceProcess> {
   static constexpr std::tuple kFields{
       field<&DeviceProcess::pid>({.name = "pid", .help = "number of the process"}),
-      field<&DeviceProcess::user>(
-          {.name = "user", .help = "whose it is", .wire = Wire::NullIfDefault}),
+      field<&DeviceProcess::user>({.name = "user", .help = "user", .wire = Wire::NullIfDefault}),
       field<&DeviceProcess::name>(
           {.name = "name", .help = "its program", .wire = Wire::NullIfDefault}),
       field<&DeviceProcess::memory>(

@@ -168,7 +168,7 @@ TEST(Config, SaysWhatIsWrongAndWhere) {
       {"[placement]\ngpu_weight = -1", "'-1' is not a number from 0 to"},
       {"[sharing]\nmax_jobs = 0", "'0' is not a number from 1 to"},
       {"[node]\nlabels = 'fast'", "'fast' is not of the form KEY=VALUE"},
-      {"[node]\nlabels = 'a=1,b=2,a=3'", "'a' is there twice"},
+      {"[node]\nlabels = 'a=1,b=2,a=3'", "'a' is given twice"},
       {"[runner]\ncgroups = 'yes'", "'yes' is neither true nor false"},
       {"[runner]\ncgroups = [1]", "neither a text"},
       {"devices = 'auto'", "there is no key 'devices'; did you mean 'daemon.devices'?"},
@@ -177,7 +177,7 @@ TEST(Config, SaysWhatIsWrongAndWhere) {
       {"[priority]\nmax = 256", "'256' is not a number from 0 to 255"},
       {"[priority]\nusers = 'alice'", "'alice' is not of the form KEY=VALUE"},
       {"[priority.users]\nalice = 300", "'300' of alice is not a number from 0 to 255"},
-      {"[runner]\nlaunch_backoff = '0s'", "'0s' is too short; it is at least 1s"},
+      {"[runner]\nlaunch_backoff = '0s'", "'0s' is too short; the minimum is 1s"},
       {"[daemon", ".toml:1: "},
       {"[daemon]\nlog_level = 'loud'", "'loud' is not one of debug"},
   };

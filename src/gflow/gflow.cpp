@@ -51,7 +51,7 @@ Command man_command() {
                 .complete = Complete::Choice,
                 .choices = {"gflow", "gflowd"}},
       .common = Common::Basic,
-      .examples = {{"gflow man gbatch | man -l -", tr("read it")}},
+      .examples = {{"gflow man gbatch | man -l -", tr("read a man page")}},
       .run = run_man,
   };
   for (const Command& program : suite()) command.words.choices.push_back(program.name);
@@ -68,18 +68,17 @@ Command gflow_command() {
       .name = "gflow",
       .summary = tr("share the GPUs of a machine"),
       .usage = {"COMMAND [options]"},
-      .description = tr(
-          "gflow queues jobs and gives each the GPUs it asked for. 'gflowd up' starts the daemon; "
-          "the "
-          "commands below are programs of their own, too: 'gflow queue' is gqueue."),
+      .description =
+          tr("gflow queues jobs and allocates each the GPUs it requests. 'gflowd up' starts the "
+             "daemon. The commands below are also programs of their own: 'gflow queue' is gqueue."),
       .common = Common::Basic,
       .examples = {{"gflowd up", tr("start the daemon")},
                    {"gbatch --gpus 1 python train.py", tr("submit a job")},
-                   {"gqueue", tr("see it")},
-                   {"gflow doctor", tr("see what is missing on this machine")}},
+                   {"gqueue", tr("list the queue")},
+                   {"gflow doctor", tr("check what is missing on this machine")}},
       .notes = {{"Completion",
-                 tr("'gflow completion bash|zsh|fish' prints the script for a shell, as does "
-                    "every other command.")}},
+                 tr("'gflow completion bash|zsh|fish' prints the completion script for a shell; so "
+                    "does 'completion' of every other command.")}},
       .run = run_help,
   };
   for (const Command& program : suite()) {

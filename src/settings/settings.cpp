@@ -120,7 +120,7 @@ Result<void> set_policy_value(engine::Policy& policy, const Value& value) {
   const Setting* setting = GF_TRY(find_loosely(value.name));
   if (setting->part != Part::Policy) {
     return fail(Code::Usage,
-                tr_format("{} is no part of the policy", printable(setting->full_name())));
+                tr_format("{} is not part of the policy", printable(setting->full_name())));
   }
   Settings settings;
   settings.policy = std::move(policy);

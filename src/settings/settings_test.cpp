@@ -86,7 +86,7 @@ TEST(Settings, ThatNameUsersAreNoPartOfASnapshot) {
     EXPECT_EQ(value.value.find("alice"), std::string::npos) << value.name;
   }
   EXPECT_EQ(set_policy_value(policy, {"daemon.socket", "/x"}).error().message,
-            "daemon.socket is no part of the policy");
+            "daemon.socket is not part of the policy");
 }
 
 TEST(Settings, AreWhatTheDocumentPrints) {

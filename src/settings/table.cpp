@@ -53,7 +53,7 @@ Result<void> read_value(const Setting& setting, seconds& field, const std::strin
   const seconds value = text == "0" || text == "0s" ? seconds(0) : GF_TRY(parse_duration(text));
   if (value.count() < setting.min) {
     return fail(Code::Usage,
-                tr_format("'{}' is too short; it is at least {}",
+                tr_format("'{}' is too short; the minimum is {}",
                           printable(text),
                           duration_text(seconds(setting.min))));
   }
@@ -168,7 +168,7 @@ Result<std::vector<Label>> read_pairs(const std::string& text) {
   std::ranges::sort(pairs);
   const auto same = [](const Label& a, const Label& b) { return a.key == b.key; };
   if (const auto twice = std::ranges::adjacent_find(pairs, same); twice != pairs.end()) {
-    return fail(Code::Usage, tr_format("'{}' is there twice", printable(twice->key)));
+    return fail(Code::Usage, tr_format("'{}' is given twice", printable(twice->key)));
   }
   return pairs;
 }
@@ -188,7 +188,7 @@ Result<void> read_labels(Settings& settings, const std::string& text) {
 Result<void> read_node_name(Settings& settings, const std::string& text) {
   if (!text.empty() && !is_node_name(text)) {
     return fail(Code::Usage,
-                tr_format("'{}' is no name of a node: 1 to 64 letters, digits, '.', '-' and '_'",
+                tr_format("'{}' is not a node name: 1 to 64 letters, digits, '.', '-' and '_'",
                           printable(text)));
   }
   settings.node_name = text;
@@ -242,20 +242,21 @@ void add_daemon(std::vector<Setting>& table) {
            .name = "devices",
            .applies = kRestart,
            .flag = "devices",
-           .help = tr_later("auto, none, nvml, sim:8xH100, sim:2xRTX3090+1xA100, sim:FILE.yaml")},
+           .help = tr_later(
+               "GPUs to use: auto, none, nvml, sim:8xH100, sim:2xRTX3090+1xA100, sim:FILE.yaml")},
          [](auto& s) -> auto& { return s.devices; }),
       file_of_devices));
   table.push_back(absolute(of(S{.section = kSection,
                                 .name = "socket",
                                 .applies = kRestart,
-                                .help = "\"\" is the usual place"},
+                                .help = "path of the socket; \"\" is the usual one"},
                               [](auto& s) -> auto& { return s.socket; }),
                            [](std::string_view socket) { return socket; }));
   table.push_back(of(S{.section = kSection,
                        .name = "log_level",
                        .type = Type::Choice,
                        .choices = {"debug", "info", "warning", "error"},
-                       .help = "debug, info, warning, error"},
+                       .help = "least severe messages logged: debug, info, warning or error"},
                      [](auto& s) -> auto& { return s.log_level; }));
 }
 
@@ -278,9 +279,10 @@ void add_scheduler(std::vector<Setting>& table) {
                            "(queue.md)",
                    .write = write_order,
                    .read = read_order});
-  add(S{.name = "keep_after", .help = "learned: a blocked job lets others pass for so long"},
+  add(S{.name = "keep_after", .help = "learned: how long a blocked job lets others pass"},
       [](auto& s) -> auto& { return s.policy.keep_after; });
-  add(S{.name = "guard", .help = "learned: a job that waited so long goes before all that did not"},
+  add(S{.name = "guard",
+        .help = "learned: a job that has waited this long goes before all that have not"},
       [](auto& s) -> auto& { return s.policy.order.guard; });
   add(S{.name = "preempt", .help = "jobs that allow it may be preempted by one ahead of them"},
       [](auto& s) -> auto& { return s.policy.preempt; });
@@ -289,11 +291,18 @@ void add_scheduler(std::vector<Setting>& table) {
   add(S{.name = "max_ended",
         .min = 1,
         .max = 100 * kMillion,
-        .help = "ended jobs remembered; beyond that the oldest of who has most"},
+        .help = "maximum number of ended jobs kept; beyond it, the oldest of the user with most "
+                "are forgotten"},
       [](auto& s) -> auto& { return s.policy.max_ended; });
-  add(S{.name = "max_queued", .min = 1, .max = 100 * kMillion, .help = "jobs waiting at once"},
+  add(S{.name = "max_queued",
+        .min = 1,
+        .max = 100 * kMillion,
+        .help = "maximum number of waiting jobs"},
       [](auto& s) -> auto& { return s.policy.max_queued; });
-  add(S{.name = "max_submit", .min = 1, .max = 100 * kMillion, .help = "jobs in one submission"},
+  add(S{.name = "max_submit",
+        .min = 1,
+        .max = 100 * kMillion,
+        .help = "maximum number of jobs in one submission"},
       [](auto& s) -> auto& { return s.policy.max_submit; });
 }
 
@@ -302,7 +311,7 @@ void add_people(std::vector<Setting>& table) {
   table.push_back({.section = "access",
                    .name = "administrators",
                    .type = Type::List,
-                   .help = "besides root and gflowd's own user: \"alice, @unixgroup\"",
+                   .help = "users besides root and gflowd's own: \"alice, @unixgroup\"",
                    .write = [](const Settings& s) { return write_list(s.roles.administrators); },
                    .read = [](Settings& s, const std::string& text) -> Result<void> {
                      s.roles.administrators = read_list(text);
@@ -311,7 +320,7 @@ void add_people(std::vector<Setting>& table) {
   table.push_back({.section = "access",
                    .name = "operators",
                    .type = Type::List,
-                   .help = "anyone's jobs, any priority, drains: \"bob, @unixgroup\"",
+                   .help = "may change any job, give any priority and drain: \"bob, @unixgroup\"",
                    .write = [](const Settings& s) { return write_list(s.roles.operators); },
                    .read = [](Settings& s, const std::string& text) -> Result<void> {
                      s.roles.operators = read_list(text);
@@ -320,13 +329,13 @@ void add_people(std::vector<Setting>& table) {
   table.push_back(of(S{.section = "priority",
                        .name = "max",
                        .max = kMaxPriority,
-                       .help = "the highest a user may give a job; operators are not bound"},
+                       .help = "highest priority a user may give a job; operators are exempt"},
                      [](auto& s) -> auto& { return s.policy.priority.max; }));
   table.push_back(
       {.section = "priority",
        .name = "users",
        .type = Type::Map,
-       .help = "of single users instead: \"alice=100, bob=5\"",
+       .help = "highest priority of single users: \"alice=100, bob=5\"",
        .write = [](const Settings& s) { return write_priorities(s.policy.priority.users); },
        .read =
            [](Settings& s, const std::string& text) {
@@ -336,7 +345,7 @@ void add_people(std::vector<Setting>& table) {
       {.section = "priority",
        .name = "projects",
        .type = Type::Map,
-       .help = "of jobs of a project, for members of the unix group of its name",
+       .help = "highest priority of jobs of a project, for members of the unix group of its name",
        .write = [](const Settings& s) { return write_priorities(s.policy.priority.projects); },
        .read =
            [](Settings& s, const std::string& text) {
@@ -356,13 +365,13 @@ void add_placement(std::vector<Setting>& table) {
         .choices = placement_names(),
         .help = "which node and which GPUs a job gets; \"\" is gflow's own, see 'gflow lab'"},
       [](auto& s) -> auto& { return s.policy.placement; });
-  add(S{.name = "gpu_weight", .help = "what spread, pack and balanced weigh: GPU utilisation,"},
+  add(S{.name = "gpu_weight", .help = "weight of GPU utilisation in spread, pack and balanced"},
       [](auto& s) -> auto& { return s.policy.placement_options.gpu_weight; });
-  add(S{.name = "memory_weight", .help = "memory utilisation,"},
+  add(S{.name = "memory_weight", .help = "weight of memory utilisation"},
       [](auto& s) -> auto& { return s.policy.placement_options.memory_weight; });
-  add(S{.name = "cpu_weight", .help = "CPU utilisation,"},
+  add(S{.name = "cpu_weight", .help = "weight of CPU utilisation"},
       [](auto& s) -> auto& { return s.policy.placement_options.cpu_weight; });
-  add(S{.name = "fragmentation_weight", .help = "and fragmentation"},
+  add(S{.name = "fragmentation_weight", .help = "weight of fragmentation"},
       [](auto& s) -> auto& { return s.policy.placement_options.fragmentation_weight; });
 }
 
@@ -377,18 +386,18 @@ void add_sharing(std::vector<Setting>& table) {
   add(S{.name = "max_jobs",
         .min = 1,
         .max = kMaxJobs,
-        .help = "jobs on one GPU, each with a share"},
+        .help = "maximum number of jobs with a share on one GPU"},
       [](auto& s) -> auto& { return s.policy.sharing.max_jobs; });
   add(S{.name = "max_time_sliced",
         .min = 1,
         .max = kMaxJobs,
-        .help = "jobs that take turns on one GPU"},
+        .help = "maximum number of time-sliced jobs on one GPU"},
       [](auto& s) -> auto& { return s.policy.sharing.max_time_sliced; });
-  add(S{.name = "mix_modes", .help = "shares and turns on one GPU"},
+  add(S{.name = "mix_modes", .help = "allow shares and time slices on the same GPU"},
       [](auto& s) -> auto& { return s.policy.sharing.mix_modes; });
-  add(S{.name = "with_others", .help = "give out GPUs that processes outside gflow use"},
+  add(S{.name = "with_others", .help = "allocate GPUs that processes outside gflow use"},
       [](auto& s) -> auto& { return s.policy.share_with_others; });
-  add(S{.name = "allow_see_all", .help = "jobs may ask to see every GPU and hold none (-1)"},
+  add(S{.name = "allow_see_all", .help = "allow jobs to see every GPU and reserve none (-1)"},
       [](auto& s) -> auto& { return s.policy.allow_see_all; });
 }
 
@@ -401,19 +410,20 @@ void add_limits(std::vector<Setting>& table) {
     setting.max = 100 * kMillion;
     table.push_back(of(std::move(setting), field));
   };
-  add(S{.name = "max_queued_per_user", .help = "jobs of one user waiting at once"},
+  add(S{.name = "max_queued_per_user", .help = "maximum number of waiting jobs of one user"},
       [](auto& s) -> auto& { return s.policy.max_queued_per_user; });
   add(S{.name = "max_unreserved_per_user",
-        .help = "running jobs of one user that reserve no GPUs and no CPUs"},
+        .help = "maximum number of running jobs of one user that reserve no GPUs and no CPUs"},
       [](auto& s) -> auto& { return s.policy.max_unreserved_per_user; });
-  add(S{.name = "max_stored_per_user", .help = "texts, scripts, environments of a user's jobs"},
+  add(S{.name = "max_stored_per_user",
+        .help = "maximum size of scripts, environments and other texts of one user's jobs"},
       [](auto& s) -> auto& { return s.policy.max_stored_per_user; });
-  add(S{.name = "max_dependencies_per_job", .help = "jobs one job may depend on"},
+  add(S{.name = "max_dependencies_per_job", .help = "maximum number of jobs one job may depend on"},
       [](auto& s) -> auto& { return s.policy.max_dependencies_per_job; });
   add(S{.name = "max_dependencies_per_user",
-        .help = "the same of all waiting jobs of a user together"},
+        .help = "maximum number of dependencies of all waiting jobs of one user"},
       [](auto& s) -> auto& { return s.policy.max_dependencies_per_user; });
-  add(S{.name = "max_dependencies", .help = "and of all users"},
+  add(S{.name = "max_dependencies", .help = "maximum number of dependencies of all waiting jobs"},
       [](auto& s) -> auto& { return s.policy.max_dependencies; });
 }
 
@@ -421,48 +431,47 @@ void add_rest(std::vector<Setting>& table) {
   table.push_back({.section = "node",
                    .name = "name",
                    .applies = kRestart,
-                   .help =
-                       "of this machine; \"\" is the machine file's, or the host's up to the first "
-                       "dot",
+                   .help = "name of this machine; \"\" is that of the machine file, or the host "
+                           "name up to the first dot",
                    .write = [](const Settings& settings) { return settings.node_name; },
                    .read = read_node_name});
   table.push_back({.section = "node",
                    .name = "labels",
                    .type = Type::Map,
-                   .help = "of this machine, for jobs that select one: \"zone=a,disk=nvme\"",
+                   .help = "labels of this machine, which jobs can select: \"zone=a,disk=nvme\"",
                    .write = write_labels,
                    .read = read_labels});
   table.push_back(of(S{.section = "runner",
                        .name = "cgroups",
                        .applies = kRestart,
-                       .help = "false: never use control groups"},
+                       .help = "use control groups where possible; false: never"},
                      [](auto& s) -> auto& { return s.cgroups; }));
   table.push_back(of(S{.section = "runner",
                        .name = "launch_backoff",
                        .part = kPolicy,
                        .min = 1,
-                       .help = "pause after a job could not be started; doubles"},
+                       .help = "delay after a failed launch; doubles each time"},
                      [](auto& s) -> auto& { return s.policy.launch_backoff; }));
   table.push_back(of(S{.section = "runner",
                        .name = "max_launch_failures",
                        .part = kPolicy,
                        .min = 1,
-                       .help = "then the job is put on hold"},
+                       .help = "failed launches after which a job is put on hold"},
                      [](auto& s) -> auto& { return s.policy.max_launch_failures; }));
   table.push_back(of(S{.section = "store",
                        .name = "ballast",
                        .applies = kRestart,
-                       .help = "disk space kept for the day it is full"},
+                       .help = "disk space kept in reserve for a full disk"},
                      [](auto& s) -> auto& { return s.ballast; }));
   table.push_back(of(S{.section = "store",
                        .name = "backup_interval",
                        .min = 1,
-                       .help = "a copy of the database so often, if it changed"},
+                       .help = "time between backups of the database, if it changed"},
                      [](auto& s) -> auto& { return s.backup_interval; }));
   table.push_back(of(S{.section = "store",
                        .name = "max_backups",
                        .max = 1000,
-                       .help = "copies kept; 0: none are made"},
+                       .help = "number of backups kept; 0: none are made"},
                      [](auto& s) -> auto& { return s.max_backups; }));
 }
 

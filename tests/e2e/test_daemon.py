@@ -155,7 +155,7 @@ def test_silence_is_said_where_nobody_is_let_in(bare, stopped):
     notes = {one.stderr.readline().split(": note: ")[1] for one in waiting}
     assert notes == {
         f"gflowd (pid {stopped}) does not answer; it is stopped (T): 'kill -CONT {stopped}' lets it go on\n",
-        f"gflowd at {bare.socket} lets nobody in\n",
+        f"gflowd at {bare.socket} accepts no connections\n",
     }
     os.kill(stopped, signal.SIGCONT)
     for one in waiting:

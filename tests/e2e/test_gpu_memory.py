@@ -66,7 +66,7 @@ def test_a_job_over_its_memory_is_shown_and_warned_of(bare):
     use = {"gpu": 0, "used_bytes": 20 << 30, "reserved_bytes": 8 << 30}
     assert [use | {"node": bare.job(greedy)["node"]}] == bare.job(greedy)["gpu_memory"]
     shown = bare.ok("gjob", "show", greedy)
-    assert "GPU 0: 20G of 8G, more than it asked for" in shown
+    assert "GPU 0: 20G of 8G, more than requested" in shown
     assert "GPU share     planned, not enforced" in shown
     user = bare.job(greedy)["user"]["name"]
     said = f"job {greedy} ({user}, greedy) uses 20G of the memory of GPU 0; 8G is reserved for it"
@@ -77,7 +77,7 @@ def test_a_job_over_its_memory_is_shown_and_warned_of(bare):
     gate.open()
     ended = bare.wait(greedy)[0]
     assert ended["gpu_memory"] == []
-    assert "21G of GPU memory at most" in bare.ok("gjob", "show", greedy)
+    assert "21G of GPU memory at peak" in bare.ok("gjob", "show", greedy)
 
 
 def test_what_is_not_enforced_is_said(bare):

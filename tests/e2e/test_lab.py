@@ -86,14 +86,14 @@ def test_bad_files_are_named_with_their_line(bare, content, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ((), "a trace says nothing of machines"),
+        ((), "a trace does not describe the machines"),
         (("--nodes", "x8"), "'x8' says no nodes"),
         (("--nodes", "1x8xQ9"), "Q9"),
         (("--nodes", "1x8", "--policy", "packk"), "did you mean 'pack'?"),
         (("--nodes", "1x8", "--set", "backfill=1h"), "there is no key 'backfill'"),
         (("--nodes", "1x8", "--remove-node", "node7"), "there is no node 'node7'"),
-        (("--nodes", "1x8", "--days", "5-2"), "no range of days"),
-        (("--nodes", "1x8", "--plot", "a.png"), "--plot writes SVG"),
+        (("--nodes", "1x8", "--days", "5-2"), "not a range of days"),
+        (("--nodes", "1x8", "--plot", "a.png"), "--plot writes an SVG"),
     ],
 )
 def test_bad_options_say_what_there_is(bare, trace, options, message):
@@ -114,7 +114,7 @@ def test_a_live_state_replays(machine):
     for _ in range(4):
         machine.submit("--gpus", "1", "--time", "1h", "true")
     note = machine.run("gctl", "snapshot", "-o", "now.json")
-    assert note.code == 0 and "5 jobs written into now.json" in note.err
+    assert note.code == 0 and "5 jobs written to now.json" in note.err
     taken = json.loads((machine.work / "now.json").read_text())
     assert taken["kind"] == "Snapshot" and len(taken["jobs"]) == 5
     assert all(re.fullmatch(r"program\d+", job["spec"]["command"]) for job in taken["jobs"])
@@ -161,7 +161,7 @@ def test_a_drained_gpu_takes_nothing_new(machine):
     machine.down()
     machine.up()
     assert "fan is loud" in machine.ok("gctl", "show")
-    assert machine.ok("gctl", "resume", "gpu", "1") == "GPU 1 takes jobs again\n"
+    assert machine.ok("gctl", "resume", "gpu", "1") == "GPU 1 is back in service\n"
     machine.wait(waiting)
     assert machine.run("gctl", "resume", "gpu", "1").code == 6
     assert machine.run("gctl", "drain", "gpu", "7").code == 3

@@ -21,7 +21,7 @@ def test_the_node_is_named_by_setting_file_or_host(bare):
         assert f"Node          {name}\n" in bare.ok("gjob", "show", job)
         bare.down()
     bare.config('[node]\nname = "a:b"\n')
-    assert "is no name of a node" in bare.run("gflowd", "up").err
+    assert "is not a node name" in bare.run("gflowd", "up").err
 
 
 def test_what_a_node_holds_is_its_own_under_a_new_name(bare):

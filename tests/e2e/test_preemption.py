@@ -90,7 +90,7 @@ def test_a_job_makes_room_and_comes_back(machine, said):
     machine.running(first)
     if not at_once:
         machine.ok("gjob", "update", first, *how)
-    assert "is sent signal 10 (SIGUSR1), stopped and queued again" in machine.ok("gjob", "show", first)
+    assert "sent signal 10 (SIGUSR1), stopped and requeued" in machine.ok("gjob", "show", first)
     second = machine.submit("--gpus", "1", "--priority", "200", "true")
     assert machine.wait(second)[0]["status"] == "Finished"
     ended = machine.wait(first)[0]

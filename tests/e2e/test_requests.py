@@ -123,7 +123,7 @@ def test_dry_run_says_why_it_would_wait_and_until_when(machine):
     machine.submit("--gpus", 1, "--time", "1:00:00", "sleep", "1000")
     machine.running(1)
     out = machine.ok("gbatch", "--dry-run", "--gpus", "2", "true")
-    assert "Nothing has room for it now: it would wait.\n\nBlocked by:\n   1.  Resources: Need 2 GPUs, only 1 available\n" in out
+    assert "No node has room for it now: it would wait.\n\nBlocked by:\n   1.  Resources: Need 2 GPUs, only 1 available\n" in out
     assert "job 1 of" in out and "has GPU 0, ends at the latest" in out
     assert "\nExpected start: " in out
     document = json.loads(machine.ok("gbatch", "--dry-run", "--json", "--gpus", "2", "true").splitlines()[1])

@@ -62,14 +62,14 @@ def test_a_job_tells_why_it_got_these(bare):
     assert "GB/s, the best of this machine" in pair["placed_because"]
     assert pair["gpu_indices"] == [0, 1] and pair["cpu_indices"] == [0, 1]
     shown = bare.ok("gjob", "show", pair["id"])
-    assert "  Has           GPU 0,1 and CPU 0-1\n" in shown
-    assert f"Why these     {pair['placed_because']}\n" in shown
+    assert "  Allocated     GPU 0,1 and CPU 0-1\n" in shown
+    assert f"Chosen for    {pair['placed_because']}\n" in shown
     bare.down()
     bare.up()
     assert bare.job(pair["id"])["placed_because"] == pair["placed_because"]
     one = bare.running(bare.submit("--gpus", "1", "sleep", "1000"))
     assert one["placed_because"] is None and one["cpu_indices"] == []
-    assert "Why these" not in bare.ok("gjob", "show", one["id"])
+    assert "Chosen for" not in bare.ok("gjob", "show", one["id"])
     bare.ok("gcancel", pair["id"], one["id"])
 
 

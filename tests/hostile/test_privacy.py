@@ -67,7 +67,7 @@ def test_a_reason_has_a_public_form(town):
         assert SECRET in town.ok(user, "gjob", "show", jobs[0])
     for words in (["log"], ["log", "-f"], ["log", "--path"]):
         refused = town.run("bob", "gjob", *words, jobs[2])
-        assert refused.code == 5 and f"the log of job {jobs[2]} is for alice only" in refused.err, refused
+        assert refused.code == 5 and f"the log of job {jobs[2]} can be read by alice only" in refused.err, refused
     assert "Text file busy" in town.job("alice", jobs[3])["reason"]
     assert "its last attempt failed" in town.job("bob", jobs[3])["reason"]
     for user in seen:

@@ -94,7 +94,7 @@ TEST(BrokenServer, SubmissionIsNotRepeatedForEver) {
   EXPECT_EQ(answer.error(),
             (Error{Code::Unreachable,
                    "gflowd at " + script.socket() +
-                       " went away before it answered: see 'gflowd status'"}));
+                       " closed the connection before it answered: see 'gflowd status'"}));
   EXPECT_EQ(key_of(script.requests().at(1)), "Idempotency-Key: mine");
 }
 

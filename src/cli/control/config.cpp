@@ -86,23 +86,23 @@ Result<int> run_whoami(const Invocation& /*invocation*/, Context& context) {
 }  // namespace
 
 Command gctl_config_command() {
-  Command show{
-      .name = "show",
-      .summary = tr("the settings in force, and where each comes from"),
-      .usage = {"[--origin] [SETTING...]"},
-      .description =
-          tr("Every setting of the running daemon, or those named: 'scheduler.order', or "
-             "'scheduler' for a whole section. --json says type, range, default and help, "
-             "too."),
-      .options = {{.name = "origin",
-                   .help = tr("also where the value comes from: the default, a line of a "
-                              "file, a variable of the environment, a flag.")}},
-      .words = {.name = "SETTING...", .help = tr("settings or sections."), .most = kAnyNumber},
-      .examples = {{"gctl config show --origin", tr("all of them")},
-                   {"gctl config show priority", tr("one section")}},
-      .run = run_config_show};
+  Command show{.name = "show",
+               .summary = tr("show the settings in force and where each comes from"),
+               .usage = {"[--origin] [SETTING...]"},
+               .description = tr("Prints every setting of the running daemon, or only those named: "
+                                 "'scheduler.order', or 'scheduler' for a whole section. --json "
+                                 "also gives the type, range, default and description of each."),
+               .options = {{.name = "origin",
+                            .help = tr("Also show where each value comes from: the default, a line "
+                                       "of a file, an environment variable or an option.")}},
+               .words = {.name = "SETTING...",
+                         .help = tr("Settings or sections to show (default: all)."),
+                         .most = kAnyNumber},
+               .examples = {{"gctl config show --origin", tr("all settings")},
+                            {"gctl config show priority", tr("one section")}},
+               .run = run_config_show};
   return {.name = "config",
-          .summary = tr("the daemon's settings"),
+          .summary = tr("show the settings of the daemon"),
           .usage = {"show [options]"},
           .subcommands = {std::move(show)},
           .run = run_help};
@@ -110,7 +110,7 @@ Command gctl_config_command() {
 
 Command gctl_whoami_command() {
   return {.name = "whoami",
-          .summary = tr("who the daemon takes you for, and what you may do"),
+          .summary = tr("show your identity, role and highest priority"),
           .usage = {"[options]"},
           .run = run_whoami};
 }

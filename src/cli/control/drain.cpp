@@ -54,7 +54,7 @@ Result<std::vector<api::DrainRequest>> read_what(const std::vector<std::string>&
   }
   std::vector<api::DrainRequest> requests;
   for (std::size_t i = 1; i < words.size(); ++i) GF_CHECK(read_gpus(words[i], requests));
-  if (requests.empty()) return fail(Code::Usage, tr("no GPU is named; 'ginfo -1' lists them"));
+  if (requests.empty()) return fail(Code::Usage, tr("no GPU given; 'ginfo -1' lists them"));
   return requests;
 }
 
@@ -75,7 +75,7 @@ Result<int> run_change(const Invocation& invocation, Context& context, DrainChan
     GF_CHECK(context.daemon().call("POST", kPath, api::write(request)));
     if (!context.json) {
       const std::string name = name_of(request.node, request.gpu);
-      context.out << (request.resume ? tr_format("{} takes jobs again\n", name)
+      context.out << (request.resume ? tr_format("{} is back in service\n", name)
                                      : tr_format("{} is drained\n", name));
     }
   }
@@ -113,8 +113,8 @@ Result<int> run_show(const Invocation& /*invocation*/, Context& context) {
 
 Positional what_words() {
   return {.name = "gpu [NODE:]N... | node [NAME]",
-          .help = tr("GPUs by index, as '3', '0,2' or '4-7', or the whole node. Where there are "
-                     "several nodes, which one."),
+          .help = tr("GPUs by index ('3', '0,2' or '4-7'), or a whole node. With several nodes, "
+                     "name the node."),
           .least = 1,
           .most = kAnyNumber};
 }
@@ -123,7 +123,7 @@ Positional what_words() {
 
 Command gctl_show_command() {
   return {.name = "show",
-          .summary = tr("what is drained, by whom and why"),
+          .summary = tr("show what is drained, by whom and why"),
           .usage = {"[options]"},
           .run = run_show};
 }
@@ -131,18 +131,18 @@ Command gctl_show_command() {
 Command gctl_drain_command() {
   return {
       .name = "drain",
-      .summary = tr("let nothing new start on a GPU or the node"),
+      .summary = tr("stop starting new jobs on a GPU or node"),
       .usage = {"gpu [NODE:]N... [--reason TEXT]", "node [NAME] [--reason TEXT]"},
-      .description =
-          tr("Jobs that run there go on. It holds until 'gctl resume', also over restarts. Only "
-             "operators may do this."),
+      .description = tr("Running jobs continue; no new jobs are started. The drain lasts until "
+                        "'gctl resume', across restarts of the daemon. Only operators may drain."),
       .options = {{.name = "reason",
                    .letters = "r",
                    .value = "TEXT",
-                   .help = tr("why; ginfo and 'gjob why' show it to everybody.")}},
+                   .help =
+                       tr("Reason for the drain, which ginfo and 'gjob why' show to all users.")}},
       .words = what_words(),
-      .examples = {{"gctl drain gpu 3 --reason 'ECC errors'", tr("take GPU 3 out")},
-                   {"gctl drain node -r 'reboot at noon'", tr("let the machine run empty")}},
+      .examples = {{"gctl drain gpu 3 --reason 'ECC errors'", tr("drain GPU 3")},
+                   {"gctl drain node -r 'reboot at noon'", tr("drain the whole machine")}},
       .run = run_drain,
   };
 }
@@ -150,10 +150,10 @@ Command gctl_drain_command() {
 Command gctl_resume_command() {
   return {
       .name = "resume",
-      .summary = tr("undo a drain"),
+      .summary = tr("return drained GPUs or nodes to service"),
       .usage = {"gpu [NODE:]N...", "node [NAME]"},
       .words = what_words(),
-      .examples = {{"gctl resume gpu 3", tr("GPU 3 takes jobs again")}},
+      .examples = {{"gctl resume gpu 3", tr("return GPU 3 to service")}},
       .run = run_resume,
   };
 }

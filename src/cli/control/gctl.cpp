@@ -9,18 +9,17 @@ namespace gflow::cli {
 Command gctl_command() {
   return {
       .name = "gctl",
-      .summary = tr("look after the machine: drain GPUs, take snapshots, show settings"),
+      .summary = tr("administer the machine: drain GPUs, take snapshots, show settings"),
       .usage = {"COMMAND [options]"},
-      .description = tr(
-          "For the person who looks after the machine. Draining lets what runs go on and nothing "
-          "new "
-          "start; it stays until 'gctl resume', over restarts of the daemon. A snapshot is the "
-          "live "
-          "state as a file, for 'gflow lab replay'."),
-      .examples = {{"gctl drain gpu 3 --reason 'fan is loud'", tr("take a GPU out")},
-                   {"gctl resume gpu 3", tr("give it back")},
-                   {"gctl snapshot -o now.json", tr("write the state down")},
-                   {"gctl config show --origin", tr("the settings, and where they come from")}},
+      .description =
+          tr("Administers the machine. A drained GPU or node finishes its running jobs and gets no "
+             "new ones until 'gctl resume', across restarts of the daemon. A snapshot is the live "
+             "state of the daemon, saved to a file for 'gflow lab replay'."),
+      .examples = {{"gctl drain gpu 3 --reason 'fan is loud'", tr("drain a GPU")},
+                   {"gctl resume gpu 3", tr("return it to service")},
+                   {"gctl snapshot -o now.json", tr("save a snapshot")},
+                   {"gctl config show --origin",
+                    tr("show the settings and where each comes from")}},
       .subcommands = {gctl_show_command(),
                       gctl_drain_command(),
                       gctl_resume_command(),

@@ -32,9 +32,9 @@ Result<int> run_snapshot(const Invocation& invocation, Context& context) {
   }
   const std::string file = invocation.get("output");
   GF_CHECK(os::write_file(file, body + '\n', 0644));
-  context.note(tr_format("{} jobs written into {}", snapshot.jobs.size(), printable(file)));
+  context.note(tr_format("{} jobs written to {}", snapshot.jobs.size(), printable(file)));
   if (snapshot.left_out > 0) {
-    context.note(tr_format("{} more pending jobs are left out", snapshot.left_out));
+    context.note(tr_format("{} more waiting jobs are left out", snapshot.left_out));
   }
   return 0;
 }
@@ -44,25 +44,26 @@ Result<int> run_snapshot(const Invocation& invocation, Context& context) {
 Command gctl_snapshot_command() {
   return {
       .name = "snapshot",
-      .summary = tr("write the live state as a file to be replayed"),
+      .summary = tr("save the live state for a replay"),
       .usage = {"[-o FILE] [--anonymous]"},
-      .description = tr(
-          "Jobs, machine, policy and recent history as one JSON document; no commands, directories "
-          "or environments. 'gflow lab replay FILE' plays it on and answers what would be if."),
-      .options =
-          {{.name = "output",
-            .letters = "o",
-            .value = "FILE",
-            .help = tr("write it there instead of to standard output."),
-            .complete = Complete::File},
-           {.name = "anonymous",
-            .help = tr("put numbers in place of names of users, jobs, projects and groups.")},
-           {.name = "history",
-            .value = "N",
-            .help =
-                tr("so many ended jobs, of which run times are learned (2000; at most 4000).")}},
-      .examples = {{"gctl snapshot -o now.json", tr("into a file")},
-                   {"gctl snapshot --anonymous | gzip > now.json.gz", tr("to show to others")}},
+      .description = tr("Writes jobs, machine, policy and recent history as one JSON document, "
+                        "without commands, directories or environments. 'gflow lab replay FILE' "
+                        "continues from it and answers what-if questions."),
+      .options = {{.name = "output",
+                   .letters = "o",
+                   .value = "FILE",
+                   .help = tr("Write to this file instead of standard output."),
+                   .complete = Complete::File},
+                  {.name = "anonymous",
+                   .help =
+                       tr("Replace the names of users, jobs, projects and groups with numbers.")},
+                  {.name = "history",
+                   .value = "N",
+                   .help = tr("Number of ended jobs to include, from which run times are learned "
+                              "(default: 2000, maximum: 4000).")}},
+      .examples = {{"gctl snapshot -o now.json", tr("save to a file")},
+                   {"gctl snapshot --anonymous | gzip > now.json.gz",
+                    tr("share a snapshot with others")}},
       .run = run_snapshot,
   };
 }

@@ -58,10 +58,11 @@ Check check_daemon(const Result<api::DaemonView>& daemon, std::string_view versi
                                      daemon->pid,
                                      printable(daemon->devices));
   if (daemon->version == version) return {tr_later("daemon"), Level::Ok, text, ""};
-  return {tr_later("daemon"),
-          Level::Warn,
-          text,
-          tr_format("this program is version {}: run 'gflowd restart', jobs go on", version)};
+  return {
+      tr_later("daemon"),
+      Level::Warn,
+      text,
+      tr_format("this program is version {}: run 'gflowd restart'; jobs keep running", version)};
 }
 
 std::vector<Check> check_gpus(const api::NodeView& node) {
@@ -69,8 +70,8 @@ std::vector<Check> check_gpus(const api::NodeView& node) {
     return {{tr_later("gpus"),
              Level::Warn,
              node.note.empty() ? tr("none found") : tr(printable(node.note)),
-             tr("jobs with --gpus are refused, all others run; 'gflowd up --devices sim:8xH100' "
-                "gives simulated GPUs to try gflow with")}};
+             tr("jobs with --gpus are rejected, all others run; to try gflow with simulated GPUs: "
+                "gflowd up --devices sim:8xH100")}};
   }
   std::vector<Check> checks = {
       {tr_later("gpus"),
@@ -86,7 +87,7 @@ std::vector<Check> check_gpus(const api::NodeView& node) {
       checks.push_back({name,
                         Level::Fail,
                         tr_format("not usable: {}", printable(view.device.trouble)),
-                        tr("it is not given to any job; see nvidia-smi and dmesg")});
+                        tr("it is not allocated to jobs; see nvidia-smi and dmesg")});
     } else if (!view.device.trouble.empty()) {
       checks.push_back(
           {name, Level::Warn, printable(view.device.trouble), tr("some readings are missing")});
@@ -94,7 +95,7 @@ std::vector<Check> check_gpus(const api::NodeView& node) {
       checks.push_back({name,
                         Level::Warn,
                         tr_format("used outside gflow by pid {}", view.foreign.front().pid),
-                        tr("it is not given to any job until that process ends")});
+                        tr("it is not allocated to jobs until that process ends")});
     }
   }
   return checks;
@@ -105,7 +106,7 @@ Check check_driver(bool driver_loaded) {
   return {tr_later("driver"),
           Level::Warn,
           tr("no NVIDIA driver is loaded"),
-          tr("there are no GPUs for gflow; install the driver, or use simulated devices")};
+          tr("gflow has no GPUs: install the driver, or use simulated devices")};
 }
 
 std::vector<Check> check_enforcement(const api::DaemonView& daemon) {
@@ -113,13 +114,13 @@ std::vector<Check> check_enforcement(const api::DaemonView& daemon) {
       enforcement(tr_later("stopping jobs"),
                   daemon.enforcement_kill,
                   tr("a process that leaves its job may outlive it")),
-      enforcement(
-          tr_later("memory limits"),
-          daemon.enforcement_memory,
-          tr("--memory is counted, but a job can use more and take the machine down with it")),
+      enforcement(tr_later("memory limits"),
+                  daemon.enforcement_memory,
+                  tr("--memory is reserved but not enforced: a job can use more and bring the "
+                     "machine down")),
       enforcement(tr_later("cpu limits"),
                   daemon.enforcement_cpu,
-                  tr("--cpus is counted, but a job can use more")),
+                  tr("--cpus is reserved but not enforced: a job can use more")),
       enforcement(tr_later("process isolation"),
                   daemon.enforcement_processes,
                   tr("a job can start as many processes as its user may")),
@@ -128,7 +129,7 @@ std::vector<Check> check_enforcement(const api::DaemonView& daemon) {
                   tr("jobs that share a GPU can take compute and memory from each other")),
   };
   for (const std::string& warning : daemon.warnings) {
-    checks.push_back({tr_later("daemon warns"), Level::Warn, printable(warning), ""});
+    checks.push_back({tr_later("daemon warning"), Level::Warn, printable(warning), ""});
   }
   return checks;
 }
@@ -144,8 +145,8 @@ std::vector<Check> check_state(const StateDirectory& directory) {
     checks.push_back(
         {tr_later("state directory"),
          Level::Fail,
-         tr_format("{} lies on {}", printable(directory.path), directory.network_file_system),
-         tr("locks and syncs cannot be trusted there, and gflowd does not start: set XDG_DATA_HOME "
+         tr_format("{} is on {}", printable(directory.path), directory.network_file_system),
+         tr("locks and syncs are not reliable there, so gflowd does not start: set XDG_DATA_HOME "
             "to a directory on a local disk")});
   }
   if (!directory.free_bytes) return checks;
@@ -166,8 +167,8 @@ Check check_backups(const Backups& backups) {
   if (backups.newest.empty()) {
     return {tr_later("backups"),
             Level::Warn,
-            tr("there is no backup of the database"),
-            tr("gflowd makes one every hour and when it ends, unless [store] max_backups is 0")};
+            tr("the database has no backup"),
+            tr("gflowd makes one every hour and when it stops, unless [store] max_backups is 0")};
   }
   const std::string text = tr_format("{} kept, the newest {} old: {}",
                                      backups.count,
@@ -182,16 +183,17 @@ Check check_session(const Session& session) {
   if (!session.systemd) {
     return {tr_later("start at boot"),
             Level::Warn,
-            tr("systemd does not run this machine"),
-            tr("after a reboot somebody has to run 'gflowd up'")};
+            tr("this machine does not run systemd"),
+            tr("after a reboot, 'gflowd up' has to be run by hand")};
   }
   if (session.mode == "system" || session.linger) {
-    return {tr_later("logout"), Level::Ok, tr("daemon and jobs outlive the end of a session"), ""};
+    return {tr_later("logout"), Level::Ok, tr("daemon and jobs keep running after logout"), ""};
   }
   return {tr_later("logout"),
           Level::Warn,
           tr_format("lingering is off for {}", printable(session.user)),
-          tr_format("systemd may end daemon and jobs when you log out: loginctl enable-linger {}",
+          tr_format("systemd may kill daemon and jobs when you log out; to prevent that: loginctl "
+                    "enable-linger {}",
                     printable(session.user))};
 }
 

@@ -37,7 +37,7 @@ TEST(Doctor, SaysWhatMissingEnforcementCosts) {
   EXPECT_NE(checks[1].advice, "");
   EXPECT_EQ(checks[4].name, "GPU shares");
   EXPECT_EQ(checks[4].level, Level::Warn);
-  EXPECT_EQ(checks[5], (Check{"daemon warns", Level::Warn, "disk nearly full", ""}));
+  EXPECT_EQ(checks[5], (Check{"daemon warning", Level::Warn, "disk nearly full", ""}));
 }
 
 TEST(Doctor, LooksAtTheDisk) {

@@ -120,22 +120,20 @@ Result<int> run_doctor(const Invocation& typed, Context& context) {
 Command doctor_command() {
   return {
       .name = "doctor",
-      .summary = tr("say what is missing on this machine and what it costs"),
+      .summary = tr("check what is missing on this machine, and its consequences"),
       .usage = {"[options]"},
       .description =
-          tr("Looks at the daemon, the GPUs, what can be enforced on jobs, logout, disk and "
-             "installation. Each line is ok, warn or fail, with what to do below it. The exit "
-             "code is 1 if anything failed. --recover keeps the damaged files beside the new ones, "
-             "and "
-             "says what could and what could not be brought back."),
+          tr("Checks the daemon, the GPUs, which limits can be enforced on jobs, logout, disk "
+             "space and installation. Each line is ok, warn or fail, followed by what to do about "
+             "it. The exit code is 1 if any check failed. --recover keeps the damaged files beside "
+             "the new ones and reports what could be recovered and what could not."),
       .options = {{.name = "recover",
                    .letters = "",
-                   .help =
-                       tr("rebuild a database that gflowd refuses, from what can be read of it, "
-                          "the last backup and the jobs that run; gflowd has to be down")},
+                   .help = tr("Rebuild a database that gflowd refuses to open, from its readable "
+                              "parts, the last backup and the running jobs. gflowd must be down.")},
                   {.name = "system",
                    .letters = "",
-                   .help = tr("with --recover: the database of 'gflowd up --system'")}},
+                   .help = tr("With --recover: rebuild the database of 'gflowd up --system'.")}},
       .run = run_doctor,
   };
 }

@@ -71,31 +71,29 @@ Result<int> run_ginfo(const Invocation& invocation, Context& context) {
 Command ginfo_command() {
   return {
       .name = "ginfo",
-      .summary = tr("show the GPUs and who has them"),
+      .summary = tr("show the GPUs and who uses them"),
       .usage = {"[options]"},
-      .description = tr(
-          "Shows every GPU of the machine: model, UUID, whether it is available or which job has "
-          "it, "
-          "and what it does. A GPU used by a process that is not gflow's is not given to a job; "
-          "the "
-          "process is named. Readings a driver does not give are left out, not shown as zero.\n\n"
-          "On a terminal that is a line a GPU: who has it, with which job and what part of it, "
-          "and until when by the time limit."),
+      .description =
+          tr("Shows every GPU of the machine: model, UUID, whether it is available or which job "
+             "uses it, and its readings. A GPU used by a process outside gflow is not allocated to "
+             "jobs; the process is named. Readings that the driver does not provide are left out "
+             "rather than shown as zero.\n\nOn a terminal, shows one line per GPU: which users and "
+             "jobs have it, what share of it, and until when by the time limit."),
       .options = {{.name = "brief",
                    .letters = "1",
-                   .help = tr("One line per GPU, and nothing else."),
+                   .help = tr("Print one line per GPU and nothing else."),
                    .excludes = {"long"}},
                   {.name = "long",
                    .letters = "l",
-                   .help =
-                       tr("A block per GPU, with UUID, power and processes: what is printed where "
-                          "the output is no terminal.")},
+                   .help = tr("Print a block per GPU, with UUID, power and processes (default if "
+                              "the output is not a terminal).")},
                   {.name = "topo",
-                   .help = tr("How the GPUs are connected: links, PCIe paths, NUMA nodes.")},
+                   .help =
+                       tr("Show how the GPUs are connected: links, PCIe paths and NUMA nodes.")},
                   no_pager_option()},
       .examples = {{"ginfo", tr("all GPUs")},
-                   {"ginfo -l", tr("everything that is known of each")},
-                   {"ginfo -1", tr("one line each")},
+                   {"ginfo -l", tr("all details of each GPU")},
+                   {"ginfo -1", tr("one line per GPU")},
                    {"ginfo --topo", tr("the matrix of links and paths")}},
       .legends = {{tr("On a terminal (STATUS)"), gpu_state_legend()}},
       .run = run_ginfo,

@@ -25,15 +25,15 @@ struct GpuStateInfo {
   std::string_view meaning;
 };
 constexpr std::array<GpuStateInfo, 7> kGpuStates = {
-    {{tr_later("free"), tr_later("A job can have all of it.")},
-     {tr_later("in use"), tr_later("A job has all of it.")},
+    {{tr_later("free"), tr_later("Available as a whole.")},
+     {tr_later("in use"), tr_later("Allocated to one job as a whole.")},
      {tr_later("shared"),
-      tr_later("Jobs that asked for a part of it have it; others may have the rest.")},
-     {tr_later("outside"), tr_later("A process that is not gflow's uses it.")},
+      tr_later("Shared by jobs that requested a part of it; the rest is available.")},
+     {tr_later("outside"), tr_later("Used by a process outside gflow.")},
      {tr_later("draining"),
-      tr_later("Taken out with 'gctl drain', but the jobs on it have not ended yet.")},
-     {tr_later("drained"), tr_later("Taken out with 'gctl drain'.")},
-     {tr_later("broken"), tr_later("It cannot be used.")}}};
+      tr_later("Drained with 'gctl drain'; its jobs have not all ended yet.")},
+     {tr_later("drained"), tr_later("Drained with 'gctl drain'; gets no new jobs.")},
+     {tr_later("broken"), tr_later("Not usable.")}}};
 
 constexpr const GpuStateInfo& info_of(GpuState state) {
   return kGpuStates[static_cast<std::size_t>(state)];

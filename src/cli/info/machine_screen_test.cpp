@@ -132,7 +132,7 @@ TEST(MachineScreen, SaysWhereThereAreNone) {
   api::MachineView machine;
   machine.nodes.emplace_back().note = "there is no driver";
   EXPECT_EQ(machine_screen(machine, looking(80), Painter()),
-            "No GPUs: there is no driver\nJobs without --gpus run all the same.\n\nno jobs\n");
+            "No GPUs: there is no driver\nJobs without --gpus still run.\n\nno jobs\n");
   EXPECT_EQ(gpus_screen(machine, looking(80), Painter()), "");
 }
 

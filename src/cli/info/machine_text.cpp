@@ -23,7 +23,7 @@ std::string reading(Memory memory) {
 std::string memory_line(const Device& device) {
   if (!device.memory_total)
     return device.memory_used ? tr_format("{} used", reading(*device.memory_used)) : "";
-  if (!device.memory_used) return tr_format("{} in all", reading(*device.memory_total));
+  if (!device.memory_used) return tr_format("{} in total", reading(*device.memory_total));
   return tr_format("{} of {} used", reading(*device.memory_used), reading(*device.memory_total));
 }
 
@@ -47,7 +47,7 @@ std::string line(std::string_view name, std::string_view value) {
 std::string left_line(const api::DeviceView& view) {
   if (!view.mode || *view.mode == GpuMode::Whole) return "";
   std::string out = *view.mode == GpuMode::TimeSlice
-                        ? tr("a turn")
+                        ? tr("a time slice")
                         : tr_format("{} of its compute", share_text(view.share_free));
   if (!view.memory_free) return out;
   return tr_format("{}, {} of memory", out, memory_text(std::max(*view.memory_free, Memory{})));
@@ -80,8 +80,9 @@ std::string readings(const api::DeviceView& view) {
   if (!device.trouble.empty() && device.usable) out += line(tr("Note"), printable(device.trouble));
   if (!device.processes.empty()) out += tr("  Processes:\n");
   for (const DeviceProcess& process : device.processes) {
-    out += fmt::format(
-        "    {}{}\n", process_text(process), is_foreign(view, process) ? tr(" (not gflow's)") : "");
+    out += fmt::format("    {}{}\n",
+                       process_text(process),
+                       is_foreign(view, process) ? tr(" (outside gflow)") : "");
   }
   return out;
 }
@@ -146,14 +147,15 @@ std::string unhealthy_lines(const api::MachineView& machine, const Painter& pain
   for (const api::UnhealthyNode& node : machine.unhealthy) {
     const std::string name =
         machine.nodes.size() > 1 ? tr_format("node {}: ", printable(node.node)) : "";
-    out += tr_count(static_cast<std::uint64_t>(node.failures),
-                    "{}: {}{} ({} launch failed, {})\n",
-                    "{}: {}{} ({} launches failed, {})\n",
-                    paint(Style::Red, tr("Unhealthy")),
-                    name,
-                    printable(node.reason),
-                    node.failures,
-                    node.retry_at ? tr("tried again soon") : tr("tried with the next job"));
+    out += tr_count(
+        static_cast<std::uint64_t>(node.failures),
+        "{}: {}{} ({} launch failed, {})\n",
+        "{}: {}{} ({} launches failed, {})\n",
+        paint(Style::Red, tr("Unhealthy")),
+        name,
+        printable(node.reason),
+        node.failures,
+        node.retry_at ? tr("will be retried soon") : tr("will be retried with the next job"));
   }
   return out;
 }
@@ -161,7 +163,7 @@ std::string unhealthy_lines(const api::MachineView& machine, const Painter& pain
 std::string no_devices(const api::NodeView& node) {
   std::string out = tr("No GPUs");
   if (!node.note.empty()) out += ": " + tr(printable(node.note));
-  return out + tr("\nJobs without --gpus run all the same.\n");
+  return out + tr("\nJobs without --gpus still run.\n");
 }
 
 std::string node_title(const api::NodeView& node) {

@@ -72,7 +72,7 @@ TEST(MachineText, AddsReadingsProcessesAndAllocations) {
             "  Temperature: 41 C\n"
             "  Power: 88 W of 700 W\n"
             "  Processes:\n"
-            "    pid 4711 (dave) python, 2.0 GiB (not gflow's)\n"
+            "    pid 4711 (dave) python, 2.0 GiB (outside gflow)\n"
             "\n"
             "GPU 1: NVIDIA H200\n"
             "  Status: Not usable: fallen off the bus\n"
@@ -111,7 +111,7 @@ TEST(MachineText, SaysWhatIsLeftOfASharedGpu) {
             "GPU 1: NVIDIA H200\n"
             "  UUID: GPU-2\n"
             "  Status: In use by job 8\n"
-            "  Free: a turn\n"
+            "  Free: a time slice\n"
             "\n"
             "Allocations by job:\n"
             "  Job 5 (serve, alice): GPU 0 (half of a GPU)\n");
@@ -127,7 +127,7 @@ TEST(MachineText, SaysWhyThereAreNoGpus) {
             "Available GPUs: 0\n"
             "\n"
             "No GPUs: libnvidia-ml.so.1 is not installed\n"
-            "Jobs without --gpus run all the same.\n");
+            "Jobs without --gpus still run.\n");
 }
 
 TEST(MachineText, HasALineForEachGpu) {
@@ -148,8 +148,8 @@ TEST(MachineText, SaysWhereLaunchesFail) {
   machine.unhealthy = {{"n1", "no space", 1, WallTime(std::chrono::seconds(5))},
                        {"n2", "no shim", 3, {}}};
   const std::string lines =
-      "Unhealthy: node n1: no space (1 launch failed, tried again soon)\n"
-      "Unhealthy: node n2: no shim (3 launches failed, tried with the next job)\n";
+      "Unhealthy: node n1: no space (1 launch failed, will be retried soon)\n"
+      "Unhealthy: node n2: no shim (3 launches failed, will be retried with the next job)\n";
   EXPECT_NE(machine_text(machine, Painter(false)).find("Available GPUs: 0\n" + lines),
             std::string::npos);
   EXPECT_TRUE(machine_brief(machine, Painter(false)).starts_with(lines));

@@ -90,12 +90,12 @@ std::vector<std::pair<const api::JobView*, JobId>> dependents_of(
 
 std::string fate_of(const api::JobView& job, int signal) {
   if (signal != 0) {
-    return is_active(job.status) ? tr_format("would get {}", signal_text(signal))
-                                 : tr("does not run");
+    return is_active(job.status) ? tr_format("would be sent {}", signal_text(signal))
+                                 : tr("is not running");
   }
   if (is_pending(job.status)) return tr("would be cancelled");
-  if (is_ended(job.status)) return tr("has ended already");
-  return job.status == Status::Completing ? tr("is being stopped already") : tr("would be stopped");
+  if (is_ended(job.status)) return tr("has already ended");
+  return job.status == Status::Completing ? tr("is already being stopped") : tr("would be stopped");
 }
 
 Result<int> preview(Context& context, const std::vector<JobId>& ids, int signal) {
@@ -159,11 +159,10 @@ Result<int> send_signal(Context& context, const std::vector<JobId>& jobs, int si
 
 Result<int> run_cancel(const Invocation& invocation, Context& context) {
   if (invocation.words.empty() && !has_filter(invocation)) {
-    return fail(Code::Usage,
-                tr("no job is named; write an id such as 42, or a filter such as --me"));
+    return fail(Code::Usage, tr("no job given; write an id such as 42, or a filter such as --me"));
   }
   if (std::ranges::find(invocation.words, "all") != invocation.words.end()) {
-    return fail(Code::Usage, tr("'all' is not a job id; 'gcancel --me' is all of your jobs"));
+    return fail(Code::Usage, tr("'all' is not a job id; 'gcancel --me' cancels all of your jobs"));
   }
   int signal = 0;
   if (invocation.has("signal")) signal = GF_TRY(parse_signal(invocation.get("signal")));
@@ -195,26 +194,24 @@ Command gcancel_command() {
                 "[options] --me | --user LIST | --states LIST | --names LIST",
                 "[options] --group NAME",
                 "--signal SIGNAL JOB..."},
-      .description = tr(
-          "Cancels jobs. A job that waits is cancelled at once; one that runs gets SIGTERM and, "
-          "when "
-          "its grace time is over, SIGKILL for every process it has left. Jobs that depend on it "
-          "are "
-          "cancelled too, unless they were submitted with --no-auto-cancel.\n\n"
-          "Every job named is tried; the exit code is that of the worst."),
+      .description =
+          tr("Cancels jobs. A waiting job is cancelled at once. A running job gets SIGTERM and, "
+             "when its grace time is over, SIGKILL for every remaining process. Jobs that depend "
+             "on it are cancelled too, unless they were submitted with --no-auto-cancel.\n\nAll "
+             "jobs given are tried; the exit code is that of the worst failure."),
       .options =
           {
               {.name = "signal",
                .letters = "S",
                .value = "SIGNAL",
-               .help = tr("Do not cancel: send this signal to every process of jobs that run, and "
-                          "nothing else. INT, SIGUSR1, 9.")},
+               .help = tr("Do not cancel; send this signal (INT, SIGUSR1, 9) to every process of "
+                          "running jobs.")},
               {.name = "dry-run",
-               .help = tr("Only say what would be cancelled, dependents included.")},
+               .help = tr("Only print what would be cancelled, including dependents.")},
               {.name = "states",
                .letters = "s",
                .value = "LIST",
-               .help = tr("Only jobs in these states: Queued,Running."),
+               .help = tr("Only jobs in these states, such as Queued,Running."),
                .complete = Complete::State},
               {.name = "user",
                .letters = "u",
@@ -227,21 +224,22 @@ Command gcancel_command() {
                .letters = "N",
                .aliases = {"name"},
                .value = "LIST",
-               .help = tr("Only jobs of these names; * and ? stand for any characters.")},
+               .help = tr("Only jobs with these names; * and ? are wildcards.")},
               {.name = "group",
                .value = "NAME",
-               .help = tr("Only jobs of this group: those of one array or sweep.")},
+               .help = tr("Only jobs of this group, that is, of one array or sweep.")},
           },
-      .words = {.name = "JOB...",
-                .help =
-                    tr("Ids such as 42, 1-5 or 1,3,7-9; @ is your newest job, @~1 the one before."),
-                .most = kAnyNumber,
-                .complete = Complete::Job},
-      .examples = {{"gcancel 42", tr("one job")},
-                   {"gcancel 1-5 9", tr("several")},
-                   {"gcancel --me -s Queued", tr("all of yours that wait")},
-                   {"gcancel --signal USR1 42", tr("tell a job, without cancelling it")},
-                   {"gcancel --dry-run 42", tr("what that would do")}},
+      .words =
+          {.name = "JOB...",
+           .help =
+               tr("Job ids, such as 42, 1-5 or 1,3,7-9; @ is your newest job, @~1 the one before."),
+           .most = kAnyNumber,
+           .complete = Complete::Job},
+      .examples = {{"gcancel 42", tr("cancel one job")},
+                   {"gcancel 1-5 9", tr("cancel several jobs")},
+                   {"gcancel --me -s Queued", tr("cancel all of your waiting jobs")},
+                   {"gcancel --signal USR1 42", tr("send a signal without cancelling")},
+                   {"gcancel --dry-run 42", tr("show what would be cancelled")}},
       .run = run_cancel,
   };
 }

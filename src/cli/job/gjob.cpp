@@ -8,14 +8,13 @@ namespace gflow::cli {
 Command gjob_command() {
   return {
       .name = "gjob",
-      .summary = tr("look at one job and change it"),
+      .summary = tr("inspect, change, hold and wait for jobs"),
       .usage = {"COMMAND [options] JOB..."},
-      .description =
-          tr("A job is named by its id, or @ for your newest one, @~1 for the one before it."),
-      .examples = {{"gjob show 42", tr("everything about it")},
-                   {"gjob log -f @", tr("the output of your newest job, as it comes")},
-                   {"gjob why 42", tr("why it does not start, and what would help")},
-                   {"gjob update 42 --priority 50", tr("let it start earlier")}},
+      .description = tr("JOB is a job id, @ for your newest job, or @~1 for the one before it."),
+      .examples = {{"gjob show 42", tr("show all details of a job")},
+                   {"gjob log -f @", tr("follow the output of your newest job")},
+                   {"gjob why 42", tr("explain why it waits and what would help")},
+                   {"gjob update 42 --priority 50", tr("raise its priority")}},
       .subcommands = {job_show_command(),
                       job_why_command(),
                       job_log_command(),

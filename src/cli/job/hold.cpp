@@ -16,7 +16,7 @@ namespace {
 
 Positional job_words() {
   return {.name = "JOB...",
-          .help = tr("Ids such as 42 or 1-5; @ is your newest job."),
+          .help = tr("Job ids, such as 42 or 1-5; @ is your newest job."),
           .least = 1,
           .most = kAnyNumber,
           .complete = Complete::Job};
@@ -51,7 +51,7 @@ Result<int> run_release(const Invocation& invocation, Context& context) {
 Command job_hold_command() {
   return {
       .name = "hold",
-      .summary = tr("keep waiting jobs from starting"),
+      .summary = tr("prevent waiting jobs from starting"),
       .usage = {"JOB..."},
       .words = job_words(),
       .aliases = {"h"},
@@ -62,13 +62,12 @@ Command job_hold_command() {
 Command job_release_command() {
   return {
       .name = "release",
-      .summary = tr("put held jobs back into the queue"),
+      .summary = tr("return held jobs to the queue"),
       .usage = {"[--at TIME] JOB..."},
       .options = {{.name = "at",
                    .value = "TIME",
-                   .help =
-                       tr("Not before: now+2h, 22:00, 2026-03-01T12:00. Sets the begin time of a "
-                          "job that is queued, too.")}},
+                   .help = tr("Earliest start time: now+2h, 22:00, 2026-03-01T12:00. Also sets the "
+                              "begin time of a queued job.")}},
       .words = job_words(),
       .aliases = {"r"},
       .run = run_release,

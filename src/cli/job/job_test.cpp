@@ -55,8 +55,8 @@ TEST(Why, NamesEveryBlockerHolderAndWayOut) {
             "\n"
             "What would start it sooner:\n"
             "  gjob update 42 --gpus 1             as many as are free now\n"
-            "  gjob update 42 --priority 11        puts it before the job ahead\n"
-            "  gjob update 42 --time-limit 1h      a job with an end may pass one that waits\n");
+            "  gjob update 42 --priority 11        moves it ahead of that job\n"
+            "  gjob update 42 --time-limit 1h      a job with a time limit may be backfilled\n");
 }
 
 TEST(Why, AdvisesWhatTheAskerMayDoAndWhatHelps) {
@@ -95,7 +95,7 @@ TEST(Why, SaysByHowMuchAPartOfAGpuMisses) {
             "   2.  Resources: Need 0.75 of a GPU, 0.25 short\n"
             "\n"
             "What would start it sooner:\n"
-            "  gjob update 42 --gpu-memory 14336M  as much as can be promised now\n"
+            "  gjob update 42 --gpu-memory 14336M  as much as can be reserved now\n"
             "  gjob update 42 --gpus '20G,0.5(T4)'  as much of one as is free now\n");
 }
 
@@ -134,7 +134,7 @@ TEST(Why, KnowsDrainedGpusNodesAndJobsThatStandStill) {
             "   3.  Preemption: waiting for jobs 5,7\n");
   job.status = Status::Suspended;
   EXPECT_EQ(why_text(job, {kNoon, seconds(0)}, {}),
-            "Job 42 (ddp) is suspended: a job ahead of it has its place.\n");
+            "Job 42 (ddp) is suspended: a job ahead of it has its resources.\n");
 }
 
 TEST(Why, ShowsNumbersWhereTheTextHasNone) {
@@ -160,8 +160,8 @@ TEST(Why, KnowsHeldAndLaterJobs) {
             "   2.  BeginTime: 13:00 (in 1h)\n"
             "\n"
             "What would start it sooner:\n"
-            "  gjob release 42                     puts it back into the queue\n"
-            "  gjob release 42 --at now+0          does not wait for that time\n");
+            "  gjob release 42                     returns it to the queue\n"
+            "  gjob release 42 --at now+0          clears the begin time\n");
 }
 
 TEST(Why, SaysWhatAJobThatDoesNotWaitDoes) {
@@ -174,7 +174,7 @@ TEST(Why, SaysWhatAJobThatDoesNotWaitDoes) {
   job.run_time = seconds(200);
   job.outcome = Outcome{.reason = EndReason::Exited, .exit_code = 1};
   EXPECT_EQ(why_text(job, {kNoon, seconds(0)}, {}),
-            "Job 42 (ddp) does not wait, it has ended: exited with code 1 after 3m20s.\n");
+            "Job 42 (ddp) is not waiting, it has ended: exited with code 1 after 3m20s.\n");
 }
 
 TEST(JobText, TellsWhatIsSpecialAboutItsGpus) {
@@ -184,9 +184,9 @@ TEST(JobText, TellsWhatIsSpecialAboutItsGpus) {
   job.spec.preemption = Preemption::Requeue;
   const std::string text = job_text(job, {}, rfc3339, Painter());
   for (const std::string_view line :
-       {"  Asks for      1 A100 GPU time-sliced with others, 16G of memory on it\n",
-        "  GPUs as       1(A100),16G --shared\n",
-        "  Preemption    is stopped and queued again\n"}) {
+       {"  Requested     1 A100 GPU time-sliced with others, 16G of memory on it\n",
+        "  GPU request   1(A100),16G --shared\n",
+        "  Preemption    stopped and requeued\n"}) {
     EXPECT_NE(text.find(line), std::string::npos) << text;
   }
 }
@@ -197,11 +197,11 @@ TEST(JobText, TellsHowItIsPreempted) {
     int signal;
     std::string_view line;
   } rows[] = {
-      {Preemption::Requeue, 0, "  Preemption    is stopped and queued again\n"},
+      {Preemption::Requeue, 0, "  Preemption    stopped and requeued\n"},
       {Preemption::Requeue,
        SIGUSR1,
-       "  Preemption    is sent signal 10 (SIGUSR1), stopped and queued again\n"},
-      {Preemption::Suspend, 0, "  Preemption    is suspended in memory\n"},
+       "  Preemption    sent signal 10 (SIGUSR1), stopped and requeued\n"},
+      {Preemption::Suspend, 0, "  Preemption    suspended in memory\n"},
       {Preemption::None, 0, "  Priority      10\n  Submitted "},
   };
   for (const auto& row : rows) {
@@ -219,15 +219,15 @@ TEST(JobText, TellsWhatItHasWhereAndWhy) {
     api::JobView has;
     std::string_view lines;
   } rows[] = {
-      {{.gpu_indices = {0, 1}}, "  Has           GPU 0,1\n  Time limit "},
+      {{.gpu_indices = {0, 1}}, "  Allocated     GPU 0,1\n  Time limit "},
       {{.gpu_indices = {0, 1}, .cpu_indices = {0, 1, 2, 8}, .placed_because = std::string(kRing)},
-       "  Has           GPU 0,1 and CPU 0-2,8\n"
-       "  Why these     ring of 48 GB/s, the best of this machine\n"},
-      {{.ended = kNoon, .cpu_indices = {3}}, "  Had           CPU 3\n"},
-      {{.node = "n1", .gpu_indices = {0}}, "  Node          n1\n  Has           GPU 0\n"},
+       "  Allocated     GPU 0,1 and CPU 0-2,8\n"
+       "  Chosen for    ring of 48 GB/s, the best of this machine\n"},
+      {{.ended = kNoon, .cpu_indices = {3}}, "  Allocated     CPU 3\n"},
+      {{.node = "n1", .gpu_indices = {0}}, "  Node          n1\n  Allocated     GPU 0\n"},
       {{.node = "n1", .gpu_indices = {0}, .peers = {{"n2", {2, 3}, {4, 5}}, {"n3", {}, {}}}},
-       "  Has           n1: GPU 0; n2: GPU 2,3 and CPU 4-5; n3\n"},
-      {{}, "  Asks for      4 GPUs\n  Time limit "},
+       "  Allocated     n1: GPU 0; n2: GPU 2,3 and CPU 4-5; n3\n"},
+      {{}, "  Requested     4 GPUs\n  Time limit "},
   };
   for (const auto& row : rows) {
     api::JobView job = row.has;
@@ -260,8 +260,8 @@ TEST(JobText, TellsEveryFactOfAJob) {
             "Job 42: ddp\n"
             "  State         Running (R)\n"
             "  User          alice\n"
-            "  Asks for      4 GPUs, 16G memory\n"
-            "  Has           GPU 0,1,2,3 and CPU 0-1\n"
+            "  Requested     4 GPUs, 16G memory\n"
+            "  Allocated     GPU 0,1,2,3 and CPU 0-1\n"
             "  Time limit    4h\n"
             "  Grace         30s\n"
             "  Priority      10\n"

@@ -42,9 +42,9 @@ std::string gpus_as_written(const Request& request) {
 /// Whether it may be interrupted for a job ahead of it, and how.
 std::string preemption_text(const JobSpec& spec) {
   if (spec.preemption == Preemption::None) return "";
-  if (spec.preemption == Preemption::Suspend) return tr("is suspended in memory");
-  if (spec.preempt_signal == 0) return tr("is stopped and queued again");
-  return tr_format("is sent signal {}, stopped and queued again", signal_text(spec.preempt_signal));
+  if (spec.preemption == Preemption::Suspend) return tr("suspended in memory");
+  if (spec.preempt_signal == 0) return tr("stopped and requeued");
+  return tr_format("sent signal {}, stopped and requeued", signal_text(spec.preempt_signal));
 }
 
 std::string dependency_text(const Dependencies& wanted) {
@@ -61,11 +61,11 @@ std::string usage_text(const Outcome& outcome) {
   std::string out = tr_format(
       "{} of CPU time", duration_text(std::chrono::round<std::chrono::seconds>(outcome.cpu_time)));
   if (outcome.peak_memory.bytes > 0) {
-    out += tr_format(", {:.1f} MiB memory at most",
+    out += tr_format(", {:.1f} MiB of memory at peak",
                      static_cast<double>(outcome.peak_memory.bytes) / (1 << 20));
   }
   if (outcome.peak_gpu_memory.bytes > 0) {
-    out += tr_format(", {} of GPU memory at most", memory_text(outcome.peak_gpu_memory));
+    out += tr_format(", {} of GPU memory at peak", memory_text(outcome.peak_gpu_memory));
   }
   return out;
 }
@@ -77,7 +77,7 @@ std::string gpu_memory_text(const api::JobView& job) {
     std::string text = job.peers.empty() ? "" : printable(use.node) + " ";
     text += fmt::format("GPU {}: {}", use.gpu, memory_text(use.used));
     if (use.reserved > Memory{}) text += tr_format(" of {}", memory_text(use.reserved));
-    if (use.is_over()) text += tr(", more than it asked for");
+    if (use.is_over()) text += tr(", more than requested");
     parts.push_back(std::move(text));
   }
   return join(parts, "; ");
@@ -107,11 +107,11 @@ std::string place_text(const api::JobView& job) {
 
 void add_request(Facts& facts, const api::JobView& job) {
   const JobSpec& spec = job.spec;
-  facts.add(tr("Asks for"), request_in_words(spec.request));
-  facts.add(tr("GPUs as"), gpus_as_written(spec.request));
+  facts.add(tr("Requested"), request_in_words(spec.request));
+  facts.add(tr("GPU request"), gpus_as_written(spec.request));
   if (job.peers.empty()) facts.add(tr("Node"), printable(job.node));
-  facts.add(job.ended ? tr("Had") : tr("Has"), place_text(job));
-  facts.add(tr("Why these"), printable(job.placed_because));
+  facts.add(tr("Allocated"), place_text(job));
+  facts.add(tr("Chosen for"), printable(job.placed_because));
   facts.add(tr("Time limit"), spec.time_limit ? duration_text(*spec.time_limit) : tr("none"));
   facts.add(tr("Grace"), duration_text(spec.grace));
   facts.add(tr("Priority"), fmt::format("{}", spec.priority));
@@ -123,8 +123,7 @@ void add_request(Facts& facts, const api::JobView& job) {
     facts.add(tr("Group"), printable(spec.group) + limit);
   }
   facts.add(tr("Preemption"), preemption_text(spec));
-  if (spec.requeue)
-    facts.add(tr("Requeue"), tr("runs again if the machine or its supervisor dies"));
+  if (spec.requeue) facts.add(tr("Requeue"), tr("if the machine or its supervisor fails"));
   if (spec.max_retries > 0) {
     facts.add(tr("Retries"), tr_format("{} of {} used", job.retries, spec.max_retries));
   }
@@ -166,7 +165,7 @@ std::string job_text(const api::JobView& job,
   };
   Facts facts;
   facts.add(tr("State"), fmt::format("{} ({})", status_name(job.status), status_code(job.status)));
-  if (!job.outcome && !job.reason.empty()) facts.add(tr("Waits for"), printable(job.reason));
+  if (!job.outcome && !job.reason.empty()) facts.add(tr("Reason"), printable(job.reason));
   facts.add(tr("Ended"), ended_text(job));
   facts.add(tr("User"), printable(job.spec.user.name));
   add_request(facts, job);

@@ -135,7 +135,8 @@ Result<void> may_read_log(const api::JobView& job) {
   if (!job.log_path.empty()) return {};
   return fail(
       Code::Permission,
-      tr_format("the log of job {} is for {} only", job.id.value, printable(job.spec.user.name)));
+      tr_format(
+          "the log of job {} can be read by {} only", job.id.value, printable(job.spec.user.name)));
 }
 
 Result<void> print_log(const Invocation& invocation, Context& context, const api::JobView& job) {
@@ -144,8 +145,8 @@ Result<void> print_log(const Invocation& invocation, Context& context, const api
   GF_CHECK(may_read_log(job));
   if (!os::exists(job.log_path)) {
     return fail(Code::NotFound,
-                job.started ? tr_format("the log {} is not there any more", printable(job.log_path))
-                            : tr_format("job {} never started, it has no log", job.id.value));
+                job.started ? tr_format("the log {} no longer exists", printable(job.log_path))
+                            : tr_format("job {} never started and has no log", job.id.value));
   }
   const os::Fd file = GF_TRY(os::open_file(job.log_path, O_RDONLY | O_CLOEXEC));
   if (wanted.first) return copy_first_lines(file, *wanted.first, context.out);
@@ -195,29 +196,28 @@ Result<std::size_t> start_of_last_lines(const std::string& path, std::size_t lin
 Command job_log_command() {
   return {
       .name = "log",
-      .summary = tr("print what a job wrote"),
+      .summary = tr("print the output of a job"),
       .usage = {"[options] JOB"},
       .description =
-          tr("Prints the log of a job, stdout and stderr as they came: all of it, unless said "
-             "otherwise."),
+          tr("Prints the log of a job: stdout and stderr, in the order they were written."),
       .options =
           {
               {.name = "follow",
                .letters = "fF",
-               .help = tr("Go on with what it writes until it ends; waits for a job that has not "
-                          "started.")},
+               .help = tr(
+                   "Follow the output until the job ends; wait for a job that has not started.")},
               {.name = "first",
                .value = "N",
-               .help = tr("Only the first N lines."),
+               .help = tr("Print only the first N lines."),
                .excludes = {"last", "follow"}},
               {.name = "last",
                .letters = "ln",
                .value = "N",
-               .help = tr("Only the last N lines; with --follow, start there.")},
-              {.name = "path", .help = tr("Print the path of the log instead.")},
+               .help = tr("Print only the last N lines; with --follow, start there.")},
+              {.name = "path", .help = tr("Print only the path of the log.")},
           },
       .words = {.name = "JOB",
-                .help = tr("Its id; @ is your newest job."),
+                .help = tr("Job id; @ is your newest job."),
                 .least = 1,
                 .most = 1,
                 .complete = Complete::Job},

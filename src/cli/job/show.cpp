@@ -31,13 +31,12 @@ Result<int> run_show(const Invocation& invocation, Context& context) {
 Command job_show_command() {
   return {
       .name = "show",
-      .summary = tr("show everything about jobs"),
+      .summary = tr("show all details of jobs"),
       .usage = {"JOB..."},
-      .description =
-          tr("Shows what a job asked for, which GPUs and CPUs it got and why these, how it ended, "
-             "what is enforced on it and where its log is."),
+      .description = tr("Shows what a job requested, which GPUs and CPUs it was allocated and why, "
+                        "how it ended, which limits are enforced on it and where its log is."),
       .words = {.name = "JOB...",
-                .help = tr("Ids such as 42 or 1-5; @ is your newest job."),
+                .help = tr("Job ids, such as 42 or 1-5; @ is your newest job."),
                 .least = 1,
                 .most = kAnyNumber,
                 .complete = Complete::Job},

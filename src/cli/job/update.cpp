@@ -22,7 +22,7 @@ namespace gflow::cli {
 namespace {
 
 constexpr std::string_view kFixed =
-    tr_later("cannot be changed once a job is submitted; cancel it and submit it again");
+    tr_later("cannot be changed after submission; cancel the job and submit it again");
 
 std::vector<Option> amount_options() {
   return {
@@ -30,24 +30,28 @@ std::vector<Option> amount_options() {
        .letters = "nJ",
        .aliases = {"job-name"},
        .value = "NAME",
-       .help = tr("Its name.")},
+       .help = tr("Job name.")},
       {.name = "cpus", .value = "N", .help = tr("Number of CPUs.")},
       {.name = "memory",
        .letters = "m",
        .aliases = {"memory-limit", "mem", "max-mem", "max-memory"},
        .value = "SIZE",
-       .help = tr("Host memory: 20G, 512M; a number is MiB.")},
-      {.name = "clear-memory-limit", .help = tr("No memory limit."), .excludes = {"memory"}},
+       .help = tr("Host memory: 20G, 512M; a plain number is in MiB.")},
+      {.name = "clear-memory-limit",
+       .help = tr("Remove the memory limit."),
+       .excludes = {"memory"}},
       {.name = "priority",
        .letters = "p",
        .value = "N",
-       .help = tr("Priority, 0 to 255, higher first.")},
+       .help = tr("Priority from 0 to 255; higher starts first.")},
       {.name = "time-limit",
        .letters = "t",
        .aliases = {"time", "timelimit"},
        .value = "TIME",
-       .help = tr("Most time it may run: 30 (minutes), 4:00:00, 1h30m. Running jobs, too.")},
-      {.name = "clear-time-limit", .help = tr("No time limit."), .excludes = {"time-limit"}},
+       .help = tr("Time limit: 30 (minutes), 4:00:00, 1h30m. Also for running jobs.")},
+      {.name = "clear-time-limit",
+       .help = tr("Remove the time limit."),
+       .excludes = {"time-limit"}},
   };
 }
 
@@ -57,45 +61,47 @@ std::vector<Option> dependency_options() {
        .letters = "d",
        .aliases = {"dependency", "depends-on-all"},
        .value = "JOBS",
-       .help = tr("Jobs that have to finish first, all of them; '' for none."),
+       .help = tr("Start after all of these jobs have finished; '' removes the dependencies."),
        .excludes = {"depends-on-any"}},
       {.name = "depends-on-any",
        .value = "JOBS",
-       .help = tr("Jobs of which one has to finish first.")},
+       .help = tr("Start after one of these jobs has finished.")},
       {.name = "auto-cancel-on-dep-failure",
        .aliases = {"auto-cancel"},
-       .help = tr("With --depends-on: cancel it if they fail (the default)."),
+       .help = tr("With --depends-on: cancel the job if they fail (default)."),
        .excludes = {"no-auto-cancel-on-dep-failure"}},
       {.name = "no-auto-cancel-on-dep-failure",
        .aliases = {"no-auto-cancel"},
-       .help = tr("With --depends-on: let it wait if they fail.")},
+       .help = tr("With --depends-on: keep the job queued if they fail.")},
   };
 }
 
 std::vector<Option> preemption_options() {
   return {
-      {.name = "max-retries", .value = "N", .help = tr("Run it again up to N times if it fails.")},
+      {.name = "max-retries", .value = "N", .help = tr("Retry the job up to N times if it fails.")},
       {.name = "clear-max-retries",
-       .help = tr("Do not run it again."),
+       .help = tr("Do not retry the job."),
        .excludes = {"max-retries"}},
       {.name = "clear-gpu-memory-limit",
-       .help = tr("No GPU memory has to be free."),
+       .help = tr("Remove the required GPU memory."),
        .excludes = {"gpu-memory", "shared"}},
       {.name = "preemptible",
        .value = "HOW",
-       .help = tr("May be preempted by a job ahead of it: requeue, suspend or none."),
+       .help = tr("How a job ahead may preempt this one: requeue, suspend or none."),
        .implied = "requeue",
        .complete = Complete::Choice,
        .choices = {"requeue", "suspend", "none"}},
       {.name = "preempt-signal",
        .value = "SIGNAL",
-       .help = tr("Sent instead of TERM when it is preempted (with requeue).")},
+       .help = tr("With requeue: signal sent on preemption instead of TERM.")},
       {.name = "clear-preempt-signal",
-       .help = tr("TERM again, as without --preempt-signal."),
+       .help = tr("Send TERM on preemption (default)."),
        .excludes = {"preempt-signal"}},
-      {.name = "max-concurrent", .value = "N", .help = tr("Most jobs of its group at once.")},
+      {.name = "max-concurrent",
+       .value = "N",
+       .help = tr("Maximum number of running jobs of its group.")},
       {.name = "clear-max-concurrent",
-       .help = tr("No such limit."),
+       .help = tr("Remove the group limit."),
        .excludes = {"max-concurrent"}},
   };
 }
@@ -165,7 +171,7 @@ Result<void> read_dependencies(const Invocation& invocation,
   if (!wants) {
     if (invocation.has("auto-cancel-on-dep-failure") ||
         invocation.has("no-auto-cancel-on-dep-failure")) {
-      return fail(Code::Usage, tr("--auto-cancel and --no-auto-cancel go with --depends-on"));
+      return fail(Code::Usage, tr("--auto-cancel and --no-auto-cancel require --depends-on"));
     }
     return {};
   }
@@ -223,7 +229,7 @@ Result<int> run_update(const Invocation& invocation, Context& context) {
   GF_CHECK(read_described(invocation, changes));
   const bool asks_otherwise = changes_request(invocation);
   if (changes.empty() && !asks_otherwise) {
-    return fail(Code::Usage, tr("nothing to change; name what to change, such as --priority 50"));
+    return fail(Code::Usage, tr("nothing to change; give an option such as --priority 50"));
   }
   const auto jobs = GF_TRY(resolve_jobs(invocation.words, newest_of(context.daemon())));
   const GpuResources resources = GF_TRY(context.gpu_config()).resources;
@@ -252,21 +258,18 @@ Result<int> run_update(const Invocation& invocation, Context& context) {
 Command job_update_command() {
   return {
       .name = "update",
-      .summary = tr("change jobs that wait or run"),
+      .summary = tr("change waiting or running jobs"),
       .usage = {"[options] JOB..."},
-      .description = tr(
-          "Changes what a waiting job asks for. Its name, priority, time limit, retries, the limit "
-          "of its group and how it is preempted can be changed while it runs, too. When it may "
-          "start "
-          "is changed with "
-          "'gjob release --at'."),
+      .description = tr("Changes the request of a waiting job. Name, priority, time limit, "
+                        "retries, group limit and preemption can also be changed while a job runs. "
+                        "To change when a job may start, use 'gjob release --at'."),
       .options = options(),
       .words = {.name = "JOB...",
-                .help = tr("Ids such as 42 or 1-5; @ is your newest job."),
+                .help = tr("Job ids, such as 42 or 1-5; @ is your newest job."),
                 .least = 1,
                 .most = kAnyNumber,
                 .complete = Complete::Job},
-      .examples = {{"gjob update 42 --gpus 1 --time-limit 2h", tr("ask for less")}},
+      .examples = {{"gjob update 42 --gpus 1 --time-limit 2h", tr("reduce the request")}},
       .aliases = {"u"},
       .run = run_update,
   };

@@ -46,19 +46,16 @@ Command job_wait_command() {
       .name = "wait",
       .summary = tr("wait until jobs have ended"),
       .usage = {"[--timeout TIME] JOB..."},
-      .description = tr(
-          "Waits until all of them have ended and exits with the job's exit code, the highest if "
-          "there are several: 128 + N if signal N killed it (137 at its memory limit), 125 if it "
-          "has "
-          "no exit code "
-          "(cancelled, "
-          "over its time limit, never started). A restart of the daemon does not disturb it."),
+      .description = tr("Waits until all jobs have ended and exits with the exit code of the job, "
+                        "or the highest of several: 128 + N if signal N killed the job (137 at its "
+                        "memory limit), 125 if it has no exit code (cancelled, time limit reached, "
+                        "never started). Keeps waiting across restarts of the daemon."),
       .options = {{.name = "timeout",
                    .value = "TIME",
-                   .help = tr(
-                       "Give up after so long, with exit code 8: 30s, 5m; a number is seconds.")}},
+                   .help = tr("Give up after this time, with exit code 8: 30s, 5m; a plain number "
+                              "is in seconds.")}},
       .words = {.name = "JOB...",
-                .help = tr("Ids such as 42 or 1-5; @ is your newest job."),
+                .help = tr("Job ids, such as 42 or 1-5; @ is your newest job."),
                 .least = 1,
                 .most = kAnyNumber,
                 .complete = Complete::Job},

@@ -43,13 +43,13 @@ Result<int> run_why(const Invocation& invocation, Context& context) {
 Command job_why_command() {
   return {
       .name = "why",
-      .summary = tr("say why a job waits and what would start it sooner"),
+      .summary = tr("explain why a job waits and what would start it sooner"),
       .usage = {"JOB..."},
-      .description =
-          tr("Lists everything that keeps a job from starting, with numbers: who holds what "
-             "it needs and when that ends, what is used outside gflow, which job is ahead."),
+      .description = tr(
+          "Lists everything that keeps a job from starting, with numbers: who holds the resources "
+          "it needs and until when, what is used outside gflow, and which job is ahead."),
       .words = {.name = "JOB...",
-                .help = tr("Ids such as 42 or 1-5; @ is your newest job."),
+                .help = tr("Job ids, such as 42 or 1-5; @ is your newest job."),
                 .least = 1,
                 .most = kAnyNumber,
                 .complete = Complete::Job},

@@ -75,7 +75,7 @@ void add_smaller_part(const api::JobView& job, const api::BlockerView& blocker, 
   const std::int64_t there = blocker.available.value_or(0);
   if (blocker.kind == BlockerKind::GpuMemory && there >= (std::int64_t{1} << 20)) {
     add(fmt::format("gjob update {} --gpu-memory {}M", job.id.value, there >> 20),
-        tr("as much as can be promised now"));
+        tr("as much as can be reserved now"));
   }
   if (there > 0 && blocker.kind == BlockerKind::GpuShare) {
     GpuRequest smaller = gpu_request_of(job.spec.request);
@@ -95,12 +95,12 @@ std::vector<std::string> advice(const api::JobView& job, const Asker& asker) {
   const auto has = [&](BlockerKind kind) { return blocker_of(job, kind) != nullptr; };
   const std::uint64_t id = job.id.value;
   if (has(BlockerKind::OnHold))
-    add(fmt::format("gjob release {}", id), tr("puts it back into the queue"));
+    add(fmt::format("gjob release {}", id), tr("returns it to the queue"));
   if (has(BlockerKind::BeginTime))
-    add(fmt::format("gjob release {} --at now+0", id), tr("does not wait for that time"));
+    add(fmt::format("gjob release {} --at now+0", id), tr("clears the begin time"));
   if (const auto* waits = blocker_of(job, BlockerKind::Dependency);
       waits != nullptr && waits->never) {
-    add(fmt::format("gjob update {} --depends-on ''", id), tr("drops what it depends on"));
+    add(fmt::format("gjob update {} --depends-on ''", id), tr("removes the dependencies"));
   }
   const api::BlockerView* gpus = blocker_of(job, BlockerKind::Gpus);
   if (gpus != nullptr && gpus->available.value_or(0) > 0) {
@@ -114,20 +114,21 @@ std::vector<std::string> advice(const api::JobView& job, const Asker& asker) {
   if (has(BlockerKind::Priority) && asker.ahead && job.spec.priority <= *asker.ahead &&
       *asker.ahead < asker.max_priority) {
     add(fmt::format("gjob update {} --priority {}", id, *asker.ahead + 1),
-        tr("puts it before the job ahead"));
+        tr("moves it ahead of that job"));
   }
   if (has(BlockerKind::Priority) && !job.spec.time_limit) {
     add(fmt::format("gjob update {} --time-limit 1h", id),
-        tr("a job with an end may pass one that waits"));
+        tr("a job with a time limit may be backfilled"));
   }
   return lines;
 }
 
 std::string instead(const api::JobView& job) {
   const std::string name = tr_format("Job {} ({})", job.id.value, printable(job.spec.name));
-  if (job.outcome) return tr_format("{} does not wait, it has ended: {}.\n", name, ended_text(job));
+  if (job.outcome)
+    return tr_format("{} is not waiting, it has ended: {}.\n", name, ended_text(job));
   if (job.status == Status::Suspended) {
-    return tr_format("{} is suspended: a job ahead of it has its place.\n", name);
+    return tr_format("{} is suspended: a job ahead of it has its resources.\n", name);
   }
   if (job.gpu_indices.empty()) return tr_format("{} runs.\n", name);
   return tr_format("{} runs on GPU {}.\n", name, fmt::join(job.gpu_indices, ","));
@@ -161,7 +162,8 @@ std::string why_text(const api::JobView& job, const Clocks& clocks, const Asker&
                               job.id.value,
                               printable(job.spec.name),
                               moment(job.submitted, clocks));
-  if (job.blockers.empty()) return out + tr("\nNothing blocks it: it starts with the next pass.\n");
+  if (job.blockers.empty())
+    return out + tr("\nNothing blocks it: it starts in the next scheduling pass.\n");
   out += blocked_by_text(job.blockers, clocks);
   out += expected_start_text(job, clocks);
   const std::vector<std::string> lines = advice(job, asker);

@@ -28,43 +28,43 @@ std::vector<Option> selection_options() {
       {.name = "states",
        .letters = "s",
        .value = "LIST",
-       .help = tr("Only these states, by name or code: Running,Queued or R,PD."),
-       .group = tr("Which jobs"),
+       .help = tr("Only jobs in these states, by name or code: Running,Queued or R,PD."),
+       .group = tr("Job selection"),
        .complete = Complete::State},
       {.name = "all",
        .letters = "a",
-       .help = tr("Jobs of every state, ended ones too."),
-       .group = tr("Which jobs"),
+       .help = tr("List jobs in all states, including ended ones."),
+       .group = tr("Job selection"),
        .excludes = {"completed", "states"}},
       {.name = "completed",
        .letters = "c",
-       .help = tr("Only jobs that have ended."),
-       .group = tr("Which jobs"),
+       .help = tr("Only ended jobs."),
+       .group = tr("Job selection"),
        .excludes = {"states"}},
       {.name = "jobs",
        .letters = "j",
        .aliases = {"job"},
        .value = "IDS",
        .help = tr("Only these jobs, in any state: 42, 1-5, 1,3,7-9, @."),
-       .group = tr("Which jobs"),
+       .group = tr("Job selection"),
        .complete = Complete::Job},
       {.name = "user",
        .letters = "u",
        .aliases = {"users"},
        .value = "LIST",
-       .help = tr("Only jobs of these users; 'all' is everyone, as without it."),
-       .group = tr("Which jobs"),
+       .help = tr("Only jobs of these users; 'all' (default) means everyone."),
+       .group = tr("Job selection"),
        .complete = Complete::User},
       {.name = "me",
        .help = tr("Only your own jobs."),
-       .group = tr("Which jobs"),
+       .group = tr("Job selection"),
        .excludes = {"user"}},
       {.name = "names",
        .letters = "N",
        .aliases = {"name"},
        .value = "LIST",
-       .help = tr("Only jobs of these names; * and ? stand for any characters."),
-       .group = tr("Which jobs")},
+       .help = tr("Only jobs with these names; * and ? are wildcards."),
+       .group = tr("Job selection")},
   };
 }
 
@@ -74,20 +74,20 @@ std::vector<Option> further_selection_options() {
        .letters = "P",
        .value = "NAME",
        .help = tr("Only jobs of this project."),
-       .group = tr("Which jobs")},
+       .group = tr("Job selection")},
       {.name = "group",
        .value = "NAME",
-       .help = tr("Only jobs of this group: those of one array or sweep."),
-       .group = tr("Which jobs")},
+       .help = tr("Only jobs of this group, that is, of one array or sweep."),
+       .group = tr("Job selection")},
       {.name = "since",
        .value = "TIME",
-       .help = tr("Only jobs submitted since: 2h, 3d, today, yesterday, 2026-03-01."),
-       .group = tr("Which jobs")},
+       .help = tr("Only jobs submitted since this time: 2h, 3d, today, yesterday, 2026-03-01."),
+       .group = tr("Job selection")},
       {.name = "limit",
        .letters = "n",
        .value = "N",
-       .help = tr("The first N jobs, the last ones if N is negative, all if it is 0."),
-       .group = tr("Which jobs")},
+       .help = tr("List only the first N jobs, or the last N if negative (default: 0, all jobs)."),
+       .group = tr("Job selection")},
   };
 }
 
@@ -96,31 +96,32 @@ std::vector<Option> listing_options() {
       {.name = "format",
        .letters = "f",
        .value = "FIELDS",
-       .help =
-           tr("Columns, separated by commas, or a template such as '{jobid} {name}'; those there "
-              "are stand below.")},
+       .help = tr("Columns to show, separated by commas, or a template such as '{jobid} {name}'. "
+                  "The columns are listed below.")},
       {.name = "output",
        .letters = "o",
        .value = "FORM",
-       .help = tr("table, json, jsonl (a document per line), csv, tsv or yaml."),
+       .help = tr("Output format: table (default), json, jsonl (one document per line), csv, tsv "
+                  "or yaml."),
        .complete = Complete::Choice,
        .choices = {"table", "json", "jsonl", "csv", "tsv", "yaml"}},
-      {.name = "noheader", .aliases = {"no-header"}, .help = tr("Leave the line of headers out.")},
+      {.name = "noheader", .aliases = {"no-header"}, .help = tr("Do not print the header.")},
       {.name = "sort",
        .letters = "r",
        .value = "KEY",
-       .help = tr_format("Order by one of {}; -KEY is backwards.", job_keys())},
+       .help = tr_format("Sort by {}; -KEY reverses the order.", job_keys())},
       {.name = "by-state",
        .letters = "g",
-       .help = tr("A section for each state."),
+       .help = tr("Group the jobs by state."),
        .excludes = {"tree"}},
-      {.name = "tree", .letters = "t", .help = tr("Jobs under the jobs they depend on.")},
+      {.name = "tree", .letters = "t", .help = tr("Show each job below the jobs it depends on.")},
       {.name = "watch",
        .letters = "w",
-       .help = tr("Stay and show every change, in place on a terminal; until q or Ctrl-C.")},
+       .help =
+           tr("Keep running and show every change, in place on a terminal, until q or Ctrl-C.")},
       {.name = "interval",
        .value = "SECONDS",
-       .help = tr("With --watch: how often running times are counted on (default 2).")},
+       .help = tr("With --watch: seconds between updates of elapsed times (default: 2).")},
       no_pager_option(),
   };
 }
@@ -223,15 +224,14 @@ Result<int> run_watch(const Invocation& invocation,
                       const Fetch& fetch) {
   const auto interval = parse_number(invocation.has("interval") ? invocation.get("interval") : "2");
   if (!interval || *interval == 0 || *interval > 86'400) {
-    return fail(Code::Usage, tr("--interval is a number of seconds, such as 2"));
+    return fail(Code::Usage, tr("--interval needs a number of seconds, such as 2"));
   }
   return watch(context, listing, fetch, std::chrono::seconds(*interval));
 }
 
 /// What a person may want to do next.
 void hint_at_next(Context& context, const Listing& listing, const api::JobPage& page) {
-  if (page.jobs.empty())
-    return context.hint(tr("No jobs. 'gqueue -a' shows those that ended, too."));
+  if (page.jobs.empty()) return context.hint(tr("No jobs. 'gqueue -a' also lists ended jobs."));
   const auto waiting = std::ranges::find(page.jobs, Status::Queued, &api::JobView::status);
   if (waiting == page.jobs.end() || !is_screen(listing)) return;
   context.hint(tr_format("Why it waits: gjob why {}", waiting->id.value));
@@ -295,17 +295,18 @@ Command gqueue_command() {
       .name = "gqueue",
       .summary = tr("list jobs"),
       .usage = {"[options]"},
-      .description = tr(
-          "Lists jobs that wait or run, of all users. NODES is the number of GPUs, "
-          "NODELIST(REASON) their indices or, in brackets, why the job waits or how it ended.\n\n"
-          "On a terminal, and unless -f or -o asks for another form, it is a screen: what runs "
-          "first, users where there are several, the time limit beside the time, when a job "
-          "started or should start (~), tasks of an array that wait in one row, counts last."),
-      .examples = {{"gqueue", tr("jobs that wait or run")},
-                   {"gqueue -s Running -f JOBID,NAME,NODES,NODELIST", tr("who has which GPUs")},
+      .description =
+          tr("Lists the waiting and running jobs of all users. NODES is the number of GPUs; "
+             "NODELIST(REASON) is their indices or, in brackets, why the job waits or how it "
+             "ended.\n\nOn a terminal, unless -f or -o selects another format, the list is made "
+             "for reading: running jobs first, users if there are several, the time limit beside "
+             "the elapsed time, when a job started or should start (~), the waiting tasks of an "
+             "array in one row, and totals last."),
+      .examples = {{"gqueue", tr("waiting and running jobs")},
+                   {"gqueue -s Running -f JOBID,NAME,NODES,NODELIST", tr("GPUs of running jobs")},
                    {"gqueue -j 42 -f JOBID,ST,NODES,NODELIST", tr("one job")},
-                   {"gqueue -t", tr("what waits for what")},
-                   {"gqueue -w", tr("watch it")},
+                   {"gqueue -t", tr("dependencies as a tree")},
+                   {"gqueue -w", tr("watch the queue")},
                    {"gqueue --me -a -r -id -n 10", tr("your last ten jobs")}},
       .legends = {{tr("States (ST)"), state_legend()}, {tr("Columns (-f)"), column_legend()}},
       .run = run_gqueue,
@@ -313,7 +314,7 @@ Command gqueue_command() {
   command.options = selection_options();
   std::ranges::move(further_selection_options(), std::back_inserter(command.options));
   for (Option& option : listing_options()) {
-    option.group = tr("How they are shown");
+    option.group = tr("Output format");
     command.options.push_back(std::move(option));
   }
   return command;

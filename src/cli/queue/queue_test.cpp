@@ -116,7 +116,7 @@ TEST(Listing, HasAllFieldsAndSaysWhichThereAre) {
   }
   const auto wrong = choose_fields("JOBID,FOO");
   EXPECT_EQ(wrong.error().code, Code::Usage);
-  EXPECT_TRUE(wrong.error().message.starts_with("'FOO' is not a field; there are JOBID, NAME"))
+  EXPECT_TRUE(wrong.error().message.starts_with("'FOO' is not a field; the fields are JOBID, NAME"))
       << wrong.error().message;
   EXPECT_FALSE(choose_fields(""));
 }
@@ -143,7 +143,7 @@ TEST(Listing, FillsATemplate) {
             "{\"id\": 7, \"name\": \"x\"} {}\n");
   const auto unknown = check_template("{jobid} {bogus}");
   ASSERT_FALSE(unknown);
-  EXPECT_TRUE(unknown.error().message.starts_with("'bogus' is not a field; there are"))
+  EXPECT_TRUE(unknown.error().message.starts_with("'bogus' is not a field; the fields are"))
       << unknown.error().message;
 }
 

@@ -63,7 +63,7 @@ Ready wait_for_any(int keys, int signals, int feed, milliseconds most) {
 std::string silence_text(const JobFeed& feed, MonoTime now) {
   const auto since = feed.silent_since();
   if (!since) return "";
-  return tr_format("no answer from gflowd for {}; jobs go on",
+  return tr_format("no answer from gflowd for {}; jobs keep running",
                    duration_text(std::chrono::floor<seconds>(now - *since)));
 }
 
@@ -291,7 +291,8 @@ Result<int> watch_pipe(Context& context, const Listing& listing, const Fetch& fe
     }
     const bool silent = feed.silent_since().has_value();
     if (silent && !said) {
-      context.note(tr("the daemon does not answer; jobs go on, waiting for it to come back"));
+      context.note(
+          tr("the daemon does not answer; waiting for it to come back (jobs keep running)"));
     }
     said = silent;
   }

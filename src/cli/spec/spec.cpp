@@ -44,19 +44,19 @@ Result<int> run_spec(const Invocation& invocation, Context& context) {
 Command spec_command() {
   Command command{
       .name = "spec",
-      .summary = tr("explain what a request for GPUs means"),
+      .summary = tr("explain a GPU request"),
       .usage = {"[options] REQUEST"},
       .description =
-          tr("Says what 'gbatch --gpus REQUEST' asks for: how many GPUs, how much of each, which "
-             "kind, how they are used, and what a cluster calls them. A mistake is marked, and the "
-             "exit code is 2. No daemon is needed."),
+          tr("Explains what 'gbatch --gpus REQUEST' requests: the number of GPUs, the share of "
+             "each, the model, how they are used, and the name of the resource in a cluster. An "
+             "error is marked in the request, and the exit code is 2. Needs no daemon."),
       .words = {.name = "REQUEST",
                 .help =
                     tr("As for --gpus: 2, 0.5, 2(V100), 1(nvidia,V100), 8G,0.5, 2(A100),40G, -1."),
                 .least = 1,
                 .most = 1},
       .examples = {{"gflow spec '8G,0.5'", tr("half a GPU with 8 GiB")},
-                   {"gflow spec '2(A100|H100)'", tr("two of either kind")},
+                   {"gflow spec '2(A100|H100)'", tr("two GPUs of either model")},
                    {"gflow spec 1 --gpu-memory 16G --shared", tr("time-sliced with others")},
                    {"gflow spec -- -1", tr("a request that begins with a dash")}},
       .run = run_spec,

@@ -16,31 +16,30 @@ std::string explained(std::string_view text, GpuMode mode = GpuMode::Whole) {
 }
 
 TEST(Spec, ExplainsAPartOfAGpu) {
-  EXPECT_EQ(
-      explained("8g,0.50"),
-      "8g,0.50: half of a GPU, 8G of memory on it\n"
-      "  GPUs         1\n"
-      "  Share        0.5 of each, 5000 of 10000 parts\n"
-      "  Memory       8G on each, free before it starts\n"
-      "  Vendor       any\n"
-      "  Models       any\n"
-      "  Mode         a part of a GPU, beside other jobs\n"
-      "  Limits       planned, not enforced: what a job asked for is reserved, and one over its "
-      "GPU memory is shown\n"
-      "  Resource     nvidia.com/gpu\n"
-      "  Short        8G,0.5\n");
+  EXPECT_EQ(explained("8g,0.50"),
+            "8g,0.50: half of a GPU, 8G of memory on it\n"
+            "  GPUs         1\n"
+            "  Share        0.5 of each, 5000 of 10000 parts\n"
+            "  Memory       8G free on each before the job starts\n"
+            "  Vendor       any\n"
+            "  Models       any\n"
+            "  Mode         part of a GPU, shared with other jobs\n"
+            "  Limits       planned, not enforced: what a job asked for is reserved, and one over "
+            "its GPU memory is shown\n"
+            "  Resource     nvidia.com/gpu\n"
+            "  Short        8G,0.5\n");
 }
 
 TEST(Spec, ExplainsWholeGpusOfSomeKinds) {
   EXPECT_EQ(explained("2(a100-40g|H100|G2)"),
             "2(a100-40g|H100|G2): 2 A100-40G or G2 or H100 GPUs\n"
             "  GPUs         2\n"
-            "  Share        1, the whole of each\n"
+            "  Share        1, whole GPUs\n"
             "  Memory       not declared\n"
             "  Vendor       any\n"
-            "  Models       A100-40G (nvidia, 40G) or G2 (not a model gflow knows) or "
-            "H100 (nvidia, 80G)\n"
-            "  Mode         whole GPUs, nobody else is on them\n"
+            "  Models       A100-40G (nvidia, 40G) or G2 (not a model gflow knows) or H100 "
+            "(nvidia, 80G)\n"
+            "  Mode         whole GPUs, exclusive to the job\n"
             "  Resource     nvidia.com/gpu\n"
             "  Short        2(A100-40G|G2|H100)\n");
 }

@@ -16,7 +16,7 @@ namespace {
 
 std::string share_line(const Request& request) {
   if (request.see_all) return tr("none");
-  if (request.mode != GpuMode::Fraction) return tr("1, the whole of each");
+  if (request.mode != GpuMode::Fraction) return tr("1, whole GPUs");
   return tr_format("{} of each, {} of {} parts",
                    share_text(request.share),
                    request.share.parts,
@@ -26,7 +26,7 @@ std::string share_line(const Request& request) {
 std::string memory_line(const Request& request) {
   if (request.see_all) return tr("none reserved");
   if (request.gpu_memory.bytes > 0) {
-    return tr_format("{} on each, free before it starts", memory_text(request.gpu_memory));
+    return tr_format("{} free on each before the job starts", memory_text(request.gpu_memory));
   }
   return request.mode == GpuMode::Fraction ? tr("its share of the memory of each")
                                            : tr("not declared");
@@ -48,13 +48,13 @@ std::string models_line(const Request& request, const GpuConfig& config) {
 }
 
 std::string mode_line(const Request& request) {
-  if (request.see_all) return tr("sees every GPU and holds none, where an administrator allows it");
+  if (request.see_all) return tr("sees every GPU and reserves none, if an administrator allows it");
   if (request.gpus == 0) return tr("runs without GPUs");
   switch (request.mode) {
     case GpuMode::Whole:
-      return tr("whole GPUs, nobody else is on them");
+      return tr("whole GPUs, exclusive to the job");
     case GpuMode::Fraction:
-      return tr("a part of a GPU, beside other jobs");
+      return tr("part of a GPU, shared with other jobs");
     case GpuMode::TimeSlice:
       return tr("the whole GPU time-sliced with other jobs, by priority");
   }

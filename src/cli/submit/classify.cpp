@@ -55,7 +55,7 @@ std::unexpected<Error> not_a_script(std::span<const std::string> words) {
   std::string_view interpreter = interpreter_of(words[0]);
   if (interpreter.empty()) interpreter = "bash";
   return fail(Code::Usage,
-              tr_format("'{}' is a text file that says no interpreter; write 'gbatch {} {}', or "
+              tr_format("'{}' is a text file that names no interpreter; write 'gbatch {} {}', or "
                         "begin the file with #!",
                         printable(words[0]),
                         interpreter,
@@ -127,8 +127,8 @@ std::unexpected<Error> no_program(std::span<const std::string> words) {
       "cd", "source", ".", "export", "exec", "eval", "ulimit", "module", "conda"};
   if (std::ranges::find(kBuiltIns, word) != kBuiltIns.end()) {
     return fail(Code::NotFound,
-                tr_format("'{}' is a word of the shell, not a program; give the whole line as one "
-                          "word: gbatch {}",
+                tr_format("'{}' is a shell command, not a program; quote the whole line as one "
+                          "argument: gbatch {}",
                           printable(word),
                           printable(shell_quote(std::array{shell_quote(words)}))));
   }
@@ -152,7 +152,7 @@ bool is_text(std::string_view head) { return head.find('\0') == std::string_view
 
 Result<Work> classify(std::span<const std::string> words, const Surroundings& surroundings) {
   const std::string& word = words[0];
-  if (word.empty()) return fail(Code::Usage, tr("the command is an empty word"));
+  if (word.empty()) return fail(Code::Usage, tr("the command is empty"));
   const FileFacts file = surroundings.look(word);
   const bool has_slash = word.find('/') != std::string::npos;
   const bool is_program = !has_slash && surroundings.on_path(word);

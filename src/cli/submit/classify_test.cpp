@@ -78,15 +78,14 @@ TEST(Classify, TellsScriptsFromCommands) {
       {"'a;b'", "command bash -c 'a;b'"},
       {"'~/bin/x'", "command bash -c '~/bin/x'"},
       {"train.py",
-       "usage: 'train.py' is a text file that says no interpreter; write 'gbatch python train.py', "
-       "or begin the file with #!"},
+       "usage: 'train.py' is a text file that names no interpreter; write 'gbatch python "
+       "train.py', or begin the file with #!"},
       {"exec.py --lr 1",
-       "usage: 'exec.py' is a text file that says no interpreter; write 'gbatch python exec.py "
-       "--lr "
-       "1', or begin the file with #!"},
+       "usage: 'exec.py' is a text file that names no interpreter; write 'gbatch python exec.py "
+       "--lr 1', or begin the file with #!"},
       {"notes.txt",
-       "usage: 'notes.txt' is a text file that says no interpreter; write 'gbatch bash notes.txt', "
-       "or begin the file with #!"},
+       "usage: 'notes.txt' is a text file that names no interpreter; write 'gbatch bash "
+       "notes.txt', or begin the file with #!"},
       {"data.bin",
        "usage: 'data.bin' is not executable; run 'chmod +x data.bin' if it is a program"},
       {"data", "usage: 'data' is a directory"},
@@ -100,11 +99,11 @@ TEST(Classify, TellsScriptsFromCommands) {
       {"cancle", "usage: there is no program 'cancle'; did you mean gcancel?"},
       {"pyton train.py", "not_found: there is no program 'pyton' in PATH"},
       {"cd /tmp",
-       "not_found: 'cd' is a word of the shell, not a program; give the whole line as one word: "
+       "not_found: 'cd' is a shell command, not a program; quote the whole line as one argument: "
        "gbatch 'cd /tmp'"},
       {"A=1 python x",
        "not_found: 'A=1' is not a program; to set a variable write --export ALL,A=1"},
-      {"''", "usage: the command is an empty word"},
+      {"''", "usage: the command is empty"},
   };
   for (const Case& c : kCases) EXPECT_EQ(classified(c.line), c.want) << c.line;
 }

@@ -36,7 +36,7 @@ Result<Environment> conda_environment(const std::string& name) {
   const std::array<std::string, 5> argv = {"bash", "-c", std::string(kActivate), "gflow", name};
   const std::string line = shell_quote(argv);
   std::unique_ptr<std::FILE, Closer> pipe(::popen(line.c_str(), "re"));
-  if (!pipe) return fail(Code::Failure, tr("conda cannot be run: no process can be started"));
+  if (!pipe) return fail(Code::Failure, tr("cannot run conda: no process can be started"));
   std::string output;
   std::array<char, 65536> block;
   for (std::size_t got = 0; (got = std::fread(block.data(), 1, block.size(), pipe.get())) > 0;) {

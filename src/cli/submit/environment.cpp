@@ -97,8 +97,8 @@ Result<void> check_size(const Environment& environment) {
   }
   if (bytes <= kMaxBytes) return {};
   return fail(Code::Exhausted,
-              tr_format("the environment has {} KiB, a job takes at most {} KiB; the largest "
-                        "variable is {} with {} KiB: unset it, or use --export NONE",
+              tr_format("the environment is {} KiB, the maximum is {} KiB; the largest variable is "
+                        "{} with {} KiB: unset it, or use --export NONE",
                         bytes / 1024,
                         kMaxBytes / 1024,
                         printable(name_of(*largest)),

@@ -45,7 +45,7 @@ Result<Environment> read_environment(const Invocation& invocation) {
 Result<std::string> current_directory() {
   std::error_code error;
   const std::string real = std::filesystem::current_path(error).string();
-  if (error) return fail(Code::NotFound, tr("the current directory is not there any more"));
+  if (error) return fail(Code::NotFound, tr("the current directory no longer exists"));
   const std::string named = os::environment("PWD").value_or("");
   if (named.starts_with('/') && std::filesystem::equivalent(named, real, error) && !error) {
     return named;
@@ -101,7 +101,7 @@ std::uint32_t current_umask() {
 
 void say_ignored(Context& context, const ScriptOptions& script) {
   if (script.ignored.empty()) return;
-  context.note(tr_format("these #SBATCH options mean nothing here and are ignored: {}",
+  context.note(tr_format("ignoring #SBATCH options that do not apply to gflow: {}",
                          join(script.ignored, ", ")));
 }
 
@@ -162,12 +162,11 @@ Result<void> check_body_size(const api::SubmitRequest& request) {
   constexpr std::size_t kMax = 16U << 20;  // what the server takes: server/http_server.h
   const std::size_t size = api::write(request).size();
   if (size <= kMax) return {};
-  return fail(
-      Code::Exhausted,
-      tr_format("the submission has {} MiB, the daemon takes {}: submit fewer jobs at once, "
-                "or a smaller environment (--export NONE)",
-                size >> 20,
-                kMax >> 20));
+  return fail(Code::Exhausted,
+              tr_format("the submission is {} MiB, the maximum is {}: submit fewer jobs at once, "
+                        "or a smaller environment (--export NONE)",
+                        size >> 20,
+                        kMax >> 20));
 }
 
 /// `group`: what the jobs belong to; "" if nothing.
@@ -208,7 +207,7 @@ Result<int> dry_run(const api::SubmitRequest& request, Terms terms, Context& con
   context.out << (context.json ? api::write(request) + "\n" : dry_run_text(request.items));
   const auto placement = context.daemon().place({request.items.front().spec.request});
   if (!placement && placement.error().code == Code::Unreachable) {
-    context.note(tr("no daemon answers: where it would run is not known"));
+    context.note(tr("no daemon answers: cannot tell where the job would run"));
     return 0;
   }
   if (!placement) return std::unexpected(placement.error());
@@ -237,19 +236,15 @@ Result<int> run_gbatch(const Invocation& invocation, Context& context) {
 std::vector<Example> notes() {
   return {
       {tr("Scripts and commands"),
-       tr("The first word ends the options: what follows belongs to the job. A word that is a "
-          "script "
-          "(it begins with #!, or ends in .sh) is copied now: editing it later does not change the "
-          "job. Lines '# GFLOW --gpus 2' before its first command are options, which the command "
-          "line "
-          "overrides; #SBATCH lines are understood as far as they mean something here. One word "
-          "that "
-          "is a line of the shell ('a && b') is run by bash. Without a command, or for '-', the "
-          "script "
-          "is read from standard input.")},
-      {tr("What the job gets"),
-       tr("The environment of now, CUDA_VISIBLE_DEVICES with its GPUs, GFLOW_JOB_ID and more. "
-          "Stdout and stderr go to its log: see 'gjob log'.")},
+       tr("Options end at the command; everything after it belongs to the job. A script (a file "
+          "that begins with #! or is named *.sh) is copied at submission: editing it later does "
+          "not change the job. Lines such as '# GFLOW --gpus 2' before its first command are "
+          "options, which the command line overrides; #SBATCH lines are honoured where they apply "
+          "to gflow. A single argument that is a shell command line ('a && b') is run by bash. "
+          "Without a command, or with '-', the script is read from standard input.")},
+      {tr("Environment of the job"),
+       tr("The job gets the current environment, CUDA_VISIBLE_DEVICES with its GPUs, GFLOW_JOB_ID "
+          "and more. Its stdout and stderr go to its log; see 'gjob log'.")},
   };
 }
 
@@ -263,28 +258,30 @@ Command gbatch_command() {
                 "[options] SCRIPT.sh [ARGUMENT...]",
                 "[options] - < SCRIPT",
                 "new NAME"},
-      .description =
-          tr("Submits a job and prints 'Submitted batch job ID', a line per job. It starts "
-             "when what it asks for is free."),
+      .description = tr("Submits a job and prints 'Submitted batch job ID', one line per job. The "
+                        "job starts when the resources it requests are free."),
       .options = submit_options(),
       .words = {.name = "COMMAND", .help = "", .most = kAnyNumber, .complete = Complete::Command},
       .order = Order::FirstWordEndsOptions,
       .examples = {{"gbatch --gpus 1 python train.py", tr("one GPU")},
                    {"gbatch --gpus '8G,0.5' python serve.py", tr("half a GPU with 8 GiB")},
-                   {"gbatch --gpus '2(A100)' --gpu-memory 40G python train.py", tr("of a kind")},
-                   {"gbatch --gpus 2 --time 4:00:00 --name exp1 train.sh", tr("a script")},
-                   {"gbatch --depends-on 42 --time 10 python evaluate.py", tr("after job 42")},
-                   {"gbatch --gpus 1 --param lr=0.1,0.01 python train.py --lr {lr}", tr("a sweep")},
-                   {"gbatch --wait python test.py && echo passed", tr("with its exit code")}},
+                   {"gbatch --gpus '2(A100)' --gpu-memory 40G python train.py",
+                    tr("two A100 with 40 GiB free on each")},
+                   {"gbatch --gpus 2 --time 4:00:00 --name exp1 train.sh", tr("submit a script")},
+                   {"gbatch --depends-on 42 --time 10 python evaluate.py",
+                    tr("start after job 42")},
+                   {"gbatch --gpus 1 --param lr=0.1,0.01 python train.py --lr {lr}",
+                    tr("a parameter sweep")},
+                   {"gbatch --wait python test.py && echo passed",
+                    tr("wait and exit with its exit code")}},
       .notes = notes(),
       .subcommands = {{.name = "new",
-                       .summary = tr("write a script to start from"),
+                       .summary = tr("create a job script from a template"),
                        .usage = {"NAME"},
-                       .description =
-                           tr("Writes NAME.sh with the usual options as comments. A file that "
-                              "is there is left alone."),
+                       .description = tr("Writes NAME.sh with the usual options as comments. An "
+                                         "existing file is not overwritten."),
                        .words = {.name = "NAME",
-                                 .help = tr("Its name, with or without .sh."),
+                                 .help = tr("Name of the script, with or without .sh."),
                                  .least = 1,
                                  .most = 1},
                        .run = write_new_script}},

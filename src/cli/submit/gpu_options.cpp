@@ -16,10 +16,10 @@ namespace {
 /// --gpu-model: what stands in the brackets of a request.
 Result<void> read_model(const std::string& text, const GpuResources& resources, Request& request) {
   if (request.gpus == 0 && !request.see_all) {
-    return fail(Code::Usage, tr("--gpu-model goes with --gpus, which says how many"));
+    return fail(Code::Usage, tr("--gpu-model requires --gpus"));
   }
   if (!request.vendor.empty() || !request.models.empty()) {
-    return fail(Code::Usage, tr("--gpu-model: --gpus says a kind of GPU, too; say it once"));
+    return fail(Code::Usage, tr("--gpu-model: --gpus already names a model; give it only once"));
   }
   const auto kind = read_gpu_request(fmt::format("1({})", text), resources);
   if (!kind) {
@@ -38,13 +38,13 @@ Result<void> read_model(const std::string& text, const GpuResources& resources, 
 
 Result<void> read_memory(const std::string& text, Request& request) {
   if (request.gpus == 0) {
-    return fail(Code::Usage, tr("--gpu-memory goes with --gpus, which says how many"));
+    return fail(Code::Usage, tr("--gpu-memory requires --gpus"));
   }
   const auto memory = parse_memory(text);
   if (!memory) return with_context(memory.error(), "--gpu-memory");
   if (request.gpu_memory.bytes > 0 && request.gpu_memory != *memory) {
     return fail(Code::Usage,
-                tr_format("--gpu-memory: --gpus says {} of memory; say it once",
+                tr_format("--gpu-memory: --gpus already requests {} of memory; give it only once",
                           memory_text(request.gpu_memory)));
   }
   request.gpu_memory = *memory;
@@ -53,16 +53,16 @@ Result<void> read_memory(const std::string& text, Request& request) {
 
 Result<void> read_shared(Request& request) {
   if (request.gpus == 0) {
-    return fail(Code::Usage, tr("--shared goes with --gpus, which says how many"));
+    return fail(Code::Usage, tr("--shared requires --gpus"));
   }
   if (request.mode == GpuMode::Fraction) {
     return fail(Code::Usage,
-                tr("--shared takes turns on whole GPUs; a part such as 0.5 is shared as it is"));
+                tr("--shared time-slices whole GPUs; a part such as 0.5 is shared without it"));
   }
   if (request.gpu_memory.bytes == 0) {
     return fail(
         Code::Usage,
-        tr("--shared needs --gpu-memory: jobs that take turns hold their memory all the time"));
+        tr("--shared requires --gpu-memory: time-sliced jobs hold their GPU memory all the time"));
   }
   request.mode = GpuMode::TimeSlice;
   return {};
@@ -78,12 +78,13 @@ Result<Label> read_label(std::string_view text) {
   if (equals == std::string_view::npos || key.empty() || !std::ranges::all_of(key, plain)) {
     return fail(
         Code::Usage,
-        tr_format("--constraint: '{}' is no label of a node; write key=value", printable(text)));
+        tr_format("--constraint: '{}' is not a node label; write key=value", printable(text)));
   }
   const std::string value(trim(text.substr(equals + 1)));
   if (!std::ranges::all_of(value, plain)) {
-    return fail(Code::Usage,
-                tr_format("--constraint: '{}' has characters no label has", printable(value)));
+    return fail(
+        Code::Usage,
+        tr_format("--constraint: '{}' has characters that a label cannot have", printable(value)));
   }
   return Label{key, value};
 }
@@ -96,22 +97,23 @@ std::vector<Option> gpu_options() {
        .letters = "g",
        .aliases = {"gres", "gpus-per-node"},
        .value = "REQUEST",
-       .help = tr("GPUs (default 0): 2, a part 0.5, of a kind 2(V100) or 1(A100|H100), with memory "
-                  "8G,0.5 or 2(A100),40G. gpu:v100:2 is understood. 'gflow spec' explains one."),
+       .help = tr("GPUs: 2, a part 0.5, a model 2(V100) or 1(A100|H100), with memory 8G,0.5 or "
+                  "2(A100),40G; Slurm's gpu:v100:2 is accepted (default: 0). 'gflow spec' explains "
+                  "a request."),
        .group = tr("Resources")},
       {.name = "gpu-memory",
        .aliases = {"max-gpu-mem", "max-gpu-memory"},
        .value = "SIZE",
-       .help = tr("Memory that has to be free on each GPU before it starts: 8G; a number is MiB."),
+       .help = tr("Memory that must be free on each GPU before the job starts: 8G; a plain number "
+                  "is in MiB."),
        .group = tr("Resources")},
       {.name = "gpu-model",
        .value = "MODEL",
-       .help = tr("Kind of GPU, as in the brackets of --gpus: V100, 'A100|H100', nvidia."),
+       .help = tr("GPU model or vendor, as in the brackets of --gpus: V100, 'A100|H100', nvidia."),
        .group = tr("Resources")},
       {.name = "shared",
-       .help =
-           tr("Take turns on the GPUs with other such jobs. Needs --gpu-memory: all of them keep "
-              "their memory on the GPU."),
+       .help = tr("Time-slice the GPUs with other such jobs. Requires --gpu-memory, as all of them "
+                  "keep their memory on the GPU."),
        .group = tr("Resources")},
   };
 }
@@ -121,12 +123,12 @@ std::vector<Option> node_options() {
       {.name = "nodes",
        .letters = "N",
        .value = "N",
-       .help = tr("Machines it runs on at once, with all of the above on each (default 1)."),
+       .help = tr("Number of nodes, with all of the above on each (default: 1)."),
        .group = tr("Resources")},
       {.name = "constraint",
        .letters = "C",
        .value = "KEY=VALUE",
-       .help = tr("Only on machines that have this label; several are separated by commas."),
+       .help = tr("Run only on nodes with this label; separate several with commas."),
        .group = tr("Resources"),
        .repeatable = true},
   };
@@ -167,8 +169,9 @@ Result<void> read_node_options(const Invocation& invocation, Request& request) {
       Label label = GF_TRY(read_label(piece));
       const auto same = std::ranges::find(request.selector, label.key, &Label::key);
       if (same != request.selector.end() && same->value != label.value) {
-        return fail(Code::Usage,
-                    tr_format("--constraint: no machine has two values of '{}'", label.key));
+        return fail(
+            Code::Usage,
+            tr_format("--constraint: '{}' is given two values; a node has only one", label.key));
       }
       if (same == request.selector.end()) request.selector.push_back(std::move(label));
     }

@@ -16,28 +16,26 @@ std::vector<Option> more_resources() {
       {.name = "cpus",
        .aliases = {"cpus-per-task"},
        .value = "N",
-       .help =
-           tr("CPUs to count against the machine. Without it a job counts 1 if it has no GPU, and "
-              "none if it has: its GPUs are the limit then."),
+       .help = tr("CPUs to reserve (default: 1 for a job without GPUs, 0 for a job with GPUs, "
+                  "which is limited by its GPUs)."),
        .group = tr("Resources")},
       {.name = "memory",
        .letters = "m",
        .aliases = {"mem", "max-mem", "max-memory"},
        .value = "SIZE",
-       .help =
-           tr("Host memory, counted and, where the machine allows, enforced: 20G, 512M; a number "
-              "is MiB."),
+       .help = tr("Host memory to reserve, enforced where the machine allows: 20G, 512M; a plain "
+                  "number is in MiB."),
        .group = tr("Resources")},
       {.name = "time",
        .letters = "t",
        .aliases = {"time-limit", "timelimit"},
        .value = "TIME",
-       .help = tr("Most time it may run: 30 (minutes), 10:30, 4:00:00, 1-12:00:00, 1h30m."),
+       .help = tr("Time limit: 30 (minutes), 10:30, 4:00:00, 1-12:00:00, 1h30m."),
        .group = tr("Resources")},
       {.name = "grace",
        .value = "TIME",
-       .help =
-           tr("Between SIGTERM and SIGKILL when it is stopped (default 30s); a number is seconds."),
+       .help = tr("Time between SIGTERM and SIGKILL when the job is stopped; a plain number is in "
+                  "seconds (default: 30s)."),
        .group = tr("Resources")},
   };
 }
@@ -51,102 +49,102 @@ std::vector<Option> resources() {
 }
 
 std::vector<Option> when() {
-  const std::string group = tr("When it starts");
+  const std::string group = tr("Scheduling");
   return {
       {.name = "priority",
        .letters = "p",
        .value = "N",
-       .help = tr("0 to 255, higher starts first (default 10)."),
+       .help = tr("Priority from 0 to 255; higher starts first (default: 10)."),
        .group = group},
       {.name = "nice",
        .value = "N",
-       .help = tr("As Slurm's: lowers the priority by N (by 100 without a value)."),
+       .help = tr("Lower the priority by N, as in Slurm (100 if N is omitted)."),
        .group = group,
        .implied = "100"},
       {.name = "depends-on",
        .letters = "d",
        .aliases = {"dependency", "depends-on-all"},
        .value = "JOBS",
-       .help = tr(
-           "Not before these jobs have finished with exit code 0: 42, 1,2, @ (your newest), @~1, "
-           "afterok:1:2."),
+       .help = tr("Start after all of these jobs have finished with exit code 0: 42, 1,2, @ (your "
+                  "newest), @~1, afterok:1:2."),
        .group = group,
        .complete = Complete::Job,
        .excludes = {"depends-on-any"}},
       {.name = "depends-on-any",
        .value = "JOBS",
-       .help = tr("Not before one of these jobs has."),
+       .help = tr("Start after one of these jobs has finished with exit code 0."),
        .group = group,
        .complete = Complete::Job},
       {.name = "no-auto-cancel",
-       .help = tr("Stay in the queue if what it depends on fails; else it is cancelled."),
+       .help = tr("Keep the job queued if a dependency fails (default: cancel it)."),
        .group = group},
       {.name = "begin",
        .value = "TIME",
-       .help = tr("Not before: now+2h, 22:00, 2026-03-01, 2026-03-01T12:00."),
+       .help = tr("Earliest start time: now+2h, 22:00, 2026-03-01, 2026-03-01T12:00."),
        .group = group},
-      {.name = "hold", .letters = "H", .help = tr("Wait for 'gjob release'."), .group = group},
+      {.name = "hold",
+       .letters = "H",
+       .help = tr("Submit the job on hold, until 'gjob release'."),
+       .group = group},
       {.name = "requeue",
-       .help = tr("Run again if the machine or the job's supervisor goes down."),
+       .help = tr("Requeue the job if the machine or the job's supervisor fails."),
        .group = group},
       {.name = "max-retries",
        .value = "N",
-       .help = tr("Run again up to N times if it fails (default 0)."),
+       .help = tr("Retry the job up to N times if it fails (default: 0)."),
        .group = group},
       {.name = "preemptible",
        .value = "HOW",
-       .help =
-           tr("May be preempted by a job ahead of it: requeue (stopped and queued again, resuming "
-              "from its own checkpoint; so without a value) or suspend (stays in memory and goes "
-              "on later)."),
+       .help = tr("Allow jobs ahead to preempt the job: requeue stops it and queues it again, to "
+                  "resume from its own checkpoint; suspend keeps it in memory and continues it "
+                  "later (default: requeue)."),
        .group = group,
        .implied = "requeue",
        .complete = Complete::Choice,
        .choices = {"requeue", "suspend", "none"}},
       {.name = "preempt-signal",
        .value = "SIGNAL",
-       .help = tr("With --preemptible: sent instead of TERM, so that it can write a checkpoint "
-                  "within --grace."),
+       .help = tr("With --preemptible: signal sent instead of TERM, so that the job can write a "
+                  "checkpoint within --grace."),
        .group = group},
   };
 }
 
 std::vector<Option> identity() {
-  const std::string group = tr("What it is");
+  const std::string group = tr("Job");
   return {
       {.name = "name",
        .letters = "nJ",
        .aliases = {"job-name"},
        .value = "NAME",
-       .help = tr("Its name; one is made up if there is none."),
+       .help = tr("Job name (default: a generated one)."),
        .group = group},
       {.name = "project",
        .letters = "P",
        .value = "NAME",
-       .help = tr("Project it belongs to."),
+       .help = tr("Project the job belongs to."),
        .group = group},
       {.name = "config",
        .value = "FILE",
-       .help =
-           tr("A configuration file of the job: copied now, its path is GFLOW_JOB_CONFIG in the "
-              "job."),
+       .help = tr("Configuration file for the job, copied at submission; GFLOW_JOB_CONFIG in the "
+                  "job is its path."),
        .group = group,
        .complete = Complete::File},
       {.name = "conda-env",
        .letters = "c",
        .value = "NAME",
-       .help = tr("Activate this conda environment for it."),
+       .help = tr("Activate this conda environment for the job."),
        .group = group},
       {.name = "chdir",
        .letters = "D",
        .value = "DIR",
-       .help = tr("Run it there (default: here)."),
+       .help = tr("Working directory of the job (default: the current directory)."),
        .group = group,
        .complete = Complete::Directory},
       {.name = "export",
        .value = "LIST",
-       .help = tr("Variables it gets: ALL (default), NONE (only HOME, PATH and the like), NAME, "
-                  "NAME=value; ALL,NAME=value adds one."),
+       .help = tr("Environment variables to pass: ALL, NONE (only HOME, PATH and the like), NAME "
+                  "or NAME=value; ALL,NAME=value adds one (default: ALL)."),
        .group = group},
       {.name = "wrap",
        .value = "LINE",
@@ -156,34 +154,34 @@ std::vector<Option> identity() {
 }
 
 std::vector<Option> sweeps() {
-  const std::string group = tr("Many at once");
+  const std::string group = tr("Arrays and sweeps");
   return {
       {.name = "array",
        .value = "LIST",
-       .help = tr("A job for each: 1-10, 0-100:10, 1,3,7-9, 1-100%4 (4 at once). Its number is "
-                  "GFLOW_ARRAY_TASK_ID in the job."),
+       .help = tr("Submit one job for each index: 1-10, 0-100:10, 1,3,7-9, 1-100%4 (4 at once). "
+                  "GFLOW_ARRAY_TASK_ID in the job is its index."),
        .group = group,
        .excludes = {"param", "param-file"}},
       {.name = "param",
        .value = "NAME=VALUES",
-       .help =
-           tr("A job for each value: lr=0.1,0.01 or seed=1:5 or x=0:1:0.25; several make all "
-              "combinations. {NAME} in the command becomes the value, GFLOW_PARAM_NAME has it."),
+       .help = tr("Submit one job for each value: lr=0.1,0.01, seed=1:5 or x=0:1:0.25; repeat for "
+                  "all combinations. {NAME} in the command is replaced by the value, and "
+                  "GFLOW_PARAM_NAME is set to it."),
        .group = group,
        .repeatable = true},
       {.name = "param-file",
        .value = "FILE",
-       .help = tr("A job for each row of a CSV file with a header."),
+       .help = tr("Submit one job for each row of a CSV file with a header."),
        .group = group,
        .complete = Complete::File},
       {.name = "name-template",
        .value = "TEXT",
-       .help = tr("Names of the jobs: 'run-{lr}-{seed}'."),
+       .help = tr("Names of the jobs, such as 'run-{lr}-{seed}'."),
        .group = group,
        .excludes = {"name"}},
       {.name = "max-concurrent",
        .value = "N",
-       .help = tr("At most N of them run at once."),
+       .help = tr("Run at most N of these jobs at once."),
        .group = group},
   };
 }
@@ -193,20 +191,20 @@ std::vector<Option> submission() {
   return {
       {.name = "wait",
        .letters = "W",
-       .help = tr("Wait until it has ended and exit with its exit code (see 'gjob wait')."),
+       .help = tr("Wait until the job has ended and exit with its exit code (see 'gjob wait')."),
        .group = group},
-      {.name = "parsable", .help = tr("Print the id alone."), .group = group},
+      {.name = "parsable", .help = tr("Print only the job id."), .group = group},
       {.name = "dry-run",
-       .help =
-           tr("Submit nothing; say what would be, and where it would run or why it would wait."),
+       .help = tr("Submit nothing; print what would be submitted, and where it would run or why it "
+                  "would wait."),
        .group = group},
       {.name = "verbose",
        .letters = "v",
-       .help = tr("With --dry-run: every term of the scores."),
+       .help = tr("With --dry-run: print every term of the scores."),
        .group = group},
       {.name = "partition",
        .value = "NAME",
-       .help = tr("Accepted for Slurm's sake, and ignored."),
+       .help = tr("Accepted for compatibility with Slurm and ignored."),
        .group = group,
        .hidden = true},
   };
@@ -242,7 +240,7 @@ std::vector<Option> submit_options() {
     for (Option& option : make()) all.push_back(std::move(option));
   }
   for (Option& option : described_options(all, Change::Never)) {
-    option.group = tr("What it is");
+    option.group = tr("Job");
     all.push_back(std::move(option));
   }
   return all;

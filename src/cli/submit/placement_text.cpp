@@ -77,7 +77,7 @@ std::string terms_text(const api::RankedNode& ranked) {
 
 std::string waiting_text(const api::PlacementView& view, const Clocks& clocks) {
   std::string out = view.ranked.empty()
-                        ? tr("Nothing has room for it now: it would wait.\n")
+                        ? tr("No node has room for it now: it would wait.\n")
                         : tr_format("Only {} of {} nodes have room for it now: it would wait.\n",
                                     view.ranked.size(),
                                     view.nodes);
@@ -109,8 +109,8 @@ std::string placement_text(const api::PlacementView& view,
   }
   if (machine.queued > 0) {
     out += tr_count(machine.queued,
-                    "\n{} job waits already: those ahead of it go first.\n",
-                    "\n{} jobs wait already: those ahead of it go first.\n",
+                    "\n{} job is already waiting: those ahead of it start first.\n",
+                    "\n{} jobs are already waiting: those ahead of it start first.\n",
                     machine.queued);
   }
   return out;

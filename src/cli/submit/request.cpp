@@ -66,7 +66,7 @@ Result<std::string> read_project(const Invocation& invocation) {
   const std::string given = invocation.get("project");
   const std::string project(trim(given));
   if (project.empty() && !given.empty()) {
-    return fail(Code::Usage, tr("--project: a name has more than spaces"));
+    return fail(Code::Usage, tr("--project: the name is blank"));
   }
   if (printable(project) != project || display_width(project) > kMax) {
     return fail(Code::Usage,
@@ -85,7 +85,7 @@ Result<void> read_preemption_options(const Invocation& invocation, JobSpec& spec
   if (!invocation.has("preempt-signal")) return {};
   const int signal = GF_TRY(read_preempt_signal(invocation.get("preempt-signal")));
   if (spec.preemption != Preemption::Requeue) {
-    return fail(Code::Usage, tr("--preempt-signal goes with --preemptible=requeue"));
+    return fail(Code::Usage, tr("--preempt-signal requires --preemptible=requeue"));
   }
   spec.preempt_signal = signal;
   return {};

@@ -153,11 +153,11 @@ Result<ScriptOptions> script_options(const Command& gbatch,
     }
     if (!parsed->words.empty()) {
       return fail(Code::Usage,
-                  tr_format("{}: '{}' is no option", where, printable(parsed->words.front())));
+                  tr_format("{}: '{}' is not an option", where, printable(parsed->words.front())));
     }
     for (auto& [name, values] : parsed->options) {
       if (std::ranges::find(kNotInScripts, name) != kNotInScripts.end()) {
-        return fail(Code::Usage, tr_format("{}: --{} cannot stand in a script", where, name));
+        return fail(Code::Usage, tr_format("{}: --{} is not allowed in a script", where, name));
       }
       auto& all = found.invocation.options[name];
       const auto option = std::ranges::find(gbatch.options, name, &Option::name);

@@ -73,14 +73,15 @@ Result<std::string> read_standard_input() {
     if (got < 0) return os::errno_error(tr("read standard input"));
     if (got == 0) return text;
     text.append(block, 0, static_cast<std::size_t>(got));
-    if (text.size() > kMax) return fail(Code::Exhausted, tr("a script has at most 16 MiB"));
+    if (text.size() > kMax)
+      return fail(Code::Exhausted, tr("the script is larger than the maximum of 16 MiB"));
   }
 }
 
 Result<Source> script_from_input(std::vector<std::string> arguments) {
   std::string script = GF_TRY(read_standard_input());
   if (trim(script).empty()) {
-    return fail(Code::Usage, tr("there is no command, and the script on standard input is empty"));
+    return fail(Code::Usage, tr("no command given, and the script on standard input is empty"));
   }
   arguments.insert(arguments.begin(), "script.sh");
   return Source{
@@ -96,12 +97,11 @@ Source shell_line(const std::string& line) {
 Result<Source> read_source(const Invocation& invocation, const Environment& environment) {
   const std::vector<std::string>& words = invocation.words;
   if (invocation.has("wrap")) {
-    if (!words.empty()) return fail(Code::Usage, tr("--wrap and a command exclude each other"));
+    if (!words.empty()) return fail(Code::Usage, tr("--wrap cannot be combined with a command"));
     return shell_line(invocation.get("wrap"));
   }
   if (words.empty() && os::is_terminal(0)) {
-    return fail(Code::Usage,
-                tr("there is no command; write 'gbatch python train.py', for example"));
+    return fail(Code::Usage, tr("no command given; write, for example, 'gbatch python train.py'"));
   }
   if (words.empty()) return script_from_input({});
   if (words[0] == "-") return script_from_input({words.begin() + 1, words.end()});
@@ -140,7 +140,7 @@ echo "Job $GFLOW_JOB_ID has GPU: $CUDA_VISIBLE_DEVICES"
   const auto file = os::open_file(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0755);
   if (!file) {
     if (os::exists(path)) {
-      return fail(Code::WrongState, tr_format("'{}' is there already", printable(path)));
+      return fail(Code::WrongState, tr_format("'{}' already exists", printable(path)));
     }
     return std::unexpected(file.error());
   }

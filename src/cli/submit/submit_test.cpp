@@ -220,15 +220,14 @@ TEST(Directives, OptionsMayStandOnLinesOfTheirOwn) {
 TEST(Directives, NameFileAndLineOfAMistake) {
   EXPECT_EQ(merged("train.sh", "#!/bin/bash\n\n# GFLOW --gpu 2\n"),
             "train.sh:3: unknown option '--gpu'; did you mean --gpus?");
-  EXPECT_EQ(merged("train.sh", "# GFLOW --gpus 2 extra\n"), "train.sh:1: 'extra' is no option");
+  EXPECT_EQ(merged("train.sh", "# GFLOW --gpus 2 extra\n"), "train.sh:1: 'extra' is not an option");
   EXPECT_EQ(merged("train.sh", "# GFLOW --dry-run\n"),
-            "train.sh:1: --dry-run cannot stand in a script");
+            "train.sh:1: --dry-run is not allowed in a script");
   EXPECT_EQ(merged("train.sh", "# GFLOW --name a\n# GFLOW --gpus '1(nvdia)'\n"),
             "train.sh:2: --gpus: '1(nvdia)', column 3: 'nvdia' is neither a vendor nor a model of "
             "GPUs; did you mean nvidia?");
   EXPECT_EQ(merged("train.sh", "# GFLOW --gpus 0.5 --shared\n"),
-            "train.sh:1: --shared takes turns on whole GPUs; a part such as 0.5 is shared as it "
-            "is");
+            "train.sh:1: --shared time-slices whole GPUs; a part such as 0.5 is shared without it");
 }
 
 JobSpec spec_of(std::string_view line) {
@@ -280,21 +279,22 @@ TEST(Spec, AsksForGpusOfEveryKind) {
 TEST(Spec, RefusesWhatDoesNotGoTogether) {
   constexpr std::array kRows = std::to_array<std::pair<std::string_view, std::string_view>>({
       {"--gpus 1.5 x", "--gpus: '1.5', column 1: a job has whole GPUs or a part of one; write 2"},
-      {"--gpu-memory 8G x", "--gpu-memory goes with --gpus"},
-      {"--gpus 8G,0.5 --gpu-memory 4G x", "--gpu-memory: --gpus says 8G of memory; say it once"},
+      {"--gpu-memory 8G x", "--gpu-memory requires --gpus"},
+      {"--gpus 8G,0.5 --gpu-memory 4G x",
+       "--gpu-memory: --gpus already requests 8G of memory; give it only once"},
       {"--gpus 1 --gpu-memory much x", "--gpu-memory: 'much' is not an amount of memory"},
-      {"--gpu-model V100 x", "--gpu-model goes with --gpus"},
-      {"--gpus '1(T4)' --gpu-model V100 x", "--gpu-model: --gpus says a kind of GPU, too"},
+      {"--gpu-model V100 x", "--gpu-model requires --gpus"},
+      {"--gpus '1(T4)' --gpu-model V100 x", "--gpu-model: --gpus already names a model"},
       {"--gpus 1 --gpu-model fast x", "--gpu-model 'fast': 'fast' is neither a vendor nor"},
-      {"--gpus 1 --shared x", "--shared needs --gpu-memory"},
-      {"--gpus 8G,0.5 --shared x", "--shared takes turns on whole GPUs"},
-      {"--shared x", "--shared goes with --gpus"},
+      {"--gpus 1 --shared x", "--shared requires --gpu-memory"},
+      {"--gpus 8G,0.5 --shared x", "--shared time-slices whole GPUs"},
+      {"--shared x", "--shared requires --gpus"},
       {"--nodes 0 x", "--nodes: '0' is not a number from 1 to 100000"},
-      {"-C fast x", "--constraint: 'fast' is no label of a node; write key=value"},
-      {"-C a=1,a=2 x", "--constraint: no machine has two values of 'a'"},
-      {"-C 'a=b c' x", "--constraint: 'b c' has characters no label has"},
+      {"-C fast x", "--constraint: 'fast' is not a node label; write key=value"},
+      {"-C a=1,a=2 x", "--constraint: 'a' is given two values; a node has only one"},
+      {"-C 'a=b c' x", "--constraint: 'b c' has characters that a label cannot have"},
       {"--preemptible=often x", "--preemptible: 'often' is not one of requeue, suspend, none"},
-      {"--preempt-signal USR1 x", "--preempt-signal goes with --preemptible=requeue"},
+      {"--preempt-signal USR1 x", "--preempt-signal requires --preemptible=requeue"},
       {"--preemptible --preempt-signal LOUD x", "--preempt-signal: 'LOUD' is not a signal"},
   });
   for (const auto& [line, message] : kRows) {

@@ -135,13 +135,13 @@ Result<std::vector<Point>> table_points(std::string_view csv) {
       const std::string name(trim(rows[0][k]));
       if (!is_name(name)) {
         return fail(Code::Usage,
-                    tr_format("--param-file: '{}' is not a name for a parameter", printable(name)));
+                    tr_format("--param-file: '{}' is not a valid parameter name", printable(name)));
       }
       point.emplace_back(name, rows[i][k]);
     }
     points.push_back(std::move(point));
   }
-  if (points.empty()) return fail(Code::Usage, tr("--param-file has no row below its header"));
+  if (points.empty()) return fail(Code::Usage, tr("--param-file has no rows below its header"));
   return points;
 }
 
@@ -218,7 +218,7 @@ Result<std::vector<std::vector<std::string>>> read_csv(std::string_view text) {
       row.back() += c;
     }
   }
-  if (quoted) return fail(Code::Usage, tr("--param-file: a quote is opened and never closed"));
+  if (quoted) return fail(Code::Usage, tr("--param-file: a quote is not closed"));
   end_row();
   return rows;
 }

@@ -53,9 +53,9 @@ Result<void> add_tasks(std::string_view piece, std::vector<std::uint64_t>& tasks
                                                     : parse_number(piece.substr(colon + 1));
   if (!first || !last || !step || *step == 0 || *last < *first ||
       (colon != std::string_view::npos && dash == std::string_view::npos)) {
-    return fail(Code::Usage,
-                tr_format("--array: '{}' is not understood; write 1-10, 0-100:10 or 1,3,7-9",
-                          printable(piece)));
+    return fail(
+        Code::Usage,
+        tr_format("--array: '{}' is not valid; write 1-10, 0-100:10 or 1,3,7-9", printable(piece)));
   }
   if (*last > kLastTask) {
     return fail(
@@ -148,7 +148,7 @@ Result<Array> read_array(std::string_view text) {
   std::string_view body = trim(text);
   if (const std::size_t percent = body.find('%'); percent != std::string_view::npos) {
     const int limit = GF_TRY(read_count("--array", body.substr(percent + 1)));
-    if (limit == 0) return fail(Code::Usage, tr("--array: none at once is not possible: %0"));
+    if (limit == 0) return fail(Code::Usage, tr("--array: %0 would let no task run"));
     array.max_concurrent = limit;
     body = body.substr(0, percent);
   }

@@ -14,22 +14,23 @@ namespace gflow::cli {
 
 std::vector<Option> output_options() {
   return {{.name = "csv",
-           .help = tr("print the tables as CSV, with plain numbers."),
+           .help = tr("Print the tables as CSV, with plain numbers."),
            .group = tr("Output"),
            .excludes = {"json"}},
           {.name = "plot",
            .value = "FILE.svg",
-           .help = tr("draw the result into this file, too."),
+           .help = tr("Also plot the result to this SVG file."),
            .group = tr("Output"),
            .complete = Complete::File}};
 }
 
 Option data_option() {
-  return {.name = "data",
-          .value = "DIR",
-          .help = tr("where the public data sets are; else the environment variable GFLOW_LAB_DATA "
-                     "says it."),
-          .complete = Complete::Directory};
+  return {
+      .name = "data",
+      .value = "DIR",
+      .help = tr(
+          "Directory of the public data sets (default: the environment variable GFLOW_LAB_DATA)."),
+      .complete = Complete::Directory};
 }
 
 std::string data_directory(const Invocation& invocation) {
@@ -38,9 +39,10 @@ std::string data_directory(const Invocation& invocation) {
 }
 
 Option days_option() {
-  return {.name = "days",
-          .value = "FIRST-LAST",
-          .help = tr("of a trace, only jobs submitted in these days, counted from the first job.")};
+  return {
+      .name = "days",
+      .value = "FIRST-LAST",
+      .help = tr("For a trace: only jobs submitted on these days, counted from the first job.")};
 }
 
 Result<Days> read_days(const std::string& text) {
@@ -48,10 +50,11 @@ Result<Days> read_days(const std::string& text) {
   const auto first = parse_number(text.substr(0, dash));
   const auto last = parse_number(dash == std::string::npos ? "" : text.substr(dash + 1));
   if (!first || !last || *first >= *last || *last > 36'500) {
-    return fail(Code::Usage,
-                tr_format("'{}' is no range of days; '28-58' is from the end of day 28 to the end "
-                          "of day 58",
-                          printable(text)));
+    return fail(
+        Code::Usage,
+        tr_format(
+            "'{}' is not a range of days; '28-58' is from the end of day 28 to the end of day 58",
+            printable(text)));
   }
   return Days{static_cast<int>(*first), static_cast<int>(*last)};
 }
@@ -62,10 +65,10 @@ Result<void> draw(const std::vector<lab::Chart>& charts,
                   Context& context) {
   if (!file.ends_with(".svg")) {
     return fail(Code::Usage,
-                tr_format("--{} writes SVG pictures: call it '{}.svg'", option, printable(file)));
+                tr_format("--{} writes an SVG file: name it '{}.svg'", option, printable(file)));
   }
   GF_CHECK(os::write_file(file, lab::svg_text(charts), 0644));
-  context.note(tr_format("drawn into {}", printable(file)));
+  context.note(tr_format("plotted to {}", printable(file)));
   return {};
 }
 

@@ -13,17 +13,15 @@ Command lab_command() {
       .summary = tr("replay traces and snapshots, measure policies"),
       .usage = {"EXPERIMENT [options]"},
       .description =
-          tr("The laboratory runs the very engine of the daemon on a virtual clock. It needs no "
-             "daemon "
+          tr("The laboratory runs the daemon's own engine on a virtual clock. It needs no daemon "
              "and no GPU. The same command gives the same output, byte for byte."),
       .examples = {{"gflow lab replay now.json --add-node sim:8xH100",
                     tr("would another node help?")},
                    {"gflow lab openb --data data",
                     tr("compare placement policies on a public trace")}},
-      .notes =
-          {{"Data",
-            tr("Experiments on public traces read them from --data DIR or GFLOW_LAB_DATA; one that "
-               "is not there is named with where it can be had.")}},
+      .notes = {{"Data",
+                 tr("Public traces are read from --data DIR or GFLOW_LAB_DATA. If one is missing, "
+                    "the error says where to download it.")}},
       .subcommands = {lab_replay_command(),
                       lab_openb_command(),
                       lab_churn_command(),

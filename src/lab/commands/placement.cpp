@@ -50,7 +50,7 @@ Result<lab::PlacementStudy> read_study(const Invocation& invocation, std::uint64
   }
   for (const std::string& trace : study.traces) {
     if (trace.find('/') != std::string::npos) {
-      return fail(Code::Usage, tr_format("'{}' is no trace of openb", printable(trace)));
+      return fail(Code::Usage, tr_format("'{}' is not an openb trace", printable(trace)));
     }
   }
   study.policies = invocation.all("policy");
@@ -99,16 +99,18 @@ Result<int> run_churn(const Invocation& invocation, Context& context) {
 std::vector<Option> study_options(const std::string& seeds_help) {
   return {{.name = "policy",
            .value = "NAME",
-           .help = tr("how nodes are chosen; repeat it to compare, or 'all'. Usually gflow, fgd, "
-                      "best-fit and random."),
+           .help = tr("Placement policy; repeat to compare, or 'all' (default: gflow, fgd, "
+                      "best-fit and random)."),
            .repeatable = true},
           {.name = "trace",
            .value = "NAME",
-           .help = tr("a variant of the trace: default, gpushare40, multigpu50, ...; repeat it, or "
-                      "'all' 17 that results were published for."),
+           .help = tr("Variant of the trace: default, gpushare40, multigpu50, ...; repeat to "
+                      "compare, or 'all' for the 17 with published results."),
            .repeatable = true},
           {.name = "seeds", .value = "N", .help = seeds_help},
-          {.name = "seed", .value = "N", .help = tr("the first seed (42); alone, the only one.")},
+          {.name = "seed",
+           .value = "N",
+           .help = tr("First seed (default: 42); without --seeds, the only one.")},
           data_option()};
 }
 
@@ -117,21 +119,18 @@ std::vector<Option> study_options(const std::string& seeds_help) {
 Command lab_openb_command() {
   Command command{
       .name = "openb",
-      .summary = tr("how much of a cluster tasks fill that arrive and stay"),
+      .summary = tr("measure how full a cluster gets when tasks arrive and stay"),
       .usage = {"[--policy NAME]... [--trace NAME]... [--data DIR]"},
-      .description = tr(
-          "The workload inflation of Weng et al., \"Beware of Fragmentation\", USENIX ATC 2023: "
-          "tasks "
-          "of Alibaba's cluster trace openb (1,213 nodes, 6,212 GPUs) arrive until 130 % of the "
-          "GPU "
-          "compute has been asked for; one that does not fit is lost. What the authors published "
-          "is "
-          "put beside it."),
-      .options =
-          study_options(tr("how many seeds (5). 42 to 46 are the orders of the published runs, "
-                           "others are drawn alike.")),
+      .description =
+          tr("The workload inflation of Weng et al., \"Beware of Fragmentation\", USENIX ATC 2023: "
+             "tasks of Alibaba's cluster trace openb (1,213 nodes, 6,212 GPUs) arrive until 130 % "
+             "of the GPU compute has been requested; a task that does not fit is lost. The "
+             "authors' published results are shown for comparison."),
+      .options = study_options(tr("Number of seeds (default: 5). 42 to 46 are the orders of the "
+                                  "published runs; others are drawn in the same way.")),
       .examples = {{"gflow lab openb --data data", tr("four policies on the default trace")},
-                   {"gflow lab openb --trace all --policy all --plot openb.svg", tr("everything")}},
+                   {"gflow lab openb --trace all --policy all --plot openb.svg",
+                    tr("all traces and policies")}},
       .run = run_openb,
   };
   for (Option& option : output_options()) command.options.push_back(std::move(option));
@@ -141,26 +140,26 @@ Command lab_openb_command() {
 Command lab_churn_command() {
   Command command{
       .name = "churn",
-      .summary = tr("how much of a cluster tasks fill that come and go"),
+      .summary = tr("measure how full a cluster gets when tasks come and go"),
       .usage = {"[--policy NAME]... [--trace NAME]... [--load L] [--data DIR]"},
-      .description = tr(
-          "Tasks drawn from the trace openb arrive as a Poisson process and stay for a time with "
-          "an "
-          "exponential distribution; one that does not fit when it arrives is lost. Measured is "
-          "the "
-          "GPU compute in use, mean over time, after a warm-up."),
-      .options = study_options(tr("how many seeds (3).")),
+      .description =
+          tr("Tasks drawn from the openb trace arrive as a Poisson process and stay for "
+             "exponentially distributed times; a task that does not fit when it arrives is lost. "
+             "Reports the GPU compute in use, averaged over time after a warm-up."),
+      .options = study_options(tr("Number of seeds (default: 3).")),
       .examples = {{"gflow lab churn --data data", tr("four policies on the default trace")},
                    {"gflow lab churn --load 1.2 --policy gflow --policy fgd",
-                    tr("under more load")}},
+                    tr("two policies under a higher load")}},
       .run = run_churn,
   };
   command.options.push_back(
       {.name = "load",
        .value = "L",
-       .help = tr("GPU compute asked for at a time, by what there is (1.0).")});
-  command.options.push_back(
-      {.name = "arrivals", .value = "N", .help = tr("how many tasks arrive (80000).")});
+       .help =
+           tr("Load: GPU compute requested at a time, as a ratio of capacity (default: 1.0).")});
+  command.options.push_back({.name = "arrivals",
+                             .value = "N",
+                             .help = tr("Number of tasks that arrive (default: 80000).")});
   for (Option& option : output_options()) command.options.push_back(std::move(option));
   return command;
 }

@@ -23,11 +23,11 @@ std::vector<std::string> case_names() {
 }
 
 std::string case_help() {
-  std::string help;
+  std::vector<std::string> cases;
   for (const lab::PublicCase& one : lab::public_cases()) {
-    help += fmt::format("{}: {}; ", one.name, tr(one.what));
+    cases.push_back(fmt::format("{}: {}", one.name, tr(one.what)));
   }
-  return help + tr("all of them, if not given.");
+  return fmt::format("{} {}", fmt::join(cases, "; "), tr("(default: all)."));
 }
 
 std::vector<std::string> mode_names() {
@@ -48,7 +48,7 @@ Result<int> read_count(const Invocation& invocation, const char* option, int unl
 Result<std::vector<lab::QueueCase>> read_public_cases(const Invocation& invocation) {
   for (const char* option : {"nodes", "gpus-per-node", "days"}) {
     if (!invocation.has(option)) continue;
-    return fail(Code::Usage, tr_format("--{} is for --trace", option));
+    return fail(Code::Usage, tr_format("--{} requires --trace", option));
   }
   std::vector<lab::QueueCase> cases;
   for (const lab::PublicCase& one : lab::public_cases()) {
@@ -65,7 +65,8 @@ Result<std::vector<lab::QueueCase>> read_cases(const Invocation& invocation) {
   if (!invocation.has("trace")) return read_public_cases(invocation);
   const std::string file = invocation.get("trace");
   if (!invocation.has("nodes")) {
-    return fail(Code::Usage, tr("a trace says nothing of machines; say how many with --nodes"));
+    return fail(Code::Usage,
+                tr("a trace does not describe the machines; give their number with --nodes"));
   }
   const lab::EqualNodes machines{GF_TRY(read_count(invocation, "nodes", 1)),
                                  GF_TRY(read_count(invocation, "gpus-per-node", kGpusOfNode))};
@@ -119,27 +120,27 @@ std::vector<Option> queue_options() {
       data_option(),
       {.name = "trace",
        .value = "FILE",
-       .help = tr("the jobs of this trace instead (docs/format/trace.md)."),
+       .help = tr("Replay the jobs of this trace instead (docs/format/trace.md)."),
        .complete = Complete::File},
-      {.name = "nodes", .value = "N", .help = tr("how many nodes the trace is played on.")},
-      {.name = "gpus-per-node", .value = "N", .help = tr("GPUs of each; 8, if not given.")},
+      {.name = "nodes", .value = "N", .help = tr("Number of nodes to replay the trace on.")},
+      {.name = "gpus-per-node", .value = "N", .help = tr("GPUs per node (default: 8).")},
       days_option(),
       {.name = "mode",
        .value = "NAME",
-       .help = tr("nothing: no run time is known and no job may be stopped; limits: every job has "
-                  "a time limit, the least of 1, 4, 12 hours, 1, 3, 7, 14, 30, 60 days that it "
-                  "keeps; preempting: nothing is known, but every job may be stopped. All, if "
-                  "not given."),
+       .help = tr(
+           "nothing: no run time is known and no job is preemptible; limits: every job has a time "
+           "limit, the least of 1, 4, 12 hours, 1, 3, 7, 14, 30, 60 days that it keeps within; "
+           "preempting: no run time is known, but every job is preemptible (default: all)."),
        .repeatable = true,
        .choices = mode_names()},
       {.name = "guard",
        .value = "TIME",
-       .help = tr("how long a job waits under the simple guard until nodes are kept for it; 7d, "
-                  "if not given.")},
+       .help = tr("How long a job waits under the simple guard until nodes are reserved for it "
+                  "(default: 7d).")},
       {.name = "frontier",
        .value = "FILE.svg",
-       .help = tr("play the simple guard with waiting times from 1 to 30 days, and draw the "
-                  "longest wait over the mean into this file."),
+       .help = tr("Run the simple guard with waiting times from 1 to 30 days, and plot the longest "
+                  "wait against the mean to this file."),
        .complete = Complete::File,
        .excludes = {"guard"}}};
 }
@@ -149,20 +150,21 @@ std::vector<Option> queue_options() {
 Command lab_queue_command() {
   Command command{
       .name = "queue",
-      .summary = tr("how long jobs wait, by who orders the queue"),
+      .summary = tr("compare how long jobs wait under different queue orders"),
       .usage = {"[--case NAME] [--data DIR]", "--trace FILE --nodes N [--gpus-per-node N]"},
-      .description = tr(
-          "Plays jobs of the public traces of Philly (Jeon et al., USENIX ATC 2019) and Helios (Hu "
-          "et al., SC 2021), or of any other, on equal machines: first in first out, first fit, "
-          "first fit with a guard (a job that waited long has nodes kept for it, those expected "
-          "to be free first), EASY backfill and two queues by attained service as other "
-          "schedulers have them, then the engine of the daemon with its defaults, with and without "
-          "time limits and jobs that may be stopped. A job that was stopped loses 60 s with each "
-          "new start. OVERTAKEN are jobs that started after one that was submitted later and is "
-          "no bigger."),
+      .description =
+          tr("Replays jobs of the public traces of Philly (Jeon et al., USENIX ATC 2019) and "
+             "Helios (Hu et al., SC 2021), or of any other, on identical nodes, under first in "
+             "first out, first fit, first fit with a guard (nodes are reserved for a job that has "
+             "waited long, those expected to be free first), EASY backfill and two queues by "
+             "attained service as other schedulers have them, and under the daemon's engine with "
+             "its defaults, with and without time limits and preemptible jobs. A preempted job "
+             "loses 60 s at each restart. OVERTAKEN counts jobs that started after a job that was "
+             "submitted later and is no larger."),
       .options = queue_options(),
-      .examples = {{"gflow lab queue --data data", tr("what an order is worth")},
-                   {"gflow lab queue --trace jobs.csv --nodes 4", tr("the same of your own jobs")}},
+      .examples = {{"gflow lab queue --data data", tr("compare queue orders")},
+                   {"gflow lab queue --trace jobs.csv --nodes 4",
+                    tr("the same for your own jobs")}},
       .run = run_lab_queue,
   };
   for (Option& option : output_options()) command.options.push_back(std::move(option));

@@ -18,10 +18,9 @@ Result<lab::Subject> trace_subject(const std::string& text,
                                    const Invocation& invocation) {
   lab::Trace trace = GF_TRY(lab::read_trace(text, file));
   if (!invocation.has("nodes")) {
-    return fail(
-        Code::Usage,
-        tr("a trace says nothing of machines; say '--nodes 64x8' (64 nodes with 8 GPUs each) "
-           "or '--nodes sim:8xH100'"));
+    return fail(Code::Usage,
+                tr("a trace does not describe the machines; give '--nodes 64x8' (64 nodes with 8 "
+                   "GPUs each) or '--nodes sim:8xH100'"));
   }
   if (invocation.has("days")) {
     const Days days = GF_TRY(read_days(invocation.get("days")));
@@ -46,7 +45,7 @@ Result<lab::Subject> read_subject(const std::string& file, const Invocation& inv
   }
   for (const char* option : {"days", "preemption"}) {
     if (!invocation.has(option)) continue;
-    return fail(Code::Usage, tr_format("--{} is for traces; this is a snapshot", option));
+    return fail(Code::Usage, tr_format("--{} applies only to traces; this is a snapshot", option));
   }
   return lab::read_snapshot(text, file);
 }
@@ -115,27 +114,27 @@ Result<int> run_replay(const Invocation& invocation, Context& context) {
 std::vector<Option> what_if_options() {
   return {{.name = "add-node",
            .value = "sim:MODELS",
-           .help = tr("what if there were one more node, as 'sim:8xH100'."),
+           .help = tr("Add a node, such as 'sim:8xH100'."),
            .group = tr("What if"),
            .repeatable = true},
           {.name = "remove-node",
            .value = "NAME",
-           .help = tr("what if this node were not there."),
+           .help = tr("Remove this node."),
            .group = tr("What if"),
            .repeatable = true},
           {.name = "policy",
            .value = "NAME",
-           .help = tr("what if nodes and GPUs were chosen like this. Repeat it to compare."),
+           .help = tr("Use this placement policy; repeat to compare."),
            .group = tr("What if"),
            .repeatable = true},
           {.name = "order",
            .value = "NAME",
-           .help = tr("what if jobs went in this order. Repeat it to compare."),
+           .help = tr("Use this queue order; repeat to compare."),
            .group = tr("What if"),
            .repeatable = true},
           {.name = "set",
            .value = "NAME=VALUE",
-           .help = tr("what if a setting were another one: scheduler.preempt=false."),
+           .help = tr("Change a setting: scheduler.preempt=false."),
            .group = tr("What if"),
            .repeatable = true}};
 }
@@ -145,38 +144,35 @@ std::vector<Option> what_if_options() {
 Command lab_replay_command() {
   Command command{
       .name = "replay",
-      .summary = tr("replay a trace or a snapshot, and what would be if"),
+      .summary = tr("replay a trace or a snapshot, with what-if changes"),
       .usage = {"[options] FILE"},
-      .description = tr(
-          "Runs the jobs of FILE through the engine of the daemon on a virtual clock: every "
-          "decision "
-          "is the real one, only time is not waited for. FILE is what 'gctl snapshot' writes, or a "
-          "trace as CSV (submit, duration, gpus, user; docs/format/trace.md), gzip packed or not; "
-          "the "
-          "Philly trace is read as it is published.\n\n"
-          "With changes, the unchanged run comes first and each changed one is compared with it. "
-          "Jobs of a snapshot are given the run time their like had before; see docs/lab.md."),
-      .options =
-          {{.name = "nodes",
-            .value = "NODES",
-            .help = tr("the machines: '64x8' is 64 nodes with 8 GPUs each, '4x8xA100' names the "
-                       "model, 'sim:8xH100' is one machine. A trace needs it; of a snapshot it "
-                       "replaces the machines there are.")},
-           days_option(),
-           {.name = "preemption",
-            .value = "HOW",
-            .help = tr("of a trace, how all jobs may be preempted: none, requeue or suspend. Else "
-                       "what the trace says."),
-            .choices = {"none", "requeue", "suspend"}},
-           {.name = "restart-cost",
-            .value = "TIME",
-            .help = tr("what a preempted job loses when it starts again (60s).")}},
+      .description =
+          tr("Replays the jobs of FILE through the daemon's engine on a virtual clock: the "
+             "decisions are the daemon's, only the waiting is skipped. FILE is a snapshot of 'gctl "
+             "snapshot', or a trace as CSV (submit, duration, gpus, user; docs/format/trace.md), "
+             "gzip-compressed or not; the Philly trace is read as published.\n\nWith changes, the "
+             "unchanged run comes first and each changed run is compared with it. Jobs of a "
+             "snapshot get the run times that similar jobs had before; see docs/lab.md."),
+      .options = {{.name = "nodes",
+                   .value = "NODES",
+                   .help = tr("Nodes: '64x8' is 64 nodes with 8 GPUs each, '4x8xA100' names the "
+                              "model, 'sim:8xH100' is one node. Required for a trace; replaces the "
+                              "nodes of a snapshot.")},
+                  days_option(),
+                  {.name = "preemption",
+                   .value = "HOW",
+                   .help = tr("For a trace: how all jobs may be preempted: none, requeue or "
+                              "suspend (default: as the trace says)."),
+                   .choices = {"none", "requeue", "suspend"}},
+                  {.name = "restart-cost",
+                   .value = "TIME",
+                   .help = tr("Time a preempted job loses when it restarts (default: 60s).")}},
       .words = {.name = "FILE",
-                .help = tr("a snapshot or a trace."),
+                .help = tr("A snapshot or a trace."),
                 .least = 1,
                 .most = 1,
                 .complete = Complete::File},
-      .examples = {{"gctl snapshot -o now.json", tr("what there is to be replayed")},
+      .examples = {{"gctl snapshot -o now.json", tr("Input")},
                    {"gflow lab replay now.json --add-node sim:8xH100",
                     tr("would another node help?")},
                    {"gflow lab replay philly_jobs.csv.gz --nodes 64x8 --days 28-58",

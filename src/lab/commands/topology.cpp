@@ -18,7 +18,8 @@ Result<int> count_of(const Invocation& invocation, std::string_view option, int 
   if (number && *number >= 1 && *number <= 10'000'000) return static_cast<int>(*number);
   return fail(
       Code::Usage,
-      tr_format("--{}: '{}' is not a number from 1 on", option, printable(invocation.get(option))));
+      tr_format(
+          "--{}: '{}' is not a number of at least 1", option, printable(invocation.get(option))));
 }
 
 Result<std::vector<lab::WiredMachine>> read_machines(const Invocation& invocation) {
@@ -35,7 +36,7 @@ Result<std::vector<lab::WiredMachine>> read_machines(const Invocation& invocatio
     if (std::ranges::any_of(names, matches)) continue;
     const auto near = nearest(pattern, names);
     return fail(Code::NotFound,
-                tr_format("there is no machine '{}'{}; there are: {}",
+                tr_format("there is no machine '{}'{}; the machines are: {}",
                           printable(pattern),
                           near ? tr_format(" (is it '{}'?)", *near) : "",
                           join(names, ", ")));
@@ -89,29 +90,26 @@ Result<int> run_lab_topology(const Invocation& invocation, Context& context) {
 Command lab_topology_command() {
   Command command{
       .name = "topology",
-      .summary = tr("how well the GPUs of a job are connected, by who chooses them"),
+      .summary = tr("measure how well the GPUs of a job are connected"),
       .usage = {"[--machine NAME]... [--jobs N] [--seeds N] [--data DIR]"},
-      .description = tr(
-          "Jobs share one real machine, first come first served, run times exponential. Of each "
-          "job "
-          "with two or more GPUs: the bandwidth of the best ring through its GPUs, as a share of "
-          "the "
-          "best of that size on the idle machine. Job sizes are those of MAPA (Ranganath et al., "
-          "SC 2021) and of a lab server; go-gpuallocator is what the Kubernetes device plugin of "
-          "NVIDIA "
-          "chooses by."),
+      .description =
+          tr("Jobs share one real machine, first come, first served, with exponentially "
+             "distributed run times. Reports, for each job with two or more GPUs, the bandwidth of "
+             "the best ring through its GPUs, as a share of the best of that size on the idle "
+             "machine. Job sizes are those of MAPA (Ranganath et al., SC 2021) and of a lab "
+             "server; go-gpuallocator is the policy of NVIDIA's Kubernetes device plugin."),
       .options = {{.name = "machine",
                    .value = "NAME",
-                   .help = tr("only these machines; * and ? stand for any characters."),
+                   .help = tr("Only these machines; * and ? are wildcards."),
                    .repeatable = true},
                   {.name = "jobs",
                    .value = "N",
-                   .help = tr_format("jobs of one run ({}).", lab::SharingOptions{}.jobs)},
+                   .help = tr_format("Jobs per run (default: {}).", lab::SharingOptions{}.jobs)},
                   {.name = "seeds",
                    .value = "N",
-                   .help = tr_format("runs of each ({}).", lab::SharingOptions{}.seeds)},
+                   .help = tr_format("Runs of each (default: {}).", lab::SharingOptions{}.seeds)},
                   data_option()},
-      .examples = {{"gflow lab topology --data data", tr("every machine of 2 to 16 GPUs")}},
+      .examples = {{"gflow lab topology --data data", tr("all machines with 2 to 16 GPUs")}},
       .run = run_lab_topology,
   };
   for (Option& option : output_options()) command.options.push_back(std::move(option));
