@@ -14,8 +14,7 @@ namespace {
 constexpr std::uint64_t kMaxCpu = 65'535;
 
 std::unexpected<Error> not_a_list(std::string_view text) {
-  return fail(Code::Usage,
-              tr_format("'{}' is not a list of CPUs; write such as 0-3,8", printable(text)));
+  return fail(Code::Usage, tr_format("'{}' is not a list of CPUs, such as 0-3,8", printable(text)));
 }
 
 }  // namespace

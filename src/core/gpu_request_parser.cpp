@@ -98,7 +98,7 @@ Read<void> Parser::take_amount(const Decimal& number) {
                              number.decimals.substr(0, 4)));
   }
   if (number.is_whole() && number.pointed && number.whole == 0) {
-    return mistake(number.at, tr("a share of nothing"), tr("write 0 for a job without GPUs"));
+    return mistake(number.at, tr("a share of zero"), tr("write 0 for a job without GPUs"));
   }
   if (number.is_whole()) {
     auto count = count_of(number);
@@ -114,7 +114,7 @@ Read<void> Parser::take_amount(const Decimal& number) {
 }
 
 Read<void> Parser::take_memory(const Decimal& number, int shift, Piece at) {
-  if (memory_) return mistake(at, tr("memory was said before"), tr("write it once"));
+  if (memory_) return mistake(at, tr("memory is given twice"), tr("write it once"));
   memory_ = at;
   // Whole MiB, rounded up, in integers: decimals beyond the sixth are refused.
   constexpr std::uint64_t kMillion = 1'000'000;
@@ -127,7 +127,7 @@ Read<void> Parser::take_memory(const Decimal& number, int shift, Piece at) {
   const Wide millionths = Wide{number.whole} * kMillion + *parse_number(digits);
   const Wide unit = Wide{kMillion} << 20;
   const auto mib = static_cast<std::int64_t>(((millionths << shift) + unit - 1) / unit);
-  if (mib == 0) return mistake(at, tr("no memory at all"), tr("leave it out"));
+  if (mib == 0) return mistake(at, tr("zero memory"), tr("leave it out"));
   request_.memory = Memory::mib(mib);
   return {};
 }
@@ -139,14 +139,14 @@ Read<void> Parser::take_product(const Decimal& count, Piece share) {
   if (!*number || (*number)->at.end != share.end || !count.is_whole() || count.whole == 0 ||
       (*number)->whole > 1 || ((*number)->whole == 1 && !(*number)->is_whole())) {
     return mistake({count.at.begin, share.end},
-                   tr("before the x stands how many GPUs, after it the share of each"),
+                   tr("the number of GPUs goes before the x, the share of each after it"),
                    tr("write 2x0.5 for half of two GPUs"));
   }
   auto taken = take_amount(**number);
   if (!taken) return taken;
   auto devices = count_of(count);
   if (!devices) return std::unexpected(devices.error());
-  if (request_.gpus == 0) return mistake(share, tr("a share of nothing"), tr("write 0 for no GPU"));
+  if (request_.gpus == 0) return mistake(share, tr("a share of zero"), tr("write 0 for no GPU"));
   request_.gpus = *devices;
   amount_ = Piece{count.at.begin, share.end};
   return {};
@@ -156,10 +156,11 @@ Read<void> Parser::take_product(const Decimal& count, Piece share) {
 Read<void> Parser::take_word(Piece body) const {
   const std::string word(scan_.view(body));
   if (read_vendor(word, resources_)) {
-    return mistake(body, tr("how many GPUs is not said"), tr_format("write 1({})", to_lower(word)));
+    return mistake(
+        body, tr("the number of GPUs is missing"), tr_format("write 1({})", to_lower(word)));
   }
   if (const std::string model = catalogue::read_model(word); catalogue::is_known(model)) {
-    return mistake(body, tr("how many GPUs is not said"), tr_format("write 1({})", model));
+    return mistake(body, tr("the number of GPUs is missing"), tr_format("write 1({})", model));
   }
   return mistake(
       body,
@@ -171,7 +172,7 @@ Read<void> Parser::take_part(const Part& part) {
   Piece body = part.body;
   if (body.empty()) {
     return mistake({body.begin, part.kind ? part.kind->begin : body.begin},
-                   part.kind ? tr("how many GPUs is not said") : tr("nothing stands here"),
+                   part.kind ? tr("the number of GPUs is missing") : tr("a value is missing here"),
                    part.kind ? tr_format("write 1({})", scan_.typed(*part.kind)) : "");
   }
   const bool negative = scan_.at(body.begin) == '-';
@@ -189,7 +190,7 @@ Read<void> Parser::take_part(const Part& part) {
   }
   if (amount_) {
     return mistake(part.body,
-                   tr("the number of GPUs was said before"),
+                   tr("the number of GPUs is given twice"),
                    tr("memory needs a unit, such as 8G,0.5"));
   }
   if (rest.empty()) return take_amount(**number);
@@ -198,7 +199,7 @@ Read<void> Parser::take_part(const Part& part) {
 
 Read<void> Parser::take_negative(Piece body, const Decimal& number, Piece rest) {
   if (!rest.empty() || number.whole != 1 || !number.is_whole() || amount_) {
-    return mistake(body, tr("an amount below nothing"), tr("-1 alone sees every GPU"));
+    return mistake(body, tr("a negative amount"), tr("-1 alone sees every GPU"));
   }
   amount_ = body;
   request_.see_all = true;
@@ -220,7 +221,7 @@ Read<void> Parser::take_rest(const Decimal& number, Piece rest) {
       tr_format("'{}' does not belong here", scan_.typed(rest)),
       catalogue::is_known(model)
           ? tr_format("write {}({})", scan_.view(number.at), model)
-          : tr("the kind of GPU goes in brackets, 2(V100), and memory needs K, M, G or T"));
+          : tr("the GPU model goes in brackets, 2(V100), and memory needs K, M, G or T"));
 }
 
 bool Parser::is_memory(Piece piece) const {
@@ -234,8 +235,9 @@ Read<std::string> Parser::model(Piece piece) const {
     const char c = scan_.at(i);
     const bool letter = ascii_upper(c) >= 'A' && ascii_upper(c) <= 'Z';
     if (!letter && !is_digit(c) && std::string_view(" -_./+").find(c) == std::string_view::npos) {
-      return mistake({i, i + 1},
-                     tr_format("'{}' cannot stand in the name of a GPU", scan_.typed({i, i + 1})));
+      return mistake(
+          {i, i + 1},
+          tr_format("'{}' is not allowed in the name of a GPU", scan_.typed({i, i + 1})));
     }
   }
   const std::string word(scan_.view(piece));
@@ -252,7 +254,7 @@ Read<std::string> Parser::model(Piece piece) const {
                    tr_format("it has {}G", fmt::join(listed->sizes, "G or ")));
   }
   if (is_memory(piece)) {
-    return mistake(piece, tr("memory stands outside the brackets"), tr("write 2(V100),32G"));
+    return mistake(piece, tr("memory goes outside the brackets"), tr("write 2(V100),32G"));
   }
   std::vector<std::string> names = catalogue::known_models();
   for (const auto& [vendor, resource] : resources_.names) names.push_back(vendor);
@@ -281,8 +283,7 @@ Read<void> Parser::take_models(Piece piece) {
 
 Read<void> Parser::take_kind(Piece inner) {
   if (inner.empty()) {
-    return mistake(
-        {inner.begin, inner.begin}, tr("nothing stands in the brackets"), tr("leave them out"));
+    return mistake({inner.begin, inner.begin}, tr("the brackets are empty"), tr("leave them out"));
   }
   bool has_vendor = false;
   bool has_models = false;
@@ -290,7 +291,7 @@ Read<void> Parser::take_kind(Piece inner) {
     const auto vendor = read_vendor(scan_.view(item), resources_);
     if (vendor && has_vendor) return mistake(item, tr("a second vendor"));
     if (!vendor && has_models && !is_memory(item)) {
-      return mistake(item, tr("a second model"), tr("write A100|H100 if either is right"));
+      return mistake(item, tr("a second model"), tr("write A100|H100 for either model"));
     }
     if (vendor) {
       has_vendor = true;
@@ -359,7 +360,7 @@ Read<void> Parser::check_whole(Piece all) const {
   }
   if (request_.gpus == 0 && !request_.see_all && (memory_ || kind)) {
     return mistake(
-        *amount_, tr("no GPU at all, but of a kind"), tr("write 0 alone, or at least 1"));
+        *amount_, tr("zero GPUs with a model or memory"), tr("write 0 alone, or at least 1"));
   }
   return {};
 }
@@ -370,7 +371,7 @@ Read<GpuRequest> Parser::parse() {
   }
   const Piece all = scan_.trimmed({0, scan_.size()});
   if (all.empty()) {
-    return mistake({0, 0}, tr("nothing stands here"), tr("write 0 for a job without GPUs"));
+    return mistake({0, 0}, tr("a value is missing here"), tr("write 0 for a job without GPUs"));
   }
   if (const std::size_t strange = scan_.find(kStrange); strange != std::string::npos) {
     const Piece at{strange, strange + 1};

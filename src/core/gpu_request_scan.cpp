@@ -119,7 +119,7 @@ Read<std::optional<Decimal>> Scan::leading_number(Piece piece) const {
     ++i;
     decimals = digits();
     if (decimals.empty()) {
-      return mistake({piece.begin, i}, tr("digits are missing after the point"));
+      return mistake({piece.begin, i}, tr("digits are missing after the decimal point"));
     }
   }
   if (whole.empty() && decimals.empty()) return std::optional<Decimal>();

@@ -63,10 +63,10 @@ TEST(JobDescription, NumbersAreWithinTheirRanges) {
   JobSpec spec;
   EXPECT_TRUE(check_fields(spec));
   spec.time_limit = 0s;
-  EXPECT_EQ(check_fields(spec).error().message, "time limit 0 is not within 1 and 315360000");
+  EXPECT_EQ(check_fields(spec).error().message, "time limit 0 is not between 1 and 315360000");
   spec.time_limit.reset();
   spec.request.share = Share{0};
-  EXPECT_EQ(check_fields(spec).error().message, "gpu share 0 is not within 1 and 10000");
+  EXPECT_EQ(check_fields(spec).error().message, "gpu share 0 is not between 1 and 10000");
 }
 
 TEST(JobDescription, WhatIsPrivateIsHidden) {

@@ -59,7 +59,7 @@ static_assert(all_texts_are_limited<JobSpec>());
 Result<void> check_range(const FieldInfo& row, std::int64_t number) {
   if (row.range.contains(number)) return {};
   return fail(Code::Usage,
-              tr_format("{} {} is not within {} and {}",
+              tr_format("{} {} is not between {} and {}",
                         field_words(row.name),
                         number,
                         row.range.least,
@@ -71,7 +71,7 @@ Result<void> check_length(const FieldInfo& row, std::size_t bytes) {
   return fail(
       Code::Usage,
       tr_format(
-          "its {} has {} bytes; the most is {}", field_words(row.name), bytes, row.max_bytes));
+          "its {} has {} bytes; the maximum is {}", field_words(row.name), bytes, row.max_bytes));
 }
 
 template <class T>
@@ -84,7 +84,7 @@ Result<void> check_field(const FieldInfo& row, const T& value) {
     return fail(
         Code::Usage,
         tr_format(
-            "its {} are {}; the most is {}", field_words(row.name), value.size(), kMaxLabels));
+            "its {} are {}; the maximum is {}", field_words(row.name), value.size(), kMaxLabels));
   } else {
     const auto number = number_in(value);
     return number ? check_range(row, *number) : Result<void>();

@@ -58,7 +58,7 @@ TEST(Job, StatusNamesAndCodesReadBack) {
   EXPECT_EQ(parse_status("pd"), Status::Queued);
   EXPECT_EQ(parse_status("done\x07").error(),
             (Error{Code::Usage,
-                   "'done\\x07' is not a state; there are Queued, Hold, Starting, Running, "
+                   "'done\\x07' is not a state; the states are Queued, Hold, Starting, Running, "
                    "Suspended, Completing, Finished, Failed, Cancelled, Timeout, Lost"}));
   EXPECT_FALSE(parse_status(""));
 }

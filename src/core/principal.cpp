@@ -51,9 +51,9 @@ Principal system_principal() {
 
 Result<User> job_owner(const Principal& principal) {
   if (principal.uid) return User{*principal.uid, principal.name};
-  return fail(Code::Permission,
-              tr_format("{} has no account on this machine that jobs could run as",
-                        printable(principal.name)));
+  return fail(
+      Code::Permission,
+      tr_format("{} has no account on this machine to run jobs as", printable(principal.name)));
 }
 
 User record_of(const Principal& principal) {
@@ -90,8 +90,8 @@ Result<void> may_drain(const Principal& principal, std::string_view what) {
 Result<void> may_administer(const Principal& principal) {
   if (principal.role >= Role::Administrator) return {};
   return fail(Code::Permission,
-              tr("only an administrator may do this: root, the user gflowd runs as, and those that "
-                 "[access] in gflow.toml names"));
+              tr("only an administrator may do this: root, the user gflowd runs as, and the users "
+                 "that [access] in gflow.toml names"));
 }
 
 int max_priority(const PriorityLimits& limits,
@@ -115,13 +115,13 @@ Result<void> may_have_priority(const PriorityLimits& limits,
                                int priority) {
   const int max = max_priority(limits, principal, project);
   if (priority <= max) return {};
-  return fail(Code::Permission,
-              tr_format("priority {} is above {}, the highest {} may give a job; an operator can "
-                        "raise it with 'gjob update', an administrator the limit with "
-                        "[priority] in gflow.toml",
-                        priority,
-                        max,
-                        printable(principal.name)));
+  return fail(
+      Code::Permission,
+      tr_format("priority {} is above {}, the maximum for {}; an operator can raise it with 'gjob "
+                "update', an administrator can raise the maximum with [priority] in gflow.toml",
+                priority,
+                max,
+                printable(principal.name)));
 }
 
 }  // namespace gflow

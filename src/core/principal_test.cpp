@@ -38,8 +38,7 @@ TEST(Principal, MayDoWhatItsRoleAllows) {
 
 TEST(Principal, WithoutAnAccountOwnsNothing) {
   EXPECT_EQ(job_owner(kUser).value(), kAlice);
-  EXPECT_EQ(job_owner(kToken).error().message,
-            "ci has no account on this machine that jobs could run as");
+  EXPECT_EQ(job_owner(kToken).error().message, "ci has no account on this machine to run jobs as");
   EXPECT_FALSE(owns(kToken, User{0, "root"}));
   EXPECT_EQ(record_of(kToken), (User{65534, "ci"}));
 }
@@ -55,10 +54,9 @@ TEST(Principal, PriorityIsLimitedByUserThenProjectThenForAll) {
   limits.users = {{"alice", 5}};
   EXPECT_EQ(max_priority(limits, kUser, "urgent"), 5);
   EXPECT_TRUE(may_have_priority(limits, kUser, "", 5));
-  EXPECT_EQ(
-      may_have_priority(limits, kUser, "", 6).error().message,
-      "priority 6 is above 5, the highest alice may give a job; an operator can raise it with "
-      "'gjob update', an administrator the limit with [priority] in gflow.toml");
+  EXPECT_EQ(may_have_priority(limits, kUser, "", 6).error().message,
+            "priority 6 is above 5, the maximum for alice; an operator can raise it with 'gjob "
+            "update', an administrator can raise the maximum with [priority] in gflow.toml");
   EXPECT_EQ(may_have_priority(limits, kUser, "", 6).error().code, Code::Permission);
 }
 

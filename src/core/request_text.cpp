@@ -43,8 +43,8 @@ std::string fraction(const Request& request) {
 std::string gpus_in_words(const Request& request) {
   if (request.see_all) {
     const std::string kind = kind_before(request);
-    if (kind.empty()) return tr("every GPU in sight, none reserved");
-    return tr_format("every GPU in sight, none reserved, where there is {}", one_device(request));
+    if (kind.empty()) return tr("every GPU visible, none reserved");
+    return tr_format("every GPU visible, none reserved, where there is {}", one_device(request));
   }
   if (request.gpus == 0) return tr("0 GPUs");
   std::string out = request.mode == GpuMode::Fraction ? fraction(request) : devices(request);

@@ -29,8 +29,8 @@ TEST(RequestText, SaysInWordsWhatIsAskedFor) {
         Row{"0.5(nvidia)", "half of an nvidia GPU"},
         Row{"8G,0.5", "half of a GPU, 8G of memory on it"},
         Row{"8G,2x0.75", "0.75 of each of 2 GPUs, 8G of memory on each"},
-        Row{"-1", "every GPU in sight, none reserved"},
-        Row{"-1(V100)", "every GPU in sight, none reserved, where there is a V100 GPU"}}) {
+        Row{"-1", "every GPU visible, none reserved"},
+        Row{"-1(V100)", "every GPU visible, none reserved, where there is a V100 GPU"}}) {
     Request request;
     apply(*parse_gpu_request(row.gpus), request);
     EXPECT_EQ(gpus_in_words(request), row.words);

@@ -11,10 +11,11 @@ namespace gflow {
 Result<int> parse_priority(std::string_view text) {
   const auto number = parse_number(trim(text));
   if (!number || *number > static_cast<std::uint64_t>(kMaxPriority)) {
-    return fail(Code::Usage,
-                tr_format("'{}' is not a priority; write a number from 0 to {}, higher is first",
-                          printable(text),
-                          kMaxPriority));
+    return fail(
+        Code::Usage,
+        tr_format("'{}' is not a priority; write a number from 0 to {}, higher starts first",
+                  printable(text),
+                  kMaxPriority));
   }
   return static_cast<int>(*number);
 }

@@ -20,7 +20,7 @@ TEST(Priority, IsFrom0To255) {
     EXPECT_FALSE(parse_priority(text)) << text;
   }
   EXPECT_EQ(parse_priority("300").error().message,
-            "'300' is not a priority; write a number from 0 to 255, higher is first");
+            "'300' is not a priority; write a number from 0 to 255, higher starts first");
 }
 
 std::vector<JobId> ids(std::initializer_list<std::uint64_t> numbers) {

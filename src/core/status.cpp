@@ -23,8 +23,9 @@ Result<Status> parse_status(std::string_view text) {
     if (wanted == to_lower(info.name) || wanted == to_lower(info.code)) return info.status;
     names.emplace_back(info.name);
   }
-  return fail(Code::Usage,
-              tr_format("'{}' is not a state; there are {}", printable(text), join(names, ", ")));
+  return fail(
+      Code::Usage,
+      tr_format("'{}' is not a state; the states are {}", printable(text), join(names, ", ")));
 }
 
 std::string status_codes() {

@@ -95,9 +95,8 @@ Result<void> start_in_background(std::vector<std::string> arguments, const std::
   const std::string said = GF_TRY(read_to_end(read_end.get()));
   if (said == "ready\n") return {};
   if (said.empty()) {
-    return fail(
-        Code::Failure,
-        tr_format("gflowd ended before it answered; its log may say why: {}", printable(log)));
+    return fail(Code::Failure,
+                tr_format("gflowd ended before it answered; see its log: {}", printable(log)));
   }
   // "<code> <message>", as tell_starter() writes it.
   const std::size_t space = said.find(' ');

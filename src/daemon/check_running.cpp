@@ -24,12 +24,12 @@ Result<void> check_running(std::span<const Job> jobs, const os::Paths& paths) {
   if (unknown.empty()) return {};
   return fail(Code::Damaged,
               tr_count(unknown.size(),
-                       "job {} runs, and the database '{}' does not know it: it is not the one "
-                       "gflowd used before. Put that back, or 'gflow doctor --recover' rebuilds it "
-                       "from the last backup and the jobs that run",
-                       "jobs {} run, and the database '{}' does not know them: it is not the one "
-                       "gflowd used before. Put that back, or 'gflow doctor --recover' rebuilds it "
-                       "from the last backup and the jobs that run",
+                       "job {} is running, but is not in the database '{}': it is not the one "
+                       "gflowd used before. Restore that one, or run 'gflow doctor --recover' to "
+                       "rebuild it from the last backup and the running jobs",
+                       "jobs {} are running, but are not in the database '{}': it is not the one "
+                       "gflowd used before. Restore that one, or run 'gflow doctor --recover' to "
+                       "rebuild it from the last backup and the running jobs",
                        fmt::join(unknown, ", "),
                        printable(paths.database())));
 }

@@ -35,9 +35,9 @@ Result<Options> options_of(const Invocation& typed) {
   Options options;
   options.system = typed.has("system");
   if (options.system && os::own_account().uid != 0) {
-    return fail(
-        Code::Permission,
-        tr("--system is for root: one daemon for all users, which runs jobs as their owners"));
+    return fail(Code::Permission,
+                tr("--system requires root: it starts one daemon for all users, which runs jobs as "
+                   "their owners"));
   }
   options.paths = options.system ? os::system_paths() : os::user_paths();
   if (const auto socket = os::environment("GFLOW_SOCKET"); socket && !socket->empty()) {
@@ -164,12 +164,12 @@ Result<void> let_die(const os::Paths& paths, Context& context) {
 }
 
 std::unexpected<Error> deaf(const Target& target) {
-  return fail(Code::Unreachable,
-              tr_format("gflowd (pid {}) runs and does not answer at {}; its log is {}",
-                        target.holder.pid,
-                        target.holder.socket.empty() ? tr("a socket it names")
-                                                     : printable(target.holder.socket),
-                        printable(target.paths.daemon_log())));
+  return fail(
+      Code::Unreachable,
+      tr_format("gflowd (pid {}) is running but does not answer at {}; its log is {}",
+                target.holder.pid,
+                target.holder.socket.empty() ? tr("its socket") : printable(target.holder.socket),
+                printable(target.paths.daemon_log())));
 }
 
 Result<int> say_up(Context& context) {
@@ -201,13 +201,13 @@ Result<int> up(const Invocation& as_typed, Context& context) {
   if (!running) return start(typed, options.paths, context);
   if (typed.has("devices") && typed.get("devices") != running->devices) {
     return fail(Code::WrongState,
-                tr_format("gflowd runs already (pid {}) with devices '{}'; "
-                          "'gflowd restart --devices {}' changes them, and jobs go on",
+                tr_format("gflowd is already running (pid {}) with devices '{}'; 'gflowd restart "
+                          "--devices {}' changes them, and jobs keep running",
                           running->pid,
                           printable(running->devices),
                           printable(typed.get("devices"))));
   }
-  context.out << tr_format("gflowd runs already (pid {})\n", running->pid);
+  context.out << tr_format("gflowd is already running (pid {})\n", running->pid);
   return 0;
 }
 
@@ -232,10 +232,11 @@ Result<int> down(const Invocation& /*typed*/, Context& context) {
     context.out << tr("gflowd is down\n");
     return 0;
   }
-  context.out << tr_count(running,
-                          "gflowd is down; {} job goes on, and is taken over when it is up again\n",
-                          "gflowd is down; {} jobs go on, and are taken over when it is up again\n",
-                          running);
+  context.out << tr_count(
+      running,
+      "gflowd is down; {} job keeps running, and is taken over when gflowd is up again\n",
+      "gflowd is down; {} jobs keep running, and are taken over when gflowd is up again\n",
+      running);
   return 0;
 }
 
@@ -272,8 +273,8 @@ Result<int> replace(const Invocation& typed, int old, Context& context) {
     const auto holder = os::lock_holder(options.paths.lock());
     const bool goes_on = holder && holder->pid == old;
     return fail(why.code,
-                why.message + (goes_on ? tr_format("; gflowd (pid {}) goes on as it was", old)
-                                       : tr("; gflowd is down now, and jobs go on")));
+                why.message + (goes_on ? tr_format("; gflowd (pid {}) keeps running unchanged", old)
+                                       : tr("; gflowd is down now, and jobs keep running")));
   }
   (void)aim_at(options.paths, context);
   return say_up(context);
@@ -300,7 +301,7 @@ Result<int> restart(const Invocation& as_typed, Context& context) {
 Result<int> reload(const Invocation& /*typed*/, Context& context) {
   (void)aim(context);
   GF_CHECK(context.daemon().reload_daemon());
-  context.out << tr("configuration read again\n");
+  context.out << tr("configuration reloaded\n");
   return 0;
 }
 
@@ -352,7 +353,7 @@ Result<int> status(const Invocation& /*typed*/, Context& context) {
         daemon->state_dir,
         daemon->log_path,
         daemon->config_path,
-        os::exists(daemon->config_path) ? "" : tr(" (not there: defaults)"),
+        os::exists(daemon->config_path) ? "" : tr(" (not found: defaults)"),
         daemon->devices,
         summary(machine),
         machine.running.size(),
@@ -370,12 +371,10 @@ std::vector<cli::Option> start_options() {
     options.push_back(
         {.name = std::string(setting.flag), .value = "VALUE", .help = tr(setting.help)});
   }
-  options.push_back(
-      {.name = "system",
-       .letters = "",
-       .help =
-           tr("one daemon for all users of the machine (root only): /etc/gflow, /var/lib/gflow, "
-              "/run/gflow")});
+  options.push_back({.name = "system",
+                     .letters = "",
+                     .help = tr("run one daemon for all users of the machine (root only): "
+                                "/etc/gflow, /var/lib/gflow, /run/gflow")});
   return options;
 }
 
@@ -398,11 +397,10 @@ Command gflowd_command() {
   Command command =
       subcommand("gflowd", {}, tr("the daemon that queues and runs jobs"), run_foreground);
   command.usage = {"up|down|status|restart|reload [options]", "[options]"};
-  command.description = tr(
-      "Without a command, runs in the foreground until a signal: SIGTERM or SIGINT ends it, SIGHUP "
-      "reads the configuration again. Jobs go on when the daemon ends, however it ends; the next "
-      "one "
-      "takes them over.");
+  command.description =
+      tr("Without a command, runs in the foreground: SIGTERM or SIGINT stops it, SIGHUP reloads "
+         "the configuration. Jobs keep running when the daemon ends, however it ends; the next one "
+         "takes them over.");
   command.options = start_options();
   command.options.push_back({.name = "ready-fd",
                              .letters = "",
@@ -417,17 +415,18 @@ Command gflowd_command() {
                              .letters = "",
                              .help = tr("what 'gflow doctor --recover' does"),
                              .hidden = true});
-  Command start =
-      subcommand("up", {"start"}, tr("start in the background; return when it answers"), up);
+  Command start = subcommand(
+      "up", {"start"}, tr("start the daemon in the background; return when it answers"), up);
   start.options = start_options();
-  Command again = subcommand("restart", {}, tr("start again as it was; jobs go on"), restart);
+  Command again = subcommand(
+      "restart", {}, tr("restart the daemon with the same options; jobs keep running"), restart);
   again.options = start_options();
   command.subcommands = {
       std::move(start),
-      subcommand("down", {"stop"}, tr("stop the daemon; jobs go on"), down),
-      subcommand("status", {}, tr("say whether it runs, and how"), status),
+      subcommand("down", {"stop"}, tr("stop the daemon; jobs keep running"), down),
+      subcommand("status", {}, tr("show whether the daemon runs, and how"), status),
       std::move(again),
-      subcommand("reload", {}, tr("read the configuration again"), reload),
+      subcommand("reload", {}, tr("reload the configuration"), reload),
   };
   command.examples = {{"gflowd up", tr("use the GPUs of this machine")},
                       {"gflowd up --devices sim:8xH100", tr("try gflow on a simulated machine")}};

@@ -47,8 +47,8 @@ Result<os::Fd> take_daemon_lock(const std::string& path, const std::string& sock
     if (lock.error().code != Code::WrongState) return lock;
     const auto holder = os::read_lock(path);
     return fail(Code::WrongState,
-                tr_format("gflowd runs already (pid {}): 'gflowd status' shows it, "
-                          "'gflowd restart' replaces it",
+                tr_format("gflowd is already running (pid {}): 'gflowd status' shows it, 'gflowd "
+                          "restart' replaces it",
                           holder ? std::to_string(holder->pid) : std::string("unknown")));
   }
   // Over what is there and cut then: a block given back on a full disk is somebody else's at once.
@@ -67,7 +67,7 @@ Result<void> end_holder(const os::LockHolder& holder) {
   if (!process.valid() && errno == ESRCH) return {};
   if (!process.valid()) return os::errno_error("watch gflowd");
   if (::syscall(SYS_pidfd_send_signal, process.get(), SIGTERM, nullptr, 0) != 0 && errno != ESRCH) {
-    return os::errno_error(tr_format("end gflowd (pid {})", holder.pid));
+    return os::errno_error(tr_format("stop gflowd (pid {})", holder.pid));
   }
   return wait_until_gone(holder.pid, kMost);
 }
@@ -86,7 +86,7 @@ Result<void> check_not_stopped(const os::LockHolder& holder) {
   const char state = os::process_state(holder.pid);
   if (state != 'T' && state != 't') return {};
   return fail(Code::Timeout,
-              tr_format("{}, 'kill -KILL {}' ends it; jobs go on either way",
+              tr_format("{}; 'kill -KILL {}' ends it, and jobs keep running either way",
                         os::silence_text(holder.pid),
                         holder.pid));
 }
@@ -101,7 +101,7 @@ Result<void> wait_until_gone(int pid, std::chrono::seconds most) {
   const auto limit = std::chrono::duration_cast<std::chrono::milliseconds>(most);
   if (::poll(&wait, 1, static_cast<int>(limit.count())) > 0) return {};
   return fail(Code::Timeout,
-              tr_format("gflowd (pid {}) has not ended after {}", pid, duration_text(most)));
+              tr_format("gflowd (pid {}) has not stopped after {}", pid, duration_text(most)));
 }
 
 }  // namespace gflow::daemon

@@ -51,8 +51,7 @@ void line(std::string& out, std::string_view what, const std::vector<JobId>& ids
 
 std::string recovery_text(const Recovery& recovery) {
   if (!recovery.needed) {
-    return tr_format("nothing is wrong with '{}': nothing was changed\n",
-                     printable(recovery.database));
+    return tr_format("'{}' is not damaged: nothing was changed\n", printable(recovery.database));
   }
   std::string out = tr_count(recovery.jobs,
                              "'{}' is rebuilt with {} job, from {}{}\n",
@@ -69,16 +68,15 @@ std::string recovery_text(const Recovery& recovery) {
        tr_later("from an older backup, as the newest file is damaged there"),
        recovery.from_older);
   line(out, tr_later("from the files of their attempt"), recovery.from_attempts);
-  line(out,
-       tr_later("running in the backup and gone: now Lost, their logs may tell"),
-       recovery.ended);
+  line(out, tr_later("running in the backup, but gone: now Lost; see their logs"), recovery.ended);
   line(out,
        tr_later("on hold, as they may have run since the backup: gjob release or gcancel"),
        recovery.held);
-  line(out, tr_later("without what they run: submit them again"), recovery.without_payload);
+  line(out,
+       tr_later("recovered without their commands: submit them again"),
+       recovery.without_payload);
   if (!recovery.missing.empty()) {
-    out +=
-        tr_format("not brought back, nothing is known of them: {}\n", ids_text(recovery.missing));
+    out += tr_format("not recovered, nothing is known of them: {}\n", ids_text(recovery.missing));
   }
   for (const std::string& file : recovery.kept) {
     out += tr_format("the damaged file is kept: {}\n", printable(file));

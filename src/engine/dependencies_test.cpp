@@ -98,7 +98,7 @@ TEST(Dependencies, UpdatingManyWalksTheGraphOnce) {
     changes.set(&JobSpec::dependencies, Dependencies{.jobs = after});
     const auto circle = queue.ask(event::Update{before, kByAlice, changes});
     ASSERT_FALSE(circle);
-    EXPECT_NE(circle.error().message.find("form a circle"), std::string::npos);
+    EXPECT_NE(circle.error().message.find("form a cycle"), std::string::npos);
     EXPECT_EQ(queue.state.dependency_visits(), edges);
   }
 }
@@ -185,11 +185,12 @@ TEST_P(DependencyLimit, IsRefusedWithItsNumbers) {
 INSTANTIATE_TEST_SUITE_P(
     OfAJobAUserAndAll,
     DependencyLimit,
-    testing::Values(Limit{&Policy::max_dependencies_per_job, "it depends on 7 jobs; the most is 6"},
-                    Limit{&Policy::max_dependencies_per_user,
-                          "7 dependencies more: the user's waiting jobs have 6, and the most is 6"},
-                    Limit{&Policy::max_dependencies,
-                          "7 dependencies more: all waiting jobs have 6, and the most is 6"}));
+    testing::Values(
+        Limit{&Policy::max_dependencies_per_job, "it depends on 7 jobs; the maximum is 6"},
+        Limit{&Policy::max_dependencies_per_user,
+              "7 more dependencies: the user's waiting jobs have 6, and the maximum is 6"},
+        Limit{&Policy::max_dependencies,
+              "7 more dependencies: all waiting jobs have 6, and the maximum is 6"}));
 
 }  // namespace
 }  // namespace dependencies_test

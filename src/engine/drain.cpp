@@ -34,7 +34,7 @@ Result<Drain> located(const Index& index, Drain drain) {
   if (!drain.node.empty()) return drain;
   const std::vector<std::string> names = names_of_nodes(index);
   if (names.size() > 1) {
-    return fail(Code::Usage, tr_format("on which node? There are {}", join(names, ", ")));
+    return fail(Code::Usage, tr_format("on which node? The nodes are {}", join(names, ", ")));
   }
   if (!names.empty()) drain.node = names.front();
   return drain;
@@ -57,7 +57,7 @@ Result<void> Index::drain(const event::Drain& event) {
   if (what.reason.size() > kMaxReason) {
     return fail(
         Code::Usage,
-        tr_format("the reason has {} bytes; the most is {}", what.reason.size(), kMaxReason));
+        tr_format("the reason has {} bytes; the maximum is {}", what.reason.size(), kMaxReason));
   }
   const auto at = std::ranges::find_if(drains, [&what](const Drain& drain) {
     return drain.node == what.node && drain.gpu == what.gpu;

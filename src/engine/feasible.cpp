@@ -27,7 +27,7 @@ std::string gpus_text(int count, const std::string& kind) {
 
 std::unexpected<Error> never(std::string_view asked, std::string_view has) {
   return fail(Code::Infeasible,
-              tr_format("the job asks for {} and {}: it could never start", asked, has));
+              tr_format("the job requests {} and {}: it could never start", asked, has));
 }
 
 /// "1 GPU", "4 V100 GPUs", "every GPU of a machine with V100 GPUs".
@@ -83,7 +83,7 @@ std::unexpected<Error> too_few(const Index& index, const Request& request, const
       }
     }
     return never(tr_format("{} with {} of memory each", asked, memory_text(request.gpu_memory)),
-                 largest == Memory{} ? tr("how much the devices here have is not known")
+                 largest == Memory{} ? tr("how much memory the GPUs here have is not known")
                                      : tr_format("the largest here has {}", memory_text(largest)));
   }
   if (of_kind > 0 || kind.empty())
@@ -106,10 +106,9 @@ Result<void> check_sense(const Policy& policy, const Request& request) {
     return fail(Code::Usage, tr("a job needs some part of a GPU and at least one node"));
   }
   if (request.mode == GpuMode::TimeSlice && request.gpus > 0 && request.gpu_memory == Memory{}) {
-    return fail(
-        Code::Usage,
-        tr("jobs that take turns on a GPU hold their memory all the time: say how much that "
-           "is, such as with --gpu-memory 8G"));
+    return fail(Code::Usage,
+                tr("time-sliced jobs hold their GPU memory all the time: give its amount, such as "
+                   "--gpu-memory 8G"));
   }
   if (request.see_all && !policy.allow_see_all) {
     return fail(Code::Infeasible,
@@ -129,15 +128,14 @@ std::string kind_text(const Request& request) {
 Result<void> check_preemption(const JobSpec& spec) {
   if (spec.preempt_signal != 0 && spec.preemption != Preemption::Requeue) {
     return fail(Code::Usage,
-                tr("a preemption signal is for jobs that are requeued: "
-                   "--preempt-signal goes with --preemptible=requeue"));
+                tr("only requeued jobs get a preemption signal: --preempt-signal requires "
+                   "--preemptible=requeue"));
   }
   if (spec.preemption == Preemption::Suspend && spec.request.mode == GpuMode::Whole &&
       spec.request.gpus > 0 && spec.request.gpu_memory == Memory{}) {
-    return fail(
-        Code::Usage,
-        tr("a job that may be suspended keeps its GPU memory: say how much that is, such as "
-           "with --gpu-memory 20G"));
+    return fail(Code::Usage,
+                tr("a job that may be suspended keeps its GPU memory: give its amount, such as "
+                   "--gpu-memory 20G"));
   }
   return {};
 }

@@ -18,7 +18,7 @@ void Step::take(const event::Cancel& event) {
   for (const JobId id : event.jobs) {
     const auto job = changeable(id, event.by);
     if (!job) return answer(std::unexpected(job.error()));
-    if (is_ended(**job)) return answer(wrong_state(**job, tr("it has ended already")));
+    if (is_ended(**job)) return answer(wrong_state(**job, tr("it has already ended")));
   }
   const Stop stop{EndReason::Cancelled, record_of(event.by), event.signal};
   for (const JobId id : event.jobs) {
@@ -46,7 +46,7 @@ void Step::take(const event::Signal& event) {
     const auto job = changeable(id, event.by);
     if (!job) return answer(std::unexpected(job.error()));
     if (!std::holds_alternative<Running>((*job)->state)) {
-      return answer(wrong_state(**job, tr("only a job that runs can be sent a signal")));
+      return answer(wrong_state(**job, tr("only a running job can be sent a signal")));
     }
   }
   for (const JobId id : event.jobs) {

@@ -69,7 +69,7 @@ Result<const Job*> Step::changeable(JobId id, const Principal& by) const {
   const Job* job = index_.find(id);
   if (job == nullptr) {
     return fail(Code::NotFound,
-                tr_format("there is no job {}; 'gqueue -a' lists all there are", id.value));
+                tr_format("there is no job {}; 'gqueue -a' lists all jobs", id.value));
   }
   GF_CHECK(may_change(by, id, job->spec.user));
   return job;

@@ -25,8 +25,8 @@ Result<void> at_position(Result<void> checked, std::size_t position, std::size_t
 Result<void> Step::check_edges(std::uint32_t uid, std::size_t more, std::size_t fewer) const {
   const auto refuse = [&](std::size_t have, std::size_t most, std::string_view whose) {
     return fail(Code::Exhausted,
-                tr_format("{} dependencies more: {} waiting jobs have {}, and the most is {}; let "
-                          "the jobs depend on one job that depends on the others",
+                tr_format("{} more dependencies: {} waiting jobs have {}, and the maximum is {}; "
+                          "let the jobs depend on one job that depends on the others",
                           more,
                           whose,
                           have - fewer,
@@ -47,7 +47,7 @@ Result<void> Step::check_dependencies(const Dependencies& dependencies,
                                       std::size_t position) const {
   if (dependencies.jobs.size() > index_.policy.max_dependencies_per_job) {
     return fail(Code::Exhausted,
-                tr_format("it depends on {} jobs; the most is {}",
+                tr_format("it depends on {} jobs; the maximum is {}",
                           dependencies.jobs.size(),
                           index_.policy.max_dependencies_per_job));
   }
@@ -58,11 +58,11 @@ Result<void> Step::check_dependencies(const Dependencies& dependencies,
     if (sibling || id >= index_.next_id) {
       return fail(Code::NotFound,
                   sibling ? tr("a job can only depend on jobs before it")
-                          : tr_format("it depends on job {}, and there is no such job", id.value));
+                          : tr_format("it depends on job {}, which does not exist", id.value));
     }
     return fail(
         Code::NotFound,
-        tr_format("it depends on job {}, which ended so long ago that it is forgotten", id.value));
+        tr_format("it depends on job {}, which ended too long ago to be remembered", id.value));
   }
   return {};
 }
@@ -80,36 +80,36 @@ Result<void> Step::check_stored(const User& user, Memory more) const {
   const auto at = index_.stored.find(user.uid);
   const Memory own{at == index_.stored.end() ? 0 : at->second};
   if (own + more <= index_.policy.max_stored_per_user) return {};
-  return fail(Code::Exhausted,
-              tr_format("{} more of scripts, environments and other texts: the jobs of {} that "
-                        "have not ended hold {}, and the most of one user is {} "
-                        "(limits.max_stored_per_user)",
-                        memory_text(more),
-                        user.name,
-                        memory_text(own),
-                        memory_text(index_.policy.max_stored_per_user)));
+  return fail(
+      Code::Exhausted,
+      tr_format("{} more of scripts, environments and other texts: the waiting and running jobs of "
+                "{} hold {}, and the maximum per user is {} (limits.max_stored_per_user)",
+                memory_text(more),
+                user.name,
+                memory_text(own),
+                memory_text(index_.policy.max_stored_per_user)));
 }
 
 Result<void> Step::check_submission(const event::Submit& event) {
   const std::size_t count = event.specs.size();
   const std::size_t pending = index_.count(kPending);
-  if (count == 0) return fail(Code::Usage, tr("there is no job in this submission"));
+  if (count == 0) return fail(Code::Usage, tr("the submission has no jobs"));
   if (count > index_.policy.max_submit) {
     return fail(
         Code::Exhausted,
-        tr_format("{} jobs in one submission; the most is {}", count, index_.policy.max_submit));
+        tr_format("{} jobs in one submission; the maximum is {}", count, index_.policy.max_submit));
   }
   if (pending + count > index_.policy.max_queued) {
     return fail(
         Code::Exhausted,
         tr_format(
-            "{} jobs are waiting already; the most is {}", pending, index_.policy.max_queued));
+            "{} jobs are already waiting; the maximum is {}", pending, index_.policy.max_queued));
   }
   for (const JobSpec& spec : event.specs) GF_CHECK(may_submit_for(event.by, spec.user));
   const std::size_t own = index_.pending_of(event.specs.front().user.uid);
   if (own + count > index_.policy.max_queued_per_user) {
     return fail(Code::Exhausted,
-                tr_format("{} jobs of {} are waiting already; the most of one user is {}",
+                tr_format("{} jobs of {} are already waiting; the maximum per user is {}",
                           own,
                           event.specs.front().user.name,
                           index_.policy.max_queued_per_user));

@@ -38,7 +38,7 @@ Result<void> check_time(const Job& job, const JobChanges& changes) {
     }
     if (row.change == Change::Pending && is_active(job)) {
       return fail(Code::WrongState,
-                  tr_format("job {} runs: its {} cannot be changed any more, only {}",
+                  tr_format("job {} is running: its {} can no longer be changed, only {}",
                             job.id.value,
                             field_words(row.name),
                             changeable_names()));
@@ -46,8 +46,8 @@ Result<void> check_time(const Job& job, const JobChanges& changes) {
   }
   if (job.attempts > 0 && changes.has(&JobSpec::dependencies)) {
     return fail(Code::WrongState,
-                tr_format("job {} has run before: what it depended on is over, and it waits for "
-                          "nothing else; hold it, or submit it again with --depends-on",
+                tr_format("job {} has already run, and its dependencies are over; hold it, or "
+                          "submit it again with --depends-on",
                           job.id.value));
   }
   return {};
@@ -68,7 +68,7 @@ Result<void> Step::check_cycle(const std::vector<JobId>& jobs,
     if (changing.contains(id)) {
       return fail(
           Code::Usage,
-          tr_format("job {} would depend on itself: the dependencies form a circle", id.value));
+          tr_format("job {} would depend on itself: the dependencies form a cycle", id.value));
     }
     if (!index_.dependencies.contains(id)) continue;
     for (const JobId further : index_.find(id)->spec.dependencies.jobs) {

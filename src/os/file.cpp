@@ -130,7 +130,7 @@ Result<void> make_directories(const std::string& path, mode_t mode) {
   struct stat facts{};
   if (::stat(path.c_str(), &facts) != 0) return errno_error("look at", path);
   if (S_ISDIR(facts.st_mode)) return {};
-  return fail(Code::Failure, tr_format("'{}' is there and is not a directory", printable(path)));
+  return fail(Code::Failure, tr_format("'{}' exists and is not a directory", printable(path)));
 }
 
 Result<void> make_own_directory(const std::string& path, mode_t mode) {

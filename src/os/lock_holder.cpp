@@ -46,11 +46,11 @@ std::uint64_t process_flags(int pid) {
 std::string state_text(int pid, char state) {
   switch (state) {
     case 'T':
-      return tr_format("it is stopped (T): 'kill -CONT {}' lets it go on", pid);
+      return tr_format("it is stopped (T): 'kill -CONT {}' resumes it", pid);
     case 't':
-      return tr("a debugger stopped it (t)");
+      return tr("it is stopped by a debugger (t)");
     case 'D':
-      return tr("it waits for a disk (D)");
+      return tr("it is waiting for a disk (D)");
     case 'R':
       return tr("it is busy (R)");
     case 'Z':

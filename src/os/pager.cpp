@@ -50,7 +50,7 @@ Result<void> show_in_pager(const std::string& command, std::string_view text) {
   (void)std::fwrite(text.data(), 1, text.size(), pager);
   const int status = ::pclose(pager);
   if (WIFEXITED(status) && WEXITSTATUS(status) == kNoProgram) {
-    return fail(Code::NotFound, tr_format("there is no program for PAGER: {}", command));
+    return fail(Code::NotFound, tr_format("the program of PAGER was not found: {}", command));
   }
   return {};
 }

@@ -71,8 +71,8 @@ Result<std::string> helper_program(const std::string& name) {
     if (::access(path.c_str(), X_OK) == 0) return path;
   }
   return fail(Code::NotFound,
-              tr_format("{} is neither in {} nor in {}/../libexec/gflow: install gflow again "
-                        "('./dev install') or set GFLOW_LIBEXEC",
+              tr_format("{} is neither in {} nor in {}/../libexec/gflow: reinstall gflow ('./dev "
+                        "install') or set GFLOW_LIBEXEC",
                         name,
                         here,
                         here));

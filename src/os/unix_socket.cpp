@@ -43,7 +43,7 @@ Result<void> check_replaceable(const std::string& path) {
   }
   if (S_ISSOCK(there.st_mode)) return {};
   return fail(Code::WrongState,
-              tr_format("'{}' is there and is not a socket; move it away", printable(path)));
+              tr_format("'{}' exists and is not a socket; move it away", printable(path)));
 }
 
 /// A socket that listens, whose file is made.

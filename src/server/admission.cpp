@@ -17,7 +17,7 @@ Result<void> Admission::take_connection(std::uint32_t uid) {
   if (connections_ >= max_connections_) {
     if (use.connections == 0) users_.erase(uid);
     return fail(Code::Exhausted,
-                tr_format("all {} connections are taken; try again", max_connections_));
+                tr_format("all {} connections are in use; try again", max_connections_));
   }
   ++use.connections;
   ++connections_;
@@ -35,7 +35,7 @@ Result<void> Admission::take_body(std::uint32_t uid, Memory size) {
   Use& use = users_[uid];
   if (use.bodies + size > kMaxBodiesPerUser) {
     return fail(Code::Exhausted,
-                tr_format("requests of uid {} hold {} already; wait for their answers",
+                tr_format("requests of uid {} already use {}; wait for their answers",
                           uid,
                           memory_text(use.bodies)));
   }
@@ -52,7 +52,7 @@ Result<void> Admission::take_reply(std::uint32_t uid, Memory size) {
   Use& use = users_[uid];
   if (use.replies + size > kMaxRepliesPerUser) {
     return fail(Code::Exhausted,
-                tr_format("answers for uid {} of {} wait to be read already; read them first",
+                tr_format("uid {} already has {} of unread answers; read them first",
                           uid,
                           memory_text(use.replies)));
   }

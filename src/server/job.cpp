@@ -28,9 +28,8 @@ Result<JobId> find_newest(const Exchange& exchange) {
   if (const auto id = exchange.service.state().newest(user.uid, back)) return *id;
   return fail(
       Code::NotFound,
-      back == 0
-          ? tr_format("{} has submitted no job", printable(user.name))
-          : tr_format("{} has not submitted as many as {} jobs", printable(user.name), back + 1));
+      back == 0 ? tr_format("{} has submitted no jobs", printable(user.name))
+                : tr_format("{} has submitted fewer than {} jobs", printable(user.name), back + 1));
 }
 
 Reply reply_for(const Exchange& exchange, JobId id) {

@@ -341,7 +341,7 @@ TEST(Jobs, APageIsCutByItsSizeWhateverIsInIt) {
 TEST(Jobs, TextsHaveLimits) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {R"("command":")" + std::string(16'385, 'x') + '"', "its command has 16385 bytes"},
-      {R"("group":")" + std::string(257, 'x') + '"', "its group has 257 bytes; the most is 256"},
+      {R"("group":")" + std::string(257, 'x') + '"', "its group has 257 bytes; the maximum is 256"},
       {R"("project":")" + std::string(257, 'x') + '"', "its project has 257 bytes"},
       {R"("name":")" + std::string(300, 'x') + '"', "128"},
   };
@@ -360,7 +360,7 @@ TEST(Jobs, TextsHaveLimits) {
 TEST(Jobs, TextsHaveTheSameLimitsWhenTheyChange) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {R"("project":")" + std::string(257, 'x') + '"',
-       "its project has 257 bytes; the most is 256"},
+       "its project has 257 bytes; the maximum is 256"},
       {R"("request":{"gpu_vendor":")" + std::string(257, 'x') + "\"}", "its gpu vendor has 257"},
       {R"("request":{"selector":[{"key":"a","value":")" + std::string(257, 'x') + "\"}]}",
        "its selector has 257"},

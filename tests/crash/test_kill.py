@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kill -9 of the daemon, of a supervisor and of everything: jobs go on, and the truth is told after."""
+"""kill -9 of the daemon, of a supervisor and of everything: jobs keep running, and the truth is told after."""
 
 import os
 import select
@@ -158,7 +158,7 @@ def test_supervisor_killed_while_no_daemon_runs():
 @pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed (./dev setup)")
 def test_the_lock_of_a_killed_daemon_goes_with_the_last_copy():
     """A daemon is killed while a supervisor it starts is still a copy of it, with all its descriptors:
-    the next one waits for it rather than say that a dead one runs already."""
+    the next one waits for it rather than say that a dead one is already running."""
     machine = Machine(config="[runner]\ncgroups = false\n")
     try:
         traces = [machine.root / "first", machine.root / "second"]
@@ -215,7 +215,7 @@ def test_stop_and_start_leave_jobs_alone(machine):
     gate = Gate(machine)
     job = machine.submit("--gpus", "1", *counted(machine, gate.command))
     gate.reached()
-    assert "1 job goes on" in machine.down()
+    assert "1 job keeps running" in machine.down()
     machine.up()
     assert machine.job(job)["status"] == "Running"
     machine.ok("gflowd", "restart")

@@ -150,7 +150,7 @@ def test_dependency_cycle_by_update(machine):
     second = machine.submit("--gpus", "1", "true")
     third = machine.submit("--depends-on", second, "true")
     ran = machine.run("gjob", "update", second, "--depends-on", third)
-    assert ran.code == 2 and "circle" in ran.err
+    assert ran.code == 2 and "cycle" in ran.err
     gate.open()
     machine.wait(first, second, third)
 
@@ -239,7 +239,7 @@ def test_a_relative_path_in_the_environment_names_its_variable(bare):
 
 def test_a_reason_of_a_drain_has_a_limit(machine):
     ran = machine.run("gctl", "drain", "gpu", "0", "--reason", "x" * 100_000)
-    assert ran.code == 2 and "the reason has 100000 bytes; the most is 1024" in ran.err, ran
+    assert ran.code == 2 and "the reason has 100000 bytes; the maximum is 1024" in ran.err, ran
     assert machine.get("/api/v1/drain")["drains"] == []
 
 

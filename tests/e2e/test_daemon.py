@@ -71,8 +71,8 @@ def test_every_shell_finds_the_daemon(bare, shell):
     bare.ok("gflowd", "up", "--devices", bare.devices, env={"GFLOW_SOCKET": str(place / "s")})
     assert f"Socket: {place}/s\n" in bare.ok("gflowd", "status", env=shell)
     assert bare.ok("gqueue", env=shell).startswith("JOBID")
-    assert bare.ok("gflowd", "up", env=shell).startswith("gflowd runs already")
-    assert bare.ok("gflowd", "reload", env=shell) == "configuration read again\n"
+    assert bare.ok("gflowd", "up", env=shell).startswith("gflowd is already running")
+    assert bare.ok("gflowd", "reload", env=shell) == "configuration reloaded\n"
     assert bare.ok("gflowd", "restart", env=shell).startswith("gflowd is up")
     assert bare.ok("gflowd", "down", env=shell) == "gflowd is down\n"
     assert bare.run("gflowd", "status", env=shell).out.startswith("Status: Not running\n")
@@ -89,9 +89,9 @@ def test_a_daemon_without_its_socket_is_acted_on(bare):
     status = bare.run("gflowd", "status")
     assert status.code == 4, status
     assert status.out.startswith(f"Status: Not answering\nPID: {pid}\nSocket: {place}/s\n"), status
-    assert f"gflowd (pid {pid}) runs and does not answer at {place}/s; its log is {bare.logs}/" in status.err
+    assert f"gflowd (pid {pid}) is running but does not answer at {place}/s; its log is {bare.logs}/" in status.err
     for words in (["up"], ["restart"]):
-        assert f"gflowd (pid {pid}) runs and does not answer" in bare.run("gflowd", *words).err
+        assert f"gflowd (pid {pid}) is running but does not answer" in bare.run("gflowd", *words).err
     assert bare.ok("gflowd", "down") == "gflowd is down\n"
     assert bare.run("gflowd", "status").out.startswith("Status: Not running\n")
 
@@ -115,7 +115,7 @@ def test_a_restart_that_cannot_be_leaves_the_old_one(machine):
     bad.write_text("nonsense: [")
     for words in (["--devices", "sim:bad.yaml"], ["--devices", "sim:2xNothing"], ["--devices", "sim:absent.yaml"]):
         ran = machine.run("gflowd", "restart", *words)
-        assert ran.code != 0 and f"; gflowd (pid {pid}) goes on as it was" in ran.err, ran
+        assert ran.code != 0 and f"; gflowd (pid {pid}) keeps running unchanged" in ran.err, ran
         assert machine.daemon_pid() == pid
     machine.config("[scheduler]\nmax_queued = many\n")
     ran = machine.run("gflowd", "restart")
@@ -142,7 +142,7 @@ def test_silence_is_said_as_what_it_is(bare, stopped):
     command = start(bare, "gqueue", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     note = command.stderr.readline()
     assert note == (
-        f"gqueue: note: gflowd (pid {stopped}) does not answer; it is stopped (T): 'kill -CONT {stopped}' lets it go on\n"
+        f"gqueue: note: gflowd (pid {stopped}) does not answer; it is stopped (T): 'kill -CONT {stopped}' resumes it\n"
     )
     os.kill(stopped, signal.SIGCONT)
     out, err = command.communicate(timeout=PATIENCE)
@@ -154,7 +154,7 @@ def test_silence_is_said_where_nobody_is_let_in(bare, stopped):
     waiting = [start(bare, "gqueue", stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for _ in range(40)]
     notes = {one.stderr.readline().split(": note: ")[1] for one in waiting}
     assert notes == {
-        f"gflowd (pid {stopped}) does not answer; it is stopped (T): 'kill -CONT {stopped}' lets it go on\n",
+        f"gflowd (pid {stopped}) does not answer; it is stopped (T): 'kill -CONT {stopped}' resumes it\n",
         f"gflowd at {bare.socket} accepts no connections\n",
     }
     os.kill(stopped, signal.SIGCONT)
@@ -168,7 +168,7 @@ def test_a_stopped_daemon_is_told_at_once(bare, stopped, verb):
     ran = bare.run("gflowd", verb)
     assert ran.code != 0
     assert f"gflowd (pid {stopped}) does not answer; it is stopped (T)" in ran.err
-    assert f"'kill -KILL {stopped}' ends it; jobs go on either way" in ran.err
+    assert f"'kill -KILL {stopped}' ends it, and jobs keep running either way" in ran.err
     assert ran.out.startswith("Status: Not answering\n") == (verb == "status")
 
 

@@ -35,10 +35,10 @@ def test_a_job_with_too_many_dependencies_is_refused(bare):
     bare.up()
     bare.ok("gbatch", "--hold", "--array", "1-4", "true")
     refused = bare.run("gbatch", "--depends-on", "1-4", "true")
-    assert refused.code == 1 and "it depends on 4 jobs; the most is 3" in refused.err, refused
+    assert refused.code == 1 and "it depends on 4 jobs; the maximum is 3" in refused.err, refused
     bare.submit("--depends-on", "1-3", "true")
     refused = bare.run("gbatch", "--depends-on", "1-3", "true")
-    assert refused.code == 1 and "the user's waiting jobs have 3, and the most is 5" in refused.err, refused
+    assert refused.code == 1 and "the user's waiting jobs have 3, and the maximum is 5" in refused.err, refused
 
 
 def test_jobs_that_reserve_nothing_start_a_few_at_a_time(bare):

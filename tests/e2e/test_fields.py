@@ -27,7 +27,7 @@ def test_an_update_of_a_running_job_is_refused_by_the_field(bare):
     bare.running(job)
     bare.ok("gjob", "update", job, "--requeue", "yes", "--time-limit", "2h")
     refused = bare.run("gjob", "update", job, "--grace", "5m")
-    assert refused.code != 0 and f"job {job} runs: its grace cannot be changed any more, only name" in refused.err
+    assert refused.code != 0 and f"job {job} is running: its grace can no longer be changed, only name" in refused.err
     assert bare.job(job)["spec"]["grace_seconds"] == 30
     gate.open()
     assert bare.wait(job)[0]["status"] == "Finished"

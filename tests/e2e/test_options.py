@@ -173,7 +173,7 @@ os._exit(3)
     gate.reached()
     machine.running(job)
     refused = machine.run("gcancel", "--signal", "USR1", waiting)
-    assert refused.code == 6 and "only a job that runs can be sent a signal" in refused.err, refused
+    assert refused.code == 6 and "only a running job can be sent a signal" in refused.err, refused
     assert "would be sent 10 (SIGUSR1)" in machine.ok("gcancel", "--dry-run", "--signal", "usr1", job)
     assert machine.ok("gcancel", "--me", "-S", "USR1") == f"Sent 10 (SIGUSR1) to job {job}.\n"
     ended = machine.wait(job)[0]
@@ -310,7 +310,7 @@ def test_jobs_keep_the_usual_limit_of_open_files(machine):
 def test_daemon_verbs(bare):
     assert bare.run("gflowd", "status").code == 4
     assert "gflowd is up" in bare.up()
-    assert "runs already" in bare.up()
+    assert "already running" in bare.up()
     assert "Status: Running" in bare.ok("gflowd", "status")
     assert Path(f"/proc/{bare.daemon_pid()}/comm").read_text() == "gflowd\n", "ps -C and pgrep go by it"
     other = bare.run("gflowd", "up", "--devices", "none")

@@ -85,9 +85,9 @@ say drain as 1 gctl drain gpu 0
 say operator_drain as 3 gctl drain gpu 0 -r fan
 say stop as 3 gflowd reload
 """)
-    assert said["too_high"].startswith("5 gbatch: priority 100 is above 10, the highest daemon may give a job; an operator")
+    assert said["too_high"].startswith("5 gbatch: priority 100 is above 10, the maximum for daemon; an operator")
     assert said["allowed"].startswith("0 Submitted batch job 2|")
-    assert said["above"].startswith("5 gbatch: priority 101 is above 100, the highest bin may give")
+    assert said["above"].startswith("5 gbatch: priority 101 is above 100, the maximum for bin")
     assert said["operator"].startswith("0 Submitted batch job 3|")
     assert said["by_group"].startswith("0 Submitted batch job 4|")
     assert said["raise"].startswith("5 "), said
