@@ -15,6 +15,7 @@
 #include "daemon/background.h"
 #include "daemon/daemon.h"
 #include "daemon/daemon_lock.h"
+#include "daemon/open_files.h"
 #include "daemon/options.h"
 #include "daemon/recover.h"
 #include "os/clock.h"
@@ -184,6 +185,7 @@ Result<int> say_up(Context& context) {
 }
 
 Result<int> start(const Invocation& typed, const os::Paths& paths, Context& context) {
+  GF_CHECK(check_open_files());
   GF_CHECK(start_in_background(arguments_of(typed), paths.daemon_log()));
   (void)aim_at(paths, context);
   return say_up(context);

@@ -12,6 +12,7 @@
 #include "daemon/daemon_lock.h"
 #include "daemon/held_devices.h"
 #include "daemon/loop.h"
+#include "daemon/open_files.h"
 #include "os/clock.h"
 #include "os/file.h"
 #include "os/host.h"
@@ -143,6 +144,7 @@ Daemon::Daemon(std::unique_ptr<Core> core) : core_(std::move(core)) {}
 Daemon::~Daemon() = default;
 
 Result<std::unique_ptr<Daemon>> Daemon::start(Options options) {
+  GF_CHECK(check_open_files());
   const Config config =
       GF_TRY(read_config(options.paths.config_file, options.config_required, options.flags));
   if (!config.socket.empty()) options.paths.socket = config.socket;

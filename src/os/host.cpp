@@ -39,6 +39,11 @@ Memory host_memory() {
   return memory;
 }
 
+std::uint64_t most_open_files() {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_max : RLIM_INFINITY;
+}
+
 std::uint64_t raise_open_files() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;

@@ -9,6 +9,8 @@ namespace gflow::os {
 
 /// Memory of this machine (MemTotal of /proc/meminfo), or of the container it is limited to.
 [[nodiscard]] Memory host_memory();
+/// How many descriptors this process can have open once the limit is raised.
+[[nodiscard]] std::uint64_t most_open_files();
 
 /// Raises how many files this process may have open to the most it may ask for; what it was before.
 std::uint64_t raise_open_files();

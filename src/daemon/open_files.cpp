@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "daemon/open_files.h"
+
+#include <cstdint>
+
+#include "base/translate.h"
+#include "os/host.h"
+
+namespace gflow::daemon {
+
+Result<void> check_open_files() {
+  constexpr std::uint64_t kLeast = 64;  // 30 by itself, some for each job and for each connection
+  const std::uint64_t most = os::most_open_files();
+  if (most >= kLeast) return {};
+  return fail(Code::Failure,
+              tr_format("gflowd needs at least {} open files and may have {} here: raise the limit "
+                        "('ulimit -n', or LimitNOFILE= of its service)",
+                        kLeast,
+                        most));
+}
+
+}  // namespace gflow::daemon
