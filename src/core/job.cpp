@@ -90,6 +90,11 @@ std::string signal_text(int signal) {
   return name == nullptr ? fmt::format("{}", signal) : fmt::format("{} (SIG{})", signal, name);
 }
 
+std::string signal_name(int signal) {
+  const char* name = sigabbrev_np(signal);
+  return name == nullptr ? tr_format("signal {}", signal) : fmt::format("SIG{}", name);
+}
+
 Status status_of(const Job& job) { return std::visit(StatusVisitor{}, job.state); }
 
 bool is_pending(const Job& job) {

@@ -272,6 +272,8 @@ struct Job {
 [[nodiscard]] std::string_view end_reason_name(EndReason reason);       ///< "time_limit"
 /// "9 (SIGKILL)"; just the number for one without a name.
 [[nodiscard]] std::string signal_text(int signal);
+/// "SIGTERM"; "signal 40" for one without a name.
+[[nodiscard]] std::string signal_name(int signal);
 /// The status an outcome gives: exit code 0 is Finished, TimeLimit is Timeout, ...
 [[nodiscard]] Status status_for(const Outcome& outcome);
 /// One sentence: "exited with code 1", "killed by signal 9 (SIGKILL)", "launch failed: chdir ...".

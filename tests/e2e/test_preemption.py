@@ -36,6 +36,9 @@ def test_a_job_stands_still_until_there_is_room_again(bare, cgroups):
     assert [line.split()[2:] for line in preview.splitlines() if line.split()[0] == str(first)] == [
         ["S", "would", "be", "stopped"]
     ]
+    assert "would be sent SIGKILL when it resumes" in bare.ok("gcancel", "--dry-run", "--signal", "KILL", first)
+    told = bare.ok("gcancel", "--signal", "WINCH", first)  # which a shell does not notice
+    assert told == f"Job {first} is suspended and is sent SIGWINCH when it resumes.\n"
     file = bare.work / "live.json"
     bare.ok("gctl", "snapshot", "-o", file)
     replayed = json.loads(bare.ok("gflow", "lab", "replay", file, "--json"))["runs"][0]

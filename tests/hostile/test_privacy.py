@@ -104,3 +104,15 @@ def test_a_runtime_directory_of_another_is_not_used(bare_town):
     assert "Socket: /home/alice/" in bare_town.ok("alice", "gflowd", "status", env=env)
     assert bare_town.ok("root", "ls", "/run/mallory") == ""
     bare_town.ok("alice", "gflowd", "down", env=env)
+
+
+def test_what_would_be_refused_is_refused_when_it_is_only_asked(town):
+    job = town.submit("alice", "sleep", "infinity")
+    town.running(job)
+    for words in (["--signal", "KILL"], []):
+        real = town.run("bob", "gcancel", *words, job)
+        asked = town.run("bob", "gcancel", "--dry-run", *words, job)
+        assert asked.code == real.code != 0, (asked, real)
+        assert f"job {job} belongs to alice" in asked.err and "would" not in asked.out, asked
+        assert "would" in town.ok("root", "gcancel", "--dry-run", *words, job)
+    town.ok("alice", "gcancel", job)

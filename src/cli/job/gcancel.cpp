@@ -6,6 +6,7 @@
 #include <ostream>
 #include <set>
 
+#include "api/account.h"
 #include "api/json.h"
 #include "base/text.h"
 #include "base/translate.h"
@@ -90,12 +91,29 @@ std::vector<std::pair<const api::JobView*, JobId>> dependents_of(
 
 std::string fate_of(const api::JobView& job, int signal) {
   if (signal != 0) {
-    return is_active(job.status) ? tr_format("would be sent {}", signal_text(signal))
+    if (job.status == Status::Suspended) {
+      return tr_format("would be sent {} when it resumes", signal_name(signal));
+    }
+    return is_active(job.status) ? tr_format("would be sent {}", signal_name(signal))
                                  : tr("is not running");
   }
   if (is_pending(job.status)) return tr("would be cancelled");
   if (is_ended(job.status)) return tr("has already ended");
   return job.status == Status::Completing ? tr("is already being stopped") : tr("would be stopped");
+}
+
+/// Whose jobs may not be touched by who calls, as the daemon sees that.
+Result<std::set<std::string>> strangers_to_caller(Context& context,
+                                                  const std::vector<api::JobView>& jobs) {
+  std::set<std::string> owners;
+  for (const api::JobView& job : jobs) owners.insert(job.spec.user.name);
+  owners.erase(os::own_account().name);
+  if (owners.empty()) return owners;
+  const std::string body = GF_TRY(context.daemon().call("GET", "/api/v1/principal"));
+  const api::PrincipalView caller = GF_TRY(api::read_principal(body));
+  if (caller.role != "user") owners.clear();
+  owners.erase(caller.name);
+  return owners;
 }
 
 Result<int> preview(Context& context, const std::vector<JobId>& ids, int signal) {
@@ -105,6 +123,7 @@ Result<int> preview(Context& context, const std::vector<JobId>& ids, int signal)
   JobQuery pending;
   pending.statuses = kPending;
   const std::vector<api::JobView> waiting = GF_TRY(fetch_jobs(context.daemon(), pending)).jobs;
+  const std::set<std::string> strangers = GF_TRY(strangers_to_caller(context, jobs));
   std::vector<Row> rows;
   const auto add = [&](const api::JobView& job, std::string fate) {
     rows.push_back({{fmt::format("{}", job.id.value)},
@@ -113,17 +132,23 @@ Result<int> preview(Context& context, const std::vector<JobId>& ids, int signal)
                     {std::move(fate)}});
   };
   int worst = 0;
+  std::vector<JobId> changed;
   for (const JobId id : ids) {
     const auto at = std::ranges::find(jobs, id, &api::JobView::id);
-    if (at != jobs.end()) {
+    if (at == jobs.end()) {
+      context.error({Code::NotFound, tr_format("there is no job {}", id.value)});
+      worst = std::max(worst, exit_code(Code::NotFound));
+    } else if (const std::string& owner = at->spec.user.name; strangers.contains(owner)) {
+      context.error(
+          {Code::Permission, tr_format("job {} belongs to {}", id.value, printable(owner))});
+      worst = std::max(worst, exit_code(Code::Permission));
+    } else {
       add(*at, fate_of(*at, signal));
-      continue;
+      changed.push_back(id);
     }
-    context.error({Code::NotFound, tr_format("there is no job {}", id.value)});
-    worst = static_cast<int>(Code::NotFound);
   }
   const auto dependents =
-      signal == 0 ? dependents_of(waiting, ids) : decltype(dependents_of(waiting, ids)){};
+      signal == 0 ? dependents_of(waiting, changed) : decltype(dependents_of(waiting, ids)){};
   for (const auto& [job, parent] : dependents) {
     add(*job, tr_format("would be cancelled: depends on job {}", parent.value));
   }
@@ -134,13 +159,13 @@ Result<int> preview(Context& context, const std::vector<JobId>& ids, int signal)
   return worst;
 }
 
-/// Of these jobs those that were told to stop and have not ended yet.
-std::set<JobId> still_active(Context& context, const std::vector<JobId>& jobs) {
+/// Which of these jobs are in one of these states now.
+std::set<JobId> those_in(Context& context, const std::vector<JobId>& jobs, StatusSet statuses) {
   JobQuery query;
   query.jobs = jobs;
-  query.statuses = kActive;
+  query.statuses = statuses;
   std::set<JobId> active;
-  // That they are cancelled is known; a daemon that went away meanwhile does not make it untrue.
+  // What was done is known; a daemon that went away meanwhile does not make it untrue.
   const auto page = fetch_jobs(context.daemon(), query);
   for (const api::JobView& job : page ? page->jobs : std::vector<api::JobView>{}) {
     active.insert(job.id);
@@ -152,9 +177,15 @@ Result<int> send_signal(Context& context, const std::vector<JobId>& jobs, int si
   const Act send = [&](const std::vector<JobId>& ids) {
     return context.daemon().act("signal", {.jobs = ids, .signal = signal, .at = {}});
   };
-  return act_on_each(context, jobs, send, [signal](JobId job) {
-    return tr_format("Sent {} to job {}.", signal_text(signal), job.value);
-  });
+  return act_on_each(
+      context, jobs, send, [&, suspended = std::optional<std::set<JobId>>()](JobId job) mutable {
+        if (!suspended) suspended = those_in(context, jobs, {Status::Suspended});
+        const std::string name = signal_name(signal);
+        return suspended->contains(job)
+                   ? tr_format(
+                         "Job {} is suspended and is sent {} when it resumes.", job.value, name)
+                   : tr_format("Sent {} to job {}.", name, job.value);
+      });
 }
 
 Result<int> run_cancel(const Invocation& invocation, Context& context) {
@@ -178,7 +209,7 @@ Result<int> run_cancel(const Invocation& invocation, Context& context) {
   };
   return act_on_each(
       context, jobs, cancel, [&, active = std::optional<std::set<JobId>>()](JobId job) mutable {
-        if (!active) active = still_active(context, jobs);
+        if (!active) active = those_in(context, jobs, kActive);
         return active->contains(job) ? tr_format("Job {} is being stopped.", job.value)
                                      : tr_format("Job {} cancelled.", job.value);
       });
