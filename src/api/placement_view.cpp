@@ -11,6 +11,7 @@ template <class Io, Like<PlaceRequest> T>
 void fields(Io& io, T& request) {
   io.required("request", request.request);
   io.field("most", request.most, Range{1, 1000});
+  io.field("jobs", request.jobs, Range{1, kMaxPlaceJobs});
 }
 
 template <class Io, Like<ScoreTerm> T>
@@ -36,6 +37,17 @@ void fields(Io& io, T& ranked) {
   io.field("others", ranked.others);
 }
 
+template <class Io, Like<StartPlace> T>
+void fields(Io& io, T& place) {
+  io.field("node", place.node);
+  io.field("gpu_indices", place.gpus);
+}
+
+template <class Io, Like<JobStart> T>
+void fields(Io& io, T& start) {
+  io.field("places", start.places);
+}
+
 template <class Io, Like<PlacementView> T>
 void fields(Io& io, T& view) {
   io.field("request", view.request);
@@ -44,6 +56,7 @@ void fields(Io& io, T& view) {
   io.field("nodes", view.nodes);
   io.field("fits", view.fits);
   io.field("ranked", view.ranked);
+  io.field("starts", view.starts);
   io.field("blockers", view.blockers);
 }
 

@@ -16,7 +16,9 @@ namespace gflow::api {
 struct PlaceRequest {
   Request request;
   int most = 10;  ///< nodes in the answer, 1 to 1000
+  int jobs = 1;   ///< so many of them, each after the other; 1 to 1000
 };
+constexpr int kMaxPlaceJobs = 1000;
 
 /// One part of a score: weight * value is what it adds.
 struct ScoreTerm {
@@ -38,6 +40,15 @@ struct RankedNode {
   std::vector<ScoreTerm> terms;
   std::vector<GpuSet> others;  ///< that would do, too, the best first
 };
+/// What a job would get of one node.
+struct StartPlace {
+  std::string node;
+  std::vector<int> gpus;
+};
+/// Where a job would start: a place on each of its nodes.
+struct JobStart {
+  std::vector<StartPlace> places;
+};
 /// The answer: the best node first.
 struct PlacementView {
   std::string request;  ///< as --gpus takes it
@@ -46,6 +57,7 @@ struct PlacementView {
   int nodes = 1;        ///< it asks for at once
   bool fits = false;    ///< it could start now, if nothing waited ahead of it
   std::vector<RankedNode> ranked;
+  std::vector<JobStart> starts;       ///< of the jobs asked for, those that have room now
   std::vector<BlockerView> blockers;  ///< what it lacks where it does not fit
 };
 

@@ -36,6 +36,19 @@ int unit_shift(std::string_view suffix) {
   return -1;
 }
 
+/// Rounded.
+std::int64_t hundredths_of(Memory memory, const Unit& unit) {
+  const auto size = static_cast<double>(std::int64_t{1} << unit.shift);
+  return std::llround(static_cast<double>(memory.bytes) / size * 100);
+}
+
+std::string text_in(const Unit& unit, std::int64_t hundredths) {
+  std::string digits = fmt::format("{}.{:02}", hundredths / 100, hundredths % 100);
+  digits.erase(digits.find_last_not_of('0') + 1);
+  if (digits.back() == '.') digits.pop_back();
+  return digits + unit.letter;
+}
+
 }  // namespace
 
 Result<Memory> parse_memory(std::string_view text) {
@@ -54,15 +67,20 @@ Result<Memory> parse_memory(std::string_view text) {
 
 std::string memory_text(Memory memory) {
   for (const Unit& unit : kUnits) {
-    const std::int64_t size = std::int64_t{1} << unit.shift;
-    // Hundredths, rounded; 1023.999M is 1G.
-    const double exact = static_cast<double>(memory.bytes) / static_cast<double>(size);
-    const std::int64_t hundredths = std::llround(exact * 100);
-    if (hundredths < 100) continue;
-    std::string digits = fmt::format("{}.{:02}", hundredths / 100, hundredths % 100);
-    digits.erase(digits.find_last_not_of('0') + 1);
-    if (digits.back() == '.') digits.pop_back();
-    return digits + unit.letter;
+    // 1023.999M is 1G.
+    if (const std::int64_t hundredths = hundredths_of(memory, unit); hundredths >= 100) {
+      return text_in(unit, hundredths);
+    }
+  }
+  return fmt::format("{}B", memory.bytes);
+}
+
+std::string memory_text(Memory memory, Memory beside) {
+  std::string usual = memory_text(memory);
+  if (memory == beside || usual != memory_text(beside)) return usual;
+  for (const Unit& unit : kUnits) {
+    const std::int64_t hundredths = hundredths_of(memory, unit);
+    if (hundredths != hundredths_of(beside, unit)) return text_in(unit, hundredths);
   }
   return fmt::format("{}B", memory.bytes);
 }

@@ -36,5 +36,8 @@ struct Memory {
 
 /// Shortest exact text in the largest binary unit with at most two decimals: "8G", "1.5G", "512M".
 [[nodiscard]] std::string memory_text(Memory memory);
+/// The same with as many digits as tell it from another that is shown beside it: "8193M" beside
+/// "8G".
+[[nodiscard]] std::string memory_text(Memory memory, Memory beside);
 
 }  // namespace gflow

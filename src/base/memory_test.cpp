@@ -89,6 +89,16 @@ TEST(Memory, IsShownInTheLargestUnit) {
   for (const Row& row : rows) EXPECT_EQ(memory_text(row.memory), row.text);
 }
 
+TEST(Memory, IsToldFromWhatStandsBesideIt) {
+  const Memory eight = Memory::gib(8);
+  EXPECT_EQ(memory_text(eight, eight), "8G");
+  EXPECT_EQ(memory_text(Memory{eight.bytes + Memory::mib(1).bytes}, eight), "8193M");
+  EXPECT_EQ(memory_text(Memory{eight.bytes + 4096}, eight), "8388612K");
+  EXPECT_EQ(memory_text(Memory{eight.bytes + 1}, eight), "8589934593B");
+  EXPECT_EQ(memory_text(Memory::gib(14), eight), "14G");
+  EXPECT_EQ(memory_text(Memory::mib(512), Memory{}), "512M");
+}
+
 TEST(Memory, WhatIsShownReadsBackNearly) {
   for (std::int64_t bytes = 2000; bytes < std::int64_t{1} << 60; bytes = bytes * 3 + 7) {
     const auto back = parse_memory(memory_text(Memory{bytes}));

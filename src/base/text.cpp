@@ -90,6 +90,19 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
+std::optional<char32_t> first_unseen(std::string_view text) {
+  bool can_join = false;
+  while (!text.empty()) {
+    const utf8::Char c = utf8::next(text);
+    if (c.valid && (utf8::is_unseen(c.point) || (utf8::joins(c.point) && !can_join))) {
+      return c.point;
+    }
+    can_join = c.point != U' ';
+    text.remove_prefix(c.length);
+  }
+  return std::nullopt;
+}
+
 std::string shell_quote(std::span<const std::string> arguments) {
   constexpr std::string_view kPlain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";

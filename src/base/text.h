@@ -47,6 +47,10 @@ template <typename Number>
 /// True for well-formed UTF-8 without NUL.
 [[nodiscard]] bool is_utf8(std::string_view text);
 
+/// The first character that cannot be seen, or that joins the one before it where there is none:
+/// what makes names alike that are not the same.
+[[nodiscard]] std::optional<char32_t> first_unseen(std::string_view text);
+
 /// The arguments as one shell line that a POSIX shell splits back into the same arguments.
 [[nodiscard]] std::string shell_quote(std::span<const std::string> arguments);
 /// Splits as a POSIX shell does for plain words, quotes and comments, without expansion.

@@ -39,6 +39,29 @@ constexpr std::array<Range, 82> kWide = {{
 constexpr std::array<Range, 5> kZero = {
     {{0x0300, 0x036F}, {0x200B, 0x200F}, {0x20D0, 0x20FF}, {0xFE00, 0xFE0F}, {0xFE20, 0xFE2F}}};
 
+// Marks (categories Mn and Me) of scripts in which they are common, and what selects a form.
+constexpr std::array<Range, 14> kJoins = {{{0x0300, 0x036F},
+                                           {0x0483, 0x0489},
+                                           {0x0591, 0x05BD},
+                                           {0x0610, 0x061A},
+                                           {0x064B, 0x065F},
+                                           {0x1AB0, 0x1AFF},
+                                           {0x1DC0, 0x1DFF},
+                                           {0x200C, 0x200D},
+                                           {0x20D0, 0x20FF},
+                                           {0x302A, 0x302D},
+                                           {0x3099, 0x309A},
+                                           {0xFE00, 0xFE0F},
+                                           {0xFE20, 0xFE2F},
+                                           {0xE0100, 0xE01EF}}};
+// Controls, format characters (Cf), fillers, and blanks (Zs) but for the one everybody types.
+constexpr std::array<Range, 21> kUnseen = {
+    {{0x0000, 0x001F},  {0x007F, 0x00A0}, {0x00AD, 0x00AD}, {0x0600, 0x0605}, {0x061C, 0x061C},
+     {0x115F, 0x1160},  {0x1680, 0x1680}, {0x17B4, 0x17B5}, {0x180B, 0x180F}, {0x2000, 0x200B},
+     {0x200E, 0x200F},  {0x2028, 0x202F}, {0x205F, 0x206F}, {0x2800, 0x2800}, {0x3000, 0x3000},
+     {0x3164, 0x3164},  {0xFEFF, 0xFEFF}, {0xFFA0, 0xFFA0}, {0xFFF0, 0xFFFB}, {0x1D173, 0x1D17A},
+     {0xE0000, 0xE00FF}}};
+
 template <std::size_t N>
 bool contains(const std::array<Range, N>& ranges, char32_t point) {
   return std::ranges::any_of(ranges,
@@ -73,5 +96,8 @@ std::size_t columns(char32_t point) {
   if (contains(kZero, point)) return 0;
   return contains(kWide, point) ? 2 : 1;
 }
+
+bool joins(char32_t point) { return contains(kJoins, point); }
+bool is_unseen(char32_t point) { return contains(kUnseen, point); }
 
 }  // namespace gflow::utf8

@@ -19,4 +19,9 @@ struct Char {
 /// Terminal columns of a character: 0 for combining marks, 2 for East Asian wide, else 1.
 [[nodiscard]] std::size_t columns(char32_t point);
 
+/// A mark, a variation or a zero-width joiner: it changes the character before it.
+[[nodiscard]] bool joins(char32_t point);
+/// A control, a blank that looks like another one, or nothing at all.
+[[nodiscard]] bool is_unseen(char32_t point);
+
 }  // namespace gflow::utf8

@@ -56,13 +56,19 @@ struct ScreenLayout {
   std::vector<std::size_t> widths;
 };
 
+enum class Least { Readable, OneCharacter };
+
 /// Takes from the widest cells that may be cut until all has room, or nothing can be taken.
-void narrow(const std::vector<Column>& columns, ScreenLayout& layout, std::size_t room) {
+void narrow(const std::vector<Column>& columns,
+            ScreenLayout& layout,
+            std::size_t room,
+            Least least) {
   for (std::size_t all = sum(layout.widths); all > room; --all) {
     std::size_t* widest = nullptr;
     for (std::size_t i = 0; i < layout.shown.size(); ++i) {
       const Column& column = columns[layout.shown[i]];
-      const bool gives = column.cut != Cut::Never && layout.widths[i] > column.narrowest;
+      const std::size_t stays = least == Least::Readable ? column.narrowest : 1;
+      const bool gives = column.cut != Cut::Never && layout.widths[i] > stays;
       if (gives && (widest == nullptr || layout.widths[i] > *widest)) widest = &layout.widths[i];
     }
     if (widest == nullptr) return;
@@ -91,10 +97,13 @@ ScreenLayout lay_out(const std::vector<Column>& columns,
     for (const std::size_t place : layout.shown) layout.widths.push_back(natural[place]);
     const std::size_t gaps = kScreenGap * (layout.shown.size() - 1);
     const std::size_t room = width > gaps ? width - gaps : 0;
-    narrow(columns, layout, room);
+    narrow(columns, layout, room, Least::Readable);
     if (sum(layout.widths) <= room) return layout;
     const auto leaving = next_to_leave(columns, layout.shown);
-    if (!leaving) return layout;
+    if (!leaving) {
+      narrow(columns, layout, room, Least::OneCharacter);
+      return layout;
+    }
     layout.shown.erase(layout.shown.begin() + static_cast<std::ptrdiff_t>(*leaving));
   }
 }

@@ -103,6 +103,12 @@ TEST(ScreenTable, CutsThenLeavesColumnsOut) {
             "1      trai…net  0,1\n"
             "12     训练…长   (Resou…\n"
             "3                (held)\n");
+  // Nothing can leave any more: all give.
+  EXPECT_EQ(at(16),
+            "JOBID  N…E  WHY\n"
+            "1      t…t  0,1\n"
+            "12     …长  (Re…\n"
+            "3           (he…\n");
 }
 
 TEST(ScreenTable, HasNoLineWiderThanTheScreen) {

@@ -165,7 +165,7 @@ struct TextVisitor {
                     list_text(jobs));
   }
   std::string operator()(const blocker::HostMemory& b) const {
-    const std::string wanted = tr_format("Need {} memory", memory_text(b.need));
+    const std::string wanted = tr_format("Need {} memory", memory_text(b.need, b.available));
     const std::string there =
         b.available.bytes <= 0
             ? tr_format("{}, none available", wanted)

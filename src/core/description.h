@@ -52,12 +52,17 @@ enum class Sight {
   Owner,  ///< and operators: it says what is run, and where
 };
 
+/// What a text may hold. A name has only characters that can be seen (first_unseen()), so that two
+/// which look alike are alike.
+enum class Letters { Any, Name };
+
 /// What is told of a field besides its type and its default, which are the member's.
 struct FieldInfo {
   std::string_view name;      ///< in JSON and in the store; ends with its unit: "grace_seconds"
   std::string_view help;      ///< one clause, for manuals and the schema
   Range range{};              ///< of numbers
   std::size_t max_bytes = 0;  ///< of a text, or of each text of a list
+  Letters letters = Letters::Any;  ///< of a text
   Change change = Change::Never;
   Stored stored = Stored::UnlessDefault;
   Wire wire = Wire::Plain;

@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "base/text.h"
 #include "base/translate.h"
 
 namespace gflow {
@@ -74,10 +75,20 @@ Result<void> check_length(const FieldInfo& row, std::size_t bytes) {
           "its {} has {} bytes; the maximum is {}", field_words(row.name), bytes, row.max_bytes));
 }
 
+Result<void> check_letters(const FieldInfo& row, std::string_view text) {
+  const auto unseen = row.letters == Letters::Name ? first_unseen(text) : std::nullopt;
+  if (!unseen) return {};
+  return fail(Code::Usage,
+              tr_format("its {} has only characters that can be seen, not U+{:04X}",
+                        field_words(row.name),
+                        static_cast<std::uint32_t>(*unseen)));
+}
+
 template <class T>
 Result<void> check_field(const FieldInfo& row, const T& value) {
   if constexpr (std::is_same_v<T, std::string>) {
-    return check_length(row, value.size());
+    GF_CHECK(check_length(row, value.size()));
+    return check_letters(row, value);
   } else if constexpr (kIsText<T>) {
     for (const auto& one : value) GF_CHECK(check_length(row, length_of(one)));
     if (value.size() <= kMaxLabels) return {};

@@ -117,6 +117,7 @@ struct Description<JobSpec> {
       field<&JobSpec::name>({.name = "name",
                              .help = "its name; one is made up for an empty one",
                              .max_bytes = kMaxName,
+                             .letters = Letters::Name,
                              .change = Change::Active,
                              .stored = Stored::Always,
                              .alias = "job"}),
@@ -124,6 +125,7 @@ struct Description<JobSpec> {
       field<&JobSpec::project>({.name = "project",
                                 .help = "the project it belongs to",
                                 .max_bytes = kMaxProject,
+                                .letters = Letters::Name,
                                 .change = Change::Pending,
                                 .stored = Stored::Always,
                                 .alias = "project"}),
@@ -170,6 +172,7 @@ struct Description<JobSpec> {
       field<&JobSpec::group>({.name = "group",
                               .help = "jobs of one group share max_concurrent",
                               .max_bytes = kMaxGroup,
+                              .letters = Letters::Name,
                               .stored = Stored::Always,
                               .alias = "group"}),
       field<&JobSpec::max_concurrent>(

@@ -27,6 +27,7 @@ struct Description<Device> {
   static constexpr std::tuple kFields{
       field<&Device::index>({.name = "index",
                              .help = "number of the device on its node, in PCI bus order",
+                             .range = {0, 1023},
                              .wire = Wire::Required}),
       field<&Device::vendor>({.name = "vendor", .help = "nvidia, amd, intel or ascend"}),
       field<&Device::model>({.name = "model", .help = "as the driver reports it"}),

@@ -70,6 +70,11 @@ Result<std::string> check_name(std::string_view name) {
         Code::Usage,
         tr_format("'{}' is not a job name: it has control characters or is not UTF-8", shown));
   }
+  if (const auto unseen = first_unseen(name)) {
+    return fail(Code::Usage,
+                tr_format("a job name has only characters that can be seen, not U+{:04X}",
+                          static_cast<std::uint32_t>(*unseen)));
+  }
   return std::string(name);
 }
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <set>
 
+#include "core/job_description.h"
 #include "core/requests.h"
 
 namespace gflow {
@@ -55,6 +57,39 @@ TEST(Names, RefusalsSayWhy) {
     const auto checked = check_name(name);
     ASSERT_FALSE(checked);
     EXPECT_TRUE(checked.error().message.ends_with(kControl)) << checked.error().message;
+  }
+}
+
+TEST(Names, HaveOnlyCharactersThatCanBeSeen) {
+  struct Row {
+    std::string name;
+    std::string_view unseen;
+  };
+  const std::vector<Row> rows = {{"\u00a0", "U+00A0"},
+                                 {"a\u3000b", "U+3000"},
+                                 {"a\u200bb", "U+200B"},
+                                 {"\u0301", "U+0301"},
+                                 {"a \u0301", "U+0301"},
+                                 {"a\U000e0041", "U+E0041"},
+                                 {"\u061ca", "U+061C"},
+                                 {"a\u200f", "U+200F"},
+                                 {"\u200da", "U+200D"},
+                                 {"\ufeffa", "U+FEFF"},
+                                 {"a\u00ad", "U+00AD"},
+                                 {"\u3164", "U+3164"}};
+  for (const Row& row : rows) {
+    const auto checked = check_name(row.name);
+    ASSERT_FALSE(checked) << row.unseen;
+    EXPECT_EQ(checked.error().message,
+              fmt::format("a job name has only characters that can be seen, not {}", row.unseen));
+    JobSpec spec;
+    spec.project = row.name;
+    EXPECT_EQ(check_fields(spec).error().message,
+              fmt::format("its project has only characters that can be seen, not {}", row.unseen));
+  }
+  for (const std::string_view name :
+       {"e\u0301t\u00e9", "👩\u200d💻", "❤\ufe0f", "می\u200cخواهم", "한글", "ว่าง"}) {
+    EXPECT_TRUE(check_name(name)) << name;
   }
 }
 

@@ -45,7 +45,7 @@ struct Directives {
 
 /// A name for a job that was given none: two words and four digits, from the number alone.
 [[nodiscard]] std::string made_up_name(std::uint64_t seed);
-/// Errors: longer than 128 characters, control characters, not UTF-8, empty.
+/// Errors: longer than 128 characters, with some that cannot be seen, not UTF-8, empty.
 [[nodiscard]] Result<std::string> check_name(std::string_view name);
 
 }  // namespace gflow

@@ -228,11 +228,15 @@ std::string topology_text(const Topology& topology) {
       widths[at] = std::max(widths[at], row[at].size());
     }
   }
+  // Eight and more stand closer, so that eight fit a usual terminal.
+  constexpr int kMany = 8;
+  const auto last = static_cast<std::size_t>(topology.gpus);
   std::string out;
   for (const auto& row : rows) {
     std::string line;
     for (std::size_t at = 0; at < row.size(); ++at) {
-      line += fmt::format("{:<{}}  ", row[at], widths[at]);
+      const bool close = topology.gpus >= kMany && at < last;
+      line += fmt::format("{:<{}}{}", row[at], widths[at], close ? " " : "  ");
     }
     line.erase(line.find_last_not_of(' ') + 1);
     out += line + "\n";

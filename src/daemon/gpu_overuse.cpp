@@ -21,7 +21,7 @@ std::string overuse_text(const Job& job, const GpuMemoryUse& use) {
                      job.id.value,
                      printable(job.spec.user.name),
                      printable(job.spec.name),
-                     memory_text(use.used),
+                     memory_text(use.used, use.reserved),
                      use.gpu,
                      memory_text(use.reserved));
 }

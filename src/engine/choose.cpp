@@ -27,6 +27,11 @@ std::set<int> numa_nodes_of(const Machine& machine, const std::vector<int>& gpus
 
 }  // namespace
 
+const placement::PolicyEntry& policy_entry(const std::string& name) {
+  const placement::PolicyEntry* entry = placement::find_policy(name);
+  return entry == nullptr ? placement::policies().front() : *entry;
+}
+
 void Index::set_policy(Policy next) {
   const bool same = placer != nullptr && next.placement == policy.placement &&
                     next.placement_options == policy.placement_options;
@@ -41,9 +46,8 @@ void Index::set_policy(Policy next) {
   ledger.set_rules(policy.sharing);
   fronts.open_all();
   if (same) return;
-  const placement::PolicyEntry* entry = placement::find_policy(policy.placement);
-  if (entry == nullptr) entry = &placement::policies().front();
-  placer = std::make_unique<placement::Placer>(entry->make(policy.placement_options));
+  placer = std::make_unique<placement::Placer>(
+      policy_entry(policy.placement).make(policy.placement_options));
   learn_traffic();
 }
 

@@ -82,9 +82,10 @@ std::unexpected<Error> too_few(const Index& index, const Request& request, const
         largest = std::max(largest, device.memory);
       }
     }
-    return never(tr_format("{} with {} of memory each", asked, memory_text(request.gpu_memory)),
-                 largest == Memory{} ? tr("how much memory the GPUs here have is not known")
-                                     : tr_format("the largest here has {}", memory_text(largest)));
+    return never(
+        tr_format("{} with {} of memory each", asked, memory_text(request.gpu_memory, largest)),
+        largest == Memory{} ? tr("how much memory the GPUs here have is not known")
+                            : tr_format("the largest here has {}", memory_text(largest)));
   }
   if (of_kind > 0 || kind.empty())
     return never(asked, fmt::format("{} {}", owner(ledger), of_kind));
@@ -166,7 +167,7 @@ Result<void> check_request(Index& index, const Request& request) {
   }
   const Memory memory = most(ledger, [&](NodeIndex n) { return ledger.node(n).memory; });
   if (memory < wanted.memory) {
-    return never(tr_format("{} of memory", memory_text(request.memory)),
+    return never(tr_format("{} of memory", memory_text(request.memory, memory)),
                  fmt::format("{} {}", owner(ledger), memory_text(memory)));
   }
   return never(tr("what it does"), tr("no single node has all of it"));

@@ -72,6 +72,9 @@ struct Chosen {
 
 struct Index;
 
+/// The placement policy of that name; the first of them where there is none.
+[[nodiscard]] const placement::PolicyEntry& policy_entry(const std::string& name);
+
 /// A demand asked about and not kept, unless a job has it: what people only ask leaves nothing.
 class PassingDemand {
  public:

@@ -127,6 +127,10 @@ class State {
   /// so many, by the policy in force. Errors: as of a submission that could never start.
   [[nodiscard]] Result<std::vector<placement::Ranked>> rank(const Request& request,
                                                             std::size_t most) const;
+  /// Where each of so many such jobs would start now, one after the other, if nothing waited ahead
+  /// of them: as many as have room, each with a placement for each of its nodes.
+  [[nodiscard]] Result<std::vector<std::vector<placement::Placement>>> starts(
+      const Request& request, std::size_t jobs) const;
 
   /// How often room for a waiting job was looked for so far: for tests of growth.
   [[nodiscard]] std::uint64_t looks() const;

@@ -36,9 +36,17 @@ void answer_place(Exchange exchange, api::PlaceRequest asked) {
   const auto most = std::max(static_cast<std::size_t>(asked.most), nodes);
   auto ranked = state.rank(request, most);
   if (!ranked) return exchange.respond(problem(ranked.error()));
+  auto starts = state.starts(request, static_cast<std::size_t>(asked.jobs));
+  if (!starts) return exchange.respond(problem(starts.error()));
   api::PlacementView view;
   view.request = gpu_request_text(request);
   view.words = request_in_words(request);
+  for (auto& placements : *starts) {
+    api::JobStart& start = view.starts.emplace_back();
+    for (placement::Placement& one : placements) {
+      start.places.push_back({state.ledger().node(one.node).name, std::move(one.devices)});
+    }
+  }
   const std::string& policy = state.policy().placement;
   view.policy = policy.empty() ? placement::policies().front().name : policy;
   view.nodes = request.nodes;

@@ -128,6 +128,15 @@ def test_a_live_state_replays(machine):
     gate.open()
 
 
+def test_a_device_number_that_cannot_be_is_named(machine):
+    taken = json.loads(machine.ok("gctl", "snapshot"))
+    for index in (-1, 1 << 30):
+        taken["nodes"][0]["devices"][0]["index"] = index
+        (machine.work / "now.json").write_text(json.dumps(taken))
+        ran = machine.run("gflow", "lab", "replay", "now.json")
+        assert ran.code == 2 and "/index: " in ran.err and str(index) in ran.err, ran
+
+
 @pytest.mark.devices("sim:2xH100")
 def test_a_what_if_says_from_how_many_runs_its_times_come(machine):
     gate = Gate(machine)

@@ -97,7 +97,7 @@ def test_taking_turns_needs_memory(machine):
 
 def test_dry_run_says_where_it_would_run(machine):
     out = machine.ok("gbatch", "--dry-run", "--gpus", "2", "true")
-    assert "Would submit 1 batch job" in out and "It would start now:\n   1.  GPU 0,1\n" in out
+    assert "Would submit 1 batch job" in out and "It would start now:\n       GPU 0,1\n" in out
     assert "0 of 2 GPUs stay free" in out and "score" not in out
     assert "score" in machine.ok("gbatch", "--dry-run", "-v", "--gpus", "2", "true")
     documents = [json.loads(line) for line in machine.ok("gbatch", "--dry-run", "--json", "--gpus", "0.5", "true").splitlines()]
@@ -110,13 +110,34 @@ def test_dry_run_says_where_it_would_run(machine):
 @pytest.mark.devices("sim:8xV100")
 def test_dry_run_names_up_to_three_sets_of_gpus(machine):
     out = machine.ok("gbatch", "--dry-run", "--gpus", "3", "true")
-    places = re.findall(r"^ +\d\.  GPU (\d,\d,\d)$", out, re.M)
+    places = re.findall(r"^(?:       |   or  )GPU (\d,\d,\d)$", out, re.M)
+    assert out.count("\n   or  GPU ") == 2, out
     links = [int(percent) for percent in re.findall(r"links (\d+) of 100: ring of", out)]
     assert len(set(places)) == len(links) == 3, out
     assert links[0] == 100 and links == sorted(links, reverse=True), out
     assert out.count("5 of 8 GPUs stay free") == 3
     taken = machine.ok("gbatch", "--dry-run", "--gpus", "8", "true")
-    assert len(re.findall(r"^ +\d\.  GPU", taken, re.M)) == 1
+    assert len(re.findall(r"^ .* GPU \d,", taken, re.M)) == 1 and "   or  " not in taken, taken
+
+
+@pytest.mark.devices("sim:8xV100")
+def test_dry_run_of_an_array_says_how_many_start_and_where(machine):
+    machine.submit("--gpus", 3, "sleep", "1000")
+    machine.running(1)
+    out = machine.ok("gbatch", "--dry-run", "--array", "1-20", "--gpus", 2, "true")
+    assert "\n2 of 20 would start now:\n  [1] GPU " in out, out
+    places = re.findall(r"^  \[(\d+)\] GPU (\d),(\d)$", out, re.M)
+    assert [number for number, *_ in places] == ["1", "2"], out
+    taken = [gpu for _, *gpus in places for gpu in gpus] + [str(gpu) for gpu in machine.job(1)["gpu_indices"]]
+    assert len(set(taken)) == 7, out  # none is promised twice
+    one = machine.ok("gbatch", "--dry-run", "--array", "1-20", "--max-concurrent", 1, "--gpus", 2, "true")
+    assert "\n1 of 20 would start now:\n" in one, one
+    document = json.loads(machine.ok("gbatch", "--dry-run", "--json", "--array", "1-20", "--gpus", 2, "true").splitlines()[1])
+    assert [len(start["places"]) for start in document["starts"]] == [1, 1]
+    machine.submit("--gpus", 4, "sleep", "1000")
+    machine.running(2)
+    none = machine.ok("gbatch", "--dry-run", "--array", "1-20", "--gpus", 2, "true")
+    assert "\nNo node has room for any of them now: they would wait.\n" in none, none
 
 
 def test_dry_run_says_why_it_would_wait_and_until_when(machine):

@@ -37,6 +37,15 @@ def test_the_queue_fits(machine, columns):
     assert lines[-1] == "Why it waits: gjob why 2"
 
 
+def test_a_queue_of_twenty_columns_still_says_where(machine):
+    fill(machine, 3)
+    terminal, code = on_terminal(machine, "gqueue", "--no-pager", columns=20, rows=60)
+    lines = terminal.screen.text().splitlines()
+    assert (code, terminal.screen.wrapped) == (0, 1), lines  # the hint at the end, which is a sentence
+    assert len(lines[0].split()) == 4 and lines[1].split() == ["1", "runs", "R", "0,1"], lines
+    assert lines[2].split()[2] == "PD" and lines[2].endswith("…"), lines
+
+
 def test_what_programs_read_stays(machine):
     fill(machine, 3)
     out = machine.ok("gqueue")
@@ -286,6 +295,14 @@ def test_a_gpu_is_a_line(machine, columns):
     assert brief.screen.text().splitlines() == lines[2:11]
 
 
+@pytest.mark.devices("sim:8xH100")
+def test_the_links_of_eight_gpus_fit(machine):
+    terminal, code = on_terminal(machine, "ginfo", "--topo", rows=40)
+    text = terminal.screen.text()
+    assert (code, terminal.screen.wrapped) == (0, 0), text
+    assert "NUMA Affinity" in text.splitlines()[0], text
+
+
 def test_ginfo_gives_the_block_of_the_documents_where_it_is_asked_for(machine):
     machine.submit("--gpus", 1, "sleep", "1000")
     machine.running(1)
@@ -303,6 +320,8 @@ def test_colours_are_not_the_only_sign(machine):
         painted, _ = on_terminal(machine, command, env={"PAGER": "cat"})
         plain, _ = on_terminal(machine, command, env={"PAGER": "cat", "NO_COLOR": "1"})
         assert b"\x1b[3" in painted.raw and b"\x1b" not in plain.raw
-        # One is a moment later than the other: how long jobs have run is left out.
-        shown = [re.sub(r"\b[0-9]+s", "0s", screen.text()).split() for screen in (painted.screen, plain.screen)]
+        # One is a moment later than the other: how long jobs have run is left out, as wide as it was.
+        shown = [re.sub(r"\b[0-9]+s(/\S+)? *", lambda found: "~" * len(found[0]), screen.text())
+                 for screen in (painted.screen, plain.screen)]
         assert shown[0] == shown[1]
+        assert (painted.screen.wrapped, painted.screen.scrolled) == (0, 0)

@@ -75,7 +75,7 @@ std::string gpu_memory_text(const api::JobView& job) {
   std::vector<std::string> parts;
   for (const GpuMemoryUse& use : job.gpu_memory) {
     std::string text = job.peers.empty() ? "" : printable(use.node) + " ";
-    text += fmt::format("GPU {}: {}", use.gpu, memory_text(use.used));
+    text += fmt::format("GPU {}: {}", use.gpu, memory_text(use.used, use.reserved));
     if (use.reserved > Memory{}) text += tr_format(" of {}", memory_text(use.reserved));
     if (use.is_over()) text += tr(", more than requested");
     parts.push_back(std::move(text));

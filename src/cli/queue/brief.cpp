@@ -91,8 +91,10 @@ std::string brief_where_or_why(const api::JobView& job) {
     std::string where = job.node_list.empty() ? "-" : printable(job.node_list);
     const auto over = std::ranges::find_if(job.gpu_memory, &GpuMemoryUse::is_over);
     if (over == job.gpu_memory.end()) return where;
-    return tr_format(
-        "{} (GPU memory {}/{})", where, memory_text(over->used), memory_text(over->reserved));
+    return tr_format("{} (GPU memory {}/{})",
+                     where,
+                     memory_text(over->used, over->reserved),
+                     memory_text(over->reserved));
   }
   if (is_pending(job.status)) {
     if (job.blockers.empty()) return "-";

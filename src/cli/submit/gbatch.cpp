@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <ostream>
@@ -21,6 +22,7 @@
 #include "os/clock.h"
 #include "os/file.h"
 #include "os/random.h"
+#include "os/terminal.h"
 #include "os/user.h"
 
 namespace gflow::cli {
@@ -205,7 +207,11 @@ Result<int> wait_for_all(Context& context, const api::SubmitAnswer& answer) {
 /// line: Submit, Placement.
 Result<int> dry_run(const api::SubmitRequest& request, Terms terms, Context& context) {
   context.out << (context.json ? api::write(request) + "\n" : dry_run_text(request.items));
-  const auto placement = context.daemon().place({request.items.front().spec.request});
+  const JobSpec& first = request.items.front().spec;
+  api::PlaceRequest asked{.request = first.request};
+  asked.jobs = static_cast<int>(std::min<std::size_t>(request.items.size(), api::kMaxPlaceJobs));
+  if (first.max_concurrent > 0) asked.jobs = std::min(asked.jobs, first.max_concurrent);
+  const auto placement = context.daemon().place(asked);
   if (!placement && placement.error().code == Code::Unreachable) {
     context.note(tr("no daemon answers: cannot tell where the job would run"));
     return 0;
@@ -217,7 +223,9 @@ Result<int> dry_run(const api::SubmitRequest& request, Terms terms, Context& con
   }
   const api::MachineView machine = GF_TRY(context.daemon().machine());
   const Clocks clocks{os::now().wall, os::utc_offset};
-  context.out << placement_text(*placement, machine, terms, clocks);
+  const int columns = context.out_is_terminal ? os::terminal_size(1).columns : 0;
+  const DryRun dry{request.items.size(), terms, static_cast<std::size_t>(columns)};
+  context.out << placement_text(*placement, machine, dry, clocks);
   return 0;
 }
 

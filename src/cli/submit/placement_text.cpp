@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "base/translate.h"
 #include "cli/submit/request.h"
+#include "command/help.h"
 
 namespace gflow::cli {
 
@@ -75,12 +76,17 @@ std::string terms_text(const api::RankedNode& ranked) {
   return out;
 }
 
-std::string waiting_text(const api::PlacementView& view, const Clocks& clocks) {
-  std::string out = view.ranked.empty()
-                        ? tr("No node has room for it now: it would wait.\n")
-                        : tr_format("Only {} of {} nodes have room for it now: it would wait.\n",
-                                    view.ranked.size(),
-                                    view.nodes);
+std::string waiting_text(const api::PlacementView& view, std::size_t jobs, const Clocks& clocks) {
+  std::string out;
+  if (!view.ranked.empty()) {
+    out = tr_format("Only {} of {} nodes have room for it now: it would wait.\n",
+                    view.ranked.size(),
+                    view.nodes);
+  } else if (jobs > 1) {
+    out = tr("No node has room for any of them now: they would wait.\n");
+  } else {
+    out = tr("No node has room for it now: it would wait.\n");
+  }
   if (view.blockers.empty()) return out;
   api::JobView job;
   job.status = Status::Queued;
@@ -88,32 +94,84 @@ std::string waiting_text(const api::PlacementView& view, const Clocks& clocks) {
   return out + blocked_by_text(job.blockers, clocks) + expected_start_text(job, clocks);
 }
 
+/// The lines of a sentence below a place.
+std::string below(const std::string& sentence, std::size_t columns) {
+  constexpr std::size_t kMargin = 7;
+  if (sentence.empty()) return "";
+  const std::size_t room = columns > 2 * kMargin ? columns - kMargin : std::string::npos;
+  std::string out;
+  for (const std::string& line : wrap(sentence, room)) out += fmt::format("       {}\n", line);
+  return out;
+}
+
+/// Where one job would go, then what it could have instead, below "or". Of a job for several nodes
+/// the first so many are its places together.
+std::string candidates_text(const api::PlacementView& view,
+                            const api::MachineView& machine,
+                            const DryRun& asked) {
+  std::string out;
+  std::size_t number = 0;
+  for (const Candidate& candidate : candidates(view, asked.terms)) {
+    const bool instead = ++number > static_cast<std::size_t>(view.nodes);
+    out += fmt::format("   {}  {}\n", instead ? tr("or") : "  ", place(candidate, view));
+    out += below(why_these(candidate.set), asked.columns);
+    out += below(left_free(candidate, machine), asked.columns);
+    const bool all = asked.terms == Terms::Shown && &candidate.set == &candidate.node.best;
+    if (all) out += terms_text(candidate.node);
+  }
+  return out;
+}
+
+std::string place(const api::StartPlace& one, const api::MachineView& machine) {
+  const std::string gpus = one.gpus.empty() ? "" : fmt::format("GPU {}", fmt::join(one.gpus, ","));
+  if (machine.nodes.size() == 1 && !gpus.empty()) return gpus;
+  const std::string node = tr_format("node {}", printable(one.node));
+  return gpus.empty() ? node : node + ", " + gpus;
+}
+
+/// How many of several jobs start now, and where each, by its number in the list above.
+std::string starts_text(const api::PlacementView& view,
+                        const api::MachineView& machine,
+                        std::size_t jobs) {
+  constexpr std::size_t kMaxLines = 10;
+  const std::size_t count = view.starts.size();
+  std::string out = machine.queued == 0
+                        ? tr_format("{} of {} would start now:\n", count, jobs)
+                        : tr_format("There is room now for {} of {}:\n", count, jobs);
+  for (std::size_t i = 0; i < std::min(count, kMaxLines); ++i) {
+    std::vector<std::string> places;
+    for (const api::StartPlace& one : view.starts[i].places) places.push_back(place(one, machine));
+    out += fmt::format("  [{}] {}\n", i + 1, join(places, "; "));
+  }
+  if (count > kMaxLines) out += tr_format("  ... {} more\n", count - kMaxLines);
+  return out;
+}
+
+std::string queue_ahead_text(const api::MachineView& machine) {
+  if (machine.queued == 0) return "";
+  return tr_count(machine.queued,
+                  "\n{} job is already waiting: those ahead of it start first.\n",
+                  "\n{} jobs are already waiting: those ahead of it start first.\n",
+                  machine.queued);
+}
+
 }  // namespace
 
 std::string placement_text(const api::PlacementView& view,
                            const api::MachineView& machine,
-                           Terms terms,
+                           const DryRun& asked,
                            const Clocks& clocks) {
-  if (!view.fits) return waiting_text(view, clocks);
-  const bool all = terms == Terms::Shown;
-  std::string out = machine.queued == 0 ? tr("It would start now") : tr("There is room now");
-  out += all ? tr_format("; policy {}:\n", printable(view.policy)) : ":\n";
-  std::size_t number = 0;
-  for (const Candidate& candidate : candidates(view, terms)) {
-    out += fmt::format("  {:>2}.  {}\n", ++number, place(candidate, view));
-    const std::string why = why_these(candidate.set);
-    if (!why.empty()) out += fmt::format("       {}\n", why);
-    const std::string free = left_free(candidate, machine);
-    if (!free.empty()) out += fmt::format("       {}\n", free);
-    if (all && &candidate.set == &candidate.node.best) out += terms_text(candidate.node);
+  if (!view.fits) return waiting_text(view, asked.jobs, clocks);
+  const bool all = asked.terms == Terms::Shown;
+  std::string out;
+  if (asked.jobs > 1) out += starts_text(view, machine, asked.jobs);
+  if (asked.jobs == 1 || all) {
+    std::string head = machine.queued == 0 ? tr("It would start now") : tr("There is room now");
+    if (asked.jobs > 1) head = tr("One of them alone");
+    out += head + (all ? tr_format("; policy {}:\n", printable(view.policy)) : ":\n");
+    out += candidates_text(view, machine, asked);
   }
-  if (machine.queued > 0) {
-    out += tr_count(machine.queued,
-                    "\n{} job is already waiting: those ahead of it start first.\n",
-                    "\n{} jobs are already waiting: those ahead of it start first.\n",
-                    machine.queued);
-  }
-  return out;
+  return out + queue_ahead_text(machine);
 }
 
 }  // namespace gflow::cli

@@ -42,12 +42,19 @@ struct Sweep {
                                                            const std::string& group);
 
 enum class Terms { Left, Shown };
-/// Where it would run now: the best three nodes, with the reason for their GPUs in words and how
-/// many stay free there by `machine`; with `terms` all nodes and every term of their scores. Where
-/// there is no room, what it lacks, who has that and until when.
+/// What a dry run is asked of.
+struct DryRun {
+  std::size_t jobs = 1;
+  Terms terms = Terms::Left;  ///< shown: all nodes and every term of their scores
+  std::size_t columns = 0;    ///< of the terminal, for sentences to be broken; 0: they are not
+};
+/// Where it would run now, with the reason for its GPUs in words and how many stay free there by
+/// `machine`, then what it could have instead, marked so: the best three in all. Of several jobs
+/// how many would start now, and where each. Where there is no room, what it lacks, who has that
+/// and until when.
 [[nodiscard]] std::string placement_text(const api::PlacementView& view,
                                          const api::MachineView& machine,
-                                         Terms terms,
+                                         const DryRun& asked,
                                          const Clocks& clocks);
 
 /// "Would submit 2 batch jobs:" and a line for each.
