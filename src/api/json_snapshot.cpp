@@ -165,6 +165,7 @@ Snapshot anonymous(Snapshot snapshot) {
   snapshot.hostname.clear();
   for (Drain& drain : snapshot.drains) {
     drain.by.clear();
+    drain.uuid.clear();
     drain.reason.clear();
   }
   for (SnapshotNode& node : snapshot.nodes) {

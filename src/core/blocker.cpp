@@ -23,12 +23,28 @@ std::string list_text(const std::vector<std::uint64_t>& numbers) {
   return text;
 }
 
+/// The job that alone is on a device it does not hold; empty if none is, or others are, too.
+std::optional<JobId> intruder_on(const blocker::Unusable& device) {
+  if (device.processes.empty()) return std::nullopt;
+  const std::optional<JobId> job = device.processes.front().job;
+  const bool is_alone = std::ranges::all_of(
+      device.processes, [job](const DeviceProcess& process) { return process.job == job; });
+  return is_alone ? job : std::nullopt;
+}
+
 /// "; GPU 3 used outside gflow; GPUs 4,5 not usable", or "" for no such device.
 std::string unusable_text(const std::vector<blocker::Unusable>& unusable) {
   std::vector<std::uint64_t> foreign;
   std::vector<std::uint64_t> broken;
   std::vector<std::uint64_t> drained;
+  std::string intruders;
   for (const blocker::Unusable& device : unusable) {
+    if (const auto job = intruder_on(device);
+        job && device.drained.empty() && device.trouble.empty()) {
+      intruders +=
+          tr_format("; GPU {} in use by job {}, which does not hold it", device.gpu, job->value);
+      continue;
+    }
     auto& list = !device.drained.empty() ? drained : device.trouble.empty() ? foreign : broken;
     list.push_back(static_cast<std::uint64_t>(device.gpu));
   }
@@ -46,7 +62,7 @@ std::string unusable_text(const std::vector<blocker::Unusable>& unusable) {
   if (!drained.empty()) {
     out += tr_count(drained.size(), "; GPU {} drained", "; GPUs {} drained", list_text(drained));
   }
-  return out;
+  return out + intruders;
 }
 
 /// What unusable_text() says, standing alone.

@@ -10,19 +10,15 @@
 #include <variant>
 #include <vector>
 
-#include "base/id.h"
 #include "base/memory.h"
 #include "base/share.h"
 #include "base/time.h"
 #include "core/failure.h"
+#include "core/job_id.h"
 #include "core/label.h"
 #include "core/status.h"
 
 namespace gflow {
-
-struct JobTag;
-/// Number of a job: given once, in order of submission, never reused.
-using JobId = Id<JobTag>;
 
 /// Who a job belongs to, as the kernel told it over the socket.
 struct User {
@@ -145,6 +141,8 @@ struct Attempt {
   MonoTime started_mono;          ///< the same instant; only comparable within boot_id
   std::string boot_id;            ///< the boot it was started in
   int pid = 0;                    ///< of the job's first process, 0 until known
+  bool over_memory = false;       ///< it was seen to use more GPU memory than is reserved for it
+  bool on_other_gpus = false;     ///< it was seen to use a GPU it does not hold
 
   friend bool operator==(const Attempt&, const Attempt&) = default;
 };

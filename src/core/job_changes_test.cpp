@@ -93,15 +93,39 @@ TEST(Device, IsGivenOutByOneRule) {
       {false, true, true, OtherUse::Barred, DeviceBar::Broken},
   };
   const std::vector<Drain> drains = {{.node = "n1", .gpu = 3, .reason = "fan", .by = "root"}};
-  EXPECT_EQ(drain_of_device(drains, "n1", 2), nullptr);
-  EXPECT_EQ(drain_of_device(drains, "n2", 3), nullptr);
+  EXPECT_EQ(drain_of_device(drains, "n1", Device{.index = 2}), nullptr);
+  EXPECT_EQ(drain_of_device(drains, "n2", Device{.index = 3}), nullptr);
   EXPECT_EQ(drain_of_node(drains, "n1"), nullptr);
   for (const Row& row : rows) {
-    Device device;
+    Device device{.index = 3};
     device.usable = row.usable;
     if (row.in_use) device.processes = {{.pid = 1}};
-    const Drain* drain = row.drained ? drain_of_device(drains, "n1", 3) : nullptr;
+    const Drain* drain = row.drained ? drain_of_device(drains, "n1", device) : nullptr;
     EXPECT_EQ(bar_of(device, drain, row.use), row.bar) << device_bar_name(row.bar);
+  }
+}
+
+TEST(Device, IsDrainedByItsUuidWhereBothAreKnown) {
+  struct Row {
+    const char* drained;
+    const char* uuid;
+    int index;
+    bool is;
+  };
+  const Row rows[] = {{"a", "a", 3, true},
+                      {"a", "a", 0, true},
+                      {"a", "b", 3, false},
+                      {"", "a", 3, true},
+                      {"", "a", 0, false},
+                      {"a", "", 3, true},
+                      {"a", "", 0, false},
+                      {"", "", 3, true}};
+  for (const Row& row : rows) {
+    Device device{.index = row.index};
+    device.uuid = row.uuid;
+    const std::vector<Drain> drains = {{"n1", 3, "fan", "root", row.drained}};
+    EXPECT_EQ(drain_of_device(drains, "n1", device) != nullptr, row.is)
+        << row.drained << " " << row.uuid << " " << row.index;
   }
 }
 

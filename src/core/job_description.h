@@ -232,6 +232,10 @@ struct Description<Attempt> {
                                 .stored = Stored::Always}),
       field<&Attempt::pid>(
           {.name = "pid", .help = "its first process; 0: not known yet", .stored = Stored::Always}),
+      field<&Attempt::over_memory>(
+          {.name = "over_memory", .help = "it used more GPU memory than is reserved for it"}),
+      field<&Attempt::on_other_gpus>(
+          {.name = "on_other_gpus", .help = "it used a GPU it does not hold"}),
   };
 };
 

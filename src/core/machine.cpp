@@ -6,12 +6,16 @@
 namespace gflow {
 namespace {
 
-const Drain* find_drain(const std::vector<Drain>& drains,
-                        std::string_view node,
-                        std::optional<int> gpu) {
-  const auto at = std::ranges::find_if(
-      drains, [&](const Drain& drain) { return drain.node == node && drain.gpu == gpu; });
+template <typename Is>
+const Drain* find_drain(const std::vector<Drain>& drains, const Is& is) {
+  const auto at = std::ranges::find_if(drains, is);
   return at == drains.end() ? nullptr : &*at;
+}
+
+bool is_of_device(const Drain& drain, const Device& device) {
+  if (!drain.gpu) return false;
+  return drain.uuid.empty() || device.uuid.empty() ? *drain.gpu == device.index
+                                                   : drain.uuid == device.uuid;
 }
 
 constexpr std::size_t kLongestNodeName = 64;
@@ -36,11 +40,15 @@ std::string_view take_number(std::string_view& text) {
 }  // namespace
 
 const Drain* drain_of_node(const std::vector<Drain>& drains, std::string_view node) {
-  return find_drain(drains, node, std::nullopt);
+  return find_drain(drains, [&](const Drain& drain) { return drain.node == node && !drain.gpu; });
 }
 
-const Drain* drain_of_device(const std::vector<Drain>& drains, std::string_view node, int gpu) {
-  return find_drain(drains, node, gpu);
+const Drain* drain_of_device(const std::vector<Drain>& drains,
+                             std::string_view node,
+                             const Device& device) {
+  return find_drain(drains, [&](const Drain& drain) {
+    return drain.node == node && is_of_device(drain, device);
+  });
 }
 
 DeviceBar bar_of(const Device& device, const Drain* drain, OtherUse use) {

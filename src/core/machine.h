@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/memory.h"
+#include "core/job_id.h"
 #include "core/label.h"
 #include "core/topology.h"
 
@@ -20,11 +21,14 @@ struct DeviceProcess {
   std::string user;              ///< "" if not known
   std::string name;              ///< "" if not known
   std::optional<Memory> memory;  ///< device memory it uses
+  /// Of gflow's, to which it belongs though that job does not hold the device; filled by the
+  /// daemon.
+  std::optional<JobId> job{};
 
   friend bool operator==(const DeviceProcess&, const DeviceProcess&) = default;
 };
 
-/// Device memory that the processes of one gflow job use.
+/// Device memory that the processes of one gflow job use which holds the device.
 struct JobUse {
   std::uint64_t job = 0;         ///< number of the job
   std::optional<Memory> memory;  ///< empty: the source does not tell
@@ -60,7 +64,8 @@ struct Drain {
   std::string node;        ///< its name
   std::optional<int> gpu;  ///< empty: the whole node
   std::string reason;
-  std::string by;  ///< who asked for it
+  std::string by;      ///< who asked for it
+  std::string uuid{};  ///< of the device, which may come to have another index; "" if not known
 
   friend bool operator==(const Drain&, const Drain&) = default;
 };
@@ -88,20 +93,21 @@ enum class DeviceBar {
   None,     ///< it may be given out
   Broken,   ///< Device::trouble says what is wrong
   Drained,  ///< by an administrator
-  InUse,    ///< by processes that are not gflow's
+  InUse,    ///< by processes that are not gflow's, or of jobs that do not hold it
 };
 [[nodiscard]] constexpr std::string_view device_bar_name(DeviceBar bar) {
   constexpr std::array<std::string_view, 4> kNames = {"none", "broken", "drained", "in_use"};
   return kNames.at(static_cast<std::size_t>(bar));
 }
 
-/// What takes a whole node out of use, or one device of it; null if nothing does.
+/// What takes a whole node out of use, or one device of it; null if nothing does. A device is known
+/// again by its UUID, by its index where there is none.
 [[nodiscard]] const Drain* drain_of_node(const std::vector<Drain>& drains, std::string_view node);
 [[nodiscard]] const Drain* drain_of_device(const std::vector<Drain>& drains,
                                            std::string_view node,
-                                           int gpu);
+                                           const Device& device);
 /// May this device be given out? `drain` is what takes it out, or null; its processes are those
-/// that are not gflow's.
+/// that are not of jobs that hold it.
 [[nodiscard]] DeviceBar bar_of(const Device& device, const Drain* drain, OtherUse use);
 
 /// Whether a node may be called so: 1 to 64 letters, digits, '.', '-' and '_', so that a name can

@@ -18,6 +18,8 @@ struct Description<DeviceProcess> {
           {.name = "name", .help = "its program", .wire = Wire::NullIfDefault}),
       field<&DeviceProcess::memory>(
           {.name = "memory_bytes", .help = "memory of the device it uses"}),
+      field<&DeviceProcess::job>(
+          {.name = "job", .help = "it belongs to, which does not hold the device"}),
   };
 };
 
@@ -62,6 +64,7 @@ struct Description<Drain> {
                          .help = "who asked for it",
                          .stored = Stored::Always,
                          .column = "by_user"}),
+      field<&Drain::uuid>({.name = "uuid", .help = "of the device", .wire = Wire::NullIfDefault}),
   };
 };
 

@@ -41,6 +41,24 @@ Result<void> give(boost::asio::posix::stream_descriptor& watcher, int fd) {
   return {};
 }
 
+/// Where its memory is not told, only that it uses the GPU.
+std::string overuse_text(const Job& job, const engine::effect::Overuse& overuse) {
+  const std::string who = fmt::format(
+      "job {} ({}, {})", job.id.value, printable(job.spec.user.name), printable(job.spec.name));
+  if (overuse.reserved) {
+    return fmt::format("{} uses {} of the memory of GPU {}; {} is reserved for it",
+                       who,
+                       memory_text(overuse.used.value_or(Memory{}), *overuse.reserved),
+                       overuse.gpu,
+                       memory_text(*overuse.reserved));
+  }
+  return fmt::format(
+      "{} uses GPU {}{}, which it does not hold: nothing is started there until it no longer does",
+      who,
+      overuse.gpu,
+      overuse.used ? fmt::format(" ({} of its memory)", memory_text(*overuse.used)) : "");
+}
+
 }  // namespace
 
 Loop::Loop(Parts parts)
@@ -216,7 +234,7 @@ Result<void> Loop::tick() {
 #endif
   log_disk();
   log_changes(ticked->changed);
-  log_overuse();
+  log_overuse(ticked->overuses);
   feed_.record(state_.revision(), ticked->changed);
   set_timers(*ticked);
   // What is not there any more is shown no longer than it is held.
@@ -260,9 +278,10 @@ void Loop::log_changes(const std::set<JobId>& changed) const {
   }
 }
 
-void Loop::log_overuse() {
-  if (!std::exchange(reading_is_new_, false)) return;
-  for (const std::string& text : overuse_.news(state_)) spdlog::warn("{}", text);
+void Loop::log_overuse(const std::vector<engine::effect::Overuse>& overuses) const {
+  for (const engine::effect::Overuse& overuse : overuses) {
+    if (const Job* job = state_.find(overuse.job)) spdlog::warn("{}", overuse_text(*job, overuse));
+  }
 }
 
 void Loop::set_timers(const Shell::Ticked& ticked) {
@@ -317,16 +336,16 @@ void Loop::take_reading() {
   const Machine& before = state_.nodes().at(parts_.node).machine;
   if (threshold && !is_news(before, fresh, *threshold)) return;
   shell_.post(engine::event::NodesChanged{{std::move(fresh)}});
-  reading_is_new_ = true;
   soon();
 }
 
 Machine Loop::reading() {
-  Machine machine =
-      machine_for_engine(parts_.indices.applied_to(
-                             parts_.source->machine(),
-                             [this](int gpu) { return !state_.holders(parts_.node, gpu).empty(); }),
-                         parts_.owner_of);
+  const HoldersOf holders_of = [this](int gpu) { return state_.holders(parts_.node, gpu); };
+  Machine machine = machine_for_engine(
+      parts_.indices.applied_to(parts_.source->machine(),
+                                [&](int gpu) { return !holders_of(gpu).empty(); }),
+      parts_.owner_of,
+      holders_of);
   machine.name = parts_.node;
   machine.labels = parts_.config.labels;
   fill_memory(machine, parts_.config.gpus);

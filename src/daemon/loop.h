@@ -15,7 +15,6 @@
 #include "daemon/backups.h"
 #include "daemon/change_feed.h"
 #include "daemon/config.h"
-#include "daemon/gpu_overuse.h"
 #include "daemon/gpu_peaks.h"
 #include "daemon/machine_facts.h"
 #include "daemon/node_dispatcher.h"
@@ -82,7 +81,7 @@ class Loop : public server::Service {
   [[nodiscard]] Result<void> tick();
   void log_disk();
   void log_changes(const std::set<JobId>& changed) const;
-  void log_overuse();
+  void log_overuse(const std::vector<engine::effect::Overuse>& overuses) const;
   void set_timers(const Shell::Ticked& ticked);
   void watch_executor(Executor& executor, boost::asio::posix::stream_descriptor& fd);
   void watch_devices();
@@ -111,13 +110,11 @@ class Loop : public server::Service {
   boost::asio::signal_set signals_;
   ChangeFeed feed_;
   GpuPeaks peaks_;
-  GpuOveruse overuse_;
   Backups backups_;
   std::unique_ptr<server::HttpServer> server_;
   SocketWatch socket_watch_;
   std::vector<std::string> unknown_names_;  ///< of roles and projects, as sentences
   Result<void> end_;
-  bool reading_is_new_ = false;  ///< and not looked at for jobs that use too much
   bool tick_is_due_ = false;
   bool launch_is_due_ = false;
   bool ticked_last_ = false;  ///< launches take turns with ticks

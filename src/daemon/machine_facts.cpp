@@ -15,13 +15,13 @@
 
 namespace gflow::daemon {
 
-void tell_jobs_apart(Device& device, const OwnerOf& owner_of) {
+void tell_jobs_apart(Device& device, const OwnerOf& owner_of, const std::vector<JobId>& holders) {
   // A use that is not told of one process is not told of its job.
   std::map<JobId, std::optional<Memory>> uses;
-  std::erase_if(device.processes, [&](const DeviceProcess& process) {
-    const auto job = owner_of(process.pid);
-    if (!job) return false;
-    const auto [at, fresh] = uses.try_emplace(*job, Memory{});
+  std::erase_if(device.processes, [&](DeviceProcess& process) {
+    process.job = owner_of(process.pid);
+    if (!process.job || std::ranges::find(holders, *process.job) == holders.end()) return false;
+    const auto [at, fresh] = uses.try_emplace(*process.job, Memory{});
     if (!process.memory) at->second.reset();
     if (at->second && process.memory) *at->second += *process.memory;
     return true;
@@ -44,7 +44,9 @@ std::vector<NumaCpus> host_cpus() {
   return nodes;
 }
 
-Machine machine_for_engine(const Machine& reading, const OwnerOf& owner_of) {
+Machine machine_for_engine(const Machine& reading,
+                           const OwnerOf& owner_of,
+                           const HoldersOf& holders_of) {
   Machine machine = reading;
   // A source that says how many CPUs there are speaks of a machine that is not this one.
   if (!machine.cpus && machine.topology.cpus.empty()) machine.topology.cpus = host_cpus();
@@ -58,7 +60,7 @@ Machine machine_for_engine(const Machine& reading, const OwnerOf& owner_of) {
         return !os::exists(fmt::format("/proc/{}", process.pid));
       });
     }
-    tell_jobs_apart(device, owner_of);
+    tell_jobs_apart(device, owner_of, holders_of(device.index));
   }
   return machine;
 }

@@ -32,9 +32,24 @@ TEST(MachineFacts, TellsJobsAndOthersApart) {
                       process(21, std::nullopt),
                       process(22, Memory::gib(1))};
   device.uses = {{7, Memory::gib(9)}};  // of an older reading
-  tell_jobs_apart(device, owner_of);
+  tell_jobs_apart(device, owner_of, {JobId(1), JobId(2)});
   EXPECT_EQ(device.processes, std::vector{process(99, Memory::gib(1))});
   EXPECT_EQ(device.uses, (std::vector<JobUse>{{1, Memory::gib(5)}, {2, std::nullopt}}));
+}
+
+TEST(MachineFacts, AJobThatDoesNotHoldTheDeviceIsAnother) {
+  Device device;
+  device.processes = {process(10, Memory::gib(2)), process(20, Memory::gib(5)), process(99, {})};
+  tell_jobs_apart(device, owner_of, {JobId(1)});
+  DeviceProcess intruder = process(20, Memory::gib(5));
+  intruder.job = JobId(2);
+  EXPECT_EQ(device.processes, (std::vector{intruder, process(99, {})}));
+  EXPECT_EQ(device.uses, (std::vector<JobUse>{{1, Memory::gib(2)}}));
+  // The next reading, when job 2 is gone from there.
+  device.processes = {process(30, {})};
+  device.processes.front().job = JobId(2);
+  tell_jobs_apart(device, owner_of, {JobId(1)});
+  EXPECT_EQ(device.processes, std::vector{process(30, {})});
 }
 
 TEST(MachineFacts, EveryCpuOfTheHostIsOnOneNode) {

@@ -336,6 +336,8 @@ void Shell::take(const engine::Effect& effect, Posted& posted, Plan& plan) {
     plan.new_health = true;
   } else if (const auto* notify = std::get_if<e::Notify>(&effect)) {
     plan.ticked.changed.insert(notify->job);
+  } else if (const auto* overuse = std::get_if<e::Overuse>(&effect)) {
+    plan.ticked.overuses.push_back(*overuse);
   } else if (const auto* wake = std::get_if<e::WakeAt>(&effect)) {
     plan.ticked.wake_mono = wake->mono;
     plan.ticked.wake_wall = wake->wall;

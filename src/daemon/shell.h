@@ -34,6 +34,7 @@ class Shell {
     std::set<JobId> changed;  ///< jobs people may want to look at again
     std::optional<MonoTime> wake_mono;
     std::optional<WallTime> wake_wall;
+    std::vector<engine::effect::Overuse> overuses;  ///< to be said in the log
   };
 
   /// Borrows all three for its lifetime. `ballast` may be null.

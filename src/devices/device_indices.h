@@ -8,9 +8,9 @@
 
 namespace gflow::devices {
 
-/// The index of each device of a node. A source counts what it finds now; what jobs hold, and what
-/// an administrator drained, is known by index, so that an index has to go on naming the same
-/// device when one before it is gone or another has come. Of whatever vendor. One thread.
+/// The index of each device of a node. A source counts what it finds now; what jobs hold is known
+/// by index, so that an index has to go on naming the same device when one before it is gone or
+/// another has come. Of whatever vendor. One thread.
 class DeviceIndices {
  public:
   DeviceIndices() = default;

@@ -69,6 +69,7 @@ void Step::take(const event::AttemptEnded& event) {
   const Attempt attempt = *attempt_of(*job);
   decide_end(*job, with_run_time(event.outcome, *job, index_.now));
   index_.put_nodes_used_by(event.job, attempt);
+  index_.forget_processes(event.job, attempt);
 }
 
 void Step::decide_end(const Job& job, const Outcome& outcome) {

@@ -40,18 +40,31 @@ Result<Drain> located(const Index& index, Drain drain) {
   return drain;
 }
 
-bool is_there(const Index& index, const Drain& drain) {
-  const auto node = index.nodes.find(drain.node);
-  if (node == index.nodes.end() || node->second.removed) return false;
-  const auto& devices = node->second.machine.devices;
-  return !drain.gpu || std::ranges::find(devices, *drain.gpu, &Device::index) != devices.end();
+/// Null if the node is not there.
+const Machine* machine_of(const Index& index, const std::string& name) {
+  const auto node = index.nodes.find(name);
+  return node == index.nodes.end() || node->second.removed ? nullptr : &node->second.machine;
+}
+
+const Device* device_at(const Machine* machine, std::optional<int> gpu) {
+  if (machine == nullptr || !gpu) return nullptr;
+  const auto at = std::ranges::find(machine->devices, *gpu, &Device::index);
+  return at == machine->devices.end() ? nullptr : &*at;
+}
+
+/// Of a device that is there; what has its index and is not there any more is another one.
+std::vector<Drain>::iterator find_of(std::vector<Drain>& drains,
+                                     const std::string& node,
+                                     const Device& device) {
+  const Drain* found = drain_of_device(drains, node, device);
+  return found == nullptr ? drains.end() : drains.begin() + (found - drains.data());
 }
 
 }  // namespace
 
 /// A drain outlives its node and its device: what comes back is drained still.
 Result<void> Index::drain(const event::Drain& event) {
-  const Drain what = GF_TRY(located(*this, event.what));
+  Drain what = GF_TRY(located(*this, event.what));
   const std::string name = name_of(*this, what);
   GF_CHECK(may_drain(event.by, name));
   if (what.reason.size() > kMaxReason) {
@@ -59,12 +72,18 @@ Result<void> Index::drain(const event::Drain& event) {
         Code::Usage,
         tr_format("the reason has {} bytes; the maximum is {}", what.reason.size(), kMaxReason));
   }
-  const auto at = std::ranges::find_if(drains, [&what](const Drain& drain) {
-    return drain.node == what.node && drain.gpu == what.gpu;
-  });
-  if (at == drains.end() && !is_there(*this, what)) {
+  const Machine* machine = machine_of(*this, what.node);
+  const Device* device = device_at(machine, what.gpu);
+  auto at = device == nullptr ? drains.end() : find_of(drains, what.node, *device);
+  if (at == drains.end() && (device == nullptr || event.resume)) {
+    at = std::ranges::find_if(drains, [&what](const Drain& drain) {
+      return drain.node == what.node && drain.gpu == what.gpu;
+    });
+  }
+  if (at == drains.end() && (machine == nullptr || (what.gpu && device == nullptr))) {
     return fail(Code::NotFound, tr_format("there is no {}", name));
   }
+  if (device != nullptr) what.uuid = device->uuid;
   if (event.resume) {
     if (at == drains.end()) return fail(Code::WrongState, tr_format("{} is not drained", name));
     drains.erase(at);
@@ -75,6 +94,21 @@ Result<void> Index::drain(const event::Drain& event) {
   }
   if (const auto node = nodes.find(what.node); node != nodes.end()) put_node(node->second);
   return {};
+}
+
+bool Index::find_drained(const Machine& machine) {
+  bool changed = false;
+  for (Drain& drain : drains) {
+    if (drain.node != machine.name || !drain.gpu) continue;
+    const auto at = drain.uuid.empty()
+                        ? std::ranges::find(machine.devices, *drain.gpu, &Device::index)
+                        : std::ranges::find(machine.devices, drain.uuid, &Device::uuid);
+    if (at == machine.devices.end()) continue;
+    changed = changed || drain.gpu != at->index || drain.uuid != at->uuid;
+    drain.gpu = at->index;
+    drain.uuid = at->uuid;
+  }
+  return changed;
 }
 
 }  // namespace gflow::engine

@@ -13,7 +13,7 @@ namespace gflow::engine {
 
 /// What the shell has to do, in this order: first all Save, Forget, SaveDrains and SaveHealth of a
 /// tick in one transaction; only when that is committed StopAttempt, Suspend, Resume and
-/// ChangeLimit; then Answer, Notify and WakeAt; Launch last.
+/// ChangeLimit; then Answer, Notify, Overuse and WakeAt; Launch last.
 namespace effect {
 
 /// Write this job as it now stands in the state.
@@ -58,6 +58,14 @@ struct ChangeLimit {
   JobId job;
   int attempt = 0;
 };
+/// An attempt was seen to use more of the devices than it was given: to be said in the log. Once an
+/// attempt for memory of a device it holds, and once for a device it does not hold.
+struct Overuse {
+  JobId job;
+  int gpu = 0;
+  std::optional<Memory> used{};      ///< empty: the device does not tell
+  std::optional<Memory> reserved{};  ///< for it; empty: it does not hold the device
+};
 /// The answer to Submit: the ids given, in the order of the specs; or to another request: the jobs
 /// it changed; or why nothing was done.
 struct Answer {
@@ -85,6 +93,7 @@ using Effect = std::variant<effect::Save,
                             effect::SaveDrains,
                             effect::SaveHealth,
                             effect::ChangeLimit,
+                            effect::Overuse,
                             effect::Answer,
                             effect::Notify,
                             effect::WakeAt>;

@@ -83,7 +83,7 @@ std::vector<blocker::Unusable> unusable(const Index& index,
   for (const Device& device : record->second.machine.devices) {
     if (!would_do(index, wanted, {node, device.index})) continue;
     if (index.holders.contains({node, device.index})) continue;
-    const Drain* drain = drain_of_device(index.drains, record->first, device.index);
+    const Drain* drain = drain_of_device(index.drains, record->first, device);
     if (bar_of(device, drain, index.policy.other_use()) == DeviceBar::None) continue;
     found.push_back({device.index,
                      device.usable ? "" : device.trouble,

@@ -136,7 +136,7 @@ std::vector<GpuMemoryUse> Index::gpu_memory_of(const Job& job) const {
 
 /// Memory that running jobs use of each device comes with the node; what of it is theirs by
 /// declaration is known here.
-void Index::put_node(const NodeRecord& record) {
+bool Index::put_node(const NodeRecord& record) {
   const auto declared = [&](const JobUse& use, const Device& device) -> std::optional<Memory> {
     const Job* job = find(JobId(use.job));
     if (job == nullptr || !holds(*job, record.machine.name, device.index)) return std::nullopt;
@@ -144,15 +144,16 @@ void Index::put_node(const NodeRecord& record) {
   };
   // Of a node that is removed nothing is left but what jobs still hold there, as after a restart.
   if (record.removed) return put_node(placement::Node{.name = record.machine.name, .ready = false});
-  put_node(node_of(record, drains, policy, declared));
+  return put_node(node_of(record, drains, policy, declared));
 }
 
-void Index::put_node(placement::Node node) {
+bool Index::put_node(placement::Node node) {
   const auto failing = health.find(node.name);
   node.healthy = failing == health.end() || !is_closed(failing->second, lived());
   const auto known = ledger.find(node.name);
-  if (known && ledger.node(*known) == node) return;
+  if (known && ledger.node(*known) == node) return false;
   fronts.node_changed(ledger.put(std::move(node)));
+  return true;
 }
 
 void Index::put_nodes() {
@@ -180,6 +181,19 @@ void Index::put_nodes_used_by(JobId id, const Attempt& attempt) {
     if (at != nodes.end() && std::ranges::any_of(at->second.machine.devices, used)) {
       put_node(at->second);
     }
+  }
+}
+
+void Index::forget_processes(JobId id, const Attempt& attempt) {
+  for (const Allocation& part : allocations_of(attempt)) {
+    const auto at = nodes.find(part.node);
+    if (at == nodes.end()) continue;
+    std::size_t gone = 0;
+    for (Device& device : at->second.machine.devices) {
+      gone += std::erase_if(device.processes,
+                            [id](const DeviceProcess& process) { return process.job == id; });
+    }
+    if (gone > 0) put_node(at->second);
   }
 }
 

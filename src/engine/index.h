@@ -103,6 +103,7 @@ struct Index {
   std::vector<Drain> drains;
   std::map<std::string, NodeHealth> health;  ///< of nodes on which launches fail, by name
   std::uint64_t revision = 0;
+  std::uint64_t passes = 0;
 
   std::array<std::set<JobId>, kStatusSlots> by_status;  ///< by the number of Status
   struct UserJobs {
@@ -252,18 +253,22 @@ struct Index {
   [[nodiscard]] std::vector<GpuMemoryUse> gpu_memory_of(const Job& job) const;
   /// Active jobs whose command runs on this node, ascending.
   [[nodiscard]] std::vector<JobId> started_on(const std::string& node) const;
-  /// Tells the ledger what the node is now, with what is drained and used by others.
-  void put_node(const NodeRecord& record);
+  /// Tells the ledger what the node is now, with what is drained and used by others. False if that
+  /// is what it knew.
+  bool put_node(const NodeRecord& record);
   void put_nodes();
   /// The same for the nodes of an attempt that begins or is over, where the last reading told what
   /// the job uses of their devices: that is the job's own only while it holds them.
   void put_nodes_used_by(JobId id, const Attempt& attempt);
+  /// The attempt is over, and with it what processes of it were seen to use that it did not hold,
+  /// whatever the last reading told.
+  void forget_processes(JobId id, const Attempt& attempt);
   /// After nodes came: their order is that of their names, whenever they came.
   void sort_nodes();
   /// Forgets nodes that were removed and on which nothing is held any more. True if launches failed
   /// on one of them.
   bool forget_removed();
-  void put_node(placement::Node node);
+  bool put_node(placement::Node node);
   /// The same after the health of a node changed.
   void put_health(const std::string& node);
   /// How long nothing is launched after so many failures in a row.
@@ -273,6 +278,9 @@ struct Index {
   void count_gpus();
   /// Errors: not an operator, no such device or node, several nodes and none named, not drained.
   [[nodiscard]] Result<void> drain(const event::Drain& event);
+  /// Finds what is drained again on a node whose devices may have other indices now. True if what
+  /// is known of a drain changed.
+  bool find_drained(const Machine& machine);
   [[nodiscard]] Totals totals() const;
   [[nodiscard]] Totals totals(placement::NodeIndex node) const;
 

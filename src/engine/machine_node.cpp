@@ -51,9 +51,9 @@ placement::Node node_of(const NodeRecord& record,
          .memory = device.memory_total.value_or(Memory{}),
          .memory_lost = lost.all,
          .memory_kept = lost.kept,
-         .usable = bar_of(device,
-                          drain_of_device(drains, machine.name, device.index),
-                          policy.other_use()) == DeviceBar::None});
+         .usable =
+             bar_of(device, drain_of_device(drains, machine.name, device), policy.other_use()) ==
+             DeviceBar::None});
   }
   node.drained = drain_of_node(drains, machine.name) != nullptr;
   return node;

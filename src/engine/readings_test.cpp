@@ -62,5 +62,138 @@ TEST_F(Readings, WhatDecidesIsNews) {
   EXPECT_FALSE(is_news());
 }
 
+/// A machine whose two devices have these UUIDs.
+Machine with_two(const char* first, const char* second) {
+  Machine machine = with_gpu();
+  machine.devices.push_back(machine.devices[0]);
+  machine.devices[1].index = 1;
+  machine.devices[0].uuid = first;
+  machine.devices[1].uuid = second;
+  return machine;
+}
+
+/// How often it was decided what starts.
+TEST_F(Readings, WhatDecidesNothingMakesNoPass) {
+  Machine machine = with_gpu();
+  (void)after(machine);
+  const JobSpec spec{.request = {.gpus = 1,
+                                 .share = Share::percent(50),
+                                 .gpu_memory = Memory::gib(8),
+                                 .mode = GpuMode::Fraction},
+                     .time_limit = std::chrono::seconds(100)};
+  for (int job = 0; job < 3; ++job)
+    (void)step(state_, event::Submit{{spec}, system_principal()}, Now{});
+  ASSERT_EQ(state_.list({.statuses = kActive}).size(), 2U) << "and one waits";
+  const std::uint64_t passes = state_.passes();
+  machine.devices[0].temperature_celsius = 51;
+  (void)after(machine);
+  machine.devices[0].memory_used = Memory::gib(7);  // within what was declared
+  machine.devices[0].uses = {{1, Memory::gib(7)}};
+  (void)after(machine);
+  EXPECT_EQ(state_.passes(), passes);
+  machine.devices[0].uses = {{1, Memory::gib(9)}};
+  machine.devices[0].memory_used = Memory::gib(9);
+  (void)after(machine);
+  EXPECT_EQ(state_.passes(), passes + 1) << "there is less to give out";
+  machine.devices[0].processes.emplace_back().pid = 7;
+  (void)after(machine);
+  EXPECT_EQ(state_.passes(), passes + 2);
+}
+
+TEST_F(Readings, AGateThatOpensMeanwhileIsLookedAt) {
+  Machine machine = with_gpu();
+  (void)after(machine);
+  JobSpec spec;
+  spec.begin = WallTime(std::chrono::seconds(10));
+  (void)step(state_, event::Submit{{spec}, system_principal()}, Now{});
+  EXPECT_TRUE(state_.list({.statuses = kActive}).empty());
+  machine.devices[0].temperature_celsius = 51;
+  (void)step(state_, event::NodesChanged{{machine}}, Now{*spec.begin, MonoTime{}});
+  EXPECT_EQ(state_.list({.statuses = kActive}).size(), 1U);
+}
+
+TEST_F(Readings, AnAttemptIsWarnedOfOnce) {
+  Machine machine = with_two("a", "b");
+  (void)after(machine);
+  const JobSpec spec{.request = {.gpus = 1,
+                                 .share = Share::percent(50),
+                                 .gpu_memory = Memory::gib(8),
+                                 .mode = GpuMode::Fraction}};
+  (void)step(state_, event::Submit{{spec}, system_principal()}, Now{});
+  const auto told = [&](State& state) {
+    std::vector<std::pair<int, bool>> all;  // the GPU, and whether the job holds it
+    bool saved = false;
+    for (const Effect& effect : step(state, event::NodesChanged{{machine}}, Now{})) {
+      saved = saved || std::holds_alternative<effect::Save>(effect);
+      if (const auto* one = std::get_if<effect::Overuse>(&effect)) {
+        all.emplace_back(one->gpu, one->reserved.has_value());
+      }
+    }
+    EXPECT_EQ(saved, !all.empty());
+    EXPECT_EQ(state.check(), "");
+    return all;
+  };
+  using Told = std::vector<std::pair<int, bool>>;
+  machine.devices[0].uses = {{1, Memory::gib(8)}};
+  EXPECT_EQ(told(state_), Told());
+  machine.devices[0].uses = {{1, Memory::gib(9)}};
+  EXPECT_EQ(told(state_), (Told{{0, true}}));
+  machine.devices[0].uses = {{1, Memory::gib(10)}};
+  EXPECT_EQ(told(state_), Told());
+  machine.devices[1].processes.push_back({.pid = 5, .memory = Memory::gib(1), .job = JobId(1)});
+  EXPECT_EQ(told(state_), (Told{{1, false}}));
+  machine.devices[1].processes[0].memory = Memory::gib(2);
+  EXPECT_EQ(told(state_), Told());
+  // What is told comes with the job.
+  State next{Policy{}, "boot"};
+  next.restore(*state_.find(JobId(1)));
+  next.restored(JobId(2));
+  EXPECT_EQ(told(next), Told());
+  // It ends: whatever the last reading said, nothing of it is there.
+  EXPECT_EQ(state_.nodes().at("n1").machine.devices[1].processes.size(), 1U);
+  (void)step(state_, event::AttemptEnded{JobId(1), 1, Outcome{}}, Now{});
+  EXPECT_TRUE(state_.nodes().at("n1").machine.devices[1].processes.empty());
+  EXPECT_EQ(state_.check(), "");
+}
+
+TEST_F(Readings, ADrainFollowsItsDevice) {
+  (void)after(with_two("a", "b"));
+  const Principal root{.name = "root", .uid = 0, .role = Role::Administrator, .projects = {}};
+  const auto change = [&](int gpu, bool resume) {
+    for (const Effect& effect :
+         step(state_, event::Drain{{.node = "n1", .gpu = gpu}, resume, root}, Now{})) {
+      if (const auto* answer = std::get_if<effect::Answer>(&effect))
+        return answer->jobs.has_value();
+    }
+    return false;
+  };
+  const auto bars = [&] {
+    std::vector<std::pair<std::string, bool>> all;
+    for (const Device& device : state_.nodes().at("n1").machine.devices) {
+      all.emplace_back(device.uuid, drain_of_device(state_.drains(), "n1", device) != nullptr);
+    }
+    return all;
+  };
+  using Bars = std::vector<std::pair<std::string, bool>>;
+  ASSERT_TRUE(change(1, false));
+  EXPECT_EQ(bars(), (Bars{{"a", false}, {"b", true}}));
+  (void)after(with_two("b", "a"));
+  EXPECT_EQ(bars(), (Bars{{"b", true}, {"a", false}}));
+  EXPECT_EQ(state_.drains().front().gpu, 0);
+  EXPECT_FALSE(change(1, true)) << "a is not drained";
+  // It is taken out, and another has its place: that one is free, and can be drained, too.
+  (void)after(with_two("c", "a"));
+  EXPECT_EQ(bars(), (Bars{{"c", false}, {"a", false}}));
+  ASSERT_TRUE(change(0, false));
+  EXPECT_EQ(state_.drains().size(), 2U);
+  ASSERT_TRUE(change(0, true));
+  EXPECT_EQ(bars(), (Bars{{"c", false}, {"a", false}}));
+  (void)after(with_two("a", "b"));
+  EXPECT_EQ(bars(), (Bars{{"a", false}, {"b", true}}));
+  ASSERT_TRUE(change(1, true));
+  EXPECT_EQ(bars(), (Bars{{"a", false}, {"b", false}}));
+  EXPECT_TRUE(state_.drains().empty());
+}
+
 }  // namespace
 }  // namespace gflow::engine

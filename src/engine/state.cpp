@@ -253,6 +253,8 @@ std::optional<std::pair<std::string, Memory>> State::stores_most() const {
 
 std::uint64_t State::dependency_visits() const { return index_->dependencies.visits(); }
 
+std::uint64_t State::passes() const { return index_->passes; }
+
 const std::vector<Drain>& State::drains() const { return index_->drains; }
 void State::restore(std::vector<Drain> drains) { index_->drains = std::move(drains); }
 void State::restore(std::vector<NodeHealth> unhealthy) {

@@ -104,6 +104,8 @@ class State {
   [[nodiscard]] std::optional<std::pair<std::string, Memory>> stores_most() const;
   /// How often an edge of the dependencies was looked at so far: for tests of growth.
   [[nodiscard]] std::uint64_t dependency_visits() const;
+  /// How often it was decided anew what starts: for tests of what is no news.
+  [[nodiscard]] std::uint64_t passes() const;
   /// Devices and nodes an administrator took out, by node and index.
   [[nodiscard]] const std::vector<Drain>& drains() const;
   /// Takes what the store held of them; before restored().

@@ -22,7 +22,10 @@ Step::Step(Index& index, Now now) : index_(index) {
   pass_time(now);
 }
 
+/// Where nothing happened that decides, what was decided before stands, and when to wake.
 std::vector<Effect> Step::finish() {
+  if (!decides_) return std::move(effects_);
+  ++index_.passes;
   if (index_.forget_removed()) health_changed_ = true;
   // Once each: a thousand dependencies that end together are one piece of news.
   for (const JobId id : waits_changed_) effects_.emplace_back(effect::Notify{id});
@@ -52,6 +55,7 @@ void Step::pass_time(Now now) {
     due.push_back(id);
   }
   for (const JobId id : due) index_.relink(id);
+  time_decides_ = !due.empty();
   retry_nodes();
   index_.learn();
 }
@@ -87,6 +91,7 @@ std::string removed_text(const event::NodeRemoved& event) {
 
 void Step::take(const event::NodesChanged& event) {
   bool is_news = false;
+  decides_ = time_decides_;
   for (const Machine& machine : event.nodes) {
     NodeRecord told{machine};
     if (const auto at = event.unreachable.find(machine.name); at != event.unreachable.end()) {
@@ -99,13 +104,48 @@ void Step::take(const event::NodesChanged& event) {
                             decides_alike(known.machine, told.machine);
     known = std::move(told);
     if (shown_only) continue;
-    index_.put_node(known);
     is_news = true;
+    if (index_.find_drained(known.machine)) effects_.emplace_back(effect::SaveDrains{});
+    if (index_.put_node(known)) decides_ = true;
+    tell_overuse(known.machine);
   }
   if (!is_news) return;
   index_.sort_nodes();
   index_.count_gpus();
   ++index_.revision;
+}
+
+/// What the attempts under way use of the devices beyond what they were given, once each.
+void Step::tell_overuse(const Machine& machine) {
+  const auto tell = [this](JobId id, bool Attempt::* told, effect::Overuse overuse) {
+    const Job* job = index_.find(id);
+    const Attempt* attempt = job != nullptr && is_active(*job) ? attempt_of(*job) : nullptr;
+    if (attempt == nullptr || attempt->*told) return;
+    index_.change(id, [told](Job& changed) {
+      if (auto* starting = std::get_if<Starting>(&changed.state)) starting->attempt.*told = true;
+      if (auto* running = std::get_if<Running>(&changed.state)) running->attempt.*told = true;
+    });
+    effects_.emplace_back(effect::Save{id});
+    effects_.emplace_back(std::move(overuse));
+  };
+  for (const Device& device : machine.devices) {
+    for (const JobUse& use : device.uses) {
+      const JobId id(use.job);
+      const Job* job = index_.find(id);
+      if (job == nullptr || !is_active(*job)) continue;
+      for (const GpuMemoryUse& memory : index_.gpu_memory_of(*job)) {
+        if (memory.node != machine.name || memory.gpu != device.index || !memory.is_over())
+          continue;
+        tell(id, &Attempt::over_memory, {id, device.index, memory.used, memory.reserved});
+      }
+    }
+    for (const DeviceProcess& process : device.processes) {
+      if (!process.job) continue;
+      tell(*process.job,
+           &Attempt::on_other_gpus,
+           {*process.job, device.index, process.memory, std::nullopt});
+    }
+  }
 }
 
 void Step::take(const event::NodeUnreachable& event) {

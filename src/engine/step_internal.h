@@ -49,6 +49,7 @@ class Step {
   void answer(Result<std::vector<JobId>> jobs);
   void prune();
   void wake();
+  void tell_overuse(const Machine& machine);
   void end(JobId id, Status status, const Outcome& outcome);
   void settle_dependents(JobId ended);
   [[nodiscard]] bool is_hopeless(const Job& job) const;
@@ -114,6 +115,8 @@ class Step {
   std::vector<Effect> effects_;
   std::set<JobId> waits_changed_;  ///< pending jobs one of whose dependencies ended
   bool health_changed_ = false;    ///< of any node
+  bool time_decides_ = false;      ///< a gate of a job opened by itself
+  bool decides_ = true;            ///< what happened can change what is decided
   std::optional<PreemptionCandidates> candidates_;  ///< once a job that does not fit asked for room
 };
 

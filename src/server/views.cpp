@@ -73,9 +73,9 @@ api::DeviceView device_view(const engine::State& state,
   api::DeviceView view;
   view.device = device;
   view.jobs = state.holders(name, device.index);
-  // The engine is told only of processes that are not gflow's.
+  // The engine is told only of processes that are not of jobs that hold the device.
   view.foreign = device.processes;
-  const Drain* drain = drain_of_device(state.drains(), name, device.index);
+  const Drain* drain = drain_of_device(state.drains(), name, device);
   if (drain == nullptr) drain = drain_of_node(state.drains(), name);
   view.bar = bar_of(device, drain, state.policy().other_use());
   view.drained = drain != nullptr;

@@ -36,12 +36,12 @@ class Directory {
 [[nodiscard]] Outcome outcome();
 /// A payload with bytes no text has.
 [[nodiscard]] Payload payload();
-constexpr int kNewestSchema = 9;
+constexpr int kNewestSchema = 11;
 /// Every shape of JobState, each with ids of its own: what tests/upgrade/schema_<schema>.db holds,
 /// ascending by id.
 [[nodiscard]] std::vector<Job> every_state(int schema = kNewestSchema);
-/// From schema 2 on.
-[[nodiscard]] std::vector<Drain> drains();
+/// From schema 2 on; with UUIDs from 11 on.
+[[nodiscard]] std::vector<Drain> drains(int schema = kNewestSchema);
 
 /// From schema 7 on.
 [[nodiscard]] std::vector<NodeHealth> unhealthy();

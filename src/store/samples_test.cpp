@@ -42,7 +42,9 @@ Attempt attempt() {
           .started = at(10),
           .started_mono = MonoTime(std::chrono::milliseconds(98'765)),
           .boot_id = "0b6b7a1e-1111-2222-3333-444455556666",
-          .pid = 4321};
+          .pid = 4321,
+          .over_memory = true,
+          .on_other_gpus = true};
 }
 
 Outcome outcome() {
@@ -116,6 +118,7 @@ Job as_of_schema_1(Job job) {
     attempt.allocation.cpus.clear();
     attempt.peers.clear();
     attempt.placed_because.clear();
+    attempt.over_memory = attempt.on_other_gpus = false;
   };
   if (auto* starting = std::get_if<Starting>(&job.state)) plain(starting->attempt);
   if (auto* running = std::get_if<Running>(&job.state)) plain(running->attempt);
@@ -135,8 +138,26 @@ Payload payload() {
           .umask = 077};
 }
 
-std::vector<Drain> drains() {
-  return {{"", 5, "ECC errors", "root"}, {"gpu-2", std::nullopt, "", "alice"}, {"", 0, "fan", ""}};
+std::vector<Drain> drains(int schema) {
+  const std::string uuid = schema < 11 ? "" : "GPU-5d";
+  return {{"", 5, "ECC errors", "root", uuid},
+          {"gpu-2", std::nullopt, "", "alice"},
+          {"", 0, "fan", ""}};
+}
+
+/// Before schema 11 it was not known whether something was said of an attempt.
+std::vector<Job> before_schema_11(std::vector<Job> jobs) {
+  const auto plain = [](Attempt& attempt) {
+    attempt.over_memory = false;
+    attempt.on_other_gpus = false;
+  };
+  for (Job& job : jobs) {
+    if (auto* starting = std::get_if<Starting>(&job.state)) plain(starting->attempt);
+    if (auto* running = std::get_if<Running>(&job.state)) plain(running->attempt);
+    auto* ended = std::get_if<Ended>(&job.state);
+    if (ended != nullptr && ended->attempt) plain(*ended->attempt);
+  }
+  return jobs;
 }
 
 /// As schema 7 makes them of jobs from before: the newest moment of all is at(99), the time seen 0.
@@ -197,7 +218,8 @@ std::vector<Job> every_state(int schema) {
     if (schema >= 9) continue;
     job.payload_bytes = is_ended(job) ? 0 : static_cast<std::int64_t>(bytes_of(payload()));
   }
-  return schema < 7 ? before_schema_7(std::move(jobs)) : jobs;
+  if (schema < 7) jobs = before_schema_7(std::move(jobs));
+  return schema < 11 ? before_schema_11(std::move(jobs)) : jobs;
 }
 
 std::vector<NodeHealth> unhealthy() {

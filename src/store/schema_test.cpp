@@ -78,7 +78,7 @@ TEST(SchemaTest, DatabasesOfEverySchemaOpen) {
       EXPECT_EQ(submission->digest, migration.number < 6 ? "" : kDigest);
       EXPECT_EQ(store->load().value().next_id, JobId(1'000'001));
       EXPECT_EQ(store->load().value().drains,
-                migration.number < 2 ? std::vector<Drain>() : drains());
+                migration.number < 2 ? std::vector<Drain>() : drains(migration.number));
       EXPECT_EQ(store->load().value().unhealthy,
                 migration.number < 7 ? std::vector<NodeHealth>() : unhealthy());
       // Whatever it came from, it takes what the newest schema knows.

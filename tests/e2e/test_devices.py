@@ -134,6 +134,101 @@ def test_what_is_held_is_the_device_and_not_its_index(bare, restart):
     assert bare.log(on_b) == "1 GPU-b 1\n"
 
 
+def drained(machine):
+    """UUIDs of the GPUs that ginfo has as drained."""
+    node = json.loads(machine.ok("ginfo", "--json"))["nodes"][0]
+    return {gpu["uuid"] for gpu in node["devices"] if gpu["drained"]}
+
+
+def test_what_is_drained_is_the_device_and_not_its_index(bare):
+    """The machine is opened while the daemon is down: its GPUs come back in another order."""
+    file = bare.work / "lab.yaml"
+    gpu = "  - {{model: RTX3090, uuid: GPU-{0}, pci_address: '0000:0{1}:00.0'}}\n".format
+    file.write_text("gpus:\n" + gpu("a", 1) + gpu("b", 2) + gpu("c", 3))
+    bare.devices = f"sim:{file}"
+    bare.up()
+    bare.ok("gctl", "drain", "gpu", "1", "--reason", "fan")
+    assert drained(bare) == {"GPU-b"}
+    bare.down()
+    file.write_text("gpus:\n" + gpu("b", 1) + gpu("c", 2) + gpu("a", 3))
+    bare.up()
+    assert drained(bare) == {"GPU-b"}
+    assert "GPU 0 " in bare.ok("gctl", "show")
+    job = bare.submit("--gpus", "1", "bash", "-c", "echo $GFLOW_GPU_UUIDS")
+    bare.wait(job)
+    assert bare.log(job) == "GPU-c\n"
+    # Without it nothing is drained; when it is back it is, wherever it is plugged in.
+    bare.down()
+    file.write_text("gpus:\n" + gpu("a", 1) + gpu("c", 2))
+    bare.up()
+    assert drained(bare) == set()
+    file.write_text("gpus:\n" + gpu("a", 1) + gpu("c", 2) + gpu("b", 3))
+    until_gpus(bare, lambda gpus: len(gpus) == 3)
+    assert drained(bare) == {"GPU-b"}
+    bare.ok("gctl", "resume", "gpu", "2")
+    assert drained(bare) == set()
+
+
+def test_a_job_on_a_gpu_it_does_not_hold_keeps_that_from_others(bare):
+    """A program that counts GPUs by itself, and a grandchild of it that has left its session."""
+    file = bare.work / "lab.yaml"
+    gpu = "  - {{model: H100, uuid: GPU-{0}, processes: [{1}]}}\n".format
+    file.write_text("gpus:\n" + gpu("a", "") + gpu("b", "") + gpu("c", ""))
+    bare.devices = f"sim:{file}"
+    bare.up()
+    gate, other = Gate(bare), Gate(bare, "other")
+    daemonise = f"(setsid sleep 1000 & echo $! >{bare.work}/daemonised)"
+    stray = bare.submit("--gpus", "8G,0.5", "--name", "stray", "bash", "-c", f"{daemonise}; {gate.command}")
+    gate.reached()
+    pid, grandchild = bare.running(stray)["pid"], (bare.work / "daemonised").read_text().strip()
+    on = "{{pid: {0}, memory: {1}}}".format
+    # 7G where it holds 8G are its own; 70G elsewhere are not, nor is what its grandchild has.
+    busy = "gpus:\n" + gpu("a", on(pid, "7G")) + gpu("b", on(pid, "70G")) + gpu("c", on(grandchild, "1G"))
+    file.write_text(busy)
+
+    def bars():
+        node = json.loads(bare.ok("ginfo", "--json"))["nodes"][0]
+        return [gpu["unavailable_because"] for gpu in node["devices"]]
+
+    def until_bars(wanted):
+        while True:
+            revision = bare.get("/api/v1/jobs?limit=1")["revision"]
+            if bars() == wanted:
+                return
+            bare.get(f"/api/v1/changes?revision={revision}")
+
+    until_bars(["none", "in_use", "in_use"])
+    text = bare.ok("ginfo", "-l")
+    assert text.count(f"In use by job {stray}, which does not hold it") == 2
+    second = bare.submit("--gpus", "1", "bash", "-c", f"echo $GFLOW_GPU_UUIDS; {other.command}")
+    why = f"GPU 1 in use by job {stray}, which does not hold it"
+    assert why in bare.ok("gqueue", "-j", second) + bare.ok("gjob", "why", second)
+    beside = bare.submit("--gpus", "8G,0.5", "bash", "-c", "echo $GFLOW_GPU_UUIDS")
+    bare.wait(beside)
+    assert bare.log(beside) == "GPU-a\n"
+    log = bare.logs / "gpu_resource_manager.log"
+    said = ", stray) uses GPU 1 (70G of its memory), which it does not hold"
+    assert log.read_text().count("which it does not hold") == 1 and said in log.read_text()
+    bare.kill_daemon()
+    bare.up()
+    assert bars() == ["none", "in_use", "in_use"]
+    assert bare.job(second)["status"] == "Queued"
+    assert log.read_text().count("which it does not hold") == 1
+    # It leaves one of them.
+    file.write_text(busy.replace(on(pid, "70G"), ""))
+    other.reached()
+    assert bare.log(second) == "GPU-b\n"
+    # It ends, and all of it is gone whatever the last reading said; what a later one shows is nobody's.
+    gate.open()
+    bare.wait(stray)
+    assert bars() == ["none", "none", "none"]
+    file.write_text(busy.replace(on(pid, "70G"), "").replace(on(pid, "7G"), on(pid, "6G")))
+    until_bars(["in_use", "none", "in_use"])
+    assert "In use outside gflow" in bare.ok("ginfo", "-l")
+    other.open()
+    bare.wait(second)
+
+
 def test_a_gpu_is_visible_by_its_place_in_the_machine(bare):
     """An index that was kept is not where the driver counts the GPU; beside a broken one no count is sure."""
     file = bare.work / "lab.yaml"

@@ -21,10 +21,10 @@ class Lab:
     def used(self, least):
         """Waits until the daemon has read that so much is used."""
         while True:
+            revision = self.machine.get("/api/v1/jobs?limit=1")["revision"]
             seen = self.machine.get("/api/v1/machine")
             if seen["nodes"][0]["devices"][0]["memory_used_bytes"] >= least:
                 return
-            revision = self.machine.get("/api/v1/jobs?limit=1")["revision"]
             self.machine.get(f"/api/v1/changes?revision={revision}")
 
 
@@ -74,10 +74,19 @@ def test_a_job_over_its_memory_is_shown_and_warned_of(bare):
     lab.used(21 << 30)
     log = (bare.logs / "gpu_resource_manager.log").read_text()
     assert log.count("of the memory of GPU 0") == 1 and said in log
+    # Nor is it said again by a daemon that comes after.
+    bare.down()
+    bare.up()
+    lab.show(**{f"p{pid}": "22G"})
+    lab.used(22 << 30)
+    bare.kill_daemon()
+    bare.up()
+    assert bare.job(greedy)["gpu_memory"][0]["used_bytes"] == 22 << 30
+    assert (bare.logs / "gpu_resource_manager.log").read_text().count("of the memory of GPU 0") == 1
     gate.open()
     ended = bare.wait(greedy)[0]
     assert ended["gpu_memory"] == []
-    assert "21G of GPU memory at peak" in bare.ok("gjob", "show", greedy)
+    assert "22G of GPU memory at peak" in bare.ok("gjob", "show", greedy)
 
 
 def test_what_is_not_enforced_is_said(bare):

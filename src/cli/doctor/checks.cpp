@@ -92,9 +92,14 @@ std::vector<Check> check_gpus(const api::NodeView& node) {
       checks.push_back(
           {name, Level::Warn, printable(view.device.trouble), tr("some readings are missing")});
     } else if (!view.foreign.empty() && view.jobs.empty()) {
+      const DeviceProcess& first = view.foreign.front();
       checks.push_back({name,
                         Level::Warn,
-                        tr_format("used outside gflow by pid {}", view.foreign.front().pid),
+                        !first.job
+                            ? tr_format("used outside gflow by pid {}", first.pid)
+                            : tr_format("used by job {}, which does not hold it, with pid {}",
+                                        first.job->value,
+                                        first.pid),
                         tr("it is not allocated to jobs until that process ends")});
     }
   }

@@ -29,7 +29,8 @@ constexpr std::array<GpuStateInfo, 7> kGpuStates = {
      {tr_later("in use"), tr_later("Allocated to one job as a whole.")},
      {tr_later("shared"),
       tr_later("Shared by jobs that requested a part of it; the rest is available.")},
-     {tr_later("outside"), tr_later("Used by a process outside gflow.")},
+     {tr_later("outside"),
+      tr_later("Used by a process outside gflow, or by a job that does not hold it.")},
      {tr_later("draining"),
       tr_later("Drained with 'gctl drain'; its jobs have not all ended yet.")},
      {tr_later("drained"), tr_later("Drained with 'gctl drain'; gets no new jobs.")},
@@ -160,7 +161,8 @@ class GpuRows {
     if (state == GpuState::Broken) return printable(view.device.trouble);
     std::vector<std::string> processes;
     for (const DeviceProcess& process : view.foreign) {
-      processes.push_back(fmt::format("pid {} {}", process.pid, printable(process.name)));
+      processes.push_back(fmt::format("pid {} {}", process.pid, printable(process.name)) +
+                          (process.job ? tr_format(" of job {}", process.job->value) : ""));
     }
     return join(processes, ", ");
   }

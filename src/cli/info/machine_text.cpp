@@ -34,9 +34,12 @@ std::string power_line(const Device& device) {
   return tr_format("{} of {} W", now, (*device.power_limit_milliwatts + 500) / 1000);
 }
 
-bool is_foreign(const api::DeviceView& view, const DeviceProcess& process) {
-  return std::ranges::any_of(view.foreign,
-                             [&](const DeviceProcess& other) { return other.pid == process.pid; });
+/// " (outside gflow)", " (of job 3, which does not hold it)", "" for one of a job that holds it.
+std::string foreign_text(const api::DeviceView& view, const DeviceProcess& process) {
+  const auto foreign = std::ranges::find(view.foreign, process.pid, &DeviceProcess::pid);
+  if (foreign == view.foreign.end()) return "";
+  return foreign->job ? tr_format(" (of job {}, which does not hold it)", foreign->job->value)
+                      : tr(" (outside gflow)");
 }
 
 std::string line(std::string_view name, std::string_view value) {
@@ -80,9 +83,7 @@ std::string readings(const api::DeviceView& view) {
   if (!device.trouble.empty() && device.usable) out += line(tr("Note"), printable(device.trouble));
   if (!device.processes.empty()) out += tr("  Processes:\n");
   for (const DeviceProcess& process : device.processes) {
-    out += fmt::format("    {}{}\n",
-                       process_text(process),
-                       is_foreign(view, process) ? tr(" (outside gflow)") : "");
+    out += fmt::format("    {}{}\n", process_text(process), foreign_text(view, process));
   }
   return out;
 }
@@ -206,11 +207,23 @@ std::string device_status(const api::DeviceView& view) {
       break;
   }
   std::string who;
+  std::vector<std::uint64_t> jobs;
   for (DeviceProcess process : view.foreign) {
+    if (process.job) {
+      if (std::ranges::find(jobs, process.job->value) == jobs.end())
+        jobs.push_back(process.job->value);
+      continue;
+    }
     process.memory.reset();
     who += (who.empty() ? "" : ", ") + process_text(process);
   }
-  return tr_format("In use outside gflow: {}", who);
+  std::string out = who.empty() ? "" : tr_format("In use outside gflow: {}", who);
+  if (jobs.empty()) return out;
+  if (!out.empty()) out += "; ";
+  return out + tr_count(jobs.size(),
+                        "In use by job {}, which does not hold it",
+                        "In use by jobs {}, which do not hold it",
+                        fmt::join(jobs, ", "));
 }
 
 std::string machine_text(const api::MachineView& machine, const Painter& paint) {

@@ -37,7 +37,13 @@ std::string unusable_lines(const blocker::Unusable& device) {
   std::string out;
   for (const DeviceProcess& process : device.processes) {
     out +=
-        tr_format("       GPU {} is used outside gflow: {}\n", device.gpu, process_text(process));
+        process.job
+            ? tr_format("       GPU {} is in use by job {}, which does not hold it: {}\n",
+                        device.gpu,
+                        process.job->value,
+                        process_text(process))
+            : tr_format(
+                  "       GPU {} is used outside gflow: {}\n", device.gpu, process_text(process));
   }
   return out;
 }
