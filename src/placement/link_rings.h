@@ -3,6 +3,8 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
+#include <vector>
 
 namespace gflow::placement {
 
@@ -13,9 +15,22 @@ struct LinkGraph {
   std::array<std::array<std::uint8_t, kMax>, kMax> links{};
 };
 
-/// The largest number of Hamiltonian cycles that together use no link twice, for 3 and more
-/// vertices: found by search from an upper bound (degrees, smallest cut) downward. A search that
-/// takes more than `steps` counts as a failure to find that many.
-[[nodiscard]] int count_link_rings(const LinkGraph& graph, int steps);
+struct RingCounts {
+  std::vector<int> rings;  ///< of each set
+  std::int64_t steps = 0;  ///< of search, that were taken
+};
+
+/// How many Hamiltonian cycles of each set of vertices (a mask: bit i is vertex i) together use no
+/// link twice. `sets` are of three and more vertices, ascending; of a set whose parts are not among
+/// them less is found.
+///
+/// A count is of rings that were found: there are as many, at least. What a set has is grown from
+/// the rings of its parts with a vertex less, then from what they leave, then searched for from an
+/// upper bound (degrees, smallest cut) downward. All of this takes at most `steps` steps of search,
+/// shared out over the sets, besides work that grows with sets times rings: with steps enough the
+/// counts are the largest there are.
+[[nodiscard]] RingCounts count_link_rings(const LinkGraph& graph,
+                                          std::span<const std::uint32_t> sets,
+                                          std::int64_t steps);
 
 }  // namespace gflow::placement

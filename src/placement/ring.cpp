@@ -67,16 +67,11 @@ std::vector<int> speed_levels(const Topology& topology) {
   return levels;
 }
 
-LinkGraph links_within(const Topology& topology, GpuMask set) {
-  std::array<int, kMaxRingGpus> members{};
-  LinkGraph graph;
-  for (GpuMask rest = set; rest != 0; rest &= rest - 1) {
-    members.at(at(graph.size++)) = std::countr_zero(rest);
-  }
+LinkGraph links_of(const Topology& topology) {
+  LinkGraph graph{.size = topology.gpus};
   for (int a = 0; a < graph.size; ++a) {
     for (int b = 0; b < graph.size; ++b) {
-      graph.links.at(at(a)).at(at(b)) =
-          static_cast<std::uint8_t>(topology.links_between(members.at(at(a)), members.at(at(b))));
+      graph.links.at(at(a)).at(at(b)) = static_cast<std::uint8_t>(topology.links_between(a, b));
     }
   }
   return graph;
@@ -115,10 +110,13 @@ std::vector<int> mesh_speeds(const Topology& topology) {
   const Neighbours linked =
       neighbours(gpus, [&](int a, int b) { return topology.links_between(a, b) > 0; });
   const RingSets link_rings(linked);
+  std::vector<GpuMask> sets;
   for (GpuMask set = 0; set < speeds.size(); ++set) {
-    if (!link_rings.has(set)) continue;
-    const int rings = count_link_rings(links_within(topology, set), RingTable::kRingSteps);
-    speeds[set] = 2 * topology.speeds.link * std::max(rings, 1);
+    if (link_rings.has(set)) sets.push_back(set);
+  }
+  const RingCounts counts = count_link_rings(links_of(topology), sets, RingTable::kRingSteps);
+  for (std::size_t one = 0; one < sets.size(); ++one) {
+    speeds[sets[one]] = 2 * topology.speeds.link * std::max(counts.rings[one], 1);
   }
   for (int a = 0; a < gpus; ++a) {
     for (int b = 0; b < a; ++b) speeds[bit(a) | bit(b)] = topology.pair_speed(a, b);
