@@ -86,7 +86,7 @@ Result<Fields> Fields::of(const Yaml& node,
     if (std::ranges::find(known, entry.key) != known.end()) continue;
     const auto near = nearest(entry.key, known);
     const std::string way_out = near ? fmt::format("did you mean '{}'?", *near)
-                                     : fmt::format("the commands are {}", join(known, ", "));
+                                     : fmt::format("the keys are {}", join(known, ", "));
     return fields.error(entry.key, fmt::format("unknown key; {}", way_out));
   }
   return fields;

@@ -41,7 +41,7 @@ def test_a_machine_file_is_found_from_here(bare):
     assert bare.ok("ginfo", "--topo").startswith(MATRIX + "\n")
     seen = bare.submit("--gpus=-1(RTX3090)", "bash", "-c", "echo $CUDA_VISIBLE_DEVICES")
     assert bare.wait(seen)[0]["status"] == "Finished"
-    assert "asks for every GPU of a machine with V100 GPUs" in bare.run("gbatch", "--gpus=-1(V100)", "true").err
+    assert "requests every GPU of a machine with V100 GPUs" in bare.run("gbatch", "--gpus=-1(V100)", "true").err
 
 
 def test_topology_as_json(bare):

@@ -138,7 +138,7 @@ TEST(MachineFile, Errors) {
       {"gpus: [3]", "m.yaml:1: gpus[0]: has to be a map with model, count"},
       {"gpus: []\ngpu: []", "m.yaml:2: gpu: unknown key; did you mean 'gpus'?"},
       {"gpus: []\nxylophone: 1",
-       "m.yaml:2: xylophone: unknown key; there are version, name, driver"},
+       "m.yaml:2: xylophone: unknown key; the keys are version, name, driver"},
       {"gpus: []\ngpus: []", "m.yaml:2: 'gpus' is given twice"},
       {"gpus: []\nversion: 2", "m.yaml:2: version: '2' is none of 1"},
       {"gpus: []\ncpus: 0", "m.yaml:2: cpus: '0' is not a whole number from 1 to 65536"},
