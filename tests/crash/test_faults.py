@@ -350,17 +350,13 @@ def test_the_recovery_of_a_database():
 
 
 def test_a_daemon_short_of_descriptors_says_why_it_ends(machine):
-    """Whichever it is that it cannot have: to who starts it, and in its log. (Here, and not beside the other
-    failures, as a sanitizer needs descriptors of its own.)"""
-    log = machine.logs / "gpu_resource_manager.log"
+    """To who starts it; with the least it asks for it runs. (Here, and not beside the other failures, as a sanitizer
+    needs descriptors of its own.)"""
     machine.down()
-    for most in range(7, 100):
-        lines = len(log.read_text().splitlines())
+    least = 64
+    for most in (7, 16, 30, least - 1, least):
         ran = machine.run("prlimit", f"--nofile={most}:{most}", "gflowd", "up", "--devices", machine.devices)
-        if ran.code == 0:
-            break
-        why = ran.err.removeprefix("gflowd up: ").strip()
-        assert "Too many open files" in why or "unable to open database file" in why, (most, why)
-        said = log.read_text().splitlines()[lines:]
-        assert said and said[-1].endswith(f"gflowd ends: {why}"), (most, said)
-    assert ran.code == 0 and most > 15, ran
+        if most < least:
+            assert ran.code != 0 and f"needs at least {least} open files and may have {most} here" in ran.err, ran
+    assert ran.code == 0, ran
+    assert machine.wait(machine.submit("true"))[0]["status"] == "Finished"

@@ -82,7 +82,7 @@ def test_a_client_sends_nothing_to_a_stranger(bare_town):
     assert server.stdout.readline() == b"listening\n"
     ran = bare_town.run("alice", "gbatch", "echo", "x", env={"GFLOW_SOCKET": fake, "SWORD": SECRET})
     assert ran.code == 5, ran
-    assert "mallory at /run/shared/fake.sock is neither root nor you" in ran.err
+    assert "mallory listens at /run/shared/fake.sock and is neither root nor you" in ran.err
     assert server.communicate()[0] == b"got 0 bytes\n"
 
 
