@@ -135,6 +135,12 @@ TEST(Why, KnowsDrainedGpusNodesAndJobsThatStandStill) {
   job.status = Status::Suspended;
   EXPECT_EQ(why_text(job, {kNoon, seconds(0)}, {}),
             "Job 42 (ddp) is suspended: a job ahead of it has its resources.\n");
+  job.status = Status::Starting;
+  EXPECT_EQ(
+      why_text(job, {kNoon, seconds(0)}, {}),
+      "Job 42 (ddp) is starting: it has its resources, its first process does not run yet.\n");
+  job.status = Status::Completing;
+  EXPECT_EQ(why_text(job, {kNoon, seconds(0)}, {}), "Job 42 (ddp) is being stopped.\n");
 }
 
 TEST(Why, ShowsNumbersWhereTheTextHasNone) {

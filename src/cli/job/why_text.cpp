@@ -136,6 +136,11 @@ std::string instead(const api::JobView& job) {
   if (job.status == Status::Suspended) {
     return tr_format("{} is suspended: a job ahead of it has its resources.\n", name);
   }
+  if (job.status == Status::Starting) {
+    return tr_format("{} is starting: it has its resources, its first process does not run yet.\n",
+                     name);
+  }
+  if (job.status == Status::Completing) return tr_format("{} is being stopped.\n", name);
   if (job.gpu_indices.empty()) return tr_format("{} runs.\n", name);
   return tr_format("{} runs on GPU {}.\n", name, fmt::join(job.gpu_indices, ","));
 }
