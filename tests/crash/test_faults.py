@@ -4,7 +4,8 @@ runs, while it launches a job, sees its end and removes what is left of it, and 
 supervisor from its start to its end; of the recovery of a database. Afterwards, with the fault gone, nothing is
 lost, falsely ended, run twice, or given away under a running process.
 
-An ordinary run takes some of the places, others on each day of the year; GFLOW_FAULTS=all takes all.
+An ordinary run takes some of the places, others on each day of the year; GFLOW_FAULTS=17 takes those of that day,
+GFLOW_FAULTS=all all of them.
 """
 
 import collections
