@@ -118,7 +118,8 @@ TEST(LinkRings, TakeNoMoreStepsThanTheyAreGiven) {
       const int most = total(RingTable::kRingSteps);
       const int few = total(1000);
       EXPECT_GE(most, few) << vertices << " " << seed;
-      if (seed != 2) EXPECT_GT(most, few) << vertices << " " << seed;  // of few links it finds all
+      const bool finds_all = seed == 2;  // there are few links
+      EXPECT_TRUE(finds_all || most > few) << vertices << " " << seed;
     }
   }
 }
