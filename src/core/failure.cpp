@@ -9,7 +9,6 @@ bool is_of_any_job(const Failure& failure) {
   if (failure.kind != FailureKind::Node && failure.kind != FailureKind::Passing) return false;
   switch (failure.error) {
     case EAGAIN:
-    case EDQUOT:
     case EINTR:
     case EIO:
     case EMFILE:

@@ -9,7 +9,7 @@ namespace gflow {
 enum class FailureKind {
   Job,      ///< another try would fail the same way: no such program, no such directory
   Node,     ///< any job would fail there now: disk full, no supervisor, no descriptors
-  Passing,  ///< this job's alone, and gone before long: a file server that does not answer
+  Passing,  ///< gone before long: a file server that does not answer, a process that was killed
   Unknown,  ///< nothing ran, and nobody said why
 };
 
@@ -24,7 +24,7 @@ struct Failure {
 
 /// Whether any job would have met it just then: the machine ran out of something, or somebody
 /// killed or stopped (EINTR) what was to run the job. However often that comes, it says nothing of
-/// the job.
+/// the job. A quota that is used up (EDQUOT) is its user's.
 [[nodiscard]] bool is_of_any_job(const Failure& failure);
 
 }  // namespace gflow

@@ -88,6 +88,7 @@ Result<void> Index::drain(const event::Drain& event) {
     if (at == drains.end()) return fail(Code::WrongState, tr_format("{} is not drained", name));
     drains.erase(at);
   } else if (at != drains.end()) {
+    if (device == nullptr) what.uuid = at->uuid;  // it is away, and known again by that
     *at = what;
   } else {
     drains.push_back(what);

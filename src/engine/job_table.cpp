@@ -6,7 +6,10 @@
 #include <iterator>
 #include <limits>
 #include <ranges>
+#include <tuple>
 #include <utility>
+
+#include "core/job_description.h"
 
 namespace gflow::engine {
 namespace {
@@ -32,6 +35,11 @@ std::size_t hash_of(const JobSpec& spec) {
 
 /// Whether it comes after all of them.
 bool is_behind(const auto& jobs, JobId id) { return jobs.empty() || jobs.rbegin()->first < id; }
+
+bool says_nothing(const Held& held) {
+  const auto& [why] = held;  // all there is
+  return why.empty();
+}
 
 bool fits(std::size_t size) { return size <= std::numeric_limits<std::uint32_t>::max(); }
 
@@ -116,10 +124,13 @@ void JobTable::pack() {
   }
 }
 
+// A new field of a job: Packed has it, or a job in which it says something is not packed.
+static_assert(std::tuple_size_v<decltype(Description<Job>::kFields)> == 8);
+
 /// One of which everything is in Packed.
 bool JobTable::can_be_packed(const Job& job) {
   const auto* held = std::get_if<Held>(&job.state);
-  const bool waits = held != nullptr ? held->why.empty() : job.state == JobState(Queued{});
+  const bool waits = held != nullptr ? says_nothing(*held) : job.state == JobState(Queued{});
   return waits && job.attempts == 0 && job.retries == 0 && job.preemptions == 0 &&
          job.served == std::chrono::milliseconds(0) && fits(job.spec.name.size()) &&
          fits(job.spec.command.size());

@@ -14,8 +14,8 @@
 /// Inside of the engine: where the jobs are. Not for other modules.
 namespace gflow::engine {
 
-/// The jobs by id. One that waits, has never run and is not looked at is kept packed, in a fifth of
-/// the memory: what it asks for is kept once for all packed jobs that ask for the same.
+/// The jobs by id. One that waits, has never run and is not looked at is kept packed, in a
+/// fourth of the memory: what it asks for is kept once for all packed jobs that ask for the same.
 class JobTable {
  public:
   JobTable() = default;

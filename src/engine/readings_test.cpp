@@ -193,6 +193,14 @@ TEST_F(Readings, ADrainFollowsItsDevice) {
   ASSERT_TRUE(change(1, true));
   EXPECT_EQ(bars(), (Bars{{"a", false}, {"b", false}}));
   EXPECT_TRUE(state_.drains().empty());
+  // Drained again while it is away, it is still that one.
+  ASSERT_TRUE(change(1, false));
+  (void)after(with_gpu());
+  ASSERT_TRUE(change(1, false));
+  (void)after(with_two("a", "d"));
+  EXPECT_EQ(bars(), (Bars{{"a", false}, {"d", false}}));
+  (void)after(with_two("a", "b"));
+  EXPECT_EQ(bars(), (Bars{{"a", false}, {"b", true}}));
 }
 
 }  // namespace

@@ -18,7 +18,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// One that is not stopped may be slow on a slow disk. Then it is started anew.
+/// How long one that is not stopped may take to claim its attempt, on a slow disk. After that it is
+/// killed, and the job is started anew.
 constexpr std::chrono::minutes kSlowest{2};
 
 void send_to(const Watched& watched, int signal) {

@@ -60,8 +60,9 @@ class Runner : public Executor {
 
   /// Starts the shim of an attempt the store has committed as Starting. Started or Gone follows.
   /// A failure here, or a shim that dies before the program of the job ran, comes as Gone, so there
-  /// is one path. One that is silent for Options::launch_patience is made to go on if it is
-  /// stopped; if it has not even claimed the attempt, that is revoked and it is killed. Gone comes
+  /// is one path. One that is silent for Options::launch_patience is looked at. If it is stopped,
+  /// it is killed where it has not claimed the attempt, whose claim is revoked first, and else made
+  /// to go on; if it is not stopped and claims nothing, it is killed so after 2 minutes. Gone comes
   /// with LaunchFailed if that is the job's own fault (no such directory, no such
   /// program), which a second try would not mend, else with NotStarted and whose fault it is
   /// (core/failure.h).

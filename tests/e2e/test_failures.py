@@ -42,28 +42,6 @@ def test_a_fault_of_the_machine_ends_no_job():
         machine.close()
 
 
-def test_a_machine_without_descriptors_holds_no_job():
-    """With as few as gflowd starts with, jobs that come and go find some left and others none."""
-    machine = Machine(config="[runner]\nlaunch_backoff = '1s'\n")
-    oracle = machine.work / "ran"
-    go = machine.work / "go"
-    os.mkfifo(go)
-    try:
-        refused = machine.run("ulimit -n 20; gflowd up --devices " + machine.devices, shell=True)
-        assert refused.code == 1 and "needs at least 64 open files and may have 20" in refused.err, refused
-        machine.bash("ulimit -n 64; gflowd up --devices " + machine.devices)
-        jobs = [machine.submit("bash", "-c", f"read x < {go}; echo $GFLOW_JOB_ID >> {oracle}") for _ in range(30)]
-        machine.until(jobs[-1], lambda job: "Too many open files" in job["reason"])
-        with open(go, "w") as gate:  # stays open until the last of them has read its line
-            gate.write("go\n" * len(jobs))
-            gate.flush()
-            ended = machine.wait(*jobs)
-        assert {job["status"] for job in ended} == {"Finished"}, ended
-        assert sorted(map(int, oracle.read_text().split())) == jobs
-    finally:
-        machine.close()
-
-
 def test_ports_of_jobs_taken_over_are_theirs(machine):
     gates = [Gate(machine, name) for name in "ab"]
     for number, gate in enumerate(gates):

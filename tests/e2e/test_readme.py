@@ -111,6 +111,9 @@ class TwoPeople:
         return ran.stdout.decode()
 
     def close(self):
+        for who in PEOPLE:  # a job outlives its daemon
+            subprocess.run(self.as_(who, "gcancel", "--me"), capture_output=True, env=self.environment, timeout=PATIENCE,
+                           stdin=subprocess.DEVNULL, check=False)
         self.daemon.stdin.close()
         self.daemon.stdout.read()
         self.daemon.stderr.read()

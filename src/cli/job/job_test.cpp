@@ -151,7 +151,7 @@ TEST(Why, ShowsNumbersWhereTheTextHasNone) {
             "\n"
             "Blocked by:\n"
             "   1.  Resources\n"
-            "       needs 4, 0 available\n");
+            "       needs room on 4 GPUs, 0 available\n");
 }
 
 TEST(Why, KnowsHeldAndLaterJobs) {

@@ -152,8 +152,13 @@ std::string blocked_by_text(const std::vector<api::BlockerView>& blockers, const
   for (std::size_t i = 0; i < blockers.size(); ++i) {
     const api::BlockerView& blocker = blockers[i];
     out += fmt::format("  {:>2}.  {}\n", i + 1, headline(blocker, clocks));
-    if (blocker.need && blocker.available && blocker.text == blocker.code) {
-      out += tr_format("       needs {}, {} available\n", *blocker.need, *blocker.available);
+    const bool has_numbers = blocker.text != blocker.code && blocker.text != tr(blocker.code);
+    if (blocker.kind == BlockerKind::Gpus && blocker.need && blocker.available && !has_numbers) {
+      out += tr_count(static_cast<std::size_t>(*blocker.need),
+                      "       needs room on {} GPU, {} available\n",
+                      "       needs room on {} GPUs, {} available\n",
+                      *blocker.need,
+                      *blocker.available);
     }
     out += details(blocker, clocks);
   }
