@@ -19,7 +19,7 @@ constexpr int kStopSignal = 40;
 constexpr int kLimitSignal = 41;
 constexpr int kStandSignal = 42;
 constexpr int kSendSignal = 43;
-constexpr std::array kControlSignals{kStopSignal, kLimitSignal, kStandSignal, kSendSignal};
+inline constexpr std::array kControlSignals{kStopSignal, kLimitSignal, kStandSignal, kSendSignal};
 
 /// End the job: this signal to all its processes, grace, SIGKILL.
 struct StopJob {
