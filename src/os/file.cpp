@@ -122,8 +122,12 @@ Result<void> write_file(const std::string& path, std::string_view data, mode_t m
 Result<void> make_directories(const std::string& path, mode_t mode) {
   for (std::size_t at = path.find('/', 1);; at = path.find('/', at + 1)) {
     const std::string part = path.substr(0, at);
-    if (::mkdir(part.c_str(), mode) != 0 && errno != EEXIST && !is_directory(part)) {
-      return errno_error("create directory", part);
+    if (::mkdir(part.c_str(), mode) != 0 && errno != EEXIST) {
+      const int error = errno;
+      if (!is_directory(part)) {
+        errno = error;
+        return errno_error("create directory", part);
+      }
     }
     if (at == std::string::npos) break;
   }

@@ -61,6 +61,14 @@ def test_refused_with_a_reason(machine, words, code, said):
     assert machine.get("/api/v1/jobs?limit=1")["revision"] == before
 
 
+def test_a_state_directory_that_cannot_be_made_is_refused_for_its_reason(bare):
+    """Not for what was looked up after it had failed."""
+    for place, why in (("/sys/kernel/gflow-test", ("Operation not permitted", "Permission denied", "Read-only file system")),
+                       ("/dev/null/gflow-test", ("Not a directory",))):
+        ran = bare.run("env", f"XDG_DATA_HOME={place}", "gflowd", "up", "--devices", bare.devices)
+        assert ran.code != 0 and any(words in ran.err for words in why), ran
+
+
 def test_bad_directive_names_file_and_line(machine):
     (machine.work / "bad.sh").write_text("#!/bin/bash\n# GFLOW --gpus 2\n# GFLOW --time soon\necho x\n")
     ran = machine.run("gbatch", "bad.sh")
