@@ -31,7 +31,10 @@ bool send_signal(const os::Fd& process, attempt::ControlSignal signal) {
   info.si_pid = ::getpid();
   info.si_uid = ::getuid();
   info.si_value.sival_int = signal.value;
-  return ::syscall(SYS_pidfd_send_signal, process.get(), signal.number, &info, 0) == 0;
+  if (::syscall(SYS_pidfd_send_signal, process.get(), signal.number, &info, 0) != 0) return false;
+  // A supervisor that somebody stopped, as its own job can, is to hear it.
+  (void)::syscall(SYS_pidfd_send_signal, process.get(), SIGCONT, nullptr, 0);
+  return true;
 }
 
 Result<bool> is_populated(const os::Fd& events) {

@@ -44,6 +44,18 @@ TEST_P(End, TheLimitCanBeChanged) {
   EXPECT_EQ(wait_gone(limited.job).exit_code, 7);
 }
 
+TEST_P(End, OnRequestThoughItsSupervisorIsStopped) {
+  launch(script("sleep 1000"));
+  const auto facts = process_facts(wait_started());
+  ASSERT_TRUE(facts);
+  ASSERT_EQ(::kill(facts->parent, SIGSTOP), 0);
+  for (auto now = process_facts(facts->parent); now && now->state != 'T';) {
+    now = process_facts(facts->parent);
+  }
+  runner_->stop(JobId(7), 1, SIGTERM, EndReason::Cancelled);
+  EXPECT_EQ(wait_gone().reason, EndReason::Cancelled);
+}
+
 TEST_P(End, OnRequestWithTheSignalAsked) {
   const struct {
     const char* name;
