@@ -140,6 +140,35 @@ def test_dry_run_of_an_array_says_how_many_start_and_where(machine):
     assert "\nNo node has room for any of them now: they would wait.\n" in none, none
 
 
+def test_dry_run_names_what_keeps_it_waiting_whatever_is_free(machine):
+    gate = Gate(machine, "a")
+    runs = machine.submit("bash", "-c", gate.command)
+    failed = machine.submit("false")
+    finished = machine.submit("true")
+    machine.run("gjob", "wait", failed, finished)
+    gate.reached()
+
+    def dry(*options):
+        return machine.ok("gbatch", "--dry-run", "--gpus", 1, *options, "true")
+
+    assert "It would start now" in dry() and "It would start now" in dry("--depends-on", finished)
+    table = {
+        ("--hold",): "It would be on hold until 'gjob release'.",
+        ("--begin", "now+30d"): "It would wait until its begin time: ",
+        ("--depends-on", runs): f"It would wait until job {runs} has finished.",
+        ("--depends-on-any", f"{runs},{failed}"): f"It would wait until job {runs} has finished.",
+        ("--depends-on", failed): f"It would be cancelled at once: job {failed} (Failed) did not finish.",
+        ("--depends-on", failed, "--no-auto-cancel"): f"It would never start: job {failed} (Failed) did not finish.",
+    }
+    for options, words in table.items():
+        out = dry(*options)
+        assert words in out and "There is room now:" in out and "would start now" not in out, (options, out)
+    assert "There is room now for 2 of 3" in dry("--hold", "--array", "1-3")
+    nowhere = machine.run("gbatch", "--dry-run", "--depends-on", 99, "true")
+    assert "it depends on job 99, which does not exist" in nowhere.err and nowhere.code == machine.run("gbatch", "--depends-on", 99, "true").code
+    gate.open()
+
+
 def test_dry_run_says_why_it_would_wait_and_until_when(machine):
     machine.submit("--gpus", 1, "--time", "1:00:00", "sleep", "1000")
     machine.running(1)

@@ -203,6 +203,20 @@ Result<int> wait_for_all(Context& context, const api::SubmitAnswer& answer) {
   return exit_code_of(ended);
 }
 
+/// The jobs that a job depends on. Errors as its submission has them.
+Result<std::vector<api::JobView>> awaited_by(const JobSpec& spec, Context& context) {
+  std::vector<api::JobView> awaited;
+  for (const JobId id : spec.dependencies.jobs) {
+    auto job = context.daemon().job(id);
+    if (!job && job.error().code == Code::NotFound) {
+      return fail(Code::NotFound,
+                  tr_format("it depends on job {}, which does not exist", id.value));
+    }
+    awaited.push_back(GF_TRY(std::move(job)));
+  }
+  return awaited;
+}
+
 /// What would be submitted and, where a daemon answers, where it would run. As JSON a document a
 /// line: Submit, Placement.
 Result<int> dry_run(const api::SubmitRequest& request, Terms terms, Context& context) {
@@ -224,7 +238,10 @@ Result<int> dry_run(const api::SubmitRequest& request, Terms terms, Context& con
   const api::MachineView machine = GF_TRY(context.daemon().machine());
   const Clocks clocks{os::now().wall, os::utc_offset};
   const int columns = context.out_is_terminal ? os::terminal_size(1).columns : 0;
-  const DryRun dry{request.items.size(), terms, static_cast<std::size_t>(columns)};
+  const DryRun dry{request.items.size(),
+                   terms,
+                   static_cast<std::size_t>(columns),
+                   gates_text(first, GF_TRY(awaited_by(first, context)), clocks)};
   context.out << placement_text(*placement, machine, dry, clocks);
   return 0;
 }

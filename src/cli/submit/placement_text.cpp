@@ -129,15 +129,19 @@ std::string place(const api::StartPlace& one, const api::MachineView& machine) {
   return gpus.empty() ? node : node + ", " + gpus;
 }
 
+bool starts_at_once(const api::MachineView& machine, const DryRun& asked) {
+  return machine.queued == 0 && asked.gates.empty();
+}
+
 /// How many of several jobs start now, and where each, by its number in the list above.
 std::string starts_text(const api::PlacementView& view,
                         const api::MachineView& machine,
-                        std::size_t jobs) {
+                        const DryRun& asked) {
   constexpr std::size_t kMaxLines = 10;
   const std::size_t count = view.starts.size();
-  std::string out = machine.queued == 0
-                        ? tr_format("{} of {} would start now:\n", count, jobs)
-                        : tr_format("There is room now for {} of {}:\n", count, jobs);
+  std::string out = starts_at_once(machine, asked)
+                        ? tr_format("{} of {} would start now:\n", count, asked.jobs)
+                        : tr_format("There is room now for {} of {}:\n", count, asked.jobs);
   for (std::size_t i = 0; i < std::min(count, kMaxLines); ++i) {
     std::vector<std::string> places;
     for (const api::StartPlace& one : view.starts[i].places) places.push_back(place(one, machine));
@@ -161,12 +165,13 @@ std::string placement_text(const api::PlacementView& view,
                            const api::MachineView& machine,
                            const DryRun& asked,
                            const Clocks& clocks) {
-  if (!view.fits) return waiting_text(view, asked.jobs, clocks);
+  if (!view.fits) return asked.gates + waiting_text(view, asked.jobs, clocks);
   const bool all = asked.terms == Terms::Shown;
-  std::string out;
-  if (asked.jobs > 1) out += starts_text(view, machine, asked.jobs);
+  std::string out = asked.gates;
+  if (asked.jobs > 1) out += starts_text(view, machine, asked);
   if (asked.jobs == 1 || all) {
-    std::string head = machine.queued == 0 ? tr("It would start now") : tr("There is room now");
+    std::string head =
+        starts_at_once(machine, asked) ? tr("It would start now") : tr("There is room now");
     if (asked.jobs > 1) head = tr("One of them alone");
     out += head + (all ? tr_format("; policy {}:\n", printable(view.policy)) : ":\n");
     out += candidates_text(view, machine, asked);

@@ -47,7 +47,13 @@ struct DryRun {
   std::size_t jobs = 1;
   Terms terms = Terms::Left;  ///< shown: all nodes and every term of their scores
   std::size_t columns = 0;    ///< of the terminal, for sentences to be broken; 0: they are not
+  std::string gates = {};     ///< gates_text() of them
 };
+/// What keeps a job like that waiting whatever is free: a line each; "" if nothing does. `awaited`
+/// are the jobs it depends on.
+[[nodiscard]] std::string gates_text(const JobSpec& spec,
+                                     const std::vector<api::JobView>& awaited,
+                                     const Clocks& clocks);
 /// Where it would run now, with the reason for its GPUs in words and how many stay free there by
 /// `machine`, then what it could have instead, marked so: the best three in all. Of several jobs
 /// how many would start now, and where each. Where there is no room, what it lacks, who has that
