@@ -22,9 +22,9 @@ constexpr int kMaxRingGpus = 16;
 /// paths too. On a switch: all links of a GPU, whatever the set. One GPU: 0.
 ///
 /// Rings that are counted are there. All counts together take at most kRingSteps steps of search,
-/// whatever the links are. That is enough for every machine of up to 10 GPUs that was tried, and
-/// for all that are sold; sets of 16 GPUs that are linked at random have a ring more, on average,
-/// than is counted (link_rings.h).
+/// whatever the links are. Up to about 10 GPUs that is as good as no limit; of 16 that are linked
+/// at random 73 to 89 % of the rings are counted that the same search finds without a limit
+/// (link_rings.h).
 class RingTable {
  public:
   static constexpr int kRingSteps = 700'000;
