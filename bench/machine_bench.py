@@ -29,11 +29,12 @@ from pathlib import Path
 
 from peers.processes import Ear, call, output, pause, run, wait
 from peers.gflow import Gflow, GflowWithoutGroups
+from peers.pueue import Pueue
 from peers.runqd import Runqd
 from peers.slurm import Slurm
 from peers.task_spooler import TaskSpooler
 
-QUEUES = (Gflow, GflowWithoutGroups, TaskSpooler, Runqd, Slurm)
+QUEUES = (Gflow, GflowWithoutGroups, TaskSpooler, Pueue, Runqd, Slurm)
 TRUE = shutil.which("true")
 
 
@@ -338,7 +339,6 @@ ROWS = [
 ]
 NOT_MEASURED = {
     "HyperQueue": "its program is in no registry, to be built from its repository",
-    "pueue": "to be built from source first, and how it is run is not written here",
 }
 KILLED = "kill -9 of its daemon: lost of 108 acknowledged jobs; started twice"
 

@@ -29,8 +29,8 @@ XGETTEXT = ["xgettext", "--language=C++", "--from-code=UTF-8", "--keyword=", "--
 
 def extract(template: pathlib.Path) -> None:
     """Writes all messages of the sources as a template."""
-    sources = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("src/**/*.cpp")
-                     if not path.name.endswith("_test.cpp"))
+    sources = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("src/**/*.*")
+                     if path.suffix in (".cpp", ".h") and not path.stem.endswith("_test"))
     with tempfile.TemporaryDirectory() as folder:
         for name, pattern in TABLES.items():
             texts = re.findall(pattern, (ROOT / name).read_text(encoding="utf-8"))

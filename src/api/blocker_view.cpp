@@ -12,7 +12,9 @@ struct Details {
   void operator()(const blocker::BeginTime& begin) const { view.at = begin.at; }
   void operator()(const blocker::Dependency& dependency) const {
     view.jobs = dependency.waiting_for;
+    view.mode = dependency.mode;
     view.never = dependency.never;
+    view.end = dependency.end;
   }
   void operator()(const blocker::Gpus& gpus) const {
     view.need = gpus.need;

@@ -34,7 +34,9 @@ void fields(Io& io, T& view) {
   io.field("holders", view.holders);
   io.field("unusable", view.unusable);
   io.field("jobs", view.jobs);
+  io.field("mode", view.mode);
   io.field("never", view.never);
+  io.field("end", view.end);
   io.field("at", view.at);
 }
 

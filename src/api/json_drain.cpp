@@ -9,7 +9,7 @@ namespace {
 constexpr Range kDeviceRange = {0, 65'535};
 
 struct Drains {
-  std::vector<Drain> drains;
+  std::vector<DrainView> drains;
 };
 
 }  // namespace
@@ -18,8 +18,15 @@ template <class Io, Like<DrainRequest> T>
 void fields(Io& io, T& request) {
   io.field("node", request.node);
   io.field("gpu", request.gpu, kDeviceRange);
+  io.field("uuid", request.uuid);
   io.field("reason", request.reason);
   io.field("resume", request.resume);
+}
+
+template <class Io, Like<DrainView> T>
+void fields(Io& io, T& view) {
+  fields(io, view.drain);
+  io.field("present", view.present);
 }
 
 template <class Io, Like<Drains> T>
@@ -33,11 +40,11 @@ Result<DrainRequest> read_drain_request(std::string_view json) {
   return Reader::document<DrainRequest>(json, "Drain", Unknown::Refused);
 }
 
-std::string write_drains(const std::vector<Drain>& drains) {
+std::string write_drains(const std::vector<DrainView>& drains) {
   return Writer::document("Drains", Drains{drains});
 }
 
-Result<std::vector<Drain>> read_drains(std::string_view json) {
+Result<std::vector<DrainView>> read_drains(std::string_view json) {
   return GF_TRY(Reader::document<Drains>(json, "Drains", Unknown::Ignored)).drains;
 }
 

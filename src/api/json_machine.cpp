@@ -25,6 +25,7 @@ void fields(Io& io, T& node) {
   io.known_text("driver", node.driver);
   io.field("labels", node.labels);
   io.required("devices", node.devices);
+  io.field("drained_absent", node.drained_absent);
   io.field("topology", node.topology);
   io.field("cpus", node.cpus);
   io.field("cpus_free", node.cpus_free);

@@ -10,6 +10,11 @@ namespace gflow::api {
 template <class Io, Like<PlaceRequest> T>
 void fields(Io& io, T& request) {
   io.required("request", request.request);
+  io.field("hold", request.hold);
+  io.field("begin", request.begin);
+  io.field("dependencies", request.dependencies);
+  io.field("group", request.group);
+  io.field("max_concurrent", request.max_concurrent, kCountRange);
   io.field("most", request.most, Range{1, 1000});
   io.field("jobs", request.jobs, Range{1, kMaxPlaceJobs});
 }
@@ -57,7 +62,9 @@ void fields(Io& io, T& view) {
   io.field("fits", view.fits);
   io.field("ranked", view.ranked);
   io.field("starts", view.starts);
+  io.field("limit", view.limit);
   io.field("blockers", view.blockers);
+  io.field("cancelled", view.cancelled);
 }
 
 std::string write(const PlaceRequest& request) { return Writer::document("Place", request); }
@@ -67,6 +74,7 @@ Result<PlaceRequest> read_place_request(std::string_view json) {
   if (const auto normal = normalise(request.request); !normal) {
     return with_context(normal.error(), "/request");
   }
+  put_in_order(request.dependencies.jobs);
   return request;
 }
 

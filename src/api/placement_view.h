@@ -2,21 +2,28 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "api/types.h"
 #include "base/result.h"
+#include "base/time.h"
 #include "core/job.h"
 
 namespace gflow::api {
 
-/// The body of POST /api/v1/place: where would such a job run now?
+/// The body of POST /api/v1/place: where would such a job run now, and what would keep it waiting?
 struct PlaceRequest {
   Request request;
-  int most = 10;  ///< nodes in the answer, 1 to 1000
-  int jobs = 1;   ///< so many of them, each after the other; 1 to 1000
+  bool hold = false;
+  std::optional<WallTime> begin;
+  Dependencies dependencies;
+  std::string group;       ///< "" for none
+  int max_concurrent = 0;  ///< jobs of the group at once; 0: any number
+  int most = 10;           ///< nodes in the answer, 1 to 1000
+  int jobs = 1;            ///< so many of them, each after the other; 1 to 1000
 };
 constexpr int kMaxPlaceJobs = 1000;
 
@@ -57,8 +64,14 @@ struct PlacementView {
   int nodes = 1;        ///< it asks for at once
   bool fits = false;    ///< it could start now, if nothing waited ahead of it
   std::vector<RankedNode> ranked;
-  std::vector<JobStart> starts;       ///< of the jobs asked for, those that have room now
-  std::vector<BlockerView> blockers;  ///< what it lacks where it does not fit
+  /// Of the jobs asked for, those that have room now and may run at once.
+  std::vector<JobStart> starts;
+  /// What keeps the next of them waiting though there is room: a limit of jobs at once.
+  std::optional<BlockerView> limit;
+  /// What would keep it waiting whatever is free, as a hold; then what it lacks where it does not
+  /// fit.
+  std::vector<BlockerView> blockers;
+  bool cancelled = false;  ///< at once, as its dependencies can never be met
 };
 
 [[nodiscard]] std::string write(const PlaceRequest& request);

@@ -145,6 +145,7 @@ inline MachineView sample_machine() {
   drained.drained = true;
   drained.drained_reason = "fan";
   node.devices = {shared, drained};
+  node.drained_absent = {{"lab1", 3, "fell off the bus", "alice", "GPU-8f0b"}};
   machine.nodes = {node, NodeView{.name = "lab2"}};
   machine.unhealthy = {
       {"lab1", "create directory '/s/attempts/7.1': No space left on device", 2, sample_time(7200)},

@@ -98,15 +98,22 @@ constexpr std::size_t kMaxSnapshotEnded = 4000;
 /// The body of POST /api/v1/drain.
 struct DrainRequest {
   std::string node;        ///< "" where there is only one
-  std::optional<int> gpu;  ///< empty: the whole node
+  std::optional<int> gpu;  ///< of one that is there; empty, without `uuid`: the whole node
+  std::string uuid;  ///< of a GPU, also of a drained one that is not there; "" for one by index
   std::string reason;
   bool resume = false;
 };
 [[nodiscard]] std::string write(const DrainRequest& request);
 [[nodiscard]] Result<DrainRequest> read_drain_request(std::string_view json);
 
+/// A drain, and whether what it is of is there.
+struct DrainView {
+  Drain drain;
+  bool present = true;  ///< false: known again by its UUID, or by its name, when it comes back
+};
+
 /// {"kind": "Drains", "drains": [..]}: the answer to GET /api/v1/drain.
-[[nodiscard]] std::string write_drains(const std::vector<Drain>& drains);
-[[nodiscard]] Result<std::vector<Drain>> read_drains(std::string_view json);
+[[nodiscard]] std::string write_drains(const std::vector<DrainView>& drains);
+[[nodiscard]] Result<std::vector<DrainView>> read_drains(std::string_view json);
 
 }  // namespace gflow::api

@@ -26,9 +26,11 @@ struct BlockerView {
   std::optional<std::int64_t> available;
   std::vector<blocker::Holder> holders;
   std::vector<blocker::Unusable> unusable;
-  std::vector<JobId> jobs;     ///< depended on, or the one ahead
-  bool never = false;          ///< a dependency that cannot be satisfied any more
-  std::optional<WallTime> at;  ///< begin time, or when the job ahead should start
+  std::vector<JobId> jobs;             ///< depended on, or the one ahead
+  std::optional<DependencyMode> mode;  ///< of a dependency
+  bool never = false;                  ///< a dependency that cannot be satisfied any more
+  std::optional<Status> end;           ///< how the first of `jobs` ended, if it never can for that
+  std::optional<WallTime> at;          ///< begin time, or when the job ahead should start
 
   friend bool operator==(const BlockerView&, const BlockerView&) = default;
 };
@@ -107,7 +109,8 @@ struct NodeView {
   std::string driver;
   std::vector<Label> labels;
   std::vector<DeviceView> devices;
-  TopologyView topology;  ///< of the devices
+  std::vector<Drain> drained_absent;  ///< devices that are drained and not among these now
+  TopologyView topology;              ///< of the devices
   int cpus = 0;
   int cpus_free = 0;
   Memory memory;

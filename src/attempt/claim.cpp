@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "attempt/text_fields.h"
+#include "base/text_fields.h"
 
 namespace gflow::attempt {
 namespace {

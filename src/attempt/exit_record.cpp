@@ -6,7 +6,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "attempt/text_fields.h"
+#include "base/text_fields.h"
 
 namespace gflow::attempt {
 namespace {

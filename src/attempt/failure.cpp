@@ -6,7 +6,8 @@
 namespace gflow::attempt {
 namespace {
 
-/// Errors of a machine or a file server in trouble, not of what was asked for.
+/// Errors of a machine or a file server in trouble, not of what was asked for: they pass. Of which
+/// of them say nothing of the job at all, see is_of_any_job() in core/failure.cpp.
 bool is_of_resources(int error) {
   switch (error) {
     case EAGAIN:

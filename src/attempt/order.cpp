@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "attempt/text_fields.h"
+#include "base/text_fields.h"
 
 namespace gflow::attempt {
 namespace {
@@ -104,7 +104,7 @@ class Writer {
 
 std::expected<std::string, std::string> encode_order(const Order& order) {
   Writer writer;
-  writer.put("protocol", std::to_string(kProtocol)).put("job", std::to_string(order.job));
+  writer.put("protocol", std::to_string(kOrderProtocol)).put("job", std::to_string(order.job));
   writer.put("attempt", std::to_string(order.attempt)).put("launch_id", order.launch_id);
   writer.put("mark", std::to_string(order.mark));
   writer.put("boot_id", order.boot_id).put("node", order.node).put("gpu_mode", order.gpu_mode);
@@ -129,8 +129,8 @@ std::expected<std::string, std::string> encode_order(const Order& order) {
 }
 
 std::expected<Order, std::string> decode_order(std::string_view text) {
-  if (take_field(text, '\0') != "protocol=" + std::to_string(kProtocol)) {
-    return std::unexpected("the launch order is not of protocol " + std::to_string(kProtocol));
+  if (take_field(text, '\0') != "protocol=" + std::to_string(kOrderProtocol)) {
+    return std::unexpected("the launch order is not of protocol " + std::to_string(kOrderProtocol));
   }
   Order order;
   while (!text.empty()) {

@@ -11,8 +11,8 @@
 
 namespace gflow::attempt {
 
-/// Version of everything the runner and the shim say to each other.
-constexpr std::uint32_t kProtocol = 1;
+/// Version of the order. What a shim leaves has its own: kClaimProtocol.
+constexpr std::uint32_t kOrderProtocol = 1;
 
 /// What was granted of one device.
 struct Grant {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attempt/program.h"
 
-#include "attempt/text_fields.h"
+#include "base/text_fields.h"
 
 namespace gflow::attempt {
 namespace {

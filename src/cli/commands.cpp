@@ -3,14 +3,10 @@
 
 namespace gflow::cli {
 
-const std::vector<Command>& suite() {
-  static const std::vector<Command> programs = {gbatch_command(),
-                                                gqueue_command(),
-                                                ginfo_command(),
-                                                gcancel_command(),
-                                                gjob_command(),
-                                                gctl_command()};
-  return programs;
+std::vector<Command> suite() {
+  std::vector<Command> commands;
+  for (const Program& program : kPrograms) commands.push_back(program.command());
+  return commands;
 }
 
 }  // namespace gflow::cli

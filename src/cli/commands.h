@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <string_view>
 #include <vector>
 
 #include "command/command.h"
 
-/// The table of each command. Adding one touches its file and suite().
+/// The table of each command. Adding one touches its file and kPrograms.
 namespace gflow::cli {
 
 [[nodiscard]] Command gbatch_command();
@@ -17,7 +19,20 @@ namespace gflow::cli {
 [[nodiscard]] Command doctor_command();
 [[nodiscard]] Command spec_command();
 
-/// The programs of their own, gbatch to gctl.
-[[nodiscard]] const std::vector<Command>& suite();
+/// A program of its own. Its table is made where it is asked for: a program that starts needs one
+/// of them.
+struct Program {
+  std::string_view name;
+  Command (*command)();
+};
+inline constexpr std::array kPrograms = {Program{"gbatch", gbatch_command},
+                                         Program{"gqueue", gqueue_command},
+                                         Program{"ginfo", ginfo_command},
+                                         Program{"gcancel", gcancel_command},
+                                         Program{"gjob", gjob_command},
+                                         Program{"gctl", gctl_command}};
+
+/// The tables of all of them.
+[[nodiscard]] std::vector<Command> suite();
 
 }  // namespace gflow::cli

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <optional>
 
 #include "base/text.h"
 #include "base/translate.h"
@@ -97,19 +99,31 @@ Result<WallTime> parse_since(std::string_view text, WallTime now, const Zone& zo
   return parse_begin(text, now, zone);
 }
 
+Result<void> fetch_pages(client::Client& daemon,
+                         JobQuery query,
+                         std::size_t most,
+                         const std::function<bool(api::JobPage)>& take) {
+  while (true) {
+    query.most = std::min<std::size_t>(1000, most);
+    api::JobPage page = GF_TRY(daemon.jobs(query));
+    most -= page.jobs.size();
+    const std::optional<JobId> next = page.next_after;
+    if (!take(std::move(page)) || !next || most == 0) return {};
+    query.after = *next;
+  }
+}
+
 Result<api::JobPage> fetch_jobs(client::Client& daemon, JobQuery query, std::size_t most) {
   api::JobPage all;
   bool first = true;
-  do {
-    query.most = std::min<std::size_t>(1000, most - all.jobs.size());
-    api::JobPage page = GF_TRY(daemon.jobs(query));
+  GF_CHECK(fetch_pages(daemon, std::move(query), most, [&](api::JobPage page) {
     // The oldest revision seen: whoever waits for news must not miss what changed between pages.
     if (first) all.revision = page.revision;
     first = false;
     std::ranges::move(page.jobs, std::back_inserter(all.jobs));
     all.next_after = page.next_after;
-    if (page.next_after) query.after = *page.next_after;
-  } while (all.next_after && all.jobs.size() < most);
+    return true;
+  }));
   return all;
 }
 

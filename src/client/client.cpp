@@ -73,6 +73,11 @@ Result<api::SubmitAnswer> Client::submit(const api::SubmitRequest& request) {
   return api::read_submit_answer(GF_TRY(std::move(answer)));
 }
 
+Result<void> Client::check(const api::SubmitRequest& request) {
+  GF_CHECK(core_->change("POST", "/api/v1/jobs/check", api::write(request)));
+  return {};
+}
+
 Result<api::JobPage> Client::jobs(const JobQuery& query) {
   const std::string parameters = api::write_query(query);
   const std::string target =
@@ -97,6 +102,10 @@ Result<std::vector<JobId>> Client::act(std::string_view verb, const api::JobsReq
 
 Result<std::vector<JobId>> Client::update(const api::UpdateRequest& request) {
   return core_->change("PATCH", "/api/v1/jobs", api::write(request));
+}
+
+Result<std::vector<api::DrainView>> Client::drains() {
+  return api::read_drains(GF_TRY(core_->call({"GET", "/api/v1/drain", {}, {}})));
 }
 
 Result<api::MachineView> Client::machine() {

@@ -12,6 +12,7 @@
 
 #include "api/json.h"
 #include "api/placement_view.h"
+#include "api/snapshot.h"
 #include "api/types.h"
 #include "base/result.h"
 
@@ -39,6 +40,8 @@ class Client {
                                          const std::string& idempotency_key = {});
 
   [[nodiscard]] Result<api::SubmitAnswer> submit(const api::SubmitRequest& request);
+  /// POST /api/v1/jobs/check: whether these would be taken now. Errors: as submit() fails.
+  [[nodiscard]] Result<void> check(const api::SubmitRequest& request);
   [[nodiscard]] Result<api::JobPage> jobs(const JobQuery& query);
   [[nodiscard]] Result<api::JobView> job(JobId id);
   /// "@" or "@~N" of the caller: GET /api/v1/jobs/newest?back=N.
@@ -48,6 +51,8 @@ class Client {
                                                const api::JobsRequest& request);
   [[nodiscard]] Result<std::vector<JobId>> update(const api::UpdateRequest& request);
   [[nodiscard]] Result<api::MachineView> machine();
+  /// What is drained: GET /api/v1/drain.
+  [[nodiscard]] Result<std::vector<api::DrainView>> drains();
   /// Where such a job would run now.
   [[nodiscard]] Result<api::PlacementView> place(const api::PlaceRequest& request);
   [[nodiscard]] Result<api::DaemonView> daemon();

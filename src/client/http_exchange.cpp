@@ -195,7 +195,7 @@ class Answer {
 
 Result<HttpResponse> receive(Connection& connection, const std::string& socket_path) {
   Answer answer;
-  std::array<char, 64 * 1024> buffer{};
+  std::array<char, 64 * 1024> buffer;  // what is not received is not touched
   while (!answer.is_whole()) {
     const ssize_t got = GF_TRY(connection.receive(buffer));
     if (got <= 0) {

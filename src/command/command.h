@@ -25,6 +25,8 @@ enum class Complete {
   Command,  ///< a command line of its own: program, then its words
   Job,
   User,
+  Gpu,         ///< one that is present, by its index
+  DrainedGpu,  ///< by its index, and one that is not present by its UUID
   State,
   Choice,  ///< one of `choices`
 };
@@ -49,6 +51,12 @@ struct Option {
 /// --no-pager, of commands that show screens.
 [[nodiscard]] Option no_pager_option();
 
+/// What the first word may be, and what the words behind it are then.
+struct FirstWord {
+  std::string word = {};
+  Complete then = Complete::Nothing;
+};
+
 struct Positional {
   std::string name = {};  ///< "JOB..." as shown
   std::string help = {};
@@ -56,6 +64,7 @@ struct Positional {
   std::size_t most = 0;
   Complete complete = Complete::Nothing;
   std::vector<std::string> choices = {};
+  std::vector<FirstWord> first = {};  ///< where completion depends on it; else empty
 };
 constexpr std::size_t kAnyNumber = static_cast<std::size_t>(-1);
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include "base/text.h"
@@ -35,7 +36,9 @@ Completion values(Complete kind,
   if (kind == Complete::File) completion.kind = Completion::Kind::Files;
   if (kind == Complete::Directory) completion.kind = Completion::Kind::Directories;
   if (kind == Complete::State) completion.candidates = status_candidates();
-  if (kind == Complete::Job || kind == Complete::User) completion.candidates = lookup(kind);
+  constexpr std::array kAsked = {
+      Complete::Job, Complete::User, Complete::Gpu, Complete::DrainedGpu};
+  if (std::ranges::find(kAsked, kind) != kAsked.end()) completion.candidates = lookup(kind);
   for (const std::string& choice : choices) completion.candidates.push_back({choice, ""});
   const std::size_t comma = typed.rfind(',');
   if (comma != std::string_view::npos) {
@@ -84,15 +87,31 @@ std::optional<Completion> attached_value(const std::vector<Option>& table,
   return completion;
 }
 
+/// What may stand for a word of the command; `before` are the ones typed before it.
+Completion words(const Positional& known,
+                 std::span<const std::string> before,
+                 std::string_view typed,
+                 const Lookup& lookup) {
+  if (known.first.empty()) return values(known.complete, known.choices, typed, lookup);
+  Completion completion;
+  for (const FirstWord& first : known.first) {
+    if (before.empty()) completion.candidates.push_back({first.word, ""});
+    if (!before.empty() && before.front() == first.word) {
+      return values(first.then, {}, typed, lookup);
+    }
+  }
+  return completion;
+}
+
 Completion words_or_subcommands(const Command& command,
-                                bool first,
+                                std::span<const std::string> before,
                                 std::string_view typed,
                                 const Lookup& lookup) {
   Completion completion;
   if (command.words.most > 0) {
-    completion = values(command.words.complete, command.words.choices, typed, lookup);
+    completion = words(command.words, before, typed, lookup);
   }
-  if (first) {
+  if (before.empty()) {
     for (const Command& sub : command.subcommands) {
       if (!sub.hidden) completion.candidates.push_back({sub.name, sub.summary});
     }
@@ -113,31 +132,31 @@ std::vector<std::string> without_signs(std::span<const std::string> words) {
 }
 
 Completion complete_words(const Command& command,
-                          std::span<const std::string> words,
+                          std::span<const std::string> line,
                           const Lookup& lookup) {
   const std::vector<Option> table = command.all_options();
-  const std::string& typed = words.back();
+  const std::string& typed = line.back();
   const Option* wants_value = nullptr;
-  bool first = true;
-  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+  std::vector<std::string> before;
+  for (std::size_t i = 0; i + 1 < line.size(); ++i) {
     if (wants_value != nullptr) {
       wants_value = nullptr;
       continue;
     }
-    if (words[i].size() > 1 && words[i].front() == '-') {
-      const Option* option = option_called(table, words[i]);
+    if (line[i].size() > 1 && line[i].front() == '-') {
+      const Option* option = option_called(table, line[i]);
       if (option != nullptr && !option->value.empty() && option->implied.empty()) {
         wants_value = option;
       }
       continue;
     }
-    if (const Command* sub = first ? command.subcommand(words[i]) : nullptr) {
-      return complete_words(*sub, words.subspan(i + 1), lookup);
+    if (const Command* sub = before.empty() ? command.subcommand(line[i]) : nullptr) {
+      return complete_words(*sub, line.subspan(i + 1), lookup);
     }
     if (command.order == Order::FirstWordEndsOptions) {
       return {Completion::Kind::Command, i + 1, {}};
     }
-    first = false;
+    before.push_back(line[i]);
   }
   if (wants_value != nullptr) {
     return values(wants_value->complete, wants_value->choices, typed, lookup);
@@ -145,12 +164,12 @@ Completion complete_words(const Command& command,
   if (auto attached = attached_value(table, typed, lookup)) return *attached;
   if (typed.starts_with("-")) return option_names(table, typed);
   if (command.words.complete == Complete::Command && command.words.most > 0) {
-    Completion completion = words_or_subcommands(command, first, typed, lookup);
+    Completion completion = words_or_subcommands(command, before, typed, lookup);
     completion.kind = Completion::Kind::Command;
-    completion.command_at = words.size();
+    completion.command_at = line.size();
     return completion;
   }
-  return words_or_subcommands(command, first, typed, lookup);
+  return words_or_subcommands(command, before, typed, lookup);
 }
 
 }  // namespace

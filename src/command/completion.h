@@ -30,7 +30,7 @@ struct Completion {
   friend bool operator==(const Completion&, const Completion&) = default;
 };
 
-/// Candidates only the daemon knows: jobs, users.
+/// Candidates only the daemon knows: jobs, users, GPUs.
 using Lookup = std::function<std::vector<Candidate>(Complete)>;
 
 /// Completes the last of `words` (what was typed after the program's name, the last one so far).

@@ -51,8 +51,7 @@ Result<void> Context::configure(const Invocation& invocation) {
   if (json) set_messages(nullptr);
   out_is_terminal = os::is_terminal(1);
   err_is_terminal = os::is_terminal(2);
-  const std::string term = os::environment("TERM").value_or("dumb");
-  can_move_cursor = out_is_terminal && term != "dumb";
+  can_move_cursor = out_is_terminal && !is_dumb(os::environment("TERM"));
   pager = out_is_terminal && !invocation.has("no-pager");
   const ColorWhen when = parse_color(invocation.get("color"));
   paint = Painter(use_color(when, color_facts(out_is_terminal)));

@@ -18,9 +18,50 @@ namespace gflow::cli {
 
 namespace {
 
-/// Jobs and users for the word being completed; none if the daemon does not answer.
+/// A GPU as 'gctl drain' and 'gctl resume' take it: "3", with several nodes "n1:3".
+std::string gpu_word(const api::MachineView& machine, const std::string& node, int gpu) {
+  return machine.nodes.size() > 1 ? fmt::format("{}:{}", node, gpu) : fmt::format("{}", gpu);
+}
+
+std::vector<Candidate> present_gpus(const api::MachineView& machine) {
+  std::vector<Candidate> found;
+  for (const api::NodeView& node : machine.nodes) {
+    for (const api::DeviceView& view : node.devices) {
+      const Device& device = view.device;
+      if (!view.drained) found.push_back({gpu_word(machine, node.name, device.index), device.uuid});
+    }
+  }
+  return found;
+}
+
+/// Those that are not present by their UUID.
+std::vector<Candidate> drained_gpus(const api::MachineView& machine,
+                                    const std::vector<api::DrainView>& drains) {
+  std::vector<Candidate> found;
+  for (const auto& [drain, present] : drains) {
+    if (!drain.gpu) continue;
+    const bool by_index = present || drain.uuid.empty();
+    found.push_back({by_index ? gpu_word(machine, drain.node, *drain.gpu) : drain.uuid,
+                     by_index ? drain.uuid : drain.reason});
+  }
+  return found;
+}
+
+/// None if the daemon does not answer.
+std::vector<Candidate> look_up_gpus(client::Client daemon, Complete kind) {
+  const auto machine = daemon.machine();
+  if (!machine) return {};
+  if (kind == Complete::Gpu) return present_gpus(*machine);
+  const auto drains = daemon.drains();
+  return drains ? drained_gpus(*machine, *drains) : std::vector<Candidate>();
+}
+
+/// Jobs, users and GPUs for the word being completed; none if the daemon does not answer.
 std::vector<Candidate> look_up(Complete kind) {
   Context context(std::cout, std::cerr);
+  if (kind == Complete::Gpu || kind == Complete::DrainedGpu) {
+    return look_up_gpus(context.another_daemon(), kind);
+  }
   std::vector<Candidate> found;
   JobQuery query;
   query.statuses = kNotEnded;

@@ -130,6 +130,7 @@ TEST(Color, FollowsTheConventions) {
   };
   const Case kCases[] = {
       {ColorWhen::Auto, {true, {}, {}, "xterm"}, true},
+      {ColorWhen::Auto, {true, {}, {}, ""}, false},
       {ColorWhen::Auto, {false, {}, {}, "xterm"}, false},
       {ColorWhen::Auto, {true, "1", {}, "xterm"}, false},
       {ColorWhen::Auto, {true, "", {}, "xterm"}, true},

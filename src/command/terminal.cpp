@@ -11,12 +11,16 @@ ColorWhen parse_color(std::string_view text) {
   return ColorWhen::Auto;
 }
 
+bool is_dumb(const std::optional<std::string>& term) {
+  return !term || term->empty() || *term == "dumb";
+}
+
 bool use_color(ColorWhen when, const ColorFacts& facts) {
   if (when != ColorWhen::Auto) return when == ColorWhen::Always;
   // https://no-color.org: set and not empty
   if (facts.no_color && !facts.no_color->empty()) return false;
   if (facts.force && !facts.force->empty() && *facts.force != "0") return true;
-  return facts.terminal && facts.term && *facts.term != "dumb";
+  return facts.terminal && !is_dumb(facts.term);
 }
 
 std::string Painter::operator()(Style style, std::string_view text) const {

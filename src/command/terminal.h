@@ -12,6 +12,9 @@ namespace gflow::cli {
 enum class ColorWhen { Auto, Always, Never };
 [[nodiscard]] ColorWhen parse_color(std::string_view text);
 
+/// Whether a terminal of this kind (TERM) only writes one line below the other.
+[[nodiscard]] bool is_dumb(const std::optional<std::string>& term);
+
 /// What decides whether a stream gets colours, besides --color.
 struct ColorFacts {
   bool terminal = false;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/kept_sentence.h"
 #include "base/text.h"
 #include "base/translate.h"
 
@@ -119,7 +120,8 @@ struct CodeVisitor {
 
 struct TextVisitor {
   std::string operator()(const blocker::OnHold& b) const {
-    return b.why.empty() ? tr("JobHeldUser") : tr_format("JobHeld: {}", printable(b.why));
+    return b.why.empty() ? tr("JobHeldUser")
+                         : tr_format("JobHeld: {}", printable(kept_text(b.why)));
   }
   std::string operator()(const blocker::BeginTime& b) const {
     return tr_format("BeginTime: {}", rfc3339(b.at));
@@ -164,11 +166,13 @@ struct TextVisitor {
   std::string operator()(const blocker::NodeClosed& b) const {
     const std::string_view code = CodeVisitor{}(b);
     if (b.reason.empty()) return tr(code);
-    return fmt::format("{}: {}", tr(code), printable(b.reason));
+    // A drain has the words of a person, whatever they are.
+    const bool is_drained = b.closed == blocker::Closed::Drained;
+    return fmt::format("{}: {}", tr(code), printable(is_drained ? b.reason : kept_text(b.reason)));
   }
   std::string operator()(const blocker::NodeUnhealthy& b) const {
     return tr_format("NodeUnhealthy: {}, {}",
-                     printable(b.reason),
+                     printable(kept_text(b.reason)),
                      b.wait.count() > 0 ? tr_format("next try in {}", wait_text(b.wait))
                                         : tr("a launch is being tried"));
   }
@@ -201,7 +205,7 @@ struct TextVisitor {
   }
   std::string operator()(const blocker::LaunchBackoff& b) const {
     return tr_format("LaunchBackoff: {}, try {} in {}",
-                     b.why.empty() ? tr("not started") : printable(b.why),
+                     b.why.empty() ? tr("not started") : printable(kept_text(b.why)),
                      b.failures + 1,
                      wait_text(b.wait));
   }

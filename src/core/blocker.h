@@ -28,7 +28,8 @@ struct BeginTime {
 struct Dependency {
   std::vector<JobId> waiting_for;
   DependencyMode mode = DependencyMode::All;
-  bool never = false;  ///< cannot be satisfied any more (auto_cancel is off)
+  bool never = false;           ///< cannot be satisfied any more
+  std::optional<Status> end{};  ///< never: how the first of them ended; empty if it is forgotten
   friend bool operator==(const Dependency&, const Dependency&) = default;
 };
 /// A running job that holds some of what is missing.

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "base/translate.h"
+#include "base/kept_sentence.h"
 
 namespace gflow {
 namespace {
@@ -18,13 +18,10 @@ std::string gigabytes(int mb_per_second) {
 }
 
 std::string compared(const DeviceReason& reason) {
-  if (reason.mb_per_second >= reason.best_of_node) return tr("the best of this machine");
+  if (reason.mb_per_second >= reason.best_of_node) return kept<Kept::BestOfMachine>();
   const std::string best = gigabytes(reason.best_of_node);
-  if (reason.mb_per_second >= reason.best_of_free) {
-    return tr_format("the best of the free GPUs ({} GB/s on an idle machine)", best);
-  }
-  return tr_format(
-      "the free GPUs reach {} GB/s, an idle machine {} GB/s", gigabytes(reason.best_of_free), best);
+  if (reason.mb_per_second >= reason.best_of_free) return kept<Kept::BestOfFree>(best);
+  return kept<Kept::NotBestOfFree>(gigabytes(reason.best_of_free), best);
 }
 
 }  // namespace
@@ -34,22 +31,22 @@ int percent_of_best(const DeviceReason& reason) {
   return static_cast<int>(std::int64_t{100} * reason.mb_per_second / reason.best_of_node);
 }
 
-std::string device_reason_text(const DeviceReason& reason) {
+std::string kept_device_reason(const DeviceReason& reason) {
   if (reason.mb_per_second == 0) return "";
-  std::string text =
-      tr_format("ring of {} GB/s, {}", gigabytes(reason.mb_per_second), compared(reason));
-  if (reason.on_switch) text += tr("; one switch");
+  std::string text = kept<Kept::Ring>(gigabytes(reason.mb_per_second), compared(reason));
+  if (reason.on_switch) text += "; " + kept<Kept::OneSwitch>();
   if (reason.links > 0) {
-    text +=
-        tr_count(static_cast<std::uint64_t>(reason.links), "; {} link", "; {} links", reason.links);
+    text += "; " + (reason.links == 1 ? kept<Kept::Link>(1) : kept<Kept::Links>(reason.links));
   }
   if (reason.numa_nodes > 0) {
-    text += tr_count(static_cast<std::uint64_t>(reason.numa_nodes),
-                     "; {} NUMA node",
-                     "; {} NUMA nodes",
-                     reason.numa_nodes);
+    text += "; " + (reason.numa_nodes == 1 ? kept<Kept::NumaNode>(1)
+                                           : kept<Kept::NumaNodes>(reason.numa_nodes));
   }
   return text;
+}
+
+std::string device_reason_text(const DeviceReason& reason) {
+  return kept_text(kept_device_reason(reason));
 }
 
 }  // namespace gflow

@@ -20,6 +20,8 @@ struct DeviceReason {
 
 /// The bandwidth as a share of the best of that size on the node, 0 to 100 %; 0: not known.
 [[nodiscard]] int percent_of_best(const DeviceReason& reason);
+/// The same as device_reason_text(), to be kept: see kept_text().
+[[nodiscard]] std::string kept_device_reason(const DeviceReason& reason);
 /// One clause: "ring of 80 GB/s, the best of this machine; 5 links, 1 NUMA node". "" for a reason
 /// that says nothing.
 [[nodiscard]] std::string device_reason_text(const DeviceReason& reason);

@@ -96,8 +96,12 @@ class Executor {
   /// Stops every process of the attempt where it stands, or lets them go on.
   virtual void suspend(JobId job, int attempt) = 0;
   virtual void resume(JobId job, int attempt) = 0;
-  /// The limit counts from the start of the attempt; empty: none.
-  virtual void change_limit(JobId job, int attempt, std::optional<std::chrono::seconds> limit) = 0;
+  /// The limit counts from the start of the attempt; empty: none. `ran`: how long it has run by
+  /// now, without the time it was suspended. Told after each adoption, too.
+  virtual void change_limit(JobId job,
+                            int attempt,
+                            std::optional<std::chrono::seconds> limit,
+                            std::chrono::milliseconds ran) = 0;
   /// After a restart of the daemon: how an attempt stands; one that runs is watched again. boot_id
   /// is that of the attempt.
   [[nodiscard]] virtual executor::Adoption adopt(JobId job,

@@ -15,7 +15,8 @@ class IdleExecutor : public Executor {
   void signal(JobId /*job*/, int /*attempt*/, int /*number*/) override {}
   void change_limit(JobId /*job*/,
                     int /*attempt*/,
-                    std::optional<std::chrono::seconds> /*limit*/) override {}
+                    std::optional<std::chrono::seconds> /*limit*/,
+                    std::chrono::milliseconds /*ran*/) override {}
   [[nodiscard]] executor::Adoption adopt(JobId /*job*/,
                                          int /*attempt*/,
                                          const std::string& /*boot_id*/,

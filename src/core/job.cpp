@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/kept_sentence.h"
 #include "base/result.h"
 #include "base/text.h"
 #include "base/translate.h"
@@ -27,7 +28,7 @@ std::string reason_sentence(const Outcome& outcome) {
     case EndReason::TimeLimit:
       return tr_format("reached its time limit after {}", run_time_text(outcome.run_time));
     case EndReason::Cancelled:
-      return "cancelled";
+      return tr("cancelled");
     case EndReason::OutOfMemory:
       if (outcome.peak_memory.bytes <= 0) return tr("killed at its memory limit");
       return tr_format("killed at its memory limit, having used {}",
@@ -45,7 +46,23 @@ std::string reason_sentence(const Outcome& outcome) {
     case EndReason::Preempted:
       return tr("preempted by a job ahead of it");
   }
-  return "ended";
+  return tr("ended");
+}
+
+/// The reason with its message, where the two are kept together (Queued::why); "" elsewhere.
+std::string with_detail(const Outcome& outcome) {
+  switch (outcome.reason) {
+    case EndReason::LaunchFailed:
+      return kept<Kept::LaunchFailedFor>(outcome.message);
+    case EndReason::NotStarted:
+      return kept<Kept::NeverStartedFor>(outcome.message);
+    case EndReason::Rebooted:
+      return kept<Kept::WentDownFor>(outcome.message);
+    case EndReason::DependencyFailed:
+      return kept<Kept::DependencyFailedFor>(outcome.message);
+    default:
+      return "";
+  }
 }
 
 struct StatusVisitor {
@@ -209,14 +226,16 @@ Status status_for(const Outcome& outcome) {
 
 std::string outcome_text(const Outcome& outcome) {
   const std::string sentence = reason_sentence(outcome);
-  if (outcome.message.empty()) return sentence;
-  const std::string english = in_english([&] { return reason_sentence(outcome); });
-  // What is known of an end that nobody saw is the whole of it.
-  if (outcome.reason == EndReason::SupervisorDied) return printable(outcome.message);
-  if (outcome.message.starts_with(english)) {
-    return sentence + printable(outcome.message.substr(english.size()));
+  const std::string& message = outcome.message;
+  if (message.empty()) return sentence;
+  // What is known of an end that nobody saw is the whole of it, and who cancelled is said with it.
+  if (outcome.reason == EndReason::SupervisorDied || is_kept(message, Kept::CancelledBeforeStart)) {
+    return printable(kept_text(message));
   }
-  return fmt::format("{}: {}", sentence, printable(outcome.message));
+  if (const std::string both = with_detail(outcome); !both.empty()) {
+    return printable(kept_text(both));
+  }
+  return fmt::format("{}: {}", sentence, printable(kept_text(message)));
 }
 
 Outcome public_part(Outcome outcome) {
@@ -227,7 +246,7 @@ Outcome public_part(Outcome outcome) {
 }
 
 std::string public_part(const std::string& why) {
-  return why.empty() ? "" : "its last attempt failed";
+  return why.empty() ? "" : kept<Kept::LastAttemptFailed>();
 }
 
 }  // namespace gflow

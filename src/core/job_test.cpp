@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/kept_sentence.h"
+
 #include <array>
 
 #include "base/result.h"
@@ -144,6 +146,27 @@ TEST(Job, OutcomesGiveAStatusAndASentence) {
     EXPECT_EQ(status_for(row.outcome), row.status) << row.text;
     EXPECT_EQ(outcome_text(row.outcome), row.text);
   }
+}
+
+/// The words of a reason stand alone, and in the sentence that is kept with its message.
+TEST(Outcome, SaysItsReasonInTheSameWordsWithAMessage) {
+  for (int i = 0; i <= static_cast<int>(EndReason::Preempted); ++i) {
+    const auto reason = static_cast<EndReason>(i);
+    if (reason == EndReason::SupervisorDied) continue;  // its message is the whole of it
+    EXPECT_EQ(outcome_text({.reason = reason, .message = "m"}),
+              outcome_text({.reason = reason}) + ": m");
+  }
+}
+
+/// Only the sentence that is kept for it says the reason itself, whatever else begins like that.
+TEST(Outcome, DoesNotGuessByHowAMessageBegins) {
+  EXPECT_EQ(outcome_text({.reason = EndReason::Cancelled,
+                          .message = kept<Kept::CancelledBeforeStart>("alice")}),
+            "cancelled by alice before it started");
+  EXPECT_EQ(outcome_text({.reason = EndReason::Cancelled, .message = "cancelled cards"}),
+            "cancelled: cancelled cards");
+  EXPECT_EQ(outcome_text({.reason = EndReason::NotStarted, .message = "never started before"}),
+            "never started: never started before");
 }
 
 }  // namespace

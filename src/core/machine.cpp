@@ -51,6 +51,13 @@ const Drain* drain_of_device(const std::vector<Drain>& drains,
   });
 }
 
+bool is_present(const Drain& drain, const Machine& machine) {
+  if (drain.node != machine.name) return false;
+  return !drain.gpu || std::ranges::any_of(machine.devices, [&](const Device& device) {
+    return is_of_device(drain, device);
+  });
+}
+
 DeviceBar bar_of(const Device& device, const Drain* drain, OtherUse use) {
   if (!device.usable) return DeviceBar::Broken;
   if (drain != nullptr) return DeviceBar::Drained;

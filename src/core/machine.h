@@ -106,6 +106,8 @@ enum class DeviceBar {
 [[nodiscard]] const Drain* drain_of_device(const std::vector<Drain>& drains,
                                            std::string_view node,
                                            const Device& device);
+/// Whether what is drained is there: the node, or the device on it.
+[[nodiscard]] bool is_present(const Drain& drain, const Machine& machine);
 /// May this device be given out? `drain` is what takes it out, or null; its processes are those
 /// that are not of jobs that hold it.
 [[nodiscard]] DeviceBar bar_of(const Device& device, const Drain* drain, OtherUse use);

@@ -21,8 +21,8 @@ class Daemon {
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
 
-  /// Runs until told to stop; jobs go on. An error means the store could not be written: the truth
-  /// is what the next start finds.
+  /// Runs until told to stop; jobs keep running. An error means the store could not be written: the
+  /// truth is what the next start finds.
   [[nodiscard]] Result<void> run();
 
  private:

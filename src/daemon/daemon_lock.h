@@ -22,8 +22,8 @@ namespace gflow::daemon {
                                           const std::function<void(int pid)>& say);
 /// Errors: Timeout saying so if the process is stopped: it answers nothing and hears no SIGTERM.
 [[nodiscard]] Result<void> check_not_stopped(const os::LockHolder& holder);
-/// Tells that gflowd to end and waits until it has; jobs go on. Errors: Timeout after 30 s, and at
-/// once for one that is stopped.
+/// Tells that gflowd to end and waits until it has; jobs keep running. Errors: Timeout after 30 s,
+/// and at once for one that is stopped.
 [[nodiscard]] Result<void> end_holder(const os::LockHolder& holder);
 /// Waits until a process has ended. Errors: Timeout.
 [[nodiscard]] Result<void> wait_until_gone(int pid, std::chrono::seconds most);

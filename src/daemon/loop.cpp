@@ -182,7 +182,7 @@ std::shared_ptr<void> Loop::on_change(std::uint64_t revision,
 }
 
 void Loop::stop() {
-  spdlog::info("stopping; jobs go on");
+  spdlog::info("stopping; jobs keep running");
   socket_watch_.end();
   if (server_) server_->close();
   // Answers that are being written still go out.

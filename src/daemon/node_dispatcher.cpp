@@ -7,15 +7,15 @@
 #include <iterator>
 #include <utility>
 
+#include "base/kept_sentence.h"
 #include "base/text.h"
+#include "os/clock.h"
 #include "runner/outcome.h"
 
 namespace gflow::daemon {
 namespace {
 
-std::string nobody_on(const std::string& node) {
-  return fmt::format("nobody runs jobs on node {}", printable(node));
-}
+std::string nobody_on(const std::string& node) { return kept<Kept::NobodyOnNode>(printable(node)); }
 
 std::optional<Stop> stop_of(const Job& job) {
   if (const auto* starting = std::get_if<Starting>(&job.state)) return starting->stop;
@@ -112,7 +112,8 @@ void NodeDispatcher::signal(const Job& job, int number) {
 
 void NodeDispatcher::change_limit(const Job& job) {
   if (Executor* executor = executor_of(job)) {
-    executor->change_limit(job.id, attempt_of(job)->number, job.spec.time_limit);
+    executor->change_limit(
+        job.id, attempt_of(job)->number, job.spec.time_limit, run_time_of(job, os::now().mono));
   }
 }
 

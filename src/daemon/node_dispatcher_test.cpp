@@ -26,7 +26,10 @@ class Noted : public IdleExecutor {
   void resume(JobId job, int /*attempt*/) override {
     said += "resume " + std::to_string(job.value) + "; ";
   }
-  void change_limit(JobId job, int /*a*/, std::optional<std::chrono::seconds> /*l*/) override {
+  void change_limit(JobId job,
+                    int /*a*/,
+                    std::optional<std::chrono::seconds> /*l*/,
+                    std::chrono::milliseconds /*r*/) override {
     said += "limit " + std::to_string(job.value) + "; ";
   }
   executor::Adoption adopt(JobId /*job*/,

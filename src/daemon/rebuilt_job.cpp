@@ -11,6 +11,7 @@
 #include <map>
 #include <string_view>
 
+#include "base/kept_sentence.h"
 #include "base/text.h"
 #include "core/cpu_list.h"
 #include "os/file.h"
@@ -163,7 +164,7 @@ Result<std::optional<RebuiltJob>> rebuild_job(const std::string& attempts_dir,
   run.started = ordered_at(files.directory(), now);
   run.started_mono = now.mono - (now.wall - run.started);
   run.boot_id = order->boot_id;
-  run.placed_because = "rebuilt from its attempt";
+  run.placed_because = kept<Kept::Rebuilt>();
   RebuiltJob rebuilt;
   rebuilt.job.id = job;
   rebuilt.job.spec = spec_of(*order, told);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/kept_sentence.h"
 #include "base/text.h"
 #include "daemon/check_running.h"
 #include "daemon/daemon_lock.h"
@@ -205,13 +206,11 @@ Result<void> Recoverer::bring_up_to_date(Found& found) {
     const auto seen = GF_TRY(lived());
     Outcome outcome;
     outcome.reason = EndReason::SupervisorDied;
-    outcome.message = "how it ended was lost with the database; its log may tell";
+    outcome.message = kept<Kept::LostWithDatabase>();
     job.state = Ended{Status::Lost, std::move(outcome), now_.wall, *attempt_of(job), seen};
     recovery_.ended.push_back(job.id);
   } else if (is_pending(job) && os::is_there(log).value_or(true)) {
-    job.state = Held{
-        "the database was rebuilt from a backup, and it may have run since: see its "
-        "log before you release it"};
+    job.state = Held{kept<Kept::MayHaveRun>()};
     recovery_.held.push_back(job.id);
   }
   return {};
@@ -223,7 +222,7 @@ void Recoverer::hold_without_payload(Found& found) {
   if (is_ended(found.job)) return;  // it is not kept then
   recovery_.without_payload.push_back(found.job.id);
   if (is_pending(found.job)) {
-    found.job.state = Held{"what it runs was lost with the database: submit it again"};
+    found.job.state = Held{kept<Kept::PayloadLost>()};
   }
 }
 

@@ -3,16 +3,15 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <unistd.h>
 
-#include <csignal>
 #include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "os/fd.h"
+#include "os/signals.h"
 
 namespace gflow::daemon {
 namespace {
@@ -79,13 +78,8 @@ void remove_tree(int parent, const std::string& name, const std::atomic<bool>& s
 }  // namespace
 
 Remover::Remover() {
-  // Signals are the loop's: the thread starts with all of them blocked.
-  sigset_t all;
-  sigset_t before;
-  (void)::sigfillset(&all);
-  (void)::pthread_sigmask(SIG_SETMASK, &all, &before);
+  const os::SignalsBlocked blocked;  // they are the loop's
   thread_ = std::thread([this] { serve(); });
-  (void)::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 Remover::~Remover() {

@@ -7,27 +7,14 @@
 #include <map>
 #include <utility>
 
+#include "server/submission.h"
+
 namespace gflow::daemon {
 namespace {
 
 /// Steps of what was set aside.
 constexpr int kKeptForCancelling = 3;
 constexpr Memory kLeastFree{64 * 1024};
-
-/// Of each item. What others are like is shared by them and the one they are like.
-std::vector<TaskPayload> payloads_of(std::vector<api::SubmitRequest::Item>& items) {
-  std::vector<TaskPayload> payloads(items.size());
-  for (const api::SubmitRequest::Item& item : items) {
-    if (!item.like || payloads[*item.like].shared) continue;
-    payloads[*item.like].shared =
-        std::make_shared<const Payload>(std::exchange(items[*item.like].payload, {}));
-  }
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    if (items[i].like) payloads[i].shared = payloads[*items[i].like].shared;
-    payloads[i].own = std::move(items[i].payload);
-  }
-  return payloads;
-}
 
 }  // namespace
 
@@ -100,18 +87,10 @@ void Shell::post(engine::Event event, Answer answer) {
 }
 
 void Shell::submit(api::SubmitRequest request, const Principal& by, Answer answer) {
-  engine::event::Submit event;
+  server::Submission submission = server::submission_of(std::move(request.items), by);
   Posted posted;
-  posted.payloads = payloads_of(request.items);
-  event.payload_bytes = bytes_of_each(posted.payloads);
-  for (api::SubmitRequest::Item& item : request.items) {
-    for (const std::size_t sibling : item.depends_on_siblings) {
-      item.spec.dependencies.jobs.emplace_back(engine::event::kSibling + sibling);
-    }
-    event.specs.push_back(std::move(item.spec));
-  }
-  event.by = by;
-  posted.event = std::move(event);
+  posted.payloads = std::move(submission.payloads);
+  posted.event = std::move(submission.event);
   posted.answer = std::move(answer);
   posted.key = std::move(request.idempotency_key);
   posted.digest = std::move(request.digest);
@@ -208,7 +187,7 @@ std::string Shell::disk_text() const {
   }
   const Memory missing = ballast_ == nullptr ? Memory{} : ballast_->missing();
   return fmt::format(
-      "the disk of gflow's state directory is full ({} free{}): running jobs go on and "
+      "the disk of gflow's state directory is full ({} free{}): running jobs keep running and "
       "can be cancelled, new ones are taken again when there is room{}{}",
       ballast_ == nullptr ? "0" : memory_text(ballast_->disk_free()),
       missing > Memory{} ? fmt::format(", and {} are to be set aside first", memory_text(missing))

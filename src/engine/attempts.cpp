@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/kept_sentence.h"
 #include "base/translate.h"
 #include "engine/step_internal.h"
 
@@ -164,7 +165,7 @@ void Step::queue_again(const Job& job,
   const bool may_be_cause =
       outcome.reason != EndReason::NotStarted || !is_of_any_job(outcome.failure);
   if (requeues >= index_.policy.max_launch_failures && may_be_cause) {
-    next = Held{fmt::format("{} times in a row without a fault of its own: {}", requeues, why)};
+    next = Held{kept<Kept::SeveralTimes>(requeues, why)};
   }
   if (requeues >= index_.policy.max_launch_failures && !may_be_cause) {
     std::get<Queued>(next).not_before = index_.lived() + index_.launch_pause(requeues);

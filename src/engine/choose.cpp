@@ -5,7 +5,6 @@
 #include <iterator>
 #include <set>
 
-#include "base/translate.h"
 #include "core/cpu_list.h"
 
 namespace gflow::engine {
@@ -78,7 +77,7 @@ std::optional<Chosen> Index::choose(placement::DemandIndex demand,
   if (!choice) return std::nullopt;
   std::string because;
   for (const DeviceReason& reason : choice->reasons) {
-    because = in_english([&] { return device_reason_text(reason); });  // kept, for all readers
+    because = kept_device_reason(reason);
     if (!because.empty()) break;
   }
   return Chosen{std::move(choice->placements), std::move(because)};

@@ -2,6 +2,11 @@
 #include "engine/dependencies.h"
 
 namespace gflow::engine {
+namespace {
+
+const std::set<JobId> kNoDependents;
+
+}  // namespace
 
 void DependencyGraph::count(Waiting& waiting, End end) {
   if (end == End::Finished) ++waiting.finished;
@@ -65,10 +70,17 @@ DependencyState DependencyGraph::state(JobId id) const {
   return found == waiting_.end() ? DependencyState::Met : state(found->second);
 }
 
+DependencyState DependencyGraph::state_of(const Dependencies& wants,
+                                          const std::function<End(JobId)>& end_of) {
+  if (wants.jobs.empty()) return DependencyState::Met;
+  Waiting waiting{.on = wants.jobs, .mode = wants.mode};
+  for (const JobId id : waiting.on) count(waiting, end_of(id));
+  return state(waiting);
+}
+
 const std::set<JobId>& DependencyGraph::dependents(JobId id) const {
-  static const std::set<JobId> kNone;
   const auto found = dependents_.find(id);
-  return found == dependents_.end() ? kNone : found->second;
+  return found == dependents_.end() ? kNoDependents : found->second;
 }
 
 std::size_t DependencyGraph::edges_of(std::uint32_t uid) const {

@@ -16,6 +16,11 @@ namespace gflow::engine {
 
 enum class DependencyState { Met, Unmet, Never };
 
+/// Whether a job that depends on these is cancelled rather than left to wait.
+[[nodiscard]] inline bool is_hopeless(const Dependencies& wants, DependencyState state) {
+  return wants.auto_cancel && state == DependencyState::Never;
+}
+
 /// The dependencies of jobs that have not been started yet; once a job has, they are history. An
 /// edge is one job that depends on one other. Each operation costs the edges it is about and the
 /// logarithm of all: how a job's dependencies stand is counted, never looked up again.
@@ -36,6 +41,9 @@ class DependencyGraph {
 
   /// Met for a job that is not here.
   [[nodiscard]] DependencyState state(JobId id) const;
+  /// Of a job that is not here and would depend on these.
+  [[nodiscard]] static DependencyState state_of(const Dependencies& wants,
+                                                const std::function<End(JobId)>& end_of);
   /// Jobs that depend on this one directly, ascending.
   [[nodiscard]] const std::set<JobId>& dependents(JobId id) const;
 

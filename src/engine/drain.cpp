@@ -20,24 +20,17 @@ std::vector<std::string> names_of_nodes(const Index& index) {
   return names;
 }
 
-/// "GPU 3", "GPU 3 of node n1", "node n1".
+/// "GPU 3", "GPU-b", "GPU 3 of node n1", "node n1".
 std::string name_of(const Index& index, const Drain& drain) {
   const std::vector<std::string> names = names_of_nodes(index);
   const bool is_only = names.empty() || (names.size() == 1 && names.front() == drain.node);
   const std::string node = is_only ? tr("this node") : tr_format("node {}", printable(drain.node));
+  if (!drain.uuid.empty()) {
+    const std::string uuid = printable(drain.uuid);
+    return is_only || drain.node.empty() ? uuid : tr_format("{} of {}", uuid, node);
+  }
   if (!drain.gpu) return node;
   return is_only ? tr_format("GPU {}", *drain.gpu) : tr_format("GPU {} of {}", *drain.gpu, node);
-}
-
-/// With the node it is on: the only one there is where none is named.
-Result<Drain> located(const Index& index, Drain drain) {
-  if (!drain.node.empty()) return drain;
-  const std::vector<std::string> names = names_of_nodes(index);
-  if (names.size() > 1) {
-    return fail(Code::Usage, tr_format("on which node? The nodes are {}", join(names, ", ")));
-  }
-  if (!names.empty()) drain.node = names.front();
-  return drain;
 }
 
 /// Null if the node is not there.
@@ -46,25 +39,103 @@ const Machine* machine_of(const Index& index, const std::string& name) {
   return node == index.nodes.end() || node->second.removed ? nullptr : &node->second.machine;
 }
 
-const Device* device_at(const Machine* machine, std::optional<int> gpu) {
-  if (machine == nullptr || !gpu) return nullptr;
-  const auto at = std::ranges::find(machine->devices, *gpu, &Device::index);
+const Device* device_of(const Machine* machine, const Drain& what) {
+  if (machine == nullptr || (!what.gpu && what.uuid.empty())) return nullptr;
+  const auto at = what.uuid.empty() ? std::ranges::find(machine->devices, *what.gpu, &Device::index)
+                                    : std::ranges::find(machine->devices, what.uuid, &Device::uuid);
   return at == machine->devices.end() ? nullptr : &*at;
 }
 
-/// Of a device that is there; what has its index and is not there any more is another one.
-std::vector<Drain>::iterator find_of(std::vector<Drain>& drains,
-                                     const std::string& node,
-                                     const Device& device) {
-  const Drain* found = drain_of_device(drains, node, device);
-  return found == nullptr ? drains.end() : drains.begin() + (found - drains.data());
+/// Nodes that have the device of that UUID, or, if `drained`, a drain of it.
+std::vector<std::string> homes_of(const Index& index, const std::string& uuid, bool drained) {
+  std::vector<std::string> homes;
+  if (drained) {
+    for (const Drain& drain : index.drains) {
+      if (drain.uuid == uuid) homes.push_back(drain.node);
+    }
+  } else {
+    for (const std::string& name : names_of_nodes(index)) {
+      if (device_of(machine_of(index, name), {.uuid = uuid}) != nullptr) homes.push_back(name);
+    }
+  }
+  return homes;
+}
+
+/// With the node it is on: the only one it can be where none is named.
+Result<Drain> located(const Index& index, const event::Drain& event) {
+  Drain what = event.what;
+  if (!what.node.empty()) return what;
+  std::vector<std::string> names;
+  if (what.uuid.empty()) {
+    names = names_of_nodes(index);
+  } else {
+    names = homes_of(index, what.uuid, event.resume);
+    if (names.empty()) names = homes_of(index, what.uuid, !event.resume);
+  }
+  if (names.size() > 1) {
+    return fail(Code::Usage, tr_format("on which node? The nodes are {}", join(names, ", ")));
+  }
+  if (!names.empty()) what.node = names.front();
+  return what;
+}
+
+/// The drain that a request means: of the device, of the node, or of a device that is not there. An
+/// index names what has it now, so one that is not there is known by its UUID, if it has one.
+std::vector<Drain>::iterator drain_meant(std::vector<Drain>& drains,
+                                         const Drain& what,
+                                         const Device* device) {
+  if (device != nullptr) {
+    const Drain* found = drain_of_device(drains, what.node, *device);
+    return found == nullptr ? drains.end() : drains.begin() + (found - drains.data());
+  }
+  return std::ranges::find_if(drains, [&what](const Drain& drain) {
+    const bool same = what.uuid.empty() ? drain.gpu == what.gpu : drain.gpu.has_value();
+    return drain.node == what.node && drain.uuid == what.uuid && same;
+  });
+}
+
+/// The UUID of a drained device that is not present, whose index is named; "" if there is none.
+std::string absent_uuid(const Index& index, const Drain& what) {
+  if (!what.gpu || !what.uuid.empty()) return "";
+  const Machine* machine = machine_of(index, what.node);
+  const auto at = std::ranges::find_if(index.drains, [&](const Drain& drain) {
+    const bool present = machine != nullptr && is_present(drain, *machine);
+    return drain.node == what.node && drain.gpu == what.gpu && !present;
+  });
+  return at == index.drains.end() ? "" : printable(at->uuid);
+}
+
+Error no_such(const Index& index, const Drain& what, const std::string& name) {
+  if (!what.uuid.empty()) {
+    return {Code::NotFound,
+            tr_format("there is no GPU with the UUID {}; 'ginfo -l' shows those that are present, "
+                      "'gctl show' those that are drained",
+                      name)};
+  }
+  const std::string absent = absent_uuid(index, what);
+  if (absent.empty()) return {Code::NotFound, tr_format("there is no {}", name)};
+  return {Code::NotFound,
+          tr_format("there is no {}; the drained GPU that had this index is not present: name it "
+                    "by its UUID, {}",
+                    name,
+                    absent)};
+}
+
+Error not_drained(const Index& index, const Drain& what, const std::string& name) {
+  const std::string absent = absent_uuid(index, what);
+  if (absent.empty()) return {Code::WrongState, tr_format("{} is not drained", name)};
+  return {Code::WrongState,
+          tr_format("{} is not drained; the drained GPU that had this index is not present: name "
+                    "it by its UUID, {}",
+                    name,
+                    absent)};
 }
 
 }  // namespace
 
 /// A drain outlives its node and its device: what comes back is drained still.
 Result<void> Index::drain(const event::Drain& event) {
-  Drain what = GF_TRY(located(*this, event.what));
+  Drain what = GF_TRY(located(*this, event));
   const std::string name = name_of(*this, what);
   GF_CHECK(may_drain(event.by, name));
   if (what.reason.size() > kMaxReason) {
@@ -72,26 +143,28 @@ Result<void> Index::drain(const event::Drain& event) {
         Code::Usage,
         tr_format("the reason has {} bytes; the maximum is {}", what.reason.size(), kMaxReason));
   }
+  const bool is_device = what.gpu || !what.uuid.empty();
   const Machine* machine = machine_of(*this, what.node);
-  const Device* device = device_at(machine, what.gpu);
-  auto at = device == nullptr ? drains.end() : find_of(drains, what.node, *device);
-  if (at == drains.end() && (device == nullptr || event.resume)) {
-    at = std::ranges::find_if(drains, [&what](const Drain& drain) {
-      return drain.node == what.node && drain.gpu == what.gpu;
-    });
+  const Device* device = device_of(machine, what);
+  const auto at = drain_meant(drains, what, device);
+  if (at == drains.end() && (machine == nullptr || (is_device && device == nullptr))) {
+    return std::unexpected(no_such(*this, what, name));
   }
-  if (at == drains.end() && (machine == nullptr || (what.gpu && device == nullptr))) {
-    return fail(Code::NotFound, tr_format("there is no {}", name));
-  }
-  if (device != nullptr) what.uuid = device->uuid;
   if (event.resume) {
-    if (at == drains.end()) return fail(Code::WrongState, tr_format("{} is not drained", name));
+    if (at == drains.end()) return std::unexpected(not_drained(*this, what, name));
     drains.erase(at);
-  } else if (at != drains.end()) {
-    if (device == nullptr) what.uuid = at->uuid;  // it is away, and known again by that
-    *at = what;
   } else {
-    drains.push_back(what);
+    if (device != nullptr) {
+      what.gpu = device->index;
+      what.uuid = device->uuid;
+    } else if (at != drains.end()) {
+      what.gpu = at->gpu;  // it is away, and that is the index it had
+    }
+    if (at != drains.end()) {
+      *at = what;
+    } else {
+      drains.push_back(what);
+    }
   }
   if (const auto node = nodes.find(what.node); node != nodes.end()) put_node(node->second);
   return {};

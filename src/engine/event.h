@@ -104,7 +104,9 @@ struct NodeRemoved {
 /// Lets nothing new start on a device or a node, or lets it again. Operators only; the answer
 /// names no job.
 struct Drain {
-  gflow::Drain what;    ///< what.node may be "" where there is only one node
+  /// what.node may be "" where there is only one it can be; of what.gpu and what.uuid, a UUID names
+  /// the device, also one that is not there, and an index only one that is.
+  gflow::Drain what;
   bool resume = false;  ///< take the drain back; what.reason means nothing then
   Principal by;
 };

@@ -234,18 +234,37 @@ void explain_resources(const Index& index,
   }
 }
 
-std::optional<Blocker> explain_dependencies(const Index& index, const Job& job) {
-  const Dependencies& wants = job.spec.dependencies;
-  const DependencyState state = index.dependencies.state(job.id);
-  if (state == DependencyState::Met) return std::nullopt;
+blocker::Dependency explain_dependencies(const Index& index,
+                                         const Dependencies& wants,
+                                         DependencyState state) {
   blocker::Dependency waits{{}, wants.mode, state == DependencyState::Never};
   for (const JobId id : wants.jobs) {
     const Job* other = index.find(id);
     const bool finished = other != nullptr && status_of(*other) == Status::Finished;
     const bool over = other == nullptr || is_ended(*other);
-    if (waits.never ? over && !finished : !over) waits.waiting_for.push_back(id);
+    if (waits.never ? !over || finished : over) continue;
+    if (waits.never && waits.waiting_for.empty() && other != nullptr) waits.end = status_of(*other);
+    waits.waiting_for.push_back(id);
   }
   return waits;
+}
+
+/// What keeps a job waiting whatever is free, but for a hold: how its dependencies stand, its begin
+/// time.
+void explain_gates(const Index& index,
+                   const JobSpec& spec,
+                   DependencyState state,
+                   Now now,
+                   std::vector<Blocker>& why) {
+  if (state != DependencyState::Met) {
+    why.emplace_back(explain_dependencies(index, spec.dependencies, state));
+  }
+  if (spec.begin && *spec.begin > now.wall) why.emplace_back(blocker::BeginTime{*spec.begin});
+}
+
+void explain_user_limit(const Index& index, const JobSpec& spec, std::vector<Blocker>& why) {
+  if (!index.is_at_user_limit(spec)) return;
+  why.emplace_back(blocker::UserLimit{index.policy.max_unreserved_per_user});
 }
 
 /// Who goes before the job: the one whose place is kept against all, or else the first in the
@@ -273,12 +292,7 @@ std::vector<Blocker> State::blockers(JobId id, Now now) const {
   if (job == nullptr || !is_pending(*job)) return why;
   if (const auto* held = std::get_if<Held>(&job->state))
     why.emplace_back(blocker::OnHold{held->why});
-  if (auto waits = explain_dependencies(index, *job)) {
-    why.push_back(std::move(*waits));
-  }
-  if (job->spec.begin && *job->spec.begin > now.wall) {
-    why.emplace_back(blocker::BeginTime{*job->spec.begin});
-  }
+  explain_gates(index, job->spec, index.dependencies.state(id), now, why);
   if (const auto* queued = std::get_if<Queued>(&job->state);
       queued != nullptr && queued->not_before && *queued->not_before > index.lived_at(now.mono) &&
       !waits_for_node(index, id)) {
@@ -289,9 +303,7 @@ std::vector<Blocker> State::blockers(JobId id, Now now) const {
       group != nullptr && group->parked.contains(index.key_of(*job))) {
     why.emplace_back(blocker::GroupLimit{job->spec.group, group->limit});
   }
-  if (index.is_at_user_limit(job->spec)) {
-    why.emplace_back(blocker::UserLimit{index.policy.max_unreserved_per_user});
-  }
+  explain_user_limit(index, job->spec, why);
   const bool stands_in_queue = why.empty();
   if (auto leaving = leaving_for(index, *job); !leaving.empty()) {
     why.emplace_back(blocker::Preemption{std::move(leaving)});
@@ -303,12 +315,23 @@ std::vector<Blocker> State::blockers(JobId id, Now now) const {
   return why;
 }
 
-std::vector<Blocker> State::blockers(const Request& request, Now now) const {
+Result<Preview> State::preview(const JobSpec& spec, Now now) const {
+  Index& index = *index_;
+  GF_CHECK(check_dependencies(index, spec.dependencies, 0));
+  GF_CHECK(check_request(index, spec.request));
+  const auto end_of = [&index](JobId id) { return index.end_of(id); };
+  const DependencyState state = DependencyGraph::state_of(spec.dependencies, end_of);
+  Preview preview{.cancelled = is_hopeless(spec.dependencies, state)};
+  if (spec.hold) preview.blockers.emplace_back(blocker::OnHold{});
+  explain_gates(index, spec, state, now, preview.blockers);
+  if (index.group_limit_left(spec) == 0) {
+    preview.blockers.emplace_back(blocker::GroupLimit{spec.group, spec.max_concurrent});
+  }
+  explain_user_limit(index, spec, preview.blockers);
   // A demand that no job has is known to the ledger meanwhile; nothing that decides changes.
-  const PassingDemand passing(*index_, request);
-  std::vector<Blocker> why;
-  explain_resources(*index_, request, now, why);
-  return why;
+  const PassingDemand passing(index, spec.request);
+  explain_resources(index, spec.request, now, preview.blockers);
+  return preview;
 }
 
 }  // namespace gflow::engine

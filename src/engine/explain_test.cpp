@@ -134,11 +134,11 @@ TEST(Explain, SaysWhatARequestOfNoJobLacks) {
   (void)step(state, event::NodesChanged{{mixed()}}, kNow);
   const int gpus = static_cast<int>(mixed().devices.size());
   const auto before = state.ledger().demands();
-  EXPECT_TRUE(state.blockers(Request{.gpus = gpus}, kNow).empty());
+  EXPECT_TRUE(state.preview({.request = {.gpus = gpus}}, kNow)->blockers.empty());
   event::Submit submit{{}, system_principal()};
   submit.specs = {{.request = {.gpus = 1}, .time_limit = std::chrono::hours(1)}};
   (void)step(state, submit, kNow);
-  const auto why = state.blockers(Request{.gpus = gpus}, kNow);
+  const auto why = state.preview({.request = {.gpus = gpus}}, kNow)->blockers;
   ASSERT_EQ(why.size(), 1U);
   const auto& lacks = std::get<blocker::Gpus>(why.front());
   EXPECT_EQ(lacks.available, gpus - 1);
@@ -146,6 +146,67 @@ TEST(Explain, SaysWhatARequestOfNoJobLacks) {
   EXPECT_EQ(lacks.holders.front().job, JobId(1));
   EXPECT_TRUE(lacks.holders.front().ends.has_value());
   EXPECT_LE(state.ledger().demands(), before + 1) << "the one of the job that runs";
+}
+
+/// A job like that submitted says the same as who only asks about it.
+TEST(Explain, SaysWhatKeepsAJobWaitingThatIsNotSubmitted) {
+  State state(Policy{}, "boot");
+  state.restored(JobId(1));
+  (void)step(state, event::NodesChanged{{mixed()}}, kNow);
+  const auto submit = [&state](JobSpec spec) {
+    const JobId id = state.next_id();
+    (void)step(state, event::Submit{{std::move(spec)}, system_principal()}, kNow);
+    return id;
+  };
+  const JobId waits = submit({.hold = true});
+  const JobId runs = submit({});
+  const JobId failed = submit({.hold = true});
+  (void)step(state, event::Cancel{{failed}, system_principal()}, kNow);
+  const auto compare = [&](const JobSpec& spec) {
+    const auto preview = state.preview(spec, kNow);
+    ASSERT_TRUE(preview);
+    const JobId id = submit(spec);
+    const bool ended = is_ended(*state.find(id));
+    EXPECT_EQ(preview->cancelled, ended);
+    if (ended) return;
+    EXPECT_EQ(preview->blockers, state.blockers(id, kNow));
+    (void)step(state, event::Cancel{{id}, system_principal()}, kNow);
+    (void)step(state, event::AttemptRevoked{id, 1}, kNow);
+  };
+  const std::vector<std::vector<JobId>> depended = {
+      {}, {waits}, {waits, runs}, {waits, failed}, {failed}};
+  const std::vector<std::optional<WallTime>> begins = {{}, kNow.wall + std::chrono::hours(1)};
+  for (std::size_t i = 0; i < depended.size() * begins.size() * 8; ++i) {
+    JobSpec spec;
+    spec.request.gpus = 1;
+    spec.hold = (i & 1U) != 0;
+    spec.begin = begins[i / 8 % begins.size()];
+    spec.dependencies = {depended[i / 8 / begins.size()],
+                         (i & 2U) != 0 ? DependencyMode::Any : DependencyMode::All,
+                         (i & 4U) != 0};
+    compare(spec);
+  }
+  for (const JobId nowhere : {state.next_id(), JobId(event::kSibling)}) {
+    EXPECT_EQ(state.preview({.dependencies = {{nowhere}}}, kNow).error().code, Code::NotFound);
+  }
+}
+
+TEST(Explain, SaysThatAUserIsAtHisLimit) {
+  Policy policy;
+  policy.max_unreserved_per_user = 1;
+  State state(policy, "boot");
+  state.restored(JobId(1));
+  (void)step(state, event::NodesChanged{{mixed()}}, kNow);
+  JobSpec spec;
+  spec.user = {7, "amy"};
+  EXPECT_TRUE(state.preview(spec, kNow)->blockers.empty());
+  (void)step(state, event::Submit{{spec, spec}, system_principal()}, kNow);
+  EXPECT_EQ(status_of(*state.find(JobId(1))), Status::Starting);
+  const std::vector<Blocker> limit = {blocker::UserLimit{1}};
+  EXPECT_EQ(state.blockers(JobId(2), kNow), limit);
+  EXPECT_EQ(state.preview(spec, kNow)->blockers, limit);
+  spec.user = {8, "bob"};
+  EXPECT_TRUE(state.preview(spec, kNow)->blockers.empty()) << "the limit is of each user";
 }
 
 /// Whoever only asks leaves nothing behind: neither do requests that could never start.

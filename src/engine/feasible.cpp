@@ -58,6 +58,28 @@ std::string owner(const Ledger& ledger) {
   return ledger.count() == 1 ? tr("this machine has") : tr("no node has more than");
 }
 
+/// Of any GPU there is; 0 if that is not known.
+Memory largest_memory(const Ledger& ledger) {
+  return most(ledger, [&](NodeIndex n) {
+    Memory largest{};
+    for (const placement::DeviceFacts& device : ledger.node(n).devices) {
+      largest = std::max(largest, device.memory);
+    }
+    return largest;
+  });
+}
+
+/// Each once.
+std::vector<std::string> models_of(const Ledger& ledger) {
+  std::vector<std::string> models;
+  for (NodeIndex n = 0; n < ledger.size(); ++n) {
+    for (const placement::DeviceFacts& device : ledger.node(n).devices) {
+      if (std::ranges::find(models, device.model) == models.end()) models.push_back(device.model);
+    }
+  }
+  return models;
+}
+
 /// The machine has GPUs, but none or not enough that the demand would take.
 std::unexpected<Error> too_few(const Index& index, const Request& request, const Demand& wanted) {
   const Ledger& ledger = index.ledger;
@@ -76,12 +98,7 @@ std::unexpected<Error> too_few(const Index& index, const Request& request, const
   any_size.gpu_memory = {};
   const int of_kind = most(ledger, [&](NodeIndex n) { return suitable(ledger, any_size, n); });
   if (request.gpus > 0 && of_kind >= request.gpus) {
-    Memory largest{};
-    for (NodeIndex n = 0; n < ledger.size(); ++n) {
-      for (const placement::DeviceFacts& device : ledger.node(n).devices) {
-        largest = std::max(largest, device.memory);
-      }
-    }
+    const Memory largest = largest_memory(ledger);
     return never(
         tr_format("{} with {} of memory each", asked, memory_text(request.gpu_memory, largest)),
         largest == Memory{} ? tr("how much memory the GPUs here have is not known")
@@ -89,13 +106,8 @@ std::unexpected<Error> too_few(const Index& index, const Request& request, const
   }
   if (of_kind > 0 || kind.empty())
     return never(asked, fmt::format("{} {}", owner(ledger), of_kind));
-  std::vector<std::string> models;
-  for (NodeIndex n = 0; n < ledger.size(); ++n) {
-    for (const placement::DeviceFacts& device : ledger.node(n).devices) {
-      if (std::ranges::find(models, device.model) == models.end()) models.push_back(device.model);
-    }
-  }
-  return never(asked, tr_format("there are only {} here", printable(join(models, ", "))));
+  const std::string models = printable(join(models_of(ledger), ", "));
+  return never(asked, tr_format("there are only {} here", models));
 }
 
 Result<void> check_sense(const Policy& policy, const Request& request) {
@@ -137,6 +149,31 @@ Result<void> check_preemption(const JobSpec& spec) {
     return fail(Code::Usage,
                 tr("a job that may be suspended keeps its GPU memory: give its amount, such as "
                    "--gpu-memory 20G"));
+  }
+  return {};
+}
+
+Result<void> check_dependencies(const Index& index,
+                                const Dependencies& dependencies,
+                                std::size_t position) {
+  if (dependencies.jobs.size() > index.policy.max_dependencies_per_job) {
+    return fail(Code::Exhausted,
+                tr_format("it depends on {} jobs; the maximum is {}",
+                          dependencies.jobs.size(),
+                          index.policy.max_dependencies_per_job));
+  }
+  for (const JobId id : dependencies.jobs) {
+    const bool sibling = (id.value & event::kSibling) != 0;
+    if (sibling && (id.value ^ event::kSibling) < position) continue;
+    if (!sibling && index.find(id) != nullptr) continue;
+    if (sibling || id >= index.next_id) {
+      return fail(Code::NotFound,
+                  sibling ? tr("a job can only depend on jobs before it")
+                          : tr_format("it depends on job {}, which does not exist", id.value));
+    }
+    return fail(
+        Code::NotFound,
+        tr_format("it depends on job {}, which ended too long ago to be remembered", id.value));
   }
   return {};
 }

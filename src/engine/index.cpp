@@ -224,10 +224,25 @@ std::size_t Index::count(StatusSet statuses) const {
   return jobs_there;
 }
 
-bool Index::is_at_user_limit(const JobSpec& spec) const {
-  if (!is_unreserved(spec)) return false;
+bool Index::is_at_user_limit(const JobSpec& spec) const { return user_limit_left(spec) == 0; }
+
+std::size_t Index::user_limit_left(const JobSpec& spec) const {
+  if (!is_unreserved(spec)) return std::numeric_limits<std::size_t>::max();
   const auto user = unreserved.find(spec.user.uid);
-  return user != unreserved.end() && user->second >= policy.max_unreserved_per_user;
+  const std::size_t used = user == unreserved.end() ? 0 : user->second;
+  const std::size_t most = policy.max_unreserved_per_user;
+  return most - std::min(used, most);
+}
+
+std::size_t Index::group_limit_left(const JobSpec& spec) const {
+  if (spec.group.empty() || spec.max_concurrent <= 0) {
+    return std::numeric_limits<std::size_t>::max();
+  }
+  const auto most = static_cast<std::size_t>(spec.max_concurrent);
+  const auto at = groups.find(group_of(spec));
+  if (at == groups.end()) return most;
+  const std::size_t used = at->second.queued.size() + static_cast<std::size_t>(at->second.active);
+  return most - std::min(used, most);
 }
 
 std::size_t Index::pending_of(std::uint32_t uid) const {

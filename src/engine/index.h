@@ -289,6 +289,10 @@ struct Index {
 
   /// Whether as many of its user's jobs run without GPUs and CPUs, as it does, as may at once.
   [[nodiscard]] bool is_at_user_limit(const JobSpec& spec) const;
+  /// How many more such jobs may run now by the limit of their user, and of their group if they
+  /// came to it: its jobs that may start, too, stand before them.
+  [[nodiscard]] std::size_t user_limit_left(const JobSpec& spec) const;
+  [[nodiscard]] std::size_t group_limit_left(const JobSpec& spec) const;
 
   /// The group of a job that has not ended; null if it is in none.
   [[nodiscard]] Group* group(const Job& job);

@@ -45,6 +45,10 @@ bool fits(std::size_t size) { return size <= std::numeric_limits<std::uint32_t>:
 
 }  // namespace
 
+Glance glance_at(const Job& job) {
+  return {job.id, job.spec.name, &job.spec, status_of(job), job.submitted, &job};
+}
+
 JobTable::JobTable(const JobTable& other) {
   for (const JobId id : other.ids()) add(other.at(id));
 }
@@ -112,6 +116,31 @@ std::vector<JobId> JobTable::last_ids(std::size_t most) const {
   }
   std::ranges::reverse(ids);
   return ids;
+}
+
+JobTable::Reader::Reader(const JobTable& table)
+    : table_(&table), open_(table.open_.begin()), packed_(table.packed_.begin()) {}
+
+std::optional<Glance> JobTable::Reader::at(JobId id) {
+  const auto is_next = [id](const auto& jobs, auto next) {
+    return next != jobs.end() && next->first == id;
+  };
+  if (!is_next(table_->packed_, packed_) && !is_next(table_->open_, open_)) {
+    packed_ = table_->packed_.lower_bound(id);
+    open_ = table_->open_.lower_bound(id);
+  }
+  if (is_next(table_->packed_, packed_)) return glance(id, (packed_++)->second);
+  if (is_next(table_->open_, open_)) return glance_at((open_++)->second);
+  return std::nullopt;
+}
+
+Glance JobTable::Reader::glance(JobId id, const Packed& packed) {
+  return {id,
+          {packed.texts.get(), packed.name_size},
+          &packed.spec->second.spec,
+          packed.held ? Status::Hold : Status::Queued,
+          packed.submitted,
+          nullptr};
 }
 
 void JobTable::pack() {

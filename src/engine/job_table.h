@@ -6,10 +6,12 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
 #include "core/job.h"
+#include "engine/glance.h"
 
 /// Inside of the engine: where the jobs are. Not for other modules.
 namespace gflow::engine {
@@ -39,6 +41,10 @@ class JobTable {
   [[nodiscard]] std::vector<JobId> unpacked_ids() const;
   /// The last ones, ascending; fewer if there are not so many.
   [[nodiscard]] std::vector<JobId> last_ids(std::size_t most) const;
+
+  /// Looks at one job after the other, without unpacking any: fast where they ascend. Good until
+  /// the table changes.
+  class Reader;
 
   /// Packs what was added or may have been changed since this was last called, as far as it can be.
   void pack();
@@ -76,6 +82,20 @@ class JobTable {
   Specs specs_;
   mutable std::map<JobId, Job> shown_;  ///< packed ones that were looked at since pack()
   std::vector<JobId> changed_;          ///< open ones since pack(); some more than once
+};
+
+class JobTable::Reader {
+ public:
+  explicit Reader(const JobTable& table);
+  /// Nothing if it is not there.
+  [[nodiscard]] std::optional<Glance> at(JobId id);
+
+ private:
+  [[nodiscard]] static Glance glance(JobId id, const Packed& packed);
+
+  const JobTable* table_;
+  std::map<JobId, Job>::const_iterator open_;  ///< where the next one is, if the next is such a one
+  std::map<JobId, Packed>::const_iterator packed_;  ///< the same
 };
 
 }  // namespace gflow::engine

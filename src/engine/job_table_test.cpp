@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "core/machine_for_tests.h"
 #include "engine/step_internal.h"
 
@@ -49,6 +51,39 @@ TEST(JobTable, APackedJobIsTheSameWhenItIsLookedAt) {
   table.pack();
   EXPECT_EQ(table.shown(), 0U);
   EXPECT_EQ(table.find(JobId(9)), nullptr);
+}
+
+TEST(JobTable, AGlanceTellsWhatThePackedJobTells) {
+  JobTable table;
+  for (const std::uint64_t id : {2U, 3U, 5U, 8U, 9U, 11U}) {
+    Job job = waiting(id);
+    if (id % 3 == 0) job.state = Held{};
+    if (id == 5 || id == 11) job.state = Running{};  // these are not packed
+    table.add(std::move(job));
+  }
+  table.pack();
+  // Ascending with gaps, then back.
+  JobTable::Reader reader(table);
+  for (const std::uint64_t id : {1U, 2U, 3U, 4U, 5U, 6U, 8U, 9U, 10U, 11U, 12U, 3U, 11U, 2U}) {
+    const auto seen = reader.at(JobId(id));
+    const bool is_packed = id != 5 && id != 11;
+    EXPECT_EQ(table.shown(), 0U) << id;
+    const std::vector<JobId> ids = table.ids();
+    ASSERT_EQ(seen.has_value(), std::ranges::find(ids, JobId(id)) != ids.end()) << id;
+    if (!seen) continue;
+    EXPECT_EQ(seen->id, JobId(id));
+    EXPECT_EQ(seen->job == nullptr, is_packed) << id;
+    EXPECT_EQ(seen->name, "run-" + std::to_string(id));
+    EXPECT_EQ(seen->status,
+              id % 3 == 0 ? Status::Hold
+              : is_packed ? Status::Queued
+                          : Status::Running);
+    EXPECT_EQ(seen->submitted, waiting(id).submitted);
+    JobSpec spec = *seen->spec;
+    spec.name = waiting(id).spec.name;
+    spec.command = waiting(id).spec.command;
+    EXPECT_EQ(spec, waiting(id).spec) << id;
+  }
 }
 
 TEST(JobTable, WhatSaysMoreStaysAsItIs) {

@@ -27,7 +27,10 @@ class MemoryExecutor : public IdleExecutor {
   void stop(JobId job, int attempt, int /*signal*/, EndReason reason) override {
     end(job, attempt, {.reason = reason});
   }
-  void change_limit(JobId job, int attempt, std::optional<std::chrono::seconds> limit) override {
+  void change_limit(JobId job,
+                    int attempt,
+                    std::optional<std::chrono::seconds> limit,
+                    std::chrono::milliseconds /*ran*/) override {
     if (const auto at = running.find({job, attempt}); at != running.end()) {
       at->second.time_limit = limit;
     }

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "engine/feasible.h"
 #include "engine/index.h"
 #include "engine/state.h"
@@ -13,23 +15,33 @@ Result<std::vector<placement::Ranked>> State::rank(const Request& request, std::
   return index.placer->rank(index.ledger, passing.index(), most);
 }
 
-Result<std::vector<std::vector<placement::Placement>>> State::starts(const Request& request,
-                                                                     std::size_t jobs) const {
+Result<Starts> State::starts(const JobSpec& spec, std::size_t jobs) const {
   Index& index = *index_;
-  GF_CHECK(check_request(index, request));
-  const PassingDemand passing(index, request);
+  GF_CHECK(check_request(index, spec.request));
+  const PassingDemand passing(index, spec.request);
+  const std::size_t of_user = index.user_limit_left(spec);
+  const std::size_t of_group = index.group_limit_left(spec);
+  const std::size_t allowed = std::min(of_user, of_group);
   // What each has the next cannot have: on a ledger of their own, with a placer that follows it.
   placement::Ledger later = index.ledger;
   const placement::PolicyEntry& entry = policy_entry(index.policy.placement);
   placement::Placer placer(entry.make(index.policy.placement_options), index.placer->profile());
-  std::vector<std::vector<placement::Placement>> all;
-  while (all.size() < jobs) {
+  Starts starts;
+  while (starts.jobs.size() < jobs) {
     auto choice = placer.choose(later, passing.index());
     if (!choice) break;
+    if (starts.jobs.size() == allowed) {
+      if (of_user <= of_group) {
+        starts.limit = blocker::UserLimit{index.policy.max_unreserved_per_user};
+      } else {
+        starts.limit = blocker::GroupLimit{spec.group, spec.max_concurrent};
+      }
+      break;
+    }
     for (const placement::Placement& one : choice->placements) later.take(passing.index(), one);
-    all.push_back(std::move(choice->placements));
+    starts.jobs.push_back(std::move(choice->placements));
   }
-  return all;
+  return starts;
 }
 
 }  // namespace gflow::engine

@@ -159,13 +159,18 @@ TEST_F(Readings, AnAttemptIsWarnedOfOnce) {
 TEST_F(Readings, ADrainFollowsItsDevice) {
   (void)after(with_two("a", "b"));
   const Principal root{.name = "root", .uid = 0, .role = Role::Administrator, .projects = {}};
-  const auto change = [&](int gpu, bool resume) {
-    for (const Effect& effect :
-         step(state_, event::Drain{{.node = "n1", .gpu = gpu}, resume, root}, Now{})) {
-      if (const auto* answer = std::get_if<effect::Answer>(&effect))
-        return answer->jobs.has_value();
+  const auto said = [&](const Drain& what, bool resume) -> std::string {
+    for (const Effect& effect : step(state_, event::Drain{what, resume, root}, Now{})) {
+      const auto* answer = std::get_if<effect::Answer>(&effect);
+      if (answer != nullptr) return answer->jobs ? "done" : answer->jobs.error().message;
     }
-    return false;
+    return "nothing";
+  };
+  const auto change = [&](int gpu, bool resume) {
+    return said({.node = "n1", .gpu = gpu}, resume) == "done";
+  };
+  const auto change_uuid = [&](const std::string& uuid, bool resume) {
+    return said({.node = "", .uuid = uuid}, resume) == "done";
   };
   const auto bars = [&] {
     std::vector<std::pair<std::string, bool>> all;
@@ -188,6 +193,19 @@ TEST_F(Readings, ADrainFollowsItsDevice) {
   EXPECT_EQ(state_.drains().size(), 2U);
   ASSERT_TRUE(change(0, true));
   EXPECT_EQ(bars(), (Bars{{"c", false}, {"a", false}}));
+  // An index is that of a device that is there: b is not, and is named by its UUID.
+  EXPECT_EQ(said({.node = "n1", .gpu = 0}, true),
+            "GPU 0 is not drained; the drained GPU that had this index is not present: name it by "
+            "its UUID, b");
+  EXPECT_EQ(state_.drains().size(), 1U);
+  ASSERT_TRUE(change_uuid("b", true));
+  EXPECT_TRUE(state_.drains().empty());
+  ASSERT_FALSE(change_uuid("b", false)) << "who is not there was never drained";
+  ASSERT_TRUE(change_uuid("a", false));
+  EXPECT_EQ(bars(), (Bars{{"c", false}, {"a", true}}));
+  ASSERT_TRUE(change_uuid("a", true));
+  (void)after(with_two("b", "c"));
+  ASSERT_TRUE(change(0, false));
   (void)after(with_two("a", "b"));
   EXPECT_EQ(bars(), (Bars{{"a", false}, {"b", true}}));
   ASSERT_TRUE(change(1, true));
@@ -196,7 +214,18 @@ TEST_F(Readings, ADrainFollowsItsDevice) {
   // Drained again while it is away, it is still that one.
   ASSERT_TRUE(change(1, false));
   (void)after(with_gpu());
-  ASSERT_TRUE(change(1, false));
+  for (const bool resume : {false, true}) {
+    EXPECT_EQ(said({.node = "n1", .gpu = 1}, resume),
+              "there is no GPU 1; the drained GPU that had this index is not present: name it by "
+              "its UUID, b");
+  }
+  EXPECT_EQ(said({.node = "n1", .gpu = 1, .uuid = "x"}, false),
+            "there is no GPU with the UUID x; 'ginfo -l' shows those that are present, 'gctl show' "
+            "those that are drained");
+  ASSERT_EQ(said({.node = "", .reason = "again", .uuid = "b"}, false), "done");
+  ASSERT_EQ(state_.drains().size(), 1U);
+  EXPECT_EQ(state_.drains().front().reason, "again");
+  EXPECT_EQ(state_.drains().front().gpu, 1) << "the index it had";
   (void)after(with_two("a", "d"));
   EXPECT_EQ(bars(), (Bars{{"a", false}, {"d", false}}));
   (void)after(with_two("a", "b"));

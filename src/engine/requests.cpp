@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include "base/kept_sentence.h"
 #include "base/translate.h"
 #include "engine/step_internal.h"
 
@@ -28,7 +29,7 @@ void Step::take(const event::Cancel& event) {
       end(id,
           Status::Cancelled,
           {.reason = EndReason::Cancelled,
-           .message = fmt::format("cancelled by {} before it started", event.by.name)});
+           .message = kept<Kept::CancelledBeforeStart>(event.by.name)});
       continue;
     }
     index_.change(id, [&stop](Job& changed) {

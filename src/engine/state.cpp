@@ -120,14 +120,13 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-bool matches(const Job& job, const JobQuery& query) {
-  const JobSpec& spec = job.spec;
-  const auto named = [&spec](const std::string& pattern) { return glob_match(pattern, spec.name); };
-  return (query.statuses.empty() || query.statuses.contains(status_of(job))) &&
-         (query.users.empty() || contains(query.users, spec.user.name)) &&
+bool matches(const Glance& job, const JobQuery& query) {
+  const auto named = [&job](const std::string& pattern) { return glob_match(pattern, job.name); };
+  return (query.statuses.empty() || query.statuses.contains(job.status)) &&
+         (query.users.empty() || contains(query.users, job.spec->user.name)) &&
          (query.names.empty() || std::ranges::any_of(query.names, named)) &&
-         (query.project.empty() || query.project == spec.project) &&
-         (query.group.empty() || query.group == spec.group) &&
+         (query.project.empty() || query.project == job.spec->project) &&
+         (query.group.empty() || query.group == job.spec->group) &&
          (!query.submitted_since || job.submitted >= *query.submitted_since);
 }
 
@@ -211,26 +210,41 @@ State::Listed State::list_some(const JobQuery& query, std::size_t max_seen) cons
 
 State::Listed State::look_through(const JobQuery& query, std::size_t max_seen) const {
   Listed listed;
+  listed.more_after = glance_some(query, max_seen, [this, &listed](const Glance& found) {
+    listed.jobs.push_back(index_->find(found.id));
+  });
+  return listed;
+}
+
+std::optional<JobId> State::glance_some(const JobQuery& query,
+                                        std::size_t max_seen,
+                                        const std::function<void(const Glance&)>& show) const {
+  if (query.most == 0) return std::nullopt;
+  JobTable::Reader jobs(index_->jobs);
   std::size_t seen = 0;
+  std::size_t shown = 0;
   // False: enough for this piece.
   const auto take = [&](JobId id) {
-    const Job* job = index_->find(id);
-    if (job != nullptr && matches(*job, query)) listed.jobs.push_back(job);
-    if (listed.jobs.size() < query.most && ++seen < max_seen) return true;
-    listed.more_after = id;
-    return false;
+    const std::optional<Glance> job = jobs.at(id);
+    if (job && matches(*job, query)) {
+      show(*job);
+      ++shown;
+    }
+    return shown < query.most && ++seen < max_seen;
   };
-  if (query.most == 0) return listed;
   if (!query.jobs.empty()) {
     const std::span<const JobId> ids = still_asked_for(query);
     for (std::size_t i = 0; i < ids.size(); ++i) {
-      if (!take(query.newest_first() ? ids[ids.size() - 1 - i] : ids[i])) break;
+      const JobId id = query.newest_first() ? ids[ids.size() - 1 - i] : ids[i];
+      if (!take(id)) return id;
     }
-    return listed;
+    return std::nullopt;
   }
   Merge merge = candidates(*index_, query);
-  for (JobId id = merge.next(); id.is_set() && take(id);) id = merge.next();
-  return listed;
+  for (JobId id = merge.next(); id.is_set(); id = merge.next()) {
+    if (!take(id)) return id;
+  }
+  return std::nullopt;
 }
 
 std::optional<JobId> State::newest(std::uint32_t uid, std::uint64_t back) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -16,6 +17,7 @@
 #include "core/machine.h"
 #include "engine/effect.h"
 #include "engine/event.h"
+#include "engine/glance.h"
 #include "engine/health.h"
 #include "engine/peaks.h"
 #include "placement/placer.h"
@@ -34,6 +36,19 @@ struct Totals {
   Memory memory_free;
 
   friend bool operator==(const Totals&, const Totals&) = default;
+};
+
+/// What would become of a job that is not submitted yet.
+struct Preview {
+  std::vector<Blocker> blockers;  ///< what keeps it waiting whatever is free, then what it lacks
+  bool cancelled = false;         ///< at once: what it depends on has ended otherwise
+};
+
+/// Where each of several jobs alike that are not submitted yet would start.
+struct Starts {
+  std::vector<std::vector<placement::Placement>> jobs;  ///< of each, one for each of its nodes
+  /// What keeps the next one waiting though there is room for it: a limit of jobs at once.
+  std::optional<Blocker> limit;
 };
 
 /// A node the engine was told of.
@@ -93,6 +108,10 @@ class State {
     std::optional<JobId> more_after;  ///< where to go on; empty: these were all
   };
   [[nodiscard]] Listed list_some(const JobQuery& query, std::size_t max_seen) const;
+  /// Shows them instead, as cheaply as can be. Returns where to go on, or nothing: these were all.
+  std::optional<JobId> glance_some(const JobQuery& query,
+                                   std::size_t max_seen,
+                                   const std::function<void(const Glance&)>& show) const;
   /// Of the jobs that have ended, those that did so last, newest first.
   [[nodiscard]] std::vector<const Job*> last_ended(std::size_t most) const;
   /// The user's newest job (back = 0), the one before it (1), ...; empty if there are not so many.
@@ -122,17 +141,20 @@ class State {
 
   /// Every reason a pending job does not run now; empty for any other.
   [[nodiscard]] std::vector<Blocker> blockers(JobId id, Now now) const;
-  /// What such a job would lack now; empty where there is room for it.
-  [[nodiscard]] std::vector<Blocker> blockers(const Request& request, Now now) const;
+  /// What would become of such a job of its user if it were submitted on its own now. Errors: those
+  /// of its submission for what it requests and depends on.
+  [[nodiscard]] Result<Preview> preview(const JobSpec& spec, Now now) const;
 
   /// Where such a job could start now if nothing waited ahead of it: the best nodes first, at most
   /// so many, by the policy in force. Errors: as of a submission that could never start.
   [[nodiscard]] Result<std::vector<placement::Ranked>> rank(const Request& request,
                                                             std::size_t most) const;
   /// Where each of so many such jobs would start now, one after the other, if nothing waited ahead
-  /// of them: as many as have room, each with a placement for each of its nodes.
-  [[nodiscard]] Result<std::vector<std::vector<placement::Placement>>> starts(
-      const Request& request, std::size_t jobs) const;
+  /// of them: as many as have room and may run at once. Errors: as of rank().
+  [[nodiscard]] Result<Starts> starts(const JobSpec& spec, std::size_t jobs) const;
+  /// Whether these jobs would be taken now; changes nothing. Errors: as their submission is
+  /// refused.
+  [[nodiscard]] Result<void> check(const event::Submit& event) const;
 
   /// How often room for a waiting job was looked for so far: for tests of growth.
   [[nodiscard]] std::uint64_t looks() const;

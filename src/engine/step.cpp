@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/kept_sentence.h"
 #include "base/translate.h"
 #include "core/gpu_config.h"
 #include "engine/step.h"
@@ -83,8 +84,8 @@ namespace {
 
 /// "node n2 was removed", "node n2 was removed: burnt out".
 std::string removed_text(const event::NodeRemoved& event) {
-  const std::string what = fmt::format("node {} was removed", event.node);
-  return event.why.empty() ? what : fmt::format("{}: {}", what, event.why);
+  return event.why.empty() ? kept<Kept::NodeRemoved>(event.node)
+                           : kept<Kept::NodeRemovedFor>(event.node, event.why);
 }
 
 }  // namespace
@@ -115,35 +116,35 @@ void Step::take(const event::NodesChanged& event) {
   ++index_.revision;
 }
 
-/// What the attempts under way use of the devices beyond what they were given, once each.
+/// Once for each attempt under way.
+void Step::tell(bool Attempt::* told, const effect::Overuse& overuse) {
+  const Job* job = index_.find(overuse.job);
+  const Attempt* attempt = job != nullptr && is_active(*job) ? attempt_of(*job) : nullptr;
+  if (attempt == nullptr || attempt->*told) return;
+  index_.change(overuse.job, [told](Job& changed) {
+    if (auto* starting = std::get_if<Starting>(&changed.state)) starting->attempt.*told = true;
+    if (auto* running = std::get_if<Running>(&changed.state)) running->attempt.*told = true;
+  });
+  effects_.emplace_back(effect::Save{overuse.job});
+  effects_.emplace_back(overuse);
+}
+
+/// What the attempts under way use of the devices beyond what they were given.
 void Step::tell_overuse(const Machine& machine) {
-  const auto tell = [this](JobId id, bool Attempt::* told, effect::Overuse overuse) {
-    const Job* job = index_.find(id);
-    const Attempt* attempt = job != nullptr && is_active(*job) ? attempt_of(*job) : nullptr;
-    if (attempt == nullptr || attempt->*told) return;
-    index_.change(id, [told](Job& changed) {
-      if (auto* starting = std::get_if<Starting>(&changed.state)) starting->attempt.*told = true;
-      if (auto* running = std::get_if<Running>(&changed.state)) running->attempt.*told = true;
-    });
-    effects_.emplace_back(effect::Save{id});
-    effects_.emplace_back(std::move(overuse));
-  };
   for (const Device& device : machine.devices) {
     for (const JobUse& use : device.uses) {
-      const JobId id(use.job);
-      const Job* job = index_.find(id);
+      const Job* job = index_.find(JobId(use.job));
       if (job == nullptr || !is_active(*job)) continue;
       for (const GpuMemoryUse& memory : index_.gpu_memory_of(*job)) {
-        if (memory.node != machine.name || memory.gpu != device.index || !memory.is_over())
-          continue;
-        tell(id, &Attempt::over_memory, {id, device.index, memory.used, memory.reserved});
+        const bool is_over_here =
+            memory.node == machine.name && memory.gpu == device.index && memory.is_over();
+        if (!is_over_here) continue;
+        tell(&Attempt::over_memory, {job->id, device.index, memory.used, memory.reserved});
       }
     }
     for (const DeviceProcess& process : device.processes) {
       if (!process.job) continue;
-      tell(*process.job,
-           &Attempt::on_other_gpus,
-           {*process.job, device.index, process.memory, std::nullopt});
+      tell(&Attempt::on_other_gpus, {*process.job, device.index, process.memory, std::nullopt});
     }
   }
 }
@@ -204,8 +205,8 @@ void Step::end(JobId id, Status status, const Outcome& outcome) {
 
 /// The job waits for others that will never do, and is not to be kept then.
 bool Step::is_hopeless(const Job& job) const {
-  return is_pending(job) && job.spec.dependencies.auto_cancel &&
-         index_.dependencies.state(job.id) == DependencyState::Never;
+  return is_pending(job) &&
+         engine::is_hopeless(job.spec.dependencies, index_.dependencies.state(job.id));
 }
 
 /// Names the job at the beginning of the chain.
@@ -218,7 +219,7 @@ Outcome Step::hopeless_outcome(const Job& job) const {
     const bool has_cause =
         end->outcome.reason == EndReason::DependencyFailed && !end->outcome.message.empty();
     outcome.message = has_cause ? end->outcome.message
-                                : fmt::format("job {} ({})", id.value, status_name(end->status));
+                                : kept<Kept::DependencyEnded>(id.value, status_name(end->status));
     break;
   }
   return outcome;

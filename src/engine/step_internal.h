@@ -50,21 +50,13 @@ class Step {
   void prune();
   void wake();
   void tell_overuse(const Machine& machine);
+  void tell(bool Attempt::* told, const effect::Overuse& overuse);
   void end(JobId id, Status status, const Outcome& outcome);
   void settle_dependents(JobId ended);
   [[nodiscard]] bool is_hopeless(const Job& job) const;
   [[nodiscard]] Outcome hopeless_outcome(const Job& job) const;
   void to_queue(JobId id, Queued queued);
   [[nodiscard]] Result<const Job*> changeable(JobId id, const Principal& by) const;
-  // submit.cpp
-  [[nodiscard]] Result<void> check_spec(const JobSpec& spec, std::size_t position);
-  [[nodiscard]] Result<void> check_submission(const event::Submit& event);
-  [[nodiscard]] Result<void> check_dependencies(const Dependencies& dependencies,
-                                                std::size_t position) const;
-  [[nodiscard]] Result<void> check_stored(const User& user, Memory more) const;
-  [[nodiscard]] Result<void> check_edges(std::uint32_t uid,
-                                         std::size_t more,
-                                         std::size_t fewer) const;
   // update.cpp
   [[nodiscard]] Result<JobSpec> updated(const Job& job,
                                         const JobChanges& changes,

@@ -9,6 +9,7 @@
 #include "base/translate.h"
 #include "core/gpu_request.h"
 #include "core/requests.h"
+#include "engine/admission.h"
 #include "engine/feasible.h"
 #include "engine/step_internal.h"
 
@@ -81,7 +82,7 @@ Result<void> Step::check_cycle(const std::vector<JobId>& jobs,
 /// The new dependencies as a whole, which all the jobs get; whose these are has been checked.
 Result<void> Step::check_new_edges(const std::vector<JobId>& jobs,
                                    const Dependencies& wants) const {
-  GF_CHECK(check_dependencies(wants, 0));
+  GF_CHECK(check_dependencies(index_, wants, 0));
   std::map<std::uint32_t, std::pair<std::size_t, std::size_t>> users;  // more, fewer
   for (const JobId id : jobs) {
     const Job& job = *index_.find(id);
@@ -89,7 +90,9 @@ Result<void> Step::check_new_edges(const std::vector<JobId>& jobs,
     more += wants.jobs.size();
     if (index_.dependencies.contains(id)) fewer += job.spec.dependencies.jobs.size();
   }
-  for (const auto& [uid, edges] : users) GF_CHECK(check_edges(uid, edges.first, edges.second));
+  for (const auto& [uid, edges] : users) {
+    GF_CHECK(check_edges(index_, uid, edges.first, edges.second));
+  }
   return check_cycle(jobs, wants);
 }
 
@@ -155,7 +158,7 @@ void Step::take(const event::Update& event) {
   }
   JobChanges changes = event.changes;
   auto& wants = changes.edit().dependencies.jobs;
-  if (changes.marked(&wants, sizeof wants)) {
+  if (changes.marked(&wants, sizeof(std::vector<JobId>))) {
     std::ranges::sort(wants);
     wants.erase(std::ranges::unique(wants).begin(), wants.end());
     if (auto checked = check_new_edges(event.jobs, changes.to().dependencies); !checked) {

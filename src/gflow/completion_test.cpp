@@ -12,6 +12,8 @@ namespace {
 
 std::vector<Candidate> two_jobs(Complete kind) {
   if (kind == Complete::User) return {{"alice", ""}, {"bob", ""}};
+  if (kind == Complete::Gpu) return {{"0", ""}, {"1", ""}};
+  if (kind == Complete::DrainedGpu) return {{"2", ""}, {"GPU-b", "fan"}};
   return {{"41", "R train"}, {"42", "PD eval"}};
 }
 
@@ -52,6 +54,12 @@ TEST(Completion, KnowsTheTable) {
       {"gjob", "wh", ":words why"},
       {"gjob", "log ", ":words 41 42"},
       {"gjob", "log --pa", ":words --path"},
+      {"gctl", "drain ", ":words gpu node"},
+      {"gctl", "drain gpu ", ":words 0 1"},
+      {"gctl", "drain --reason gpu gpu 0,", ":words 0,0 0,1"},
+      {"gctl", "resume gpu ", ":words 2 GPU-b"},
+      {"gctl", "resume gpu G", ":words GPU-b"},
+      {"gctl", "resume node ", ":words"},
       {"gbatch", "--config ", ":files"},
       {"gbatch", "--chdir ", ":directories"},
       {"gbatch", "--gpus 2 pyt", ":command 3"},

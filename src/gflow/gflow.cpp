@@ -23,6 +23,23 @@ namespace gflow::cli {
 
 namespace {
 
+/// "gqueue" is called "queue" as well below gflow.
+std::string_view short_name(std::string_view name) { return name.substr(1); }
+
+/// Null: none is called so.
+const Program* program_called(std::string_view name) {
+  const auto* at = std::ranges::find(kPrograms, name, &Program::name);
+  return at == kPrograms.end() ? nullptr : at;
+}
+
+/// The same of what follows "gflow", where short names are names, too.
+const Program* program_asked_for(std::string_view name) {
+  const auto* at = std::ranges::find_if(kPrograms, [&](const Program& program) {
+    return program.name == name || short_name(program.name) == name;
+  });
+  return at == kPrograms.end() ? nullptr : at;
+}
+
 /// gflowd prints its own: it is another program, of a layer above this one.
 Result<int> become_gflowd(Context& context) {
   context.out.flush();
@@ -34,8 +51,8 @@ Result<int> become_gflowd(Context& context) {
 Result<int> run_man(const Invocation& invocation, Context& context) {
   const std::string& name = invocation.words.front();
   if (name == "gflowd") return become_gflowd(context);
-  const auto at = std::ranges::find(suite(), name, &Command::name);
-  context.out << man_page(at == suite().end() ? gflow_command() : *at, kVersion);
+  const Program* program = program_called(name);
+  context.out << man_page(program == nullptr ? gflow_command() : program->command(), kVersion);
   return 0;
 }
 
@@ -54,12 +71,9 @@ Command man_command() {
       .examples = {{"gflow man gbatch | man -l -", tr("read a man page")}},
       .run = run_man,
   };
-  for (const Command& program : suite()) command.words.choices.push_back(program.name);
+  for (const Program& program : kPrograms) command.words.choices.emplace_back(program.name);
   return command;
 }
-
-/// "gqueue" is called "queue" as well below gflow.
-std::string short_name(const std::string& name) { return name.substr(1); }
 
 }  // namespace
 
@@ -81,9 +95,9 @@ Command gflow_command() {
                     "does 'completion' of every other command.")}},
       .run = run_help,
   };
-  for (const Command& program : suite()) {
-    command.subcommands.push_back(program);
-    command.subcommands.back().aliases.push_back(short_name(program.name));
+  for (const Program& program : kPrograms) {
+    command.subcommands.push_back(program.command());
+    command.subcommands.back().aliases.emplace_back(short_name(program.name));
   }
   command.subcommands.push_back(spec_command());
   command.subcommands.push_back(lab_command());
@@ -98,13 +112,13 @@ int multicall_main(int argc, char** argv) {
   const std::string called = all.empty() ? "gflow" : all[0].substr(all[0].rfind('/') + 1);
   const std::span<const std::string> arguments =
       std::span(all).subspan(std::min<std::size_t>(all.size(), 1));
-  const auto program = std::ranges::find(suite(), called, &Command::name);
-  if (program != suite().end()) return run_command(*program, arguments);
+  if (const Program* program = program_called(called)) {
+    return run_command(program->command(), arguments);
+  }
   if (!arguments.empty()) {
-    const auto named = std::ranges::find_if(suite(), [&](const Command& command) {
-      return command.name == arguments[0] || short_name(command.name) == arguments[0];
-    });
-    if (named != suite().end()) return run_command(*named, arguments.subspan(1));
+    if (const Program* program = program_asked_for(arguments[0])) {
+      return run_command(program->command(), arguments.subspan(1));
+    }
   }
   return run_command(gflow_command(), arguments);
 }

@@ -62,7 +62,7 @@ namespace {
 
 Result<std::string> read_open(const Fd& fd, const std::string& path, Memory most) {
   std::string content;
-  std::array<char, 65536> buffer{};
+  std::array<char, 65536> buffer;  // a small file is not to cost writing 64 KiB
   while (true) {
     const ssize_t got = ::read(fd.get(), buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) continue;

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "base/translate.h"
 #include "os/file.h"
+#include "os/process.h"
 
 namespace gflow::os {
 namespace {
@@ -31,16 +32,6 @@ bool holds(int pid, const std::string& path) {
     if (text && text->contains("FLOCK") && text->contains(inode)) return true;
   }
   return false;
-}
-
-/// Of /proc/PID/stat, behind the name, which may hold anything: "S 1 12 12 0 -1 FLAGS".
-std::uint64_t process_flags(int pid) {
-  const auto text = read_file(fmt::format("/proc/{}/stat", pid)).value_or("");
-  const std::size_t end = text.rfind(") ");
-  if (end == std::string::npos) return 0;
-  const auto fields = split(std::string_view(text).substr(end + 2), ' ');
-  constexpr std::size_t kFlags = 6;
-  return fields.size() > kFlags ? parse_number(fields[kFlags]).value_or(0) : 0;
 }
 
 std::string state_text(int pid, char state) {
@@ -83,10 +74,8 @@ std::optional<LockHolder> lock_holder(const std::string& path) {
 }
 
 char process_state(int pid) {
-  const auto text = read_file(fmt::format("/proc/{}/stat", pid));
-  // "12 (name) S ...": the name may hold anything.
-  const std::size_t end = text ? text->rfind(')') : std::string::npos;
-  return end == std::string::npos || end + 2 >= text->size() ? '?' : (*text)[end + 2];
+  const auto facts = process_facts(pid);
+  return facts ? facts->state : '?';
 }
 
 bool is_dying(int pid) {
@@ -100,10 +89,8 @@ bool is_dying(int pid) {
     (void)std::from_chars(digits, status.c_str() + status.size(), pending, 16);
     if ((pending & kKilled) != 0) return true;
   }
-  const char state = process_state(pid);
-  if (state == 'Z' || state == 'X') return true;
-  constexpr std::uint64_t kExiting = 0x4;  // PF_EXITING in linux/sched.h
-  return (process_flags(pid) & kExiting) != 0;
+  const auto facts = process_facts(pid);
+  return facts && (facts->is_dead() || facts->exiting);
 }
 
 std::string silence_text(int pid) {

@@ -9,6 +9,21 @@
 
 namespace gflow::os {
 
+SignalsBlocked::SignalsBlocked() {
+  sigset_t all{};
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+}
+
+SignalsBlocked::SignalsBlocked(std::span<const int> signals) {
+  sigset_t wanted{};
+  ::sigemptyset(&wanted);
+  for (const int signal : signals) ::sigaddset(&wanted, signal);
+  ::pthread_sigmask(SIG_BLOCK, &wanted, &before_);
+}
+
+SignalsBlocked::~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
 Result<SignalWatch> SignalWatch::open(std::span<const int> signals) {
   sigset_t wanted{};
   sigset_t before{};

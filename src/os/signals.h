@@ -10,6 +10,19 @@
 
 namespace gflow::os {
 
+/// Keeps signals from this thread and those it starts while this lives.
+class SignalsBlocked {
+ public:
+  SignalsBlocked();  ///< all of them, as for a thread that is to leave them to another
+  explicit SignalsBlocked(std::span<const int> signals);
+  ~SignalsBlocked();
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
 /// Signals that come as something to read instead of interrupting, on this thread and those it
 /// starts, while this lives.
 class SignalWatch {

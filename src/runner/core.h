@@ -3,10 +3,10 @@
 
 #include <chrono>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <set>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -15,6 +15,7 @@
 #include "os/fd.h"
 #include "runner/attempt_files.h"
 #include "runner/cgroups.h"
+#include "runner/expected_end.h"
 #include "runner/ports.h"
 #include "runner/runner.h"
 #include "runner/spare_files.h"
@@ -27,7 +28,7 @@ namespace gflow::runner {
 struct Runner::Core {
   using Key = std::pair<JobId, int>;
   /// Which descriptor of an attempt epoll found ready.
-  enum class Source : std::uint64_t { Status = 0, Shim = 1, Survivor = 2, Events = 3 };
+  enum class Source : std::uint64_t { Status, Shim, Survivor, Events, FirstProcess };
 
   Core(Options given, Cgroups usable);
   ~Core();
@@ -40,6 +41,9 @@ struct Runner::Core {
   void send(Watched& watched, const attempt::Control& control);
   /// Sends it if that attempt is watched.
   void tell(Key key, const attempt::Control& control);
+  void change_limit(Key key,
+                    std::optional<std::chrono::seconds> limit,
+                    std::chrono::milliseconds ran);
   [[nodiscard]] Adoption adopt(Key key, const Adopting& known);
   void forget(Key key);
   /// For the next launch. Without it that takes longer, nothing else.
@@ -58,18 +62,14 @@ struct Runner::Core {
   os::Fd epoll;
   os::Fd wake;      ///< eventfd: there are reports that no descriptor announces
   os::Fd retry;     ///< timerfd: try again what the machine had no room for
-  os::Fd patience;  ///< timerfd: look at the first of `unconfirmed`
-  bool patience_runs = false;
+  os::Fd patience;  ///< timerfd: the first of `looks` is due
+  std::optional<ExpectedEnd::Clock::time_point> patience_until;  ///< for when it is set
+  /// Attempts, when they are looked at and what for: Watched::looks, the first to come first.
+  std::set<std::tuple<ExpectedEnd::Clock::time_point, Key, LookFor>> looks;
   std::map<Key, Watched> attempts;
   std::map<std::uint64_t, Key> by_serial;
   std::map<int, JobId> by_shim;
-  /// A launch, and when it is looked at if nothing is heard of it until then.
-  struct Unconfirmed {
-    std::chrono::steady_clock::time_point at;
-    Key key;
-  };
-  std::deque<Unconfirmed> unconfirmed;  ///< the first is due first
-  std::set<Key> doubtful;               ///< of the attempts: how they stand is not known
+  std::set<Key> doubtful;   ///< of the attempts: how they stand is not known
   std::set<Key> strangers;  ///< found where an attempt was to be started: not ours to remove
   Ports ports;
   std::map<Key, PortBlock> given_ports;  ///< to attempts that are not forgotten
@@ -103,10 +103,29 @@ struct Runner::Core {
   void report(Report report);
   void end(Watched& watched, Outcome outcome);
 
+  using Time = ExpectedEnd::Clock::time_point;
+  void look_at(Watched& watched, LookFor what, std::optional<Time> at);
+  void begin_looking(Watched& watched, LookFor what, Time from);
+  void go_on_looking(Watched& watched, LookFor what, Time from);
+  void set_patience();
+  void look_at_due();
+  void look(Watched& watched, LookFor what, Time now);
+
   void await_start(Watched& watched);
-  void look_later();
-  void look_at_launches();
-  void look_at_launch(Watched& watched, std::chrono::nanoseconds since);
+  void look_at_launch(Watched& watched, Time now);
+
+  static void send_to_supervisor(const Watched& watched, int signal);
+  static void kill_with_supervisor(Watched& watched, KilledFor why);
+  void follow(Watched& watched, const attempt::Control& control);
+  void expect_end(Watched& watched);
+  void look_at_end(Watched& watched, Time now);
+  void end_stopped(Watched& watched, Time now);
+  void expect_suspension(Watched& watched, Time now);
+  void look_at_suspension(Watched& watched, Time now);
+  void expect_first_process(Watched& watched, int pid);
+  void watch_first_process(Watched& watched);
+  void first_process_ended(Watched& watched);
+  void look_at_remains(Watched& watched, Time now);
 
   void ready(Watched& watched, Source source);
   void read_status(Watched& watched);
@@ -115,6 +134,7 @@ struct Runner::Core {
   void conclude(Watched& watched);
   [[nodiscard]] Result<std::optional<Outcome>> verdict(Watched& watched);
   [[nodiscard]] static Outcome never_ran(const Watched& watched);
+  [[nodiscard]] static Outcome ended_with_supervisor(const Watched& watched, const KilledFor& why);
   [[nodiscard]] Result<bool> kill_survivors(Watched& watched);
   void drop(Key key);
   void doubt(Watched& watched, std::string why);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <set>
 
-#include "attempt/proc_text.h"
+#include "base/kept_sentence.h"
+#include "base/proc_text.h"
 #include "base/text.h"
 #include "os/file.h"
 #include "runner/core.h"
@@ -28,7 +29,7 @@ Result<bool> is_shim_of(int pid, const std::string& directory) {
   const auto words = split(*text, '\0');
   if (words.size() < 2 || !words[0].ends_with("gflow-shim") || words[1] != directory) return false;
   const auto status = GF_TRY(os::read_if_exists(process + "/status"));
-  return status && !attempt::is_in_inner_namespace(*status);
+  return status && !is_in_inner_namespace(*status);
 }
 
 /// Whether nothing of the attempt runs or ever will. A job that runs and that the store does not
@@ -68,7 +69,7 @@ Result<Adoption> Runner::Core::find_out(Key key, const Adopting& known) {
   const AttemptFiles files(options.attempts_dir, key.first, key.second);
   if (const auto record = GF_TRY(files.exit_record())) return Over{outcome_of(*record)};
   if (known.boot_id != options.boot_id) {
-    return lost(EndReason::Rebooted, "the machine was restarted while the job ran");
+    return lost(EndReason::Rebooted, kept<Kept::MachineRestarted>());
   }
   // Nothing is started before its directory is there, and nothing makes it later.
   if (!GF_TRY(files.exist())) return adopt_without_directory(key, known.started);
@@ -84,6 +85,8 @@ Watched& Runner::Core::watch_known(Key key, const std::optional<attempt::Order>&
   if (order) {
     watched.traces = traces_of(*order);
     watched.kill_cgroup = order->kill_cgroup;
+    watched.freeze_cgroup = order->freeze_cgroup;
+    watched.expected.set_grace(order->grace);
   } else if (watched.traces.cgroups.empty()) {
     watched.traces.cgroups = cgroups.groups_of(attempt_name(key.first, key.second));
   }
@@ -95,7 +98,7 @@ Result<Adoption> Runner::Core::adopt_claimed(Key key, const attempt::ShimClaim& 
   const auto order = GF_TRY(files.order());
   if (GF_TRY(files.is_supervised())) {
     os::Fd process = GF_TRY(open_process(claim.pid));
-    const auto facts = GF_TRY(find_process(claim.pid));
+    const auto facts = GF_TRY(os::find_process(claim.pid));
     if (!process.valid() || !facts || facts->start_time != claim.start_time) {
       return fail(Code::WrongState, "its lock is held, but not by the supervisor that claimed it");
     }
@@ -107,7 +110,9 @@ Result<Adoption> Runner::Core::adopt_claimed(Key key, const attempt::ShimClaim& 
     watched.adopting.reset();
     doubtful.erase(key);
     watch_shim(watched);
-    return StillRuns{watched.files.started_pid().value_or(0)};
+    const int first = files.started_pid().value_or(0);
+    if (attempts.contains(key)) expect_first_process(attempts.at(key), first);
+    return StillRuns{first};
   }
   // The shim is no more. It may have written its record since we looked.
   if (const auto record = GF_TRY(files.exit_record())) return Over{outcome_of(*record)};
@@ -119,9 +124,7 @@ Result<Adoption> Runner::Core::adopt_claimed(Key key, const attempt::ShimClaim& 
     return StillRuns{watched.files.started_pid().value_or(0)};
   }
   if (!GF_TRY(files.may_have_run())) return NeverRan{};
-  return lost(
-      EndReason::SupervisorDied,
-      "its supervisor was killed while the daemon was down; how the job ended is not known");
+  return lost(EndReason::SupervisorDied, kept<Kept::SupervisorKilledMeanwhile>());
 }
 
 /// Somebody removed it, or it was never made. Its shim lives on without it.
@@ -153,7 +156,7 @@ Result<Adoption> Runner::Core::adopt_without_directory(Key key, bool started) {
     doubtful.erase(key);
     return StillRuns{};
   }
-  return lost(EndReason::SupervisorDied, kDirectoryRemoved);
+  return lost(EndReason::SupervisorDied, kept<Kept::DirectoryRemoved>());
 }
 
 void Runner::Core::sweep(const std::vector<Key>& known) {
@@ -177,7 +180,7 @@ std::optional<JobId> Runner::Core::owner_of(int pid) const {
   constexpr int kDeepest = 4096;
   for (int depth = 0; depth < kDeepest && pid > 1; ++depth) {
     if (const auto found = by_shim.find(pid); found != by_shim.end()) return found->second;
-    const auto facts = process_facts(pid);
+    const auto facts = os::process_facts(pid);
     if (!facts) return std::nullopt;
     pid = facts->parent;
   }

@@ -182,7 +182,10 @@ std::optional<Outcome> Runner::Core::start(const LaunchOrder& given) {
   Watched& watched = watch(given.job, given.attempt, shim->pid, std::move(shim->process));
   watched.traces = traces_of(*order);
   watched.kill_cgroup = order->kill_cgroup;
+  watched.freeze_cgroup = order->freeze_cgroup;
   watched.status = std::move(shim->status);
+  watched.expected.set_grace(order->grace);
+  watched.expected.obey(attempt::SetLimit{order->time_limit}, ExpectedEnd::Clock::now());
   await_start(watched);
   watch_shim(watched);
   return std::nullopt;

@@ -11,7 +11,8 @@
 #include <cerrno>
 #include <cstdint>
 
-#include "attempt/proc_text.h"
+#include "base/kept_sentence.h"
+#include "base/proc_text.h"
 #include "base/text.h"
 #include "os/file.h"
 #include "runner/core.h"
@@ -22,7 +23,7 @@
 namespace gflow::runner {
 namespace {
 
-constexpr std::uint64_t kSources = 4;
+constexpr std::uint64_t kSources = 5;
 
 bool send_signal(const os::Fd& process, attempt::ControlSignal signal) {
   siginfo_t info{};
@@ -44,7 +45,7 @@ Result<bool> is_populated(const os::Fd& events) {
   if (got < 0 && errno == ENODEV) return false;  // the group is gone, and with it its processes
   if (got < 0) return os::errno_error("read cgroup.events");
   const std::string_view text(buffer.data(), static_cast<std::size_t>(got));
-  return attempt::keyed_value(text, "populated").value_or(0) != 0;
+  return keyed_value(text, "populated").value_or(0) != 0;
 }
 
 void drain(const os::Fd& counter) {
@@ -64,7 +65,7 @@ bool Runner::Core::listen(const Watched& watched, Source source, const os::Fd& f
 std::vector<Report> Runner::Core::poll() {
   drain(wake);
   drain(retry);
-  look_at_launches();
+  look_at_due();
   send_unsent();
   resolve_doubts();
   std::array<epoll_event, 64> events{};
@@ -85,6 +86,7 @@ std::vector<Report> Runner::Core::poll() {
 void Runner::Core::ready(Watched& watched, Source source) {
   if (source == Source::Status) return read_status(watched);
   if (source == Source::Shim) return shim_ended(watched);
+  if (source == Source::FirstProcess) return first_process_ended(watched);
   std::erase_if(watched.survivors, [](const os::Fd& process) {
     const bool ended = has_ended(process);
     if (ended) (void)reap(process);  // an orphan of the shim is a child of ours
@@ -117,6 +119,8 @@ void Runner::Core::heard(Watched& watched, std::string_view line) {
   if (const auto* started = std::get_if<attempt::ShimStarted>(&*said)) {
     watched.started = true;
     watched.launch_trouble.clear();
+    look_at(watched, LookFor::Start, std::nullopt);
+    expect_first_process(watched, started->pid);
     reports.emplace_back(Started{watched.job, watched.attempt, started->pid});
   } else {
     const auto& failed = std::get<attempt::ShimFailed>(*said);
@@ -145,6 +149,7 @@ void Runner::Core::shim_ended(Watched& watched) {
   read_status(watched);
   watched.killed_by = reap(watched.shim);
   watched.shim.reset();
+  watched.first_process.reset();
   by_shim.erase(std::exchange(watched.shim_pid, 0));
   conclude(watched);
 }
@@ -172,9 +177,10 @@ Result<std::optional<Outcome>> Runner::Core::verdict(Watched& watched) {
   const bool claimed = claim && std::holds_alternative<attempt::ShimClaim>(*claim);
   if ((watched.started || claimed) && GF_TRY(kill_survivors(watched))) return std::nullopt;
   if (exists ? GF_TRY(watched.files.may_have_run()) : watched.started) {
+    if (watched.killed_for) return ended_with_supervisor(watched, *watched.killed_for);
     return outcome_without_record(
         EndReason::SupervisorDied,
-        exists ? "its supervisor was killed; how the job ended is not known" : kDirectoryRemoved);
+        exists ? kept<Kept::SupervisorKilled>() : kept<Kept::DirectoryRemoved>());
   }
   return never_ran(watched);
 }
@@ -188,21 +194,17 @@ Outcome Runner::Core::never_ran(const Watched& watched) {
   }
   if (watched.shim_said) {
     Error said = *watched.shim_said;
-    said.message.insert(0, "its supervisor: ");
+    said.message = kept<Kept::SupervisorSaid>(said.message);
     return not_launched(FailureKind::Node, kStep, said);
   }
   if (watched.killed_by != 0) {
     return not_launched(
         FailureKind::Passing,
         kStep,
-        Error{Code::Failure,
-              "its supervisor was killed (signal " + std::to_string(watched.killed_by) +
-                  ") before the program of the job ran",
-              EINTR});
+        Error{Code::Failure, kept<Kept::SupervisorKilledBefore>(watched.killed_by), EINTR});
   }
-  return not_launched(FailureKind::Unknown,
-                      kStep,
-                      Error{Code::Failure, "its supervisor ended before it took the job"});
+  return not_launched(
+      FailureKind::Unknown, kStep, Error{Code::Failure, kept<Kept::SupervisorEndedBefore>()});
 }
 
 /// True if there are any; then their end is waited for.
@@ -275,7 +277,9 @@ void Runner::Core::stop(Key key, int signal, EndReason reason) {
 }
 
 void Runner::Core::send(Watched& watched, const attempt::Control& control) {
-  if (watched.shim_pid > 0) queue(watched, attempt::encode_control(control));
+  if (watched.shim_pid == 0) return;
+  follow(watched, control);
+  queue(watched, attempt::encode_control(control));
 }
 
 void Runner::Core::tell(Key key, const attempt::Control& control) {

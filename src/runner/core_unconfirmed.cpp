@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <signal.h>
-#include <sys/syscall.h>
-#include <sys/timerfd.h>
-#include <unistd.h>
 
 #include <chrono>
 
@@ -16,25 +13,15 @@
 namespace gflow::runner {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Clock = ExpectedEnd::Clock;
 
 /// How long one that is not stopped may take to claim its attempt, on a slow disk. After that it is
 /// killed, and the job is started anew.
 constexpr std::chrono::minutes kSlowest{2};
 
-void send_to(const Watched& watched, int signal) {
-  // By its pidfd where there is one. Else it is our child, not waited for: nobody else's pid.
-  const bool sent = watched.shim.valid() &&
-                    ::syscall(SYS_pidfd_send_signal, watched.shim.get(), signal, nullptr, 0) == 0;
-  if (!sent) (void)::kill(watched.shim_pid, signal);
+ProcessFacts facts_of(int pid) {
+  return os::process_facts(pid).value_or(ProcessFacts{.pid = pid, .state = '?'});
 }
-
-char state_of(int pid) {
-  const auto facts = process_facts(pid);
-  return facts ? facts->state : '?';
-}
-
-bool is_stopped(char state) { return state == 'T' || state == 't'; }
 
 std::string state_text(char state) {
   if (state == 'T') return "is stopped (T)";
@@ -46,56 +33,30 @@ std::string state_text(char state) {
 
 void Runner::Core::await_start(Watched& watched) {
   watched.launched = Clock::now();
-  unconfirmed.push_back(
-      {watched.launched + options.launch_patience, {watched.job, watched.attempt}});
-  look_later();
+  look_at(watched, LookFor::Start, watched.launched + options.launch_patience);
+  // Not once more when its program is heard of: a job may hold its supervisor before that is said.
+  watched.expected.set_run_time(Clock::duration(0), watched.launched);
+  expect_end(watched);
 }
 
-/// One timer for all: they are due in the order in which they were launched.
-void Runner::Core::look_later() {
-  if (patience_runs || unconfirmed.empty()) return;
-  const auto at = unconfirmed.front().at.time_since_epoch();
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(at);
-  itimerspec when{};
-  when.it_value.tv_sec = seconds.count();
-  when.it_value.tv_nsec = std::chrono::nanoseconds(at - seconds).count();
-  (void)::timerfd_settime(patience.get(), TFD_TIMER_ABSTIME, &when, nullptr);  // they are valid
-  patience_runs = true;
-}
-
-void Runner::Core::look_at_launches() {
-  std::uint64_t expirations = 0;
-  if (::read(patience.get(), &expirations, sizeof expirations) > 0) patience_runs = false;
-  const Clock::time_point now = Clock::now();
-  while (!unconfirmed.empty()) {
-    const auto [at, key] = unconfirmed.front();
-    const auto found = attempts.find(key);
-    const bool waits =
-        found != attempts.end() && !found->second.started && found->second.shim_pid > 0;
-    if (waits && at > now) break;
-    unconfirmed.pop_front();
-    if (!waits) continue;
-    look_at_launch(found->second, now - found->second.launched);
-    unconfirmed.push_back({now + options.launch_patience, key});
-  }
-  look_later();
-}
-
-void Runner::Core::look_at_launch(Watched& watched, std::chrono::nanoseconds since) {
-  const char state = state_of(watched.shim_pid);
+void Runner::Core::look_at_launch(Watched& watched, Time now) {
+  if (watched.started) return;
+  look_at(watched, LookFor::Start, now + options.launch_patience);
+  const auto since = now - watched.launched;
+  const ProcessFacts its = facts_of(watched.shim_pid);
   const std::string who = fmt::format("its supervisor (pid {})", watched.shim_pid);
   const auto trouble = [&](std::string text) {
     watched.launch_trouble = std::move(text);
     doubt(watched, watched.launch_trouble);
   };
   if (!watched.launch_revoked.empty()) {
-    return trouble(fmt::format("{} was killed and {}", who, state_text(state)));
+    return trouble(fmt::format("{} was killed and {}", who, state_text(its.state)));
   }
   auto claim = watched.files.claim();
-  if (claim && !*claim && (is_stopped(state) || since >= kSlowest)) {
+  if (claim && !*claim && (its.is_stopped() || since >= kSlowest)) {
     // From here on it cannot take the job any more, whatever it does.
     if (const auto revoked = watched.files.revoke(); !revoked) {
-      return trouble(fmt::format("{} {}: {}", who, state_text(state), revoked.error().message));
+      return trouble(fmt::format("{} {}: {}", who, state_text(its.state), revoked.error().message));
     }
     claim = watched.files.claim();
   }
@@ -104,18 +65,18 @@ void Runner::Core::look_at_launch(Watched& watched, std::chrono::nanoseconds sin
   const auto start_anew = [&] {
     watched.launch_revoked = fmt::format("{} {}, and the job was not started after {}",
                                          who,
-                                         state_text(state),
+                                         state_text(its.state),
                                          duration_text(passed));
-    send_to(watched, SIGKILL);
+    send_to_supervisor(watched, SIGKILL);
   };
   if (std::holds_alternative<attempt::Revoked>(**claim)) return start_anew();
-  if (!is_stopped(state)) return;  // it sets itself a limit
+  if (!its.is_stopped()) return;  // it sets itself a limit
   // What it began goes on; its child may be running the program already.
   const bool told = !watched.launch_trouble.empty();
   const auto ran = watched.files.may_have_run();
   if (told && ran && !*ran) return start_anew();
-  send_to(watched, SIGCONT);
-  trouble(fmt::format("{} {}", who, state_text(state)));
+  send_to_supervisor(watched, SIGCONT);
+  trouble(fmt::format("{} {}", who, state_text(its.state)));
 }
 
 }  // namespace gflow::runner

@@ -33,11 +33,11 @@ TEST_P(End, TheLimitCanBeChanged) {
   LaunchOrder limited = script("read x < go; exit 7");
   limited.time_limit = seconds(1);
   launch(limited);
-  runner_->change_limit(limited.job, 1, std::nullopt);
+  runner_->change_limit(limited.job, 1, std::nullopt, {});
   LaunchOrder other = script("sleep 1000");
   other.job = JobId(8);
   launch(other);
-  runner_->change_limit(other.job, 1, seconds(2));
+  runner_->change_limit(other.job, 1, seconds(2), {});
   EXPECT_EQ(wait_gone(other.job).reason, EndReason::TimeLimit);
   // By now the first limit would have ended the first job.
   go.say("on");
@@ -46,11 +46,11 @@ TEST_P(End, TheLimitCanBeChanged) {
 
 TEST_P(End, OnRequestThoughItsSupervisorIsStopped) {
   launch(script("sleep 1000"));
-  const auto facts = process_facts(wait_started());
+  const auto facts = os::process_facts(wait_started());
   ASSERT_TRUE(facts);
   ASSERT_EQ(::kill(facts->parent, SIGSTOP), 0);
-  for (auto now = process_facts(facts->parent); now && now->state != 'T';) {
-    now = process_facts(facts->parent);
+  for (auto now = os::process_facts(facts->parent); now && now->state != 'T';) {
+    now = os::process_facts(facts->parent);
   }
   runner_->stop(JobId(7), 1, SIGTERM, EndReason::Cancelled);
   EXPECT_EQ(wait_gone().reason, EndReason::Cancelled);

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdint>
 
+#include "attempt/exit_record.h"
+#include "base/kept_sentence.h"
 #include "runner/attempt_files.h"
 #include "runner/spawn.h"
 #include "runner/test_bench.h"
@@ -193,6 +197,19 @@ TEST_P(Trouble, ASupervisorIsFoundWithoutItsDirectory) {
 }
 
 INSTANTIATE_TEST_SUITE_P(With, Trouble, ::testing::Bool(), cgroups_or_not);
+
+/// gflow-shim has no table of kept sentences: what it writes has the words of the one that reads
+/// it.
+TEST(Shim, SpeaksInKeptSentences) {
+  for (std::uint32_t number = 1; const auto step = attempt::step_of(number); ++number) {
+    if (*step == attempt::Step::ReachProgram) continue;  // a sentence of its own
+    const std::string words(attempt::step_text(*step));
+    EXPECT_TRUE(std::ranges::any_of(kKeptSentences, [&](const KeptSentence& sentence) {
+      const std::string_view text = sentence.text;
+      return text.starts_with(words) && text.ends_with(": {}");
+    })) << words;
+  }
+}
 
 }  // namespace
 }  // namespace gflow::runner

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <set>
 
-#include "attempt/proc_text.h"
+#include "base/proc_text.h"
 #include "base/text.h"
 #include "runner/attempt_files.h"
 #include "runner/test_bench.h"
@@ -203,7 +203,7 @@ TEST_P(Launch, ADirectoryThatIsThereIsNotReplacedByASpareOne) {
 std::vector<int> standbys() {
   const std::string own = "/proc/self/task/" + std::to_string(::getpid()) + "/children";
   std::vector<int> found;
-  for (const int pid : attempt::parse_pids(os::read_file(own).value_or(""))) {
+  for (const int pid : parse_pids(os::read_file(own).value_or(""))) {
     const auto words = os::read_file("/proc/" + std::to_string(pid) + "/cmdline");
     if (words && words->find("--standby") != std::string::npos) found.push_back(pid);
   }
@@ -255,7 +255,7 @@ std::vector<int> recruits_of(int standby) {
   const std::string children = own + "/task/" + std::to_string(standby) + "/children";
   std::vector<int> its;
   while (its.empty() && os::exists(own)) {
-    its = attempt::parse_pids(os::read_file(children).value_or(""));
+    its = parse_pids(os::read_file(children).value_or(""));
   }
   return its;
 }
@@ -279,7 +279,7 @@ TEST_P(Launch, WhatIsSaidOfAJobAtOnceIsNotLost) {
   for (const int pid : slow) EXPECT_EQ(::kill(pid, SIGSTOP), 0);
   const LaunchOrder made = script("sleep 1000");
   launch(made);
-  runner_->change_limit(made.job, 1, std::chrono::seconds(1));
+  runner_->change_limit(made.job, 1, std::chrono::seconds(1), {});
   for (const int pid : slow) EXPECT_EQ(::kill(pid, SIGCONT), 0);
   EXPECT_EQ(wait_gone(made.job).reason, EndReason::TimeLimit);
 }

@@ -44,7 +44,7 @@ EndReason reason_for(FailureKind kind) {
 
 Outcome outcome_of(const attempt::ExitRecord& record) {
   Outcome outcome;
-  outcome.reason = static_cast<EndReason>(record.reason);
+  outcome.reason = end_reason_of(record.reason);
   outcome.exit_code = record.exit_code;
   outcome.signal = record.signal;
   outcome.message = printable(record.message);
@@ -61,6 +61,7 @@ Outcome outcome_of(const attempt::ExitRecord& record) {
 }
 
 Ending ending_for(EndReason reason) { return static_cast<Ending>(reason); }
+EndReason end_reason_of(Ending ending) { return static_cast<EndReason>(ending); }
 
 Outcome outcome_without_record(EndReason reason, std::string message) {
   Outcome outcome;

@@ -10,8 +10,7 @@ namespace gflow::runner {
 /// What an exit record says, in the words of the engine.
 [[nodiscard]] Outcome outcome_of(const attempt::ExitRecord& record);
 [[nodiscard]] attempt::Ending ending_for(EndReason reason);
-constexpr const char* kDirectoryRemoved =
-    "the directory of its attempt was removed while it ran; how it ended is not known";
+[[nodiscard]] EndReason end_reason_of(attempt::Ending ending);
 /// An end there is no record of.
 [[nodiscard]] Outcome outcome_without_record(EndReason reason, std::string message);
 /// A launch that failed before a supervisor took it: LaunchFailed if that is the job's own fault,

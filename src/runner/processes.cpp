@@ -11,8 +11,8 @@
 #include <cerrno>
 #include <set>
 
-#include "attempt/text_fields.h"
 #include "base/text.h"
+#include "base/text_fields.h"
 #include "os/file.h"
 
 namespace gflow::runner {
@@ -35,10 +35,51 @@ Result<std::set<int>> cgroup_members(const Traces& traces) {
   for (const std::string& cgroup : traces.cgroups) {
     const auto text = GF_TRY(os::read_if_exists(cgroup + "/cgroup.procs"));
     if (!text) continue;  // the group is gone, and with it its processes
-    const auto pids = attempt::parse_pids(*text);
+    const auto pids = parse_pids(*text);
     members.insert(pids.begin(), pids.end());
   }
   return members;
+}
+
+/// Of a control group and those below it.
+Result<void> add_members(const std::string& cgroup, std::set<int>& members) {
+  const auto text = GF_TRY(os::read_if_exists(cgroup + "/cgroup.procs"));
+  if (!text) return {};
+  const auto pids = parse_pids(*text);
+  members.insert(pids.begin(), pids.end());
+  for (const std::string& name : GF_TRY(os::names_in(cgroup))) {
+    const std::string inner = cgroup + "/" + name;
+    if (os::is_directory(inner)) GF_CHECK(add_members(inner, members));
+  }
+  return {};
+}
+
+/// Those of a control group that stand because it is frozen.
+Result<std::set<int>> frozen_members(const std::string& cgroup) {
+  std::set<int> members;
+  if (cgroup.empty()) return members;
+  const auto events = GF_TRY(os::read_if_exists(cgroup + "/cgroup.events"));
+  if (!events || keyed_value(*events, "frozen") != 1) return members;
+  GF_CHECK(add_members(cgroup, members));
+  return members;
+}
+
+bool is_state_of_standing(char state) {
+  constexpr std::string_view kStates = "TtDZX";
+  return kStates.find(state) != std::string_view::npos;
+}
+
+/// Its state is that of its first thread. A signal stops all of them, or nobody would see that that
+/// one has ended.
+Result<bool> stands(const ProcessFacts& process) {
+  if (!process.has_dead_leader()) return is_state_of_standing(process.state);
+  const std::string threads = proc_file(process.pid, "task");
+  for (const std::string& thread : GF_TRY(os::names_in(threads))) {
+    const auto text = GF_TRY(os::read_if_exists(threads + "/" + thread + "/stat"));
+    const auto facts = parse_proc_stat(text.value_or(""));
+    if (facts && !is_state_of_standing(facts->state)) return false;
+  }
+  return true;
 }
 
 /// The path of a process's program; "" if it has none (it ends), or another user's that may not be
@@ -61,7 +102,7 @@ bool is_name_of_gflow(std::string_view name) {
 /// proves nothing. One that is gone is nobody's.
 Result<bool> is_of_own_user(int pid) {
   const auto status = GF_TRY(os::read_if_exists(proc_file(pid, "status")));
-  return !status || attempt::real_user(*status) == ::getuid();
+  return !status || real_user(*status) == ::getuid();
 }
 
 /// Whether a process is there that is none of gflow's programs, nor a copy of this one that has not
@@ -85,7 +126,7 @@ Result<bool> is_below_orphan(int pid) {
   constexpr int kMaxSteps = 100'000;
   int at = pid;
   for (int steps = 0; steps < kMaxSteps; ++steps) {
-    const auto facts = GF_TRY(find_process(at));
+    const auto facts = GF_TRY(os::find_process(at));
     if (!facts && at == pid) return false;
     if (!facts) {
       at = pid;
@@ -107,7 +148,7 @@ Result<bool> is_below_orphan(int pid) {
 /// supervisors, which are none of it.
 Result<bool> carries_mark(int pid, std::uint64_t mark) {
   const auto limits = GF_TRY(os::read_if_exists(proc_file(pid, "limits")));
-  if (!limits || attempt::file_lock_limit(*limits) != mark) return false;
+  if (!limits || file_lock_limit(*limits) != mark) return false;
   return is_strange(pid);
 }
 
@@ -136,16 +177,6 @@ class Recognizer {
 
 }  // namespace
 
-Result<std::optional<attempt::ProcessFacts>> find_process(int pid) {
-  const auto text = GF_TRY(os::read_if_exists(proc_file(pid, "stat")));
-  if (!text) return std::nullopt;
-  return attempt::parse_proc_stat(*text);
-}
-
-std::optional<attempt::ProcessFacts> process_facts(int pid) {
-  return find_process(pid).value_or(std::nullopt);
-}
-
 Result<os::Fd> open_process(int pid) {
   os::Fd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (process.valid() || errno == ESRCH) return process;
@@ -155,6 +186,24 @@ Result<os::Fd> open_process(int pid) {
 bool has_ended(const os::Fd& process) {
   pollfd wait{process.get(), POLLIN, 0};
   return ::poll(&wait, 1, 0) > 0;
+}
+
+Result<std::vector<ProcessFacts>> processes_below(int supervisor) {
+  std::vector<ProcessFacts> all;
+  for (const int pid : GF_TRY(all_pids())) {
+    if (const auto facts = GF_TRY(os::find_process(pid))) all.push_back(*facts);
+  }
+  std::vector<ProcessFacts> below = descendants_of(supervisor, all);
+  std::erase_if(below, [](const ProcessFacts& process) { return process.is_dead(); });
+  return below;
+}
+
+Result<bool> stands_still(int supervisor, const std::string& freeze_cgroup) {
+  const std::set<int> frozen = GF_TRY(frozen_members(freeze_cgroup));
+  for (const ProcessFacts& process : GF_TRY(processes_below(supervisor))) {
+    if (!frozen.contains(process.pid) && !GF_TRY(stands(process))) return false;
+  }
+  return true;
 }
 
 Traces traces_of(const attempt::Order& order) { return {order.mark, order.cgroups}; }

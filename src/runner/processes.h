@@ -7,17 +7,13 @@
 #include <vector>
 
 #include "attempt/order.h"
-#include "attempt/proc_text.h"
 #include "base/result.h"
 #include "os/fd.h"
+#include "os/process.h"
 
 /// Processes of this machine, read from /proc.
 namespace gflow::runner {
 
-/// Empty if there is no such process. An error says nothing of the process.
-[[nodiscard]] Result<std::optional<attempt::ProcessFacts>> find_process(int pid);
-/// The same for one that is only of interest if it can be read.
-[[nodiscard]] std::optional<attempt::ProcessFacts> process_facts(int pid);
 /// A pidfd; invalid if there is no such process. An error says nothing of the process.
 [[nodiscard]] Result<os::Fd> open_process(int pid);
 /// Whether the process of a pidfd has ended.
@@ -35,5 +31,11 @@ struct Traces {
 /// killed shim come to the daemon. Each is held by a pidfd, and was seen to
 /// belong to the attempt after that was opened. All of them or an error.
 [[nodiscard]] Result<std::vector<os::Fd>> survivors_of(const Traces& traces);
+
+/// The processes below a supervisor that have not ended, which are all of its job.
+[[nodiscard]] Result<std::vector<ProcessFacts>> processes_below(int supervisor);
+/// Whether none of them runs: each is stopped, waits in the kernel for what cannot be interrupted
+/// (and stops behind that), or is in this control group, if one is given and it is frozen.
+[[nodiscard]] Result<bool> stands_still(int supervisor, const std::string& freeze_cgroup);
 
 }  // namespace gflow::runner

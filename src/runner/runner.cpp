@@ -86,6 +86,9 @@ void Runner::Core::drop(Key key) {
   by_serial.erase(found->second.serial);
   by_shim.erase(found->second.shim_pid);
   doubtful.erase(key);
+  for (std::size_t i = 0; i < kLooks; ++i) {
+    look_at(found->second, static_cast<LookFor>(i), std::nullopt);
+  }
   attempts.erase(found);
 }
 
@@ -128,8 +131,11 @@ void Runner::suspend(JobId job, int attempt) { core_->tell({job, attempt}, attem
 
 void Runner::resume(JobId job, int attempt) { core_->tell({job, attempt}, attempt::ResumeJob{}); }
 
-void Runner::change_limit(JobId job, int attempt, std::optional<std::chrono::seconds> limit) {
-  core_->tell({job, attempt}, attempt::SetLimit{limit});
+void Runner::change_limit(JobId job,
+                          int attempt,
+                          std::optional<std::chrono::seconds> limit,
+                          std::chrono::milliseconds ran) {
+  core_->change_limit({job, attempt}, limit, ran);
 }
 
 Adoption Runner::adopt(JobId job, int attempt, const std::string& boot_id, Progress progress) {

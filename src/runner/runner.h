@@ -41,6 +41,9 @@ struct Options {
   bool bind_cpus = true;  ///< false: the CPUs of orders are not this machine's (a simulated one's)
   /// How long a supervisor may be silent about its launch before it is looked at.
   std::chrono::milliseconds launch_patience = std::chrono::seconds(10);
+  /// How long a supervisor may be silent past the end its job should have had before it is looked
+  /// at.
+  std::chrono::milliseconds end_patience = std::chrono::seconds(5);
   bool use_cgroups = true;  ///< false: the fallback, for tests and for `[runner] cgroups = false`
 };
 
@@ -77,8 +80,14 @@ class Runner : public Executor {
   void signal(JobId job, int attempt, int number) override;
   void suspend(JobId job, int attempt) override;
   void resume(JobId job, int attempt) override;
-  /// The limit counts from the start of the attempt; empty: none.
-  void change_limit(JobId job, int attempt, std::optional<std::chrono::seconds> limit) override;
+  /// See Executor. The supervisor keeps the limit and the grace. As a job of the same user can stop
+  /// that, both are counted here, too: one that is stopped Options::end_patience past the time
+  /// limit, or after stop(), is made to go on and told to end its job; one that is stopped again
+  /// when the grace is over is told to kill it, and at last killed with it.
+  void change_limit(JobId job,
+                    int attempt,
+                    std::optional<std::chrono::seconds> limit,
+                    std::chrono::milliseconds ran) override;
 
   /// After a restart of the daemon: finds out how an attempt stands and, if it still runs, watches
   /// it again. Whatever cannot be read makes it Unknown, never over.

@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <array>
 
-#include "attempt/proc_text.h"
+#include "base/proc_text.h"
 #include "runner/attempt_files.h"
 #include "runner/test_bench.h"
+#include "runner/traced_process.h"
 
 namespace gflow::runner {
 namespace {
@@ -39,14 +40,14 @@ class Suspend : public RunnerBench {
   /// with a child that is still on its way to its execve(2) it is not: it goes on for a moment
   /// after that.
   [[nodiscard]] bool stands(int pid) const {
-    const auto facts = process_facts(pid);
+    const auto facts = os::process_facts(pid);
     if (!facts || facts->state != 'D') return facts && facts->state == 'T';
     std::string all =
         read("/proc/" + std::to_string(pid) + "/task/" + std::to_string(pid) + "/children");
     std::ranges::replace(all, ' ', '\n');
-    const auto children = attempt::parse_pids(all);
+    const auto children = parse_pids(all);
     return !children.empty() && std::ranges::all_of(children, [](int child) {
-      const auto its = process_facts(child);
+      const auto its = os::process_facts(child);
       return its && its->state == 'T';
     });
   }
@@ -56,7 +57,7 @@ class Suspend : public RunnerBench {
     const auto order = order_on_disk();
     if (order && !order->freeze_cgroup.empty()) {
       const std::string events = read(order->freeze_cgroup + "/cgroup.events");
-      return attempt::keyed_value(events, "frozen") == 1;
+      return keyed_value(events, "frozen") == 1;
     }
     for (const int pid : pids_) {
       if (!stands(pid)) return false;
@@ -112,7 +113,7 @@ TEST_P(Suspend, ItsTimeDoesNotRunMeanwhile) {
   start(script(kAnswers), 2);
   runner_->suspend(JobId(7), 1);
   ASSERT_TRUE(becomes(true));
-  runner_->change_limit(JobId(7), 1, seconds(1));
+  runner_->change_limit(JobId(7), 1, seconds(1), {});
   pollfd silent{runner_->fd(), POLLIN, 0};
   while (::poll(&silent, 1, 0) > 0) {
     for (const Report& report : runner_->poll()) {
@@ -236,7 +237,7 @@ TEST_P(Suspend, WhatTheJobStoppedItselfStaysStopped) {
                "read line < asked; kill -CONT $!; wait $!; exit 7"),
         2);
   const auto child_is_stopped = [this] {
-    const auto facts = process_facts(pids_.back());
+    const auto facts = os::process_facts(pids_.back());
     return facts && facts->state == 'T';
   };
   ASSERT_TRUE(comes_true(child_is_stopped));
@@ -247,6 +248,95 @@ TEST_P(Suspend, WhatTheJobStoppedItselfStaysStopped) {
   EXPECT_TRUE(child_is_stopped());
   asked_.say("continue it");
   EXPECT_EQ(said_.line(), "went");
+  EXPECT_EQ(wait_gone().exit_code, 7);
+}
+
+/// Another job has its GPUs by then.
+TEST_P(Suspend, OneThatKeepsItsSupervisorStoppedStandsOrEnds) {
+  options_.end_patience = milliseconds(100);
+  reopen();
+  start(script("for i in 1 2 3; do while :; do kill -STOP $PPID; done & echo $! > said; done\n"
+               "echo $$ > said; while :; do kill -STOP $PPID; done"),
+        4);
+  std::vector<os::Fd> processes;
+  for (const int pid : pids_) processes.push_back(hold(pid));
+  runner_->suspend(JobId(7), 1);
+  std::optional<Outcome> ended;
+  EXPECT_TRUE(comes_true([&] {
+    for (const Report& report : runner_->poll()) {
+      if (const auto* gone = std::get_if<Gone>(&report)) ended = gone->outcome;
+    }
+    return ended || stands();
+  }));
+  if (!ended) return;
+  is_over();
+  EXPECT_EQ(ended->reason, EndReason::SupervisorDied);
+  EXPECT_NE(ended->message.find("ran on while it was suspended"), std::string::npos);
+  for (const os::Fd& process : processes) EXPECT_TRUE(has_ended(process));
+}
+
+/// The supervisor is under a debugger, so it hears nothing.
+TEST_P(Suspend, OneWhoseSupervisorCannotSuspendItIsFrozenOrEnds) {
+  options_.end_patience = UsesCgroups() ? seconds(2) : milliseconds(100);
+  reopen();
+  start(script(kAnswers), 2);
+  const os::Fd first = hold(pids_.front());
+  {
+    const Traced supervisor(shim_of(pids_.front()));
+    if (!supervisor.holds()) GTEST_SKIP() << "processes cannot be traced here";
+    const auto order = order_on_disk();
+    const bool can_be_frozen = order && !order->freeze_cgroup.empty();
+    runner_->suspend(JobId(7), 1);
+    if (!can_be_frozen) {
+      const Outcome outcome = wait_gone();
+      EXPECT_EQ(outcome.reason, EndReason::SupervisorDied);
+      EXPECT_NE(outcome.message.find("ran on while it was suspended"), std::string::npos);
+      EXPECT_TRUE(has_ended(first));
+      return;
+    }
+    EXPECT_TRUE(becomes(true));
+  }
+  runner_->resume(JobId(7), 1);
+  asked_.say("end");
+  EXPECT_EQ(wait_gone().exit_code, 7);
+}
+
+/// What the daemon froze without its supervisor can clean up as well.
+TEST_P(Suspend, ToldToStopBehindAStoppedSupervisorItCanCleanUp) {
+  LaunchOrder made = script("trap 'echo clean; exit 5' USR1\n" + kAnswers);
+  made.grace = seconds(60);
+  start(made, 2);
+  {
+    const Traced supervisor(shim_of(pids_.front()));
+    if (!supervisor.holds()) GTEST_SKIP() << "processes cannot be traced here";
+    runner_->suspend(JobId(7), 1);
+    runner_->stop(JobId(7), 1, SIGUSR1, EndReason::Preempted);
+  }
+  const Outcome outcome = wait_gone();
+  EXPECT_EQ(outcome.reason, EndReason::Preempted);
+  EXPECT_EQ(outcome.exit_code, 5);
+  EXPECT_EQ(log(), "clean\n");
+}
+
+TEST_P(Suspend, OneThatSomebodyWakesIsSuspendedAgain) {
+  options_.end_patience = seconds(2);  // three times that is enough for a slow machine
+  reopen();
+  start(script(kAnswers), 2);
+  runner_->suspend(JobId(7), 1);
+  ASSERT_TRUE(becomes(true));
+  const int supervisor = shim_of(pids_.front());
+  ASSERT_EQ(::kill(supervisor, SIGSTOP), 0);
+  for (const int pid : pids_) ASSERT_EQ(::kill(pid, SIGCONT), 0);
+  const bool is_frozen = stands();  // nobody wakes that
+  EXPECT_TRUE(comes_true([&] {
+    for (const Report& report : runner_->poll()) {
+      EXPECT_TRUE(std::holds_alternative<Started>(report)) << "it ended";
+    }
+    const auto facts = os::process_facts(supervisor);
+    return is_frozen || (facts && !facts->is_stopped() && stands());
+  }));
+  runner_->resume(JobId(7), 1);
+  asked_.say("end");
   EXPECT_EQ(wait_gone().exit_code, 7);
 }
 

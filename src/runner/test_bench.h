@@ -185,7 +185,7 @@ class RunnerBench : public ::testing::TestWithParam<bool> {
   [[nodiscard]] Fifo fifo(const std::string& name) const { return Fifo(path(name)); }
   /// The supervisor of a job's first process.
   [[nodiscard]] static int shim_of(int pid) {
-    const auto facts = process_facts(pid);
+    const auto facts = os::process_facts(pid);
     return facts ? facts->parent : 0;
   }
 

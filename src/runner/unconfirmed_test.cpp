@@ -1,82 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <sys/ptrace.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
-#include <cerrno>
-#include <cstdint>
 #include <functional>
 
-#include "attempt/proc_text.h"
+#include "base/proc_text.h"
 #include "runner/attempt_files.h"
 #include "runner/test_bench.h"
+#include "runner/traced_process.h"
 
 /// Launches that somebody kills or stops on their way: what did not run is told so and may be
 /// started anew, what ran is not, and nothing waits for ever.
 namespace gflow::runner {
 namespace {
 
-/// A process under a debugger, which no SIGCONT lets go on; until this is destroyed.
-class Traced {
- public:
-  enum class Step { SystemCall, Executed, Ended };
-
-  explicit Traced(int pid) : pid_(pid) {
-    constexpr long kOptions = PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD;
-    if (::ptrace(PTRACE_SEIZE, pid, nullptr, kOptions) != 0) return;
-    (void)::ptrace(PTRACE_INTERRUPT, pid, nullptr, nullptr);
-    holds_ = wait() && WIFSTOPPED(status_);
-  }
-  ~Traced() {
-    if (holds_) (void)::ptrace(PTRACE_DETACH, pid_, nullptr, nullptr);
-  }
-  Traced(const Traced&) = delete;
-  Traced& operator=(const Traced&) = delete;
-  [[nodiscard]] bool holds() const { return holds_; }
-
-  /// Lets it go on until it enters or leaves its next system call, or has become another program.
-  [[nodiscard]] Step step() {
-    while (true) {
-      const bool is_signal = WSTOPSIG(status_) != (SIGTRAP | 0x80) && status_ >> 16 == 0;
-      const long deliver = is_signal ? WSTOPSIG(status_) : 0;
-      if (::ptrace(PTRACE_SYSCALL, pid_, nullptr, deliver) != 0 || !wait()) return Step::Ended;
-      if (!WIFSTOPPED(status_)) return ended();
-      if (status_ >> 8 == (SIGTRAP | (PTRACE_EVENT_EXEC << 8))) return Step::Executed;
-      if (WSTOPSIG(status_) == (SIGTRAP | 0x80)) return Step::SystemCall;
-    }
-  }
-  /// Until it leaves this system call.
-  [[nodiscard]] bool step_over(std::uint64_t number) {
-    for (bool inside = false; step() == Step::SystemCall;) {
-      __ptrace_syscall_info info{};
-      if (::ptrace(PTRACE_GET_SYSCALL_INFO, pid_, sizeof info, &info) <= 0) return false;
-      if (info.op == PTRACE_SYSCALL_INFO_EXIT && inside) return true;
-      inside = info.op == PTRACE_SYSCALL_INFO_ENTRY && info.entry.nr == number;
-    }
-    return false;
-  }
-  /// It is told first that the process has ended; then its parent is.
-  void wait_for_end() {
-    while (holds_ && wait() && WIFSTOPPED(status_)) {
-    }
-    holds_ = false;
-  }
-
- private:
-  [[nodiscard]] bool wait() { return ::waitpid(pid_, &status_, __WALL) == pid_; }
-  Step ended() {
-    holds_ = false;
-    return Step::Ended;
-  }
-
-  int pid_;
-  int status_ = 0;
-  bool holds_ = false;
-};
-
 std::vector<int> children_of(int pid) {
   const std::string number = std::to_string(pid);
-  return attempt::parse_pids(
+  return parse_pids(
       os::read_file("/proc/" + number + "/task/" + number + "/children").value_or(""));
 }
 
@@ -84,7 +23,7 @@ std::vector<int> children_of(int pid) {
 bool is_standby(int pid) {
   std::string words;
   while (words.empty()) {
-    const auto facts = process_facts(pid);
+    const auto facts = os::process_facts(pid);
     if (!facts || facts->is_dead()) return false;
     words = os::read_file("/proc/" + std::to_string(pid) + "/cmdline").value_or("");
   }
@@ -223,6 +162,83 @@ TEST_F(Unconfirmed, ASupervisorThatDoesNotTakeTheJobIsReplaced) {
   EXPECT_TRUE(is_of_any_job(outcome.failure));
   EXPECT_NE(outcome.message.find("stopped by a debugger"), std::string::npos) << outcome.message;
   expect_runs_anew();
+}
+
+/// Where none is kept ready, as where all control groups are of v2: it is started for its job.
+class Spawned : public Unconfirmed {
+ protected:
+  [[nodiscard]] bool UsesCgroups() const override { return false; }
+  /// A supervisor that gets this signal before it is one, the first time.
+  void make_shim_that_gets(const std::string& signal) {
+    const std::string shim = path("shim-" + signal);
+    const std::string went = path("went-" + signal);
+    std::ofstream(shim) << "#!/bin/sh\n[ -e " << went << " ] || { >" << went << "; kill -" << signal
+                        << " $$; }\nexec " << options_.shim << " \"$@\"\n";
+    ASSERT_EQ(::chmod(shim.c_str(), 0755), 0);
+    options_.shim = shim;
+    options_.launch_patience = std::chrono::milliseconds(20);
+    reopen();
+  }
+};
+
+TEST_F(Spawned, ASupervisorThatIsStoppedBeforeItTakesTheJobIsReplaced) {
+  make_shim_that_gets("STOP");
+  launch(writer());
+  const Outcome outcome = wait_gone();
+  EXPECT_EQ(outcome.reason, EndReason::NotStarted) << outcome.message;
+  EXPECT_TRUE(is_of_any_job(outcome.failure));
+  EXPECT_NE(outcome.message.find("is stopped (T)"), std::string::npos) << outcome.message;
+  expect_runs_anew();
+}
+
+TEST_F(Spawned, ASupervisorThatIsKilledBeforeItTakesTheJobHasRunNothing) {
+  make_shim_that_gets("KILL");
+  launch(writer());
+  const Outcome outcome = wait_gone();
+  EXPECT_EQ(outcome.reason, EndReason::NotStarted) << outcome.message;
+  EXPECT_TRUE(is_of_any_job(outcome.failure)) << outcome.message;
+  expect_runs_anew();
+}
+
+/// Between the program of a job and the word of its supervisor that it runs nobody can say from
+/// outside whether it does.
+TEST_F(Spawned, ASupervisorHeldBeforeItSaysThatTheJobRunsKeepsItsLimit) {
+  options_.end_patience = std::chrono::milliseconds(100);
+  const std::string held = path("held");
+  const std::string shim = path("shim-held");
+  std::ofstream(shim) << "#!/bin/sh\necho $$ > " << held << "\nkill -STOP $$\nexec "
+                      << options_.shim << " \"$@\"\n";
+  ASSERT_EQ(::chmod(shim.c_str(), 0755), 0);
+  options_.shim = shim;
+  options_.launch_patience = std::chrono::seconds(60);  // it is its debugger's until it is held
+  reopen();
+  Fifo pid = fifo("held");
+  LaunchOrder made = order({"/bin/sh", "-c", "printf x >> ran; echo $$ > runs; exec sleep 1000"});
+  constexpr std::chrono::hours kHour{1};
+  made.time_limit = kHour;
+  Fifo runs = fifo("runs");
+  launch(made);
+  const int supervisor = pid.number();
+  std::optional<ProcessFacts> facts;
+  while ((facts = os::process_facts(supervisor)) && !facts->is_stopped() && !facts->is_dead()) {
+  }
+  Traced traced(supervisor);
+  if (!traced.holds()) {
+    ASSERT_EQ(::kill(supervisor, SIGCONT), 0);
+    GTEST_SKIP() << "processes cannot be traced here";
+  }
+  ASSERT_EQ(::kill(supervisor, SIGCONT), 0);
+  constexpr std::uint64_t kStatus = 3;
+  ASSERT_TRUE(traced.step_to_write(kStatus));
+  const os::Fd program = hold(runs.number());
+  runner_->change_limit(JobId(7), 1, kHour, kHour - std::chrono::seconds(1));
+  const auto first = next(JobId(7));
+  const auto* gone = first ? std::get_if<Gone>(&*first) : nullptr;
+  ASSERT_NE(gone, nullptr) << "it was never said that it runs";
+  is_over();
+  EXPECT_EQ(gone->outcome.reason, EndReason::TimeLimit) << gone->outcome.message;
+  EXPECT_TRUE(has_ended(program));
+  EXPECT_EQ(trace(), "x");
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -13,6 +15,7 @@
 #include "core/job.h"
 #include "os/fd.h"
 #include "runner/attempt_files.h"
+#include "runner/expected_end.h"
 #include "runner/processes.h"
 
 namespace gflow::runner {
@@ -26,6 +29,27 @@ struct RevokedFor {
 struct Adopting {
   std::string boot_id;
   bool started = false;
+};
+
+/// What an attempt is looked at for when its supervisor is silent.
+enum class LookFor : std::uint8_t {
+  Start,       ///< it was launched, and is not known to run
+  End,         ///< it should be over
+  Suspension,  ///< it should be suspended
+  Remains,     ///< its first process has ended
+};
+inline constexpr std::size_t kLooks = 4;
+
+/// When that is, and how long after it the next one.
+struct Look {
+  std::optional<ExpectedEnd::Clock::time_point> at{};
+  std::chrono::milliseconds pause{};
+};
+
+/// An end that is not its supervisor's to tell.
+struct KilledFor {
+  EndReason reason = EndReason::SupervisorDied;
+  std::string message;
 };
 
 /// An attempt the runner watches until it reports that it is gone.
@@ -46,8 +70,19 @@ struct Watched {
   os::Fd events{};                               ///< cgroup.events, to see the last of them go
   Traces traces{};
   std::string kill_cgroup{};                         ///< "": none
+  std::string freeze_cgroup{};                       ///< "": none
   bool started = false;                              ///< its program is known to have run
   std::chrono::steady_clock::time_point launched{};  ///< by this daemon
+  ExpectedEnd expected{};
+  std::array<Look, kLooks> looks{};
+  bool told_to_kill = false;  ///< at the end of its grace, its supervisor being stopped
+  int ran_on = 0;             ///< so many looks in a row, though it should be suspended
+  int first_pid = 0;          ///< of its first process; 0: not known
+  os::Fd first_process{};     ///< pidfd; none once it has ended, or where it is not known
+  /// When that ended, by what this daemon saw.
+  std::optional<ExpectedEnd::Clock::time_point> first_ended{};
+  bool told_to_go_on = false;             ///< its supervisor, since then
+  std::optional<KilledFor> killed_for{};  ///< its supervisor was, with the job
   /// Why it is not known how it stands. It is looked at again until it is.
   std::string doubt{};
   /// Why its launch was taken back: its supervisor was to be started anew. It is being killed.

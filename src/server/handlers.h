@@ -10,6 +10,7 @@ namespace gflow::server {
 // jobs.cpp
 void list_jobs(Exchange exchange);
 void submit_jobs(Exchange exchange);
+void check_jobs(Exchange exchange);
 void update_jobs(Exchange exchange);
 // job_actions.cpp
 void cancel_jobs(Exchange exchange);

@@ -12,6 +12,7 @@
 #include "base/translate.h"
 #include "base/word_hash.h"
 #include "server/handlers.h"
+#include "server/submission.h"
 #include "server/top_jobs.h"
 #include "server/views.h"
 
@@ -87,10 +88,12 @@ struct SortedListing {
 /// Looks at some more jobs; whether these were all.
 bool select_some(SortedListing& listing) {
   const Service& service = listing.exchange.service;
-  const auto found = service.state().list_some(listing.query, kSeenPerPiece);
-  for (const Job* job : found.jobs) listing.top.add(*job, service.now());
-  if (found.more_after) listing.query.after = *found.more_after;
-  return !found.more_after;
+  const auto more_after = service.state().glance_some(
+      listing.query, kSeenPerPiece, [&listing, now = service.now()](const engine::Glance& job) {
+        listing.top.add(job, now);
+      });
+  if (more_after) listing.query.after = *more_after;
+  return !more_after;
 }
 
 /// Takes some more of the selected jobs on the page; whether it is complete.
@@ -203,6 +206,16 @@ void submit(Exchange exchange, api::SubmitRequest submission) {
           const Result<std::vector<JobId>>& jobs) { respond(submitted(service, jobs)); });
 }
 
+/// As submit(), up to where the jobs would be there.
+void check(Exchange exchange, api::SubmitRequest submission) {
+  const auto owner = job_owner(exchange.caller);
+  if (!owner) return exchange.respond(problem(owner.error()));
+  for (auto& item : submission.items) item.spec.user = *owner;
+  const Submission asked = submission_of(std::move(submission.items), exchange.caller);
+  const auto checked = exchange.service.state().check(asked.event);
+  exchange.respond(checked ? json_reply(api::write_job_ids({})) : problem(checked.error()));
+}
+
 void update(Exchange exchange, api::UpdateRequest update) {
   exchange.service.request(
       engine::event::Update{std::move(update.jobs), exchange.caller, std::move(update.changes)},
@@ -225,6 +238,10 @@ void submit_jobs(Exchange exchange) {
     return exchange.respond(problem(checked.error()));
   }
   read_body<api::SubmitRequest>(std::move(exchange), read_submission, submit);
+}
+
+void check_jobs(Exchange exchange) {
+  read_body<api::SubmitRequest>(std::move(exchange), api::read_submit_request, check);
 }
 
 void update_jobs(Exchange exchange) {

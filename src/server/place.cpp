@@ -30,23 +30,36 @@ api::RankedNode ranked_node(const placement::Ledger& ledger, placement::Ranked r
 }
 
 void answer_place(Exchange exchange, api::PlaceRequest asked) {
-  const gflow::Request request = std::move(asked.request);
+  const auto owner = job_owner(exchange.caller);
+  if (!owner) return exchange.respond(problem(owner.error()));
+  JobSpec spec;
+  spec.user = *owner;
+  spec.request = std::move(asked.request);
+  spec.hold = asked.hold;
+  spec.begin = asked.begin;
+  spec.dependencies = std::move(asked.dependencies);
+  spec.group = std::move(asked.group);
+  spec.max_concurrent = asked.max_concurrent;
+  const gflow::Request& request = spec.request;
   const engine::State& state = exchange.service.state();
+  const auto preview = state.preview(spec, exchange.service.now());
+  if (!preview) return exchange.respond(problem(preview.error()));
   const auto nodes = static_cast<std::size_t>(request.nodes);
   const auto most = std::max(static_cast<std::size_t>(asked.most), nodes);
   auto ranked = state.rank(request, most);
   if (!ranked) return exchange.respond(problem(ranked.error()));
-  auto starts = state.starts(request, static_cast<std::size_t>(asked.jobs));
+  auto starts = state.starts(spec, static_cast<std::size_t>(asked.jobs));
   if (!starts) return exchange.respond(problem(starts.error()));
   api::PlacementView view;
   view.request = gpu_request_text(request);
   view.words = request_in_words(request);
-  for (auto& placements : *starts) {
+  for (auto& placements : starts->jobs) {
     api::JobStart& start = view.starts.emplace_back();
     for (placement::Placement& one : placements) {
       start.places.push_back({state.ledger().node(one.node).name, std::move(one.devices)});
     }
   }
+  if (starts->limit) view.limit = api::view_of(*starts->limit);
   const std::string& policy = state.policy().placement;
   view.policy = policy.empty() ? placement::policies().front().name : policy;
   view.nodes = request.nodes;
@@ -55,11 +68,10 @@ void answer_place(Exchange exchange, api::PlaceRequest asked) {
   for (placement::Ranked& one : *ranked) {
     view.ranked.push_back(ranked_node(state.ledger(), std::move(one)));
   }
-  if (!view.fits) {
-    for (const Blocker& blocker : state.blockers(request, exchange.service.now())) {
-      view.blockers.push_back(api::view_of(public_part(blocker)));
-    }
+  for (const Blocker& blocker : preview->blockers) {
+    view.blockers.push_back(api::view_of(public_part(blocker)));
   }
+  view.cancelled = preview->cancelled;
   exchange.respond(json_reply(api::write(view)));
 }
 

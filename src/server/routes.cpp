@@ -19,6 +19,7 @@ constexpr auto kRoutes = std::to_array<Route>({
     {"GET", "/healthz", Verb::Read, show_health},
     {"GET", "/api/v1/jobs", Verb::Read, list_jobs},
     {"POST", "/api/v1/jobs", Verb::Submit, submit_jobs},
+    {"POST", "/api/v1/jobs/check", Verb::Read, check_jobs},
     {"PATCH", "/api/v1/jobs", Verb::Change, update_jobs},
     {"POST", "/api/v1/jobs/cancel", Verb::Change, cancel_jobs},
     {"POST", "/api/v1/jobs/signal", Verb::Change, signal_jobs},

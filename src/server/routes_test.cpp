@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "api/json.h"
+#include "api/placement_view.h"
 #include "server/fake_service.h"
 
 namespace gflow::server {
@@ -83,6 +84,7 @@ constexpr Right kRights[] = {
     {"POST", "/api/v1/jobs/signal", Role::User},
     {"POST", "/api/v1/jobs/hold", Role::User},
     {"POST", "/api/v1/jobs/release", Role::User},
+    {"POST", "/api/v1/jobs/check", Role::User},
     {"GET", "/api/v1/jobs/newest", Role::User},
     {"GET", "/api/v1/jobs/7", Role::User},
     {"GET", "/api/v1/machine", Role::User},
@@ -130,6 +132,80 @@ TEST(Routes, ThatReadChangeNothing) {
     (void)desk.ask(kRoot, right.method, right.path, R"({"request":{"gpus":1}})", "revision=0");
     EXPECT_EQ(desk.service.state().revision(), before) << right.path;
   }
+}
+
+TEST(Routes, PlaceSaysWhatKeepsTheJobWaitingWhateverIsFree) {
+  Desk desk;
+  const JobId held = desk.submit(kAlice, R"("hold":true)");
+  const auto place = [&desk](const std::string& more) {
+    return desk.ask(kBob, "POST", "/api/v1/place", R"({"request":{"gpus":1})" + more + "}");
+  };
+  const auto free = api::read_placement(place("").body);
+  ASSERT_TRUE(free);
+  EXPECT_TRUE(free->fits && free->blockers.empty() && !free->cancelled);
+  const std::string on = R"(,"dependencies":{"jobs":[)" + std::to_string(held.value) + "]}";
+  const auto view =
+      api::read_placement(place(R"(,"hold":true,"begin":"2099-03-01T12:00:00Z")" + on).body);
+  ASSERT_TRUE(view);
+  EXPECT_TRUE(view->fits);
+  ASSERT_EQ(view->blockers.size(), 3U);
+  EXPECT_EQ(view->blockers[0].kind, BlockerKind::OnHold);
+  EXPECT_EQ(view->blockers[1].jobs, std::vector{held});
+  EXPECT_EQ(view->blockers[1].mode, DependencyMode::All);
+  EXPECT_EQ(view->blockers[1].end, std::nullopt);
+  EXPECT_EQ(view->blockers[2].kind, BlockerKind::BeginTime);
+  (void)desk.ask(kAlice, "POST", "/api/v1/jobs/cancel", R"({"jobs":[1]})");
+  const auto late = api::read_placement(place(on).body);
+  ASSERT_TRUE(late && late->blockers.size() == 1);
+  EXPECT_TRUE(late->cancelled && late->blockers[0].never);
+  EXPECT_EQ(late->blockers[0].end, Status::Cancelled);
+  const Reply nowhere = place(R"(,"dependencies":{"jobs":[99]})");
+  EXPECT_EQ(nowhere.status, 404);
+  EXPECT_NE(nowhere.body.find("it depends on job 99, which does not exist"), std::string::npos);
+}
+
+TEST(Routes, CheckAnswersAsASubmissionAndTakesNothing) {
+  Desk desk;
+  for (const std::string body : {R"({"jobs":[{"command":"true"}]})",
+                                 R"({"jobs":[{"command":"true","gpus":"9"}]})",
+                                 R"({"jobs":[{"command":"true","dependencies":{"jobs":[99]}}]})",
+                                 R"({"jobs":[]})",
+                                 R"({})"}) {
+    const std::uint64_t before = desk.service.state().revision();
+    const Reply checked = desk.ask(kBob, "POST", "/api/v1/jobs/check", body);
+    EXPECT_EQ(desk.service.state().revision(), before) << body;
+    const Reply taken = desk.ask(kBob, "POST", "/api/v1/jobs", body);
+    EXPECT_EQ(checked.status == 200, taken.status == 201) << body << checked.body << taken.body;
+    if (checked.status != 200) {
+      EXPECT_EQ(checked.body, taken.body) << body;
+    }
+  }
+}
+
+/// Of a group those that run count, and those that stand in the queue before them.
+TEST(Routes, PlaceKnowsHowManyOfAGroupMayRun) {
+  Desk desk;
+  const std::string group = R"("group":"g","max_concurrent":3)";
+  const auto place = [&](const std::string& more) {
+    const std::string body = R"({"request":{"gpus":0},"jobs":5,)" + group + more + "}";
+    return api::read_placement(desk.ask(kAlice, "POST", "/api/v1/place", body).body);
+  };
+  const auto empty = place("");
+  ASSERT_TRUE(empty);
+  EXPECT_EQ(empty->starts.size(), 3U);
+  ASSERT_TRUE(empty->limit);
+  EXPECT_EQ(empty->limit->kind, BlockerKind::GroupLimit);
+  (void)desk.submit(kAlice, group);
+  (void)desk.submit(kAlice, group + R"(,"hold":true)");
+  const auto one = place("");
+  ASSERT_TRUE(one);
+  EXPECT_EQ(one->starts.size(), 2U);
+  EXPECT_TRUE(one->limit && one->blockers.empty());
+  for (int more = 0; more < 3; ++more) (void)desk.submit(kAlice, group);
+  const auto full = place("");
+  ASSERT_TRUE(full && full->blockers.size() == 1);
+  EXPECT_TRUE(full->starts.empty());
+  EXPECT_EQ(full->blockers[0].kind, BlockerKind::GroupLimit);
 }
 
 TEST(Routes, WebPagesAreRefusedEverywhere) {

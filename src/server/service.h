@@ -40,7 +40,7 @@ class Service {
                                                         std::function<void()> then) = 0;
   [[nodiscard]] virtual api::DaemonView daemon() const = 0;
   [[nodiscard]] virtual std::vector<api::SettingView> settings() const = 0;
-  /// Ends the daemon after this tick; jobs go on.
+  /// Ends the daemon after this tick; jobs keep running.
   virtual void stop() = 0;
   /// Reads the configuration again.
   virtual Result<void> reload() = 0;

@@ -10,25 +10,27 @@
 
 namespace gflow::server {
 
-TopJobs::Entry TopJobs::entry_of(const Job& job, Now now) const {
+TopJobs::Entry TopJobs::entry_of(const engine::Glance& job, Now now) const {
   Entry entry{.id = job.id};
   switch (order_.key) {
     case JobKey::Id:
       break;
     case JobKey::State:
-      entry.number = &status_info(status_of(job)) - kStatuses.data();
+      entry.number = &status_info(job.status) - kStatuses.data();
       break;
     case JobKey::Time:
-      entry.number = std::chrono::floor<std::chrono::seconds>(run_time_of(job, now.mono)).count();
+      if (job.job == nullptr) break;
+      entry.number =
+          std::chrono::floor<std::chrono::seconds>(run_time_of(*job.job, now.mono)).count();
       break;
     case JobKey::Name:
-      entry.text = job.spec.name;
+      entry.text = job.name;
       break;
     case JobKey::Gpus:
-      entry.number = std::int64_t{job.spec.request.gpus} * job.spec.request.nodes;
+      entry.number = std::int64_t{job.spec->request.gpus} * job.spec->request.nodes;
       break;
     case JobKey::Priority:
-      entry.number = job.spec.priority;
+      entry.number = job.spec->priority;
       break;
   }
   return entry;
@@ -45,7 +47,7 @@ bool TopJobs::is_before(const Entry& a, const Entry& b) const {
   return low.id < high.id;
 }
 
-void TopJobs::add(const Job& job, Now now) {
+void TopJobs::add(const engine::Glance& job, Now now) {
   const auto before = [this](const Entry& a, const Entry& b) { return is_before(a, b); };
   Entry entry = entry_of(job, now);
   if (heap_.size() == most_) {

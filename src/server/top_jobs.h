@@ -8,6 +8,7 @@
 
 #include "core/job.h"
 #include "core/job_query.h"
+#include "engine/glance.h"
 
 namespace gflow::server {
 
@@ -16,7 +17,7 @@ class TopJobs {
  public:
   TopJobs(JobOrder order, std::size_t most) : order_(order), most_(most) {}
 
-  void add(const Job& job, Now now);
+  void add(const engine::Glance& job, Now now);
   /// Takes them all, in their order.
   [[nodiscard]] std::vector<JobId> take();
 
@@ -26,7 +27,7 @@ class TopJobs {
     std::string text;
     JobId id;
   };
-  [[nodiscard]] Entry entry_of(const Job& job, Now now) const;
+  [[nodiscard]] Entry entry_of(const engine::Glance& job, Now now) const;
   [[nodiscard]] bool is_before(const Entry& a, const Entry& b) const;
 
   JobOrder order_;

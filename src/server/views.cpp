@@ -120,6 +120,10 @@ api::NodeView node_view(const engine::State& state, const engine::NodeRecord& re
   for (const Device& device : machine.devices) {
     view.devices.push_back(device_view(state, machine.name, device));
   }
+  for (const Drain& drain : state.drains()) {
+    const bool is_its = drain.node == machine.name;
+    if (is_its && !is_present(drain, machine)) view.drained_absent.push_back(drain);
+  }
   view.topology = api::view_of(machine.topology);
   view.cpus = totals.cpus;
   view.cpus_free = totals.cpus_free;
@@ -198,6 +202,16 @@ api::MachineView machine_view_for(const Principal& caller, const Service& servic
     if (!may_see(caller, job.spec.user)) hide_private(job);
   }
   return view;
+}
+
+std::vector<api::DrainView> drain_views(const engine::State& state) {
+  std::vector<api::DrainView> views;
+  for (const Drain& drain : state.drains()) {
+    const auto node = state.nodes().find(drain.node);
+    const bool has_node = node != state.nodes().end() && !node->second.removed;
+    views.push_back({drain, has_node && is_present(drain, node->second.machine)});
+  }
+  return views;
 }
 
 }  // namespace gflow::server

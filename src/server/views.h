@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "api/snapshot.h"
 #include "server/service.h"
 
 namespace gflow::server {
@@ -12,5 +13,6 @@ namespace gflow::server {
                                     const Service& service,
                                     const Job& job);
 [[nodiscard]] api::MachineView machine_view_for(const Principal& caller, const Service& service);
+[[nodiscard]] std::vector<api::DrainView> drain_views(const engine::State& state);
 
 }  // namespace gflow::server

@@ -1,20 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/worker.h"
 
-#include <pthread.h>
-
-#include <csignal>
+#include "os/signals.h"
 
 namespace gflow::server {
 
 Worker::Worker() {
-  // Signals are the loop's: the thread starts with all of them blocked.
-  sigset_t all;
-  sigset_t before;
-  (void)::sigfillset(&all);
-  (void)::pthread_sigmask(SIG_SETMASK, &all, &before);
+  const os::SignalsBlocked blocked;  // they are the loop's
   thread_ = std::thread([this] { serve(); });
-  (void)::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 Worker::~Worker() {

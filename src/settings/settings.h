@@ -54,7 +54,7 @@ enum class Type {
 /// When a change of the file is taken up.
 enum class Applies {
   Reload,   ///< `gflowd reload`, and at once
-  Restart,  ///< `gflowd restart`; jobs go on
+  Restart,  ///< `gflowd restart`; jobs keep running
 };
 
 /// What a setting is part of.

@@ -8,7 +8,7 @@
 #include <cerrno>
 
 #include "attempt/claim.h"
-#include "attempt/proc_text.h"
+#include "base/proc_text.h"
 
 namespace gflow::shim {
 
@@ -44,7 +44,7 @@ Outcome<ClaimResult> AttemptDir::claim(const std::string& boot_id) const {
   attempt::ShimClaim mine{attempt::kClaimProtocol, ::getpid(), 0, boot_id};
   // Without its start time nobody could tell this process from another of its pid.
   const auto stat = read_path("/proc/self/stat");
-  const auto facts = attempt::parse_proc_stat(stat.value_or(""));
+  const auto facts = parse_proc_stat(stat.value_or(""));
   if (!facts) return errno_trouble("read /proc/self/stat");
   mine.start_time = facts->start_time;
   const std::string text = attempt::encode_claim(mine);

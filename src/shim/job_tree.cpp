@@ -12,17 +12,15 @@
 #include <set>
 #include <vector>
 
-#include "attempt/proc_text.h"
-#include "attempt/text_fields.h"
+#include "base/proc_text.h"
+#include "base/text_fields.h"
 #include "shim/io.h"
 
 namespace gflow::shim {
 namespace {
 
-using attempt::ProcessFacts;
-
 std::optional<ProcessFacts> facts_of(const std::string& pid) {
-  return attempt::parse_proc_stat(read_path("/proc/" + pid + "/stat").value_or(""));
+  return parse_proc_stat(read_path("/proc/" + pid + "/stat").value_or(""));
 }
 
 struct CloseDir {
@@ -46,7 +44,7 @@ std::vector<ProcessFacts> descendants_by_scan() {
   for (const std::string& pid : numbers_in("/proc")) {
     if (const auto facts = facts_of(pid)) all.push_back(*facts);
   }
-  return attempt::descendants_of(::getpid(), all);
+  return descendants_of(::getpid(), all);
 }
 
 /// What each thread of a process has forked and is still there, and what it became the parent of.
@@ -58,7 +56,7 @@ std::optional<std::vector<std::int32_t>> children_of(std::int32_t pid) {
     const auto text = read_path(threads + thread + "/children");
     if (!text) continue;
     if (!all) all.emplace();
-    const auto pids = attempt::parse_pids(*text);
+    const auto pids = parse_pids(*text);
     all->insert(all->end(), pids.begin(), pids.end());
   }
   return all;
@@ -138,6 +136,20 @@ JobTree::JobTree(const attempt::Order& order) : memory_dir_(order.memory_cgroup)
   events_ = Fd(::open((order.kill_cgroup + "/cgroup.events").c_str(), O_RDONLY | O_CLOEXEC));
 }
 
+/// Begins again where a parent ends while it is looked at: another one takes its place.
+bool JobTree::is_outside(std::int32_t pid) {
+  constexpr int kMaxSteps = 10'000;
+  std::int32_t at = pid;
+  for (int steps = 0; steps < kMaxSteps; ++steps) {
+    if (at == ::getpid()) return false;
+    if (at <= 1) return true;  // 0 is what lies outside the pid namespace
+    const auto facts = facts_of(std::to_string(at));
+    if (!facts && at == pid) return false;
+    at = facts ? facts->parent : pid;
+  }
+  return false;
+}
+
 void JobTree::send(int number) const {
   for (const ProcessFacts& process : descendants()) {
     if (!process.is_dead()) send_to(process, number);
@@ -153,12 +165,22 @@ void JobTree::signal(int number) const {
 }
 
 void JobTree::kill() const {
-  if (!kill_file_.empty() && write_path(kill_file_, "1") && cgroup_populated()) return;
+  if (!kill_file_.empty() && write_path(kill_file_, "1") && cgroup_populated()) {
+    return kill_without_first_thread();
+  }
   stop_and_kill();
 }
 
 void JobTree::stop_and_kill() const {
   for (const ProcessFacts& process : stop_all()) send_to(process, SIGKILL);
+}
+
+/// cgroup.kill signals the first thread of each process, and where that has ended the signal is
+/// lost (Linux 6.18).
+void JobTree::kill_without_first_thread() {
+  for (const ProcessFacts& process : descendants()) {
+    if (process.has_dead_leader()) send_to(process, SIGKILL);
+  }
 }
 
 void JobTree::suspend() {
@@ -181,14 +203,14 @@ bool JobTree::cgroup_populated() const {
   const ssize_t got = ::pread(events_.get(), buffer.data(), buffer.size(), 0);
   if (got < 0) return false;  // the group is gone, and with it its processes
   const std::string_view text(buffer.data(), static_cast<std::size_t>(got));
-  return attempt::keyed_value(text, "populated").value_or(0) != 0;
+  return keyed_value(text, "populated").value_or(0) != 0;
 }
 
 std::uint32_t JobTree::oom_kills() const {
   if (memory_dir_.empty()) return 0;
   for (const char* name : {"/memory.events", "/memory.oom_control"}) {
     const auto text = read_path(memory_dir_ + name);
-    const auto kills = attempt::keyed_value(text.value_or(""), "oom_kill");
+    const auto kills = keyed_value(text.value_or(""), "oom_kill");
     if (kills) return static_cast<std::uint32_t>(*kills);
   }
   return 0;
@@ -199,7 +221,7 @@ std::optional<std::int64_t> JobTree::peak_memory() const {
   for (const char* name : {"/memory.peak", "/memory.max_usage_in_bytes"}) {
     const std::string text = read_path(memory_dir_ + name).value_or("");
     std::string_view rest = text;
-    const auto bytes = attempt::number_of<std::int64_t>(attempt::take_field(rest, '\n'));
+    const auto bytes = number_of<std::int64_t>(take_field(rest, '\n'));
     if (bytes) return bytes;
   }
   return std::nullopt;

@@ -36,12 +36,16 @@ class JobTree {
   /// Becomes POLLPRI when cgroup_populated() may have changed; -1 where there is no control group.
   [[nodiscard]] int events_fd() const { return events_.get(); }
 
+  /// Whether a process is there and is none of them. One that is gone may have been one.
+  [[nodiscard]] static bool is_outside(std::int32_t pid);
+
   [[nodiscard]] std::uint32_t oom_kills() const;
   /// Most memory the job had at once; empty if the control group does not say.
   [[nodiscard]] std::optional<std::int64_t> peak_memory() const;
 
  private:
   void stop_and_kill() const;
+  static void kill_without_first_thread();
 
   std::string kill_file_;
   std::string freeze_file_;

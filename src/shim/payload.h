@@ -27,7 +27,7 @@ struct LaunchFailure {
 };
 
 /// The job's first process. Once `exec_result` is at its end without a word it has become the job,
-/// or has ended on the way there: /proc tells which (attempt::ProcessFacts::never_executed).
+/// or has ended on the way there: /proc tells which (ProcessFacts::never_executed).
 struct Payload {
   pid_t pid = -1;
   Fd exec_result;  ///< carries one LaunchFailure if it cannot

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "attempt/text_fields.h"
+#include "base/text_fields.h"
 
 namespace gflow::shim {
 namespace {
@@ -117,7 +117,7 @@ std::optional<Enlistment> wait_to_be_enlisted(const Fd& orders) {
   told.order = std::move(*order);
   told.log_error = header->log_error;
   for (std::string_view rest = *groups; !rest.empty();) {
-    told.joined.emplace_back(attempt::take_field(rest, '\0'));
+    told.joined.emplace_back(take_field(rest, '\0'));
   }
   return told;
 }

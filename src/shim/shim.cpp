@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "attempt/claim.h"
-#include "attempt/text_fields.h"
+#include "base/text_fields.h"
 #include "shim/attempt_dir.h"
 #include "shim/payload.h"
 #include "shim/pending_signals.h"
@@ -128,7 +128,7 @@ std::vector<std::string> receive_orders(const Fd& orders) {
   std::vector<char> buffer(receive({}, MSG_PEEK | MSG_TRUNC));
   std::string_view rest(buffer.data(), receive(buffer, 0));
   std::vector<std::string> fields;
-  while (!rest.empty()) fields.emplace_back(attempt::take_field(rest, '\0'));
+  while (!rest.empty()) fields.emplace_back(take_field(rest, '\0'));
   return fields;
 }
 

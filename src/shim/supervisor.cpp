@@ -13,7 +13,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "attempt/proc_text.h"
+#include "base/proc_text.h"
 
 namespace gflow::shim {
 namespace {
@@ -30,6 +30,13 @@ Fd open_signals() {
   for (const int number : {SIGCHLD, SIGTERM}) (void)::sigaddset(&set, number);
   for (const int number : attempt::kControlSignals) (void)::sigaddset(&set, number);
   return Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+/// Whether it may be the daemon's word. kill(1) queues no value, which would be taken for an order
+/// all the same. Who queues one is believed unless it is the job: it may be any daemon that took
+/// the attempt over.
+bool is_order(const signalfd_siginfo& info) {
+  return info.ssi_code == SI_QUEUE && JobTree::is_outside(static_cast<std::int32_t>(info.ssi_pid));
 }
 
 void arm(int timer, std::int64_t at) {
@@ -126,7 +133,7 @@ void Supervisor::read_exec_result() {
 /// As the kernel has it of a child that is not waited for. Where /proc does not tell, it has.
 bool Supervisor::has_executed() const {
   const auto text = read_path("/proc/" + std::to_string(payload_.pid) + "/stat");
-  const auto facts = attempt::parse_proc_stat(text.value_or(""));
+  const auto facts = parse_proc_stat(text.value_or(""));
   return !facts || !facts->never_executed;
 }
 
@@ -146,7 +153,8 @@ void Supervisor::read_signals() {
     if (number == SIGTERM) {
       if (!stop_reason_) stop_message_ = "its supervisor was told to end (SIGTERM)";
       obey(attempt::StopJob{SIGTERM, Ending::Cancelled});
-    } else if (const auto control = attempt::decode_control({number, info.ssi_int})) {
+    } else if (const auto control = attempt::decode_control({number, info.ssi_int});
+               control && is_order(info)) {
       obey(*control);
     }
   }
@@ -184,7 +192,7 @@ void Supervisor::send(int signal) {
 }
 
 void Supervisor::suspend() {
-  if (is_ending()) return;
+  if (is_ending()) return tree_.resume();  // the daemon may have frozen it
   if (!suspended_since_) suspended_since_ = monotonic_ns();
   tree_.suspend();
 }
@@ -219,8 +227,9 @@ void Supervisor::begin_stop(int signal) {
   if (signal == SIGKILL) kill_at_ = now;
   if (signal != SIGKILL) tree_.signal(signal);
   if (signal == SIGTERM) terminated_ = true;
-  // What is suspended could not clean up; it finds the signal when it goes on.
-  if (suspended_since_) resume();
+  // What is suspended could not clean up; it finds the signal when it goes on. Nor could what the
+  // daemon has frozen, which is told to stop before it is told to be suspended.
+  resume();
 }
 
 void Supervisor::reap() {

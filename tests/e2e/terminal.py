@@ -89,10 +89,13 @@ class Terminal:
         self.screen = Screen(columns, rows)
         self.raw = b""
         self.rest = b""
+        self.begun = False  # the echo of the line that starts the program was seen; all behind it is the program's
         self.status = None
         pid, self.master = pty.fork()
         if pid == 0:
             os.chdir(machine.work)
+            for number in (signal.SIGINT, signal.SIGQUIT):  # ignored in what a shell started in the background
+                signal.signal(number, signal.SIG_DFL)
             environment = machine.environment | {"TERM": "xterm", "LC_ALL": "C.UTF-8"} | (env or {})
             while os.read(0, 1) != b"\n":  # the size is set before the program looks
                 pass
@@ -101,8 +104,7 @@ class Terminal:
         self.resize(columns, rows, tell=False)
         self.before = termios.tcgetattr(self.master)
         os.write(self.master, b"\n")
-        self.until(lambda: b"\r\n" in self.raw)  # the echo of it
-        self.screen = Screen(columns, rows)
+        self.until(lambda: self.begun)
 
     def resize(self, columns, rows, tell=True):
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
@@ -121,7 +123,11 @@ class Terminal:
             return False
         self.raw += data
         self.rest += data
-        self.interpret()
+        if not self.begun and b"\r\n" in self.rest:
+            self.begun = True
+            self.raw = self.rest = self.rest.partition(b"\r\n")[2]
+        if self.begun:
+            self.interpret()
         return bool(data)
 
     def interpret(self):

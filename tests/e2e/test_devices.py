@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 from machine import BIN, Gate, Machine
+from terminal import on_terminal
 
 FAKE_NVML = BIN.parent / "fake_nvml"
 
@@ -154,6 +155,7 @@ def test_what_is_drained_is_the_device_and_not_its_index(bare):
     bare.up()
     assert drained(bare) == {"GPU-b"}
     assert "GPU 0 " in bare.ok("gctl", "show")
+    node = bare.get("/api/v1/drain")["drains"][0]["node"]
     job = bare.submit("--gpus", "1", "bash", "-c", "echo $GFLOW_GPU_UUIDS")
     bare.wait(job)
     assert bare.log(job) == "GPU-c\n"
@@ -162,11 +164,37 @@ def test_what_is_drained_is_the_device_and_not_its_index(bare):
     file.write_text("gpus:\n" + gpu("a", 1) + gpu("c", 2))
     bare.up()
     assert drained(bare) == set()
+    assert bare.ok("gctl", "show").splitlines()[1].split()[:7] == "was GPU 0 of node".split() + [node, "(not"]
+    away = bare.get("/api/v1/drain")["drains"]
+    assert [(drain["uuid"], drain["present"], drain["gpu"]) for drain in away] == [("GPU-b", False, 0)]
+    assert json.loads(bare.ok("ginfo", "--json"))["nodes"][0]["drained_absent"][0]["uuid"] == "GPU-b"
+    for words in ([], ["-1"], ["-l"]):
+        assert "Drained and not present: GPU-b (was GPU 0): fan\n" in bare.ok("ginfo", *words)
+    terminal, _ = on_terminal(bare, "ginfo", columns=80, rows=40, env={"LC_ALL": "zh_CN.UTF-8"})
+    assert "已停用且当前不在：GPU-b（曾为 GPU 0）：fan" in terminal.screen.text()
+    # Its index is another's now, which was never drained; it has a name of its own.
+    refused = bare.run("gctl", "resume", "gpu", "0")
+    assert refused.code == 6 and "name it by its UUID, GPU-b" in refused.err
+    assert bare.ok("gctl", "__complete", "resume", "gpu", "").splitlines()[1:] == ["GPU-b\tfan"]
+    assert bare.ok("gctl", "__complete", "drain", "gpu", "") == ":words\n0\tGPU-a\n1\tGPU-c\n"
+    assert bare.ok("gctl", "drain", "gpu", "GPU-b,GPU-c", "-r", "loud") == "GPU-b is drained\nGPU-c is drained\n"
+    assert drained(bare) == {"GPU-c"} and bare.ok("gctl", "show").count("loud") == 2
+    assert bare.ok("gctl", "resume", "gpu", f"{node}:GPU-c") == f"GPU-c of node {node} is back in service\n"
     file.write_text("gpus:\n" + gpu("a", 1) + gpu("c", 2) + gpu("b", 3))
     until_gpus(bare, lambda gpus: len(gpus) == 3)
+    assert "present" not in bare.ok("gctl", "show") and "GPU-b" in bare.ok("gctl", "show")
+    assert "present" not in bare.ok("ginfo")
     assert drained(bare) == {"GPU-b"}
     bare.ok("gctl", "resume", "gpu", "2")
     assert drained(bare) == set()
+    # One that will not come back is given up by its UUID.
+    bare.ok("gctl", "drain", "gpu", "2", "-r", "sold")
+    file.write_text("gpus:\n" + gpu("a", 1) + gpu("c", 2))
+    until_gpus(bare, lambda gpus: len(gpus) == 2)
+    assert bare.run("gctl", "resume", "gpu", "2").code == 3
+    assert bare.run("gctl", "resume", "gpu", "GPU-d").code == 3
+    assert bare.ok("gctl", "resume", "gpu", "GPU-b") == "GPU-b is back in service\n"
+    assert bare.ok("gctl", "show") == "nothing is drained\n"
 
 
 def test_a_job_on_a_gpu_it_does_not_hold_keeps_that_from_others(bare):

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from machine import Gate, Machine
 
+CGROUPS = pytest.mark.parametrize("cgroups", ["true", "false"])
+
 
 def test_doctor_says_once_how_to_start_the_daemon(bare):
     told = bare.run("gflow", "doctor")
@@ -149,3 +151,67 @@ def test_a_daemon_that_cannot_say_that_it_answers_ends(machine):
         )
     assert ended.returncode == 1 and "No space left" in ended.stderr, ended
     assert "who started gflowd" in ended.stderr, ended.stderr
+
+
+@CGROUPS
+def test_a_job_that_stops_its_supervisor_ends_at_its_limit(bare, cgroups):
+    bare.config(f"[runner]\ncgroups = {cgroups}\n")
+    bare.up()
+    jobs = []
+    for name in ("before", "changed"):
+        # Once it is known to run: a supervisor that is stopped at once says nothing of the start.
+        gate, stopped = Gate(bare, name), Gate(bare, name + "-stopped")
+        command = f"{gate.command}; kill -STOP $PPID; {stopped.command}; sleep 1000"
+        jobs.append(bare.submit("--time-limit", "1h", "bash", "-c", command))
+        gate.reached()
+        bare.running(jobs[-1])
+        gate.open()
+        stopped.reached()
+        stopped.open()
+    # The next daemon knows the limit as well, and a changed one.
+    before, changed = jobs
+    bare.ok("gjob", "update", before, "--time-limit", "3s")
+    bare.kill_daemon()
+    bare.up()
+    bare.ok("gjob", "update", changed, "--time-limit", "3s")
+    for ended in bare.wait(before, changed):
+        assert ended["status"] == "Timeout", ended
+        assert ended["outcome"]["reason"] == "time_limit", ended
+
+
+# Its supervisor's pid is that of its parent; 41 is the daemon's order of a time limit, 0 being none, and 42 that to go on.
+ORDERS = """
+import ctypes, os, sys
+for number, value in ((41, 0), (41, 3600), (42, 0), (43, 15)):
+    ctypes.CDLL(None).sigqueue(os.getppid(), number, ctypes.c_void_p(value))
+open(sys.argv[1]).read()
+"""
+
+
+def test_a_job_gives_its_supervisor_no_orders(machine):
+    gate = machine.work / "never"
+    os.mkfifo(gate)
+    job = machine.submit("--time-limit", "2s", "/usr/bin/python3", "-c", ORDERS, gate)
+    ended = machine.wait(job)[0]
+    assert (ended["status"], ended["outcome"]["reason"]) == ("Timeout", "time_limit"), ended
+
+
+@CGROUPS
+def test_a_job_whose_first_thread_has_ended_is_stopped_like_any_other(bare, cgroups):
+    """The kernel calls it a zombie then, though its other threads run on."""
+    bare.config(f"[runner]\ncgroups = {cgroups}\n")
+    bare.up()
+    go = bare.work / "threads"
+    os.mkfifo(go)
+    program = (
+        "import ctypes, platform, signal, sys, threading\n"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "threading.Thread(target=lambda: open(sys.argv[1]).read()).start()\n"
+        "ctypes.CDLL(None).syscall({'x86_64': 60}.get(platform.machine(), 93), 0)\n"  # exit(2) of this thread alone
+    )
+    job = bare.submit("--grace", "1s", "/usr/bin/python3", "-c", program, go)
+    pid = bare.running(job)["pid"]
+    while Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z":
+        pass
+    bare.ok("gcancel", job)
+    assert bare.wait(job)[0]["status"] == "Cancelled"

@@ -2,7 +2,10 @@
 """Messages in the reader's language: what people read follows the locale, what programs read never does."""
 
 import json
+import os
 import re
+import signal
+from pathlib import Path
 
 import pytest
 from machine import BIN, Machine
@@ -133,3 +136,82 @@ def test_a_program_without_its_catalogue_speaks_english(chinese, tmp_path):
     (alone / "gflow").write_bytes((BIN / "gflow").read_bytes())
     (alone / "gflow").chmod(0o755)
     assert "Usage: " in chinese.ok(str(alone / "gflow"), "--help")
+
+
+def supervisor_of(job):
+    """The parent of the first process of a job that runs."""
+    return int(Path(f"/proc/{job['pid']}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def check_ends(chinese, ends):
+    """How each job ended is read in the reader's language, and kept in English: {job: (Chinese, English)}."""
+    for job, (ours, theirs) in ends.items():
+        shown = chinese.ok("gjob", "show", job)
+        assert ours in shown and theirs not in shown, shown
+        shown = chinese.run("gjob", "show", job, env={"LC_ALL": "C"}).out
+        assert theirs in shown and not HAN.search(shown), shown
+        assert not HAN.search(chinese.ok("gjob", "show", job, "--json"))
+
+
+@pytest.mark.devices("sim:8xV100")
+def test_sentences_that_are_kept_are_read_in_the_readers_language(chinese):
+    """Made by the daemon for readers of any language, and stored: why these GPUs, and how a job ended."""
+    english = {"LC_ALL": "C"}
+    fails = chinese.submit("false")
+    chinese.wait(fails)
+    runs = chinese.submit("--gpus", 3, "sleep", "1000")
+    waits = chinese.submit("--hold", "true")
+    hopeless = chinese.submit("--depends-on", fails, "true")
+    chinese.running(runs)
+    assert "环带宽 " in (shown := chinese.ok("gjob", "show", runs)) and "ring of" not in shown, shown
+    assert "ring of " in (shown := chinese.run("gjob", "show", runs, env=english).out) and not HAN.search(shown), shown
+    labels = re.findall(r"^  (\S+)  ", chinese.ok("gjob", "show", runs), re.M)
+    assert len(labels) > 10 and len(set(labels)) == len(labels), labels
+    chinese.ok("gcancel", waits, runs)
+    chinese.wait(waits, runs)
+    killed = chinese.running(chinese.submit("sleep", "1000"))
+    os.kill(supervisor_of(killed), signal.SIGKILL)
+    chinese.wait(killed["id"])
+    ends = {
+        waits: ("启动前已被 ", "cancelled by "),
+        runs: ("已取消", "cancelled"),
+        hopeless: (f"它依赖的任务没有完成：任务 {fails}（Failed）", f"a job it depends on did not finish: job {fails} (Failed)"),
+        killed["id"]: ("其监护进程被终止；任务如何结束未知", "its supervisor was killed; how the job ended is not known"),
+    }
+    check_ends(chinese, ends)
+
+
+def test_the_words_of_a_person_stay_his_own(chinese):
+    """A reason to drain that reads like a sentence of gflow's own: nobody translates what somebody wrote."""
+    chinese.ok("gctl", "drain", "node", "--reason", "it was not stored")
+    job = chinese.submit("true")
+    assert "已停用: it was not stored" in chinese.ok("gjob", "why", job)
+    assert "Drained: it was not stored" in chinese.run("gjob", "why", job, env={"LC_ALL": "C"}).out
+
+
+def test_what_the_supervisor_says_is_read_in_the_readers_language(chinese):
+    gone = chinese.work / "gone"
+    gone.mkdir()
+    moved = chinese.submit("--chdir", str(gone), "--hold", "true")
+    gone.rmdir()
+    chinese.ok("gjob", "release", moved)
+    script = chinese.work / "job.sh"
+    script.write_text("#!/no/such/interpreter\n")
+    script.chmod(0o755)
+    interpreted = chinese.submit(str(script))
+    tool = chinese.work / "tool"
+    tool.write_bytes(Path("/bin/true").read_bytes())
+    tool.chmod(0o755)
+    missing = chinese.submit("--hold", str(tool))
+    tool.unlink()
+    chinese.ok("gjob", "release", missing)
+    told = chinese.running(chinese.submit("sleep", "1000"))
+    os.kill(supervisor_of(told), signal.SIGTERM)
+    chinese.wait(moved, interpreted, missing, told["id"])
+    ends = {
+        moved: (f"无法进入工作目录“{gone}”：", f"change to the working directory '{gone}': "),
+        interpreted: ("无法运行脚本的解释器 ", "run the interpreter of the script "),
+        missing: (f"无法运行“{tool}”：", f"run '{tool}': "),
+        told["id"]: ("其监护进程被要求结束（SIGTERM）", "its supervisor was told to end (SIGTERM)"),
+    }
+    check_ends(chinese, ends)

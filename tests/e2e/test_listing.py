@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What gqueue lists when it is told in which order, and how many."""
 
+import csv
+import io
 import itertools
+import json
+import subprocess
+import sys
 
 KEYS = ("id", "state", "time", "name", "gpus", "priority")
 JOBS = 40
@@ -42,3 +47,49 @@ def test_the_daemon_cuts_what_it_is_asked_to_cut(bare):
     assert [job["id"] for job in page["jobs"]] == [40, 39, 38]
     page = bare.get(f"/api/v1/jobs?sort=-id&limit=3&after={page['next_after']}")
     assert [job["id"] for job in page["jobs"]] == [37, 36, 35]
+
+
+def test_what_is_printed_page_by_page_is_the_whole_listing(bare):
+    bare.up()
+    bare.ok("gbatch", "--hold", "--array", "1-2500", "true")
+    whole = json.loads(bare.ok("gqueue", "-o", "json"))["jobs"]
+    assert [job["id"] for job in whole] == list(range(1, 2501))
+    for limit in (2500, 1000, 1001, 7):
+        lines = bare.ok("gqueue", "-o", "jsonl", "-n", str(limit)).splitlines()
+        assert [json.loads(line)["id"] for line in lines] == list(range(1, limit + 1))
+    names = [[str(job["id"]), job["spec"]["name"]] for job in whole]
+    assert list(csv.reader(io.StringIO(bare.ok("gqueue", "-o", "csv", "-f", "JOBID,NAME")))) == [["JOBID", "NAME"], *names]
+    assert bare.ok("gqueue", "-o", "tsv", "-f", "JOBID,NAME", "--noheader").splitlines() == ["\t".join(name) for name in names]
+    table = [line.split() for line in bare.ok("gqueue", "-f", "JOBID,NAME").splitlines()]
+    assert table == [["JOBID", "NAME"], *names]
+    assert bare.ok("gqueue", "-f", "{jobid} {name}").splitlines() == [" ".join(name) for name in names]
+    ran = bare.run("gqueue", "-s", "Running", "-o", "csv", "-f", "JOBID,NAME")
+    assert ran.code == 0 and ran.out == "JOBID,NAME\n" and "No jobs" not in ran.out, ran
+
+
+# ru_maxrss begins with what the process had before exec: a child of this large one would tell of this one, so that a
+# small one starts it.
+MEASURE = """
+import os, sys
+nowhere = (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)
+process = os.posix_spawnp(sys.argv[1], sys.argv[1:], os.environ, file_actions=[nowhere])
+_, status, usage = os.wait4(process, 0)
+print(usage.ru_maxrss)
+sys.exit(os.waitstatus_to_exitcode(status) != 0)
+"""
+
+
+def peak_memory(machine, *command):
+    """KiB a command took at most. AddressSanitizer keeps what was given back, to catch its use: not here."""
+    options = machine.environment.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=0:thread_local_quarantine_size_kb=0"
+    measured = subprocess.run([sys.executable, "-I", "-S", "-c", MEASURE, *command],
+                              env={**machine.environment, "ASAN_OPTIONS": options}, stdout=subprocess.PIPE, check=True)
+    return int(measured.stdout)
+
+
+def test_a_listing_line_by_line_takes_the_memory_of_a_page(bare):
+    bare.up()
+    bare.ok("gbatch", "--hold", "--array", "1-1000", "true")
+    page = peak_memory(bare, "gqueue", "-o", "jsonl")
+    bare.ok("gbatch", "--hold", "--array", "1-9000", "true")
+    assert peak_memory(bare, "gqueue", "-o", "jsonl") < 1.5 * page

@@ -2,6 +2,8 @@
 """Making room for a job ahead: by standing still, or by stopping and coming back."""
 
 import json
+import subprocess
+from pathlib import Path
 
 import pytest
 from machine import Gate
@@ -17,6 +19,19 @@ def suspendable(machine, command):
 
 def urgent(machine, command):
     return machine.submit("--gpus", "2", "--gpu-memory", "12G", "--priority", "200", "bash", "-c", command)
+
+
+def stands(pid):
+    """Whether every process of a job that was started as this one is stopped or frozen."""
+    try:
+        group = Path(f"/proc/{pid}/cgroup").read_text().splitlines()[-1].split(":", 2)[2]
+    except OSError:
+        return False
+    for events in Path("/sys/fs/cgroup").glob(f"*{group}/cgroup.events"):
+        if "frozen 1" in events.read_text():
+            return True
+    states = subprocess.run(["ps", "-o", "state=", "-s", str(pid)], stdout=subprocess.PIPE, text=True, check=False)
+    return not set(states.stdout.split()) - set("TtZ")
 
 
 @CGROUPS
@@ -72,6 +87,29 @@ def test_a_job_that_stands_still_can_be_cancelled_and_cleans_up(bare, cgroups):
     assert bare.log(first) == "clean\n"
     ahead.open()
     assert bare.wait(second)[0]["status"] == "Finished"
+
+
+@CGROUPS
+def test_a_job_that_keeps_its_supervisor_stopped_does_not_run_beside_the_urgent_one(bare, cgroups):
+    bare.config(f"[runner]\ncgroups = {cgroups}\n")
+    bare.up()
+    gate, ahead = Gate(bare), Gate(bare, "ahead")
+    stopper = "while :; do kill -STOP $PPID; done"
+    first = suspendable(bare, f"{gate.command}; for i in 1 2 3; do {stopper} & done; {stopper}")
+    gate.reached()
+    pid = bare.running(first)["pid"]
+    gate.open()
+    second = urgent(bare, ahead.command)
+    ahead.reached()
+    # It stands, or the daemon ends it: where nothing freezes it it may win every time.
+    bare.until(first, lambda job: job["status"] == "Lost" or stands(pid))
+    job = bare.job(first)
+    assert job["status"] in ("Suspended", "Lost"), job
+    if job["status"] == "Lost":
+        assert job["outcome"]["message"] == "it ran on while it was suspended, and was killed"
+    ahead.open()
+    assert bare.wait(second)[0]["status"] == "Finished"
+    bare.run("gcancel", "--now", first)
 
 
 @pytest.mark.parametrize("said", ["when submitted", "while it runs"])

@@ -162,11 +162,80 @@ def test_dry_run_names_what_keeps_it_waiting_whatever_is_free(machine):
     }
     for options, words in table.items():
         out = dry(*options)
-        assert words in out and "There is room now:" in out and "would start now" not in out, (options, out)
+        never = failed in options and "--depends-on" in options
+        # Where there is room is nothing to one that will not start.
+        assert words in out and ("There is room now:" in out) != never and "would start now" not in out, (options, out)
+    assert dry("--depends-on", failed).endswith(table["--depends-on", failed] + "\n")
     assert "There is room now for 2 of 3" in dry("--hold", "--array", "1-3")
+    # Programs get the same, as data that the daemon decided.
+    answer = dry("--json", "--hold", "--begin", "now+30d", "--depends-on-any", f"{runs},{failed}")
+    placement = json.loads(answer.splitlines()[1])
+    assert [blocker["kind"] for blocker in placement["blockers"]] == ["hold", "dependency", "begin"] and placement["fits"]
+    waits = placement["blockers"][1]
+    assert (waits["jobs"], waits["mode"], waits["never"], placement["cancelled"]) == ([runs], "any", False, False)
+    never = json.loads(dry("--json", "--depends-on", failed).splitlines()[1])
+    assert never["cancelled"] and never["blockers"][0] | {"never": True, "end": "Failed", "jobs": [failed]} == never["blockers"][0]
+    many = [machine.submit("--hold", "true") for _ in range(3)]
+    assert f"It would wait until jobs {','.join(map(str, many))} have finished.\n" in dry("--depends-on", ",".join(map(str, many)))
     nowhere = machine.run("gbatch", "--dry-run", "--depends-on", 99, "true")
-    assert "it depends on job 99, which does not exist" in nowhere.err and nowhere.code == machine.run("gbatch", "--depends-on", 99, "true").code
+    refused = machine.run("gbatch", "--depends-on", 99, "true")
+    assert "it depends on job 99, which does not exist" in nowhere.err and (nowhere.err, nowhere.code) == (refused.err, refused.code)
+    assert machine.run("gbatch", "--dry-run", "--json", "--depends-on", 99, "true").code == refused.code
     gate.open()
+
+
+def second_document(machine, *words):
+    return json.loads(machine.ok("gbatch", "--dry-run", "--json", *words).splitlines()[1])
+
+
+def test_dry_run_of_an_array_knows_how_many_may_run_at_once(bare):
+    """What of a limit others have, it says, as it is when the jobs are submitted."""
+    bare.config("[limits]\nmax_unreserved_per_user = 3\n")
+    bare.up()
+    gates = [Gate(bare, name) for name in "abc"]
+    first = bare.submit("--cpus", 0, "bash", "-c", gates[0].command)
+    gates[0].reached()
+    array = ("--cpus", 0, "--array", "1-20", "true")
+    out = bare.ok("gbatch", "--dry-run", *array)
+    limit = "UserLimit: at most 3 of its user's jobs that reserve no GPUs and no CPUs at once"
+    assert "\n2 of 20 would start now:\n" in out and f"\nThe others would wait: {limit}.\n" in out, out
+    assert "  [3] node" not in out, out
+    document = second_document(bare, *array)
+    assert len(document["starts"]) == 2 and document["limit"]["kind"] == "user_limit" and document["blockers"] == []
+    few = bare.ok("gbatch", "--dry-run", "--cpus", 0, "--array", "1-2", "true")
+    assert "\n2 of 2 would start now:\n" in few and "others" not in few, few
+    more = [bare.submit("--cpus", 0, "bash", "-c", gate.command) for gate in gates[1:]]
+    for gate in gates[1:]:
+        gate.reached()
+    none = bare.ok("gbatch", "--dry-run", *array)
+    assert f"It would wait: {limit}.\n" in none and "room now" not in none and "start now" not in none, none
+    few = bare.ok("gbatch", "--dry-run", "--cpus", 1, "--array", "1-5", "--max-concurrent", 1, "true")
+    assert "\n1 of 5 would start now:\n" in few and "\nThe others would wait: GroupLimit: at most 1 of group " in few, few
+    for gate in gates:
+        gate.open()
+    bare.wait(first, *more)
+
+
+def test_dry_run_is_refused_as_the_submission_would_be(bare):
+    bare.config("[scheduler]\nmax_queued = 3\n[limits]\nmax_queued_per_user = 2\nmax_stored_per_user = '64K'\n")
+    bare.up()
+    big = bare.work / "big.sh"
+    big.write_text("#!/bin/sh\n" + "# much\n" * 20_000)
+
+    def refused(*words):
+        dry = bare.run("gbatch", "--dry-run", *words)
+        real = bare.run("gbatch", *words)
+        assert (dry.code, dry.err) == (real.code, real.err) and real.code != 0, (dry, real)
+        return dry.err
+
+    assert "the maximum per user is 2" in refused("--array", "1-3", "true")
+    assert "the maximum is 3" in refused("--array", "1-4", "true")
+    assert "limits.max_stored_per_user" in refused(str(big))
+    bare.submit("--hold", "true")
+    assert bare.run("gbatch", "--dry-run", "true").code == 0
+    bare.submit("--hold", "true")
+    assert "2 jobs of" in refused("true")
+    assert len(bare.get("/api/v1/jobs")["jobs"]) == 2
 
 
 def test_dry_run_says_why_it_would_wait_and_until_when(machine):

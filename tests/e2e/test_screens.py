@@ -23,6 +23,19 @@ def fill(machine, waiting=30):
     machine.running(1)
 
 
+class LateReader(Terminal):
+    """As a test that gets no CPU until the program has ended."""
+
+    def until(self, wanted):
+        os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+        super().until(wanted)
+
+
+def test_a_terminal_loses_nothing_however_late_it_is_read(machine):
+    with LateReader(machine, "printf", "first\nsecond") as terminal:
+        assert terminal.ends() == 0 and terminal.screen.text() == "first\nsecond"
+
+
 @pytest.mark.parametrize("columns", [40, 80, 120, 200])
 def test_the_queue_fits(machine, columns):
     fill(machine)
@@ -79,6 +92,13 @@ def watching(machine, *options, **more):
     return Terminal(machine, "gqueue", "-w", *options, **more)
 
 
+def stop(terminal, how):
+    """Stops the view by `how()`, and waits until it has."""
+    how()
+    _, status = os.waitpid(terminal.pid, os.WUNTRACED)
+    assert os.WIFSTOPPED(status)
+
+
 def is_as_before(terminal):
     screen = terminal.screen
     return screen.other is None and screen.cursor and termios.tcgetattr(terminal.master) == terminal.before
@@ -127,7 +147,8 @@ def test_keys_that_end_it_leave_the_terminal_as_it_was(machine, key, code):
 
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE, signal.SIGALRM, signal.SIGTERM,
-                                    signal.SIGUSR1, signal.SIGUSR2])
+                                    signal.SIGUSR1, signal.SIGUSR2, signal.SIGXCPU, signal.SIGXFSZ, signal.SIGVTALRM,
+                                    signal.SIGPROF, signal.SIGPOLL, signal.SIGPWR, signal.SIGRTMIN, signal.SIGRTMAX])
 def test_signals_that_end_it_leave_the_terminal_as_it_was(machine, number):
     fill(machine, 3)
     with watching(machine) as terminal:
@@ -137,13 +158,35 @@ def test_signals_that_end_it_leave_the_terminal_as_it_was(machine, number):
         assert is_as_before(terminal)
 
 
-def test_ctrl_z_gives_the_terminal_to_the_shell(machine):
+@pytest.mark.parametrize("number", [signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL,
+                                    signal.SIGTRAP, signal.SIGSYS])
+def test_a_fault_leaves_the_terminal_as_it_was(machine, number):
     fill(machine, 3)
     with watching(machine) as terminal:
         terminal.shows("3 waiting")
-        terminal.press("\x1a")
-        _, status = os.waitpid(terminal.pid, os.WUNTRACED)
-        assert os.WIFSTOPPED(status)
+        os.kill(terminal.pid, number)
+        # As without the view: by that signal, or with the report of a sanitizer.
+        assert terminal.ends() in (-number, 1)
+        assert is_as_before(terminal)
+
+
+def test_a_fault_of_a_view_that_was_stopped_draws_nothing(machine):
+    fill(machine, 3)
+    with watching(machine) as terminal:
+        terminal.shows("3 waiting")
+        stop(terminal, lambda: terminal.press("\x1a"))
+        os.kill(terminal.pid, signal.SIGABRT)
+        os.kill(terminal.pid, signal.SIGCONT)
+        assert terminal.ends() == -signal.SIGABRT
+        assert terminal.raw.count(b"\x1b[?1049l") == 1 and is_as_before(terminal)
+
+
+@pytest.mark.parametrize("how", ["\x1a", signal.SIGTTIN, signal.SIGTTOU])
+def test_what_stops_it_gives_the_terminal_to_the_shell(machine, how):
+    fill(machine, 3)
+    with watching(machine) as terminal:
+        terminal.shows("3 waiting")
+        stop(terminal, lambda: terminal.press(how) if isinstance(how, str) else os.kill(terminal.pid, how))
         terminal.until(lambda: terminal.screen.cursor)
         assert is_as_before(terminal)
         os.kill(terminal.pid, signal.SIGCONT)
@@ -157,8 +200,7 @@ def test_it_goes_on_whoever_stopped_it(machine):
     fill(machine, 3)
     with watching(machine) as terminal:
         terminal.shows("3 waiting")
-        os.kill(terminal.pid, signal.SIGSTOP)
-        assert os.WIFSTOPPED(os.waitpid(terminal.pid, os.WUNTRACED)[1])
+        stop(terminal, lambda: os.kill(terminal.pid, signal.SIGSTOP))
         # As a shell does that finds itself on the second screen, and makes its line editable.
         termios.tcsetattr(terminal.master, termios.TCSANOW, terminal.before)
         os.kill(terminal.pid, signal.SIGCONT)
@@ -173,8 +215,7 @@ def test_one_that_was_stopped_can_be_ended(machine):
     fill(machine, 3)
     with watching(machine) as terminal:
         terminal.shows("3 waiting")
-        terminal.press("\x1a")
-        assert os.WIFSTOPPED(os.waitpid(terminal.pid, os.WUNTRACED)[1])
+        stop(terminal, lambda: terminal.press("\x1a"))
         os.kill(terminal.pid, signal.SIGTERM)
         os.kill(terminal.pid, signal.SIGCONT)
         assert terminal.ends() == 143
@@ -197,6 +238,20 @@ def test_in_the_background_the_terminal_is_the_shells(machine):
         assert terminal.screen.other is None and terminal.screen.cursor
 
 
+@pytest.mark.parametrize("mode", ["tostop", "-tostop"])
+def test_one_that_is_started_in_the_background_leaves_the_terminal_alone(machine, mode):
+    fill(machine, 3)
+    shell = f"set -m; stty {mode}; gqueue -w & wait %1; echo background; read line; fg"
+    with Terminal(machine, "bash", "--norc", "-c", shell) as terminal:
+        terminal.shows(lambda text: text.endswith("background"))
+        assert terminal.raw.count(b"\x1b[?1049h") == 0
+        terminal.press("\n")
+        terminal.shows("3 waiting")
+        terminal.press("q")
+        assert terminal.ends() == 0
+        assert terminal.screen.other is None and terminal.screen.cursor
+
+
 def test_the_live_view_answers_though_the_daemon_does_not(machine):
     fill(machine, 3)
     daemon = machine.daemon_pid()
@@ -212,7 +267,7 @@ def test_the_live_view_answers_though_the_daemon_does_not(machine):
             os.kill(daemon, signal.SIGCONT)
 
 
-@pytest.mark.parametrize("term", ["xterm", "dumb"])
+@pytest.mark.parametrize("term", ["xterm", "dumb", ""])
 def test_a_daemon_that_says_nothing_is_not_one_without_news(machine, term):
     fill(machine, 3)
     daemon = machine.daemon_pid()
@@ -226,15 +281,18 @@ def test_a_daemon_that_says_nothing_is_not_one_without_news(machine, term):
             os.kill(daemon, signal.SIGCONT)
         if term == "xterm":
             terminal.shows(lambda text: "no answer" not in text and "3 waiting" in text)
+        else:
+            terminal.shows("the daemon answers again")
         machine.ok("gcancel", 4)
         terminal.shows("2 waiting")
         terminal.press("\x03")
         assert terminal.ends() == (130 if term == "xterm" else -signal.SIGINT)
 
 
-def test_where_nothing_can_be_drawn_each_change_is_written_below(machine):
+@pytest.mark.parametrize("term", ["dumb", ""])
+def test_where_nothing_can_be_drawn_each_change_is_written_below(machine, term):
     fill(machine, 3)
-    with watching(machine, columns=60, rows=60, env={"TERM": "dumb"}) as terminal:
+    with watching(machine, columns=60, rows=60, env={"TERM": term}) as terminal:
         first = terminal.shows("1 running, 3 waiting")
         machine.ok("gcancel", 4)
         both = terminal.shows("1 running, 2 waiting")
@@ -320,8 +378,8 @@ def test_colours_are_not_the_only_sign(machine):
         painted, _ = on_terminal(machine, command, env={"PAGER": "cat"})
         plain, _ = on_terminal(machine, command, env={"PAGER": "cat", "NO_COLOR": "1"})
         assert b"\x1b[3" in painted.raw and b"\x1b" not in plain.raw
-        # One is a moment later than the other: how long jobs have run is left out, as wide as it was.
-        shown = [re.sub(r"\b[0-9]+s(/\S+)? *", lambda found: "~" * len(found[0]), screen.text())
+        # One is a moment later than the other: how long jobs have run and when they end is left out, as wide as it was.
+        shown = [re.sub(r"\b[0-9]+s(/\S+)? *|\b[0-9]{2}:[0-9]{2}\b", lambda found: "~" * len(found[0]), screen.text())
                  for screen in (painted.screen, plain.screen)]
         assert shown[0] == shown[1]
         assert (painted.screen.wrapped, painted.screen.scrolled) == (0, 0)

@@ -7,8 +7,8 @@
 #include "attempt/claim.h"
 #include "attempt/control.h"
 #include "attempt/order.h"
-#include "attempt/proc_text.h"
 #include "attempt/program.h"
+#include "base/proc_text.h"
 
 /// The texts of an attempt's directory and of /proc: any bytes decode or are refused, and what
 /// decodes means the same when written again.
@@ -23,9 +23,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (!again || decode_order(*again) != order) std::abort();
   }
   (void)decode_status(text);
-  (void)parse_proc_stat(text);
-  (void)parse_pids(text);
-  (void)keyed_value(text, "populated");
+  (void)gflow::parse_proc_stat(text);
+  (void)gflow::parse_pids(text);
+  (void)gflow::keyed_value(text, "populated");
   (void)parse_shebang(text);
   if (size >= 5) {
     std::int32_t value = 0;

@@ -49,8 +49,9 @@ bool shows(const Topology& topology, PathClass path) {
 std::string legend(const Topology& topology) {
   std::string out;
   if (has_links(topology)) {
+    // A message of its own: that of kept_sentence.h counts links.
     const std::string links =
-        topology.link_name == "NV" ? "NVLinks" : tr_format("{} links", topology.link_name);
+        topology.link_name == "NV" ? "NVLinks" : tr_format("{0} links", topology.link_name);
     const std::string speed = speed_text(topology.speeds.link);
     out += fmt::format("  {:<6}", topology.link_name + "#");
     out += topology.has_switch() ? tr_format("that many {} to a switch, {} each\n", links, speed)

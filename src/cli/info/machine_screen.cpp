@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "base/translate.h"
 #include "cli/info/machine_text.h"
+#include "command/help.h"
 #include "command/table.h"
 #include "command/times.h"
 
@@ -285,7 +286,11 @@ std::string machine_screen(const api::MachineView& machine,
     if (!node.devices.empty() && !node.note.empty())
       notes += tr_format("Note: {}\n", tr(printable(node.note)));
   }
-  if (!notes.empty()) out += (gpus.empty() ? "" : "\n") + notes;
+  notes += absent_drain_lines(machine);
+  if (!notes.empty()) {
+    notes.pop_back();  // the last line end, which wrap() would take for one more line
+    out += (gpus.empty() ? "" : "\n") + join(wrap(notes, viewer.columns), "\n") + '\n';
+  }
   return out + '\n' + cut_end(jobs_line(machine), viewer.columns) + '\n';
 }
 

@@ -128,6 +128,16 @@ TEST(MachineScreen, NamesNodesWhereThereAreSeveral) {
   EXPECT_NE(text.find("\nNode n2: drained: move\n"), std::string::npos) << text;
 }
 
+TEST(MachineScreen, BreaksNotesAtTheWidthOfTheTerminal) {
+  api::MachineView machine = every_state();
+  machine.nodes[0].drained_absent = {{"", 9, "its fan is loud, a new one comes on Monday", "", ""}};
+  const std::string text = machine_screen(machine, looking(40), Painter());
+  EXPECT_NE(text.find("\n\nDrained and not present: GPU 9: its fan\n"
+                      "is loud, a new one comes on Monday\n\n"),
+            std::string::npos)
+      << text;
+}
+
 TEST(MachineScreen, SaysWhereThereAreNone) {
   api::MachineView machine;
   machine.nodes.emplace_back().note = "there is no driver";

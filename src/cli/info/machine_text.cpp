@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/kept_sentence.h"
 #include "base/text.h"
 #include "base/translate.h"
 #include "command/table.h"
@@ -154,9 +155,27 @@ std::string unhealthy_lines(const api::MachineView& machine, const Painter& pain
         "{}: {}{} ({} launches failed, {})\n",
         paint(Style::Red, tr("Unhealthy")),
         name,
-        printable(node.reason),
+        printable(kept_text(node.reason)),
         node.failures,
         node.retry_at ? tr("will be retried soon") : tr("will be retried with the next job"));
+  }
+  return out;
+}
+
+std::string absent_drain_lines(const api::MachineView& machine) {
+  std::string out;
+  for (const api::NodeView& node : machine.nodes) {
+    for (const Drain& drain : node.drained_absent) {
+      const int gpu = drain.gpu.value_or(0);
+      const std::string which = machine.nodes.size() > 1
+                                    ? tr_format("GPU {} of node {}", gpu, printable(node.name))
+                                    : fmt::format("GPU {}", gpu);
+      const std::string gone =
+          drain.uuid.empty() ? which : tr_format("{} (was {})", printable(drain.uuid), which);
+      out += drain.reason.empty()
+                 ? tr_format("Drained and not present: {}\n", gone)
+                 : tr_format("Drained and not present: {}: {}\n", gone, printable(drain.reason));
+    }
   }
   return out;
 }
@@ -171,7 +190,7 @@ std::string node_title(const api::NodeView& node) {
   std::string out = tr_format("Node {}", printable(node.name));
   if (!node.removed.empty()) out += tr_format(": removed: {}", printable(node.removed));
   if (!node.unreachable.empty())
-    out += tr_format(": does not answer: {}", printable(node.unreachable));
+    out += tr_format(": does not answer: {}", printable(kept_text(node.unreachable)));
   if (node.drained) {
     out += tr(": drained");
     if (!node.drained_reason.empty()) out += ": " + printable(node.drained_reason);
@@ -244,6 +263,9 @@ std::string machine_text(const api::MachineView& machine, const Painter& paint) 
     }
     out += node_text(node, paint);
   }
+  if (const std::string absent = absent_drain_lines(machine); !absent.empty()) {
+    out += "\n" + absent;
+  }
   return out + allocations(machine);
 }
 
@@ -268,11 +290,12 @@ std::string machine_brief(const api::MachineView& machine, const Painter& paint)
       rows.push_back(std::move(row));
     }
   }
+  const std::string absent = absent_drain_lines(machine);
   if (rows.empty()) {
     return unhealthy +
-           (machine.nodes.empty() ? tr("No GPUs\n") : no_devices(machine.nodes.front()));
+           (machine.nodes.empty() ? tr("No GPUs\n") : no_devices(machine.nodes.front())) + absent;
   }
-  return unhealthy + table_text(columns, rows, Header::Shown, paint);
+  return unhealthy + table_text(columns, rows, Header::Shown, paint) + absent;
 }
 
 }  // namespace gflow::cli

@@ -155,6 +155,18 @@ TEST(MachineText, SaysWhereLaunchesFail) {
   EXPECT_TRUE(machine_brief(machine, Painter(false)).starts_with(lines));
 }
 
+TEST(MachineText, SaysWhatIsDrainedAndNotPresent) {
+  api::MachineView machine;
+  machine.nodes = {{.name = "n1"}, {.name = "n2"}};
+  machine.nodes[0].drained_absent = {{"n1", 1, "fan", "root", "GPU-b"}};
+  machine.nodes[1].drained_absent = {{"n2", 0, "", "root", ""}};
+  const std::string lines =
+      "Drained and not present: GPU-b (was GPU 1 of node n1): fan\n"
+      "Drained and not present: GPU 0 of node n2\n";
+  EXPECT_TRUE(machine_text(machine, Painter()).ends_with("\n" + lines));
+  EXPECT_TRUE(machine_brief(machine, Painter()).ends_with(lines));
+}
+
 TEST(MachineText, MakesForeignNamesPrintable) {
   api::DeviceView view = device(0, "x", "y");
   view.bar = DeviceBar::InUse;

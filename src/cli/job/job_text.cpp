@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/kept_sentence.h"
 #include "base/text.h"
 #include "base/translate.h"
 #include "cli/described.h"
@@ -111,7 +112,7 @@ void add_request(Facts& facts, const api::JobView& job) {
   facts.add(tr("GPU request"), gpus_as_written(spec.request));
   if (job.peers.empty()) facts.add(tr("Node"), printable(job.node));
   facts.add(tr("Allocated"), place_text(job));
-  facts.add(tr("Chosen for"), printable(job.placed_because));
+  facts.add(tr("Chosen for"), printable(kept_text(job.placed_because)));
   facts.add(tr("Time limit"), spec.time_limit ? duration_text(*spec.time_limit) : tr("none"));
   facts.add(tr("Grace"), duration_text(spec.grace));
   facts.add(tr("Priority"), fmt::format("{}", spec.priority));

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <charconv>
 #include <iterator>
+#include <limits>
 #include <ostream>
+#include <utility>
 
 #include "base/text.h"
 #include "base/translate.h"
@@ -249,6 +251,47 @@ void show_page(Context& context, const Listing& listing, const api::JobPage& pag
   if (!page.jobs.empty()) context.show(queue_screen(listing, page, viewer, context.paint));
 }
 
+/// Whether jobs can be taken page by page: nothing has to be put in order or counted first.
+bool is_in_order_of_pages(const JobQuery& query, long limit) {
+  return query.order == JobOrder{} && query.jobs.empty() && limit >= 0;
+}
+
+std::size_t most_of(long limit) {
+  return limit == 0 ? std::numeric_limits<std::size_t>::max() : static_cast<std::size_t>(limit);
+}
+
+/// In memory for one page, and as soon as there is one; until nobody reads it any more.
+Result<int> print_as_it_comes(Context& context,
+                              Listing listing,
+                              const JobQuery& query,
+                              long limit) {
+  bool is_first = true;
+  GF_CHECK(fetch_pages(context.daemon(), query, most_of(limit), [&](const api::JobPage& page) {
+    context.out << context.listing([&] { return listing_text(listing, page, context.paint); })
+                << std::flush;
+    if (std::exchange(is_first, false)) hint_at_next(context, listing, page);
+    listing.header = Header::Hidden;
+    return context.out.good();
+  }));
+  return 0;
+}
+
+/// In memory for its rows, though not for the jobs: it is as wide as the widest of them.
+Result<int> print_table(Context& context,
+                        const Listing& listing,
+                        const JobQuery& query,
+                        long limit) {
+  std::vector<Row> rows;
+  GF_CHECK(fetch_pages(context.daemon(), query, most_of(limit), [&](const api::JobPage& page) {
+    if (rows.empty()) hint_at_next(context, listing, page);
+    std::ranges::move(context.listing([&] { return rows_of(listing.fields, page.jobs); }),
+                      std::back_inserter(rows));
+    return true;
+  }));
+  context.out << table_text(columns_of(listing.fields), rows, listing.header, context.paint);
+  return 0;
+}
+
 Result<int> run_gqueue(const Invocation& invocation, Context& context) {
   const Listing listing = GF_TRY(listing_of(invocation, context));
   if (!is_screen(listing)) context.is_for_programs();
@@ -261,6 +304,10 @@ Result<int> run_gqueue(const Invocation& invocation, Context& context) {
     return fetch_listing(daemon, query, limit);
   };
   if (invocation.has("watch")) return run_watch(invocation, context, listing, fetch);
+  if (is_in_order_of_pages(query, limit) && !is_screen(listing)) {
+    if (is_line_by_line(listing)) return print_as_it_comes(context, listing, query, limit);
+    if (is_plain_table(listing)) return print_table(context, listing, query, limit);
+  }
   const api::JobPage page = GF_TRY(fetch(context.daemon()));
   for (const JobId id : query.jobs) {
     if (std::ranges::none_of(page.jobs, [&](const api::JobView& job) { return job.id == id; }) &&

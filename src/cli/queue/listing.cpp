@@ -13,14 +13,14 @@
 
 namespace gflow::cli {
 
-namespace {
-
 std::vector<Row> rows_of(const std::vector<const Field*>& fields,
                          const std::vector<api::JobView>& jobs) {
   std::vector<Row> rows;
   for (const api::JobView& job : jobs) rows.push_back(row_of(fields, job));
   return rows;
 }
+
+namespace {
 
 std::string tree_text(const Listing& listing, const api::JobPage& page, const Painter& paint) {
   std::vector<Row> rows;
@@ -79,9 +79,11 @@ std::string template_text(const std::string& text, const api::JobView& job) {
 
 template <typename Key>
 void sort_by(std::vector<api::JobView>& jobs, bool backwards, Key key) {
-  std::ranges::stable_sort(jobs, [&](const api::JobView& a, const api::JobView& b) {
+  const auto is_before = [&](const api::JobView& a, const api::JobView& b) {
     return backwards ? key(b) < key(a) : key(a) < key(b);
-  });
+  };
+  // Most often they are so already, and moving a job is not cheap.
+  if (!std::ranges::is_sorted(jobs, is_before)) std::ranges::stable_sort(jobs, is_before);
 }
 
 }  // namespace
@@ -98,6 +100,25 @@ Result<void> check_template(std::string_view text) {
     if (!name.empty() && std::ranges::all_of(name, is_of_a_name)) GF_CHECK(choose_fields(name));
   }
   return {};
+}
+
+bool is_line_by_line(const Listing& listing) {
+  switch (listing.format) {
+    case Format::JsonLines:
+    case Format::Csv:
+    case Format::Tsv:
+    case Format::Template:
+      return true;
+    case Format::Json:
+    case Format::Yaml:
+    case Format::Table:
+      return false;
+  }
+  return false;
+}
+
+bool is_plain_table(const Listing& listing) {
+  return listing.format == Format::Table && listing.layout == Layout::Flat;
 }
 
 std::string listing_text(const Listing& listing, const api::JobPage& page, const Painter& paint) {

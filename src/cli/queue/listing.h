@@ -26,6 +26,16 @@ struct Listing {
   bool folded = true;   ///< tasks of an array that wait are one row
 };
 
+/// Whether what is printed of a job hangs on no other: a page at a time is the same text, if all
+/// but the first hide the header.
+[[nodiscard]] bool is_line_by_line(const Listing& listing);
+/// Whether a job is a row of one table, in the order of the page.
+[[nodiscard]] bool is_plain_table(const Listing& listing);
+
+/// A row for each job.
+[[nodiscard]] std::vector<Row> rows_of(const std::vector<const Field*>& fields,
+                                       const std::vector<api::JobView>& jobs);
+
 /// The text of a page in that form, ending in a line end unless it is empty.
 [[nodiscard]] std::string listing_text(const Listing& listing,
                                        const api::JobPage& page,

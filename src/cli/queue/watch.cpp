@@ -26,18 +26,15 @@ using std::chrono::seconds;
 
 constexpr seconds kPatience{60};
 
-/// Those that would end or stop this process, with the terminal as it then is.
-constexpr std::array kTerminalSignals = {SIGHUP,
-                                         SIGINT,
-                                         SIGQUIT,
-                                         SIGPIPE,
-                                         SIGALRM,
-                                         SIGTERM,
-                                         SIGUSR1,
-                                         SIGUSR2,
-                                         SIGTSTP,
-                                         SIGCONT,
-                                         SIGWINCH};
+/// Those that would end or stop this process, with the terminal as it then is; of faults
+/// os::FaultRescue knows.
+std::vector<int> terminal_signals() {
+  std::vector<int> all = {SIGHUP,  SIGINT,  SIGQUIT, SIGPIPE, SIGALRM,   SIGTERM,   SIGUSR1,
+                          SIGUSR2, SIGXCPU, SIGXFSZ, SIGPROF, SIGVTALRM, SIGSTKFLT, SIGPOLL,
+                          SIGPWR,  SIGTSTP, SIGTTIN, SIGTTOU, SIGCONT,   SIGWINCH};
+  for (int number = SIGRTMIN; number <= SIGRTMAX; ++number) all.push_back(number);
+  return all;
+}
 
 /// What came while nobody looked.
 struct Ready {
@@ -79,19 +76,23 @@ bool is_waited_out(const Error& error, const JobFeed& feed) {
 /// The other screen of the terminal, without cursor, while it lives: what was there comes back.
 class Screen {
  public:
-  explicit Screen(std::ostream& out) : out_(out) { show(); }
+  explicit Screen(std::ostream& out) : out_(out) {}
   ~Screen() { leave(); }
   Screen(const Screen&) = delete;
   Screen& operator=(const Screen&) = delete;
 
   void show() {
     // Also where it is shown already: who stopped us may have taken the terminal meanwhile.
+    os::FaultRescue::set_farewell(kLeave);
     out_ << "\x1b[?1049h\x1b[?25l" << std::flush;
     shown_ = true;
   }
   void leave() {
-    if (std::exchange(shown_, false)) out_ << "\x1b[?25h\x1b[?1049l" << std::flush;
+    if (!std::exchange(shown_, false)) return;
+    os::FaultRescue::set_farewell(nullptr);
+    out_ << kLeave << std::flush;
   }
+  [[nodiscard]] bool is_shown() const { return shown_; }
   /// Draws over what is there, so that nothing flickers; the last line ends without a line end,
   /// which would scroll the first one away.
   void draw(std::string_view text) {
@@ -107,6 +108,7 @@ class Screen {
   }
 
  private:
+  static constexpr const char* kLeave = "\x1b[?25h\x1b[?1049l";
   std::ostream& out_;
   bool shown_ = false;
 };
@@ -137,12 +139,13 @@ class LiveView {
 
   /// The exit code.
   Result<int> run(seconds interval) {
+    resume();
     while (context_.out && !code_) {
-      draw();
+      if (screen_.is_shown()) draw();
       const Ready ready = wait_for_any(keys_.fd(), signals_.fd(), feed_.fd(), interval);
       if (ready.nobody_reads) break;
-      if (ready.key) take_key();
       if (ready.signal) take_signal();
+      if (ready.key) take_key();
       if (ready.news) GF_CHECK(take_news());
     }
     return code_.value_or(0);
@@ -150,6 +153,7 @@ class LiveView {
 
  private:
   void draw() {
+    if (!os::is_in_foreground(STDOUT_FILENO)) return suspend();
     const Now now = os::now();
     const os::TerminalSize size = os::terminal_size(STDOUT_FILENO);
     const Viewer viewer{user_,
@@ -163,14 +167,16 @@ class LiveView {
   }
 
   void take_key() {
+    if (keys_.fd() < 0) return;  // given back meanwhile
     const auto key = os::Keys::next();
+    if (!key && !os::is_in_foreground(STDIN_FILENO)) return suspend();
     if (!key || *key == 'q' || *key == 'Q') code_ = 0;
   }
 
   void take_signal() {
     while (const auto signal = signals_.next()) {
       if (code_) return;
-      if (*signal == SIGTSTP) {
+      if (*signal == SIGTSTP || *signal == SIGTTIN || *signal == SIGTTOU) {
         suspend();
       } else if (*signal == SIGCONT) {
         resume();
@@ -186,7 +192,7 @@ class LiveView {
     keys_.release();
     (void)::raise(SIGSTOP);
   }
-  /// We go on, whoever stopped us: with the terminal if it is ours again.
+  /// We begin, or go on, whoever stopped us: with the terminal if it is ours.
   void resume() {
     if (!os::is_in_foreground(STDOUT_FILENO)) return suspend();
     keys_.take();
@@ -213,6 +219,7 @@ class LiveView {
   MonoTime fetched_;
   std::optional<int> code_;
   os::SignalWatch signals_;
+  os::FaultRescue rescue_;
   os::Keys keys_;
   Screen screen_;
 };
@@ -223,9 +230,14 @@ Result<int> watch_terminal(Context& context,
                            seconds interval) {
   api::JobPage page = GF_TRY(fetch(context.daemon()));
   // Before the feed: its threads must not be the ones that signals interrupt.
-  os::SignalWatch signals = GF_TRY(os::SignalWatch::open(kTerminalSignals));
+  os::SignalWatch signals = GF_TRY(os::SignalWatch::open(terminal_signals()));
   constexpr milliseconds kPause{200};  // faster than that nobody reads
-  JobFeed feed = GF_TRY(JobFeed::start(fetch, context, kPause));
+  // One that is sent is for the thread that draws; abort() of another unblocks it first.
+  const auto start = [&] {
+    const os::SignalsBlocked blocked(std::array{SIGABRT});
+    return JobFeed::start(fetch, context, kPause);
+  };
+  JobFeed feed = GF_TRY(start());
   LiveView view(context, listing, std::move(feed), std::move(page), std::move(signals));
   return view.run(interval);
 }
@@ -294,6 +306,7 @@ Result<int> watch_pipe(Context& context, const Listing& listing, const Fetch& fe
       context.note(
           tr("the daemon does not answer; waiting for it to come back (jobs keep running)"));
     }
+    if (said && !silent) context.note(tr("the daemon answers again"));
     said = silent;
   }
   return 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <cstdint>
 
+#include "base/text.h"
 #include "base/translate.h"
 #include "cli/submit/request.h"
 #include "command/times.h"
@@ -12,28 +12,22 @@
 namespace gflow::cli {
 namespace {
 
-std::string awaited_text(const Dependencies& wants, const std::vector<api::JobView>& awaited) {
-  const auto has_failed = [](const api::JobView& job) {
-    return is_ended(job.status) && job.status != Status::Finished;
-  };
-  const auto has_finished = [](const api::JobView& job) { return job.status == Status::Finished; };
-  const bool any = wants.mode == DependencyMode::Any;
-  if (any ? std::ranges::any_of(awaited, has_finished)
-          : std::ranges::all_of(awaited, has_finished)) {
-    return "";
-  }
-  if (any ? std::ranges::all_of(awaited, has_failed) : std::ranges::any_of(awaited, has_failed)) {
-    const api::JobView& failed = *std::ranges::find_if(awaited, has_failed);
-    const std::string why =
-        tr_format("job {} ({}) did not finish", failed.id.value, status_name(failed.status));
-    return wants.auto_cancel ? tr_format("It would be cancelled at once: {}.\n", why)
-                             : tr_format("It would never start: {}.\n", why);
+std::string unfinished_text(const api::BlockerView& blocker) {
+  const std::uint64_t id = blocker.jobs.front().value;
+  if (!blocker.end) return tr_format("job {} did not finish", id);
+  return tr_format("job {} ({}) did not finish", id, status_name(*blocker.end));
+}
+
+std::string dependency_text(const api::BlockerView& blocker, bool cancelled) {
+  if (blocker.jobs.empty()) return printable(blocker.text) + "\n";
+  if (blocker.never) {
+    const std::string why = unfinished_text(blocker);
+    return cancelled ? tr_format("It would be cancelled at once: {}.\n", why)
+                     : tr_format("It would never start: {}.\n", why);
   }
   std::vector<std::uint64_t> jobs;
-  for (const api::JobView& job : awaited) {
-    if (!is_ended(job.status)) jobs.push_back(job.id.value);
-  }
-  if (any && jobs.size() > 1) {
+  for (const JobId id : blocker.jobs) jobs.push_back(id.value);
+  if (blocker.mode == DependencyMode::Any && jobs.size() > 1) {
     return tr_format("It would wait until one of jobs {} has finished.\n", fmt::join(jobs, ","));
   }
   return tr_count(jobs.size(),
@@ -44,16 +38,44 @@ std::string awaited_text(const Dependencies& wants, const std::vector<api::JobVi
 
 }  // namespace
 
-std::string gates_text(const JobSpec& spec,
-                       const std::vector<api::JobView>& awaited,
-                       const Clocks& clocks) {
-  std::string out;
-  if (spec.hold) out += tr("It would be on hold until 'gjob release'.\n");
-  if (spec.begin && *spec.begin > clocks.now) {
-    out += tr_format("It would wait until its begin time: {}.\n",
-                     moment_text(*spec.begin, clocks.now, clocks.zone));
+bool is_gate(const api::BlockerView& blocker) {
+  switch (blocker.kind) {
+    case BlockerKind::OnHold:
+    case BlockerKind::BeginTime:
+    case BlockerKind::Dependency:
+    case BlockerKind::GroupLimit:
+    case BlockerKind::LaunchBackoff:
+    case BlockerKind::UserLimit:
+      return true;
+    case BlockerKind::Gpus:
+    case BlockerKind::GpuMemory:
+    case BlockerKind::GpuShare:
+    case BlockerKind::Nodes:
+    case BlockerKind::NodeClosed:
+    case BlockerKind::NodeUnhealthy:
+    case BlockerKind::Preemption:
+    case BlockerKind::HostMemory:
+    case BlockerKind::Cpus:
+    case BlockerKind::Priority:
+      return false;
   }
-  if (!spec.dependencies.jobs.empty()) out += awaited_text(spec.dependencies, awaited);
+  return false;
+}
+
+std::string gates_text(const api::PlacementView& view, const Clocks& clocks) {
+  std::string out;
+  for (const api::BlockerView& blocker : view.blockers) {
+    if (blocker.kind == BlockerKind::OnHold) {
+      out += tr("It would be on hold until 'gjob release'.\n");
+    } else if (blocker.kind == BlockerKind::BeginTime && blocker.at) {
+      out += tr_format("It would wait until its begin time: {}.\n",
+                       moment_text(*blocker.at, clocks.now, clocks.zone));
+    } else if (blocker.kind == BlockerKind::Dependency) {
+      out += dependency_text(blocker, view.cancelled);
+    } else if (is_gate(blocker)) {
+      out += tr_format("It would wait: {}.\n", printable(blocker.text));
+    }
+  }
   return out;
 }
 

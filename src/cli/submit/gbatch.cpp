@@ -203,33 +203,22 @@ Result<int> wait_for_all(Context& context, const api::SubmitAnswer& answer) {
   return exit_code_of(ended);
 }
 
-/// The jobs that a job depends on. Errors as its submission has them.
-Result<std::vector<api::JobView>> awaited_by(const JobSpec& spec, Context& context) {
-  std::vector<api::JobView> awaited;
-  for (const JobId id : spec.dependencies.jobs) {
-    auto job = context.daemon().job(id);
-    if (!job && job.error().code == Code::NotFound) {
-      return fail(Code::NotFound,
-                  tr_format("it depends on job {}, which does not exist", id.value));
-    }
-    awaited.push_back(GF_TRY(std::move(job)));
-  }
-  return awaited;
-}
-
 /// What would be submitted and, where a daemon answers, where it would run. As JSON a document a
 /// line: Submit, Placement.
 Result<int> dry_run(const api::SubmitRequest& request, Terms terms, Context& context) {
   context.out << (context.json ? api::write(request) + "\n" : dry_run_text(request.items));
   const JobSpec& first = request.items.front().spec;
-  api::PlaceRequest asked{.request = first.request};
-  asked.jobs = static_cast<int>(std::min<std::size_t>(request.items.size(), api::kMaxPlaceJobs));
-  if (first.max_concurrent > 0) asked.jobs = std::min(asked.jobs, first.max_concurrent);
-  const auto placement = context.daemon().place(asked);
-  if (!placement && placement.error().code == Code::Unreachable) {
+  GF_CHECK(check_body_size(request));
+  if (const auto taken = context.daemon().check(request); !taken) {
+    if (taken.error().code != Code::Unreachable) return std::unexpected(taken.error());
     context.note(tr("no daemon answers: cannot tell where the job would run"));
     return 0;
   }
+  api::PlaceRequest asked{first.request, first.hold, first.begin, first.dependencies};
+  asked.jobs = static_cast<int>(std::min<std::size_t>(request.items.size(), api::kMaxPlaceJobs));
+  asked.group = first.group;
+  asked.max_concurrent = first.max_concurrent;
+  const auto placement = context.daemon().place(asked);
   if (!placement) return std::unexpected(placement.error());
   if (context.json) {
     context.out << api::write(*placement) << '\n';
@@ -238,10 +227,7 @@ Result<int> dry_run(const api::SubmitRequest& request, Terms terms, Context& con
   const api::MachineView machine = GF_TRY(context.daemon().machine());
   const Clocks clocks{os::now().wall, os::utc_offset};
   const int columns = context.out_is_terminal ? os::terminal_size(1).columns : 0;
-  const DryRun dry{request.items.size(),
-                   terms,
-                   static_cast<std::size_t>(columns),
-                   gates_text(first, GF_TRY(awaited_by(first, context)), clocks)};
+  const DryRun dry{request.items.size(), terms, static_cast<std::size_t>(columns)};
   context.out << placement_text(*placement, machine, dry, clocks);
   return 0;
 }

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/text.h"
 #include "base/translate.h"
@@ -87,10 +88,10 @@ std::string waiting_text(const api::PlacementView& view, std::size_t jobs, const
   } else {
     out = tr("No node has room for it now: it would wait.\n");
   }
-  if (view.blockers.empty()) return out;
   api::JobView job;
   job.status = Status::Queued;
-  job.blockers = view.blockers;
+  std::ranges::remove_copy_if(view.blockers, std::back_inserter(job.blockers), is_gate);
+  if (job.blockers.empty()) return out;
   return out + blocked_by_text(job.blockers, clocks) + expected_start_text(job, clocks);
 }
 
@@ -129,8 +130,8 @@ std::string place(const api::StartPlace& one, const api::MachineView& machine) {
   return gpus.empty() ? node : node + ", " + gpus;
 }
 
-bool starts_at_once(const api::MachineView& machine, const DryRun& asked) {
-  return machine.queued == 0 && asked.gates.empty();
+bool starts_at_once(const api::PlacementView& view, const api::MachineView& machine) {
+  return machine.queued == 0 && std::ranges::none_of(view.blockers, is_gate);
 }
 
 /// How many of several jobs start now, and where each, by its number in the list above.
@@ -139,7 +140,8 @@ std::string starts_text(const api::PlacementView& view,
                         const DryRun& asked) {
   constexpr std::size_t kMaxLines = 10;
   const std::size_t count = view.starts.size();
-  std::string out = starts_at_once(machine, asked)
+  if (count == 0) return "";  // a gate has said why
+  std::string out = starts_at_once(view, machine)
                         ? tr_format("{} of {} would start now:\n", count, asked.jobs)
                         : tr_format("There is room now for {} of {}:\n", count, asked.jobs);
   for (std::size_t i = 0; i < std::min(count, kMaxLines); ++i) {
@@ -148,6 +150,7 @@ std::string starts_text(const api::PlacementView& view,
     out += fmt::format("  [{}] {}\n", i + 1, join(places, "; "));
   }
   if (count > kMaxLines) out += tr_format("  ... {} more\n", count - kMaxLines);
+  if (view.limit) out += tr_format("The others would wait: {}.\n", printable(view.limit->text));
   return out;
 }
 
@@ -165,13 +168,16 @@ std::string placement_text(const api::PlacementView& view,
                            const api::MachineView& machine,
                            const DryRun& asked,
                            const Clocks& clocks) {
-  if (!view.fits) return asked.gates + waiting_text(view, asked.jobs, clocks);
+  const std::string gates = gates_text(view, clocks);
+  // Where there is room now is nothing to one that never starts.
+  if (std::ranges::any_of(view.blockers, &api::BlockerView::never)) return gates;
+  if (!view.fits) return gates + waiting_text(view, asked.jobs, clocks);
   const bool all = asked.terms == Terms::Shown;
-  std::string out = asked.gates;
+  std::string out = gates;
   if (asked.jobs > 1) out += starts_text(view, machine, asked);
   if (asked.jobs == 1 || all) {
     std::string head =
-        starts_at_once(machine, asked) ? tr("It would start now") : tr("There is room now");
+        starts_at_once(view, machine) ? tr("It would start now") : tr("There is room now");
     if (asked.jobs > 1) head = tr("One of them alone");
     out += head + (all ? tr_format("; policy {}:\n", printable(view.policy)) : ":\n");
     out += candidates_text(view, machine, asked);

@@ -47,13 +47,11 @@ struct DryRun {
   std::size_t jobs = 1;
   Terms terms = Terms::Left;  ///< shown: all nodes and every term of their scores
   std::size_t columns = 0;    ///< of the terminal, for sentences to be broken; 0: they are not
-  std::string gates = {};     ///< gates_text() of them
 };
-/// What keeps a job like that waiting whatever is free: a line each; "" if nothing does. `awaited`
-/// are the jobs it depends on.
-[[nodiscard]] std::string gates_text(const JobSpec& spec,
-                                     const std::vector<api::JobView>& awaited,
-                                     const Clocks& clocks);
+/// Whether it keeps a job waiting whatever is free.
+[[nodiscard]] bool is_gate(const api::BlockerView& blocker);
+/// The gates of a dry run in words: a line each; "" if there are none.
+[[nodiscard]] std::string gates_text(const api::PlacementView& view, const Clocks& clocks);
 /// Where it would run now, with the reason for its GPUs in words and how many stay free there by
 /// `machine`, then what it could have instead, marked so: the best three in all. Of several jobs
 /// how many would start now, and where each. Where there is no room, what it lacks, who has that

@@ -381,5 +381,26 @@ TEST(Expand, MakesAJobForEachTaskAndPoint) {
   EXPECT_EQ(single[0].spec.max_concurrent, 0);
 }
 
+std::string gates_of(const api::BlockerView& blocker, bool cancelled = false) {
+  api::PlacementView view;
+  view.blockers = {blocker};
+  view.cancelled = cancelled;
+  return gates_text(view, Clocks{});
+}
+
+TEST(Gates, SayWhatAUserHasTooManyOf) {
+  EXPECT_EQ(gates_of(api::view_of(blocker::UserLimit{1000})),
+            "It would wait: UserLimit: at most 1000 of its user's jobs that reserve no GPUs and no "
+            "CPUs at once.\n");
+}
+
+TEST(Gates, SayHowAJobDependedOnEndedWhereThatIsKnown) {
+  api::BlockerView blocker{.kind = BlockerKind::Dependency, .jobs = {JobId(3)}, .never = true};
+  EXPECT_EQ(gates_of(blocker), "It would never start: job 3 did not finish.\n");
+  EXPECT_EQ(gates_of(blocker, true), "It would be cancelled at once: job 3 did not finish.\n");
+  blocker.end = Status::Timeout;
+  EXPECT_EQ(gates_of(blocker), "It would never start: job 3 (Timeout) did not finish.\n");
+}
+
 }  // namespace
 }  // namespace gflow::cli

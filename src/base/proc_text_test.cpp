@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdint>
 
-#include "attempt/proc_text.h"
+#include "base/proc_text.h"
 
 #include <gtest/gtest.h>
 
-namespace gflow::attempt {
+namespace gflow {
 namespace {
 
 const std::string kAfterParent = " 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 777 9999 1\n";
@@ -22,13 +22,24 @@ TEST(ProcStat, Lines) {
        ProcessFacts{12, 3, 'Z', 777}},
       {"only forked",
        "12 (sh) Z 3 1 1 0 -1 4227148 1 2 3 4 5 6 7 8 20 0 1 0 777 9999 1\n",
-       ProcessFacts{12, 3, 'Z', 777, true}},
+       ProcessFacts{12, 3, 'Z', 777, true, true}},
+      {"its first thread has ended",
+       "12 (sh) Z 3 1 1 0 -1 4227084 1 2 3 4 5 6 7 8 20 0 2 0 777 9999 1\n",
+       ProcessFacts{12, 3, 'Z', 777, false, true, 2}},
       {"cut short", "12 (sh) S 3 1 1", std::nullopt},
       {"no name", "12 sh S 3", std::nullopt},
       {"empty", "", std::nullopt},
       {"pid is no number", "x (sh) S 3" + kAfterParent, std::nullopt},
   };
   for (const auto& row : kTable) EXPECT_EQ(parse_proc_stat(row.text), row.facts) << row.name;
+}
+
+TEST(ProcStat, DeadIsOneWithoutAThread) {
+  ProcessFacts process{12, 3, 'Z', 777};
+  EXPECT_TRUE(process.is_dead());
+  process.threads = 2;
+  EXPECT_FALSE(process.is_dead());
+  EXPECT_TRUE(process.has_dead_leader());
 }
 
 TEST(Descendants, OfAProcess) {
@@ -93,4 +104,4 @@ TEST(Pids, Lines) {
 }
 
 }  // namespace
-}  // namespace gflow::attempt
+}  // namespace gflow

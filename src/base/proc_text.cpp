@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "attempt/proc_text.h"
+#include "base/proc_text.h"
 
 #include <algorithm>
 #include <unordered_map>
 
-#include "attempt/text_fields.h"
+#include "base/text_fields.h"
 
-namespace gflow::attempt {
+namespace gflow {
 
 std::optional<ProcessFacts> parse_proc_stat(std::string_view text) {
   // The name in brackets may itself hold spaces and brackets: the last one closes it (proc(5)).
@@ -22,13 +22,18 @@ std::optional<ProcessFacts> parse_proc_stat(std::string_view text) {
   constexpr int kFieldsToFlags = 4;  // from field 5 up to field 9
   for (int i = 0; i < kFieldsToFlags; ++i) (void)take_field(rest, ' ');
   const auto flags = number_of<std::uint64_t>(take_field(rest, ' '));
-  constexpr int kFieldsToStartTime = 12;  // from field 10 up to field 22
-  for (int i = 0; i < kFieldsToStartTime; ++i) (void)take_field(rest, ' ');
+  constexpr int kFieldsToThreads = 10;  // from field 10 up to field 20
+  for (int i = 0; i < kFieldsToThreads; ++i) (void)take_field(rest, ' ');
+  const auto threads = number_of<std::int32_t>(take_field(rest, ' '));
+  (void)take_field(rest, ' ');  // field 21
   const auto start_time = number_of<std::uint64_t>(take_field(rest, ' '));
   if (!pid || !parent || !start_time || state.size() != 1) return std::nullopt;
   constexpr std::uint64_t kForkedButNotExecuted = 0x40;  // PF_FORKNOEXEC in linux/sched.h
+  constexpr std::uint64_t kExiting = 0x4;                // PF_EXITING
   const bool never_executed = (flags.value_or(0) & kForkedButNotExecuted) != 0;
-  return ProcessFacts{*pid, *parent, state[0], *start_time, never_executed};
+  const bool exiting = (flags.value_or(0) & kExiting) != 0;
+  return ProcessFacts{
+      *pid, *parent, state[0], *start_time, never_executed, exiting, threads.value_or(1)};
 }
 
 std::vector<ProcessFacts> descendants_of(std::int32_t root, const std::vector<ProcessFacts>& all) {
@@ -95,4 +100,4 @@ std::vector<std::int32_t> parse_pids(std::string_view text) {
   return pids;
 }
 
-}  // namespace gflow::attempt
+}  // namespace gflow

@@ -8,7 +8,7 @@
 #include <vector>
 
 /// Readers of what the kernel writes in /proc and in control groups.
-namespace gflow::attempt {
+namespace gflow {
 
 /// What /proc/<pid>/stat says that matters here.
 struct ProcessFacts {
@@ -19,8 +19,14 @@ struct ProcessFacts {
   /// It is still what it was forked from: no execve(2) of it has succeeded. The kernel keeps that
   /// of the dead, too, until they are waited for.
   bool never_executed = false;
+  bool exiting = false;  ///< it ends: the kernel takes down what it had
+  /// That have not ended. The first thread may have, which then gives the state; the others run on.
+  std::int32_t threads = 1;
 
-  [[nodiscard]] bool is_dead() const { return state == 'Z' || state == 'X'; }
+  [[nodiscard]] bool is_dead() const { return has_dead_leader() && threads <= 1; }
+  [[nodiscard]] bool has_dead_leader() const { return state == 'Z' || state == 'X'; }
+  /// By a signal or by a debugger.
+  [[nodiscard]] bool is_stopped() const { return state == 'T' || state == 't'; }
   friend bool operator==(const ProcessFacts&, const ProcessFacts&) = default;
 };
 [[nodiscard]] std::optional<ProcessFacts> parse_proc_stat(std::string_view text);
@@ -46,4 +52,4 @@ struct ProcessFacts {
 /// The pids in a file cgroup.procs, or in a file `children` of a thread.
 [[nodiscard]] std::vector<std::int32_t> parse_pids(std::string_view text);
 
-}  // namespace gflow::attempt
+}  // namespace gflow

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-namespace gflow::attempt {
+namespace gflow {
 
 /// The whole text as a number; empty if it is anything else or does not fit.
 template <std::integral T>
@@ -26,4 +26,4 @@ template <std::integral T>
   return field;
 }
 
-}  // namespace gflow::attempt
+}  // namespace gflow

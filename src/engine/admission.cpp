@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/admission.h"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+
+#include "base/text.h"
+#include "base/translate.h"
+#include "core/requests.h"
+#include "engine/feasible.h"
+#include "engine/state.h"
+
+namespace gflow::engine {
+namespace {
+
+/// Where in a submission of several jobs an error lies: nothing for a single job.
+Result<void> at_position(Result<void> checked, std::size_t position, std::size_t count) {
+  if (checked || count == 1) return checked;
+  return with_context(checked.error(), tr_format("job {} of {}", position + 1, count));
+}
+
+}  // namespace
+
+Result<void> check_edges(const Index& index,
+                         std::uint32_t uid,
+                         std::size_t more,
+                         std::size_t fewer) {
+  const auto refuse = [&](std::size_t have, std::size_t most, std::string_view whose) {
+    return fail(Code::Exhausted,
+                tr_format("{} more dependencies: {} waiting jobs have {}, and the maximum is {}; "
+                          "let the jobs depend on one job that depends on the others",
+                          more,
+                          whose,
+                          have - fewer,
+                          most));
+  };
+  const DependencyGraph& graph = index.dependencies;
+  if (graph.edges_of(uid) - fewer + more > index.policy.max_dependencies_per_user) {
+    return refuse(graph.edges_of(uid), index.policy.max_dependencies_per_user, "the user's");
+  }
+  if (graph.edges() - fewer + more > index.policy.max_dependencies) {
+    return refuse(graph.edges(), index.policy.max_dependencies, "all");
+  }
+  return {};
+}
+
+namespace {
+
+Result<void> check_spec(Index& index, const JobSpec& spec, std::size_t position) {
+  if (!spec.name.empty()) GF_CHECK(check_name(spec.name));
+  GF_CHECK(check_fields(spec));
+  GF_CHECK(check_preemption(spec));
+  GF_CHECK(check_dependencies(index, spec.dependencies, position));
+  return check_request(index, spec.request);
+}
+
+/// Whether so much more of scripts, environments and other texts may come to those of a user.
+Result<void> check_stored(const Index& index, const User& user, Memory more) {
+  const auto at = index.stored.find(user.uid);
+  const Memory own{at == index.stored.end() ? 0 : at->second};
+  if (own + more <= index.policy.max_stored_per_user) return {};
+  return fail(
+      Code::Exhausted,
+      tr_format("{} more of scripts, environments and other texts: the waiting and running jobs of "
+                "{} hold {}, and the maximum per user is {} (limits.max_stored_per_user)",
+                memory_text(more),
+                user.name,
+                memory_text(own),
+                memory_text(index.policy.max_stored_per_user)));
+}
+
+}  // namespace
+
+Result<void> check_submission(Index& index, const event::Submit& event) {
+  const std::size_t count = event.specs.size();
+  const std::size_t pending = index.count(kPending);
+  if (count == 0) return fail(Code::Usage, tr("the submission has no jobs"));
+  if (count > index.policy.max_submit) {
+    return fail(
+        Code::Exhausted,
+        tr_format("{} jobs in one submission; the maximum is {}", count, index.policy.max_submit));
+  }
+  if (pending + count > index.policy.max_queued) {
+    return fail(
+        Code::Exhausted,
+        tr_format(
+            "{} jobs are already waiting; the maximum is {}", pending, index.policy.max_queued));
+  }
+  for (const JobSpec& spec : event.specs) GF_CHECK(may_submit_for(event.by, spec.user));
+  const std::size_t own = index.pending_of(event.specs.front().user.uid);
+  if (own + count > index.policy.max_queued_per_user) {
+    return fail(Code::Exhausted,
+                tr_format("{} jobs of {} are already waiting; the maximum per user is {}",
+                          own,
+                          event.specs.front().user.name,
+                          index.policy.max_queued_per_user));
+  }
+  std::int64_t bytes = 0;
+  for (const JobSpec& spec : event.specs) bytes += static_cast<std::int64_t>(bytes_of(spec));
+  for (const std::int64_t payload : event.payload_bytes) bytes += payload;
+  GF_CHECK(check_stored(index, event.specs.front().user, Memory{bytes}));
+  std::size_t edges = 0;
+  for (const JobSpec& spec : event.specs) edges += spec.dependencies.jobs.size();
+  if (edges > 0) GF_CHECK(check_edges(index, event.specs.front().user.uid, edges, 0));
+  for (std::size_t i = 0; i < count; ++i) {
+    const JobSpec& spec = event.specs[i];
+    auto checked = check_spec(index, spec, i);
+    if (checked) {
+      checked = may_have_priority(index.policy.priority, event.by, spec.project, spec.priority);
+    }
+    GF_CHECK(at_position(std::move(checked), i, count));
+  }
+  return {};
+}
+
+Result<void> State::check(const event::Submit& event) const {
+  return check_submission(*index_, event);
+}
+
+}  // namespace gflow::engine

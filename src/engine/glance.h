@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+#include "core/job.h"
+
+namespace gflow::engine {
+
+/// What jobs are chosen and sorted by, without a copy of them. Good until the next step() or
+/// list_some() of the State it is of.
+struct Glance {
+  JobId id;
+  std::string_view name;
+  /// But for name and command, which may be empty here.
+  const JobSpec* spec = nullptr;
+  Status status = Status::Queued;
+  WallTime submitted;
+  const Job* job = nullptr;  ///< the whole of it; null for one that waits and never ran
+};
+
+[[nodiscard]] Glance glance_at(const Job& job);
+
+}  // namespace gflow::engine

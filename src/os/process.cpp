@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "os/process.h"
+
+#include <string>
+
+#include "os/file.h"
+
+namespace gflow::os {
+
+Result<std::optional<ProcessFacts>> find_process(int pid) {
+  const auto text = GF_TRY(read_if_exists("/proc/" + std::to_string(pid) + "/stat"));
+  if (!text) return std::nullopt;
+  return parse_proc_stat(*text);
+}
+
+std::optional<ProcessFacts> process_facts(int pid) {
+  return find_process(pid).value_or(std::nullopt);
+}
+
+}  // namespace gflow::os

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+
+#include "base/proc_text.h"
+#include "base/result.h"
+
+namespace gflow::os {
+
+/// What /proc/PID/stat says. Empty if there is no such process; an error says nothing of the
+/// process.
+[[nodiscard]] Result<std::optional<ProcessFacts>> find_process(int pid);
+/// The same for one that is only of interest if it can be read.
+[[nodiscard]] std::optional<ProcessFacts> process_facts(int pid);
+
+}  // namespace gflow::os

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
+#include "runner/attempt_files.h"
+#include "runner/test_bench.h"
+#include "runner/traced_process.h"
+
+/// Jobs that stop their supervisor, which holds their time limit and their grace.
+namespace gflow::runner {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+/// A limit the supervisor does not come to; the daemon does where it is told so.
+constexpr seconds kHour{3600};
+const std::string kStopsIt = "kill -STOP $PPID; ";
+
+class Overdue : public RunnerBench {
+ protected:
+  void SetUp() override {
+    options_.end_patience = milliseconds(100);
+    RunnerBench::SetUp();
+  }
+  [[nodiscard]] LaunchOrder limited(const std::string& text, seconds limit) const {
+    LaunchOrder made = script(text);
+    made.time_limit = limit;
+    return made;
+  }
+  [[nodiscard]] static bool is_stopped(int pid) {
+    const auto facts = os::process_facts(pid);
+    return facts && facts->is_stopped();
+  }
+  static void stop_supervisor(int pid) {
+    ASSERT_EQ(::kill(pid, SIGSTOP), 0);
+    for (auto its = os::process_facts(pid); its && !its->is_stopped() && !its->is_dead();) {
+      its = os::process_facts(pid);
+    }
+  }
+  /// For so long time passes for all: until another job has ended at its limit.
+  void let_pass(seconds limit) {
+    LaunchOrder other = limited("sleep 1000", limit);
+    other.job = JobId(99);
+    EXPECT_EQ(run(other).reason, EndReason::TimeLimit);
+    runner_->forget(other.job, 1);
+  }
+};
+
+TEST_P(Overdue, AJobThatStopsItsSupervisorEndsAtItsLimit) {
+  Fifo go = fifo("go");
+  launch(limited("read x < go; " + kStopsIt + "sleep 1000", kHour));
+  (void)wait_started();
+  runner_->change_limit(JobId(7), 1, kHour, kHour - seconds(1));
+  go.say("on");
+  EXPECT_EQ(wait_gone().reason, EndReason::TimeLimit);
+}
+
+TEST_P(Overdue, AJobThatSendsItsSupervisorTheDaemonsSignalsIsNotObeyed) {
+  launch(limited("for i in 40 41 42 43; do kill -$i $PPID; done; sleep 1000", seconds(1)));
+  const Outcome outcome = wait_gone();
+  EXPECT_EQ(outcome.reason, EndReason::TimeLimit) << outcome.message;
+  EXPECT_GE(outcome.run_time, seconds(1));
+}
+
+TEST_P(Overdue, AfterTheDaemonWasRestarted) {
+  launch(limited("sleep 1000", kHour));
+  const int supervisor = shim_of(wait_started());
+  reopen();
+  ASSERT_TRUE(std::holds_alternative<StillRuns>(runner_->adopt(JobId(7), 1, options_.boot_id)));
+  runner_->change_limit(JobId(7), 1, kHour, kHour - seconds(1));
+  stop_supervisor(supervisor);
+  EXPECT_EQ(wait_gone().reason, EndReason::TimeLimit);
+}
+
+TEST_P(Overdue, ItsGraceEndsThoughItStopsItsSupervisorInIt) {
+  const struct {
+    EndReason why;
+    seconds limit;
+  } kTable[] = {
+      {EndReason::TimeLimit, seconds(1)},
+      {EndReason::Cancelled, seconds(0)},
+      {EndReason::Preempted, seconds(0)},
+  };
+  Fifo said = fifo("said");
+  JobId job(20);
+  for (const auto& row : kTable) {
+    LaunchOrder made =
+        script("trap 'kill -STOP $PPID' TERM; echo r > said; while :; do sleep 1000 & wait; done");
+    made.job = job;
+    made.grace = seconds(1);
+    if (row.limit.count() > 0) made.time_limit = row.limit;
+    launch(made);
+    EXPECT_EQ(said.line(), "r");
+    if (row.limit.count() == 0) runner_->stop(job, 1, 0, row.why);
+    const Outcome outcome = wait_gone(job);
+    EXPECT_EQ(outcome.reason, row.why) << outcome.message;
+    EXPECT_EQ(outcome.signal, SIGKILL);
+    EXPECT_GE(outcome.run_time, seconds(1));
+    ++job.value;
+  }
+}
+
+TEST_P(Overdue, AJobThatStopsItsSupervisorAgainAndAgainEndsToo) {
+  for (const bool limited : {true, false}) {
+    Fifo said = fifo("said");
+    LaunchOrder made = script(
+        "trap '' TERM\n"
+        "while :; do kill -STOP $PPID; done & echo $! > said\n"
+        "wait");
+    made.job = JobId(limited ? 30 : 31);
+    made.grace = seconds(0);
+    if (limited) made.time_limit = seconds(1);
+    launch(made);
+    const os::Fd stopper = hold(said.number());
+    if (!limited) runner_->stop(made.job, 1, 0, EndReason::Cancelled);
+    const Outcome outcome = wait_gone(made.job);
+    EXPECT_EQ(outcome.reason, limited ? EndReason::TimeLimit : EndReason::Cancelled)
+        << outcome.message;
+    EXPECT_TRUE(has_ended(stopper));
+  }
+}
+
+/// A debugger's hold on a supervisor: no signal but SIGKILL makes it go on.
+TEST_P(Overdue, ASupervisorThatCannotBeMadeToGoOnIsKilledWithItsJob) {
+  launch(limited("trap '' TERM; sleep 1000", seconds(1)));
+  const int pid = wait_started();
+  const os::Fd first = hold(pid);
+  const Traced supervisor(shim_of(pid));
+  if (!supervisor.holds()) {
+    runner_->stop(JobId(7), 1, SIGKILL, EndReason::Cancelled);
+    GTEST_SKIP() << "processes cannot be traced here";
+  }
+  const Outcome outcome = wait_gone();
+  EXPECT_EQ(outcome.reason, EndReason::TimeLimit);
+  EXPECT_NE(outcome.message.find("was killed with it"), std::string::npos) << outcome.message;
+  EXPECT_GE(outcome.run_time, seconds(1));
+  EXPECT_TRUE(has_ended(first));
+}
+
+TEST_P(Overdue, AJobWithoutALimitThatEndsBehindItsStoppedSupervisorIsOver) {
+  for (const bool restarted : {false, true}) {
+    Fifo go = fifo("go");
+    LaunchOrder made = script("read x < go; " + kStopsIt + "exit 3");
+    made.job = JobId(restarted ? 41 : 40);
+    launch(made);
+    (void)wait_started(made.job);
+    if (restarted) {
+      reopen();
+      ASSERT_TRUE(std::holds_alternative<StillRuns>(runner_->adopt(made.job, 1, options_.boot_id)));
+    }
+    go.say("on");
+    const Outcome outcome = wait_gone(made.job);
+    EXPECT_EQ(outcome.reason, EndReason::Exited) << outcome.message;
+    EXPECT_EQ(outcome.exit_code, 3);
+  }
+}
+
+TEST_P(Overdue, AJobWithoutALimitThatEndedWhileNobodyWatchedIsOver) {
+  Fifo go = fifo("go");
+  launch(script("read x < go; exit 3"));
+  const int pid = wait_started();
+  const int supervisor = shim_of(pid);
+  const os::Fd first = hold(pid);
+  runner_.reset();
+  stop_supervisor(supervisor);
+  go.say("on");
+  ASSERT_TRUE(wait_for_end(first));
+  reopen();
+  ASSERT_TRUE(std::holds_alternative<StillRuns>(runner_->adopt(JobId(7), 1, options_.boot_id)));
+  EXPECT_EQ(wait_gone().exit_code, 3);
+}
+
+TEST_P(Overdue, WhatAJobLeavesCannotHoldItByStoppingItsSupervisor) {
+  Fifo said = fifo("said");
+  LaunchOrder made = script(
+      "trap '' TERM\n"
+      "while :; do kill -STOP $PPID; done & echo $! > said\n"
+      "exit 3");
+  made.grace = seconds(1);
+  launch(made);
+  const os::Fd stopper = hold(said.number());
+  const Outcome outcome = wait_gone();
+  EXPECT_TRUE(outcome.reason == EndReason::Exited || outcome.reason == EndReason::SupervisorDied)
+      << outcome.message;
+  EXPECT_TRUE(has_ended(stopper));
+}
+
+TEST_P(Overdue, AJobThatEndsBehindASupervisorThatCannotGoOnIsOver) {
+  Fifo go = fifo("go");
+  LaunchOrder made = script("read x < go; exit 3");
+  made.grace = kHour;  // nobody is left who could use it
+  launch(made);
+  const Traced supervisor(shim_of(wait_started()));
+  go.say("on");
+  if (!supervisor.holds()) GTEST_SKIP() << "processes cannot be traced here";
+  const Outcome outcome = wait_gone();
+  EXPECT_EQ(outcome.reason, EndReason::SupervisorDied);
+  EXPECT_NE(outcome.message.find("its supervisor was held"), std::string::npos) << outcome.message;
+}
+
+TEST_P(Overdue, TimeItIsSuspendedDoesNotCount) {
+  options_.end_patience = seconds(2);  // three times that is enough to suspend it
+  reopen();
+  launch(script("sleep 1000"));
+  const int supervisor = shim_of(wait_started());
+  runner_->suspend(JobId(7), 1);
+  const auto order = AttemptFiles(options_.attempts_dir, JobId(7), 1).order().value();
+  while (!stands_still(supervisor, order->freeze_cgroup).value()) {
+  }
+  runner_->change_limit(JobId(7), 1, seconds(1), {});
+  stop_supervisor(supervisor);
+  let_pass(seconds(2));
+  EXPECT_TRUE(reports_.empty());
+  EXPECT_TRUE(is_stopped(supervisor));
+  runner_->resume(JobId(7), 1);
+  EXPECT_EQ(wait_gone().reason, EndReason::TimeLimit);
+}
+
+TEST_P(Overdue, AChangedLimitIsTheOneThatCounts) {
+  launch(script("sleep 1000"));
+  const int supervisor = shim_of(wait_started());
+  runner_->change_limit(JobId(7), 1, kHour, kHour - seconds(1));
+  runner_->change_limit(JobId(7), 1, std::nullopt, {});
+  stop_supervisor(supervisor);
+  let_pass(seconds(2));
+  EXPECT_TRUE(reports_.empty());
+  EXPECT_TRUE(is_stopped(supervisor));
+  runner_->change_limit(JobId(7), 1, kHour, kHour - seconds(1));
+  stop_supervisor(supervisor);
+  EXPECT_EQ(wait_gone().reason, EndReason::TimeLimit);
+}
+
+TEST_P(Overdue, ASupervisorStoppedWhileItStartsTheJobKeepsItsLimit) {
+  options_.launch_patience = milliseconds(100);
+  reopen();
+  LaunchOrder made = limited("sleep 1000", seconds(1));
+  launch(made);
+  const AttemptFiles files(options_.attempts_dir, made.job, 1);
+  std::optional<attempt::Claim> claim;
+  while (!claim) claim = files.claim().value();
+  stop_supervisor(std::get<attempt::ShimClaim>(*claim).pid);
+  EXPECT_EQ(wait_gone().reason, EndReason::TimeLimit);
+}
+
+INSTANTIATE_TEST_SUITE_P(With, Overdue, ::testing::Bool(), cgroups_or_not);
+
+}  // namespace
+}  // namespace gflow::runner
