@@ -22,10 +22,11 @@ bool has_shape_of(const NodeView& a, const NodeView& b) {
 }
 
 /// Whether free compute alone tells which devices of the node fit: nothing else that the ledger
-/// goes by (memory, modes, models) tells them apart.
+/// goes by (memory, modes, models, who is suspended there) tells them apart.
 bool is_all_compute(const Demand& demand, const NodeView& view) {
-  return view.model >= 0 && !view.time_sliced && demand.mode != GpuMode::TimeSlice &&
-         demand.gpu_memory == Memory{} && (demand.mode == GpuMode::Whole || !view.knows_memory);
+  return view.model >= 0 && !view.time_sliced && !view.has_suspended &&
+         demand.mode != GpuMode::TimeSlice && demand.gpu_memory == Memory{} &&
+         (demand.mode == GpuMode::Whole || !view.knows_memory);
 }
 
 }  // namespace

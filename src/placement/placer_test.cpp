@@ -85,15 +85,21 @@ struct Life {
   void take(DemandIndex demand, const Choice& choice) {
     for (const Placement& placement : choice.placements) {
       ledger.take(demand, placement);
-      held.emplace_back(demand, placement);
+      held.push_back({demand, placement});
     }
   }
-  /// Something ends, or a node changes or is new.
+  /// Something ends or is suspended, or a node changes or is new.
   void go_on() {
     if (!held.empty() && !dice.one_in(4)) {
-      const auto gone = held.begin() + dice.below(static_cast<int>(held.size()));
-      ledger.give_back(gone->first, gone->second);
-      held.erase(gone);
+      const auto one = held.begin() + dice.below(static_cast<int>(held.size()));
+      ledger.give_back(one->demand, one->placement, one->presence);
+      const bool ends = one->presence == Presence::Suspended || !dice.one_in(4);
+      if (!ends) {
+        one->presence = Presence::Suspended;
+        ledger.take(one->demand, one->placement, one->presence);
+      } else {
+        held.erase(one);
+      }
       return;
     }
     if (dice.one_in(4)) {
@@ -108,7 +114,12 @@ struct Life {
   Dice dice;
   Ledger ledger;
   std::vector<DemandIndex> demands;
-  std::vector<std::pair<DemandIndex, Placement>> held;
+  struct Held {
+    DemandIndex demand = 0;
+    Placement placement;
+    Presence presence = Presence::Working;
+  };
+  std::vector<Held> held;
 };
 
 /// A question about a node that keeps what it points to.
