@@ -84,7 +84,7 @@ Result<void> wait_for_dying(const std::string& path, const std::function<void(in
 
 Result<void> check_not_stopped(const os::LockHolder& holder) {
   const char state = os::process_state(holder.pid);
-  if (state != 'T' && state != 't') return {};
+  if (state != 'T') return {};
   return fail(Code::Timeout,
               tr_format("{}; 'kill -KILL {}' ends it, and jobs keep running either way",
                         os::silence_text(holder.pid),

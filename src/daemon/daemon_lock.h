@@ -21,6 +21,7 @@ namespace gflow::daemon {
 [[nodiscard]] Result<void> wait_for_dying(const std::string& path,
                                           const std::function<void(int pid)>& say);
 /// Errors: Timeout saying so if the process is stopped: it answers nothing and hears no SIGTERM.
+/// One under a debugger is stopped at each look of that, and may answer all the same.
 [[nodiscard]] Result<void> check_not_stopped(const os::LockHolder& holder);
 /// Tells that gflowd to end and waits until it has; jobs keep running. Errors: Timeout after 30 s,
 /// and at once for one that is stopped.
