@@ -168,6 +168,16 @@ class GpuRows {
     return join(processes, ", ");
   }
 
+  /// Of one with a limit. It has stood still, or the clock was set, for what is missing of its run
+  /// time; that is in whole seconds, and a screen later the end is the same.
+  [[nodiscard]] WallTime end_of(const api::JobView& job) const {
+    constexpr std::chrono::seconds kOfRounding{2};
+    const WallTime started = job.started.value_or(viewer_.now - job.run_time);
+    const auto missing = viewer_.now - started - job.run_time;
+    const bool has_stood = missing > kOfRounding || missing < -kOfRounding;
+    return started + *job.spec.time_limit + (has_stood ? missing : decltype(missing)(0));
+  }
+
   /// When the last of them has to end; a suspended one ends nobody knows when.
   [[nodiscard]] std::string until(const api::DeviceView& view) const {
     std::optional<WallTime> last;
@@ -175,7 +185,7 @@ class GpuRows {
       const api::JobView* job = find(id);
       if (job == nullptr || job->status == Status::Suspended) return "-";
       if (!job->spec.time_limit) return tr("no limit");
-      const WallTime end = viewer_.now + (*job->spec.time_limit - job->run_time);
+      const WallTime end = end_of(*job);
       last = last ? std::max(*last, end) : end;
     }
     return last ? brief_moment(*last, viewer_.now, viewer_.zone) : "";

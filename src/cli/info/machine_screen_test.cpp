@@ -88,6 +88,28 @@ TEST(MachineScreen, IsAsReviewed) {
   }
 }
 
+/// Run times are told in whole seconds, and a screen is drawn a while after they were told.
+TEST(MachineScreen, TheEndOfAJobStandsStill) {
+  using std::chrono::milliseconds;
+  const auto until = [](milliseconds ran, milliseconds stood) {
+    api::MachineView machine = every_state();
+    api::JobView& job = machine.running[0];
+    MachineViewer viewer = looking(80);
+    viewer.now += milliseconds(54'900);  // a minute but for a tenth of a second
+    job.started = viewer.now;
+    viewer.now += ran + stood;
+    job.run_time = std::chrono::floor<std::chrono::seconds>(ran);
+    const std::string text = machine_screen(machine, viewer, Painter());
+    const std::size_t line = text.find("\n0 ") + 1;
+    return text.substr(line, text.find('\n', line) - line).substr(70);
+  };
+  const std::string at_first = until(milliseconds(0), {});
+  for (const int ran : {1, 99, 100, 999, 1'000, 1'099, 1'100, 59'999, 61'050, 3'600'000}) {
+    EXPECT_EQ(until(milliseconds(ran), {}), at_first) << ran;
+    EXPECT_NE(until(milliseconds(ran), std::chrono::minutes(10)), at_first) << ran;
+  }
+}
+
 TEST(MachineScreen, FitsEveryWidth) {
   for (std::size_t columns = 1; columns <= 220; columns += columns < 48 ? 1 : 13) {
     const std::string text = machine_screen(every_state(), looking(columns), Painter());
