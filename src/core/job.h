@@ -209,6 +209,8 @@ struct Starting {
   Attempt attempt;
   std::optional<Stop> stop;
   int requeues = 0;
+  /// See Queued: it is still not long ago where the attempt is taken back.
+  std::optional<std::chrono::milliseconds> preemption_at{};
   friend bool operator==(const Starting&, const Starting&) = default;
 };
 struct Running {

@@ -114,15 +114,18 @@ void Step::take(const event::AttemptRevoked& event) {
   if (stopped && *stopped != EndReason::Preempted) {
     return end(event.job, Status::Cancelled, {.reason = EndReason::Cancelled});
   }
-  const auto* starting = std::get_if<Starting>(&job->state);
-  const int requeues = starting == nullptr ? 0 : starting->requeues;
+  Queued queued;
+  if (const auto* starting = std::get_if<Starting>(&job->state)) {
+    queued.requeues = starting->requeues;
+    queued.preemption_at = starting->preemption_at;
+  }
   if (auto at = index_.health.find(attempt_of(*job)->allocation.node);
       at != index_.health.end() && at->second.trial == event.job) {
     at->second.trial.reset();
     put_health(at->first);
   }
   const Attempt attempt = *attempt_of(*job);
-  to_queue(event.job, Queued{requeues});
+  to_queue(event.job, std::move(queued));
   index_.put_nodes_used_by(event.job, attempt);
 }
 

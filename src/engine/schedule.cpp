@@ -201,7 +201,9 @@ bool Step::pass(Places& places, const Passer& passer, Chosen& there) {
 
 void Step::start(JobId id, const Chosen& there) {
   index_.change(id, [&](Job& job) {
-    const int requeues = std::get<Queued>(job.state).requeues;
+    const Queued& queued = std::get<Queued>(job.state);
+    const int requeues = queued.requeues;
+    const auto preemption_at = queued.preemption_at;
     ++job.attempts;
     Attempt attempt{.number = job.attempts,
                     .allocation = {},
@@ -217,7 +219,7 @@ void Step::start(JobId id, const Chosen& there) {
     }
     attempt.allocation = std::move(attempt.peers.front());
     attempt.peers.erase(attempt.peers.begin());
-    job.state = Starting{std::move(attempt), std::nullopt, requeues};
+    job.state = Starting{std::move(attempt), std::nullopt, requeues, preemption_at};
   });
   saved(id);
   index_.put_nodes_used_by(id, *attempt_of(*index_.find(id)));

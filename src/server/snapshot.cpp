@@ -45,6 +45,7 @@ void show(api::SnapshotJob& shown, const Queued& queued) {
 void show(api::SnapshotJob& shown, const Held& held) { shown.held_why = public_part(held.why); }
 void show(api::SnapshotJob& shown, const Starting& starting) {
   shown.requeues = starting.requeues;
+  shown.preemption_at = starting.preemption_at;
   if (starting.stop) shown.stop = starting.stop->reason;
 }
 void show(api::SnapshotJob& shown, const Running& running) {

@@ -19,6 +19,7 @@ struct StateColumns {
   Kind kind = Kind::Queued;  ///< which alternative of JobState. Persisted: never renumber.
   Status status = Status::Queued;
   int requeues = 0;
+  std::optional<std::chrono::milliseconds> preemption_at{};
 };
 
 }  // namespace
@@ -33,6 +34,7 @@ struct Description<store::StateColumns> {
       field<&Row::kind>({.name = "state", .stored = Stored::Always}),
       field<&Row::status>({.name = "status", .stored = Stored::Always}),
       field<&Row::requeues>({.name = "launch_failures", .stored = Stored::Always}),
+      field<&Row::preemption_at>({.name = "preemption_lived_ms"}),
   };
 };
 
@@ -42,7 +44,6 @@ struct Description<Queued> {
   static constexpr std::tuple kFields{
       field<&Queued::not_before>({.name = "not_before_lived_ms"}),
       field<&Queued::why>({.name = "requeue_why"}),
-      field<&Queued::preemption_at>({.name = "preemption_lived_ms"}),
   };
 };
 
@@ -74,6 +75,12 @@ int requeues_of(const JobState& state) {
   return running == nullptr ? 0 : running->requeues;
 }
 
+std::optional<std::chrono::milliseconds> preemption_of(const JobState& state) {
+  if (const auto* queued = std::get_if<Queued>(&state)) return queued->preemption_at;
+  const auto* starting = std::get_if<Starting>(&state);
+  return starting == nullptr ? std::nullopt : starting->preemption_at;
+}
+
 const Stop* stop_of(const JobState& state) {
   const std::optional<Stop>* stop = nullptr;
   if (const auto* starting = std::get_if<Starting>(&state)) stop = &starting->stop;
@@ -92,7 +99,7 @@ void bind_queued(Query& query, const Queued* queued) {
 
 /// The rest of the row, behind the columns of the state.
 JobState read_state(Query& query, const StateColumns& row) {
-  Queued queued{.requeues = row.requeues};
+  Queued queued{.requeues = row.requeues, .preemption_at = row.preemption_at};
   read_columns(query, queued);
   queued.victims = read_jobs_text(query.text());
   if (row.kind == Kind::Queued) return queued;  // most of a long queue: the rest is not looked at
@@ -110,7 +117,7 @@ JobState read_state(Query& query, const StateColumns& row) {
     case Kind::Held:
       break;  // seen to
     case Kind::Starting:
-      return Starting{std::move(*attempt), std::move(stop), row.requeues};
+      return Starting{std::move(*attempt), std::move(stop), row.requeues, row.preemption_at};
     case Kind::Running:
       running.attempt = std::move(*attempt);
       running.stop = std::move(stop);
@@ -161,8 +168,10 @@ std::string load_jobs_sql() {
 void bind_job(Query& query, const Job& job) {
   query.integer(static_cast<std::int64_t>(job.id.value));
   bind_columns(query, job);
-  const StateColumns state{
-      .kind = kind_of(job.state), .status = status_of(job), .requeues = requeues_of(job.state)};
+  const StateColumns state{.kind = kind_of(job.state),
+                           .status = status_of(job),
+                           .requeues = requeues_of(job.state),
+                           .preemption_at = preemption_of(job.state)};
   bind_columns(query, state);
   bind_queued(query, std::get_if<Queued>(&job.state));
   bind_columns(query, std::get_if<Held>(&job.state));

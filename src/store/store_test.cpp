@@ -45,6 +45,16 @@ TEST(StoreTest, AJobMayGoFromAnyStateToAnyOther) {
   }
 }
 
+TEST(StoreTest, OneThatStartsIsStillOneThatOthersMadeRoomFor) {
+  auto store = open(":memory:");
+  std::vector<Job> jobs = every_state();
+  std::erase_if(jobs, [](const Job& job) { return !std::holds_alternative<Starting>(job.state); });
+  ASSERT_FALSE(jobs.empty());
+  for (Job& job : jobs) std::get<Starting>(job.state).preemption_at = std::chrono::seconds(90);
+  ASSERT_TRUE(store->commit(batch_of(jobs, payload())));
+  EXPECT_EQ(jobs_of(*store), jobs);
+}
+
 TEST(StoreTest, PlainJobsTakeNoRoomForWhatTheyDoNotAsk) {
   const Directory directory;
   {
