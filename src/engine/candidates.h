@@ -16,7 +16,7 @@ struct Candidate {
   const Line* line = nullptr;
   Fronts::ShapeNumber shape = 0;
 
-  [[nodiscard]] JobId job() const { return line->jobs.begin()->id; }
+  [[nodiscard]] JobId job() const { return line->jobs.front().id; }
   /// So that a heap gives the first in the queue.
   friend bool operator<(const Candidate& a, const Candidate& b) { return b.place < a.place; }
 };

@@ -112,7 +112,7 @@ std::string check_lines(const Index& index) {
   const bool apart = index.policy.order.order == Order::Learned;
   for (const auto& [shape, lines] : index.ready) {
     for (const auto& [kind, line] : lines) {
-      const Job& job = index.jobs.at(line.jobs.begin()->id);
+      const Job& job = index.jobs.at(line.jobs.front().id);
       const Contender as_told = index.contender_of(job);
       if (index.kind_of(job) != kind || as_told.signature != line.contender.signature ||
           as_told.limit != line.contender.limit ||
@@ -169,13 +169,13 @@ std::string check_fronts(const Index& index) {
   for (const auto& [shape, kinds] : index.ready) {
     for (const auto& [kind, line] : kinds) {
       ++lines;
-      const JobId id = line.jobs.begin()->id;
+      const JobId id = line.jobs.front().id;
       if (line.front >= index.fronts.all().size() || index.fronts.of(line).line != &line) {
         return fmt::format("the line of job {} has no front", id.value);
       }
       const Front& front = index.fronts.of(line);
       const bool up_to_date = index.fronts_knowledge == index.knowledge;
-      if (front.first != *line.jobs.begin() || index.fronts.shape(front.shape) != shape ||
+      if (front.first != line.jobs.front() || index.fronts.shape(front.shape) != shape ||
           front.stoppable != line.contender.stoppable ||
           front.penalty != index.fair.penalty_of(kind.uid) ||
           (up_to_date && front.allowance != line.allowance)) {

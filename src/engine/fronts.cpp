@@ -59,7 +59,7 @@ void Fronts::add(Line& line,
     ++open_;
   }
   line.front = static_cast<std::uint32_t>(all_.size());
-  all_.push_back({.first = *line.jobs.begin(),
+  all_.push_back({.first = line.jobs.front(),
                   .allowance = line.allowance,
                   .penalty = penalty,
                   .line = &line,

@@ -40,7 +40,7 @@ class Fronts {
            const std::chrono::seconds* penalty);
   void remove(const Line& line);
   /// The line has another first job.
-  void put(const Line& line) { all_[line.front].first = *line.jobs.begin(); }
+  void put(const Line& line) { all_[line.front].first = line.jobs.front(); }
   [[nodiscard]] const std::vector<Front>& all() const { return all_; }
   /// The same, for new allowances.
   [[nodiscard]] std::vector<Front>& all() { return all_; }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "core/job.h"
+#include "core/requests.h"
 
 namespace gflow::engine {
 
@@ -11,12 +13,17 @@ namespace gflow::engine {
 /// list_some() of the State it is of.
 struct Glance {
   JobId id;
-  std::string_view name;
+  std::string_view given_name;  ///< "" where is_named_by_id
+  bool is_named_by_id = false;
   /// But for name and command, which may be empty here.
   const JobSpec* spec = nullptr;
   Status status = Status::Queued;
   WallTime submitted;
   const Job* job = nullptr;  ///< the whole of it; null for one that waits and never ran
+
+  [[nodiscard]] std::string name() const {
+    return is_named_by_id ? made_up_name(id.value) : std::string(given_name);
+  }
 };
 
 [[nodiscard]] Glance glance_at(const Job& job);

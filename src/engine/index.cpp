@@ -65,8 +65,7 @@ void Index::leave_group(const Job& job) {
 }
 
 void Index::link(const Job& job) {
-  std::set<JobId>& alike = by_status.at(static_cast<std::size_t>(status_of(job)));
-  alike.insert(alike.end(), job.id);
+  by_status.at(static_cast<std::size_t>(status_of(job))).insert(job.id);
   join_group(job);
   if (is_pending(job)) ++pending[job.spec.user.uid];
   if (is_pending(job) && job.attempts == 0) {
@@ -161,7 +160,7 @@ void Index::queue(const Job& job) {
   auto& lines = ready[shape];
   const auto [at, added] = lines.try_emplace(kind_of(job));
   Line& line = at->second;
-  line.jobs.insert(line.jobs.end(), key_of(job));
+  line.jobs.insert(key_of(job));
   fair.wait(job.spec.user.uid, 1);
   if (!added) return fronts.put(line);
   line.contender = contender_of(job);
@@ -193,13 +192,13 @@ void Index::balance(Group& group) {
     return group.limit <= 0 || static_cast<int>(group.queued.size()) + group.active < group.limit;
   };
   const auto park_last = [this, &group] {
-    const QueueKey last = *group.queued.rbegin();
+    const QueueKey last = group.queued.back();
     group.queued.erase(last);
     group.parked.insert(last);
     unqueue(*find(last.id));
   };
   const auto queue_first = [this, &group] {
-    const QueueKey first = *group.parked.begin();
+    const QueueKey first = group.parked.front();
     group.parked.erase(first);
     group.queued.insert(first);
     queue(*find(first.id));
@@ -210,7 +209,7 @@ void Index::balance(Group& group) {
     park_last();
   }
   while (!group.parked.empty() && !group.queued.empty() &&
-         *group.parked.begin() < *group.queued.rbegin()) {
+         group.parked.front() < group.queued.back()) {
     park_last();
     queue_first();
   }

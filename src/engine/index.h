@@ -16,6 +16,7 @@
 #include "engine/health.h"
 #include "engine/job_table.h"
 #include "engine/peaks.h"
+#include "engine/run_set.h"
 #include "engine/state.h"
 #include "placement/ledger.h"
 #include "placement/placer.h"
@@ -49,11 +50,11 @@ struct GroupKey {
 /// Jobs that share a limit of how many run at once. Of those ready, only as many as may still start
 /// stand in the queue; the rest are parked.
 struct Group {
-  int limit = 0;            ///< 0: none; max_concurrent of every member
-  std::set<JobId> members;  ///< jobs that have not ended; without any, there is no group
+  int limit = 0;          ///< 0: none; max_concurrent of every member
+  RunSet<JobId> members;  ///< jobs that have not ended; without any, there is no group
   int active = 0;
-  std::set<QueueKey> queued;
-  std::set<QueueKey> parked;
+  RunSet<QueueKey> queued;
+  RunSet<QueueKey> parked;
 };
 
 /// A job that would start before one whose place is kept.
@@ -105,10 +106,10 @@ struct Index {
   std::uint64_t revision = 0;
   std::uint64_t passes = 0;
 
-  std::array<std::set<JobId>, kStatusSlots> by_status;  ///< by the number of Status
+  std::array<RunSet<JobId>, kStatusSlots> by_status;  ///< by the number of Status
   struct UserJobs {
     std::string name;
-    std::set<JobId> jobs;
+    RunSet<JobId> jobs;
   };
   std::map<std::uint32_t, UserJobs> by_user;
   std::map<Shape, std::map<Kind, Line>> ready;  ///< may start as soon as there is room
@@ -168,7 +169,7 @@ struct Index {
   [[nodiscard]] const Awaited& find_awaited();
 
   [[nodiscard]] const Job* find(JobId id) const;
-  [[nodiscard]] const std::set<JobId>& in(Status status) const {
+  [[nodiscard]] const RunSet<JobId>& in(Status status) const {
     return by_status.at(static_cast<std::size_t>(status));
   }
   [[nodiscard]] std::size_t count(StatusSet statuses) const;

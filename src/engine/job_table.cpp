@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/job_description.h"
+#include "core/requests.h"
 
 namespace gflow::engine {
 namespace {
@@ -33,8 +34,14 @@ std::size_t hash_of(const JobSpec& spec) {
   return hash;
 }
 
-/// Whether it comes after all of them.
-bool is_behind(const auto& jobs, JobId id) { return jobs.empty() || jobs.rbegin()->first < id; }
+/// Whether these jobs, one behind the other, are before this one.
+bool are_before(JobId first, std::uint64_t count, JobId id) {
+  return first < id && id.value - first.value >= count;
+}
+
+bool is_among(JobId first, std::uint64_t count, JobId id) {
+  return id.value - first.value < count;  // those before the first are far behind the last
+}
 
 bool says_nothing(const Held& held) {
   const auto& [why] = held;  // all there is
@@ -46,7 +53,12 @@ bool fits(std::size_t size) { return size <= std::numeric_limits<std::uint32_t>:
 }  // namespace
 
 Glance glance_at(const Job& job) {
-  return {job.id, job.spec.name, &job.spec, status_of(job), job.submitted, &job};
+  return {.id = job.id,
+          .given_name = job.spec.name,
+          .spec = &job.spec,
+          .status = status_of(job),
+          .submitted = job.submitted,
+          .job = &job};
 }
 
 JobTable::JobTable(const JobTable& other) {
@@ -61,9 +73,10 @@ JobTable& JobTable::operator=(const JobTable& other) {
 Job& JobTable::add(Job job) {
   const JobId id = job.id;
   // Nearly all are the newest.
-  if (!is_behind(open_, id) || !is_behind(packed_, id)) {
-    if (packed_.contains(id) || open_.contains(id)) return at(id);
-  }
+  const bool is_newest =
+      (open_.empty() || open_.rbegin()->first < id) &&
+      (packed_.empty() || are_before(packed_.rbegin()->first, packed_.rbegin()->second.count, id));
+  if (!is_newest && (open_.contains(id) || find_packed(id) != packed_.end())) return at(id);
   changed_.push_back(id);
   return open_.emplace_hint(open_.end(), id, std::move(job))->second;
 }
@@ -71,19 +84,17 @@ Job& JobTable::add(Job job) {
 void JobTable::erase(JobId id) {
   open_.erase(id);
   shown_.erase(id);
-  const auto at = packed_.find(id);
-  if (at == packed_.end()) return;
-  let_go(at->second.spec);
-  packed_.erase(at);
+  const auto jobs = find_packed(id);
+  if (jobs != packed_.end()) erase_packed(packed_.find(jobs->first), id);
 }
 
 const Job* JobTable::find(JobId id) const {
   if (const auto at = open_.find(id); at != open_.end()) return &at->second;
   if (const auto at = shown_.find(id); at != shown_.end()) return &at->second;
-  const auto at = packed_.find(id);
-  return at == packed_.end()
+  const auto jobs = find_packed(id);
+  return jobs == packed_.end()
              ? nullptr
-             : &shown_.emplace_hint(shown_.end(), id, unpack(id, at->second))->second;
+             : &shown_.emplace_hint(shown_.end(), id, unpack(id, jobs->second))->second;
 }
 
 const Job& JobTable::at(JobId id) const { return *find(id); }
@@ -92,9 +103,7 @@ Job& JobTable::at(JobId id) {
   changed_.push_back(id);
   if (const auto at = open_.find(id); at != open_.end()) return at->second;
   (void)find(id);
-  const auto packed = packed_.find(id);
-  let_go(packed->second.spec);
-  packed_.erase(packed);
+  erase_packed(packed_.find(find_packed(id)->first), id);
   return open_.insert(shown_.extract(id)).position->second;  // where it was shown
 }
 
@@ -109,10 +118,15 @@ std::vector<JobId> JobTable::last_ids(std::size_t most) const {
   std::vector<JobId> ids;
   auto open = open_.rbegin();
   auto packed = packed_.rbegin();
+  std::uint64_t left = packed == packed_.rend() ? 0 : packed->second.count;
   while (ids.size() < most && (open != open_.rend() || packed != packed_.rend())) {
-    const bool from_open =
-        packed == packed_.rend() || (open != open_.rend() && open->first > packed->first);
-    ids.push_back(from_open ? (open++)->first : (packed++)->first);
+    const JobId last = left == 0 ? JobId() : JobId(packed->first.value + left - 1);
+    if (left == 0 || (open != open_.rend() && last < open->first)) {
+      ids.push_back((open++)->first);
+      continue;
+    }
+    ids.push_back(last);
+    if (--left == 0 && ++packed != packed_.rend()) left = packed->second.count;
   }
   std::ranges::reverse(ids);
   return ids;
@@ -122,25 +136,31 @@ JobTable::Reader::Reader(const JobTable& table)
     : table_(&table), open_(table.open_.begin()), packed_(table.packed_.begin()) {}
 
 std::optional<Glance> JobTable::Reader::at(JobId id) {
-  const auto is_next = [id](const auto& jobs, auto next) {
-    return next != jobs.end() && next->first == id;
+  const auto has = [id](const PackedJobs& all, PackedJobs::const_iterator jobs) {
+    return jobs != all.end() && is_among(jobs->first, jobs->second.count, id);
   };
-  if (!is_next(table_->packed_, packed_) && !is_next(table_->open_, open_)) {
-    packed_ = table_->packed_.lower_bound(id);
+  const auto is_next = [this, id] { return open_ != table_->open_.end() && open_->first == id; };
+  const PackedJobs& packed = table_->packed_;
+  // The next of either kind, in the same row of those alike or behind it.
+  if (!has(packed, packed_) && packed_ != packed.end() && has(packed, std::next(packed_))) {
+    ++packed_;
+  }
+  if (!has(packed, packed_) && !is_next()) {
+    packed_ = table_->find_packed(id);
     open_ = table_->open_.lower_bound(id);
   }
-  if (is_next(table_->packed_, packed_)) return glance(id, (packed_++)->second);
-  if (is_next(table_->open_, open_)) return glance_at((open_++)->second);
+  if (has(packed, packed_)) return glance(id, packed_->second);
+  if (is_next()) return glance_at((open_++)->second);
   return std::nullopt;
 }
 
 Glance JobTable::Reader::glance(JobId id, const Packed& packed) {
-  return {id,
-          {packed.texts.get(), packed.name_size},
-          &packed.spec->second.spec,
-          packed.held ? Status::Hold : Status::Queued,
-          packed.submitted,
-          nullptr};
+  return {.id = id,
+          .given_name = packed.name(),
+          .is_named_by_id = packed.is_named_by_id,
+          .spec = &packed.spec->second.spec,
+          .status = packed.held ? Status::Hold : Status::Queued,
+          .submitted = packed.submitted};
 }
 
 void JobTable::pack() {
@@ -148,7 +168,7 @@ void JobTable::pack() {
   for (const JobId id : std::exchange(changed_, {})) {
     const auto at = open_.find(id);
     if (at == open_.end() || !can_be_packed(at->second)) continue;
-    packed_.emplace_hint(packed_.end(), id, pack(std::move(at->second)));
+    add_packed(id, pack(std::move(at->second)));
     open_.erase(at);
   }
 }
@@ -167,6 +187,8 @@ bool JobTable::can_be_packed(const Job& job) {
 
 JobTable::Packed JobTable::pack(Job&& job) {
   Packed packed;
+  packed.is_named_by_id = job.spec.name == made_up_name(job.id.value);
+  if (packed.is_named_by_id) job.spec.name.clear();
   packed.name_size = static_cast<std::uint32_t>(job.spec.name.size());
   packed.command_size = static_cast<std::uint32_t>(job.spec.command.size());
   const std::size_t size = job.spec.name.size() + job.spec.command.size();
@@ -186,13 +208,97 @@ Job JobTable::unpack(JobId id, const Packed& packed) const {
   Job job;
   job.id = id;
   job.spec = packed.spec->second.spec;
-  job.spec.name.assign(packed.texts.get(), packed.name_size);
-  job.spec.command.assign(packed.texts.get() + packed.name_size, packed.command_size);
+  job.spec.name = packed.is_named_by_id ? made_up_name(id.value) : std::string(packed.name());
+  job.spec.command = packed.command();
   if (packed.held) job.state = Held{};
   job.submitted = packed.submitted;
   job.lived = packed.lived;
   job.payload_bytes = packed.payload_bytes;
   return job;
+}
+
+/// But for their ids, and how many they are.
+bool JobTable::are_alike(const Packed& a, const Packed& b) {
+  return a.spec == b.spec && a.held == b.held && a.submitted == b.submitted && a.lived == b.lived &&
+         a.payload_bytes == b.payload_bytes && a.is_named_by_id == b.is_named_by_id &&
+         a.name() == b.name() && a.command() == b.command();
+}
+
+JobTable::PackedJobs::const_iterator JobTable::find_packed(JobId id) const {
+  auto jobs = packed_.upper_bound(id);
+  if (jobs == packed_.begin()) return packed_.end();
+  --jobs;
+  return is_among(jobs->first, jobs->second.count, id) ? jobs : packed_.end();
+}
+
+/// To those alike before it, and with them to those behind it.
+void JobTable::add_packed(JobId id, Packed packed) {
+  ++packed_count_;
+  auto next = packed_.upper_bound(id);
+  if (next != packed_.begin()) {
+    const auto before = std::prev(next);
+    if (before->first.value + before->second.count == id.value &&
+        are_alike(before->second, packed)) {
+      let_go(packed.spec);
+      ++before->second.count;
+      if (next == packed_.end() || next->first.value != id.value + 1 ||
+          !are_alike(before->second, next->second)) {
+        return;
+      }
+      before->second.count += next->second.count;
+      let_go(next->second.spec);
+      packed_.erase(next);
+      return;
+    }
+  }
+  if (next != packed_.end() && next->first.value == id.value + 1 &&
+      are_alike(packed, next->second)) {
+    let_go(packed.spec);
+    auto node = packed_.extract(next++);
+    node.key() = id;
+    ++node.mapped().count;
+    packed_.insert(next, std::move(node));
+    return;
+  }
+  packed_.emplace_hint(next, id, std::move(packed));
+}
+
+/// REQUIRES: it is one of these.
+void JobTable::erase_packed(PackedJobs::iterator jobs, JobId id) {
+  --packed_count_;
+  Packed& packed = jobs->second;
+  const std::uint64_t before = id.value - jobs->first.value;
+  const std::uint64_t behind = packed.count - before - 1;
+  if (before == 0 && behind == 0) {
+    let_go(packed.spec);
+    packed_.erase(jobs);
+    return;
+  }
+  const JobId next(id.value + 1);
+  if (before == 0) {
+    auto node = packed_.extract(jobs++);
+    node.key() = next;
+    node.mapped().count = behind;
+    packed_.insert(jobs, std::move(node));
+    return;
+  }
+  packed.count = before;
+  if (behind == 0) return;
+  Packed rest;
+  rest.count = behind;
+  rest.spec = packed.spec;
+  ++rest.spec->second.users;
+  const std::size_t size = packed.name_size + packed.command_size;
+  rest.texts = std::make_unique_for_overwrite<char[]>(size);
+  std::copy_n(packed.texts.get(), size, rest.texts.get());
+  rest.name_size = packed.name_size;
+  rest.command_size = packed.command_size;
+  rest.submitted = packed.submitted;
+  rest.lived = packed.lived;
+  rest.payload_bytes = packed.payload_bytes;
+  rest.held = packed.held;
+  rest.is_named_by_id = packed.is_named_by_id;
+  packed_.emplace_hint(std::next(jobs), next, std::move(rest));
 }
 
 JobTable::Specs::value_type* JobTable::share(JobSpec&& spec) {

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -16,8 +17,9 @@
 /// Inside of the engine: where the jobs are. Not for other modules.
 namespace gflow::engine {
 
-/// The jobs by id. One that waits, has never run and is not looked at is kept packed, in a
-/// fourth of the memory: what it asks for is kept once for all packed jobs that ask for the same.
+/// The jobs by id. Those that wait, have never run and are not looked at are kept packed: what they
+/// ask for once for all that ask for the same, and those alike in all but their ids, one behind the
+/// other, as one.
 class JobTable {
  public:
   JobTable() = default;
@@ -35,7 +37,7 @@ class JobTable {
   [[nodiscard]] const Job* find(JobId id) const;
   [[nodiscard]] const Job& at(JobId id) const;  ///< REQUIRES: it is there
   [[nodiscard]] Job& at(JobId id);              ///< the same
-  [[nodiscard]] std::size_t size() const { return open_.size() + packed_.size(); }
+  [[nodiscard]] std::size_t size() const { return open_.size() + packed_count_; }
   /// All there are, ascending.
   [[nodiscard]] std::vector<JobId> ids() const;
   [[nodiscard]] std::vector<JobId> unpacked_ids() const;
@@ -50,17 +52,21 @@ class JobTable {
   void pack();
   /// How many packed jobs take their full memory until then because they were looked at.
   [[nodiscard]] std::size_t shown() const { return shown_.size(); }
-  [[nodiscard]] std::size_t packed() const { return packed_.size(); }
+  [[nodiscard]] std::size_t packed() const { return packed_count_; }
+  /// What is kept of them: one for each of those alike in a row.
+  [[nodiscard]] std::size_t packs() const { return packed_.size(); }
 
  private:
   /// What packed jobs ask for, but for name and command, by its hash.
   struct Shared {
     JobSpec spec;
-    std::size_t users = 0;  ///< packed jobs
+    std::size_t users = 0;  ///< Packed
   };
   using Specs = std::unordered_multimap<std::size_t, Shared>;
 
+  /// Jobs with ids one behind the other.
   struct Packed {
+    std::uint64_t count = 1;
     Specs::value_type* spec = nullptr;  ///< of specs_
     std::unique_ptr<char[]> texts;      ///< name and command, one behind the other
     std::uint32_t name_size = 0;
@@ -69,16 +75,28 @@ class JobTable {
     std::chrono::milliseconds lived{0};
     std::int64_t payload_bytes = 0;
     bool held = false;
+    bool is_named_by_id = false;  ///< made_up_name(); texts has no name
+
+    [[nodiscard]] std::string_view name() const { return {texts.get(), name_size}; }
+    [[nodiscard]] std::string_view command() const {
+      return {texts.get() + name_size, command_size};
+    }
   };
+  using PackedJobs = std::map<JobId, Packed>;  ///< by the first of them
 
   [[nodiscard]] static bool can_be_packed(const Job& job);
   [[nodiscard]] Packed pack(Job&& job);
+  [[nodiscard]] static bool are_alike(const Packed& a, const Packed& b);
+  [[nodiscard]] PackedJobs::const_iterator find_packed(JobId id) const;
+  void add_packed(JobId id, Packed packed);
+  void erase_packed(PackedJobs::iterator jobs, JobId id);
   [[nodiscard]] Job unpack(JobId id, const Packed& packed) const;
   [[nodiscard]] Specs::value_type* share(JobSpec&& spec);
   void let_go(Specs::value_type* shared);
 
   std::map<JobId, Job> open_;  ///< not packed
-  std::map<JobId, Packed> packed_;
+  PackedJobs packed_;
+  std::size_t packed_count_ = 0;
   Specs specs_;
   mutable std::map<JobId, Job> shown_;  ///< packed ones that were looked at since pack()
   std::vector<JobId> changed_;          ///< open ones since pack(); some more than once
@@ -95,7 +113,7 @@ class JobTable::Reader {
 
   const JobTable* table_;
   std::map<JobId, Job>::const_iterator open_;  ///< where the next one is, if the next is such a one
-  std::map<JobId, Packed>::const_iterator packed_;  ///< the same
+  PackedJobs::const_iterator packed_;          ///< the same, or the next is one of these
 };
 
 }  // namespace gflow::engine

@@ -2,8 +2,12 @@
 #include "engine/job_table.h"
 
 #include <gtest/gtest.h>
+#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "core/machine_for_tests.h"
 #include "engine/step_internal.h"
@@ -73,7 +77,7 @@ TEST(JobTable, AGlanceTellsWhatThePackedJobTells) {
     if (!seen) continue;
     EXPECT_EQ(seen->id, JobId(id));
     EXPECT_EQ(seen->job == nullptr, is_packed) << id;
-    EXPECT_EQ(seen->name, "run-" + std::to_string(id));
+    EXPECT_EQ(seen->name(), "run-" + std::to_string(id));
     EXPECT_EQ(seen->status,
               id % 3 == 0 ? Status::Hold
               : is_packed ? Status::Queued
@@ -146,6 +150,85 @@ TEST(JobTable, IdsAreAscendingHoweverTheJobsAreKept) {
   const JobTable copy = table;
   table.erase(JobId(1));
   EXPECT_EQ(copy.at(JobId(1)), waiting(1));
+}
+
+/// A task of an array: but for its id as all others.
+Job task(std::uint64_t id, bool is_named_by_id) {
+  Job job = waiting(1);
+  job.id = JobId(id);
+  if (is_named_by_id) job.spec.name = made_up_name(id);
+  return job;
+}
+
+TEST(JobTable, TasksOfAnArrayAreOne) {
+  for (const bool is_named_by_id : {false, true}) {
+    JobTable table;
+    for (std::uint64_t id = 1; id <= 10'000; ++id) table.add(task(id, is_named_by_id));
+    table.pack();
+    EXPECT_EQ(table.packs(), 1U);
+    // They start from the first on, and one is put on hold and released.
+    for (std::uint64_t id = 1; id <= 100; ++id) table.at(JobId(id)).attempts = 1;
+    table.at(JobId(5'000)).state = Held{};
+    table.pack();
+    EXPECT_EQ(table.packs(), 3U);
+    EXPECT_EQ(table.packed(), 9'900U);
+    EXPECT_EQ(*table.find(JobId(7'777)), task(7'777, is_named_by_id));
+    table.at(JobId(5'000)).state = Queued{};
+    table.pack();
+    EXPECT_EQ(table.packs(), 1U);
+  }
+}
+
+/// Whatever is done to it, it has the jobs that a map has.
+RC_GTEST_PROP(JobTable, IsAsAMapOfJobs, ()) {
+  enum class Do { Add, Change, ChangeBack, Erase, Pack, Look };
+  JobTable table;
+  std::map<JobId, Job> plain;
+  const auto acts = *rc::gen::container<std::vector<std::pair<Do, int>>>(
+      rc::gen::pair(rc::gen::weightedElement<Do>({{6, Do::Add},
+                                                  {2, Do::Change},
+                                                  {2, Do::ChangeBack},
+                                                  {2, Do::Erase},
+                                                  {3, Do::Pack},
+                                                  {2, Do::Look}}),
+                    rc::gen::inRange(1, 14)));
+  const bool is_named_by_id = *rc::gen::arbitrary<bool>();
+  for (const auto& [what, number] : acts) {
+    const JobId id(static_cast<std::uint64_t>(number));
+    const bool is_there = plain.contains(id);
+    if (what == Do::Add) {
+      table.add(task(id.value, is_named_by_id));
+      plain.try_emplace(id, task(id.value, is_named_by_id));
+    } else if (what == Do::Change && is_there) {
+      table.at(id).state = plain[id].state = Held{};
+    } else if (what == Do::ChangeBack && is_there) {
+      table.at(id).state = plain[id].state = Queued{};
+    } else if (what == Do::Erase) {
+      table.erase(id);
+      plain.erase(id);
+    } else if (what == Do::Pack) {
+      table.pack();
+    } else if (what == Do::Look) {
+      RC_ASSERT((table.find(id) != nullptr) == is_there);
+    }
+    RC_ASSERT(table.size() == plain.size());
+    std::vector<std::uint64_t> ids;
+    JobTable::Reader reader(table);
+    for (std::uint64_t value = 0; value <= 15; ++value) {
+      const auto seen = reader.at(JobId(value));
+      RC_ASSERT(seen.has_value() == plain.contains(JobId(value)));
+      if (!seen) continue;
+      const Job& job = plain[JobId(value)];
+      ids.push_back(value);
+      RC_ASSERT(seen->name() == job.spec.name);
+      RC_ASSERT(seen->status == status_of(job));
+    }
+    RC_ASSERT(values(table.ids()) == ids);
+    ids.erase(ids.begin(), ids.end() - std::min<std::ptrdiff_t>(std::ssize(ids), 3));
+    RC_ASSERT(values(table.last_ids(3)) == ids);
+  }
+  const JobTable copy = table;
+  for (const auto& [id, job] : plain) RC_ASSERT(*copy.find(id) == job);
 }
 
 TEST(JobTable, JobsThatWaitArePackedByTheNextStep) {

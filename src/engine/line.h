@@ -4,11 +4,11 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <string>
 
 #include "core/job.h"
 #include "engine/order.h"
+#include "engine/run_set.h"
 #include "placement/ledger.h"
 
 /// Inside of the engine: how jobs stand in the queue. Not for other modules.
@@ -52,8 +52,8 @@ struct Kind {
 };
 /// The waiting jobs of a kind, and how far what is known of it moves them back.
 struct Line {
-  std::set<QueueKey> jobs;  ///< by when they became ready
-  Contender contender;      ///< of any of them; its `ready` and `served` mean nothing
+  RunSet<QueueKey> jobs;  ///< by when they became ready
+  Contender contender;    ///< of any of them; its `ready` and `served` mean nothing
   std::chrono::seconds allowance{0};
   std::chrono::seconds run_time{0};  ///< expected
   std::uint64_t knowledge = 0;       ///< Index::knowledge when both were asked for

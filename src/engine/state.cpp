@@ -57,7 +57,7 @@ void State::restore(Job job) {
   const JobId id = job.id;
   Index::UserJobs& user = index_->by_user[job.spec.user.uid];
   user.name = job.spec.user.name;
-  user.jobs.insert(user.jobs.end(), id);
+  user.jobs.insert(id);
   if (!job.spec.group.empty() && !is_ended(job)) index_->restored_in_groups.push_back(id);
   index_->jobs.add(std::move(job));
   index_->jobs.pack();
@@ -121,7 +121,7 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
 }
 
 bool matches(const Glance& job, const JobQuery& query) {
-  const auto named = [&job](const std::string& pattern) { return glob_match(pattern, job.name); };
+  const auto named = [&job](const std::string& pattern) { return glob_match(pattern, job.name()); };
   return (query.statuses.empty() || query.statuses.contains(job.status)) &&
          (query.users.empty() || contains(query.users, job.spec->user.name)) &&
          (query.names.empty() || std::ranges::any_of(query.names, named)) &&
@@ -134,7 +134,7 @@ bool matches(const Glance& job, const JobQuery& query) {
 class Merge {
  public:
   explicit Merge(const JobQuery& query) : after_(query.after), descending_(query.newest_first()) {}
-  void add(const std::set<JobId>& ids) {
+  void add(const RunSet<JobId>& ids) {
     const auto from = !after_.is_set() ? (descending_ ? ids.end() : ids.begin())
                       : descending_    ? ids.lower_bound(after_)
                                        : ids.upper_bound(after_);
@@ -159,8 +159,8 @@ class Merge {
 
  private:
   struct Part {
-    std::set<JobId>::const_iterator at;  ///< in descending order, of the one before the next
-    std::set<JobId>::const_iterator end;
+    RunSet<JobId>::Iterator at;  ///< in descending order, of the one before the next
+    RunSet<JobId>::Iterator end;
   };
   [[nodiscard]] JobId head(const Part& part) const {
     return descending_ ? *std::prev(part.at) : *part.at;
@@ -250,7 +250,7 @@ std::optional<JobId> State::glance_some(const JobQuery& query,
 std::optional<JobId> State::newest(std::uint32_t uid, std::uint64_t back) const {
   const auto user = index_->by_user.find(uid);
   if (user == index_->by_user.end() || back >= user->second.jobs.size()) return std::nullopt;
-  return *std::next(user->second.jobs.rbegin(), static_cast<std::ptrdiff_t>(back));
+  return *std::prev(user->second.jobs.end(), static_cast<std::ptrdiff_t>(back) + 1);
 }
 
 std::vector<JobId> State::dependents(JobId id) const {

@@ -24,7 +24,7 @@ TopJobs::Entry TopJobs::entry_of(const engine::Glance& job, Now now) const {
           std::chrono::floor<std::chrono::seconds>(run_time_of(*job.job, now.mono)).count();
       break;
     case JobKey::Name:
-      entry.text = job.name;
+      entry.text = job.name();
       break;
     case JobKey::Gpus:
       entry.number = std::int64_t{job.spec->request.gpus} * job.spec->request.nodes;
