@@ -80,15 +80,6 @@ struct StatusVisitor {
 
 }  // namespace
 
-std::size_t bytes_of(const JobSpec& spec) {
-  const Request& request = spec.request;
-  std::size_t bytes = spec.name.size() + spec.project.size() + spec.group.size() +
-                      spec.command.size() + spec.work_dir.size() + request.vendor.size();
-  for (const std::string& model : request.models) bytes += model.size();
-  for (const Label& label : request.selector) bytes += label.key.size() + label.value.size();
-  return bytes;
-}
-
 std::size_t bytes_of(const Payload& payload) {
   constexpr std::size_t kLength = 4;
   std::size_t bytes = payload.config.size();

@@ -36,6 +36,15 @@ std::optional<std::int64_t> number_in(const T& value) {
 std::size_t length_of(const std::string& text) { return text.size(); }
 std::size_t length_of(const Label& label) { return std::max(label.key.size(), label.value.size()); }
 
+std::size_t bytes_in(const std::string& text) { return text.size(); }
+std::size_t bytes_in(const Label& label) { return label.key.size() + label.value.size(); }
+template <class T>
+std::size_t bytes_in(const std::vector<T>& list) {
+  std::size_t bytes = 0;
+  for (const T& one : list) bytes += bytes_in(one);
+  return bytes;
+}
+
 template <class T>
 constexpr bool kIsText =
     std::is_same_v<T, std::string> || std::is_same_v<T, std::vector<std::string>> ||
@@ -112,6 +121,16 @@ Result<void> check_fields(const JobSpec& spec) {
       },
       spec);
   return checked;
+}
+
+std::size_t bytes_of(const JobSpec& spec) {
+  std::size_t bytes = 0;
+  each_leaf(
+      [&bytes](const auto& /*row*/, const auto& value) {
+        if constexpr (kIsText<std::remove_cvref_t<decltype(value)>>) bytes += bytes_in(value);
+      },
+      spec);
+  return bytes;
 }
 
 void hide_private(JobSpec& spec) {
