@@ -24,10 +24,17 @@ namespace {
 constexpr std::size_t kMaxPageBytes = std::size_t{1} << 20;
 // What is done of a page before others have their turn: jobs shown, and jobs looked at for that.
 constexpr std::size_t kJobsPerPiece = 8;
+// One with many dependencies is as much work as many jobs: so many more are one.
+constexpr std::size_t kDependenciesPerJob = 64;
 constexpr std::size_t kSeenPerPiece = 1000;
 constexpr std::size_t kMaxKeyBytes = 200;
 // Nobody reads the reasons of thousands of new jobs, and finding them takes the loop's time.
 constexpr std::size_t kMaxReasons = 100;
+
+/// How much of a piece a job is, in jobs.
+std::size_t weight_of(const Job& job) {
+  return 1 + job.spec.dependencies.jobs.size() / kDependenciesPerJob;
+}
 
 /// A page being written, some jobs at a time. What changes meanwhile is news after its revision.
 struct Listing {
@@ -50,7 +57,10 @@ struct Listing {
 /// Takes some more jobs on the page; whether it is complete.
 bool go_on(Listing& listing) {
   const auto found = listing.exchange.service.state().list_some(listing.query, kSeenPerPiece);
+  std::size_t weight = 0;
   for (const Job* job : found.jobs) {
+    weight += weight_of(*job);
+    if (weight > kJobsPerPiece && job != found.jobs.front()) return false;  // the next piece has it
     const bool fits =
         listing.left > 0 &&
         listing.page.add(view_for(listing.exchange.caller, listing.exchange.service, *job));
@@ -59,6 +69,7 @@ bool go_on(Listing& listing) {
       return true;
     }
     --listing.left;
+    listing.query.after = job->id;
   }
   if (found.more_after) listing.query.after = *found.more_after;
   return !found.more_after;
@@ -100,10 +111,11 @@ bool select_some(SortedListing& listing) {
 bool show_some(SortedListing& listing) {
   const Service& service = listing.exchange.service;
   const std::vector<JobId>& ids = *listing.selected;
-  const std::size_t last = std::min(listing.shown + kJobsPerPiece, ids.size());
-  for (; listing.shown < last; ++listing.shown) {
+  for (std::size_t weight = 0; listing.shown < ids.size() && weight < kJobsPerPiece;
+       ++listing.shown) {
     const Job* job = service.state().find(ids[listing.shown]);
     if (job == nullptr) continue;  // forgotten meanwhile
+    weight += weight_of(*job);
     if (!listing.page.add(view_for(listing.exchange.caller, service, *job))) {
       listing.page.more();
       return true;
