@@ -39,17 +39,19 @@ std::optional<MonoTime> fits_at(Index& index,
   return std::nullopt;
 }
 
-/// The suspended jobs on the node, if the demand does not fit there when all others are gone.
+/// The suspended jobs on the node, if the demand does not fit there when all others that end by
+/// then are gone.
 std::vector<JobId> needed_gone(Index& index,
                                DemandIndex demand,
                                NodeIndex node,
-                               const std::vector<Leaving>& leaving) {
+                               const std::vector<Leaving>& leaving,
+                               MonoTime start) {
   NodeState state = index.ledger.state(node);
   std::vector<JobId> suspended;
   for (const Leaving& one : leaving) {
     if (one.presence == Presence::Suspended) {
       suspended.push_back(one.job);
-    } else {
+    } else if (one.end <= start) {
       index.ledger.give_back_on(state, one.demand, one.devices, one.presence);
     }
   }
@@ -123,19 +125,31 @@ Reservation reserve(Index& index,
       ledger.give_back_on(state, gone.demand, gone.devices, gone.presence);
       kept.head.proven = kept.head.proven && index.latest_end(*index.find(gone.job)).has_value();
     }
-    const auto needed = needed_gone(index, kept.demand, one.node, on(one.node));
+    const auto needed = needed_gone(index, kept.demand, one.node, on(one.node), start);
     kept.needs_gone.insert(needed.begin(), needed.end());
   }
   return kept;
 }
 
+/// One that is suspended and not gone by then has its memory there already.
+void Reservation::take(const Index& index,
+                       const Passer& passer,
+                       const Placement& there,
+                       NodeState& state) const {
+  const DemandIndex passing = passer.shape.demand;
+  if (passer.suspended && index.expected_end(*index.find(*passer.suspended)) > head.start) {
+    index.ledger.give_back_on(state, passing, there.devices, Presence::Suspended);
+  }
+  index.ledger.take_on(state, passing, there.devices);
+}
+
 bool Reservation::leaves_enough(const Index& index,
-                                DemandIndex passing,
+                                const Passer& passer,
                                 const Placement& there) const {
   const auto at = nodes.find(there.node);
   if (at == nodes.end()) return true;
   NodeState after = at->second;
-  index.ledger.take_on(after, passing, there.devices);
+  take(index, passer, there, after);
   return index.ledger.fits_state(demand, there.node, after);
 }
 
@@ -145,7 +159,7 @@ Passage Reservation::passage(const Index& index,
   const std::optional<Passage> by_time = passage_by_time(index, passer);
   if (by_time == Passage::InTime) return Passage::InTime;
   const auto leaves = [&](const Placement& placement) {
-    return leaves_enough(index, passer.shape.demand, placement);
+    return leaves_enough(index, passer, placement);
   };
   if (std::ranges::all_of(there, leaves)) return Passage::FromSpare;
   return by_time.value_or(Passage::Blocked);
@@ -154,7 +168,7 @@ Passage Reservation::passage(const Index& index,
 std::optional<Passage> Reservation::passage_by_time(const Index& index,
                                                     const Passer& passer) const {
   if (!head.start) return Passage::InTime;  // it never starts as things are
-  if (passer.suspended && needs_gone.contains(*passer.suspended)) return Passage::InTime;
+  if (needs(passer)) return Passage::InTime;
   const bool overdue = index.is_overdue(*index.find(head.job));
   const bool promised = passer.shape.bound > std::chrono::seconds::zero();
   const bool as_expected = !overdue && (!promised || index.policy.order.order == Order::Learned);
@@ -169,11 +183,11 @@ std::optional<Passage> Reservation::passage_by_time(const Index& index,
 }
 
 void Reservation::take_spare(const Index& index,
-                             DemandIndex passing,
+                             const Passer& passer,
                              const std::vector<Placement>& there) {
   for (const Placement& placement : there) {
     const auto at = nodes.find(placement.node);
-    if (at != nodes.end()) index.ledger.take_on(at->second, passing, placement.devices);
+    if (at != nodes.end()) take(index, passer, placement, at->second);
   }
 }
 
@@ -229,16 +243,31 @@ void Places::keep_outranking(Index& index, int priority) {
   std::erase_if(blocked_, outranks);
 }
 
+/// The first in the queue of those that can start only when the job has gone on and ended.
+std::optional<QueueKey> Places::needed_by(const Index& index, const Passer& passer) const {
+  std::optional<QueueKey> first;
+  for (const Reservation& reservation : kept_) {
+    if (!reservation.needs(passer)) continue;
+    const QueueKey place = index.place_of(*index.find(reservation.head.job));
+    if (!first || place < *first) first = place;
+  }
+  return first;
+}
+
 bool Places::let_pass(Index& index, const Passer& passer, const std::vector<Placement>& there) {
   keep_outranking(index, passer.priority);
+  const std::optional<QueueKey> needed = needed_by(index, passer);
+  const auto is_behind = [&](const Reservation& reservation) {
+    return needed && *needed < index.place_of(*index.find(reservation.head.job));
+  };
   std::vector<Reservation*> spare;
   for (Reservation& reservation : kept_) {
-    if (!reservation.concerns(passer)) continue;
+    if (!reservation.concerns(passer) || is_behind(reservation)) continue;
     const Passage passage = reservation.passage(index, passer, there);
     if (passage == Passage::Blocked) return false;
     if (passage == Passage::FromSpare) spare.push_back(&reservation);
   }
-  for (Reservation* reservation : spare) reservation->take_spare(index, passer.shape.demand, there);
+  for (Reservation* reservation : spare) reservation->take_spare(index, passer, there);
   return true;
 }
 

@@ -44,16 +44,24 @@ struct Reservation {
                                                        const Passer& passer) const;
   /// A job that passed from what is spare takes it.
   void take_spare(const Index& index,
-                  placement::DemandIndex demand,
+                  const Passer& passer,
                   const std::vector<placement::Placement>& there);
+  /// Whether it waits for this one, which is suspended, to go on and end.
+  [[nodiscard]] bool needs(const Passer& passer) const {
+    return passer.suspended && needs_gone.contains(*passer.suspended);
+  }
   [[nodiscard]] bool concerns(const Passer& passer) const {
     return against_all || passer.priority < priority;
   }
 
  private:
   [[nodiscard]] bool leaves_enough(const Index& index,
-                                   placement::DemandIndex demand,
+                                   const Passer& passer,
                                    const placement::Placement& there) const;
+  void take(const Index& index,
+            const Passer& passer,
+            const placement::Placement& there,
+            placement::NodeState& state) const;
 };
 
 /// An active job on a node, by when it is expected to be gone, and what it gives back there.
@@ -90,7 +98,8 @@ class Places {
   /// This job does not fit. To be told in the order of the queue.
   void block(Index& index, JobId job);
   void keep(Reservation reservation) { kept_.push_back(std::move(reservation)); }
-  /// Whether the job may start there before all of those; takes what is spare if so.
+  /// Whether the job may start there before all of those; takes what is spare if so. A suspended
+  /// one that one of them needs gone is not held back by those behind that one.
   [[nodiscard]] bool let_pass(Index& index,
                               const Passer& passer,
                               const std::vector<placement::Placement>& there);
@@ -114,6 +123,7 @@ class Places {
   [[nodiscard]] bool keep_against_all(Index& index, JobId job);
   void keep_outranking(Index& index, int priority);
   [[nodiscard]] std::set<placement::NodeIndex> nodes_against_all() const;
+  [[nodiscard]] std::optional<QueueKey> needed_by(const Index& index, const Passer& passer) const;
 
   Leavings leavings_;
   int against_all_ = 0;  ///< places kept against all of one priority

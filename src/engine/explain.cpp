@@ -283,12 +283,69 @@ std::optional<Blocker> explain_order(Index& index, const Job& job, Now now) {
   return blocker::Priority{*first, std::nullopt};
 }
 
+/// Which of a suspended job's devices on a node lack the compute for it to go on, and who has it.
+void explain_suspended_on(const Index& index,
+                          const Job& job,
+                          const Allocation& part,
+                          Now now,
+                          std::vector<Blocker>& why) {
+  const Ledger& ledger = index.ledger;
+  const auto node = ledger.find(part.node);
+  const auto demand = ledger.find(placement::demand_of(job.spec.request));
+  if (!node || !demand) return;
+  const placement::NodeState& state = ledger.state(*node);
+  std::map<JobId, std::vector<int>> holding;
+  int missing = 0;
+  for (const int gpu : part.gpus) {
+    const auto place = static_cast<std::size_t>(gpu);
+    if (place >= state.devices.size() || ledger.can_go_on(*demand, state.devices[place])) continue;
+    ++missing;
+    const auto on = index.holders.find({*node, gpu});
+    if (on == index.holders.end()) continue;
+    for (const JobId id : on->second) {
+      const bool computes = presence_of(*index.find(id)) == placement::Presence::Working;
+      if (computes) holding[id].push_back(gpu);
+    }
+  }
+  if (missing > 0) {
+    const int need = static_cast<int>(part.gpus.size());
+    blocker::Gpus lacks{need, need - missing, "", {}, {}, node_shown(index, *node)};
+    for (auto& [id, gpus] : holding) {
+      lacks.holders.push_back(holder_of(index, *index.find(id), std::move(gpus), now));
+    }
+    why.emplace_back(std::move(lacks));
+  }
+  if (state.milli_cpus_free < ledger.demand(*demand).milli_cpus) {
+    const auto holds = [&job](const Job& other) {
+      return other.spec.request.cpus > 0 && other.id != job.id;
+    };
+    why.emplace_back(blocker::Cpus{job.spec.request.cpus,
+                                   static_cast<int>(state.milli_cpus_free / 1000),
+                                   holders(index, part.node, now, holds),
+                                   node_shown(index, *node)});
+  }
+}
+
+/// It goes on where it stands: what it has there counts, and who goes before it.
+std::vector<Blocker> explain_suspended(Index& index, const Job& job, Now now) {
+  std::vector<Blocker> why;
+  for (const Allocation& part : allocations_of(*attempt_of(job))) {
+    explain_suspended_on(index, job, part, now, why);
+  }
+  if (!why.empty()) return why;
+  if (auto ahead = explain_order(index, job, now)) why.push_back(*ahead);
+  return why;
+}
+
 }  // namespace
 
 std::vector<Blocker> State::blockers(JobId id, Now now) const {
   Index& index = *index_;
   std::vector<Blocker> why;
   const Job* job = index.find(id);
+  if (job != nullptr && status_of(*job) == Status::Suspended) {
+    return explain_suspended(index, *job, now);
+  }
   if (job == nullptr || !is_pending(*job)) return why;
   if (const auto* held = std::get_if<Held>(&job->state))
     why.emplace_back(blocker::OnHold{held->why});

@@ -136,7 +136,7 @@ void Step::resume(JobId id, Places& places) {
   for (const auto& placement : placements) {
     NodeState state = index_.ledger.state(placement.node);
     index_.ledger.give_back_on(state, demand, placement.devices, Presence::Suspended);
-    if (!index_.ledger.fits_on(demand, state, placement.devices)) return;
+    if (!index_.ledger.can_go_on(demand, state, placement.devices)) return;
   }
   Passer passer = index_.passer_of(job);
   passer.suspended = id;

@@ -139,7 +139,8 @@ class State {
   /// The jobs on a device of a node, ascending; several if they share it.
   [[nodiscard]] std::vector<JobId> holders(const std::string& node, int gpu) const;
 
-  /// Every reason a pending job does not run now; empty for any other.
+  /// Every reason a pending job does not run now, or a suspended one does not go on; empty for any
+  /// other.
   [[nodiscard]] std::vector<Blocker> blockers(JobId id, Now now) const;
   /// What would become of such a job of its user if it were submitted on its own now. Errors: those
   /// of its submission for what it requests and depends on.

@@ -225,14 +225,18 @@ bool Ledger::fits_state(DemandIndex index, NodeIndex node, const NodeState& as) 
   return missing == 0;
 }
 
-bool Ledger::fits_on(DemandIndex index,
-                     const NodeState& as,
-                     const std::vector<int>& devices) const {
-  const Demand& wanted = demand(index);
-  return as.milli_cpus_free >= wanted.milli_cpus && as.memory_free >= wanted.memory &&
+bool Ledger::can_go_on(DemandIndex index,
+                       const NodeState& as,
+                       const std::vector<int>& devices) const {
+  return as.milli_cpus_free >= demand(index).milli_cpus &&
          std::ranges::all_of(devices, [&](int device) {
-           return at(device) < as.devices.size() && device_fits(index, as.devices[at(device)]);
+           return at(device) < as.devices.size() && can_go_on(index, as.devices[at(device)]);
          });
+}
+
+bool Ledger::can_go_on(DemandIndex index, const DeviceState& device) const {
+  const Demand& wanted = demand(index);
+  return device.free >= share_held(wanted) && mode_allows(wanted, device, rules_);
 }
 
 bool Ledger::could_fit(DemandIndex index, NodeIndex node) const {

@@ -180,10 +180,13 @@ class Ledger {
   }
   /// The same if it stood like this.
   [[nodiscard]] bool fits_state(DemandIndex demand, NodeIndex node, const NodeState& as) const;
-  /// Whether it could take it on these very devices, if it stood like this.
-  [[nodiscard]] bool fits_on(DemandIndex demand,
-                             const NodeState& as,
-                             const std::vector<int>& devices) const;
+  /// Whether a suspended job of this demand could go on if the node stood like this, without it: it
+  /// keeps its memory, so that only compute is missing, and what starts nowhere may go on there.
+  [[nodiscard]] bool can_go_on(DemandIndex demand,
+                               const NodeState& as,
+                               const std::vector<int>& devices) const;
+  /// Whether the device has the compute for it then.
+  [[nodiscard]] bool can_go_on(DemandIndex demand, const DeviceState& device) const;
   /// Whether the node could if nothing were held there. Closed nodes count as they would be open.
   [[nodiscard]] bool could_fit(DemandIndex demand, NodeIndex node) const;
   [[nodiscard]] Shortfall shortfall(DemandIndex demand, NodeIndex node) const {

@@ -45,6 +45,9 @@ void show(api::JobView& view, const std::vector<Blocker>& blockers) {
   for (const Blocker& blocker : blockers) view.blockers.push_back(api::view_of(blocker));
 }
 
+/// It has what blockers() tells.
+bool is_blocked(const Job& job) { return is_pending(job) || status_of(job) == Status::Suspended; }
+
 void add_reason(api::JobView& view, const Service& service, const Job& job) {
   if (const auto* ended = std::get_if<Ended>(&job.state)) {
     view.ended = ended->at;
@@ -52,7 +55,7 @@ void add_reason(api::JobView& view, const Service& service, const Job& job) {
     if (ended->status != Status::Finished) view.reason = outcome_text(ended->outcome);
     return;
   }
-  if (is_pending(job)) show(view, service.state().blockers(job.id, service.now()));
+  if (is_blocked(job)) show(view, service.state().blockers(job.id, service.now()));
 }
 
 /// Suspended jobs have no time slice.
@@ -142,7 +145,7 @@ void hide_details(api::JobView& view, const Service& service, const Job& job) {
   if (const auto* ended = std::get_if<Ended>(&job.state)) {
     view.outcome = public_part(ended->outcome);
     if (!view.reason.empty()) view.reason = outcome_text(*view.outcome);
-  } else if (is_pending(job)) {
+  } else if (is_blocked(job)) {
     std::vector<Blocker> blockers = service.state().blockers(job.id, service.now());
     for (Blocker& blocker : blockers) blocker = public_part(std::move(blocker));
     show(view, blockers);

@@ -137,3 +137,29 @@ def test_a_job_makes_room_and_comes_back(machine, said):
     ended = machine.wait(first)[0]
     assert ended["status"] == "Finished" and ended["attempt"] == 2
     assert machine.log(first) == "run 0 0\ncheckpoint\nrun 1 1\n"
+
+
+def test_what_keeps_a_suspended_job_is_told_and_a_drain_does_not(bare):
+    """Drained, the GPU gets empty: what is suspended there goes on when nobody computes there."""
+    bare.up()
+    gate, ahead = Gate(bare), Gate(bare, "ahead")
+    first = suspendable(bare, gate.command)
+    gate.reached()
+    second = urgent(bare, ahead.command)
+    bare.until(first, lambda job: job["status"] == "Suspended")
+    ahead.reached()
+    bare.ok("gctl", "drain", "gpu", "0", "--reason", "fan")
+    name = bare.get(f"/api/v1/jobs/{first}")["spec"]["name"]
+    assert bare.ok("gjob", "why", first) == (
+        f"Job {first} ({name}) is suspended: it keeps its memory, and goes on where it stands.\n"
+        "\n"
+        "Blocked by:\n"
+        "   1.  Resources\n"
+        "       needs room on 2 GPUs, 0 available\n"
+        f"       job {second} of root has GPU 0,1, has no time limit\n"
+    )
+    ahead.open()
+    bare.wait(second)
+    bare.until(first, lambda job: job["status"] == "Running")
+    gate.open()
+    assert bare.wait(first)[0]["status"] == "Finished"

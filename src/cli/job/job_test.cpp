@@ -133,8 +133,12 @@ TEST(Why, KnowsDrainedGpusNodesAndJobsThatStandStill) {
             "   2.  Resources: Need 4 nodes, only 2 available\n"
             "   3.  Preemption: waiting for jobs 5,7\n");
   job.status = Status::Suspended;
+  job.blockers.erase(job.blockers.begin(), job.blockers.end() - 1);
   EXPECT_EQ(why_text(job, {kNoon, seconds(0)}, {}),
-            "Job 42 (ddp) is suspended: a job ahead of it has its resources.\n");
+            "Job 42 (ddp) is suspended: it keeps its memory, and goes on where it stands.\n"
+            "\n"
+            "Blocked by:\n"
+            "   1.  Preemption: waiting for jobs 5,7\n");
   job.status = Status::Starting;
   EXPECT_EQ(
       why_text(job, {kNoon, seconds(0)}, {}),

@@ -133,9 +133,6 @@ std::string instead(const api::JobView& job) {
   const std::string name = tr_format("Job {} ({})", job.id.value, printable(job.spec.name));
   if (job.outcome)
     return tr_format("{} is not waiting, it has ended: {}.\n", name, ended_text(job));
-  if (job.status == Status::Suspended) {
-    return tr_format("{} is suspended: a job ahead of it has its resources.\n", name);
-  }
   if (job.status == Status::Starting) {
     return tr_format("{} is starting: it has its resources, its first process does not run yet.\n",
                      name);
@@ -173,6 +170,13 @@ std::string expected_start_text(const api::JobView& job, const Clocks& clocks) {
 }
 
 std::string why_text(const api::JobView& job, const Clocks& clocks, const Asker& asker) {
+  if (job.status == Status::Suspended) {
+    const std::string out =
+        tr_format("Job {} ({}) is suspended: it keeps its memory, and goes on where it stands.\n",
+                  job.id.value,
+                  printable(job.spec.name));
+    return job.blockers.empty() ? out : out + blocked_by_text(job.blockers, clocks);
+  }
   if (!is_pending(job.status)) return instead(job);
   std::string out = tr_format("Job {} ({}) has been waiting since {}.\n",
                               job.id.value,
