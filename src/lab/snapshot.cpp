@@ -78,7 +78,7 @@ JobState state_of(const api::SnapshotJob& job, WallTime taken) {
                   .victims = job.victims};
   }
   if (job.status == Status::Starting) {
-    return Starting{attempt_of(job, taken), stop_of(job), job.requeues, job.preemption_at};
+    return Starting{attempt_of(job, taken), std::nullopt, job.requeues, job.preemption_at};
   }
   if (is_active(job.status)) return running_of(job, taken);
   return ended_of(job, taken);
