@@ -17,9 +17,26 @@ const Principal kBob{.name = "bob", .uid = 1001, .projects = {}};
 const Principal kOperator{.name = "ops", .uid = 1002, .role = Role::Operator, .projects = {}};
 const Principal kRoot{.name = "root", .uid = 0, .role = Role::Administrator, .projects = {}};
 
+/// Others have their turn after each piece: counts those, and goes on at once.
+struct Turns : FairWork {
+  int pieces = 0;
+
+  void later(const Principal& /*caller*/, std::function<void()> piece) override {
+    ++pieces;
+    piece();
+  }
+  void aside(const Principal& /*caller*/,
+             std::function<void()> work,
+             std::function<void()> then) override {
+    work();
+    then();
+  }
+};
+
 /// A daemon without connections: asks and returns what would be sent.
 struct Desk {
   std::vector<std::function<void()>> later;
+  FairWork* fair_work = nullptr;
   FakeService service{[this](std::function<void()> f) { later.push_back(std::move(f)); }};
 
   void run_later() {
@@ -33,7 +50,8 @@ struct Desk {
               caller,
               std::move(request),
               [reply](Reply answered) { *reply = std::move(answered); },
-              {}});
+              {},
+              fair_work});
     run_later();
     return *reply;
   }
@@ -60,6 +78,28 @@ struct Desk {
     return api::read_job(reply.body).value_or(api::JobView{});
   }
 };
+
+TEST(Listing, AJobOfManyDependenciesIsAPieceOfItsOwn) {
+  Desk desk;
+  std::string hundreds;
+  for (int i = 0; i < 600; ++i) {
+    const JobId id = desk.submit(kAlice, R"("hold":true)");
+    hundreds += (i == 0 ? "" : ",") + std::to_string(id.value);
+  }
+  std::vector<JobId> dependents;
+  for (int i = 0; i < 5; ++i) {
+    dependents.push_back(desk.submit(
+        kAlice, R"("dependencies":{"jobs":[)" + hundreds + R"(],"auto_cancel":false})"));
+  }
+  Turns turns;
+  desk.fair_work = &turns;
+  const Reply reply = desk.ask(kAlice, "GET", "/api/v1/jobs", "", "after=600&limit=20");
+  ASSERT_EQ(reply.status, 200) << reply.body;
+  EXPECT_EQ(turns.pieces, 4);
+  const auto page = api::read_job_page(reply.body);
+  ASSERT_TRUE(page);
+  EXPECT_EQ(page->jobs.size(), dependents.size());
+}
 
 std::string header(const Reply& reply, const std::string& name) {
   for (const auto& [key, value] : reply.headers) {
