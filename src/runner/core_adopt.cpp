@@ -52,7 +52,8 @@ bool may_be_removed(const AttemptFiles& files) {
 
 Adoption Runner::Core::adopt(Key key, const Adopting& known) {
   if (const auto found = attempts.find(key); found != attempts.end() && !found->second.adopting) {
-    return StillRuns{found->second.files.started_pid().value_or(0)};
+    const Watched& its = found->second;
+    return StillRuns{its.files.started_pid().value_or(its.first_pid)};
   }
   auto adoption = find_out(key, known);
   if (!adoption) {
@@ -96,6 +97,7 @@ Watched& Runner::Core::watch_known(Key key, const std::optional<attempt::Order>&
 Result<Adoption> Runner::Core::adopt_claimed(Key key, const attempt::ShimClaim& claim) {
   const AttemptFiles files(options.attempts_dir, key.first, key.second);
   const auto order = GF_TRY(files.order());
+  const int first = GF_TRY(files.started_pid());
   if (GF_TRY(files.is_supervised())) {
     os::Fd process = GF_TRY(open_process(claim.pid));
     const auto facts = GF_TRY(os::find_process(claim.pid));
@@ -110,7 +112,6 @@ Result<Adoption> Runner::Core::adopt_claimed(Key key, const attempt::ShimClaim& 
     watched.adopting.reset();
     doubtful.erase(key);
     watch_shim(watched);
-    const int first = files.started_pid().value_or(0);
     if (attempts.contains(key)) expect_first_process(attempts.at(key), first);
     return StillRuns{first};
   }
@@ -121,7 +122,7 @@ Result<Adoption> Runner::Core::adopt_claimed(Key key, const attempt::ShimClaim& 
   if (GF_TRY(kill_survivors(watched))) {
     watched.adopting.reset();
     doubtful.erase(key);
-    return StillRuns{watched.files.started_pid().value_or(0)};
+    return StillRuns{first};
   }
   if (!GF_TRY(files.may_have_run())) return NeverRan{};
   return lost(EndReason::SupervisorDied, kept<Kept::SupervisorKilledMeanwhile>());

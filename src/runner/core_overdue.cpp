@@ -85,19 +85,25 @@ void Runner::Core::end_stopped(Watched& watched, Time now) {
 /// Whose end its supervisor has to take note of, and cannot while it is stopped. Not at once: most
 /// of the jobs that come in numbers are over before that.
 void Runner::Core::expect_first_process(Watched& watched, int pid) {
-  if (pid <= 0 || watched.first_pid > 0) return;
+  if (watched.first_pid > 0) return;
   watched.first_pid = pid;
   begin_looking(watched, LookFor::Remains, Clock::now());
 }
 
+/// Only that there is no such process is its end: whatever cannot be found out is looked at again.
 void Runner::Core::watch_first_process(Watched& watched) {
-  const int pid = watched.first_pid;
   const Time now = Clock::now();
+  // The daemon before this one may have ended before its program was started.
+  if (watched.first_pid <= 0) watched.first_pid = watched.files.started_pid().value_or(0);
+  const int pid = watched.first_pid;
+  if (pid <= 0) return go_on_looking(watched, LookFor::Remains, now);
   auto process = open_process(pid);
-  if (!process) return begin_looking(watched, LookFor::Remains, now);  // no room: once more then
-  const auto facts = process->valid() ? os::process_facts(pid) : std::nullopt;
+  if (!process) return begin_looking(watched, LookFor::Remains, now);
+  if (!process->valid()) return first_process_ended(watched);
+  const auto facts = os::find_process(pid);
+  if (!facts) return begin_looking(watched, LookFor::Remains, now);
   // One that is no child of the supervisor is another that has its pid by now.
-  if (!facts || facts->parent != watched.shim_pid) return first_process_ended(watched);
+  if (!*facts || (*facts)->parent != watched.shim_pid) return first_process_ended(watched);
   watched.first_process = std::move(*process);
   if (listen(watched, Source::FirstProcess, watched.first_process)) return;
   watched.first_process.reset();

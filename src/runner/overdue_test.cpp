@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <sys/resource.h>
+
 #include <utility>
 
 #include "runner/attempt_files.h"
@@ -15,6 +17,24 @@ using std::chrono::seconds;
 /// A limit the supervisor does not come to; the daemon does where it is told so.
 constexpr seconds kHour{3600};
 const std::string kStopsIt = "kill -STOP $PPID; ";
+
+/// While it lives one more descriptor can be had, and no second one.
+class OneDescriptor {
+ public:
+  OneDescriptor() {
+    (void)::getrlimit(RLIMIT_NOFILE, &before_);
+    const os::Fd lowest(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    rlimit one = before_;
+    one.rlim_cur = static_cast<rlim_t>(lowest.get()) + 1;
+    (void)::setrlimit(RLIMIT_NOFILE, &one);
+  }
+  ~OneDescriptor() { (void)::setrlimit(RLIMIT_NOFILE, &before_); }
+  OneDescriptor(const OneDescriptor&) = delete;
+  OneDescriptor& operator=(const OneDescriptor&) = delete;
+
+ private:
+  rlimit before_{};
+};
 
 class Overdue : public RunnerBench {
  protected:
@@ -36,6 +56,24 @@ class Overdue : public RunnerBench {
     for (auto its = os::process_facts(pid); its && !its->is_stopped() && !its->is_dead();) {
       its = os::process_facts(pid);
     }
+  }
+  /// Until the runner has looked so often at what it looks at each `end_patience`.
+  template <typename Before>
+  void let_look(int times, Before before) {
+    for (int i = 0; i < times; ++i) {
+      const auto due = std::chrono::steady_clock::now() + options_.end_patience;
+      do {
+        before();
+        pollfd wait{runner_->fd(), POLLIN, 0};
+        (void)::poll(&wait, 1, static_cast<int>(options_.end_patience.count()));
+        for (Report& report : runner_->poll()) reports_.push_back(std::move(report));
+      } while (std::chrono::steady_clock::now() <= due);
+    }
+  }
+  /// As if its first process had not been noted yet.
+  [[nodiscard]] std::string unnote_first_process() {
+    EXPECT_EQ(::truncate(path("attempts/7.1/exit").c_str(), attempt::kExitFileSize), 0);
+    return path("attempts/7.1/started");
   }
   /// For so long time passes for all: until another job has ended at its limit.
   void let_pass(seconds limit) {
@@ -167,6 +205,60 @@ TEST_P(Overdue, AJobWithoutALimitThatEndedWhileNobodyWatchedIsOver) {
   ASSERT_TRUE(wait_for_end(first));
   reopen();
   ASSERT_TRUE(std::holds_alternative<StillRuns>(runner_->adopt(JobId(7), 1, options_.boot_id)));
+  EXPECT_EQ(wait_gone().exit_code, 3);
+}
+
+/// It is about to be watched, and what it is cannot be read.
+TEST_P(Overdue, AnErrorIsNotTheEndOfTheFirstProcess) {
+  Fifo go = fifo("go");
+  launch(script("read x < go; exit 3"));
+  const int pid = wait_started();
+  const int supervisor = shim_of(pid);
+  const os::Fd first = hold(pid);
+  {
+    const OneDescriptor one;
+    let_look(2, [] {});
+  }
+  let_look(5, [&] { stop_supervisor(supervisor); });
+  EXPECT_TRUE(reports_.empty());
+  EXPECT_FALSE(has_ended(first));
+  go.say("on");
+  const Outcome outcome = wait_gone();
+  EXPECT_EQ(outcome.exit_code, 3) << outcome.message;
+}
+
+TEST_P(Overdue, AFirstProcessThatWasNotKnownAtTheRestartIsWatchedWhenItIs) {
+  Fifo go = fifo("go");
+  launch(script("read x < go; exit 3"));
+  const int pid = wait_started();
+  const int supervisor = shim_of(pid);
+  const std::string note = unnote_first_process();
+  reopen();
+  const Adoption adoption = runner_->adopt(JobId(7), 1, options_.boot_id);
+  ASSERT_TRUE(std::holds_alternative<StillRuns>(adoption));
+  EXPECT_EQ(std::get<StillRuns>(adoption).pid, 0);
+  ASSERT_TRUE(os::write_file(note, std::to_string(pid) + "\n"));
+  stop_supervisor(supervisor);
+  go.say("on");
+  EXPECT_EQ(wait_gone().exit_code, 3);
+}
+
+TEST_P(Overdue, AFirstProcessThatCannotBeReadAtTheRestartIsNotForgotten) {
+  Fifo go = fifo("go");
+  launch(script("read x < go; exit 3"));
+  const int pid = wait_started();
+  const int supervisor = shim_of(pid);
+  const std::string note = unnote_first_process();
+  ASSERT_EQ(::mkdir(note.c_str(), 0700), 0);
+  reopen();
+  ASSERT_TRUE(std::holds_alternative<Unknown>(runner_->adopt(JobId(7), 1, options_.boot_id)));
+  ASSERT_EQ(::rmdir(note.c_str()), 0);
+  ASSERT_TRUE(os::write_file(note, std::to_string(pid) + "\n"));
+  const Adoption adoption = wait_adopted();
+  ASSERT_TRUE(std::holds_alternative<StillRuns>(adoption));
+  EXPECT_EQ(std::get<StillRuns>(adoption).pid, pid);
+  stop_supervisor(supervisor);
+  go.say("on");
   EXPECT_EQ(wait_gone().exit_code, 3);
 }
 
