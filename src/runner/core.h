@@ -112,6 +112,7 @@ struct Runner::Core {
   void look(Watched& watched, LookFor what, Time now);
 
   void await_start(Watched& watched);
+  void count_from_start(Watched& watched);
   void look_at_launch(Watched& watched, Time now);
 
   static void send_to_supervisor(const Watched& watched, int signal);
@@ -119,6 +120,7 @@ struct Runner::Core {
   void follow(Watched& watched, const attempt::Control& control);
   void expect_end(Watched& watched);
   void look_at_end(Watched& watched, Time now);
+  void end_silent(Watched& watched, const ExpectedEnd::Told& told, Time now);
   void end_stopped(Watched& watched, Time now);
   void expect_suspension(Watched& watched, Time now);
   void look_at_suspension(Watched& watched, Time now);

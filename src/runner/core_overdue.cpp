@@ -11,7 +11,9 @@
 
 /// Attempts that should be over, or whose first process is: a job can stop its supervisor, which
 /// holds its time limit and its grace, where both are of the same user. One that is stopped is made
-/// to go on; one that is stopped again and again is killed, and the job with it.
+/// to go on; one that is stopped again and again is killed, and the job with it. A job can tell its
+/// supervisor in the daemon's name that there is no limit, too, so one that is not stopped is told
+/// to end its job as well, and killed with it where that runs on long after its grace.
 namespace gflow::runner {
 namespace {
 
@@ -20,6 +22,16 @@ using Clock = ExpectedEnd::Clock;
 bool is_stopped(const Watched& watched) {
   const auto facts = os::process_facts(watched.shim_pid);
   return facts && facts->is_stopped();
+}
+
+/// What ends already or waits in the kernel is not ended by killing it once more; its supervisor,
+/// which waits for it, has the record of how it ended. No reason to kill where that is not known.
+bool has_some_to_kill(const Watched& watched) {
+  const auto in_kernel = [](const ProcessFacts& its) { return its.exiting || its.state == 'D'; };
+  const auto supervisor = os::find_process(watched.shim_pid);
+  const auto left = processes_below(watched.shim_pid);
+  if (!supervisor || !*supervisor || !left || in_kernel(**supervisor)) return false;
+  return left->empty() || !std::ranges::all_of(*left, in_kernel);
 }
 
 }  // namespace
@@ -56,14 +68,22 @@ void Runner::Core::expect_end(Watched& watched) {
   begin_looking(watched, LookFor::End, *limit_at);
 }
 
-/// What is not stopped is left to itself: it knows better when its job has to end, and how. Its
-/// processes may take long to end, or the kernel does not let them.
 void Runner::Core::look_at_end(Watched& watched, Time now) {
   if (is_stopped(watched)) return end_stopped(watched, now);
   const auto& told = watched.expected.told();
-  const Time over_by =
-      told ? told->kill_by : watched.expected.limit_at().value_or(now) + watched.expected.grace();
-  go_on_looking(watched, LookFor::End, std::max(over_by, now));
+  if (told) return end_silent(watched, *told, now);
+  // Its time limit does not run before that is heard, and there is a limit to how long it takes.
+  if (!watched.started) return go_on_looking(watched, LookFor::End, now);
+  // To one that ends its job already this is nothing new (shim::Supervisor::obey).
+  send(watched, attempt::StopJob{SIGTERM, attempt::Ending::TimeLimit});
+}
+
+/// What was told and is not stopped knows better how its job has to end: its processes may take
+/// long to, or the kernel does not let them. But a job can keep it busy as well.
+void Runner::Core::end_silent(Watched& watched, const ExpectedEnd::Told& told, Time now) {
+  go_on_looking(watched, LookFor::End, std::max(told.kill_by, now));
+  if (now < told.kill_by + options.kill_patience || !has_some_to_kill(watched)) return;
+  kill_with_supervisor(watched, {end_reason_of(told.reason), kept<Kept::RanPastGrace>()});
 }
 
 void Runner::Core::end_stopped(Watched& watched, Time now) {

@@ -120,6 +120,7 @@ void Runner::Core::heard(Watched& watched, std::string_view line) {
     watched.started = true;
     watched.launch_trouble.clear();
     look_at(watched, LookFor::Start, std::nullopt);
+    count_from_start(watched);
     expect_first_process(watched, started->pid);
     reports.emplace_back(Started{watched.job, watched.attempt, started->pid});
   } else {

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <sys/resource.h>
+#include <sys/syscall.h>
 
 #include <utility>
 
+#include "attempt/control.h"
+#include "attempt/order.h"
 #include "runner/attempt_files.h"
 #include "runner/test_bench.h"
 #include "runner/traced_process.h"
@@ -98,6 +101,60 @@ TEST_P(Overdue, AJobThatSendsItsSupervisorTheDaemonsSignalsIsNotObeyed) {
   const Outcome outcome = wait_gone();
   EXPECT_EQ(outcome.reason, EndReason::TimeLimit) << outcome.message;
   EXPECT_GE(outcome.run_time, seconds(1));
+}
+
+/// Who writes such an order itself can write another's pid beside it.
+TEST_P(Overdue, AForgedOrderDoesNotTakeItsLimitAway) {
+  launch(limited("sleep 1000", seconds(1)));
+  const int supervisor = shim_of(wait_started());
+  const attempt::ControlSignal no_limit = attempt::encode_control(attempt::SetLimit{});
+  siginfo_t info{};
+  info.si_signo = no_limit.number;
+  info.si_code = SI_QUEUE;
+  info.si_pid = 1;
+  info.si_value.sival_int = no_limit.value;
+  ASSERT_EQ(::syscall(SYS_rt_sigqueueinfo, supervisor, no_limit.number, &info), 0);
+  const Outcome outcome = wait_gone();
+  EXPECT_EQ(outcome.reason, EndReason::TimeLimit) << outcome.message;
+  EXPECT_GE(outcome.run_time, seconds(1));
+}
+
+TEST_P(Overdue, AJobThatUsesItsGraceIsNotToldTwice) {
+  LaunchOrder made =
+      limited("trap 'echo told' TERM; while :; do sleep 0.1 & wait; done", seconds(1));
+  made.grace = seconds(1);
+  const Outcome outcome = run(made);
+  EXPECT_EQ(outcome.reason, EndReason::TimeLimit) << outcome.message;
+  EXPECT_EQ(outcome.signal, SIGKILL);
+  EXPECT_EQ(log(), "told\n");
+}
+
+/// Its supervisor runs, and is not about to end it: it counts another grace.
+TEST_P(Overdue, AJobThatRunsOnPastItsGraceIsKilledWithItsSupervisor) {
+  LaunchOrder made = script("trap '' TERM; echo > ready; while :; do sleep 1000; done");
+  made.grace = kHour;
+  Fifo ready = fifo("ready");
+  launch(made);
+  (void)ready.line();
+  const os::Fd first = hold(wait_started());
+  auto order = AttemptFiles(options_.attempts_dir, JobId(7), 1).order().value().value();
+  order.grace = seconds(0);
+  const std::string file = path("attempts/7.1/order");
+  ASSERT_EQ(::unlink(file.c_str()), 0);
+  ASSERT_TRUE(os::write_file(file, attempt::encode_order(order).value()));
+  for (const bool patient : {true, false}) {
+    options_.kill_patience = patient ? kHour : milliseconds(0);
+    reopen();
+    ASSERT_TRUE(std::holds_alternative<StillRuns>(runner_->adopt(JobId(7), 1, options_.boot_id)));
+    runner_->stop(JobId(7), 1, 0, EndReason::Cancelled);
+    if (patient) let_look(5, [] {});
+    EXPECT_TRUE(reports_.empty());
+  }
+  const Outcome outcome = wait_gone();
+  EXPECT_EQ(outcome.reason, EndReason::Cancelled);
+  EXPECT_NE(outcome.message.find("ran on long after its grace"), std::string::npos)
+      << outcome.message;
+  EXPECT_TRUE(has_ended(first));
 }
 
 TEST_P(Overdue, AfterTheDaemonWasRestarted) {

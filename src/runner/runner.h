@@ -44,6 +44,10 @@ struct Options {
   /// How long a supervisor may be silent past the end its job should have had before it is looked
   /// at.
   std::chrono::milliseconds end_patience = std::chrono::seconds(5);
+  /// How long an attempt whose supervisor is not stopped may run on past its grace before it is
+  /// killed with it. A supervisor needs milliseconds; on a machine that swaps it gets what a launch
+  /// does.
+  std::chrono::milliseconds kill_patience = std::chrono::minutes(2);
   bool use_cgroups = true;  ///< false: the fallback, for tests and for `[runner] cgroups = false`
 };
 
@@ -81,9 +85,10 @@ class Runner : public Executor {
   void suspend(JobId job, int attempt) override;
   void resume(JobId job, int attempt) override;
   /// See Executor. The supervisor keeps the limit and the grace. As a job of the same user can stop
-  /// that, both are counted here, too: one that is stopped Options::end_patience past the time
-  /// limit, or after stop(), is made to go on and told to end its job; one that is stopped again
-  /// when the grace is over is told to kill it, and at last killed with it.
+  /// that, both are counted here, too: Options::end_patience past the time limit it is told to end
+  /// its job, and one that is stopped then, or after stop(), is made to go on; one that is stopped
+  /// again when the grace is over is told to kill it, and at last killed with it. So is one that is
+  /// not, where its job runs on for Options::kill_patience past that.
   void change_limit(JobId job,
                     int attempt,
                     std::optional<std::chrono::seconds> limit,

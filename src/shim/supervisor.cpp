@@ -177,7 +177,10 @@ void Supervisor::obey(const attempt::Control& control) {
       stop.reason == Ending::Cancelled && stop_reason_ == std::optional(Ending::Preempted);
   // What has ended by itself did not end for this reason; only its remains are hurried on.
   if (!main_status_ && (!stop_reason_ || overrules)) stop_reason_ = stop.reason;
-  begin_stop(stop.signal);
+  // The daemon counts the time limit as well, and says that it is over in case this did not know. A
+  // job that is using its grace is not to take a second SIGTERM for impatience.
+  const bool knows = stop.reason == Ending::TimeLimit && (kill_at_ || killing_);
+  if (!knows || stop.signal == SIGKILL) begin_stop(stop.signal);
 }
 
 bool Supervisor::is_ending() const { return main_status_ || kill_at_ || killing_; }

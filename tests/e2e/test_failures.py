@@ -196,6 +196,26 @@ def test_a_job_gives_its_supervisor_no_orders(machine):
     assert (ended["status"], ended["outcome"]["reason"]) == ("Timeout", "time_limit"), ended
 
 
+# The same in the daemon's name: who writes the siginfo of such an order itself (SI_QUEUE) can write another's pid into it.
+FORGED = """
+import ctypes, os, platform, struct, sys
+number = {"x86_64": 129}.get(platform.machine(), 138)  # rt_sigqueueinfo(2)
+info = ctypes.create_string_buffer(struct.pack("<iiiiiiq", 41, 0, -1, 0, 1, 0, 0), 128)
+told = ctypes.CDLL(None, use_errno=True).syscall(number, os.getppid(), 41, info)
+print("told", told, flush=True)
+open(sys.argv[1]).read()
+"""
+
+
+def test_a_forged_order_does_not_take_the_limit_of_a_job_away(machine):
+    gate = machine.work / "never"
+    os.mkfifo(gate)
+    job = machine.submit("--time-limit", "2s", "/usr/bin/python3", "-c", FORGED, gate)
+    ended = machine.wait(job)[0]
+    assert (ended["status"], ended["outcome"]["reason"]) == ("Timeout", "time_limit"), ended
+    assert "told 0" in machine.log(job)
+
+
 @CGROUPS
 def test_a_job_whose_first_thread_has_ended_is_stopped_like_any_other(bare, cgroups):
     """The kernel calls it a zombie then, though its other threads run on."""
