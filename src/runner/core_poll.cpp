@@ -281,6 +281,13 @@ void Runner::Core::send(Watched& watched, const attempt::Control& control) {
   if (watched.shim_pid == 0) return;
   follow(watched, control);
   queue(watched, attempt::encode_control(control));
+  // The kernel's queue is one for all processes of a user: a job can keep it full. This needs no
+  // place in it, and the supervisor ends the job by it, if not for this reason. Once: it would be
+  // told to the job each time.
+  const bool waits = !watched.unsent.empty();
+  if (waits && std::holds_alternative<attempt::StopJob>(control)) {
+    send_to_supervisor(watched, SIGTERM);
+  }
 }
 
 void Runner::Core::tell(Key key, const attempt::Control& control) {

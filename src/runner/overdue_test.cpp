@@ -39,6 +39,25 @@ class OneDescriptor {
   rlimit before_{};
 };
 
+/// While it lives nothing can be queued for a process, as if the queue of its user were full: the
+/// kernel goes by the limit of who is sent to.
+class FullQueue {
+ public:
+  explicit FullQueue(int pid) : pid_(pid) {
+    (void)::prlimit(pid_, RLIMIT_SIGPENDING, nullptr, &before_);
+    rlimit none = before_;
+    none.rlim_cur = 0;
+    EXPECT_EQ(::prlimit(pid_, RLIMIT_SIGPENDING, &none, nullptr), 0);
+  }
+  ~FullQueue() { (void)::prlimit(pid_, RLIMIT_SIGPENDING, &before_, nullptr); }
+  FullQueue(const FullQueue&) = delete;
+  FullQueue& operator=(const FullQueue&) = delete;
+
+ private:
+  int pid_;
+  rlimit before_{};
+};
+
 class Overdue : public RunnerBench {
  protected:
   void SetUp() override {
@@ -155,6 +174,36 @@ TEST_P(Overdue, AJobThatRunsOnPastItsGraceIsKilledWithItsSupervisor) {
   EXPECT_NE(outcome.message.find("ran on long after its grace"), std::string::npos)
       << outcome.message;
   EXPECT_TRUE(has_ended(first));
+}
+
+/// No order finds a place in the kernel's queue: a job of the same user can fill that.
+TEST_P(Overdue, ASupervisorThatCannotBeGivenOrdersEndsItsJob) {
+  launch(script("sleep 1000"));
+  const FullQueue full(shim_of(wait_started()));
+  runner_->stop(JobId(7), 1, SIGUSR1, EndReason::Preempted);
+  const Outcome outcome = wait_gone();
+  EXPECT_EQ(outcome.reason, EndReason::Cancelled);
+  EXPECT_NE(outcome.message.find("told to end (SIGTERM)"), std::string::npos) << outcome.message;
+}
+
+TEST_P(Overdue, AnOrderThatComesAfterTheSignalGivesTheReason) {
+  Fifo said = fifo("said");
+  LaunchOrder made = script(
+      "trap 'echo told > said' TERM; trap 'exit 5' USR1; echo ready > said\n"
+      "while :; do sleep 0.1 & wait; done");
+  made.grace = kHour;
+  launch(made);
+  const int supervisor = shim_of(wait_started());
+  EXPECT_EQ(said.line(), "ready");
+  {
+    const FullQueue full(supervisor);
+    runner_->stop(JobId(7), 1, SIGUSR1, EndReason::Preempted);
+    EXPECT_EQ(said.line(), "told");
+  }
+  const Outcome outcome = wait_gone();
+  EXPECT_EQ(outcome.reason, EndReason::Preempted) << outcome.message;
+  EXPECT_EQ(outcome.message, "");
+  EXPECT_EQ(outcome.exit_code, 5);
 }
 
 TEST_P(Overdue, AfterTheDaemonWasRestarted) {

@@ -151,13 +151,22 @@ void Supervisor::read_signals() {
   while (::read(points_.signals.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
     const auto number = static_cast<int>(info.ssi_signo);
     if (number == SIGTERM) {
-      if (!stop_reason_) stop_message_ = "its supervisor was told to end (SIGTERM)";
-      obey(attempt::StopJob{SIGTERM, Ending::Cancelled});
+      stop_by_sigterm();
     } else if (const auto control = attempt::decode_control({number, info.ssi_int});
                control && is_order(info)) {
       obey(*control);
     }
   }
+}
+
+/// By whoever that is; the daemon does it, too, where its order does not get through.
+void Supervisor::stop_by_sigterm() {
+  const bool overrules = !stop_reason_ || stop_reason_ == std::optional(Ending::Preempted);
+  if (!main_status_ && overrules) {
+    stop_message_ = "its supervisor was told to end (SIGTERM)";
+    stop_reason_ = Ending::Cancelled;
+  }
+  begin_stop(SIGTERM);
 }
 
 void Supervisor::obey(const attempt::Control& control) {
@@ -172,11 +181,16 @@ void Supervisor::obey(const attempt::Control& control) {
     return send(message->signal);
   }
   const auto& stop = std::get<attempt::StopJob>(control);
-  // Who cancels a job that is making room does not want it to come back.
+  // Who cancels a job that is making room does not want it to come back. And SIGTERM gives no
+  // reason of its own.
   const bool overrules =
-      stop.reason == Ending::Cancelled && stop_reason_ == std::optional(Ending::Preempted);
+      (stop.reason == Ending::Cancelled && stop_reason_ == std::optional(Ending::Preempted)) ||
+      !stop_message_.empty();
   // What has ended by itself did not end for this reason; only its remains are hurried on.
-  if (!main_status_ && (!stop_reason_ || overrules)) stop_reason_ = stop.reason;
+  if (!main_status_ && (!stop_reason_ || overrules)) {
+    stop_reason_ = stop.reason;
+    stop_message_.clear();
+  }
   // The daemon counts the time limit as well, and says that it is over in case this did not know. A
   // job that is using its grace is not to take a second SIGTERM for impatience.
   const bool knows = stop.reason == Ending::TimeLimit && (kill_at_ || killing_);

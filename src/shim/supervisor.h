@@ -43,6 +43,7 @@ class Supervisor {
  private:
   void wait_for_something();
   void read_signals();
+  void stop_by_sigterm();
   void obey(const attempt::Control& control);
   void read_exec_result();
   [[nodiscard]] bool has_executed() const;
