@@ -397,8 +397,6 @@ TEST_P(Overdue, AJobThatEndsBehindASupervisorThatCannotGoOnIsOver) {
 }
 
 TEST_P(Overdue, TimeItIsSuspendedDoesNotCount) {
-  options_.end_patience = seconds(2);  // three times that is enough to suspend it
-  reopen();
   launch(script("sleep 1000"));
   const int supervisor = shim_of(wait_started());
   runner_->suspend(JobId(7), 1);
