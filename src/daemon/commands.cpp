@@ -194,7 +194,11 @@ Result<int> start(const Invocation& typed, const os::Paths& paths, Context& cont
 Result<int> up(const Invocation& as_typed, Context& context) {
   const Invocation typed = with_absolute_files(as_typed);
   const Options options = GF_TRY(options_of(typed));
-  if (options.system) context.set_socket(options.paths.socket);
+  if (options.system) {
+    context.set_socket(options.paths.socket);
+  } else if (context.socket() == os::system_paths().socket && os::exists(os::own_socket())) {
+    context.set_socket(os::own_socket());  // one's own that was killed is started again
+  }
   GF_CHECK(let_die(options.paths, context));
   const auto target = aim_at(options.paths, context);
   if (target) GF_CHECK(check_not_stopped(target->holder));

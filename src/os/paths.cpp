@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <chrono>
+
 #include "base/translate.h"
 #include "os/file.h"
 #include "os/lock_holder.h"
@@ -21,6 +23,15 @@ std::string base_directory(const std::string& variable, const std::string& below
   if (value && value->starts_with('/')) return *value;
   const auto home = environment("HOME");
   return (home && home->starts_with('/') ? *home : own_account().home) + below_home;
+}
+
+/// Whether a daemon is behind a socket: the file alone says nothing, as one that was killed leaves
+/// it. The lock says it without a word to the daemon, where the kernel tells whose it is.
+bool is_served(const std::string& socket, const std::string& lock) {
+  if (!exists(socket)) return false;
+  if (lock_holder(lock)) return true;
+  const auto connected = connect_unix(socket, std::chrono::seconds(1));
+  return connected || connected.error().code != Code::Unreachable;
 }
 
 }  // namespace
@@ -51,14 +62,22 @@ Paths system_paths() {
           "/run/gflow/gflowd.sock"};
 }
 
-std::string client_socket() {
+std::string own_socket() {
   if (auto socket = environment("GFLOW_SOCKET"); socket && !socket->empty()) return *socket;
   const Paths paths = user_paths();
   const auto holder = read_lock(paths.lock());
   const bool named = holder && !holder->socket.empty() && exists(holder->socket);
-  const std::string own = named ? holder->socket : paths.socket;
-  const std::string shared = system_paths().socket;
-  return !exists(own) && exists(shared) ? shared : own;
+  return named ? holder->socket : paths.socket;
+}
+
+std::string client_socket() {
+  std::string own = own_socket();
+  if (const auto named = environment("GFLOW_SOCKET"); named && !named->empty()) return own;
+  const Paths system = system_paths();
+  if (!exists(system.socket)) return own;
+  if (!exists(own)) return system.socket;
+  const bool is_dead = !is_served(own, user_paths().lock());
+  return is_dead && is_served(system.socket, system.lock()) ? system.socket : own;
 }
 
 Result<std::string> helper_program(const std::string& name) {

@@ -28,8 +28,11 @@ struct Paths {
 [[nodiscard]] Paths user_paths();
 /// /etc/gflow, /var/lib/gflow, /run/gflow.
 [[nodiscard]] Paths system_paths();
-/// The socket a command talks to: $GFLOW_SOCKET, else the user's own daemon's (as its lock says,
-/// else the usual one) if that is there, else the system's if that is there, else the user's.
+/// That of the user's own daemon: $GFLOW_SOCKET, else as its lock says, else the usual one.
+[[nodiscard]] std::string own_socket();
+/// The socket a command talks to: $GFLOW_SOCKET, else the user's own daemon's if that is there,
+/// else the system's if that is there, else the user's. A daemon that was killed left its socket:
+/// where both are there, the user's is taken unless only the system's has a daemon.
 [[nodiscard]] std::string client_socket();
 
 /// Directory of helper programs (gflow-shim, gflow-gpumon): $GFLOW_LIBEXEC, else beside the running

@@ -2,6 +2,7 @@
 """gflowd --system: one daemon for all users; a job runs as the person who submitted it."""
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -33,8 +34,35 @@ as 1 gcancel 2
 gflowd status
 """
 
+# The own daemon, then the same one killed: its socket and its lock lie there still.
+BOTH = r"""
+set -eu
+export PATH=$1:$PATH
+unset XDG_RUNTIME_DIR
+mkdir -p /run /var/lib /etc/gflow
+mount -t tmpfs none /run
+mount -t tmpfs none /var/lib
+cd /
+trap 'HOME=/ gflowd down >/dev/null 2>&1 || true; mine gflowd down >/dev/null 2>&1 || true' EXIT
+install -d -o 1 -g 1 /var/lib/home
+mine() { HOME=/var/lib/home setpriv --reuid=1 --regid=1 --clear-groups "$@"; }
+unset HOME
+mine gflowd up --devices sim:1xA100
+gflowd up --system --devices sim:2xH100
+mine ginfo --json | grep -o '"model": *"[^"]*"' | sort -u
+lock=/var/lib/home/.local/share/gflow
+pid=$(head -n 1 $lock/gflowd.lock)
+kill -9 "$pid"
+tail --pid="$pid" -f /dev/null
+test -S $lock/run/gflowd.sock
+mine ginfo --json | grep -o '"model": *"[^"]*"' | sort -u
+mine gflowd up --devices sim:1xV100
+mine ginfo --json | grep -o '"model": *"[^"]*"' | sort -u
+mine gflowd down
+"""
 
-def test_jobs_run_as_their_owners():
+
+def run_in_namespace(script):
     if os.geteuid() != 0:
         pytest.skip("only root can run a daemon for all users")
     place = tempfile.mkdtemp(prefix="gflow-system-")
@@ -42,7 +70,7 @@ def test_jobs_run_as_their_owners():
         os.chmod(place, 0o755)
         programs = shutil.copytree(BIN, f"{place}/bin", symlinks=True)
         ran = subprocess.run(
-            ["unshare", "--mount", "bash", "-c", SCRIPT, "bash", programs],
+            ["unshare", "--mount", "bash", "-c", script, "bash", programs],
             capture_output=True, text=True, timeout=PATIENCE, check=False, stdin=subprocess.DEVNULL,
         )
     finally:
@@ -50,6 +78,17 @@ def test_jobs_run_as_their_owners():
     if "mount:" in ran.stderr or "unshare:" in ran.stderr:
         pytest.skip(f"no mount namespace here: {ran.stderr}")
     assert ran.returncode == 0, ran
+    return ran
+
+
+def test_one_that_was_killed_does_not_hide_the_one_for_all():
+    ran = run_in_namespace(BOTH)
+    models = [line.split('"')[3] for line in ran.stdout.splitlines() if '"model"' in line]
+    assert [re.search("[AHV]100", model)[0] for model in models] == ["A100", "H100", "V100"], ran
+
+
+def test_jobs_run_as_their_owners():
+    ran = run_in_namespace(SCRIPT)
     assert "Submitted batch job 1\n" in ran.stdout
     assert "log: 1 1 gpus 0 \n" in ran.stdout, ran
     assert "owner: 1 600\n" in ran.stdout
