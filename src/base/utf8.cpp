@@ -91,6 +91,12 @@ Char next(std::string_view text) {
   return {point, length, true};
 }
 
+std::size_t length(std::string_view text) {
+  std::size_t count = 0;
+  for (; !text.empty(); text.remove_prefix(next(text).length)) ++count;
+  return count;
+}
+
 std::size_t columns(char32_t point) {
   if (point < kZero.front().first) return 1;  // almost everything
   if (contains(kZero, point)) return 0;

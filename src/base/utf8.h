@@ -16,6 +16,9 @@ struct Char {
 /// The first character of a text that is not empty. Overlong forms and surrogates are invalid.
 [[nodiscard]] Char next(std::string_view text);
 
+/// How many characters a text has; an invalid byte counts as one.
+[[nodiscard]] std::size_t length(std::string_view text);
+
 /// Terminal columns of a character: 0 for combining marks, 2 for East Asian wide, else 1.
 [[nodiscard]] std::size_t columns(char32_t point);
 

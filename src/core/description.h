@@ -53,8 +53,8 @@ enum class Sight {
 };
 
 /// What a text may hold. A name has only characters that can be seen (first_unseen()), so that two
-/// which look alike are alike.
-enum class Letters { Any, Name };
+/// which look alike are alike; a trimmed one has no blanks at its ends either.
+enum class Letters { Any, Name, TrimmedName };
 
 /// What is told of a field besides its type and its default, which are the member's.
 struct FieldInfo {
@@ -62,6 +62,7 @@ struct FieldInfo {
   std::string_view help;      ///< one clause, for manuals and the schema
   Range range{};              ///< of numbers
   std::size_t max_bytes = 0;  ///< of a text, or of each text of a list
+  std::size_t max_characters = 0;  ///< of a text whose bytes say little to people; 0: any number
   Letters letters = Letters::Any;  ///< of a text
   Change change = Change::Never;
   Stored stored = Stored::UnlessDefault;

@@ -69,6 +69,33 @@ TEST(JobDescription, NumbersAreWithinTheirRanges) {
   EXPECT_EQ(check_fields(spec).error().message, "gpu share 0 is not between 1 and 10000");
 }
 
+TEST(JobDescription, AProjectIsShortAndHasNoBlanksAtItsEnds) {
+  struct Row {
+    std::string project;
+    std::string_view message;
+  };
+  std::string wide;
+  for (int i = 0; i < 64; ++i) wide += "训";
+  const std::vector<Row> rows = {
+      {"", ""},
+      {"computer vision", ""},
+      {std::string(64, 'x'), ""},
+      {wide, ""},
+      {std::string(65, 'x'), "its project has 65 characters; the maximum is 64"},
+      {wide + "练", "its project has 65 characters; the maximum is 64"},
+      {" ", "its project is blank"},
+      {" a", "its project begins or ends with a blank: ' a'; write 'a'"},
+      {"a ", "its project begins or ends with a blank: 'a '; write 'a'"},
+      {"a\xff", "its project is not UTF-8: 'a\\xff'"},
+      {"a\tb", "its project has only characters that can be seen, not U+0009"}};
+  for (const Row& row : rows) {
+    JobSpec spec;
+    spec.project = row.project;
+    const auto checked = check_fields(spec);
+    EXPECT_EQ(checked ? "" : checked.error().message, row.message) << row.project;
+  }
+}
+
 TEST(JobDescription, WhatIsPrivateIsHidden) {
   JobSpec spec;
   spec.name = "train";

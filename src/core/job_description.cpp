@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "base/translate.h"
+#include "base/utf8.h"
 
 namespace gflow {
 namespace {
@@ -84,18 +85,41 @@ Result<void> check_length(const FieldInfo& row, std::size_t bytes) {
           "its {} has {} bytes; the maximum is {}", field_words(row.name), bytes, row.max_bytes));
 }
 
-Result<void> check_letters(const FieldInfo& row, std::string_view text) {
-  const auto unseen = row.letters == Letters::Name ? first_unseen(text) : std::nullopt;
-  if (!unseen) return {};
+Result<void> check_characters(const FieldInfo& row, std::string_view text) {
+  const std::size_t count = row.max_characters == 0 ? 0 : utf8::length(text);
+  if (count <= row.max_characters) return {};
   return fail(Code::Usage,
-              tr_format("its {} has only characters that can be seen, not U+{:04X}",
+              tr_format("its {} has {} characters; the maximum is {}",
                         field_words(row.name),
-                        static_cast<std::uint32_t>(*unseen)));
+                        count,
+                        row.max_characters));
+}
+
+Result<void> check_letters(const FieldInfo& row, std::string_view text) {
+  if (row.letters == Letters::Any) return {};
+  if (!is_utf8(text)) {
+    return fail(Code::Usage,
+                tr_format("its {} is not UTF-8: '{}'", field_words(row.name), printable(text)));
+  }
+  if (const auto unseen = first_unseen(text)) {
+    return fail(Code::Usage,
+                tr_format("its {} has only characters that can be seen, not U+{:04X}",
+                          field_words(row.name),
+                          static_cast<std::uint32_t>(*unseen)));
+  }
+  if (row.letters == Letters::Name || trim(text) == text) return {};
+  return fail(Code::Usage,
+              trim(text).empty() ? tr_format("its {} is blank", field_words(row.name))
+                                 : tr_format("its {} begins or ends with a blank: '{}'; write '{}'",
+                                             field_words(row.name),
+                                             printable(text),
+                                             printable(trim(text))));
 }
 
 template <class T>
 Result<void> check_field(const FieldInfo& row, const T& value) {
   if constexpr (std::is_same_v<T, std::string>) {
+    GF_CHECK(check_characters(row, value));
     GF_CHECK(check_length(row, value.size()));
     return check_letters(row, value);
   } else if constexpr (kIsText<T>) {

@@ -41,12 +41,6 @@ constexpr std::uint64_t mixed(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-std::size_t character_count(std::string_view text) {
-  std::size_t count = 0;
-  for (; !text.empty(); text.remove_prefix(utf8::next(text).length)) ++count;
-  return count;
-}
-
 }  // namespace
 
 std::string made_up_name(std::uint64_t seed) {
@@ -59,7 +53,7 @@ std::string made_up_name(std::uint64_t seed) {
 
 Result<std::string> check_name(std::string_view name) {
   if (trim(name).empty()) return fail(Code::Usage, tr("a job name cannot be empty"));
-  if (const std::size_t length = character_count(name); length > kLongestName) {
+  if (const std::size_t length = utf8::length(name); length > kLongestName) {
     return fail(
         Code::Usage,
         tr_format("a job name has at most {} characters, this one has {}", kLongestName, length));

@@ -458,7 +458,7 @@ TEST(Jobs, TextsHaveLimits) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {R"("command":")" + std::string(16'385, 'x') + '"', "its command has 16385 bytes"},
       {R"("group":")" + std::string(257, 'x') + '"', "its group has 257 bytes; the maximum is 256"},
-      {R"("project":")" + std::string(257, 'x') + '"', "its project has 257 bytes"},
+      {R"("project":")" + std::string(257, 'x') + '"', "its project has 257 characters"},
       {R"("name":")" + std::string(300, 'x') + '"', "128"},
   };
   for (const auto& [spec, said] : cases) {
@@ -476,7 +476,8 @@ TEST(Jobs, TextsHaveLimits) {
 TEST(Jobs, TextsHaveTheSameLimitsWhenTheyChange) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {R"("project":")" + std::string(257, 'x') + '"',
-       "its project has 257 bytes; the maximum is 256"},
+       "its project has 257 characters; the maximum is 64"},
+      {R"("project":" ")", "its project is blank"},
       {R"("request":{"gpu_vendor":")" + std::string(257, 'x') + "\"}", "its gpu vendor has 257"},
       {R"("request":{"selector":[{"key":"a","value":")" + std::string(257, 'x') + "\"}]}",
        "its selector has 257"},

@@ -19,6 +19,20 @@ def test_a_field_is_submitted_changed_shown_listed_and_kept(bare):
     assert refused.code == 2 and "--requeue: 'maybe' is neither yes nor no" in refused.err
 
 
+def test_a_project_is_refused_alike_wherever_it_is_said(bare):
+    bare.up()
+    job = bare.submit("--hold", "true")
+    for project, reason in (("x" * 200, "its project has 200 characters; the maximum is 64"),
+                            (" ", "its project is blank"),
+                            (" vision", "its project begins or ends with a blank: ' vision'; write 'vision'")):
+        for words in (["gbatch", "--hold", "--project", project, "true"], ["gjob", "update", job, "--project", project]):
+            refused = bare.run(*words)
+            assert refused.code == 2 and reason in refused.err, refused
+    bare.ok("gjob", "update", job, "--project", "计算机视觉" * 12)
+
+
+
+
 def test_an_update_of_a_running_job_is_refused_by_the_field(bare):
     bare.up()
     gate = Gate(bare)

@@ -11,6 +11,7 @@
 #include "cli/job/signals.h"
 #include "cli/submit/gpu_options.h"
 #include "cli/submit/values.h"
+#include "core/job_description.h"
 #include "core/request_text.h"
 #include "core/requests.h"
 
@@ -61,22 +62,6 @@ Result<Dependencies> read_dependencies(const Invocation& invocation, const Here&
   return wanted;
 }
 
-Result<std::string> read_project(const Invocation& invocation) {
-  constexpr std::size_t kMax = 64;
-  const std::string given = invocation.get("project");
-  const std::string project(trim(given));
-  if (project.empty() && !given.empty()) {
-    return fail(Code::Usage, tr("--project: the name is blank"));
-  }
-  if (printable(project) != project || display_width(project) > kMax) {
-    return fail(Code::Usage,
-                tr_format("--project: '{}' is longer than {} characters or has control characters",
-                          printable(project),
-                          kMax));
-  }
-  return project;
-}
-
 /// --preemptible and --preempt-signal.
 Result<void> read_preemption_options(const Invocation& invocation, JobSpec& spec) {
   if (invocation.has("preemptible")) {
@@ -105,7 +90,7 @@ Result<JobSpec> read_spec(const Invocation& invocation, const Here& here) {
   spec.request = GF_TRY(read_request(invocation, here.resources));
   spec.priority = GF_TRY(read_priority(invocation));
   spec.dependencies = GF_TRY(read_dependencies(invocation, here));
-  spec.project = GF_TRY(read_project(invocation));
+  spec.project = invocation.get("project");
   if (invocation.has("name")) spec.name = GF_TRY(check_name(invocation.get("name")));
   if (invocation.has("time")) spec.time_limit = GF_TRY(read_time_limit(invocation.get("time")));
   if (invocation.has("grace")) spec.grace = GF_TRY(read_grace(invocation.get("grace")));
@@ -125,6 +110,7 @@ Result<JobSpec> read_spec(const Invocation& invocation, const Here& here) {
   }
   spec.work_dir = here.directory;
   GF_CHECK(read_described(invocation, spec));
+  GF_CHECK(check_fields(spec));  // the daemon says the same, if there is one
   return spec;
 }
 

@@ -329,6 +329,8 @@ TEST(Spec, RefusesWhatIsNoNameOrNumber) {
   for (const std::string_view line : {"--name 'a\x1b'",
                                       "--name '\xff'",
                                       "--project 'a\tb'",
+                                      "--project '\xff'",
+                                      "--project ' '",
                                       "--priority 300",
                                       "--priority -1",
                                       "--gpus x",
