@@ -238,6 +238,22 @@ def test_dry_run_is_refused_as_the_submission_would_be(bare):
     assert len(bare.get("/api/v1/jobs")["jobs"]) == 2
 
 
+def test_dry_run_that_is_refused_prints_nothing(bare):
+    bare.config("[limits]\nmax_queued_per_user = 2\n")
+    bare.up()
+    for words in (["--array", "1-3"], ["--json", "--array", "1-3"], ["--gpus", "1(V100)"]):
+        refused = bare.run("gbatch", "--dry-run", *words, "true")
+        assert refused.code != 0 and refused.out == "" and refused.err != "", refused
+
+
+def test_dry_run_of_an_array_is_a_line(machine):
+    out = machine.ok("gbatch", "--dry-run", "--array", "1-1000", "--name", "exp", "--gpus", 1, "true")
+    assert out.startswith("Would submit 1000 batch jobs:\n  [1-1000] true (GPUs: 1, task_ids: 1-1000, "), out
+    assert "name: exp_[1-1000])\n2 of 1000 would start now:\n" in out, out
+    swept = machine.ok("gbatch", "--dry-run", "--param", "x=1:30", "echo", "{x}")
+    assert "  [20] echo '20' (" in swept and "echo '21'" not in swept and "\n  ... 10 more\n" in swept, swept
+
+
 def test_dry_run_says_why_it_would_wait_and_until_when(machine):
     machine.submit("--gpus", 1, "--time", "1:00:00", "sleep", "1000")
     machine.running(1)

@@ -206,11 +206,15 @@ Result<int> wait_for_all(Context& context, const api::SubmitAnswer& answer) {
 /// What would be submitted and, where a daemon answers, where it would run. As JSON a document a
 /// line: Submit, Placement.
 Result<int> dry_run(const api::SubmitRequest& request, Terms terms, Context& context) {
-  context.out << (context.json ? api::write(request) + "\n" : dry_run_text(request.items));
+  const auto print_request = [&] {
+    context.out << (context.json ? api::write(request) + "\n" : dry_run_text(request.items));
+  };
   const JobSpec& first = request.items.front().spec;
   GF_CHECK(check_body_size(request));
+  // What is refused would not be submitted: nothing is printed before the daemon has said so.
   if (const auto taken = context.daemon().check(request); !taken) {
     if (taken.error().code != Code::Unreachable) return std::unexpected(taken.error());
+    print_request();
     context.note(tr("no daemon answers: cannot tell where the job would run"));
     return 0;
   }
@@ -221,10 +225,12 @@ Result<int> dry_run(const api::SubmitRequest& request, Terms terms, Context& con
   const auto placement = context.daemon().place(asked);
   if (!placement) return std::unexpected(placement.error());
   if (context.json) {
+    print_request();
     context.out << api::write(*placement) << '\n';
     return 0;
   }
   const api::MachineView machine = GF_TRY(context.daemon().machine());
+  print_request();
   const Clocks clocks{os::now().wall, os::utc_offset};
   const int columns = context.out_is_terminal ? os::terminal_size(1).columns : 0;
   const DryRun dry{request.items.size(), terms, static_cast<std::size_t>(columns)};

@@ -182,26 +182,68 @@ std::vector<api::SubmitRequest::Item> expand(const JobSpec& spec,
   return items;
 }
 
+namespace {
+
+std::uint64_t task_of(const api::SubmitRequest::Item& item) {
+  return parse_number(variable(item.payload.environment, "GFLOW_ARRAY_TASK_ID")).value_or(0);
+}
+
+/// "1-20"; of many the first, so that it is a line.
+std::string tasks_text(const std::vector<api::SubmitRequest::Item>& items) {
+  constexpr std::size_t kMost = 40;
+  std::vector<std::uint64_t> tasks;
+  for (const api::SubmitRequest::Item& item : items) tasks.push_back(task_of(item));
+  std::string text = ranges_text(std::span<const std::uint64_t>(tasks));
+  if (text.size() <= kMost) return text;
+  text.resize(text.rfind(',', kMost));
+  return fmt::format("{},...,{}", text, tasks.back());
+}
+
+/// "exp_[1-20]" of tasks that have their number in the name.
+std::string array_name(const std::vector<api::SubmitRequest::Item>& items,
+                       const std::string& tasks) {
+  const std::string& first = items.front().spec.name;
+  if (first == items.back().spec.name) return first;
+  return fmt::format("{}[{}]", first.substr(0, first.rfind('_') + 1), tasks);
+}
+
+std::string dry_run_facts(const JobSpec& spec, const std::string& task, const std::string& name) {
+  std::string facts = tr_format("GPUs: {}", gpu_request_text(spec.request));
+  if (spec.request.mode == GpuMode::TimeSlice) facts += tr(", time-sliced");
+  facts += task;
+  if (spec.request.cpus > 0) facts += tr_format(", CPUs: {}", spec.request.cpus);
+  if (spec.request.memory.bytes > 0)
+    facts += tr_format(", memory: {}", memory_text(spec.request.memory));
+  if (spec.request.nodes > 1) facts += tr_format(", nodes: {}", spec.request.nodes);
+  if (!spec.request.selector.empty())
+    facts += tr_format(", where: {}", selector_text(spec.request.selector));
+  facts +=
+      tr_format(", time limit: {}", spec.time_limit ? duration_text(*spec.time_limit) : tr("none"));
+  if (!name.empty()) facts += tr_format(", name: {}", printable(name));
+  return facts;
+}
+
+}  // namespace
+
 std::string dry_run_text(const std::vector<api::SubmitRequest::Item>& items) {
+  constexpr std::size_t kListed = 20;
   std::string out = tr_count(
       items.size(), "Would submit {} batch job:\n", "Would submit {} batch jobs:\n", items.size());
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    const JobSpec& spec = items[i].spec;
-    std::string facts = tr_format("GPUs: {}", gpu_request_text(spec.request));
-    if (spec.request.mode == GpuMode::TimeSlice) facts += tr(", time-sliced");
-    const std::string task = variable(items[i].payload.environment, "GFLOW_ARRAY_TASK_ID");
-    if (!task.empty()) facts += tr_format(", task_id: {}", task);
-    if (spec.request.cpus > 0) facts += tr_format(", CPUs: {}", spec.request.cpus);
-    if (spec.request.memory.bytes > 0)
-      facts += tr_format(", memory: {}", memory_text(spec.request.memory));
-    if (spec.request.nodes > 1) facts += tr_format(", nodes: {}", spec.request.nodes);
-    if (!spec.request.selector.empty())
-      facts += tr_format(", where: {}", selector_text(spec.request.selector));
-    facts += tr_format(", time limit: {}",
-                       spec.time_limit ? duration_text(*spec.time_limit) : tr("none"));
-    if (!spec.name.empty()) facts += tr_format(", name: {}", printable(spec.name));
-    out += fmt::format("  [{}] {} ({})\n", i + 1, spec.command, facts);
+  const JobSpec& one = items.front().spec;
+  const bool is_array = !variable(items.front().payload.environment, "GFLOW_ARRAY_TASK_ID").empty();
+  if (is_array && items.size() > 1) {
+    const std::string tasks = tasks_text(items);
+    const std::string facts =
+        dry_run_facts(one, tr_format(", task_ids: {}", tasks), array_name(items, tasks));
+    return out + fmt::format("  [1-{}] {} ({})\n", items.size(), one.command, facts);
   }
+  for (std::size_t i = 0; i < std::min(items.size(), kListed); ++i) {
+    const JobSpec& spec = items[i].spec;
+    const std::string task = is_array ? tr_format(", task_id: {}", task_of(items[i])) : "";
+    out +=
+        fmt::format("  [{}] {} ({})\n", i + 1, spec.command, dry_run_facts(spec, task, spec.name));
+  }
+  if (items.size() > kListed) out += tr_format("  ... {} more\n", items.size() - kListed);
   return out;
 }
 

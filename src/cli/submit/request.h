@@ -61,7 +61,8 @@ struct DryRun {
                                          const DryRun& asked,
                                          const Clocks& clocks);
 
-/// "Would submit 2 batch jobs:" and a line for each.
+/// "Would submit 2 batch jobs:" and a line for each, of a sweep for the first twenty; the tasks of
+/// an array, which are alike, have one.
 [[nodiscard]] std::string dry_run_text(const std::vector<api::SubmitRequest::Item>& items);
 
 }  // namespace gflow::cli

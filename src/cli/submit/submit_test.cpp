@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cstdint>
 
 #include <fmt/format.h>
@@ -344,6 +345,36 @@ TEST(Spec, RefusesWhatIsNoNameOrNumber) {
     ASSERT_FALSE(spec) << line;
     EXPECT_EQ(spec.error().code, Code::Usage) << line;
   }
+}
+
+TEST(DryRun, AnArrayIsALineAndASweepIsListed) {
+  const auto shown = [](const std::vector<std::uint64_t>& tasks, int points, std::string name) {
+    JobSpec spec;
+    spec.name = std::move(name);
+    spec.command = "t {lr}";
+    Sweep sweep{tasks, {}, ""};
+    for (int i = 1; i <= points; ++i) sweep.points.push_back({{"lr", fmt::format("{}", i)}});
+    return dry_run_text(expand(spec, {}, sweep, "group-1"));
+  };
+  EXPECT_EQ(shown({1, 2, 3, 5}, 0, "exp"),
+            "Would submit 4 batch jobs:\n"
+            "  [1-4] t {lr} (GPUs: 0, task_ids: 1-3,5, time limit: none, name: exp_[1-3,5])\n");
+  EXPECT_EQ(shown({7}, 0, ""),
+            "Would submit 1 batch job:\n"
+            "  [1] t {lr} (GPUs: 0, task_id: 7, time limit: none)\n");
+  std::vector<std::uint64_t> odd;
+  for (std::uint64_t i = 1; i <= 9'999; i += 2) odd.push_back(i);
+  EXPECT_EQ(shown(odd, 0, ""),
+            "Would submit 5000 batch jobs:\n"
+            "  [1-5000] t {lr} (GPUs: 0, task_ids: 1,3,5,7,9,11,13,15,17,19,21,23,25,27,29,..."
+            ",9999, time limit: none)\n");
+  EXPECT_EQ(shown({}, 2, "s"),
+            "Would submit 2 batch jobs:\n"
+            "  [1] t 1 (GPUs: 0, time limit: none, name: s_1)\n"
+            "  [2] t 2 (GPUs: 0, time limit: none, name: s_2)\n");
+  const std::string many = shown({}, 100, "");
+  EXPECT_EQ(std::ranges::count(many, '\n'), 22);
+  EXPECT_TRUE(many.ends_with("  [20] t 20 (GPUs: 0, time limit: none)\n  ... 80 more\n")) << many;
 }
 
 TEST(Expand, MakesAJobForEachTaskAndPoint) {
