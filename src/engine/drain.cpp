@@ -2,6 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "base/text.h"
 #include "base/translate.h"
@@ -94,15 +97,20 @@ std::vector<Drain>::iterator drain_meant(std::vector<Drain>& drains,
   });
 }
 
-/// The UUID of a drained device that is not present, whose index is named; "" if there is none.
-std::string absent_uuid(const Index& index, const Drain& what) {
-  if (!what.gpu || !what.uuid.empty()) return "";
+/// What is said of a device that is named by an index, and, where a drained one that is not present
+/// had that index, how to name that one.
+std::string said_of(const Index& index, const Drain& what, std::string said) {
+  if (!what.gpu || !what.uuid.empty()) return said;
   const Machine* machine = machine_of(index, what.node);
   const auto at = std::ranges::find_if(index.drains, [&](const Drain& drain) {
     const bool present = machine != nullptr && is_present(drain, *machine);
     return drain.node == what.node && drain.gpu == what.gpu && !present;
   });
-  return at == index.drains.end() ? "" : printable(at->uuid);
+  if (at == index.drains.end() || at->uuid.empty()) return said;
+  return tr_format(
+      "{}; the drained GPU that had this index is not present: name it by its UUID, {}",
+      said,
+      printable(at->uuid));
 }
 
 Error no_such(const Index& index, const Drain& what, const std::string& name) {
@@ -112,23 +120,21 @@ Error no_such(const Index& index, const Drain& what, const std::string& name) {
                       "'gctl show' those that are drained",
                       name)};
   }
-  const std::string absent = absent_uuid(index, what);
-  if (absent.empty()) return {Code::NotFound, tr_format("there is no {}", name)};
-  return {Code::NotFound,
-          tr_format("there is no {}; the drained GPU that had this index is not present: name it "
-                    "by its UUID, {}",
-                    name,
-                    absent)};
+  return {Code::NotFound, said_of(index, what, tr_format("there is no {}", name))};
 }
 
 Error not_drained(const Index& index, const Drain& what, const std::string& name) {
-  const std::string absent = absent_uuid(index, what);
-  if (absent.empty()) return {Code::WrongState, tr_format("{} is not drained", name)};
-  return {Code::WrongState,
-          tr_format("{} is not drained; the drained GPU that had this index is not present: name "
-                    "it by its UUID, {}",
-                    name,
-                    absent)};
+  return {Code::WrongState, said_of(index, what, tr_format("{} is not drained", name))};
+}
+
+/// An index beside a UUID is that of the device, or what a drain of one that is away says it had.
+Result<void> check_names_one(const Drain& what, std::optional<int> index) {
+  if (!what.gpu || what.uuid.empty() || !index || what.gpu == index) return {};
+  return fail(Code::Usage,
+              tr_format("GPU {} is not {}, which is GPU {}: name it by 'gpu' or by 'uuid'",
+                        *what.gpu,
+                        printable(what.uuid),
+                        *index));
 }
 
 }  // namespace
@@ -149,6 +155,11 @@ Result<void> Index::drain(const event::Drain& event) {
   const auto at = drain_meant(drains, what, device);
   if (at == drains.end() && (machine == nullptr || (is_device && device == nullptr))) {
     return std::unexpected(no_such(*this, what, name));
+  }
+  if (device != nullptr) {
+    GF_CHECK(check_names_one(what, device->index));
+  } else if (at != drains.end()) {
+    GF_CHECK(check_names_one(what, at->gpu));
   }
   if (event.resume) {
     if (at == drains.end()) return std::unexpected(not_drained(*this, what, name));

@@ -211,6 +211,12 @@ TEST_F(Readings, ADrainFollowsItsDevice) {
   ASSERT_TRUE(change(1, true));
   EXPECT_EQ(bars(), (Bars{{"a", false}, {"b", false}}));
   EXPECT_TRUE(state_.drains().empty());
+  // An index and a UUID, as GET /api/v1/drain gives them, are of one GPU or refused.
+  EXPECT_EQ(said({.node = "n1", .gpu = 0, .uuid = "b"}, false),
+            "GPU 0 is not b, which is GPU 1: name it by 'gpu' or by 'uuid'");
+  EXPECT_TRUE(state_.drains().empty());
+  ASSERT_EQ(said({.node = "n1", .gpu = 1, .uuid = "b"}, false), "done");
+  ASSERT_EQ(said({.node = "n1", .gpu = 1, .uuid = "b"}, true), "done");
   // Drained again while it is away, it is still that one.
   ASSERT_TRUE(change(1, false));
   (void)after(with_gpu());
@@ -222,7 +228,9 @@ TEST_F(Readings, ADrainFollowsItsDevice) {
   EXPECT_EQ(said({.node = "n1", .gpu = 1, .uuid = "x"}, false),
             "there is no GPU with the UUID x; 'ginfo -l' shows those that are present, 'gctl show' "
             "those that are drained");
-  ASSERT_EQ(said({.node = "", .reason = "again", .uuid = "b"}, false), "done");
+  EXPECT_EQ(said({.node = "n1", .gpu = 0, .uuid = "b"}, true),
+            "GPU 0 is not b, which is GPU 1: name it by 'gpu' or by 'uuid'");
+  ASSERT_EQ(said({.node = "n1", .gpu = 1, .reason = "again", .uuid = "b"}, false), "done");
   ASSERT_EQ(state_.drains().size(), 1U);
   EXPECT_EQ(state_.drains().front().reason, "again");
   EXPECT_EQ(state_.drains().front().gpu, 1) << "the index it had";

@@ -3,6 +3,7 @@
 
 #include "server/routes.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "api/json.h"
@@ -490,6 +491,26 @@ TEST(Jobs, TextsHaveTheSameLimitsWhenTheyChange) {
     EXPECT_EQ(reply.status, 400) << reply.body;
     EXPECT_NE(reply.body.find(said), std::string::npos) << reply.body;
   }
+}
+
+TEST(Drains, AnIndexBesideAUuidIsOfTheSameGpu) {
+  Desk desk;
+  Machine machine = desk.service.state().nodes().at("lab1").machine;
+  Device& first = machine.devices.at(0);
+  first.uuid = "GPU-a";
+  (void)desk.service.apply(engine::event::NodesChanged{{machine}});
+  const auto ask = [&](int gpu) {
+    return desk.ask(kRoot,
+                    "POST",
+                    "/api/v1/drain",
+                    fmt::format(R"({{"gpu":{},"uuid":"{}"}})", gpu, first.uuid));
+  };
+  const Reply refused = ask(first.index + 1);
+  EXPECT_EQ(refused.status, 400) << refused.body;
+  EXPECT_NE(refused.body.find(fmt::format("GPU {} is not {}", first.index + 1, first.uuid)),
+            std::string::npos)
+      << refused.body;
+  EXPECT_EQ(ask(first.index).status, 200);
 }
 
 TEST(Jobs, TheNewestIsTheCallersOwn) {
