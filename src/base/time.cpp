@@ -9,24 +9,31 @@
 #include <vector>
 
 #include "base/text.h"
+#include "base/translate.h"
 
 namespace gflow {
 namespace {
 
 using std::chrono::seconds;
-constexpr std::int64_t kMaxSeconds = std::int64_t{10} * 365 * 24 * 3600;
+constexpr std::int64_t kMaxYears = 10;
+constexpr std::int64_t kMaxSeconds = kMaxYears * 365 * 24 * 3600;
+constexpr std::int64_t kTooLong =
+    kMaxSeconds + 1;  // what is longer counts as this: sums stay small
 
-std::optional<std::int64_t> small_number(std::string_view text) {
-  const auto value = parse_number(text);
-  if (!value || *value > static_cast<std::uint64_t>(kMaxSeconds)) return std::nullopt;
-  return static_cast<std::int64_t>(*value);
+/// Digits, kTooLong at most.
+std::optional<std::int64_t> bounded_number(std::string_view text) {
+  if (text.empty() || text.find_first_not_of("0123456789") != std::string_view::npos) {
+    return std::nullopt;
+  }
+  constexpr auto kMost = static_cast<std::uint64_t>(kTooLong);
+  return static_cast<std::int64_t>(std::min(parse_number(text).value_or(kMost), kMost));
 }
 
 /// "M", "M:S", "H:M:S" in seconds.
 std::optional<std::int64_t> colon_seconds(std::string_view text) {
   std::vector<std::int64_t> parts;
   for (const std::string_view piece : split(text, ':')) {
-    const auto number = small_number(piece);
+    const auto number = bounded_number(piece);
     if (!number) return std::nullopt;
     parts.push_back(*number);
   }
@@ -42,13 +49,12 @@ std::optional<std::int64_t> unit_seconds(std::string_view text) {
   while (!text.empty()) {
     const std::size_t digits = text.find_first_not_of("0123456789");
     if (digits == 0 || digits == std::string_view::npos) return std::nullopt;
-    const auto number = small_number(text.substr(0, digits));
+    const auto number = bounded_number(text.substr(0, digits));
     constexpr std::string_view kLetters = "smhd";
     constexpr std::array<std::int64_t, 4> kSizes = {1, 60, 3600, 86400};
     const std::size_t unit = kLetters.find(text[digits]);
     if (!number || unit == std::string_view::npos) return std::nullopt;
-    total += *number * kSizes.at(unit);
-    if (total > kMaxSeconds) return std::nullopt;
+    total = std::min(total + *number * kSizes.at(unit), kTooLong);
     text.remove_prefix(digits + 1);
   }
   return total;
@@ -61,14 +67,14 @@ std::optional<std::int64_t> duration_seconds(std::string_view text) {
   }
   const std::size_t dash = text.find('-');
   if (dash == std::string_view::npos) return colon_seconds(text);
-  const auto days = small_number(text.substr(0, dash));
+  const auto days = bounded_number(text.substr(0, dash));
   const std::string_view rest = text.substr(dash + 1);
   // As Slurm: "D-H", "D-H:M", "D-H:M:S".
   const auto colons = std::count(rest.begin(), rest.end(), ':');
   if (!days || colons > 2) return std::nullopt;
   const std::string padded = std::string(rest) + (colons == 0 ? ":0:0" : colons == 1 ? ":0" : "");
   const auto clock = colon_seconds(padded);
-  if (!clock || *days > 3650) return std::nullopt;
+  if (!clock) return std::nullopt;
   return *days * 86400 + *clock;
 }
 
@@ -76,11 +82,17 @@ std::optional<std::int64_t> duration_seconds(std::string_view text) {
 
 Result<seconds> parse_duration(std::string_view text) {
   const auto total = duration_seconds(trim(text));
-  if (!total || *total <= 0 || *total > kMaxSeconds) {
+  if (!total || *total <= 0) {
     return fail(Code::Usage,
-                fmt::format("'{}' is not a duration; write 30 (minutes), 4:00:00, 1-12:00:00, "
-                            "90s or 1h30m",
-                            printable(text)));
+                tr_format("'{}' is not a duration; write 30 (minutes), 4:00:00, 1-12:00:00, "
+                          "90s or 1h30m",
+                          printable(text)));
+  }
+  if (*total > kMaxSeconds) {
+    return fail(Code::Usage,
+                tr_format("'{}' is longer than {} years, the longest duration there is",
+                          printable(text),
+                          kMaxYears));
   }
   return seconds(*total);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/time.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -70,6 +71,21 @@ TEST(Duration, RefusesTheRest) {
             (Error{Code::Usage,
                    "'soon\\x1b' is not a duration; write 30 (minutes), 4:00:00, 1-12:00:00, 90s or "
                    "1h30m"}));
+}
+
+TEST(Duration, SaysThatOneIsTooLong) {
+  for (const std::string_view text : {"90000h",
+                                      "3651d",
+                                      "5256001",
+                                      "87600:00:01",
+                                      "3650-00:00:01",
+                                      "99999999999999999999",
+                                      "9999999999999d9999999999999d"}) {
+    EXPECT_EQ(parse_duration(text).error().message,
+              fmt::format("'{}' is longer than 10 years, the longest duration there is", text));
+  }
+  EXPECT_TRUE(parse_duration("3650d"));
+  EXPECT_TRUE(parse_duration("87600:00:00"));
 }
 
 TEST(Duration, IsShownAsAClock) {

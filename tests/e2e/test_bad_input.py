@@ -22,6 +22,7 @@ def machine(request):
 REFUSED = [
     (["--gpu", "2", "true"], 2, "did you mean --gpus"),
     (["--time", "soon", "true"], 2, "soon"),
+    (["--time", "90000h", "true"], 2, "'90000h' is longer than 10 years"),
     (["--project", "x" * 200, "true"], 2, "its project has 200 characters; the maximum is 64"),
     (["--memory", "8X", "true"], 2, "8X"),
     (["--gpus", "two", "true"], 2, "two"),
