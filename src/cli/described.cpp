@@ -239,6 +239,21 @@ std::vector<Option> described_options(const std::vector<Option>& own, Change cha
   return options;
 }
 
+std::vector<std::string> changing_options(const std::vector<Option>& own, Change change) {
+  std::vector<std::string> names;
+  const JobSpec defaults;
+  each_leaf(
+      [&](const auto& row, const auto& /*value*/) {
+        if (row.change < change) return;
+        const auto option = std::ranges::find_if(own, [&](const Option& one) {
+          return one.name == option_name(row.name) || one.field == row.name;
+        });
+        if (option != own.end()) names.push_back("--" + option->name);
+      },
+      defaults);
+  return names;
+}
+
 Result<void> read_described(const Invocation& invocation, JobSpec& spec) {
   return read_each(invocation, spec, [](const auto& /*value*/) {});
 }

@@ -17,6 +17,9 @@ namespace gflow::cli {
 /// An option for each field that may be changed until `change` or later, or, with Change::Never,
 /// for each that can be said at submission, unless `own` has it.
 [[nodiscard]] std::vector<Option> described_options(const std::vector<Option>& own, Change change);
+/// The options of `own` that set a field which may be changed until `change` or later: "--name".
+[[nodiscard]] std::vector<std::string> changing_options(const std::vector<Option>& own,
+                                                        Change change);
 /// Reads those into the specification, or the changes. Errors: Usage naming the option.
 [[nodiscard]] Result<void> read_described(const Invocation& invocation, JobSpec& spec);
 [[nodiscard]] Result<void> read_described(const Invocation& invocation, JobChanges& changes);

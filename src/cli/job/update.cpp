@@ -90,7 +90,8 @@ std::vector<Option> preemption_options() {
        .help = tr("How a job ahead may preempt this one: requeue, suspend or none."),
        .implied = "requeue",
        .complete = Complete::Choice,
-       .choices = {"requeue", "suspend", "none"}},
+       .choices = {"requeue", "suspend", "none"},
+       .field = "preemption"},
       {.name = "preempt-signal",
        .value = "SIGNAL",
        .help = tr("With requeue: signal sent on preemption instead of TERM.")},
@@ -256,14 +257,16 @@ Result<int> run_update(const Invocation& invocation, Context& context) {
 }  // namespace
 
 Command job_update_command() {
+  const std::vector<Option> all = options();
   return {
       .name = "update",
       .summary = tr("change waiting or running jobs"),
       .usage = {"[options] JOB..."},
-      .description = tr("Changes the request of a waiting job. Name, priority, time limit, "
-                        "retries, group limit and preemption can also be changed while a job runs. "
-                        "To change when a job may start, use 'gjob release --at'."),
-      .options = options(),
+      .description =
+          tr_format("Changes the request of a waiting job. What can also be changed while a job "
+                    "runs: {}. To change when a job may start, use 'gjob release --at'.",
+                    join(changing_options(all, Change::Active), ", ")),
+      .options = all,
       .words = {.name = "JOB...",
                 .help = tr("Job ids, such as 42 or 1-5; @ is your newest job."),
                 .least = 1,
