@@ -105,6 +105,8 @@ struct Command {
   std::vector<Legend> legends = {};  ///< what stands last in help
   std::vector<std::string> aliases = {};
   std::vector<Command> subcommands = {};
+  /// Subcommands that people try and that are elsewhere: the word, and what to type instead.
+  std::vector<Example> elsewhere = {};
   bool hidden = false;
   std::function<Result<int>(const Invocation&, Context&)> run = {};  ///< the exit code
 

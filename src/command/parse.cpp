@@ -193,6 +193,11 @@ std::unexpected<Error> no_subcommand(const Command& command, const std::string& 
     names.push_back(sub.name);
     names.insert(names.end(), sub.aliases.begin(), sub.aliases.end());
   }
+  const auto elsewhere = std::ranges::find(command.elsewhere, word, &Example::line);
+  if (elsewhere != command.elsewhere.end()) {
+    return fail(Code::Usage,
+                tr_format("unknown command '{}'; use '{}'", printable(word), elsewhere->text));
+  }
   const auto near = nearest(word, names);
   return fail(Code::Usage,
               tr_format("unknown command '{}'; {}",

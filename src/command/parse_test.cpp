@@ -112,6 +112,7 @@ Command tree_command() {
                           .words = {.name = "JOB", .least = 1, .most = 1},
                           .aliases = {"s"}},
                          {.name = "secret", .summary = "hidden", .hidden = true}};
+  command.elsewhere = {{"signal", "demo --signal"}};
   return command;
 }
 
@@ -124,6 +125,7 @@ TEST(Parse, ChoosesASubcommand) {
       {"show", "error: JOB is missing"},
       {"", "error: no command given"},
       {"shw 5", "error: unknown command 'shw'; did you mean demo show?"},
+      {"signal", "error: unknown command 'signal'; use 'demo --signal'"},
       {"frobnicate", "error: unknown command 'frobnicate'; the commands are show"},
       {"--help", "help= | "},
   };

@@ -33,7 +33,7 @@ std::optional<WallTime> next_clock(std::string_view text, WallTime now, const Zo
   return at > now ? at : zone.instant(*local + std::chrono::days(1));
 }
 
-/// "now+2h", "+30".
+/// "now+2h", "+30", "2h".
 std::optional<WallTime> after_now(std::string_view text, WallTime now) {
   const auto wait = parse_duration(text);
   return wait ? std::optional<WallTime>(now + *wait) : std::nullopt;
@@ -44,6 +44,10 @@ std::optional<WallTime> read_begin(std::string_view text, WallTime now, const Zo
   if (lower == "now") return now;
   if (lower.starts_with("now+")) return after_now(text.substr(4), now);
   if (lower.starts_with("+")) return after_now(text.substr(1), now);
+  // "2h", as --since has it; without a letter it would be a clock or a date.
+  if (!text.empty() && std::string_view("smhd").contains(lower.back())) {
+    return after_now(text, now);
+  }
   if (!looks_like_date(text)) return next_clock(text, now, zone);
   if (const auto exact = parse_rfc3339(text)) return *exact;
   const auto local = parse_rfc3339(full_date(text));

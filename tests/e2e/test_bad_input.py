@@ -268,3 +268,12 @@ def test_malformed_requests_do_not_end_the_daemon(machine):
             except ConnectionResetError:
                 pass  # as good an answer as a polite one
     assert machine.daemon_pid() == pid
+
+
+@pytest.mark.parametrize("words, said", [
+    (["gjob", "signal", "USR1", "1"], "unknown command 'signal'; use 'gcancel --signal SIGNAL JOB'"),
+    (["gqueue", "-s", "all"], "'all' is not a state; -a lists jobs in all states"),
+])
+def test_what_is_elsewhere_is_pointed_to(machine, words, said):
+    ran = machine.run(*words)
+    assert ran.code == 2 and said in ran.err and ran.out == "", ran

@@ -189,6 +189,21 @@ def test_who_waits_for_a_job_is_told_for_what(machine):
     os.close(here)
 
 
+def test_who_waits_for_a_job_that_fails_is_told_how_and_where_to_look(machine):
+    job = machine.submit("bash", "-c", "exit 2")
+    quiet = machine.run("gjob", "wait", job)
+    assert (quiet.code, quiet.out, quiet.err) == (2, "", "")
+    here, there = pty.openpty()
+    waits = subprocess.Popen(
+        ["gjob", "wait", str(job)], env=machine.environment, stdout=subprocess.DEVNULL, stderr=there
+    )
+    os.close(there)
+    assert waits.wait(PATIENCE) == 2
+    shown = os.read(here, 4096).decode()
+    assert f"Job {job} exited with code 2" in shown and f"'gjob log {job}' shows its output" in shown, shown
+    os.close(here)
+
+
 # -- who goes
 
 

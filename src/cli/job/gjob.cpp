@@ -22,6 +22,7 @@ Command gjob_command() {
                       job_hold_command(),
                       job_release_command(),
                       job_update_command()},
+      .elsewhere = {{"signal", "gcancel --signal SIGNAL JOB"}, {"cancel", "gcancel JOB"}},
   };
 }
 

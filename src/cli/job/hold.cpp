@@ -66,8 +66,9 @@ Command job_release_command() {
       .usage = {"[--at TIME] JOB..."},
       .options = {{.name = "at",
                    .value = "TIME",
-                   .help = tr("Earliest start time: now+2h, 22:00, 2026-03-01T12:00. Also sets the "
-                              "begin time of a queued job.")}},
+                   .help =
+                       tr("Earliest start time: now+2h or 2h, 22:00, 2026-03-01T12:00. Also sets "
+                          "the begin time of a queued job.")}},
       .words = job_words(),
       .aliases = {"r"},
       .run = run_release,

@@ -129,4 +129,11 @@ int exit_code_of(const std::vector<api::JobView>& jobs) {
   return worst;
 }
 
+std::string failure_advice(const std::vector<api::JobView>& ended) {
+  const auto failed = std::ranges::find_if(
+      ended, [](const api::JobView& job) { return exit_code_of(job) != 0 && job.started; });
+  if (failed == ended.end()) return "";
+  return tr_format("'gjob log {}' shows its output", failed->id.value);
+}
+
 }  // namespace gflow::cli

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "command/context.h"
@@ -23,5 +24,8 @@ constexpr int kNoExitCode = 125;
 [[nodiscard]] int exit_code_of(const api::JobView& job);
 /// The highest of them.
 [[nodiscard]] int exit_code_of(const std::vector<api::JobView>& jobs);
+
+/// Where to see why: the log of the first that failed. "" if none did, or none was started.
+[[nodiscard]] std::string failure_advice(const std::vector<api::JobView>& ended);
 
 }  // namespace gflow::cli

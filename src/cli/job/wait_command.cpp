@@ -36,6 +36,7 @@ Result<int> run_wait(const Invocation& invocation, Context& context) {
       context.hint(tr_format("Job {} {}", job.id.value, ended_text(job)));
     }
   }
+  if (const std::string advice = failure_advice(ended); !advice.empty()) context.hint(advice);
   return exit_code_of(ended);
 }
 

@@ -132,7 +132,11 @@ Result<JobQuery> query_of(const Invocation& invocation, Context& context) {
   JobQuery query;
   const bool all_states = invocation.has("all") || invocation.has("jobs");
   if (invocation.has("states")) {
-    query.statuses = GF_TRY(parse_statuses(invocation.get("states")));
+    const std::string states = invocation.get("states");
+    if (to_lower(trim(states)) == "all") {
+      return fail(Code::Usage, tr("'all' is not a state; -a lists jobs in all states"));
+    }
+    query.statuses = GF_TRY(parse_statuses(states));
   } else if (invocation.has("completed")) {
     query.statuses = kEnded;
   } else if (!all_states) {

@@ -200,6 +200,7 @@ Result<int> wait_for_all(Context& context, const api::SubmitAnswer& answer) {
   for (const api::JobView& job : ended) {
     context.hint(tr_format("Job {} {}", job.id.value, ended_text(job)));
   }
+  if (const std::string advice = failure_advice(ended); !advice.empty()) context.hint(advice);
   return exit_code_of(ended);
 }
 

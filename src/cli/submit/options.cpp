@@ -80,7 +80,7 @@ std::vector<Option> when() {
        .group = group},
       {.name = "begin",
        .value = "TIME",
-       .help = tr("Earliest start time: now+2h, 22:00, 2026-03-01, 2026-03-01T12:00."),
+       .help = tr("Earliest start time: now+2h or 2h, 22:00, 2026-03-01, 2026-03-01T12:00."),
        .group = group},
       {.name = "hold",
        .letters = "H",
