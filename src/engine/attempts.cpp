@@ -79,9 +79,10 @@ void Step::decide_end(const Job& job, const Outcome& outcome) {
   const std::optional<EndReason> stopped = told_to_stop(job);
   const bool never_ran = outcome.reason == EndReason::NotStarted;
   // It ended because it was told to, whatever its exit code; one that had ended by itself before
-  // has ended.
-  const bool unfinished =
-      never_ran || status == Status::Lost || outcome.reason == EndReason::Preempted;
+  // has ended. A supervisor that could only be told so without a reason takes it for a person's.
+  const bool unfinished = never_ran || status == Status::Lost ||
+                          outcome.reason == EndReason::Preempted ||
+                          outcome.reason == EndReason::Cancelled;
   if (stopped == EndReason::Preempted && unfinished) {
     return run_again(id, outcome, [](Job& changed) { ++changed.preemptions; });
   }

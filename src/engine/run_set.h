@@ -35,11 +35,13 @@ class RunSet {
  public:
   class Iterator {
    public:
+    // NOLINTBEGIN(readability-identifier-naming): names the standard library looks for
     using iterator_category = std::bidirectional_iterator_tag;
     using value_type = Key;
     using difference_type = std::ptrdiff_t;
     using pointer = const Key*;
     using reference = Key;
+    // NOLINTEND(readability-identifier-naming)
 
     Iterator() = default;
     Key operator*() const { return behind(run_->first, offset_); }
@@ -77,7 +79,6 @@ class RunSet {
     Run run_{};
     std::uint64_t offset_ = 0;
   };
-  using const_iterator = Iterator;
 
   [[nodiscard]] Iterator begin() const { return {runs_.begin(), 0}; }
   [[nodiscard]] Iterator end() const { return {runs_.end(), 0}; }
@@ -162,7 +163,9 @@ class RunSet {
   }
   [[nodiscard]] std::optional<Iterator> find(const Key& key) const {
     auto run = runs_.upper_bound(key);
-    if (run == runs_.begin() || !holds(*--run, key)) return std::nullopt;
+    if (run == runs_.begin()) return std::nullopt;
+    --run;
+    if (!holds(*run, key)) return std::nullopt;
     return Iterator(run, offset_in(*run, key));
   }
   void rename(typename Runs::iterator run, const Key& first, std::uint64_t count) {
