@@ -134,6 +134,8 @@ void Step::resume(JobId id, Places& places) {
   const auto placements = index_.placements_of(running.attempt);
   const auto demand = index_.demand_of(job.spec);
   for (const auto& placement : placements) {
+    // After a restart nodes are not told of at once: who is ahead may have room there all the same.
+    if (!index_.ledger.node(placement.node).ready) return;
     NodeState state = index_.ledger.state(placement.node);
     index_.ledger.give_back_on(state, demand, placement.devices, Presence::Suspended);
     if (!index_.ledger.can_go_on(demand, state, placement.devices)) return;
