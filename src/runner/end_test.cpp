@@ -165,6 +165,33 @@ TEST_P(End, BeforeTheShimHasTakenItOrAfterNothingStaysBehind) {
   }
 }
 
+TEST_P(End, WhatIsBornWhileTheJobIsToldIsToldToo) {
+  Fifo ready = fifo("ready");
+  // Not by bash, which may note a signal just before it becomes `sleep` and never look at it.
+  LaunchOrder made = script(
+      "#!/bin/dash\nfor i in $(seq 30); do (for j in $(seq 30); do sleep 1000 & done; wait) & done;"
+      "echo r > ready; wait");
+  made.grace = seconds(60);
+  launch(made);
+  EXPECT_EQ(ready.line(), "r");
+  runner_->stop(made.job, 1, 0, EndReason::Cancelled);
+  const Outcome outcome = wait_gone();
+  EXPECT_EQ(outcome.signal, SIGTERM);
+  EXPECT_LT(outcome.run_time, made.grace) << "one was not told, and killed when its time was up";
+}
+
+TEST_P(End, WhatAJobStartsToCleanUpIsNotTold) {
+  Fifo ready = fifo("ready");
+  LaunchOrder made = script(
+      "trap 'for i in $(seq 200); do /bin/true || exit 9; done; exit 6' TERM;"
+      "echo r > ready; while :; do sleep 1000; done");
+  made.grace = seconds(3600);
+  launch(made);
+  EXPECT_EQ(ready.line(), "r");
+  runner_->stop(made.job, 1, 0, EndReason::Cancelled);
+  EXPECT_EQ(wait_gone().exit_code, 6);
+}
+
 TEST_P(End, ProcessesThatLeftTheSessionAreKilledWithTheJob) {
   Fifo ready = fifo("ready");
   launch(script(kStubbornGrandchild + "wait"));

@@ -3,12 +3,15 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <memory>
+#include <ranges>
 #include <set>
 #include <vector>
 
@@ -110,19 +113,33 @@ void send_to(const ProcessFacts& process, int number) {
   (void)::syscall(SYS_pidfd_send_signal, fd.get(), number, nullptr, 0);  // it may be gone meanwhile
 }
 
-/// Stops every living descendant, until no new one is seen. As they were before that.
-std::vector<ProcessFacts> stop_all() {
+/// Whether no thread of it runs. One that was told to stop while it forks becomes a parent first.
+bool stands(const ProcessFacts& process) {
+  const std::string threads = "/proc/" + std::to_string(process.pid) + "/task/";
+  return std::ranges::none_of(numbers_in(threads), [&threads](const std::string& thread) {
+    const auto facts = parse_proc_stat(read_path(threads + thread + "/stat").value_or(""));
+    return facts && !facts->is_stopped() && !facts->has_dead_leader();
+  });
+}
+
+/// Stops every living descendant, until no new one is seen. As they were before that. `all_stand`:
+/// waits until no more can be born, for about a second: one that waits for a disk does not stop.
+std::vector<ProcessFacts> stop_all(bool all_stand) {
   constexpr int kRounds = 100;  // a fork bomb that wins all of them meets the next call
+  constexpr int kMaxNapMs = 10;
   std::set<std::pair<std::int32_t, std::uint64_t>> seen;
   std::vector<ProcessFacts> stopped;
   for (int round = 0; round < kRounds; ++round) {
     const std::size_t before = stopped.size();
+    const bool were_standing = !all_stand || std::ranges::all_of(stopped, stands);
     for (const ProcessFacts& process : descendants()) {
       if (process.is_dead() || !seen.insert({process.pid, process.start_time}).second) continue;
       send_to(process, SIGSTOP);
       stopped.push_back(process);
     }
-    if (stopped.size() == before) break;
+    if (stopped.size() != before) continue;
+    if (were_standing) break;
+    (void)::poll(nullptr, 0, std::min(round, kMaxNapMs));
   }
   return stopped;
 }
@@ -156,12 +173,16 @@ void JobTree::send(int number) const {
   }
 }
 
+/// All stand still before one is told: of two looks without that, the first misses what is born
+/// after it, and the second takes what the job starts to clean up for one that was missed. They go
+/// on children first: a parent that waits for a child as sudo(1) does stops itself where it finds
+/// that stopped.
 void JobTree::signal(int number) const {
-  for (const ProcessFacts& process : descendants()) {
-    if (process.is_dead()) continue;
-    send_to(process, number);
-    if (number != SIGSTOP && number != SIGTSTP) send_to(process, SIGCONT);
-  }
+  if (number == SIGSTOP || number == SIGTSTP) return send(number);
+  const bool is_frozen = read_path(freeze_file_).value_or("").starts_with('1');  // as they stand
+  const std::vector<ProcessFacts> all = stop_all(!is_frozen);
+  for (const ProcessFacts& process : all) send_to(process, number);
+  for (const ProcessFacts& process : all | std::views::reverse) send_to(process, SIGCONT);
 }
 
 void JobTree::kill() const {
@@ -172,7 +193,7 @@ void JobTree::kill() const {
 }
 
 void JobTree::stop_and_kill() const {
-  for (const ProcessFacts& process : stop_all()) send_to(process, SIGKILL);
+  for (const ProcessFacts& process : stop_all(false)) send_to(process, SIGKILL);
 }
 
 /// cgroup.kill signals the first thread of each process, and where that has ended the signal is
@@ -186,7 +207,7 @@ void JobTree::kill_without_first_thread() {
 void JobTree::suspend() {
   if (!freeze_file_.empty() && write_path(freeze_file_, "1")) return;
   // What the job has stopped itself stays so when the others go on.
-  for (const ProcessFacts& process : stop_all()) {
+  for (const ProcessFacts& process : stop_all(false)) {
     if (process.state != 'T') stopped_.insert({process.pid, process.start_time});
   }
 }

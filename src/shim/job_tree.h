@@ -18,9 +18,10 @@ class JobTree {
  public:
   explicit JobTree(const attempt::Order& order);
 
-  /// Sends a signal to each of them.
+  /// Sends a signal to each of them. One that is born meanwhile may not get it.
   void send(int number) const;
-  /// The same, and wakes those that are stopped.
+  /// The same to every one that is there, and wakes those that are stopped. What they start once
+  /// they have it, to clean up, does not get it.
   void signal(int number) const;
   /// Stops every process where it stands: by freezing the control group where there is one, which
   /// the job cannot see or undo, else with SIGSTOP. Safe to repeat.

@@ -8,6 +8,7 @@ name=${program##*/}
 report=$prefix-$name.xml
 log=$prefix-$name.log
 start=$SECONDS code=0
+limit_s=1500  # a test that waits for ever is to be a failure with its name, not a run without an end
 
 as_one_case() {
   local failure=""
@@ -17,15 +18,18 @@ as_one_case() {
 }
 
 case $name in
-  play_scenario) "$program" --junit "$report" tests/scenarios/*.scn >"$log" 2>&1 || code=$? ;;
+  play_scenario) timeout $limit_s "$program" --junit "$report" tests/scenarios/*.scn >"$log" 2>&1 || code=$? ;;
   *_replay)
-    "$program" "tests/fuzz/corpus/${name%_replay}" >"$log" 2>&1 || code=$?
+    timeout $limit_s "$program" "tests/fuzz/corpus/${name%_replay}" >"$log" 2>&1 || code=$?
     as_one_case
     ;;
-  *) "$program" --gtest_brief=1 --gtest_output="xml:$report" >"$log" 2>&1 || code=$? ;;
+  *) timeout $limit_s "$program" --gtest_output="xml:$report" >"$log" 2>&1 || code=$? ;;
 esac
 if [[ $code -ne 0 ]]; then
-  tail -n 60 "$log"
+  if [[ $code -eq 124 ]]; then
+    printf 'ended after %d s, in %s\n' "$limit_s" "$(grep '^\[ RUN' "$log" | tail -n 1)" >>"$log"
+  fi
+  grep -vE '^\[ +(RUN|OK) ' "$log" | tail -n 60
   # A program that died left no report, or one that says nothing of it.
   if ! grep -qs '<failure' "$report"; then as_one_case; fi
 fi
