@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What `cmake --install` puts where. The programs people call are in bin, those they do not call in
 # libexec/gflow; man pages and completions are what the programs themselves print.
-set(GFLOW_COMMANDS gbatch gqueue ginfo gcancel gjob gctl)  # names gflow is called by
+set(GFLOW_COMMANDS gbatch galloc gqueue ginfo gcancel gjob gctl)  # names gflow is called by
 
 if(TARGET gflow AND TARGET gflowd)
   set(links "")

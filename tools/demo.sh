@@ -8,7 +8,7 @@ set -euo pipefail
 bin=${GFLOW_BIN_DIR:?run this as ./dev demo}
 PATH="$bin:$PATH"
 home=$(mktemp -d "${TMPDIR:-/tmp}/gflow-demo.XXXXXX")
-export HOME="$home" XDG_RUNTIME_DIR="$home/run"
+export HOME="$home" XDG_RUNTIME_DIR="$home/run" GFLOW_API__LISTEN="127.0.0.1:0"  # any port that is free
 unset GFLOW_CONFIG XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME XDG_CACHE_HOME
 mkdir -m 700 "$XDG_RUNTIME_DIR"
 

@@ -15,7 +15,7 @@ class Gflow:
 
     def __init__(self, root):
         self.root = root
-        self.environment = small_environment(root) | {"GFLOW_RUNNER__CGROUPS": self.groups}
+        self.environment = small_environment(root) | {"GFLOW_RUNNER__CGROUPS": self.groups, "GFLOW_API__LISTEN": ""}
         self.start()
 
     def start(self):

@@ -13,6 +13,7 @@ void fields(Io& io, T& daemon) {
   io.field("up_time_seconds", daemon.up_time);
   io.field("mode", daemon.mode);
   io.field("socket", daemon.socket);
+  io.field("api_url", daemon.api_url);
   io.field("state_dir", daemon.state_dir);
   io.field("log_path", daemon.log_path);
   io.field("config_path", daemon.config_path);

@@ -142,4 +142,18 @@ void Reader::known_text(std::string_view name, std::string& out) {
   if (!value->is_null()) take(Place{&place_, name, {}}, *value, out, {});
 }
 
+void Reader::text_map(std::string_view name,
+                      std::vector<std::pair<std::string, std::string>>& out) {
+  const Value* value = find(name);
+  if (value == nullptr) return;
+  const Place place{&place_, name, {}};
+  const auto* object = value->as<Value::Object>();
+  if (object == nullptr) return refuse_type(place, "an object", *value);
+  out.clear();
+  for (const Member& member : *object) {
+    std::string& text = out.emplace_back(member.name, "").second;
+    take(Place{&place, member.name, {}}, member.value, text, {});
+  }
+}
+
 }  // namespace gflow::api

@@ -82,6 +82,7 @@ class Reader {
     field(name, known);
     out = known.value_or(T{});
   }
+  void text_map(std::string_view name, std::vector<std::pair<std::string, std::string>>& out);
   template <typename T>
   void derived(std::string_view name, const T& /*value*/) {
     (void)find(name);

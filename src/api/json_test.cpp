@@ -141,7 +141,7 @@ TEST(Json, LooksLikeThis) {
       R"("memory_bytes":0,"nodes":1,"selector":[]},"priority":10,"time_limit_seconds":null,"grace_seconds":30,)"
       R"("begin":null,"dependencies":{"jobs":[],"mode":"all","auto_cancel":true},"hold":false,)"
       R"("requeue":false,"max_retries":0,"preemption":"none","preempt_signal":0,)"
-      R"("group":"","max_concurrent":0,)"
+      R"("group":"","max_concurrent":0,"allocation":false,)"
       R"("command":"python train.py","work_dir":{"base64":"L3RtcC//"}},"outcome":null,)"
       R"("blockers":[]})");
   EXPECT_EQ(write_job_ids({JobId(3), JobId(4)}),

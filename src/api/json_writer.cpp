@@ -64,4 +64,16 @@ void Writer::put(std::chrono::milliseconds duration) {
 
 void Writer::put(WallTime time) { put_string(rfc3339(time)); }
 
+void Writer::text_map(std::string_view name,
+                      const std::vector<std::pair<std::string, std::string>>& texts) {
+  if (filter_ != nullptr && filter_->find(name) == nullptr) return;
+  key(name);
+  out_ += '{';
+  for (const auto& [its, text] : texts) {
+    key(its);
+    put_string(text);
+  }
+  out_ += '}';
+}
+
 }  // namespace gflow::api

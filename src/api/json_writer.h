@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "api/field_filter.h"
@@ -82,6 +83,9 @@ class Writer {
   void known_amount(std::string_view name, const int& value) {
     field(name, value == 0 ? std::nullopt : std::optional(value));
   }
+  /// An object of texts.
+  void text_map(std::string_view name,
+                const std::vector<std::pair<std::string, std::string>>& texts);
   /// Follows from another field: written for those who read JSON, ignored when read.
   template <typename T>
   void derived(std::string_view name, const T& value) {

@@ -167,6 +167,7 @@ inline DaemonView sample_daemon() {
           sample_time(0),
           "system",
           "/run/gflow/gflowd.sock",
+          "http://127.0.0.1:8000",
           "/var/lib/gflow",
           "/var/lib/gflow/logs/gpu_resource_manager.log",
           "/etc/gflow/gflow.toml",

@@ -138,6 +138,7 @@ struct DaemonView {
   WallTime started;
   std::string mode;  ///< "user" or "system"
   std::string socket;
+  std::string api_url;  ///< "http://127.0.0.1:8000"; "" if only the socket is served
   std::string state_dir;
   std::string log_path;  ///< the daemon's own log
   std::string config_path;

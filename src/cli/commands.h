@@ -11,6 +11,7 @@
 namespace gflow::cli {
 
 [[nodiscard]] Command gbatch_command();
+[[nodiscard]] Command galloc_command();
 [[nodiscard]] Command gqueue_command();
 [[nodiscard]] Command ginfo_command();
 [[nodiscard]] Command gcancel_command();
@@ -26,6 +27,7 @@ struct Program {
   Command (*command)();
 };
 inline constexpr std::array kPrograms = {Program{"gbatch", gbatch_command},
+                                         Program{"galloc", galloc_command},
                                          Program{"gqueue", gqueue_command},
                                          Program{"ginfo", ginfo_command},
                                          Program{"gcancel", gcancel_command},

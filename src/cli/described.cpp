@@ -30,6 +30,7 @@ constexpr auto kOtherwiseSaid = std::to_array<std::string_view>({"gpu_share_part
                                                                  "hold",
                                                                  "preemption",
                                                                  "group",
+                                                                 "allocation",
                                                                  "command",
                                                                  "work_dir"});
 /// Fields that gjob show has lines of its own for.

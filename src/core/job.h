@@ -90,11 +90,12 @@ struct JobSpec {
   bool requeue = false;  ///< run again if it is lost (reboot, supervisor killed)
   int max_retries = 0;   ///< run again up to so many times if it fails
   Preemption preemption = Preemption::None;
-  int preempt_signal = 0;  ///< sent instead of SIGTERM when it has to make room; 0 is SIGTERM
-  std::string group;       ///< jobs of one group share max_concurrent; "" is none
-  int max_concurrent = 0;  ///< most jobs of the group running at once; 0 is no limit
-  std::string command;     ///< one line for people: the command or script with its arguments
-  std::string work_dir;    ///< absolute
+  int preempt_signal = 0;   ///< sent instead of SIGTERM when it has to make room; 0 is SIGTERM
+  std::string group;        ///< jobs of one group share max_concurrent; "" is none
+  int max_concurrent = 0;   ///< most jobs of the group running at once; 0 is no limit
+  bool allocation = false;  ///< it runs nothing: a program outside uses what it holds
+  std::string command;      ///< one line for people: the command or script with its arguments
+  std::string work_dir;     ///< absolute
 
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };

@@ -182,6 +182,9 @@ struct Description<JobSpec> {
            .range = kCountRange,
            .change = Change::Active,
            .stored = Stored::Always}),
+      field<&JobSpec::allocation>(
+          {.name = "allocation",
+           .help = "it runs nothing, and holds its GPUs for a program outside (galloc)"}),
       field<&JobSpec::command>({.name = "command",
                                 .help = "the command in one line",
                                 .max_bytes = kMaxCommand,

@@ -31,6 +31,8 @@ std::string_view known_by_name(KnownBy how) {
   switch (how) {
     case KnownBy::Peer:
       return "peer credentials";
+    case KnownBy::Loopback:
+      return "loopback connection";
     case KnownBy::Token:
       return "token";
     case KnownBy::Certificate:

@@ -26,6 +26,7 @@ enum class Role {
 /// How it is known who asks.
 enum class KnownBy {
   Peer,            ///< the kernel told it of the other end of the socket
+  Loopback,        ///< the same of a TCP connection on this machine, which anything may forward
   Token,           ///< it showed a token
   Certificate,     ///< it showed a certificate
   ServiceAccount,  ///< a cluster vouches for it

@@ -349,13 +349,15 @@ Result<int> status(const Invocation& /*typed*/, Context& context) {
   const auto machine = GF_TRY(context.daemon().machine());
   context.out << context.listing([&] {
     return tr_format(
-        "Status: Running\nPID: {}\nVersion: {}\nMode: {}\nUptime: {}\nSocket: {}\nState: {}\n"
-        "Log: {}\nConfiguration: {}{}\nDevices: {} ({})\nJobs: {} running, {} queued, {} on hold\n",
+        "Status: Running\nPID: {}\nVersion: {}\nMode: {}\nUptime: {}\nSocket: {}\nAPI: {}\n"
+        "State: {}\nLog: {}\nConfiguration: {}{}\nDevices: {} ({})\nJobs: {} running, {} queued, "
+        "{} on hold\n",
         daemon->pid,
         daemon->version,
         daemon->mode,
         duration_text(daemon->up_time),
         daemon->socket,
+        daemon->api_url.empty() ? tr("on the socket only") : daemon->api_url,
         daemon->state_dir,
         daemon->log_path,
         daemon->config_path,

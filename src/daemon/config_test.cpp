@@ -83,6 +83,9 @@ max_stored_per_user = "64M"
 max_dependencies_per_job = 8
 max_dependencies_per_user = 9
 max_dependencies = 10
+allocation_ttl = "2h"
+[api]
+listen = "[::1]:9000"
 [store]
 ballast = "1G"
 backup_interval = "10m"
@@ -119,6 +122,8 @@ max_backups = 0
   want.labels = {{"disk", "nvme"}, {"zone", "b"}};
   want.policy.launch_backoff = 5s;
   want.policy.max_queued_per_user = 11;
+  want.api_listen = "[::1]:9000";
+  want.policy.allocation_ttl = 2h;
   want.policy.max_unreserved_per_user = 12;
   want.policy.max_stored_per_user = Memory::mib(64);
   want.policy.max_dependencies_per_job = 8;

@@ -7,6 +7,7 @@
 #include <boost/asio/post.hpp>
 #include <csignal>
 
+#include "base/loopback_address.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "os/clock.h"
@@ -28,6 +29,11 @@ std::string doubt_text(const executor::Doubt& doubt) {
       "it is not known how job {} stands, and it keeps what it holds until that is known: {}",
       doubt.job.value,
       doubt.why);
+}
+
+std::string no_api_text(const std::string& trouble) {
+  return fmt::format("there is no API over TCP: {}; set [api] listen to a free port, or to \"\"",
+                     trouble);
 }
 
 /// Has `watcher` wait for `fd`: for a copy of it, as it closes what it waits for.
@@ -117,8 +123,16 @@ Result<void> Loop::listen() {
   options.socket_path = parts_.options.paths.socket;
   options.any_user = parts_.options.system;
   options.own_uid = os::own_account().uid;
+  if (const std::string& address = parts_.config.api_listen; !address.empty()) {
+    options.loopback = GF_TRY(parse_loopback_address(address));
+  }
   server_ = GF_TRY(server::HttpServer::listen(io_, options, *this));
   configure_access();
+  if (const auto& trouble = server_->loopback_trouble(); !trouble.empty()) {
+    spdlog::warn("{}", no_api_text(trouble));
+  } else if (const auto address = server_->loopback()) {
+    spdlog::info("the API is at http://{}", to_text(*address));
+  }
   return {};
 }
 
@@ -403,6 +417,9 @@ api::DaemonView Loop::daemon() const {
   view.up_time = std::chrono::floor<std::chrono::seconds>(os::now().mono - started_.mono);
   view.mode = parts_.options.system ? "system" : "user";
   view.socket = parts_.options.paths.socket;
+  if (const auto address = server_ ? server_->loopback() : std::nullopt) {
+    view.api_url = "http://" + to_text(*address);
+  }
   view.state_dir = parts_.options.paths.state_dir;
   view.log_path = parts_.options.paths.daemon_log();
   view.config_path = parts_.options.paths.config_file;
@@ -427,6 +444,9 @@ api::DaemonView Loop::daemon() const {
   }
   if (!ballast_.held() || shell_.disk_is_full()) {
     view.warnings.push_back(shell_.disk_text());
+  }
+  if (server_ && !server_->loopback_trouble().empty()) {
+    view.warnings.push_back(no_api_text(server_->loopback_trouble()));
   }
   if (!backups_.trouble().empty()) view.warnings.push_back(backups_.trouble());
   return view;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "os/process.h"
 
+#include <sys/stat.h>
+
 #include <string>
 
 #include "os/file.h"
@@ -15,6 +17,12 @@ Result<std::optional<ProcessFacts>> find_process(int pid) {
 
 std::optional<ProcessFacts> process_facts(int pid) {
   return find_process(pid).value_or(std::nullopt);
+}
+
+std::optional<std::uint32_t> process_owner(int pid) {
+  struct stat facts{};
+  if (::stat(("/proc/" + std::to_string(pid)).c_str(), &facts) != 0) return std::nullopt;
+  return facts.st_uid;
 }
 
 }  // namespace gflow::os

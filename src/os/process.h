@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include "base/proc_text.h"
@@ -13,5 +14,8 @@ namespace gflow::os {
 [[nodiscard]] Result<std::optional<ProcessFacts>> find_process(int pid);
 /// The same for one that is only of interest if it can be read.
 [[nodiscard]] std::optional<ProcessFacts> process_facts(int pid);
+
+/// Whose process it is; empty if there is none. Root's, too, where its owner may not look into it.
+[[nodiscard]] std::optional<std::uint32_t> process_owner(int pid);
 
 }  // namespace gflow::os

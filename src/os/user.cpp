@@ -27,6 +27,18 @@ Account account_of(std::uint32_t uid) {
   return {uid, found->pw_gid, found->pw_name, found->pw_dir};
 }
 
+std::vector<std::uint32_t> groups_of(const Account& account) {
+  std::vector<gid_t> groups(64);
+  int count = static_cast<int>(groups.size());
+  if (::getgrouplist(account.name.c_str(), account.gid, groups.data(), &count) < 0) {
+    groups.resize(static_cast<std::size_t>(count));  // it said how many there are
+    if (::getgrouplist(account.name.c_str(), account.gid, groups.data(), &count) < 0) count = 0;
+  }
+  groups.resize(static_cast<std::size_t>(count));
+  if (groups.empty()) groups.push_back(account.gid);
+  return {groups.begin(), groups.end()};
+}
+
 Account own_account() { return account_of(::getuid()); }
 
 std::optional<std::uint32_t> user_id(const std::string& name) {
@@ -79,6 +91,8 @@ std::optional<std::string> environment(const std::string& name) {
 }
 
 int process_id() { return ::getpid(); }
+
+int parent_process_id() { return ::getppid(); }
 
 std::string host_name() {
   std::array<char, 256> name{};

@@ -20,6 +20,8 @@ struct Account {
 /// The account of a uid; a name "uid-1234" and home "/" if the machine has none for it.
 [[nodiscard]] Account account_of(std::uint32_t uid);
 [[nodiscard]] Account own_account();
+/// Its groups as the user database has them, its own first.
+[[nodiscard]] std::vector<std::uint32_t> groups_of(const Account& account);
 
 /// By name; empty if the machine has none of that name.
 [[nodiscard]] std::optional<std::uint32_t> user_id(const std::string& name);
@@ -37,6 +39,7 @@ struct Peer {
 /// A variable of this process's environment; empty if it is not set.
 [[nodiscard]] std::optional<std::string> environment(const std::string& name);
 [[nodiscard]] int process_id();
+[[nodiscard]] int parent_process_id();
 [[nodiscard]] std::string host_name();
 /// CPUs this process may run on.
 [[nodiscard]] int cpu_count();

@@ -13,6 +13,13 @@
 
 namespace gflow::server {
 
+/// By which it is told whether a web page asks.
+struct WebHeaders {
+  std::string host;
+  std::string fetch_site;  ///< Sec-Fetch-Site
+  std::string content_type;
+};
+
 /// What handlers see of an HTTP request.
 struct Request {
   std::string method;
@@ -22,6 +29,7 @@ struct Request {
   std::string idempotency_key;
   std::string body;
   std::string language;  ///< what sentences in the answer are wanted in, "zh_CN"; "" is English
+  std::optional<WebHeaders> web = {};  ///< of one that came over TCP
 };
 
 /// What goes back.
@@ -56,7 +64,7 @@ struct Exchange {
   Principal caller;
   Request request;
   std::function<void(Reply)> respond;
-  std::string id;                 ///< what stands where the route has "{id}": digits
+  std::string segment;            ///< what stands where the route has braces: digits for "{id}"
   FairWork* fair_work = nullptr;  ///< none: all is done at once
   /// Keeps what is given until the request is answered or its client is gone.
   std::function<void(std::shared_ptr<void>)> keep = {};

@@ -38,6 +38,21 @@ void show_place(Exchange exchange);
 // drain.cpp
 void list_drains(Exchange exchange);
 void change_drain(Exchange exchange);
+// gpu.cpp
+void show_gpu_status(Exchange exchange);
+void list_gpu_nodes(Exchange exchange);
+void show_gpu_health(Exchange exchange);
+void show_gpu_monitoring(Exchange exchange);
+void validate_gpu_need(Exchange exchange);
+// gpu_allocations.cpp
+void allocate_gpus(Exchange exchange);
+void set_up_pytorch(Exchange exchange);
+void set_up_tensorflow(Exchange exchange);
+void list_gpu_allocations(Exchange exchange);
+void show_gpu_allocation(Exchange exchange);
+void renew_gpu_allocation(Exchange exchange);
+void release_gpu_allocation(Exchange exchange);
+void clean_up_gpus(Exchange exchange);
 // health.cpp
 void show_health(Exchange exchange);
 

@@ -9,8 +9,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <boost/asio/basic_socket_acceptor.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/basic_stream.hpp>
@@ -26,6 +27,7 @@
 
 #include "api/json.h"
 #include "base/translate.h"
+#include "os/loopback.h"
 #include "os/unix_socket.h"
 #include "os/user.h"
 #include "server/admission.h"
@@ -41,7 +43,7 @@ namespace asio = boost::asio;
 namespace beast = boost::beast;
 namespace http = beast::http;
 using boost::system::error_code;
-using Protocol = asio::local::stream_protocol;
+using Protocol = asio::generic::stream_protocol;  // unix sockets and TCP
 using Executor = asio::io_context::executor_type;
 using Acceptor = asio::basic_socket_acceptor<Protocol, Executor>;
 using Stream = beast::basic_stream<Protocol, Executor>;
@@ -53,6 +55,7 @@ constexpr std::size_t kMaxBufferBytes = 128 * 1024;  // a header and the start o
 constexpr std::size_t kMaxConnections = 4096;
 constexpr std::size_t kSpareDescriptors = 128;  // for jobs, the store, devices
 constexpr std::chrono::milliseconds kAcceptPause{100};
+constexpr std::uint32_t kNobody = 65534;  // who is not known is counted as one user
 
 /// As many connections as there are descriptors for, with some left for everything else.
 std::size_t max_connections() {
@@ -102,6 +105,12 @@ Request request_of(http::request<http::string_body>&& message) {
   return request;
 }
 
+WebHeaders web_headers_of(const http::request<http::string_body>& message) {
+  return {std::string(message[http::field::host]),
+          std::string(message["Sec-Fetch-Site"]),
+          std::string(message[http::field::content_type])};
+}
+
 /// Says why and leaves the connection to be closed. What does not fit its buffer is not waited for.
 void turn_away(int socket, const Error& error) {
   const int status = error.code == Code::Exhausted ? 429 : api::http_status(error.code);
@@ -130,6 +139,31 @@ bool is_gone(int socket) {
 
 }  // namespace
 
+/// Where it listens.
+struct HttpServer::Entrance {
+  Entrance(asio::io_context& io, bool tcp) : acceptor(io), pause(io), over_tcp(tcp) {}
+
+  void close();
+
+  Acceptor acceptor;
+  asio::steady_timer pause;
+  bool over_tcp;
+};
+
+void HttpServer::Entrance::close() {
+  error_code ignored;  // nobody is left to be told
+  acceptor.close(ignored);
+  pause.cancel();
+}
+
+/// Who connected.
+struct HttpServer::Guest {
+  os::Peer peer;
+  bool over_tcp = false;
+  /// Why nothing is done for them; told in answer to what they ask.
+  std::optional<Error> refusal = {};
+};
+
 struct HttpServer::Core : FairWork, std::enable_shared_from_this<HttpServer::Core> {
   class Session;
 
@@ -137,16 +171,20 @@ struct HttpServer::Core : FairWork, std::enable_shared_from_this<HttpServer::Cor
       : io(loop),
         options(std::move(wanted)),
         service(answering),
-        acceptor(loop),
-        pause(loop),
+        unix_entrance(loop, false),
+        tcp_entrance(loop, true),
         admission(max_connections()),
         identity(options.own_uid) {}
 
   Result<void> listen();
-  void accept();
-  void accept_waiting();
-  void welcome(Stream::socket_type socket);
-  Result<os::Peer> admit(int socket);
+  void listen_on_loopback();
+  Result<void> open(Entrance& entrance, int family, os::Fd socket);
+  void accept(Entrance& entrance);
+  void accept_waiting(Entrance& entrance);
+  void welcome(const Entrance& entrance, Stream::socket_type socket);
+  Result<Guest> admit(const Entrance& entrance, int socket);
+  [[nodiscard]] Result<void> may_enter(const os::Peer& peer) const;
+  [[nodiscard]] Principal principal_of(const Guest& guest);
   void close();
   void cut_off();
   void later(const Principal& caller, std::function<void()> piece) override;
@@ -159,8 +197,9 @@ struct HttpServer::Core : FairWork, std::enable_shared_from_this<HttpServer::Cor
   asio::io_context& io;
   Options options;
   Service& service;
-  Acceptor acceptor;
-  asio::steady_timer pause;
+  Entrance unix_entrance;
+  Entrance tcp_entrance;
+  std::string loopback_trouble;
   Admission admission;
   Identity identity;
   std::set<std::shared_ptr<Session>> sessions;  // the open ones
@@ -174,8 +213,8 @@ struct HttpServer::Core : FairWork, std::enable_shared_from_this<HttpServer::Cor
 /// and by the handlers that are pending for it; the answer awaited does not keep it.
 class HttpServer::Core::Session : public std::enable_shared_from_this<Session> {
  public:
-  Session(std::shared_ptr<Core> core, os::Peer peer, Stream::socket_type socket)
-      : core_(std::move(core)), peer_(std::move(peer)), stream_(std::move(socket)) {}
+  Session(std::shared_ptr<Core> core, Guest guest, Stream::socket_type socket)
+      : core_(std::move(core)), guest_(std::move(guest)), stream_(std::move(socket)) {}
 
   void read_header();
   /// Answers without having understood the request, so that nothing after it can be read either.
@@ -202,7 +241,7 @@ class HttpServer::Core::Session : public std::enable_shared_from_this<Session> {
   void on_sent(const error_code& error);
 
   std::shared_ptr<Core> core_;  // owners: the HttpServer, and each session
-  os::Peer peer_;
+  Guest guest_;
   Stream stream_;
   beast::flat_buffer buffer_{kMaxBufferBytes};
   std::optional<Parser> parser_;
@@ -249,13 +288,13 @@ Result<void> HttpServer::Core::Session::take_body() {
   const auto length = parser_->content_length();
   const Memory size =
       parser_->chunked() ? kMaxBody : Memory{static_cast<std::int64_t>(length.value_or(0))};
-  GF_CHECK(core_->admission.take_body(peer_.uid, size));
+  GF_CHECK(core_->admission.take_body(guest_.peer.uid, size));
   body_ = size;
   return {};
 }
 
 void HttpServer::Core::Session::give_body() {
-  core_->admission.give_body(peer_.uid, std::exchange(body_, Memory{}));
+  core_->admission.give_body(guest_.peer.uid, std::exchange(body_, Memory{}));
 }
 
 void HttpServer::Core::Session::invite_body() {
@@ -290,8 +329,15 @@ void HttpServer::Core::Session::on_body(const error_code& error) {
   stream_.expires_never();
   ++number_;
   watch();
+  if (guest_.refusal) {
+    awaiting_ = false;
+    return send(problem(*guest_.refusal));
+  }
+  std::optional<WebHeaders> web;
+  if (guest_.over_tcp) web = web_headers_of(message);
   const auto request = std::make_shared<Request>(request_of(std::move(message)));
-  core_->begin(peer_.uid, [session = weak_from_this(), request] {
+  request->web = std::move(web);
+  core_->begin(guest_.peer.uid, [session = weak_from_this(), request] {
     if (const auto self = session.lock()) self->ask(std::move(*request));
   });
 }
@@ -307,7 +353,7 @@ void HttpServer::Core::Session::ask(Request request) {
     if (self && self->awaiting_ && self->number_ == number) self->wait_ = std::move(wait);
   };
   dispatch({core_->service,
-            core_->identity.of(peer_),
+            core_->principal_of(guest_),
             std::move(request),
             respond,
             std::string(),
@@ -338,8 +384,8 @@ void HttpServer::Core::Session::close() {
   stream_.socket().close(ignored);
   wait_.reset();
   give_body();
-  core_->admission.give_reply(peer_.uid, std::exchange(reply_, Memory{}));
-  core_->admission.give_connection(peer_.uid);
+  core_->admission.give_reply(guest_.peer.uid, std::exchange(reply_, Memory{}));
+  core_->admission.give_connection(guest_.peer.uid);
   core_->sessions.erase(shared_from_this());
 }
 
@@ -355,7 +401,7 @@ void HttpServer::Core::Session::send(Reply reply) {
   idle_ = false;
   keep_alive_ = keep_alive_ && !core_->closing;
   const Memory size{static_cast<std::int64_t>(reply.body.size())};
-  if (auto taken = core_->admission.take_reply(peer_.uid, size); taken) {
+  if (auto taken = core_->admission.take_reply(guest_.peer.uid, size); taken) {
     reply_ = size;
   } else {
     reply = problem(taken.error(), 429);
@@ -371,7 +417,7 @@ void HttpServer::Core::Session::send(Reply reply) {
 
 void HttpServer::Core::Session::on_sent(const error_code& error) {
   response_.reset();
-  core_->admission.give_reply(peer_.uid, std::exchange(reply_, Memory{}));
+  core_->admission.give_reply(guest_.peer.uid, std::exchange(reply_, Memory{}));
   if (closed_) return;
   if (error || !keep_alive_ || core_->closing) return close();
   read_header();
@@ -424,70 +470,102 @@ Result<void> HttpServer::Core::listen() {
   constexpr mode_t kAnyone = 0666;
   constexpr mode_t kOwner = 0600;
   os::Fd socket = GF_TRY(os::listen_unix(options.socket_path, options.any_user ? kAnyone : kOwner));
+  return open(unix_entrance, AF_UNIX, std::move(socket));
+}
+
+/// Another program may listen there, the gflowd of another user for one: who types the commands
+/// does not need it.
+void HttpServer::Core::listen_on_loopback() {
+  if (!options.loopback) return;
+  auto socket = os::listen_loopback(*options.loopback);
+  const int family = options.loopback->host.contains(':') ? AF_INET6 : AF_INET;
+  const auto opened = socket ? open(tcp_entrance, family, std::move(*socket))
+                             : Result<void>(std::unexpected(std::move(socket).error()));
+  if (opened) return;
+  loopback_trouble = opened.error().message;
+  options.loopback.reset();
+}
+
+Result<void> HttpServer::Core::open(Entrance& entrance, int family, os::Fd socket) {
+  entrance.close();
   error_code error;
-  acceptor.close(error);
-  pause.cancel();
-  acceptor.assign(Protocol(), socket.get(), error);
+  entrance.acceptor.assign(Protocol(family, 0), socket.get(), error);
   if (error) return fail(Code::Failure, "listen: " + error.message());
   (void)socket.release();  // the acceptor's now
-  accept();
+  accept(entrance);
   return {};
 }
 
-void HttpServer::Core::accept() {
-  acceptor.async_accept(
-      [self = shared_from_this()](const error_code& error, Stream::socket_type socket) {
+void HttpServer::Core::accept(Entrance& entrance) {
+  entrance.acceptor.async_accept(
+      [self = shared_from_this(), &entrance](const error_code& error, Stream::socket_type socket) {
         if (self->closing || error == asio::error::operation_aborted) return;
         if (!error) {
-          self->welcome(std::move(socket));
-          self->accept_waiting();
-          return self->accept();
+          self->welcome(entrance, std::move(socket));
+          self->accept_waiting(entrance);
+          return self->accept(entrance);
         }
         // Most likely out of descriptors: the connection stays in the backlog, so asking again at
         // once would spin.
-        self->pause.expires_after(kAcceptPause);
-        self->pause.async_wait([self](const error_code& stopped) {
-          if (!stopped && !self->closing) self->accept();
+        entrance.pause.expires_after(kAcceptPause);
+        entrance.pause.async_wait([self, &entrance](const error_code& stopped) {
+          if (!stopped && !self->closing) self->accept(entrance);
         });
       });
 }
 
 /// Those that came with the one just accepted: whoever connects as fast as he can must not fill the
 /// backlog, at which the kernel turns everybody away. Not those that come meanwhile: others wait.
-void HttpServer::Core::accept_waiting() {
+void HttpServer::Core::accept_waiting(Entrance& entrance) {
   constexpr int kAtOnce = 32;
   error_code error;
-  acceptor.non_blocking(true, error);
+  entrance.acceptor.non_blocking(true, error);
   for (int i = 0; i < kAtOnce && !error; ++i) {
     Stream::socket_type socket(io.get_executor());
-    acceptor.accept(socket, error);
-    if (!error) welcome(std::move(socket));
+    entrance.acceptor.accept(socket, error);
+    if (!error) welcome(entrance, std::move(socket));
   }
 }
 
-Result<os::Peer> HttpServer::Core::admit(int socket) {
-  os::Peer peer = GF_TRY(os::peer_of(socket));
-  if (!options.any_user && peer.uid != 0 && peer.uid != options.own_uid) {
-    return fail(Code::Permission, "this gflowd serves only the user it runs as");
-  }
-  GF_CHECK(admission.take_connection(peer.uid));
-  return peer;
+Result<void> HttpServer::Core::may_enter(const os::Peer& peer) const {
+  if (options.any_user || peer.uid == 0 || peer.uid == options.own_uid) return {};
+  return fail(Code::Permission, "this gflowd serves only the user it runs as");
 }
 
-void HttpServer::Core::welcome(Stream::socket_type socket) {
-  auto peer = admit(socket.native_handle());
-  if (!peer) return turn_away(socket.native_handle(), peer.error());
+/// Over TCP nobody is turned away before the request is read: closing then would take the answer
+/// from whoever still writes.
+Result<HttpServer::Guest> HttpServer::Core::admit(const Entrance& entrance, int socket) {
+  Guest guest{.over_tcp = entrance.over_tcp};
+  if (entrance.over_tcp) {
+    const auto uid = os::owner_of_other_end(socket);
+    guest.peer.uid = uid.value_or(kNobody);
+    auto may = uid ? may_enter(guest.peer) : std::unexpected(uid.error());
+    if (!may) guest.refusal = Error{Code::Permission, std::move(may).error().message};
+  } else {
+    guest.peer = GF_TRY(os::peer_of(socket));
+    GF_CHECK(may_enter(guest.peer));
+  }
+  GF_CHECK(admission.take_connection(guest.peer.uid));
+  return guest;
+}
+
+Principal HttpServer::Core::principal_of(const Guest& guest) {
+  return guest.over_tcp ? identity.of_loopback(guest.peer.uid) : identity.of(guest.peer);
+}
+
+void HttpServer::Core::welcome(const Entrance& entrance, Stream::socket_type socket) {
+  auto guest = admit(entrance, socket.native_handle());
+  if (!guest) return turn_away(socket.native_handle(), guest.error());
   const auto session =
-      std::make_shared<Session>(shared_from_this(), std::move(*peer), std::move(socket));
+      std::make_shared<Session>(shared_from_this(), std::move(*guest), std::move(socket));
   sessions.insert(session);
   session->read_header();
 }
 
 void HttpServer::Core::close() {
   if (std::exchange(closing, true)) return;
-  error_code ignored;  // nobody is left to be told
-  acceptor.close(ignored);
-  pause.cancel();
+  unix_entrance.close();
+  tcp_entrance.close();
   (void)::unlink(options.socket_path.c_str());  // a stale file is replaced at the next start
   const auto open = sessions;                   // closing takes them out
   for (const auto& session : open) {
@@ -506,6 +584,7 @@ Result<std::unique_ptr<HttpServer>> HttpServer::listen(asio::io_context& io,
                                                        Service& service) {
   auto core = std::make_shared<Core>(io, std::move(options), service);
   GF_CHECK(core->listen());
+  core->listen_on_loopback();
   return std::unique_ptr<HttpServer>(new HttpServer(std::move(core)));  // NOLINT: private
 }
 
@@ -519,6 +598,10 @@ HttpServer::~HttpServer() {
 Result<void> HttpServer::listen_again() {
   return core_->closing ? Result<void>() : core_->listen();
 }
+
+std::optional<LoopbackAddress> HttpServer::loopback() const { return core_->options.loopback; }
+
+const std::string& HttpServer::loopback_trouble() const { return core_->loopback_trouble; }
 
 void HttpServer::close() { core_->close(); }
 

@@ -4,9 +4,11 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/loopback_address.h"
 #include "base/result.h"
 #include "core/principal.h"
 #include "server/service.h"
@@ -17,9 +19,9 @@ class io_context;
 
 namespace gflow::server {
 
-/// HTTP/1.1 over a unix socket, identity by SO_PEERCRED. Limits: 64 KiB of headers, 16 MiB of body,
-/// 30 s idle, 256 connections and 64 MiB of bodies per user. Accepts on the io_context given, on
-/// its thread.
+/// HTTP/1.1 over a unix socket, identity by SO_PEERCRED, and over TCP on this machine, identity by
+/// whose the other end is. Limits: 64 KiB of headers, 16 MiB of body, 30 s idle, 256 connections
+/// and 64 MiB of bodies per user. Accepts on the io_context given, on its thread.
 class HttpServer {
  public:
   struct Options {
@@ -27,6 +29,7 @@ class HttpServer {
     bool any_user =
         false;  ///< system mode: everyone may connect (0666); else 0600 and own uid or root
     std::uint32_t own_uid = 0;
+    std::optional<LoopbackAddress> loopback = {};  ///< where it listens besides; empty: nowhere
     /// For a request's headers to arrive, or the next request; twice that for its body.
     std::chrono::milliseconds idle{30'000};
   };
@@ -41,6 +44,10 @@ class HttpServer {
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
+  /// Where it listens besides the socket; empty if it does not.
+  [[nodiscard]] std::optional<LoopbackAddress> loopback() const;
+  /// Why it does not listen where it was told to; "" if it does. It serves the socket all the same.
+  [[nodiscard]] const std::string& loopback_trouble() const;
   /// Listens anew at the same path, whose file was lost; open connections stay.
   [[nodiscard]] Result<void> listen_again();
   /// Stops accepting and drops idle connections; answers under way are still written.
@@ -48,6 +55,8 @@ class HttpServer {
 
  private:
   struct Core;
+  struct Entrance;
+  struct Guest;
   explicit HttpServer(std::shared_ptr<Core> core);
   std::shared_ptr<Core> core_;  // shared with the pending accept handler
 };

@@ -40,6 +40,7 @@ std::vector<std::string> Identity::configure(const RoleNames& roles,
   administrators_ = look_up("access.administrators", roles.administrators, unknown);
   operators_ = look_up("access.operators", roles.operators, unknown);
   projects_.clear();
+  accounts_.clear();
   for (const std::string& project : projects) {
     if (const auto gid = os::group_id(project)) {
       projects_[*gid] = project;
@@ -74,6 +75,18 @@ Principal Identity::of(const os::Peer& peer) {
     }
   }
   std::ranges::sort(principal.projects);
+  return principal;
+}
+
+Principal Identity::of_loopback(std::uint32_t uid) {
+  auto account = accounts_.find(uid);
+  if (account == accounts_.end()) {
+    const os::Peer peer{uid, 0, os::groups_of(os::account_of(uid))};
+    account = accounts_.emplace(uid, peer).first;
+  }
+  Principal principal = of(account->second);
+  principal.role = Role::User;
+  principal.known_by = KnownBy::Loopback;
   return principal;
 }
 

@@ -25,6 +25,10 @@ class Identity {
   std::vector<std::string> configure(const RoleNames& roles,
                                      const std::vector<std::string>& projects);
   [[nodiscard]] Principal of(const os::Peer& peer);
+  /// Of the owner of a TCP connection's other end. A user and no more, whoever it is: what connects
+  /// may pass on what others ask. Groups are those of the account, looked up once until the
+  /// configuration is read again.
+  [[nodiscard]] Principal of_loopback(std::uint32_t uid);
 
  private:
   struct Members {
@@ -42,6 +46,7 @@ class Identity {
   Members operators_;
   std::map<std::uint32_t, std::string> projects_;  // by group
   std::map<std::uint32_t, std::string> names_;     // of users, looked up once
+  std::map<std::uint32_t, os::Peer> accounts_;     // of those who came over TCP
 };
 
 }  // namespace gflow::server

@@ -45,6 +45,20 @@ TEST(Identity, WhatIsConfiguredAnewCountsAtOnce) {
   EXPECT_EQ(identity.of({kOther, 1, {gid("tty")}}).role, Role::User);
 }
 
+TEST(Identity, OverTcpNobodyIsMoreThanAUser) {
+  Identity identity(kOwn);
+  EXPECT_TRUE(identity.configure({{"nobody"}, {}}, {"daemon"}).empty());
+  for (const std::uint32_t uid : {0U, kOwn, os::user_id("nobody").value()}) {
+    const Principal who = identity.of_loopback(uid);
+    EXPECT_EQ(who.role, Role::User) << uid;
+    EXPECT_EQ(who.known_by, KnownBy::Loopback) << uid;
+    EXPECT_EQ(who.uid, uid);
+  }
+  // Groups are those of the account.
+  EXPECT_EQ(identity.of_loopback(os::user_id("daemon").value()).projects,
+            std::vector<std::string>{"daemon"});
+}
+
 TEST(Identity, NamesTheMachineDoesNotKnowAreSaidAndCountForNobody) {
   Identity identity(kOwn);
   EXPECT_EQ(

@@ -43,11 +43,11 @@ Reply reply_for(const Exchange& exchange, JobId id) {
 }  // namespace
 
 void show_job(Exchange exchange) {
-  const auto number = parse_number(exchange.id);
+  const auto number = parse_number(exchange.segment);
   exchange.respond(
       number ? reply_for(exchange, JobId(*number))
              : problem(Error{Code::NotFound,
-                             tr_format("there is no job {}", exchange.id.substr(0, 30))}));
+                             tr_format("there is no job {}", exchange.segment.substr(0, 30))}));
 }
 
 void show_newest_job(Exchange exchange) {

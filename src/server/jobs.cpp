@@ -206,7 +206,22 @@ Result<api::SubmitRequest> read_submission(std::string_view body) {
   return submission;
 }
 
+/// An allocation runs what gflowd gives it, which is not on the wire.
+Result<void> check_no_allocation(const api::SubmitRequest& submission) {
+  for (std::size_t i = 0; i < submission.items.size(); ++i) {
+    if (!submission.items[i].spec.allocation) continue;
+    return fail(Code::Usage,
+                tr_format("/items/{}/spec/allocation: a job is none; POST /api/v1/gpu/allocate and "
+                          "'galloc' make allocations",
+                          i));
+  }
+  return {};
+}
+
 void submit(Exchange exchange, api::SubmitRequest submission) {
+  if (auto checked = check_no_allocation(submission); !checked) {
+    return exchange.respond(problem(checked.error()));
+  }
   submission.idempotency_key = exchange.request.idempotency_key;
   const auto owner = job_owner(exchange.caller);
   if (!owner) return exchange.respond(problem(owner.error()));

@@ -11,6 +11,7 @@
 #include "base/translate.h"
 #include "os/message_files.h"
 #include "server/handlers.h"
+#include "server/web_guard.h"
 
 namespace gflow::server {
 namespace {
@@ -38,23 +39,43 @@ constexpr auto kRoutes = std::to_array<Route>({
     {"GET", "/api/v1/principal", Verb::Read, show_principal},
     {"GET", "/api/v1/settings", Verb::Read, show_settings},
     {"GET", "/api/v1/changes", Verb::Read, wait_for_change},
+    {"GET", "/api/v1/gpu/status", Verb::Read, show_gpu_status},
+    {"GET", "/api/v1/gpu/nodes", Verb::Read, list_gpu_nodes},
+    {"GET", "/api/v1/gpu/health", Verb::Read, show_gpu_health},
+    {"GET", "/api/v1/gpu/monitoring", Verb::Read, show_gpu_monitoring},
+    {"POST", "/api/v1/gpu/validate", Verb::Read, validate_gpu_need},
+    {"POST", "/api/v1/gpu/allocate", Verb::Submit, allocate_gpus},
+    {"POST", "/api/v1/gpu/setup-pytorch", Verb::Submit, set_up_pytorch},
+    {"POST", "/api/v1/gpu/setup-tensorflow", Verb::Submit, set_up_tensorflow},
+    {"DELETE", "/api/v1/gpu/cleanup/{node_name}", Verb::Change, clean_up_gpus},
+    {"GET", "/api/v1/gpu/allocations", Verb::Read, list_gpu_allocations},
+    {"GET", "/api/v1/gpu/allocations/{id}", Verb::Read, show_gpu_allocation},
+    {"DELETE", "/api/v1/gpu/allocations/{id}", Verb::Change, release_gpu_allocation},
+    {"POST", "/api/v1/gpu/allocations/{id}/renew", Verb::Change, renew_gpu_allocation},
 });
-
-constexpr std::string_view kId = "{id}";
 
 bool is_digits(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-/// What stands for {id} in the path ("" for a pattern without), or empty if it is another path.
+/// What stands for the segment in braces in the path ("" for a pattern without), or empty if it is
+/// another path. {id} is digits, any other whatever is not empty.
 std::optional<std::string_view> match(std::string_view pattern, std::string_view path) {
-  if (!pattern.ends_with(kId)) {
+  const std::size_t open = pattern.find('{');
+  if (open == std::string_view::npos) {
     if (pattern != path) return std::nullopt;
     return "";
   }
-  const std::string_view before = pattern.substr(0, pattern.size() - kId.size());
-  if (!path.starts_with(before) || !is_digits(path.substr(before.size()))) return std::nullopt;
-  return path.substr(before.size());
+  const std::size_t close = pattern.find('}', open);
+  const std::string_view after = pattern.substr(close + 1);
+  if (!path.starts_with(pattern.substr(0, open)) || !path.substr(open).ends_with(after)) {
+    return std::nullopt;
+  }
+  const std::string_view segment = path.substr(open, path.size() - open - after.size());
+  const bool is_id = pattern.substr(open, close + 1 - open) == "{id}";
+  if (segment.empty() || segment.contains('/')) return std::nullopt;
+  if (is_id && !is_digits(segment)) return std::nullopt;
+  return segment;
 }
 
 Reply no_such_path(std::string_view path) {
@@ -105,10 +126,13 @@ void dispatch(Exchange exchange) {
     return exchange.respond(problem(
         Error{Code::Permission, "requests of web pages are refused: they carry an Origin header"}));
   }
+  if (auto refusal = refuse_of_web(exchange.request)) {
+    return exchange.respond(std::move(*refusal));
+  }
   std::vector<std::string> allowed;
   for (const Route& route : kRoutes) {
-    const auto id = match(route.pattern, exchange.request.path);
-    if (!id) continue;
+    const auto segment = match(route.pattern, exchange.request.path);
+    if (!segment) continue;
     if (route.method != exchange.request.method) {
       allowed.emplace_back(route.method);
       continue;
@@ -116,7 +140,7 @@ void dispatch(Exchange exchange) {
     if (auto may = authorize(exchange.caller, route.verb); !may) {
       return exchange.respond(problem(may.error()));
     }
-    exchange.id = *id;
+    exchange.segment = *segment;
     return route.handle(std::move(exchange));
   }
   exchange.respond(allowed.empty() ? no_such_path(exchange.request.path)

@@ -19,7 +19,7 @@ enum class Verb {
 
 struct Route {
   std::string_view method;
-  std::string_view pattern;  ///< a segment "{id}" stands for digits
+  std::string_view pattern;  ///< a segment "{id}" stands for digits, "{name}" for any
   Verb verb;
   void (*handle)(Exchange exchange);
 };

@@ -139,6 +139,19 @@ constexpr Right kRights[] = {
     {"GET", "/api/v1/principal", Role::User},
     {"GET", "/api/v1/settings", Role::User},
     {"GET", "/api/v1/changes", Role::User},
+    {"GET", "/api/v1/gpu/status", Role::User},
+    {"GET", "/api/v1/gpu/nodes", Role::User},
+    {"GET", "/api/v1/gpu/health", Role::User},
+    {"GET", "/api/v1/gpu/monitoring", Role::User},
+    {"POST", "/api/v1/gpu/validate", Role::User},
+    {"POST", "/api/v1/gpu/allocate", Role::User},
+    {"POST", "/api/v1/gpu/setup-pytorch", Role::User},
+    {"POST", "/api/v1/gpu/setup-tensorflow", Role::User},
+    {"DELETE", "/api/v1/gpu/cleanup/lab1", Role::User},
+    {"GET", "/api/v1/gpu/allocations", Role::User},
+    {"GET", "/api/v1/gpu/allocations/7", Role::User},
+    {"DELETE", "/api/v1/gpu/allocations/7", Role::User},
+    {"POST", "/api/v1/gpu/allocations/7/renew", Role::User},
 };
 
 TEST(Routes, AreThoseAndForThose) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "base/translate.h"
 
 namespace gflow::server {
 namespace {
@@ -152,6 +153,18 @@ void hide_details(api::JobView& view, const Service& service, const Job& job) {
   }
 }
 
+/// In a listing all of that stands beside it, and only what is partly there is told.
+std::string shortage_of(const blocker::Gpus& shortage) {
+  const std::string kind = shortage.kind.empty() ? "" : shortage.kind + " ";
+  const int available = std::max(shortage.available, 0);
+  return tr_count(static_cast<std::uint64_t>(shortage.need),
+                  "needs {} {}GPU, {} available",
+                  "needs {} {}GPUs, {} available",
+                  shortage.need,
+                  kind,
+                  available);
+}
+
 }  // namespace
 
 api::JobView view_of(const Service& service, const Job& job) {
@@ -168,11 +181,27 @@ api::JobView view_of(const Service& service, const Job& job) {
   return view;
 }
 
+std::string why_text(const std::vector<Blocker>& blockers) {
+  std::vector<std::string> sentences;
+  for (const Blocker& blocker : blockers) {
+    const auto* gpus = std::get_if<blocker::Gpus>(&blocker);
+    sentences.push_back(gpus == nullptr ? blocker_text(public_part(blocker)) : shortage_of(*gpus));
+  }
+  return join(sentences, "; ");
+}
+
+std::vector<api::NodeView> node_views(const Service& service) {
+  const engine::State& state = service.state();
+  std::vector<api::NodeView> views;
+  for (const auto& [name, record] : state.nodes()) views.push_back(node_view(state, record));
+  return views;
+}
+
 api::MachineView machine_view(const Service& service) {
   const engine::State& state = service.state();
   const engine::Totals totals = state.totals();
   api::MachineView view;
-  for (const auto& [name, record] : state.nodes()) view.nodes.push_back(node_view(state, record));
+  view.nodes = node_views(service);
   for (const NodeHealth& health : state.unhealthy()) {
     view.unhealthy.push_back(unhealthy_node(state, health, service.now()));
   }

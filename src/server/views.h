@@ -13,6 +13,10 @@ namespace gflow::server {
                                     const Service& service,
                                     const Job& job);
 [[nodiscard]] api::MachineView machine_view_for(const Principal& caller, const Service& service);
+/// Why a job waits in sentences, as everybody may know it.
+[[nodiscard]] std::string why_text(const std::vector<Blocker>& blockers);
+/// The nodes and their devices, by name, with who has them.
+[[nodiscard]] std::vector<api::NodeView> node_views(const Service& service);
 [[nodiscard]] std::vector<api::DrainView> drain_views(const engine::State& state);
 
 }  // namespace gflow::server

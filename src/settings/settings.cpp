@@ -62,6 +62,8 @@ std::string_view type_name(Type type) {
       return "duration";
     case Type::Size:
       return "size";
+    case Type::Address:
+      return "address";
     case Type::List:
       return "list";
     case Type::Map:

@@ -27,6 +27,8 @@ std::string another_value(const Setting& setting) {
       return setting.choices.back();
     case Type::Map:
       return "a=1";
+    case Type::Address:
+      return "[::1]:0";
     case Type::Text:
     case Type::List:
       return "other";

@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/loopback_address.h"
 #include "base/text.h"
 #include "base/translate.h"
 #include "placement/policy.h"
@@ -122,6 +123,13 @@ Setting absolute(Setting setting, PathOf path_of) {
     return read(settings, text);
   };
   return setting;
+}
+
+/// An address that a setting names, or none.
+Result<void> read_listen(Settings& settings, const std::string& text) {
+  if (!text.empty()) GF_CHECK(parse_loopback_address(text));
+  settings.api_listen = text;
+  return {};
 }
 
 /// "lab.yaml" of "sim:lab.yaml"; "" of what names no file.
@@ -306,6 +314,17 @@ void add_scheduler(std::vector<Setting>& table) {
       [](auto& s) -> auto& { return s.policy.max_submit; });
 }
 
+void add_api(std::vector<Setting>& table) {
+  table.push_back({.section = "api",
+                   .name = "listen",
+                   .type = Type::Address,
+                   .applies = kRestart,
+                   .help = "address of the REST API: 127.0.0.1 or [::1] and a port; port 0 is any "
+                           "that is free, \"\" is none",
+                   .write = [](const Settings& s) { return s.api_listen; },
+                   .read = read_listen});
+}
+
 /// Whose names these are is nobody else's business: they are no part of a snapshot.
 void add_people(std::vector<Setting>& table) {
   table.push_back({.section = "access",
@@ -425,6 +444,9 @@ void add_limits(std::vector<Setting>& table) {
       [](auto& s) -> auto& { return s.policy.max_dependencies_per_user; });
   add(S{.name = "max_dependencies", .help = "maximum number of dependencies of all waiting jobs"},
       [](auto& s) -> auto& { return s.policy.max_dependencies; });
+  add(S{.name = "allocation_ttl",
+        .help = "how long an allocation lasts that names no time and no process"},
+      [](auto& s) -> auto& { return s.policy.allocation_ttl; });
 }
 
 void add_rest(std::vector<Setting>& table) {
@@ -483,6 +505,7 @@ std::span<const Setting> table() {
     add_daemon(made);
     add_scheduler(made);
     add_people(made);
+    add_api(made);
     add_placement(made);
     add_sharing(made);
     add_limits(made);

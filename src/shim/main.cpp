@@ -2,7 +2,8 @@
 // gflow-shim ATTEMPT-DIRECTORY: supervises one attempt of a job. Started by the runner with the
 // write end of its status pipe as descriptor 3. gflow-shim --standby ROOM V2GROUP GROUP...: the
 // same, for an attempt it is told later through the socket that is its descriptor 4. gflow-shim
-// --probe DIR...: joins control groups and ends.
+// --probe DIR...: joins control groups and ends. gflow-shim --hold [PID START]: what an allocation
+// runs in place of a program: ends with that process, else when it is told to.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "shim/hold.h"
 #include "shim/shim.h"
 
 int main(int argc, char** argv) {
@@ -22,6 +24,9 @@ int main(int argc, char** argv) {
     const gflow::shim::Fd status(::fcntl(kStatus, F_SETFD, FD_CLOEXEC) == 0 ? kStatus : -1);
     gflow::shim::Fd orders(::fcntl(kOrders, F_SETFD, FD_CLOEXEC) == 0 ? kOrders : -1);
     return gflow::shim::stand_by(argc - 1, argv + 1, std::move(orders), status);
+  }
+  if (argc >= 2 && std::string_view(argv[1]) == "--hold") {
+    return gflow::shim::hold_for(argc - 2, argv + 2);
   }
   if (argc != 2 || argv[1][0] != '/') {
     (void)std::fputs("usage: gflow-shim ATTEMPT-DIRECTORY (started by gflowd)\n", stderr);

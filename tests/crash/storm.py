@@ -73,6 +73,7 @@ class Storm:
         self.environment = {
             "PATH": f"{options.bin}:{os.environ['PATH']}",
             "LANG": "C.UTF-8",
+            "GFLOW_API__LISTEN": "",
             "STORM": str(self.work),
             "HOME": str(self.work / "home"),
             "XDG_RUNTIME_DIR": str(self.work / "run"),

@@ -54,6 +54,7 @@ class Machine:
             "XDG_RUNTIME_DIR": str(self.root / "run"),
             "PATH": f"{BIN}:{os.environ['PATH']}",
             "USER": "tester",
+            "GFLOW_API__LISTEN": "",  # not the one port all would listen on
         }
         self.state = self.home / ".local/share/gflow"
         self.logs = self.state / "logs"

@@ -93,7 +93,7 @@ class Town:
     def environment(self, user):
         home = "/root" if user == "root" else f"/home/{user}"
         kept = {k: v for k, v in os.environ.items() if k in ("LANG", "LC_ALL", "ASAN_OPTIONS")}
-        return kept | {"PATH": f"{self.bin}:{os.environ['PATH']}", "HOME": home, "USER": user}
+        return kept | {"PATH": f"{self.bin}:{os.environ['PATH']}", "HOME": home, "USER": user, "GFLOW_API__LISTEN": ""}
 
     def start(self, user, *command, cwd=None, env=None, **more):
         """A program of `user` that goes on."""

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/gpu_resources.h"
+
+#include "api/json_reader.h"
+#include "api/json_writer.h"
+
+namespace gflow::api {
+namespace {
+
+constexpr Range kGpuCount = {1, 1024};
+constexpr Range kTtl = {0, std::int64_t{10} * 365 * 86400};
+
+}  // namespace
+
+template <class Io, Like<GpuUtilization> T>
+void fields(Io& io, T& use) {
+  io.field("gpu_utilization", use.gpu_utilization);
+  io.field("gpu_memory_usage", use.gpu_memory_usage);
+}
+
+template <class Io, Like<GpuNode> T>
+void fields(Io& io, T& node) {
+  io.field("node_name", node.node_name);
+  io.field("gpu_type", node.gpu_type);
+  io.field("available_gpus", node.available_gpus);
+  io.field("total_gpus", node.total_gpus);
+  io.field("memory_per_gpu", node.memory_per_gpu);
+  io.field("utilization", node.utilization);
+  io.field("gpus", node.gpus);
+}
+
+template <class Io, Like<GpuStatus> T>
+void fields(Io& io, T& status) {
+  if (status.utilization) io.field("utilization", *status.utilization);
+  io.field("available_nodes", status.available_nodes);
+  io.field("total_nodes", status.total_nodes);
+  io.field("timestamp", status.timestamp);
+}
+
+template <class Io, Like<GpuNeed> T>
+void fields(Io& io, T& need) {
+  io.field("gpu_count", need.gpu_count, kGpuCount);
+  io.field("gpu_type", need.gpu_type);
+  io.field("memory_gb", need.memory_gb);
+  io.field("compute_ratio", need.compute_ratio);
+  io.field("distributed_training", need.distributed_training);
+  io.field("mixed_precision", need.mixed_precision);
+  io.field("gpu_memory_fraction", need.gpu_memory_fraction);
+  io.known_text("gpus", need.gpus);
+  io.field("wait", need.wait);
+  io.field("ttl_seconds", need.ttl_seconds, kTtl);
+  io.known_amount("pid", need.pid);
+  std::optional<JobId> allocation;
+  if (need.allocation_id.value != 0) allocation = need.allocation_id;
+  io.field("allocation_id", allocation);
+  if constexpr (!std::is_const_v<T>) need.allocation_id = allocation.value_or(JobId{});
+}
+
+template <class Io, Like<GrantedGpu> T>
+void fields(Io& io, T& gpu) {
+  io.field("index", gpu.index);
+  io.field("uuid", gpu.uuid);
+  io.field("gpu_type", gpu.gpu_type);
+  io.field("compute_ratio", gpu.compute_ratio);
+  io.field("memory_gb", gpu.memory_gb);
+}
+
+template <class Io, Like<GpuConfig> T>
+void fields(Io& io, T& config) {
+  io.field("gpu_count", config.gpu_count);
+  io.field("gpu_type", config.gpu_type);
+  io.field("memory_gb", config.memory_gb);
+  io.field("compute_ratio", config.compute_ratio);
+  io.field("distributed_training", config.distributed_training);
+  io.field("mixed_precision", config.mixed_precision);
+  io.field("gpu_memory_fraction", config.gpu_memory_fraction);
+  io.field("devices", config.devices);
+  io.text_map("environment", config.environment);
+}
+
+template <class Io, Like<PytorchConfig> T>
+void fields(Io& io, T& config) {
+  io.field("devices", config.devices);
+  io.field("memory_fraction", config.memory_fraction);
+  io.field("amp", config.amp);
+  io.field("distributed", config.distributed);
+  io.field("backend", config.backend);
+  io.known_text("init_method", config.init_method);
+  io.field("world_size", config.world_size);
+}
+
+template <class Io, Like<TensorflowConfig> T>
+void fields(Io& io, T& config) {
+  io.field("devices", config.devices);
+  io.field("memory_growth", config.memory_growth);
+  io.field("memory_limit_mb", config.memory_limit_mb);
+  io.field("mixed_precision_policy", config.mixed_precision_policy);
+  io.field("strategy", config.strategy);
+}
+
+template <class Io, Like<GpuAllocation> T>
+void fields(Io& io, T& allocation) {
+  io.required("success", allocation.success);
+  io.known_text("node_name", allocation.node_name);
+  io.known_text("error_message", allocation.error_message);
+  std::optional<JobId> id;
+  if (allocation.allocation_id.value != 0) id = allocation.allocation_id;
+  io.field("allocation_id", id);
+  if constexpr (!std::is_const_v<T>) allocation.allocation_id = id.value_or(JobId{});
+  io.known_text("state", allocation.state);
+  io.known_text("owner", allocation.owner);
+  io.known_text("expires_at", allocation.expires_at);
+  io.field("gpu_config", allocation.gpu_config);
+  if (allocation.pytorch_config || !std::is_const_v<T>) {
+    io.field("pytorch_config", allocation.pytorch_config);
+  }
+  if (allocation.tensorflow_config || !std::is_const_v<T>) {
+    io.field("tensorflow_config", allocation.tensorflow_config);
+  }
+}
+
+template <class Io, Like<GpuAllocations> T>
+void fields(Io& io, T& all) {
+  io.field("allocations", all.allocations);
+}
+
+template <class Io, Like<GpuValidation> T>
+void fields(Io& io, T& validation) {
+  io.field("valid", validation.valid);
+  io.field("available", validation.available);
+  io.known_text("error_message", validation.error_message);
+  io.known_text("request", validation.request);
+}
+
+template <class Io, Like<GpuCleanup> T>
+void fields(Io& io, T& cleanup) {
+  io.field("success", cleanup.success);
+  io.field("node_name", cleanup.node_name);
+  io.field("gpu_count", cleanup.gpu_count);
+  io.field("released", cleanup.released);
+}
+
+template <class Io, Like<GpuRenewal> T>
+void fields(Io& io, T& renewal) {
+  io.required("ttl_seconds", renewal.ttl_seconds, Range{1, kTtl.most});
+}
+
+template <class Io, Like<MonitoredGpu> T>
+void fields(Io& io, T& gpu) {
+  io.field("index", gpu.index);
+  io.field("uuid", gpu.uuid);
+  io.field("gpu_type", gpu.gpu_type);
+  io.field("available", gpu.available);
+  io.known_text("trouble", gpu.trouble);
+  io.field("gpu_utilization", gpu.gpu_utilization);
+  io.field("gpu_memory_usage", gpu.gpu_memory_usage);
+  io.field("memory_used_gb", gpu.memory_used_gb);
+  io.field("memory_total_gb", gpu.memory_total_gb);
+  io.field("temperature_celsius", gpu.temperature_celsius);
+  io.field("power_watts", gpu.power_watts);
+  io.field("jobs", gpu.jobs);
+  io.field("processes", gpu.processes);
+}
+
+template <class Io, Like<MonitoredNode> T>
+void fields(Io& io, T& node) {
+  io.field("node_name", node.node_name);
+  io.field("gpus", node.gpus);
+}
+
+template <class Io, Like<GpuMonitoring> T>
+void fields(Io& io, T& monitoring) {
+  io.field("utilization", monitoring.utilization);
+  io.field("nodes", monitoring.nodes);
+  io.field("timestamp", monitoring.timestamp);
+}
+
+template <class Io, Like<GpuHealth> T>
+void fields(Io& io, T& health) {
+  io.field("status", health.status);
+  io.field("initialized", health.initialized);
+  io.field("total_gpus", health.total_gpus);
+  io.field("usable_gpus", health.usable_gpus);
+  io.field("total_nodes", health.total_nodes);
+  io.field("problems", health.problems);
+  io.field("timestamp", health.timestamp);
+}
+
+std::string write(const GpuStatus& status) { return Writer::document("GpuStatus", status); }
+std::string write(const GpuAllocation& allocation) {
+  return Writer::document("GpuAllocation", allocation);
+}
+std::string write(const GpuAllocations& allocations) {
+  return Writer::document("GpuAllocations", allocations);
+}
+std::string write(const GpuValidation& validation) {
+  return Writer::document("GpuValidation", validation);
+}
+std::string write(const GpuCleanup& cleanup) { return Writer::document("GpuCleanup", cleanup); }
+std::string write(const GpuMonitoring& monitoring) {
+  return Writer::document("GpuMonitoring", monitoring);
+}
+std::string write(const GpuHealth& health) { return Writer::document("GpuHealth", health); }
+std::string write(const GpuNeed& need) { return Writer::document("GpuNeed", need); }
+
+Result<GpuNeed> read_gpu_need(std::string_view json) {
+  auto need = GF_TRY(Reader::document<GpuNeed>(json, "GpuNeed", Unknown::Refused));
+  const auto is_ratio = [](double value) { return value > 0 && value <= 1; };
+  if (!is_ratio(need.compute_ratio)) {
+    return fail(Code::Usage, "/compute_ratio: must be over 0 and at most 1");
+  }
+  if (!is_ratio(need.gpu_memory_fraction)) {
+    return fail(Code::Usage, "/gpu_memory_fraction: must be over 0 and at most 1");
+  }
+  constexpr double kMostGb = 1 << 20;
+  if (!(need.memory_gb >= 0 && need.memory_gb <= kMostGb)) {
+    return fail(Code::Usage, "/memory_gb: must be from 0 to 1048576");
+  }
+  if (need.pid < 0) return fail(Code::Usage, "/pid: must be the number of a process");
+  return need;
+}
+
+Result<GpuRenewal> read_gpu_renewal(std::string_view json) {
+  return Reader::document<GpuRenewal>(json, "GpuRenewal", Unknown::Refused);
+}
+
+Result<GpuAllocation> read_gpu_allocation(std::string_view json) {
+  return Reader::document<GpuAllocation>(json, "GpuAllocation", Unknown::Ignored);
+}
+
+}  // namespace gflow::api

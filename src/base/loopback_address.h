@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+/// Addresses at which a machine reaches itself, and no other one does.
+namespace gflow {
+
+struct LoopbackAddress {
+  std::string host;        ///< "127.0.0.1" (any of 127.0.0.0/8) or "::1"
+  std::uint16_t port = 0;  ///< 0: any that is free
+
+  friend bool operator==(const LoopbackAddress&, const LoopbackAddress&) = default;
+};
+
+/// Reads "127.0.0.1:8000", "[::1]:8000" or "localhost:8000". Errors: Usage, for an address that
+/// other machines reach, too.
+[[nodiscard]] Result<LoopbackAddress> parse_loopback_address(std::string_view text);
+/// "127.0.0.1:8000", "[::1]:8000".
+[[nodiscard]] std::string to_text(const LoopbackAddress& address);
+
+/// Whether what a URL names is always this machine: "localhost", "[::1]" or one of 127.0.0.0/8,
+/// with a port or without.
+[[nodiscard]] bool is_loopback_host(std::string_view host_and_port);
+
+}  // namespace gflow

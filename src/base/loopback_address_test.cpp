@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/loopback_address.h"
+
+#include <gtest/gtest.h>
+
+namespace gflow {
+namespace {
+
+TEST(LoopbackAddress, IsReadAndWritten) {
+  const struct {
+    const char* text;
+    LoopbackAddress address;
+    const char* written;
+  } rows[] = {
+      {"127.0.0.1:8000", {"127.0.0.1", 8000}, "127.0.0.1:8000"},
+      {"127.8.0.255:0", {"127.8.0.255", 0}, "127.8.0.255:0"},
+      {"localhost:65535", {"127.0.0.1", 65535}, "127.0.0.1:65535"},
+      {"LocalHost:1", {"127.0.0.1", 1}, "127.0.0.1:1"},
+      {"[::1]:8000", {"::1", 8000}, "[::1]:8000"},
+  };
+  for (const auto& row : rows) {
+    const auto read = parse_loopback_address(row.text);
+    ASSERT_TRUE(read) << row.text << ": " << read.error().message;
+    EXPECT_EQ(*read, row.address) << row.text;
+    EXPECT_EQ(to_text(*read), row.written);
+  }
+}
+
+TEST(LoopbackAddress, IsNothingElse) {
+  for (const char* text : {"",
+                           ":",
+                           "8000",
+                           ":8000",
+                           "127.0.0.1",
+                           "127.0.0.1:",
+                           "127.0.0.1:65536",
+                           "127.0.0.1:-1",
+                           "127.0.0.1:80 ",
+                           "127.0.0.1:http",
+                           "::1:8000",
+                           "[::1]",
+                           "[::1]8000",
+                           "[::1:8000",
+                           "0.0.0.0:8000",
+                           "[::]:8000",
+                           "10.0.0.1:8000",
+                           "127.0.0:8000",
+                           "127.0.0.256:8000",
+                           "127.0.0.1.evil.example:8000",
+                           "localhost.evil.example:8000",
+                           "lab1:8000",
+                           "[fe80::1]:8000"}) {
+    const auto read = parse_loopback_address(text);
+    ASSERT_FALSE(read) << text;
+    EXPECT_EQ(read.error().code, Code::Usage);
+    EXPECT_NE(read.error().message.find("'" + std::string(text) + "'"), std::string::npos)
+        << read.error().message;
+  }
+}
+
+TEST(LoopbackAddress, AHostOfThisMachineIsKnownByItsName) {
+  for (const char* host : {"localhost",
+                           "LOCALHOST:8000",
+                           "127.0.0.1",
+                           "127.1.2.3:9",
+                           "[::1]",
+                           "[::1]:8000",
+                           "localhost:what"}) {
+    EXPECT_TRUE(is_loopback_host(host)) << host;
+  }
+  for (const char* host : {"",
+                           "evil.example",
+                           "localhost.evil.example",
+                           "127.0.0.1.evil.example",
+                           "127.evil.example.1",
+                           "1270.0.0.1",
+                           "::1",
+                           "[::2]",
+                           "gflow:8000"}) {
+    EXPECT_FALSE(is_loopback_host(host)) << host;
+  }
+}
+
+}  // namespace
+}  // namespace gflow

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "base/loopback_address.h"
+#include "base/result.h"
+#include "os/fd.h"
+
+/// TCP that never leaves this machine.
+namespace gflow::os {
+
+/// A socket that listens there, non-blocking, closed on exec; the port it got is put into
+/// `address`. Errors: Failure, also if another program listens there.
+[[nodiscard]] Result<Fd> listen_loopback(LoopbackAddress& address);
+
+/// The uid of who is at the other end of a connection that was just accepted: whose the socket
+/// there is, as the kernel's table of sockets has it (sock_diag(7)). Errors: NotFound if that
+/// socket is of another network namespace or gone already.
+[[nodiscard]] Result<std::uint32_t> owner_of_other_end(int socket);
+
+}  // namespace gflow::os

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/framework_setup.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/loopback_address.h"
+#include "core/catalogue.h"
+#include "core/gpu_request.h"
+#include "core/launch.h"
+#include "os/loopback.h"
+#include "server/gpu_nodes.h"
+
+namespace gflow::server {
+namespace {
+
+/// As frameworks call the devices of a vendor, and what their processes talk through.
+struct VendorNames {
+  std::string_view vendor;
+  std::string_view torch;
+  std::string_view backend;
+};
+constexpr std::array<VendorNames, 4> kVendors = {{{"nvidia", "cuda", "nccl"},
+                                                  {"amd", "cuda", "nccl"},
+                                                  {"intel", "xpu", "ccl"},
+                                                  {"ascend", "npu", "hccl"}}};
+
+const Device* find_device(const Machine& machine, int index) {
+  const auto found = std::ranges::find(machine.devices, index, &Device::index);
+  return found == machine.devices.end() ? nullptr : &*found;
+}
+
+const VendorNames& names_of(const api::GpuConfig& config, const Machine& machine) {
+  const Device* first =
+      config.devices.empty() ? nullptr : find_device(machine, config.devices.front().index);
+  const auto found =
+      std::ranges::find(kVendors, first == nullptr ? "" : first->vendor, &VendorNames::vendor);
+  return found == kVendors.end() ? kVendors.front() : *found;
+}
+
+/// What it may use of a device: what is reserved for it, else all of one it has wholly.
+std::optional<Memory> memory_granted(const gflow::Request& request, const Device* device) {
+  if (request.mode != GpuMode::Whole && request.gpu_memory > Memory{}) return request.gpu_memory;
+  return device == nullptr ? std::nullopt : device->memory_total;
+}
+
+bool is_of_gflow(std::string_view variable) {
+  return variable.starts_with("GFLOW_") || variable.starts_with("PET_");
+}
+
+}  // namespace
+
+api::GpuConfig config_of(const api::GpuNeed& need,
+                         const Job& job,
+                         const Attempt& attempt,
+                         const Machine& machine) {
+  const gflow::Request& request = job.spec.request;
+  api::GpuConfig config;
+  config.gpu_count = static_cast<int>(attempt.allocation.gpus.size());
+  config.compute_ratio = request.share.parts / static_cast<double>(Share::kWholeParts);
+  config.distributed_training = need.distributed_training;
+  config.mixed_precision = need.mixed_precision;
+  config.gpu_memory_fraction = need.gpu_memory_fraction;
+  for (const int index : attempt.allocation.gpus) {
+    const Device* device = find_device(machine, index);
+    api::GrantedGpu& gpu = config.devices.emplace_back();
+    gpu.index = index;
+    gpu.compute_ratio = config.compute_ratio;
+    if (device != nullptr) {
+      gpu.uuid = device->uuid;
+      gpu.gpu_type = catalogue::short_model(device->vendor, device->model);
+    }
+    if (const auto memory = memory_granted(request, device)) gpu.memory_gb = gb_of(*memory);
+  }
+  if (!config.devices.empty()) {
+    config.gpu_type = config.devices.front().gpu_type;
+    config.memory_gb = config.devices.front().memory_gb;
+  }
+  for (const std::string& variable : launch_environment(job, attempt, machine)) {
+    const std::size_t equals = variable.find('=');
+    if (equals == std::string::npos || is_of_gflow(variable)) continue;
+    config.environment.emplace_back(variable.substr(0, equals), variable.substr(equals + 1));
+  }
+  return config;
+}
+
+api::PytorchConfig pytorch_config(const api::GpuConfig& config, const Machine& machine) {
+  const VendorNames& names = names_of(config, machine);
+  api::PytorchConfig torch;
+  for (int i = 0; i < config.gpu_count; ++i) {
+    torch.devices.push_back(fmt::format("{}:{}", names.torch, i));
+  }
+  torch.backend = config.gpu_count == 0 ? "gloo" : names.backend;
+  if (torch.devices.empty()) torch.devices.emplace_back("cpu");
+  torch.memory_fraction = config.gpu_memory_fraction;
+  // PyTorch takes a part of the whole device, of which a part may be its own.
+  const Device* device =
+      config.devices.empty() ? nullptr : find_device(machine, config.devices.front().index);
+  if (device != nullptr && device->memory_total && config.memory_gb) {
+    const double its = std::min(1.0, *config.memory_gb / gb_of(*device->memory_total));
+    constexpr double kDigits = 10'000;
+    torch.memory_fraction = std::floor(its * config.gpu_memory_fraction * kDigits) / kDigits;
+  }
+  torch.amp = config.mixed_precision && config.gpu_count > 0;
+  torch.distributed = config.distributed_training;
+  torch.world_size = torch.distributed ? std::max(config.gpu_count, 1) : 1;
+  if (torch.distributed) torch.init_method = "env://";
+  return torch;
+}
+
+api::TensorflowConfig tensorflow_config(const api::GpuConfig& config) {
+  api::TensorflowConfig tensorflow;
+  for (int i = 0; i < config.gpu_count; ++i) {
+    tensorflow.devices.push_back(fmt::format("/GPU:{}", i));
+  }
+  if (tensorflow.devices.empty()) tensorflow.devices.emplace_back("/CPU:0");
+  if (config.memory_gb && config.gpu_count > 0) {
+    constexpr double kMbPerGb = 1024;
+    tensorflow.memory_limit_mb = static_cast<std::int64_t>(
+        std::floor(*config.memory_gb * kMbPerGb * config.gpu_memory_fraction));
+  }
+  // TensorFlow refuses both for one device.
+  tensorflow.memory_growth = !tensorflow.memory_limit_mb;
+  const bool mixed = config.mixed_precision && config.gpu_count > 0;
+  tensorflow.mixed_precision_policy = mixed ? "mixed_float16" : "float32";
+  tensorflow.strategy = config.gpu_count > 1 ? "MirroredStrategy" : "OneDeviceStrategy";
+  return tensorflow;
+}
+
+Result<void> add_rendezvous(api::GpuConfig& config) {
+  LoopbackAddress address{"127.0.0.1", 0};
+  (void)GF_TRY(os::listen_loopback(address));  // free again when this returns
+  config.environment.emplace_back("MASTER_ADDR", address.host);
+  config.environment.emplace_back("MASTER_PORT", std::to_string(address.port));
+  config.environment.emplace_back("WORLD_SIZE", std::to_string(std::max(config.gpu_count, 1)));
+  return {};
+}
+
+}  // namespace gflow::server

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "api/gpu_resources.h"
+#include "api/query.h"
+#include "base/text.h"
+#include "base/translate.h"
+#include "core/catalogue.h"
+#include "core/gpu_request.h"
+#include "server/gpu_need.h"
+#include "server/gpu_nodes.h"
+#include "server/handlers.h"
+#include "server/views.h"
+
+namespace gflow::server {
+namespace {
+
+constexpr int kNotReady = 503;
+
+/// Which devices are asked for.
+struct DeviceFilter {
+  gflow::Request request;  ///< its vendor and models
+  double min_memory_gb = 0;
+
+  [[nodiscard]] bool takes(const api::DeviceView& device) const {
+    const auto is_its = [&device](const std::string& model) {
+      return catalogue::answers(model, device.model_short);
+    };
+    if (!request.models.empty() && std::ranges::none_of(request.models, is_its)) return false;
+    if (!request.vendor.empty() && device.device.vendor != request.vendor) return false;
+    return gb_of(device.device.memory_total.value_or(Memory{})) >= min_memory_gb;
+  }
+};
+
+Result<DeviceFilter> read_filter(std::string_view query) {
+  DeviceFilter filter;
+  for (const api::Parameter& parameter : GF_TRY(api::read_parameters(query))) {
+    const std::string& value = parameter.value;
+    if (parameter.name == "gpu_type") {
+      GF_CHECK(read_gpu_type(value, filter.request));
+    } else if (parameter.name == "min_memory_gb") {
+      const auto [end, error] =
+          std::from_chars(value.data(), value.data() + value.size(), filter.min_memory_gb);
+      const bool is_number = error == std::errc() && end == value.data() + value.size();
+      if (!is_number || !(filter.min_memory_gb >= 0)) {
+        return fail(
+            Code::Usage,
+            tr_format("min_memory_gb={} is not a number of GB, as 16 or 16.5", printable(value)));
+      }
+    } else {
+      return api::unknown_parameter(parameter.name, {"gpu_type", "min_memory_gb"});
+    }
+  }
+  return filter;
+}
+
+/// The nodes that have such a device free.
+api::GpuStatus available(const Service& service,
+                         std::vector<api::NodeView> nodes,
+                         const DeviceFilter& filter) {
+  api::GpuStatus status;
+  status.total_nodes = static_cast<int>(nodes.size());
+  status.timestamp = timestamp_of(service.now().wall);
+  for (api::NodeView& node : nodes) {
+    std::erase_if(node.devices,
+                  [&filter](const api::DeviceView& device) { return !filter.takes(device); });
+  }
+  status.available_nodes = gpu_nodes_of(nodes);
+  std::erase_if(status.available_nodes,
+                [](const api::GpuNode& node) { return node.available_gpus == 0; });
+  return status;
+}
+
+/// The nodes, where something is known of their devices; else that is answered.
+std::optional<std::vector<api::NodeView>> known_nodes(Exchange& exchange) {
+  std::vector<api::NodeView> nodes = node_views(exchange.service);
+  const auto trouble = check_devices_known(nodes);
+  if (!trouble) return nodes;
+  exchange.respond(problem(*trouble, kNotReady));
+  return std::nullopt;
+}
+
+void answer_validation(Exchange exchange, api::GpuNeed need) {
+  if (!known_nodes(exchange)) return;
+  const engine::State& state = exchange.service.state();
+  api::GpuValidation validation;
+  JobSpec spec;
+  const auto judge = [&]() -> Result<void> {
+    const User owner = GF_TRY(job_owner(exchange.caller));
+    spec.user = owner;
+    spec.request = GF_TRY(request_of(need));
+    validation.request = gpu_request_text(spec.request);
+    (void)GF_TRY(state.rank(spec.request, 1));
+    validation.valid = true;
+    const engine::Starts starts = GF_TRY(state.starts(spec, 1));
+    validation.available = !starts.jobs.empty();
+    if (!validation.available) {
+      const auto preview = GF_TRY(state.preview(spec, exchange.service.now()));
+      validation.error_message = why_text(preview.blockers);
+    }
+    return {};
+  };
+  if (const auto judged = judge(); !judged) validation.error_message = judged.error().message;
+  exchange.respond(json_reply(api::write(validation)));
+}
+
+}  // namespace
+
+void show_gpu_status(Exchange exchange) {
+  auto nodes = known_nodes(exchange);
+  if (!nodes) return;
+  const api::GpuUtilization utilization = utilization_of(*nodes);
+  api::GpuStatus status = available(exchange.service, std::move(*nodes), {});
+  status.utilization = utilization;
+  exchange.respond(json_reply(api::write(status)));
+}
+
+void list_gpu_nodes(Exchange exchange) {
+  const auto filter = read_filter(exchange.request.query);
+  if (!filter) return exchange.respond(problem(filter.error()));
+  auto nodes = known_nodes(exchange);
+  if (!nodes) return;
+  exchange.respond(json_reply(api::write(available(exchange.service, std::move(*nodes), *filter))));
+}
+
+void show_gpu_health(Exchange exchange) {
+  api::GpuHealth health = health_of(node_views(exchange.service));
+  health.timestamp = timestamp_of(exchange.service.now().wall);
+  Reply reply = json_reply(api::write(health));
+  if (!health.initialized) reply.status = kNotReady;
+  exchange.respond(std::move(reply));
+}
+
+void show_gpu_monitoring(Exchange exchange) {
+  const auto nodes = known_nodes(exchange);
+  if (!nodes) return;
+  exchange.respond(json_reply(
+      api::write(api::GpuMonitoring{.utilization = utilization_of(*nodes),
+                                    .nodes = monitored(*nodes),
+                                    .timestamp = timestamp_of(exchange.service.now().wall)})));
+}
+
+void validate_gpu_need(Exchange exchange) {
+  read_body<api::GpuNeed>(std::move(exchange), api::read_gpu_need, answer_validation);
+}
+
+}  // namespace gflow::server

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+// Allocations: GPUs held for a program outside. Each is a job that runs nothing, so that all that
+// is true of jobs (the queue, limits, restarts, who may end it) is true of it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "api/gpu_resources.h"
+#include "api/query.h"
+#include "base/text.h"
+#include "base/translate.h"
+#include "core/gpu_request.h"
+#include "os/paths.h"
+#include "os/process.h"
+#include "server/framework_setup.h"
+#include "server/gpu_need.h"
+#include "server/gpu_nodes.h"
+#include "server/handlers.h"
+#include "server/views.h"
+
+namespace gflow::server {
+namespace {
+
+enum class Framework { None, Pytorch, Tensorflow };
+
+constexpr std::chrono::seconds kMaxStart{50};  // less than a client waits for an answer
+constexpr int kAccepted = 202;
+
+const Machine* machine_of(const engine::State& state, const std::string& node) {
+  const auto found = state.nodes().find(node);
+  return found == state.nodes().end() ? nullptr : &found->second.machine;
+}
+
+std::string expiry_of(const Job& job, const Attempt& attempt) {
+  return job.spec.time_limit ? timestamp_of(attempt.started + *job.spec.time_limit) : "";
+}
+
+Result<api::GpuAllocation> view_of_allocation(const Service& service,
+                                              const Job& job,
+                                              const api::GpuNeed& need,
+                                              Framework framework) {
+  const engine::State& state = service.state();
+  api::GpuAllocation view;
+  view.allocation_id = job.id;
+  view.state = status_name(status_of(job));
+  view.owner = job.spec.user.name;
+  const Attempt* attempt = attempt_of(job);
+  const Machine* machine =
+      attempt == nullptr ? nullptr : machine_of(state, attempt->allocation.node);
+  if (const auto* ended = std::get_if<Ended>(&job.state)) {
+    view.error_message = outcome_text(ended->outcome);
+  } else if (machine == nullptr) {
+    view.error_message = why_text(state.blockers(job.id, service.now()));
+  }
+  if (machine == nullptr || !view.error_message.empty()) return view;
+  view.success = true;
+  view.node_name = attempt->allocation.node;
+  view.expires_at = expiry_of(job, *attempt);
+  api::GpuConfig config = config_of(need, job, *attempt, *machine);
+  if (framework != Framework::None && config.distributed_training) {
+    GF_CHECK(add_rendezvous(config));
+  }
+  if (framework == Framework::Pytorch) view.pytorch_config = pytorch_config(config, *machine);
+  if (framework == Framework::Tensorflow) view.tensorflow_config = tensorflow_config(config);
+  view.gpu_config = std::move(config);
+  return view;
+}
+
+Reply reply_of(const Result<api::GpuAllocation>& view, int status = 200) {
+  if (!view) return problem(view.error());
+  Reply reply = json_reply(api::write(*view));
+  reply.status = status;
+  return reply;
+}
+
+/// One who asked for GPUs and waits for the answer. Whoever goes away before it has no use for
+/// them: they are given back.
+struct Asked {
+  Asked(Exchange from, api::GpuNeed wanted, Framework for_what)
+      : exchange(std::move(from)), need(std::move(wanted)), framework(for_what) {}
+  Asked(const Asked&) = delete;
+  Asked& operator=(const Asked&) = delete;
+  ~Asked() {
+    if (!answered && job.is_set()) give_back();
+  }
+
+  void give_back() const {
+    exchange.service.request(engine::event::Cancel{{job}, exchange.caller, 0}, {});
+  }
+  void answer(Reply reply) {
+    answered = true;
+    exchange.respond(std::move(reply));
+  }
+
+  Exchange exchange;
+  api::GpuNeed need;
+  Framework framework;
+  JobId job{};
+  bool answered = false;
+};
+
+void await_start(const std::shared_ptr<Asked>& asked);
+
+void wait_for_news(const std::shared_ptr<Asked>& asked) {
+  const Exchange& exchange = asked->exchange;
+  auto wait = exchange.service.on_change(
+      exchange.service.state().revision(), asked->job, kMaxStart, [asked] { await_start(asked); });
+  if (exchange.keep) exchange.keep(std::move(wait));
+}
+
+/// Until it is known whether it has its GPUs.
+void await_start(const std::shared_ptr<Asked>& asked) {
+  const Service& service = asked->exchange.service;
+  const Job* job = service.state().find(asked->job);
+  if (job == nullptr) {
+    return asked->answer(problem(Error{Code::NotFound, tr("the allocation was forgotten")}));
+  }
+  if (status_of(*job) == Status::Starting) return wait_for_news(asked);
+  const bool waits = is_pending(*job);
+  Reply reply = reply_of(view_of_allocation(service, *job, asked->need, asked->framework),
+                         waits && asked->need.wait ? kAccepted : 200);
+  if (waits && !asked->need.wait) asked->give_back();
+  asked->answer(std::move(reply));
+}
+
+/// What is run in place of a program. Errors: Permission for a process of another user, NotFound.
+Result<std::vector<std::string>> holder(const api::GpuNeed& need, const Principal& caller) {
+  std::vector<std::string> argv = {GF_TRY(os::helper_program("gflow-shim")), "--hold"};
+  if (need.pid == 0) return argv;
+  const auto facts = GF_TRY(os::find_process(need.pid));
+  const auto owner = os::process_owner(need.pid);
+  if (!facts || !owner) {
+    return fail(Code::NotFound, tr_format("/pid: there is no process {}", need.pid));
+  }
+  if (caller.uid != *owner) {
+    return fail(Code::Permission, tr_format("/pid: process {} is not yours", need.pid));
+  }
+  argv.push_back(std::to_string(need.pid));
+  argv.push_back(std::to_string(facts->start_time));
+  return argv;
+}
+
+Result<api::SubmitRequest> submission_of_need(const api::GpuNeed& need,
+                                              const Principal& caller,
+                                              const engine::Policy& policy) {
+  api::SubmitRequest::Item item;
+  item.spec.user = GF_TRY(job_owner(caller));
+  item.spec.request = GF_TRY(request_of(need));
+  item.spec.name = "allocation";
+  item.spec.allocation = true;
+  item.spec.command = "allocation of " + gpu_request_text(item.spec.request);
+  item.spec.work_dir = "/";
+  if (need.ttl_seconds > 0) {
+    item.spec.time_limit = std::chrono::seconds(need.ttl_seconds);
+  } else if (need.pid == 0) {
+    item.spec.time_limit = policy.allocation_ttl;
+  }
+  item.payload.argv = GF_TRY(holder(need, caller));
+  api::SubmitRequest request;
+  request.items.push_back(std::move(item));
+  return request;
+}
+
+/// Why it could not start now; "" if it could.
+std::string refusal_of(const Service& service, const JobSpec& spec) {
+  const auto starts = service.state().starts(spec, 1);
+  if (!starts) return starts.error().message;
+  if (!starts->jobs.empty()) return "";
+  if (starts->limit) return why_text({*starts->limit});
+  const auto preview = service.state().preview(spec, service.now());
+  return preview ? why_text(preview->blockers) : preview.error().message;
+}
+
+/// An allocation of this caller that there is. Errors: NotFound, Permission.
+Result<const Job*> find_allocation(const Exchange& exchange, JobId id) {
+  const Job* job = exchange.service.state().find(id);
+  if (job == nullptr || !job->spec.allocation) {
+    return fail(Code::NotFound, tr_format("there is no allocation {}", id.value));
+  }
+  GF_CHECK(may_change(exchange.caller, id, job->spec.user));
+  return job;
+}
+
+Result<const Job*> find_allocation(const Exchange& exchange) {
+  const auto number = parse_number(exchange.segment);
+  return find_allocation(exchange, JobId(number.value_or(0)));
+}
+
+void allocate(Exchange exchange, api::GpuNeed need, Framework framework) {
+  Service& service = exchange.service;
+  if (auto unknown = check_devices_known(node_views(service))) {
+    return exchange.respond(problem(*unknown, 503));
+  }
+  if (need.allocation_id.is_set()) {
+    const auto job = find_allocation(exchange, need.allocation_id);
+    if (!job) return exchange.respond(problem(job.error()));
+    return exchange.respond(reply_of(view_of_allocation(service, **job, need, framework)));
+  }
+  auto request = submission_of_need(need, exchange.caller, service.state().policy());
+  if (!request) return exchange.respond(problem(request.error()));
+  const std::string refusal = need.wait ? "" : refusal_of(service, request->items.front().spec);
+  if (!refusal.empty()) {
+    return exchange.respond(json_reply(api::write(api::GpuAllocation{.error_message = refusal})));
+  }
+  request->idempotency_key = exchange.request.idempotency_key;
+  const auto asked = std::make_shared<Asked>(std::move(exchange), std::move(need), framework);
+  service.submit(
+      std::move(*request), asked->exchange.caller, [asked](const Result<std::vector<JobId>>& jobs) {
+        if (!jobs) return asked->answer(problem(jobs.error()));
+        asked->job = jobs->front();
+        await_start(asked);
+      });
+}
+
+template <Framework kFramework>
+void allocate_for(Exchange exchange) {
+  read_body<api::GpuNeed>(
+      std::move(exchange), api::read_gpu_need, [](Exchange known, api::GpuNeed need) {
+        allocate(std::move(known), std::move(need), kFramework);
+      });
+}
+
+/// The caller's, with what they hold; the newest first.
+std::vector<const Job*> allocations_of_caller(const Exchange& exchange) {
+  JobQuery query{.statuses = kNotEnded, .users = {exchange.caller.name}};
+  std::vector<const Job*> jobs = exchange.service.state().list(query);
+  std::erase_if(jobs, [](const Job* job) { return !job->spec.allocation; });
+  std::ranges::reverse(jobs);
+  return jobs;
+}
+
+int gpus_on(const Job& job, std::string_view node) {
+  const Attempt* attempt = attempt_of(job);
+  if (attempt == nullptr || attempt->allocation.node != node) return 0;
+  return static_cast<int>(attempt->allocation.gpus.size());
+}
+
+Result<std::optional<int>> read_gpu_count(std::string_view query) {
+  std::optional<int> count;
+  for (const api::Parameter& parameter : GF_TRY(api::read_parameters(query))) {
+    if (parameter.name != "gpu_count") {
+      return api::unknown_parameter(parameter.name, {"gpu_count"});
+    }
+    count =
+        static_cast<int>(std::min<std::uint64_t>(GF_TRY(api::number_of(parameter)), kMaxGpus + 1));
+  }
+  return count;
+}
+
+/// What to give back of a node: all of it, or the newest allocation of so many GPUs. Errors:
+/// NotFound saying what there is.
+Result<std::vector<const Job*>> to_clean_up(const Exchange& exchange, std::optional<int> count) {
+  std::vector<const Job*> there = allocations_of_caller(exchange);
+  std::erase_if(there,
+                [&exchange](const Job* job) { return gpus_on(*job, exchange.segment) == 0; });
+  if (there.empty()) {
+    return fail(Code::NotFound,
+                tr_format("you have no allocation on node '{}'", printable(exchange.segment)));
+  }
+  if (!count) return there;
+  std::string sizes;
+  for (const Job* job : there) {
+    const int gpus = gpus_on(*job, exchange.segment);
+    if (gpus == *count) return std::vector<const Job*>{job};
+    sizes += fmt::format("{}{}", sizes.empty() ? "" : ", ", gpus);
+  }
+  return fail(Code::NotFound,
+              tr_format("you have no allocation of {} GPUs on node '{}', but of {}",
+                        *count,
+                        printable(exchange.segment),
+                        sizes));
+}
+
+void renew(Exchange exchange, api::GpuRenewal renewal) {
+  const auto job = find_allocation(exchange);
+  if (!job) return exchange.respond(problem(job.error()));
+  const auto ran =
+      std::chrono::ceil<std::chrono::seconds>(run_time_of(**job, exchange.service.now().mono));
+  JobChanges changes;
+  changes.set(&JobSpec::time_limit, ran + std::chrono::seconds(renewal.ttl_seconds));
+  Service& service = exchange.service;
+  service.request(engine::event::Update{{(*job)->id}, exchange.caller, std::move(changes)},
+                  [&service, id = (*job)->id, respond = std::move(exchange.respond)](
+                      const Result<std::vector<JobId>>& changed) {
+                    if (!changed) return respond(problem(changed.error()));
+                    const Job* its = service.state().find(id);
+                    if (its == nullptr) return respond(empty_reply());
+                    respond(reply_of(view_of_allocation(service, *its, {}, Framework::None)));
+                  });
+}
+
+}  // namespace
+
+void allocate_gpus(Exchange exchange) { allocate_for<Framework::None>(std::move(exchange)); }
+
+void set_up_pytorch(Exchange exchange) { allocate_for<Framework::Pytorch>(std::move(exchange)); }
+
+void set_up_tensorflow(Exchange exchange) {
+  allocate_for<Framework::Tensorflow>(std::move(exchange));
+}
+
+void list_gpu_allocations(Exchange exchange) {
+  api::GpuAllocations all;
+  for (const Job* job : allocations_of_caller(exchange)) {
+    auto view = view_of_allocation(exchange.service, *job, {}, Framework::None);
+    if (!view) return exchange.respond(problem(view.error()));
+    all.allocations.push_back(std::move(*view));
+  }
+  exchange.respond(json_reply(api::write(all)));
+}
+
+void show_gpu_allocation(Exchange exchange) {
+  const auto job = find_allocation(exchange);
+  if (!job) return exchange.respond(problem(job.error()));
+  exchange.respond(reply_of(view_of_allocation(exchange.service, **job, {}, Framework::None)));
+}
+
+void renew_gpu_allocation(Exchange exchange) {
+  read_body<api::GpuRenewal>(std::move(exchange), api::read_gpu_renewal, renew);
+}
+
+void release_gpu_allocation(Exchange exchange) {
+  const auto job = find_allocation(exchange);
+  if (!job) return exchange.respond(problem(job.error()));
+  exchange.service.request(engine::event::Cancel{{(*job)->id}, exchange.caller, 0},
+                           changed(std::move(exchange.respond)));
+}
+
+void clean_up_gpus(Exchange exchange) {
+  const auto count = read_gpu_count(exchange.request.query);
+  if (!count) return exchange.respond(problem(count.error()));
+  const auto jobs = to_clean_up(exchange, *count);
+  if (!jobs) return exchange.respond(problem(jobs.error()));
+  api::GpuCleanup cleanup{.success = true, .node_name = exchange.segment};
+  for (const Job* job : *jobs) {
+    cleanup.released.push_back(job->id);
+    cleanup.gpu_count += gpus_on(*job, exchange.segment);
+  }
+  std::ranges::sort(cleanup.released);
+  exchange.service.request(
+      engine::event::Cancel{cleanup.released, exchange.caller, 0},
+      [cleanup, respond = std::move(exchange.respond)](const Result<std::vector<JobId>>& done) {
+        respond(done ? json_reply(api::write(cleanup)) : problem(done.error()));
+      });
+}
+
+}  // namespace gflow::server

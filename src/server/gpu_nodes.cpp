@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/gpu_nodes.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/translate.h"
+#include "core/catalogue.h"
+#include "os/clock.h"
+
+namespace gflow::server {
+namespace {
+
+/// A ratio of sums, of what was measured alone.
+class Mean {
+ public:
+  void add(double part, double whole = 1) {
+    part_ += part;
+    whole_ += whole;
+  }
+  [[nodiscard]] std::optional<double> value() const {
+    constexpr double kDigits = 10'000;
+    if (whole_ <= 0) return std::nullopt;
+    return std::round(part_ / whole_ * kDigits) / kDigits;
+  }
+
+ private:
+  double part_ = 0;
+  double whole_ = 0;
+};
+
+void add_use(Mean& mean, const Device& device) {
+  if (device.utilization_percent) mean.add(*device.utilization_percent / 100.0);
+}
+
+void add_memory(Mean& mean, const Device& device) {
+  if (!device.memory_used || !device.memory_total) return;
+  mean.add(static_cast<double>(device.memory_used->bytes),
+           static_cast<double>(device.memory_total->bytes));
+}
+
+api::GpuNode gpu_node_of(const api::NodeView& node, const std::string& type) {
+  api::GpuNode entry{.node_name = node.name, .gpu_type = type};
+  Mean use;
+  for (const api::DeviceView& device : node.devices) {
+    if (gpu_type_of(device) != type) continue;
+    ++entry.total_gpus;
+    add_use(use, device.device);
+    if (device.available()) entry.gpus.push_back(device.device.index);
+    if (!entry.memory_per_gpu && device.device.memory_total) {
+      entry.memory_per_gpu = gb_of(*device.device.memory_total);
+    }
+  }
+  entry.available_gpus = static_cast<int>(entry.gpus.size());
+  entry.utilization = use.value();
+  return entry;
+}
+
+api::MonitoredGpu monitored(const api::DeviceView& view) {
+  const Device& device = view.device;
+  api::MonitoredGpu gpu;
+  gpu.index = device.index;
+  gpu.uuid = device.uuid;
+  gpu.gpu_type = gpu_type_of(view);
+  gpu.available = view.available();
+  gpu.trouble = device.trouble;
+  Mean use;
+  add_use(use, device);
+  gpu.gpu_utilization = use.value();
+  Mean memory;
+  add_memory(memory, device);
+  gpu.gpu_memory_usage = memory.value();
+  if (device.memory_used) gpu.memory_used_gb = gb_of(*device.memory_used);
+  if (device.memory_total) gpu.memory_total_gb = gb_of(*device.memory_total);
+  gpu.temperature_celsius = device.temperature_celsius;
+  if (device.power_milliwatts) gpu.power_watts = *device.power_milliwatts / 1000.0;
+  gpu.jobs = view.jobs;
+  gpu.processes = static_cast<int>(view.foreign.size());
+  return gpu;
+}
+
+}  // namespace
+
+std::string timestamp_of(WallTime time) {
+  using std::chrono::floor;
+  using std::chrono::seconds;
+  const auto local = floor<seconds>(time) + os::utc_offset(time);
+  const auto day = floor<std::chrono::days>(local);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss clock(local - day);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}",
+                     static_cast<int>(date.year()),
+                     static_cast<unsigned>(date.month()),
+                     static_cast<unsigned>(date.day()),
+                     clock.hours().count(),
+                     clock.minutes().count(),
+                     clock.seconds().count());
+}
+
+double gb_of(Memory memory) {
+  constexpr double kHundredths = 100;
+  const double gb = static_cast<double>(memory.bytes) / static_cast<double>(1 << 30);
+  return std::round(gb * kHundredths) / kHundredths;
+}
+
+std::string gpu_type_of(const api::DeviceView& device) {
+  return std::string(catalogue::without_size(device.model_short));
+}
+
+std::optional<Error> check_devices_known(const std::vector<api::NodeView>& nodes) {
+  if (nodes.empty()) return Error{Code::Unreachable, tr("no node has told of its GPUs yet")};
+  bool has_device = false;
+  for (const api::NodeView& node : nodes) {
+    for (const api::DeviceView& device : node.devices) {
+      has_device = true;
+      if (device.device.usable) return std::nullopt;
+    }
+  }
+  if (!has_device) return std::nullopt;
+  const std::string& why = nodes.front().note;
+  return Error{Code::Unreachable,
+               tr_format("no GPU answers: {}", why.empty() ? tr("none can be used") : tr(why))};
+}
+
+api::GpuUtilization utilization_of(const std::vector<api::NodeView>& nodes) {
+  Mean use;
+  Mean memory;
+  for (const api::NodeView& node : nodes) {
+    for (const api::DeviceView& device : node.devices) {
+      add_use(use, device.device);
+      add_memory(memory, device.device);
+    }
+  }
+  return {use.value(), memory.value()};
+}
+
+std::vector<api::GpuNode> gpu_nodes_of(const std::vector<api::NodeView>& nodes) {
+  std::vector<api::GpuNode> entries;
+  for (const api::NodeView& node : nodes) {
+    std::vector<std::string> types;
+    for (const api::DeviceView& device : node.devices) {
+      const std::string type = gpu_type_of(device);
+      if (std::ranges::find(types, type) != types.end()) continue;
+      types.push_back(type);
+      entries.push_back(gpu_node_of(node, type));
+    }
+  }
+  return entries;
+}
+
+std::vector<api::MonitoredNode> monitored(const std::vector<api::NodeView>& nodes) {
+  std::vector<api::MonitoredNode> all;
+  for (const api::NodeView& node : nodes) {
+    api::MonitoredNode& one = all.emplace_back(api::MonitoredNode{.node_name = node.name});
+    for (const api::DeviceView& device : node.devices) one.gpus.push_back(monitored(device));
+  }
+  return all;
+}
+
+api::GpuHealth health_of(const std::vector<api::NodeView>& nodes) {
+  api::GpuHealth health;
+  health.total_nodes = static_cast<int>(nodes.size());
+  for (const api::NodeView& node : nodes) {
+    if (!node.unreachable.empty()) health.problems.push_back(node.name + ": " + node.unreachable);
+    if (!node.note.empty()) health.problems.push_back(node.name + ": " + tr(node.note));
+    for (const api::DeviceView& device : node.devices) {
+      ++health.total_gpus;
+      if (device.device.usable) {
+        ++health.usable_gpus;
+      } else if (device.device.trouble != node.note) {
+        health.problems.push_back(
+            tr_format("{}: GPU {}: {}", node.name, device.device.index, tr(device.device.trouble)));
+      }
+    }
+  }
+  health.initialized = !check_devices_known(nodes);
+  const bool all_usable = health.usable_gpus == health.total_gpus;
+  health.status = !health.initialized ? "unhealthy" : all_usable ? "healthy" : "degraded";
+  return health;
+}
+
+}  // namespace gflow::server

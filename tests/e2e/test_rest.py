@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The REST API over TCP: the guide's curl lines to the letter, who may ask, and allocations."""
+
+import json
+import os
+import signal
+import subprocess
+import urllib.error
+import urllib.request
+
+import pytest
+from machine import PATIENCE, Machine
+
+LOOPBACK = {"GFLOW_API__LISTEN": "127.0.0.1:0"}
+
+
+@pytest.fixture
+def served(request):
+    """A machine whose API is at a port of its own."""
+    marker = request.node.get_closest_marker("devices")
+    made = Machine(*(marker.args if marker else ("sim:2xV100+2xA100",)))
+    made.environment |= LOOPBACK
+    try:
+        made.up()
+        made.url = json.loads(made.ok("gflowd", "status", "--json"))["api_url"]
+        yield made
+    finally:
+        made.close()
+
+
+def ask(machine, method, path, body=None, **headers):
+    """What comes back: status and document."""
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(machine.url + path, data=data, method=method, headers=headers)
+    if body is not None and "Content-Type" not in headers:
+        request.add_header("Content-Type", "application/json")
+    try:
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+            return answer.status, json.loads(answer.read() or b"null")
+    except urllib.error.HTTPError as refused:
+        return refused.code, json.loads(refused.read())
+
+
+def submitted(machine, job_id):
+    """The job once it is there."""
+    while True:
+        page = machine.get("/api/v1/jobs")
+        if found := [job for job in page["jobs"] if job["id"] == job_id]:
+            return found[0]
+        machine.get(f"/api/v1/changes?revision={page['revision']}")
+
+
+# The guide's lines as they are printed there, with what each answers on two V100s and two A100s.
+GUIDE = [
+    ('curl -X GET "http://localhost:8000/api/v1/gpu/status"',
+     lambda d: d["utilization"] == {"gpu_utilization": 0, "gpu_memory_usage": 0} and d["total_nodes"] == 1
+     and [(n["gpu_type"], n["available_gpus"], n["memory_per_gpu"]) for n in d["available_nodes"]] == [
+         ("V100", 2, 32.0), ("A100", 2, 80.0)]),
+    ('curl -X GET "http://localhost:8000/api/v1/gpu/nodes?gpu_type=V100&min_memory_gb=16"',
+     lambda d: [n["gpu_type"] for n in d["available_nodes"]] == ["V100"]),
+    ("""curl -X POST "http://localhost:8000/api/v1/gpu/validate" \\
+  -H "Content-Type: application/json" \\
+  -d '{
+    "gpu_count": 1,
+    "gpu_type": "A100",
+    "memory_gb": 80.0
+  }'""", lambda d: d["valid"] is True and d["available"] is True),
+    ("""curl -X POST "http://localhost:8000/api/v1/gpu/allocate" \\
+  -H "Content-Type: application/json" \\
+  -d '{
+    "gpu_count": 2,
+    "gpu_type": "V100",
+    "memory_gb": 32.0,
+    "distributed_training": true,
+    "mixed_precision": true
+  }'""", lambda d: d["success"] is True and d["gpu_config"]["gpu_count"] == 2
+     and d["gpu_config"]["gpu_type"] == "V100" and d["gpu_config"]["memory_gb"] == 32.0
+     and d["gpu_config"]["distributed_training"] is True),
+    # The V100s are taken now.
+    ("""curl -X POST "http://localhost:8000/api/v1/gpu/setup-tensorflow" \\
+  -H "Content-Type: application/json" \\
+  -d '{
+    "gpu_count": 1,
+    "gpu_type": "V100",
+    "memory_gb": 32.0,
+    "gpu_memory_fraction": 0.9
+  }'""", lambda d: d["success"] is False and "GPU" in d["error_message"]),
+    ("""curl -X POST "http://localhost:8000/api/v1/gpu/setup-pytorch" \\
+  -H "Content-Type: application/json" \\
+  -d '{
+    "gpu_count": 2,
+    "gpu_type": "A100",
+    "memory_gb": 80.0,
+    "distributed_training": true
+  }'""", lambda d: d["success"] is True and d["pytorch_config"]["devices"] == ["cuda:0", "cuda:1"]
+     and d["pytorch_config"]["world_size"] == 2 and d["gpu_config"]["environment"]["MASTER_PORT"].isdigit()),
+    ('curl -X GET "http://localhost:8000/api/v1/gpu/health"', lambda d: d["status"] == "healthy"),
+    ('curl -X GET "http://localhost:8000/api/v1/gpu/monitoring"',
+     lambda d: [g["available"] for g in d["nodes"][0]["gpus"]] == [False] * 4),
+]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: the port of the guide in a network of the test's own")
+@pytest.mark.devices("sim:2xV100+2xA100")
+def test_the_lines_of_the_guide(bare):
+    network = subprocess.Popen(  # noqa: S603
+        ["unshare", "--net", "sh", "-c", "ip link set lo up && echo up && exec sleep infinity"],
+        stdout=subprocess.PIPE,
+    )
+    try:
+        assert network.stdout.readline() == b"up\n"
+        inside = ["nsenter", f"--net=/proc/{network.pid}/ns/net"]
+        bare.environment.pop("GFLOW_API__LISTEN")
+        bare.ok(*inside, "gflowd", "up", "--devices", bare.devices)
+        for line, is_right in GUIDE:
+            answer = json.loads(bare.ok(*inside, "bash", "-c", line))
+            assert is_right(answer), (line, answer)
+    finally:
+        network.kill()
+        network.wait()
+
+
+def test_an_allocation_is_given_and_given_back(served):
+    status, given = ask(served, "POST", "/api/v1/gpu/allocate", {"gpu_count": 2, "gpu_type": "A100"})
+    assert (status, given["success"]) == (200, True), given
+    devices = given["gpu_config"]["devices"]
+    assert [(d["index"], d["memory_gb"]) for d in devices] == [(2, 80), (3, 80)]
+    assert given["gpu_config"]["environment"]["CUDA_VISIBLE_DEVICES"] == "2,3"
+    assert given["expires_at"] is not None
+    job = served.job(given["allocation_id"])
+    assert (job["status"], job["spec"]["allocation"], job["gpu_indices"]) == ("Running", True, [2, 3])
+    # Nothing else gets them meanwhile, and what is free is told.
+    _, no = ask(served, "POST", "/api/v1/gpu/allocate", {"gpu_count": 1, "gpu_type": "A100"})
+    assert no["success"] is False and "A100" in no["error_message"], no
+    assert ask(served, "GET", "/api/v1/gpu/nodes?gpu_type=A100")[1]["available_nodes"] == []
+    node = given["node_name"]
+    status, wrong = ask(served, "DELETE", f"/api/v1/gpu/cleanup/{node}?gpu_count=3")
+    assert status == 404 and "of 3 GPUs" in wrong["detail"], wrong
+    status, back = ask(served, "DELETE", f"/api/v1/gpu/cleanup/{node}?gpu_count=2")
+    assert (status, back["released"], back["gpu_count"]) == (200, [given["allocation_id"]], 2), back
+    assert served.wait(given["allocation_id"])[0]["status"] == "Cancelled"
+    assert ask(served, "GET", "/api/v1/gpu/nodes?gpu_type=A100")[1]["available_nodes"][0]["available_gpus"] == 2
+
+
+def test_an_allocation_can_wait_in_the_queue(served):
+    _, first = ask(served, "POST", "/api/v1/gpu/allocate", {"gpu_count": 2, "gpu_type": "V100"})
+    status, second = ask(served, "POST", "/api/v1/gpu/allocate", {"gpu_count": 1, "gpu_type": "V100", "wait": True})
+    assert (status, second["success"], second["state"]) == (202, False, "Queued"), second
+    assert second["error_message"], second
+    ask(served, "DELETE", f"/api/v1/gpu/allocations/{first['allocation_id']}")
+    served.running(second["allocation_id"])
+    status, now = ask(served, "GET", f"/api/v1/gpu/allocations/{second['allocation_id']}")
+    assert (status, now["success"]) == (200, True), now
+    _, mine = ask(served, "GET", "/api/v1/gpu/allocations")
+    assert [a["allocation_id"] for a in mine["allocations"]] == [second["allocation_id"]]
+
+
+def test_a_share_of_a_gpu_is_set_up_as_one(served):
+    need = {"gpus": "8G,0.5(V100)", "gpu_memory_fraction": 0.5}
+    _, torch = ask(served, "POST", "/api/v1/gpu/setup-pytorch", need)
+    assert torch["gpu_config"]["devices"][0] | {"uuid": ""} == {
+        "index": 0, "uuid": "", "gpu_type": "V100", "compute_ratio": 0.5, "memory_gb": 8}
+    assert torch["pytorch_config"]["memory_fraction"] == 0.125  # of the 32 GB of the device
+    _, flow = ask(served, "POST", "/api/v1/gpu/setup-tensorflow", need | {"allocation_id": torch["allocation_id"]})
+    assert flow["allocation_id"] == torch["allocation_id"]
+    assert (flow["tensorflow_config"]["memory_limit_mb"], flow["tensorflow_config"]["memory_growth"]) == (4096, False)
+
+
+def test_an_allocation_ends_with_the_process_it_is_for(served):
+    program = subprocess.Popen(["sleep", "infinity"])
+    try:
+        _, given = ask(served, "POST", "/api/v1/gpu/allocate", {"pid": program.pid})
+        assert given["success"] and given["expires_at"] is None, given
+        served.ok("gflowd", "restart")
+        assert served.job(given["allocation_id"])["status"] == "Running"
+    finally:
+        program.kill()
+        program.wait()
+    assert served.wait(given["allocation_id"])[0]["status"] == "Finished"
+
+
+def test_an_allocation_ends_in_its_time_and_can_be_renewed(served):
+    _, given = ask(served, "POST", "/api/v1/gpu/allocate", {"ttl_seconds": 3600})
+    path = f"/api/v1/gpu/allocations/{given['allocation_id']}"
+    status, renewed = ask(served, "POST", path + "/renew", {"ttl_seconds": 7200})
+    assert status == 200 and renewed["expires_at"] > given["expires_at"], renewed
+    status, renewed = ask(served, "POST", path + "/renew", {"ttl_seconds": 1})
+    assert status == 200, renewed
+    assert served.wait(given["allocation_id"])[0]["status"] == "Timeout"
+
+
+@pytest.mark.parametrize(("need", "says"), [
+    ({"gpu_count": 0}, "/gpu_count"),
+    ({"gpu_type": "Voodoo2"}, "VOODOO2"),
+    ({"compute_ratio": 1.5}, "/compute_ratio"),
+    ({"gpu_memory_fraction": 0}, "/gpu_memory_fraction"),
+    ({"memory_gb": -1}, "/memory_gb"),
+    ({"gpu_cuont": 1}, "did you mean 'gpu_count'"),
+    ({"pid": 2**30}, "/pid"),
+    ({"gpu_count": 64}, "64"),
+])
+def test_a_need_that_makes_no_sense_is_told(served, need, says):
+    status, answer = ask(served, "POST", "/api/v1/gpu/allocate", need)
+    told = answer["detail"] if status != 200 else answer["error_message"]
+    assert says in told and not answer.get("success"), answer
+    assert served.get("/api/v1/jobs")["jobs"] == []
+
+
+def test_what_never_fits_is_not_valid_and_what_is_taken_is_not_available(served):
+    _, never = ask(served, "POST", "/api/v1/gpu/validate", {"gpu_type": "V100", "memory_gb": 64})
+    assert (never["valid"], never["available"]) == (False, False) and never["error_message"], never
+    ask(served, "POST", "/api/v1/gpu/allocate", {"gpu_count": 2, "gpu_type": "V100"})
+    _, later = ask(served, "POST", "/api/v1/gpu/validate", {"gpu_type": "V100", "memory_gb": 32})
+    assert (later["valid"], later["available"]) == (True, False) and later["error_message"], later
+
+
+def test_a_web_page_gets_nothing(served):
+    for headers, code in [
+        ({"Host": "gflow.evil.example"}, 421),
+        ({"Origin": "http://localhost:8000"}, 403),
+        ({"Sec-Fetch-Site": "cross-site"}, 403),
+        ({"Content-Type": "text/plain"}, 415),
+    ]:
+        status, answer = ask(served, "POST", "/api/v1/gpu/allocate", {}, **headers)
+        assert status == code and answer["detail"], (headers, answer)
+    assert served.get("/api/v1/jobs")["jobs"] == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to ask as somebody else")
+def test_over_tcp_it_is_known_who_asks_and_nobody_is_more_than_a_user(served):
+    _, me = ask(served, "GET", "/api/v1/principal")
+    assert (me["name"], me["role"], me["known_by"]) == ("root", "user", "loopback connection"), me
+    assert ask(served, "POST", "/api/v1/daemon/stop", {})[0] == 403
+    other = served.run("setpriv", "--reuid=65534", "--clear-groups", "curl", "-s", f"{served.url}/api/v1/gpu/status")
+    assert json.loads(other.out)["status"] == 403, other
+
+
+def test_a_port_that_is_taken_is_told_and_keeps_nothing_from_running(served, bare):
+    taken = served.url.removeprefix("http://")
+    bare.environment["GFLOW_API__LISTEN"] = taken
+    ran = bare.run("gflowd", "up", "--devices", bare.devices)
+    assert ran.code == 0 and taken in ran.err and "[api] listen" in ran.err, ran
+    assert bare.wait(bare.submit("true"))[0]["status"] == "Finished"
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0:8000", "192.168.1.2:8000", "127.0.0.1", "localhost:http", "[::]:80"])
+def test_an_address_others_reach_is_refused(bare, address):
+    ran = bare.run("gflowd", "up", "--devices", bare.devices, env={"GFLOW_API__LISTEN": address})
+    assert ran.code == 2 and address in ran.err, ran
+
+
+def test_galloc_runs_a_command_on_what_it_holds(served):
+    out = served.ok("galloc", "--gpus", "2(V100)", "sh", "-c", "echo $CUDA_VISIBLE_DEVICES; gqueue --noheader -f NAME,ST")
+    visible, row = out.splitlines()
+    assert visible == "0,1" and row.split() == ["allocation", "R"], out
+    assert served.wait(1)[0]["status"] in ("Cancelled", "Finished")
+    assert served.run("galloc", "sh", "-c", "exit 7").code == 7
+    assert served.run("galloc", "no-such-program").code == 127
+    assert all(job["status"] != "Running" for job in served.wait(2, 3))
+
+
+def test_galloc_waits_its_turn_or_does_not(served):
+    first = served.submit("--gpus", "4", "sleep", "1000")
+    served.running(first)
+    refused = served.run("galloc", "--immediate", "true")
+    assert refused.code not in (0, 2) and "GPU" in refused.err, refused
+    waiting = subprocess.Popen(
+        ["galloc", "echo", "mine"], env=served.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=served.work)
+    assert submitted(served, 2)["spec"]["allocation"]
+    served.ok("gcancel", str(first))
+    out, _ = waiting.communicate(timeout=PATIENCE)
+    assert (waiting.returncode, out) == (0, b"mine\n")
+
+
+def test_galloc_that_is_interrupted_leaves_nothing(served):
+    first = served.submit("--gpus", "4", "sleep", "1000")
+    served.running(first)
+    waiting = subprocess.Popen(["galloc", "true"], env=served.environment, cwd=served.work, stderr=subprocess.DEVNULL)
+    assert submitted(served, 2)["status"] == "Queued"
+    waiting.send_signal(signal.SIGINT)
+    assert waiting.wait(timeout=PATIENCE) == 128 + signal.SIGINT
+    assert served.wait(2)[0]["status"] == "Cancelled"
+
+
+def test_what_galloc_runs_keeps_its_gpus_when_galloc_is_killed(served):
+    holding = subprocess.Popen(
+        ["galloc", "sh", "-c", "echo $$; exec sleep infinity"], env=served.environment, cwd=served.work,
+        stdout=subprocess.PIPE)
+    program = int(holding.stdout.readline())
+    holding.kill()
+    holding.wait()
+    assert served.job(1)["status"] == "Running"
+    os.kill(program, signal.SIGKILL)
+    assert served.wait(1)[0]["status"] == "Finished"
+
+
+def test_what_galloc_runs_ends_with_its_allocation(served):
+    holding = subprocess.Popen(
+        ["galloc", "sh", "-c", "echo up; exec sleep infinity"], env=served.environment, cwd=served.work,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert holding.stdout.readline() == b"up\n"
+    served.ok("gcancel", "1")
+    _, err = holding.communicate(timeout=PATIENCE)
+    assert holding.returncode == 128 + signal.SIGTERM and b"allocation 1 has ended" in err, err
+
+
+@pytest.mark.parametrize("shell", ["bash", "dash"])
+def test_galloc_env_lasts_as_long_as_the_shell(served, shell):
+    out = served.ok(shell, "-c", 'eval "$(galloc --env)"; echo "$CUDA_VISIBLE_DEVICES"; gqueue --noheader -f ST')
+    assert out.split() == ["0", "R"], out
+    assert served.wait(1)[0]["status"] == "Finished"
