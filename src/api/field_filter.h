@@ -22,7 +22,7 @@ class FieldFilter {
  private:
   /// Asked for each field of each job of a listing: most names differ in length.
   struct ByLength {
-    using is_transparent = void;
+    using is_transparent = void;  // NOLINT(readability-identifier-naming): as std::less has it
     bool operator()(std::string_view a, std::string_view b) const {
       return a.size() != b.size() ? a.size() < b.size() : a < b;
     }

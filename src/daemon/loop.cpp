@@ -91,6 +91,7 @@ Loop::Loop(Parts parts)
 }
 
 Result<void> Loop::begin() {
+  first_id_ = state_.next_id();
   const auto under_way = shell_.take_over();
   dispatcher_.sweep(under_way);
   spdlog::info("{} jobs were under way", under_way.size());
@@ -248,6 +249,7 @@ Result<void> Loop::tick() {
 #endif
   log_disk();
   log_changes(ticked->changed);
+  count(ticked->changed);
   log_overuse(ticked->overuses);
   feed_.record(state_.revision(), ticked->changed);
   set_timers(*ticked);
@@ -290,6 +292,18 @@ void Loop::log_changes(const std::set<JobId>& changed) const {
                  status_name(status_of(*job)),
                  ended == nullptr ? "" : ": " + printable(outcome_text(ended->outcome)));
   }
+}
+
+/// A job that has ended changes no more.
+void Loop::count(const std::set<JobId>& changed) {
+  for (const JobId id : changed) {
+    const Job* job = state_.find(id);
+    const auto* ended = job == nullptr ? nullptr : std::get_if<Ended>(&job->state);
+    if (ended != nullptr) {
+      ++counters_.ended.at(static_cast<std::size_t>(ended->status));
+    }
+  }
+  counters_.submitted = state_.next_id().value - first_id_.value;
 }
 
 void Loop::log_overuse(const std::vector<engine::effect::Overuse>& overuses) const {

@@ -70,6 +70,7 @@ class Loop : public server::Service {
                                                 std::chrono::milliseconds most,
                                                 std::function<void()> then) override;
   [[nodiscard]] api::DaemonView daemon() const override;
+  [[nodiscard]] const server::Counters& counters() const override { return counters_; }
   [[nodiscard]] std::vector<api::SettingView> settings() const override;
   void stop() override;
   Result<void> reload() override;
@@ -81,6 +82,7 @@ class Loop : public server::Service {
   [[nodiscard]] Result<void> tick();
   void log_disk();
   void log_changes(const std::set<JobId>& changed) const;
+  void count(const std::set<JobId>& changed);
   void log_overuse(const std::vector<engine::effect::Overuse>& overuses) const;
   void set_timers(const Shell::Ticked& ticked);
   void watch_executor(Executor& executor, boost::asio::posix::stream_descriptor& fd);
@@ -110,6 +112,8 @@ class Loop : public server::Service {
   boost::asio::signal_set signals_;
   ChangeFeed feed_;
   GpuPeaks peaks_;
+  server::Counters counters_;
+  JobId first_id_;  ///< of a job submitted since this daemon runs
   Backups backups_;
   std::unique_ptr<server::HttpServer> server_;
   SocketWatch socket_watch_;

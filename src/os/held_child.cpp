@@ -52,7 +52,7 @@ void default_signals() {
   for (int number = 1; number < NSIG; ++number) (void)::signal(number, SIG_DFL);
   sigset_t none{};
   (void)::sigemptyset(&none);
-  (void)::sigprocmask(SIG_SETMASK, &none, nullptr);
+  (void)::pthread_sigmask(SIG_SETMASK, &none, nullptr);
 }
 
 /// Its life up to execve(2).

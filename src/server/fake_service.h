@@ -79,6 +79,7 @@ class FakeService : public Service {
             }};
   }
 
+  [[nodiscard]] const Counters& counters() const override { return counted; }
   [[nodiscard]] api::DaemonView daemon() const override {
     api::DaemonView view;
     view.version = "0.1.0";
@@ -133,6 +134,7 @@ class FakeService : public Service {
   std::function<void()> on_let_go;  ///< called when nobody wants the change any more, or got it
   std::function<void()> on_hold;    ///< called for every answer that is held back
   std::vector<Payload> payloads;
+  Counters counted;
 
  private:
   struct Waiter {

@@ -9,10 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <boost/asio/basic_socket_acceptor.hpp>
-#include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/basic_stream.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
@@ -33,6 +30,7 @@
 #include "server/admission.h"
 #include "server/fair_queue.h"
 #include "server/identity.h"
+#include "server/listener.h"
 #include "server/routes.h"
 #include "server/worker.h"
 
@@ -43,10 +41,7 @@ namespace asio = boost::asio;
 namespace beast = boost::beast;
 namespace http = beast::http;
 using boost::system::error_code;
-using Protocol = asio::generic::stream_protocol;  // unix sockets and TCP
-using Executor = asio::io_context::executor_type;
-using Acceptor = asio::basic_socket_acceptor<Protocol, Executor>;
-using Stream = beast::basic_stream<Protocol, Executor>;
+using Stream = beast::basic_stream<Listener::Protocol, Listener::Executor>;
 using Parser = http::request_parser<http::string_body>;
 using Response = http::response<http::string_body>;
 
@@ -54,8 +49,7 @@ constexpr std::uint32_t kMaxHeaderBytes = 64 * 1024;
 constexpr std::size_t kMaxBufferBytes = 128 * 1024;  // a header and the start of its body
 constexpr std::size_t kMaxConnections = 4096;
 constexpr std::size_t kSpareDescriptors = 128;  // for jobs, the store, devices
-constexpr std::chrono::milliseconds kAcceptPause{100};
-constexpr std::uint32_t kNobody = 65534;  // who is not known is counted as one user
+constexpr std::uint32_t kNobody = 65534;        // who is not known is counted as one user
 
 /// As many connections as there are descriptors for, with some left for everything else.
 std::size_t max_connections() {
@@ -139,27 +133,13 @@ bool is_gone(int socket) {
 
 }  // namespace
 
-/// Where it listens.
-struct HttpServer::Entrance {
-  Entrance(asio::io_context& io, bool tcp) : acceptor(io), pause(io), over_tcp(tcp) {}
-
-  void close();
-
-  Acceptor acceptor;
-  asio::steady_timer pause;
-  bool over_tcp;
-};
-
-void HttpServer::Entrance::close() {
-  error_code ignored;  // nobody is left to be told
-  acceptor.close(ignored);
-  pause.cancel();
-}
+/// Which way somebody came.
+enum class HttpServer::Via { Unix, Tcp };
 
 /// Who connected.
 struct HttpServer::Guest {
   os::Peer peer;
-  bool over_tcp = false;
+  Via via = Via::Unix;
   /// Why nothing is done for them; told in answer to what they ask.
   std::optional<Error> refusal = {};
 };
@@ -171,18 +151,17 @@ struct HttpServer::Core : FairWork, std::enable_shared_from_this<HttpServer::Cor
       : io(loop),
         options(std::move(wanted)),
         service(answering),
-        unix_entrance(loop, false),
-        tcp_entrance(loop, true),
+        unix_listener(loop,
+                      [this](Listener::Socket socket) { welcome(Via::Unix, std::move(socket)); }),
+        tcp_listener(loop,
+                     [this](Listener::Socket socket) { welcome(Via::Tcp, std::move(socket)); }),
         admission(max_connections()),
         identity(options.own_uid) {}
 
   Result<void> listen();
   void listen_on_loopback();
-  Result<void> open(Entrance& entrance, int family, os::Fd socket);
-  void accept(Entrance& entrance);
-  void accept_waiting(Entrance& entrance);
-  void welcome(const Entrance& entrance, Stream::socket_type socket);
-  Result<Guest> admit(const Entrance& entrance, int socket);
+  void welcome(Via via, Listener::Socket socket);
+  Result<Guest> admit(Via via, int socket);
   [[nodiscard]] Result<void> may_enter(const os::Peer& peer) const;
   [[nodiscard]] Principal principal_of(const Guest& guest);
   void close();
@@ -197,8 +176,8 @@ struct HttpServer::Core : FairWork, std::enable_shared_from_this<HttpServer::Cor
   asio::io_context& io;
   Options options;
   Service& service;
-  Entrance unix_entrance;
-  Entrance tcp_entrance;
+  Listener unix_listener;
+  Listener tcp_listener;
   std::string loopback_trouble;
   Admission admission;
   Identity identity;
@@ -334,7 +313,7 @@ void HttpServer::Core::Session::on_body(const error_code& error) {
     return send(problem(*guest_.refusal));
   }
   std::optional<WebHeaders> web;
-  if (guest_.over_tcp) web = web_headers_of(message);
+  if (guest_.via == Via::Tcp) web = web_headers_of(message);
   const auto request = std::make_shared<Request>(request_of(std::move(message)));
   request->web = std::move(web);
   core_->begin(guest_.peer.uid, [session = weak_from_this(), request] {
@@ -470,7 +449,7 @@ Result<void> HttpServer::Core::listen() {
   constexpr mode_t kAnyone = 0666;
   constexpr mode_t kOwner = 0600;
   os::Fd socket = GF_TRY(os::listen_unix(options.socket_path, options.any_user ? kAnyone : kOwner));
-  return open(unix_entrance, AF_UNIX, std::move(socket));
+  return unix_listener.open(AF_UNIX, std::move(socket));
 }
 
 /// Another program may listen there, the gflowd of another user for one: who types the commands
@@ -479,52 +458,11 @@ void HttpServer::Core::listen_on_loopback() {
   if (!options.loopback) return;
   auto socket = os::listen_loopback(*options.loopback);
   const int family = options.loopback->host.contains(':') ? AF_INET6 : AF_INET;
-  const auto opened = socket ? open(tcp_entrance, family, std::move(*socket))
+  const auto opened = socket ? tcp_listener.open(family, std::move(*socket))
                              : Result<void>(std::unexpected(std::move(socket).error()));
   if (opened) return;
   loopback_trouble = opened.error().message;
   options.loopback.reset();
-}
-
-Result<void> HttpServer::Core::open(Entrance& entrance, int family, os::Fd socket) {
-  entrance.close();
-  error_code error;
-  entrance.acceptor.assign(Protocol(family, 0), socket.get(), error);
-  if (error) return fail(Code::Failure, "listen: " + error.message());
-  (void)socket.release();  // the acceptor's now
-  accept(entrance);
-  return {};
-}
-
-void HttpServer::Core::accept(Entrance& entrance) {
-  entrance.acceptor.async_accept(
-      [self = shared_from_this(), &entrance](const error_code& error, Stream::socket_type socket) {
-        if (self->closing || error == asio::error::operation_aborted) return;
-        if (!error) {
-          self->welcome(entrance, std::move(socket));
-          self->accept_waiting(entrance);
-          return self->accept(entrance);
-        }
-        // Most likely out of descriptors: the connection stays in the backlog, so asking again at
-        // once would spin.
-        entrance.pause.expires_after(kAcceptPause);
-        entrance.pause.async_wait([self, &entrance](const error_code& stopped) {
-          if (!stopped && !self->closing) self->accept(entrance);
-        });
-      });
-}
-
-/// Those that came with the one just accepted: whoever connects as fast as he can must not fill the
-/// backlog, at which the kernel turns everybody away. Not those that come meanwhile: others wait.
-void HttpServer::Core::accept_waiting(Entrance& entrance) {
-  constexpr int kAtOnce = 32;
-  error_code error;
-  entrance.acceptor.non_blocking(true, error);
-  for (int i = 0; i < kAtOnce && !error; ++i) {
-    Stream::socket_type socket(io.get_executor());
-    entrance.acceptor.accept(socket, error);
-    if (!error) welcome(entrance, std::move(socket));
-  }
 }
 
 Result<void> HttpServer::Core::may_enter(const os::Peer& peer) const {
@@ -534,9 +472,9 @@ Result<void> HttpServer::Core::may_enter(const os::Peer& peer) const {
 
 /// Over TCP nobody is turned away before the request is read: closing then would take the answer
 /// from whoever still writes.
-Result<HttpServer::Guest> HttpServer::Core::admit(const Entrance& entrance, int socket) {
-  Guest guest{.over_tcp = entrance.over_tcp};
-  if (entrance.over_tcp) {
+Result<HttpServer::Guest> HttpServer::Core::admit(Via via, int socket) {
+  Guest guest{.via = via};
+  if (via == Via::Tcp) {
     const auto uid = os::owner_of_other_end(socket);
     guest.peer.uid = uid.value_or(kNobody);
     auto may = uid ? may_enter(guest.peer) : std::unexpected(uid.error());
@@ -550,11 +488,11 @@ Result<HttpServer::Guest> HttpServer::Core::admit(const Entrance& entrance, int 
 }
 
 Principal HttpServer::Core::principal_of(const Guest& guest) {
-  return guest.over_tcp ? identity.of_loopback(guest.peer.uid) : identity.of(guest.peer);
+  return guest.via == Via::Tcp ? identity.of_loopback(guest.peer.uid) : identity.of(guest.peer);
 }
 
-void HttpServer::Core::welcome(const Entrance& entrance, Stream::socket_type socket) {
-  auto guest = admit(entrance, socket.native_handle());
+void HttpServer::Core::welcome(Via via, Listener::Socket socket) {
+  auto guest = admit(via, socket.native_handle());
   if (!guest) return turn_away(socket.native_handle(), guest.error());
   const auto session =
       std::make_shared<Session>(shared_from_this(), std::move(*guest), std::move(socket));
@@ -564,8 +502,8 @@ void HttpServer::Core::welcome(const Entrance& entrance, Stream::socket_type soc
 
 void HttpServer::Core::close() {
   if (std::exchange(closing, true)) return;
-  unix_entrance.close();
-  tcp_entrance.close();
+  unix_listener.close();
+  tcp_listener.close();
   (void)::unlink(options.socket_path.c_str());  // a stale file is replaced at the next start
   const auto open = sessions;                   // closing takes them out
   for (const auto& session : open) {

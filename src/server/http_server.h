@@ -55,7 +55,7 @@ class HttpServer {
 
  private:
   struct Core;
-  struct Entrance;
+  enum class Via;
   struct Guest;
   explicit HttpServer(std::shared_ptr<Core> core);
   std::shared_ptr<Core> core_;  // shared with the pending accept handler

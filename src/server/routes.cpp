@@ -18,6 +18,7 @@ namespace {
 
 constexpr auto kRoutes = std::to_array<Route>({
     {"GET", "/healthz", Verb::Read, show_health},
+    {"GET", "/metrics", Verb::Read, show_metrics},
     {"GET", "/api/v1/jobs", Verb::Read, list_jobs},
     {"POST", "/api/v1/jobs", Verb::Submit, submit_jobs},
     {"POST", "/api/v1/jobs/check", Verb::Read, check_jobs},

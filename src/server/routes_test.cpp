@@ -118,6 +118,7 @@ struct Right {
 };
 constexpr Right kRights[] = {
     {"GET", "/healthz", Role::User},
+    {"GET", "/metrics", Role::User},
     {"GET", "/api/v1/jobs", Role::User},
     {"POST", "/api/v1/jobs", Role::User},
     {"PATCH", "/api/v1/jobs", Role::User},

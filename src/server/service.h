@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -16,6 +17,12 @@
 #include "engine/state.h"
 
 namespace gflow::server {
+
+/// What happened since the daemon started.
+struct Counters {
+  std::uint64_t submitted = 0;                      ///< jobs taken
+  std::array<std::uint64_t, kStatusSlots> ended{};  ///< by the state they ended in
+};
 
 /// What handlers need of the daemon. Everything runs on the loop's one thread; an answer comes
 /// after the commit, from a later tick of the loop.
@@ -39,6 +46,7 @@ class Service {
                                                         std::chrono::milliseconds most,
                                                         std::function<void()> then) = 0;
   [[nodiscard]] virtual api::DaemonView daemon() const = 0;
+  [[nodiscard]] virtual const Counters& counters() const = 0;
   [[nodiscard]] virtual std::vector<api::SettingView> settings() const = 0;
   /// Ends the daemon after this tick; jobs keep running.
   virtual void stop() = 0;

@@ -28,7 +28,9 @@ Fd watch(std::int32_t pid, std::uint64_t start_time) {
 }  // namespace
 
 int hold_for(int count, char** arguments) {
-  while (count == 0) (void)::pause();
+  if (count == 0) {
+    while (true) (void)::pause();
+  }
   const auto pid = count == 2 ? number_of<std::int32_t>(arguments[0]) : std::nullopt;
   const auto start_time = count == 2 ? number_of<std::uint64_t>(arguments[1]) : std::nullopt;
   if (!pid || !start_time) {

@@ -3,10 +3,12 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 import pytest
 from machine import PATIENCE, Machine
@@ -309,3 +311,57 @@ def test_galloc_env_lasts_as_long_as_the_shell(served, shell):
     out = served.ok(shell, "-c", 'eval "$(galloc --env)"; echo "$CUDA_VISIBLE_DEVICES"; gqueue --noheader -f ST')
     assert out.split() == ["0", "R"], out
     assert served.wait(1)[0]["status"] == "Finished"
+
+
+def scrape(machine):
+    """The series of /metrics by name and labels, and the type of each name. Each line has to be one of the format."""
+    with urllib.request.urlopen(machine.url + "/metrics", timeout=PATIENCE) as answer:
+        assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+        text = answer.read().decode()
+    series, types = {}, {}
+    for line in text.splitlines():
+        if found := re.fullmatch(r"# TYPE (\w+) (gauge|counter)", line):
+            types[found[1]] = found[2]
+        elif not line.startswith("# HELP "):
+            name, labels, value = re.fullmatch(r'(\w+)(?:\{(.*)\})? (\S+)', line).groups()
+            assert name in types, line
+            key = name, *sorted(re.findall(r'(\w+)="([^"]*)"', labels or ""))
+            assert key not in series, line
+            series[key] = float(value)
+    return series, types
+
+
+def of(series, name, **labels):
+    """The one series of this name with these labels among its own."""
+    found = [v for (its, *have), v in series.items() if its == name and labels.items() <= dict(have).items()]
+    assert len(found) <= 1, (name, labels, found)
+    return found[0] if found else None
+
+
+def test_metrics_say_what_the_screens_say(served):
+    before, types = scrape(served)
+    assert of(before, "gflow_gpu_memory_total_bytes", gpu="2") == 80 << 30
+    assert of(before, "gflow_gpu_state", gpu="0", state="free") == 1
+    assert of(before, "gflow_jobs", state="Queued") == 0 and of(before, "gflow_queue_oldest_wait_seconds") is None
+    served.wait(served.submit("true"), served.submit("false"))
+    served.running(served.submit("--gpus", "0.25(V100)", "sleep", "1000"))
+    served.submit("--gpus", "4", "sleep", "1000")
+    served.ok("gctl", "drain", "gpu", "3")
+    now, _ = scrape(served)
+    assert of(now, "gflow_jobs_submitted_total") == 4 and types["gflow_jobs_submitted_total"] == "counter"
+    assert of(now, "gflow_jobs_ended_total", state="Finished") == 1
+    assert of(now, "gflow_jobs_ended_total", state="Failed") == 1
+    assert of(now, "gflow_jobs", state="Running") == 1 and of(now, "gflow_jobs", state="Queued") == 1
+    assert of(now, "gflow_queue_oldest_wait_seconds") >= 0
+    assert of(now, "gflow_gpu_allocated_ratio", gpu="0") == 0.25 and of(now, "gflow_gpu_jobs", gpu="0") == 1
+    assert of(now, "gflow_gpu_state", gpu="0", state="allocated") == 1
+    assert of(now, "gflow_gpu_state", gpu="3", state="drained") == 1
+    assert len({key for key in now if key[0].startswith("gflow_gpu_")}) == len(
+        {key for key in before if key[0].startswith("gflow_gpu_")}), "as many series as there are GPUs"
+
+
+def test_every_metric_is_in_the_document(served):
+    names = set(re.findall(r"`(gflow_\w+)`", (Path(__file__).parents[2] / "docs/metrics.md").read_text()))
+    served.running(served.submit("--gpus", "4", "sleep", "1000"))
+    served.submit("--gpus", "4", "sleep", "1000")
+    assert {key[0] for key in scrape(served)[0]} == names

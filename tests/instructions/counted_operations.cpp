@@ -107,6 +107,7 @@ class Daemon : public server::Service {
                                   std::function<void()> /*then*/) override {
     return {};
   }
+  [[nodiscard]] const server::Counters& counters() const override { return counters_; }
   [[nodiscard]] api::DaemonView daemon() const override { return {}; }
   [[nodiscard]] std::vector<api::SettingView> settings() const override { return {}; }
   void stop() override {}
@@ -152,6 +153,7 @@ class Daemon : public server::Service {
   }
 
  private:
+  server::Counters counters_;
   engine::State state_{engine::Policy{}, kBoot};
   std::unique_ptr<store::Store> store_ = open_store();
   Attempts attempts_;
