@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Three users on one port: who is who, whose allocation is whose, and who floods."""
+
+import json
+import subprocess
+
+import pytest
+from conftest import make_town
+
+# Opens so many connections, says so, and keeps them until its input ends.
+IDLE = """
+import resource, socket, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))
+host, port, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+kept = [socket.create_connection((host, port)) for _ in range(count)]
+print("open", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture(scope="module")
+def served():
+    made = make_town()
+    try:
+        made.up(env={"GFLOW_API__LISTEN": "127.0.0.1:0"})
+        made.url = made.get("root", "/api/v1/daemon")["api_url"]
+        yield made
+    finally:
+        made.close()
+
+
+def curl(town, user, method, path, need=None, *more):
+    """What a user gets: status and document."""
+    body = [] if need is None else ["-H", "Content-Type: application/json", "-d", json.dumps(need)]
+    out = town.ok(user, "curl", "-s", "-X", method, "-w", "\n%{http_code}", *body, *more, town.url + path)
+    text, status = out.rsplit("\n", 1)
+    return int(status), json.loads(text)
+
+
+@pytest.fixture
+def alices(served):
+    """An allocation of alice's, of one GPU."""
+    _, given = curl(served, "alice", "POST", "/api/v1/gpu/allocate", {"gpu_count": 1})
+    assert given["success"], given
+    yield given
+    curl(served, "alice", "DELETE", f"/api/v1/gpu/allocations/{given['allocation_id']}")
+    served.gone(given["allocation_id"])
+
+
+def test_each_is_who_the_kernel_says(served):
+    for user in ("alice", "bob", "mallory"):
+        assert curl(served, user, "GET", "/api/v1/principal")[1]["name"] == user
+    _, given = curl(served, "mallory", "POST", "/api/v1/gpu/allocate", {}, "-H", "X-Remote-User: alice", "-u", "alice:x")
+    assert given["owner"] == "mallory", given
+    curl(served, "mallory", "DELETE", f"/api/v1/gpu/allocations/{given['allocation_id']}")
+    served.gone(given["allocation_id"])
+
+
+def test_who_went_away_is_nobody(served):
+    """A connection that is closed before it is accepted must not be taken for root's, as the kernel tells it."""
+    out = served.ok("mallory", "python3", "-c", """
+import socket, sys
+host, port = sys.argv[1].rsplit('/', 1)[1].split(':')
+for _ in range(200):
+    one = socket.create_connection((host, int(port)))
+    one.sendall(b'POST /api/v1/gpu/allocate HTTP/1.1\\r\\nHost: localhost\\r\\nContent-Type: application/json\\r\\n'
+                b'Content-Length: 2\\r\\n\\r\\n{}')
+    one.close()
+""", served.url)
+    assert out == ""
+    jobs = served.get("root", "/api/v1/jobs?limit=1000")["jobs"]
+    assert {job["user"]["name"] for job in jobs} <= {"alice", "bob", "mallory"}, jobs
+    served.ok("root", "gcancel", "--user", "mallory")
+    for job in jobs:
+        served.gone(job["id"])
+
+
+def test_nobody_touches_anothers_allocation(served, alices):
+    its = f"/api/v1/gpu/allocations/{alices['allocation_id']}"
+    for method, path, need in [
+        ("GET", its, None), ("DELETE", its, None), ("POST", its + "/renew", {"ttl_seconds": 1}),
+        ("POST", "/api/v1/gpu/setup-pytorch", {"allocation_id": alices["allocation_id"]}),
+    ]:
+        status, answer = curl(served, "mallory", method, path, need)
+        assert status == 403 and "alice" in answer["detail"], (method, path, answer)
+    status, answer = curl(served, "mallory", "DELETE", f"/api/v1/gpu/cleanup/{alices['node_name']}")
+    assert status == 404, answer
+    assert curl(served, "mallory", "GET", "/api/v1/gpu/allocations")[1]["allocations"] == []
+    assert served.job("root", alices["allocation_id"])["status"] == "Running"
+
+
+def test_nobody_binds_to_a_process_of_another(served):
+    job = served.submit("alice", "sh", "-c", "echo $$ >/run/shared/pid; exec sleep infinity")
+    served.running(job)
+    pid = int(served.ok("root", "sh", "-c", "until [ -s /run/shared/pid ]; do :; done; cat /run/shared/pid"))
+    status, answer = curl(served, "mallory", "POST", "/api/v1/gpu/allocate", {"pid": pid})
+    assert status == 403 and str(pid) in answer["detail"], answer
+    served.ok("alice", "gcancel", job)
+    served.gone(job)
+
+
+def test_idle_connections_of_one_do_not_keep_another_out(served):
+    host, port = served.url.removeprefix("http://").split(":")
+    flood = served.start("mallory", "python3", "-c", IDLE, host, port, "600", stdin=subprocess.PIPE)
+    assert flood.stdout.readline() == b"open\n"
+    assert curl(served, "bob", "GET", "/api/v1/gpu/status")[0] == 200
+    flood.communicate()
