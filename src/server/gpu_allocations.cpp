@@ -222,13 +222,37 @@ void allocate_for(Exchange exchange) {
       });
 }
 
-/// The caller's, with what they hold; the newest first.
-std::vector<const Job*> allocations_of_caller(const Exchange& exchange) {
-  JobQuery query{.statuses = kNotEnded, .users = {exchange.caller.name}};
-  std::vector<const Job*> jobs = exchange.service.state().list(query);
-  std::erase_if(jobs, [](const Job* job) { return !job->spec.allocation; });
-  std::ranges::reverse(jobs);
-  return jobs;
+/// The caller's, which may be among very many jobs: looked for some at a time.
+struct AllocationListing {
+  Exchange exchange;
+  JobQuery query;
+  api::GpuAllocations found;
+};
+
+/// Looks at some more; whether these were all.
+Result<bool> go_on(AllocationListing& listing) {
+  constexpr std::size_t kSeenPerPiece = 1000;
+  const Service& service = listing.exchange.service;
+  const auto some = service.state().list_some(listing.query, kSeenPerPiece);
+  for (const Job* job : some.jobs) {
+    listing.query.after = job->id;
+    if (!job->spec.allocation) continue;
+    listing.found.allocations.push_back(
+        GF_TRY(view_of_allocation(service, *job, {}, Framework::None)));
+  }
+  if (some.more_after) listing.query.after = *some.more_after;
+  return !some.more_after;
+}
+
+void go_on_listing(const std::shared_ptr<AllocationListing>& listing) {
+  Exchange& exchange = listing->exchange;
+  while (true) {
+    const auto complete = go_on(*listing);
+    if (!complete) return exchange.respond(problem(complete.error()));
+    if (*complete) return exchange.respond(json_reply(api::write(listing->found)));
+    if (exchange.fair_work == nullptr) continue;
+    return exchange.fair_work->later(exchange.caller, [listing] { go_on_listing(listing); });
+  }
 }
 
 int gpus_on(const Job& job, std::string_view node) {
@@ -252,9 +276,12 @@ Result<std::optional<int>> read_gpu_count(std::string_view query) {
 /// What to give back of a node: all of it, or the newest allocation of so many GPUs. Errors:
 /// NotFound saying what there is.
 Result<std::vector<const Job*>> to_clean_up(const Exchange& exchange, std::optional<int> count) {
-  std::vector<const Job*> there = allocations_of_caller(exchange);
-  std::erase_if(there,
-                [&exchange](const Job* job) { return gpus_on(*job, exchange.segment) == 0; });
+  std::vector<const Job*> there =
+      exchange.service.state().list({.statuses = kActive, .users = {exchange.caller.name}});
+  std::erase_if(there, [&exchange](const Job* job) {
+    return !job->spec.allocation || gpus_on(*job, exchange.segment) == 0;
+  });
+  std::ranges::reverse(there);  // the newest first
   if (there.empty()) {
     return fail(Code::NotFound,
                 tr_format("you have no allocation on node '{}'", printable(exchange.segment)));
@@ -302,13 +329,9 @@ void set_up_tensorflow(Exchange exchange) {
 }
 
 void list_gpu_allocations(Exchange exchange) {
-  api::GpuAllocations all;
-  for (const Job* job : allocations_of_caller(exchange)) {
-    auto view = view_of_allocation(exchange.service, *job, {}, Framework::None);
-    if (!view) return exchange.respond(problem(view.error()));
-    all.allocations.push_back(std::move(*view));
-  }
-  exchange.respond(json_reply(api::write(all)));
+  JobQuery query{.statuses = kNotEnded, .users = {exchange.caller.name}};
+  go_on_listing(std::make_shared<AllocationListing>(
+      AllocationListing{std::move(exchange), std::move(query), {}}));
 }
 
 void show_gpu_allocation(Exchange exchange) {

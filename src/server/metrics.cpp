@@ -164,10 +164,11 @@ void add_queue(std::vector<MetricFamily>& all, const Service& service) {
     jobs.add({{"state", std::string(info.name)}}, static_cast<double>(state.count(info.status)));
   }
   all.push_back(jobs.family());
-  JobQuery waiting{.statuses = {Status::Queued}, .users = {}, .most = 1};
+  const JobQuery waiting{.statuses = {Status::Queued}, .most = 1};
+  constexpr std::size_t kSeen = 10'000;  // of those on hold before it; a scrape keeps all waiting
   Family oldest = gauge("gflow_queue_oldest_wait_seconds",
                         "How long the queued job that was submitted first has waited.");
-  for (const Job* job : state.list(waiting)) {
+  for (const Job* job : state.list_some(waiting, kSeen).jobs) {
     const std::chrono::duration<double> waited = service.now().wall - job->submitted;
     oldest.add({}, std::max(waited.count(), 0.0));
   }

@@ -210,7 +210,7 @@ open(sys.argv[1]).read()
 def test_a_forged_order_does_not_take_the_limit_of_a_job_away(machine):
     gate = machine.work / "never"
     os.mkfifo(gate)
-    job = machine.submit("--time-limit", "2s", "/usr/bin/python3", "-c", FORGED, gate)
+    job = machine.submit("--time-limit", "8s", "/usr/bin/python3", "-c", FORGED, gate)  # enough to have told it by then
     ended = machine.wait(job)[0]
     assert (ended["status"], ended["outcome"]["reason"]) == ("Timeout", "time_limit"), ended
     assert "told 0" in machine.log(job)
