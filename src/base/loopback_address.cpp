@@ -36,13 +36,13 @@ struct HostAndPort {
 
 HostAndPort parts_of(std::string_view text) {
   const std::size_t host_end = text.starts_with('[') ? text.find(']') + 1 : text.find(':');
-  if (host_end >= text.size()) return {text, ""};
+  if (host_end >= text.size() || text[host_end] != ':') return {text, ""};
   return {text.substr(0, host_end), text.substr(host_end + 1)};
 }
 
 }  // namespace
 
-Result<LoopbackAddress> parse_loopback_address(std::string_view text) {
+Result<std::vector<LoopbackAddress>> parse_loopback(std::string_view text) {
   const auto [host, digits] = parts_of(text);
   const auto port = decimal<std::uint16_t>(digits);
   if (!port || host.empty()) {
@@ -56,8 +56,9 @@ Result<LoopbackAddress> parse_loopback_address(std::string_view text) {
                           "127.0.0.1 or [::1] only",
                           printable(text)));
   }
-  if (host.starts_with('[')) return LoopbackAddress{"::1", *port};
-  return LoopbackAddress{is_v4_loopback(host) ? std::string(host) : "127.0.0.1", *port};
+  if (host.starts_with('[')) return std::vector{LoopbackAddress{"::1", *port}};
+  if (is_v4_loopback(host)) return std::vector{LoopbackAddress{std::string(host), *port}};
+  return std::vector{LoopbackAddress{"127.0.0.1", *port}, LoopbackAddress{"::1", *port}};
 }
 
 std::string to_text(const LoopbackAddress& address) {

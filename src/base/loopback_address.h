@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 
@@ -17,9 +18,10 @@ struct LoopbackAddress {
   friend bool operator==(const LoopbackAddress&, const LoopbackAddress&) = default;
 };
 
-/// Reads "127.0.0.1:8000", "[::1]:8000" or "localhost:8000". Errors: Usage, for an address that
-/// other machines reach, too.
-[[nodiscard]] Result<LoopbackAddress> parse_loopback_address(std::string_view text);
+/// Reads "127.0.0.1:8000", "[::1]:8000" or "localhost:8000", which is both: programs take either,
+/// and whoever had the other one would be taken for this. Errors: Usage, for an address that other
+/// machines reach, too.
+[[nodiscard]] Result<std::vector<LoopbackAddress>> parse_loopback(std::string_view text);
 /// "127.0.0.1:8000", "[::1]:8000".
 [[nodiscard]] std::string to_text(const LoopbackAddress& address);
 

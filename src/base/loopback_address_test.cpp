@@ -9,20 +9,20 @@ namespace {
 TEST(LoopbackAddress, IsReadAndWritten) {
   const struct {
     const char* text;
-    LoopbackAddress address;
-    const char* written;
+    std::vector<LoopbackAddress> addresses;
+    const char* written;  ///< the first
   } rows[] = {
-      {"127.0.0.1:8000", {"127.0.0.1", 8000}, "127.0.0.1:8000"},
-      {"127.8.0.255:0", {"127.8.0.255", 0}, "127.8.0.255:0"},
-      {"localhost:65535", {"127.0.0.1", 65535}, "127.0.0.1:65535"},
-      {"LocalHost:1", {"127.0.0.1", 1}, "127.0.0.1:1"},
-      {"[::1]:8000", {"::1", 8000}, "[::1]:8000"},
+      {"127.0.0.1:8000", {{"127.0.0.1", 8000}}, "127.0.0.1:8000"},
+      {"127.8.0.255:0", {{"127.8.0.255", 0}}, "127.8.0.255:0"},
+      {"localhost:65535", {{"127.0.0.1", 65535}, {"::1", 65535}}, "127.0.0.1:65535"},
+      {"LocalHost:1", {{"127.0.0.1", 1}, {"::1", 1}}, "127.0.0.1:1"},
+      {"[::1]:8000", {{"::1", 8000}}, "[::1]:8000"},
   };
   for (const auto& row : rows) {
-    const auto read = parse_loopback_address(row.text);
+    const auto read = parse_loopback(row.text);
     ASSERT_TRUE(read) << row.text << ": " << read.error().message;
-    EXPECT_EQ(*read, row.address) << row.text;
-    EXPECT_EQ(to_text(*read), row.written);
+    EXPECT_EQ(*read, row.addresses) << row.text;
+    EXPECT_EQ(to_text(read->front()), row.written);
   }
 }
 
@@ -50,7 +50,7 @@ TEST(LoopbackAddress, IsNothingElse) {
                            "localhost.evil.example:8000",
                            "lab1:8000",
                            "[fe80::1]:8000"}) {
-    const auto read = parse_loopback_address(text);
+    const auto read = parse_loopback(text);
     ASSERT_FALSE(read) << text;
     EXPECT_EQ(read.error().code, Code::Usage);
     EXPECT_NE(read.error().message.find("'" + std::string(text) + "'"), std::string::npos)

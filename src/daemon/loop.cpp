@@ -32,8 +32,10 @@ std::string doubt_text(const executor::Doubt& doubt) {
 }
 
 std::string no_api_text(const std::string& trouble) {
-  return fmt::format("there is no API over TCP: {}; set [api] listen to a free port, or to \"\"",
-                     trouble);
+  return fmt::format(
+      "the API is not served everywhere it should be: {}; set [api] listen to a free port, or to "
+      "\"\"",
+      trouble);
 }
 
 /// Has `watcher` wait for `fd`: for a copy of it, as it closes what it waits for.
@@ -125,13 +127,14 @@ Result<void> Loop::listen() {
   options.any_user = parts_.options.system;
   options.own_uid = os::own_account().uid;
   if (const std::string& address = parts_.config.api_listen; !address.empty()) {
-    options.loopback = GF_TRY(parse_loopback_address(address));
+    options.loopback = GF_TRY(parse_loopback(address));
   }
   server_ = GF_TRY(server::HttpServer::listen(io_, options, *this));
   configure_access();
   if (const auto& trouble = server_->loopback_trouble(); !trouble.empty()) {
     spdlog::warn("{}", no_api_text(trouble));
-  } else if (const auto address = server_->loopback()) {
+  }
+  if (const auto address = server_->loopback()) {
     spdlog::info("the API is at http://{}", to_text(*address));
   }
   return {};
@@ -200,8 +203,11 @@ void Loop::stop() {
   spdlog::info("stopping; jobs keep running");
   socket_watch_.end();
   if (server_) server_->close();
-  // Answers that are being written still go out.
-  boost::asio::post(io_, [this] { io_.stop(); });
+  // Answers that are being written still go out; what was for those who wait is taken back.
+  boost::asio::post(io_, [this] {
+    if (auto done = tick(); !done) end_ = std::move(done);
+    io_.stop();
+  });
 }
 
 Result<void> Loop::reload() {

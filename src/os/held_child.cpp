@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "os/held_child.h"
 
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -13,7 +14,10 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/proc_text.h"
+#include "base/text_fields.h"
 #include "os/file.h"
+#include "os/process.h"
 
 namespace gflow::os {
 namespace {
@@ -55,6 +59,14 @@ void default_signals() {
   (void)::pthread_sigmask(SIG_SETMASK, &none, nullptr);
 }
 
+/// Its pid may have gone to another one since it was seen.
+void send_to(const ProcessFacts& process, int number) {
+  const Fd fd(static_cast<int>(::syscall(SYS_pidfd_open, process.pid, 0)));
+  const auto now = process_facts(process.pid);
+  if (!fd.valid() || !now || now->start_time != process.start_time) return;
+  (void)::syscall(SYS_pidfd_send_signal, fd.get(), number, nullptr, 0);  // it may be gone
+}
+
 /// Its life up to execve(2).
 [[noreturn]] void wait_and_become(int orders, int failures) {
   Header header;
@@ -91,6 +103,7 @@ Result<HeldChild> HeldChild::start() {
   if (::socketpair(AF_UNIX, kKind, 0, failures.data()) != 0) return errno_error("make a socket");
   child.failures_.reset(failures[0]);
   const Fd its_failures(failures[1]);
+  (void)::prctl(PR_SET_CHILD_SUBREAPER, 1);
   child.pid_ = ::fork();
   if (child.pid_ < 0) return errno_error("create a process");
   if (child.pid_ == 0) {
@@ -115,6 +128,21 @@ Result<void> HeldChild::become(const std::vector<std::string>& argv,
   if (!read_whole(failures_.get(), &error, sizeof error)) return {};  // closed by execve(2)
   errno = error;
   return errno_error("run", argv.front());
+}
+
+std::size_t HeldChild::signal_all(int number) {
+  std::vector<ProcessFacts> all;
+  for (const std::string& name : names_in("/proc").value_or(std::vector<std::string>{})) {
+    const auto pid = number_of<int>(name);
+    if (const auto facts = pid ? process_facts(*pid) : std::nullopt) all.push_back(*facts);
+  }
+  std::size_t alive = 0;
+  for (const ProcessFacts& process : descendants_of(::getpid(), all)) {
+    if (process.is_dead()) continue;
+    ++alive;
+    send_to(process, number);
+  }
+  return alive;
 }
 
 int HeldChild::wait_for_exit_code() {

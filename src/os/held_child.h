@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,9 @@ class HeldChild {
   /// these variables besides this process's. Errors: the name and what the system said.
   [[nodiscard]] Result<void> become(const std::vector<std::string>& argv,
                                     const std::vector<std::string>& environment);
+  /// Sends a signal to the program and all it has started; 0 sends none. How many there are. To be
+  /// asked of the one there is in a process: what loses its parent becomes this process's child.
+  [[nodiscard]] static std::size_t signal_all(int number);
   /// Waits for its end. As shells have it: its exit code, or 128 and the signal that ended it.
   [[nodiscard]] int wait_for_exit_code();
 

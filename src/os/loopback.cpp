@@ -87,6 +87,18 @@ std::unexpected<Error> not_known() {
   return fail(Code::NotFound, "the kernel does not tell whose this connection is");
 }
 
+/// Whether it is the very socket asked for, which a process has. The kernel answers with whatever
+/// such a packet would reach: with one that listens at that address where the connection is no
+/// more. And it tells uid 0, root's, of one that is closed and waits to be forgotten.
+bool is_the_one(const inet_diag_msg& found, const inet_diag_sockid& wanted) {
+  const bool is_open = found.idiag_state == TCP_ESTABLISHED || found.idiag_state == TCP_FIN_WAIT1 ||
+                       found.idiag_state == TCP_FIN_WAIT2;
+  return is_open && found.idiag_inode != 0 && found.id.idiag_sport == wanted.idiag_sport &&
+         found.id.idiag_dport == wanted.idiag_dport &&
+         std::memcmp(found.id.idiag_src, wanted.idiag_src, sizeof wanted.idiag_src) == 0 &&
+         std::memcmp(found.id.idiag_dst, wanted.idiag_dst, sizeof wanted.idiag_dst) == 0;
+}
+
 /// What the kernel answers: its uid, if a process has that socket.
 Result<std::uint32_t> ask_kernel(const Question& question) {
   const Fd netlink(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
@@ -103,10 +115,15 @@ Result<std::uint32_t> ask_kernel(const Question& question) {
   if (got < 0) return errno_error("learn whose a connection is");
   constexpr auto kWhole = static_cast<ssize_t>(sizeof(nlmsghdr) + sizeof(inet_diag_msg));
   if (got < kWhole || answer.header.nlmsg_type != SOCK_DIAG_BY_FAMILY) return not_known();
-  // One that is closed, or waits to be forgotten, is no process's any more, and its uid is told as
-  // 0: root's.
-  if (answer.socket.idiag_inode == 0) return not_known();
+  if (!is_the_one(answer.socket, question.what.id)) return not_known();
   return answer.socket.idiag_uid;
+}
+
+std::unexpected<Error> cannot_listen(const std::string& text) {
+  const bool has_none = errno == EADDRNOTAVAIL || errno == EAFNOSUPPORT;
+  auto failure = errno_error("listen at", text);
+  if (!has_none) return failure;
+  return fail(Code::NotFound, std::move(failure).error().message);
 }
 
 }  // namespace
@@ -116,11 +133,11 @@ Result<Fd> listen_loopback(LoopbackAddress& address) {
   Name name = name_of(address);
   Fd socket(
       ::socket(name.bytes.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP));
-  if (!socket.valid()) return errno_error("make a socket");
+  if (!socket.valid()) return cannot_listen(text);
   const int on =
       1;  // not kept from it by connections of the daemon before that are still forgotten
   (void)::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  if (::bind(socket.get(), name.raw(), name.size) != 0) return errno_error("listen at", text);
+  if (::bind(socket.get(), name.raw(), name.size) != 0) return cannot_listen(text);
   // Whoever finds no place is not told to wait, as at a unix socket, but asks again a second later.
   constexpr int kQueued = 1024;
   if (::listen(socket.get(), kQueued) != 0) return errno_error("listen at", text);
@@ -137,7 +154,10 @@ Result<std::uint32_t> owner_of_other_end(int socket) {
       ::getpeername(socket, theirs.raw(), &theirs.size) != 0) {
     return not_known();
   }
-  return ask_kernel(question_of(ours, theirs));
+  const std::uint32_t uid = GF_TRY(ask_kernel(question_of(ours, theirs)));
+  // One that was reset meanwhile may have left its addresses to another.
+  if (::getpeername(socket, theirs.raw(), &theirs.size) != 0) return not_known();
+  return uid;
 }
 
 }  // namespace gflow::os

@@ -11,7 +11,8 @@
 namespace gflow::os {
 
 /// A socket that listens there, non-blocking, closed on exec; the port it got is put into
-/// `address`. Errors: Failure, also if another program listens there.
+/// `address`. Errors: Failure, also if another program listens there; NotFound if this
+/// machine has no such address.
 [[nodiscard]] Result<Fd> listen_loopback(LoopbackAddress& address);
 
 /// The uid of who is at the other end of a connection that was just accepted: whose the socket

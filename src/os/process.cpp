@@ -2,9 +2,12 @@
 #include "os/process.h"
 
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <string>
 
+#include "os/fd.h"
 #include "os/file.h"
 
 namespace gflow::os {
@@ -18,6 +21,8 @@ Result<std::optional<ProcessFacts>> find_process(int pid) {
 std::optional<ProcessFacts> process_facts(int pid) {
   return find_process(pid).value_or(std::nullopt);
 }
+
+bool is_process(int pid) { return Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))).valid(); }
 
 std::optional<std::uint32_t> process_owner(int pid) {
   struct stat facts{};

@@ -15,6 +15,8 @@ namespace gflow::os {
 /// The same for one that is only of interest if it can be read.
 [[nodiscard]] std::optional<ProcessFacts> process_facts(int pid);
 
+/// Whether it is one, and not another thread of one, which has a number, too.
+[[nodiscard]] bool is_process(int pid);
 /// Whose process it is; empty if there is none. Root's, too, where its owner may not look into it.
 [[nodiscard]] std::optional<std::uint32_t> process_owner(int pid);
 

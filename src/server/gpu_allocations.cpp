@@ -11,6 +11,7 @@
 #include "api/query.h"
 #include "base/text.h"
 #include "base/translate.h"
+#include "base/word_hash.h"
 #include "core/gpu_request.h"
 #include "os/paths.h"
 #include "os/process.h"
@@ -83,7 +84,8 @@ struct Asked {
   Asked(const Asked&) = delete;
   Asked& operator=(const Asked&) = delete;
   ~Asked() {
-    if (!answered && job.is_set()) give_back();
+    // One that gave a key comes back with it for the answer.
+    if (!answered && job.is_set() && exchange.request.idempotency_key.empty()) give_back();
   }
 
   void give_back() const {
@@ -131,7 +133,7 @@ Result<std::vector<std::string>> holder(const api::GpuNeed& need, const Principa
   if (need.pid == 0) return argv;
   const auto facts = GF_TRY(os::find_process(need.pid));
   const auto owner = os::process_owner(need.pid);
-  if (!facts || !owner) {
+  if (!facts || !owner || !os::is_process(need.pid)) {
     return fail(Code::NotFound, tr_format("/pid: there is no process {}", need.pid));
   }
   if (caller.uid != *owner) {
@@ -200,11 +202,14 @@ void allocate(Exchange exchange, api::GpuNeed need, Framework framework) {
   }
   auto request = submission_of_need(need, exchange.caller, service.state().policy());
   if (!request) return exchange.respond(problem(request.error()));
-  const std::string refusal = need.wait ? "" : refusal_of(service, request->items.front().spec);
+  const bool may_be_known = !exchange.request.idempotency_key.empty();
+  const std::string refusal =
+      need.wait || may_be_known ? "" : refusal_of(service, request->items.front().spec);
   if (!refusal.empty()) {
     return exchange.respond(json_reply(api::write(api::GpuAllocation{.error_message = refusal})));
   }
   request->idempotency_key = exchange.request.idempotency_key;
+  request->digest = digest_of(api::write(need));
   const auto asked = std::make_shared<Asked>(std::move(exchange), std::move(need), framework);
   service.submit(
       std::move(*request), asked->exchange.caller, [asked](const Result<std::vector<JobId>>& jobs) {

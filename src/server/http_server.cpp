@@ -17,6 +17,7 @@
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <boost/beast/http/write.hpp>
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -100,7 +101,9 @@ Request request_of(http::request<http::string_body>&& message) {
 }
 
 WebHeaders web_headers_of(const http::request<http::string_body>& message) {
-  return {std::string(message[http::field::host]),
+  // Of two of them somebody on the way may have taken the other one.
+  const bool is_one = message.count(http::field::host) == 1;
+  return {is_one ? std::string(message[http::field::host]) : "",
           std::string(message["Sec-Fetch-Site"]),
           std::string(message[http::field::content_type])};
 }
@@ -125,10 +128,13 @@ bool reads_coding(std::string_view coding) {
   return coding.empty() || beast::iequals(coding, "chunked");
 }
 
-/// True once the other end is closed for good; a client may close its sending half and still read.
-bool is_gone(int socket) {
-  pollfd watched{socket, POLLIN, 0};
-  return ::poll(&watched, 1, 0) == 1 && (watched.revents & (POLLHUP | POLLERR)) != 0;
+/// How the other end is. A client may close its sending half and still read.
+enum class OtherEnd { Open, HalfClosed, Gone };
+OtherEnd other_end(int socket) {
+  pollfd watched{socket, POLLIN | POLLRDHUP, 0};
+  if (::poll(&watched, 1, 0) != 1) return OtherEnd::Open;
+  if ((watched.revents & (POLLHUP | POLLERR)) != 0) return OtherEnd::Gone;
+  return (watched.revents & POLLRDHUP) != 0 ? OtherEnd::HalfClosed : OtherEnd::Open;
 }
 
 }  // namespace
@@ -153,13 +159,12 @@ struct HttpServer::Core : FairWork, std::enable_shared_from_this<HttpServer::Cor
         service(answering),
         unix_listener(loop,
                       [this](Listener::Socket socket) { welcome(Via::Unix, std::move(socket)); }),
-        tcp_listener(loop,
-                     [this](Listener::Socket socket) { welcome(Via::Tcp, std::move(socket)); }),
         admission(max_connections()),
         identity(options.own_uid) {}
 
   Result<void> listen();
   void listen_on_loopback();
+  Result<void> listen_at(LoopbackAddress& address);
   void welcome(Via via, Listener::Socket socket);
   Result<Guest> admit(Via via, int socket);
   [[nodiscard]] Result<void> may_enter(const os::Peer& peer) const;
@@ -177,7 +182,7 @@ struct HttpServer::Core : FairWork, std::enable_shared_from_this<HttpServer::Cor
   Options options;
   Service& service;
   Listener unix_listener;
-  Listener tcp_listener;
+  std::deque<Listener> tcp_listeners;
   std::string loopback_trouble;
   Admission admission;
   Identity identity;
@@ -202,6 +207,8 @@ class HttpServer::Core::Session : public std::enable_shared_from_this<Session> {
     send(std::move(reply));
   }
   [[nodiscard]] bool is_idle() const { return idle_; }
+  /// For news, which a daemon that stops has none of.
+  [[nodiscard]] bool waits() const { return wait_ != nullptr; }
   /// Hangs up and gives back what was taken. The session may be gone when this returns.
   void close();
 
@@ -215,6 +222,7 @@ class HttpServer::Core::Session : public std::enable_shared_from_this<Session> {
   void on_bad_request(const error_code& error);
   void ask(Request request);
   void watch();
+  void look_at_other_end();
   void answer(std::uint64_t number, Reply reply);
   void send(Reply reply);
   void on_sent(const error_code& error);
@@ -233,6 +241,7 @@ class HttpServer::Core::Session : public std::enable_shared_from_this<Session> {
   bool idle_ = true;
   bool watching_ = false;
   bool keep_alive_ = false;
+  bool is_head_ = false;
   bool closed_ = false;
 };
 
@@ -304,6 +313,7 @@ void HttpServer::Core::Session::on_body(const error_code& error) {
   }
   auto message = parser_->release();
   keep_alive_ = message.keep_alive();
+  is_head_ = message.method() == http::verb::head;
   awaiting_ = true;
   stream_.expires_never();
   ++number_;
@@ -329,7 +339,10 @@ void HttpServer::Core::Session::ask(Request request) {
   };
   const auto keep = [session = weak_from_this(), number](std::shared_ptr<void> wait) {
     const auto self = session.lock();
-    if (self && self->awaiting_ && self->number_ == number) self->wait_ = std::move(wait);
+    if (!self || !self->awaiting_ || self->number_ != number) return;
+    self->wait_ = std::move(wait);
+    self->watch();  // again, if it went on sending before
+    self->look_at_other_end();
   };
   dispatch({core_->service,
             core_->principal_of(guest_),
@@ -352,8 +365,16 @@ void HttpServer::Core::Session::watch() {
                               [self = shared_from_this()](const error_code& error) {
                                 self->watching_ = false;
                                 if (error || !self->awaiting_) return;
-                                if (is_gone(self->stream_.socket().native_handle())) self->close();
+                                self->look_at_other_end();
                               });
+}
+
+/// Over TCP one that is closed looks like one that only sends no more: what is waited for long is
+/// not waited for by that.
+void HttpServer::Core::Session::look_at_other_end() {
+  const OtherEnd end = other_end(stream_.socket().native_handle());
+  const bool may_be_gone = end == OtherEnd::HalfClosed && guest_.via == Via::Tcp;
+  if (end == OtherEnd::Gone || (may_be_gone && wait_)) close();
 }
 
 void HttpServer::Core::Session::close() {
@@ -387,6 +408,7 @@ void HttpServer::Core::Session::send(Reply reply) {
   }
   response_ = response_of(std::move(reply));
   response_->keep_alive(keep_alive_);
+  if (is_head_) response_->body().clear();  // its length is told all the same
   stream_.expires_after(2 * core_->options.idle);
   http::async_write(
       stream_, *response_, [self = shared_from_this()](const error_code& error, std::size_t) {
@@ -455,14 +477,25 @@ Result<void> HttpServer::Core::listen() {
 /// Another program may listen there, the gflowd of another user for one: who types the commands
 /// does not need it.
 void HttpServer::Core::listen_on_loopback() {
-  if (!options.loopback) return;
-  auto socket = os::listen_loopback(*options.loopback);
-  const int family = options.loopback->host.contains(':') ? AF_INET6 : AF_INET;
-  const auto opened = socket ? tcp_listener.open(family, std::move(*socket))
-                             : Result<void>(std::unexpected(std::move(socket).error()));
-  if (opened) return;
-  loopback_trouble = opened.error().message;
-  options.loopback.reset();
+  std::vector<LoopbackAddress> opened;
+  for (LoopbackAddress address : options.loopback) {
+    if (!opened.empty()) address.port = opened.front().port;
+    const auto done = listen_at(address);
+    if (done) {
+      opened.push_back(address);
+    } else if (done.error().code != Code::NotFound || options.loopback.size() == 1) {
+      loopback_trouble = done.error().message;
+    }
+  }
+  options.loopback = std::move(opened);
+}
+
+Result<void> HttpServer::Core::listen_at(LoopbackAddress& address) {
+  os::Fd socket = GF_TRY(os::listen_loopback(address));
+  const int family = address.host.contains(':') ? AF_INET6 : AF_INET;
+  Listener& listener = tcp_listeners.emplace_back(
+      io, [this](Listener::Socket connection) { welcome(Via::Tcp, std::move(connection)); });
+  return listener.open(family, std::move(socket));
 }
 
 Result<void> HttpServer::Core::may_enter(const os::Peer& peer) const {
@@ -503,11 +536,11 @@ void HttpServer::Core::welcome(Via via, Listener::Socket socket) {
 void HttpServer::Core::close() {
   if (std::exchange(closing, true)) return;
   unix_listener.close();
-  tcp_listener.close();
+  for (Listener& listener : tcp_listeners) listener.close();
   (void)::unlink(options.socket_path.c_str());  // a stale file is replaced at the next start
   const auto open = sessions;                   // closing takes them out
   for (const auto& session : open) {
-    if (session->is_idle()) session->close();
+    if (session->is_idle() || session->waits()) session->close();
   }
 }
 
@@ -537,7 +570,11 @@ Result<void> HttpServer::listen_again() {
   return core_->closing ? Result<void>() : core_->listen();
 }
 
-std::optional<LoopbackAddress> HttpServer::loopback() const { return core_->options.loopback; }
+std::optional<LoopbackAddress> HttpServer::loopback() const {
+  const auto& addresses = core_->options.loopback;
+  if (addresses.empty()) return std::nullopt;
+  return addresses.front();
+}
 
 const std::string& HttpServer::loopback_trouble() const { return core_->loopback_trouble; }
 

@@ -29,7 +29,7 @@ class HttpServer {
     bool any_user =
         false;  ///< system mode: everyone may connect (0666); else 0600 and own uid or root
     std::uint32_t own_uid = 0;
-    std::optional<LoopbackAddress> loopback = {};  ///< where it listens besides; empty: nowhere
+    std::vector<LoopbackAddress> loopback = {};  ///< where it listens besides, on one port
     /// For a request's headers to arrive, or the next request; twice that for its body.
     std::chrono::milliseconds idle{30'000};
   };
@@ -44,13 +44,14 @@ class HttpServer {
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
-  /// Where it listens besides the socket; empty if it does not.
+  /// Where it listens besides the socket; of two, the first.
   [[nodiscard]] std::optional<LoopbackAddress> loopback() const;
-  /// Why it does not listen where it was told to; "" if it does. It serves the socket all the same.
+  /// Why it does not listen where it was told to; "" if it does. It serves all else the same.
   [[nodiscard]] const std::string& loopback_trouble() const;
   /// Listens anew at the same path, whose file was lost; open connections stay.
   [[nodiscard]] Result<void> listen_again();
-  /// Stops accepting and drops idle connections; answers under way are still written.
+  /// Stops accepting and drops connections that are idle or wait for news; answers under way are
+  /// still written.
   void close();
 
  private:

@@ -218,7 +218,17 @@ Result<void> check_no_allocation(const api::SubmitRequest& submission) {
   return {};
 }
 
+/// What connects as root may pass on what others ask, and what it runs is root's.
+Result<void> check_not_root_over_tcp(const Principal& caller) {
+  if (caller.known_by != KnownBy::Loopback || caller.uid != 0U) return {};
+  return fail(Code::Permission,
+              tr("root submits no jobs over TCP; use the socket, as gbatch does"));
+}
+
 void submit(Exchange exchange, api::SubmitRequest submission) {
+  if (auto may = check_not_root_over_tcp(exchange.caller); !may) {
+    return exchange.respond(problem(may.error()));
+  }
   if (auto checked = check_no_allocation(submission); !checked) {
     return exchange.respond(problem(checked.error()));
   }
@@ -243,7 +253,26 @@ void check(Exchange exchange, api::SubmitRequest submission) {
   exchange.respond(checked ? json_reply(api::write_job_ids({})) : problem(checked.error()));
 }
 
+/// Whoever uses what an allocation holds is not told to stop and started again, as a job is.
+Result<void> check_allocations(const engine::State& state, const api::UpdateRequest& update) {
+  const JobChanges& changes = update.changes;
+  const bool may_move = changes.has(&JobSpec::preemption) || changes.has(&JobSpec::requeue) ||
+                        changes.has(&JobSpec::max_retries);
+  if (!may_move) return {};
+  for (const JobId id : update.jobs) {
+    const Job* job = state.find(id);
+    if (job == nullptr || !job->spec.allocation) continue;
+    return fail(
+        Code::WrongState,
+        tr_format("job {} is an allocation: it can be neither preempted nor run again", id.value));
+  }
+  return {};
+}
+
 void update(Exchange exchange, api::UpdateRequest update) {
+  if (auto may = check_allocations(exchange.service.state(), update); !may) {
+    return exchange.respond(problem(may.error()));
+  }
   exchange.service.request(
       engine::event::Update{std::move(update.jobs), exchange.caller, std::move(update.changes)},
       changed(std::move(exchange.respond)));

@@ -34,7 +34,7 @@ struct Settings {
   std::string node_name;      ///< of this machine; "": what the machine file or the host is called
   std::vector<Label> labels;  ///< of this machine, sorted
   RoleNames roles;            ///< [access]
-  std::string api_listen = "127.0.0.1:8000";  ///< "": only the socket
+  std::string api_listen = "localhost:8000";  ///< "": only the socket
   engine::Policy policy;
 
   friend bool operator==(const Settings&, const Settings&) = default;
@@ -47,7 +47,7 @@ enum class Type {
   Integer,   ///< within Setting::min and max
   Duration,  ///< as parse_duration(), and "0s"; bounds in seconds
   Size,      ///< as parse_memory()
-  Address,   ///< as parse_loopback_address(), and ""
+  Address,   ///< as parse_loopback(), and ""
   List,      ///< "a, b"; in the file an array, too
   Map,       ///< "a=1, b=2"; in the file a table, too
 };

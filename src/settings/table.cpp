@@ -127,7 +127,7 @@ Setting absolute(Setting setting, PathOf path_of) {
 
 /// An address that a setting names, or none.
 Result<void> read_listen(Settings& settings, const std::string& text) {
-  if (!text.empty()) GF_CHECK(parse_loopback_address(text));
+  if (!text.empty()) GF_CHECK(parse_loopback(text));
   settings.api_listen = text;
   return {};
 }
@@ -319,8 +319,8 @@ void add_api(std::vector<Setting>& table) {
                    .name = "listen",
                    .type = Type::Address,
                    .applies = kRestart,
-                   .help = "address of the REST API: 127.0.0.1 or [::1] and a port; port 0 is any "
-                           "that is free, \"\" is none",
+                   .help = "address of the REST API: localhost, 127.0.0.1 or [::1] and a port; "
+                           "port 0 is any that is free, \"\" is none",
                    .write = [](const Settings& s) { return s.api_listen; },
                    .read = read_listen});
 }

@@ -5,7 +5,9 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
+import threading
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -157,6 +159,81 @@ def test_an_allocation_can_wait_in_the_queue(served):
     assert [a["allocation_id"] for a in mine["allocations"]] == [second["allocation_id"]]
 
 
+def test_the_same_request_again_is_the_same_allocation(served):
+    need = {"gpu_count": 1, "gpu_type": "V100"}
+    key = {"Idempotency-Key": "once"}
+    _, first = ask(served, "POST", "/api/v1/gpu/allocate", need, **key)
+    _, again = ask(served, "POST", "/api/v1/gpu/allocate", need, **key)
+    assert first["success"] and again == first
+    status, other = ask(served, "POST", "/api/v1/gpu/allocate", need | {"gpu_count": 2}, **key)
+    assert status == 422, other
+    assert len(served.get("/api/v1/jobs")["jobs"]) == 1
+
+
+def test_a_client_that_goes_away_before_its_answer_holds_nothing(served):
+    host, port = served.url.removeprefix("http://").split(":")
+    body = b'{"gpus": "0"}'
+    jobs = []
+    while len(jobs) < 5:  # of one that is gone before it was looked at it is not known who it is, and nothing is done
+        with socket.create_connection((host, int(port))) as client:
+            client.sendall(b"POST /api/v1/gpu/allocate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                           b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        jobs = served.get("/api/v1/jobs")["jobs"]
+    assert {job["status"] for job in served.wait(*[job["id"] for job in jobs])} == {"Cancelled"}
+
+
+def test_a_daemon_that_stops_holds_nothing_for_those_it_did_not_answer(served):
+    told = []
+
+    def allocate():
+        try:
+            told.append(ask(served, "POST", "/api/v1/gpu/allocate", {"gpus": "0"})[1].get("allocation_id"))
+        except OSError:
+            pass  # the daemon went away
+
+    for _ in range(3):
+        clients = [threading.Thread(target=allocate) for _ in range(20)]
+        for client in clients:
+            client.start()
+        served.down()
+        for client in clients:
+            client.join()
+        served.up()
+        served.url = json.loads(served.ok("gflowd", "status", "--json"))["api_url"]
+    jobs = served.get("/api/v1/jobs?limit=1000")["jobs"]
+    untold = [job["id"] for job in jobs if job["id"] not in told]
+    assert {job["status"] for job in served.wait(*untold)} <= {"Cancelled"}
+
+
+def test_an_allocation_is_not_run_again(served):
+    _, given = ask(served, "POST", "/api/v1/gpu/allocate", {})
+    for words in (["--preemptible=requeue"], ["--preemptible=suspend"], ["--max-retries", "2"], ["--requeue", "yes"]):
+        ran = served.run("gjob", "update", str(given["allocation_id"]), *words)
+        assert ran.code != 0 and "is an allocation" in ran.err, (words, ran)
+    served.ok("gjob", "update", str(given["allocation_id"]), "--priority", "5")
+
+
+def test_what_is_no_process_is_refused(served):
+    program = subprocess.Popen(
+        ["python3", "-c", "import threading; t = threading.Thread(target=input); t.start(); print(t.native_id, flush=True)"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    status, answer = ask(served, "POST", "/api/v1/gpu/allocate", {"pid": int(program.stdout.readline())})
+    program.communicate(b"\n")
+    assert status == 404 and "/pid" in answer["detail"], answer
+
+
+def test_the_answer_to_head_is_a_head(served):
+    with socket.create_connection(served.url.removeprefix("http://").split(":")) as client:
+        for _ in range(2):
+            client.sendall(b"HEAD /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            head = b""
+            while not head.endswith(b"\r\n\r\n"):
+                head += client.recv(1)
+            assert head.startswith(b"HTTP/1.1 405 "), head
+        client.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n")
+        assert client.recv(100).startswith(b"HTTP/1.1 421 ")
+
+
 def test_a_share_of_a_gpu_is_set_up_as_one(served):
     need = {"gpus": "8G,0.5(V100)", "gpu_memory_fraction": 0.5}
     _, torch = ask(served, "POST", "/api/v1/gpu/setup-pytorch", need)
@@ -304,6 +381,28 @@ def test_what_galloc_runs_ends_with_its_allocation(served):
     served.ok("gcancel", "1")
     _, err = holding.communicate(timeout=PATIENCE)
     assert holding.returncode == 128 + signal.SIGTERM and b"allocation 1 has ended" in err, err
+
+
+def test_all_that_galloc_runs_ends_with_its_allocation(served):
+    holding = subprocess.Popen(
+        ["galloc", "sh", "-c", "setsid sleep 3141 & echo up; wait; echo went on"], env=served.environment,
+        cwd=served.work, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert holding.stdout.readline() == b"up\n"
+    served.ok("gcancel", "1")
+    out, _ = holding.communicate(timeout=PATIENCE)  # its output is closed when the last that has it is gone
+    assert (holding.returncode, out) == (128 + signal.SIGTERM, b"")
+
+
+def test_galloc_env_that_cannot_be_told_holds_nothing(served):
+    ran = served.run("galloc --env >/dev/full", shell=True)
+    assert ran.code == 1 and "given back" in ran.err, ran
+    assert served.wait(1)[0]["status"] == "Cancelled"
+
+
+def test_galloc_env_in_a_subshell_is_told_for_whom(served):
+    out = served.bash('(eval "$(galloc --env --pid $$ | cat)"; echo $CUDA_VISIBLE_DEVICES; gqueue --noheader -f ST)')
+    assert out.split() == ["0", "R"], out
+    assert served.wait(1)[0]["status"] == "Finished"
 
 
 @pytest.mark.parametrize("shell", ["bash", "dash"])

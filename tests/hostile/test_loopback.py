@@ -2,6 +2,7 @@
 """Three users on one port: who is who, whose allocation is whose, and who floods."""
 
 import json
+import socket
 import subprocess
 
 import pytest
@@ -15,6 +16,32 @@ host, port, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 kept = [socket.create_connection((host, port)) for _ in range(count)]
 print("open", flush=True)
 sys.stdin.read()
+"""
+
+
+# Binds sockets to a port at which somebody will listen, and once told asks from each of them and resets the connection.
+BEHIND = """
+import json, socket, struct, sys, time
+port, place = int(sys.argv[1]), sys.argv[2].rsplit('/', 1)[1].split(':')
+bound = []
+for _ in range(300):
+    one = socket.socket()
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    one.bind(("127.0.0.1", port))
+    bound.append(one)
+print("bound", flush=True)
+sys.stdin.readline()
+body = json.dumps({"gpus": "0", "ttl_seconds": 4000}).encode()
+for one in bound:
+    try:
+        one.connect((place[0], int(place[1])))
+        one.send(b"POST /api/v1/gpu/allocate HTTP/1.1\\r\\nHost: localhost\\r\\nContent-Type: application/json\\r\\n"
+                 b"Content-Length: %d\\r\\n\\r\\n" % len(body) + body)
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    except OSError:
+        pass  # one of the same port that is still closing
+    one.close()
+    time.sleep(0.003)  # the daemon looks at one at a time
 """
 
 
@@ -73,6 +100,37 @@ for _ in range(200):
     served.ok("root", "gcancel", "--user", "mallory")
     for job in jobs:
         served.gone(job["id"])
+
+
+def test_who_listens_at_a_port_is_not_who_connects_from_it(served):
+    """The kernel names whoever listens there for a connection that is no more."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    mallory = served.start("mallory", "python3", "-c", BEHIND, port, served.url, stdin=subprocess.PIPE)
+    assert mallory.stdout.readline() == b"bound\n"
+    listener = served.start("bob", "python3", "-c", f"""
+import socket
+one = socket.socket()
+one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+one.bind(("127.0.0.1", {port}))
+one.listen()
+print("listens", flush=True)
+input()
+""", stdin=subprocess.PIPE)
+    assert listener.stdout.readline() == b"listens\n"
+    mallory.communicate(b"go\n")
+    listener.communicate(b"done\n")
+    jobs = served.get("root", "/api/v1/jobs?limit=1000&user=bob")["jobs"]
+    assert jobs == [], [job["user"] for job in jobs]
+    served.run("root", "gcancel", "--user", "mallory")
+
+
+def test_root_submits_no_jobs_over_tcp(served):
+    job = {"items": [{"spec": {"work_dir": "/"}, "payload": {"argv": ["true"]}}]}
+    status, answer = curl(served, "root", "POST", "/api/v1/jobs", job)
+    assert status == 403 and "socket" in answer["detail"], answer
+    assert curl(served, "alice", "POST", "/api/v1/jobs", job)[0] == 201
 
 
 def test_nobody_touches_anothers_allocation(served, alices):

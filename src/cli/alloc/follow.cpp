@@ -24,7 +24,7 @@ namespace {
 bool is_reached(const api::GpuAllocation& allocation, Until until) {
   const auto status = parse_status(allocation.state);
   if (status && is_ended(*status)) return true;
-  return until == Until::Granted && allocation.success;
+  return allocation.success == (until == Until::Granted);
 }
 
 /// A daemon that goes away for a while comes back: the allocation outlives it.

@@ -3,7 +3,10 @@
 #include <poll.h>
 
 #include <array>
+#include <chrono>
 #include <csignal>
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <ostream>
 
@@ -41,6 +44,18 @@ Result<api::GpuNeed> need_of(const Invocation& invocation, const Context& contex
     need.ttl_seconds = ttl->count();
   }
   return need;
+}
+
+/// The process whose environment is to be set.
+Result<int> shell_of(const Invocation& invocation) {
+  if (!invocation.has("pid")) return os::parent_process_id();
+  const auto pid = parse_number(invocation.get("pid"));
+  if (pid && *pid > 0 && *pid <= static_cast<std::uint64_t>(std::numeric_limits<int>::max())) {
+    return static_cast<int>(*pid);
+  }
+  return fail(
+      Code::Usage,
+      tr_format("--pid: '{}' is not the number of a process", printable(invocation.get("pid"))));
 }
 
 std::string granted_text(const api::GpuAllocation& allocation) {
@@ -111,6 +126,24 @@ int ending_signal(const Invocation& invocation) {
   return invocation.words.empty() ? SIGHUP : SIGTERM;
 }
 
+/// The end of the program and of all it started, once its GPUs are another's: told first, and
+/// killed when its grace is over.
+class Ending {
+ public:
+  explicit Ending(int signal) { (void)os::HeldChild::signal_all(signal); }
+
+  /// To be looked at again after so many milliseconds.
+  [[nodiscard]] int pause() const { return 100; }
+  [[nodiscard]] bool is_complete() {
+    const bool is_due = std::chrono::steady_clock::now() >= kill_at_;
+    return os::HeldChild::signal_all(is_due ? SIGKILL : 0) == 0;
+  }
+
+ private:
+  std::chrono::steady_clock::time_point kill_at_ =
+      std::chrono::steady_clock::now() + std::chrono::seconds(30);  // as the grace of a job
+};
+
 /// Runs it until it ends, or what it was given does; its exit code.
 Result<int> run_with(const api::GpuAllocation& allocation,
                      os::HeldChild& child,
@@ -126,25 +159,25 @@ Result<int> run_with(const api::GpuAllocation& allocation,
     return kNotFound;
   }
   const Follower follower(context.another_daemon(), allocation.allocation_id, Until::Over);
-  bool told = false;
+  std::optional<Ending> ending;
   while (true) {
-    std::array<pollfd, 3> waits{{{child.fd(), POLLIN, 0},
+    std::array<pollfd, 3> waits{{{ending ? -1 : child.fd(), POLLIN, 0},
                                  {signals.fd(), POLLIN, 0},
-                                 {told ? -1 : follower.fd(), POLLIN, 0}}};
-    if (::poll(waits.data(), waits.size(), -1) < 0) continue;
+                                 {ending ? -1 : follower.fd(), POLLIN, 0}}};
+    if (::poll(waits.data(), waits.size(), ending ? ending->pause() : -1) < 0) continue;
+    if (ending && ending->is_complete()) return child.wait_for_exit_code();
     if (waits[0].revents != 0) return child.wait_for_exit_code();
     // The terminal sends SIGINT and SIGQUIT to the program itself.
     if (const auto signal = signals.next(); signal && (*signal == SIGTERM || *signal == SIGHUP)) {
       (void)::kill(child.pid(), *signal);
     }
     if (waits[2].revents != 0) {
-      told = true;
       const auto over = follower.answer();
       context.note(tr_format(
           "allocation {} has ended{}: its program is ended, too",
           allocation.allocation_id.value,
           over && !over->error_message.empty() ? " (" + printable(over->error_message) + ")" : ""));
-      (void)::kill(child.pid(), ending_signal(invocation));
+      ending.emplace(ending_signal(invocation));
     }
   }
 }
@@ -163,14 +196,17 @@ Result<int> run(const Invocation& invocation, Context& context) {
   if (invocation.has("env") && !invocation.words.empty()) {
     return fail(Code::Usage, tr("--env runs no command; leave one of them out"));
   }
+  if (invocation.has("pid") && !invocation.has("env")) {
+    return fail(Code::Usage, tr("--pid requires --env"));
+  }
   if (context.json && !invocation.has("env")) {
     return fail(Code::Usage, tr("--json is for --env: what a command prints is its own"));
   }
   // What is held is held for the program itself: it keeps it should this process be killed.
   std::optional<os::HeldChild> child;
   if (!invocation.has("env")) child = GF_TRY(os::HeldChild::start());
-  const api::GpuNeed need =
-      GF_TRY(need_of(invocation, context, child ? child->pid() : os::parent_process_id()));
+  const int pid = child ? child->pid() : GF_TRY(shell_of(invocation));
+  const api::GpuNeed need = GF_TRY(need_of(invocation, context, pid));
   const os::SignalWatch signals = GF_TRY(os::SignalWatch::open(kSignals));
   const std::string answer =
       GF_TRY(context.daemon().call("POST", "/api/v1/gpu/allocate", api::write(need)));
@@ -184,7 +220,11 @@ Result<int> run(const Invocation& invocation, Context& context) {
   if (!allocation.success) return fail(Code::Failure, allocation.error_message);
   if (!child) {
     print_environment(allocation, context);
-    return 0;
+    const auto signal = signals.next();  // that came during the request
+    if (context.out.flush() && !signal) return 0;
+    release(context, allocation.allocation_id);
+    if (signal) return kBySignal + *signal;
+    return fail(Code::Failure, tr("the environment could not be printed; the GPUs are given back"));
   }
   context.hint(granted_text(allocation));
   auto code = run_with(allocation, *child, invocation, signals, context);
@@ -218,6 +258,10 @@ Command galloc_command() {
               {.name = "immediate",
                .letters = "I",
                .help = tr("Fail if the GPUs are not free now, instead of waiting.")},
+              {.name = "pid",
+               .value = "PID",
+               .help = tr("With --env: hold the GPUs until this process of yours ends (default: "
+                          "the one galloc was started from).")},
               {.name = "env",
                .help = tr("Run nothing: print what a shell has to set, and hold the GPUs until "
                           "that shell ends.")},
