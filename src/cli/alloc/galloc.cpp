@@ -6,6 +6,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <ostream>
@@ -132,8 +133,7 @@ class Ending {
  public:
   explicit Ending(int signal) { (void)os::HeldChild::signal_all(signal); }
 
-  /// To be looked at again after so many milliseconds.
-  [[nodiscard]] int pause() const { return 100; }
+  static constexpr int kPauseMs = 100;  ///< until it is to be looked at again
   [[nodiscard]] bool is_complete() {
     const bool is_due = std::chrono::steady_clock::now() >= kill_at_;
     return os::HeldChild::signal_all(is_due ? SIGKILL : 0) == 0;
@@ -144,7 +144,39 @@ class Ending {
       std::chrono::steady_clock::now() + std::chrono::seconds(30);  // as the grace of a job
 };
 
-/// Runs it until it ends, or what it was given does; its exit code.
+void say_over(const Follower& follower, JobId id, Context& context) {
+  const auto over = follower.answer();
+  const std::string why = over ? over->error_message : over.error().message;
+  context.note(tr_format("allocation {} has ended{}: its program is ended, too",
+                         id.value,
+                         why.empty() ? "" : " (" + printable(why) + ")"));
+}
+
+/// Until it ends, or what it was given does; its exit code.
+int accompany(os::HeldChild& child,
+              const Follower& follower,
+              const os::SignalWatch& signals,
+              int ending_signal,
+              const std::function<void()>& on_over) {
+  std::optional<Ending> ending;
+  while (true) {
+    std::array<pollfd, 3> waits{{{ending ? -1 : child.fd(), POLLIN, 0},
+                                 {signals.fd(), POLLIN, 0},
+                                 {ending ? -1 : follower.fd(), POLLIN, 0}}};
+    if (::poll(waits.data(), waits.size(), ending ? Ending::kPauseMs : -1) < 0) continue;
+    if (waits[0].revents != 0 || (ending && ending->is_complete())) {
+      return child.wait_for_exit_code();
+    }
+    // The terminal sends SIGINT and SIGQUIT to the program itself.
+    if (const auto signal = signals.next(); signal == SIGTERM || signal == SIGHUP) {
+      (void)::kill(child.pid(), *signal);
+    }
+    if (waits[2].revents == 0) continue;
+    on_over();
+    ending.emplace(ending_signal);
+  }
+}
+
 Result<int> run_with(const api::GpuAllocation& allocation,
                      os::HeldChild& child,
                      const Invocation& invocation,
@@ -159,27 +191,9 @@ Result<int> run_with(const api::GpuAllocation& allocation,
     return kNotFound;
   }
   const Follower follower(context.another_daemon(), allocation.allocation_id, Until::Over);
-  std::optional<Ending> ending;
-  while (true) {
-    std::array<pollfd, 3> waits{{{ending ? -1 : child.fd(), POLLIN, 0},
-                                 {signals.fd(), POLLIN, 0},
-                                 {ending ? -1 : follower.fd(), POLLIN, 0}}};
-    if (::poll(waits.data(), waits.size(), ending ? ending->pause() : -1) < 0) continue;
-    if (ending && ending->is_complete()) return child.wait_for_exit_code();
-    if (waits[0].revents != 0) return child.wait_for_exit_code();
-    // The terminal sends SIGINT and SIGQUIT to the program itself.
-    if (const auto signal = signals.next(); signal && (*signal == SIGTERM || *signal == SIGHUP)) {
-      (void)::kill(child.pid(), *signal);
-    }
-    if (waits[2].revents != 0) {
-      const auto over = follower.answer();
-      context.note(tr_format(
-          "allocation {} has ended{}: its program is ended, too",
-          allocation.allocation_id.value,
-          over && !over->error_message.empty() ? " (" + printable(over->error_message) + ")" : ""));
-      ending.emplace(ending_signal(invocation));
-    }
-  }
+  return accompany(child, follower, signals, ending_signal(invocation), [&] {
+    say_over(follower, allocation.allocation_id, context);
+  });
 }
 
 void print_environment(const api::GpuAllocation& allocation, Context& context) {
