@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/gpu_nodes.h"
 
-#include <fmt/chrono.h>
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <string_view>
 
 #include "base/translate.h"
 #include "core/catalogue.h"
@@ -85,19 +84,8 @@ api::MonitoredGpu monitored(const api::DeviceView& view) {
 }  // namespace
 
 std::string timestamp_of(WallTime time) {
-  using std::chrono::floor;
-  using std::chrono::seconds;
-  const auto local = floor<seconds>(time) + os::utc_offset(time);
-  const auto day = floor<std::chrono::days>(local);
-  const std::chrono::year_month_day date(day);
-  const std::chrono::hh_mm_ss clock(local - day);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}",
-                     static_cast<int>(date.year()),
-                     static_cast<unsigned>(date.month()),
-                     static_cast<unsigned>(date.day()),
-                     clock.hours().count(),
-                     clock.minutes().count(),
-                     clock.seconds().count());
+  constexpr std::size_t kWithoutZone = std::string_view("2024-01-01T12:00:00").size();
+  return rfc3339(time + os::utc_offset(time)).substr(0, kWithoutZone);
 }
 
 double gb_of(Memory memory) {

@@ -4,13 +4,13 @@
 #include <prometheus/metric_family.h>
 #include <prometheus/text_serializer.h>
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <sstream>
 #include <utility>
 #include <vector>
 
-#include "base/version.h"
 #include "server/handlers.h"
 #include "server/views.h"
 
