@@ -19,9 +19,13 @@ class io_context;
 
 namespace gflow::server {
 
+class Desk;
+class Edge;
+
 /// HTTP/1.1 over a unix socket, identity by SO_PEERCRED, and over TCP on this machine, identity by
 /// whose the other end is. Limits: 64 KiB of headers, 16 MiB of body, 30 s idle, 256 connections
-/// and 64 MiB of bodies per user. Accepts on the io_context given, on its thread.
+/// and 64 MiB of bodies per user. Connections are on a thread of their own; what they ask is
+/// answered on that of the io_context given, from which alone this is called.
 class HttpServer {
  public:
   struct Options {
@@ -40,7 +44,7 @@ class HttpServer {
   /// Who has which role from now on, open connections included. Returns what Identity does.
   std::vector<std::string> configure(const RoleNames& roles,
                                      const std::vector<std::string>& projects);
-  /// As close(), and cuts off what is still under way.
+  /// As close(); answers that are not read within a second are cut off.
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
@@ -55,11 +59,12 @@ class HttpServer {
   void close();
 
  private:
-  struct Core;
-  enum class Via;
-  struct Guest;
-  explicit HttpServer(std::shared_ptr<Core> core);
-  std::shared_ptr<Core> core_;  // shared with the pending accept handler
+  HttpServer(std::unique_ptr<Edge> edge, std::shared_ptr<Desk> desk, std::string trouble);
+
+  std::unique_ptr<Edge> edge_;
+  std::shared_ptr<Desk> desk_;
+  std::string loopback_trouble_;
+  bool closed_ = false;
 };
 
 }  // namespace gflow::server

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/desk.h"
+
+#include <atomic>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <utility>
+
+#include "server/routes.h"
+
+namespace gflow::server {
+
+namespace asio = boost::asio;
+
+/// A request that is not answered yet.
+struct Desk::Ticket {
+  Guest guest;
+  Request request;
+  Asker asker;
+  std::atomic<bool> answered{false};  // set on the loop's thread
+  std::atomic<bool> gone{false};      // set by whoever asked
+};
+
+Desk::Desk(asio::io_context& loop, Service& service, std::uint32_t own_uid)
+    : loop_(loop), service_(service), identity_(own_uid) {}
+
+std::shared_ptr<void> Desk::ask(Guest guest, Request request, Asker asker) {
+  const std::uint32_t uid = guest.peer.uid;
+  const auto ticket = std::make_shared<Ticket>();
+  ticket->guest = std::move(guest);
+  ticket->request = std::move(request);
+  ticket->asker = std::move(asker);
+  asio::post(loop_, [desk = weak_from_this(), uid, ticket] {
+    const auto self = desk.lock();
+    if (!self) return;
+    self->queue(uid, [desk, ticket] {
+      if (const auto serving = desk.lock()) serving->serve(ticket);
+    });
+  });
+  const auto leave = [&loop = loop_, desk = weak_from_this(), ticket](void* /*the ticket*/) {
+    ticket->gone = true;
+    if (ticket->answered) return;
+    asio::post(loop, [desk, ticket] {
+      if (const auto self = desk.lock()) self->waits_.erase(ticket.get());
+    });
+  };
+  return {ticket.get(), leave};
+}
+
+void Desk::serve(const std::shared_ptr<Ticket>& ticket) {
+  if (ticket->gone) return;
+  const auto respond = [desk = weak_from_this(), ticket](Reply reply) {
+    if (const auto self = desk.lock()) self->answer(*ticket, std::move(reply));
+  };
+  const auto keep_wait = [desk = weak_from_this(), ticket](std::shared_ptr<void> wait) {
+    if (const auto self = desk.lock()) self->keep(ticket, std::move(wait));
+  };
+  dispatch({service_,
+            principal_of(ticket->guest),
+            std::move(ticket->request),
+            respond,
+            std::string(),
+            this,
+            keep_wait});
+}
+
+void Desk::answer(Ticket& ticket, Reply reply) {
+  if (ticket.answered.exchange(true)) return;
+  waits_.erase(&ticket);
+  ticket.asker.answer(std::move(reply));
+}
+
+void Desk::keep(const std::shared_ptr<Ticket>& ticket, std::shared_ptr<void> wait) {
+  if (ticket->answered || ticket->gone) return;
+  waits_[ticket.get()] = std::move(wait);
+  ticket->asker.waits();
+}
+
+std::vector<std::string> Desk::configure(const RoleNames& roles,
+                                         const std::vector<std::string>& projects) {
+  return identity_.configure(roles, projects);
+}
+
+void Desk::close() {
+  worker_.reset();  // now, while there is a loop it may post to
+  std::exchange(waits_, {}).clear();
+}
+
+void Desk::queue(std::uint32_t uid, std::function<void()> piece) {
+  fair_queue_.push(uid, std::move(piece));
+  serve_soon();
+}
+
+void Desk::later(const Principal& caller, std::function<void()> piece) {
+  fair_queue_.push_front(record_of(caller).uid, std::move(piece));
+  serve_soon();
+}
+
+void Desk::aside(const Principal& caller, std::function<void()> work, std::function<void()> then) {
+  if (!worker_) return;
+  const std::uint32_t uid = record_of(caller).uid;
+  fair_queue_.block(uid);
+  auto done = [desk = weak_from_this(), uid, then = std::move(then)] {
+    const auto self = desk.lock();
+    if (!self) return;
+    self->fair_queue_.unblock(uid);
+    self->fair_queue_.push_front(uid, then);
+    self->serve_soon();
+  };
+  worker_->run(uid, [this, work = std::move(work), done = std::move(done)]() mutable {
+    work();
+    asio::post(loop_, std::move(done));
+  });
+}
+
+/// One piece, then whatever else the loop has to do, then the next.
+void Desk::serve_soon() {
+  if (serving_ || !fair_queue_.ready()) return;
+  serving_ = true;
+  asio::post(loop_, [desk = weak_from_this()] {
+    const auto self = desk.lock();
+    if (!self) return;
+    self->serving_ = false;
+    if (self->fair_queue_.ready()) self->fair_queue_.pop()();
+    self->serve_soon();
+  });
+}
+
+Principal Desk::principal_of(const Guest& guest) {
+  return guest.via == Via::Tcp ? identity_.of_loopback(guest.peer.uid) : identity_.of(guest.peer);
+}
+
+}  // namespace gflow::server

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "server/exchange.h"
+#include "server/fair_queue.h"
+#include "server/guest.h"
+#include "server/identity.h"
+#include "server/worker.h"
+
+namespace boost::asio {
+class io_context;
+}
+
+namespace gflow::server {
+
+/// Where requests are answered: on the daemon's loop, in turns among users, whole requests and the
+/// rest of those that were begun. Everything but ask() is called on the loop's thread; so is it
+/// destroyed, when nobody asks any more.
+class Desk : public FairWork, public std::enable_shared_from_this<Desk> {
+ public:
+  /// How who asks is told, on the loop's thread.
+  struct Asker {
+    std::function<void(Reply)> answer;  ///< once
+    std::function<void()> waits;        ///< that the answer comes with news, which may be never
+  };
+
+  /// `own_uid` as for Identity.
+  Desk(boost::asio::io_context& loop, Service& service, std::uint32_t own_uid);
+
+  /// From any thread. Who lets go of what it returns has gone away: nothing is answered after, and
+  /// what was waited for is given up.
+  [[nodiscard]] std::shared_ptr<void> ask(Guest guest, Request request, Asker asker);
+  /// Who has which role from now on. Returns what Identity does.
+  std::vector<std::string> configure(const RoleNames& roles,
+                                     const std::vector<std::string>& projects);
+  /// Answers nobody any more, and gives up what was waited for.
+  void close();
+
+  void later(const Principal& caller, std::function<void()> piece) override;
+  void aside(const Principal& caller,
+             std::function<void()> work,
+             std::function<void()> then) override;
+
+ private:
+  struct Ticket;
+
+  void queue(std::uint32_t uid, std::function<void()> piece);
+  void serve(const std::shared_ptr<Ticket>& ticket);
+  void answer(Ticket& ticket, Reply reply);
+  void keep(const std::shared_ptr<Ticket>& ticket, std::shared_ptr<void> wait);
+  void serve_soon();
+  [[nodiscard]] Principal principal_of(const Guest& guest);
+
+  boost::asio::io_context& loop_;
+  Service& service_;
+  Identity identity_;
+  FairQueue fair_queue_;
+  std::map<const Ticket*, std::shared_ptr<void>> waits_;  ///< of requests not answered yet
+  bool serving_ = false;
+  std::optional<Worker> worker_{std::in_place};  ///< none once it is closed
+};
+
+}  // namespace gflow::server

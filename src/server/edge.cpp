@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/edge.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <utility>
+
+#include "api/json.h"
+#include "os/loopback.h"
+#include "os/signals.h"
+#include "os/unix_socket.h"
+
+namespace gflow::server {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr std::size_t kMaxConnections = 4096;
+constexpr std::size_t kSpareDescriptors = 128;  // for jobs, the store, devices
+constexpr std::uint32_t kNobody = 65534;        // who is not known is counted as one user
+constexpr std::chrono::seconds kLastWords{1};
+
+/// As many connections as there are descriptors for, with some left for everything else.
+std::size_t max_connections() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return kMaxConnectionsPerUser;
+  const std::size_t spare = std::max<std::size_t>(limit.rlim_cur, 2 * kSpareDescriptors);
+  return std::min(kMaxConnections, spare - kSpareDescriptors);
+}
+
+/// Says why and leaves the connection to be closed. What does not fit its buffer is not waited for.
+void turn_away(int socket, const Error& error) {
+  const int status = error.code == Code::Exhausted ? 429 : api::http_status(error.code);
+  const Reply reply = problem(error, status);
+  const std::string text = fmt::format(
+      "HTTP/1.1 {} Refused\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: "
+      "close\r\n\r\n{}",
+      status,
+      reply.content_type,
+      reply.body.size(),
+      reply.body);
+  (void)::send(socket, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+}  // namespace
+
+Edge::Edge(Options options, std::shared_ptr<Desk> desk)
+    : options_(std::move(options)),
+      desk_(std::move(desk)),
+      work_(io_.get_executor()),
+      last_words_(io_),
+      unix_listener_(io_,
+                     [this](Listener::Socket socket) { welcome(Via::Unix, std::move(socket)); }),
+      admission_(max_connections()) {}
+
+Edge::~Edge() { finish(); }
+
+Result<void> Edge::listen() {
+  constexpr mode_t kAnyone = 0666;
+  constexpr mode_t kOwner = 0600;
+  os::Fd socket =
+      GF_TRY(os::listen_unix(options_.socket_path, options_.any_user ? kAnyone : kOwner));
+  if (!thread_.joinable()) return unix_listener_.open(AF_UNIX, std::move(socket));
+  const auto listening = std::make_shared<os::Fd>(std::move(socket));
+  asio::post(io_, [this, listening] {
+    // Like one that was opened at the start, but that there is nobody left to be told.
+    if (!closing_) (void)unix_listener_.open(AF_UNIX, std::move(*listening));
+  });
+  return {};
+}
+
+std::string Edge::listen_on_loopback() {
+  std::string trouble;
+  std::vector<LoopbackAddress> opened;
+  for (LoopbackAddress address : options_.loopback) {
+    if (!opened.empty()) address.port = opened.front().port;
+    const auto done = listen_at(address);
+    if (done) {
+      opened.push_back(address);
+    } else if (done.error().code != Code::NotFound || options_.loopback.size() == 1) {
+      trouble = done.error().message;
+    }
+  }
+  options_.loopback = std::move(opened);
+  return trouble;
+}
+
+Result<void> Edge::listen_at(LoopbackAddress& address) {
+  os::Fd socket = GF_TRY(os::listen_loopback(address));
+  const int family = address.host.contains(':') ? AF_INET6 : AF_INET;
+  Listener& listener = tcp_listeners_.emplace_back(
+      io_, [this](Listener::Socket connection) { welcome(Via::Tcp, std::move(connection)); });
+  return listener.open(family, std::move(socket));
+}
+
+void Edge::start() {
+  const os::SignalsBlocked blocked;  // they are the loop's
+  thread_ = std::thread([this] { io_.run(); });
+}
+
+void Edge::close() {
+  (void)::unlink(options_.socket_path.c_str());  // a stale file is replaced at the next start
+  asio::post(io_, [this] { stop_accepting(); });
+}
+
+void Edge::finish() {
+  if (!thread_.joinable()) return;
+  asio::post(io_, [this] { take_leave(); });
+  work_.reset();
+  thread_.join();
+}
+
+std::shared_ptr<void> Edge::ask(Guest guest, Request request, Desk::Asker asker) {
+  return desk_->ask(std::move(guest), std::move(request), std::move(asker));
+}
+
+void Edge::on_edge(std::function<void()> work) { asio::post(io_, std::move(work)); }
+
+void Edge::forget(const std::shared_ptr<Session>& session) {
+  sessions_.erase(session);
+  if (sessions_.empty()) last_words_.cancel();
+}
+
+Result<void> Edge::may_enter(const os::Peer& peer) const {
+  if (options_.any_user || peer.uid == 0 || peer.uid == options_.own_uid) return {};
+  return fail(Code::Permission, "this gflowd serves only the user it runs as");
+}
+
+/// Over TCP nobody is turned away before the request is read: closing then would take the answer
+/// from whoever still writes.
+Result<Guest> Edge::admit(Via via, int socket) {
+  Guest guest{.via = via};
+  if (via == Via::Tcp) {
+    const auto uid = os::owner_of_other_end(socket);
+    guest.peer.uid = uid.value_or(kNobody);
+    auto may = uid ? may_enter(guest.peer) : std::unexpected(uid.error());
+    if (!may) guest.refusal = Error{Code::Permission, std::move(may).error().message};
+  } else {
+    guest.peer = GF_TRY(os::peer_of(socket));
+    GF_CHECK(may_enter(guest.peer));
+  }
+  GF_CHECK(admission_.take_connection(guest.peer.uid));
+  return guest;
+}
+
+void Edge::welcome(Via via, Listener::Socket socket) {
+  auto guest = admit(via, socket.native_handle());
+  if (!guest) return turn_away(socket.native_handle(), guest.error());
+  SessionHost& host = *this;
+  const auto session = std::make_shared<Session>(host, std::move(*guest), std::move(socket));
+  sessions_.insert(session);
+  session->read_header();
+}
+
+void Edge::stop_accepting() {
+  if (std::exchange(closing_, true)) return;
+  unix_listener_.close();
+  for (Listener& listener : tcp_listeners_) listener.close();
+  const auto open = sessions_;  // closing takes them out
+  for (const auto& session : open) {
+    if (session->is_idle() || session->waits_for_news()) session->close();
+  }
+}
+
+/// Those who await an answer get none any more; those it is written to have a moment to read it.
+void Edge::take_leave() {
+  stop_accepting();
+  const auto open = sessions_;
+  for (const auto& session : open) {
+    if (!session->is_sending()) session->close();
+  }
+  if (sessions_.empty()) return;
+  last_words_.expires_after(kLastWords);
+  last_words_.async_wait([this](const boost::system::error_code& error) {
+    if (!error) cut_off();
+  });
+}
+
+void Edge::cut_off() {
+  const auto open = sessions_;
+  for (const auto& session : open) session->close();
+}
+
+}  // namespace gflow::server

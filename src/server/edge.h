@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "server/http_server.h"
+#include "server/session.h"
+
+namespace gflow::server {
+
+/// The thread connections live on: accepts, reads requests, writes answers, and touches nothing of
+/// the daemon. What is asked goes to the desk. Called from the daemon's thread, but for what it is
+/// to its sessions.
+class Edge : private SessionHost {
+ public:
+  using Options = HttpServer::Options;
+
+  Edge(Options options, std::shared_ptr<Desk> desk);
+  /// As finish().
+  ~Edge() override;
+  Edge(const Edge&) = delete;
+  Edge& operator=(const Edge&) = delete;
+
+  /// Binds the unix socket; after start(), in place of the one before.
+  [[nodiscard]] Result<void> listen();
+  /// Binds TCP ports. Another program may listen there, the gflowd of another user for one: then it
+  /// is told why not.
+  [[nodiscard]] std::string listen_on_loopback();
+  /// Where it listens by TCP.
+  [[nodiscard]] const std::vector<LoopbackAddress>& loopback() const { return options_.loopback; }
+  void start();
+  /// Accepts nothing more and hangs up on whoever is idle or waits for news.
+  void close();
+  /// Answers that are under way get a second to be read; then all connections are cut, and the
+  /// thread has ended.
+  void finish();
+
+ private:
+  [[nodiscard]] Admission& admission() override { return admission_; }
+  [[nodiscard]] std::chrono::milliseconds idle() const override { return options_.idle; }
+  [[nodiscard]] bool is_closing() const override { return closing_; }
+  [[nodiscard]] std::shared_ptr<void> ask(Guest guest, Request request, Desk::Asker asker) override;
+  void on_edge(std::function<void()> work) override;
+  void forget(const std::shared_ptr<Session>& session) override;
+
+  [[nodiscard]] Result<void> listen_at(LoopbackAddress& address);
+  void welcome(Via via, Listener::Socket socket);
+  [[nodiscard]] Result<Guest> admit(Via via, int socket);
+  [[nodiscard]] Result<void> may_enter(const os::Peer& peer) const;
+  void stop_accepting();
+  void take_leave();
+  void cut_off();
+
+  Options options_;
+  std::shared_ptr<Desk> desk_;
+  boost::asio::io_context io_{1};
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
+  boost::asio::steady_timer last_words_;
+  Listener unix_listener_;
+  std::deque<Listener> tcp_listeners_;
+  Admission admission_;
+  std::set<std::shared_ptr<Session>> sessions_;  ///< the open ones
+  bool closing_ = false;
+  std::thread thread_;
+};
+
+}  // namespace gflow::server

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/http_message.h"
+
+#include <boost/beast/core/string.hpp>
+#include <boost/beast/http/error.hpp>
+#include <string>
+#include <utility>
+
+namespace gflow::server {
+
+namespace http = boost::beast::http;
+using boost::system::error_code;
+
+HttpResponse response_of(Reply reply) {
+  constexpr unsigned kHttp11 = 11;
+  HttpResponse response(static_cast<http::status>(reply.status), kHttp11);
+  for (const auto& [name, value] : reply.headers) response.insert(name, value);
+  if (!reply.content_type.empty()) response.set(http::field::content_type, reply.content_type);
+  response.set(http::field::cache_control, "no-store");
+  response.body() = std::move(reply.body);
+  if (reply.status != 204) response.content_length(response.body().size());
+  return response;
+}
+
+std::optional<Reply> reply_to(const error_code& error) {
+  if (error == http::error::end_of_stream || error == http::error::partial_message) return {};
+  if (error == http::error::header_limit || error == http::error::buffer_overflow) {
+    return problem(Error{Code::Exhausted, "the headers are larger than 64 KiB"}, 431);
+  }
+  if (error == http::error::body_limit) {
+    return problem(Error{Code::Exhausted, "the body is larger than 16 MiB"}, 413);
+  }
+  if (error.category() != http::make_error_code(http::error::end_of_stream).category()) return {};
+  return problem(Error{Code::Usage, "not an HTTP request: " + error.message()});
+}
+
+Request request_of(HttpRequest&& message) {
+  Request request;
+  request.method = std::string(message.method_string());
+  const std::string target(message.target());
+  const std::size_t mark = target.find('?');
+  request.path = target.substr(0, mark);
+  if (mark != std::string::npos) request.query = target.substr(mark + 1);
+  if (const auto origin = message.find(http::field::origin); origin != message.end()) {
+    request.origin = std::string(origin->value());
+  }
+  request.idempotency_key = std::string(message["Idempotency-Key"]);
+  request.language = std::string(message[http::field::accept_language]);
+  request.body = std::move(message.body());
+  return request;
+}
+
+WebHeaders web_headers_of(const HttpRequest& message) {
+  // Of two of them somebody on the way may have taken the other one.
+  const bool is_one = message.count(http::field::host) == 1;
+  return {is_one ? std::string(message[http::field::host]) : "",
+          std::string(message["Sec-Fetch-Site"]),
+          std::string(message[http::field::content_type])};
+}
+
+bool reads_coding(std::string_view coding) {
+  return coding.empty() || boost::beast::iequals(coding, "chunked");
+}
+
+}  // namespace gflow::server

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Includes Beast, which takes long to compile: for session.cpp and what converts for it.
+#pragma once
+
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <boost/system/error_code.hpp>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "server/exchange.h"
+
+namespace gflow::server {
+
+using HttpParser = boost::beast::http::request_parser<boost::beast::http::string_body>;
+using HttpRequest = boost::beast::http::request<boost::beast::http::string_body>;
+using HttpResponse = boost::beast::http::response<boost::beast::http::string_body>;
+
+constexpr std::uint32_t kMaxHeaderBytes = 64 * 1024;
+
+/// What handlers see of it. The body is moved out.
+[[nodiscard]] Request request_of(HttpRequest&& message);
+[[nodiscard]] WebHeaders web_headers_of(const HttpRequest& message);
+[[nodiscard]] HttpResponse response_of(Reply reply);
+/// The reply to bytes that are no request, or empty if there is nobody to reply to.
+[[nodiscard]] std::optional<Reply> reply_to(const boost::system::error_code& error);
+/// Whether a body of this transfer coding can be read: what is not understood must not be taken for
+/// no body.
+[[nodiscard]] bool reads_coding(std::string_view coding);
+
+}  // namespace gflow::server

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/session.h"
+
+#include <poll.h>
+
+#include <boost/asio/write.hpp>
+#include <boost/beast/http/read.hpp>
+#include <boost/beast/http/write.hpp>
+#include <utility>
+
+namespace gflow::server {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = beast::http;
+
+/// How the other end is. A client may close its sending half and still read.
+enum class OtherEnd { Open, HalfClosed, Gone };
+OtherEnd other_end(int socket) {
+  pollfd watched{socket, POLLIN | POLLRDHUP, 0};
+  if (::poll(&watched, 1, 0) != 1) return OtherEnd::Open;
+  if ((watched.revents & (POLLHUP | POLLERR)) != 0) return OtherEnd::Gone;
+  return (watched.revents & POLLRDHUP) != 0 ? OtherEnd::HalfClosed : OtherEnd::Open;
+}
+
+}  // namespace
+
+void Session::read_header() {
+  idle_ = true;
+  parser_.emplace();
+  parser_->header_limit(kMaxHeaderBytes);
+  parser_->body_limit(static_cast<std::uint64_t>(kMaxBody.bytes));
+  stream_.expires_after(host_.idle());
+  http::async_read_header(stream_,
+                          buffer_,
+                          *parser_,
+                          [self = shared_from_this()](const error_code& error, std::size_t) {
+                            self->on_header(error);
+                          });
+}
+
+void Session::on_header(const error_code& error) {
+  if (closed_) return;
+  if (error) return on_bad_request(error);
+  idle_ = false;
+  if (!reads_coding(parser_->get()[http::field::transfer_encoding])) {
+    return refuse(problem(Error{Code::Usage, "the only transfer coding taken is chunked"}, 501));
+  }
+  if (auto taken = take_body(); !taken) return refuse(problem(taken.error(), 429));
+  const bool waits = beast::iequals(parser_->get()[http::field::expect], "100-continue");
+  return waits ? invite_body() : read_body();
+}
+
+Result<void> Session::take_body() {
+  // A chunked body does not say how large it gets.
+  const auto length = parser_->content_length();
+  const Memory size =
+      parser_->chunked() ? kMaxBody : Memory{static_cast<std::int64_t>(length.value_or(0))};
+  GF_CHECK(host_.admission().take_body(guest_.peer.uid, size));
+  body_ = size;
+  return {};
+}
+
+void Session::give_body() {
+  host_.admission().give_body(guest_.peer.uid, std::exchange(body_, Memory{}));
+}
+
+void Session::invite_body() {
+  static constexpr std::string_view kGoOn = "HTTP/1.1 100 Continue\r\n\r\n";
+  stream_.expires_after(host_.idle());
+  asio::async_write(stream_,
+                    asio::buffer(kGoOn.data(), kGoOn.size()),
+                    [self = shared_from_this()](const error_code& error, std::size_t) {
+                      if (error) return self->close();
+                      self->read_body();
+                    });
+}
+
+void Session::read_body() {
+  stream_.expires_after(2 * host_.idle());
+  http::async_read(
+      stream_,
+      buffer_,
+      *parser_,
+      [self = shared_from_this()](const error_code& error, std::size_t) { self->on_body(error); });
+}
+
+void Session::on_body(const error_code& error) {
+  if (closed_) return;
+  if (error) return on_bad_request(error);
+  if (host_.is_closing()) {
+    return refuse(problem(Error{Code::Unreachable, "gflowd is stopping; try again"}));
+  }
+  HttpRequest message = parser_->release();
+  keep_alive_ = message.keep_alive();
+  is_head_ = message.method() == http::verb::head;
+  if (guest_.refusal) return send(problem(*guest_.refusal));
+  std::optional<WebHeaders> web;
+  if (guest_.via == Via::Tcp) web = web_headers_of(message);
+  Request request = request_of(std::move(message));
+  request.web = std::move(web);
+  ask(std::move(request));
+}
+
+void Session::on_bad_request(const error_code& error) {
+  if (const auto reply = reply_to(error)) return refuse(*reply);
+  close();
+}
+
+/// Answers without having understood the request, so that nothing after it can be read either.
+void Session::refuse(Reply reply) {
+  keep_alive_ = false;
+  send(std::move(reply));
+}
+
+void Session::ask(Request request) {
+  stream_.expires_never();
+  ++number_;
+  ticket_ = host_.ask(guest_, std::move(request), asker());
+  watch();
+}
+
+/// It may outlive the session, but not its host.
+Desk::Asker Session::asker() {
+  const auto session = weak_from_this();
+  const std::uint64_t number = number_;
+  return {
+      [&host = host_, session, number](Reply reply) {
+        host.on_edge([session, number, reply = std::move(reply)]() mutable {
+          if (const auto self = session.lock()) self->answer(number, std::move(reply));
+        });
+      },
+      [&host = host_, session, number] {
+        host.on_edge([session, number] {
+          if (const auto self = session.lock()) self->wait_for_news(number);
+        });
+      },
+  };
+}
+
+void Session::wait_for_news(std::uint64_t number) {
+  if (!is_awaiting() || number != number_) return;
+  if (host_.is_closing()) return close();
+  waits_for_news_ = true;
+  watch();  // again, if it went on sending before
+  look_at_other_end();
+}
+
+void Session::watch() {
+  if (watching_) return;
+  watching_ = true;
+  stream_.socket().async_wait(Stream::socket_type::wait_read,
+                              [self = shared_from_this()](const error_code& error) {
+                                self->watching_ = false;
+                                if (error || !self->is_awaiting()) return;
+                                self->look_at_other_end();
+                              });
+}
+
+/// Over TCP one that is closed looks like one that only sends no more: what is waited for long is
+/// not waited for by that.
+void Session::look_at_other_end() {
+  const OtherEnd end = other_end(stream_.socket().native_handle());
+  const bool may_be_gone = end == OtherEnd::HalfClosed && guest_.via == Via::Tcp;
+  if (end == OtherEnd::Gone || (may_be_gone && waits_for_news_)) close();
+}
+
+void Session::close() {
+  if (std::exchange(closed_, true)) return;
+  error_code ignored;  // the connection is over either way
+  stream_.socket().close(ignored);
+  ticket_.reset();
+  give_body();
+  host_.admission().give_reply(guest_.peer.uid, std::exchange(reply_, Memory{}));
+  host_.admission().give_connection(guest_.peer.uid);
+  host_.forget(shared_from_this());
+}
+
+void Session::answer(std::uint64_t number, Reply reply) {
+  if (!is_awaiting() || number != number_) return;
+  ticket_.reset();
+  waits_for_news_ = false;
+  give_body();
+  send(std::move(reply));
+}
+
+void Session::send(Reply reply) {
+  idle_ = false;
+  keep_alive_ = keep_alive_ && !host_.is_closing();
+  const Memory size{static_cast<std::int64_t>(reply.body.size())};
+  if (auto taken = host_.admission().take_reply(guest_.peer.uid, size); taken) {
+    reply_ = size;
+  } else {
+    reply = problem(taken.error(), 429);
+  }
+  response_ = response_of(std::move(reply));
+  response_->keep_alive(keep_alive_);
+  if (is_head_) response_->body().clear();  // its length is told all the same
+  stream_.expires_after(2 * host_.idle());
+  http::async_write(
+      stream_, *response_, [self = shared_from_this()](const error_code& error, std::size_t) {
+        self->on_sent(error);
+      });
+}
+
+void Session::on_sent(const error_code& error) {
+  response_.reset();
+  host_.admission().give_reply(guest_.peer.uid, std::exchange(reply_, Memory{}));
+  if (closed_) return;
+  if (error || !keep_alive_ || host_.is_closing()) return close();
+  read_header();
+}
+
+}  // namespace gflow::server

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Includes Beast, which takes long to compile: for edge.cpp.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/beast/core/basic_stream.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <chrono>
+#include <memory>
+#include <optional>
+
+#include "server/admission.h"
+#include "server/desk.h"
+#include "server/guest.h"
+#include "server/http_message.h"
+#include "server/listener.h"
+
+namespace gflow::server {
+
+class Session;
+
+/// What the connections of a server have in common, on their thread.
+class SessionHost {
+ public:
+  virtual ~SessionHost() = default;
+  [[nodiscard]] virtual Admission& admission() = 0;
+  /// For a request's headers to arrive, or the next request; twice that for its body.
+  [[nodiscard]] virtual std::chrono::milliseconds idle() const = 0;
+  /// Nothing new is begun, and what is answered is the last of its connection.
+  [[nodiscard]] virtual bool is_closing() const = 0;
+  /// Hands a request to the desk; as Desk::ask().
+  [[nodiscard]] virtual std::shared_ptr<void> ask(Guest guest,
+                                                  Request request,
+                                                  Desk::Asker asker) = 0;
+  /// Runs it on the connections' thread; called from the desk's.
+  virtual void on_edge(std::function<void()> work) = 0;
+  /// It has closed.
+  virtual void forget(const std::shared_ptr<Session>& session) = 0;
+};
+
+/// One connection: read a request, have it answered, again. Owned by its host while it is open, and
+/// by the handlers that are pending for it; the answer awaited does not keep it.
+class Session : public std::enable_shared_from_this<Session> {
+ public:
+  using Stream = boost::beast::basic_stream<Listener::Protocol, Listener::Executor>;
+
+  Session(SessionHost& host, Guest guest, Listener::Socket socket)
+      : host_(host), guest_(std::move(guest)), stream_(std::move(socket)) {}
+
+  void read_header();
+  [[nodiscard]] bool is_idle() const { return idle_; }
+  [[nodiscard]] bool is_sending() const { return response_.has_value(); }
+  /// For news, which a daemon that stops has none of.
+  [[nodiscard]] bool waits_for_news() const { return waits_for_news_; }
+  /// Hangs up and gives back what was taken. The session may be gone when this returns.
+  void close();
+
+ private:
+  using error_code = boost::system::error_code;
+
+  void on_header(const error_code& error);
+  [[nodiscard]] Result<void> take_body();
+  void give_body();
+  void invite_body();
+  void read_body();
+  void on_body(const error_code& error);
+  void on_bad_request(const error_code& error);
+  void refuse(Reply reply);
+  [[nodiscard]] bool is_awaiting() const { return ticket_ != nullptr; }
+  void ask(Request request);
+  [[nodiscard]] Desk::Asker asker();
+  void watch();
+  void look_at_other_end();
+  void wait_for_news(std::uint64_t number);
+  void answer(std::uint64_t number, Reply reply);
+  void send(Reply reply);
+  void on_sent(const error_code& error);
+
+  static constexpr std::size_t kMaxBufferBytes =
+      std::size_t{2} * kMaxHeaderBytes;  // and the start of a body
+
+  SessionHost& host_;
+  Guest guest_;
+  Stream stream_;
+  boost::beast::flat_buffer buffer_{kMaxBufferBytes};
+  std::optional<HttpParser> parser_;
+  std::optional<HttpResponse> response_;
+  Memory body_;                   // taken from the admission
+  Memory reply_;                  // the same
+  std::shared_ptr<void> ticket_;  // of the request awaited
+  std::uint64_t number_ = 0;      // of the request awaited; an answer to another one is dropped
+  bool idle_ = true;
+  bool watching_ = false;
+  bool waits_for_news_ = false;
+  bool keep_alive_ = false;
+  bool is_head_ = false;
+  bool closed_ = false;
+};
+
+}  // namespace gflow::server
