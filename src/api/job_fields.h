@@ -69,7 +69,7 @@ void fields(Io& io, T& job) {
   io.field("attempt", job.attempt);
   io.field("retries", job.retries);
   io.known_amount("pid", job.pid);
-  io.field("log_path", job.log_path);
+  io.bytes("log_path", job.log_path);
   io.field("spec", job.spec);
   io.field("outcome", job.outcome);
   io.field("blockers", job.blockers);

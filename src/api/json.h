@@ -45,6 +45,8 @@ constexpr std::string_view kApiVersion = "gflow/v1";
 /// The same with an HTTP status that says more than the code: 405, 413, 431.
 [[nodiscard]] std::string write_problem(const Error& error, int http_status);
 [[nodiscard]] Error read_problem(int http_status, std::string_view body);
+/// "Not Found"; what is said of a status by RFC 9110.
+[[nodiscard]] std::string_view status_title(int status);
 /// Usage 400, Permission 403, NotFound 404, WrongState 409, Infeasible 422, Exhausted 507, ...
 [[nodiscard]] int http_status(Code code);
 

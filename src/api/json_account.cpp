@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/account.h"
+
+#include <array>
+
+#include "api/documents.h"
 #include "api/json_reader.h"
 #include "api/json_writer.h"
+#include "api/schema_writer.h"
 
 namespace gflow::api {
 namespace {
+
+constexpr std::array<std::string_view, 3> kRoles = {"user", "operator", "administrator"};
+constexpr std::array<std::string_view, 2> kApplies = {"reload", "restart"};
 
 struct SettingList {
   std::vector<SettingView> settings;
@@ -21,7 +29,7 @@ void fields(Io& io, T& project) {
 template <class Io, Like<PrincipalView> T>
 void fields(Io& io, T& principal) {
   io.required("name", principal.name);
-  io.field("role", principal.role);
+  io.choice("role", principal.role, kRoles);
   io.field("known_by", principal.known_by);
   io.field("max_priority", principal.max_priority);
   io.field("projects", principal.projects);
@@ -35,7 +43,7 @@ void fields(Io& io, T& setting) {
   io.field("origin", setting.origin);
   io.field("type", setting.type);
   io.field("range", setting.range);
-  io.field("applies", setting.applies);
+  io.choice("applies", setting.applies, kApplies);
   io.field("environment", setting.environment);
   io.field("help", setting.help);
 }
@@ -43,6 +51,11 @@ void fields(Io& io, T& setting) {
 template <class Io, Like<SettingList> T>
 void fields(Io& io, T& list) {
   io.required("settings", list.settings);
+}
+
+void describe_account(Schemas& schemas) {
+  schemas.document<PrincipalView>("Principal", Form::Answer);
+  schemas.document<SettingList>("Settings", Form::Answer);
 }
 
 std::string write(const PrincipalView& principal) {

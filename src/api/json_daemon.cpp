@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "api/documents.h"
 #include "api/json.h"
 #include "api/json_reader.h"
 #include "api/json_writer.h"
+#include "api/schema_writer.h"
 
 namespace gflow::api {
 
@@ -27,6 +29,8 @@ void fields(Io& io, T& daemon) {
   io.field("enforcement_gpu", daemon.enforcement_gpu);
   io.field("warnings", daemon.warnings);
 }
+
+void describe_daemon(Schemas& schemas) { schemas.document<DaemonView>("Daemon", Form::Answer); }
 
 std::string write(const DaemonView& daemon) { return Writer::document("Daemon", daemon); }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/device_fields.h"
+#include "api/documents.h"
 #include "api/snapshot.h"
 
 namespace gflow::api {
@@ -32,6 +33,11 @@ void fields(Io& io, T& view) {
 template <class Io, Like<Drains> T>
 void fields(Io& io, T& drains) {
   io.required("drains", drains.drains);
+}
+
+void describe_drains(Schemas& schemas) {
+  schemas.document<DrainRequest>("Drain", Form::Request);
+  schemas.document<Drains>("Drains", Form::Answer);
 }
 
 std::string write(const DrainRequest& request) { return Writer::document("Drain", request); }

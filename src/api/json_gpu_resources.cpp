@@ -1,13 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/gpu_resources.h"
 
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "api/documents.h"
 #include "api/json_reader.h"
 #include "api/json_writer.h"
+#include "api/schema_writer.h"
 
 namespace gflow::api {
 namespace {
 
 constexpr Range kGpuCount = {1, 1024};
+constexpr Range kPids = {0, INT32_MAX};
+constexpr Bounds kRatio = {.least = 0, .most = 1, .at = Bounds::Least::Excluded};
+constexpr Bounds kGb = {.least = 0, .most = 1 << 20};
+constexpr std::array<std::string_view, 3> kHealth = {"healthy", "degraded", "unhealthy"};
 constexpr Range kTtl = {0, std::int64_t{10} * 365 * 86400};
 
 }  // namespace
@@ -31,7 +41,7 @@ void fields(Io& io, T& node) {
 
 template <class Io, Like<GpuStatus> T>
 void fields(Io& io, T& status) {
-  if (status.utilization) io.field("utilization", *status.utilization);
+  io.if_any("utilization", status.utilization);
   io.field("available_nodes", status.available_nodes);
   io.field("total_nodes", status.total_nodes);
   io.field("timestamp", status.timestamp);
@@ -41,15 +51,18 @@ template <class Io, Like<GpuNeed> T>
 void fields(Io& io, T& need) {
   io.field("gpu_count", need.gpu_count, kGpuCount);
   io.field("gpu_type", need.gpu_type);
-  io.field("memory_gb", need.memory_gb);
-  io.field("compute_ratio", need.compute_ratio);
+  io.between("memory_gb", need.memory_gb, kGb);
+  io.between("compute_ratio", need.compute_ratio, kRatio);
   io.field("distributed_training", need.distributed_training);
   io.field("mixed_precision", need.mixed_precision);
-  io.field("gpu_memory_fraction", need.gpu_memory_fraction);
+  io.between("gpu_memory_fraction", need.gpu_memory_fraction, kRatio);
   io.known_text("gpus", need.gpus);
   io.field("wait", need.wait);
   io.field("ttl_seconds", need.ttl_seconds, kTtl);
-  io.known_amount("pid", need.pid);
+  std::optional<int> pid;
+  if (need.pid != 0) pid = need.pid;
+  io.field("pid", pid, kPids);
+  if constexpr (!std::is_const_v<T>) need.pid = pid.value_or(0);
   std::optional<JobId> allocation;
   if (need.allocation_id.value != 0) allocation = need.allocation_id;
   io.field("allocation_id", allocation);
@@ -111,12 +124,8 @@ void fields(Io& io, T& allocation) {
   io.known_text("owner", allocation.owner);
   io.known_text("expires_at", allocation.expires_at);
   io.field("gpu_config", allocation.gpu_config);
-  if (allocation.pytorch_config || !std::is_const_v<T>) {
-    io.field("pytorch_config", allocation.pytorch_config);
-  }
-  if (allocation.tensorflow_config || !std::is_const_v<T>) {
-    io.field("tensorflow_config", allocation.tensorflow_config);
-  }
+  io.if_any("pytorch_config", allocation.pytorch_config);
+  io.if_any("tensorflow_config", allocation.tensorflow_config);
 }
 
 template <class Io, Like<GpuAllocations> T>
@@ -177,7 +186,7 @@ void fields(Io& io, T& monitoring) {
 
 template <class Io, Like<GpuHealth> T>
 void fields(Io& io, T& health) {
-  io.field("status", health.status);
+  io.choice("status", health.status, kHealth);
   io.field("initialized", health.initialized);
   io.field("total_gpus", health.total_gpus);
   io.field("usable_gpus", health.usable_gpus);
@@ -204,20 +213,7 @@ std::string write(const GpuHealth& health) { return Writer::document("GpuHealth"
 std::string write(const GpuNeed& need) { return Writer::document("GpuNeed", need); }
 
 Result<GpuNeed> read_gpu_need(std::string_view json) {
-  auto need = GF_TRY(Reader::document<GpuNeed>(json, "GpuNeed", Unknown::Refused));
-  const auto is_ratio = [](double value) { return value > 0 && value <= 1; };
-  if (!is_ratio(need.compute_ratio)) {
-    return fail(Code::Usage, "/compute_ratio: must be over 0 and at most 1");
-  }
-  if (!is_ratio(need.gpu_memory_fraction)) {
-    return fail(Code::Usage, "/gpu_memory_fraction: must be over 0 and at most 1");
-  }
-  constexpr double kMostGb = 1 << 20;
-  if (!(need.memory_gb >= 0 && need.memory_gb <= kMostGb)) {
-    return fail(Code::Usage, "/memory_gb: must be from 0 to 1048576");
-  }
-  if (need.pid < 0) return fail(Code::Usage, "/pid: must be the number of a process");
-  return need;
+  return Reader::document<GpuNeed>(json, "GpuNeed", Unknown::Refused);
 }
 
 Result<GpuRenewal> read_gpu_renewal(std::string_view json) {
@@ -226,6 +222,18 @@ Result<GpuRenewal> read_gpu_renewal(std::string_view json) {
 
 Result<GpuAllocation> read_gpu_allocation(std::string_view json) {
   return Reader::document<GpuAllocation>(json, "GpuAllocation", Unknown::Ignored);
+}
+
+void describe_gpu_resources(Schemas& schemas) {
+  schemas.document<GpuStatus>("GpuStatus", Form::Answer);
+  schemas.document<GpuNeed>("GpuNeed", Form::Request);
+  schemas.document<GpuAllocation>("GpuAllocation", Form::Answer);
+  schemas.document<GpuAllocations>("GpuAllocations", Form::Answer);
+  schemas.document<GpuValidation>("GpuValidation", Form::Answer);
+  schemas.document<GpuCleanup>("GpuCleanup", Form::Answer);
+  schemas.document<GpuRenewal>("GpuRenewal", Form::Request);
+  schemas.document<GpuMonitoring>("GpuMonitoring", Form::Answer);
+  schemas.document<GpuHealth>("GpuHealth", Form::Answer);
 }
 
 }  // namespace gflow::api

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "api/documents.h"
 #include "api/job_fields.h"
 #include "api/job_page.h"
 #include "api/json.h"
@@ -12,7 +13,7 @@ namespace gflow::api {
 
 template <class Io, Like<JobPage> T>
 void fields(Io& io, T& page) {
-  io.required("jobs", page.jobs);
+  io.selection("jobs", page.jobs);
   io.field("next_after", page.next_after);
   io.field("revision", page.revision);
 }
@@ -78,6 +79,11 @@ bool JobPageWriter::add(const JobView& job) {
   page_->jobs.push_back(std::move(text));
   last_ = job.id;
   return true;
+}
+
+void describe_jobs(Schemas& schemas) {
+  schemas.document<JobView>("Job", Form::Answer);
+  schemas.document<JobPage>("JobPage", Form::Answer);
 }
 
 void JobPageWriter::more() { page_->next_after = last_; }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "api/documents.h"
 #include "api/job_fields.h"
 #include "api/json.h"
 #include "api/topology_fields.h"
@@ -46,6 +47,8 @@ void fields(Io& io, T& machine) {
   io.field("held", machine.held);
   io.field("revision", machine.revision);
 }
+
+void describe_machine(Schemas& schemas) { schemas.document<MachineView>("Machine", Form::Answer); }
 
 std::string write(const MachineView& machine) { return Writer::document("Machine", machine); }
 

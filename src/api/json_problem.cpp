@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <array>
 
+#include "api/documents.h"
 #include "api/json.h"
 #include "api/json_reader.h"
 #include "api/json_writer.h"
+#include "api/schema_writer.h"
 #include "base/text.h"
 
 namespace gflow::api {
@@ -38,24 +40,19 @@ struct OtherStatus {
   std::string_view title;
 };
 // Said by the transport alone.
-constexpr std::array<OtherStatus, 6> kOthers = {{
+constexpr std::array<OtherStatus, 11> kOthers = {{
     {405, Code::Usage, "Method Not Allowed"},
+    {406, Code::Usage, "Not Acceptable"},
     {408, Code::Timeout, "Request Timeout"},
+    {410, Code::NotFound, "Gone"},
+    {412, Code::WrongState, "Precondition Failed"},
     {413, Code::Exhausted, "Content Too Large"},
+    {415, Code::Usage, "Unsupported Media Type"},
+    {421, Code::Usage, "Misdirected Request"},
     {429, Code::Exhausted, "Too Many Requests"},
     {431, Code::Exhausted, "Request Header Fields Too Large"},
     {501, Code::Usage, "Not Implemented"},
 }};
-
-std::string_view title_of(int status) {
-  for (const CodeStatus& line : kCodes) {
-    if (line.status == status) return line.title;
-  }
-  for (const OtherStatus& line : kOthers) {
-    if (line.status == status) return line.title;
-  }
-  return status < 500 ? "Bad Request" : "Internal Server Error";
-}
 
 Code code_of(int status) {
   for (const CodeStatus& line : kCodes) {
@@ -66,6 +63,18 @@ Code code_of(int status) {
   }
   return status >= 400 && status < 500 ? Code::Usage : Code::Failure;
 }
+
+struct GoodStatus {
+  int status;
+  std::string_view title;
+};
+constexpr std::array<GoodStatus, 5> kGood = {{
+    {200, "OK"},
+    {201, "Created"},
+    {202, "Accepted"},
+    {204, "No Content"},
+    {304, "Not Modified"},
+}};
 
 struct Problem {
   std::string type = "about:blank";
@@ -88,6 +97,20 @@ void fields(Io& io, T& problem) {
   io.field("exit_code", problem.exit_code);
 }
 
+void describe_problems(Schemas& schemas) { schemas.document<Problem>("Problem", Form::Answer); }
+
+std::string_view status_title(int status) {
+  for (const CodeStatus& line : kCodes) {
+    if (line.status == status) return line.title;
+  }
+  for (const OtherStatus& line : kOthers) {
+    if (line.status == status) return line.title;
+  }
+  const auto* good = std::ranges::find(kGood, status, &GoodStatus::status);
+  if (good != kGood.end()) return good->title;
+  return status < 500 ? "Bad Request" : "Internal Server Error";
+}
+
 int http_status(Code code) {
   const auto* line = std::ranges::find(kCodes, code, &CodeStatus::code);
   return line == kCodes.end() ? 500 : line->status;
@@ -100,7 +123,7 @@ std::string write_problem(const Error& error) {
 std::string write_problem(const Error& error, int status) {
   return Writer::document("Problem",
                           Problem{"about:blank",
-                                  std::string(title_of(status)),
+                                  std::string(status_title(status)),
                                   status,
                                   error.message,
                                   std::string(code_name(error.code)),
@@ -110,7 +133,8 @@ std::string write_problem(const Error& error, int status) {
 Error read_problem(int status, std::string_view body) {
   auto problem = Reader::document<Problem>(body, "Problem", Unknown::Ignored);
   if (!problem) {
-    return {code_of(status), fmt::format("the daemon answered {} {}", status, title_of(status))};
+    return {code_of(status),
+            fmt::format("the daemon answered {} {}", status, status_title(status))};
   }
   const auto* line = std::ranges::find(
       kCodes, problem->code, [](const CodeStatus& known) { return code_name(known.code); });

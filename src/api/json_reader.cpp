@@ -135,6 +135,18 @@ void Reader::take(const Place& place, const Value& value, WallTime& out, Range /
   out = *time;
 }
 
+void Reader::between(std::string_view name, double& out, Bounds bounds) {
+  const Value* value = find(name);
+  if (value == nullptr) return;
+  const Place place{&place_, name, {}};
+  take(place, *value, out, {});
+  const bool excluded = bounds.at == Bounds::Least::Excluded;
+  if (out <= bounds.most && (excluded ? out > bounds.least : out >= bounds.least)) return;
+  refuse(place,
+         excluded ? fmt::format("must be over {} and at most {}", bounds.least, bounds.most)
+                  : fmt::format("must be from {} to {}", bounds.least, bounds.most));
+}
+
 void Reader::known_text(std::string_view name, std::string& out) {
   const Value* value = find(name);
   if (value == nullptr) return;

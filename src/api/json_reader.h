@@ -75,6 +75,30 @@ class Reader {
     if (value != nullptr) take(Place{&place_, name, {}}, *value, out, range);
     return value != nullptr;
   }
+  template <typename T>
+  void if_any(std::string_view name, std::optional<T>& out) {
+    field(name, out);
+  }
+  template <typename T>
+  void selection(std::string_view name, std::vector<T>& out) {
+    required(name, out);
+  }
+  template <typename T>
+  void bytes(std::string_view name, T& out) {
+    field(name, out);
+  }
+  /// Whether there are any is judged by who has words for it.
+  template <typename T>
+  void some(std::string_view name, std::vector<T>& out) {
+    required(name, out);
+  }
+  template <typename T>
+  void some_bytes(std::string_view name, std::vector<T>& out) {
+    required(name, out);
+  }
+  void between(std::string_view name, double& out, Bounds bounds);
+  /// What stands in an answer is not judged: a newer daemon may know more words.
+  void choice(std::string_view name, std::string& out, Words /*words*/) { field(name, out); }
   void known_text(std::string_view name, std::string& out);
   template <typename T>
   void known_amount(std::string_view name, T& out) {

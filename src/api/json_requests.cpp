@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdint>
 
+#include "api/documents.h"
 #include "api/json.h"
 #include "api/spec_fields.h"
 
@@ -8,14 +9,14 @@ namespace gflow::api {
 
 template <class Io, Like<JobsRequest> T>
 void fields(Io& io, T& request) {
-  io.required("jobs", request.jobs);
+  io.some("jobs", request.jobs);
   io.field("signal", request.signal, kSignalRange);
   io.field("at", request.at);
 }
 
 template <class Io, Like<UpdateRequest> T>
 void fields(Io& io, T& request) {
-  io.required("jobs", request.jobs);
+  io.some("jobs", request.jobs);
   patch_fields(io, patch_of(request.changes));
 }
 
@@ -57,6 +58,13 @@ Result<UpdateRequest> read_update_request(std::string_view json) {
   put_in_order(request.jobs);
   put_in_order(request.changes.edit().dependencies.jobs);
   return request;
+}
+
+void describe_requests(Schemas& schemas) {
+  schemas.document<JobsRequest>("Jobs", Form::Request);
+  schemas.document<UpdateRequest>("Update", Form::Request);
+  schemas.document<JobIds>("JobIds", Form::Answer);
+  schemas.document<Revision>("Changes", Form::Answer);
 }
 
 std::string write_job_ids(const std::vector<JobId>& jobs) {

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "api/device_fields.h"
+#include "api/documents.h"
 #include "api/snapshot.h"
 #include "api/spec_fields.h"
 
@@ -100,6 +101,8 @@ void name_nodes(Snapshot& snapshot) {
 }
 
 }  // namespace
+
+void describe_snapshot(Schemas& schemas) { schemas.document<Snapshot>("Snapshot", Form::Answer); }
 
 std::string write(const Snapshot& snapshot) { return Writer::document("Snapshot", snapshot); }
 

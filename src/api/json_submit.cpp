@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <concepts>
 
+#include "api/documents.h"
 #include "api/json.h"
 #include "api/spec_fields.h"
 #include "core/gpu_request.h"
@@ -12,22 +13,33 @@ namespace gflow::api {
 
 template <class Io, Like<Payload> T>
 void fields(Io& io, T& payload) {
-  io.required("argv", payload.argv);
-  io.field("script", payload.script);
-  io.field("environment", payload.environment);
-  io.field("config_name", payload.config_name);
-  io.field("config", payload.config);
+  io.some_bytes("argv", payload.argv);
+  io.bytes("script", payload.script);
+  io.bytes("environment", payload.environment);
+  io.bytes("config_name", payload.config_name);
+  io.bytes("config", payload.config);
   io.field("umask", payload.umask, Range{0, 0777});
+}
+
+/// A job in full, or like one before it.
+std::vector<SubmitRequest::Item> forms_of(std::type_identity<SubmitRequest::Item> /*type*/) {
+  SubmitRequest::Item like_another;
+  like_another.like = 0;
+  return {{}, like_another};
 }
 
 template <class Io, Like<SubmitRequest::Item> T>
 void fields(Io& io, T& item) {
-  if (std::same_as<Io, Reader> || item.like) io.field("like", item.like);
+  if constexpr (std::same_as<Io, Reader>) {
+    io.field("like", item.like);
+  } else if (item.like) {
+    io.required("like", *item.like);
+  }
   if (item.like) {
     io.field("name", item.spec.name);
-    io.field("command", item.spec.command);
-    io.field("argv", item.payload.argv);
-    io.field("environment", item.payload.environment);
+    io.bytes("command", item.spec.command);
+    io.bytes("argv", item.payload.argv);
+    io.bytes("environment", item.payload.environment);
   } else {
     io.required("spec", item.spec);
     io.required("payload", item.payload);
@@ -37,7 +49,7 @@ void fields(Io& io, T& item) {
 
 template <class Io, Like<SubmitRequest> T>
 void fields(Io& io, T& request) {
-  io.required("items", request.items);
+  io.some("items", request.items);
 }
 
 template <class Io, Like<SubmitAnswer::Item> T>
@@ -182,6 +194,11 @@ std::string write(const SubmitAnswer& answer) { return Writer::document("SubmitA
 
 Result<SubmitAnswer> read_submit_answer(std::string_view json) {
   return Reader::document<SubmitAnswer>(json, "SubmitAnswer", Unknown::Ignored);
+}
+
+void describe_submissions(Schemas& schemas) {
+  schemas.document<SubmitRequest>("Submit", Form::Request);
+  schemas.document<SubmitAnswer>("SubmitAnswer", Form::Answer);
 }
 
 }  // namespace gflow::api

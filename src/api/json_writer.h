@@ -5,6 +5,7 @@
 #include <concepts>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -24,6 +25,16 @@ namespace gflow::api {
 /// A T that is written or one that is read: the field lists take both.
 template <typename T, typename U>
 concept Like = std::same_as<std::remove_const_t<T>, U>;
+
+/// What a number that is no whole one may be.
+struct Bounds {
+  enum class Least { Included, Excluded };
+  double least = 0;
+  double most = 1;
+  Least at = Least::Included;
+};
+/// Words a text is one of.
+using Words = std::span<const std::string_view>;
 
 /// JSON text, written as it is.
 struct Verbatim {
@@ -72,6 +83,36 @@ class Writer {
   }
   template <typename T>
   void required(std::string_view name, const T& value, Range /*range*/ = {}) {
+    field(name, value);
+  }
+  /// Left out where there is none.
+  template <typename T>
+  void if_any(std::string_view name, const std::optional<T>& value) {
+    if (value) field(name, *value);
+  }
+  /// Elements of which the caller may have chosen the fields.
+  template <typename T>
+  void selection(std::string_view name, const std::vector<T>& value) {
+    field(name, value);
+  }
+  /// Text that need not be UTF-8: a path, what somebody typed.
+  template <typename T>
+  void bytes(std::string_view name, const T& value) {
+    field(name, value);
+  }
+  /// Required, and not empty.
+  template <typename T>
+  void some(std::string_view name, const std::vector<T>& value) {
+    field(name, value);
+  }
+  template <typename T>
+  void some_bytes(std::string_view name, const std::vector<T>& value) {
+    field(name, value);
+  }
+  void between(std::string_view name, const double& value, Bounds /*bounds*/) {
+    field(name, value);
+  }
+  void choice(std::string_view name, const std::string& value, Words /*words*/) {
     field(name, value);
   }
   /// "" is not known, which is null.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/placement_view.h"
 
+#include "api/documents.h"
 #include "api/job_fields.h"
 #include "api/spec_fields.h"
 #include "core/gpu_request.h"
@@ -65,6 +66,11 @@ void fields(Io& io, T& view) {
   io.field("limit", view.limit);
   io.field("blockers", view.blockers);
   io.field("cancelled", view.cancelled);
+}
+
+void describe_placement(Schemas& schemas) {
+  schemas.document<PlaceRequest>("Place", Form::Request);
+  schemas.document<PlacementView>("Placement", Form::Answer);
 }
 
 std::string write(const PlaceRequest& request) { return Writer::document("Place", request); }

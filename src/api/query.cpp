@@ -84,6 +84,14 @@ Result<std::vector<Parameter>> read_parameters(std::string_view query,
   return parameters;
 }
 
+Result<std::vector<std::string>> names_in(std::string_view query) {
+  std::vector<std::string> names;
+  for (const std::string_view pair : split(query, '&')) {
+    if (!pair.empty()) names.push_back(GF_TRY(decode(pair.substr(0, pair.find('=')))));
+  }
+  return names;
+}
+
 void append_parameter(std::string& query, std::string_view name, std::string_view value) {
   if (!query.empty()) query += '&';
   append_encoded(query, name);
@@ -92,14 +100,14 @@ void append_parameter(std::string& query, std::string_view name, std::string_vie
 }
 
 std::unexpected<Error> unknown_parameter(std::string_view name,
-                                         std::initializer_list<std::string> known) {
-  const std::vector<std::string> names(known);
-  const auto near = nearest(name.substr(0, 100), names);
+                                         const std::vector<std::string>& known) {
+  const auto near = nearest(name.substr(0, 100), known);
   const std::string what =
       fmt::format("there is no query parameter '{}'", printable(name.substr(0, 100)));
+  if (known.empty()) return fail(Code::Usage, what + "; there are none here");
   return fail(Code::Usage,
               near ? fmt::format("{}; did you mean '{}'?", what, *near)
-                   : fmt::format("{}; there are {}", what, join(names, ", ")));
+                   : fmt::format("{}; there are {}", what, join(known, ", ")));
 }
 
 Result<std::uint64_t> number_of(const Parameter& parameter) {

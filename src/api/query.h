@@ -22,11 +22,13 @@ struct Parameter {
 /// of `lists`.
 [[nodiscard]] Result<std::vector<Parameter>> read_parameters(
     std::string_view query, std::initializer_list<std::string_view> lists = {});
+/// The names of a query, decoded, as they come. Errors: as above.
+[[nodiscard]] Result<std::vector<std::string>> names_in(std::string_view query);
 /// Appends name=value, encoded, with a & before it if it is not the first.
 void append_parameter(std::string& query, std::string_view name, std::string_view value);
 /// The error of a parameter that is not one of `known`, with the nearest of them.
 [[nodiscard]] std::unexpected<Error> unknown_parameter(std::string_view name,
-                                                       std::initializer_list<std::string> known);
+                                                       const std::vector<std::string>& known);
 /// A number without sign up to 2^63 - 1. Errors: Code::Usage naming the parameter.
 [[nodiscard]] Result<std::uint64_t> number_of(const Parameter& parameter);
 

@@ -5,6 +5,7 @@
 
 #include "api/json_reader.h"
 #include "api/json_writer.h"
+#include "api/schema_writer.h"
 #include "core/job_changes.h"
 #include "core/job_description.h"
 
@@ -18,6 +19,7 @@ void fields(Io& io, T& entity) {
     auto& value = row.of(entity);
     using MemberType = typename std::remove_cvref_t<decltype(row)>::Value;
     if (row.wire == Wire::Elsewhere) return;
+    if constexpr (std::same_as<Io, SchemaWriter>) return io.described(row, value);
     if (row.wire == Wire::Required) return io.required(row.name, value, row.range);
     if (row.wire == Wire::Plain) return io.field(row.name, value, row.range);
     if constexpr (std::same_as<MemberType, std::string>) {
@@ -49,9 +51,15 @@ void patch_fields(Io& io, const Patch<T>& patch) {
     auto& value = row.of(*patch.to);
     using MemberType = typename std::remove_cvref_t<decltype(row)>::Value;
     if (row.wire == Wire::Elsewhere) return;
+    if constexpr (std::same_as<Io, SchemaWriter>) {
+      if (row.change == Change::Never) return;
+    }
     if constexpr (Described<MemberType>) {
       Patch<std::remove_reference_t<decltype(value)>> within{patch.changes, &value};
-      if (kReads || patch.changes->marked(&value, sizeof value)) io.field(row.name, within);
+      const bool is_meant = std::same_as<Io, SchemaWriter> || kReads;
+      if (is_meant || patch.changes->marked(&value, sizeof value)) io.field(row.name, within);
+    } else if constexpr (std::same_as<Io, SchemaWriter>) {
+      io.changeable(row, value);
     } else if constexpr (kReads) {
       if (io.given(row.name, value, row.range)) patch.changes->mark(&value, sizeof value);
     } else {

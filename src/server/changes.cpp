@@ -24,10 +24,8 @@ Result<Wish> read_wish(const Exchange& exchange) {
   for (const api::Parameter& parameter : GF_TRY(api::read_parameters(exchange.request.query))) {
     if (parameter.name == "revision") {
       wish.revision = GF_TRY(api::number_of(parameter));
-    } else if (parameter.name == "job") {
-      wish.job = JobId(GF_TRY(api::number_of(parameter)));
     } else {
-      return api::unknown_parameter(parameter.name, {"revision", "job"});
+      wish.job = JobId(GF_TRY(api::number_of(parameter)));
     }
   }
   if (wish.job && exchange.service.state().find(*wish.job) == nullptr) {

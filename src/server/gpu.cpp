@@ -40,7 +40,7 @@ Result<DeviceFilter> read_filter(std::string_view query) {
     const std::string& value = parameter.value;
     if (parameter.name == "gpu_type") {
       GF_CHECK(read_gpu_type(value, filter.request));
-    } else if (parameter.name == "min_memory_gb") {
+    } else {
       const auto [end, error] =
           std::from_chars(value.data(), value.data() + value.size(), filter.min_memory_gb);
       const bool is_number = error == std::errc() && end == value.data() + value.size();
@@ -49,8 +49,6 @@ Result<DeviceFilter> read_filter(std::string_view query) {
             Code::Usage,
             tr_format("min_memory_gb={} is not a number of GB, as 16 or 16.5", printable(value)));
       }
-    } else {
-      return api::unknown_parameter(parameter.name, {"gpu_type", "min_memory_gb"});
     }
   }
   return filter;

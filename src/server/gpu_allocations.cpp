@@ -269,9 +269,6 @@ int gpus_on(const Job& job, std::string_view node) {
 Result<std::optional<int>> read_gpu_count(std::string_view query) {
   std::optional<int> count;
   for (const api::Parameter& parameter : GF_TRY(api::read_parameters(query))) {
-    if (parameter.name != "gpu_count") {
-      return api::unknown_parameter(parameter.name, {"gpu_count"});
-    }
     count =
         static_cast<int>(std::min<std::uint64_t>(GF_TRY(api::number_of(parameter)), kMaxGpus + 1));
   }

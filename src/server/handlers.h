@@ -53,6 +53,8 @@ void show_gpu_allocation(Exchange exchange);
 void renew_gpu_allocation(Exchange exchange);
 void release_gpu_allocation(Exchange exchange);
 void clean_up_gpus(Exchange exchange);
+// openapi.cpp
+void show_openapi(Exchange exchange);
 // metrics.cpp
 void show_metrics(Exchange exchange);
 // health.cpp

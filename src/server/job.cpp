@@ -16,7 +16,6 @@ namespace {
 Result<std::uint64_t> read_back(const std::string& query) {
   std::uint64_t back = 0;
   for (const api::Parameter& parameter : GF_TRY(api::read_parameters(query))) {
-    if (parameter.name != "back") return api::unknown_parameter(parameter.name, {"back"});
     back = GF_TRY(api::number_of(parameter));
   }
   return back;

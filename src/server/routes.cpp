@@ -10,49 +10,78 @@
 #include "base/text.h"
 #include "base/translate.h"
 #include "os/message_files.h"
+#include "server/about.h"
 #include "server/handlers.h"
+#include "server/openapi.h"
 #include "server/web_guard.h"
 
 namespace gflow::server {
 namespace {
 
+// A new route: its handler in handlers.h, what is told of it (summary, parameters, documents, an
+// example) as an api::Operation in about.h and about_*.cpp, its line here. Without the second it
+// does not compile. A query parameter that is not told there is refused before the handler is
+// called. The documents named there come from describe_*() beside the lists of fields that read and
+// write them (api/documents.h). docs/format/api.md, who may (routes_test.cpp) and the examples
+// (tests/e2e/ test_openapi.py) are compared with this table.
 constexpr auto kRoutes = std::to_array<Route>({
-    {"GET", "/healthz", Verb::Read, show_health},
-    {"GET", "/metrics", Verb::Read, show_metrics},
-    {"GET", "/api/v1/jobs", Verb::Read, list_jobs},
-    {"POST", "/api/v1/jobs", Verb::Submit, submit_jobs},
-    {"POST", "/api/v1/jobs/check", Verb::Read, check_jobs},
-    {"PATCH", "/api/v1/jobs", Verb::Change, update_jobs},
-    {"POST", "/api/v1/jobs/cancel", Verb::Change, cancel_jobs},
-    {"POST", "/api/v1/jobs/signal", Verb::Change, signal_jobs},
-    {"POST", "/api/v1/jobs/hold", Verb::Change, hold_jobs},
-    {"POST", "/api/v1/jobs/release", Verb::Change, release_jobs},
-    {"GET", "/api/v1/jobs/newest", Verb::Read, show_newest_job},
-    {"GET", "/api/v1/jobs/{id}", Verb::Read, show_job},
-    {"GET", "/api/v1/machine", Verb::Read, show_machine},
-    {"POST", "/api/v1/place", Verb::Read, show_place},
-    {"GET", "/api/v1/snapshot", Verb::Read, show_snapshot},
-    {"GET", "/api/v1/drain", Verb::Read, list_drains},
-    {"POST", "/api/v1/drain", Verb::Operate, change_drain},
-    {"GET", "/api/v1/daemon", Verb::Read, show_daemon},
-    {"POST", "/api/v1/daemon/stop", Verb::Administer, stop_daemon},
-    {"POST", "/api/v1/daemon/reload", Verb::Administer, reload_daemon},
-    {"GET", "/api/v1/principal", Verb::Read, show_principal},
-    {"GET", "/api/v1/settings", Verb::Read, show_settings},
-    {"GET", "/api/v1/changes", Verb::Read, wait_for_change},
-    {"GET", "/api/v1/gpu/status", Verb::Read, show_gpu_status},
-    {"GET", "/api/v1/gpu/nodes", Verb::Read, list_gpu_nodes},
-    {"GET", "/api/v1/gpu/health", Verb::Read, show_gpu_health},
-    {"GET", "/api/v1/gpu/monitoring", Verb::Read, show_gpu_monitoring},
-    {"POST", "/api/v1/gpu/validate", Verb::Read, validate_gpu_need},
-    {"POST", "/api/v1/gpu/allocate", Verb::Submit, allocate_gpus},
-    {"POST", "/api/v1/gpu/setup-pytorch", Verb::Submit, set_up_pytorch},
-    {"POST", "/api/v1/gpu/setup-tensorflow", Verb::Submit, set_up_tensorflow},
-    {"DELETE", "/api/v1/gpu/cleanup/{node_name}", Verb::Change, clean_up_gpus},
-    {"GET", "/api/v1/gpu/allocations", Verb::Read, list_gpu_allocations},
-    {"GET", "/api/v1/gpu/allocations/{id}", Verb::Read, show_gpu_allocation},
-    {"DELETE", "/api/v1/gpu/allocations/{id}", Verb::Change, release_gpu_allocation},
-    {"POST", "/api/v1/gpu/allocations/{id}/renew", Verb::Change, renew_gpu_allocation},
+    {"GET", "/healthz", Verb::Read, show_health, about::kShowHealth},
+    {"GET", "/metrics", Verb::Read, show_metrics, about::kShowMetrics},
+    {"GET", "/api/v1/jobs", Verb::Read, list_jobs, about::kListJobs},
+    {"POST", "/api/v1/jobs", Verb::Submit, submit_jobs, about::kSubmitJobs},
+    {"POST", "/api/v1/jobs/check", Verb::Read, check_jobs, about::kCheckJobs},
+    {"PATCH", "/api/v1/jobs", Verb::Change, update_jobs, about::kUpdateJobs},
+    {"POST", "/api/v1/jobs/cancel", Verb::Change, cancel_jobs, about::kCancelJobs},
+    {"POST", "/api/v1/jobs/signal", Verb::Change, signal_jobs, about::kSignalJobs},
+    {"POST", "/api/v1/jobs/hold", Verb::Change, hold_jobs, about::kHoldJobs},
+    {"POST", "/api/v1/jobs/release", Verb::Change, release_jobs, about::kReleaseJobs},
+    {"GET", "/api/v1/jobs/newest", Verb::Read, show_newest_job, about::kShowNewestJob},
+    {"GET", "/api/v1/jobs/{id}", Verb::Read, show_job, about::kShowJob},
+    {"GET", "/api/v1/machine", Verb::Read, show_machine, about::kShowMachine},
+    {"POST", "/api/v1/place", Verb::Read, show_place, about::kShowPlace},
+    {"GET", "/api/v1/snapshot", Verb::Read, show_snapshot, about::kShowSnapshot},
+    {"GET", "/api/v1/drain", Verb::Read, list_drains, about::kListDrains},
+    {"POST", "/api/v1/drain", Verb::Operate, change_drain, about::kChangeDrain},
+    {"GET", "/api/v1/daemon", Verb::Read, show_daemon, about::kShowDaemon},
+    {"POST", "/api/v1/daemon/stop", Verb::Administer, stop_daemon, about::kStopDaemon},
+    {"POST", "/api/v1/daemon/reload", Verb::Administer, reload_daemon, about::kReloadDaemon},
+    {"GET", "/api/v1/principal", Verb::Read, show_principal, about::kShowPrincipal},
+    {"GET", "/api/v1/settings", Verb::Read, show_settings, about::kShowSettings},
+    {"GET", "/api/v1/openapi.json", Verb::Read, show_openapi, about::kShowOpenapi},
+    {"GET", "/api/v1/changes", Verb::Read, wait_for_change, about::kWaitForChange},
+    {"GET", "/api/v1/gpu/status", Verb::Read, show_gpu_status, about::kShowGpuStatus},
+    {"GET", "/api/v1/gpu/nodes", Verb::Read, list_gpu_nodes, about::kListGpuNodes},
+    {"GET", "/api/v1/gpu/health", Verb::Read, show_gpu_health, about::kShowGpuHealth},
+    {"GET", "/api/v1/gpu/monitoring", Verb::Read, show_gpu_monitoring, about::kShowGpuMonitoring},
+    {"POST", "/api/v1/gpu/validate", Verb::Read, validate_gpu_need, about::kValidateGpuNeed},
+    {"POST", "/api/v1/gpu/allocate", Verb::Submit, allocate_gpus, about::kAllocateGpus},
+    {"POST", "/api/v1/gpu/setup-pytorch", Verb::Submit, set_up_pytorch, about::kSetUpPytorch},
+    {"POST",
+     "/api/v1/gpu/setup-tensorflow",
+     Verb::Submit,
+     set_up_tensorflow,
+     about::kSetUpTensorflow},
+    {"DELETE", "/api/v1/gpu/cleanup/{node_name}", Verb::Change, clean_up_gpus, about::kCleanUpGpus},
+    {"GET",
+     "/api/v1/gpu/allocations",
+     Verb::Read,
+     list_gpu_allocations,
+     about::kListGpuAllocations},
+    {"GET",
+     "/api/v1/gpu/allocations/{id}",
+     Verb::Read,
+     show_gpu_allocation,
+     about::kShowGpuAllocation},
+    {"DELETE",
+     "/api/v1/gpu/allocations/{id}",
+     Verb::Change,
+     release_gpu_allocation,
+     about::kReleaseGpuAllocation},
+    {"POST",
+     "/api/v1/gpu/allocations/{id}/renew",
+     Verb::Change,
+     renew_gpu_allocation,
+     about::kRenewGpuAllocation},
 });
 
 bool is_digits(std::string_view text) {
@@ -140,6 +169,9 @@ void dispatch(Exchange exchange) {
     }
     if (auto may = authorize(exchange.caller, route.verb); !may) {
       return exchange.respond(problem(may.error()));
+    }
+    if (auto known = check_parameters(route, exchange.request.query); !known) {
+      return exchange.respond(problem(known.error()));
     }
     exchange.segment = *segment;
     return route.handle(std::move(exchange));

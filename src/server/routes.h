@@ -4,6 +4,7 @@
 #include <span>
 #include <string_view>
 
+#include "api/operation.h"
 #include "server/exchange.h"
 
 namespace gflow::server {
@@ -22,6 +23,7 @@ struct Route {
   std::string_view pattern;  ///< a segment "{id}" stands for digits, "{name}" for any
   Verb verb;
   void (*handle)(Exchange exchange);
+  const api::Operation& about;  ///< what it takes and answers: no route without
 };
 /// Every route there is; the first that matches counts.
 [[nodiscard]] std::span<const Route> routes();

@@ -173,9 +173,6 @@ void show_snapshot(Exchange exchange) {
   const auto parameters = api::read_parameters(exchange.request.query);
   if (!parameters) return exchange.respond(problem(parameters.error()));
   for (const api::Parameter& parameter : *parameters) {
-    if (parameter.name != "history") {
-      return exchange.respond(problem(api::unknown_parameter(parameter.name, {"history"}).error()));
-    }
     const auto number = api::number_of(parameter);
     if (!number) return exchange.respond(problem(number.error()));
     history = std::min<std::size_t>(*number, api::kMaxSnapshotEnded);

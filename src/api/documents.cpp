@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/documents.h"
+
+namespace gflow::api {
+
+void describe_documents(Schemas& schemas) {
+  for (const auto describe : {describe_jobs,
+                              describe_submissions,
+                              describe_requests,
+                              describe_machine,
+                              describe_placement,
+                              describe_snapshot,
+                              describe_drains,
+                              describe_daemon,
+                              describe_account,
+                              describe_gpu_resources,
+                              describe_problems}) {
+    describe(schemas);
+  }
+}
+
+}  // namespace gflow::api

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/openapi.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "api/documents.h"
+#include "api/json.h"
+#include "api/schema_writer.h"
+#include "base/text.h"
+#include "base/translate.h"
+
+namespace gflow::api {
+namespace {
+
+// What any route may answer, whatever it does: how the request came, and how gflowd is.
+constexpr std::array kAnywhere = {400, 403, 406, 408, 421, 429, 431, 500, 503};
+constexpr std::array kWithBody = {413, 415, 501};
+constexpr std::array kOfChanges = {507};
+
+Value list_of(const std::vector<std::string>& texts) {
+  Value::Array list;
+  for (const std::string& text : texts) list.push_back(json(text));
+  return {std::move(list)};
+}
+
+Value schema_of_one(const QueryParameter& parameter) {
+  using Type = QueryParameter::Type;
+  Members schema;
+  switch (parameter.type) {
+    case Type::Number:
+      schema.add("type", "integer").add("minimum", json(parameter.range.least));
+      if (parameter.range.most != INT64_MAX) schema.add("maximum", json(parameter.range.most));
+      break;
+    case Type::Decimal:
+      schema.add("type", "number").add("minimum", json(parameter.range.least));
+      break;
+    case Type::Truth:
+      schema.add("type", "boolean");
+      break;
+    case Type::Time:
+      schema.add("type", "string").add("format", "date-time");
+      break;
+    case Type::Text:
+      schema.add("type", "string");
+      break;
+  }
+  if (!parameter.words.empty()) {
+    schema.add("enum", list_of({parameter.words.begin(), parameter.words.end()}));
+  }
+  if (!parameter.pattern.empty()) schema.add("pattern", parameter.pattern);
+  return schema.value();
+}
+
+/// As it is typed: a number where it is one.
+Value example_of(const QueryParameter& parameter) {
+  const bool is_text =
+      parameter.type == QueryParameter::Type::Text || parameter.type == QueryParameter::Type::Time;
+  if (parameter.many != QueryParameter::Many::One) {
+    std::vector<std::string> words;
+    for (const std::string_view word : split(parameter.example, ',')) words.emplace_back(word);
+    return list_of(words);
+  }
+  if (is_text) return json(parameter.example);
+  return parse_json(parameter.example).value_or(json(parameter.example));
+}
+
+Value parameter_value(const QueryParameter& parameter) {
+  using Many = QueryParameter::Many;
+  Value schema = schema_of_one(parameter);
+  if (parameter.many != Many::One) {
+    schema = Members().add("type", "array").add("items", std::move(schema)).value();
+  }
+  Members value;
+  value.add("name", parameter.name).add("in", "query").add("description", tr(parameter.help));
+  value.add("required", json(parameter.need == QueryParameter::Need::Required));
+  if (parameter.many != Many::One) {
+    value.add("style", "form").add("explode", json(parameter.many == Many::Repeated));
+  }
+  value.add("schema", std::move(schema));
+  if (!parameter.example.empty()) value.add("example", example_of(parameter));
+  return value.value();
+}
+
+/// What stands for the braces of a pattern.
+Value segment_value(std::string_view pattern, std::string_view help) {
+  const std::size_t open = pattern.find('{') + 1;
+  const std::string_view name = pattern.substr(open, pattern.find('}') - open);
+  Members schema;
+  if (name == "id") {
+    schema.add("type", "integer").add("minimum", json(1));
+  } else {
+    schema.add("type", "string").add("pattern", "^[^/]+$");
+  }
+  return Members()
+      .add("name", name)
+      .add("in", "path")
+      .add("required", json(true))
+      .add("description", tr(help))
+      .add("schema", schema.value())
+      .value();
+}
+
+Value parameter_of(std::string_view name) {
+  return Members().add("$ref", fmt::format("#/components/parameters/{}", name)).value();
+}
+
+Value parameters_of(const RouteView& route) {
+  Value::Array parameters;
+  const Operation& about = *route.about;
+  if (route.pattern.contains('{')) {
+    parameters.push_back(segment_value(route.pattern, about.segment));
+  }
+  for (const QueryParameter& parameter : about.query) {
+    if (!parameter.name.empty()) parameters.push_back(parameter_value(parameter));
+  }
+  if (about.takes_key) parameters.push_back(parameter_of("IdempotencyKey"));
+  parameters.push_back(parameter_of("AcceptLanguage"));
+  return {std::move(parameters)};
+}
+
+Value content_of(std::string_view media, Value schema, std::string_view example) {
+  Members content;
+  content.add("schema", std::move(schema));
+  if (!example.empty()) {
+    if (auto parsed = parse_json(example)) content.add("example", std::move(*parsed));
+  }
+  return Members().add(media, content.value()).value();
+}
+
+Value answer_value(const Answered& answer) {
+  Members value;
+  value.add("description", status_title(answer.status));
+  if (!answer.media.empty()) {
+    const char* type = answer.media.ends_with("json") ? "object" : "string";
+    const Value text = Members().add("type", type).value();
+    value.add("content", content_of(answer.media, text, ""));
+  } else if (!answer.document.empty()) {
+    value.add("content", content_of("application/json", Schemas::to(answer.document), ""));
+  }
+  return value.value();
+}
+
+std::string problem_name(int status) {
+  std::string name(status_title(status));
+  std::erase(name, ' ');
+  return name;
+}
+
+std::set<int> errors_of(const RouteView& route) {
+  std::set<int> errors(kAnywhere.begin(), kAnywhere.end());
+  if (!route.about->body.empty()) errors.insert(kWithBody.begin(), kWithBody.end());
+  if (route.method != "GET") errors.insert(kOfChanges.begin(), kOfChanges.end());
+  for (const int status : route.about->errors) {
+    if (status != 0) errors.insert(status);
+  }
+  return errors;
+}
+
+Value responses_of(const RouteView& route) {
+  Members responses;
+  for (const Answered& answer : route.about->answers) {
+    if (answer.status != 0) responses.add(std::to_string(answer.status), answer_value(answer));
+  }
+  for (const int status : errors_of(route)) {
+    const bool is_answer = std::ranges::count(route.about->answers, status, &Answered::status) != 0;
+    if (is_answer) continue;
+    responses.add(std::to_string(status),
+                  Members().add("$ref", "#/components/responses/" + problem_name(status)).value());
+  }
+  return responses.value();
+}
+
+Value operation_value(const RouteView& route) {
+  const Operation& about = *route.about;
+  Members operation;
+  operation.add("operationId", about.id);
+  operation.add("tags", list_of({std::string(about.tag)}));
+  operation.add("summary", tr(about.summary));
+  if (!about.description.empty()) operation.add("description", tr(about.description));
+  operation.add("x-who", route.who);
+  operation.add("parameters", parameters_of(route));
+  if (!about.body.empty()) {
+    operation.add(
+        "requestBody",
+        Members()
+            .add("required", json(true))
+            .add("content", content_of("application/json", Schemas::to(about.body), about.example))
+            .value());
+  }
+  operation.add("responses", responses_of(route));
+  return operation.value();
+}
+
+Value paths_of(std::span<const RouteView> routes) {
+  Value::Object paths;
+  for (const RouteView& route : routes) {
+    auto at = std::ranges::find(paths, route.pattern, &Member::name);
+    if (at == paths.end()) {
+      at = paths.insert(at, {std::string(route.pattern), {Value::Object{}}});
+    }
+    std::get<Value::Object>(at->value.data)
+        .push_back({to_lower(route.method), operation_value(route)});
+  }
+  return {std::move(paths)};
+}
+
+Value problems_of(std::span<const RouteView> routes) {
+  std::set<int> statuses;
+  for (const RouteView& route : routes) statuses.merge(errors_of(route));
+  Members responses;
+  for (const int status : statuses) {
+    responses.add(
+        problem_name(status),
+        Members()
+            .add("description", status_title(status))
+            .add("content", content_of("application/problem+json", Schemas::to("Problem"), ""))
+            .value());
+  }
+  return responses.value();
+}
+
+Value header_parameter(std::string_view name, std::string help, Value schema) {
+  return Members()
+      .add("name", name)
+      .add("in", "header")
+      .add("required", json(false))
+      .add("description", help)
+      .add("schema", std::move(schema))
+      .value();
+}
+
+Value shared_parameters() {
+  const Value key = Members().add("type", "string").add("maxLength", json(200)).value();
+  const Value language = Members().add("type", "string").value();
+  return Members()
+      .add(
+          "IdempotencyKey",
+          header_parameter("Idempotency-Key",
+                           tr("of your choice: repeated with it within 24 hours, the request gives "
+                              "the same answer and does nothing again"),
+                           key))
+      .add("AcceptLanguage",
+           header_parameter(
+               "Accept-Language", tr("of the sentences in the answer: zh_CN"), language))
+      .value();
+}
+
+Value components_of(std::span<const RouteView> routes) {
+  Schemas schemas;
+  describe_documents(schemas);
+  Members named;
+  for (const auto& [name, schema] : schemas.all()) named.add(name, schema);
+  return Members()
+      .add("parameters", shared_parameters())
+      .add("responses", problems_of(routes))
+      .add("schemas", named.value())
+      .value();
+}
+
+Value info_of(std::string_view version) {
+  return Members()
+      .add("title", "gflow")
+      .add("version", version)
+      .add("summary", tr("GPUs of this machine, and the jobs that run on them"))
+      .add(
+          "description",
+          tr("Who asks is found out by the kernel; nothing in a request can claim otherwise. "
+             "Fields that a request does not know are refused, readers of answers ignore what they "
+             "do not know. Text must not contain NUL characters."))
+      .add("license", Members().add("name", "Apache-2.0").add("identifier", "Apache-2.0").value())
+      .value();
+}
+
+}  // namespace
+
+std::string openapi_document(std::span<const RouteView> routes, std::string_view version) {
+  Value::Array tags_shown;
+  for (const Tag& tag : tags()) {
+    tags_shown.push_back(Members().add("name", tag.name).add("description", tr(tag.help)).value());
+  }
+  return json_text(Members()
+                       .add("openapi", "3.1.0")
+                       .add("info", info_of(version))
+                       .add("servers", Value{Value::Array{Members().add("url", "/").value()}})
+                       .add("tags", Value{std::move(tags_shown)})
+                       .add("paths", paths_of(routes))
+                       .add("components", components_of(routes))
+                       .value());
+}
+
+}  // namespace gflow::api

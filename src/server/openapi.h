@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "api/operation.h"
+#include "server/routes.h"
+
+namespace gflow::server {
+
+/// Who may use a route, for people: "operators".
+[[nodiscard]] std::string_view who_may(Verb verb);
+/// All routes with what is told of them.
+[[nodiscard]] std::vector<api::RouteView> route_views();
+
+/// Errors: Usage for a query parameter the route does not have, with the nearest that it has.
+[[nodiscard]] Result<void> check_parameters(const Route& route, std::string_view query);
+
+}  // namespace gflow::server

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The OpenAPI document gflowd serves: it is one, its examples do what they say, answers are as it says."""
+
+import http.client
+import json
+import re
+import socket
+import urllib.parse
+
+import jsonschema
+import pytest
+from machine import PATIENCE, Machine
+
+
+class Connection(http.client.HTTPConnection):
+    """HTTP over the socket: as the user who runs gflowd."""
+
+    def __init__(self, path):
+        super().__init__("localhost", timeout=PATIENCE)
+        self.path = str(path)
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.connect(self.path)
+        self.sock.settimeout(PATIENCE)
+
+
+class Answer:
+    def __init__(self, response):
+        self.status = response.status
+        self.headers = response.headers
+        self.body = response.read()
+
+    @property
+    def document(self):
+        return json.loads(self.body)
+
+    def __repr__(self):
+        return f"{self.status} {dict(self.headers)} {self.body[:2000]}"
+
+
+def ask(machine, method, target, body=None, **headers):
+    connection = Connection(machine.socket)
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    if body is not None and "Content-Type" not in named:
+        named["Content-Type"] = "application/json"
+    connection.request(method, target, body, named)
+    answer = Answer(connection.getresponse())
+    connection.close()
+    return answer
+
+
+@pytest.fixture
+def served():
+    made = Machine("sim:4xV100+4xA100")
+    try:
+        made.up()
+        yield made
+    finally:
+        made.close()
+
+
+def operations(description):
+    for path, methods in description["paths"].items():
+        for method, operation in methods.items():
+            yield method.upper(), path, operation
+
+
+def validator(description, schema):
+    """References in it are to the whole description."""
+    return jsonschema.Draft202012Validator({**schema, "components": description["components"]})
+
+
+def resolved(description, value):
+    while "$ref" in value:
+        part = description
+        for name in value["$ref"].removeprefix("#/").split("/"):
+            part = part[name]
+        value = part
+    return value
+
+
+def check_answer(description, operation, answer):
+    """Whether an answer is one of those described."""
+    told = operation["responses"].get(str(answer.status))
+    assert told, (operation["operationId"], answer)
+    content = resolved(description, told).get("content", {})
+    if not content:
+        assert answer.body == b"", answer
+        return
+    media = answer.headers["Content-Type"].partition(";")[0]
+    assert media in content, (operation["operationId"], answer)
+    if media.endswith("json"):
+        validator(description, content[media]["schema"]).validate(answer.document)
+
+
+def target_of(path, operation, **segments):
+    query = []
+    for parameter in operation["parameters"]:
+        if parameter.get("in") != "query" or "example" not in parameter:
+            continue
+        value = parameter["example"]
+        if isinstance(value, list) and not parameter["explode"]:
+            value = ",".join(value)
+        for one in value if isinstance(value, list) else [value]:
+            query.append((parameter["name"], one))
+    path = re.sub(r"\{(\w+)\}", lambda name: str(segments[name[1]]), path)
+    return path + ("?" + urllib.parse.urlencode(query) if query else "")
+
+
+def test_it_is_a_description(served):
+    answer = ask(served, "GET", "/api/v1/openapi.json")
+    assert answer.status == 200 and answer.headers["Content-Type"] == "application/json", answer
+    description = answer.document
+    assert description["openapi"] == "3.1.0"
+    names = [operation["operationId"] for _, _, operation in operations(description)]
+    assert len(names) == len(set(names)) > 30
+    for name, schema in description["components"]["schemas"].items():
+        jsonschema.Draft202012Validator.check_schema(schema)
+        assert "$ref" not in schema, name
+    # Whatever is referred to is there, and whatever is there is referred to.
+    told = set(re.findall(r'"\$ref": ?"#/([^"]+)"', json.dumps(description)))
+    there = {f"components/{kind}/{name}" for kind, parts in description["components"].items() for name in parts}
+    assert told == there, told ^ there
+
+
+def prepare(machine):
+    """Job 1 runs, 2 is on hold, 3 waits; there is an allocation."""
+    wait = "2099-01-01T00:00:00Z"
+    specs = [{"request": {"gpus": 0}}, {"hold": True}, {"begin": wait}]
+    for spec in specs:
+        body = {"items": [{"spec": {"work_dir": "/", "command": "sleep 600", **spec},
+                           "payload": {"argv": ["sleep", "600"], "environment": ["PATH=/usr/bin:/bin"]}}]}
+        assert ask(machine, "POST", "/api/v1/jobs", json.dumps(body)).status == 201
+    machine.running(1)
+    given = ask(machine, "POST", "/api/v1/gpu/allocate", "{}").document
+    return given["allocation_id"], given["node_name"]
+
+
+def test_its_examples_do_what_they_say(served):
+    description = ask(served, "GET", "/api/v1/openapi.json").document
+    allocation, node = prepare(served)
+    # What ends something comes after what needs it.
+    last = ["renew_gpu_allocation", "release_gpu_allocation", "clean_up_gpus", "cancel_jobs", "stop_daemon"]
+    order = sorted(operations(description),
+                   key=lambda one: last.index(one[2]["operationId"]) if one[2]["operationId"] in last else -1)
+    for method, path, operation in order:
+        name = operation["operationId"]
+        segment = allocation if "allocations" in path else 1
+        if name == "clean_up_gpus":
+            assert ask(served, "POST", "/api/v1/gpu/allocate", "{}").document["success"]
+        body = None
+        if "requestBody" in operation:
+            content = operation["requestBody"]["content"]["application/json"]
+            validator(description, content["schema"]).validate(content["example"])
+            body = json.dumps(content["example"])
+        answer = ask(served, method, target_of(path, operation, id=segment, node_name=node), body)
+        assert 200 <= answer.status < 300, (name, answer)
+        check_answer(description, operation, answer)
+
+
+@pytest.mark.parametrize(("target", "near"), [
+    ("/api/v1/jobs?stat=Queued", "did you mean 'state'?"),
+    ("/api/v1/machine?limit=1", "there are none here"),
+    ("/api/v1/gpu/nodes?gpu_typ=V100", "did you mean 'gpu_type'?"),
+])
+def test_an_unknown_parameter_is_refused_with_the_nearest(served, target, near):
+    answer = ask(served, "GET", target)
+    assert answer.status == 400 and near in answer.document["detail"], answer
