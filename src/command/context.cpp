@@ -59,6 +59,7 @@ Result<void> Context::configure(const Invocation& invocation) {
   std::string config = invocation.get("gflow-config");
   if (config.empty()) config = os::environment("GFLOW_CONFIG").value_or("");
   const std::string usual = os::user_paths().config_file;
+  named_config_ = config;
   config_file_ = config.empty() ? usual : config;
   if (config.empty() && os::is_file(usual)) config = usual;
   if (!config.empty() && !os::environment("GFLOW_SOCKET")) {

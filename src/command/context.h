@@ -40,6 +40,10 @@ class Context {
   /// One more connection, for a second thread.
   [[nodiscard]] client::Client another_daemon() const;
   [[nodiscard]] const std::string& socket() const { return socket_; }
+  /// The gflow.toml that was named, by --gflow-config or GFLOW_CONFIG; "" if none was.
+  [[nodiscard]] const std::string& named_config() const { return named_config_; }
+  /// The same, else the usual one of this user.
+  [[nodiscard]] const std::string& config_file() const { return config_file_; }
   /// gpu_config.yaml beside the configuration in use, else the machine's in /etc/gflow.
   [[nodiscard]] Result<GpuConfig> gpu_config() const;
 
@@ -66,6 +70,7 @@ class Context {
   std::string program_;
   std::string socket_;
   std::string config_file_;
+  std::string named_config_;
   std::optional<client::Client> client_;
   bool for_programs_ = false;
 };

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "base/time.h"
 #include "base/translate.h"
 #include "config/yaml.h"
 #include "core/catalogue.h"
@@ -160,11 +161,8 @@ Result<void> read_level(const Fields& fields, GpuConfig& config) {
   return {};
 }
 
-}  // namespace
-
-Result<GpuConfig> parse_gpu_config(const std::string& text, const std::string& file) {
+Result<GpuConfig> read_root(const Yaml& root, const std::string& file) {
   GpuConfig config;
-  const Yaml root = GF_TRY(read_yaml(text, file));
   if (std::holds_alternative<std::monostate>(root.value)) return config;  // nothing but comments
   const Fields fields = GF_TRY(Fields::of(root, file, "", keys()));
   GF_CHECK(read_resources(fields, config.resources));
@@ -176,6 +174,112 @@ Result<GpuConfig> parse_gpu_config(const std::string& text, const std::string& f
   GF_CHECK(read_threshold(fields, config));
   GF_CHECK(read_level(fields, config));
   return config;
+}
+
+/// The document in pieces that are wrong each by itself: its keys, and the entries of its maps.
+std::vector<Yaml> pieces_of(const Yaml& root) {
+  const auto* entries = std::get_if<std::vector<Yaml::Entry>>(&root.value);
+  if (entries == nullptr) return {root};
+  std::vector<Yaml> pieces;
+  for (const Yaml::Entry& entry : *entries) {
+    const auto* inner = std::get_if<std::vector<Yaml::Entry>>(&entry.value.value);
+    const bool is_known = std::ranges::find(keys(), entry.key) != keys().end();
+    if (inner == nullptr || !is_known) {
+      pieces.push_back({entry.value.line, std::vector{entry}});
+      continue;
+    }
+    for (const Yaml::Entry& one : *inner) {
+      const Yaml map{entry.value.line, std::vector{one}};
+      pieces.push_back({one.value.line, std::vector{Yaml::Entry{entry.key, map}}});
+    }
+  }
+  return pieces;
+}
+
+/// Of a message "FILE:LINE: ...".
+Problem problem_of(const std::string& message, const std::string& file) {
+  Problem problem{file, 1, message};
+  const std::string start = printable(file) + ":";
+  const std::size_t colon = message.find(": ", start.size());
+  if (!message.starts_with(start) || colon == std::string::npos) return problem;
+  problem.line = static_cast<int>(
+      parse_number(message.substr(start.size(), colon - start.size())).value_or(1));
+  problem.message = message.substr(colon + 2);
+  return problem;
+}
+
+}  // namespace
+
+Result<GpuConfig> parse_gpu_config(const std::string& text, const std::string& file) {
+  return read_root(GF_TRY(read_yaml(text, file)), file);
+}
+
+Checked check_gpu_config(const std::string& text, const std::string& file) {
+  Checked checked;
+  const auto root = read_yaml(text, file);
+  if (!root) {
+    checked.problems.push_back(problem_of(root.error().message, file));
+    return checked;
+  }
+  for (const Yaml& piece : pieces_of(*root)) {
+    const auto read = read_root(piece, file);
+    if (!read) checked.problems.push_back(problem_of(read.error().message, file));
+  }
+  if (!checked.problems.empty()) return checked;
+  // What is wrong only together: a model that is there under two names.
+  if (const auto whole = read_root(*root, file); !whole) {
+    checked.problems.push_back(problem_of(whole.error().message, file));
+  }
+  return checked;
+}
+
+namespace {
+
+std::string resources_text(const GpuResources& resources) {
+  std::vector<std::string> pairs;
+  for (const auto& [vendor, name] : resources.names) pairs.push_back(vendor + "=" + name);
+  return join(pairs, ", ");
+}
+
+std::string specs_text(const GpuConfig& config) {
+  std::vector<std::string> pairs;
+  for (const auto& [model, memory] : config.memory_specs) {
+    pairs.push_back(model + "=" + memory_text(memory));
+  }
+  return join(pairs, ", ");
+}
+
+}  // namespace
+
+std::vector<GpuSetting> gpu_settings(const GpuConfig& config) {
+  constexpr std::chrono::seconds kInterval{5};  // of sources that have to be asked
+  const GpuConfig usual;
+  return {{"gpu_resource",
+           resources_text(config.resources),
+           resources_text(usual.resources),
+           "map",
+           "what a cluster calls the GPUs of a vendor"},
+          {"default_gpu_resource_name",
+           config.resources.default_name,
+           usual.resources.default_name,
+           "text",
+           "of requests that name no vendor"},
+          {"gpu_memory_specs",
+           specs_text(config),
+           "",
+           "map",
+           "memory of a model whose driver does not say"},
+          {"monitor_update_interval",
+           duration_text(config.monitor_update_interval.value_or(kInterval)),
+           duration_text(kInterval),
+           "duration",
+           "time between readings of the devices"},
+          {"resource_change_threshold",
+           config.resource_change_threshold ? share_text(*config.resource_change_threshold) : "",
+           "",
+           "fraction",
+           "utilisation and power that change by less are not taken up; changes beyond it are "
+           "logged"}};
 }
 
 Result<GpuConfig> read_gpu_config_file(const std::string& path) {

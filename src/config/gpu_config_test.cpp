@@ -113,6 +113,33 @@ TEST(GpuConfigFile, NamesLineAndKeyOfWhatIsWrong) {
   }
 }
 
+TEST(GpuConfigFile, EveryLineThatIsWrongIsNamed) {
+  const auto said = [](const std::string& text) {
+    std::vector<std::string> lines;
+    for (const Problem& problem : check_gpu_config(text, "f.yaml").problems) {
+      lines.push_back(problem_text(problem));
+    }
+    return lines;
+  };
+  EXPECT_EQ(said(std::string(kDocument)), std::vector<std::string>());
+  EXPECT_EQ(said(""), std::vector<std::string>());
+  const std::vector<std::string> want = {
+      "f.yaml:2: gpu_resource.gpu: 'x' is not the name of a resource, such as nvidia.com/gpu",
+      "f.yaml:5: gpu_memory_specs.fast: is not a model of a GPU",
+      "f.yaml:6: gpu_memory_specs.T4: 'lots' is not an amount of memory; write 512M, 20G or 1.5T "
+      "(a bare number "
+      "is MiB)",
+      "f.yaml:7: monitor_update_intervall: unknown key; did you mean 'monitor_update_interval'?",
+      "f.yaml:8: log_level: 'LOUD' is not one of DEBUG, INFO, WARNING, ERROR"};
+  EXPECT_EQ(said("gpu_resource:\n  gpu: x\n  amd: amd.com/gpu\ngpu_memory_specs:\n  fast: 16\n"
+                 "  T4: lots\nmonitor_update_intervall: 5\nlog_level: LOUD\n"),
+            want);
+  EXPECT_EQ(said("gpu_memory_specs:\n  T4: 16\n  t4: 15\n"),
+            std::vector<std::string>{"f.yaml:3: gpu_memory_specs.t4: T4 is given twice"});
+  EXPECT_EQ(said("a: [\n").size(), 1U);
+  EXPECT_EQ(said("- 1\n").size(), 1U);
+}
+
 TEST(GpuConfigFile, IsPrintedWholeInTheDocuments) {
   const auto want = parse_gpu_config(std::string(kDocument), "gpu_config.yaml");
   for (const char* name : {"/docs/configuration.md", "/docs/configuration.zh-CN.md"}) {

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/daemon.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <spdlog/sinks/rotating_file_sink.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
 
@@ -11,6 +9,7 @@
 #include "daemon/check_running.h"
 #include "daemon/daemon_lock.h"
 #include "daemon/held_devices.h"
+#include "daemon/log.h"
 #include "daemon/loop.h"
 #include "daemon/open_files.h"
 #include "os/clock.h"
@@ -45,29 +44,6 @@ void make_room(const Options& options, const Config& config) {
   constexpr Memory kEnough = Memory::mib(1);
   store::Ballast ballast(options.paths.ballast(), config.ballast);
   if (ballast.disk_free() < kEnough && ballast.steps_left() > 0) ballast.release_step();
-}
-
-/// As library code must not, the daemon writes a log: to its file, which it keeps from growing.
-Result<void> open_log(const Options& options, const Config& config) {
-  constexpr std::size_t kSize = 10U << 20;
-  constexpr std::size_t kFiles = 3;
-  try {
-    // What spdlog creates has the mode the umask leaves; one that is there may have another.
-    const os::Fd own = GF_TRY(os::open_file(options.paths.daemon_log(), O_WRONLY | O_CREAT));
-    if (::fchmod(own.get(), 0600) != 0) {
-      return os::errno_error("set the mode of", options.paths.daemon_log());
-    }
-    auto sink = std::make_shared<spdlog::sinks::rotating_file_sink_st>(
-        options.paths.daemon_log(), kSize, kFiles);
-    auto logger = std::make_shared<spdlog::logger>("gflowd", std::move(sink));
-    logger->set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l %v");
-    logger->flush_on(spdlog::level::info);
-    spdlog::set_default_logger(std::move(logger));
-    spdlog::set_level(spdlog::level::from_str(config.log_level));
-    return {};
-  } catch (const spdlog::spdlog_ex& error) {
-    return fail(Code::Failure, error.what());
-  }
 }
 
 /// What ends the daemon, told by a Result or thrown by a library, as the last line of its log:
@@ -145,8 +121,8 @@ Daemon::~Daemon() = default;
 
 Result<std::unique_ptr<Daemon>> Daemon::start(Options options) {
   GF_CHECK(check_open_files());
-  const Config config =
-      GF_TRY(read_config(options.paths.config_file, options.config_required, options.flags));
+  const Config config = GF_TRY(
+      config::read_config(options.paths.config_file, options.config_required, options.flags));
   if (!config.socket.empty()) options.paths.socket = config.socket;
   // Whatever the starter had: what is to be seen by others is opened to them where it is made.
   (void)::umask(0077);
@@ -161,7 +137,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start(Options options) {
     if (const auto old = os::lock_holder(options.paths.lock())) GF_CHECK(end_holder(*old));
   }
   os::Fd lock = GF_TRY(take_daemon_lock(options.paths.lock(), options.paths.socket));
-  GF_CHECK(open_log(options, config));
+  GF_CHECK(open_log(options.paths.daemon_log(), config.log_level));
   return logged(
       [&] { return start_under(std::move(lock), std::move(options), config, std::move(source)); });
 }

@@ -4,12 +4,14 @@
 #include <memory>
 
 #include "base/result.h"
-#include "daemon/config.h"
+#include "config/gflow_toml.h"
 #include "daemon/options.h"
 #include "devices/source.h"
 #include "os/fd.h"
 
 namespace gflow::daemon {
+
+using config::Config;
 
 /// One gflowd: engine, store, runner, devices and server wired to one loop on one thread.
 class Daemon {

@@ -10,6 +10,8 @@
 #include "base/loopback_address.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "daemon/log.h"
+#include "daemon/setting_views.h"
 #include "os/clock.h"
 #include "os/file.h"
 #include "os/user.h"
@@ -100,7 +102,9 @@ Result<void> Loop::begin() {
   for (const executor::Doubt& doubt : dispatcher_.doubts()) {
     spdlog::warn("{}", doubt_text(doubt));
   }
-  shell_.post(engine::event::NodesChanged{{reading()}});
+  Machine first = reading();
+  device_news_.see(first, parts_.config.gpus);
+  shell_.post(engine::event::NodesChanged{{std::move(first)}});
   do {
     GF_CHECK(tick());
   } while (!shell_.idle());
@@ -211,7 +215,7 @@ void Loop::stop() {
 }
 
 Result<void> Loop::reload() {
-  Config fresh = GF_TRY(read_config(
+  Config fresh = GF_TRY(config::read_config(
       parts_.options.paths.config_file, parts_.options.config_required, parts_.options.flags));
   for (const settings::Setting& setting : settings::table()) {
     if (setting.applies != settings::Applies::Restart) continue;
@@ -220,8 +224,9 @@ Result<void> Loop::reload() {
     GF_CHECK(setting.read(fresh, setting.write(parts_.config)));
   }
   parts_.config = std::move(fresh);
-  spdlog::set_level(spdlog::level::from_str(parts_.config.log_level));
+  set_log_level(parts_.config.log_level);
   set_backups();
+  refresh_later();
   spdlog::info("configuration read again");
   shell_.post(engine::event::Configure{parts_.config.policy});
   configure_access();
@@ -366,6 +371,7 @@ void Loop::watch_devices() {
 void Loop::take_reading() {
   if (!parts_.source->poll()) return;
   Machine fresh = reading();
+  device_news_.see(fresh, parts_.config.gpus);
   const auto threshold = parts_.config.gpus.resource_change_threshold;
   const Machine& before = state_.nodes().at(parts_.node).machine;
   if (threshold && !is_news(before, fresh, *threshold)) return;
@@ -472,23 +478,6 @@ api::DaemonView Loop::daemon() const {
   return view;
 }
 
-std::vector<api::SettingView> Loop::settings() const {
-  std::vector<api::SettingView> views;
-  for (const settings::Setting& setting : settings::table()) {
-    const auto origin = parts_.config.origins.find(setting.full_name());
-    views.push_back({
-        .name = setting.full_name(),
-        .value = setting.write(parts_.config),
-        .default_value = setting.default_value(),
-        .origin = origin == parts_.config.origins.end() ? "default" : origin->second,
-        .type = std::string(settings::type_name(setting.type)),
-        .range = setting.range(),
-        .applies = setting.applies == settings::Applies::Restart ? "restart" : "reload",
-        .environment = setting.environment(),
-        .help = std::string(setting.help),
-    });
-  }
-  return views;
-}
+std::vector<api::SettingView> Loop::settings() const { return setting_views(parts_.config); }
 
 }  // namespace gflow::daemon

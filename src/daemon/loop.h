@@ -12,9 +12,10 @@
 #include <string>
 #include <vector>
 
+#include "config/gflow_toml.h"
 #include "daemon/backups.h"
 #include "daemon/change_feed.h"
-#include "daemon/config.h"
+#include "daemon/device_news.h"
 #include "daemon/gpu_peaks.h"
 #include "daemon/machine_facts.h"
 #include "daemon/node_dispatcher.h"
@@ -31,6 +32,8 @@
 #include "store/store.h"
 
 namespace gflow::daemon {
+
+using config::Config;
 
 /// What start() put together before the loop begins.
 struct Parts {
@@ -112,6 +115,7 @@ class Loop : public server::Service {
   boost::asio::signal_set signals_;
   ChangeFeed feed_;
   GpuPeaks peaks_;
+  DeviceNews device_news_;
   server::Counters counters_;
   JobId first_id_;  ///< of a job submitted since this daemon runs
   Backups backups_;

@@ -280,3 +280,25 @@ def test_a_gpu_is_visible_by_its_place_in_the_machine(bare):
     one = bare.submit("--gpus", "1", "bash", "-c", show)
     bare.wait(one)
     assert bare.log(one) == "2 GPU-c\n"
+
+
+def test_the_interval_of_the_guide_is_taken_up_by_a_reload(nvidia):
+    """It used to be taken up only once the old one had passed."""
+
+    def uses(gigabytes):
+        nvidia.file.write_text(f"gpus:\n  - {{model: H100, uuid: GPU-a, memory_total: 80G, memory_used: {gigabytes}G}}\n")
+
+    uses(1)
+    gpus = nvidia.home / ".config/gflow/gpu_config.yaml"
+    gpus.parent.mkdir(parents=True)
+    gpus.write_text("monitor_update_interval: 86400\n")
+    nvidia.up()
+    gpus.write_text("monitor_update_interval: 1\n")
+    nvidia.ok("gctl", "config", "reload")
+    for wanted in (2, 3, 4):  # the reload reads once, too
+        uses(wanted)
+        while True:
+            revision = nvidia.get("/api/v1/jobs?limit=1")["revision"]
+            if nvidia.get("/api/v1/machine")["nodes"][0]["devices"][0]["memory_used_bytes"] == wanted << 30:
+                break
+            nvidia.get(f"/api/v1/changes?revision={revision}")

@@ -7,6 +7,7 @@
 #include "api/account.h"
 #include "base/text.h"
 #include "base/translate.h"
+#include "cli/control/config_commands.h"
 #include "cli/control/subcommands.h"
 #include "command/context.h"
 #include "command/run_command.h"
@@ -102,9 +103,13 @@ Command gctl_config_command() {
                             {"gctl config show priority", tr("one section")}},
                .run = run_config_show};
   return {.name = "config",
-          .summary = tr("show the settings of the daemon"),
-          .usage = {"show [options]"},
-          .subcommands = {std::move(show)},
+          .summary = tr("show, check and change the configuration"),
+          .usage = {"check|show|set|unset|reload [options]"},
+          .subcommands = {config_check_command(),
+                          std::move(show),
+                          config_set_command(),
+                          config_unset_command(),
+                          config_reload_command()},
           .run = run_help};
 }
 

@@ -9,7 +9,7 @@ namespace gflow::cli {
 Command gctl_command() {
   return {
       .name = "gctl",
-      .summary = tr("administer the machine: drain GPUs, take snapshots, show settings"),
+      .summary = tr("administer the machine: drain GPUs, take snapshots, change settings"),
       .usage = {"COMMAND [options]"},
       .description =
           tr("Administers the machine. A drained GPU or node finishes its running jobs and gets no "
@@ -18,8 +18,8 @@ Command gctl_command() {
       .examples = {{"gctl drain gpu 3 --reason 'fan is loud'", tr("drain a GPU")},
                    {"gctl resume gpu 3", tr("return it to service")},
                    {"gctl snapshot -o now.json", tr("save a snapshot")},
-                   {"gctl config show --origin",
-                    tr("show the settings and where each comes from")}},
+                   {"gctl config show --origin", tr("show the settings and where each comes from")},
+                   {"gctl config set limits.allocation_ttl 8h", tr("change one")}},
       .subcommands = {gctl_show_command(),
                       gctl_drain_command(),
                       gctl_resume_command(),

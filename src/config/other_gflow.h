@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-namespace gflow::daemon {
+namespace gflow::config {
 
 /// Not in the table of settings: monitor_update_interval of gpu_config.yaml.
 constexpr std::string_view kMonitorInterval = "gpu_config.monitor_update_interval";
@@ -19,4 +19,4 @@ struct OtherKey {
 /// By "section.name", deeper ones with more dots. Empty if the other has no such key, either.
 [[nodiscard]] std::optional<OtherKey> other_key(std::string_view name);
 
-}  // namespace gflow::daemon
+}  // namespace gflow::config

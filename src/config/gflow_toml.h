@@ -6,10 +6,11 @@
 #include <vector>
 
 #include "base/result.h"
+#include "config/problem.h"
 #include "core/gpu_config.h"
 #include "settings/settings.h"
 
-namespace gflow::daemon {
+namespace gflow::config {
 
 /// What gflow.toml, the environment and gpu_config.yaml say.
 struct Config : settings::Settings {
@@ -31,4 +32,10 @@ struct Config : settings::Settings {
                                          bool required,
                                          const std::map<std::string, std::string>& flags = {});
 
-}  // namespace gflow::daemon
+/// Everything that is wrong with the text of a gflow.toml, and what of it is another gflow's.
+[[nodiscard]] Checked check_gflow_toml(const std::string& text, const std::string& path);
+/// What the text alone sets. Errors: Usage with the first that is wrong.
+[[nodiscard]] Result<settings::Settings> read_gflow_toml(const std::string& text,
+                                                         const std::string& path);
+
+}  // namespace gflow::config

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/other_gflow.h"
+#include "config/other_gflow.h"
 
 #include <algorithm>
 #include <array>
 
-namespace gflow::daemon {
+namespace gflow::config {
 namespace {
 
 constexpr std::array kOtherKeys = {
@@ -31,4 +31,4 @@ std::optional<OtherKey> other_key(std::string_view name) {
   return found == kOtherKeys.end() ? std::nullopt : std::optional(*found);
 }
 
-}  // namespace gflow::daemon
+}  // namespace gflow::config

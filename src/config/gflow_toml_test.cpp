@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "daemon/config.h"
+#include "config/gflow_toml.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 
 #include "os/file.h"
 
-namespace gflow::daemon {
+namespace gflow::config {
 namespace {
 
 using namespace std::chrono_literals;
@@ -227,5 +227,27 @@ TEST(Config, TheEnvironmentWins) {
   EXPECT_TRUE(bad.error().message.starts_with("GFLOW_SCHEDULER__BACKFILL_PATIENCE: "));
 }
 
+TEST(Config, EveryLineThatIsWrongIsNamed) {
+  const Checked checked = check_gflow_toml(
+      "[scheduler]\nbackfil_patience = '1h'\nmax_queued = 0\npreempt = true\n[nowhere]\nx = 1\n"
+      "[daemon]\nport = 80\n",
+      "f");
+  const std::vector<std::string> want = {
+      "f:2: there is no key 'scheduler.backfil_patience'; did you mean "
+      "'scheduler.backfill_patience'?",
+      "f:3: scheduler.max_queued: '0' is not a number from 1 to 100000000",
+      "f:6: there is no key 'nowhere.x'; 'gctl config show' lists them"};
+  std::vector<std::string> said;
+  for (const Problem& problem : checked.problems) said.push_back(problem_text(problem));
+  EXPECT_EQ(said, want);
+  ASSERT_EQ(checked.notes.size(), 1U);
+  EXPECT_TRUE(checked.notes.front().contains("daemon.port")) << checked.notes.front();
+  const ConfigFile file("[scheduler]\nmax_queued = 0\nmax_ended = 0\n");
+  const auto read = read_config(file.path(), true);
+  ASSERT_FALSE(read);
+  EXPECT_TRUE(read.error().message.ends_with(" (1 more: see 'gctl config check')"))
+      << read.error().message;
+}
+
 }  // namespace
-}  // namespace gflow::daemon
+}  // namespace gflow::config

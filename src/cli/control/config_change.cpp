@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <optional>
+#include <ostream>
+
+#include "api/account.h"
+#include "api/config_view.h"
+#include "base/text.h"
+#include "base/translate.h"
+#include "cli/control/config_commands.h"
+#include "command/context.h"
+#include "config/gflow_toml.h"
+#include "config/toml_edit.h"
+#include "os/file.h"
+#include "os/replace_file.h"
+#include "settings/settings.h"
+
+namespace gflow::cli {
+namespace {
+
+/// The setting as the daemon has it.
+Result<api::SettingView> in_force(const std::string& name, Context& context) {
+  const std::string body = GF_TRY(context.daemon().call("GET", "/api/v1/settings"));
+  const auto all = GF_TRY(api::read_settings(body));
+  const auto found = std::ranges::find(all, name, &api::SettingView::name);
+  if (found == all.end()) {
+    return fail(Code::NotFound,
+                tr_format("the gflowd that runs does not know {}: it is of another version", name));
+  }
+  return *found;
+}
+
+/// Has the daemon that reads the file take it up, if one runs.
+Result<void> take_up(const ConfigFile& file,
+                     const settings::Setting& setting,
+                     api::ConfigChangeView& change,
+                     Context& context) {
+  const auto daemon = context.daemon().daemon();
+  if (!daemon && daemon.error().code == Code::Unreachable) {
+    change.state = "not_running";
+    return {};
+  }
+  if (!daemon) return std::unexpected(daemon.error());
+  if (!file.is_daemons) {
+    change.state = "other_file";
+    return {};
+  }
+  GF_CHECK(context.daemon().reload_daemon());
+  const api::SettingView now = GF_TRY(in_force(change.name, context));
+  change.origin = now.origin;
+  const bool elsewhere = now.origin != "default" && !now.origin.starts_with(file.path + ":");
+  if (elsewhere && now.value != change.value) {
+    change.state = "overridden";
+  } else if (setting.applies == settings::Applies::Restart && now.value != change.value) {
+    change.state = "restart";
+  } else {
+    change.state = "in_force";
+  }
+  return {};
+}
+
+std::string consequence(const api::ConfigChangeView& change) {
+  if (change.state == "not_running")
+    return tr("gflowd is not running: it takes it up at its start");
+  if (change.state == "other_file") {
+    return tr("the gflowd that runs reads another file: 'gflowd status' names it");
+  }
+  if (change.state == "restart") {
+    return tr("'gflowd restart' makes gflowd take it up; jobs keep running");
+  }
+  if (change.state == "overridden") {
+    return tr_format("{} goes before the file, and stays in force", printable(change.origin));
+  }
+  return tr("in force");
+}
+
+void print(const api::ConfigChangeView& change, Context& context) {
+  if (context.json) {
+    context.out << api::write(change) << '\n';
+    return;
+  }
+  const auto shown = [](const std::string& value) {
+    return value.empty() ? std::string("\"\"") : printable(value);
+  };
+  context.out << tr_format("{}: {} -> {} ({})\n",
+                           change.name,
+                           shown(change.before),
+                           shown(change.value),
+                           printable(change.file))
+              << consequence(change) << '\n';
+}
+
+/// One change of the file, and what follows from it. `value` is empty to take the setting out.
+Result<int> change_setting(const std::string& name,
+                           const std::optional<std::string>& value,
+                           Context& context) {
+  const settings::Setting* setting = GF_TRY(settings::find_loosely(name));
+  const ConfigFile file = config_file_in_use(context);
+  constexpr Memory kMost = Memory::mib(1);
+  const auto was = GF_TRY(os::read_if_exists(file.path, kMost));
+  const std::string text = was.value_or("");
+  const auto before = config::read_gflow_toml(text, file.path);
+  const std::string changed = GF_TRY(value ? config::set_in_toml(text, file.path, *setting, *value)
+                                           : config::unset_in_toml(text, file.path, *setting));
+  if (!was) GF_CHECK(os::make_directories(file.path.substr(0, file.path.rfind('/'))));
+  GF_CHECK(os::replace_file(file.path, changed, was));
+  const auto after = GF_TRY(config::read_gflow_toml(changed, file.path));
+  api::ConfigChangeView change{.file = file.path,
+                               .name = setting->full_name(),
+                               .before = before ? setting->write(*before) : "?",
+                               .value = setting->write(after),
+                               .state = {},
+                               .origin = {}};
+  if (auto taken = take_up(file, *setting, change, context); !taken) {
+    return with_context(
+        taken.error(),
+        tr_format("{} was changed, but gflowd did not take it up", printable(file.path)));
+  }
+  print(change, context);
+  return 0;
+}
+
+Result<int> run_set(const Invocation& invocation, Context& context) {
+  return change_setting(invocation.words.at(0), invocation.words.at(1), context);
+}
+
+Result<int> run_unset(const Invocation& invocation, Context& context) {
+  return change_setting(invocation.words.at(0), std::nullopt, context);
+}
+
+Result<int> run_reload(const Invocation& /*invocation*/, Context& context) {
+  GF_CHECK(context.daemon().reload_daemon());
+  if (!context.json) {
+    context.out << tr("configuration reloaded\n");
+    return 0;
+  }
+  context.out << GF_TRY(context.daemon().call("GET", "/api/v1/settings")) << '\n';
+  return 0;
+}
+
+/// For completion: a name of a setting, and then what cannot be guessed.
+std::vector<FirstWord> setting_names() {
+  std::vector<FirstWord> names;
+  for (const settings::Setting& setting : settings::table()) {
+    names.push_back({setting.full_name(), Complete::Nothing});
+  }
+  return names;
+}
+
+}  // namespace
+
+ConfigFile config_file_in_use(Context& context) {
+  const auto daemon = context.daemon().daemon();
+  if (!context.named_config().empty()) {
+    const std::string& named = context.named_config();
+    return {named, daemon && daemon->config_path == named};
+  }
+  if (daemon) return {daemon->config_path, true};
+  return {context.config_file(), false};
+}
+
+Command config_set_command() {
+  return {
+      .name = "set",
+      .summary = tr("change a setting in gflow.toml and have gflowd take it up"),
+      .usage = {"SETTING VALUE"},
+      .description =
+          tr("Writes the value into the gflow.toml in use, keeping its comments and order, and "
+             "reloads the configuration of the gflowd that runs. What it would not take is refused "
+             "and nothing is written. Prints the value before and after, and whether gflowd has it "
+             "now or needs 'gflowd restart'."),
+      .words = {.name = "SETTING VALUE",
+                .help = tr("A setting ('scheduler.max_queued', or 'max_queued' where one section "
+                           "has it) and its new value, as 'gctl config show' writes it."),
+                .least = 2,
+                .most = 2,
+                .first = setting_names()},
+      .examples = {{"gctl config set scheduler.preempt false", tr("no preemption from now on")},
+                   {"gctl config set access.operators 'bob, @ops'", tr("a list")}},
+      .run = run_set};
+}
+
+Command config_unset_command() {
+  return {
+      .name = "unset",
+      .summary = tr("take a setting out of gflow.toml: its default is in force again"),
+      .usage = {"SETTING"},
+      .description = tr("Removes the line of the setting from the gflow.toml in use and reloads "
+                        "the configuration of the gflowd that runs."),
+      .words = {.name = "SETTING",
+                .help = tr("The setting."),
+                .least = 1,
+                .most = 1,
+                .first = setting_names()},
+      .examples = {{"gctl config unset scheduler.preempt", tr("as it was by default")}},
+      .run = run_unset};
+}
+
+Command config_reload_command() {
+  return {
+      .name = "reload",
+      .summary = tr("have gflowd read its configuration again"),
+      .usage = {"[options]"},
+      .description = tr("The same as 'gflowd reload'. With --json, the settings in force then."),
+      .run = run_reload};
+}
+
+}  // namespace gflow::cli

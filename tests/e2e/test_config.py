@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""gctl config: what is in force and where it comes from, files checked without a daemon, settings changed."""
+
+import json
+import os
+import stat
+
+import pytest
+
+OURS = """# of the lab
+[scheduler]
+preempt = true          # as agreed
+max_queued = 500
+
+[access]
+operators = "bob"
+"""
+
+
+def test_wrong_lines_are_named_without_a_daemon(bare):
+    wrong = bare.work / "gflow.toml"
+    wrong.write_text("[scheduler]\nbackfil_patience = '1h'\npreempt = true\nmax_queued = 0\n")
+    gpus = bare.work / "gpu_config.yaml"
+    gpus.write_text("monitor_update_interval: soon\ngpu_memory_specs:\n  T4: 16.0\n  fast: 3\nlog_level: INFO\n")
+    ran = bare.run("gctl", "config", "check", wrong, gpus)
+    assert ran.code == 1, ran
+    assert ran.out.splitlines() == [
+        f"{wrong}:2: there is no key 'scheduler.backfil_patience'; did you mean 'scheduler.backfill_patience'?",
+        f"{wrong}:4: scheduler.max_queued: '0' is not a number from 1 to 100000000",
+        f"{gpus}:1: monitor_update_interval: 'soon' is not a whole number from 1 to 86400",
+        f"{gpus}:4: gpu_memory_specs.fast: is not a model of a GPU",
+    ]
+    said = json.loads(bare.run("gctl", "config", "check", "--json", wrong, gpus).out)
+    assert said["kind"] == "ConfigCheck"
+    assert [[problem["line"] for problem in file["problems"]] for file in said["files"]] == [[2, 4], [1, 4]]
+    assert bare.run("gctl", "config", "check", bare.work / "none.toml").code == 3
+    assert "the defaults are in force" in bare.ok("gctl", "config", "check")
+    bare.config(OURS)
+    assert bare.ok("gctl", "config", "check") == f"{bare.home}/.config/gflow/gflow.toml: no errors\n"
+
+
+def test_the_other_gflows_keys_are_no_errors(bare):
+    bare.config("[daemon]\nport = 59000\n")
+    ran = bare.run("gctl", "config", "check")
+    assert ran.code == 0 and "daemon.port" in ran.err and "no errors" in ran.out, ran
+
+
+def test_a_setting_is_changed_in_its_file_and_taken_up(bare):
+    bare.config(OURS)
+    path = bare.home / ".config/gflow/gflow.toml"
+    path.chmod(0o640)
+    bare.up()
+    out = bare.ok("gctl", "config", "set", "max_queued", "7")
+    assert out == f"scheduler.max_queued: 500 -> 7 ({path})\nin force\n"
+    assert path.read_text() == OURS.replace("500", "7")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    shown = json.loads(bare.ok("gctl", "config", "show", "--json", "scheduler.max_queued"))["settings"][0]
+    assert (shown["value"], shown["origin"]) == ("7", f"{path}:4")
+    said = json.loads(bare.ok("gctl", "config", "unset", "scheduler.max_queued", "--json"))
+    assert (said["before"], said["value"], said["state"]) == ("7", "2000000", "in_force"), said
+    assert path.read_text() == OURS.replace("max_queued = 500\n", "")
+    out = bare.ok("gctl", "config", "set", "runner.cgroups", "false")
+    assert "'gflowd restart'" in out and path.read_text().endswith("[runner]\ncgroups = false\n"), out
+    assert sorted(os.listdir(path.parent)) == ["gflow.toml"]
+
+
+def test_what_gflowd_would_not_take_is_not_written(bare):
+    bare.config(OURS)
+    path = bare.home / ".config/gflow/gflow.toml"
+    for words, code, says in [
+        (["set", "scheduler.max_queued", "0"], 2, "'0' is not a number from 1 to"),
+        (["set", "scheduler.max_queue", "5"], 2, "did you mean 'scheduler.max_queued'?"),
+        (["unset", "node.name"], 3, "node.name is not set in"),
+    ]:
+        ran = bare.run("gctl", "config", *words)
+        assert ran.code == code and says in ran.err, ran
+        assert path.read_text() == OURS
+    path.write_text(OURS + "nonsense = 1\n")
+    ran = bare.run("gctl", "config", "set", "scheduler.max_queued", "5")
+    assert ran.code == 2 and f"{path}:8: there is no key 'access.nonsense'" in ran.err, ran
+    assert path.read_text() == OURS + "nonsense = 1\n"
+
+
+def test_a_link_stays_a_link_and_a_missing_file_is_made(bare):
+    path = bare.home / ".config/gflow/gflow.toml"
+    assert "not running" in bare.ok("gctl", "config", "set", "node.name", "lab7")
+    assert path.read_text() == '[node]\nname = "lab7"\n'
+    kept = bare.work / "dotfiles.toml"
+    path.rename(kept)
+    path.symlink_to(kept)
+    bare.ok("gctl", "config", "set", "node.name", "lab8")
+    assert path.is_symlink() and kept.read_text() == '[node]\nname = "lab8"\n'
+
+
+def test_what_goes_before_the_file_is_said(bare):
+    bare.environment["GFLOW_SCHEDULER__PREEMPT"] = "true"
+    bare.up()
+    out = bare.ok("gctl", "config", "set", "scheduler.preempt", "false")
+    assert out.endswith("GFLOW_SCHEDULER__PREEMPT goes before the file, and stays in force\n"), out
+    (other := bare.work / "other.toml").write_text("")
+    out = bare.ok("gctl", "config", "set", "scheduler.preempt", "false", "--gflow-config", other)
+    assert "reads another file" in out and other.read_text() == "[scheduler]\npreempt = false\n"
+
+
+def test_reload_and_completion(bare):
+    bare.up()
+    assert bare.ok("gctl", "config", "reload") == "configuration reloaded\n"
+    assert json.loads(bare.ok("gctl", "config", "reload", "--json"))["kind"] == "Settings"
+    bare.config("[scheduler]\nmax_queued = 0\n")
+    ran = bare.run("gctl", "config", "reload")
+    assert ran.code == 2 and "gflow.toml:2: scheduler.max_queued" in ran.err, ran
+
+
+# -- gpu_config.yaml of the guide
+
+GUIDE = """# GPU资源配置
+gpu_resource:
+  gpu: "nvidia.com/gpu"
+  nvidia: "nvidia.com/gpu"
+  amd: "amd.com/gpu"
+  intel: "intel.com/gpu"
+  npu: "huawei.com/npu"
+
+# 默认GPU资源名称
+default_gpu_resource_name: "nvidia.com/gpu"
+
+# GPU显存配置 (GB)
+gpu_memory_specs:
+  T4: 16.0
+  V100: 32.0
+  A100: 80.0
+  H100: 80.0
+  RTX3090: 24.0
+  RTX4090: 24.0
+  A6000: 48.0
+  A40: 48.0
+
+# 监控配置
+monitor_update_interval: 30
+resource_change_threshold: 0.05
+log_level: "INFO"
+"""
+
+DEVICE = "gpus:\n- {{model: H100, uuid: GPU-a, memory_total: 80G, memory_used: {used}, utilization_percent: {busy}}}\n"
+
+
+@pytest.fixture
+def watched(bare):
+    """A machine whose devices are a file; its gpu_config.yaml is that of the guide."""
+    bare.file = bare.work / "devices.yaml"
+    bare.devices = f"sim:{bare.file}"
+    bare.gpus = bare.home / ".config/gflow/gpu_config.yaml"
+    bare.gpus.parent.mkdir(parents=True)
+    bare.gpus.write_text(GUIDE)
+    bare.busy = lambda used, busy: bare.file.write_text(DEVICE.format(used=used, busy=busy))
+    bare.busy("1024M", 0)
+    return bare
+
+
+def reads(machine, used, busy):
+    """Waits for that reading. A change of utilisation alone wakes nobody, so each has another memory, too."""
+    machine.busy(used, busy)
+    while True:
+        revision = machine.get("/api/v1/jobs?limit=1")["revision"]
+        device = machine.get("/api/v1/machine")["nodes"][0]["devices"][0]
+        if (device["memory_used_bytes"], device["utilization_percent"]) == (int(used[:-1]) << 20, busy):
+            return
+        machine.get(f"/api/v1/changes?revision={revision}")
+
+
+def test_the_file_of_the_guide_is_in_force_and_says_so(watched):
+    assert watched.ok("gctl", "config", "check", watched.gpus) == f"{watched.gpus}: no errors\n"
+    watched.up()
+    settings = {one["name"]: one for one in json.loads(watched.ok("gctl", "config", "show", "--json"))["settings"]}
+    for name, value in [("monitor_update_interval", "30s"), ("resource_change_threshold", "0.05")]:
+        one = settings["gpu_config." + name]
+        assert (one["value"], one["origin"]) == (value, str(watched.gpus)), one
+    assert "H100=80G" in settings["gpu_config.gpu_memory_specs"]["value"]
+    assert settings["daemon.log_level"]["origin"] == str(watched.gpus)
+    assert "30s" in watched.ok("gctl", "config", "show", "gpu_config")
+
+
+def test_changes_beyond_the_threshold_are_in_the_log(watched):
+    watched.up()
+    log = watched.logs / "gpu_resource_manager.log"
+    reads(watched, "1025M", 40)
+    reads(watched, "1026M", 43)  # too little to be told
+    reads(watched, "40960M", 44)
+    lines = [line.split(" ", 1)[1] for line in log.read_text().splitlines() if " gpu_resource_manager: " in line]
+    node = watched.get("/api/v1/machine")["nodes"][0]["name"]
+    assert lines == [
+        f"info gpu_resource_manager: GPU 0 of {node} (GPU-a): utilization 0% -> 40%",
+        f"info gpu_resource_manager: GPU 0 of {node} (GPU-a): memory_used 1G -> 40G",
+    ], lines
+    assert any(" info gflowd: " in line for line in log.read_text().splitlines())
+
+
+def test_the_log_level_of_the_guide_and_its_change(watched):
+    watched.gpus.write_text(GUIDE.replace("INFO", "DEBUG"))
+    watched.up()
+    log = watched.logs / "gpu_resource_manager.log"
+    reads(watched, "1025M", 50)
+    assert " debug gpu_resource_manager: 1 GPUs read, " in log.read_text()
+    watched.gpus.write_text(GUIDE.replace("INFO", "ERROR"))
+    watched.ok("gctl", "config", "reload")
+    said = log.read_text()
+    reads(watched, "1026M", 90)
+    assert log.read_text() == said
+
+
+def test_a_wrong_file_is_refused_with_its_line_and_the_old_one_stays(watched):
+    watched.up()
+    watched.gpus.write_text(GUIDE.replace("monitor_update_interval: 30", "monitor_update_interval: often"))
+    ran = watched.run("gctl", "config", "reload")
+    assert ran.code == 2 and f"{watched.gpus}:24: monitor_update_interval: 'often'" in ran.err, ran
+    assert "30s" in watched.ok("gctl", "config", "show", "gpu_config.monitor_update_interval")
