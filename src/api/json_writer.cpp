@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
-
 #include <iterator>
 
 #include "api/base64.h"
@@ -12,6 +12,12 @@
 #include "base/text.h"
 
 namespace gflow::api {
+namespace {
+
+/// Of ASCII, in a string. Most texts are nothing else.
+bool stands_for_itself(char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; }
+
+}  // namespace
 
 void Writer::open_document(std::string_view kind) {
   out_ += '{';
@@ -20,10 +26,12 @@ void Writer::open_document(std::string_view kind) {
 }
 
 void Writer::key(std::string_view name) {
-  if (out_.back() != '{') out_ += ',';
-  out_ += '"';
-  out_ += name;
-  out_ += "\":";
+  if (out_.back() == '{') {
+    out_ += '"';
+  } else {
+    out_.append(",\"", 2);
+  }
+  out_.append(name).append("\":", 2);
 }
 
 void Writer::known_text(std::string_view name, const std::string& value) {
@@ -31,24 +39,31 @@ void Writer::known_text(std::string_view name, const std::string& value) {
 }
 
 void Writer::put_string(std::string_view text) {
+  if (std::ranges::all_of(text, stands_for_itself)) {
+    out_ += '"';
+    out_.append(text) += '"';
+    return;
+  }
   if (!is_utf8(text)) {
     out_ += "{\"base64\":\"" + base64_encode(text) + "\"}";
     return;
   }
   out_ += '"';
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      out_ += '\\';
-      out_ += c;
-    } else if (c == '\n') {
-      out_ += "\\n";
-    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-      fmt::format_to(std::back_inserter(out_), "\\u{:04x}", static_cast<unsigned char>(c));
-    } else {
-      out_ += c;
-    }
-  }
+  for (const char c : text) put_character(c);
   out_ += '"';
+}
+
+void Writer::put_character(char c) {
+  if (c == '"' || c == '\\') {
+    out_ += '\\';
+    out_ += c;
+  } else if (c == '\n') {
+    out_ += "\\n";
+  } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+    fmt::format_to(std::back_inserter(out_), "\\u{:04x}", static_cast<unsigned char>(c));
+  } else {
+    out_ += c;
+  }
 }
 
 void Writer::put(double value) {

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <charconv>
 #include <chrono>
 #include <concepts>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -137,6 +140,7 @@ class Writer {
   void open_document(std::string_view kind);
   void key(std::string_view name);
   void put_string(std::string_view text);
+  void put_character(char c);
 
   void put(const char* text) = delete;  // would be taken for a bool
   void put(const Verbatim& text) { out_ += text.json; }
@@ -145,7 +149,9 @@ class Writer {
   void put(std::string_view text) { put_string(text); }
   template <std::integral T>
   void put(T value) {
-    out_ += std::to_string(value);
+    std::array<char, std::numeric_limits<T>::digits10 + 2> digits{};  // and a sign
+    const auto end = std::to_chars(digits.begin(), digits.end(), value).ptr;
+    out_.append(digits.begin(), end);
   }
   void put(double value);
   template <typename T>

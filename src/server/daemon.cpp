@@ -4,9 +4,7 @@
 
 namespace gflow::server {
 
-void show_daemon(Exchange exchange) {
-  exchange.respond(json_reply(api::write(exchange.service.daemon())));
-}
+void show_daemon(Exchange exchange) { exchange.respond(json_reply_of(exchange.service.daemon())); }
 
 void stop_daemon(Exchange exchange) {
   // Answered first: the tick that stops writes nothing any more.

@@ -2,17 +2,32 @@
 #include "server/exchange.h"
 
 #include "api/json.h"
+#include "base/translate.h"
 
 namespace gflow::server {
 
-Reply json_reply(std::string body) { return {200, std::move(body), "application/json", {}}; }
+Reply written(Reply reply) {
+  if (reply.write) reply.body = std::exchange(reply.write, nullptr)();
+  return reply;
+}
 
-Reply empty_reply() { return {204, {}, {}, {}}; }
+Reply json_reply_later(std::function<std::string()> write) {
+  Reply reply;
+  reply.write = [write = std::move(write), messages = messages_in_use()] {
+    const MessagesOfThread language(messages);
+    return write();
+  };
+  return reply;
+}
+
+Reply json_reply(std::string body) { return {200, std::move(body), "application/json"}; }
+
+Reply empty_reply() { return {204, {}, {}}; }
 
 Reply problem(const Error& error) { return problem(error, api::http_status(error.code)); }
 
 Reply problem(const Error& error, int status) {
-  return {status, api::write_problem(error, status), "application/problem+json", {}};
+  return {status, api::write_problem(error, status), "application/problem+json"};
 }
 
 }  // namespace gflow::server

@@ -38,8 +38,20 @@ struct Reply {
   std::string body;
   std::string content_type = "application/json";
   std::vector<std::pair<std::string, std::string>> headers;
+  /// Makes the body, on the connections' thread; none where `body` is it.
+  std::function<std::string()> write = {};
 };
+/// The reply with its body.
+[[nodiscard]] Reply written(Reply reply);
 [[nodiscard]] Reply json_reply(std::string body);
+/// What is written on the connections' thread, in the language that is in use here.
+[[nodiscard]] Reply json_reply_later(std::function<std::string()> write);
+/// A document that is.
+template <typename View>
+[[nodiscard]] Reply json_reply_of(View view) {
+  return json_reply_later(
+      [view = std::make_shared<const View>(std::move(view))] { return write(*view); });
+}
 [[nodiscard]] Reply empty_reply();
 [[nodiscard]] Reply problem(const Error& error);
 [[nodiscard]] Reply problem(const Error& error, int status);

@@ -101,7 +101,7 @@ void answer_validation(Exchange exchange, api::GpuNeed need) {
     return {};
   };
   if (const auto judged = judge(); !judged) validation.error_message = judged.error().message;
-  exchange.respond(json_reply(api::write(validation)));
+  exchange.respond(json_reply_of(std::move(validation)));
 }
 
 }  // namespace
@@ -112,7 +112,7 @@ void show_gpu_status(Exchange exchange) {
   const api::GpuUtilization utilization = utilization_of(*nodes);
   api::GpuStatus status = available(exchange.service, std::move(*nodes), {});
   status.utilization = utilization;
-  exchange.respond(json_reply(api::write(status)));
+  exchange.respond(json_reply_of(std::move(status)));
 }
 
 void list_gpu_nodes(Exchange exchange) {
@@ -120,13 +120,13 @@ void list_gpu_nodes(Exchange exchange) {
   if (!filter) return exchange.respond(problem(filter.error()));
   auto nodes = known_nodes(exchange);
   if (!nodes) return;
-  exchange.respond(json_reply(api::write(available(exchange.service, std::move(*nodes), *filter))));
+  exchange.respond(json_reply_of(available(exchange.service, std::move(*nodes), *filter)));
 }
 
 void show_gpu_health(Exchange exchange) {
   api::GpuHealth health = health_of(node_views(exchange.service));
   health.timestamp = timestamp_of(exchange.service.now().wall);
-  Reply reply = json_reply(api::write(health));
+  Reply reply = json_reply_of(std::move(health));
   if (!health.initialized) reply.status = kNotReady;
   exchange.respond(std::move(reply));
 }
@@ -134,10 +134,10 @@ void show_gpu_health(Exchange exchange) {
 void show_gpu_monitoring(Exchange exchange) {
   const auto nodes = known_nodes(exchange);
   if (!nodes) return;
-  exchange.respond(json_reply(
-      api::write(api::GpuMonitoring{.utilization = utilization_of(*nodes),
-                                    .nodes = monitored(*nodes),
-                                    .timestamp = timestamp_of(exchange.service.now().wall)})));
+  exchange.respond(
+      json_reply_of(api::GpuMonitoring{.utilization = utilization_of(*nodes),
+                                       .nodes = monitored(*nodes),
+                                       .timestamp = timestamp_of(exchange.service.now().wall)}));
 }
 
 void validate_gpu_need(Exchange exchange) {

@@ -71,7 +71,7 @@ Result<api::GpuAllocation> view_of_allocation(const Service& service,
 
 Reply reply_of(const Result<api::GpuAllocation>& view, int status = 200) {
   if (!view) return problem(view.error());
-  Reply reply = json_reply(api::write(*view));
+  Reply reply = json_reply_of(*view);
   reply.status = status;
   return reply;
 }
@@ -206,7 +206,7 @@ void allocate(Exchange exchange, api::GpuNeed need, Framework framework) {
   const std::string refusal =
       need.wait || may_be_known ? "" : refusal_of(service, request->items.front().spec);
   if (!refusal.empty()) {
-    return exchange.respond(json_reply(api::write(api::GpuAllocation{.error_message = refusal})));
+    return exchange.respond(json_reply_of(api::GpuAllocation{.error_message = refusal}));
   }
   request->idempotency_key = exchange.request.idempotency_key;
   request->digest = digest_of(api::write(need));
@@ -254,7 +254,7 @@ void go_on_listing(const std::shared_ptr<AllocationListing>& listing) {
   while (true) {
     const auto complete = go_on(*listing);
     if (!complete) return exchange.respond(problem(complete.error()));
-    if (*complete) return exchange.respond(json_reply(api::write(listing->found)));
+    if (*complete) return exchange.respond(json_reply_of(std::move(listing->found)));
     if (exchange.fair_work == nullptr) continue;
     return exchange.fair_work->later(exchange.caller, [listing] { go_on_listing(listing); });
   }
@@ -367,7 +367,7 @@ void clean_up_gpus(Exchange exchange) {
   exchange.service.request(
       engine::event::Cancel{cleanup.released, exchange.caller, 0},
       [cleanup, respond = std::move(exchange.respond)](const Result<std::vector<JobId>>& done) {
-        respond(done ? json_reply(api::write(cleanup)) : problem(done.error()));
+        respond(done ? json_reply_of(cleanup) : problem(done.error()));
       });
 }
 

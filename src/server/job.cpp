@@ -36,7 +36,7 @@ Reply reply_for(const Exchange& exchange, JobId id) {
   if (job == nullptr) {
     return problem(Error{Code::NotFound, tr_format("there is no job {}", id.value)});
   }
-  return json_reply(api::write(view_for(exchange.caller, exchange.service, *job)));
+  return json_reply_of(view_for(exchange.caller, exchange.service, *job));
 }
 
 }  // namespace

@@ -186,7 +186,7 @@ api::SubmitAnswer answer_of(const Service& service, const std::vector<JobId>& jo
 
 Reply submitted(const Service& service, const Result<std::vector<JobId>>& jobs) {
   if (!jobs) return problem(jobs.error());
-  Reply reply = json_reply(api::write(answer_of(service, *jobs)));
+  Reply reply = json_reply_of(answer_of(service, *jobs));
   reply.status = 201;
   if (!jobs->empty()) {
     reply.headers.emplace_back("Location", fmt::format("/api/v1/jobs/{}", jobs->front().value));

@@ -6,7 +6,7 @@
 namespace gflow::server {
 
 void show_machine(Exchange exchange) {
-  exchange.respond(json_reply(api::write(machine_view_for(exchange.caller, exchange.service))));
+  exchange.respond(json_reply_of(machine_view_for(exchange.caller, exchange.service)));
 }
 
 }  // namespace gflow::server

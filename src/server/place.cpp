@@ -72,7 +72,7 @@ void answer_place(Exchange exchange, api::PlaceRequest asked) {
     view.blockers.push_back(api::view_of(public_part(blocker)));
   }
   view.cancelled = preview->cancelled;
-  exchange.respond(json_reply(api::write(view)));
+  exchange.respond(json_reply_of(std::move(view)));
 }
 
 }  // namespace

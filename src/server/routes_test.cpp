@@ -50,7 +50,7 @@ struct Desk {
     dispatch({service,
               caller,
               std::move(request),
-              [reply](Reply answered) { *reply = std::move(answered); },
+              [reply](Reply answered) { *reply = written(std::move(answered)); },
               {},
               fair_work});
     run_later();

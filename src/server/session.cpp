@@ -188,6 +188,7 @@ void Session::answer(std::uint64_t number, Reply reply) {
 void Session::send(Reply reply) {
   idle_ = false;
   keep_alive_ = keep_alive_ && !host_.is_closing();
+  reply = written(std::move(reply));
   const Memory size{static_cast<std::int64_t>(reply.body.size())};
   if (auto taken = host_.admission().take_reply(guest_.peer.uid, size); taken) {
     reply_ = size;

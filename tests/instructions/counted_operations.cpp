@@ -136,7 +136,7 @@ class Daemon : public server::Service {
     handle({.service = *this,
             .caller = std::move(caller),
             .request = std::move(request),
-            .respond = [&reply](server::Reply given) { reply = std::move(given); },
+            .respond = [&reply](server::Reply given) { reply = server::written(std::move(given)); },
             .segment = {}});
     if (!shell_.idle()) go_on();
     if (reply.status < 200 || reply.status > 299) give_up(reply.body);
