@@ -40,7 +40,7 @@ struct OtherStatus {
   std::string_view title;
 };
 // Said by the transport alone.
-constexpr std::array<OtherStatus, 11> kOthers = {{
+constexpr std::array<OtherStatus, 12> kOthers = {{
     {405, Code::Usage, "Method Not Allowed"},
     {406, Code::Usage, "Not Acceptable"},
     {408, Code::Timeout, "Request Timeout"},
@@ -48,6 +48,7 @@ constexpr std::array<OtherStatus, 11> kOthers = {{
     {412, Code::WrongState, "Precondition Failed"},
     {413, Code::Exhausted, "Content Too Large"},
     {415, Code::Usage, "Unsupported Media Type"},
+    {416, Code::Usage, "Range Not Satisfiable"},
     {421, Code::Usage, "Misdirected Request"},
     {429, Code::Exhausted, "Too Many Requests"},
     {431, Code::Exhausted, "Request Header Fields Too Large"},
@@ -68,11 +69,12 @@ struct GoodStatus {
   int status;
   std::string_view title;
 };
-constexpr std::array<GoodStatus, 5> kGood = {{
+constexpr std::array<GoodStatus, 6> kGood = {{
     {200, "OK"},
     {201, "Created"},
     {202, "Accepted"},
     {204, "No Content"},
+    {206, "Partial Content"},
     {304, "Not Modified"},
 }};
 

@@ -18,6 +18,7 @@ extern const api::Operation kHoldJobs;
 extern const api::Operation kReleaseJobs;
 extern const api::Operation kShowJob;
 extern const api::Operation kShowNewestJob;
+extern const api::Operation kShowJobLog;
 extern const api::Operation kWaitForChange;
 // about_machine.cpp
 extern const api::Operation kShowMachine;

@@ -177,6 +177,30 @@ constexpr api::Operation kShowNewestJob = {
     .errors = {404},
 };
 
+constexpr api::Operation kShowJobLog = {
+    .id = "show_job_log",
+    .tag = "jobs",
+    .summary = tr_later("What a job has written"),
+    .description = tr_later(
+        "Byte by byte as it was written: all of it, or the Range of a header. A body that breaks "
+        "off is not all: from= goes on."),
+    .query = {QueryParameter{.name = "tail",
+                             .help = tr_later("only so many last lines"),
+                             .type = Number,
+                             .range = kNumbers,
+                             .example = "10"},
+              {.name = "from",
+               .help = tr_later("from this byte on"),
+               .type = Number,
+               .range = kNumbers},
+              {.name = "follow",
+               .help = tr_later("what is written as it is written, until the job has ended"),
+               .type = Truth}},
+    .segment = tr_later("number of the job"),
+    .answers = {{{200, "", "text/plain"}, {206, "", "text/plain"}}},
+    .errors = {404, 416},
+};
+
 constexpr api::Operation kWaitForChange = {
     .id = "wait_for_change",
     .tag = "jobs",

@@ -61,7 +61,8 @@ void Desk::serve(const std::shared_ptr<Ticket>& ticket) {
             respond,
             std::string(),
             this,
-            keep_wait});
+            keep_wait,
+            logs_});
 }
 
 void Desk::answer(Ticket& ticket, Reply reply) {
@@ -83,6 +84,7 @@ std::vector<std::string> Desk::configure(const RoleNames& roles,
 
 void Desk::close() {
   worker_.reset();  // now, while there is a loop it may post to
+  logs_.reset();    // the last of who reads ends it
   std::exchange(waits_, {}).clear();
 }
 
@@ -111,6 +113,13 @@ void Desk::aside(const Principal& caller, std::function<void()> work, std::funct
     work();
     asio::post(loop_, std::move(done));
   });
+}
+
+std::shared_ptr<void> Desk::lend(std::shared_ptr<void> of_loop) {
+  void* const any = this;
+  return {any, [&loop = loop_, of_loop = std::move(of_loop)](void* /*any*/) mutable {
+            asio::post(loop, [back = std::move(of_loop)]() mutable { back.reset(); });
+          }};
 }
 
 /// One piece, then whatever else the loop has to do, then the next.

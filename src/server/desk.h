@@ -13,6 +13,7 @@
 #include "server/fair_queue.h"
 #include "server/guest.h"
 #include "server/identity.h"
+#include "server/log_reader.h"
 #include "server/worker.h"
 
 namespace boost::asio {
@@ -48,6 +49,7 @@ class Desk : public FairWork, public std::enable_shared_from_this<Desk> {
   void aside(const Principal& caller,
              std::function<void()> work,
              std::function<void()> then) override;
+  [[nodiscard]] std::shared_ptr<void> lend(std::shared_ptr<void> of_loop) override;
 
  private:
   struct Ticket;
@@ -65,7 +67,8 @@ class Desk : public FairWork, public std::enable_shared_from_this<Desk> {
   FairQueue fair_queue_;
   std::map<const Ticket*, std::shared_ptr<void>> waits_;  ///< of requests not answered yet
   bool serving_ = false;
-  std::optional<Worker> worker_{std::in_place};  ///< none once it is closed
+  std::optional<Worker> worker_{std::in_place};                      ///< none once it is closed
+  std::shared_ptr<LogReader> logs_ = std::make_shared<LogReader>();  ///< the same
 };
 
 }  // namespace gflow::server

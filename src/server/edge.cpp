@@ -164,6 +164,7 @@ void Edge::stop_accepting() {
   const auto open = sessions_;  // closing takes them out
   for (const auto& session : open) {
     if (session->is_idle() || session->waits_for_news()) session->close();
+    session->stop_streaming();
   }
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "server/body.h"
 #include "server/service.h"
 
 namespace gflow::server {
@@ -30,6 +31,8 @@ struct Request {
   std::string body;
   std::string language;  ///< what sentences in the answer are wanted in, "zh_CN"; "" is English
   std::optional<WebHeaders> web = {};  ///< of one that came over TCP
+  std::string range = {};              ///< Range, where it is to be heeded
+  std::string last_event_id = {};      ///< Last-Event-ID
 };
 
 /// What goes back.
@@ -40,6 +43,7 @@ struct Reply {
   std::vector<std::pair<std::string, std::string>> headers;
   /// Makes the body, on the connections' thread; none where `body` is it.
   std::function<std::string()> write = {};
+  std::optional<Streamed> streamed = {};  ///< in place of `body`
 };
 /// The reply with its body.
 [[nodiscard]] Reply written(Reply reply);
@@ -67,7 +71,11 @@ class FairWork {
   virtual void aside(const Principal& caller,
                      std::function<void()> work,
                      std::function<void()> then) = 0;
+  /// Something of the loop's that others hold: let go of on any thread, it is so on the loop's.
+  [[nodiscard]] virtual std::shared_ptr<void> lend(std::shared_ptr<void> of_loop) = 0;
 };
+
+class LogReader;
 
 /// One request and the way to answer it. `respond` is called once, now or from a later tick of the
 /// loop; the client may be gone by then.
@@ -80,6 +88,7 @@ struct Exchange {
   FairWork* fair_work = nullptr;  ///< none: all is done at once
   /// Keeps what is given until the request is answered or its client is gone.
   std::function<void(std::shared_ptr<void>)> keep = {};
+  std::shared_ptr<LogReader> logs = {};  ///< what reads the logs of jobs
 };
 
 }  // namespace gflow::server

@@ -20,6 +20,8 @@ void release_jobs(Exchange exchange);
 // job.cpp
 void show_job(Exchange exchange);
 void show_newest_job(Exchange exchange);
+// job_log.cpp
+void show_job_log(Exchange exchange);
 // machine.cpp
 void show_machine(Exchange exchange);
 // daemon.cpp

@@ -18,7 +18,7 @@ HttpResponse response_of(Reply reply) {
   if (!reply.content_type.empty()) response.set(http::field::content_type, reply.content_type);
   response.set(http::field::cache_control, "no-store");
   response.body() = std::move(reply.body);
-  if (reply.status != 204) response.content_length(response.body().size());
+  if (reply.status != 204 && !reply.streamed) response.content_length(response.body().size());
   return response;
 }
 
@@ -45,6 +45,9 @@ Request request_of(HttpRequest&& message) {
     request.origin = std::string(origin->value());
   }
   request.idempotency_key = std::string(message["Idempotency-Key"]);
+  // Of what it was read from before nothing is known here: then all of it is to be sent.
+  if (message["If-Range"].empty()) request.range = std::string(message[http::field::range]);
+  request.last_event_id = std::string(message["Last-Event-ID"]);
   request.language = std::string(message[http::field::accept_language]);
   request.body = std::move(message.body());
   return request;

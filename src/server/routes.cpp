@@ -37,6 +37,7 @@ constexpr auto kRoutes = std::to_array<Route>({
     {"POST", "/api/v1/jobs/release", Verb::Change, release_jobs, about::kReleaseJobs},
     {"GET", "/api/v1/jobs/newest", Verb::Read, show_newest_job, about::kShowNewestJob},
     {"GET", "/api/v1/jobs/{id}", Verb::Read, show_job, about::kShowJob},
+    {"GET", "/api/v1/jobs/{id}/log", Verb::Read, show_job_log, about::kShowJobLog},
     {"GET", "/api/v1/machine", Verb::Read, show_machine, about::kShowMachine},
     {"POST", "/api/v1/place", Verb::Read, show_place, about::kShowPlace},
     {"GET", "/api/v1/snapshot", Verb::Read, show_snapshot, about::kShowSnapshot},

@@ -32,6 +32,7 @@ struct Turns : FairWork {
     work();
     then();
   }
+  std::shared_ptr<void> lend(std::shared_ptr<void> of_loop) override { return of_loop; }
 };
 
 /// A daemon without connections: asks and returns what would be sent.
@@ -129,6 +130,7 @@ constexpr Right kRights[] = {
     {"POST", "/api/v1/jobs/check", Role::User},
     {"GET", "/api/v1/jobs/newest", Role::User},
     {"GET", "/api/v1/jobs/7", Role::User},
+    {"GET", "/api/v1/jobs/7/log", Role::User},
     {"GET", "/api/v1/machine", Role::User},
     {"POST", "/api/v1/place", Role::User},
     {"GET", "/api/v1/snapshot", Role::User},

@@ -6,6 +6,7 @@
 #include <boost/asio/write.hpp>
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/write.hpp>
+#include <sstream>
 #include <utility>
 
 namespace gflow::server {
@@ -95,6 +96,7 @@ void Session::on_body(const error_code& error) {
   HttpRequest message = parser_->release();
   keep_alive_ = message.keep_alive();
   is_head_ = message.method() == http::verb::head;
+  is_http10_ = message.version() < 11;
   if (guest_.refusal) return send(problem(*guest_.refusal));
   std::optional<WebHeaders> web;
   if (guest_.via == Via::Tcp) web = web_headers_of(message);
@@ -153,7 +155,7 @@ void Session::watch() {
   stream_.socket().async_wait(Stream::socket_type::wait_read,
                               [self = shared_from_this()](const error_code& error) {
                                 self->watching_ = false;
-                                if (error || !self->is_awaiting()) return;
+                                if (error || !(self->is_awaiting() || self->writer_)) return;
                                 self->look_at_other_end();
                               });
 }
@@ -163,7 +165,7 @@ void Session::watch() {
 void Session::look_at_other_end() {
   const OtherEnd end = other_end(stream_.socket().native_handle());
   const bool may_be_gone = end == OtherEnd::HalfClosed && guest_.via == Via::Tcp;
-  if (end == OtherEnd::Gone || (may_be_gone && waits_for_news_)) close();
+  if (end == OtherEnd::Gone || (may_be_gone && (waits_for_news_ || writer_))) close();
 }
 
 void Session::close() {
@@ -171,6 +173,7 @@ void Session::close() {
   error_code ignored;  // the connection is over either way
   stream_.socket().close(ignored);
   ticket_.reset();
+  if (writer_) writer_->abandon();
   give_body();
   host_.admission().give_reply(guest_.peer.uid, std::exchange(reply_, Memory{}));
   host_.admission().give_connection(guest_.peer.uid);
@@ -188,6 +191,7 @@ void Session::answer(std::uint64_t number, Reply reply) {
 void Session::send(Reply reply) {
   idle_ = false;
   keep_alive_ = keep_alive_ && !host_.is_closing();
+  if (reply.streamed && !is_head_) return send_streamed(std::move(reply));
   reply = written(std::move(reply));
   const Memory size{static_cast<std::int64_t>(reply.body.size())};
   if (auto taken = host_.admission().take_reply(guest_.peer.uid, size); taken) {
@@ -203,6 +207,35 @@ void Session::send(Reply reply) {
       stream_, *response_, [self = shared_from_this()](const error_code& error, std::size_t) {
         self->on_sent(error);
       });
+}
+
+/// Nothing of it is counted against the user: it is a piece at a time.
+void Session::send_streamed(Reply reply) {
+  Streamed streamed = std::move(*reply.streamed);
+  const Framing framing = framing_of(streamed, is_http10_);
+  keep_alive_ = keep_alive_ && framing != Framing::Close;
+  HttpResponse response = response_of(std::move(reply));
+  response.keep_alive(keep_alive_);
+  if (streamed.length) response.content_length(*streamed.length);
+  if (framing == Framing::Chunked) response.chunked(true);
+  std::ostringstream head;
+  head << response.base();
+  writer_ = std::make_shared<BodyWriter>(stream_, weak_from_this(), std::move(streamed), framing);
+  writer_->start(
+      std::move(head).str(),
+      {2 * host_.idle(), BodyWriter::kHeartbeat},
+      [session = weak_from_this()](BodyWriter::End how) {
+        const auto self = session.lock();
+        if (!self) return;
+        self->writer_.reset();
+        self->on_sent(how == BodyWriter::End::Sent ? error_code() : asio::error::broken_pipe);
+      });
+  if (host_.is_closing()) return stop_streaming();
+  watch();
+}
+
+void Session::stop_streaming() {
+  if (writer_) writer_->stop();
 }
 
 void Session::on_sent(const error_code& error) {

@@ -3,13 +3,13 @@
 #pragma once
 
 #include <boost/asio/io_context.hpp>
-#include <boost/beast/core/basic_stream.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <chrono>
 #include <memory>
 #include <optional>
 
 #include "server/admission.h"
+#include "server/body_writer.h"
 #include "server/desk.h"
 #include "server/guest.h"
 #include "server/http_message.h"
@@ -42,14 +42,16 @@ class SessionHost {
 /// by the handlers that are pending for it; the answer awaited does not keep it.
 class Session : public std::enable_shared_from_this<Session> {
  public:
-  using Stream = boost::beast::basic_stream<Listener::Protocol, Listener::Executor>;
+  using Stream = BodyWriter::Stream;
 
   Session(SessionHost& host, Guest guest, Listener::Socket socket)
       : host_(host), guest_(std::move(guest)), stream_(std::move(socket)) {}
 
   void read_header();
   [[nodiscard]] bool is_idle() const { return idle_; }
-  [[nodiscard]] bool is_sending() const { return response_.has_value(); }
+  [[nodiscard]] bool is_sending() const { return response_ || writer_; }
+  /// Ends an answer that is sent in pieces.
+  void stop_streaming();
   /// For news, which a daemon that stops has none of.
   [[nodiscard]] bool waits_for_news() const { return waits_for_news_; }
   /// Hangs up and gives back what was taken. The session may be gone when this returns.
@@ -74,6 +76,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void wait_for_news(std::uint64_t number);
   void answer(std::uint64_t number, Reply reply);
   void send(Reply reply);
+  void send_streamed(Reply reply);
   void on_sent(const error_code& error);
 
   static constexpr std::size_t kMaxBufferBytes =
@@ -85,15 +88,17 @@ class Session : public std::enable_shared_from_this<Session> {
   boost::beast::flat_buffer buffer_{kMaxBufferBytes};
   std::optional<HttpParser> parser_;
   std::optional<HttpResponse> response_;
-  Memory body_;                   // taken from the admission
-  Memory reply_;                  // the same
-  std::shared_ptr<void> ticket_;  // of the request awaited
-  std::uint64_t number_ = 0;      // of the request awaited; an answer to another one is dropped
+  std::shared_ptr<BodyWriter> writer_;  // of an answer in pieces
+  Memory body_;                         // taken from the admission
+  Memory reply_;                        // the same
+  std::shared_ptr<void> ticket_;        // of the request awaited
+  std::uint64_t number_ = 0;  // of the request awaited; an answer to another one is dropped
   bool idle_ = true;
   bool watching_ = false;
   bool waits_for_news_ = false;
   bool keep_alive_ = false;
   bool is_head_ = false;
+  bool is_http10_ = false;
   bool closed_ = false;
 };
 

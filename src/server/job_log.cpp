@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "api/byte_range.h"
+#include "api/query.h"
+#include "base/text.h"
+#include "base/translate.h"
+#include "server/handlers.h"
+#include "server/log_body.h"
+
+namespace gflow::server {
+namespace {
+
+struct Wish {
+  std::optional<std::uint64_t> tail;
+  std::uint64_t from = 0;
+  bool follow = false;
+};
+
+Result<bool> flag_of(const api::Parameter& parameter) {
+  if (parameter.value == "true") return true;
+  if (parameter.value == "false") return false;
+  return fail(Code::Usage,
+              fmt::format("{} must be true or false, not '{}'",
+                          parameter.name,
+                          printable(parameter.value.substr(0, 100))));
+}
+
+Result<Wish> read_wish(const Request& request) {
+  Wish wish;
+  for (const api::Parameter& parameter : GF_TRY(api::read_parameters(request.query))) {
+    if (parameter.name == "tail") {
+      wish.tail = GF_TRY(api::number_of(parameter));
+    } else if (parameter.name == "from") {
+      wish.from = GF_TRY(api::number_of(parameter));
+    } else if (parameter.name == "follow") {
+      wish.follow = GF_TRY(flag_of(parameter));
+    } else {
+      return api::unknown_parameter(parameter.name, {"tail", "from", "follow"});
+    }
+  }
+  if (wish.tail && wish.from > 0) {
+    return fail(Code::Usage, tr("tail and from exclude each other: both say where to begin"));
+  }
+  return wish;
+}
+
+/// What is known of a log that was asked for.
+struct Asked {
+  Exchange exchange;
+  JobId job;
+  LogFile where;
+  Wish wish;
+  bool is_over = false;            ///< the job has ended
+  Result<os::Fd> file = os::Fd();  ///< invalid: there is none yet
+  std::uint64_t size = 0;
+};
+
+Result<const Job*> job_with_log(const Exchange& exchange) {
+  const auto number = parse_number(exchange.segment);
+  const Job* job = number ? exchange.service.state().find(JobId(*number)) : nullptr;
+  if (job == nullptr) {
+    return fail(Code::NotFound, tr_format("there is no job {}", exchange.segment.substr(0, 30)));
+  }
+  if (!may_see(exchange.caller, job->spec.user)) {
+    return fail(Code::Permission,
+                tr_format("the log of job {} can be read by {} only",
+                          job->id.value,
+                          printable(job->spec.user.name)));
+  }
+  return job;
+}
+
+Result<Asked> read_asked(Exchange& exchange) {
+  const Job& job = *GF_TRY(job_with_log(exchange));
+  const Wish wish = GF_TRY(read_wish(exchange.request));
+  LogFile where{exchange.service.log_path(job.id), job.spec.user.uid};
+  if (where.path.empty()) {
+    return fail(Code::NotFound,
+                tr_format("the log of job {} is not on this machine", job.id.value));
+  }
+  return Asked{std::move(exchange), job.id, std::move(where), wish, is_ended(job)};
+}
+
+/// Away from the loop.
+void open(Asked& asked) {
+  asked.file = open_log(asked.where);
+  if (!asked.file) {
+    const bool is_to_come = asked.wish.follow && asked.file.error().code == Code::NotFound;
+    if (is_to_come) asked.file = os::Fd();
+    return;
+  }
+  const auto size = size_of(*asked.file);
+  if (!size) asked.file = std::unexpected(size.error());
+  asked.size = size.value_or(0);
+}
+
+Reply outside(std::uint64_t size) {
+  constexpr int kRangeNotSatisfiable = 416;
+  Reply reply =
+      problem(Error{Code::Usage, tr_format("the log has {} bytes", size)}, kRangeNotSatisfiable);
+  reply.headers.emplace_back("Content-Range", fmt::format("bytes */{}", size));
+  return reply;
+}
+
+Reply text_reply(std::shared_ptr<Body> body, std::optional<std::uint64_t> length) {
+  Reply reply{200, {}, "text/plain; charset=utf-8", {}};
+  reply.headers = {{"Accept-Ranges", "bytes"}, {"X-Content-Type-Options", "nosniff"}};
+  reply.streamed = Streamed{.body = std::move(body), .length = length};
+  return reply;
+}
+
+std::shared_ptr<LogBody> body_of(Asked& asked, LogPart part) {
+  return std::make_shared<LogBody>(
+      asked.exchange.logs, std::move(asked.where), std::move(*asked.file), part);
+}
+
+/// Tells the body of what becomes of the job, as long as it is there. On the loop.
+void watch(Service& service, FairWork* work, JobId id, const std::shared_ptr<LogBody>& body) {
+  constexpr std::chrono::hours kLookAgain{1};
+  const Job* job = service.state().find(id);
+  if (job == nullptr || is_ended(*job)) return body->ended();
+  body->changed();
+  auto wait = service.on_change(
+      service.state().revision(), id, kLookAgain, [&service, work, id, left = std::weak_ptr(body)] {
+        if (const auto known = left.lock()) watch(service, work, id, known);
+      });
+  body->keep(work == nullptr ? std::move(wait) : work->lend(std::move(wait)));
+}
+
+Reply followed(Asked& asked) {
+  if (asked.wish.from > asked.size) return outside(asked.size);
+  LogPart part{.first = asked.wish.from, .last_lines = asked.wish.tail, .follow = true};
+  const auto body = body_of(asked, part);
+  watch(asked.exchange.service, asked.exchange.fair_work, asked.job, body);
+  return text_reply(body, {});
+}
+
+/// As it is now.
+Reply present(Asked& asked) {
+  if (asked.wish.tail) return text_reply(body_of(asked, {.last_lines = asked.wish.tail}), {});
+  if (asked.wish.from > asked.size) return outside(asked.size);
+  LogPart part{.first = asked.wish.from, .size = asked.size - asked.wish.from};
+  using Kind = api::AskedRange::Kind;
+  const auto range = api::read_range(asked.exchange.request.range, asked.size);
+  if (range.kind == Kind::Outside) return outside(asked.size);
+  if (range.kind == Kind::Whole) return text_reply(body_of(asked, part), part.size);
+  part = {.first = range.part.first, .size = range.part.last - range.part.first + 1};
+  Reply reply = text_reply(body_of(asked, part), part.size);
+  reply.status = 206;
+  reply.headers.emplace_back(
+      "Content-Range",
+      fmt::format("bytes {}-{}/{}", range.part.first, range.part.last, asked.size));
+  return reply;
+}
+
+void answer(Asked& asked) {
+  if (!asked.file) {
+    const bool is_missing = asked.file.error().code == Code::NotFound;
+    return asked.exchange.respond(
+        problem(is_missing ? Error{Code::NotFound,
+                                   tr_format("job {} has no log: it has not started, or the log "
+                                             "was removed",
+                                             asked.job.value)}
+                           : asked.file.error()));
+  }
+  asked.exchange.respond(asked.wish.follow ? followed(asked) : present(asked));
+}
+
+Result<void> check_range(const Asked& asked) {
+  const bool has_range = !asked.exchange.request.range.empty();
+  if (!has_range || !(asked.wish.follow || asked.wish.tail || asked.wish.from > 0)) return {};
+  return fail(Code::Usage,
+              tr("Range goes with neither tail, from nor follow; from=N begins there"));
+}
+
+}  // namespace
+
+void show_job_log(Exchange exchange) {
+  auto read = read_asked(exchange);
+  if (!read) return exchange.respond(problem(read.error()));
+  const auto asked = std::make_shared<Asked>(std::move(*read));
+  Exchange& known = asked->exchange;
+  if (auto may = check_range(*asked); !may) return known.respond(problem(may.error()));
+  if (known.fair_work == nullptr) {
+    open(*asked);
+    return answer(*asked);
+  }
+  known.fair_work->aside(known.caller, [asked] { open(*asked); }, [asked] { answer(*asked); });
+}
+
+}  // namespace gflow::server

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/log_reader.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstddef>
+#include <utility>
+
+#include "os/file.h"
+#include "os/signals.h"
+
+namespace gflow::server {
+namespace {
+
+void wake(const os::Fd& fd) {
+  const std::uint64_t one = 1;
+  (void)!::write(fd.get(), &one, sizeof one);  // a full counter wakes as well
+}
+
+}  // namespace
+
+LogReader::~LogReader() {
+  if (!thread_.joinable()) return;
+  {
+    const std::scoped_lock lock(core_->mutex);
+    core_->stop = true;
+  }
+  wake(core_->wake);
+  thread_.join();
+}
+
+Result<void> LogReader::open(Core& core) {
+  core.notify = os::Fd(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+  if (!core.notify.valid()) return os::errno_error("inotify_init1");
+  core.wake = os::Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!core.wake.valid()) return os::errno_error("eventfd");
+  return {};
+}
+
+void LogReader::run(std::uint32_t uid, std::function<void()> work) {
+  const std::scoped_lock lock(core_->mutex);
+  if (!thread_.joinable()) {
+    if (!open(*core_)) return;
+    const os::SignalsBlocked blocked;  // they are the loop's
+    thread_ = std::thread([core = core_] { serve(*core); });
+  }
+  core_->queue.push(uid, std::move(work));
+  wake(core_->wake);
+}
+
+Result<std::shared_ptr<void>> LogReader::on_growth(int file, std::function<void()> then) {
+  const std::scoped_lock lock(core_->mutex);
+  // The file that is open, whatever has its name by now.
+  const std::string path = fmt::format("/proc/self/fd/{}", file);
+  const int watch = ::inotify_add_watch(core_->notify.get(), path.c_str(), IN_MODIFY | IN_ONESHOT);
+  if (watch < 0) return os::errno_error("follow", path);
+  const std::uint64_t number = core_->next++;
+  core_->waiters[watch].emplace(number, std::move(then));
+  const auto end = [watch, number, left = std::weak_ptr(core_)](void*) {
+    if (const auto core = left.lock()) let_go(*core, watch, number);
+  };
+  return std::shared_ptr<void>(this, end);
+}
+
+void LogReader::let_go(Core& core, int watch, std::uint64_t number) {
+  const std::scoped_lock lock(core.mutex);
+  const auto found = core.waiters.find(watch);
+  if (found == core.waiters.end()) return;
+  found->second.erase(number);
+  if (!found->second.empty()) return;
+  core.waiters.erase(found);
+  (void)::inotify_rm_watch(core.notify.get(), watch);
+}
+
+void LogReader::serve(Core& core) {
+  while (true) {
+    {
+      const std::scoped_lock lock(core.mutex);
+      if (core.stop) return;
+    }
+    work_off(core);
+    std::array<pollfd, 2> fds = {pollfd{core.notify.get(), POLLIN, 0},
+                                 pollfd{core.wake.get(), POLLIN, 0}};
+    if (::poll(fds.data(), fds.size(), -1) < 0) continue;
+    std::uint64_t count = 0;
+    (void)!::read(core.wake.get(), &count, sizeof count);  // before looking at what there is
+    tell_of_growth(core);
+  }
+}
+
+void LogReader::work_off(Core& core) {
+  std::unique_lock lock(core.mutex);
+  while (!core.stop && core.queue.ready()) {
+    FairQueue::Work work = core.queue.pop();
+    lock.unlock();
+    work();
+    work = nullptr;  // what it holds is let go of here, too
+    lock.lock();
+  }
+}
+
+void LogReader::tell_of_growth(Core& core) {
+  alignas(inotify_event) std::array<char, 4096> events;
+  while (true) {
+    const ssize_t got = ::read(core.notify.get(), events.data(), events.size());
+    if (got <= 0) return;
+    Waiters told;
+    {
+      const std::scoped_lock lock(core.mutex);
+      for (std::size_t at = 0; at < static_cast<std::size_t>(got);) {
+        const auto* event = reinterpret_cast<const inotify_event*>(events.data() + at);
+        at += sizeof(inotify_event) + event->len;
+        // Some were lost: all look.
+        if ((event->mask & IN_Q_OVERFLOW) != 0) told.merge(core.waiters);
+        if (auto found = core.waiters.extract(event->wd)) told.insert(std::move(found));
+      }
+    }
+    for (const auto& [watch, waiters] : told) {
+      for (const auto& [number, then] : waiters) then();
+    }
+  }
+}
+
+}  // namespace gflow::server

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "base/result.h"
+#include "os/fd.h"
+#include "server/fair_queue.h"
+
+namespace gflow::server {
+
+/// A thread that reads files, and waits for those that are followed to grow (inotify). Users take
+/// turns. The thread begins with the first piece of work.
+class LogReader {
+ public:
+  LogReader() = default;
+  /// Drops what has not begun, calls nobody any more, and waits for what runs.
+  ~LogReader();
+  LogReader(const LogReader&) = delete;
+  LogReader& operator=(const LogReader&) = delete;
+
+  /// `work` runs on the thread; dropped where no thread can be had.
+  void run(std::uint32_t uid, std::function<void()> work);
+  /// Calls `then` once, on the thread, when the file is written to after this. Who lets go of what
+  /// is returned, which may outlive the reader, waits no more, but may be called just then.
+  /// Errors: there are too many files followed on this machine.
+  [[nodiscard]] Result<std::shared_ptr<void>> on_growth(int file, std::function<void()> then);
+
+ private:
+  /// By watch, which all who follow a file share, and a number of each.
+  using Waiters = std::map<int, std::map<std::uint64_t, std::function<void()>>>;
+  struct Core {
+    std::mutex mutex;
+    FairQueue queue;  // guarded by mutex, as all else
+    Waiters waiters;
+    std::uint64_t next = 0;
+    os::Fd notify;
+    os::Fd wake;
+    bool stop = false;
+  };
+  static Result<void> open(Core& core);
+  static void serve(Core& core);
+  static void work_off(Core& core);
+  static void tell_of_growth(Core& core);
+  static void let_go(Core& core, int watch, std::uint64_t number);
+
+  std::shared_ptr<Core> core_ = std::make_shared<Core>();
+  std::thread thread_;
+};
+
+}  // namespace gflow::server
