@@ -86,6 +86,8 @@ max_dependencies = 10
 allocation_ttl = "2h"
 [api]
 listen = "[::1]:9000"
+max_connections = 100
+max_connections_per_user = 50
 [store]
 ballast = "1G"
 backup_interval = "10m"
@@ -123,6 +125,8 @@ max_backups = 0
   want.policy.launch_backoff = 5s;
   want.policy.max_queued_per_user = 11;
   want.api_listen = "[::1]:9000";
+  want.max_connections = 100;
+  want.max_connections_per_user = 50;
   want.policy.allocation_ttl = 2h;
   want.policy.max_unreserved_per_user = 12;
   want.policy.max_stored_per_user = Memory::mib(64);

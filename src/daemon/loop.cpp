@@ -130,6 +130,8 @@ Result<void> Loop::listen() {
   options.socket_path = parts_.options.paths.socket;
   options.any_user = parts_.options.system;
   options.own_uid = os::own_account().uid;
+  options.max_connections = parts_.config.max_connections;
+  options.max_connections_per_user = parts_.config.max_connections_per_user;
   if (const std::string& address = parts_.config.api_listen; !address.empty()) {
     options.loopback = GF_TRY(parse_loopback(address));
   }

@@ -9,7 +9,7 @@ namespace gflow::server {
 
 Result<void> Admission::take_connection(std::uint32_t uid) {
   Use& use = users_[uid];
-  if (use.connections >= kMaxConnectionsPerUser) {
+  if (use.connections >= max_connections_per_user_) {
     return fail(
         Code::Exhausted,
         tr_format("uid {} has {} connections open; close some first", uid, use.connections));

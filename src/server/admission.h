@@ -12,7 +12,6 @@
 namespace gflow::server {
 
 /// How much of the server one user may take at once.
-constexpr std::size_t kMaxConnectionsPerUser = 256;
 constexpr Memory kMaxBody = Memory::mib(16);
 constexpr Memory kMaxBodiesPerUser = Memory::mib(64);
 constexpr Memory kMaxRepliesPerUser = Memory::mib(64);  ///< written and not read yet
@@ -21,7 +20,8 @@ constexpr Memory kMaxRepliesPerUser = Memory::mib(64);  ///< written and not rea
 /// Whatever is taken has to be given back.
 class Admission {
  public:
-  explicit Admission(std::size_t max_connections) : max_connections_(max_connections) {}
+  Admission(std::size_t max_connections, std::size_t max_connections_per_user)
+      : max_connections_(max_connections), max_connections_per_user_(max_connections_per_user) {}
 
   /// Errors: Exhausted.
   [[nodiscard]] Result<void> take_connection(std::uint32_t uid);
@@ -40,6 +40,7 @@ class Admission {
     Memory replies;
   };
   std::size_t max_connections_;
+  std::size_t max_connections_per_user_;
   std::size_t connections_ = 0;
   std::map<std::uint32_t, Use> users_;
 };

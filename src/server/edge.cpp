@@ -20,17 +20,16 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr std::size_t kMaxConnections = 4096;
 constexpr std::size_t kSpareDescriptors = 128;  // for jobs, the store, devices
 constexpr std::uint32_t kNobody = 65534;        // who is not known is counted as one user
 constexpr std::chrono::seconds kLastWords{1};
 
-/// As many connections as there are descriptors for, with some left for everything else.
-std::size_t max_connections() {
+/// No more connections than there are descriptors for, with some left for everything else.
+std::size_t possible_connections(std::size_t wanted) {
   rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return kMaxConnectionsPerUser;
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return wanted;
   const std::size_t spare = std::max<std::size_t>(limit.rlim_cur, 2 * kSpareDescriptors);
-  return std::min(kMaxConnections, spare - kSpareDescriptors);
+  return std::min(wanted, spare - kSpareDescriptors);
 }
 
 /// Says why and leaves the connection to be closed. What does not fit its buffer is not waited for.
@@ -56,7 +55,8 @@ Edge::Edge(Options options, std::shared_ptr<Desk> desk)
       last_words_(io_),
       unix_listener_(io_,
                      [this](Listener::Socket socket) { welcome(Via::Unix, std::move(socket)); }),
-      admission_(max_connections()) {}
+      admission_(possible_connections(options_.max_connections),
+                 options_.max_connections_per_user) {}
 
 Edge::~Edge() { finish(); }
 

@@ -23,8 +23,8 @@ class Desk;
 class Edge;
 
 /// HTTP/1.1 over a unix socket, identity by SO_PEERCRED, and over TCP on this machine, identity by
-/// whose the other end is. Limits: 64 KiB of headers, 16 MiB of body, 30 s idle, 256 connections
-/// and 64 MiB of bodies per user. Connections are on a thread of their own; what they ask is
+/// whose the other end is. Limits: 64 KiB of headers, 16 MiB of body, 30 s idle, 64 MiB of
+/// bodies per user. Connections are on a thread of their own; what they ask is
 /// answered on that of the io_context given, from which alone this is called.
 class HttpServer {
  public:
@@ -34,6 +34,8 @@ class HttpServer {
         false;  ///< system mode: everyone may connect (0666); else 0600 and own uid or root
     std::uint32_t own_uid = 0;
     std::vector<LoopbackAddress> loopback = {};  ///< where it listens besides, on one port
+    std::size_t max_connections = 4096;          ///< fewer where there are not enough descriptors
+    std::size_t max_connections_per_user = 256;
     /// For a request's headers to arrive, or the next request; twice that for its body.
     std::chrono::milliseconds idle{30'000};
   };

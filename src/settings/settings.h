@@ -35,6 +35,8 @@ struct Settings {
   std::vector<Label> labels;  ///< of this machine, sorted
   RoleNames roles;            ///< [access]
   std::string api_listen = "localhost:8000";  ///< "": only the socket
+  std::size_t max_connections = 4096;
+  std::size_t max_connections_per_user = 256;
   engine::Policy policy;
 
   friend bool operator==(const Settings&, const Settings&) = default;

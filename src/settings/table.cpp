@@ -323,6 +323,21 @@ void add_api(std::vector<Setting>& table) {
                            "port 0 is any that is free, \"\" is none",
                    .write = [](const Settings& s) { return s.api_listen; },
                    .read = read_listen});
+  table.push_back(of(S{.section = "api",
+                       .name = "max_connections",
+                       .applies = kRestart,
+                       .min = 16,
+                       .max = kMillion,
+                       .help = "maximum number of open connections; fewer where gflowd may not "
+                               "have so many files open"},
+                     [](auto& s) -> auto& { return s.max_connections; }));
+  table.push_back(of(S{.section = "api",
+                       .name = "max_connections_per_user",
+                       .applies = kRestart,
+                       .min = 1,
+                       .max = kMillion,
+                       .help = "maximum number of open connections of one user"},
+                     [](auto& s) -> auto& { return s.max_connections_per_user; }));
 }
 
 /// Whose names these are is nobody else's business: they are no part of a snapshot.

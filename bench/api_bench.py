@@ -1,0 +1,293 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The HTTP API under load, beside a server that does nothing else and beside runqd, in one run.
+
+api_bench.py [--seconds N] [--row NAME]...
+
+Load comes from wrk (64 connections, one thread), on this machine, so that client and server share its processors. FLOOR is
+bench/bare_server.cpp, which reads requests with the same library and answers each with as many bytes as gflowd does; runqd is
+measured where it has such a route and is installed (bench/peers/install.sh runqd). Everything is private to a directory that is
+removed. Nobody submits as root over TCP: as root, servers and clients run as the user `daemon`.
+
+  reads        answers a second, their median and 99th percentile, and the processor time of the server for each
+  submissions  durable jobs a second: one by one from 64 clients, and in batches of 100
+  listing      a page of 20 of 100,000 jobs, asked by one client
+  hand-over    from the end of a job to the start of the next, idle and beside a flood of each kind
+  idle         10,000 connections that say nothing: memory of gflowd, and the median answer of another client
+"""
+
+import argparse
+import json
+import os
+import pwd
+import re
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+from peers.processes import Ear, output, pause, small_environment
+from peers.runqd import Runqd
+
+BIN = Path(os.environ.get("GFLOW_BIN_DIR", Path(__file__).resolve().parents[1] / "build/release/bin"))
+BARE = BIN.parent / "bench/bare_server"
+CLIENTS = 64
+JOB = {"spec": {"name": "j", "hold": True, "work_dir": "/", "request": {"cpus": 0}}, "payload": {"argv": ["true"]}}
+
+
+def as_user():
+    """What goes before a command to run it as somebody who may submit over TCP."""
+    if os.geteuid() != 0:
+        return []
+    user = pwd.getpwnam("daemon")
+    return ["setpriv", "--reuid", str(user.pw_uid), "--regid", str(user.pw_gid), "--clear-groups"]
+
+
+class Gflow:
+    """A private gflowd that listens at a port of its own."""
+
+    def __init__(self, root):
+        self.environment = small_environment(root) | {
+            "PATH": f"{BIN}:{os.environ['PATH']}",
+            "GFLOW_API__LISTEN": "127.0.0.1:0",
+            "GFLOW_API__MAX_CONNECTIONS": "20000",
+            "GFLOW_API__MAX_CONNECTIONS_PER_USER": "20000",
+        }
+        self.call("prlimit", "--nofile=65536", "gflowd", "up", "--devices", "sim:8xH100")
+        status = json.loads(self.call("gflowd", "status", "--json"))
+        self.pid = status["pid"]
+        self.url = status["api_url"]
+        self.port = int(self.url.rsplit(":", 1)[1])
+
+    def call(self, *command):
+        return output([*as_user(), *command], self.environment)
+
+    def submit_held(self, count):
+        for begin in range(0, count, 10_000):
+            self.call("gbatch", "--hold", "--array", f"1-{min(10_000, count - begin)}", "true")
+
+    def get(self, path):
+        done = subprocess.run(["curl", "-sf", self.url + path], check=True, capture_output=True)
+        return done.stdout
+
+    def memory(self):
+        rollup = Path(f"/proc/{self.pid}/smaps_rollup").read_text()
+        return int(re.search(r"^Pss: +(\d+)", rollup, re.M)[1]) / 1024
+
+    def close(self):
+        self.call("gcancel", "--me")
+        self.call("gflowd", "down")
+
+
+@contextmanager
+def gflow():
+    with tempfile.TemporaryDirectory(prefix="gflow-bench-") as root:
+        if os.geteuid() == 0:
+            shutil.chown(root, "daemon", "daemon")
+        daemon = Gflow(Path(root))
+        try:
+            yield daemon
+        finally:
+            daemon.close()
+
+
+@contextmanager
+def bare(size):
+    with subprocess.Popen([BARE, str(size)], stdout=subprocess.PIPE, text=True) as server:
+        try:
+            yield f"http://127.0.0.1:{server.stdout.readline().strip()}", server.pid
+        finally:
+            server.kill()
+
+
+def processor(pid):
+    """Seconds of processor time of a process, all its threads."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+class Load:
+    """What wrk said."""
+
+    UNITS = {"us": 1e-3, "ms": 1.0, "s": 1e3, "m": 6e4}
+
+    def __init__(self, url, pid, seconds, body=None, connections=CLIENTS):
+        script = []
+        if body is not None:
+            file = tempfile.NamedTemporaryFile("w", suffix=".lua")  # gone with this function
+            file.write('wrk.method = "POST"\nwrk.headers["Content-Type"] = "application/json"\n')
+            file.write(f"wrk.body = [==[{body}]==]\n")
+            file.flush()
+            os.chmod(file.name, 0o644)
+            script = ["-s", file.name]
+        before = processor(pid)
+        said = output([*as_user(), "wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency", *script, url], os.environ)
+        used = processor(pid) - before
+        if re.search("Non-2xx", said):
+            sys.exit(f"api_bench: {url} refused requests:\n{said}")
+        count = int(re.search(r"(\d+) requests in", said)[1])
+        self.rate = float(re.search(r"Requests/sec: +([\d.]+)", said)[1])
+        self.median, self.p99 = self.at(said, 50), self.at(said, 99)
+        self.microseconds = used / max(count, 1) * 1e6
+
+    def at(self, said, percent):
+        number, unit = re.search(rf"^ +{percent}% +([\d.]+)(us|ms|s|m)$", said, re.M).groups()
+        return float(number) * self.UNITS[unit]
+
+    def __str__(self):
+        return f"{self.rate:9,.0f}/s  p50 {self.median:7.2f} ms  p99 {self.p99:7.2f} ms  {self.microseconds:6.0f} us each"
+
+
+def say(name, text):
+    print(f"  {name:34} {text}", flush=True)
+
+
+# ---- the rows ------------------------------------------------------------------------------------------------------
+
+
+def reads(seconds):
+    with gflow() as daemon:
+        daemon.submit_held(1000)
+        for path in ("/healthz", "/api/v1/gpu/status", "/api/v1/jobs/1", "/api/v1/jobs?limit=20"):
+            size = len(daemon.get(path))
+            ours = Load(daemon.url + path, daemon.pid, seconds)
+            say(f"gflow {path}", ours)
+            with bare(size) as (url, pid):
+                floor = Load(url, pid, seconds)
+            say(f"FLOOR {size} bytes", f"{floor}  gflow/FLOOR {ours.rate / floor.rate:.2f}")
+    with runqd() as peer:
+        if peer is None:
+            return
+        for _ in range(100):
+            output(peer.held(), peer.environment)
+        for path in ("/health", "/jobs/1", "/jobs?limit=20"):
+            say(f"runqd {path}", Load(f"http://localhost:{RUNQD_PORT}{path}", peer.pid, seconds))
+
+
+def submissions(seconds):
+    for name, count in (("one by one", 1), ("in batches of 100", 100)):
+        with gflow() as daemon:
+            load = Load(daemon.url + "/api/v1/jobs", daemon.pid, seconds, json.dumps({"items": [JOB] * count}))
+            say(f"gflow {name}", f"{load}  {load.rate * count:,.0f} jobs/s")
+    with runqd() as peer:
+        if peer is None:
+            return
+        job = {"command": "true", "gpus": 0, "run_dir": "/", "submitted_by": "daemon", "state": "Hold"}
+        load = Load(f"http://localhost:{RUNQD_PORT}/jobs", peer.pid, seconds, json.dumps(job))
+        say("runqd one by one", f"{load}  {load.rate:,.0f} jobs/s")
+
+
+def listing(seconds):
+    with gflow() as daemon:
+        daemon.submit_held(100_000)
+        for path in ("/api/v1/jobs?limit=20", "/api/v1/jobs?limit=20&reverse=true", "/api/v1/jobs?limit=20&sort=-priority"):
+            say(f"gflow {path[8:]}", Load(daemon.url + path, daemon.pid, seconds, connections=1))
+
+
+def handing_over(daemon, ear, rounds):
+    """Median and 99th percentile of the time between two jobs on the same GPUs, in ms."""
+    heard = []
+    listener = threading.Thread(target=lambda: heard.extend(ear.next() for _ in range(2 * rounds)))
+    listener.start()
+    daemon.call("gbatch", "--gpus", "8", "--array", f"1-{rounds}", "sh", "-c", f"printf s >{ear.path}; printf e >{ear.path}")
+    listener.join()
+    times = [later - when for (said, when), (_, later) in zip(heard, heard[1:]) if said == b"e"]
+    return statistics.median(times) * 1e3, statistics.quantiles(times, n=100)[98] * 1e3
+
+
+def hand_over(seconds, rounds=400):
+    floods = {
+        "idle": None,
+        "reads of /api/v1/gpu/status": ("/api/v1/gpu/status", None),
+        "reads of /api/v1/jobs?limit=20": ("/api/v1/jobs?limit=20", None),
+        "submissions": ("/api/v1/jobs", json.dumps({"items": [JOB]})),
+    }
+    idle = None
+    for name, flood in floods.items():
+        with gflow() as daemon, tempfile.TemporaryDirectory(prefix="gflow-ear-") as folder:
+            os.chmod(folder, 0o755)
+            ear = Ear(Path(folder))
+            os.chmod(ear.path, 0o666)
+            over = threading.Event()
+            loads = []
+
+            def keep_up(over=over, daemon=daemon, flood=flood, loads=loads):
+                while not over.is_set():
+                    loads.append(Load(daemon.url + flood[0], daemon.pid, seconds, flood[1]))
+
+            flooder = threading.Thread(target=keep_up)
+            if flood:
+                flooder.start()
+            median, p99 = handing_over(daemon, ear, rounds)
+            over.set()
+            if flood:
+                flooder.join()
+            idle = idle or p99
+            beside = f"  beside {statistics.mean(load.rate for load in loads):,.0f}/s" if flood else ""
+            say(name, f"p50 {median:.2f} ms  p99 {p99:.2f} ms  p99/idle {p99 / idle:.2f}{beside}")
+            ear.close()
+
+
+def idle(seconds, count=10_000):
+    with gflow() as daemon:
+        path = "/api/v1/gpu/status"
+        alone, before = Load(daemon.url + path, daemon.pid, seconds, connections=1), daemon.memory()
+        hold = "import resource, socket, sys\n" \
+               "resource.setrlimit(resource.RLIMIT_NOFILE, (20000, 20000))\n" \
+               "port, count = int(sys.argv[1]), int(sys.argv[2])\n" \
+               "open = [socket.create_connection(('127.0.0.1', port)) for _ in range(count)]\n" \
+               "print(len(open), flush=True)\nsys.stdin.read()\n"
+        command = ["prlimit", "--nofile=65536", *as_user(), sys.executable, "-c", hold, str(daemon.port), str(count)]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+            holder.stdout.readline()
+            crowded, after = Load(daemon.url + path, daemon.pid, seconds, connections=1), daemon.memory()
+            holder.stdin.close()
+        say("alone", f"p50 {alone.median:.3f} ms  {before:.0f} MiB")
+        say(f"beside {count:,} that say nothing", f"p50 {crowded.median:.3f} ms  {after:.0f} MiB  p50/alone {crowded.median / alone.median:.2f}")
+
+
+RUNQD_PORT = 59000
+
+
+@contextmanager
+def runqd():
+    if Runqd.missing:
+        say("runqd", Runqd.missing)
+        yield None
+        return
+    with tempfile.TemporaryDirectory(prefix="gflow-runqd-") as root:
+        peer = Runqd(Path(root))
+        peer.pid = next(int(pid.name) for pid in Path("/proc").iterdir() if pid.name.isdigit() and peer.is_daemon(pid.name))
+        try:
+            yield peer
+        finally:
+            peer.close()
+
+
+ROWS = {"reads": reads, "submissions": submissions, "listing": listing, "hand-over": hand_over, "idle": idle}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=int, default=5)
+    parser.add_argument("--row", action="append", choices=ROWS, default=[])
+    options = parser.parse_args()
+    for needed in ("wrk", "curl"):
+        if shutil.which(needed) is None:
+            sys.exit(f"api_bench: {needed} is not installed: apt install {needed}")
+    begin = os.getloadavg()[0]
+    for name, row in ROWS.items():
+        if not options.row or name in options.row:
+            print(f"{name}:", flush=True)
+            row(options.seconds)
+    print(f"load average before {begin:.1f}, after {os.getloadavg()[0]:.1f}")
+
+
+if __name__ == "__main__":
+    main()
