@@ -19,6 +19,8 @@ struct PrincipalView {
   std::string name;
   std::string role;               ///< "user", "operator", "administrator"
   std::string known_by;           ///< "peer credentials"
+  std::string scope;              ///< of its token; "admin" of who showed none
+  std::string credential;         ///< the token's name, the certificate's subject; "" for others
   int max_priority = 0;           ///< the highest it may give a job
   std::vector<Project> projects;  ///< it is a member of, with another highest priority
 };

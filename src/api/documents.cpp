@@ -13,6 +13,7 @@ void describe_documents(Schemas& schemas) {
                               describe_drains,
                               describe_daemon,
                               describe_account,
+                              describe_tokens,
                               describe_gpu_resources,
                               describe_problems}) {
     describe(schemas);

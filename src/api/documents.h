@@ -18,6 +18,7 @@ void describe_snapshot(Schemas& schemas);
 void describe_drains(Schemas& schemas);
 void describe_daemon(Schemas& schemas);
 void describe_account(Schemas& schemas);
+void describe_tokens(Schemas& schemas);
 void describe_gpu_resources(Schemas& schemas);
 void describe_problems(Schemas& schemas);
 

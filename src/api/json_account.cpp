@@ -31,6 +31,8 @@ void fields(Io& io, T& principal) {
   io.required("name", principal.name);
   io.choice("role", principal.role, kRoles);
   io.field("known_by", principal.known_by);
+  io.field("scope", principal.scope);
+  io.known_text("credential", principal.credential);
   io.field("max_priority", principal.max_priority);
   io.field("projects", principal.projects);
 }

@@ -9,6 +9,7 @@
 #include "core/blocker.h"
 #include "core/job.h"
 #include "core/machine.h"
+#include "core/principal.h"
 #include "core/topology.h"
 
 /// Enumerators as JSON names them. `all(Kind)` is every value, so that reading is the inverse of
@@ -33,6 +34,8 @@ namespace gflow::api {
 }
 
 [[nodiscard]] constexpr std::string_view json_name(DeviceBar bar) { return device_bar_name(bar); }
+
+[[nodiscard]] inline std::string_view json_name(Scope scope) { return scope_name(scope); }
 
 template <typename T>
 inline constexpr auto kValues = nullptr;
@@ -78,5 +81,9 @@ inline constexpr std::array<Preemption, 3> kValues<Preemption> = {
 template <>
 inline constexpr std::array<DependencyMode, 2> kValues<DependencyMode> = {DependencyMode::All,
                                                                           DependencyMode::Any};
+
+template <>
+inline constexpr std::array<Scope, 4> kValues<Scope> = {
+    Scope::Read, Scope::Submit, Scope::Operate, Scope::Admin};
 
 }  // namespace gflow::api

@@ -66,6 +66,8 @@ std::string to_text(const LoopbackAddress& address) {
                                     : fmt::format("{}:{}", address.host, address.port);
 }
 
+std::string_view host_of(std::string_view host_and_port) { return parts_of(host_and_port).host; }
+
 bool is_loopback_host(std::string_view host_and_port) {
   const std::string host = to_lower(parts_of(host_and_port).host);
   return host == "localhost" || host == "[::1]" || is_v4_loopback(host);

@@ -25,6 +25,8 @@ struct LoopbackAddress {
 /// "127.0.0.1:8000", "[::1]:8000".
 [[nodiscard]] std::string to_text(const LoopbackAddress& address);
 
+/// "lab1" of "lab1:8000", "[::1]" of "[::1]:8000".
+[[nodiscard]] std::string_view host_of(std::string_view host_and_port);
 /// Whether what a URL names is always this machine: "localhost", "[::1]" or one of 127.0.0.0/8,
 /// with a port or without.
 [[nodiscard]] bool is_loopback_host(std::string_view host_and_port);

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "api/query.h"
 #include "base/translate.h"
 #include "client/http_exchange.h"
 #include "os/random.h"
@@ -128,6 +129,24 @@ Result<void> Client::stop_daemon() {
 
 Result<void> Client::reload_daemon() {
   GF_CHECK(core_->call({"POST", "/api/v1/daemon/reload", {}, {}}));
+  return {};
+}
+
+Result<std::vector<api::TokenView>> Client::tokens() {
+  return api::read_tokens(GF_TRY(core_->call({"GET", "/api/v1/tokens", {}, {}})));
+}
+
+Result<api::NewToken> Client::create_token(const api::TokenRequest& request) {
+  return api::read_new_token(
+      GF_TRY(core_->call({"POST", "/api/v1/tokens", api::write(request), {}})));
+}
+
+Result<void> Client::revoke_token(const std::string& name, const std::string& user) {
+  std::string target = fmt::format("/api/v1/tokens/{}", name);
+  std::string query;
+  if (!user.empty()) api::append_parameter(query, "user", user);
+  if (!query.empty()) target += "?" + query;
+  GF_CHECK(core_->call({"DELETE", target, {}, {}}));
   return {};
 }
 

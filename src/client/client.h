@@ -13,6 +13,7 @@
 #include "api/json.h"
 #include "api/placement_view.h"
 #include "api/snapshot.h"
+#include "api/token.h"
 #include "api/types.h"
 #include "base/result.h"
 
@@ -58,6 +59,11 @@ class Client {
   [[nodiscard]] Result<api::DaemonView> daemon();
   [[nodiscard]] Result<void> stop_daemon();
   [[nodiscard]] Result<void> reload_daemon();
+
+  [[nodiscard]] Result<std::vector<api::TokenView>> tokens();
+  [[nodiscard]] Result<api::NewToken> create_token(const api::TokenRequest& request);
+  /// `user`: whose; "" is the caller's own, or the only one of that name.
+  [[nodiscard]] Result<void> revoke_token(const std::string& name, const std::string& user);
   /// Whether it answers at all. `late` is called once, if it did not within `usual`.
   [[nodiscard]] Result<void> health(std::chrono::seconds usual, const std::function<void()>& late);
   /// Returns when something changed after `revision` (of `job`, if given), at the latest after 60

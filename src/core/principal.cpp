@@ -27,6 +27,25 @@ std::string_view role_name(Role role) {
   return "user";
 }
 
+std::string_view scope_name(Scope scope) {
+  switch (scope) {
+    case Scope::Read:
+      return "read";
+    case Scope::Submit:
+      return "submit";
+    case Scope::Operate:
+      return "operate";
+    case Scope::Admin:
+      return "admin";
+  }
+  return "read";
+}
+
+Role role_within(Scope scope, Role owner) {
+  if (scope == Scope::Admin) return owner;
+  return std::min(owner, scope == Scope::Operate ? Role::Operator : Role::User);
+}
+
 std::string_view known_by_name(KnownBy how) {
   switch (how) {
     case KnownBy::Peer:
@@ -94,6 +113,39 @@ Result<void> may_administer(const Principal& principal) {
   return fail(Code::Permission,
               tr("only an administrator may do this: root, the user gflowd runs as, and the users "
                  "that [access] in gflow.toml names"));
+}
+
+Result<void> is_in_scope(const Principal& principal, Scope needed) {
+  if (principal.scope >= needed) return {};
+  return fail(Code::Permission,
+              tr_format("the scope of token '{}' is {}, and this takes {}: make another one with "
+                        "'gctl token create NAME --scope {}'",
+                        printable(principal.credential),
+                        scope_name(principal.scope),
+                        scope_name(needed),
+                        scope_name(needed)));
+}
+
+Result<void> may_make_token(const Principal& principal, Scope scope) {
+  if (principal.known_by != KnownBy::Peer || !principal.uid) {
+    return fail(Code::Permission,
+                tr("tokens are made on the machine itself, over gflowd's socket: log in there and "
+                   "run 'gctl token create'"));
+  }
+  const Role role = scope == Scope::Admin     ? Role::Administrator
+                    : scope == Scope::Operate ? Role::Operator
+                                              : Role::User;
+  if (principal.role >= role) return {};
+  return fail(Code::Permission,
+              tr_format("a token may do no more than its owner: scope '{}' is for the role {}, and "
+                        "yours is {}",
+                        scope_name(scope),
+                        role_name(role),
+                        role_name(principal.role)));
+}
+
+bool may_manage_tokens(const Principal& principal, const User& owner) {
+  return principal.role >= Role::Administrator || owns(principal, owner);
 }
 
 int max_priority(const PriorityLimits& limits,

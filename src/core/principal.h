@@ -23,6 +23,17 @@ enum class Role {
 };
 [[nodiscard]] std::string_view role_name(Role role);  ///< "operator"
 
+/// What somebody may do with a token, whoever made it. Each allows what those before it do.
+enum class Scope {
+  Read,     ///< look
+  Submit,   ///< jobs and allocations of one's own
+  Operate,  ///< what an operator may
+  Admin,    ///< all its owner may
+};
+[[nodiscard]] std::string_view scope_name(Scope scope);  ///< "submit"
+/// The most a token of this scope makes of its owner.
+[[nodiscard]] Role role_within(Scope scope, Role owner);
+
 /// How it is known who asks.
 enum class KnownBy {
   Peer,            ///< the kernel told it of the other end of the socket
@@ -40,6 +51,8 @@ struct Principal {
   Role role = Role::User;
   KnownBy known_by = KnownBy::Peer;
   std::vector<std::string> projects;  ///< it is a member of, sorted; of those with a setting
+  Scope scope = Scope::Admin;         ///< of the token it showed
+  std::string credential = {};  ///< the token's name, the certificate's subject; "" for others
 
   friend bool operator==(const Principal&, const Principal&) = default;
 };
@@ -65,6 +78,14 @@ struct Principal {
 [[nodiscard]] Result<void> may_drain(const Principal& principal, std::string_view what);
 /// Stopping the daemon, reading its configuration again. Errors: Permission.
 [[nodiscard]] Result<void> may_administer(const Principal& principal);
+
+/// What takes this scope. Errors: Permission, for a token of less.
+[[nodiscard]] Result<void> is_in_scope(const Principal& principal, Scope needed);
+/// Making a token of this scope. Errors: Permission, for who has not the role or is not known by
+/// the socket: what was shown once must not become what lasts.
+[[nodiscard]] Result<void> may_make_token(const Principal& principal, Scope scope);
+/// Seeing and revoking the tokens of `owner`.
+[[nodiscard]] bool may_manage_tokens(const Principal& principal, const User& owner);
 
 /// The highest priority somebody may give a job; operators are not bound by it.
 struct PriorityLimits {

@@ -73,7 +73,8 @@ Result<engine::State> load_state(store::Store& store,
                                  const os::Paths& paths,
                                  const Config& config,
                                  const std::string& node,
-                                 const std::string& boot_id) {
+                                 const std::string& boot_id,
+                                 std::vector<Token>& tokens) {
   engine::State state(config.policy, boot_id);
   store::Loaded loaded = GF_TRY(store.load());
   GF_CHECK(check_running(loaded.jobs, paths));
@@ -81,6 +82,7 @@ Result<engine::State> load_state(store::Store& store,
   for (Job& job : loaded.jobs) state.restore(std::move(job));
   state.restore(std::move(loaded.drains));
   state.restore(std::move(loaded.unhealthy));
+  tokens = std::move(loaded.tokens);
   const MonoTime now = os::now().mono;
   state.set_lived(loaded.lived.now(now, boot_id), now);
   state.restored(loaded.next_id);
@@ -153,7 +155,8 @@ Result<std::unique_ptr<Daemon>> Daemon::start_under(os::Fd lock,
   if (!source) source = GF_TRY(open_devices(config));
   auto runner = GF_TRY(open_runner(options, config, *source, boot_id, *remover));
   const std::string node = node_name(config, *source);
-  engine::State state = GF_TRY(load_state(*store, options.paths, config, node, boot_id));
+  std::vector<Token> tokens;
+  engine::State state = GF_TRY(load_state(*store, options.paths, config, node, boot_id, tokens));
   const devices::DeviceIndices indices(held_devices(state, options.paths.attempts_dir(), node));
   OwnerOf owner_of = [local = runner.get()](int pid) { return local->owner_of(pid); };
   std::vector<NodeExecutor> executors;
@@ -177,7 +180,8 @@ Result<std::unique_ptr<Daemon>> Daemon::start_under(os::Fd lock,
                                            std::move(executors),
                                            std::move(owner_of),
                                            std::move(wall_timer),
-                                           std::move(state)});
+                                           std::move(state),
+                                           std::move(tokens)});
   GF_CHECK(core->loop.begin());
   return std::unique_ptr<Daemon>(new Daemon(std::move(core)));
 }

@@ -95,6 +95,7 @@ Loop::Loop(Parts parts)
 }
 
 Result<void> Loop::begin() {
+  tokens_.replace(std::move(parts_.tokens));
   first_id_ = state_.next_id();
   const auto under_way = shell_.take_over();
   dispatcher_.sweep(under_way);
@@ -132,6 +133,8 @@ Result<void> Loop::listen() {
   options.own_uid = os::own_account().uid;
   options.max_connections = parts_.config.max_connections;
   options.max_connections_per_user = parts_.config.max_connections_per_user;
+  options.allowed_origins = parts_.config.allowed_origins;
+  options.audit = [](const std::string& line) { spdlog::info("{}", printable(line)); };
   if (const std::string& address = parts_.config.api_listen; !address.empty()) {
     options.loopback = GF_TRY(parse_loopback(address));
   }
@@ -203,6 +206,17 @@ std::shared_ptr<void> Loop::on_change(std::uint64_t revision,
                                       std::chrono::milliseconds most,
                                       std::function<void()> then) {
   return feed_.wait(revision, job, most, std::move(then));
+}
+
+Result<void> Loop::keep_tokens(std::vector<Token> tokens) {
+  auto done = parts_.store->commit(store::Batch{.tokens = tokens});
+  if (done) {
+    tokens_.replace(std::move(tokens));
+  } else if (done.error().code != Code::Exhausted) {
+    end_ = done;  // what the store holds is the truth
+    io_.stop();
+  }
+  return done;
 }
 
 void Loop::stop() {

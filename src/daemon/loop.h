@@ -49,6 +49,7 @@ struct Parts {
   OwnerOf owner_of;                     ///< of this machine's processes
   os::WallTimer wall_timer;
   engine::State state;
+  std::vector<Token> tokens;
 };
 
 /// The one loop, on one thread: waits for a request, a report of an executor, a reading of the
@@ -75,6 +76,8 @@ class Loop : public server::Service {
   [[nodiscard]] api::DaemonView daemon() const override;
   [[nodiscard]] const server::Counters& counters() const override { return counters_; }
   [[nodiscard]] std::vector<api::SettingView> settings() const override;
+  [[nodiscard]] const server::TokenTable& tokens() const override { return tokens_; }
+  Result<void> keep_tokens(std::vector<Token> tokens) override;
   void stop() override;
   Result<void> reload() override;
 
@@ -117,6 +120,7 @@ class Loop : public server::Service {
   GpuPeaks peaks_;
   DeviceNews device_news_;
   server::Counters counters_;
+  server::TokenTable tokens_;
   JobId first_id_;  ///< of a job submitted since this daemon runs
   Backups backups_;
   std::unique_ptr<server::HttpServer> server_;

@@ -160,4 +160,14 @@ Result<std::uint32_t> owner_of_other_end(int socket) {
   return uid;
 }
 
+std::string address_of_other_end(int socket) {
+  Name theirs;
+  if (::getpeername(socket, theirs.raw(), &theirs.size) != 0) return "";
+  std::array<char, INET6_ADDRSTRLEN> host{};
+  const void* bytes = theirs.is_v6() ? static_cast<const void*>(&theirs.v6().sin6_addr)
+                                     : static_cast<const void*>(&theirs.v4().sin_addr);
+  if (::inet_ntop(theirs.bytes.ss_family, bytes, host.data(), host.size()) == nullptr) return "";
+  return to_text(LoopbackAddress{host.data(), ntohs(theirs.port())});
+}
+
 }  // namespace gflow::os

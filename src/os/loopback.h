@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "base/loopback_address.h"
 #include "base/result.h"
@@ -19,5 +20,8 @@ namespace gflow::os {
 /// there is, as the kernel's table of sockets has it (sock_diag(7)). Errors: NotFound if that
 /// socket is of another network namespace or gone already.
 [[nodiscard]] Result<std::uint32_t> owner_of_other_end(int socket);
+
+/// "10.0.0.2:41234", "[fe80::1]:41234"; "" of a connection that is no more.
+[[nodiscard]] std::string address_of_other_end(int socket);
 
 }  // namespace gflow::os

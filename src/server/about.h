@@ -35,6 +35,10 @@ extern const api::Operation kShowSettings;
 extern const api::Operation kShowOpenapi;
 extern const api::Operation kShowHealth;
 extern const api::Operation kShowMetrics;
+// about_tokens.cpp
+extern const api::Operation kListTokens;
+extern const api::Operation kCreateToken;
+extern const api::Operation kRevokeToken;
 // about_gpu.cpp
 extern const api::Operation kShowGpuStatus;
 extern const api::Operation kListGpuNodes;

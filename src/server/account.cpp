@@ -12,6 +12,8 @@ void show_principal(Exchange exchange) {
   view.name = caller.name;
   view.role = role_name(caller.role);
   view.known_by = known_by_name(caller.known_by);
+  view.scope = scope_name(caller.scope);
+  view.credential = caller.credential;
   view.max_priority = max_priority(limits, caller, "");
   for (const std::string& project : caller.projects) {
     const int there = max_priority(limits, caller, project);

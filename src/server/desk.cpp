@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "server/routes.h"
+#include "server/web_guard.h"
 
 namespace gflow::server {
 
@@ -21,8 +22,8 @@ struct Desk::Ticket {
   std::atomic<bool> gone{false};      // set by whoever asked
 };
 
-Desk::Desk(asio::io_context& loop, Service& service, std::uint32_t own_uid)
-    : loop_(loop), service_(service), identity_(own_uid) {}
+Desk::Desk(asio::io_context& loop, Service& service, Authenticator authenticator)
+    : loop_(loop), service_(service), authenticator_(std::move(authenticator)) {}
 
 std::shared_ptr<void> Desk::ask(Guest guest, Request request, Asker asker) {
   const std::uint32_t uid = guest.peer.uid;
@@ -55,14 +56,40 @@ void Desk::serve(const std::shared_ptr<Ticket>& ticket) {
   const auto keep_wait = [desk = weak_from_this(), ticket](std::shared_ptr<void> wait) {
     if (const auto self = desk.lock()) self->keep(ticket, std::move(wait));
   };
+  auto decided = authenticator_.authenticate(ticket->guest, ticket->request, service_.now());
+  if (auto* refusal = std::get_if<Reply>(&decided)) {
+    allow_page(page_of(ticket->request), *refusal);
+    return respond(std::move(*refusal));
+  }
+  const auto& caller = std::get<Principal>(decided);
+  auto answers = told(ticket->guest, caller, ticket->request, respond);
   dispatch({service_,
-            principal_of(ticket->guest),
+            caller,
             std::move(ticket->request),
-            respond,
+            std::move(answers),
             std::string(),
             this,
             keep_wait,
             logs_});
+}
+
+/// The way to answer, past the log where this is to be there, with what lets a page read it.
+std::function<void(Reply)> Desk::told(const Guest& guest,
+                                      const Principal& caller,
+                                      const Request& request,
+                                      std::function<void(Reply)> respond) {
+  std::string line = Authenticator::audited(guest, caller, request);
+  std::string page = page_of(request);
+  if (line.empty() && page.empty()) return respond;
+  return [desk = weak_from_this(),
+          line = std::move(line),
+          page = std::move(page),
+          respond = std::move(respond)](Reply reply) {
+    const auto self = desk.lock();
+    if (self && !line.empty()) self->authenticator_.audit(line, reply.status);
+    allow_page(page, reply);
+    respond(std::move(reply));
+  };
 }
 
 void Desk::answer(Ticket& ticket, Reply reply) {
@@ -79,7 +106,7 @@ void Desk::keep(const std::shared_ptr<Ticket>& ticket, std::shared_ptr<void> wai
 
 std::vector<std::string> Desk::configure(const RoleNames& roles,
                                          const std::vector<std::string>& projects) {
-  return identity_.configure(roles, projects);
+  return authenticator_.identity().configure(roles, projects);
 }
 
 void Desk::close() {
@@ -133,10 +160,6 @@ void Desk::serve_soon() {
     if (self->fair_queue_.ready()) self->fair_queue_.pop()();
     self->serve_soon();
   });
-}
-
-Principal Desk::principal_of(const Guest& guest) {
-  return guest.via == Via::Tcp ? identity_.of_loopback(guest.peer.uid) : identity_.of(guest.peer);
 }
 
 }  // namespace gflow::server

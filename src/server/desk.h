@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "server/authenticator.h"
 #include "server/exchange.h"
 #include "server/fair_queue.h"
 #include "server/guest.h"
-#include "server/identity.h"
 #include "server/log_reader.h"
 #include "server/worker.h"
 
@@ -33,8 +33,7 @@ class Desk : public FairWork, public std::enable_shared_from_this<Desk> {
     std::function<void()> waits;        ///< that the answer comes with news, which may be never
   };
 
-  /// `own_uid` as for Identity.
-  Desk(boost::asio::io_context& loop, Service& service, std::uint32_t own_uid);
+  Desk(boost::asio::io_context& loop, Service& service, Authenticator authenticator);
 
   /// From any thread. Who lets go of what it returns has gone away: nothing is answered after, and
   /// what was waited for is given up.
@@ -59,11 +58,14 @@ class Desk : public FairWork, public std::enable_shared_from_this<Desk> {
   void answer(Ticket& ticket, Reply reply);
   void keep(const std::shared_ptr<Ticket>& ticket, std::shared_ptr<void> wait);
   void serve_soon();
-  [[nodiscard]] Principal principal_of(const Guest& guest);
+  [[nodiscard]] std::function<void(Reply)> told(const Guest& guest,
+                                                const Principal& caller,
+                                                const Request& request,
+                                                std::function<void(Reply)> respond);
 
   boost::asio::io_context& loop_;
   Service& service_;
-  Identity identity_;
+  Authenticator authenticator_;
   FairQueue fair_queue_;
   std::map<const Ticket*, std::shared_ptr<void>> waits_;  ///< of requests not answered yet
   bool serving_ = false;

@@ -50,6 +50,8 @@ void turn_away(int socket, const Error& error) {
 
 Edge::Edge(Options options, std::shared_ptr<Desk> desk)
     : options_(std::move(options)),
+      loopback_rules_(
+          std::make_shared<const WebRules>(WebRules{false, {}, options_.allowed_origins})),
       desk_(std::move(desk)),
       work_(io_.get_executor()),
       last_words_(io_),
@@ -126,9 +128,8 @@ void Edge::forget(const std::shared_ptr<Session>& session) {
   if (sessions_.empty()) last_words_.cancel();
 }
 
-Result<void> Edge::may_enter(const os::Peer& peer) const {
-  if (options_.any_user || peer.uid == 0 || peer.uid == options_.own_uid) return {};
-  return fail(Code::Permission, "this gflowd serves only the user it runs as");
+Result<void> Edge::may_enter(std::uint32_t uid) const {
+  return Authenticator::may_enter({options_.any_user, options_.own_uid}, uid);
 }
 
 /// Over TCP nobody is turned away before the request is read: closing then would take the answer
@@ -137,12 +138,14 @@ Result<Guest> Edge::admit(Via via, int socket) {
   Guest guest{.via = via};
   if (via == Via::Tcp) {
     const auto uid = os::owner_of_other_end(socket);
+    guest.address = os::address_of_other_end(socket);
     guest.peer.uid = uid.value_or(kNobody);
-    auto may = uid ? may_enter(guest.peer) : std::unexpected(uid.error());
+    guest.is_known = uid.has_value();
+    auto may = uid ? may_enter(*uid) : std::unexpected(uid.error());
     if (!may) guest.refusal = Error{Code::Permission, std::move(may).error().message};
   } else {
     guest.peer = GF_TRY(os::peer_of(socket));
-    GF_CHECK(may_enter(guest.peer));
+    GF_CHECK(may_enter(guest.peer.uid));
   }
   GF_CHECK(admission_.take_connection(guest.peer.uid));
   return guest;

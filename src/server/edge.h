@@ -13,6 +13,7 @@
 
 #include "server/http_server.h"
 #include "server/session.h"
+#include "server/web_guard.h"
 
 namespace gflow::server {
 
@@ -46,6 +47,9 @@ class Edge : private SessionHost {
  private:
   [[nodiscard]] Admission& admission() override { return admission_; }
   [[nodiscard]] std::chrono::milliseconds idle() const override { return options_.idle; }
+  [[nodiscard]] std::shared_ptr<const WebRules> web_rules(Via /*via*/) const override {
+    return loopback_rules_;
+  }
   [[nodiscard]] bool is_closing() const override { return closing_; }
   [[nodiscard]] std::shared_ptr<void> ask(Guest guest, Request request, Desk::Asker asker) override;
   void on_edge(std::function<void()> work) override;
@@ -54,12 +58,13 @@ class Edge : private SessionHost {
   [[nodiscard]] Result<void> listen_at(LoopbackAddress& address);
   void welcome(Via via, Listener::Socket socket);
   [[nodiscard]] Result<Guest> admit(Via via, int socket);
-  [[nodiscard]] Result<void> may_enter(const os::Peer& peer) const;
+  [[nodiscard]] Result<void> may_enter(std::uint32_t uid) const;
   void stop_accepting();
   void take_leave();
   void cut_off();
 
   Options options_;
+  std::shared_ptr<const WebRules> loopback_rules_;
   std::shared_ptr<Desk> desk_;
   boost::asio::io_context io_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;

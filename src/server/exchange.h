@@ -14,11 +14,14 @@
 
 namespace gflow::server {
 
+struct WebRules;
+
 /// By which it is told whether a web page asks.
 struct WebHeaders {
   std::string host;
   std::string fetch_site;  ///< Sec-Fetch-Site
   std::string content_type;
+  std::shared_ptr<const WebRules> rules = {};  ///< none: of loopback, and no page
 };
 
 /// What handlers see of an HTTP request.
@@ -33,6 +36,7 @@ struct Request {
   std::optional<WebHeaders> web = {};  ///< of one that came over TCP
   std::string range = {};              ///< Range, where it is to be heeded
   std::string last_event_id = {};      ///< Last-Event-ID
+  std::string authorization = {};      ///< the header
 };
 
 /// What goes back.
@@ -44,6 +48,7 @@ struct Reply {
   /// Makes the body, on the connections' thread; none where `body` is it.
   std::function<std::string()> write = {};
   std::optional<Streamed> streamed = {};  ///< in place of `body`
+  bool hangs_up = false;  ///< it is the last of its connection
 };
 /// The reply with its body.
 [[nodiscard]] Reply written(Reply reply);

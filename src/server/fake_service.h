@@ -89,6 +89,11 @@ class FakeService : public Service {
   [[nodiscard]] std::vector<api::SettingView> settings() const override {
     return {{.name = "scheduler.preempt", .value = "true", .origin = "default"}};
   }
+  [[nodiscard]] const TokenTable& tokens() const override { return tokens_; }
+  Result<void> keep_tokens(std::vector<Token> tokens) override {
+    if (kept) tokens_.replace(std::move(tokens));
+    return kept;
+  }
   void stop() override { stopped = true; }
   Result<void> reload() override { return reloaded; }
 
@@ -130,6 +135,7 @@ class FakeService : public Service {
   bool hold_answers = false;
   bool stopped = false;
   Result<void> reloaded;
+  Result<void> kept;                ///< what keeping tokens comes to
   std::function<void()> on_wait;    ///< called for everyone who starts to wait for a change
   std::function<void()> on_let_go;  ///< called when nobody wants the change any more, or got it
   std::function<void()> on_hold;    ///< called for every answer that is held back
@@ -137,6 +143,7 @@ class FakeService : public Service {
   Counters counted;
 
  private:
+  TokenTable tokens_;
   struct Waiter {
     std::uint64_t revision = 0;
     std::optional<JobId> job;

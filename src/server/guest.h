@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "base/result.h"
 #include "os/user.h"
@@ -9,14 +10,21 @@
 namespace gflow::server {
 
 /// Which way somebody came.
-enum class Via { Unix, Tcp };
+enum class Via {
+  Unix,  ///< the socket
+  Tcp,   ///< loopback
+  Tls,   ///< from any machine
+};
 
-/// Who connected.
+/// Who connected, as far as the connection tells.
 struct Guest {
   os::Peer peer;
   Via via = Via::Unix;
-  /// Why nothing is done for them; told in answer to what they ask.
+  bool is_known = true;      ///< whose the connection is
+  std::string address = {};  ///< "10.0.0.2:41234"; "" of the socket
+  /// Why nothing is done for who shows nothing else; told in answer to what they ask.
   std::optional<Error> refusal = {};
+  std::string certificate = {};  ///< what it names, of one that our CA vouches for; "" for none
 };
 
 }  // namespace gflow::server

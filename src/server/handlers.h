@@ -31,6 +31,10 @@ void reload_daemon(Exchange exchange);
 // account.cpp
 void show_principal(Exchange exchange);
 void show_settings(Exchange exchange);
+// tokens.cpp
+void list_tokens(Exchange exchange);
+void create_token(Exchange exchange);
+void revoke_token(Exchange exchange);
 // changes.cpp
 void wait_for_change(Exchange exchange);
 // snapshot.cpp

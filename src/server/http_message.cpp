@@ -49,16 +49,18 @@ Request request_of(HttpRequest&& message) {
   if (message["If-Range"].empty()) request.range = std::string(message[http::field::range]);
   request.last_event_id = std::string(message["Last-Event-ID"]);
   request.language = std::string(message[http::field::accept_language]);
+  request.authorization = std::string(message[http::field::authorization]);
   request.body = std::move(message.body());
   return request;
 }
 
-WebHeaders web_headers_of(const HttpRequest& message) {
+WebHeaders web_headers_of(const HttpRequest& message, std::shared_ptr<const WebRules> rules) {
   // Of two of them somebody on the way may have taken the other one.
   const bool is_one = message.count(http::field::host) == 1;
   return {is_one ? std::string(message[http::field::host]) : "",
           std::string(message["Sec-Fetch-Site"]),
-          std::string(message[http::field::content_type])};
+          std::string(message[http::field::content_type]),
+          std::move(rules)};
 }
 
 bool reads_coding(std::string_view coding) {

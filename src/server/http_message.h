@@ -21,7 +21,8 @@ constexpr std::uint32_t kMaxHeaderBytes = 64 * 1024;
 
 /// What handlers see of it. The body is moved out.
 [[nodiscard]] Request request_of(HttpRequest&& message);
-[[nodiscard]] WebHeaders web_headers_of(const HttpRequest& message);
+[[nodiscard]] WebHeaders web_headers_of(const HttpRequest& message,
+                                        std::shared_ptr<const WebRules> rules);
 [[nodiscard]] HttpResponse response_of(Reply reply);
 /// The reply to bytes that are no request, or empty if there is nobody to reply to.
 [[nodiscard]] std::optional<Reply> reply_to(const boost::system::error_code& error);

@@ -11,7 +11,10 @@ namespace gflow::server {
 Result<std::unique_ptr<HttpServer>> HttpServer::listen(boost::asio::io_context& io,
                                                        Options options,
                                                        Service& service) {
-  auto desk = std::make_shared<Desk>(io, service, options.own_uid);
+  auto desk = std::make_shared<Desk>(
+      io,
+      service,
+      Authenticator({options.any_user, options.own_uid}, service.tokens(), options.audit));
   auto edge = std::make_unique<Edge>(std::move(options), desk);
   GF_CHECK(edge->listen());
   std::string trouble = edge->listen_on_loopback();

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -38,6 +39,9 @@ class HttpServer {
     std::size_t max_connections_per_user = 256;
     /// For a request's headers to arrive, or the next request; twice that for its body.
     std::chrono::milliseconds idle{30'000};
+    std::vector<std::string> allowed_origins = {};  ///< web pages that may ask, with a token
+    /// Writes a line into the log; called on the loop's thread.
+    std::function<void(const std::string& line)> audit = [](const std::string& /*line*/) {};
   };
   /// Binds and listens. A stale socket file is replaced (the caller holds the state lock).
   [[nodiscard]] static Result<std::unique_ptr<HttpServer>> listen(boost::asio::io_context& io,

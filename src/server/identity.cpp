@@ -78,13 +78,17 @@ Principal Identity::of(const os::Peer& peer) {
   return principal;
 }
 
-Principal Identity::of_loopback(std::uint32_t uid) {
+Principal Identity::of_account(std::uint32_t uid) {
   auto account = accounts_.find(uid);
   if (account == accounts_.end()) {
     const os::Peer peer{uid, 0, os::groups_of(os::account_of(uid))};
     account = accounts_.emplace(uid, peer).first;
   }
-  Principal principal = of(account->second);
+  return of(account->second);
+}
+
+Principal Identity::of_loopback(std::uint32_t uid) {
+  Principal principal = of_account(uid);
   principal.role = Role::User;
   principal.known_by = KnownBy::Loopback;
   return principal;

@@ -25,9 +25,11 @@ class Identity {
   std::vector<std::string> configure(const RoleNames& roles,
                                      const std::vector<std::string>& projects);
   [[nodiscard]] Principal of(const os::Peer& peer);
+  /// Of an account that showed a token or a certificate. Groups are those of the account, looked up
+  /// once until the configuration is read again.
+  [[nodiscard]] Principal of_account(std::uint32_t uid);
   /// Of the owner of a TCP connection's other end. A user and no more, whoever it is: what connects
-  /// may pass on what others ask. Groups are those of the account, looked up once until the
-  /// configuration is read again.
+  /// may pass on what others ask.
   [[nodiscard]] Principal of_loopback(std::uint32_t uid);
 
  private:

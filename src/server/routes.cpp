@@ -48,6 +48,9 @@ constexpr auto kRoutes = std::to_array<Route>({
     {"POST", "/api/v1/daemon/reload", Verb::Administer, reload_daemon, about::kReloadDaemon},
     {"GET", "/api/v1/principal", Verb::Read, show_principal, about::kShowPrincipal},
     {"GET", "/api/v1/settings", Verb::Read, show_settings, about::kShowSettings},
+    {"GET", "/api/v1/tokens", Verb::Read, list_tokens, about::kListTokens},
+    {"POST", "/api/v1/tokens", Verb::Submit, create_token, about::kCreateToken},
+    {"DELETE", "/api/v1/tokens/{name}", Verb::Change, revoke_token, about::kRevokeToken},
     {"GET", "/api/v1/openapi.json", Verb::Read, show_openapi, about::kShowOpenapi},
     {"GET", "/api/v1/changes", Verb::Read, wait_for_change, about::kWaitForChange},
     {"GET", "/api/v1/gpu/status", Verb::Read, show_gpu_status, about::kShowGpuStatus},
@@ -133,9 +136,25 @@ Reply wrong_method(const Request& request, const std::vector<std::string>& allow
 
 }  // namespace
 
+Scope scope_of(Verb verb) {
+  switch (verb) {
+    case Verb::Read:
+      return Scope::Read;
+    case Verb::Submit:
+    case Verb::Change:
+      return Scope::Submit;
+    case Verb::Operate:
+      return Scope::Operate;
+    case Verb::Administer:
+      break;
+  }
+  return Scope::Admin;
+}
+
 std::span<const Route> routes() { return kRoutes; }
 
 Result<void> authorize(const Principal& caller, Verb verb) {
+  GF_CHECK(is_in_scope(caller, scope_of(verb)));
   switch (verb) {
     case Verb::Read:
     case Verb::Submit:
@@ -152,11 +171,6 @@ Result<void> authorize(const Principal& caller, Verb verb) {
 void dispatch(Exchange exchange) {
   // What answers it now, and what is posted by it, see messages_in_use().
   const MessagesOfThread language(os::messages_of(exchange.request.language));
-  // Browsers name the page that asks; no page has any business here (DNS rebinding).
-  if (exchange.request.origin) {
-    return exchange.respond(problem(
-        Error{Code::Permission, "requests of web pages are refused: they carry an Origin header"}));
-  }
   if (auto refusal = refuse_of_web(exchange.request)) {
     return exchange.respond(std::move(*refusal));
   }

@@ -28,6 +28,9 @@ struct Route {
 /// Every route there is; the first that matches counts.
 [[nodiscard]] std::span<const Route> routes();
 
+/// The least scope a token may have for it.
+[[nodiscard]] Scope scope_of(Verb verb);
+
 /// Errors: Code::Permission, saying who may.
 [[nodiscard]] Result<void> authorize(const Principal& caller, Verb verb);
 

@@ -15,6 +15,7 @@
 #include "core/principal.h"
 #include "engine/event.h"
 #include "engine/state.h"
+#include "server/token_table.h"
 
 namespace gflow::server {
 
@@ -48,6 +49,9 @@ class Service {
   [[nodiscard]] virtual api::DaemonView daemon() const = 0;
   [[nodiscard]] virtual const Counters& counters() const = 0;
   [[nodiscard]] virtual std::vector<api::SettingView> settings() const = 0;
+  [[nodiscard]] virtual const TokenTable& tokens() const = 0;
+  /// These instead of those there are, on disk when it returns. Errors: Exhausted.
+  [[nodiscard]] virtual Result<void> keep_tokens(std::vector<Token> tokens) = 0;
   /// Ends the daemon after this tick; jobs keep running.
   virtual void stop() = 0;
   /// Reads the configuration again.

@@ -97,9 +97,8 @@ void Session::on_body(const error_code& error) {
   keep_alive_ = message.keep_alive();
   is_head_ = message.method() == http::verb::head;
   is_http10_ = message.version() < 11;
-  if (guest_.refusal) return send(problem(*guest_.refusal));
   std::optional<WebHeaders> web;
-  if (guest_.via == Via::Tcp) web = web_headers_of(message);
+  if (guest_.via != Via::Unix) web = web_headers_of(message, host_.web_rules(guest_.via));
   Request request = request_of(std::move(message));
   request.web = std::move(web);
   ask(std::move(request));
@@ -190,7 +189,7 @@ void Session::answer(std::uint64_t number, Reply reply) {
 
 void Session::send(Reply reply) {
   idle_ = false;
-  keep_alive_ = keep_alive_ && !host_.is_closing();
+  keep_alive_ = keep_alive_ && !host_.is_closing() && !reply.hangs_up;
   if (reply.streamed && !is_head_) return send_streamed(std::move(reply));
   reply = written(std::move(reply));
   const Memory size{static_cast<std::int64_t>(reply.body.size())};

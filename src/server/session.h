@@ -26,6 +26,8 @@ class SessionHost {
   [[nodiscard]] virtual Admission& admission() = 0;
   /// For a request's headers to arrive, or the next request; twice that for its body.
   [[nodiscard]] virtual std::chrono::milliseconds idle() const = 0;
+  /// Of those who did not come by the socket.
+  [[nodiscard]] virtual std::shared_ptr<const WebRules> web_rules(Via via) const = 0;
   /// Nothing new is begun, and what is answered is the last of its connection.
   [[nodiscard]] virtual bool is_closing() const = 0;
   /// Hands a request to the desk; as Desk::ask().

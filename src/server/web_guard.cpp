@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/web_guard.h"
 
-#include <string_view>
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <array>
 
 #include "base/loopback_address.h"
 #include "base/text.h"
@@ -14,22 +17,75 @@ bool is_json(std::string_view content_type) {
   return to_lower(trim(content_type.substr(0, content_type.find(';')))) == "application/json";
 }
 
+bool is_in(const std::vector<std::string>& list, const std::string& text) {
+  return std::ranges::find(list, text) != list.end();
+}
+
+/// "10.0.0.5", "[fe80::1]": no name, so that none was made to lead here.
+bool is_address(const std::string& host) {
+  std::array<unsigned char, sizeof(in6_addr)> bytes{};
+  if (!host.starts_with('[')) return ::inet_pton(AF_INET, host.c_str(), bytes.data()) == 1;
+  if (!host.ends_with(']')) return false;
+  return ::inet_pton(AF_INET6, host.substr(1, host.size() - 2).c_str(), bytes.data()) == 1;
+}
+
+/// Whatever the port: it may be forwarded.
+bool is_this_host(const WebHeaders& web) {
+  if (is_loopback_host(web.host)) return true;
+  if (!web.rules || !web.rules->is_remote) return false;
+  const std::string host = to_lower(std::string(host_of(web.host)));
+  return is_address(host) || is_in(web.rules->host_names, host);
+}
+
 }  // namespace
 
+std::string page_of(const Request& request) {
+  const bool is_allowed = request.origin && request.web && request.web->rules &&
+                          is_in(request.web->rules->origins, *request.origin);
+  return is_allowed ? *request.origin : "";
+}
+
+std::optional<Reply> answer_preflight(const Request& request) {
+  if (request.method != "OPTIONS" || page_of(request).empty()) return std::nullopt;
+  if (!is_this_host(*request.web)) return std::nullopt;
+  Reply reply = empty_reply();
+  reply.headers = {{"Access-Control-Allow-Methods", "GET, POST, PATCH, DELETE"},
+                   {"Access-Control-Allow-Headers",
+                    "Authorization, Content-Type, Idempotency-Key, Accept-Language, If-Match, "
+                    "If-None-Match, Last-Event-ID"},
+                   {"Access-Control-Max-Age", "600"}};
+  return reply;
+}
+
+void allow_page(const std::string& page, Reply& reply) {
+  if (page.empty()) return;
+  reply.headers.emplace_back("Access-Control-Allow-Origin", page);
+  reply.headers.emplace_back("Vary", "Origin");
+}
+
 std::optional<Reply> refuse_of_web(const Request& request) {
+  const bool is_allowed = !page_of(request).empty();
+  if (request.origin && !is_allowed) {
+    return problem(Error{Code::Permission,
+                         tr("requests of web pages are refused: they carry an Origin header")});
+  }
   if (!request.web) return std::nullopt;
   const WebHeaders& headers = *request.web;
   constexpr int kMisdirected = 421;
   constexpr int kUnsupportedMedia = 415;
-  // Whatever the port: it may be forwarded.
-  if (!is_loopback_host(headers.host)) {
-    return problem(Error{Code::Usage,
-                         tr_format("this is gflowd on localhost, not '{}'",
-                                   printable(headers.host.substr(0, 100)))},
-                   kMisdirected);
+  if (!is_this_host(headers)) {
+    const std::string asked = printable(headers.host.substr(0, 100));
+    const bool is_remote = headers.rules && headers.rules->is_remote;
+    return problem(
+        Error{Code::Usage,
+              is_remote ? tr_format("this gflowd is not called '{}': add the name to [api] "
+                                    "host_names",
+                                    asked)
+                        : tr_format("this is gflowd on localhost, not '{}'", asked)},
+        kMisdirected);
   }
   const std::string_view site = headers.fetch_site;
-  if (!site.empty() && site != "none" && site != "same-origin") {
+  if (!is_allowed && !site.empty() && site != "none" && site != "same-origin") {
     return problem(Error{Code::Permission, tr("requests of web pages are refused")});
   }
   if (!request.body.empty() && !is_json(headers.content_type)) {

@@ -29,8 +29,9 @@ std::string another_value(const Setting& setting) {
       return "a=1";
     case Type::Address:
       return "[::1]:0";
-    case Type::Text:
     case Type::List:
+      return setting.name == "allowed_origins" ? "https://other" : "other";
+    case Type::Text:
       return "other";
   }
   return "other";

@@ -213,6 +213,26 @@ std::vector<std::string> read_list(const std::string& text) {
   return names;
 }
 
+/// "https://board.lab:3000": what a browser sends, and nothing that stands for several.
+bool is_origin(std::string_view text) {
+  const std::size_t scheme = text.starts_with("https://") ? 8 : text.starts_with("http://") ? 7 : 0;
+  const std::string_view host = text.substr(scheme);
+  return scheme != 0 && !host.empty() && host.find_first_of("/*?#@ ,") == std::string_view::npos &&
+         to_lower(host) == host;
+}
+
+Result<void> read_origins(Settings& settings, const std::string& text) {
+  auto origins = read_list(text);
+  for (const std::string& origin : origins) {
+    if (is_origin(origin)) continue;
+    return fail(Code::Usage,
+                tr_format("'{}' is not the origin of a web page, as https://board.lab:3000",
+                          printable(origin)));
+  }
+  settings.allowed_origins = std::move(origins);
+  return {};
+}
+
 using Priorities = std::map<std::string, int, std::less<>>;
 
 std::string write_priorities(const Priorities& priorities) {
@@ -338,6 +358,14 @@ void add_api(std::vector<Setting>& table) {
                        .max = kMillion,
                        .help = "maximum number of open connections of one user"},
                      [](auto& s) -> auto& { return s.max_connections_per_user; }));
+  table.push_back({.section = "api",
+                   .name = "allowed_origins",
+                   .type = Type::List,
+                   .applies = kRestart,
+                   .help = "web pages that may ask, with a token: \"https://board.lab:3000\"; none "
+                           "by default",
+                   .write = [](const Settings& s) { return write_list(s.allowed_origins); },
+                   .read = read_origins});
 }
 
 /// Whose names these are is nobody else's business: they are no part of a snapshot.

@@ -36,7 +36,7 @@ class Directory {
 [[nodiscard]] Outcome outcome();
 /// A payload with bytes no text has.
 [[nodiscard]] Payload payload();
-constexpr int kNewestSchema = 11;
+constexpr int kNewestSchema = 13;
 /// Every shape of JobState, each with ids of its own: what tests/upgrade/schema_<schema>.db holds,
 /// ascending by id.
 [[nodiscard]] std::vector<Job> every_state(int schema = kNewestSchema);
@@ -45,6 +45,9 @@ constexpr int kNewestSchema = 11;
 
 /// From schema 7 on.
 [[nodiscard]] std::vector<NodeHealth> unhealthy();
+
+/// From schema 13 on.
+[[nodiscard]] std::vector<Token> tokens();
 
 /// Opens or fails the test.
 [[nodiscard]] std::unique_ptr<Store> open(const std::string& path);

@@ -228,6 +228,13 @@ std::vector<NodeHealth> unhealthy() {
           {"gpu-2", "", 1, milliseconds(1), {}, {}}};
 }
 
+std::vector<Token> tokens() {
+  const std::string digest(64, 'd');
+  return {{"ci", {1000, "alice"}, Scope::Submit, digest, at(1), at(2)},
+          {"ci", {1001, "bob"}, Scope::Read, "e" + digest.substr(1), at(3), {}},
+          {"ops", {1001, "bob"}, Scope::Admin, "f" + digest.substr(1), at(4), at(5)}};
+}
+
 std::unique_ptr<Store> open(const std::string& path) {
   auto store = Store::open(path);
   if (!store) throw std::runtime_error(store.error().message);

@@ -28,6 +28,7 @@ void write_golden(const std::string& path) {
   batch.submissions = {{1000, kKey, {JobId(1), JobId(2), JobId(4)}, kDigest}};
   batch.drains = drains();
   batch.unhealthy = unhealthy();
+  batch.tokens = tokens();
   ASSERT_TRUE(store->commit(batch));
 }
 
@@ -81,6 +82,8 @@ TEST(SchemaTest, DatabasesOfEverySchemaOpen) {
                 migration.number < 2 ? std::vector<Drain>() : drains(migration.number));
       EXPECT_EQ(store->load().value().unhealthy,
                 migration.number < 7 ? std::vector<NodeHealth>() : unhealthy());
+      EXPECT_EQ(store->load().value().tokens,
+                migration.number < 13 ? std::vector<Token>() : tokens());
       // Whatever it came from, it takes what the newest schema knows.
       const std::vector<Job> newest = every_state();
       Batch batch = batch_of(newest, payload());

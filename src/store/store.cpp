@@ -20,6 +20,7 @@
 #include "store/job_row.h"
 #include "store/lived_row.h"
 #include "store/payload_row.h"
+#include "store/token_rows.h"
 
 namespace gflow::store {
 namespace {
@@ -164,6 +165,7 @@ void Store::Core::write(const Batch& batch, JobId first_free) {
   }
   if (batch.drains) write_drain_rows(database, *batch.drains);
   if (batch.unhealthy) write_health_rows(database, *batch.unhealthy);
+  if (batch.tokens) write_token_rows(database, *batch.tokens);
   if (batch.node) Query(set_node).text(*batch.node).run();
   const auto count = static_cast<std::int64_t>(commits + 1);
   Query(set_meta).integer(sql_id(first_free)).integer(count).run();
@@ -233,6 +235,7 @@ Result<Loaded> Store::load() {
     core_->load_dependencies(loaded.jobs);
     loaded.drains = read_drain_rows(core_->database);
     loaded.unhealthy = read_health_rows(core_->database);
+    loaded.tokens = read_token_rows(core_->database);
     loaded.lived = read_lived(core_->database);
     loaded.node = core_->database.execAndGet("SELECT coalesce(node, '') FROM meta").getString();
     return loaded;

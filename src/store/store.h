@@ -12,6 +12,7 @@
 #include "core/job.h"
 #include "core/machine.h"
 #include "core/node_health.h"
+#include "core/token.h"
 #include "store/backup.h"
 
 namespace gflow::store {
@@ -34,6 +35,7 @@ struct Loaded {
   JobId next_id;          ///< smallest id never given out
   std::vector<Drain> drains{};
   std::vector<NodeHealth> unhealthy{};  ///< by node
+  std::vector<Token> tokens{};          ///< by owner and name
   Lived lived{};
   std::string node{};  ///< what the daemon's node was called; "" in stores that did not name it
 };
@@ -64,13 +66,14 @@ struct Batch {
   std::optional<JobId> next_id = {};
   std::optional<std::vector<Drain>> drains = {};  ///< all there are from now on, in their order
   std::optional<std::vector<NodeHealth>> unhealthy = {};  ///< the same
+  std::optional<std::vector<Token>> tokens = {};          ///< the same
   std::optional<std::string> node = {};                   ///< what the daemon's node is called
   /// Written with the rest; alone it is no reason to. The age of `submissions` is counted on it.
   std::optional<Lived> lived = {};
 
   [[nodiscard]] bool empty() const {
     return saves.empty() && forgets.empty() && submissions.empty() && !next_id && !drains &&
-           !unhealthy && !node;
+           !unhealthy && !tokens && !node;
   }
 };
 

@@ -73,6 +73,21 @@ TEST(StoreTest, PlainJobsTakeNoRoomForWhatTheyDoNotAsk) {
   EXPECT_TRUE(row.getColumn(0).isNull());
 }
 
+TEST(StoreTest, TokensAreKeptUntilTheyAreReplaced) {
+  const Directory directory;
+  const std::string path = directory.file("gflow.db");
+  const auto kept = [&] { return open(path)->load().value().tokens; };
+  ASSERT_TRUE(open(path)->commit(Batch{.tokens = tokens()}));
+  EXPECT_EQ(kept(), tokens());
+  const std::vector<Token> fewer = {tokens()[1]};
+  ASSERT_TRUE(open(path)->commit(Batch{.tokens = fewer}));
+  EXPECT_EQ(kept(), fewer);
+  ASSERT_TRUE(open(path)->commit(Batch{.drains = drains()}));
+  EXPECT_EQ(kept(), fewer);
+  ASSERT_TRUE(open(path)->commit(Batch{.tokens = std::vector<Token>()}));
+  EXPECT_EQ(kept(), std::vector<Token>());
+}
+
 TEST(StoreTest, WhatIsKnownOfNodesThatFailIsReplacedAsAWhole) {
   const Directory directory;
   const std::string path = directory.file("gflow.db");

@@ -110,6 +110,8 @@ class Daemon : public server::Service {
   [[nodiscard]] const server::Counters& counters() const override { return counters_; }
   [[nodiscard]] api::DaemonView daemon() const override { return {}; }
   [[nodiscard]] std::vector<api::SettingView> settings() const override { return {}; }
+  [[nodiscard]] const server::TokenTable& tokens() const override { return tokens_; }
+  Result<void> keep_tokens(std::vector<Token> /*tokens*/) override { return {}; }
   void stop() override {}
   Result<void> reload() override { return {}; }
 
@@ -154,6 +156,7 @@ class Daemon : public server::Service {
 
  private:
   server::Counters counters_;
+  server::TokenTable tokens_;
   engine::State state_{engine::Policy{}, kBoot};
   std::unique_ptr<store::Store> store_ = open_store();
   Attempts attempts_;

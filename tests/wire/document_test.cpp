@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "api/json.h"
+#include "api/token.h"
 #include "base/text.h"
 #include "os/file.h"
 #include "server/routes.h"
@@ -62,6 +63,9 @@ std::optional<std::string> rewritten(const std::string& text) {
   if (is("Daemon")) return again(text, api::read_daemon);
   if (is("JobIds")) return api::write_job_ids(api::read_job_ids(text).value());
   if (is("Changes")) return api::write_revision(api::read_revision(text).value());
+  if (is("TokenRequest")) return again(text, api::read_token_request);
+  if (is("Token")) return again(text, api::read_new_token);
+  if (is("Tokens")) return api::write_tokens(api::read_tokens(text).value());
   if (is("Problem")) return api::write_problem(api::read_problem(400, text));
   return {};
 }
@@ -79,7 +83,7 @@ TEST(Document, HasEveryExampleAsTheCodeWritesIt) {
     const std::string job = again("{\"id\":7," + member + "}", api::read_job);
     EXPECT_NE(job.find(member), std::string::npos) << job << "\n" << member;
   }
-  EXPECT_EQ(documents, 11) << "one of each kind";
+  EXPECT_EQ(documents, 14) << "one of each kind";
 }
 
 TEST(Document, HasEveryRoute) {

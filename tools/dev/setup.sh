@@ -6,7 +6,7 @@
 readonly BUILD_PACKAGES=(
   g++ cmake ninja-build pkg-config ccache git
   "libboost1.81-dev libboost1.83-dev libboost-dev" nlohmann-json3-dev libyaml-cpp-dev libfmt-dev
-  libspdlog-dev libsqlitecpp-dev libsqlite3-dev libtomlplusplus-dev prometheus-cpp-dev zlib1g-dev tzdata gettext
+  libspdlog-dev libsqlitecpp-dev libsqlite3-dev libtomlplusplus-dev prometheus-cpp-dev libssl-dev zlib1g-dev tzdata gettext
 )
 # What the jobs of the demo run.
 # shellcheck disable=SC2034  # used by build.sh

@@ -10,6 +10,7 @@ namespace gflow::cli {
 [[nodiscard]] Command gctl_resume_command();
 [[nodiscard]] Command gctl_snapshot_command();
 [[nodiscard]] Command gctl_config_command();
+[[nodiscard]] Command gctl_token_command();
 [[nodiscard]] Command gctl_whoami_command();
 
 }  // namespace gflow::cli

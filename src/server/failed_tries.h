@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <map>
+#include <string>
+
+#include "base/time.h"
+
+namespace gflow::server {
+
+/// Counts who showed what was not taken: after kFree tries within kWindow that one is told to wait.
+/// Who shows what is taken is not asked, so that nobody keeps others out who share an address.
+class FailedTries {
+ public:
+  static constexpr std::size_t kFree = 10;
+  static constexpr std::chrono::seconds kWindow{60};
+  static constexpr std::size_t kMost = 10'000;  ///< of those remembered
+
+  struct Verdict {
+    std::chrono::seconds wait{0};  ///< 0: not at all yet
+    bool is_first = false;         ///< of those who have to
+  };
+  /// Counts one.
+  [[nodiscard]] Verdict count(const std::string& who, MonoTime now);
+
+ private:
+  struct Tries {
+    MonoTime since{};
+    std::size_t count = 0;
+  };
+  void forget(MonoTime now);
+
+  std::map<std::string, Tries> tries_;
+};
+
+}  // namespace gflow::server
