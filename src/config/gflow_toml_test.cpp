@@ -88,6 +88,13 @@ allocation_ttl = "2h"
 listen = "[::1]:9000"
 max_connections = 100
 max_connections_per_user = 50
+[metrics]
+dcgm = true
+jobs = true
+users = true
+hpc_job_mapping_dir = "/run/hpc"
+[telemetry]
+otlp_endpoint = "http://lab:4318"
 [store]
 ballast = "1G"
 backup_interval = "10m"
@@ -128,6 +135,8 @@ max_backups = 0
   want.max_connections = 100;
   want.max_connections_per_user = 50;
   want.policy.allocation_ttl = 2h;
+  want.metrics = {.dcgm = true, .jobs = true, .users = true, .hpc_job_mapping_dir = "/run/hpc"};
+  want.otlp_endpoint = "http://lab:4318";
   want.policy.max_unreserved_per_user = 12;
   want.policy.max_stored_per_user = Memory::mib(64);
   want.policy.max_dependencies_per_job = 8;
@@ -188,6 +197,9 @@ TEST(Config, SaysWhatIsWrongAndWhere) {
       {"[priority.users]\nalice = 300", "'300' of alice is not a number from 0 to 255"},
       {"[runner]\nlaunch_backoff = '0s'", "'0s' is too short; the minimum is 1s"},
       {"[daemon", ".toml:1: "},
+      {"[telemetry]\notlp_endpoint = 'lab:4318'", "'lab:4318' is not the address of a collector"},
+      {"[telemetry]\notlp_endpoint = 'https://lab'", "is not the address of a collector"},
+      {"[metrics]\nhpc_job_mapping_dir = 'jobs'", "metrics.hpc_job_mapping_dir: "},
       {"[daemon]\nlog_level = 'loud'", "'loud' is not one of debug"},
   };
   for (const Bad& row : rows) {

@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
 
 #include <boost/asio/post.hpp>
+#include <chrono>
 #include <csignal>
 
 #include "base/loopback_address.h"
@@ -14,6 +16,7 @@
 #include "daemon/setting_views.h"
 #include "os/clock.h"
 #include "os/file.h"
+#include "os/usage.h"
 #include "os/user.h"
 
 namespace gflow::daemon {
@@ -75,10 +78,14 @@ Loop::Loop(Parts parts)
     : parts_(std::move(parts)),
       state_(parts_.state),
       ballast_(parts_.options.paths.ballast(), parts_.config.ballast),
-      dispatcher_(state_,
-                  *parts_.store,
-                  parts_.executors,
-                  [this](engine::Event event) { request(std::move(event), {}); }),
+      dispatcher_(
+          state_,
+          *parts_.store,
+          parts_.executors,
+          [this](engine::Event event) { request(std::move(event), {}); },
+          [this](LaunchOrder& order) {
+            if (const Job* job = state_.find(order.job)) traces_.launching(*job, order);
+          }),
       shell_(state_, *parts_.store, dispatcher_, &ballast_),
       started_(os::now()),
       device_fd_(io_),
@@ -103,6 +110,13 @@ Result<void> Loop::begin() {
   for (const executor::Doubt& doubt : dispatcher_.doubts()) {
     spdlog::warn("{}", doubt_text(doubt));
   }
+  traces_.set_endpoint(parts_.config.otlp_endpoint, parts_.node);
+  for (const auto& [id, attempt] : under_way) {
+    job_watch_.know(*state_.find(id));
+    if (!traces_.is_on()) continue;
+    if (const auto payload = parts_.store->payload(id)) traces_.know(*state_.find(id), *payload);
+  }
+  hpc_jobs_.set_directory(parts_.config.metrics.hpc_job_mapping_dir);
   Machine first = reading();
   device_news_.see(first, parts_.config.gpus);
   shell_.post(engine::event::NodesChanged{{std::move(first)}});
@@ -191,6 +205,13 @@ std::string Loop::log_path(JobId job) const {
 }
 
 void Loop::submit(api::SubmitRequest request, const Principal& by, Answer answer) {
+  if (traces_.is_on()) {
+    answer = [this, parents = JobTraces::parents_in(request), answer = std::move(answer)](
+                 Result<std::vector<JobId>> jobs) {
+      if (jobs) traces_.submitted(parents, *jobs);
+      if (answer) answer(std::move(jobs));
+    };
+  }
   shell_.submit(std::move(request), by, std::move(answer));
   parts_.source->refresh();
   soon();
@@ -239,9 +260,13 @@ Result<void> Loop::reload() {
     spdlog::warn("{} changes with 'gflowd restart' only, ignoring", setting.full_name());
     GF_CHECK(setting.read(fresh, setting.write(parts_.config)));
   }
+  if (fresh.otlp_endpoint != parts_.config.otlp_endpoint) {
+    traces_.set_endpoint(fresh.otlp_endpoint, parts_.node);
+  }
   parts_.config = std::move(fresh);
   set_log_level(parts_.config.log_level);
   set_backups();
+  hpc_jobs_.set_directory(parts_.config.metrics.hpc_job_mapping_dir);
   refresh_later();
   spdlog::info("configuration read again");
   shell_.post(engine::event::Configure{parts_.config.policy});
@@ -267,8 +292,11 @@ void Loop::soon() { tick_is_due_ = true; }
 /// What a flood of events leaves is decided in the next tick, before which others are answered.
 Result<void> Loop::tick() {
   const Now now = os::now();
+  const auto began = std::chrono::steady_clock::now();
   auto ticked = shell_.tick(now, [until = now.mono + kSlice] { return os::now().mono >= until; });
   if (!ticked) return std::unexpected(std::move(ticked).error());
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+  counters_.pass.observe(took.count());
 #ifndef NDEBUG
   if (const std::string wrong = state_.check(); !wrong.empty()) {
     return fail(Code::Failure, "the engine contradicts itself: " + wrong);
@@ -277,6 +305,7 @@ Result<void> Loop::tick() {
   log_disk();
   log_changes(ticked->changed);
   count(ticked->changed);
+  show_hpc_jobs();
   log_overuse(ticked->overuses);
   feed_.record(state_.revision(), ticked->changed);
   set_timers(*ticked);
@@ -321,14 +350,37 @@ void Loop::log_changes(const std::set<JobId>& changed) const {
   }
 }
 
+/// The jobs on the GPUs of this machine, for dcgm-exporter.
+void Loop::show_hpc_jobs() {
+  if (!hpc_jobs_.is_on()) return;
+  std::map<int, std::vector<JobId>> jobs;
+  for (const Device& device : state_.nodes().at(parts_.node).machine.devices) {
+    jobs[device.index] = state_.holders(parts_.node, device.index);
+  }
+  hpc_jobs_.show(jobs);
+}
+
+server::Vitals Loop::vitals() const {
+  const os::Usage usage = os::own_usage();
+  struct stat database{};
+  const bool is_there = ::stat(parts_.options.paths.database().c_str(), &database) == 0;
+  return {.disk_free = ballast_.disk_free(),
+          .database = is_there ? std::optional(Memory{database.st_size}) : std::nullopt,
+          .disk_is_full = shell_.disk_is_full() || !ballast_.held(),
+          .last_reading = last_reading_,
+          .cpu_seconds = usage.cpu_seconds,
+          .resident = usage.resident,
+          .spans_sent = traces_.sent(),
+          .spans_dropped = traces_.dropped()};
+}
+
 /// A job that has ended changes no more.
 void Loop::count(const std::set<JobId>& changed) {
   for (const JobId id : changed) {
     const Job* job = state_.find(id);
-    const auto* ended = job == nullptr ? nullptr : std::get_if<Ended>(&job->state);
-    if (ended != nullptr) {
-      ++counters_.ended.at(static_cast<std::size_t>(ended->status));
-    }
+    if (job == nullptr) continue;
+    job_watch_.see(*job, traces_.trace_id(*job));
+    traces_.see(*job, os::now().wall);
   }
   counters_.submitted = state_.next_id().value - first_id_.value;
 }
@@ -388,6 +440,7 @@ void Loop::take_reading() {
   if (!parts_.source->poll()) return;
   Machine fresh = reading();
   device_news_.see(fresh, parts_.config.gpus);
+  if (parts_.source->interval() > std::chrono::milliseconds(0)) last_reading_ = os::now().wall;
   const auto threshold = parts_.config.gpus.resource_change_threshold;
   const Machine& before = state_.nodes().at(parts_.node).machine;
   if (threshold && !is_news(before, fresh, *threshold)) return;
@@ -489,6 +542,10 @@ api::DaemonView Loop::daemon() const {
   }
   if (server_ && !server_->loopback_trouble().empty()) {
     view.warnings.push_back(no_api_text(server_->loopback_trouble()));
+  }
+  if (const std::string trouble = hpc_jobs_.trouble(); !trouble.empty()) {
+    view.warnings.push_back(
+        fmt::format("the jobs of each GPU cannot be written for dcgm-exporter: {}", trouble));
   }
   if (!backups_.trouble().empty()) view.warnings.push_back(backups_.trouble());
   return view;

@@ -17,6 +17,9 @@
 #include "daemon/change_feed.h"
 #include "daemon/device_news.h"
 #include "daemon/gpu_peaks.h"
+#include "daemon/hpc_jobs.h"
+#include "daemon/job_traces.h"
+#include "daemon/job_watch.h"
 #include "daemon/machine_facts.h"
 #include "daemon/node_dispatcher.h"
 #include "daemon/options.h"
@@ -75,6 +78,8 @@ class Loop : public server::Service {
                                                 std::function<void()> then) override;
   [[nodiscard]] api::DaemonView daemon() const override;
   [[nodiscard]] const server::Counters& counters() const override { return counters_; }
+  [[nodiscard]] server::Vitals vitals() const override;
+  [[nodiscard]] settings::Metrics metrics_wanted() const override { return parts_.config.metrics; }
   [[nodiscard]] std::vector<api::SettingView> settings() const override;
   [[nodiscard]] const server::TokenTable& tokens() const override { return tokens_; }
   Result<void> keep_tokens(std::vector<Token> tokens) override;
@@ -89,6 +94,7 @@ class Loop : public server::Service {
   void log_disk();
   void log_changes(const std::set<JobId>& changed) const;
   void count(const std::set<JobId>& changed);
+  void show_hpc_jobs();
   void log_overuse(const std::vector<engine::effect::Overuse>& overuses) const;
   void set_timers(const Shell::Ticked& ticked);
   void watch_executor(Executor& executor, boost::asio::posix::stream_descriptor& fd);
@@ -121,6 +127,10 @@ class Loop : public server::Service {
   DeviceNews device_news_;
   server::Counters counters_;
   server::TokenTable tokens_;
+  JobWatch job_watch_{counters_};
+  JobTraces traces_;
+  HpcJobs hpc_jobs_;
+  std::optional<WallTime> last_reading_;
   JobId first_id_;  ///< of a job submitted since this daemon runs
   Backups backups_;
   std::unique_ptr<server::HttpServer> server_;

@@ -28,8 +28,13 @@ std::optional<Stop> stop_of(const Job& job) {
 NodeDispatcher::NodeDispatcher(const engine::State& state,
                                store::Store& store,
                                const std::vector<NodeExecutor>& executors,
-                               std::function<void(engine::Event)> post)
-    : state_(state), store_(store), executors_(executors), post_(std::move(post)) {
+                               std::function<void(engine::Event)> post,
+                               std::function<void(LaunchOrder&)> launching)
+    : state_(state),
+      store_(store),
+      executors_(executors),
+      post_(std::move(post)),
+      launching_(std::move(launching)) {
   for (const auto& [executor, nodes] : executors_) {
     for (const std::string& node : nodes) by_node_.emplace(node, executor.get());
   }
@@ -69,6 +74,7 @@ void NodeDispatcher::launch(const LaunchOrder& order) {
   }
   LaunchOrder complete = order;
   complete.payload = std::move(*payload);
+  if (launching_) launching_(complete);
   executor->launch(complete);
 }
 

@@ -28,11 +28,13 @@ class NodeDispatcher : public Dispatcher {
  public:
   /// Borrows the state, the store and the executors, at least one, for its lifetime; the first is
   /// that of the machine it runs on. `post` takes what becomes
-  /// known while acting: that an attempt cannot even be ordered.
+  /// known while acting: that an attempt cannot even be ordered. `launching` may add to what the
+  /// job is told, once all of the order is there.
   NodeDispatcher(const engine::State& state,
                  store::Store& store,
                  const std::vector<NodeExecutor>& executors,
-                 std::function<void(engine::Event)> post);
+                 std::function<void(engine::Event)> post,
+                 std::function<void(LaunchOrder&)> launching = {});
 
   void launch(const LaunchOrder& order) override;
   [[nodiscard]] executor::Adoption adopt(const Job& job) override;
@@ -64,6 +66,7 @@ class NodeDispatcher : public Dispatcher {
   const std::vector<NodeExecutor>& executors_;
   std::map<std::string, Executor*> by_node_;
   std::function<void(engine::Event)> post_;
+  std::function<void(LaunchOrder&)> launching_;
 };
 
 }  // namespace gflow::daemon

@@ -50,6 +50,7 @@ Request request_of(HttpRequest&& message) {
   request.last_event_id = std::string(message["Last-Event-ID"]);
   request.language = std::string(message[http::field::accept_language]);
   request.authorization = std::string(message[http::field::authorization]);
+  request.accept = std::string(message[http::field::accept]);
   request.body = std::move(message.body());
   return request;
 }

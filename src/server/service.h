@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -15,15 +14,11 @@
 #include "core/principal.h"
 #include "engine/event.h"
 #include "engine/state.h"
+#include "server/counters.h"
 #include "server/token_table.h"
+#include "settings/settings.h"
 
 namespace gflow::server {
-
-/// What happened since the daemon started.
-struct Counters {
-  std::uint64_t submitted = 0;                      ///< jobs taken
-  std::array<std::uint64_t, kStatusSlots> ended{};  ///< by the state they ended in
-};
 
 /// What handlers need of the daemon. Everything runs on the loop's one thread; an answer comes
 /// after the commit, from a later tick of the loop.
@@ -48,6 +43,10 @@ class Service {
                                                         std::function<void()> then) = 0;
   [[nodiscard]] virtual api::DaemonView daemon() const = 0;
   [[nodiscard]] virtual const Counters& counters() const = 0;
+  /// What is to be measured when asked for.
+  [[nodiscard]] virtual Vitals vitals() const { return {}; }
+  /// [metrics]
+  [[nodiscard]] virtual settings::Metrics metrics_wanted() const { return {}; }
   [[nodiscard]] virtual std::vector<api::SettingView> settings() const = 0;
   [[nodiscard]] virtual const TokenTable& tokens() const = 0;
   /// These instead of those there are, on disk when it returns. Errors: Exhausted.

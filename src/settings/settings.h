@@ -22,6 +22,16 @@
 /// table.cpp.
 namespace gflow::settings {
 
+/// [metrics]
+struct Metrics {
+  bool dcgm = false;                ///< GPUs under the names of DCGM, too
+  bool jobs = false;                ///< a series for each running job
+  bool users = false;               ///< and for each user who has GPUs
+  std::string hpc_job_mapping_dir;  ///< "": none is written
+
+  friend bool operator==(const Metrics&, const Metrics&) = default;
+};
+
 /// What the settings set. The defaults are here and nowhere else.
 struct Settings {
   std::string devices = "auto";
@@ -38,6 +48,8 @@ struct Settings {
   std::size_t max_connections = 4096;
   std::size_t max_connections_per_user = 256;
   std::vector<std::string> allowed_origins;   ///< web pages that may ask
+  Metrics metrics;
+  std::string otlp_endpoint;  ///< [telemetry]; "": no traces
   engine::Policy policy;
 
   friend bool operator==(const Settings&, const Settings&) = default;

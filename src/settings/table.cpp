@@ -368,6 +368,51 @@ void add_api(std::vector<Setting>& table) {
                    .read = read_origins});
 }
 
+/// "http://host[:port][/path]", or "".
+Result<void> read_endpoint(Settings& settings, const std::string& text) {
+  constexpr std::string_view kScheme = "http://";
+  const std::string_view rest =
+      text.starts_with(kScheme) ? std::string_view(text).substr(kScheme.size()) : "";
+  const std::string_view host = rest.substr(0, rest.find('/'));
+  const bool plain = std::ranges::all_of(text, [](char c) { return c > ' ' && c < '\x7F'; });
+  if (!text.empty() && (host.empty() || host.starts_with(':') || host.contains('@') || !plain)) {
+    return fail(Code::Usage,
+                tr_format("'{}' is not the address of a collector, such as http://127.0.0.1:4318",
+                          printable(text)));
+  }
+  settings.otlp_endpoint = text;
+  return {};
+}
+
+void add_telemetry(std::vector<Setting>& table) {
+  static constexpr std::string_view kSection = "metrics";
+  table.push_back(of(S{.section = kSection,
+                       .name = "dcgm",
+                       .help = "serve GPUs under the names of DCGM (DCGM_FI_DEV_...), too"},
+                     [](auto& s) -> auto& { return s.metrics.dcgm; }));
+  table.push_back(of(S{.section = kSection,
+                       .name = "jobs",
+                       .help = "serve a series for each running job, with its user and project"},
+                     [](auto& s) -> auto& { return s.metrics.jobs; }));
+  table.push_back(of(S{.section = kSection,
+                       .name = "users",
+                       .help = "serve a series for each user who has jobs running"},
+                     [](auto& s) -> auto& { return s.metrics.users; }));
+  table.push_back(absolute(
+      of(S{.section = kSection,
+           .name = "hpc_job_mapping_dir",
+           .help = "directory for dcgm-exporter's --hpc-job-mapping-dir: a file a GPU with the ids "
+                   "of its jobs; \"\" is none"},
+         [](auto& s) -> auto& { return s.metrics.hpc_job_mapping_dir; }),
+      [](std::string_view directory) { return directory; }));
+  table.push_back({.section = "telemetry",
+                   .name = "otlp_endpoint",
+                   .help = "OpenTelemetry collector that gets a trace of each job, such as "
+                           "http://127.0.0.1:4318; \"\" is none",
+                   .write = [](const Settings& s) { return s.otlp_endpoint; },
+                   .read = read_endpoint});
+}
+
 /// Whose names these are is nobody else's business: they are no part of a snapshot.
 void add_people(std::vector<Setting>& table) {
   table.push_back({.section = "access",
@@ -549,6 +594,7 @@ std::span<const Setting> table() {
     add_scheduler(made);
     add_people(made);
     add_api(made);
+    add_telemetry(made);
     add_placement(made);
     add_sharing(made);
     add_limits(made);

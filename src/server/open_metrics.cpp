@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+
+#include "base/text.h"
+#include "server/metric_family.h"
+
+namespace gflow::server {
+namespace {
+
+using prometheus::ClientMetric;
+using prometheus::MetricType;
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '\\' || c == '"') out += '\\';
+    if (c == '\n') {
+      out += "\\n";
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+/// A bound is written as a number with a point, so that it is the same text everywhere.
+std::string bound_text(double bound) {
+  if (std::isinf(bound)) return "+Inf";
+  std::string text = fmt::format("{}", bound);
+  return text.contains('.') || text.contains('e') ? text : text + ".0";
+}
+
+/// "{a="b",le="1.0"}"; "" without any.
+std::string labels_text(const MetricLabels& labels, std::string_view le = {}) {
+  std::vector<std::string> pairs;
+  for (const auto& label : labels) {
+    pairs.push_back(fmt::format("{}=\"{}\"", label.name, escaped(label.value)));
+  }
+  if (!le.empty()) pairs.push_back(fmt::format("le=\"{}\"", le));
+  return pairs.empty() ? "" : fmt::format("{{{}}}", join(pairs, ","));
+}
+
+std::string exemplar_text(const std::optional<Exemplar>& exemplar) {
+  if (!exemplar) return {};
+  const std::string trace =
+      exemplar->trace_id.empty() ? "" : fmt::format(",trace_id=\"{}\"", exemplar->trace_id);
+  const std::chrono::duration<double> at = exemplar->at.time_since_epoch();
+  return fmt::format(
+      " # {{job_id=\"{}\"{}}} {} {:.3f}", exemplar->job, trace, exemplar->value, at.count());
+}
+
+void write_histogram(std::string& out, const std::string& name, const MetricFamily& one) {
+  const ClientMetric& metric = one.family().metric.front();
+  const auto& buckets = metric.histogram.bucket;
+  for (std::size_t i = 0; i < buckets.size(); ++i) {
+    out += fmt::format("{}_bucket{} {}{}\n",
+                       name,
+                       labels_text(metric.label, bound_text(buckets[i].upper_bound)),
+                       buckets[i].cumulative_count,
+                       exemplar_text(one.exemplars()[i]));
+  }
+  out += fmt::format("{}_count {}\n{}_sum {}\n",
+                     name,
+                     metric.histogram.sample_count,
+                     name,
+                     metric.histogram.sample_sum);
+}
+
+void write_family(std::string& out, const MetricFamily& one) {
+  const auto& family = one.family();
+  constexpr std::string_view kTotal = "_total";
+  const bool is_counter = family.type == MetricType::Counter;
+  const bool is_histogram = family.type == MetricType::Histogram;
+  std::string name = family.name;
+  if (is_counter && name.ends_with(kTotal)) name.resize(name.size() - kTotal.size());
+  out += fmt::format("# TYPE {} {}\n# HELP {} {}\n",
+                     name,
+                     is_counter ? "counter" : (is_histogram ? "histogram" : "gauge"),
+                     name,
+                     escaped(family.help));
+  if (is_histogram) return write_histogram(out, name, one);
+  for (const ClientMetric& metric : family.metric) {
+    out += fmt::format("{}{} {}\n",
+                       family.name,
+                       labels_text(metric.label),
+                       is_counter ? metric.counter.value : metric.gauge.value);
+  }
+}
+
+/// What somebody gives one of the forms: "type;q=0.5"; 1 if nothing is said.
+double weight_of(std::string_view range) {
+  const std::size_t at = range.find("q=");
+  if (at == std::string_view::npos) return 1;
+  double weight = 0;
+  const std::string_view digits = range.substr(at + 2);
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), weight);
+  return error == std::errc() ? weight : 0;
+}
+
+}  // namespace
+
+std::string open_metrics_text(const MetricFamilies& families) {
+  std::string out;
+  for (const MetricFamily& one : families) write_family(out, one);
+  return out + "# EOF\n";
+}
+
+bool prefers_open_metrics(std::string_view accept) {
+  double open = 0;
+  double plain = 0;
+  for (const std::string_view part : split(accept, ',')) {
+    const std::string_view range = trim(part);
+    if (range.starts_with("application/openmetrics-text")) {
+      open = std::max(open, weight_of(range));
+    } else if (range.starts_with("text/plain")) {
+      plain = std::max(plain, weight_of(range));
+    }
+  }
+  return open > 0 && open >= plain;
+}
+
+}  // namespace gflow::server
