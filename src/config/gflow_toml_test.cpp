@@ -88,6 +88,7 @@ allocation_ttl = "2h"
 listen = "[::1]:9000"
 max_connections = 100
 max_connections_per_user = 50
+allowed_origins = "https://board.lab:3000"
 [metrics]
 dcgm = true
 jobs = true
@@ -134,6 +135,7 @@ max_backups = 0
   want.api_listen = "[::1]:9000";
   want.max_connections = 100;
   want.max_connections_per_user = 50;
+  want.allowed_origins = {"https://board.lab:3000"};
   want.policy.allocation_ttl = 2h;
   want.metrics = {.dcgm = true, .jobs = true, .users = true, .hpc_job_mapping_dir = "/run/hpc"};
   want.otlp_endpoint = "http://lab:4318";

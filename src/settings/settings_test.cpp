@@ -32,6 +32,8 @@ std::string another_value(const Setting& setting) {
     case Type::List:
       return setting.name == "allowed_origins" ? "https://other" : "other";
     case Type::Text:
+      if (setting.name == "hpc_job_mapping_dir") return "/other";
+      if (setting.name == "otlp_endpoint") return "http://other";
       return "other";
   }
   return "other";
