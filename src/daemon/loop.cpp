@@ -119,6 +119,10 @@ Result<void> Loop::begin() {
   hpc_jobs_.set_directory(parts_.config.metrics.hpc_job_mapping_dir);
   Machine first = reading();
   device_news_.see(first, parts_.config.gpus);
+  device_news_.on_change(
+      [this](const DeviceChange& change) { events_.add(os::now().wall, change); });
+  for (JobEvents& kept : GF_TRY(parts_.store->events())) events_.add(std::move(kept));
+  events_.begin_at(parts_.store->next_event(os::now().wall));
   shell_.post(engine::event::NodesChanged{{std::move(first)}});
   do {
     GF_CHECK(tick());
@@ -302,6 +306,7 @@ Result<void> Loop::tick() {
     return fail(Code::Failure, "the engine contradicts itself: " + wrong);
   }
 #endif
+  events_.add(std::move(ticked->events));
   log_disk();
   log_changes(ticked->changed);
   count(ticked->changed);

@@ -30,6 +30,7 @@
 #include "devices/source.h"
 #include "engine/state.h"
 #include "os/wall_timer.h"
+#include "server/event_journal.h"
 #include "server/http_server.h"
 #include "server/service.h"
 #include "store/store.h"
@@ -76,6 +77,7 @@ class Loop : public server::Service {
                                                 std::optional<JobId> job,
                                                 std::chrono::milliseconds most,
                                                 std::function<void()> then) override;
+  [[nodiscard]] server::EventJournal& events() override { return events_; }
   [[nodiscard]] api::DaemonView daemon() const override;
   [[nodiscard]] const server::Counters& counters() const override { return counters_; }
   [[nodiscard]] server::Vitals vitals() const override;
@@ -125,6 +127,7 @@ class Loop : public server::Service {
   ChangeFeed feed_;
   GpuPeaks peaks_;
   DeviceNews device_news_;
+  server::EventJournal events_;
   server::Counters counters_;
   server::TokenTable tokens_;
   JobWatch job_watch_{counters_};

@@ -23,6 +23,7 @@ struct Shell::Plan {
   std::map<JobId, TaskPayload> payloads;
   std::vector<JobId> forgets;
   std::vector<store::Submission> submissions;
+  JobEvents events;
   std::vector<Unwritten> unwritten;
   bool new_ids = false;
   bool was_put_off = false;  ///< the disk was full when it should have been written
@@ -111,6 +112,7 @@ Result<Shell::Ticked> Shell::tick(Now now, const std::function<bool()>& is_enoug
     return put_off(std::move(plan), now);
   }
   act(*plan);
+  plan->ticked.events = std::move(plan->events);
   for (auto& reply : plan->replies) reply.answer(std::move(reply.jobs));
   return std::move(plan->ticked);
 }
@@ -142,6 +144,9 @@ void Shell::withdraw_largest(Plan& plan, Now now) {
         fail(Code::Exhausted,
              fmt::format("this submission of {} does not fit: {}", memory_text(size), disk_text()));
   }
+  std::erase_if(plan.events.events, [&](const JobEvent& event) {
+    return std::ranges::binary_search(unwritten.jobs, event.job);
+  });
   Posted withdrawal;
   for (const auto& effect : engine::step(state_, engine::event::Withdraw{unwritten.jobs}, now)) {
     take(effect, withdrawal, plan);
@@ -305,6 +310,10 @@ void Shell::take(const engine::Effect& effect, Posted& posted, Plan& plan) {
   namespace e = engine::effect;
   if (const auto* save = std::get_if<e::Save>(&effect)) {
     plan.saves.insert(save->job);
+    const Job* job = state_.find(save->job);
+    if (save->what != Happening::Nothing && job != nullptr) {
+      plan.events.events.push_back(event_of(*job, save->what));
+    }
   } else if (const auto* forget = std::get_if<e::Forget>(&effect)) {
     plan.saves.erase(forget->job);
     plan.payloads.erase(forget->job);
@@ -347,7 +356,7 @@ void Shell::note_submission(Posted& posted, const std::vector<JobId>& ids, Plan&
   plan.unwritten.push_back(std::move(unwritten));
 }
 
-Result<void> Shell::commit(const Plan& plan, Now now) {
+Result<void> Shell::commit(Plan& plan, Now now) {
   store::Batch batch;
   for (const JobId id : plan.saves) batch.saves.push_back(state_.find(id));
   for (const auto& [id, payload] : plan.payloads) {
@@ -359,6 +368,9 @@ Result<void> Shell::commit(const Plan& plan, Now now) {
   if (plan.new_drains) batch.drains = state_.drains();
   if (plan.new_health) batch.unhealthy = state_.unhealthy();
   batch.lived = store::Lived{state_.lived(now.mono), now.mono, state_.boot_id()};
+  plan.events.first = store_.next_event(now.wall);
+  plan.events.at = now.wall;
+  batch.events = &plan.events;
   if (batch.empty()) return {};
   auto done = store_.commit(batch);
   // Submissions go before what was set aside is called upon; see write().

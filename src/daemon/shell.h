@@ -14,6 +14,7 @@
 
 #include "api/types.h"
 #include "base/translate.h"
+#include "core/job_event.h"
 #include "core/task_payload.h"
 #include "daemon/dispatcher.h"
 #include "engine/state.h"
@@ -35,6 +36,7 @@ class Shell {
     std::optional<MonoTime> wake_mono;
     std::optional<WallTime> wake_wall;
     std::vector<engine::effect::Overuse> overuses;  ///< to be said in the log
+    JobEvents events{};                             ///< what happened, as it was committed
   };
 
   /// Borrows all three for its lifetime. `ballast` may be null.
@@ -106,7 +108,7 @@ class Shell {
   [[nodiscard]] Result<void> write(Plan& plan, Now now);
   void withdraw_largest(Plan& plan, Now now);
   void note_submission(Posted& posted, const std::vector<JobId>& ids, Plan& plan) const;
-  [[nodiscard]] Result<void> commit(const Plan& plan, Now now);
+  [[nodiscard]] Result<void> commit(Plan& plan, Now now);
   void make_room();
   void shrink_store();
   [[nodiscard]] bool is_short_of_disk() const;

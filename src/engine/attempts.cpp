@@ -47,6 +47,7 @@ void Step::take(const event::AttemptStarted& event) {
       running != nullptr && (running->attempt.pid == event.pid || event.pid == 0)) {
     return;
   }
+  const bool is_new = std::holds_alternative<Starting>(job->state);
   index_.change(event.job, [&event](Job& changed) {
     Running running;
     if (auto* starting = std::get_if<Starting>(&changed.state)) {
@@ -59,7 +60,7 @@ void Step::take(const event::AttemptStarted& event) {
     running.attempt.pid = event.pid;
     changed.state = std::move(running);
   });
-  saved(event.job);
+  saved(event.job, is_new ? Happening::Started : Happening::Nothing);
 }
 
 void Step::take(const event::AttemptEnded& event) {
@@ -105,7 +106,7 @@ void Step::run_again(JobId id, const Outcome& outcome, Count count) {
     count(job);
     job.state = Queued{};
   });
-  saved(id);
+  saved(id, Happening::Requeued);
 }
 
 void Step::take(const event::AttemptRevoked& event) {
@@ -176,11 +177,12 @@ void Step::queue_again(const Job& job,
     const auto health = index_.health.find(attempt_of(job)->allocation.node);
     if (health != index_.health.end()) health->second.tried.erase(job.id);
   }
+  const bool is_held = std::holds_alternative<Held>(next);
   index_.change(job.id, [&](Job& changed) {
     changed.served += outcome.run_time;
     changed.state = std::move(next);
   });
-  saved(job.id);
+  saved(job.id, is_held ? Happening::Held : Happening::Requeued);
 }
 
 }  // namespace gflow::engine

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/job.h"
+#include "core/job_event.h"
 #include "core/launch.h"
 
 namespace gflow::engine {
@@ -16,9 +17,10 @@ namespace gflow::engine {
 /// ChangeLimit; then Answer, Notify, Overuse and WakeAt; Launch last.
 namespace effect {
 
-/// Write this job as it now stands in the state.
+/// Write this job as it now stands in the state, and what happened to it.
 struct Save {
   JobId job;
+  Happening what = Happening::Nothing;
 };
 /// The job is gone from the state: delete it and what belongs to it.
 struct Forget {

@@ -99,7 +99,7 @@ void Step::try_again_now(JobId id) {
   const Job* job = index_.find(id);
   if (job == nullptr || !std::holds_alternative<Queued>(job->state)) return;
   index_.change(id, [](Job& changed) { std::get<Queued>(changed.state).not_before.reset(); });
-  saved(id);
+  saved(id, Happening::Nothing);
 }
 
 /// Nobody else wanted to go where these failed: they may try again. True if there are any.

@@ -81,7 +81,7 @@ void Step::remember_preemption(JobId id, const std::vector<JobId>& victims, bool
   if (!told_now && queued.victims == victims) return;
   if (told_now) queued.preemption_at = index_.lived();
   queued.victims = victims;
-  saved(id);
+  saved(id, Happening::Nothing);
 }
 
 void Step::preempt(JobId victim, JobId by) {
@@ -90,14 +90,14 @@ void Step::preempt(JobId victim, JobId by) {
     std::get<Running>(job.state).stop =
         Stop{EndReason::Preempted, waiting.spec.user, job.spec.preempt_signal};
   });
-  saved(victim);
+  saved(victim, Happening::Stopping);
   effects_.emplace_back(effect::StopAttempt{victim, attempt_of(*index_.find(victim))->number});
 }
 
 void Step::suspend(JobId victim) {
   index_.change(victim,
                 [this](Job& job) { std::get<Running>(job.state).suspended = index_.now.mono; });
-  saved(victim);
+  saved(victim, Happening::Suspended);
   index_.fronts.open_all();  // what it computed with is there for all that were told there is none
   effects_.emplace_back(effect::Suspend{victim, attempt_of(*index_.find(victim))->number});
 }
@@ -148,7 +148,7 @@ void Step::resume(JobId id, Places& places) {
     state.stood += index_.now.mono - *state.suspended;
     state.suspended.reset();
   });
-  saved(id);
+  saved(id, Happening::Resumed);
   effects_.emplace_back(effect::Resume{id, attempt_of(*index_.find(id))->number});
 }
 

@@ -36,7 +36,7 @@ void Step::take(const event::Cancel& event) {
       if (auto* starting = std::get_if<Starting>(&changed.state)) starting->stop = stop;
       if (auto* running = std::get_if<Running>(&changed.state)) running->stop = stop;
     });
-    saved(id);
+    saved(id, Happening::Stopping);
     effects_.emplace_back(effect::StopAttempt{id, attempt_of(job)->number});
   }
   answer(event.jobs);
@@ -65,7 +65,7 @@ void Step::take(const event::Hold& event) {
   for (const JobId id : event.jobs) {
     if (std::holds_alternative<Held>(index_.find(id)->state)) continue;
     index_.change(id, [](Job& job) { job.state = Held{}; });
-    saved(id);
+    saved(id, Happening::Held);
   }
   answer(event.jobs);
 }
@@ -84,7 +84,7 @@ void Step::take(const event::Release& event) {
       if (event.at) job.spec.begin = event.at;
       job.state = Queued{};
     });
-    saved(id);
+    saved(id, Happening::Released);
   }
   answer(event.jobs);
 }

@@ -221,7 +221,7 @@ void Step::start(JobId id, const Chosen& there) {
     attempt.peers.erase(attempt.peers.begin());
     job.state = Starting{std::move(attempt), std::nullopt, requeues, preemption_at};
   });
-  saved(id);
+  saved(id, Happening::Starting);
   index_.put_nodes_used_by(id, *attempt_of(*index_.find(id)));
   try_node(id, attempt_of(*index_.find(id))->allocation.node);
   effects_.emplace_back(

@@ -61,8 +61,8 @@ void Step::pass_time(Now now) {
   index_.learn();
 }
 
-void Step::saved(JobId id) {
-  effects_.emplace_back(effect::Save{id});
+void Step::saved(JobId id, Happening what) {
+  effects_.emplace_back(effect::Save{id, what});
   effects_.emplace_back(effect::Notify{id});
 }
 
@@ -199,7 +199,7 @@ void Step::end(JobId id, Status status, const Outcome& outcome) {
   });
   if (attempt_of(*index_.find(id)) != nullptr) index_.placer->departed(index_.ledger);
   index_.charge(*index_.find(id));
-  saved(id);
+  saved(id, Happening::Ended);
   settle_dependents(id);
 }
 
@@ -243,7 +243,7 @@ void Step::settle_dependents(JobId ended) {
         dependent.state =
             Ended{Status::Cancelled, outcome, index_.now.wall, std::nullopt, index_.lived()};
       });
-      saved(id);
+      saved(id, Happening::Ended);
       over.push_back(id);
     }
   }
@@ -251,7 +251,7 @@ void Step::settle_dependents(JobId ended) {
 
 void Step::to_queue(JobId id, Queued queued) {
   index_.change(id, [&](Job& job) { job.state = queued; });
-  saved(id);
+  saved(id, Happening::Requeued);
 }
 
 /// Forgets ended jobs that are too old or too many.

@@ -45,7 +45,7 @@ class Step {
  private:
   // step.cpp
   void pass_time(Now now);
-  void saved(JobId id);  ///< Save and Notify
+  void saved(JobId id, Happening what);  ///< Save and Notify
   void answer(Result<std::vector<JobId>> jobs);
   void prune();
   void wake();

@@ -33,7 +33,7 @@ void Step::take(const event::Submit& event) {
     ids.push_back(job.id);
     index_.placer->arrived(index_.ledger, index_.demand_of(job.spec));
     index_.insert(std::move(job));
-    saved(ids.back());
+    saved(ids.back(), Happening::Submitted);
     const Job& added = *index_.find(ids.back());
     limit_group(added, added.spec.max_concurrent);
   }

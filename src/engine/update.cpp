@@ -124,7 +124,7 @@ void Step::update(JobId id, JobSpec spec, const JobChanges& changes) {
   const Job& job = *index_.find(id);
   // Known from now on, also of a job on hold, whose reasons are told by it.
   if (changes.has(&JobSpec::request)) (void)index_.demand_of(job.spec);
-  saved(id);
+  saved(id, Happening::Changed);
   if (changes.has(&JobSpec::max_concurrent)) limit_group(job, job.spec.max_concurrent);
   if (changes.has(&JobSpec::time_limit) && is_active(job)) {
     effects_.emplace_back(effect::ChangeLimit{id, attempt_of(job)->number});
@@ -144,7 +144,7 @@ void Step::limit_group(const Job& job, int limit) {
   for (const JobId id : members) {
     if (index_.find(id)->spec.max_concurrent == limit) continue;
     index_.change(id, [limit](Job& member) { member.spec.max_concurrent = limit; });
-    saved(id);
+    saved(id, Happening::Changed);
   }
 }
 

@@ -20,6 +20,7 @@ extern const api::Operation kShowJob;
 extern const api::Operation kShowNewestJob;
 extern const api::Operation kShowJobLog;
 extern const api::Operation kWaitForChange;
+extern const api::Operation kListenToEvents;
 // about_machine.cpp
 extern const api::Operation kShowMachine;
 extern const api::Operation kShowPlace;

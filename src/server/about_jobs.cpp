@@ -184,18 +184,16 @@ constexpr api::Operation kShowJobLog = {
     .description = tr_later(
         "Byte by byte as it was written: all of it, or the Range of a header. A body that breaks "
         "off is not all: from= goes on."),
-    .query = {QueryParameter{.name = "tail",
-                             .help = tr_later("only so many last lines"),
-                             .type = Number,
-                             .range = kNumbers,
-                             .example = "10"},
-              {.name = "from",
-               .help = tr_later("from this byte on"),
-               .type = Number,
-               .range = kNumbers},
-              {.name = "follow",
-               .help = tr_later("what is written as it is written, until the job has ended"),
-               .type = Truth}},
+    .query =
+        {QueryParameter{.name = "tail",
+                        .help = tr_later("only so many last lines"),
+                        .type = Number,
+                        .range = kNumbers,
+                        .example = "10"},
+         {.name = "from", .help = tr_later("from this byte on"), .type = Number, .range = kNumbers},
+         {.name = "follow",
+          .help = tr_later("what is written as it is written, until the job has ended"),
+          .type = Truth}},
     .segment = tr_later("number of the job"),
     .answers = {{{200, "", "text/plain"}, {206, "", "text/plain"}}},
     .errors = {404, 416},
@@ -219,6 +217,30 @@ constexpr api::Operation kWaitForChange = {
                .range = kNumbers}},
     .answers = {{{200, "Changes"}}},
     .errors = {404},
+};
+
+constexpr api::Operation kListenToEvents = {
+    .id = "listen_to_events",
+    .tag = "jobs",
+    .summary = tr_later("Listen to what happens"),
+    .description = tr_later(
+        "Server-sent events, from now on, or all that came after the one named. What happened to "
+        "jobs has an id and is kept for a day; changes of devices have none and are not kept."),
+    .query = {QueryParameter{.name = "job", .help = tr_later("only of these jobs: 1,3,5-7")},
+              {.name = "user", .help = tr_later("of any of these users"), .many = Many::Commas},
+              {.name = "type",
+               .help = tr_later("only events of these types: job.started,job.ended"),
+               .many = Many::Commas},
+              {.name = "after",
+               .help = tr_later("beyond the event of this id, as the header Last-Event-ID"),
+               .type = Number,
+               .range = kNumbers},
+              {.name = "follow",
+               .help = tr_later("false: only what happened by now"),
+               .type = Truth,
+               .example = "false"}},
+    .answers = {{{200, "", "text/event-stream"}}},
+    .errors = {410},
 };
 
 }  // namespace gflow::server::about

@@ -12,6 +12,7 @@
 
 #include "core/machine_for_tests.h"
 #include "engine/step.h"
+#include "server/event_journal.h"
 #include "server/service.h"
 
 namespace gflow::server {
@@ -79,6 +80,7 @@ class FakeService : public Service {
             }};
   }
 
+  [[nodiscard]] EventJournal& events() override { return journal; }
   [[nodiscard]] const Counters& counters() const override { return counted; }
   [[nodiscard]] api::DaemonView daemon() const override {
     api::DaemonView view;
@@ -141,6 +143,7 @@ class FakeService : public Service {
   std::function<void()> on_hold;    ///< called for every answer that is held back
   std::vector<Payload> payloads;
   Counters counted;
+  EventJournal journal;
 
  private:
   TokenTable tokens_;

@@ -37,6 +37,8 @@ void create_token(Exchange exchange);
 void revoke_token(Exchange exchange);
 // changes.cpp
 void wait_for_change(Exchange exchange);
+// events.cpp
+void listen_to_events(Exchange exchange);
 // snapshot.cpp
 void show_snapshot(Exchange exchange);
 // place.cpp

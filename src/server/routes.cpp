@@ -53,6 +53,7 @@ constexpr auto kRoutes = std::to_array<Route>({
     {"DELETE", "/api/v1/tokens/{name}", Verb::Change, revoke_token, about::kRevokeToken},
     {"GET", "/api/v1/openapi.json", Verb::Read, show_openapi, about::kShowOpenapi},
     {"GET", "/api/v1/changes", Verb::Read, wait_for_change, about::kWaitForChange},
+    {"GET", "/api/v1/events", Verb::Read, listen_to_events, about::kListenToEvents},
     {"GET", "/api/v1/gpu/status", Verb::Read, show_gpu_status, about::kShowGpuStatus},
     {"GET", "/api/v1/gpu/nodes", Verb::Read, list_gpu_nodes, about::kListGpuNodes},
     {"GET", "/api/v1/gpu/health", Verb::Read, show_gpu_health, about::kShowGpuHealth},

@@ -139,6 +139,7 @@ constexpr Right kRights[] = {
     {"GET", "/api/v1/daemon", Role::User},
     {"POST", "/api/v1/daemon/stop", Role::Administrator},
     {"POST", "/api/v1/daemon/reload", Role::Administrator},
+    {"GET", "/api/v1/events", Role::User},
     {"GET", "/api/v1/principal", Role::User},
     {"GET", "/api/v1/settings", Role::User},
     {"GET", "/api/v1/openapi.json", Role::User},

@@ -20,6 +20,8 @@
 
 namespace gflow::server {
 
+class EventJournal;
+
 /// What handlers need of the daemon. Everything runs on the loop's one thread; an answer comes
 /// after the commit, from a later tick of the loop.
 class Service {
@@ -41,6 +43,8 @@ class Service {
                                                         std::optional<JobId> job,
                                                         std::chrono::milliseconds most,
                                                         std::function<void()> then) = 0;
+  /// What happened, for those who listen.
+  [[nodiscard]] virtual EventJournal& events() = 0;
   [[nodiscard]] virtual api::DaemonView daemon() const = 0;
   [[nodiscard]] virtual const Counters& counters() const = 0;
   /// What is to be measured when asked for.

@@ -16,6 +16,7 @@
 #include "store/connection.h"
 #include "store/digest.h"
 #include "store/drain_rows.h"
+#include "store/event_rows.h"
 #include "store/health_rows.h"
 #include "store/job_row.h"
 #include "store/lived_row.h"
@@ -88,6 +89,7 @@ struct Store::Core {
                            "UPDATE meta SET lived_ms = ?, lived_mono_ms = ?, lived_boot_id = ?"};
   Statement set_meta{database, "UPDATE meta SET next_id = ?, commits = ?"};
   Statement set_node{database, "UPDATE meta SET node = ?"};
+  EventRows events{database};
 };
 
 void Store::Core::save(const Job& job) {
@@ -166,6 +168,8 @@ void Store::Core::write(const Batch& batch, JobId first_free) {
   if (batch.drains) write_drain_rows(database, *batch.drains);
   if (batch.unhealthy) write_health_rows(database, *batch.unhealthy);
   if (batch.tokens) write_token_rows(database, *batch.tokens);
+  events.withdrawn();
+  if (batch.events != nullptr) events.add(*batch.events);
   if (batch.node) Query(set_node).text(*batch.node).run();
   const auto count = static_cast<std::int64_t>(commits + 1);
   Query(set_meta).integer(sql_id(first_free)).integer(count).run();
@@ -175,6 +179,7 @@ void Store::Core::write(const Batch& batch, JobId first_free) {
     query.integer(batch.lived->at.time_since_epoch().count()).text(batch.lived->boot_id).run();
   }
   transaction.commit();
+  events.added();
   next_id = first_free;
   ++commits;
 }
@@ -319,6 +324,16 @@ void Store::shrink() {
     (void)core_->database.tryExec("PRAGMA wal_checkpoint(TRUNCATE)");
   }
 }
+
+Result<std::vector<JobEvents>> Store::events() {
+  try {
+    return core_->events.load();
+  } catch (const SQLite::Exception& exception) {
+    return open_error(exception, core_->path);
+  }
+}
+
+std::uint64_t Store::next_event(WallTime now) { return core_->events.next(now); }
 
 std::uint64_t Store::commits() const { return core_->commits; }
 

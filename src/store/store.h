@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "core/job.h"
+#include "core/job_event.h"
 #include "core/machine.h"
 #include "core/node_health.h"
 #include "core/token.h"
@@ -70,6 +71,8 @@ struct Batch {
   std::optional<std::string> node = {};                   ///< what the daemon's node is called
   /// Written with the rest; alone it is no reason to. The age of `submissions` is counted on it.
   std::optional<Lived> lived = {};
+  /// What happened to the jobs; numbered as next_event() said before. Alone, too, no reason to.
+  const JobEvents* events = nullptr;  ///< borrowed
 
   [[nodiscard]] bool empty() const {
     return saves.empty() && forgets.empty() && submissions.empty() && !next_id && !drains &&
@@ -104,6 +107,11 @@ class Store {
   void shrink();
   /// About what shrink() gives back.
   [[nodiscard]] Memory unused();
+
+  /// What is kept of what happened, by number.
+  [[nodiscard]] Result<std::vector<JobEvents>> events();
+  /// The number that the next event gets.
+  [[nodiscard]] std::uint64_t next_event(WallTime now);
 
   /// Batches it holds.
   [[nodiscard]] std::uint64_t commits() const;

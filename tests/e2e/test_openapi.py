@@ -103,7 +103,7 @@ def target_of(path, operation, **segments):
         if isinstance(value, list) and not parameter["explode"]:
             value = ",".join(value)
         for one in value if isinstance(value, list) else [value]:
-            query.append((parameter["name"], one))
+            query.append((parameter["name"], json.dumps(one) if isinstance(one, bool) else one))
     path = re.sub(r"\{(\w+)\}", lambda name: str(segments[name[1]]), path)
     return path + ("?" + urllib.parse.urlencode(query) if query else "")
 

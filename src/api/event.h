@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "core/device_change.h"
+#include "core/job_event.h"
+
+namespace gflow::api {
+
+/// The documents of a stream of events, each on one line.
+[[nodiscard]] std::string write_job_event(std::uint64_t id, WallTime at, const JobEvent& event);
+[[nodiscard]] std::string write_device_event(WallTime at, const DeviceChange& change);
+
+/// "device.changed"
+inline constexpr std::string_view kDeviceEvent = "device.changed";
+
+/// Which events somebody asked for.
+struct EventFilter {
+  std::vector<JobId> jobs;         ///< ascending; empty: all
+  std::vector<std::string> users;  ///< the same
+  std::vector<std::string> types;  ///< the same
+
+  [[nodiscard]] bool takes_all() const { return jobs.empty() && users.empty() && types.empty(); }
+  [[nodiscard]] bool takes(const JobEvent& event) const;
+  [[nodiscard]] bool takes_devices() const;
+};
+/// A query of GET /api/v1/events.
+struct EventQuery {
+  EventFilter filter;
+  std::optional<std::uint64_t> after;  ///< the last event that was seen
+  bool follow = true;
+};
+/// `last_event_id` is that of a header, "" for none. Errors: Usage.
+[[nodiscard]] Result<EventQuery> read_event_query(std::string_view query,
+                                                  std::string_view last_event_id);
+
+}  // namespace gflow::api

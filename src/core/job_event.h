@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/time.h"
+#include "core/job.h"
+
+namespace gflow {
+
+/// What happened to a job. Stored by number: never change one.
+enum class Happening : std::uint8_t {
+  Nothing = 0,  ///< that anybody is told of
+  Submitted = 1,
+  Held = 2,
+  Released = 3,
+  Changed = 4,   ///< what was asked for
+  Starting = 5,  ///< it was given what it asked for, and is launched
+  Started = 6,   ///< it runs
+  Stopping = 7,  ///< it was told to end
+  Suspended = 8,
+  Resumed = 9,
+  Requeued = 10,  ///< it waits again after an attempt
+  Ended = 11,
+};
+struct HappeningName {
+  Happening what;
+  std::string_view type;
+};
+constexpr std::array<HappeningName, 11> kHappenings = {{
+    {Happening::Submitted, "job.submitted"},
+    {Happening::Held, "job.held"},
+    {Happening::Released, "job.released"},
+    {Happening::Changed, "job.changed"},
+    {Happening::Starting, "job.starting"},
+    {Happening::Started, "job.started"},
+    {Happening::Stopping, "job.stopping"},
+    {Happening::Suspended, "job.suspended"},
+    {Happening::Resumed, "job.resumed"},
+    {Happening::Requeued, "job.requeued"},
+    {Happening::Ended, "job.ended"},
+}};
+[[nodiscard]] std::string_view event_type(Happening what);  ///< "job.ended"
+
+/// What is told of it, and kept: nothing but what everybody may know of a job.
+struct JobEvent {
+  Happening what = Happening::Nothing;
+  JobId job;
+  User user;
+  std::string name{};
+  bool allocation = false;
+  Status status = Status::Queued;  ///< since then
+  int attempt = 0;                 ///< it happened to; 0: to none
+  std::string node{};              ///< of the attempt, as `gpus`
+  std::vector<int> gpus{};
+  EndReason reason = EndReason::Exited;  ///< of Ended, as all below
+  int exit_code = 0;
+  int signal = 0;
+
+  friend bool operator==(const JobEvent&, const JobEvent&) = default;
+};
+[[nodiscard]] JobEvent event_of(const Job& job, Happening what);
+
+/// What happened at once: the events of one commit, numbered from `first` on.
+struct JobEvents {
+  std::uint64_t first = 0;
+  WallTime at{};
+  std::vector<JobEvent> events{};
+
+  friend bool operator==(const JobEvents&, const JobEvents&) = default;
+};
+
+/// How much of what happened is kept: for clients that come back, not for the record.
+constexpr std::size_t kMaxEventsKept = 65'536;
+constexpr std::chrono::hours kEventsKeptFor{24};
+/// In one row of the store, and one piece of an answer.
+constexpr std::size_t kMaxEventsTogether = 500;
+
+}  // namespace gflow

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/event_journal.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <iterator>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/translate.h"
+
+namespace gflow::server {
+namespace {
+
+/// How many changes of devices are kept for those who are a little late.
+constexpr std::size_t kMaxDeviceBlocks = 4096;
+
+std::string as_event(std::string_view type, std::string_view id, const std::string& data) {
+  return fmt::format("event: {}\n{}data: {}\n\n", type, id, data);
+}
+
+}  // namespace
+
+class EventJournal::Block {
+ public:
+  explicit Block(JobEvents what) : events_(std::move(what)) {}
+  Block(WallTime at, DeviceChange change) : events_{.at = at}, device_(std::move(change)) {}
+
+  [[nodiscard]] std::uint64_t first() const { return events_.first; }
+  [[nodiscard]] std::uint64_t end() const { return events_.first + events_.events.size(); }
+  [[nodiscard]] std::size_t size() const { return events_.events.size(); }
+  [[nodiscard]] WallTime at() const { return events_.at; }
+  [[nodiscard]] bool is_kept() const { return !device_; }
+
+  /// Those the filter takes, of events numbered above `after`; empty if there are none.
+  [[nodiscard]] std::shared_ptr<const std::string> text(const api::EventFilter& filter,
+                                                        std::uint64_t after) {
+    if (device_ && !filter.takes_devices()) return std::make_shared<const std::string>();
+    const std::shared_ptr<const Rendered> all = rendered();
+    if (device_ || (filter.takes_all() && after < events_.first)) return {all, &all->text};
+    std::string some;
+    for (std::size_t i = 0; i < size(); ++i) {
+      if (events_.first + i <= after || !filter.takes(events_.events[i])) continue;
+      some.append(all->text, all->begins[i], all->begins[i + 1] - all->begins[i]);
+    }
+    return std::make_shared<const std::string>(std::move(some));
+  }
+
+ private:
+  struct Rendered {
+    std::string text;
+    std::vector<std::size_t> begins;  ///< of each event, and the end
+  };
+
+  /// Kept as long as somebody sends it.
+  std::shared_ptr<const Rendered> rendered() {
+    const std::scoped_lock lock(mutex_);
+    if (auto known = rendered_.lock()) return known;
+    auto made = std::make_shared<Rendered>();
+    if (device_) {
+      made->text = as_event(api::kDeviceEvent, "", api::write_device_event(events_.at, *device_));
+    }
+    for (std::size_t i = 0; i < size(); ++i) {
+      const JobEvent& event = events_.events[i];
+      const std::uint64_t id = events_.first + i;
+      made->begins.push_back(made->text.size());
+      made->text += as_event(event_type(event.what),
+                             fmt::format("id: {}\n", id),
+                             api::write_job_event(id, events_.at, event));
+    }
+    made->begins.push_back(made->text.size());
+    rendered_ = made;
+    return made;
+  }
+
+  JobEvents events_;
+  std::optional<DeviceChange> device_;
+  std::mutex mutex_;
+  std::weak_ptr<const Rendered> rendered_;  // guarded by the mutex
+};
+
+struct EventJournal::Core {
+  void trim(WallTime now);
+  void push(std::unique_lock<std::mutex> lock, std::shared_ptr<Block> block);
+
+  std::mutex mutex;
+  std::deque<std::shared_ptr<Block>> blocks;
+  std::uint64_t first_place = 0;  ///< of the first block; places only go up
+  std::uint64_t oldest = 1;       ///< events before that are not known any more
+  std::uint64_t next = 1;         ///< number of the next event
+  std::size_t events = 0;
+  std::size_t devices = 0;
+  std::map<const Stream*, Body::Then> waiting;
+};
+
+void EventJournal::Core::trim(WallTime now) {
+  while (!blocks.empty()) {
+    const Block& first = *blocks.front();
+    const bool is_old = now - first.at() > kEventsKeptFor;
+    if (events <= kMaxEventsKept && devices <= kMaxDeviceBlocks && !is_old) return;
+    events -= first.size();
+    if (!first.is_kept()) --devices;
+    if (first.is_kept()) oldest = first.end();
+    blocks.pop_front();
+    ++first_place;
+  }
+}
+
+/// Each who waits asks again, on a thread of its own.
+void EventJournal::Core::push(std::unique_lock<std::mutex> lock, std::shared_ptr<Block> block) {
+  const WallTime at = block->at();
+  blocks.push_back(std::move(block));
+  trim(at);
+  const auto told = std::exchange(waiting, {});
+  lock.unlock();
+  const Piece again = piece_of({});
+  for (const auto& [stream, then] : told) then(again);
+}
+
+/// One who listens: a place in the journal, and nothing of it.
+class EventJournal::Stream : public Body {
+ public:
+  Stream(std::shared_ptr<Core> core, api::EventQuery query, std::uint64_t place, std::string hello)
+      : core_(std::move(core)), query_(std::move(query)), place_(place), hello_(std::move(hello)) {}
+  ~Stream() override {
+    const std::scoped_lock lock(core_->mutex);
+    core_->waiting.erase(this);
+  }
+
+  void next(Then then) override {
+    if (!hello_.empty()) return then(piece_of(std::exchange(hello_, {})));
+    // Of what is not asked for, so much at once.
+    constexpr int kMostSkipped = 64;
+    for (int i = 0; i < kMostSkipped; ++i) {
+      std::shared_ptr<Block> block;
+      {
+        const std::scoped_lock lock(core_->mutex);
+        // Too slow: what it has not seen is not known any more. It comes back, and is told so.
+        if (place_ < core_->first_place) return then(last_piece());
+        const std::uint64_t at = place_ - core_->first_place;
+        if (at >= core_->blocks.size()) {
+          if (!query_.follow) return then(last_piece());
+          core_->waiting[this] = std::move(then);
+          return;
+        }
+        block = core_->blocks[at];
+      }
+      ++place_;
+      auto text = block->text(query_.filter, query_.after.value_or(0));
+      if (!text->empty()) return then({std::move(text)});
+    }
+    then(piece_of({}));
+  }
+
+ private:
+  std::shared_ptr<Core> core_;
+  api::EventQuery query_;
+  std::uint64_t place_;  ///< of the block that is next
+  std::string hello_;
+};
+
+EventJournal::EventJournal() : core_(std::make_shared<Core>()) {}
+EventJournal::~EventJournal() = default;
+
+void EventJournal::add(JobEvents what) {
+  for (std::size_t at = 0; at < what.events.size(); at += kMaxEventsTogether) {
+    const std::size_t count = std::min(kMaxEventsTogether, what.events.size() - at);
+    const auto begin = what.events.begin() + static_cast<std::ptrdiff_t>(at);
+    JobEvents part{what.first + at, what.at, {}};
+    part.events.assign(std::move_iterator(begin),
+                       std::move_iterator(begin + static_cast<std::ptrdiff_t>(count)));
+    auto block = std::make_shared<Block>(std::move(part));
+    std::unique_lock lock(core_->mutex);
+    if (core_->next == 1) core_->oldest = block->first();  // the first of which is known
+    core_->events += count;
+    core_->next = block->end();
+    core_->push(std::move(lock), std::move(block));
+  }
+}
+
+void EventJournal::begin_at(std::uint64_t next) {
+  const std::scoped_lock lock(core_->mutex);
+  core_->next = std::max(core_->next, next);
+  if (core_->events == 0) core_->oldest = core_->next;
+}
+
+void EventJournal::add(WallTime at, DeviceChange change) {
+  auto block = std::make_shared<Block>(at, std::move(change));
+  std::unique_lock lock(core_->mutex);
+  ++core_->devices;
+  core_->push(std::move(lock), std::move(block));
+}
+
+Result<std::shared_ptr<Body>> EventJournal::listen(api::EventQuery query) {
+  const std::scoped_lock lock(core_->mutex);
+  const std::uint64_t newest = core_->next - 1;
+  std::uint64_t place = core_->first_place + core_->blocks.size();
+  if (query.after) {
+    if (*query.after + 1 < core_->oldest || *query.after > newest) {
+      return fail(
+          Code::NotFound,
+          tr_format("what followed event {} is not known any more: read what you need anew, "
+                    "then listen from event {} on (after={})",
+                    *query.after,
+                    newest + 1,
+                    newest));
+    }
+    // From the block with the next one on; of what was not kept, what came after it.
+    const auto& blocks = core_->blocks;
+    while (place > core_->first_place) {
+      const Block& before = *blocks[place - core_->first_place - 1];
+      if (before.is_kept() && before.end() <= *query.after + 1) break;
+      --place;
+      if (before.is_kept() && before.first() <= *query.after + 1) break;
+    }
+  } else if (!query.follow) {
+    place = core_->first_place;
+  }
+  // By the id somebody who is cut off before the first event knows where to go on.
+  const std::uint64_t known = query.after.value_or(query.follow ? newest : core_->oldest - 1);
+  std::string hello = fmt::format("retry: 1000\nid: {}\n\n", known);
+  return std::make_shared<Stream>(core_, std::move(query), place, std::move(hello));
+}
+
+std::size_t EventJournal::listeners() const {
+  const std::scoped_lock lock(core_->mutex);
+  return core_->waiting.size();
+}
+
+}  // namespace gflow::server

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/event_journal.h"
+
+#include <gtest/gtest.h>
+
+namespace gflow::server {
+namespace {
+
+constexpr WallTime kNow{std::chrono::milliseconds(1'772'366'400'000)};
+
+JobEvents events(std::uint64_t first, std::size_t count, WallTime at = kNow) {
+  JobEvents made{first, at, {}};
+  for (std::size_t i = 0; i < count; ++i) {
+    made.events.push_back({.what = Happening::Submitted,
+                           .job = JobId(first + i),
+                           .user = {1000, i % 2 == 0 ? "alice" : "bob"}});
+  }
+  return made;
+}
+
+/// Reads a body until it waits or ends.
+struct Listener {
+  explicit Listener(Result<std::shared_ptr<Body>> opened) : body(std::move(opened).value()) {
+    read();
+  }
+  void read() {
+    bool goes_on = true;
+    while (goes_on && !ended) {
+      goes_on = false;
+      waits = true;
+      body->next([&](const Piece& piece) {
+        waits = false;
+        if (!goes_on && !in_next) return read_on(piece);
+        take(piece);
+        goes_on = true;
+      });
+      goes_on = !waits && !ended;
+    }
+    in_next = false;
+  }
+  void read_on(const Piece& piece) {
+    take(piece);
+    in_next = true;
+    read();
+  }
+  void take(const Piece& piece) {
+    in_next = true;
+    if (!piece.bytes) {
+      ended = true;
+      return;
+    }
+    text += *piece.bytes;
+    last = piece.bytes;
+  }
+  [[nodiscard]] std::vector<std::uint64_t> ids() const {
+    std::vector<std::uint64_t> found;
+    for (std::size_t at = text.find("\nid: "); at != std::string::npos;
+         at = text.find("\nid: ", at + 1)) {
+      found.push_back(std::stoull(text.substr(at + 5)));
+    }
+    return found;
+  }
+
+  std::shared_ptr<Body> body;
+  std::string text;
+  std::shared_ptr<const std::string> last;
+  bool ended = false;
+  bool waits = false;
+  bool in_next = true;
+};
+
+using Ids = std::vector<std::uint64_t>;
+
+TEST(EventJournal, TellsWhatComesToAllWithOneText) {
+  EventJournal journal;
+  journal.begin_at(10);
+  Listener one(journal.listen({}));
+  Listener other(journal.listen({}));
+  EXPECT_EQ(journal.listeners(), 2U);
+  EXPECT_EQ(one.ids(), Ids{9});
+  journal.add(events(10, 2));
+  EXPECT_EQ(one.ids(), (Ids{9, 10, 11}));
+  EXPECT_EQ(other.text, one.text);
+  EXPECT_NE(one.text.find("event: job.submitted\nid: 10\ndata: {"), std::string::npos);
+}
+
+TEST(EventJournal, GoesOnAfterWhatWasSeenAndTellsWhatIsGone) {
+  EventJournal journal;
+  journal.begin_at(10);
+  journal.add(events(10, 5));
+  journal.add(kNow, {.node = "lab1", .gpu = 3});
+  journal.add(events(15, 5));
+  const auto after = [](std::uint64_t id) {
+    return api::EventQuery{.filter = {}, .after = id, .follow = false};
+  };
+  EXPECT_EQ(Listener(journal.listen(after(12))).ids(), (Ids{12, 13, 14, 15, 16, 17, 18, 19}));
+  EXPECT_EQ(Listener(journal.listen(after(14))).ids(), (Ids{14, 15, 16, 17, 18, 19}));
+  EXPECT_EQ(Listener(journal.listen(after(9))).ids().size(), 11U);
+  EXPECT_EQ(Listener(journal.listen(after(19))).ids(), Ids{19});
+  EXPECT_TRUE(Listener(journal.listen(after(14))).text.contains("device.changed"));
+  EXPECT_FALSE(Listener(journal.listen(after(15))).text.contains("device.changed"));
+  for (const std::uint64_t gone : {std::uint64_t{8}, std::uint64_t{20}, UINT64_MAX}) {
+    EXPECT_FALSE(journal.listen(after(gone))) << gone;
+  }
+  journal.add(events(20, 1, kNow + kEventsKeptFor + std::chrono::hours(1)));
+  EXPECT_FALSE(journal.listen(after(18)));
+  EXPECT_EQ(Listener(journal.listen(after(19))).ids(), (Ids{19, 20}));
+}
+
+TEST(EventJournal, TellsOnlyWhatIsAskedFor) {
+  EventJournal journal;
+  journal.begin_at(10);
+  Listener jobs(journal.listen({.filter = {.jobs = {JobId(11), JobId(13)}}}));
+  Listener users(journal.listen({.filter = {.users = {"bob"}}}));
+  Listener devices(journal.listen({.filter = {.types = {"device.changed"}}}));
+  journal.add(events(10, 5));
+  journal.add(kNow, {.node = "lab1", .gpu = 3});
+  EXPECT_EQ(jobs.ids(), (Ids{9, 11, 13}));
+  EXPECT_EQ(users.ids(), (Ids{9, 11, 13}));
+  EXPECT_EQ(devices.ids(), Ids{9});
+  EXPECT_TRUE(devices.text.contains("\"gpu\":3"));
+}
+
+TEST(EventJournal, DropsWhoIsTooSlow) {
+  EventJournal journal;
+  journal.begin_at(1);
+  const auto slow = journal.listen({}).value();
+  std::uint64_t next = 1;
+  for (; next < 2 * kMaxEventsKept; next += kMaxEventsTogether) {
+    journal.add(events(next, kMaxEventsTogether));
+  }
+  Listener late(slow);
+  EXPECT_TRUE(late.ended);
+  EXPECT_EQ(late.ids(), Ids{0});
+}
+
+}  // namespace
+}  // namespace gflow::server

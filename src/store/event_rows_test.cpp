@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/event_rows.h"
+
+#include <gtest/gtest.h>
+
+#include "store/store.h"
+
+namespace gflow::store {
+namespace {
+
+using std::chrono::hours;
+constexpr WallTime kNow{std::chrono::milliseconds(1'772'366'400'000)};
+
+JobEvent some_event(std::uint64_t job) {
+  return {.what = Happening::Ended,
+          .job = JobId(job),
+          .user = {1000, "alice"},
+          .name = std::string("a \xff name\n\0", 10),
+          .allocation = true,
+          .status = Status::Failed,
+          .attempt = 2,
+          .node = "lab1",
+          .gpus = {0, 1, 2, 7},
+          .reason = EndReason::Signalled,
+          .exit_code = -1,
+          .signal = 9};
+}
+
+struct Events : testing::Test {
+  std::unique_ptr<Store> store = Store::open(":memory:").value();
+
+  void commit(std::size_t count, WallTime at) {
+    JobEvents events{store->next_event(at), at, {}};
+    for (std::size_t i = 0; i < count; ++i) events.events.push_back(some_event(i + 1));
+    Batch batch;
+    batch.events = &events;
+    ASSERT_TRUE(store->commit(batch));
+  }
+  std::vector<JobEvents> load() { return store->events().value(); }
+  std::size_t count() {
+    std::size_t all = 0;
+    for (const JobEvents& row : load()) all += row.events.size();
+    return all;
+  }
+};
+
+TEST_F(Events, AreReadAsTheyWereWritten) {
+  commit(1, kNow);
+  commit(2, kNow + hours(1));
+  const auto rows = load();
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0], (JobEvents{1'772'366'400'000, kNow, {some_event(1)}}));
+  EXPECT_EQ(rows[1],
+            (JobEvents{1'772'366'400'001, kNow + hours(1), {some_event(1), some_event(2)}}));
+  EXPECT_EQ(store->next_event(kNow + hours(9)), 1'772'366'400'003U) << "whatever the clock says";
+}
+
+TEST_F(Events, OfALargeCommitAreInSeveralRows) {
+  commit(2 * kMaxEventsTogether + 1, kNow);
+  const auto rows = load();
+  ASSERT_EQ(rows.size(), 3U);
+  EXPECT_EQ(rows[2].first, rows[0].first + 2 * kMaxEventsTogether);
+  EXPECT_EQ(rows[2].events.front(), some_event(2 * kMaxEventsTogether + 1));
+}
+
+TEST_F(Events, GoWhenTheyAreTooMany) {
+  for (int i = 0; i < 400; ++i) commit(kMaxEventsTogether, kNow);
+  EXPECT_LE(count(), kMaxEventsKept);
+  EXPECT_GT(count(), kMaxEventsKept - kMaxEventsTogether);
+}
+
+TEST_F(Events, GoWhenTheyAreOldAFewAtATime) {
+  for (int i = 0; i < 20; ++i) commit(1, kNow);
+  const WallTime later = kNow + kEventsKeptFor + hours(1);
+  commit(1, later);
+  EXPECT_EQ(count(), 13U);
+  commit(1, later);
+  commit(1, later);
+  EXPECT_EQ(count(), 3U);
+  commit(1, later + hours(1000));
+  EXPECT_EQ(count(), 1U) << "the newest stays: its number is not given again";
+}
+
+}  // namespace
+}  // namespace gflow::store
