@@ -217,7 +217,7 @@ Result<std::shared_ptr<Body>> EventJournal::listen(api::EventQuery query) {
       const Block& before = *blocks[place - core_->first_place - 1];
       if (before.is_kept() && before.end() <= *query.after + 1) break;
       --place;
-      if (before.is_kept() && before.first() <= *query.after + 1) break;
+      if (before.is_kept() && before.first() <= *query.after) break;
     }
   } else if (!query.follow) {
     place = core_->first_place;
