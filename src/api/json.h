@@ -44,6 +44,8 @@ constexpr std::string_view kApiVersion = "gflow/v1";
 [[nodiscard]] std::string write_problem(const Error& error);
 /// The same with an HTTP status that says more than the code: 405, 413, 431.
 [[nodiscard]] std::string write_problem(const Error& error, int http_status);
+/// The document with the id of the request it answers.
+[[nodiscard]] std::string with_instance(std::string problem, std::string_view request_id);
 [[nodiscard]] Error read_problem(int http_status, std::string_view body);
 /// "Not Found"; what is said of a status by RFC 9110.
 [[nodiscard]] std::string_view status_title(int status);

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "api/documents.h"
 #include "api/json.h"
@@ -40,7 +43,8 @@ struct OtherStatus {
   std::string_view title;
 };
 // Said by the transport alone.
-constexpr std::array<OtherStatus, 12> kOthers = {{
+constexpr std::array<OtherStatus, 13> kOthers = {{
+    {401, Code::Permission, "Unauthorized"},
     {405, Code::Usage, "Method Not Allowed"},
     {406, Code::Usage, "Not Acceptable"},
     {408, Code::Timeout, "Request Timeout"},
@@ -78,16 +82,49 @@ constexpr std::array<GoodStatus, 6> kGood = {{
     {304, "Not Modified"},
 }};
 
+/// A field that is wrong.
+struct FieldError {
+  std::string pointer;  ///< RFC 6901
+  std::string detail;
+};
+
 struct Problem {
-  std::string type = "about:blank";
+  std::string type;  ///< where the document tells of it, on this server
   std::string title;
   int status = 0;
   std::string detail;
   std::string code;
   int exit_code = 0;
+  std::vector<FieldError> errors;         ///< where the fault is in fields of a body
+  std::optional<std::string> instance{};  ///< the id of the request
 };
 
+/// What readers of requests say: "/POINTER: what is wrong", a line for each field.
+std::vector<FieldError> field_errors(std::string_view message) {
+  std::vector<FieldError> errors;
+  for (const std::string_view line : split(message, '\n')) {
+    const std::size_t colon = line.find(": ");
+    if (!line.starts_with('/') || colon == std::string_view::npos) return {};
+    errors.push_back({std::string(line.substr(0, colon)), std::string(line.substr(colon + 2))});
+  }
+  return errors;
+}
+
+/// On one line.
+std::string detail_of(std::string message) {
+  for (std::size_t at = message.find('\n'); at != std::string::npos; at = message.find('\n', at)) {
+    message.replace(at, 1, "; ");
+  }
+  return message;
+}
+
 }  // namespace
+
+template <class Io, Like<FieldError> T>
+void fields(Io& io, T& error) {
+  io.field("pointer", error.pointer);
+  io.field("detail", error.detail);
+}
 
 template <class Io, Like<Problem> T>
 void fields(Io& io, T& problem) {
@@ -97,6 +134,8 @@ void fields(Io& io, T& problem) {
   io.required("detail", problem.detail);
   io.required("code", problem.code);
   io.field("exit_code", problem.exit_code);
+  io.field("errors", problem.errors);
+  io.if_any("instance", problem.instance);
 }
 
 void describe_problems(Schemas& schemas) { schemas.document<Problem>("Problem", Form::Answer); }
@@ -123,13 +162,22 @@ std::string write_problem(const Error& error) {
 }
 
 std::string write_problem(const Error& error, int status) {
+  const std::string_view code = code_name(error.code);
   return Writer::document("Problem",
-                          Problem{"about:blank",
-                                  std::string(status_title(status)),
-                                  status,
-                                  error.message,
-                                  std::string(code_name(error.code)),
-                                  static_cast<int>(error.code)});
+                          Problem{.type = fmt::format("/docs#problem-{}", code),
+                                  .title = std::string(status_title(status)),
+                                  .status = status,
+                                  .detail = detail_of(error.message),
+                                  .code = std::string(code),
+                                  .exit_code = static_cast<int>(error.code),
+                                  .errors = field_errors(error.message)});
+}
+
+std::string with_instance(std::string problem, std::string_view request_id) {
+  if (problem.ends_with('}')) {
+    problem.insert(problem.size() - 1, fmt::format(R"(,"instance":"{}")", request_id));
+  }
+  return problem;
 }
 
 Error read_problem(int status, std::string_view body) {

@@ -62,11 +62,18 @@ const Value* Reader::find(std::string_view name) {
 
 void Reader::missing(std::string_view name) { refuse(Place{&place_, name, {}}, "is missing"); }
 
+/// Of a request all that is wrong, a line for each; of an answer the first.
 void Reader::refuse(const Place& place, std::string message) {
-  if (findings_.error) return;
+  constexpr int kMost = 20;
+  if (findings_.found >= (findings_.unknown == Unknown::Refused ? kMost : 1)) return;
+  ++findings_.found;
   const std::string pointer = place.pointer();
-  findings_.error =
-      Error{Code::Usage, pointer.empty() ? std::move(message) : pointer + ": " + message};
+  std::string line = pointer.empty() ? std::move(message) : pointer + ": " + message;
+  if (findings_.error) {
+    findings_.error->message += '\n' + line;
+  } else {
+    findings_.error = Error{Code::Usage, std::move(line)};
+  }
 }
 
 void Reader::refuse_type(const Place& place, std::string_view expected, const Value& value) {

@@ -36,8 +36,8 @@ struct Place {
   [[nodiscard]] std::string pointer() const;  ///< RFC 6901
 };
 
-/// Reads one JSON object, field by field; the counterpart of Writer. The first thing wrong is kept
-/// with its JSON pointer and everything after it is read for nothing.
+/// Reads one JSON object, field by field; the counterpart of Writer. What is wrong is kept
+/// with its JSON pointer, and what is read is used only if nothing is.
 class Reader {
  public:
   template <typename T>
@@ -45,7 +45,7 @@ class Reader {
                                           std::string_view kind,
                                           Unknown unknown) {
     const Value root = GF_TRY(parse_json(json));
-    Findings findings{unknown, {}};
+    Findings findings{unknown, {}, 0};
     T value{};
     {
       Reader reader(findings, Place{}, root);
@@ -117,6 +117,7 @@ class Reader {
   struct Findings {
     Unknown unknown = Unknown::Refused;
     std::optional<Error> error;
+    int found = 0;
   };
 
   Reader(Findings& findings, const Place& place, const Value& value);

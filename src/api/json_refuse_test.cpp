@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "api/json.h"
 #include "api/json_value.h"
 #include "api/samples_test.h"
@@ -87,7 +89,12 @@ TEST(JsonRefuse, OtherRequests) {
             "/jobs: must name at least one job");
   EXPECT_EQ(read_jobs_request(R"({"jobs":[1],"signal":65})").error().message,
             "/signal: must be a whole number from 0 to 64, not 65");
-  EXPECT_EQ(read_jobs_request(R"({"job":[1]})").error().message, "/jobs: is missing");
+  EXPECT_EQ(read_jobs_request(R"({"job":[1]})").error().message,
+            "/jobs: is missing\n/job: there is no such field; did you mean 'jobs'?");
+  std::string many = R"({"jobs":[1])";
+  for (int i = 0; i < 100; ++i) many += ",\"f" + std::to_string(i) + "\":0";
+  const std::string all = read_jobs_request(many + "}").error().message;
+  EXPECT_EQ(std::ranges::count(all, '\n'), 19) << all;
   EXPECT_TRUE(read_update_request(R"({"jobs":[1],"priority":null})")
                   .error()
                   .message.starts_with("/priority: must be a whole number"));

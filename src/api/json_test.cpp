@@ -203,8 +203,9 @@ TEST(JsonProblem, CarriesTheCode) {
     EXPECT_GE(http_status(code), 400);
   }
   EXPECT_EQ(write_problem({Code::NotFound, "there is no job 9"}),
-            R"({"apiVersion":"gflow/v1","kind":"Problem","type":"about:blank","title":"Not Found",)"
-            R"("status":404,"detail":"there is no job 9","code":"not_found","exit_code":3})");
+            R"({"apiVersion":"gflow/v1","kind":"Problem","type":"/docs#problem-not_found",)"
+            R"("title":"Not Found","status":404,"detail":"there is no job 9","code":"not_found",)"
+            R"("exit_code":3,"errors":[]})");
 }
 
 TEST(JsonProblem, IsMadeUpFromTheStatusWhereThereIsNone) {

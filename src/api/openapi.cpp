@@ -16,7 +16,7 @@ namespace gflow::api {
 namespace {
 
 // What any route may answer, whatever it does: how the request came, and how gflowd is.
-constexpr std::array kAnywhere = {400, 403, 406, 408, 421, 429, 431, 500, 503};
+constexpr std::array kAnywhere = {400, 401, 403, 406, 408, 421, 429, 431, 500, 503};
 constexpr std::array kWithBody = {413, 415, 501};
 constexpr std::array kOfChanges = {507};
 
@@ -107,6 +107,11 @@ Value parameter_of(std::string_view name) {
   return Members().add("$ref", fmt::format("#/components/parameters/{}", name)).value();
 }
 
+/// A document that is read has a tag.
+bool is_known_again(const RouteView& route) {
+  return route.method == "GET" && !route.about->answers.front().document.empty();
+}
+
 Value parameters_of(const RouteView& route) {
   Value::Array parameters;
   const Operation& about = *route.about;
@@ -117,6 +122,8 @@ Value parameters_of(const RouteView& route) {
     if (!parameter.name.empty()) parameters.push_back(parameter_value(parameter));
   }
   if (about.takes_key) parameters.push_back(parameter_of("IdempotencyKey"));
+  if (about.takes_match) parameters.push_back(parameter_of("IfMatch"));
+  if (is_known_again(route)) parameters.push_back(parameter_of("IfNoneMatch"));
   parameters.push_back(parameter_of("AcceptLanguage"));
   return {std::move(parameters)};
 }
@@ -130,16 +137,23 @@ Value content_of(std::string_view media, Value schema, std::string_view example)
   return Members().add(media, content.value()).value();
 }
 
-Value answer_value(const Answered& answer) {
-  Members value;
-  value.add("description", status_title(answer.status));
-  if (!answer.media.empty()) {
-    const char* type = answer.media.ends_with("json") ? "object" : "string";
-    const Value text = Members().add("type", type).value();
-    value.add("content", content_of(answer.media, text, ""));
-  } else if (!answer.document.empty()) {
-    value.add("content", content_of("application/json", Schemas::to(answer.document), ""));
+Value typed_schema(const char* type) { return Members().add("type", type).value(); }
+
+/// Whatever may come with a status.
+Value answer_value(const Operation& about, int status) {
+  Members media;
+  for (const Answered& answer : about.answers) {
+    if (answer.status != status) continue;
+    if (!answer.media.empty()) {
+      const char* type = answer.media.ends_with("json") ? "object" : "string";
+      media.add(answer.media, Members().add("schema", typed_schema(type)).value());
+    } else if (!answer.document.empty()) {
+      media.add("application/json", Members().add("schema", Schemas::to(answer.document)).value());
+    }
   }
+  Members value;
+  value.add("description", status_title(status));
+  if (!media.empty()) value.add("content", media.value());
   return value.value();
 }
 
@@ -161,8 +175,14 @@ std::set<int> errors_of(const RouteView& route) {
 
 Value responses_of(const RouteView& route) {
   Members responses;
+  int told = 0;
   for (const Answered& answer : route.about->answers) {
-    if (answer.status != 0) responses.add(std::to_string(answer.status), answer_value(answer));
+    if (answer.status == told) continue;
+    told = answer.status;
+    if (told != 0) responses.add(std::to_string(told), answer_value(*route.about, told));
+  }
+  if (is_known_again(route)) {
+    responses.add("304", Members().add("description", status_title(304)).value());
   }
   for (const int status : errors_of(route)) {
     const bool is_answer = std::ranges::count(route.about->answers, status, &Answered::status) != 0;
@@ -234,7 +254,7 @@ Value header_parameter(std::string_view name, std::string help, Value schema) {
 
 Value shared_parameters() {
   const Value key = Members().add("type", "string").add("maxLength", json(200)).value();
-  const Value language = Members().add("type", "string").value();
+  const Value text = Members().add("type", "string").value();
   return Members()
       .add(
           "IdempotencyKey",
@@ -242,9 +262,14 @@ Value shared_parameters() {
                            tr("of your choice: repeated with it within 24 hours, the request gives "
                               "the same answer and does nothing again"),
                            key))
-      .add("AcceptLanguage",
+      .add("IfMatch",
            header_parameter(
-               "Accept-Language", tr("of the sentences in the answer: zh_CN"), language))
+               "If-Match", tr("ETag of what is to be changed: 412 if it is another by now"), text))
+      .add("IfNoneMatch",
+           header_parameter(
+               "If-None-Match", tr("ETag of what you have: 304 if it is the same"), text))
+      .add("AcceptLanguage",
+           header_parameter("Accept-Language", tr("of the sentences in the answer: zh_CN"), text))
       .value();
 }
 

@@ -48,6 +48,7 @@ struct Operation {
   std::string_view body{};                 ///< kind of the document; "" for none
   std::string_view example{};              ///< of the body
   bool takes_key = false;                  ///< header Idempotency-Key
+  bool takes_match = false;                ///< header If-Match
   std::array<Answered, 2> answers{};
   std::array<int, 5> errors{};  ///< besides those any route may answer
 };

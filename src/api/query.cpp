@@ -24,16 +24,22 @@ std::optional<unsigned> hex_digit(char c) {
   return std::nullopt;
 }
 
-Result<std::string> decode(std::string_view text) {
-  const auto refuse = [text](std::string_view why) {
+/// What a "+" is: in a query a blank.
+enum class Plus { Space, Itself };
+
+Result<std::string> decode(std::string_view text, Plus plus = Plus::Space) {
+  const auto refuse = [text, plus](std::string_view why) {
     return fail(Code::Usage,
-                fmt::format("'{}' is not a query: {}", printable(text.substr(0, 100)), why));
+                fmt::format("'{}' is not a {}: {}",
+                            printable(text.substr(0, 100)),
+                            plus == Plus::Space ? "query" : "path",
+                            why));
   };
   std::string out;
   out.reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] != '%') {
-      out += text[i] == '+' ? ' ' : text[i];
+      out += text[i] == '+' && plus == Plus::Space ? ' ' : text[i];
       continue;
     }
     const auto high = i + 2 < text.size() ? hex_digit(text[i + 1]) : std::nullopt;
@@ -83,6 +89,8 @@ Result<std::vector<Parameter>> read_parameters(std::string_view query,
   }
   return parameters;
 }
+
+Result<std::string> decode_percent(std::string_view text) { return decode(text, Plus::Itself); }
 
 Result<std::vector<std::string>> names_in(std::string_view query) {
   std::vector<std::string> names;

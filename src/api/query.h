@@ -24,6 +24,8 @@ struct Parameter {
     std::string_view query, std::initializer_list<std::string_view> lists = {});
 /// The names of a query, decoded, as they come. Errors: as above.
 [[nodiscard]] Result<std::vector<std::string>> names_in(std::string_view query);
+/// A path with its %XX as bytes; "+" is itself. Errors: Usage as above.
+[[nodiscard]] Result<std::string> decode_percent(std::string_view text);
 /// Appends name=value, encoded, with a & before it if it is not the first.
 void append_parameter(std::string& query, std::string_view name, std::string_view value);
 /// The error of a parameter that is not one of `known`, with the nearest of them.

@@ -156,6 +156,7 @@ Result<void> Loop::listen() {
   if (const std::string& address = parts_.config.api_listen; !address.empty()) {
     options.loopback = GF_TRY(parse_loopback(address));
   }
+  options.note = [](const std::string& line) { spdlog::info("{}", line); };
   server_ = GF_TRY(server::HttpServer::listen(io_, options, *this));
   configure_access();
   if (const auto& trouble = server_->loopback_trouble(); !trouble.empty()) {

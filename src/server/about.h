@@ -34,6 +34,9 @@ extern const api::Operation kReloadDaemon;
 extern const api::Operation kShowPrincipal;
 extern const api::Operation kShowSettings;
 extern const api::Operation kShowOpenapi;
+extern const api::Operation kShowDocs;
+extern const api::Operation kShowDocsStyle;
+extern const api::Operation kShowDocsScript;
 extern const api::Operation kShowHealth;
 extern const api::Operation kShowMetrics;
 // about_tokens.cpp

@@ -47,6 +47,27 @@ constexpr api::Operation kShowOpenapi = {
     .answers = {{{200, "", "application/json"}}},
 };
 
+constexpr api::Operation kShowDocs = {
+    .id = "show_docs",
+    .tag = "daemon",
+    .summary = tr_later("This description, for people"),
+    .answers = {{{200, "", "text/html"}}},
+};
+
+constexpr api::Operation kShowDocsStyle = {
+    .id = "show_docs_style",
+    .tag = "daemon",
+    .summary = tr_later("How that page looks"),
+    .answers = {{{200, "", "text/css"}}},
+};
+
+constexpr api::Operation kShowDocsScript = {
+    .id = "show_docs_script",
+    .tag = "daemon",
+    .summary = tr_later("What that page does"),
+    .answers = {{{200, "", "text/javascript"}}},
+};
+
 constexpr api::Operation kShowHealth = {
     .id = "show_health",
     .tag = "health",
@@ -58,7 +79,7 @@ constexpr api::Operation kShowMetrics = {
     .id = "show_metrics",
     .tag = "health",
     .summary = tr_later("Metrics for Prometheus"),
-    .answers = {{{200, "", "text/plain"}}},
+    .answers = {{{200, "", "text/plain"}, {200, "", "application/openmetrics-text"}}},
 };
 
 }  // namespace gflow::server::about

@@ -131,6 +131,7 @@ constexpr api::Operation kReleaseGpuAllocation = {
     .tag = "gpu",
     .summary = tr_later("Give an allocation back"),
     .segment = kAllocationSegment,
+    .takes_match = true,
     .answers = {{{200, "JobIds"}}},
     .errors = {404, 409, 412},
 };

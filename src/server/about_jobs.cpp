@@ -107,6 +107,7 @@ constexpr api::Operation kUpdateJobs = {
                  "in x-change: of a job that runs only what says active."),
     .body = "Update",
     .example = R"({"jobs": [3], "priority": 20})",
+    .takes_match = true,
     .answers = {{{200, "JobIds"}}},
     .errors = {404, 409, 412, 422},
 };

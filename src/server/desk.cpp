@@ -48,6 +48,8 @@ std::shared_ptr<void> Desk::ask(Guest guest, Request request, Asker asker) {
   return {ticket.get(), leave};
 }
 
+void Desk::tell(std::function<void()> news) { asio::post(loop_, std::move(news)); }
+
 void Desk::serve(const std::shared_ptr<Ticket>& ticket) {
   if (ticket->gone) return;
   const auto respond = [desk = weak_from_this(), ticket](Reply reply) {

@@ -38,6 +38,8 @@ class Desk : public FairWork, public std::enable_shared_from_this<Desk> {
   /// From any thread. Who lets go of what it returns has gone away: nothing is answered after, and
   /// what was waited for is given up.
   [[nodiscard]] std::shared_ptr<void> ask(Guest guest, Request request, Asker asker);
+  /// Runs it on the loop's thread. From any thread.
+  void tell(std::function<void()> news);
   /// Who has which role from now on. Returns what Identity does.
   std::vector<std::string> configure(const RoleNames& roles,
                                      const std::vector<std::string>& projects);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "api/json.h"
+#include "os/clock.h"
 #include "os/loopback.h"
 #include "os/signals.h"
 #include "os/unix_socket.h"
@@ -122,6 +123,12 @@ std::shared_ptr<void> Edge::ask(Guest guest, Request request, Desk::Asker asker)
 }
 
 void Edge::on_edge(std::function<void()> work) { asio::post(io_, std::move(work)); }
+
+void Edge::note(const Guest& guest, const Terms& terms, int status) {
+  if (!options_.note) return;
+  auto line = log_.line(os::now().mono, guest, terms, status);
+  if (line) desk_->tell([note = options_.note, line = std::move(*line)] { note(line); });
+}
 
 void Edge::forget(const std::shared_ptr<Session>& session) {
   sessions_.erase(session);

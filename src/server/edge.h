@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "server/http_server.h"
+#include "server/request_log.h"
 #include "server/session.h"
 #include "server/web_guard.h"
 
@@ -53,6 +54,7 @@ class Edge : private SessionHost {
   [[nodiscard]] bool is_closing() const override { return closing_; }
   [[nodiscard]] std::shared_ptr<void> ask(Guest guest, Request request, Desk::Asker asker) override;
   void on_edge(std::function<void()> work) override;
+  void note(const Guest& guest, const Terms& terms, int status) override;
   void forget(const std::shared_ptr<Session>& session) override;
 
   [[nodiscard]] Result<void> listen_at(LoopbackAddress& address);
@@ -73,6 +75,7 @@ class Edge : private SessionHost {
   std::deque<Listener> tcp_listeners_;
   Admission admission_;
   std::set<std::shared_ptr<Session>> sessions_;  ///< the open ones
+  RequestLog log_;
   bool closing_ = false;
   std::thread thread_;
 };

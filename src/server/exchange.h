@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "server/body.h"
 #include "server/service.h"
+#include "server/terms.h"
 
 namespace gflow::server {
 
@@ -38,6 +39,10 @@ struct Request {
   std::string range = {};              ///< Range, where it is to be heeded
   std::string last_event_id = {};      ///< Last-Event-ID
   std::string authorization = {};      ///< the header
+  std::string content_type = {};
+  std::string content_encoding = {};
+  std::string if_match = {};
+  Terms terms = {};  ///< how the answer is to be sent
 };
 
 /// What goes back.
@@ -49,7 +54,7 @@ struct Reply {
   /// Makes the body, on the connections' thread; none where `body` is it.
   std::function<std::string()> write = {};
   std::optional<Streamed> streamed = {};  ///< in place of `body`
-  bool hangs_up = false;  ///< it is the last of its connection
+  bool hangs_up = false;                  ///< it is the last of its connection
 };
 /// The reply with its body.
 [[nodiscard]] Reply written(Reply reply);

@@ -19,6 +19,7 @@
 #include "server/gpu_need.h"
 #include "server/gpu_nodes.h"
 #include "server/handlers.h"
+#include "server/job_tag.h"
 #include "server/views.h"
 
 namespace gflow::server {
@@ -339,7 +340,9 @@ void list_gpu_allocations(Exchange exchange) {
 void show_gpu_allocation(Exchange exchange) {
   const auto job = find_allocation(exchange);
   if (!job) return exchange.respond(problem(job.error()));
-  exchange.respond(reply_of(view_of_allocation(exchange.service, **job, {}, Framework::None)));
+  Reply reply = reply_of(view_of_allocation(exchange.service, **job, {}, Framework::None));
+  reply.headers.emplace_back("ETag", tag_of_job(exchange.caller, exchange.service, **job));
+  exchange.respond(std::move(reply));
 }
 
 void renew_gpu_allocation(Exchange exchange) {
@@ -349,7 +352,11 @@ void renew_gpu_allocation(Exchange exchange) {
 void release_gpu_allocation(Exchange exchange) {
   const auto job = find_allocation(exchange);
   if (!job) return exchange.respond(problem(job.error()));
-  exchange.service.request(engine::event::Cancel{{(*job)->id}, exchange.caller, 0},
+  const JobId id = (*job)->id;
+  if (auto same = check_if_match(exchange, {&id, 1}); !same) {
+    return exchange.respond(precondition_failed(same.error()));
+  }
+  exchange.service.request(engine::event::Cancel{{id}, exchange.caller, 0},
                            changed(std::move(exchange.respond)));
 }
 

@@ -61,6 +61,10 @@ void show_gpu_allocation(Exchange exchange);
 void renew_gpu_allocation(Exchange exchange);
 void release_gpu_allocation(Exchange exchange);
 void clean_up_gpus(Exchange exchange);
+// docs.cpp
+void show_docs(Exchange exchange);
+void show_docs_style(Exchange exchange);
+void show_docs_script(Exchange exchange);
 // openapi.cpp
 void show_openapi(Exchange exchange);
 // metrics.cpp

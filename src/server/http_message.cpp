@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "server/request_id.h"
+
 namespace gflow::server {
 
 namespace http = boost::beast::http;
@@ -16,9 +18,9 @@ HttpResponse response_of(Reply reply) {
   HttpResponse response(static_cast<http::status>(reply.status), kHttp11);
   for (const auto& [name, value] : reply.headers) response.insert(name, value);
   if (!reply.content_type.empty()) response.set(http::field::content_type, reply.content_type);
-  response.set(http::field::cache_control, "no-store");
   response.body() = std::move(reply.body);
-  if (reply.status != 204 && !reply.streamed) response.content_length(response.body().size());
+  const bool has_length = reply.status != 204 && reply.status != 304 && !reply.streamed;
+  if (has_length) response.content_length(response.body().size());
   return response;
 }
 
@@ -37,10 +39,6 @@ std::optional<Reply> reply_to(const error_code& error) {
 Request request_of(HttpRequest&& message) {
   Request request;
   request.method = std::string(message.method_string());
-  const std::string target(message.target());
-  const std::size_t mark = target.find('?');
-  request.path = target.substr(0, mark);
-  if (mark != std::string::npos) request.query = target.substr(mark + 1);
   if (const auto origin = message.find(http::field::origin); origin != message.end()) {
     request.origin = std::string(origin->value());
   }
@@ -51,8 +49,20 @@ Request request_of(HttpRequest&& message) {
   request.language = std::string(message[http::field::accept_language]);
   request.authorization = std::string(message[http::field::authorization]);
   request.accept = std::string(message[http::field::accept]);
+  request.content_type = std::string(message[http::field::content_type]);
+  request.content_encoding = std::string(message[http::field::content_encoding]);
+  request.if_match = std::string(message[http::field::if_match]);
   request.body = std::move(message.body());
   return request;
+}
+
+Terms terms_of(const HttpRequest& message) {
+  const std::string_view target = message.target();
+  return {.method = std::string(message.method_string()),
+          .path = std::string(target.substr(0, target.find('?'))),
+          .request_id = request_id_of(message["X-Request-Id"]),
+          .accept_encoding = std::string(message[http::field::accept_encoding]),
+          .if_none_match = std::string(message[http::field::if_none_match])};
 }
 
 WebHeaders web_headers_of(const HttpRequest& message, std::shared_ptr<const WebRules> rules) {

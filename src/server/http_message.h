@@ -21,6 +21,8 @@ constexpr std::uint32_t kMaxHeaderBytes = 64 * 1024;
 
 /// What handlers see of it. The body is moved out.
 [[nodiscard]] Request request_of(HttpRequest&& message);
+/// How its answer is to be sent, whether it can be read or not.
+[[nodiscard]] Terms terms_of(const HttpRequest& message);
 [[nodiscard]] WebHeaders web_headers_of(const HttpRequest& message,
                                         std::shared_ptr<const WebRules> rules);
 [[nodiscard]] HttpResponse response_of(Reply reply);

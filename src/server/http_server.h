@@ -42,6 +42,8 @@ class HttpServer {
     std::vector<std::string> allowed_origins = {};  ///< web pages that may ask, with a token
     /// Writes a line into the log; called on the loop's thread.
     std::function<void(const std::string& line)> audit = [](const std::string& /*line*/) {};
+    /// Told a line for the log about what was refused or failed, on the io_context's thread.
+    std::function<void(const std::string&)> note = {};
   };
   /// Binds and listens. A stale socket file is replaced (the caller holds the state lock).
   [[nodiscard]] static Result<std::unique_ptr<HttpServer>> listen(boost::asio::io_context& io,

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "base/translate.h"
 #include "server/handlers.h"
+#include "server/job_tag.h"
 #include "server/views.h"
 
 namespace gflow::server {
@@ -36,7 +37,9 @@ Reply reply_for(const Exchange& exchange, JobId id) {
   if (job == nullptr) {
     return problem(Error{Code::NotFound, tr_format("there is no job {}", id.value)});
   }
-  return json_reply_of(view_for(exchange.caller, exchange.service, *job));
+  Reply reply = json_reply_of(view_for(exchange.caller, exchange.service, *job));
+  reply.headers.emplace_back("ETag", tag_of_job(exchange.caller, exchange.service, *job));
+  return reply;
 }
 
 }  // namespace

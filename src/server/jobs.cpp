@@ -12,6 +12,7 @@
 #include "base/translate.h"
 #include "base/word_hash.h"
 #include "server/handlers.h"
+#include "server/job_tag.h"
 #include "server/submission.h"
 #include "server/top_jobs.h"
 #include "server/views.h"
@@ -27,7 +28,6 @@ constexpr std::size_t kJobsPerPiece = 8;
 // One with many dependencies is as much work as many jobs: so many more are one.
 constexpr std::size_t kDependenciesPerJob = 64;
 constexpr std::size_t kSeenPerPiece = 1000;
-constexpr std::size_t kMaxKeyBytes = 200;
 // Nobody reads the reasons of thousands of new jobs, and finding them takes the loop's time.
 constexpr std::size_t kMaxReasons = 100;
 
@@ -194,12 +194,6 @@ Reply submitted(const Service& service, const Result<std::vector<JobId>>& jobs) 
   return reply;
 }
 
-Result<void> check_key(const std::string& key) {
-  if (key.size() <= kMaxKeyBytes && is_utf8(key)) return {};
-  return fail(Code::Usage,
-              tr_format("Idempotency-Key must be UTF-8 of at most {} bytes", kMaxKeyBytes));
-}
-
 Result<api::SubmitRequest> read_submission(std::string_view body) {
   auto submission = api::read_submit_request(body);
   if (submission) submission->digest = digest_of(body);
@@ -273,6 +267,9 @@ void update(Exchange exchange, api::UpdateRequest update) {
   if (auto may = check_allocations(exchange.service.state(), update); !may) {
     return exchange.respond(problem(may.error()));
   }
+  if (auto same = check_if_match(exchange, update.jobs); !same) {
+    return exchange.respond(precondition_failed(same.error()));
+  }
   exchange.service.request(
       engine::event::Update{std::move(update.jobs), exchange.caller, std::move(update.changes)},
       changed(std::move(exchange.respond)));
@@ -290,9 +287,6 @@ void list_jobs(Exchange exchange) {
 }
 
 void submit_jobs(Exchange exchange) {
-  if (auto checked = check_key(exchange.request.idempotency_key); !checked) {
-    return exchange.respond(problem(checked.error()));
-  }
   read_body<api::SubmitRequest>(std::move(exchange), read_submission, submit);
 }
 

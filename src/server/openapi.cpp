@@ -5,10 +5,21 @@
 
 #include "api/openapi.h"
 #include "api/query.h"
+#include "base/text.h"
 #include "base/translate.h"
 #include "server/handlers.h"
 
 namespace gflow::server {
+namespace {
+
+Result<void> check_key(const std::string& key) {
+  constexpr std::size_t kMaxKeyBytes = 200;
+  if (key.size() <= kMaxKeyBytes && is_utf8(key)) return {};
+  return fail(Code::Usage,
+              tr_format("Idempotency-Key must be UTF-8 of at most {} bytes", kMaxKeyBytes));
+}
+
+}  // namespace
 
 std::string_view who_may(Verb verb) {
   switch (verb) {
@@ -33,7 +44,9 @@ std::vector<api::RouteView> route_views() {
   return views;
 }
 
-Result<void> check_parameters(const Route& route, std::string_view query) {
+Result<void> check_parameters(const Route& route, const Request& request) {
+  if (route.about.takes_key) GF_CHECK(check_key(request.idempotency_key));
+  const std::string& query = request.query;
   if (query.empty()) return {};
   const std::vector<std::string> known = api::parameter_names(route.about);
   for (const std::string& name : GF_TRY(api::names_in(query))) {
@@ -43,8 +56,9 @@ Result<void> check_parameters(const Route& route, std::string_view query) {
 }
 
 void show_openapi(Exchange exchange) {
-  exchange.respond(
-      json_reply(api::openapi_document(route_views(), exchange.service.daemon().version)));
+  exchange.respond(json_reply_later([version = exchange.service.daemon().version] {
+    return api::openapi_document(route_views(), version);
+  }));
 }
 
 }  // namespace gflow::server

@@ -12,6 +12,7 @@
 #include "os/message_files.h"
 #include "server/about.h"
 #include "server/handlers.h"
+#include "server/media_types.h"
 #include "server/openapi.h"
 #include "server/web_guard.h"
 
@@ -27,6 +28,9 @@ namespace {
 constexpr auto kRoutes = std::to_array<Route>({
     {"GET", "/healthz", Verb::Read, show_health, about::kShowHealth},
     {"GET", "/metrics", Verb::Read, show_metrics, about::kShowMetrics},
+    {"GET", "/docs", Verb::Read, show_docs, about::kShowDocs},
+    {"GET", "/docs/style.css", Verb::Read, show_docs_style, about::kShowDocsStyle},
+    {"GET", "/docs/script.js", Verb::Read, show_docs_script, about::kShowDocsScript},
     {"GET", "/api/v1/jobs", Verb::Read, list_jobs, about::kListJobs},
     {"POST", "/api/v1/jobs", Verb::Submit, submit_jobs, about::kSubmitJobs},
     {"POST", "/api/v1/jobs/check", Verb::Read, check_jobs, about::kCheckJobs},
@@ -123,15 +127,30 @@ Reply no_such_path(std::string_view path) {
                             : tr_format("there is no '{}'", shown)});
 }
 
+/// What is read can be looked at, too; every path tells what it takes.
+void allow(std::vector<std::string>& methods, std::string_view method) {
+  const auto add = [&methods](std::string_view one) {
+    if (std::ranges::find(methods, one) == methods.end()) methods.emplace_back(one);
+  };
+  add(method);
+  if (method == "GET") add("HEAD");
+}
+
+Reply options_reply(const std::vector<std::string>& allowed) {
+  Reply reply = empty_reply();
+  reply.headers.emplace_back("Allow", join(allowed, ", ") + ", OPTIONS");
+  return reply;
+}
+
 Reply wrong_method(const Request& request, const std::vector<std::string>& allowed) {
-  const std::string allow = join(allowed, ", ");
+  const std::string methods = join(allowed, ", ") + ", OPTIONS";
   Reply reply = problem(Error{Code::Usage,
                               tr_format("'{}' does not take {}; it takes {}",
                                         printable(request.path.substr(0, 200)),
                                         printable(request.method.substr(0, 20)),
-                                        allow)},
+                                        methods)},
                         405);
-  reply.headers.emplace_back("Allow", allow);
+  reply.headers.emplace_back("Allow", methods);
   return reply;
 }
 
@@ -175,23 +194,30 @@ void dispatch(Exchange exchange) {
   if (auto refusal = refuse_of_web(exchange.request)) {
     return exchange.respond(std::move(*refusal));
   }
+  const std::string& asked = exchange.request.method;
+  const std::string_view method = asked == "HEAD" ? std::string_view("GET") : asked;
+  const bool is_of_all = asked == "OPTIONS" && exchange.request.path == "*";
   std::vector<std::string> allowed;
   for (const Route& route : kRoutes) {
     const auto segment = match(route.pattern, exchange.request.path);
-    if (!segment) continue;
-    if (route.method != exchange.request.method) {
-      allowed.emplace_back(route.method);
+    if (!segment && !is_of_all) continue;
+    if (route.method != method) {
+      allow(allowed, route.method);
       continue;
     }
     if (auto may = authorize(exchange.caller, route.verb); !may) {
       return exchange.respond(problem(may.error()));
     }
-    if (auto known = check_parameters(route, exchange.request.query); !known) {
+    if (auto refusal = refuse_of_media(exchange.request, route.about)) {
+      return exchange.respond(std::move(*refusal));
+    }
+    if (auto known = check_parameters(route, exchange.request); !known) {
       return exchange.respond(problem(known.error()));
     }
     exchange.segment = *segment;
     return route.handle(std::move(exchange));
   }
+  if (asked == "OPTIONS" && !allowed.empty()) return exchange.respond(options_reply(allowed));
   exchange.respond(allowed.empty() ? no_such_path(exchange.request.path)
                                    : wrong_method(exchange.request, allowed));
 }

@@ -120,6 +120,9 @@ struct Right {
 constexpr Right kRights[] = {
     {"GET", "/healthz", Role::User},
     {"GET", "/metrics", Role::User},
+    {"GET", "/docs", Role::User},
+    {"GET", "/docs/style.css", Role::User},
+    {"GET", "/docs/script.js", Role::User},
     {"GET", "/api/v1/jobs", Role::User},
     {"POST", "/api/v1/jobs", Role::User},
     {"PATCH", "/api/v1/jobs", Role::User},
@@ -306,11 +309,12 @@ TEST(Routes, WhatIsNotThereIsNamedWithTheNearest) {
 
 TEST(Routes, AMethodAPathDoesNotTakeIsNamedWithThoseItDoes) {
   const std::vector<std::tuple<std::string, std::string, std::string>> cases = {
-      {"DELETE", "/api/v1/jobs", "GET, POST, PATCH"},
-      {"GET", "/api/v1/jobs/cancel", "POST"},
-      {"POST", "/api/v1/jobs/7", "GET"},
-      {"OPTIONS", "/api/v1/daemon/stop", "POST"},
-      {"get", "/healthz", "GET"},
+      {"DELETE", "/api/v1/jobs", "GET, HEAD, POST, PATCH, OPTIONS"},
+      {"GET", "/api/v1/jobs/cancel", "POST, OPTIONS"},
+      {"HEAD", "/api/v1/jobs/cancel", "POST, OPTIONS"},
+      {"POST", "/api/v1/jobs/7", "GET, HEAD, OPTIONS"},
+      {"options", "/api/v1/daemon/stop", "POST, OPTIONS"},
+      {"get", "/healthz", "GET, HEAD, OPTIONS"},
   };
   for (const auto& [method, path, allow] : cases) {
     Desk desk;

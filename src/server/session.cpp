@@ -9,12 +9,18 @@
 #include <sstream>
 #include <utility>
 
+#include "server/conventions.h"
+#include "server/request_id.h"
+#include "server/target.h"
+
 namespace gflow::server {
 namespace {
 
 namespace asio = boost::asio;
 namespace beast = boost::beast;
 namespace http = beast::http;
+
+constexpr int kLeastRefused = 400;
 
 /// How the other end is. A client may close its sending half and still read.
 enum class OtherEnd { Open, HalfClosed, Gone };
@@ -32,7 +38,7 @@ void Session::read_header() {
   parser_.emplace();
   parser_->header_limit(kMaxHeaderBytes);
   parser_->body_limit(static_cast<std::uint64_t>(kMaxBody.bytes));
-  stream_.expires_after(host_.idle());
+  expect_within(host_.idle());
   http::async_read_header(stream_,
                           buffer_,
                           *parser_,
@@ -42,6 +48,7 @@ void Session::read_header() {
 }
 
 void Session::on_header(const error_code& error) {
+  deadline_.cancel();
   if (closed_) return;
   if (error) return on_bad_request(error);
   idle_ = false;
@@ -79,7 +86,7 @@ void Session::invite_body() {
 }
 
 void Session::read_body() {
-  stream_.expires_after(2 * host_.idle());
+  expect_within(2 * host_.idle());
   http::async_read(
       stream_,
       buffer_,
@@ -88,6 +95,7 @@ void Session::read_body() {
 }
 
 void Session::on_body(const error_code& error) {
+  deadline_.cancel();
   if (closed_) return;
   if (error) return on_bad_request(error);
   if (host_.is_closing()) {
@@ -97,14 +105,38 @@ void Session::on_body(const error_code& error) {
   keep_alive_ = message.keep_alive();
   is_head_ = message.method() == http::verb::head;
   is_http10_ = message.version() < 11;
+  terms_ = terms_of(message);
+  auto target = read_target(message.target());
+  if (!target) return send(problem(target.error()));
   std::optional<WebHeaders> web;
   if (guest_.via != Via::Unix) web = web_headers_of(message, host_.web_rules(guest_.via));
+  if (web && !target->authority.empty()) web->host = target->authority;
   Request request = request_of(std::move(message));
+  request.path = std::move(target->path);
+  request.query = std::move(target->query);
   request.web = std::move(web);
+  request.terms = terms_;
   ask(std::move(request));
 }
 
+/// What is not read by then is not waited for: what came of it stays in the buffer.
+void Session::expect_within(std::chrono::milliseconds time) {
+  too_late_ = false;
+  stream_.expires_never();
+  deadline_.expires_after(time);
+  deadline_.async_wait([session = weak_from_this()](const error_code& error) {
+    const auto self = session.lock();
+    if (error || !self || self->closed_) return;
+    self->too_late_ = true;
+    self->stream_.cancel();
+  });
+}
+
 void Session::on_bad_request(const error_code& error) {
+  const bool has_begun = !idle_ || buffer_.size() > 0 || parser_->got_some();
+  if (too_late_ && has_begun) {
+    return refuse(problem(Error{Code::Timeout, "the request did not come in time"}, 408));
+  }
   if (const auto reply = reply_to(error)) return refuse(*reply);
   close();
 }
@@ -171,6 +203,7 @@ void Session::close() {
   if (std::exchange(closed_, true)) return;
   error_code ignored;  // the connection is over either way
   stream_.socket().close(ignored);
+  deadline_.cancel();
   ticket_.reset();
   if (writer_) writer_->abandon();
   give_body();
@@ -198,6 +231,9 @@ void Session::send(Reply reply) {
   } else {
     reply = problem(taken.error(), 429);
   }
+  if (terms_.request_id.empty()) terms_.request_id = request_id_of("");
+  reply = finished(terms_, std::move(reply));
+  if (reply.status >= kLeastRefused) host_.note(guest_, terms_, reply.status);
   response_ = response_of(std::move(reply));
   response_->keep_alive(keep_alive_);
   if (is_head_) response_->body().clear();  // its length is told all the same
@@ -210,6 +246,7 @@ void Session::send(Reply reply) {
 
 /// Nothing of it is counted against the user: it is a piece at a time.
 void Session::send_streamed(Reply reply) {
+  reply = finished(terms_, std::move(reply));
   Streamed streamed = std::move(*reply.streamed);
   const Framing framing = framing_of(streamed, is_http10_);
   keep_alive_ = keep_alive_ && framing != Framing::Close;
@@ -239,6 +276,7 @@ void Session::stop_streaming() {
 
 void Session::on_sent(const error_code& error) {
   response_.reset();
+  terms_ = {};
   host_.admission().give_reply(guest_.peer.uid, std::exchange(reply_, Memory{}));
   if (closed_) return;
   if (error || !keep_alive_ || host_.is_closing()) return close();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <chrono>
 #include <memory>
@@ -36,6 +37,8 @@ class SessionHost {
                                                   Desk::Asker asker) = 0;
   /// Runs it on the connections' thread; called from the desk's.
   virtual void on_edge(std::function<void()> work) = 0;
+  /// It was refused, or failed.
+  virtual void note(const Guest& guest, const Terms& terms, int status) = 0;
   /// It has closed.
   virtual void forget(const std::shared_ptr<Session>& session) = 0;
 };
@@ -47,7 +50,10 @@ class Session : public std::enable_shared_from_this<Session> {
   using Stream = BodyWriter::Stream;
 
   Session(SessionHost& host, Guest guest, Listener::Socket socket)
-      : host_(host), guest_(std::move(guest)), stream_(std::move(socket)) {}
+      : host_(host),
+        guest_(std::move(guest)),
+        stream_(std::move(socket)),
+        deadline_(stream_.get_executor()) {}
 
   void read_header();
   [[nodiscard]] bool is_idle() const { return idle_; }
@@ -69,6 +75,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void read_body();
   void on_body(const error_code& error);
   void on_bad_request(const error_code& error);
+  void expect_within(std::chrono::milliseconds time);
   void refuse(Reply reply);
   [[nodiscard]] bool is_awaiting() const { return ticket_ != nullptr; }
   void ask(Request request);
@@ -87,6 +94,8 @@ class Session : public std::enable_shared_from_this<Session> {
   SessionHost& host_;
   Guest guest_;
   Stream stream_;
+  boost::asio::steady_timer deadline_;  // of what is read
+  bool too_late_ = false;
   boost::beast::flat_buffer buffer_{kMaxBufferBytes};
   std::optional<HttpParser> parser_;
   std::optional<HttpResponse> response_;
@@ -95,6 +104,7 @@ class Session : public std::enable_shared_from_this<Session> {
   Memory reply_;                        // the same
   std::shared_ptr<void> ticket_;        // of the request awaited
   std::uint64_t number_ = 0;  // of the request awaited; an answer to another one is dropped
+  Terms terms_;               // of it
   bool idle_ = true;
   bool watching_ = false;
   bool waits_for_news_ = false;

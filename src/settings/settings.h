@@ -47,7 +47,7 @@ struct Settings {
   std::string api_listen = "localhost:8000";  ///< "": only the socket
   std::size_t max_connections = 4096;
   std::size_t max_connections_per_user = 256;
-  std::vector<std::string> allowed_origins;   ///< web pages that may ask
+  std::vector<std::string> allowed_origins;  ///< web pages that may ask
   Metrics metrics;
   std::string otlp_endpoint;  ///< [telemetry]; "": no traces
   engine::Policy policy;

@@ -1,53 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The OpenAPI document gflowd serves: it is one, its examples do what they say, answers are as it says."""
 
-import http.client
 import json
 import re
-import socket
 import urllib.parse
 
 import jsonschema
 import pytest
-from machine import PATIENCE, Machine
-
-
-class Connection(http.client.HTTPConnection):
-    """HTTP over the socket: as the user who runs gflowd."""
-
-    def __init__(self, path):
-        super().__init__("localhost", timeout=PATIENCE)
-        self.path = str(path)
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.connect(self.path)
-        self.sock.settimeout(PATIENCE)
-
-
-class Answer:
-    def __init__(self, response):
-        self.status = response.status
-        self.headers = response.headers
-        self.body = response.read()
-
-    @property
-    def document(self):
-        return json.loads(self.body)
-
-    def __repr__(self):
-        return f"{self.status} {dict(self.headers)} {self.body[:2000]}"
-
-
-def ask(machine, method, target, body=None, **headers):
-    connection = Connection(machine.socket)
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    if body is not None and "Content-Type" not in named:
-        named["Content-Type"] = "application/json"
-    connection.request(method, target, body, named)
-    answer = Answer(connection.getresponse())
-    connection.close()
-    return answer
+from http_client import ask
+from machine import Machine
 
 
 @pytest.fixture

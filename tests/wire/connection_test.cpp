@@ -186,11 +186,21 @@ TEST(Connection, ThatSaysNothingIsCutOff) {
   server::HttpServer::Options options;
   options.idle = std::chrono::milliseconds(20);
   Daemon daemon(options);
+  const Raw raw(daemon.socket());
+  EXPECT_EQ(raw.read_all(), "");
+}
+
+TEST(Connection, ThatSaysHalfIsToldThatItIsLate) {
+  server::HttpServer::Options options;
+  options.idle = std::chrono::milliseconds(20);
+  Daemon daemon(options);
   for (const std::string_view start :
-       {"", "GET /healthz HT", "POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\nab"}) {
+       {"GET /healthz HT", "POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\nab"}) {
     const Raw raw(daemon.socket());
     ASSERT_TRUE(raw.send(start));
-    EXPECT_EQ(raw.read_all(), "") << start;
+    const std::string answer = raw.read_all();
+    EXPECT_TRUE(answer.starts_with("HTTP/1.1 408 ")) << start << answer;
+    EXPECT_NE(answer.find("Connection: close"), std::string::npos) << answer;
   }
 }
 

@@ -86,12 +86,34 @@ TEST(Document, HasEveryExampleAsTheCodeWritesIt) {
   EXPECT_EQ(documents, 14) << "one of each kind";
 }
 
-TEST(Document, HasEveryRoute) {
+/// What the table says of each route.
+std::map<std::string, std::string> rows() {
+  std::map<std::string, std::string> found;
   const std::string text = page();
+  for (const std::string_view line : split(text, '\n')) {
+    if (!line.starts_with("| `")) continue;
+    const std::size_t end = line.find("` |");
+    found.emplace(line.substr(3, end - 3), line.substr(end));
+  }
+  return found;
+}
+
+TEST(Document, HasEveryRouteWithItsParametersAndDocuments) {
+  const auto table = rows();
   for (const server::Route& route : server::routes()) {
-    const std::string line =
-        "| `" + std::string(route.method) + " " + std::string(route.pattern) + "` |";
-    EXPECT_NE(text.find(line), std::string::npos) << line;
+    const std::string name = std::string(route.method) + " " + std::string(route.pattern);
+    ASSERT_TRUE(table.contains(name)) << name;
+    const std::string& row = table.at(name);
+    for (const std::string& parameter : api::parameter_names(route.about)) {
+      EXPECT_NE(row.find(parameter + "="), std::string::npos) << name << ' ' << parameter;
+    }
+    const auto tells_of = [&](std::string_view document) {
+      const std::string quoted = "`" + std::string(document) + "`";
+      EXPECT_TRUE(document.empty() || row.contains(quoted)) << name << ' ' << document;
+    };
+    tells_of(route.about.body);
+    for (const api::Answered& answer : route.about.answers) tells_of(answer.document);
+    EXPECT_EQ(row.contains("Idempotency-Key"), route.about.takes_key) << name;
   }
 }
 

@@ -12,10 +12,13 @@ readonly BUILD_PACKAGES=(
 # shellcheck disable=SC2034  # used by build.sh
 readonly DEMO_PACKAGES=(python3 procps)
 readonly TEST_PACKAGES=(
-  libgtest-dev librapidcheck-dev libbenchmark-dev python3 python3-pytest python3-pytest-xdist python3-jsonschema shellcheck codespell strace util-linux procps valgrind prometheus
+  libgtest-dev librapidcheck-dev libbenchmark-dev python3 python3-pytest python3-pytest-xdist python3-jsonschema python3-venv curl shellcheck codespell strace util-linux procps valgrind prometheus
   "clang-19 clang" "libclang-rt-19-dev libclang-rt-dev" "clang-format-19 clang-format"
   "clang-tidy-19 clang-tidy" mold debootstrap
 )
+
+# What tests need of PyPI, in .venv: these versions, so that a test that fails fails everywhere.
+readonly PYTHON_TOOLS=(schemathesis==4.32.5 openapi-python-client==0.29.1)
 
 installed() { [[ "$(dpkg-query -W -f '${Status}' "$1" 2>/dev/null)" == "install ok installed" ]]; }
 candidate() { [[ "$(apt-cache policy "$1" 2>/dev/null)" == *"Candidate: "[0-9]* ]]; }
@@ -61,7 +64,14 @@ install_packages() {
   as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}"
 }
 
+# With the distribution's Python, which every user of a test can read. Without them their tests are skipped.
+install_python_tools() {
+  [[ -x .venv/bin/pip ]] || /usr/bin/python3 -m venv .venv
+  .venv/bin/pip install -q "${PYTHON_TOOLS[@]}"
+}
+
 setup() {
   install_packages "${BUILD_PACKAGES[@]}" "${TEST_PACKAGES[@]}"
+  install_python_tools || say "PyPI cannot be reached: what needs ${PYTHON_TOOLS[*]} is skipped"
   say "everything needed is installed"
 }

@@ -2,7 +2,7 @@
 # Everything that is tested, and the count of it.
 #
 # Each test runs once by default: unit tests, scenarios, fuzz corpora and tests/e2e with the address and
-# undefined-behaviour sanitizers, the rest (crash, hostile, tools) with the programs as developers build them.
+# undefined-behaviour sanitizers, the rest (contract, crash, hostile, tools) with the programs as developers build them.
 # `--full` adds what takes long: what has threads with the thread sanitizer, everything without sanitizers,
 # whole sweeps, fuzzing, every file compiled alone by both compilers, and `./dev fresh`.
 # shellcheck shell=bash
@@ -255,7 +255,7 @@ run_tests() {
   fi
   compile_behind asan &
   asan=$!
-  python_tests dev tools crash hostile instructions
+  python_tests dev tools crash hostile instructions contract
   part "check" check "$full" || true
   if part "build (asan)" built asan "$asan"; then
     unit_tests asan

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is true of every answer and every target, without connections.
+#include "server/conventions.h"
+
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "server/compression.h"
+#include "server/entity_tag.h"
+#include "server/media_types.h"
+#include "server/request_id.h"
+#include "server/request_log.h"
+#include "server/target.h"
+#include "server/weights.h"
+
+namespace gflow::server {
+namespace {
+
+std::string value_of(const Reply& reply, std::string_view name) {
+  std::string all;
+  for (const auto& [key, value] : reply.headers) {
+    if (key == name) all += (all.empty() ? "" : "|") + value;
+  }
+  return all;
+}
+
+std::string unzipped(const std::string& coded) {
+  z_stream stream{};
+  EXPECT_EQ(::inflateInit2(&stream, 15 + 16), Z_OK);
+  std::string in = coded;
+  std::string out(std::size_t{1} << 20, '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(in.data());
+  stream.avail_in = static_cast<uInt>(in.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  EXPECT_EQ(::inflate(&stream, Z_FINISH), Z_STREAM_END);
+  out.resize(stream.total_out);
+  (void)::inflateEnd(&stream);
+  return out;
+}
+
+TEST(Weights, AreReadOfAWord) {
+  EXPECT_EQ(weight_in("gzip", "gzip"), 1);
+  EXPECT_EQ(weight_in("br, GZIP ; q=0.5", "gzip"), 0.5);
+  EXPECT_EQ(weight_in("gzip;q=0", "gzip"), 0);
+  EXPECT_EQ(weight_in("gzip;q=x", "gzip"), 1);
+  EXPECT_EQ(weight_in("gzipped", "gzip"), std::nullopt);
+  EXPECT_EQ(weight_in("", "gzip"), std::nullopt);
+  EXPECT_EQ(weight_in(",,;;", "gzip"), std::nullopt);
+}
+
+TEST(Compression, IsForWhoTakesIt) {
+  for (const auto* header : {"gzip", "deflate, gzip;q=1.0, *;q=0.5", "*", "br;q=1, gzip;q=0.2"}) {
+    EXPECT_TRUE(takes_gzip(header)) << header;
+  }
+  for (const auto* header : {"", "identity", "gzip;q=0", "*;q=0", "br", "gzip;q=0, *"}) {
+    EXPECT_FALSE(takes_gzip(header)) << header;
+  }
+  const std::string text(5000, 'x');
+  const std::string coded = gzip(text);
+  EXPECT_LT(coded.size(), 200U);
+  EXPECT_EQ(unzipped(coded), text);
+  EXPECT_EQ(unzipped(gzip("")), "");
+}
+
+TEST(MediaTypes, AreTakenAsAcceptSays) {
+  for (const auto* accept : {"", "*/*", "application/json", "text/html, application/*;q=0.5"}) {
+    EXPECT_TRUE(takes_media(accept, "application/json")) << accept;
+  }
+  for (const auto* accept :
+       {"text/html", "application/json;q=0, */*", "application/jsonl", "image/*"}) {
+    EXPECT_FALSE(takes_media(accept, "application/json")) << accept;
+  }
+}
+
+TEST(EntityTag, IsComparedAsItsHeaderWants) {
+  EXPECT_TRUE(names_tag("\"a\", \"b\"", "\"b\"", Compared::Strongly));
+  EXPECT_TRUE(names_tag("*", "\"b\"", Compared::Strongly));
+  EXPECT_FALSE(names_tag("W/\"b\"", "\"b\"", Compared::Strongly));
+  EXPECT_TRUE(names_tag("W/\"b\"", "\"b\"", Compared::Weakly));
+  EXPECT_TRUE(names_tag("\"b-gzip\"", "\"b\"", Compared::Strongly));
+  EXPECT_FALSE(names_tag("\"c\"", "\"b\"", Compared::Weakly));
+  EXPECT_FALSE(names_tag("", "\"b\"", Compared::Weakly));
+  EXPECT_NE(tag_of_text("a"), tag_of_text("b"));
+  EXPECT_TRUE(tag_of_text("a").starts_with("W/\""));
+}
+
+TEST(RequestId, IsWhatWasGivenIfItIsOne) {
+  EXPECT_EQ(request_id_of("Build-42.a_b"), "Build-42.a_b");
+  const std::string tooLong(65, 'x');
+  for (const std::string_view bad : {std::string_view(""),
+                                     std::string_view("a b"),
+                                     std::string_view("a\nb"),
+                                     std::string_view("\"quoted\""),
+                                     std::string_view("u:rn"),
+                                     std::string_view(tooLong)}) {
+    const std::string made = request_id_of(bad);
+    EXPECT_EQ(made.size(), 16U) << bad;
+    EXPECT_NE(made, request_id_of(bad));
+  }
+}
+
+TEST(Target, IsReadOrRefused) {
+  struct Row {
+    const char* text;
+    const char* path;  // null: refused
+    const char* query = "";
+    const char* authority = "";
+  };
+  for (const Row& row : {Row{"/api/v1/jobs", "/api/v1/jobs"},
+                         {"/a?b=%2F&c", "/a", "b=%2F&c"},
+                         {"/cleanup/node%20one", "/cleanup/node one"},
+                         {"/%E4%BD%A0", "/\xe4\xbd\xa0"},
+                         {"/a+b", "/a+b"},
+                         {"http://localhost:8000/x?y", "/x", "y", "localhost:8000"},
+                         {"HTTP://host", "/", "", "host"},
+                         {"https://host/x", "/x", "", "host"},
+                         {"http://host?q", "/", "q", "host"},
+                         {"*", "*"},
+                         {"/a%2Fb", nullptr},
+                         {"/a%2fb", nullptr},
+                         {"/a%00b", nullptr},
+                         {"/a%0Ab", nullptr},
+                         {"/a%", nullptr},
+                         {"/a%zz", nullptr},
+                         {"", nullptr},
+                         {"host:443", nullptr},
+                         {"ftp://host/x", nullptr},
+                         {"http:///x", nullptr},
+                         {"http://me@host/x", nullptr}}) {
+    const auto target = read_target(row.text);
+    ASSERT_EQ(target.has_value(), row.path != nullptr) << row.text;
+    if (!target) {
+      EXPECT_EQ(target.error().code, Code::Usage);
+      continue;
+    }
+    EXPECT_EQ(target->path, row.path);
+    EXPECT_EQ(target->query, row.query);
+    EXPECT_EQ(target->authority, row.authority);
+  }
+}
+
+TEST(Conventions, AReadIsKnownAgain) {
+  Terms terms{.method = "GET", .request_id = "r1"};
+  const Reply first = finished(terms, json_reply("{}"));
+  EXPECT_EQ(first.status, 200);
+  EXPECT_EQ(value_of(first, "X-Request-Id"), "r1");
+  EXPECT_EQ(value_of(first, "Cache-Control"), "private, no-cache");
+  EXPECT_EQ(value_of(first, "Content-Encoding"), "");
+  terms.if_none_match = value_of(first, "ETag");
+  const Reply again = finished(terms, json_reply("{}"));
+  EXPECT_EQ(again.status, 304);
+  EXPECT_EQ(again.body, "");
+  EXPECT_EQ(again.content_type, "");
+  EXPECT_EQ(value_of(again, "ETag"), terms.if_none_match);
+  EXPECT_EQ(finished(terms, json_reply("{\"a\":1}")).status, 200);
+  terms.method = "POST";
+  const Reply written = finished(terms, json_reply("{}"));
+  EXPECT_EQ(written.status, 200);
+  EXPECT_EQ(value_of(written, "ETag"), "");
+  EXPECT_EQ(value_of(written, "Cache-Control"), "no-store");
+}
+
+TEST(Conventions, ALongAnswerIsCompressedForWhoTakesIt) {
+  Terms terms{.method = "GET", .request_id = "r1", .accept_encoding = "gzip"};
+  const std::string body = '"' + std::string(2000, 'x') + '"';
+  Reply strong = json_reply(body);
+  strong.headers.emplace_back("ETag", "\"7\"");
+  const Reply coded = finished(terms, strong);
+  EXPECT_EQ(value_of(coded, "Content-Encoding"), "gzip");
+  EXPECT_EQ(value_of(coded, "ETag"), "\"7-gzip\"");
+  EXPECT_EQ(unzipped(coded.body), body);
+  EXPECT_EQ(value_of(finished(terms, json_reply("{}")), "Content-Encoding"), "");
+  terms.if_none_match = "\"7-gzip\"";
+  EXPECT_EQ(finished(terms, strong).status, 304);
+}
+
+TEST(Conventions, AProblemHasItsInstanceAndWhenToTryAgain) {
+  const Terms terms{.method = "GET", .request_id = "r1"};
+  const Reply busy = finished(terms, problem(Error{Code::Exhausted, "too many"}, 429));
+  EXPECT_NE(busy.body.find(R"("instance":"r1"})"), std::string::npos) << busy.body;
+  EXPECT_NE(busy.body.find(R"("type":"/docs#problem-exhausted")"), std::string::npos);
+  EXPECT_EQ(value_of(busy, "Retry-After"), "1");
+  EXPECT_EQ(value_of(busy, "ETag"), "");
+  EXPECT_EQ(value_of(finished(terms, problem(Error{Code::Unreachable, "no"})), "Retry-After"), "5");
+  EXPECT_EQ(value_of(finished(terms, problem(Error{Code::NotFound, "no"})), "Retry-After"), "");
+}
+
+TEST(Conventions, AProblemNamesEveryFieldThatIsWrong) {
+  const Reply reply = problem(Error{Code::Usage, "/a/0: must be x\n/b: is missing"});
+  EXPECT_NE(reply.body.find(R"("detail":"/a/0: must be x; /b: is missing")"), std::string::npos);
+  EXPECT_NE(reply.body.find(R"([{"pointer":"/a/0","detail":"must be x"},)"
+                            R"({"pointer":"/b","detail":"is missing"}])"),
+            std::string::npos)
+      << reply.body;
+  EXPECT_NE(problem(Error{Code::Usage, "no: nothing"}).body.find(R"("errors":[])"),
+            std::string::npos);
+}
+
+TEST(RequestLog, TellsNoMoreThanALineASecond) {
+  RequestLog log;
+  const Guest guest{.peer = {.uid = 1000}, .via = Via::Tcp};
+  const Terms terms{.method = "GET", .path = "/x\n", .request_id = "r1"};
+  MonoTime now(std::chrono::hours(1));
+  const auto first = log.line(now, guest, terms, 404);
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->find("request r1: GET /x"), 0U) << *first;
+  EXPECT_EQ(first->find('\n'), std::string::npos);
+  EXPECT_NE(first->find("uid 1000 over TCP: 404"), std::string::npos) << *first;
+  int told = 1;
+  for (int i = 0; i < 200; ++i) told += log.line(now, guest, terms, 404) ? 1 : 0;
+  EXPECT_EQ(told, 50);
+  now += std::chrono::milliseconds(1500);
+  const auto later = log.line(now, guest, terms, 404);
+  ASSERT_TRUE(later);
+  EXPECT_NE(later->find("151 before it are not told"), std::string::npos) << *later;
+  EXPECT_FALSE(log.line(now, guest, terms, 404));
+  now += std::chrono::milliseconds(500);
+  EXPECT_TRUE(log.line(now, guest, terms, 404)) << "halves of seconds count";
+}
+
+}  // namespace
+}  // namespace gflow::server

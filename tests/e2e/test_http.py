@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is true of every route: methods, media types, conditions, compression, ids, problems."""
+
+import json
+import re
+import socket
+
+import pytest
+from http_client import ask
+from machine import PATIENCE
+
+JOB = {"spec": {"name": "held", "work_dir": "/", "hold": True, "command": "true"}, "payload": {"argv": ["true"]}}
+
+
+def submit(machine, **spec):
+    body = {"items": [{**JOB, "spec": JOB["spec"] | spec}]}
+    answer = ask(machine, "POST", "/api/v1/jobs", json.dumps(body))
+    assert answer.status == 201, answer
+    return answer.document["items"][0]["id"]
+
+
+def raw(machine, text):
+    """Bytes as they are, and all that comes back."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(str(machine.socket))
+        connection.settimeout(PATIENCE)
+        connection.sendall(text.encode())
+        answer = b""
+        while chunk := connection.recv(65536):
+            answer += chunk
+    return answer.decode()
+
+
+def test_head_is_get_without_its_body(machine):
+    whole, head = (ask(machine, method, "/api/v1/settings") for method in ("GET", "HEAD"))
+    assert (head.status, head.body) == (200, b"")
+    for name in ("Content-Length", "Content-Type", "ETag"):
+        assert head.headers[name] == whole.headers[name], name
+    assert ask(machine, "HEAD", "/api/v1/jobs/99").status == 404
+
+
+def test_what_a_path_takes_is_told(machine):
+    allowed = {
+        "/api/v1/jobs": "GET, HEAD, POST, PATCH, OPTIONS",
+        "/api/v1/gpu/allocations/7": "GET, HEAD, DELETE, OPTIONS",
+        "/api/v1/place": "POST, OPTIONS",
+    }
+    for path, methods in allowed.items():
+        told = ask(machine, "OPTIONS", path)
+        assert (told.status, told.body, told.headers["Allow"]) == (204, b"", methods)
+        refused = ask(machine, "TRACE", path)
+        assert (refused.status, refused.headers["Allow"]) == (405, methods)
+    assert ask(machine, "OPTIONS", "*").headers["Allow"] == "GET, HEAD, POST, PATCH, DELETE, OPTIONS"
+    assert ask(machine, "OPTIONS", "/nowhere").status == 404
+
+
+def test_media_types_that_are_not_there_are_refused(machine):
+    assert ask(machine, "GET", "/api/v1/jobs", Accept="text/html").status == 406
+    assert ask(machine, "GET", "/api/v1/jobs", Accept="text/html, */*;q=0.1").status == 200
+    assert ask(machine, "GET", "/healthz", Accept="text/plain").status == 200
+    body = json.dumps({"request": {"gpus": 1}})
+    assert ask(machine, "POST", "/api/v1/place", body, Content_Type="text/plain").status == 415
+    assert ask(machine, "POST", "/api/v1/place", body, Content_Encoding="gzip").status == 415
+    assert ask(machine, "POST", "/api/v1/place", body, Content_Type="Application/JSON; charset=utf-8").status == 200
+
+
+def test_a_read_that_is_known_is_not_sent_again(machine):
+    first = ask(machine, "GET", "/api/v1/settings")
+    again = ask(machine, "GET", "/api/v1/settings", If_None_Match=first.headers["ETag"])
+    assert (again.status, again.body, again.headers["ETag"]) == (304, b"", first.headers["ETag"])
+    page = ask(machine, "GET", "/api/v1/jobs")
+    submit(machine)
+    news = ask(machine, "GET", "/api/v1/jobs", If_None_Match=page.headers["ETag"])
+    assert news.status == 200 and len(news.document["jobs"]) == 1
+
+
+def test_a_job_is_changed_only_if_it_is_as_it_was(machine):
+    job = submit(machine)
+    tag = ask(machine, "GET", f"/api/v1/jobs/{job}").headers["ETag"]
+    change = json.dumps({"jobs": [job], "priority": 20})
+    done = ask(machine, "PATCH", "/api/v1/jobs", change, If_Match=tag)
+    assert done.status == 200, done
+    late = ask(machine, "PATCH", "/api/v1/jobs", json.dumps({"jobs": [job], "priority": 30}), If_Match=tag)
+    assert (late.status, late.document["code"]) == (412, "wrong_state"), late
+    read = ask(machine, "GET", f"/api/v1/jobs/{job}")
+    assert read.document["spec"]["priority"] == 20 and read.headers["ETag"] != tag
+    assert ask(machine, "GET", f"/api/v1/jobs/{job}", If_None_Match=read.headers["ETag"]).status == 304
+
+
+def test_an_allocation_is_given_back_only_if_it_is_as_it_was(machine):
+    given = ask(machine, "POST", "/api/v1/gpu/allocate", "{}").document["allocation_id"]
+    path = f"/api/v1/gpu/allocations/{given}"
+    tag = ask(machine, "GET", path).headers["ETag"]
+    assert ask(machine, "DELETE", path, If_Match='"another"').status == 412
+    assert ask(machine, "GET", path).document["state"] == "Running"
+    assert ask(machine, "DELETE", path, If_Match=tag).status == 200
+
+
+def test_long_answers_are_compressed_for_who_takes_that(machine):
+    plain = ask(machine, "GET", "/api/v1/openapi.json")
+    small = ask(machine, "GET", "/api/v1/openapi.json", Accept_Encoding="gzip")
+    assert plain.headers["Content-Encoding"] is None and small.headers["Content-Encoding"] == "gzip"
+    assert int(small.headers["Content-Length"]) < int(plain.headers["Content-Length"]) / 4
+    assert small.body == plain.body
+    assert "Accept-Encoding" in small.headers["Vary"]
+    short = ask(machine, "GET", "/healthz", Accept_Encoding="gzip")
+    assert short.headers["Content-Encoding"] is None
+
+
+def test_a_request_has_an_id_in_its_answer_and_in_the_log(machine):
+    mine = ask(machine, "GET", "/api/v1/jobs/99", X_Request_Id="nightly-build_7")
+    assert mine.headers["X-Request-Id"] == mine.document["instance"] == "nightly-build_7"
+    made = ask(machine, "GET", "/nowhere", X_Request_Id="not one!")
+    assert re.fullmatch("[0-9a-f]{16}", made.headers["X-Request-Id"]), made
+    # The log is written by the same thread that answers: what came before is there.
+    ask(machine, "GET", "/healthz")
+    log = (machine.logs / "gpu_resource_manager.log").read_text()
+    assert re.search(r"request nightly-build_7: GET /api/v1/jobs/99 of uid \d+ over the socket: 404", log), log
+    assert f"request {made.headers['X-Request-Id']}: GET /nowhere" in log
+
+
+def test_a_problem_names_each_field_that_is_wrong(machine):
+    body = {"items": [{"spec": {"priority": 300, "work_dir": 7, "holdd": True}, "payload": {"argv": []}}]}
+    answer = ask(machine, "POST", "/api/v1/jobs", json.dumps(body))
+    problem = answer.document
+    assert answer.headers["Content-Type"] == "application/problem+json"
+    assert (problem["status"], problem["code"], problem["type"]) == (400, "usage", "/docs#problem-usage")
+    assert [error["pointer"] for error in problem["errors"]] == [
+        "/items/0/spec/priority", "/items/0/spec/work_dir", "/items/0/spec/holdd"]
+    assert "did you mean 'hold'" in problem["errors"][2]["detail"]
+    assert all(error["detail"] in problem["detail"] for error in problem["errors"])
+    page = ask(machine, "GET", "/docs").body.decode()
+    for code in ("usage", "permission", "not_found", "wrong_state", "infeasible", "exhausted", "timeout",
+                 "unreachable", "failure", "damaged"):
+        assert f'id="problem-{code}"' in page
+
+
+@pytest.mark.parametrize(("target", "status"), [
+    ("http://anything.example/healthz", 200),
+    ("/api/v1/%6Aobs", 200),
+    ("/api%2Fv1/jobs", 400),
+    ("/api/v1/jobs%00", 400),
+    ("/api/v1/jobs/%31", 404),
+    ("/healthz%", 400),
+    ("nonsense", 400),
+    ("ftp://anything.example/healthz", 400),
+])
+def test_targets_are_understood_or_refused(machine, target, status):
+    answer = raw(machine, f"GET {target} HTTP/1.1\r\nHost: gflow\r\nConnection: close\r\n\r\n")
+    assert answer.startswith(f"HTTP/1.1 {status} "), answer
+
+
+def test_the_page_needs_nothing_from_elsewhere(machine):
+    answer = ask(machine, "GET", "/docs")
+    page = answer.body.decode()
+    assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
+    policy = answer.headers["Content-Security-Policy"]
+    assert policy.startswith("default-src 'none';") and "unsafe" not in policy and "*" not in policy
+    loaded = re.findall(r'(?:src|href)="([^"#][^"]*)"', page)
+    assert sorted(loaded) == ["/api/v1/openapi.json", "/docs/script.js", "/docs/style.css"]
+    for path in loaded:
+        assert ask(machine, "GET", path).status == 200
+    assert " style=" not in page and " on" + "click=" not in page
+    # Every link within it leads somewhere, and every route is on it.
+    for anchor in set(re.findall(r'href="#([^"]+)"', page)):
+        assert f'id="{anchor}"' in page, anchor
+    description = ask(machine, "GET", "/api/v1/openapi.json").document
+    for methods in description["paths"].values():
+        for operation in methods.values():
+            assert f'<details id="{operation["operationId"]}">' in page
+
+
+def test_the_page_is_in_the_language_of_who_asks(machine):
+    page = ask(machine, "GET", "/docs", Accept_Language="zh_CN").body.decode()
+    assert '<html lang="zh-CN">' in page and "列出任务" in page and "List jobs" not in page
