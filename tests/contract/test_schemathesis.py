@@ -29,7 +29,7 @@ CHECKS = [
     "allow_header_conformance",
 ]
 # What answers with news, or for as long as a job runs.
-WAITING = ["/api/v1/changes", "/api/v1/jobs/{id}/log"]
+WAITING = ["/api/v1/changes", "/api/v1/events", "/api/v1/jobs/{id}/log"]
 JOBS = {
     "items": [
         {
