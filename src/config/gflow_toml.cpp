@@ -11,6 +11,7 @@
 #include "base/translate.h"
 #include "config/gpu_config.h"
 #include "config/other_gflow.h"
+#include "config/toml_text.h"
 #include "os/file.h"
 #include "os/user.h"
 
@@ -155,6 +156,7 @@ class TomlReader {
 
 /// Everything that is wrong with the text, in the order of its lines; what is right is set.
 std::vector<Problem> read_text(Config& config, const std::string& text, const std::string& path) {
+  if (auto trouble = toml_trouble(text, path)) return {std::move(*trouble)};
   try {
     const toml::table table = toml::parse(text, path);
     return TomlReader(config, path).read(table);

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "base/translate.h"
 #include "config/gflow_toml.h"
+#include "config/toml_text.h"
 
 namespace gflow::config {
 namespace {
@@ -66,6 +67,9 @@ std::string toml_text(const settings::Setting& setting, const std::string& value
 }
 
 Result<toml::table> parse(const std::string& text, const std::string& path) {
+  if (const auto trouble = toml_trouble(text, path)) {
+    return fail(Code::Usage, problem_text(*trouble));
+  }
   try {
     return toml::parse(text, path);
   } catch (const toml::parse_error& error) {

@@ -368,7 +368,6 @@ void add_api(std::vector<Setting>& table) {
                    .read = read_origins});
 }
 
-/// "http://host[:port][/path]", or "".
 Result<void> read_endpoint(Settings& settings, const std::string& text) {
   constexpr std::string_view kScheme = "http://";
   const std::string_view rest =
@@ -385,26 +384,20 @@ Result<void> read_endpoint(Settings& settings, const std::string& text) {
 }
 
 void add_telemetry(std::vector<Setting>& table) {
-  static constexpr std::string_view kSection = "metrics";
-  table.push_back(of(S{.section = kSection,
-                       .name = "dcgm",
-                       .help = "serve GPUs under the names of DCGM (DCGM_FI_DEV_...), too"},
-                     [](auto& s) -> auto& { return s.metrics.dcgm; }));
-  table.push_back(of(S{.section = kSection,
-                       .name = "jobs",
-                       .help = "serve a series for each running job, with its user and project"},
-                     [](auto& s) -> auto& { return s.metrics.jobs; }));
-  table.push_back(of(S{.section = kSection,
-                       .name = "users",
-                       .help = "serve a series for each user who has jobs running"},
-                     [](auto& s) -> auto& { return s.metrics.users; }));
-  table.push_back(absolute(
-      of(S{.section = kSection,
-           .name = "hpc_job_mapping_dir",
-           .help = "directory for dcgm-exporter's --hpc-job-mapping-dir: a file a GPU with the ids "
-                   "of its jobs; \"\" is none"},
-         [](auto& s) -> auto& { return s.metrics.hpc_job_mapping_dir; }),
-      [](std::string_view directory) { return directory; }));
+  const auto add = [&table](Setting setting, auto field) {
+    setting.section = "metrics";
+    table.push_back(of(std::move(setting), field));
+  };
+  add(S{.name = "dcgm", .help = "serve GPUs under the names of DCGM (DCGM_FI_DEV_...), too"},
+      [](auto& s) -> auto& { return s.metrics.dcgm; });
+  add(S{.name = "jobs", .help = "serve a series for each running job, with its user and project"},
+      [](auto& s) -> auto& { return s.metrics.jobs; });
+  add(S{.name = "users", .help = "serve a series for each user who has jobs running"},
+      [](auto& s) -> auto& { return s.metrics.users; });
+  add(S{.name = "hpc_job_mapping_dir",
+        .help = "directory of dcgm-exporter's --hpc-job-mapping-dir; \"\" is none"},
+      [](auto& s) -> auto& { return s.metrics.hpc_job_mapping_dir; });
+  table.back() = absolute(std::move(table.back()), [](std::string_view path) { return path; });
   table.push_back({.section = "telemetry",
                    .name = "otlp_endpoint",
                    .help = "OpenTelemetry collector that gets a trace of each job, such as "
