@@ -16,6 +16,8 @@ void fields(Io& io, T& daemon) {
   io.field("mode", daemon.mode);
   io.field("socket", daemon.socket);
   io.field("api_url", daemon.api_url);
+  io.known_text("tls_url", daemon.tls_url);
+  io.known_text("tls_fingerprint", daemon.tls_fingerprint);
   io.field("state_dir", daemon.state_dir);
   io.field("log_path", daemon.log_path);
   io.field("config_path", daemon.config_path);

@@ -52,13 +52,33 @@ Result<std::vector<LoopbackAddress>> parse_loopback(std::string_view text) {
   }
   if (!is_loopback_host(host)) {
     return fail(Code::Usage,
-                tr_format("'{}' can be reached from other machines: the API is served on "
-                          "127.0.0.1 or [::1] only",
+                tr_format("'{}' can be reached from other machines: without TLS the API is served "
+                          "on 127.0.0.1 or [::1] only; others are served at [api] tls_listen",
                           printable(text)));
   }
   if (host.starts_with('[')) return std::vector{LoopbackAddress{"::1", *port}};
   if (is_v4_loopback(host)) return std::vector{LoopbackAddress{std::string(host), *port}};
   return std::vector{LoopbackAddress{"127.0.0.1", *port}, LoopbackAddress{"::1", *port}};
+}
+
+Result<LoopbackAddress> parse_listen_address(std::string_view text) {
+  const auto [host, digits] = parts_of(text);
+  const auto port = decimal<std::uint16_t>(digits);
+  const bool is_v6 =
+      host.size() > 3 && host.front() == '[' && host.back() == ']' &&
+      host.substr(1, host.size() - 2).find_first_not_of("0123456789abcdefABCDEF:.") ==
+          std::string_view::npos;
+  if (port && is_v6) return LoopbackAddress{std::string(host.substr(1, host.size() - 2)), *port};
+  const auto parts = split(host, '.');
+  const bool is_v4 = parts.size() == 4 && std::ranges::all_of(parts, [](std::string_view part) {
+                       return decimal<std::uint8_t>(part).has_value();
+                     });
+  if (port && is_v4) return LoopbackAddress{std::string(host), *port};
+  return fail(
+      Code::Usage,
+      tr_format("'{}' is not an address of this machine and a port, as 10.0.0.5:8443 or, for "
+                "all of them, 0.0.0.0:8443 or [::]:8443",
+                printable(text)));
 }
 
 std::string to_text(const LoopbackAddress& address) {

@@ -8,7 +8,7 @@
 
 #include "base/result.h"
 
-/// Addresses at which a machine reaches itself, and no other one does.
+/// Addresses and ports: at which a machine reaches itself, and no other one does, and others.
 namespace gflow {
 
 struct LoopbackAddress {
@@ -22,6 +22,9 @@ struct LoopbackAddress {
 /// and whoever had the other one would be taken for this. Errors: Usage, for an address that other
 /// machines reach, too.
 [[nodiscard]] Result<std::vector<LoopbackAddress>> parse_loopback(std::string_view text);
+/// Reads an address of this machine that others reach: "10.0.0.5:8443", "[fe80::1]:8443", and all
+/// of them: "0.0.0.0:8443", "[::]:8443". Errors: Usage.
+[[nodiscard]] Result<LoopbackAddress> parse_listen_address(std::string_view text);
 /// "127.0.0.1:8000", "[::1]:8000".
 [[nodiscard]] std::string to_text(const LoopbackAddress& address);
 

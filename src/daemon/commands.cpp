@@ -368,6 +368,13 @@ Result<int> status(const Invocation& /*typed*/, Context& context) {
         machine.queued,
         machine.held);
   });
+  if (!daemon->tls_url.empty()) {
+    context.out << context.listing([&] {
+      return tr_format("API for other machines: {}\nIts certificate: {}\n",
+                       daemon->tls_url,
+                       daemon->tls_fingerprint);
+    });
+  }
   for (const std::string& warning : daemon->warnings) context.note(warning);
   return 0;
 }

@@ -152,6 +152,7 @@ Result<void> Loop::listen() {
   options.max_connections = parts_.config.max_connections;
   options.max_connections_per_user = parts_.config.max_connections_per_user;
   options.allowed_origins = parts_.config.allowed_origins;
+  GF_CHECK(set_remote(options));
   options.audit = [](const std::string& line) { spdlog::info("{}", printable(line)); };
   if (const std::string& address = parts_.config.api_listen; !address.empty()) {
     options.loopback = GF_TRY(parse_loopback(address));
@@ -162,9 +163,37 @@ Result<void> Loop::listen() {
   if (const auto& trouble = server_->loopback_trouble(); !trouble.empty()) {
     spdlog::warn("{}", no_api_text(trouble));
   }
+  if (const auto& remote = server_->remote()) {
+    spdlog::info("other machines reach the API at https://{}, certificate {}",
+                 to_text(remote->address),
+                 remote->fingerprint);
+  }
   if (const auto address = server_->loopback()) {
     spdlog::info("the API is at http://{}", to_text(*address));
   }
+  return {};
+}
+
+/// Where other machines reach it, if they are to: startup fails rather than to serve them without
+/// what keeps them apart.
+Result<void> Loop::set_remote(server::HttpServer::Options& options) const {
+  const Config& config = parts_.config;
+  if (config.tls_listen.empty()) return {};
+  options.tls = GF_TRY(parse_listen_address(config.tls_listen));
+  const std::string host = to_lower(os::host_name());
+  options.host_names = config.host_names;
+  options.host_names.push_back(host);
+  options.host_names.push_back(host.substr(0, host.find('.')));
+  options.tls_files = {config.tls_certificate, config.tls_key, config.client_ca};
+  if (config.tls_certificate.empty() != config.tls_key.empty()) {
+    return fail(Code::Usage, "[api] tls_certificate and tls_key go together: set both, or neither");
+  }
+  if (config.tls_certificate.empty()) {
+    options.tls_files.certificate = parts_.options.paths.state_dir + "/tls.crt";
+    options.tls_files.key = parts_.options.paths.state_dir + "/tls.key";
+    GF_CHECK(server::make_own_certificate(options.tls_files, options.host_names));
+  }
+  GF_CHECK(server::make_tls_context(options.tls_files));
   return {};
 }
 
@@ -520,6 +549,10 @@ api::DaemonView Loop::daemon() const {
   view.socket = parts_.options.paths.socket;
   if (const auto address = server_ ? server_->loopback() : std::nullopt) {
     view.api_url = "http://" + to_text(*address);
+  }
+  if (server_ && server_->remote()) {
+    view.tls_url = "https://" + to_text(server_->remote()->address);
+    view.tls_fingerprint = server_->remote()->fingerprint;
   }
   view.state_dir = parts_.options.paths.state_dir;
   view.log_path = parts_.options.paths.daemon_log();

@@ -108,6 +108,7 @@ class Loop : public server::Service {
   [[nodiscard]] Machine reading();
   void refresh_later();
   [[nodiscard]] Result<void> listen();
+  [[nodiscard]] Result<void> set_remote(server::HttpServer::Options& options) const;
   void configure_access();
   void set_backups();
 

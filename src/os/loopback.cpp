@@ -41,7 +41,7 @@ Name name_of(const LoopbackAddress& address) {
   if (is_v6(address)) {
     auto& its = reinterpret_cast<sockaddr_in6&>(name.bytes);  // NOLINT
     its.sin6_family = AF_INET6;
-    its.sin6_addr = in6addr_loopback;
+    (void)::inet_pton(AF_INET6, address.host.c_str(), &its.sin6_addr);  // it was read
     its.sin6_port = htons(address.port);
     name.size = sizeof its;
   } else {
@@ -127,6 +127,8 @@ std::unexpected<Error> cannot_listen(const std::string& text) {
 }
 
 }  // namespace
+
+Result<Fd> listen_tcp(LoopbackAddress& address) { return listen_loopback(address); }
 
 Result<Fd> listen_loopback(LoopbackAddress& address) {
   const std::string text = to_text(address);

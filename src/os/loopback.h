@@ -8,13 +8,16 @@
 #include "base/result.h"
 #include "os/fd.h"
 
-/// TCP that never leaves this machine.
+/// TCP: that never leaves this machine, and that does.
 namespace gflow::os {
 
 /// A socket that listens there, non-blocking, closed on exec; the port it got is put into
 /// `address`. Errors: Failure, also if another program listens there; NotFound if this
 /// machine has no such address.
 [[nodiscard]] Result<Fd> listen_loopback(LoopbackAddress& address);
+
+/// The same at any address of this machine, "0.0.0.0" and "::" being all of them.
+[[nodiscard]] Result<Fd> listen_tcp(LoopbackAddress& address);
 
 /// The uid of who is at the other end of a connection that was just accepted: whose the socket
 /// there is, as the kernel's table of sockets has it (sock_diag(7)). Errors: NotFound if that

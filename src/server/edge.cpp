@@ -11,15 +11,18 @@
 #include <utility>
 
 #include "api/json.h"
+#include "base/translate.h"
 #include "os/clock.h"
 #include "os/loopback.h"
 #include "os/signals.h"
 #include "os/unix_socket.h"
+#include "server/authenticator.h"
 
 namespace gflow::server {
 namespace {
 
 namespace asio = boost::asio;
+using boost::system::error_code;
 
 constexpr std::size_t kSpareDescriptors = 128;  // for jobs, the store, devices
 constexpr std::uint32_t kNobody = 65534;        // who is not known is counted as one user
@@ -53,6 +56,8 @@ Edge::Edge(Options options, std::shared_ptr<Desk> desk)
     : options_(std::move(options)),
       loopback_rules_(
           std::make_shared<const WebRules>(WebRules{false, {}, options_.allowed_origins})),
+      remote_rules_(std::make_shared<const WebRules>(
+          WebRules{true, options_.host_names, options_.allowed_origins})),
       desk_(std::move(desk)),
       work_(io_.get_executor()),
       last_words_(io_),
@@ -101,13 +106,31 @@ Result<void> Edge::listen_at(LoopbackAddress& address) {
   return listener.open(family, std::move(socket));
 }
 
+Result<void> Edge::listen_remote() {
+  if (!options_.tls) return {};
+  TlsContext context = GF_TRY(make_tls_context(options_.tls_files));
+  HttpServer::Remote remote{*options_.tls, fingerprint_of(context)};
+  tls_front_ = std::make_unique<TlsFront>(std::move(context), [this](TlsFront::Arrival arrival) {
+    const auto arrived = std::make_shared<TlsFront::Arrival>(std::move(arrival));
+    asio::post(io_, [this, arrived] { welcome_remote(*arrived); });
+  });
+  if (auto done = tls_front_->listen(remote.address); !done) {
+    tls_front_.reset();
+    return done;
+  }
+  remote_ = std::move(remote);
+  return {};
+}
+
 void Edge::start() {
   const os::SignalsBlocked blocked;  // they are the loop's
   thread_ = std::thread([this] { io_.run(); });
+  if (tls_front_) tls_front_->start();
 }
 
 void Edge::close() {
   (void)::unlink(options_.socket_path.c_str());  // a stale file is replaced at the next start
+  if (tls_front_) tls_front_->close();
   asio::post(io_, [this] { stop_accepting(); });
 }
 
@@ -116,6 +139,7 @@ void Edge::finish() {
   asio::post(io_, [this] { take_leave(); });
   work_.reset();
   thread_.join();
+  if (tls_front_) tls_front_->finish();  // now that the last words were said
 }
 
 std::shared_ptr<void> Edge::ask(Guest guest, Request request, Desk::Asker asker) {
@@ -161,8 +185,32 @@ Result<Guest> Edge::admit(Via via, int socket) {
 void Edge::welcome(Via via, Listener::Socket socket) {
   auto guest = admit(via, socket.native_handle());
   if (!guest) return turn_away(socket.native_handle(), guest.error());
+  begin_session(std::move(*guest), std::move(socket));
+}
+
+/// Who comes from elsewhere is counted by address, as nobody knows yet who it is; and is nobody
+/// until something is shown.
+void Edge::welcome_remote(TlsFront::Arrival& arrival) {
+  constexpr std::uint32_t kNoAccounts = 0x8000'0000;  // uids beyond those of accounts
+  Guest guest{.via = Via::Tls, .is_known = false, .address = arrival.address};
+  guest.certificate = std::move(arrival.certificate);
+  guest.peer.uid =
+      kNoAccounts | static_cast<std::uint32_t>(std::hash<std::string>()(tried_by(guest)));
+  guest.refusal = Error{Code::Permission,
+                        tr("from another machine a token is needed: 'Authorization: Bearer TOKEN'; "
+                           "'gctl token create' makes one")};
+  if (closing_ || !admission_.take_connection(guest.peer.uid)) return;
+  error_code error;
+  Listener::Socket socket(io_.get_executor());
+  socket.assign(Listener::Protocol(AF_UNIX, 0), arrival.plain.get(), error);
+  if (error) return admission_.give_connection(guest.peer.uid);
+  (void)arrival.plain.release();  // the socket's now
+  begin_session(std::move(guest), std::move(socket));
+}
+
+void Edge::begin_session(Guest guest, Listener::Socket socket) {
   SessionHost& host = *this;
-  const auto session = std::make_shared<Session>(host, std::move(*guest), std::move(socket));
+  const auto session = std::make_shared<Session>(host, std::move(guest), std::move(socket));
   sessions_.insert(session);
   session->read_header();
 }

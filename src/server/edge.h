@@ -14,6 +14,7 @@
 #include "server/http_server.h"
 #include "server/request_log.h"
 #include "server/session.h"
+#include "server/tls_front.h"
 #include "server/web_guard.h"
 
 namespace gflow::server {
@@ -36,6 +37,9 @@ class Edge : private SessionHost {
   /// Binds TCP ports. Another program may listen there, the gflowd of another user for one: then it
   /// is told why not.
   [[nodiscard]] std::string listen_on_loopback();
+  /// Binds where other machines reach it, if they are to. Errors: what keeps it from that.
+  [[nodiscard]] Result<void> listen_remote();
+  [[nodiscard]] const std::optional<HttpServer::Remote>& remote() const { return remote_; }
   /// Where it listens by TCP.
   [[nodiscard]] const std::vector<LoopbackAddress>& loopback() const { return options_.loopback; }
   void start();
@@ -48,8 +52,8 @@ class Edge : private SessionHost {
  private:
   [[nodiscard]] Admission& admission() override { return admission_; }
   [[nodiscard]] std::chrono::milliseconds idle() const override { return options_.idle; }
-  [[nodiscard]] std::shared_ptr<const WebRules> web_rules(Via /*via*/) const override {
-    return loopback_rules_;
+  [[nodiscard]] std::shared_ptr<const WebRules> web_rules(Via via) const override {
+    return via == Via::Tls ? remote_rules_ : loopback_rules_;
   }
   [[nodiscard]] bool is_closing() const override { return closing_; }
   [[nodiscard]] std::shared_ptr<void> ask(Guest guest, Request request, Desk::Asker asker) override;
@@ -59,6 +63,8 @@ class Edge : private SessionHost {
 
   [[nodiscard]] Result<void> listen_at(LoopbackAddress& address);
   void welcome(Via via, Listener::Socket socket);
+  void welcome_remote(TlsFront::Arrival& arrival);
+  void begin_session(Guest guest, Listener::Socket socket);
   [[nodiscard]] Result<Guest> admit(Via via, int socket);
   [[nodiscard]] Result<void> may_enter(std::uint32_t uid) const;
   void stop_accepting();
@@ -67,6 +73,8 @@ class Edge : private SessionHost {
 
   Options options_;
   std::shared_ptr<const WebRules> loopback_rules_;
+  std::shared_ptr<const WebRules> remote_rules_;
+  std::optional<HttpServer::Remote> remote_;
   std::shared_ptr<Desk> desk_;
   boost::asio::io_context io_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
@@ -78,6 +86,7 @@ class Edge : private SessionHost {
   RequestLog log_;
   bool closing_ = false;
   std::thread thread_;
+  std::unique_ptr<TlsFront> tls_front_;  ///< none where it is not reached from elsewhere
 };
 
 }  // namespace gflow::server

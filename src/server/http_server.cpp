@@ -18,6 +18,9 @@ Result<std::unique_ptr<HttpServer>> HttpServer::listen(boost::asio::io_context& 
   auto edge = std::make_unique<Edge>(std::move(options), desk);
   GF_CHECK(edge->listen());
   std::string trouble = edge->listen_on_loopback();
+  if (auto done = edge->listen_remote(); !done) {
+    trouble += (trouble.empty() ? "" : "; ") + done.error().message;
+  }
   edge->start();
   return std::unique_ptr<HttpServer>(                                         // NOLINT: private
       new HttpServer(std::move(edge), std::move(desk), std::move(trouble)));  // NOLINT
@@ -41,6 +44,8 @@ std::optional<LoopbackAddress> HttpServer::loopback() const {
   if (edge_->loopback().empty()) return std::nullopt;
   return edge_->loopback().front();
 }
+
+const std::optional<HttpServer::Remote>& HttpServer::remote() const { return edge_->remote(); }
 
 const std::string& HttpServer::loopback_trouble() const { return loopback_trouble_; }
 

@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "core/principal.h"
 #include "server/service.h"
+#include "server/tls_context.h"
 
 namespace boost::asio {
 class io_context;
@@ -39,6 +40,9 @@ class HttpServer {
     std::size_t max_connections_per_user = 256;
     /// For a request's headers to arrive, or the next request; twice that for its body.
     std::chrono::milliseconds idle{30'000};
+    std::optional<LoopbackAddress> tls = {};        ///< where other machines reach it
+    TlsFiles tls_files = {};                        ///< REQUIRES: set where `tls` is
+    std::vector<std::string> host_names = {};       ///< of this machine, in lower case
     std::vector<std::string> allowed_origins = {};  ///< web pages that may ask, with a token
     /// Writes a line into the log; called on the loop's thread.
     std::function<void(const std::string& line)> audit = [](const std::string& /*line*/) {};
@@ -60,6 +64,12 @@ class HttpServer {
   [[nodiscard]] std::optional<LoopbackAddress> loopback() const;
   /// Why it does not listen where it was told to; "" if it does. It serves all else the same.
   [[nodiscard]] const std::string& loopback_trouble() const;
+  /// Where other machines reach it, and its certificate's fingerprint; empty if none do.
+  struct Remote {
+    LoopbackAddress address;
+    std::string fingerprint;
+  };
+  [[nodiscard]] const std::optional<Remote>& remote() const;
   /// Listens anew at the same path, whose file was lost; open connections stay.
   [[nodiscard]] Result<void> listen_again();
   /// Stops accepting and drops connections that are idle or wait for news; answers under way are

@@ -195,7 +195,7 @@ void Session::watch() {
 /// not waited for by that.
 void Session::look_at_other_end() {
   const OtherEnd end = other_end(stream_.socket().native_handle());
-  const bool may_be_gone = end == OtherEnd::HalfClosed && guest_.via == Via::Tcp;
+  const bool may_be_gone = end == OtherEnd::HalfClosed && guest_.via != Via::Unix;
   if (end == OtherEnd::Gone || (may_be_gone && (waits_for_news_ || writer_))) close();
 }
 

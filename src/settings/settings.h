@@ -47,9 +47,14 @@ struct Settings {
   std::string api_listen = "localhost:8000";  ///< "": only the socket
   std::size_t max_connections = 4096;
   std::size_t max_connections_per_user = 256;
-  std::vector<std::string> allowed_origins;  ///< web pages that may ask
   Metrics metrics;
   std::string otlp_endpoint;  ///< [telemetry]; "": no traces
+  std::vector<std::string> allowed_origins;  ///< web pages that may ask
+  std::string tls_listen;                    ///< for other machines; "": none
+  std::string tls_certificate;               ///< "": one made by gflowd itself
+  std::string tls_key;
+  std::string client_ca;                ///< "": no certificates of clients
+  std::vector<std::string> host_names;  ///< this machine is called by, besides its own
   engine::Policy policy;
 
   friend bool operator==(const Settings&, const Settings&) = default;

@@ -14,6 +14,9 @@ namespace {
 std::string another_value(const Setting& setting) {
   const std::string usual = setting.default_value();
   if (setting.full_name() == "daemon.socket") return "/other";
+  const bool is_path = setting.name == "client_ca" || setting.name.starts_with("tls_certificate") ||
+                       setting.name == "tls_key";
+  if (is_path) return "/other";
   switch (setting.type) {
     case Type::Boolean:
       return usual == "true" ? "false" : "true";

@@ -132,6 +132,12 @@ Result<void> read_listen(Settings& settings, const std::string& text) {
   return {};
 }
 
+Result<void> read_tls_listen(Settings& settings, const std::string& text) {
+  if (!text.empty()) GF_CHECK(parse_listen_address(text));
+  settings.tls_listen = text;
+  return {};
+}
+
 /// "lab.yaml" of "sim:lab.yaml"; "" of what names no file.
 std::string_view file_of_devices(std::string_view devices) {
   constexpr std::string_view kSimulated = "sim:";
@@ -358,6 +364,39 @@ void add_api(std::vector<Setting>& table) {
                        .max = kMillion,
                        .help = "maximum number of open connections of one user"},
                      [](auto& s) -> auto& { return s.max_connections_per_user; }));
+  table.push_back({.section = "api",
+                   .name = "tls_listen",
+                   .type = Type::Address,
+                   .applies = kRestart,
+                   .help =
+                       "address at which other machines reach the REST API, with TLS and a token "
+                       "or certificate: \"0.0.0.0:8443\", \"10.0.0.5:8000\"; \"\" is none",
+                   .write = [](const Settings& s) { return s.tls_listen; },
+                   .read = read_tls_listen});
+  const auto add_path = [&table](std::string_view name, std::string_view help, auto field) {
+    table.push_back(
+        absolute(of(S{.section = "api", .name = name, .applies = kRestart, .help = help}, field),
+                 [](std::string_view path) { return path; }));
+  };
+  add_path("tls_certificate",
+           "its certificate (PEM); \"\" is one gflowd makes itself, which clients pin",
+           [](auto& s) -> auto& { return s.tls_certificate; });
+  add_path(
+      "tls_key", "the key of tls_certificate (PEM)", [](auto& s) -> auto& { return s.tls_key; });
+  add_path("client_ca",
+           "certificates (PEM) of who may vouch for clients; the common name is the account",
+           [](auto& s) -> auto& { return s.client_ca; });
+  table.push_back(
+      {.section = "api",
+       .name = "host_names",
+       .type = Type::List,
+       .applies = kRestart,
+       .help = "names other machines call this one by, besides its host name: \"lab1.example.org\"",
+       .write = [](const Settings& s) { return write_list(s.host_names); },
+       .read = [](Settings& s, const std::string& text) -> Result<void> {
+         s.host_names = read_list(to_lower(text));
+         return {};
+       }});
   table.push_back({.section = "api",
                    .name = "allowed_origins",
                    .type = Type::List,

@@ -155,7 +155,11 @@ TABLE = {
     ("POST", "/api/v1/tokens"): "submit",
     ("DELETE", "/api/v1/tokens/{name}"): "submit",
     ("GET", "/api/v1/openapi.json"): "read",
+    ("GET", "/docs"): "read",
+    ("GET", "/docs/script.js"): "read",
+    ("GET", "/docs/style.css"): "read",
     ("GET", "/api/v1/changes"): "read",
+    ("GET", "/api/v1/events"): "read",
     ("GET", "/api/v1/gpu/status"): "read",
     ("GET", "/api/v1/gpu/nodes"): "read",
     ("GET", "/api/v1/gpu/health"): "read",
@@ -196,6 +200,8 @@ def rows():
     for (method, path), scope in sorted(TABLE.items()):
         if path == "/api/v1/changes":
             path += "?revision=0"  # answered at once
+        if path == "/api/v1/events":
+            path += "?after=nothing"  # else it has no end
         yield pytest.param(method, concrete(path), scope, id=f"{method} {path}")
 
 

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+struct ssl_ctx_st;
+
+namespace gflow::server {
+
+/// What gflowd shows who connects from elsewhere, and whom it believes.
+struct TlsFiles {
+  std::string certificate;  ///< PEM, its chain behind it
+  std::string key;          ///< PEM
+  std::string client_ca;    ///< PEM; "": no certificates of clients are asked for
+};
+
+struct FreeTlsContext {
+  void operator()(ssl_ctx_st* context) const;
+};
+/// TLS 1.2 and 1.3 with forward secrecy and authenticated encryption only.
+using TlsContext = std::unique_ptr<ssl_ctx_st, FreeTlsContext>;
+/// Errors: Usage for files that are no certificate, no key or not of each other; as reading a file
+/// does; Permission for a key that others can read.
+[[nodiscard]] Result<TlsContext> make_tls_context(const TlsFiles& files);
+
+/// SHA-256 of its first certificate: "SHA256:" and hex digits, as clients pin it.
+[[nodiscard]] std::string fingerprint_of(const TlsContext& context);
+
+/// Makes a key and a certificate signed by itself in these files, unless both are there: ECDSA on
+/// P-256, for ten years, for these names, the key readable by its owner only.
+[[nodiscard]] Result<void> make_own_certificate(const TlsFiles& files,
+                                                const std::vector<std::string>& names);
+
+}  // namespace gflow::server

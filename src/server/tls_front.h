@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/loopback_address.h"
+#include "base/result.h"
+#include "os/fd.h"
+#include "server/tls_context.h"
+
+namespace gflow::server {
+
+/// Connections from other machines: shakes hands and encrypts on a thread of its own, and gives
+/// what is said within as a socket of this machine. Who is slow to shake hands, or stops halfway,
+/// keeps nobody waiting: each has 10 s, an address 64 connections, and all together 512.
+class TlsFront {
+ public:
+  /// One that has shaken hands.
+  struct Arrival {
+    os::Fd plain;             ///< what is said within
+    std::string address;      ///< of the other end
+    std::string certificate;  ///< the common name of the one it showed; "" for none
+  };
+  /// Called on the front's thread.
+  using Welcome = std::function<void(Arrival)>;
+
+  TlsFront(TlsContext context, Welcome welcome);
+  ~TlsFront();
+  TlsFront(const TlsFront&) = delete;
+  TlsFront& operator=(const TlsFront&) = delete;
+
+  /// Binds and listens; the port it got is put into `address`.
+  [[nodiscard]] Result<void> listen(LoopbackAddress& address);
+  void start();
+  /// Accepts nobody more.
+  void close();
+  /// Cuts all connections; the thread has ended.
+  void finish();
+
+ private:
+  struct Core;
+  std::unique_ptr<Core> core_;
+};
+
+}  // namespace gflow::server

@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From another machine: TLS of today only, nobody without a token or a certificate, nobody held up by who is slow."""
+
+import http.client
+import json
+import os
+import socket
+import ssl
+import subprocess
+import time
+
+import pytest
+from machine import PATIENCE, Machine
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory):
+    """A CA, and certificates of root's, nobody's and of an account there is not; one of another CA."""
+    place = tmp_path_factory.mktemp("ca")
+
+    def run(*words):
+        subprocess.run(["openssl", *words], cwd=place, check=True, capture_output=True)  # noqa: S603, S607
+
+    for name in ("ca", "other-ca"):
+        run("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+            "-keyout", f"{name}.key", "-out", f"{name}.crt", "-subj", f"/CN={name}")
+
+    def issue(file, subject, ca="ca"):
+        run("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", f"{file}.key",
+            "-out", f"{file}.csr", "-subj", subject)
+        run("x509", "-req", "-in", f"{file}.csr", "-CA", f"{ca}.crt", "-CAkey", f"{ca}.key", "-CAcreateserial",
+            "-days", "2", "-out", f"{file}.crt")
+
+    issue("root", "/CN=root")
+    issue("daemon", "/CN=daemon")
+    issue("stranger", "/CN=no-such-account")
+    issue("two", "/CN=daemon/CN=root")
+    issue("foreign", "/CN=daemon", "other-ca")
+    return place
+
+
+@pytest.fixture(scope="module")
+def served(authority):
+    made = Machine("sim:2xV100+2xA100")
+    made.environment |= {
+        "GFLOW_API__TLS_LISTEN": "127.0.0.1:0",
+        "GFLOW_API__CLIENT_CA": str(authority / "ca.crt"),
+        "GFLOW_API__HOST_NAMES": "lab1.example.org",
+    }
+    try:
+        made.up()
+        told = made.get("/api/v1/daemon")
+        made.place = told["tls_url"].removeprefix("https://").split(":")[0], int(told["tls_url"].rsplit(":", 1)[1])
+        made.fingerprint = told["tls_fingerprint"]
+        made.tokens = {s: made.ok("gctl", "token", "create", s, "--scope", s).strip() for s in ("read", "submit", "admin")}
+        yield made
+    finally:
+        made.close()
+
+
+def context_of(machine, certificate=None):
+    context = ssl.create_default_context(cafile=machine.state / "tls.crt")
+    context.check_hostname = False
+    if certificate:
+        context.load_cert_chain(f"{certificate}.crt", f"{certificate}.key")
+    return context
+
+
+def ask(machine, method, path, body=None, token=None, certificate=None, **headers):
+    connection = http.client.HTTPSConnection(*machine.place, context=context_of(machine, certificate), timeout=PATIENCE)
+    if token:
+        headers["Authorization"] = f"Bearer {token}"
+    if body is not None:
+        headers["Content-Type"] = "application/json"
+    try:
+        connection.request(method, path, None if body is None else json.dumps(body), headers)
+        answer = connection.getresponse()
+        return answer.status, answer.read(), answer.headers
+    finally:
+        connection.close()
+
+
+def test_its_own_certificate_is_kept_and_told(served):
+    pem = (served.state / "tls.crt").read_text()
+    digest = subprocess.run(["openssl", "x509", "-noout", "-fingerprint", "-sha256"], input=pem.encode(),  # noqa: S607
+                            capture_output=True, check=True).stdout.decode()
+    assert digest.split("=")[1].strip().replace(":", "").lower() == served.fingerprint.removeprefix("SHA256:")
+    assert (served.state / "tls.key").stat().st_mode & 0o777 == 0o600
+    text = subprocess.run(["openssl", "x509", "-noout", "-text"], input=pem.encode(), capture_output=True,  # noqa: S607
+                          check=True).stdout.decode()
+    assert "ecdsa-with-SHA256" in text and "prime256v1" in text and "CA:FALSE" in text
+    status = served.ok("gflowd", "status")
+    assert served.fingerprint in status and "https://127.0.0.1:" in status
+    served.ok("gflowd", "restart")
+    told = served.get("/api/v1/daemon")
+    assert told["tls_fingerprint"] == served.fingerprint
+    served.place = "127.0.0.1", int(told["tls_url"].rsplit(":", 1)[1])
+
+
+def test_without_identity_there_is_nothing_but_health(served):
+    assert ask(served, "GET", "/healthz")[0] == 200
+    for path in ("/api/v1/jobs", "/metrics", "/api/v1/openapi.json", "/api/v1/principal", "/nothing"):
+        status, _, headers = ask(served, "GET", path)
+        assert status == 401 and headers["WWW-Authenticate"].startswith("Bearer"), path
+    assert ask(served, "POST", "/healthz", {})[0] == 401
+    assert ask(served, "GET", "/api/v1/jobs", token="gflow_" + "1" * 64)[0] == 401
+
+
+def test_a_token_is_its_owner_within_its_scope(served):
+    me = json.loads(ask(served, "GET", "/api/v1/principal", token=served.tokens["submit"])[1])
+    assert (me["known_by"], me["role"], me["credential"]) == ("token", "user", "submit")
+    assert ask(served, "POST", "/api/v1/gpu/allocate", {}, token=served.tokens["read"])[0] == 403
+    assert ask(served, "POST", "/api/v1/daemon/reload", token=served.tokens["submit"])[0] == 403
+    assert ask(served, "POST", "/api/v1/daemon/reload", token=served.tokens["admin"])[0] == 204
+    log = (served.logs / "gpu_resource_manager.log").read_text()
+    assert "(token 'admin') from 127.0.0.1:" in log and served.tokens["admin"] not in log
+
+
+def test_it_goes_by_the_names_it_has(served):
+    port = served.place[1]
+    token = served.tokens["read"]
+    for host in (f"lab1.example.org:{port}", "LAB1.example.org", "10.1.2.3", "[fe80::1]:8443", socket.gethostname(), "localhost"):
+        assert ask(served, "GET", "/api/v1/jobs", token=token, Host=host)[0] == 200, host
+    for host in ("evil.example", "lab1.example.org.evil.example", "10.1.2.3.evil.example", ""):
+        assert ask(served, "GET", "/api/v1/jobs", token=token, Host=host)[0] == 421, host
+    assert ask(served, "GET", "/api/v1/jobs", token=token, Origin="https://lab1.example.org")[0] == 403
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: accounts other than one's own are served in system mode only")
+def test_a_certificate_names_an_account(served, authority):
+    # In user mode only the own account and root may come, and root not this way.
+    for name, why in (("daemon", b"serves only the user"), ("root", b"no account"), ("stranger", b"no account")):
+        status, body, _ = ask(served, "GET", "/api/v1/principal", certificate=authority / name)
+        assert status == 401 and why in body, (name, body)
+    status, body, _ = ask(served, "GET", "/api/v1/principal", certificate=authority / "two")
+    assert status == 401 and b"a token is needed" in body
+    # With a token it is who the token says.
+    assert ask(served, "GET", "/api/v1/principal", certificate=authority / "daemon", token=served.tokens["read"])[0] == 200
+
+
+def test_a_certificate_of_another_authority_is_no_connection(served, authority):
+    with pytest.raises((ssl.SSLError, ConnectionError, http.client.HTTPException)):
+        ask(served, "GET", "/healthz", certificate=authority / "foreign")
+
+
+def s_client(machine, *words):
+    """Whether openssl shakes hands this way, and what it says."""
+    ran = subprocess.run(  # noqa: S603
+        ["openssl", "s_client", "-connect", "%s:%d" % machine.place, *words], stdin=subprocess.DEVNULL,  # noqa: S607
+        capture_output=True, check=False, timeout=PATIENCE)
+    return ran.returncode == 0, ran.stdout.decode() + ran.stderr.decode()
+
+
+@pytest.mark.parametrize("words", [
+    ["-tls1_2"], ["-tls1_3"],
+    ["-tls1_2", "-cipher", "ECDHE-ECDSA-AES128-GCM-SHA256"],
+    ["-tls1_2", "-cipher", "ECDHE-ECDSA-AES256-GCM-SHA384"],
+    ["-tls1_2", "-cipher", "ECDHE-ECDSA-CHACHA20-POLY1305"],
+])
+def test_tls_of_today_is_spoken(served, words):
+    done, said = s_client(served, *words)
+    assert done and "Verification error" in said or "verify error" in said, said  # by itself signed: pinned, not believed
+
+
+@pytest.mark.parametrize("words", [
+    ["-tls1", "-cipher", "ALL:@SECLEVEL=0"], ["-tls1_1", "-cipher", "ALL:@SECLEVEL=0"],
+    ["-tls1_2", "-cipher", "ECDHE-ECDSA-AES128-SHA256:@SECLEVEL=0"],
+    ["-tls1_2", "-cipher", "ECDHE-ECDSA-AES256-SHA:@SECLEVEL=0"],
+    ["-tls1_2", "-cipher", "AES128-GCM-SHA256:@SECLEVEL=0"],
+    ["-tls1_2", "-cipher", "aNULL:@SECLEVEL=0"],
+    ["-tls1_2", "-cipher", "eNULL:@SECLEVEL=0"],
+    ["-tls1_2", "-cipher", "PSK:@SECLEVEL=0"],
+    ["-tls1_2", "-cipher", "DHE:@SECLEVEL=0"],
+])
+def test_tls_of_yesterday_is_not(served, words):
+    done, said = s_client(served, *words)
+    assert not done or "Cipher is (NONE)" in said, said
+    assert "connect:errno" not in said, said
+
+
+def test_nothing_is_renegotiated_nor_compressed(served):
+    _, said = s_client(served, "-tls1_2")
+    assert "Compression: NONE" in said and "Secure Renegotiation IS supported" in said, said
+
+
+def test_plain_http_gets_nothing(served):
+    with socket.create_connection(served.place, timeout=PATIENCE) as client:
+        client.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        got = b""
+        try:
+            while chunk := client.recv(4096):
+                got += chunk
+        except ConnectionResetError:
+            pass
+        assert b"HTTP/" not in got
+
+
+def test_who_is_slow_to_shake_hands_keeps_nobody_waiting(served):
+    silent = [socket.create_connection(served.place) for _ in range(32)]  # say nothing at all
+    half = [socket.create_connection(served.place) for _ in range(16)]  # begin, and stop
+    for one in half:
+        one.sendall(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03")
+    for _ in range(5):
+        assert ask(served, "GET", "/api/v1/jobs", token=served.tokens["read"])[0] == 200
+    # Each is hung up on, in its time.
+    for one in silent + half:
+        one.settimeout(PATIENCE)
+        try:
+            while one.recv(100):
+                pass
+        except ConnectionResetError:
+            pass
+        one.close()
+
+
+def test_one_address_has_so_many_connections(served):
+    open_ones = [socket.create_connection(served.place) for _ in range(80)]
+    refused = 0
+    for one in open_ones[64:]:
+        one.settimeout(PATIENCE)
+        try:
+            refused += one.recv(1) == b""
+        except ConnectionResetError:
+            refused += 1
+    assert refused == 16
+    for one in open_ones:
+        one.close()
+    while True:  # until those that were closed are forgotten
+        try:
+            assert ask(served, "GET", "/healthz")[0] == 200
+            break
+        except (ssl.SSLError, ConnectionError):
+            time.sleep(0)
+
+
+def test_a_large_answer_and_a_large_request_come_whole(served):
+    token = served.tokens["submit"]
+    status, body, _ = ask(served, "GET", "/api/v1/openapi.json", token=token)
+    assert status == 200 and json.loads(body)["openapi"] == "3.1.0" and len(body) > 60_000
+    status, body, _ = ask(served, "POST", "/api/v1/jobs/check", {"items": [], "padding": "x" * 3_000_000}, token=token)
+    assert status == 400 and b"padding" in body, body
+
+
+def test_many_requests_go_over_one_connection(served):
+    connection = http.client.HTTPSConnection(*served.place, context=context_of(served), timeout=PATIENCE)
+    for _ in range(20):
+        connection.request("GET", "/api/v1/jobs", headers={"Authorization": f"Bearer {served.tokens['read']}"})
+        answer = connection.getresponse()
+        assert answer.status == 200 and answer.read()
+    connection.close()
+
+
+@pytest.mark.parametrize(("settings", "says"), [
+    ({"TLS_LISTEN": "lab1"}, "lab1"),
+    ({"TLS_LISTEN": "lab1:8443"}, "lab1:8443"),
+    ({"TLS_LISTEN": "127.0.0.1:0", "TLS_CERTIFICATE": "/etc/hostname"}, "go together"),
+    ({"TLS_LISTEN": "127.0.0.1:0", "TLS_CERTIFICATE": "relative.crt"}, "relative"),
+    ({"TLS_LISTEN": "127.0.0.1:0", "CLIENT_CA": "/etc/hostname"}, "/etc/hostname"),
+    ({"LISTEN": "0.0.0.0:8000"}, "tls_listen"),
+    ({"ALLOWED_ORIGINS": "*"}, "'*'"),
+])
+def test_what_would_leave_it_open_keeps_it_from_starting(settings, says):
+    made = Machine()
+    try:
+        ran = made.run("gflowd", "up", "--devices", made.devices, env={f"GFLOW_API__{k}": v for k, v in settings.items()})
+        assert ran.code != 0 and says in ran.err, ran
+    finally:
+        made.close()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: two networks, as of two machines")
+def test_from_another_machine():
+    """gflowd in one network namespace, who asks in another, a cable between them."""
+    spaces = []
+    made = Machine("sim:2xV100")
+    try:
+        for _ in range(2):
+            space = subprocess.Popen(["unshare", "--net", "sh", "-c", "echo up; exec sleep infinity"], stdout=subprocess.PIPE)  # noqa: S603, S607
+            assert space.stdout.readline() == b"up\n"
+            spaces.append(space)
+        lab, laptop = ([*"nsenter --net=".split()[:1], f"--net=/proc/{space.pid}/ns/net"] for space in spaces)
+
+        def inside(where, *words):
+            return made.ok(*where, *words)
+
+        inside(lab, "ip", "link", "add", "cable", "type", "veth", "peer", "name", "cable", "netns", str(spaces[1].pid))
+        for where, address in ((lab, "10.213.0.1/24"), (laptop, "10.213.0.2/24")):
+            inside(where, "ip", "address", "add", address, "dev", "cable")
+            inside(where, "ip", "link", "set", "cable", "up")
+            inside(where, "ip", "link", "set", "lo", "up")
+        made.environment |= {"GFLOW_API__TLS_LISTEN": "10.213.0.1:8000", "GFLOW_API__LISTEN": "localhost:8000"}
+        inside(lab, "gflowd", "up", "--devices", made.devices)
+        token = made.ok("gctl", "token", "create", "laptop").strip()
+        secret = made.work / "header"
+        secret.write_text(f"Authorization: Bearer {token}\n")
+        curl = ["curl", "-s", "--cacert", str(made.state / "tls.crt"), "--resolve", f"{socket.gethostname().lower()}:8000:10.213.0.1"]
+        url = f"https://{socket.gethostname().lower()}:8000/api/v1/jobs"
+        assert json.loads(inside(laptop, *curl, "-H", f"@{secret}", url))["jobs"] == []
+        assert json.loads(inside(laptop, *curl, url))["status"] == 401
+        # What is for this machine only is not there from elsewhere.
+        assert made.run(*laptop, "curl", "-s", "--max-time", "5", "http://10.213.0.1:8000/healthz").code != 0
+        log = (made.logs / "gpu_resource_manager.log").read_text()
+        assert "https://10.213.0.1:8000" in log
+    finally:
+        for space in spaces:
+            space.kill()
+            space.wait()
+        made.close()
