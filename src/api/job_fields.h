@@ -21,6 +21,7 @@ void fields(Io& io, T& unusable) {
   io.field("gpu", unusable.gpu);
   io.field("trouble", unusable.trouble);
   io.field("drained", unusable.drained);
+  io.field("drained_reason", unusable.drained_reason);
   io.field("processes", unusable.processes);
 }
 

@@ -53,8 +53,8 @@ inline std::vector<BlockerView> sample_blockers() {
   gpus.available = 1;
   gpus.holders = {{JobId(5), "bob", {0, 1}, sample_time(3600)}, {JobId(6), "eve", {2}, {}}};
   gpus.unusable = {
-      {3, "fallen off the bus", "", {}},
-      {4, "", "fan", {{4711, "carol", "python", Memory::mib(642)}, {4712, "", "", {}}}}};
+      {3, "fallen off the bus", false, "", {}},
+      {4, "", true, "fan", {{4711, "carol", "python", Memory::mib(642)}, {4712, "", "", {}}}}};
   BlockerView ahead;
   ahead.code = "Priority";
   ahead.text = "Priority";

@@ -40,13 +40,12 @@ std::string unusable_text(const std::vector<blocker::Unusable>& unusable) {
   std::vector<std::uint64_t> drained;
   std::string intruders;
   for (const blocker::Unusable& device : unusable) {
-    if (const auto job = intruder_on(device);
-        job && device.drained.empty() && device.trouble.empty()) {
+    if (const auto job = intruder_on(device); job && !device.drained && device.trouble.empty()) {
       intruders +=
           tr_format("; GPU {} in use by job {}, which does not hold it", device.gpu, job->value);
       continue;
     }
-    auto& list = !device.drained.empty() ? drained : device.trouble.empty() ? foreign : broken;
+    auto& list = device.drained ? drained : device.trouble.empty() ? foreign : broken;
     list.push_back(static_cast<std::uint64_t>(device.gpu));
   }
   std::string out;

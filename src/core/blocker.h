@@ -44,7 +44,8 @@ struct Holder {
 struct Unusable {
   int gpu = 0;
   std::string trouble;                   ///< the device itself; "" if only used by others
-  std::string drained;                   ///< why an administrator took it out; "" if not
+  bool drained = false;                  ///< an administrator took it out
+  std::string drained_reason;            ///< why, if that was said
   std::vector<DeviceProcess> processes;  ///< that are not gflow's
   friend bool operator==(const Unusable&, const Unusable&) = default;
 };

@@ -16,8 +16,8 @@ std::vector<JobId> ids(std::uint64_t first, std::uint64_t last) {
   return list;
 }
 
-blocker::Unusable foreign(int gpu) { return {gpu, "", "", {{4711, "bob", "python", {}}}}; }
-blocker::Unusable broken(int gpu) { return {gpu, "fallen off the bus", {}}; }
+blocker::Unusable foreign(int gpu) { return {gpu, "", false, "", {{4711, "bob", "python", {}}}}; }
+blocker::Unusable broken(int gpu) { return {gpu, "fallen off the bus", false, "", {}}; }
 
 blocker::Gpus gpus(int need, int available, std::vector<blocker::Unusable> unusable = {}) {
   return {need, available, "", {}, std::move(unusable)};

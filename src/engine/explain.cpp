@@ -87,6 +87,7 @@ std::vector<blocker::Unusable> unusable(const Index& index,
     if (bar_of(device, drain, index.policy.other_use()) == DeviceBar::None) continue;
     found.push_back({device.index,
                      device.usable ? "" : device.trouble,
+                     drain != nullptr,
                      drain != nullptr ? drain->reason : "",
                      device.processes});
   }

@@ -120,7 +120,9 @@ TEST(Why, KnowsDrainedGpusNodesAndJobsThatStandStill) {
   api::JobView job = pending();
   job.blockers = {
       view_of(blocker::Gpus{
-          .need = 4, .available = 0, .unusable = {{.gpu = 3, .drained = "fan is loud"}}}),
+          .need = 4,
+          .available = 0,
+          .unusable = {{.gpu = 3, .drained = true, .drained_reason = "fan is loud"}}}),
       view_of(blocker::Nodes{.need = 4, .available = 2}),
       view_of(blocker::Preemption{{JobId(5), JobId(7)}}),
   };

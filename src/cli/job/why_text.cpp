@@ -28,8 +28,11 @@ std::string holder_line(const blocker::Holder& holder, const Clocks& clocks) {
 }
 
 std::string unusable_lines(const blocker::Unusable& device) {
-  if (!device.drained.empty()) {
-    return tr_format("       GPU {} is drained: {}\n", device.gpu, printable(device.drained));
+  if (device.drained) {
+    return device.drained_reason.empty() ? tr_format("       GPU {} is drained\n", device.gpu)
+                                         : tr_format("       GPU {} is drained: {}\n",
+                                                     device.gpu,
+                                                     printable(device.drained_reason));
   }
   if (!device.trouble.empty()) {
     return tr_format("       GPU {} cannot be used: {}\n", device.gpu, printable(device.trouble));
