@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "api/job_fields.h"
 #include "api/json_writer.h"
 #include "api/query.h"
 #include "base/text.h"

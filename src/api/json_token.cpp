@@ -2,6 +2,7 @@
 #include "api/documents.h"
 #include "api/json_reader.h"
 #include "api/json_writer.h"
+#include "api/schema_writer.h"
 #include "api/token.h"
 
 namespace gflow::api {

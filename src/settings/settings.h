@@ -48,7 +48,7 @@ struct Settings {
   std::size_t max_connections = 4096;
   std::size_t max_connections_per_user = 256;
   Metrics metrics;
-  std::string otlp_endpoint;  ///< [telemetry]; "": no traces
+  std::string otlp_endpoint;                 ///< [telemetry]; "": no traces
   std::vector<std::string> allowed_origins;  ///< web pages that may ask
   std::string tls_listen;                    ///< for other machines; "": none
   std::string tls_certificate;               ///< "": one made by gflowd itself

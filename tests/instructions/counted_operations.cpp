@@ -27,6 +27,7 @@
 
 #include "core/machine_for_tests.h"
 #include "daemon/shell.h"
+#include "server/event_journal.h"
 #include "server/handlers.h"
 #include "store/store.h"
 
@@ -107,6 +108,7 @@ class Daemon : public server::Service {
                                   std::function<void()> /*then*/) override {
     return {};
   }
+  [[nodiscard]] server::EventJournal& events() override { return events_; }
   [[nodiscard]] const server::Counters& counters() const override { return counters_; }
   [[nodiscard]] api::DaemonView daemon() const override { return {}; }
   [[nodiscard]] std::vector<api::SettingView> settings() const override { return {}; }
@@ -157,6 +159,7 @@ class Daemon : public server::Service {
  private:
   server::Counters counters_;
   server::TokenTable tokens_;
+  server::EventJournal events_;
   engine::State state_{engine::Policy{}, kBoot};
   std::unique_ptr<store::Store> store_ = open_store();
   Attempts attempts_;
