@@ -89,6 +89,11 @@ listen = "[::1]:9000"
 max_connections = 100
 max_connections_per_user = 50
 allowed_origins = "https://board.lab:3000"
+tls_listen = "0.0.0.0:8443"
+tls_certificate = "/etc/gflow/lab1.pem"
+tls_key = "/etc/gflow/lab1.key"
+client_ca = "/etc/gflow/ca.pem"
+host_names = "lab1.example.org"
 [metrics]
 dcgm = true
 jobs = true
@@ -136,6 +141,11 @@ max_backups = 0
   want.max_connections = 100;
   want.max_connections_per_user = 50;
   want.allowed_origins = {"https://board.lab:3000"};
+  want.tls_listen = "0.0.0.0:8443";
+  want.tls_certificate = "/etc/gflow/lab1.pem";
+  want.tls_key = "/etc/gflow/lab1.key";
+  want.client_ca = "/etc/gflow/ca.pem";
+  want.host_names = {"lab1.example.org"};
   want.policy.allocation_ttl = 2h;
   want.metrics = {.dcgm = true, .jobs = true, .users = true, .hpc_job_mapping_dir = "/run/hpc"};
   want.otlp_endpoint = "http://lab:4318";

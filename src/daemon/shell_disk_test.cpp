@@ -227,9 +227,13 @@ TEST(ShellOnASmallDisk, CancellingMakesRoom) {
   }
   ASSERT_TRUE(daemon.answers.contains("cancel"));
   ASSERT_EQ(daemon.said("cancel"), "");
-  // The first may still be refused: what was set aside comes first.
-  daemon.submit("first", kScript, true);
-  daemon.tick();
+  // The first ones may still be refused: what was set aside comes first, a step each time.
+  for (int i = 0; i < store::Ballast::kSteps; ++i) {
+    daemon.submit("first", kScript, true);
+    daemon.tick();
+    if (daemon.said("first").empty()) break;
+  }
+  EXPECT_EQ(daemon.said("first"), "");
   for (std::size_t i = 0; i < held.size() / 2; ++i) {
     daemon.submit("again", kScript, true);
     daemon.tick();

@@ -1,142 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <concepts>
 #include <map>
-#include <type_traits>
-#include <utility>
 
-#include "base/loopback_address.h"
-#include "base/text.h"
-#include "base/translate.h"
 #include "placement/policy.h"
-#include "settings/settings.h"
+#include "settings/field.h"
+#include "settings/sections.h"
 
 namespace gflow::settings {
 namespace {
-
-using std::chrono::seconds;
-
-constexpr std::int64_t kMillion = 1'000'000;
-constexpr std::int64_t kTenYears = std::int64_t{3650} * 86'400;
-
-std::string value_text(bool value) { return value ? "true" : "false"; }
-std::string value_text(const std::string& value) { return value; }
-std::string value_text(seconds value) { return duration_text(value); }
-std::string value_text(Memory value) { return memory_text(value); }
-template <std::integral T>
-std::string value_text(T value) {
-  return fmt::format("{}", value);
-}
-
-Result<void> read_value(const Setting& /*setting*/, bool& field, const std::string& text) {
-  if (text != "true" && text != "false") {
-    return fail(Code::Usage, tr_format("'{}' is neither true nor false", printable(text)));
-  }
-  field = text == "true";
-  return {};
-}
-
-template <std::integral T>
-Result<void> read_value(const Setting& setting, T& field, const std::string& text) {
-  const auto number = parse_number(text);
-  if (!number || std::cmp_less(*number, setting.min) || std::cmp_greater(*number, setting.max)) {
-    return fail(
-        Code::Usage,
-        tr_format("'{}' is not a number from {} to {}", printable(text), setting.min, setting.max));
-  }
-  field = static_cast<T>(*number);
-  return {};
-}
-
-Result<void> read_value(const Setting& setting, seconds& field, const std::string& text) {
-  const seconds value = text == "0" || text == "0s" ? seconds(0) : GF_TRY(parse_duration(text));
-  if (value.count() < setting.min) {
-    return fail(Code::Usage,
-                tr_format("'{}' is too short; the minimum is {}",
-                          printable(text),
-                          duration_text(seconds(setting.min))));
-  }
-  field = value;
-  return {};
-}
-
-Result<void> read_value(const Setting& /*setting*/, Memory& field, const std::string& text) {
-  field = GF_TRY(parse_memory(text));
-  return {};
-}
-
-Result<void> read_value(const Setting& setting, std::string& field, const std::string& text) {
-  if (setting.type == Type::Choice &&
-      std::ranges::find(setting.choices, text) == setting.choices.end()) {
-    std::vector<std::string> named = setting.choices;
-    std::erase(named, "");
-    const auto near = nearest(text, named);
-    return fail(Code::Usage,
-                tr_format("'{}' is not one of {}{}",
-                          printable(text),
-                          join(named, ", "),
-                          near ? tr_format("; did you mean '{}'?", *near) : ""));
-  }
-  field = text;
-  return {};
-}
-
-template <typename T>
-constexpr Type type_of() {
-  if (std::is_same_v<T, bool>) return Type::Boolean;
-  if (std::is_integral_v<T>) return Type::Integer;
-  if (std::is_same_v<T, seconds>) return Type::Duration;
-  if (std::is_same_v<T, Memory>) return Type::Size;
-  return Type::Text;
-}
-
-/// A setting that is one field. `field(settings)` is a reference to it.
-template <typename Field>
-Setting of(Setting setting, Field field) {
-  using T = std::remove_reference_t<decltype(field(std::declval<Settings&>()))>;
-  if (setting.type == Type::Text) setting.type = type_of<T>();
-  if (setting.type == Type::Integer && setting.max == 0) setting.max = kMillion;
-  if (setting.type == Type::Duration && setting.max == 0) setting.max = kTenYears;
-  setting.write = [field](const Settings& settings) { return value_text(field(settings)); };
-  // A copy of what reading needs: the setting itself moves into the table.
-  Setting rules = setting;
-  setting.read = [field, rules](Settings& settings, const std::string& text) {
-    return read_value(rules, field(settings), text);
-  };
-  return setting;
-}
-
-/// The daemon in the background runs in "/": a path that begins anywhere else leads nowhere.
-bool is_relative(std::string_view path) { return !path.empty() && !path.starts_with('/'); }
-
-/// The same setting, which is refused where `path_of` its value is a relative path.
-template <typename PathOf>
-Setting absolute(Setting setting, PathOf path_of) {
-  setting.read = [read = setting.read, path_of](Settings& settings,
-                                                const std::string& text) -> Result<void> {
-    if (is_relative(path_of(text))) {
-      return fail(Code::Usage,
-                  tr_format("'{}' is a relative path: begin it with '/'", printable(text)));
-    }
-    return read(settings, text);
-  };
-  return setting;
-}
-
-/// An address that a setting names, or none.
-Result<void> read_listen(Settings& settings, const std::string& text) {
-  if (!text.empty()) GF_CHECK(parse_loopback(text));
-  settings.api_listen = text;
-  return {};
-}
-
-Result<void> read_tls_listen(Settings& settings, const std::string& text) {
-  if (!text.empty()) GF_CHECK(parse_listen_address(text));
-  settings.tls_listen = text;
-  return {};
-}
 
 /// "lab.yaml" of "sim:lab.yaml"; "" of what names no file.
 std::string_view file_of_devices(std::string_view devices) {
@@ -209,36 +79,6 @@ Result<void> read_node_name(Settings& settings, const std::string& text) {
   return {};
 }
 
-std::string write_list(const std::vector<std::string>& names) { return join(names, ", "); }
-std::vector<std::string> read_list(const std::string& text) {
-  std::vector<std::string> names;
-  for (const std::string_view part : split(text, ',')) {
-    const std::string_view name = trim(part);
-    if (!name.empty()) names.emplace_back(name);
-  }
-  return names;
-}
-
-/// "https://board.lab:3000": what a browser sends, and nothing that stands for several.
-bool is_origin(std::string_view text) {
-  const std::size_t scheme = text.starts_with("https://") ? 8 : text.starts_with("http://") ? 7 : 0;
-  const std::string_view host = text.substr(scheme);
-  return scheme != 0 && !host.empty() && host.find_first_of("/*?#@ ,") == std::string_view::npos &&
-         to_lower(host) == host;
-}
-
-Result<void> read_origins(Settings& settings, const std::string& text) {
-  auto origins = read_list(text);
-  for (const std::string& origin : origins) {
-    if (is_origin(origin)) continue;
-    return fail(Code::Usage,
-                tr_format("'{}' is not the origin of a web page, as https://board.lab:3000",
-                          printable(origin)));
-  }
-  settings.allowed_origins = std::move(origins);
-  return {};
-}
-
 using Priorities = std::map<std::string, int, std::less<>>;
 
 std::string write_priorities(const Priorities& priorities) {
@@ -264,10 +104,6 @@ Result<void> read_priorities(Priorities& priorities, const std::string& text) {
   priorities = std::move(read);
   return {};
 }
-
-using S = Setting;
-constexpr Part kPolicy = Part::Policy;
-constexpr Applies kRestart = Applies::Restart;
 
 void add_daemon(std::vector<Setting>& table) {
   static constexpr std::string_view kSection = "daemon";
@@ -338,111 +174,6 @@ void add_scheduler(std::vector<Setting>& table) {
         .max = 100 * kMillion,
         .help = "maximum number of jobs in one submission"},
       [](auto& s) -> auto& { return s.policy.max_submit; });
-}
-
-void add_api(std::vector<Setting>& table) {
-  table.push_back({.section = "api",
-                   .name = "listen",
-                   .type = Type::Address,
-                   .applies = kRestart,
-                   .help = "address of the REST API: localhost, 127.0.0.1 or [::1] and a port; "
-                           "port 0 is any that is free, \"\" is none",
-                   .write = [](const Settings& s) { return s.api_listen; },
-                   .read = read_listen});
-  table.push_back(of(S{.section = "api",
-                       .name = "max_connections",
-                       .applies = kRestart,
-                       .min = 16,
-                       .max = kMillion,
-                       .help = "maximum number of open connections; fewer where gflowd may not "
-                               "have so many files open"},
-                     [](auto& s) -> auto& { return s.max_connections; }));
-  table.push_back(of(S{.section = "api",
-                       .name = "max_connections_per_user",
-                       .applies = kRestart,
-                       .min = 1,
-                       .max = kMillion,
-                       .help = "maximum number of open connections of one user"},
-                     [](auto& s) -> auto& { return s.max_connections_per_user; }));
-  table.push_back({.section = "api",
-                   .name = "tls_listen",
-                   .type = Type::Address,
-                   .applies = kRestart,
-                   .help =
-                       "address at which other machines reach the REST API, with TLS and a token "
-                       "or certificate: \"0.0.0.0:8443\", \"10.0.0.5:8000\"; \"\" is none",
-                   .write = [](const Settings& s) { return s.tls_listen; },
-                   .read = read_tls_listen});
-  const auto add_path = [&table](std::string_view name, std::string_view help, auto field) {
-    table.push_back(
-        absolute(of(S{.section = "api", .name = name, .applies = kRestart, .help = help}, field),
-                 [](std::string_view path) { return path; }));
-  };
-  add_path("tls_certificate",
-           "its certificate (PEM); \"\" is one gflowd makes itself, which clients pin",
-           [](auto& s) -> auto& { return s.tls_certificate; });
-  add_path(
-      "tls_key", "the key of tls_certificate (PEM)", [](auto& s) -> auto& { return s.tls_key; });
-  add_path("client_ca",
-           "certificates (PEM) of who may vouch for clients; the common name is the account",
-           [](auto& s) -> auto& { return s.client_ca; });
-  table.push_back(
-      {.section = "api",
-       .name = "host_names",
-       .type = Type::List,
-       .applies = kRestart,
-       .help = "names other machines call this one by, besides its host name: \"lab1.example.org\"",
-       .write = [](const Settings& s) { return write_list(s.host_names); },
-       .read = [](Settings& s, const std::string& text) -> Result<void> {
-         s.host_names = read_list(to_lower(text));
-         return {};
-       }});
-  table.push_back({.section = "api",
-                   .name = "allowed_origins",
-                   .type = Type::List,
-                   .applies = kRestart,
-                   .help = "web pages that may ask, with a token: \"https://board.lab:3000\"; none "
-                           "by default",
-                   .write = [](const Settings& s) { return write_list(s.allowed_origins); },
-                   .read = read_origins});
-}
-
-Result<void> read_endpoint(Settings& settings, const std::string& text) {
-  constexpr std::string_view kScheme = "http://";
-  const std::string_view rest =
-      text.starts_with(kScheme) ? std::string_view(text).substr(kScheme.size()) : "";
-  const std::string_view host = rest.substr(0, rest.find('/'));
-  const bool plain = std::ranges::all_of(text, [](char c) { return c > ' ' && c < '\x7F'; });
-  if (!text.empty() && (host.empty() || host.starts_with(':') || host.contains('@') || !plain)) {
-    return fail(Code::Usage,
-                tr_format("'{}' is not the address of a collector, such as http://127.0.0.1:4318",
-                          printable(text)));
-  }
-  settings.otlp_endpoint = text;
-  return {};
-}
-
-void add_telemetry(std::vector<Setting>& table) {
-  const auto add = [&table](Setting setting, auto field) {
-    setting.section = "metrics";
-    table.push_back(of(std::move(setting), field));
-  };
-  add(S{.name = "dcgm", .help = "serve GPUs under the names of DCGM (DCGM_FI_DEV_...), too"},
-      [](auto& s) -> auto& { return s.metrics.dcgm; });
-  add(S{.name = "jobs", .help = "serve a series for each running job, with its user and project"},
-      [](auto& s) -> auto& { return s.metrics.jobs; });
-  add(S{.name = "users", .help = "serve a series for each user who has jobs running"},
-      [](auto& s) -> auto& { return s.metrics.users; });
-  add(S{.name = "hpc_job_mapping_dir",
-        .help = "directory of dcgm-exporter's --hpc-job-mapping-dir; \"\" is none"},
-      [](auto& s) -> auto& { return s.metrics.hpc_job_mapping_dir; });
-  table.back() = absolute(std::move(table.back()), [](std::string_view path) { return path; });
-  table.push_back({.section = "telemetry",
-                   .name = "otlp_endpoint",
-                   .help = "OpenTelemetry collector that gets a trace of each job, such as "
-                           "http://127.0.0.1:4318; \"\" is none",
-                   .write = [](const Settings& s) { return s.otlp_endpoint; },
-                   .read = read_endpoint});
 }
 
 /// Whose names these are is nobody else's business: they are no part of a snapshot.

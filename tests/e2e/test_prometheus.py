@@ -84,7 +84,7 @@ def test_promtool_finds_nothing_to_say(served):
     ("text/plain;version=0.0.4", "text/plain"),
     (f"{OPEN};version=1.0.0,{OPEN};version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1", OPEN),
     (f"{OPEN};q=0.3,text/plain;q=0.5", "text/plain"),
-    (f"{OPEN};q=0", "text/plain"),
+    (f"{OPEN};q=0,*/*", "text/plain"),
 ])
 def test_the_format_is_the_one_preferred(served, accept, kind):
     content_type, text = scrape(served, accept)

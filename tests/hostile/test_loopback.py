@@ -77,10 +77,12 @@ def alices(served):
 def test_each_is_who_the_kernel_says(served):
     for user in ("alice", "bob", "mallory"):
         assert curl(served, user, "GET", "/api/v1/principal")[1]["name"] == user
-    _, given = curl(served, "mallory", "POST", "/api/v1/gpu/allocate", {}, "-H", "X-Remote-User: alice", "-u", "alice:x")
+    _, given = curl(served, "mallory", "POST", "/api/v1/gpu/allocate", {}, "-H", "X-Remote-User: alice")
     assert given["owner"] == "mallory", given
     curl(served, "mallory", "DELETE", f"/api/v1/gpu/allocations/{given['allocation_id']}")
     served.gone(given["allocation_id"])
+    # Who shows something is not taken for somebody else because it is not understood.
+    assert curl(served, "mallory", "GET", "/api/v1/principal", None, "-u", "alice:x")[0] == 401
 
 
 def test_who_went_away_is_nobody(served):

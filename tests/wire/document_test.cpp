@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 
+#include "api/event.h"
 #include "api/json.h"
 #include "api/token.h"
 #include "base/text.h"
@@ -48,6 +49,33 @@ std::string again(const std::string& text, Read read) {
   return value ? api::write(*value) : value.error().message;
 }
 
+constexpr WallTime kNoon{std::chrono::milliseconds(1'772'366'400'000)};
+
+/// What is only written.
+std::string job_event() {
+  return api::write_job_event(1'772'366'400'007,
+                              kNoon,
+                              {.what = Happening::Ended,
+                               .job = JobId(7),
+                               .user = {1000, "alice"},
+                               .name = "train",
+                               .status = Status::Failed,
+                               .attempt = 1,
+                               .node = "lab1",
+                               .gpus = {1, 2},
+                               .reason = EndReason::Exited,
+                               .exit_code = 3});
+}
+std::string device_event() {
+  return api::write_device_event(kNoon,
+                                 {.node = "lab1",
+                                  .gpu = 1,
+                                  .uuid = "GPU-...",
+                                  .quantity = DeviceChange::Quantity::Utilization,
+                                  .before = 3,
+                                  .now = 97});
+}
+
 /// The example read and written by the code, or empty if it is not a whole document.
 std::optional<std::string> rewritten(const std::string& text) {
   const auto is = [&text](std::string_view kind) {
@@ -66,6 +94,8 @@ std::optional<std::string> rewritten(const std::string& text) {
   if (is("TokenRequest")) return again(text, api::read_token_request);
   if (is("Token")) return again(text, api::read_new_token);
   if (is("Tokens")) return api::write_tokens(api::read_tokens(text).value());
+  if (is("JobEvent")) return job_event();
+  if (is("DeviceEvent")) return device_event();
   if (is("Problem")) return api::write_problem(api::read_problem(400, text));
   return {};
 }
@@ -83,7 +113,7 @@ TEST(Document, HasEveryExampleAsTheCodeWritesIt) {
     const std::string job = again("{\"id\":7," + member + "}", api::read_job);
     EXPECT_NE(job.find(member), std::string::npos) << job << "\n" << member;
   }
-  EXPECT_EQ(documents, 14) << "one of each kind";
+  EXPECT_EQ(documents, 16) << "one of each kind";
 }
 
 /// What the table says of each route.
