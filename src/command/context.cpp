@@ -3,14 +3,13 @@
 
 #include <fmt/format.h>
 
-#include <toml++/toml.h>
 #include <algorithm>
 #include <ostream>
 
 #include "base/text.h"
 #include "base/translate.h"
 #include "config/gpu_config.h"
-#include "config/toml_text.h"
+#include "config/toml.h"
 #include "os/file.h"
 #include "os/pager.h"
 #include "os/paths.h"
@@ -30,18 +29,9 @@ ColorFacts color_facts(bool terminal) {
 /// The socket a configuration file names; empty if it names none.
 Result<std::string> socket_of_config(const std::string& path) {
   const std::string text = GF_TRY(os::read_file(path));
-  if (const auto trouble = config::toml_trouble(text, printable(path))) {
-    return fail(Code::Usage, config::problem_text(*trouble));
-  }
-  try {
-    return toml::parse(text, path)["daemon"]["socket"].value_or(std::string());
-  } catch (const toml::parse_error& error) {
-    return fail(Code::Usage,
-                fmt::format("{}:{}: {}",
-                            printable(path),
-                            error.source().begin.line,
-                            printable(error.description())));
-  }
+  const auto table = config::parse_toml(text, printable(path));
+  if (!table) return fail(Code::Usage, config::problem_text(table.error()));
+  return (*table)["daemon"]["socket"].value_or(std::string());
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 #include "config/gflow_toml.h"
 
 #include <fmt/format.h>
-#include <toml++/toml.h>
 
 #include <algorithm>
 #include <vector>
@@ -11,7 +10,7 @@
 #include "base/translate.h"
 #include "config/gpu_config.h"
 #include "config/other_gflow.h"
-#include "config/toml_text.h"
+#include "config/toml.h"
 #include "os/file.h"
 #include "os/user.h"
 
@@ -156,13 +155,9 @@ class TomlReader {
 
 /// Everything that is wrong with the text, in the order of its lines; what is right is set.
 std::vector<Problem> read_text(Config& config, const std::string& text, const std::string& path) {
-  if (auto trouble = toml_trouble(text, path)) return {std::move(*trouble)};
-  try {
-    const toml::table table = toml::parse(text, path);
-    return TomlReader(config, path).read(table);
-  } catch (const toml::parse_error& error) {
-    return {{path, static_cast<int>(error.source().begin.line), printable(error.description())}};
-  }
+  const auto table = parse_toml(text, path);
+  if (!table) return {table.error()};
+  return TomlReader(config, path).read(*table);
 }
 
 Result<void> read_environment(Config& config) {

@@ -2,7 +2,6 @@
 #include "config/toml_edit.h"
 
 #include <fmt/format.h>
-#include <toml++/toml.h>
 
 #include <algorithm>
 #include <vector>
@@ -10,7 +9,7 @@
 #include "base/text.h"
 #include "base/translate.h"
 #include "config/gflow_toml.h"
-#include "config/toml_text.h"
+#include "config/toml.h"
 
 namespace gflow::config {
 namespace {
@@ -67,17 +66,9 @@ std::string toml_text(const settings::Setting& setting, const std::string& value
 }
 
 Result<toml::table> parse(const std::string& text, const std::string& path) {
-  if (const auto trouble = toml_trouble(text, path)) {
-    return fail(Code::Usage, problem_text(*trouble));
-  }
-  try {
-    return toml::parse(text, path);
-  } catch (const toml::parse_error& error) {
-    return fail(
-        Code::Usage,
-        problem_text(
-            {path, static_cast<int>(error.source().begin.line), printable(error.description())}));
-  }
+  auto parsed = parse_toml(text, path);
+  if (!parsed) return fail(Code::Usage, problem_text(parsed.error()));
+  return std::move(*parsed);
 }
 
 /// Where a setting stands; null if it does not.
