@@ -76,7 +76,7 @@ Authenticator::Decision Authenticator::authenticate(const Guest& guest,
                                                     Now now) {
   if (guest.via == Via::Unix) return identity_.of(guest.peer);
   if (auto answer = answer_preflight(request)) return std::move(*answer);
-  if (request.authorization.empty()) return by_connection(guest, request);
+  if (request.authorization.empty()) return by_connection(guest, request, now.mono);
   const auto secret = bearer_of(request.authorization);
   if (!secret) {
     return turn_down(guest,
@@ -85,18 +85,20 @@ Authenticator::Decision Authenticator::authenticate(const Guest& guest,
                            tr("the only way to show who you are is 'Authorization: Bearer TOKEN'")},
                      now.mono);
   }
-  auto owner = by_token(*secret, now.wall);
+  auto owner = by_token(*secret, now);
   if (!owner) return turn_down(guest, request, owner.error(), now.mono);
   return std::move(*owner);
 }
 
-Authenticator::Decision Authenticator::by_connection(const Guest& guest, const Request& request) {
+Authenticator::Decision Authenticator::by_connection(const Guest& guest,
+                                                     const Request& request,
+                                                     MonoTime now) {
   if (request.path == kHealth && request.method == "GET") return anonymous();
   if (!page_of(request).empty()) {
     return unauthorized(Error{Code::Permission, tr("a web page has to show a token")});
   }
   if (!guest.certificate.empty()) {
-    auto account = by_certificate(guest);
+    auto account = by_certificate(guest, now);
     if (!account) return unauthorized(account.error());
     return std::move(*account);
   }
@@ -106,8 +108,8 @@ Authenticator::Decision Authenticator::by_connection(const Guest& guest, const R
   return identity_.of_loopback(guest.peer.uid);
 }
 
-Result<Principal> Authenticator::by_certificate(const Guest& guest) {
-  const auto uid = os::user_id(guest.certificate);
+Result<Principal> Authenticator::by_certificate(const Guest& guest, MonoTime now) {
+  const auto uid = accounts_.uid_of(guest.certificate, now);
   if (!uid || *uid == 0) {
     return fail(Code::Permission,
                 tr_format("the certificate names '{}', which is no account of this machine that "
@@ -121,20 +123,19 @@ Result<Principal> Authenticator::by_certificate(const Guest& guest) {
   return principal;
 }
 
-Result<Principal> Authenticator::by_token(std::string_view secret, WallTime now) {
+Result<Principal> Authenticator::by_token(std::string_view secret, Now now) {
   const auto token = tokens_.find_by_secret(secret);
   if (!token) {
     return fail(Code::Permission, tr("this token is not known, or was revoked"));
   }
-  if (has_expired(*token, now)) {
+  if (has_expired(*token, now.wall)) {
     return fail(Code::Permission,
                 tr_format("token '{}' has expired: make another one with 'gctl token create'",
                           printable(token->name)));
   }
   const std::uint32_t uid = token->owner.uid;
   GF_CHECK(may_enter(rules_, uid));
-  const bool is_there = uid == rules_.own_uid || os::user_id(os::account_of(uid).name) == uid;
-  if (!is_there) {
+  if (uid != rules_.own_uid && !accounts_.has(uid, now.mono)) {
     return fail(
         Code::Permission,
         tr_format("token '{}' belongs to an account that is no more", printable(token->name)));

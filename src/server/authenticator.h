@@ -10,6 +10,7 @@
 
 #include "core/principal.h"
 #include "os/user.h"
+#include "server/accounts.h"
 #include "server/exchange.h"
 #include "server/failed_tries.h"
 #include "server/guest.h"
@@ -48,9 +49,9 @@ class Authenticator {
   [[nodiscard]] Identity& identity() { return identity_; }
 
  private:
-  [[nodiscard]] Decision by_connection(const Guest& guest, const Request& request);
-  [[nodiscard]] Result<Principal> by_certificate(const Guest& guest);
-  [[nodiscard]] Result<Principal> by_token(std::string_view secret, WallTime now);
+  [[nodiscard]] Decision by_connection(const Guest& guest, const Request& request, MonoTime now);
+  [[nodiscard]] Result<Principal> by_certificate(const Guest& guest, MonoTime now);
+  [[nodiscard]] Result<Principal> by_token(std::string_view secret, Now now);
   [[nodiscard]] Reply turn_down(const Guest& guest,
                                 const Request& request,
                                 const Error& why,
@@ -60,6 +61,7 @@ class Authenticator {
   const TokenTable& tokens_;
   Audit audit_;
   Identity identity_;
+  Accounts accounts_;
   FailedTries failed_;
 };
 
