@@ -18,6 +18,7 @@
 #include "base/text.h"
 #include "base/time.h"
 #include "base/translate.h"
+#include "client/tunnel.h"
 #include "os/lock_holder.h"
 #include "os/unix_socket.h"
 #include "os/user.h"
@@ -42,9 +43,10 @@ std::unexpected<Error> went_away(const std::string& socket_path) {
                 printable(socket_path)));
 }
 
-std::string text_of(const HttpRequest& request) {
+std::string text_of(const HttpRequest& request, std::string_view host, std::string_view token) {
   std::string text = fmt::format(
-      "{} {} HTTP/1.1\r\nHost: gflow\r\nConnection: close\r\n", request.method, request.target);
+      "{} {} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n", request.method, request.target, host);
+  if (!token.empty()) text += fmt::format("Authorization: Bearer {}\r\n", token);
   if (!request.language.empty()) {
     text += fmt::format("Accept-Language: {}\r\n", request.language);
   }
@@ -80,8 +82,8 @@ Result<void> check_server(const os::Peer& server, const std::string& socket_path
 /// A connection, and who is told when its other end is silent for long.
 class Connection {
  public:
-  Connection(os::Fd socket, int server, const Silence& silence)
-      : socket_(std::move(socket)), server_(server), silence_(silence) {}
+  Connection(int socket, std::function<std::string()> silent, const Silence& silence)
+      : socket_(socket), silent_(std::move(silent)), silence_(silence) {}
 
   /// Waits until poll(2) says `events`, or that the connection is over. Errors: Timeout.
   Result<void> wait(short events) {
@@ -89,21 +91,18 @@ class Connection {
     if (!told_ && silence_.usual < left) {
       if (ready(events, silence_.usual)) return {};
       told_ = true;
-      if (silence_.tell) silence_.tell(os::silence_text(server_));
+      if (silence_.tell) silence_.tell(silent_());
       left -= silence_.usual;
     }
     if (ready(events, left)) return {};
-    return fail(
-        Code::Timeout,
-        tr_format(
-            "{}; no data within {}", os::silence_text(server_), duration_text(silence_.most)));
+    return fail(Code::Timeout,
+                tr_format("{}; no data within {}", silent_(), duration_text(silence_.most)));
   }
   /// Sends what the server takes. One that refuses a request early stops reading, so that a broken
   /// pipe is no error yet: its answer may be there.
   Result<void> send_all(std::string_view text) {
     while (!text.empty()) {
-      const ssize_t sent =
-          ::send(socket_.get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+      const ssize_t sent = ::send(socket_, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
       if (sent >= 0) {
         text.remove_prefix(static_cast<std::size_t>(sent));
       } else if (errno == EAGAIN) {
@@ -118,7 +117,7 @@ class Connection {
   Result<ssize_t> receive(std::span<char> buffer) {
     while (true) {
       GF_CHECK(wait(POLLIN));
-      const ssize_t got = ::recv(socket_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+      const ssize_t got = ::recv(socket_, buffer.data(), buffer.size(), MSG_DONTWAIT);
       if (got >= 0 || (errno != EINTR && errno != EAGAIN)) return got;
     }
   }
@@ -127,7 +126,7 @@ class Connection {
   bool ready(short events, std::chrono::milliseconds most) {
     const auto until = std::chrono::steady_clock::now() + most;
     while (true) {
-      pollfd wanted{socket_.get(), events, 0};
+      pollfd wanted{socket_, events, 0};
       const auto left =
           std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
       const int got = ::poll(&wanted, 1, std::max(0, static_cast<int>(left.count())));
@@ -136,8 +135,8 @@ class Connection {
     }
   }
 
-  os::Fd socket_;
-  int server_;  ///< pid
+  int socket_;
+  std::function<std::string()> silent_;  ///< says whose silence it is
   const Silence& silence_;
   bool told_ = false;
 };
@@ -208,6 +207,19 @@ Result<HttpResponse> receive(Connection& connection, const std::string& socket_p
   return answer.release();
 }
 
+/// With a gflowd of another machine, if it is the one that was added.
+Result<HttpResponse> exchange_with_remote(const std::string& url,
+                                          const HttpRequest& request,
+                                          const Silence& silence) {
+  const Remote remote = GF_TRY(find_remote(url));
+  const Tunnel tunnel = GF_TRY(open_tunnel(remote));
+  GF_CHECK(check_pin(remote, tunnel));
+  const auto silent = [&remote] { return tr_format("gflowd at {} does not answer", remote.url()); };
+  Connection connection(tunnel.child.channel.get(), silent, silence);
+  GF_CHECK(connection.send_all(text_of(request, remote.authority(), remote.token)));
+  return receive(connection, remote.url());
+}
+
 }  // namespace
 
 Result<HttpResponse> exchange(const std::string& socket_path,
@@ -220,11 +232,13 @@ Result<HttpResponse> exchange(const std::string& socket_path,
                           printable(request.method),
                           printable(request.target)));
   }
-  os::Fd socket = GF_TRY(connect(socket_path, silence));
+  if (is_remote(socket_path)) return exchange_with_remote(socket_path, request, silence);
+  const os::Fd socket = GF_TRY(connect(socket_path, silence));
   const os::Peer server = GF_TRY(os::peer_of(socket.get()));
   GF_CHECK(check_server(server, socket_path));
-  Connection connection(std::move(socket), server.pid, silence);
-  GF_CHECK(connection.send_all(text_of(request)));
+  const auto silent = [&server] { return os::silence_text(server.pid); };
+  Connection connection(socket.get(), silent, silence);
+  GF_CHECK(connection.send_all(text_of(request, "gflow", "")));
   return receive(connection, socket_path);
 }
 

@@ -31,8 +31,8 @@ struct Silence {
   std::function<void(const std::string&)> tell = {};
 };
 
-/// Connects, asks, reads the whole answer, hangs up. A connection over a unix socket costs less
-/// than finding out whether an old one still works.
+/// `socket_path` may be the URL of a remote. Connects, asks, reads the whole answer, hangs up. A
+/// connection over a unix socket costs less than finding out whether an old one still works.
 /// Errors: Unreachable if nobody listens or the connection breaks before the whole answer is there;
 /// Permission; Timeout if nothing comes for as long as `silence.most`.
 [[nodiscard]] Result<HttpResponse> exchange(const std::string& socket_path,

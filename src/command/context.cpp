@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "base/translate.h"
+#include "client/remote.h"
 #include "config/gpu_config.h"
 #include "config/toml.h"
 #include "os/file.h"
@@ -50,17 +51,36 @@ Result<void> Context::configure(const Invocation& invocation) {
   const ColorWhen when = parse_color(invocation.get("color"));
   paint = Painter(use_color(when, color_facts(out_is_terminal)));
   paint_err = Painter(use_color(when, color_facts(err_is_terminal)));
+  const bool is_of_daemon = program_.starts_with("gflowd");  // which is the one here
+  if (is_of_daemon && invocation.has("server")) {
+    return fail(Code::Usage, tr("gflowd is started, stopped and looked at on its own machine"));
+  }
+  std::string server = invocation.get("server");
+  if (server.empty()) server = os::environment("GFLOW_SERVER").value_or("");
+  if (!server.empty() && !is_of_daemon) {
+    socket_ = GF_TRY(client::find_remote(server)).url();
+    is_remote_ = true;
+  }
   std::string config = invocation.get("gflow-config");
   if (config.empty()) config = os::environment("GFLOW_CONFIG").value_or("");
   const std::string usual = os::user_paths().config_file;
   named_config_ = config;
   config_file_ = config.empty() ? usual : config;
   if (config.empty() && os::is_file(usual)) config = usual;
-  if (!config.empty() && !os::environment("GFLOW_SOCKET")) {
+  if (!config.empty() && !is_remote_ && !os::environment("GFLOW_SOCKET")) {
     const std::string named = GF_TRY(socket_of_config(config));
     if (!named.empty()) socket_ = named;
   }
   return {};
+}
+
+Result<void> Context::needs_own_machine() const {
+  if (!is_remote_) return {};
+  return fail(Code::Usage,
+              tr_format("{} is not for another machine ({}): directory, script, environment and "
+                        "output of a job are where it runs; log in there",
+                        program_,
+                        socket_));
 }
 
 Result<GpuConfig> Context::gpu_config() const {

@@ -40,6 +40,10 @@ class Context {
   /// One more connection, for a second thread.
   [[nodiscard]] client::Client another_daemon() const;
   [[nodiscard]] const std::string& socket() const { return socket_; }
+  /// Whether that is a gflowd of another machine.
+  [[nodiscard]] bool is_remote() const { return is_remote_; }
+  /// For what can only be done on the machine itself. Errors: Usage, saying so.
+  [[nodiscard]] Result<void> needs_own_machine() const;
   /// The gflow.toml that was named, by --gflow-config or GFLOW_CONFIG; "" if none was.
   [[nodiscard]] const std::string& named_config() const { return named_config_; }
   /// The same, else the usual one of this user.
@@ -70,6 +74,7 @@ class Context {
   std::string program_;
   std::string socket_;
   std::string config_file_;
+  bool is_remote_ = false;
   std::string named_config_;
   std::optional<client::Client> client_;
   bool for_programs_ = false;

@@ -207,6 +207,7 @@ void print_environment(const api::GpuAllocation& allocation, Context& context) {
 }
 
 Result<int> run(const Invocation& invocation, Context& context) {
+  GF_CHECK(context.needs_own_machine());
   if (invocation.has("env") && !invocation.words.empty()) {
     return fail(Code::Usage, tr("--env runs no command; leave one of them out"));
   }

@@ -26,6 +26,7 @@ Command gctl_command() {
                       gctl_snapshot_command(),
                       gctl_config_command(),
                       gctl_token_command(),
+                      gctl_remote_command(),
                       gctl_whoami_command()},
       .run = run_help,
   };

@@ -11,6 +11,7 @@ namespace gflow::cli {
 [[nodiscard]] Command gctl_snapshot_command();
 [[nodiscard]] Command gctl_config_command();
 [[nodiscard]] Command gctl_token_command();
+[[nodiscard]] Command gctl_remote_command();
 [[nodiscard]] Command gctl_whoami_command();
 
 }  // namespace gflow::cli

@@ -158,6 +158,7 @@ Result<void> print_log(const Invocation& invocation, Context& context, const api
 }
 
 Result<int> run_log(const Invocation& invocation, Context& context) {
+  GF_CHECK(context.needs_own_machine());
   const JobId id = GF_TRY(resolve_job(invocation.words.front(), newest_of(context.daemon())));
   const bool wait_for_start = invocation.has("follow") && !invocation.has("path");
   const api::JobView job =

@@ -100,7 +100,8 @@ std::vector<std::string> translated(const Directive& line, std::vector<std::stri
 }
 
 /// Options that make no sense from within a script.
-constexpr std::array<std::string_view, 11> kNotInScripts = {"help",
+constexpr std::array<std::string_view, 12> kNotInScripts = {"help",
+                                                            "server",
                                                             "version",
                                                             "json",
                                                             "color",

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+/// gflowd of other machines, as this user knows them: ~/.config/gflow/remotes/NAME, a file each,
+/// which only they can read.
+namespace gflow::client {
+
+struct Remote {
+  std::string name;
+  std::string host;         ///< "lab1", "10.0.0.5", "fe80::1"
+  std::string port;         ///< "8000"
+  std::string fingerprint;  ///< of its certificate, as it was when it was added
+  std::string token;        ///< "" for none
+
+  [[nodiscard]] std::string url() const;        ///< "https://lab1:8000"
+  [[nodiscard]] std::string authority() const;  ///< "lab1:8000", "[fe80::1]:8000"
+};
+
+/// Host and port of "https://lab1:8000"; the rest is empty. Errors: Usage.
+[[nodiscard]] Result<Remote> parse_remote_url(std::string_view url);
+/// Errors: Usage for what is no name of a file.
+[[nodiscard]] Result<void> check_remote_name(std::string_view name);
+
+/// By its name or its URL. Errors: NotFound with the way to add it; Permission where others can
+/// read its file.
+[[nodiscard]] Result<Remote> find_remote(const std::string& name_or_url);
+/// All of them, by name.
+[[nodiscard]] Result<std::vector<Remote>> remotes();
+/// In place of the one of that name.
+[[nodiscard]] Result<void> keep_remote(const Remote& remote);
+/// Errors: NotFound.
+[[nodiscard]] Result<void> forget_remote(const std::string& name);
+
+/// Whether it names a remote and not a socket: a URL, or "remote:" and a name.
+[[nodiscard]] bool is_remote(std::string_view server);
+
+}  // namespace gflow::client
