@@ -9,6 +9,7 @@ namespace gflow::settings {
 
 // table_api.cpp
 void add_api(std::vector<Setting>& table);
+void add_api_for_others(std::vector<Setting>& table);
 void add_telemetry(std::vector<Setting>& table);
 
 }  // namespace gflow::settings

@@ -357,6 +357,7 @@ std::span<const Setting> table() {
     add_scheduler(made);
     add_people(made);
     add_api(made);
+    add_api_for_others(made);
     add_telemetry(made);
     add_placement(made);
     add_sharing(made);

@@ -81,6 +81,9 @@ void add_api(std::vector<Setting>& table) {
                        .max = kMillion,
                        .help = "maximum number of open connections of one user"},
                      [](auto& s) -> auto& { return s.max_connections_per_user; }));
+}
+
+void add_api_for_others(std::vector<Setting>& table) {
   table.push_back({.section = "api",
                    .name = "tls_listen",
                    .type = Type::Address,

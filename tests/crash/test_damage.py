@@ -49,7 +49,7 @@ def flip(path, at):
 def test_byte_of_the_wal(busy):
     busy.kill_daemon()
     wal = busy.state / "gflow.db-wal"
-    flip(wal, wal.stat().st_size - 4120 * 6)
+    flip(wal, wal.stat().st_size - 4120 * 20)  # frames: some transactions
     before = files(busy)
     said = refused(busy)
     assert "transactions are missing, and with them job" in said and f"-{busy.waiting[-1]}" in said

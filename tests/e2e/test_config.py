@@ -51,7 +51,7 @@ def test_a_setting_is_changed_in_its_file_and_taken_up(bare):
     path.chmod(0o640)
     bare.up()
     out = bare.ok("gctl", "config", "set", "max_queued", "7")
-    assert out == f"scheduler.max_queued: 500 -> 7 ({path})\nin force\n"
+    assert out == f"scheduler.max_queued: 500 -> 7 ({path})\n" + "in force\n"
     assert path.read_text() == OURS.replace("500", "7")
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
     shown = json.loads(bare.ok("gctl", "config", "show", "--json", "scheduler.max_queued"))["settings"][0]

@@ -1,17 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-import os
-
 import pytest
-from town import Town
-
-
-def make_town():
-    if os.geteuid() != 0:
-        pytest.skip("only root can run a daemon for all users")
-    try:
-        return Town()
-    except OSError as error:
-        pytest.skip(f"no namespaces here: {error}")
+from make_town import make_town
 
 
 @pytest.fixture

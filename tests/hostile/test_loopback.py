@@ -6,7 +6,7 @@ import socket
 import subprocess
 
 import pytest
-from conftest import make_town
+from make_town import make_town
 
 # Opens so many connections, says so, and keeps them until its input ends.
 IDLE = """
