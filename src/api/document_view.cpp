@@ -61,6 +61,24 @@ Typed any_of(const Value::Array& choices) {
   return all;
 }
 
+/// "a | b" of a list.
+std::string either(const Value& values) {
+  std::string words;
+  for (const Value& one : *values.as<Value::Array>()) {
+    words += (words.empty() ? "" : " | ") + bare(one);
+  }
+  return words;
+}
+
+/// What a value that is neither object nor list may be.
+std::string plain(const Value& schema) {
+  if (const Value* choices = member(schema, "enum")) return either(*choices);
+  if (const Value* only = member(schema, "const")) return '"' + bare(*only) + '"';
+  const Value* type = member(schema, "type");
+  if (type != nullptr && type->as<Value::Array>() != nullptr) return either(*type);
+  return text(type);
+}
+
 Typed typed(const Value& schema) {
   constexpr std::string_view kAt = "#/components/schemas/";
   if (const std::string to = text(member(schema, "$ref")); !to.empty()) {
@@ -76,22 +94,7 @@ Typed typed(const Value& schema) {
     const Typed one = typed(*items);
     return {tr_format("list of {}", one.words), one.of};
   }
-  std::string words;
-  const Value* choices = member(schema, "enum");
-  const Value* type = member(schema, "type");
-  if (choices != nullptr) {
-    for (const Value& choice : *choices->as<Value::Array>()) {
-      words += (words.empty() ? "" : " | ") + bare(choice);
-    }
-  } else if (const Value* only = member(schema, "const")) {
-    words = '"' + bare(*only) + '"';
-  } else if (type != nullptr && type->as<Value::Array>() != nullptr) {
-    for (const Value& one : *type->as<Value::Array>()) {
-      words += (words.empty() ? "" : " | ") + bare(one);
-    }
-  } else {
-    words = text(type);
-  }
+  std::string words = plain(schema);
   if (const std::string format = text(member(schema, "format")); !format.empty()) {
     words += ", " + format;
   }

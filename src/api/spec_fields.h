@@ -44,9 +44,21 @@ struct Patch {
   return {&changes, &changes.to()};
 }
 
+/// A field that has none of its own.
+template <class Io, class Changes, class Row, class Value>
+void patch_value(Io& io, Changes& changes, const Row& row, Value& value) {
+  if constexpr (std::same_as<Io, SchemaWriter>) {
+    io.changeable(row, value);
+  } else if constexpr (std::same_as<Io, Reader>) {
+    if (io.given(row.name, value, row.range)) changes.mark(&value, sizeof value);
+  } else {
+    if (changes.marked(&value, sizeof value)) io.field(row.name, value);
+  }
+}
+
 template <class Io, Described T>
 void patch_fields(Io& io, const Patch<T>& patch) {
-  constexpr bool kReads = std::same_as<Io, Reader>;
+  constexpr bool kIsMeant = std::same_as<Io, SchemaWriter> || std::same_as<Io, Reader>;
   each_field<T>([&](const auto& row) {
     auto& value = row.of(*patch.to);
     using MemberType = typename std::remove_cvref_t<decltype(row)>::Value;
@@ -56,14 +68,9 @@ void patch_fields(Io& io, const Patch<T>& patch) {
     }
     if constexpr (Described<MemberType>) {
       Patch<std::remove_reference_t<decltype(value)>> within{patch.changes, &value};
-      const bool is_meant = std::same_as<Io, SchemaWriter> || kReads;
-      if (is_meant || patch.changes->marked(&value, sizeof value)) io.field(row.name, within);
-    } else if constexpr (std::same_as<Io, SchemaWriter>) {
-      io.changeable(row, value);
-    } else if constexpr (kReads) {
-      if (io.given(row.name, value, row.range)) patch.changes->mark(&value, sizeof value);
+      if (kIsMeant || patch.changes->marked(&value, sizeof value)) io.field(row.name, within);
     } else {
-      if (patch.changes->marked(&value, sizeof value)) io.field(row.name, value);
+      patch_value(io, *patch.changes, row, value);
     }
   });
 }
