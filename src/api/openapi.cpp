@@ -242,7 +242,7 @@ Value problems_of(std::span<const RouteView> routes) {
   return responses.value();
 }
 
-Value header_parameter(std::string_view name, std::string help, Value schema) {
+Value header_parameter(std::string_view name, const std::string& help, Value schema) {
   return Members()
       .add("name", name)
       .add("in", "header")
