@@ -13,8 +13,10 @@ template <typename Read>
 void check(std::string_view text, Read read) {
   const auto value = read(text);
   if (!value) {
-    require(!value.error().message.empty());
-    require(gflow::printable(value.error().message) == value.error().message);
+    // A line for each field that is wrong.
+    for (const std::string_view line : gflow::split(value.error().message, '\n')) {
+      require(!line.empty() && gflow::printable(line) == line);
+    }
     return;
   }
   const std::string written = gflow::api::write(*value);
