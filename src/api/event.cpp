@@ -62,12 +62,7 @@ Result<void> add(EventQuery& query, const Parameter& parameter) {
   } else if (parameter.name == "after") {
     query.after = GF_TRY(number_of(parameter));
   } else if (parameter.name == "follow") {
-    if (parameter.value != "true" && parameter.value != "false") {
-      return fail(Code::Usage,
-                  fmt::format("follow must be true or false, not '{}'",
-                              printable(parameter.value.substr(0, 100))));
-    }
-    query.follow = parameter.value == "true";
+    query.follow = GF_TRY(truth_of(parameter));
   } else {
     return unknown_parameter(parameter.name, {"job", "user", "type", "after", "follow"});
   }

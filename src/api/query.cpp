@@ -118,6 +118,15 @@ std::unexpected<Error> unknown_parameter(std::string_view name,
                    : fmt::format("{}; there are {}", what, join(known, ", ")));
 }
 
+Result<bool> truth_of(const Parameter& parameter) {
+  if (parameter.value == "true") return true;
+  if (parameter.value == "false") return false;
+  return fail(Code::Usage,
+              fmt::format("{} must be true or false, not '{}'",
+                          parameter.name,
+                          printable(parameter.value.substr(0, 100))));
+}
+
 Result<std::uint64_t> number_of(const Parameter& parameter) {
   const auto number = parse_number(parameter.value);
   if (number && *number <= static_cast<std::uint64_t>(INT64_MAX)) return *number;

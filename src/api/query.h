@@ -33,5 +33,7 @@ void append_parameter(std::string& query, std::string_view name, std::string_vie
                                                        const std::vector<std::string>& known);
 /// A number without sign up to 2^63 - 1. Errors: Code::Usage naming the parameter.
 [[nodiscard]] Result<std::uint64_t> number_of(const Parameter& parameter);
+/// Errors: Usage for what is neither true nor false.
+[[nodiscard]] Result<bool> truth_of(const Parameter& parameter);
 
 }  // namespace gflow::api

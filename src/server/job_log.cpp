@@ -19,15 +19,6 @@ struct Wish {
   bool follow = false;
 };
 
-Result<bool> flag_of(const api::Parameter& parameter) {
-  if (parameter.value == "true") return true;
-  if (parameter.value == "false") return false;
-  return fail(Code::Usage,
-              fmt::format("{} must be true or false, not '{}'",
-                          parameter.name,
-                          printable(parameter.value.substr(0, 100))));
-}
-
 Result<Wish> read_wish(const Request& request) {
   Wish wish;
   for (const api::Parameter& parameter : GF_TRY(api::read_parameters(request.query))) {
@@ -36,7 +27,7 @@ Result<Wish> read_wish(const Request& request) {
     } else if (parameter.name == "from") {
       wish.from = GF_TRY(api::number_of(parameter));
     } else if (parameter.name == "follow") {
-      wish.follow = GF_TRY(flag_of(parameter));
+      wish.follow = GF_TRY(api::truth_of(parameter));
     } else {
       return api::unknown_parameter(parameter.name, {"tail", "from", "follow"});
     }
