@@ -62,7 +62,9 @@ TEST(JobWatch, CountsAStartOnceAndAnEnd) {
   EXPECT_EQ(count_of(counters.run_time), 1U);
   for (const auto& bucket : counters.run_time.buckets()) {
     EXPECT_EQ(bucket.exemplar.has_value(), bucket.count == 1);
-    if (bucket.exemplar) EXPECT_EQ(bucket.exemplar->trace_id, "abc");
+    if (bucket.exemplar) {
+      EXPECT_EQ(bucket.exemplar->trace_id, "abc");
+    }
   }
 }
 
