@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "api/query.h"
+#include "base/text.h"
 #include "base/translate.h"
 #include "client/http_exchange.h"
 #include "os/random.h"
@@ -16,6 +17,16 @@ namespace {
 // A server that has no news says so after this, at the latest.
 constexpr std::chrono::seconds kNoNews{55};
 constexpr std::size_t kKeyBytes = 16;
+
+/// "bytes FIRST-LAST/SIZE": FIRST.
+Result<std::uint64_t> first_byte(std::string_view content_range) {
+  constexpr std::string_view kUnit = "bytes ";
+  if (content_range.starts_with(kUnit)) content_range.remove_prefix(kUnit.size());
+  if (const auto first = parse_number(content_range.substr(0, content_range.find('-')))) {
+    return *first;
+  }
+  return fail(Code::Failure, tr("gflowd does not say which bytes of the log it sent"));
+}
 
 }  // namespace
 
@@ -29,10 +40,14 @@ struct Client::Core {
     silence.tell = tell;
     return call(std::move(request), silence);
   }
-  [[nodiscard]] Result<std::string> call(HttpRequest request, const Silence& silence) const {
+  /// Whatever its status.
+  [[nodiscard]] Result<HttpResponse> answer(HttpRequest request, const Silence& silence) const {
     const MessageCatalogue* messages = messages_in_use();
     if (messages != nullptr && !asks_in_english) request.language = messages->language();
-    HttpResponse response = GF_TRY(exchange(socket_path, request, silence));
+    return exchange(socket_path, request, silence);
+  }
+  [[nodiscard]] Result<std::string> call(HttpRequest request, const Silence& silence) const {
+    HttpResponse response = GF_TRY(answer(std::move(request), silence));
     if (response.status >= 300) {
       return std::unexpected(api::read_problem(response.status, response.body));
     }
@@ -95,6 +110,37 @@ Result<JobId> Client::newest(std::uint64_t back) {
   const std::string target = fmt::format("/api/v1/jobs/newest?back={}", back);
   const std::string body = GF_TRY(core_->call({"GET", target, {}, {}}));
   return GF_TRY(api::read_job(body)).id;
+}
+
+Result<void> Client::log(JobId id,
+                         std::uint64_t from,
+                         Follow follow,
+                         const std::function<bool(std::string_view)>& take) {
+  // Who follows waits for a job that may write nothing for days; a cut is noticed by the tunnel.
+  constexpr std::chrono::hours kMost{24 * 7};
+  Silence silence;
+  if (follow == Follow::Yes) silence = {.most = kMost, .usual = kMost};
+  silence.tell = core_->tell;
+  std::string target = fmt::format("/api/v1/jobs/{}/log?from={}", id.value, from);
+  if (follow == Follow::Yes) target += "&follow=true";
+  HttpRequest request{"GET", std::move(target), {}, {}};
+  request.take = take;
+  GF_CHECK(core_->call(std::move(request), silence));
+  return {};
+}
+
+Result<LogEnd> Client::end_of_log(JobId id, std::uint64_t most) {
+  HttpRequest request{"GET", fmt::format("/api/v1/jobs/{}/log", id.value), {}, {}};
+  request.range = fmt::format("bytes=-{}", most);
+  Silence silence;
+  silence.tell = core_->tell;
+  HttpResponse response = GF_TRY(core_->answer(std::move(request), silence));
+  constexpr int kOutside = 416;  // there is no byte
+  if (response.status == kOutside) return LogEnd{};
+  if (response.status >= 300) {
+    return std::unexpected(api::read_problem(response.status, response.body));
+  }
+  return LogEnd{GF_TRY(first_byte(response.content_range)), std::move(response.body)};
 }
 
 Result<std::vector<JobId>> Client::act(std::string_view verb, const api::JobsRequest& request) {

@@ -19,6 +19,15 @@
 
 namespace gflow::client {
 
+/// Whether what is written later comes, too.
+enum class Follow { No, Yes };
+
+/// The last bytes of a log.
+struct LogEnd {
+  std::uint64_t first = 0;  ///< where in the log they begin
+  std::string bytes;
+};
+
 /// Talks to gflowd over its unix socket, one request at a time. Every call fails with
 /// Code::Unreachable, naming the socket and the command that starts the daemon, if nobody answers.
 class Client {
@@ -47,6 +56,15 @@ class Client {
   [[nodiscard]] Result<api::JobView> job(JobId id);
   /// "@" or "@~N" of the caller: GET /api/v1/jobs/newest?back=N.
   [[nodiscard]] Result<JobId> newest(std::uint64_t back);
+  /// What the job wrote from that byte on, and with `follow` what it writes until it has ended,
+  /// given to `take` as it comes, until that says false. Errors: Unreachable, too, where the
+  /// connection is cut before the end.
+  [[nodiscard]] Result<void> log(JobId id,
+                                 std::uint64_t from,
+                                 Follow follow,
+                                 const std::function<bool(std::string_view)>& take);
+  /// Up to `most` bytes, the last of what the job wrote by now.
+  [[nodiscard]] Result<LogEnd> end_of_log(JobId id, std::uint64_t most);
   /// POST /api/v1/jobs/VERB: "cancel", "hold", "release". The jobs it was done to.
   [[nodiscard]] Result<std::vector<JobId>> act(std::string_view verb,
                                                const api::JobsRequest& request);

@@ -13,6 +13,7 @@
 #include <boost/beast/http/string_body.hpp>
 #include <cerrno>
 #include <chrono>
+#include <limits>
 #include <span>
 
 #include "base/text.h"
@@ -53,6 +54,7 @@ std::string text_of(const HttpRequest& request, std::string_view host, std::stri
   if (!request.idempotency_key.empty()) {
     text += fmt::format("Idempotency-Key: {}\r\n", request.idempotency_key);
   }
+  if (!request.range.empty()) text += fmt::format("Range: {}\r\n", request.range);
   if (!request.body.empty() || request.method != "GET") {
     text += fmt::format("Content-Type: application/json\r\nContent-Length: {}\r\n",
                         request.body.size());
@@ -158,9 +160,10 @@ Result<os::Fd> connect(const std::string& socket_path, const Silence& silence) {
 /// Takes the bytes of one answer as they come.
 class Answer {
  public:
-  Answer() {
+  /// `take` may be empty: the body is kept.
+  explicit Answer(const std::function<bool(std::string_view)>& take) : take_(take) {
     parser_.eager(true);
-    parser_.body_limit(kMaxAnswer);
+    parser_.body_limit(take ? std::numeric_limits<std::uint64_t>::max() : kMaxAnswer);
   }
   /// Errors: Failure for bytes that are no HTTP.
   Result<void> take(std::string_view bytes) {
@@ -170,10 +173,11 @@ class Answer {
       const std::size_t used =
           parser_.put(boost::asio::buffer(waiting_.data(), waiting_.size()), error);
       waiting_.erase(0, used);
-      if (error == http::error::need_more) return {};
+      if (error == http::error::need_more) break;
       if (error)
         return fail(Code::Failure, tr_format("gflowd's answer is not HTTP: {}", error.message()));
     }
+    hand_on();
     return {};
   }
   /// The server hung up: the end of an answer without length.
@@ -182,20 +186,35 @@ class Answer {
     if (parser_.got_some()) parser_.put_eof(error);
   }
   [[nodiscard]] bool is_whole() const { return parser_.is_done(); }
+  /// Whoever is given the body wants no more of it.
+  [[nodiscard]] bool is_enough() const { return enough_; }
   [[nodiscard]] HttpResponse release() {
     auto message = parser_.release();
-    return {static_cast<int>(message.result_int()), std::move(message.body())};
+    return {static_cast<int>(message.result_int()),
+            std::move(message.body()),
+            std::string(message[http::field::content_range])};
   }
 
  private:
+  void hand_on() {
+    if (!take_ || !parser_.is_header_done() || parser_.get().result() != http::status::ok) return;
+    std::string& body = parser_.get().body();
+    if (!body.empty() && !enough_) enough_ = !take_(body);
+    body.clear();
+  }
+
+  const std::function<bool(std::string_view)>& take_;
+  bool enough_ = false;
   http::response_parser<http::string_body> parser_;
   std::string waiting_;
 };
 
-Result<HttpResponse> receive(Connection& connection, const std::string& socket_path) {
-  Answer answer;
+Result<HttpResponse> receive(Connection& connection,
+                             const HttpRequest& request,
+                             const std::string& socket_path) {
+  Answer answer(request.take);
   std::array<char, 64 * 1024> buffer;  // what is not received is not touched
-  while (!answer.is_whole()) {
+  while (!answer.is_whole() && !answer.is_enough()) {
     const ssize_t got = GF_TRY(connection.receive(buffer));
     if (got <= 0) {
       answer.end();
@@ -208,16 +227,16 @@ Result<HttpResponse> receive(Connection& connection, const std::string& socket_p
 }
 
 /// With a gflowd of another machine, if it is the one that was added.
-Result<HttpResponse> exchange_with_remote(const std::string& url,
+Result<HttpResponse> exchange_with_remote(const std::string& server,
                                           const HttpRequest& request,
                                           const Silence& silence) {
-  const Remote remote = GF_TRY(find_remote(url));
+  const Remote remote = GF_TRY(find_remote(server));
   const Tunnel tunnel = GF_TRY(open_tunnel(remote));
   GF_CHECK(check_pin(remote, tunnel));
   const auto silent = [&remote] { return tr_format("gflowd at {} does not answer", remote.url()); };
   Connection connection(tunnel.child.channel.get(), silent, silence);
   GF_CHECK(connection.send_all(text_of(request, remote.authority(), remote.token)));
-  return receive(connection, remote.url());
+  return receive(connection, request, remote.url());
 }
 
 }  // namespace
@@ -226,7 +245,8 @@ Result<HttpResponse> exchange(const std::string& socket_path,
                               const HttpRequest& request,
                               const Silence& silence) {
   if (!is_one_line(request.method) || !is_one_line(request.target) ||
-      !is_one_line(request.idempotency_key) || !is_one_line(request.language)) {
+      !is_one_line(request.idempotency_key) || !is_one_line(request.language) ||
+      !is_one_line(request.range)) {
     return fail(Code::Usage,
                 tr_format("'{} {}' is not an HTTP request",
                           printable(request.method),
@@ -239,7 +259,7 @@ Result<HttpResponse> exchange(const std::string& socket_path,
   const auto silent = [&server] { return os::silence_text(server.pid); };
   Connection connection(socket.get(), silent, silence);
   GF_CHECK(connection.send_all(text_of(request, "gflow", "")));
-  return receive(connection, socket_path);
+  return receive(connection, request, socket_path);
 }
 
 }  // namespace gflow::client

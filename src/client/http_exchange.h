@@ -16,11 +16,16 @@ struct HttpRequest {
   std::string body;
   std::string idempotency_key;
   std::string language = {};  ///< what sentences in the answer are wanted in; "" is English
+  std::string range = {};     ///< which bytes, "bytes=-100"; "" is all
+  /// Is given what a 200 carries, as it comes, in place of HttpResponse::body and however long it
+  /// is; false breaks the exchange off.
+  std::function<bool(std::string_view)> take = {};
 };
 
 struct HttpResponse {
   int status = 0;
   std::string body;
+  std::string content_range;  ///< which bytes these are, "bytes 0-99/200"
 };
 
 /// How long a server may be silent.
@@ -31,8 +36,8 @@ struct Silence {
   std::function<void(const std::string&)> tell = {};
 };
 
-/// `socket_path` may be the URL of a remote. Connects, asks, reads the whole answer, hangs up. A
-/// connection over a unix socket costs less than finding out whether an old one still works.
+/// `socket_path` may be the server() of a remote. Connects, asks, reads the whole answer, hangs up.
+/// A connection over a unix socket costs less than finding out whether an old one still works.
 /// Errors: Unreachable if nobody listens or the connection breaks before the whole answer is there;
 /// Permission; Timeout if nothing comes for as long as `silence.most`.
 [[nodiscard]] Result<HttpResponse> exchange(const std::string& socket_path,

@@ -17,6 +17,7 @@ namespace gflow::client {
 namespace {
 
 constexpr std::string_view kScheme = "https://";
+constexpr std::string_view kServer = "remote:";
 constexpr std::string_view kPort = "8443";  // where none is named
 
 std::string directory() {
@@ -71,6 +72,8 @@ std::string Remote::authority() const {
 
 std::string Remote::url() const { return std::string(kScheme) + authority(); }
 
+std::string Remote::server() const { return std::string(kServer) + name; }
+
 Result<Remote> parse_remote_url(std::string_view url) {
   std::string_view rest = url.starts_with(kScheme) ? url.substr(kScheme.size()) : "";
   if (rest.ends_with('/')) rest.remove_suffix(1);
@@ -115,6 +118,7 @@ Result<std::vector<Remote>> remotes() {
 }
 
 Result<Remote> find_remote(const std::string& name_or_url) {
+  if (is_remote(name_or_url)) return find_remote(name_or_url.substr(kServer.size()));
   if (!name_or_url.starts_with(kScheme)) {
     GF_CHECK(check_remote_name(name_or_url));
     auto found = read_remote(name_or_url);
@@ -150,6 +154,6 @@ Result<void> forget_remote(const std::string& name) {
               tr_format("there is no remote '{}'; 'gctl remote list' lists them", printable(name)));
 }
 
-bool is_remote(std::string_view server) { return server.starts_with(kScheme); }
+bool is_remote(std::string_view server) { return server.starts_with(kServer); }
 
 }  // namespace gflow::client

@@ -20,6 +20,8 @@ struct Remote {
 
   [[nodiscard]] std::string url() const;        ///< "https://lab1:8000"
   [[nodiscard]] std::string authority() const;  ///< "lab1:8000", "[fe80::1]:8000"
+  /// This one and no other of the same URL, for a Client: "remote:lab".
+  [[nodiscard]] std::string server() const;
 };
 
 /// Host and port of "https://lab1:8000"; the rest is empty. Errors: Usage.
@@ -27,8 +29,8 @@ struct Remote {
 /// Errors: Usage for what is no name of a file.
 [[nodiscard]] Result<void> check_remote_name(std::string_view name);
 
-/// By its name or its URL. Errors: NotFound with the way to add it; Permission where others can
-/// read its file.
+/// By its name, its URL or its server(). Errors: NotFound with the way to add it; Permission where
+/// others can read its file.
 [[nodiscard]] Result<Remote> find_remote(const std::string& name_or_url);
 /// All of them, by name.
 [[nodiscard]] Result<std::vector<Remote>> remotes();
@@ -37,7 +39,7 @@ struct Remote {
 /// Errors: NotFound.
 [[nodiscard]] Result<void> forget_remote(const std::string& name);
 
-/// Whether it names a remote and not a socket: a URL, or "remote:" and a name.
+/// Whether it is the server() of a remote and not a socket.
 [[nodiscard]] bool is_remote(std::string_view server);
 
 }  // namespace gflow::client

@@ -5,6 +5,7 @@
 // sends nothing before something comes.
 #include <arpa/inet.h>
 #include <netdb.h>
+#include <netinet/tcp.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <poll.h>
@@ -19,6 +20,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <utility>
 
 namespace {
 
@@ -52,6 +54,18 @@ void set_patience(int socket, int seconds) {
   const timeval most{seconds, 0};
   (void)::setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most);
   (void)::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most);
+}
+
+/// A machine that is gone without a word, or a network that is, is noticed within a minute, also
+/// where nothing is to be said for hours.
+void notice_silence(int socket) {
+  constexpr std::array<std::pair<int, int>, 3> kSeconds{
+      {{TCP_KEEPIDLE, 20}, {TCP_KEEPINTVL, 10}, {TCP_KEEPCNT, 3}}};
+  const int yes = 1;
+  (void)::setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
+  for (const auto& [option, value] : kSeconds) {
+    (void)::setsockopt(socket, IPPROTO_TCP, option, &value, sizeof value);
+  }
 }
 
 /// A connected socket, or -1 with why.
@@ -139,6 +153,7 @@ int main(int argc, char** argv) {
   if (!is_address) SSL_set_tlsext_host_name(tls, argv[1]);
   if (SSL_connect(tls) != 1) return give_up("TLS: " + tls_error());
   set_patience(socket, 0);
+  notice_silence(socket);
   const std::string line = fingerprint_line(tls);
   if (!write_all(line.data(), line.size())) return 1;
   carry(tls, socket);

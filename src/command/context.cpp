@@ -51,36 +51,43 @@ Result<void> Context::configure(const Invocation& invocation) {
   const ColorWhen when = parse_color(invocation.get("color"));
   paint = Painter(use_color(when, color_facts(out_is_terminal)));
   paint_err = Painter(use_color(when, color_facts(err_is_terminal)));
-  const bool is_of_daemon = program_.starts_with("gflowd");  // which is the one here
-  if (is_of_daemon && invocation.has("server")) {
-    return fail(Code::Usage, tr("gflowd is started, stopped and looked at on its own machine"));
-  }
-  std::string server = invocation.get("server");
-  if (server.empty()) server = os::environment("GFLOW_SERVER").value_or("");
-  if (!server.empty() && !is_of_daemon) {
-    socket_ = GF_TRY(client::find_remote(server)).url();
-    is_remote_ = true;
-  }
+  GF_CHECK(choose_server(invocation));
   std::string config = invocation.get("gflow-config");
   if (config.empty()) config = os::environment("GFLOW_CONFIG").value_or("");
   const std::string usual = os::user_paths().config_file;
   named_config_ = config;
   config_file_ = config.empty() ? usual : config;
   if (config.empty() && os::is_file(usual)) config = usual;
-  if (!config.empty() && !is_remote_ && !os::environment("GFLOW_SOCKET")) {
+  if (!config.empty() && !is_remote() && !os::environment("GFLOW_SOCKET")) {
     const std::string named = GF_TRY(socket_of_config(config));
     if (!named.empty()) socket_ = named;
   }
   return {};
 }
 
-Result<void> Context::needs_own_machine() const {
-  if (!is_remote_) return {};
+Result<void> Context::choose_server(const Invocation& invocation) {
+  const bool is_of_daemon = program_.starts_with("gflowd");  // which is the one here
+  const bool is_of_remotes = program_.starts_with("gctl remote");
+  if (is_of_daemon && invocation.has("server")) {
+    return fail(Code::Usage, tr("gflowd is started, stopped and looked at on its own machine"));
+  }
+  if (is_of_remotes && invocation.has("server")) {
+    return fail(Code::Usage, tr("remotes are known on this machine only: leave --server out"));
+  }
+  if (is_of_daemon || is_of_remotes) return {};
+  std::string server = invocation.get("server");
+  if (server.empty()) server = os::environment("GFLOW_SERVER").value_or("");
+  if (server.empty()) return {};
+  const client::Remote remote = GF_TRY(client::find_remote(server));
+  socket_ = remote.server();
+  remote_url_ = remote.url();
+  return {};
+}
+
+Result<void> Context::needs_own_machine(std::string_view why) const {
+  if (!is_remote()) return {};
   return fail(Code::Usage,
-              tr_format("{} is not for another machine ({}): directory, script, environment and "
-                        "output of a job are where it runs; log in there",
-                        program_,
-                        socket_));
+              tr_format("{} is not for another machine ({}): {}", program_, remote_url_, why));
 }
 
 Result<GpuConfig> Context::gpu_config() const {

@@ -41,9 +41,10 @@ class Context {
   [[nodiscard]] client::Client another_daemon() const;
   [[nodiscard]] const std::string& socket() const { return socket_; }
   /// Whether that is a gflowd of another machine.
-  [[nodiscard]] bool is_remote() const { return is_remote_; }
-  /// For what can only be done on the machine itself. Errors: Usage, saying so.
-  [[nodiscard]] Result<void> needs_own_machine() const;
+  [[nodiscard]] bool is_remote() const { return !remote_url_.empty(); }
+  /// For what can only be done on the machine itself. Errors: Usage with what is true of it and
+  /// what to do: "the checks are of this machine: log in there".
+  [[nodiscard]] Result<void> needs_own_machine(std::string_view why) const;
   /// The gflow.toml that was named, by --gflow-config or GFLOW_CONFIG; "" if none was.
   [[nodiscard]] const std::string& named_config() const { return named_config_; }
   /// The same, else the usual one of this user.
@@ -71,10 +72,13 @@ class Context {
   void set_socket(std::string socket);
 
  private:
+  /// The gflowd of another machine, by --server or GFLOW_SERVER.
+  [[nodiscard]] Result<void> choose_server(const Invocation& invocation);
+
   std::string program_;
   std::string socket_;
   std::string config_file_;
-  bool is_remote_ = false;
+  std::string remote_url_;  ///< empty: it is the gflowd here
   std::string named_config_;
   std::optional<client::Client> client_;
   bool for_programs_ = false;

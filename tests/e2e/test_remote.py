@@ -2,12 +2,16 @@
 """The commands against the gflowd of another machine: added once, pinned, and asked over TLS."""
 
 import json
+import os
+import select
+import signal
 import socket
+import subprocess
 import threading
 from pathlib import Path
 
 import pytest
-from machine import Machine
+from machine import PATIENCE, Gate, Machine, kill, processes_with
 
 
 @pytest.fixture(scope="module")
@@ -174,9 +178,201 @@ def test_nobody_there_and_no_tls_there_are_told(laptop):
         assert ran.code == 4 and "TLS" in ran.err, ran
 
 
-def test_a_job_is_submitted_where_it_runs(lab, laptop):
+# -- what is about a machine is done on it -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("words", "way_out"), [
+    (["gbatch", "true"], "log in there"),
+    (["galloc", "true"], "/api/v1/gpu/allocate"),
+    (["gflow", "doctor"], "log in there"),
+    (["gflow", "doctor", "--recover"], "log in there"),
+    (["gctl", "config", "set", "scheduler.max_queued", "7"], "gctl config set scheduler.max_queued 7"),
+    (["gctl", "config", "set", "access.operators", "bob, @ops"], "gctl config set access.operators 'bob, @ops'"),
+    (["gctl", "config", "unset", "max_queued"], "gctl config unset scheduler.max_queued"),
+    (["gctl", "config", "check"], "name a FILE"),
+])
+def test_what_is_about_this_machine_is_refused_for_another(lab, laptop, words, way_out):
+    added(lab, laptop, "admin")
+    before = lab.get("/api/v1/settings")
+    program, *rest = words
+    for env, server in (({}, ["--server", "lab"]), ({"GFLOW_SERVER": "lab"}, [])):
+        command = [program, *server, *rest] if program in ("gbatch", "galloc") else [*words, *server]
+        ran = laptop.run(*command, env=env)
+        assert ran.code == 2 and way_out in ran.err and lab.url in ran.err and ran.out == "", ran
+    # Neither the one nor the other machine has changed.
+    assert not (laptop.home / ".config/gflow/gflow.toml").exists() and not laptop.state.exists()
+    assert lab.get("/api/v1/settings") == before and not (lab.home / ".config/gflow/gflow.toml").exists()
+
+
+def test_a_configuration_is_read_again_there(lab, laptop):
+    added(lab, laptop, "admin")
+    lab.config("[scheduler]\nmax_queued = 4711\n")
+    try:
+        assert laptop.ok("gctl", "config", "reload", "--server", "lab") == "configuration reloaded\n"
+        shown = laptop.ok("gctl", "config", "show", "scheduler.max_queued", "--server", "lab")
+        assert "4711" in shown
+    finally:
+        (lab.home / ".config/gflow/gflow.toml").unlink()
+        laptop.ok("gctl", "config", "reload", "--server", "lab")
+    added(lab, laptop, "operate", "less")
+    assert laptop.run("gctl", "config", "reload", "--server", "less").code == 5
+    # A file that is named is one of the laptop.
+    file = laptop.work / "new.toml"
+    file.write_text("[scheduler]\nmax_queued = -1\n")
+    assert laptop.run("gctl", "config", "check", file, "--server", "lab").code == 1
+
+
+def test_remotes_are_added_also_where_one_is_the_usual_server(lab, laptop):
+    secret = token_file(lab, laptop).read_text()
+    laptop.ok("gctl", "remote", "add", "lab", lab.url, input=secret, env={"GFLOW_SERVER": "lab"})
+    assert lab.url in laptop.ok("gctl", "remote", "list", env={"GFLOW_SERVER": "gone"})
+    assert laptop.run("gctl", "remote", "list", "--server", "lab").code == 2
+
+
+def test_me_is_whom_the_token_is_of(lab, laptop):
+    """Of an account here of another name."""
     added(lab, laptop)
-    ran = laptop.run("gbatch", "--server", "lab", "true")
-    assert ran.code == 2 and "log in there" in ran.err, ran
-    assert laptop.run("galloc", "--server", "lab", "true").code == 2
-    assert Path(laptop.work).exists() and lab.get("/api/v1/jobs")["jobs"] is not None
+    me = json.loads(laptop.ok("gctl", "whoami", "--server", "lab", "--json"))["name"]
+    as_another = ["unshare", "--user", "--map-user=4711", "--map-group=4711"]
+    if laptop.run(*as_another, "true").code != 0:
+        pytest.skip("no user namespaces here")
+    assert laptop.run(*as_another, "id", "-un").out != f"{me}\n"
+    mine, other = lab.submit("--hold", "--name", "of-mine", "true"), lab.submit("--hold", "true")
+    listed = laptop.ok(*as_another, "gqueue", "--me", "--server", "lab", "-f", "JOBID")
+    assert {str(mine), str(other)} <= set(listed.split())
+    ran = laptop.run(*as_another, "gcancel", "--me", "--names", "of-mine", "--server", "lab")
+    assert ran.code == 0 and lab.wait(mine)[0]["status"] == "Cancelled", ran
+    assert lab.job(other)["status"] == "Hold"
+    lab.ok("gcancel", str(other))
+
+
+# -- the log of a job there --------------------------------------------------------------------------------------------
+
+
+def test_a_log_is_shown_from_there(lab, laptop):
+    added(lab, laptop)
+    job = lab.submit("bash", "-c", "for i in $(seq 30000); do echo line $i; done; printf '\\377end'")
+    lab.wait(job)
+    whole = (lab.logs / f"{job}.log").read_bytes()
+    assert len(whole) > 300_000
+
+    def shown(*words):
+        ran = subprocess.run(["gjob", "log", str(job), "--server", "lab", *words], capture_output=True, check=True,
+                             env=laptop.environment, timeout=PATIENCE)
+        assert ran.stderr == b""
+        return ran.stdout
+
+    lines = whole.splitlines(keepends=True)
+    assert shown() == whole and shown("--follow") == whole
+    assert shown("--first", "3") == b"line 1\nline 2\nline 3\n" and shown("--first", "0") == b""
+    assert shown("--first", "99999") == whole
+    for count in (0, 1, 2, 20_000, 99_999):
+        last = b"".join(lines[len(lines) - min(count, len(lines)):])
+        assert shown("--last", str(count)) == last
+        assert shown("--last", str(count), "--follow") == last
+    assert shown("--path").decode().strip() == str(lab.logs / f"{job}.log")
+    assert shown("--follow") == whole
+
+
+def test_a_log_that_is_empty_or_not_there(lab, laptop):
+    added(lab, laptop)
+    empty = lab.submit("true")
+    lab.wait(empty)
+    for words in ([], ["--last", "3"], ["--first", "3"], ["--follow"], ["--follow", "--last", "3"]):
+        assert laptop.ok("gjob", "log", str(empty), "--server", "lab", *words) == ""
+    held = lab.submit("--hold", "true")
+    ran = laptop.run("gjob", "log", str(held), "--server", "lab")
+    assert ran.code == 3 and "has not started" in ran.err, ran
+    ran = laptop.run("gjob", "log", "999999", "--follow", "--server", "lab")
+    assert ran.code == 3 and "999999" in ran.err, ran
+    lab.ok("gcancel", str(held))
+    assert laptop.ok("gjob", "log", str(held), "--server", "lab", "--follow") == ""
+
+
+class Following:
+    """'gjob log --follow' from a laptop, read as it comes."""
+
+    def __init__(self, laptop, job, *words):
+        self.process = subprocess.Popen(
+            ["gjob", "log", "--follow", str(job), "--server", "lab", *words],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=laptop.environment)
+        self.out = b""
+
+    def until(self, text):
+        while text not in self.out:
+            assert select.select([self.process.stdout], [], [], PATIENCE)[0], self.out
+            chunk = os.read(self.process.stdout.fileno(), 65536)
+            assert chunk, self.out
+            self.out += chunk
+
+    def end(self):
+        rest, err = self.process.communicate(timeout=PATIENCE)
+        return self.process.returncode, self.out + rest, err.decode()
+
+
+def test_a_log_is_followed_from_before_it_is_there(lab, laptop):
+    added(lab, laptop)
+    gate = Gate(lab)
+    job = lab.submit("--hold", "bash", "-c", f"echo one; echo two; {gate.command}; echo three")
+    whole = Following(laptop, job)
+    lab.ok("gjob", "release", str(job))
+    gate.reached()
+    whole.until(b"two\n")
+    last = Following(laptop, job, "--last", "1")
+    last.until(b"two\n")
+    gate.open()
+    assert whole.end() == (0, b"one\ntwo\nthree\n", "")
+    assert last.end() == (0, b"two\nthree\n", "")
+
+
+def test_ctrl_c_and_a_reader_that_leaves_end_it(lab, laptop):
+    added(lab, laptop)
+    job = lab.submit("bash", "-c", "echo here; sleep 1000")
+    followed = Following(laptop, job)
+    followed.until(b"here\n")
+    followed.process.send_signal(signal.SIGINT)
+    code, out, err = followed.end()
+    assert (code, out) == (-signal.SIGINT, b"here\n"), err
+    assert laptop.bash(f"gjob log -f {job} --server lab | head -n 1") == "here\n"
+    # Also gflow-tls, which carries it, is gone.
+    for pid in processes_with(str(laptop.root)):
+        assert select.select([os.pidfd_open(pid)], [], [], PATIENCE)[0]
+    lab.ok("gcancel", str(job))
+
+
+def tunnels(laptop):
+    """The processes of gflow-tls that carry for a laptop."""
+    return [pid for pid in processes_with(str(laptop.root))
+            if Path(f"/proc/{pid}/comm").read_text() == "gflow-tls\n"]
+
+
+def test_a_connection_that_is_cut_goes_on_where_it_was(lab, laptop):
+    added(lab, laptop)
+    gates = [Gate(lab, name) for name in ("cut", "gone")]
+    job = lab.submit("bash", "-c", f"echo one; {gates[0].command}; echo two; {gates[1].command}; echo three")
+    gates[0].reached()
+    followed = Following(laptop, job)
+    followed.until(b"one\n")
+    [tunnel] = tunnels(laptop)
+    kill(tunnel)
+    gates[0].open()
+    followed.until(b"two\n")
+    gates[1].reached()
+    # Its gflowd ends, and comes back where it was.
+    lab.environment["GFLOW_API__TLS_LISTEN"] = lab.url.removeprefix("https://")
+    lab.kill_daemon()
+    lab.up()
+    gates[1].open()
+    code, out, err = followed.end()
+    assert (code, out) == (0, b"one\ntwo\nthree\n"), err
+    assert "the connection was cut; going on at byte 4" in err and "going on at byte 8" in err, err
+
+
+def test_the_log_of_another_is_theirs(lab, laptop):
+    added(lab, laptop, "read")
+    job = lab.submit("bash", "-c", "echo secret")
+    lab.wait(job)
+    assert laptop.ok("gjob", "log", str(job), "--server", "lab") == "secret\n"  # one's own, with the least scope
+    lab.ok("gctl", "token", "revoke", f"{laptop.root.name}-read")
+    ran = laptop.run("gjob", "log", str(job), "--server", "lab")
+    assert ran.code == 5 and ran.out == "" and "revoked" in ran.err, ran

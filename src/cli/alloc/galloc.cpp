@@ -207,7 +207,9 @@ void print_environment(const api::GpuAllocation& allocation, Context& context) {
 }
 
 Result<int> run(const Invocation& invocation, Context& context) {
-  GF_CHECK(context.needs_own_machine());
+  GF_CHECK(context.needs_own_machine(
+      tr("what holds the GPUs is a process where they are; log in there, or ask for an allocation "
+         "by POST /api/v1/gpu/allocate")));
   if (invocation.has("env") && !invocation.words.empty()) {
     return fail(Code::Usage, tr("--env runs no command; leave one of them out"));
   }

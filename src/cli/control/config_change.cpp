@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <ostream>
 
@@ -95,6 +98,10 @@ Result<int> change_setting(const std::string& name,
                            const std::optional<std::string>& value,
                            Context& context) {
   const settings::Setting* setting = GF_TRY(settings::find_loosely(name));
+  GF_CHECK(context.needs_own_machine(tr_format(
+      "its gflow.toml is there; log in there and run 'gctl config {}'",
+      value ? fmt::format("set {} {}", setting->full_name(), shell_quote(std::array{*value}))
+            : fmt::format("unset {}", setting->full_name()))));
   const ConfigFile file = config_file_in_use(context);
   constexpr Memory kMost = Memory::mib(1);
   const auto was = GF_TRY(os::read_if_exists(file.path, kMost));

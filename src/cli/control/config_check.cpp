@@ -18,8 +18,11 @@ constexpr Memory kMost = Memory::mib(1);  // as the daemon reads it
 bool is_yaml(std::string_view path) { return path.ends_with(".yaml") || path.ends_with(".yml"); }
 
 /// Those in use, or the ones that were named. gpu_config.yaml need not be there.
-std::vector<std::string> files_to_check(const std::vector<std::string>& named, Context& context) {
+Result<std::vector<std::string>> files_to_check(const std::vector<std::string>& named,
+                                                Context& context) {
   if (!named.empty()) return named;
+  GF_CHECK(context.needs_own_machine(
+      tr("the files in use are there; log in there, or name a FILE of this machine")));
   std::vector<std::string> files = {config_file_in_use(context).path};
   const std::string gpus = config::gpu_config_path(files.front());
   if (!gpus.empty()) files.push_back(gpus);
@@ -58,7 +61,7 @@ void print(const api::ConfigCheckView::File& file, Context& context) {
 
 Result<int> run_check(const Invocation& invocation, Context& context) {
   api::ConfigCheckView check;
-  for (const std::string& path : files_to_check(invocation.words, context)) {
+  for (const std::string& path : GF_TRY(files_to_check(invocation.words, context))) {
     check.files.push_back(GF_TRY(check_file(path, !invocation.words.empty())));
   }
   bool wrong = false;

@@ -109,6 +109,8 @@ Result<int> run_recover(const Invocation& typed, Context& context) {
 }
 
 Result<int> run_doctor(const Invocation& typed, Context& context) {
+  GF_CHECK(context.needs_own_machine(
+      tr("it looks at disk, session and programs of this one; log in there, and run it there")));
   if (typed.has("recover")) return run_recover(typed, context);
   const std::vector<Check> checks = examine(context);
   context.out << (context.json ? checks_json(checks) : checks_text(checks, context.paint));

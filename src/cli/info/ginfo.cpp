@@ -6,6 +6,7 @@
 #include "api/json.h"
 #include "base/text.h"
 #include "base/translate.h"
+#include "cli/caller.h"
 #include "cli/commands.h"
 #include "cli/info/links_text.h"
 #include "cli/info/machine_screen.h"
@@ -13,7 +14,6 @@
 #include "command/context.h"
 #include "os/clock.h"
 #include "os/terminal.h"
-#include "os/user.h"
 
 namespace gflow::cli {
 
@@ -34,8 +34,9 @@ Result<std::string> topology_text(const api::MachineView& machine) {
 /// What a person at a terminal sees who asked for no form of their own.
 std::string screen_text(const Invocation& invocation,
                         const api::MachineView& machine,
-                        const Painter& paint) {
-  const MachineViewer viewer{os::own_account().name,
+                        Context& context) {
+  const Painter& paint = context.paint;
+  const MachineViewer viewer{viewer_name(context),
                              os::now().wall,
                              os::utc_offset,
                              static_cast<std::size_t>(os::terminal_size(1).columns)};
@@ -57,7 +58,7 @@ Result<int> run_ginfo(const Invocation& invocation, Context& context) {
   } else if (invocation.has("topo")) {
     context.out << GF_TRY(context.listing([&] { return topology_text(machine); }));
   } else if (context.out_is_terminal && !invocation.has("long")) {
-    context.show(screen_text(invocation, machine, context.paint));
+    context.show(screen_text(invocation, machine, context));
   } else if (invocation.has("brief")) {
     context.out << context.listing([&] { return machine_brief(machine, context.paint); });
   } else {

@@ -10,6 +10,7 @@
 #include "api/json.h"
 #include "base/text.h"
 #include "base/translate.h"
+#include "cli/caller.h"
 #include "cli/commands.h"
 #include "cli/job/act.h"
 #include "cli/job/signals.h"
@@ -29,8 +30,7 @@ bool has_filter(const Invocation& invocation) {
 
 /// A group is its owner's, and others may have named one alike: where the caller has one, it is
 /// meant.
-void keep_own_group(std::vector<api::JobView>& jobs) {
-  const std::string own = os::own_account().name;
+void keep_own_group(std::vector<api::JobView>& jobs, const std::string& own) {
   const auto is_own = [&](const api::JobView& job) { return job.spec.user.name == own; };
   if (std::ranges::none_of(jobs, is_own)) return;
   std::erase_if(jobs, [&](const api::JobView& job) { return !is_own(job); });
@@ -44,15 +44,16 @@ Result<std::vector<api::JobView>> filtered(const Invocation& invocation, Context
     query.statuses = GF_TRY(parse_statuses(invocation.get("states")));
   }
   query.users = parse_users(invocation.get("user"));
-  if (invocation.has("me")) query.users = {os::own_account().name};
+  if (invocation.has("me")) query.users = {GF_TRY(caller_name(context))};
   query.names = parse_list(invocation.get("names"));
   query.group = invocation.get("group");
   if (!invocation.words.empty()) {
     query.jobs = GF_TRY(resolve_jobs(invocation.words, newest_of(context.daemon())));
   }
   std::vector<api::JobView> jobs = GF_TRY(fetch_jobs(context.daemon(), query)).jobs;
-  if (!query.group.empty() && !invocation.has("user") && !invocation.has("me"))
-    keep_own_group(jobs);
+  if (!query.group.empty() && !invocation.has("user") && !invocation.has("me")) {
+    keep_own_group(jobs, GF_TRY(caller_name(context)));
+  }
   return jobs;
 }
 
@@ -107,7 +108,7 @@ Result<std::set<std::string>> strangers_to_caller(Context& context,
                                                   const std::vector<api::JobView>& jobs) {
   std::set<std::string> owners;
   for (const api::JobView& job : jobs) owners.insert(job.spec.user.name);
-  owners.erase(os::own_account().name);
+  if (!context.is_remote()) owners.erase(os::own_account().name);
   if (owners.empty()) return owners;
   const std::string body = GF_TRY(context.daemon().call("GET", "/api/v1/principal"));
   const api::PrincipalView caller = GF_TRY(api::read_principal(body));

@@ -70,11 +70,6 @@ Result<void> copy_first_lines(const os::Fd& file, std::size_t lines, std::ostrea
   return {};
 }
 
-struct Wanted {
-  std::optional<std::size_t> first;
-  std::optional<std::size_t> last;
-};
-
 Result<std::optional<std::size_t>> line_count(const Invocation& invocation,
                                               std::string_view option) {
   if (!invocation.has(option)) return std::nullopt;
@@ -101,7 +96,7 @@ Result<api::JobView> started_job(Context& context, JobId id) {
     if (os::exists(job.log_path)) return job;
     GF_TRY(context.daemon().wait_change(page.revision, id, [&] {
       if (!std::exchange(told, true)) {
-        context.hint(tr_format("Waiting for job {} to start: {}", id.value, printable(job.reason)));
+        context.hint(waits_to_start(job));
       }
     }));
   }
@@ -139,9 +134,13 @@ Result<void> may_read_log(const api::JobView& job) {
           "the log of job {} can be read by {} only", job.id.value, printable(job.spec.user.name)));
 }
 
-Result<void> print_log(const Invocation& invocation, Context& context, const api::JobView& job) {
-  const Wanted wanted{GF_TRY(line_count(invocation, "first")),
-                      GF_TRY(line_count(invocation, "last"))};
+Result<LogWish> read_wish(const Invocation& invocation) {
+  return LogWish{GF_TRY(line_count(invocation, "first")),
+                 GF_TRY(line_count(invocation, "last")),
+                 invocation.has("follow") ? client::Follow::Yes : client::Follow::No};
+}
+
+Result<void> print_log(Context& context, const api::JobView& job, const LogWish& wanted) {
   GF_CHECK(may_read_log(job));
   if (!os::exists(job.log_path)) {
     return fail(Code::NotFound,
@@ -152,14 +151,18 @@ Result<void> print_log(const Invocation& invocation, Context& context, const api
   if (wanted.first) return copy_first_lines(file, *wanted.first, context.out);
   const std::size_t at =
       wanted.last ? GF_TRY(start_of_last_lines(job.log_path, *wanted.last)) : std::size_t{0};
-  if (invocation.has("follow")) return follow(context, job, at);
+  if (wanted.follow == client::Follow::Yes) return follow(context, job, at);
   GF_TRY(copy_rest(file, at, context.out));
   return {};
 }
 
 Result<int> run_log(const Invocation& invocation, Context& context) {
-  GF_CHECK(context.needs_own_machine());
+  const LogWish wish = GF_TRY(read_wish(invocation));
   const JobId id = GF_TRY(resolve_job(invocation.words.front(), newest_of(context.daemon())));
+  if (context.is_remote() && !invocation.has("path")) {
+    GF_CHECK(print_remote_log(context, id, wish));
+    return 0;
+  }
   const bool wait_for_start = invocation.has("follow") && !invocation.has("path");
   const api::JobView job =
       wait_for_start ? GF_TRY(started_job(context, id)) : GF_TRY(context.daemon().job(id));
@@ -167,7 +170,7 @@ Result<int> run_log(const Invocation& invocation, Context& context) {
     GF_CHECK(may_read_log(job));
     context.out << job.log_path << '\n';
   } else {
-    GF_CHECK(print_log(invocation, context, job));
+    GF_CHECK(print_log(context, job, wish));
   }
   return 0;
 }
@@ -179,19 +182,31 @@ Result<std::size_t> start_of_last_lines(const std::string& path, std::size_t lin
   struct stat info{};
   if (::fstat(file.get(), &info) != 0) return os::errno_error("stat", path);
   const auto size = static_cast<std::size_t>(info.st_size);
-  if (lines == 0) return size;
   std::size_t end = size;
   while (end > 0) {
     const std::size_t begin = end > kBlock ? end - kBlock : 0;
     const std::string block = GF_TRY(read_block(file, begin, end - begin));
-    for (std::size_t i = block.size(); i-- > 0;) {
-      // The line end at the very end of the file ends the last line, it does not begin one.
-      if (block[i] != '\n' || begin + i + 1 == size) continue;
-      if (--lines == 0) return begin + i + 1;
-    }
+    const auto found = back_over_lines(block, end == size, lines);
+    if (found) return begin + *found;
     end = begin;
   }
   return std::size_t{0};
+}
+
+std::optional<std::size_t> back_over_lines(std::string_view block,
+                                           bool is_last,
+                                           std::size_t& lines) {
+  if (lines == 0) return block.size();
+  for (std::size_t i = block.size(); i-- > 0;) {
+    // The line end at the very end ends the last line, it does not begin one.
+    if (block[i] != '\n' || (is_last && i + 1 == block.size())) continue;
+    if (--lines == 0) return i + 1;
+  }
+  return std::nullopt;
+}
+
+std::string waits_to_start(const api::JobView& job) {
+  return tr_format("Waiting for job {} to start: {}", job.id.value, printable(job.reason));
 }
 
 Command job_log_command() {
@@ -215,7 +230,7 @@ Command job_log_command() {
                .letters = "ln",
                .value = "N",
                .help = tr("Print only the last N lines; with --follow, start there.")},
-              {.name = "path", .help = tr("Print only the path of the log.")},
+              {.name = "path", .help = tr("Print only the path of the log, where the job runs.")},
           },
       .words = {.name = "JOB",
                 .help = tr("Job id; @ is your newest job."),

@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "base/translate.h"
+#include "cli/caller.h"
 #include "cli/commands.h"
 #include "cli/queue/fetch.h"
 #include "cli/queue/listing.h"
@@ -19,7 +20,6 @@
 #include "command/context.h"
 #include "os/clock.h"
 #include "os/terminal.h"
-#include "os/user.h"
 
 namespace gflow::cli {
 
@@ -143,7 +143,7 @@ Result<JobQuery> query_of(const Invocation& invocation, Context& context) {
     query.statuses = kNotEnded;
   }
   query.users = parse_users(invocation.get("user"));
-  if (invocation.has("me")) query.users = {os::own_account().name};
+  if (invocation.has("me")) query.users = {GF_TRY(caller_name(context))};
   query.names = parse_list(invocation.get("names"));
   query.project = invocation.get("project");
   query.group = invocation.get("group");
@@ -248,7 +248,7 @@ void show_page(Context& context, const Listing& listing, const api::JobPage& pag
     context.out << context.listing([&] { return listing_text(listing, page, context.paint); });
     return;
   }
-  const Viewer viewer{os::own_account().name,
+  const Viewer viewer{viewer_name(context),
                       os::now().wall,
                       os::utc_offset,
                       static_cast<std::size_t>(os::terminal_size(1).columns)};

@@ -11,11 +11,11 @@
 
 #include "base/text.h"
 #include "base/translate.h"
+#include "cli/caller.h"
 #include "cli/queue/screen.h"
 #include "os/clock.h"
 #include "os/signals.h"
 #include "os/terminal.h"
-#include "os/user.h"
 
 namespace gflow::cli {
 
@@ -214,7 +214,7 @@ class LiveView {
   Context& context_;
   const Listing& listing_;
   JobFeed feed_;
-  const std::string user_ = os::own_account().name;
+  const std::string user_ = viewer_name(context_);
   api::JobPage page_;
   MonoTime fetched_;
   std::optional<int> code_;
@@ -282,7 +282,7 @@ class WrittenListings {
 
   Context& context_;
   const Listing& listing_;
-  const std::string user_ = os::own_account().name;
+  const std::string user_ = viewer_name(context_);
   std::string before_;
 };
 

@@ -240,7 +240,10 @@ Result<int> dry_run(const api::SubmitRequest& request, Terms terms, Context& con
 }
 
 Result<int> run_gbatch(const Invocation& invocation, Context& context) {
-  if (!invocation.has("dry-run")) GF_CHECK(context.needs_own_machine());
+  if (!invocation.has("dry-run")) {
+    GF_CHECK(context.needs_own_machine(
+        tr("directory, script and environment of a job are where it runs; log in there")));
+  }
   const api::SubmitRequest request = GF_TRY(read_submission(invocation, context));
   if (invocation.has("dry-run")) {
     return dry_run(request, invocation.has("verbose") ? Terms::Shown : Terms::Left, context);
