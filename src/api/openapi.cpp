@@ -9,6 +9,7 @@
 #include "api/documents.h"
 #include "api/json.h"
 #include "api/schema_writer.h"
+#include "api/security.h"
 #include "base/text.h"
 #include "base/translate.h"
 
@@ -200,7 +201,9 @@ Value operation_value(const RouteView& route) {
   operation.add("tags", list_of({std::string(about.tag)}));
   operation.add("summary", tr(about.summary));
   if (!about.description.empty()) operation.add("description", tr(about.description));
-  operation.add("x-who", route.who);
+  operation.add("security", security_of(route));
+  operation.add("x-who", tr(route.who));
+  if (!route.role.empty()) operation.add("x-role", route.role).add("x-scope", route.scope);
   operation.add("parameters", parameters_of(route));
   if (!about.body.empty()) {
     operation.add(
@@ -281,6 +284,7 @@ Value components_of(std::span<const RouteView> routes) {
   return Members()
       .add("parameters", shared_parameters())
       .add("responses", problems_of(routes))
+      .add("securitySchemes", security_schemes())
       .add("schemas", named.value())
       .value();
 }
@@ -290,11 +294,14 @@ Value info_of(std::string_view version) {
       .add("title", "gflow")
       .add("version", version)
       .add("summary", tr("GPUs of this machine, and the jobs that run on them"))
-      .add(
-          "description",
-          tr("Who asks is found out by the kernel; nothing in a request can claim otherwise. "
-             "Fields that a request does not know are refused, readers of answers ignore what they "
-             "do not know. Text must not contain NUL characters."))
+      .add("description",
+           fmt::format("{} {}",
+                       tr(identifications().front().help),
+                       tr("From elsewhere you show a token or a certificate. x-who, x-role and "
+                          "x-scope of an operation are who may, the least role, and the least "
+                          "scope of a token. Fields that a request does not know are refused, "
+                          "readers of answers ignore what they do not know. Text must not contain "
+                          "NUL characters.")))
       .add("license", Members().add("name", "Apache-2.0").add("identifier", "Apache-2.0").value())
       .value();
 }

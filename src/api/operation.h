@@ -57,7 +57,9 @@ struct Operation {
 struct RouteView {
   std::string_view method;
   std::string_view pattern;
-  std::string_view who;  ///< may use it
+  std::string_view who;    ///< may use it, for people: "the owner, operators"
+  std::string_view role;   ///< the least one: "operator"; "" for one that asks nobody who they are
+  std::string_view scope;  ///< the least one of a token: "submit"; "" as well
   const Operation* about = nullptr;
 };
 

@@ -8,12 +8,11 @@
 
 #include "base/text.h"
 #include "base/translate.h"
+#include "server/routes.h"
 #include "server/web_guard.h"
 
 namespace gflow::server {
 namespace {
-
-constexpr std::string_view kHealth = "/healthz";
 
 Principal anonymous() {
   return {.name = "anonymous", .uid = std::nullopt, .projects = {}, .scope = Scope::Read};
@@ -93,7 +92,7 @@ Authenticator::Decision Authenticator::authenticate(const Guest& guest,
 Authenticator::Decision Authenticator::by_connection(const Guest& guest,
                                                      const Request& request,
                                                      MonoTime now) {
-  if (request.path == kHealth && request.method == "GET") return anonymous();
+  if (request.path == kOpenPath && request.method == "GET") return anonymous();
   if (!page_of(request).empty()) {
     return unauthorized(Error{Code::Permission, tr("a web page has to show a token")});
   }

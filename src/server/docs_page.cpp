@@ -8,6 +8,7 @@
 
 #include "api/document_view.h"
 #include "api/json.h"
+#include "api/security.h"
 #include "base/text.h"
 #include "base/translate.h"
 #include "server/html.h"
@@ -139,6 +140,23 @@ void add_answers(std::string& out, const api::Operation& about) {
   fmt::format_to(std::back_inserter(out), "<p>{}: {}</p>\n", html_text(tr("Answer")), answers);
 }
 
+/// "operators; token: operate".
+std::string who_text(const api::RouteView& route) {
+  if (route.scope.empty()) return tr(route.who);
+  return tr_format("{}; with a token: scope {}", tr(route.who), route.scope);
+}
+
+void add_identifications(std::string& out) {
+  out += "<h2 id=\"who\">" + html_text(tr("Who you are")) + "</h2>\n<dl>\n";
+  for (const api::Identification& one : api::identifications()) {
+    fmt::format_to(std::back_inserter(out),
+                   "<dt>{}</dt><dd>{}</dd>\n",
+                   html_text(tr(one.title)),
+                   html_text(tr(one.help)));
+  }
+  out += "</dl>\n";
+}
+
 void add_operation(std::string& out, const api::RouteView& route) {
   const api::Operation& about = *route.about;
   fmt::format_to(std::back_inserter(out),
@@ -153,7 +171,7 @@ void add_operation(std::string& out, const api::RouteView& route) {
   fmt::format_to(std::back_inserter(out),
                  "<p>{}: {}</p>\n",
                  html_text(tr("Who may")),
-                 html_text(tr(route.who)));
+                 html_text(who_text(route)));
   add_parameters(out, route);
   if (!about.body.empty()) {
     fmt::format_to(
@@ -218,6 +236,7 @@ void add_head(std::string& out, std::string_view version) {
 std::string docs_page(std::span<const api::RouteView> routes, std::string_view version) {
   std::string out;
   add_head(out, version);
+  add_identifications(out);
   for (const api::Tag& tag : api::tags()) {
     fmt::format_to(std::back_inserter(out),
                    "<section>\n<h2 id=\"{0}\">{0}</h2>\n<p>{1}</p>\n",
@@ -254,6 +273,7 @@ summary code { font-weight: 600; overflow-wrap: anywhere; }
 .method.delete { background: var(--delete); }
 .says { opacity: .8; margin-left: .5em; }
 table { border-collapse: collapse; width: 100%; }
+dt { font-weight: 600; }
 th, td { text-align: left; vertical-align: top; padding: .2rem .75rem .2rem 0; border-bottom: 1px solid var(--soft); font-weight: normal; overflow-wrap: anywhere; }
 input { font: inherit; width: 100%; max-width: 30rem; padding: .3rem .5rem; }
 )";

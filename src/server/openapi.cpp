@@ -19,8 +19,7 @@ Result<void> check_key(const std::string& key) {
               tr_format("Idempotency-Key must be UTF-8 of at most {} bytes", kMaxKeyBytes));
 }
 
-}  // namespace
-
+/// For people.
 std::string_view who_may(Verb verb) {
   switch (verb) {
     case Verb::Read:
@@ -36,10 +35,29 @@ std::string_view who_may(Verb verb) {
   return "";
 }
 
+Role least_role(Verb verb) {
+  if (verb == Verb::Administer) return Role::Administrator;
+  return verb == Verb::Operate ? Role::Operator : Role::User;
+}
+
+api::RouteView view_of(const Route& route) {
+  api::RouteView view{.method = route.method, .pattern = route.pattern, .about = &route.about};
+  if (route.pattern == kOpenPath) {
+    view.who = tr_later("everyone, known or not");
+    return view;
+  }
+  view.who = who_may(route.verb);
+  view.role = role_name(least_role(route.verb));
+  view.scope = scope_name(scope_of(route.verb));
+  return view;
+}
+
+}  // namespace
+
 std::vector<api::RouteView> route_views() {
   std::vector<api::RouteView> views;
   for (const Route& route : routes()) {
-    views.push_back({route.method, route.pattern, who_may(route.verb), &route.about});
+    views.push_back(view_of(route));
   }
   return views;
 }

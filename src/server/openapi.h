@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <string_view>
 #include <vector>
 
 #include "api/operation.h"
@@ -9,9 +8,7 @@
 
 namespace gflow::server {
 
-/// Who may use a route, for people: "operators".
-[[nodiscard]] std::string_view who_may(Verb verb);
-/// All routes with what is told of them.
+/// All routes with what is told of them, and who may use them.
 [[nodiscard]] std::vector<api::RouteView> route_views();
 
 /// Errors: Usage for a query parameter the route does not have, with the nearest that it has, and

@@ -28,6 +28,9 @@ struct Route {
 /// Every route there is; the first that matches counts.
 [[nodiscard]] std::span<const Route> routes();
 
+/// The one path that asks nobody who they are.
+constexpr std::string_view kOpenPath = "/healthz";
+
 /// The least scope a token may have for it.
 [[nodiscard]] Scope scope_of(Verb verb);
 

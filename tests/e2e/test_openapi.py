@@ -81,8 +81,32 @@ def test_it_is_a_description(served):
         assert "$ref" not in schema, name
     # Whatever is referred to is there, and whatever is there is referred to.
     told = set(re.findall(r'"\$ref": ?"#/([^"]+)"', json.dumps(description)))
+    told |= {f"components/securitySchemes/{name}" for _, _, operation in operations(description)
+             for any_of in operation["security"] for name in any_of}
     there = {f"components/{kind}/{name}" for kind, parts in description["components"].items() for name in parts}
     assert told == there, told ^ there
+
+
+def test_it_says_who_may(served):
+    description = ask(served, "GET", "/api/v1/openapi.json").document
+    schemes = description["components"]["securitySchemes"]
+    assert schemes["token"]["type"] == "http" and schemes["token"]["scheme"] == "bearer"
+    assert schemes["certificate"]["type"] == "mutualTLS"
+    told = {}
+    for method, path, operation in operations(description):
+        told[method, path] = [operation.get(name) for name in ("x-who", "x-role", "x-scope")]
+        if operation["security"]:
+            # The socket and loopback: a request carries nothing.
+            assert operation["security"] == [{}, {"token": [operation["x-scope"]]}, {"certificate": []}], path
+    assert told["GET", "/healthz"] == ["everyone, known or not", None, None]
+    assert told["GET", "/api/v1/jobs"] == ["everyone who may connect", "user", "read"]
+    assert told["PATCH", "/api/v1/jobs"] == ["the owner, operators", "user", "submit"]
+    assert told["POST", "/api/v1/drain"] == ["operators", "operator", "operate"]
+    assert told["POST", "/api/v1/daemon/stop"] == ["administrators", "administrator", "admin"]
+    page = ask(served, "GET", "/docs").body.decode()
+    assert "operators; with a token: scope operate" in page and "Bearer gflow_..." in page
+    told = ask(served, "GET", "/docs", Accept_Language="zh_CN").body.decode()
+    assert "操作员" in told and "everyone" not in told
 
 
 def prepare(machine):
