@@ -24,33 +24,21 @@ struct Listener {
     read();
   }
   void read() {
-    bool goes_on = true;
-    while (goes_on && !ended) {
-      goes_on = false;
-      waits = true;
-      body->next([&](const Piece& piece) {
-        waits = false;
-        if (!goes_on && !in_next) return read_on(piece);
-        take(piece);
-        goes_on = true;
-      });
-      goes_on = !waits && !ended;
-    }
-    in_next = false;
+    reading = true;
+    do {
+      answered = false;
+      body->next([this](const Piece& piece) { take(piece); });
+    } while (answered && !ended);
+    reading = false;
   }
-  void read_on(const Piece& piece) {
-    take(piece);
-    in_next = true;
-    read();
-  }
+  /// Comes from within next(), or later with what it waited for.
   void take(const Piece& piece) {
-    in_next = true;
-    if (!piece.bytes) {
-      ended = true;
-      return;
-    }
+    answered = true;
+    ended = !piece.bytes;
+    if (ended) return;
     text += *piece.bytes;
     last = piece.bytes;
+    if (!reading) read();
   }
   [[nodiscard]] std::vector<std::uint64_t> ids() const {
     std::vector<std::uint64_t> found;
@@ -65,8 +53,8 @@ struct Listener {
   std::string text;
   std::shared_ptr<const std::string> last;
   bool ended = false;
-  bool waits = false;
-  bool in_next = true;
+  bool answered = false;
+  bool reading = false;
 };
 
 using Ids = std::vector<std::uint64_t>;
