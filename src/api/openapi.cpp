@@ -140,14 +140,23 @@ Value content_of(std::string_view media, Value schema, std::string_view example)
 
 Value typed_schema(const char* type) { return Members().add("type", type).value(); }
 
+/// Of what is no document of ours.
+Value schema_of(std::string_view media) {
+  if (media.ends_with("json")) return typed_schema("object");
+  if (media != "text/event-stream") return typed_schema("string");
+  // OpenAPI 3.1 has no words for it: readers differ on whether that is one text or its events.
+  return Members()
+      .add("description", tr("server-sent events; the data of each is a JobEvent or a DeviceEvent"))
+      .value();
+}
+
 /// Whatever may come with a status.
 Value answer_value(const Operation& about, int status) {
   Members media;
   for (const Answered& answer : about.answers) {
     if (answer.status != status) continue;
     if (!answer.media.empty()) {
-      const char* type = answer.media.ends_with("json") ? "object" : "string";
-      media.add(answer.media, Members().add("schema", typed_schema(type)).value());
+      media.add(answer.media, Members().add("schema", schema_of(answer.media)).value());
     } else if (!answer.document.empty()) {
       media.add("application/json", Members().add("schema", Schemas::to(answer.document)).value());
     }

@@ -12,7 +12,8 @@ WHO. For a new route write what each has to get; all of it is asked of a real gf
 
 import re
 
-SCOPES = ("read", "submit", "operate", "admin")
+from shared_lab import SCOPES
+
 WHO = ("nobody", "expired", "host", "origin", *SCOPES, "owner", "other")
 
 JOBS = {"items": [{"spec": {"work_dir": "/", "command": "true", "hold": True},

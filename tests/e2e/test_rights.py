@@ -1,146 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The table of rights.py, asked line by line: of gflowd for several users, as other users, over TCP and TLS, with real tokens."""
 
-import http.client
-import itertools
 import json
-import ssl
-import subprocess
 import sys
-import urllib.parse
 from pathlib import Path
 
 import pytest
-from machine import PATIENCE
 from rights import SCOPES, TABLE, WHO, filled, missing, path_of
+from shared_lab import SECRET, Lab
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "hostile"))
 
 from make_town import make_town  # noqa: E402
-
-LISTEN = {"GFLOW_API__LISTEN": "127.0.0.1:0", "GFLOW_API__TLS_LISTEN": "127.0.0.1:0"}
-SECRET = "alice-only"  # stands in whatever nobody else may see of hers
-
-# Asks as whoever runs it, a request a line: of a port of this machine.
-MOUTH = """
-import http.client, json, sys
-for line in sys.stdin:
-    port, method, target, body = json.loads(line)
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
-    connection.request(method, target, body, {"Content-Type": "application/json"} if body else {})
-    answer = connection.getresponse()
-    print(json.dumps([answer.status, answer.read().decode(errors="replace")]), flush=True)
-"""
-
-
-class Mouth:
-    """Through which a user asks, whose the connection is."""
-
-    def __init__(self, lab, user):
-        self.lab = lab
-        self.process = lab.town.start(user, "python3", "-c", MOUTH, stdin=subprocess.PIPE)
-
-    def ask(self, method, target, body=None):
-        text = None if body is None else json.dumps(body)
-        self.process.stdin.write(json.dumps([self.lab.port, method, target, text]).encode() + b"\n")
-        self.process.stdin.flush()
-        return json.loads(self.process.stdout.readline())
-
-
-class Lab:
-    """A machine of several users, of whom alice is an administrator: a token of hers may have any scope."""
-
-    def __init__(self, town):
-        self.town = town
-        self.sources = itertools.count(2)
-        self.names = itertools.count(1)
-        town.ok("root", "tee", "-a", "/etc/gflow/gflow.toml", input="[access]\nadministrators = ['alice']\n")
-        self.up()
-        self.alice, self.bob = Mouth(self, "alice"), Mouth(self, "bob")
-        self.tokens = {scope: self.token(scope, "--scope", scope) for scope in SCOPES}
-        self.expired = self.token("expired", "--scope", "admin", "--expires", "1s")
-        while not next(one for one in self.of_alice("/api/v1/tokens")["tokens"] if one["name"] == "expired")["expired"]:
-            pass  # each round asks gflowd, whose clock it is
-
-    def up(self):
-        self.town.ok("root", "gflowd", "up", "--system", "--devices", "sim:32xH100", env=LISTEN)
-        told = self.town.get("root", "/api/v1/daemon")
-        self.port = urllib.parse.urlsplit(told["api_url"]).port
-        self.tls_port = urllib.parse.urlsplit(told["tls_url"]).port
-
-    def token(self, name, *words):
-        return self.town.ok("alice", "gctl", "token", "create", name, *words).strip()
-
-    def of_alice(self, target):
-        status, text = self.alice.ask("GET", target)
-        assert status == 200, text
-        return json.loads(text)
-
-    # -- what of alice's is asked for
-
-    def make(self, what):
-        """Something of hers, as names of what stands in targets and bodies."""
-        if what is None:
-            return {}
-        if what == "token":
-            name = f"{SECRET}-{next(self.names)}"
-            self.token(name)
-            return {"name": name}
-        if what == "allocation":
-            status, text = self.alice.ask("POST", "/api/v1/gpu/allocate", {"gpu_count": 1, "ttl_seconds": 600})
-            assert status == 200, text
-            given = json.loads(text)
-            return {"id": given["allocation_id"], "node_name": given["node_name"]}
-        more = {"job": {"hold": True}, "waiting": {"begin": "2099-01-01T00:00:00Z"}, "running": {}}[what]
-        item = {"spec": {"work_dir": "/", "command": SECRET, **more},
-                "payload": {"argv": ["sh", "-c", f"trap : USR1; echo {SECRET}; sleep 600 & wait; wait"], "environment": []}}
-        status, text = self.alice.ask("POST", "/api/v1/jobs", {"items": [item]})
-        assert status == 201, text
-        job = json.loads(text)["items"][0]["id"]
-        if what == "running":
-            self.town.running(job)
-        return {"id": job}
-
-    def seen(self, what, names):
-        """All of it that a request might have changed."""
-        drains = self.of_alice("/api/v1/drain")["drains"]
-        if what == "token":
-            return drains, names["name"] in [one["name"] for one in self.of_alice("/api/v1/tokens")["tokens"]]
-        if what is None:
-            return drains, self.of_alice("/api/v1/jobs?state=Hold&fields=status")["jobs"]
-        job = self.of_alice(f"/api/v1/jobs/{names['id']}")
-        return drains, job["status"] if what != "allocation" else job["ended"], job["spec"]
-
-    def take_away(self, what, names):
-        if what not in (None, "token"):
-            self.alice.ask("POST", "/api/v1/jobs/cancel", {"jobs": [names["id"]]})
-
-    # -- who asks
-
-    def ask(self, who, method, target, body):
-        """Status and text of the answer that one of WHO gets."""
-        if who in ("owner", "other"):
-            return (self.alice if who == "owner" else self.bob).ask(method, target, body)
-        if who in ("nobody", "expired"):
-            # Of an address of its own each: after ten tries that fail, one is not told 401 any more.
-            source = next(self.sources)
-            connection = http.client.HTTPSConnection(
-                "127.0.0.1", self.tls_port, timeout=PATIENCE, context=ssl._create_unverified_context(),  # noqa: S323
-                source_address=(f"127.0.{1 + source // 250}.{1 + source % 250}", 0))
-        else:
-            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
-        headers = {} if body is None else {"Content-Type": "application/json"}
-        if who == "expired":
-            headers["Authorization"] = f"Bearer {self.expired}"
-        if who in SCOPES:
-            headers["Authorization"] = f"Bearer {self.tokens[who]}"
-        if who == "host":
-            headers |= {"Host": "gflow.evil.example", "Authorization": f"Bearer {self.tokens['admin']}"}
-        if who == "origin":
-            headers |= {"Origin": "https://evil.example", "Authorization": f"Bearer {self.tokens['admin']}"}
-        connection.request(method, target, None if body is None else json.dumps(body), headers)
-        answer = connection.getresponse()
-        return answer.status, answer.read().decode(errors="replace")
 
 
 @pytest.fixture(scope="module")
