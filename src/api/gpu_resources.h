@@ -55,6 +55,7 @@ struct GpuNeed {
   bool wait = false;             ///< in the queue where nothing is free
   std::int64_t ttl_seconds = 0;  ///< given back after so long; 0: as [api] allocation_ttl says
   int pid = 0;                   ///< given back when this process ends; 0: none
+  int wait_pid = 0;              ///< leaves the queue when this process ends; 0: none
   JobId allocation_id;           ///< set up for this one instead of a new one; 0: a new one
 };
 

@@ -47,6 +47,15 @@ void fields(Io& io, T& status) {
   io.field("timestamp", status.timestamp);
 }
 
+/// Null for none.
+template <class Io, class Pid>
+void process_field(Io& io, std::string_view name, Pid& pid) {
+  std::optional<int> process;
+  if (pid != 0) process = pid;
+  io.field(name, process, kPids);
+  if constexpr (!std::is_const_v<Pid>) pid = process.value_or(0);
+}
+
 template <class Io, Like<GpuNeed> T>
 void fields(Io& io, T& need) {
   io.field("gpu_count", need.gpu_count, kGpuCount);
@@ -59,10 +68,8 @@ void fields(Io& io, T& need) {
   io.known_text("gpus", need.gpus);
   io.field("wait", need.wait);
   io.field("ttl_seconds", need.ttl_seconds, kTtl);
-  std::optional<int> pid;
-  if (need.pid != 0) pid = need.pid;
-  io.field("pid", pid, kPids);
-  if constexpr (!std::is_const_v<T>) need.pid = pid.value_or(0);
+  process_field(io, "pid", need.pid);
+  process_field(io, "wait_pid", need.wait_pid);
   std::optional<JobId> allocation;
   if (need.allocation_id.value != 0) allocation = need.allocation_id;
   io.field("allocation_id", allocation);

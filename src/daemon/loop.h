@@ -23,6 +23,7 @@
 #include "daemon/machine_facts.h"
 #include "daemon/node_dispatcher.h"
 #include "daemon/options.h"
+#include "daemon/owner_watch.h"
 #include "daemon/remover.h"
 #include "daemon/shell.h"
 #include "daemon/socket_watch.h"
@@ -30,6 +31,7 @@
 #include "devices/source.h"
 #include "engine/state.h"
 #include "os/wall_timer.h"
+#include "server/answered_allocations.h"
 #include "server/event_journal.h"
 #include "server/http_server.h"
 #include "server/service.h"
@@ -77,6 +79,9 @@ class Loop : public server::Service {
                                                 std::optional<JobId> job,
                                                 std::chrono::milliseconds most,
                                                 std::function<void()> then) override;
+  [[nodiscard]] const server::AnsweredAllocations* answered_allocations() const override {
+    return &answered_;
+  }
   [[nodiscard]] server::EventJournal& events() override { return events_; }
   [[nodiscard]] api::DaemonView daemon() const override;
   [[nodiscard]] const server::Counters& counters() const override { return counters_; }
@@ -89,6 +94,10 @@ class Loop : public server::Service {
   Result<void> reload() override;
 
  private:
+  [[nodiscard]] Result<void> take_over_allocations();
+  [[nodiscard]] Result<void> take_leave();
+  void leave_queue(JobId allocation);
+  void give_back(const Job& allocation);
   void soon();  ///< a tick, after everything that is ready now was posted
   void take_slice();
   void launch_some();
@@ -126,6 +135,8 @@ class Loop : public server::Service {
   boost::asio::steady_timer refresh_timer_;
   boost::asio::signal_set signals_;
   ChangeFeed feed_;
+  server::AnsweredAllocations answered_;
+  OwnerWatch owners_;
   GpuPeaks peaks_;
   DeviceNews device_news_;
   server::EventJournal events_;

@@ -172,4 +172,11 @@ std::string NodeDispatcher::log_path(const Job& job) const {
   return (its == nullptr ? *executors_.front().executor : *its).log_path(job.id);
 }
 
+std::string doubt_text(const executor::Doubt& doubt) {
+  return fmt::format(
+      "it is not known how job {} stands, and it keeps what it holds until that is known: {}",
+      doubt.job.value,
+      doubt.why);
+}
+
 }  // namespace gflow::daemon

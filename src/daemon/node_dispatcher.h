@@ -69,4 +69,7 @@ class NodeDispatcher : public Dispatcher {
   std::function<void(LaunchOrder&)> launching_;
 };
 
+/// For people.
+[[nodiscard]] std::string doubt_text(const executor::Doubt& doubt);
+
 }  // namespace gflow::daemon

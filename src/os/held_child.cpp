@@ -59,12 +59,10 @@ void default_signals() {
   (void)::pthread_sigmask(SIG_SETMASK, &none, nullptr);
 }
 
-/// Its pid may have gone to another one since it was seen.
+/// Its pid may have gone to another one since it was seen, and it may be gone.
 void send_to(const ProcessFacts& process, int number) {
-  const Fd fd(static_cast<int>(::syscall(SYS_pidfd_open, process.pid, 0)));
-  const auto now = process_facts(process.pid);
-  if (!fd.valid() || !now || now->start_time != process.start_time) return;
-  (void)::syscall(SYS_pidfd_send_signal, fd.get(), number, nullptr, 0);  // it may be gone
+  const Fd held = hold_process(process.pid, process.start_time);
+  (void)::syscall(SYS_pidfd_send_signal, held.get(), number, nullptr, 0);
 }
 
 /// Its life up to execve(2).

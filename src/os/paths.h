@@ -18,6 +18,7 @@ struct Paths {
   [[nodiscard]] std::string database() const { return state_dir + "/gflow.db"; }
   [[nodiscard]] std::string lock() const { return state_dir + "/gflowd.lock"; }
   [[nodiscard]] std::string attempts_dir() const { return state_dir + "/attempts"; }
+  [[nodiscard]] std::string answered_allocations() const { return state_dir + "/answered"; }
   [[nodiscard]] std::string ballast() const { return state_dir + "/ballast"; }
   [[nodiscard]] std::string daemon_log() const { return logs_dir + "/gpu_resource_manager.log"; }
 };

@@ -7,7 +7,6 @@
 
 #include <string>
 
-#include "os/fd.h"
 #include "os/file.h"
 
 namespace gflow::os {
@@ -20,6 +19,13 @@ Result<std::optional<ProcessFacts>> find_process(int pid) {
 
 std::optional<ProcessFacts> process_facts(int pid) {
   return find_process(pid).value_or(std::nullopt);
+}
+
+Fd hold_process(int pid, std::uint64_t start_time) {
+  Fd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  const auto facts = process_facts(pid);  // after: the pid is its own as long as it is held
+  if (!facts || facts->start_time != start_time) process.reset();
+  return process;
 }
 
 bool is_process(int pid) { return Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))).valid(); }

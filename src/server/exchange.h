@@ -45,6 +45,15 @@ struct Request {
   Terms terms = {};  ///< how the answer is to be sent
 };
 
+/// Whether an answer came to whoever asked; told on the connections' thread. Let go of without a
+/// word, it was never sent.
+class Receipt {
+ public:
+  virtual ~Receipt() = default;
+  virtual void sending() = 0;  ///< from now on they may know it
+  virtual void lost() = 0;     ///< they do not: nobody has read it
+};
+
 /// What goes back.
 struct Reply {
   int status = 200;
@@ -55,6 +64,7 @@ struct Reply {
   std::function<std::string()> write = {};
   std::optional<Streamed> streamed = {};  ///< in place of `body`
   bool hangs_up = false;                  ///< it is the last of its connection
+  std::shared_ptr<Receipt> receipt = {};  ///< of who wants to know; not of one that is streamed
 };
 /// The reply with its body.
 [[nodiscard]] Reply written(Reply reply);

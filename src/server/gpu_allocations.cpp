@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <utility>
 
@@ -15,10 +16,12 @@
 #include "core/gpu_request.h"
 #include "os/paths.h"
 #include "os/process.h"
+#include "server/answered_allocations.h"
 #include "server/framework_setup.h"
 #include "server/gpu_need.h"
 #include "server/gpu_nodes.h"
 #include "server/handlers.h"
+#include "server/holder.h"
 #include "server/job_tag.h"
 #include "server/views.h"
 
@@ -77,8 +80,8 @@ Reply reply_of(const Result<api::GpuAllocation>& view, int status = 200) {
   return reply;
 }
 
-/// One who asked for GPUs and waits for the answer. Whoever goes away before it has no use for
-/// them: they are given back.
+/// One who asked for GPUs, until it is known whether the answer came. Whoever did not get it has no
+/// use for them: they are given back.
 struct Asked {
   Asked(Exchange from, api::GpuNeed wanted, Framework for_what)
       : exchange(std::move(from)), need(std::move(wanted)), framework(for_what) {}
@@ -86,23 +89,51 @@ struct Asked {
   Asked& operator=(const Asked&) = delete;
   ~Asked() {
     // One that gave a key comes back with it for the answer.
-    if (!answered && job.is_set() && exchange.request.idempotency_key.empty()) give_back();
+    if (!is_known && job.is_set() && exchange.request.idempotency_key.empty()) give_back();
   }
 
-  void give_back() const {
+  void give_back() {
     exchange.service.request(engine::event::Cancel{{job}, exchange.caller, 0}, {});
-  }
-  void answer(Reply reply) {
-    answered = true;
-    exchange.respond(std::move(reply));
+    job = {};
   }
 
   Exchange exchange;
   api::GpuNeed need;
   Framework framework;
   JobId job{};
-  bool answered = false;
+  std::atomic<bool> is_known = false;  ///< to whoever asked
 };
+
+/// Of the answer that tells of an allocation.
+class Told : public Receipt {
+ public:
+  explicit Told(const std::shared_ptr<Asked>& asked)
+      : asked_(*asked),
+        job_(asked->job),
+        noted_(asked->exchange.service.answered_allocations()),
+        kept_(asked->exchange.fair_work->lend(asked)) {}
+
+  void sending() override {
+    if (noted_ != nullptr) noted_->note(job_);
+    asked_.is_known = true;
+  }
+  void lost() override { asked_.is_known = false; }
+
+ private:
+  Asked& asked_;
+  JobId job_;
+  const AnsweredAllocations* noted_;
+  std::shared_ptr<void> kept_;  ///< what was asked, which is let go of on the loop
+};
+
+void answer(const std::shared_ptr<Asked>& asked, Reply reply) {
+  if (asked->exchange.fair_work == nullptr) {
+    asked->is_known = true;
+  } else if (asked->job.is_set()) {
+    reply.receipt = std::make_shared<Told>(asked);
+  }
+  asked->exchange.respond(std::move(reply));
+}
 
 void await_start(const std::shared_ptr<Asked>& asked);
 
@@ -118,31 +149,36 @@ void await_start(const std::shared_ptr<Asked>& asked) {
   const Service& service = asked->exchange.service;
   const Job* job = service.state().find(asked->job);
   if (job == nullptr) {
-    return asked->answer(problem(Error{Code::NotFound, tr("the allocation was forgotten")}));
+    return answer(asked, problem(Error{Code::NotFound, tr("the allocation was forgotten")}));
   }
   if (status_of(*job) == Status::Starting) return wait_for_news(asked);
   const bool waits = is_pending(*job);
   Reply reply = reply_of(view_of_allocation(service, *job, asked->need, asked->framework),
                          waits && asked->need.wait ? kAccepted : 200);
   if (waits && !asked->need.wait) asked->give_back();
-  asked->answer(std::move(reply));
+  answer(asked, std::move(reply));
 }
 
-/// What is run in place of a program. Errors: Permission for a process of another user, NotFound.
-Result<std::vector<std::string>> holder(const api::GpuNeed& need, const Principal& caller) {
-  std::vector<std::string> argv = {GF_TRY(os::helper_program("gflow-shim")), "--hold"};
-  if (need.pid == 0) return argv;
-  const auto facts = GF_TRY(os::find_process(need.pid));
-  const auto owner = os::process_owner(need.pid);
-  if (!facts || !owner || !os::is_process(need.pid)) {
-    return fail(Code::NotFound, tr_format("/pid: there is no process {}", need.pid));
+/// A process of the caller's; none for 0. Errors: Permission for one of another user, NotFound.
+Result<std::optional<ProcessId>> process_of(int pid, const Principal& caller, const char* field) {
+  if (pid == 0) return std::nullopt;
+  const auto facts = GF_TRY(os::find_process(pid));
+  const auto owner = os::process_owner(pid);
+  if (!facts || !owner || !os::is_process(pid)) {
+    return fail(Code::NotFound, tr_format("{}: there is no process {}", field, pid));
   }
   if (caller.uid != *owner) {
-    return fail(Code::Permission, tr_format("/pid: process {} is not yours", need.pid));
+    return fail(Code::Permission, tr_format("{}: process {} is not yours", field, pid));
   }
-  argv.push_back(std::to_string(need.pid));
-  argv.push_back(std::to_string(facts->start_time));
-  return argv;
+  return ProcessId{pid, facts->start_time};
+}
+
+/// What is run in place of a program.
+Result<std::vector<std::string>> holder(const api::GpuNeed& need, const Principal& caller) {
+  HeldFor held_for;
+  held_for.owner = GF_TRY(process_of(need.pid, caller, "/pid"));
+  held_for.waiter = GF_TRY(process_of(need.wait_pid, caller, "/wait_pid"));
+  return holder_command(GF_TRY(os::helper_program("gflow-shim")), held_for);
 }
 
 Result<api::SubmitRequest> submission_of_need(const api::GpuNeed& need,
@@ -214,7 +250,7 @@ void allocate(Exchange exchange, api::GpuNeed need, Framework framework) {
   const auto asked = std::make_shared<Asked>(std::move(exchange), std::move(need), framework);
   service.submit(
       std::move(*request), asked->exchange.caller, [asked](const Result<std::vector<JobId>>& jobs) {
-        if (!jobs) return asked->answer(problem(jobs.error()));
+        if (!jobs) return answer(asked, problem(jobs.error()));
         asked->job = jobs->front();
         await_start(asked);
       });

@@ -20,6 +20,7 @@
 
 namespace gflow::server {
 
+class AnsweredAllocations;
 class EventJournal;
 
 /// What handlers need of the daemon. Everything runs on the loop's one thread; an answer comes
@@ -43,6 +44,8 @@ class Service {
                                                         std::optional<JobId> job,
                                                         std::chrono::milliseconds most,
                                                         std::function<void()> then) = 0;
+  /// Where it is noted which allocations were answered; null: nowhere.
+  [[nodiscard]] virtual const AnsweredAllocations* answered_allocations() const { return nullptr; }
   /// What happened, for those who listen.
   [[nodiscard]] virtual EventJournal& events() = 0;
   [[nodiscard]] virtual api::DaemonView daemon() const = 0;

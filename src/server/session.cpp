@@ -2,6 +2,7 @@
 #include "server/session.h"
 
 #include <poll.h>
+#include <sys/socket.h>
 
 #include <boost/asio/write.hpp>
 #include <boost/beast/http/read.hpp>
@@ -21,6 +22,13 @@ namespace beast = boost::beast;
 namespace http = beast::http;
 
 constexpr int kLeastRefused = 400;
+
+/// Whether what was sent came to a socket that is closed.
+bool has_failed(int socket) {
+  int error = 0;
+  socklen_t size = sizeof error;
+  return ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error != 0;
+}
 
 /// How the other end is. A client may close its sending half and still read.
 enum class OtherEnd { Open, HalfClosed, Gone };
@@ -50,6 +58,10 @@ void Session::read_header() {
 void Session::on_header(const error_code& error) {
   deadline_.cancel();
   if (closed_) return;
+  // The socket is reset by one that closes it without having read what was sent; over TCP others
+  // do that, too.
+  if (error == asio::error::connection_reset && guest_.via == Via::Unix) lose_receipt();
+  receipt_.reset();
   if (error) return on_bad_request(error);
   idle_ = false;
   if (!reads_coding(parser_->get()[http::field::transfer_encoding])) {
@@ -225,11 +237,13 @@ void Session::send(Reply reply) {
   keep_alive_ = keep_alive_ && !host_.is_closing() && !reply.hangs_up;
   if (reply.streamed && !is_head_) return send_streamed(std::move(reply));
   reply = written(std::move(reply));
+  auto receipt = std::move(reply.receipt);
   const Memory size{static_cast<std::int64_t>(reply.body.size())};
   if (auto taken = host_.admission().take_reply(guest_.peer.uid, size); taken) {
     reply_ = size;
   } else {
     reply = problem(taken.error(), 429);
+    receipt.reset();
   }
   if (terms_.request_id.empty()) terms_.request_id = request_id_of("");
   reply = finished(terms_, std::move(reply));
@@ -237,6 +251,8 @@ void Session::send(Reply reply) {
   response_ = response_of(std::move(reply));
   response_->keep_alive(keep_alive_);
   if (is_head_) response_->body().clear();  // its length is told all the same
+  receipt_ = std::move(receipt);
+  if (receipt_) receipt_->sending();
   stream_.expires_after(2 * host_.idle());
   http::async_write(
       stream_, *response_, [self = shared_from_this()](const error_code& error, std::size_t) {
@@ -270,6 +286,11 @@ void Session::send_streamed(Reply reply) {
   watch();
 }
 
+void Session::lose_receipt() {
+  if (receipt_) receipt_->lost();
+  receipt_.reset();
+}
+
 void Session::stop_streaming() {
   if (writer_) writer_->stop();
 }
@@ -277,6 +298,7 @@ void Session::stop_streaming() {
 void Session::on_sent(const error_code& error) {
   response_.reset();
   terms_ = {};
+  if (error || has_failed(stream_.socket().native_handle())) lose_receipt();
   host_.admission().give_reply(guest_.peer.uid, std::exchange(reply_, Memory{}));
   if (closed_) return;
   if (error || !keep_alive_ || host_.is_closing()) return close();

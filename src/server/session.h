@@ -87,6 +87,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void send(Reply reply);
   void send_streamed(Reply reply);
   void on_sent(const error_code& error);
+  void lose_receipt();
 
   static constexpr std::size_t kMaxBufferBytes =
       std::size_t{2} * kMaxHeaderBytes;  // and the start of a body
@@ -102,6 +103,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::shared_ptr<BodyWriter> writer_;  // of an answer in pieces
   Memory body_;                         // taken from the admission
   Memory reply_;                        // the same
+  std::shared_ptr<Receipt> receipt_;    // of what was sent last, until the next request
   std::shared_ptr<void> ticket_;        // of the request awaited
   std::uint64_t number_ = 0;  // of the request awaited; an answer to another one is dropped
   Terms terms_;               // of it

@@ -28,13 +28,15 @@ Fd watch(std::int32_t pid, std::uint64_t start_time) {
 }  // namespace
 
 int hold_for(int count, char** arguments) {
-  if (count == 0) {
+  const bool is_told = count == 2 || count == 4;
+  const auto pid = is_told ? number_of<std::int32_t>(arguments[0]) : std::nullopt;
+  const auto start_time = is_told ? number_of<std::uint64_t>(arguments[1]) : std::nullopt;
+  if (count == 0 || pid == 0) {
     while (true) (void)::pause();
   }
-  const auto pid = count == 2 ? number_of<std::int32_t>(arguments[0]) : std::nullopt;
-  const auto start_time = count == 2 ? number_of<std::uint64_t>(arguments[1]) : std::nullopt;
   if (!pid || !start_time) {
-    (void)std::fputs("usage: gflow-shim --hold [PID START] (started by gflowd)\n", stderr);
+    (void)std::fputs("usage: gflow-shim --hold [PID START [WAITER START]] (started by gflowd)\n",
+                     stderr);
     return 2;
   }
   const Fd process = watch(*pid, *start_time);

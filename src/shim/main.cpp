@@ -2,8 +2,9 @@
 // gflow-shim ATTEMPT-DIRECTORY: supervises one attempt of a job. Started by the runner with the
 // write end of its status pipe as descriptor 3. gflow-shim --standby ROOM V2GROUP GROUP...: the
 // same, for an attempt it is told later through the socket that is its descriptor 4. gflow-shim
-// --probe DIR...: joins control groups and ends. gflow-shim --hold [PID START]: what an allocation
-// runs in place of a program: ends with that process, else when it is told to.
+// --probe DIR...: joins control groups and ends. gflow-shim --hold [PID START
+// [WAITER START]]: what an allocation runs in place of a program: ends with the first of these
+// processes, else when it is told to.
 #include <fcntl.h>
 #include <unistd.h>
 

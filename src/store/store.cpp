@@ -365,4 +365,18 @@ Result<std::optional<Submission>> Store::find_submission(std::uint32_t uid,
   }
 }
 
+Result<std::set<JobId>> Store::submitted_with_key() {
+  try {
+    std::set<JobId> all;
+    Statement list{core_->database, "SELECT jobs FROM submissions"};
+    Query query(list);
+    while (query.step()) {
+      for (const JobId job : read_jobs_text(query.text())) all.insert(job);
+    }
+    return all;
+  } catch (const SQLite::Exception& exception) {
+    return open_error(exception, core_->path);
+  }
+}
+
 }  // namespace gflow::store

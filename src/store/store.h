@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -124,6 +125,8 @@ class Store {
   [[nodiscard]] Result<std::optional<Submission>> find_submission(std::uint32_t uid,
                                                                   const std::string& key,
                                                                   std::chrono::milliseconds lived);
+  /// The jobs of submissions that can still be repeated by their keys.
+  [[nodiscard]] Result<std::set<JobId>> submitted_with_key();
 
  private:
   struct Core;

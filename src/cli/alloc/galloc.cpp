@@ -39,6 +39,8 @@ Result<api::GpuNeed> need_of(const Invocation& invocation, const Context& contex
   (void)GF_TRY(parse_gpu_request(need.gpus, config.resources));
   need.wait = !invocation.has("immediate");
   need.pid = pid;
+  // What it is held for may be another process, which lives on when this one is killed.
+  need.wait_pid = os::process_id();
   if (invocation.has("ttl")) {
     const auto ttl = parse_duration(invocation.get("ttl"));
     if (!ttl) return with_context(ttl.error(), "--ttl");
