@@ -18,7 +18,10 @@ readonly TEST_PACKAGES=(
 )
 
 # What tests need of PyPI, in .venv: these versions, so that a test that fails fails everywhere.
-readonly PYTHON_TOOLS=(schemathesis==4.32.5 openapi-python-client==0.29.1)
+readonly PYTHON_TOOLS=(
+  schemathesis==4.32.5 openapi-python-client==0.29.1
+  mypy==2.4.1 "pyright[nodejs]==1.1.414" scikit-build-core==1.1.2 cloudpickle==3.1.2
+)
 
 installed() { [[ "$(dpkg-query -W -f '${Status}' "$1" 2>/dev/null)" == "install ok installed" ]]; }
 candidate() { [[ "$(apt-cache policy "$1" 2>/dev/null)" == *"Candidate: "[0-9]* ]]; }

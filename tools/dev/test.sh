@@ -255,7 +255,7 @@ run_tests() {
   fi
   compile_behind asan &
   asan=$!
-  python_tests dev tools crash hostile instructions contract
+  python_tests dev tools crash hostile instructions contract python
   part "check" check "$full" || true
   if part "build (asan)" built asan "$asan"; then
     unit_tests asan

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""gflow for programs: submit, wait, listen, and GPUs for as long as they are wanted.
+
+    import gflow
+
+    job = gflow.submit("python train.py", gpus="2(V100)")
+    job.result()
+
+    with gflow.gpus(2) as devices:
+        ...
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gflow._default import default_client, events, gpus, job, jobs, select, submit
+    from gflow._version import __version__
+    from gflow.aio import AsyncClient, AsyncJob
+    from gflow.client import Client, Job
+    from gflow.devices import Device, Devices
+    from gflow.errors import (
+        ConfigurationError, ConnectionLost, EventsGone, Exhausted, GflowError, Infeasible, JobFailed, LeaseLost, NoGpus,
+        NotFound, PermissionDenied, Problem, ServerTimeout, Unauthenticated, Unavailable, Unreachable, UsageError,
+        WaitTimeout, WrongState,
+    )
+    from gflow.submission import Submission
+
+# What is not used is not imported: a program that only waits for a job starts without TLS and asyncio.
+_HOMES = {
+    "gflow._default": ["default_client", "events", "gpus", "job", "jobs", "select", "submit"],
+    "gflow._version": ["__version__"],
+    "gflow.aio": ["AsyncClient", "AsyncJob"],
+    "gflow.client": ["Client", "Job"],
+    "gflow.devices": ["Device", "Devices"],
+    "gflow.errors": [
+        "ConfigurationError", "ConnectionLost", "EventsGone", "Exhausted", "GflowError", "Infeasible", "JobFailed",
+        "LeaseLost", "NoGpus", "NotFound", "PermissionDenied", "Problem", "ServerTimeout", "Unauthenticated",
+        "Unavailable", "Unreachable", "UsageError", "WaitTimeout", "WrongState",
+    ],
+    "gflow.submission": ["Submission"],
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "AsyncClient", "AsyncJob", "Client", "ConfigurationError", "ConnectionLost", "Device", "Devices", "EventsGone",
+    "Exhausted", "GflowError", "Infeasible", "Job", "JobFailed", "LeaseLost", "NoGpus", "NotFound", "PermissionDenied",
+    "Problem", "ServerTimeout", "Submission", "Unauthenticated", "Unavailable", "Unreachable", "UsageError",
+    "WaitTimeout", "WrongState", "__version__", "default_client", "events", "gpus", "job", "jobs", "select", "submit",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'gflow' has no attribute '{name}'")
+    value: object = getattr(importlib.import_module(_HOME_OF[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME_OF})

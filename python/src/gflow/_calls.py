@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What each call of a client asks, and what it makes of the answers: steps, taken by both clients."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Optional, Union
+from urllib.parse import quote, urlencode
+
+from gflow import _events as event_stream
+from gflow import submission as written
+from gflow._http import Ask
+from gflow._steps import Deadline, Give, More, Opened, Patience, Steps, asked
+from gflow.errors import ConnectionLost, NoGpus, ServerTimeout, Unreachable, WaitTimeout
+
+if TYPE_CHECKING:
+    from datetime import datetime, timedelta
+
+    from gflow import documents
+    from gflow.submission import Gpus, JobRef, Submission
+
+ENDED = frozenset({"Finished", "Failed", "Cancelled", "Timeout", "Lost"})
+API = "/api/v1"
+
+_POLL = 55  # gflowd answers who waits for news at the latest then
+_PAGE = 1000
+_SILENT_STREAM = 45.0  # a stream of events says something each 15 s
+_QUIET_LOG = 600.0
+_FOR_EVER = 1e9
+_GIVING_BACK = 10.0
+
+
+def query_of(named: Mapping[str, object]) -> str:
+    """"?a=1&b=x,y"; what is None is not there."""
+    pairs = []
+    for name, value in named.items():
+        if value is None:
+            continue
+        if isinstance(value, bool):
+            value = "true" if value else "false"
+        elif isinstance(value, (list, tuple, set, frozenset)):
+            value = ",".join(str(one) for one in value)
+        pairs.append((name, str(value)))
+    return "?" + urlencode(pairs, safe=",", quote_via=quote) if pairs else ""
+
+
+def some_ids(jobs: Union[JobRef, Sequence[JobRef], None]) -> Optional[list[int]]:
+    if jobs is None:
+        return None
+    return [written.id_of(one) for one in (jobs if isinstance(jobs, Sequence) else [jobs])]
+
+
+class Calls:
+    def __init__(self, patience: float) -> None:
+        self.patience = patience
+        """Seconds a gflowd that is away is tried again where that is safe."""
+
+    def call(self, method: str, target: str, document: Optional[object] = None, key: Optional[str] = None) -> Steps[Any]:
+        """Any route: the document it answers."""
+        headers = {"Idempotency-Key": key} if key else {}
+        answer = yield from asked(Ask(method, target, document, headers), self.patience)
+        return answer.document()
+
+    # -- submitting
+
+    def request(self, gpus: Gpus) -> Steps[documents.Request]:
+        """gflowd reads what people write, so that it is read in one way everywhere."""
+        text = written.option_of_gpus(gpus)
+        if written.is_plain(text):
+            return {"gpus": int(text)}
+        told = yield from self.call("POST", f"{API}/gpu/validate", {"gpus": text})
+        if told["request"] is None:
+            raise ValueError(told["error_message"])
+        return written.request_of(told["request"])
+
+    def items(self, submissions: Sequence[Submission]) -> Steps[list[documents.SubmitRequestItem]]:
+        items: list[documents.SubmitRequestItem] = []
+        requests: dict[str, documents.Request] = {}
+        places: dict[int, int] = {}
+        for place, one in enumerate(submissions):
+            gpus = written.option_of_gpus(one.options.get("gpus", 0))
+            if gpus not in requests:
+                requests[gpus] = yield from self.request(gpus)
+            line, payload = written.payload_of(one.command, one.options)
+            request = written.complete(requests[gpus].copy(), one.options)
+            spec = written.spec_of(one.options, request, line)
+            spec["dependencies"], siblings = written.dependencies_of(one.options, places)
+            items.append({"spec": spec, "payload": payload, "depends_on_siblings": siblings})
+            places[id(one)] = place
+        return items
+
+    def submit(
+        self, submissions: Sequence[Submission], key: Optional[str] = None
+    ) -> Steps[list[documents.SubmitAnswerItemShown]]:
+        items = yield from self.items(submissions)
+        return (yield from self.submit_items(items, key))
+
+    def submit_items(
+        self, items: Sequence[documents.SubmitRequestItem], key: Optional[str] = None
+    ) -> Steps[list[documents.SubmitAnswerItemShown]]:
+        """All of them or none, and once, whatever the network does."""
+        if not items:
+            return []
+        told = yield from self.call("POST", f"{API}/jobs", {"items": items}, key or uuid.uuid4().hex)
+        answers: list[documents.SubmitAnswerItemShown] = told["items"]
+        return answers
+
+    def check(self, submissions: Sequence[Submission]) -> Steps[None]:
+        items = yield from self.items(submissions)
+        yield from self.call("POST", f"{API}/jobs/check", {"items": items})
+
+    # -- jobs
+
+    def jobs(self, query: Mapping[str, object], most: Optional[int]) -> Steps[list[documents.JobViewPart]]:
+        """Page by page."""
+        found: list[documents.JobViewPart] = []
+        after: Optional[int] = None
+        while most is None or len(found) < most:
+            limit = _PAGE if most is None else min(_PAGE, most - len(found))
+            paged = {**query, "limit": limit, **({} if after is None else {"after": after})}
+            page = yield from self.call("GET", f"{API}/jobs{query_of(paged)}")
+            found += page["jobs"]
+            after = page["next_after"]
+            if after is None or "sort" in query:
+                break
+        return found
+
+    def job(self, job_id: int) -> Steps[documents.Job]:
+        told: documents.Job = yield from self.call("GET", f"{API}/jobs/{job_id}")
+        return told
+
+    def act(self, verb: str, jobs: Iterable[JobRef], **more: object) -> Steps[list[int]]:
+        listed = [written.id_of(one) for one in jobs]
+        if not listed:
+            return []
+        told = yield from self.call("POST", f"{API}/jobs/{verb}", {"jobs": listed, **more})
+        done: list[int] = told["jobs"]
+        return done
+
+    def release(self, jobs: Iterable[JobRef], at: Union[datetime, timedelta, None]) -> Steps[list[int]]:
+        return (yield from self.act("release", jobs, at=None if at is None else written.time_of(at)))
+
+    def update(self, jobs: Iterable[JobRef], changes: Mapping[str, Any]) -> Steps[list[int]]:
+        document: dict[str, Any] = {"jobs": [written.id_of(one) for one in jobs], **changes}
+        if "gpus" in document:
+            asked_for = yield from self.request(document.pop("gpus"))
+            document["request"] = {**asked_for, **document.get("request", {})}
+        told = yield from self.call("PATCH", f"{API}/jobs", document)
+        done: list[int] = told["jobs"]
+        return done
+
+    def wait(self, job_id: int, timeout: Optional[float]) -> Steps[documents.Job]:
+        """Until it has ended: nothing is asked but whether there is news."""
+        deadline = Deadline(timeout)
+        while True:
+            page = yield from self.call("GET", f"{API}/jobs{query_of({'job': job_id, 'fields': 'status'})}")
+            if not page["jobs"] or page["jobs"][0]["status"] in ENDED:
+                return (yield from self.job(job_id))
+            yield from self._news(page["revision"], job_id, deadline, f"job {job_id} has not ended")
+
+    def _news(self, revision: int, job_id: int, deadline: Deadline, what: str) -> Steps[None]:
+        """Something happened to the job, or time passed."""
+        deadline.check(what)
+        patience = deadline.left(_POLL + 5)
+        changes = Ask("GET", f"{API}/changes{query_of({'revision': revision, 'job': job_id})}", patience=patience)
+        try:
+            yield from asked(changes, deadline.left(self.patience))
+        except ServerTimeout:
+            deadline.check(what)
+            raise
+
+    # -- what comes piece by piece
+
+    def follow(self, job_id: int, start: int) -> Steps[None]:
+        """Gives what a job writes until it has ended."""
+        waiting = Patience(self.patience)
+        while True:
+            try:
+                target = f"{API}/jobs/{job_id}/log{query_of({'follow': True, 'from': start})}"
+                opened: Opened = yield Ask("GET", target, is_stream=True)
+                opened.answer.checked()
+                waiting.found()
+                while (piece := (yield More(opened.stream, _QUIET_LOG))) != b"":
+                    if piece:
+                        start += len(piece)
+                        yield Give(piece)
+                return
+            except (Unreachable, ConnectionLost) as error:
+                pause = waiting.lost(error)
+            yield pause
+
+    def log(self, job_id: int, tail: Optional[int]) -> Steps[bytes]:
+        answer = yield from asked(Ask("GET", f"{API}/jobs/{job_id}/log{query_of({'tail': tail})}"), self.patience)
+        return answer.body
+
+    def events(self, query: Mapping[str, object], after: Optional[int]) -> Steps[None]:
+        """Gives what happens, each event once, over restarts of gflowd."""
+        waiting = Patience(self.patience)
+        follows = query.get("follow", True)
+        while True:
+            reader = event_stream.Reader()
+            try:
+                headers = {} if after is None else {"Last-Event-ID": str(after)}
+                opened: Opened = yield Ask("GET", f"{API}/events{query_of(query)}", headers=headers, is_stream=True)
+                opened.answer.checked()
+                waiting.found()
+                while piece := (yield More(opened.stream, _SILENT_STREAM)):
+                    for event in reader.feed(piece):
+                        yield Give(event)
+                    after = after if reader.last_id is None else reader.last_id
+                if not follows:
+                    return
+                pause = waiting.lost(ConnectionLost("gflowd ended the stream of events"))
+            except (Unreachable, ConnectionLost) as error:
+                pause = waiting.lost(error)
+            yield pause
+
+    # -- GPUs
+
+    def allocate(self, need: Mapping[str, Any]) -> Steps[documents.GpuAllocation]:
+        """Where it waits, `state` says so; where it is refused, NoGpus does."""
+        told: documents.GpuAllocation = yield from self.call("POST", f"{API}/gpu/allocate", need, uuid.uuid4().hex)
+        if not told["success"] and not (need.get("wait") and told["state"] not in (None, *ENDED)):
+            raise NoGpus(told["error_message"])
+        return told
+
+    def await_allocation(self, allocation: documents.GpuAllocation, timeout: Optional[float]) -> Steps[documents.GpuAllocation]:
+        """Until its GPUs are there. Errors: WaitTimeout; NoGpus where it ended before."""
+        deadline = Deadline(timeout)
+        its = allocation["allocation_id"]
+        assert its is not None
+        while not allocation["success"]:
+            page = yield from self.call("GET", f"{API}/jobs{query_of({'job': its, 'fields': 'status'})}")
+            allocation = yield from self.call("GET", f"{API}/gpu/allocations/{its}")
+            if allocation["success"]:
+                break
+            if allocation["state"] in ENDED:
+                raise NoGpus(allocation["error_message"])
+            yield from self._news(page["revision"], its, deadline, f"no GPUs: {allocation['error_message']}")
+        return allocation
+
+    def give_back(self, allocation_id: int) -> Steps[None]:
+        """Returns once others can have them, which takes milliseconds."""
+        yield from self.call("DELETE", f"{API}/gpu/allocations/{allocation_id}")
+        try:
+            yield from self.wait(allocation_id, _GIVING_BACK)
+        except (WaitTimeout, Unreachable, ConnectionLost):
+            pass  # it was told to end, and will
+
+    def watch(self, allocation_id: int, ttl: Optional[int]) -> Steps[None]:
+        """Gives why an allocation ended, once it did; renews it while it is watched."""
+        interval = _SILENT_STREAM if ttl is None else ttl / 3
+        waiting = Patience(_FOR_EVER)
+        while True:
+            try:
+                target = f"{API}/events{query_of({'job': allocation_id, 'type': 'job.ended'})}"
+                opened: Opened = yield Ask("GET", target, is_stream=True)
+                opened.answer.checked()
+                waiting.found()
+                yield from self._watch_by(opened, allocation_id, ttl, interval)
+                return
+            except (Unreachable, ConnectionLost, ServerTimeout) as error:
+                pause = waiting.lost(error)
+            yield pause
+
+    def _watch_by(self, opened: Opened, allocation_id: int, ttl: Optional[int], interval: float) -> Steps[None]:
+        reader = event_stream.Reader()
+        while True:
+            told = yield from self.call("GET", f"{API}/gpu/allocations/{allocation_id}")
+            if told["state"] in ENDED:
+                yield Give(told["error_message"] or told["state"])
+                return
+            if ttl is not None:
+                yield from self.call("POST", f"{API}/gpu/allocations/{allocation_id}/renew", {"ttl_seconds": ttl})
+            renewal = Deadline(interval)
+            while not renewal.is_over:
+                piece = yield More(opened.stream, renewal.left(interval))
+                if piece == b"":
+                    raise ConnectionLost("gflowd ended the stream of events")
+                if piece and reader.feed(piece):
+                    break
+
+    def select(self, gpus: Gpus) -> Steps[tuple[str, list[documents.MonitoredGpuShown]]]:
+        """The node and its GPUs that would be given now."""
+        request = yield from self.request(gpus)
+        placement: documents.Placement = yield from self.call(
+            "POST", f"{API}/place", {"request": request, "most": 1})
+        if not placement["fits"] or not placement["ranked"]:
+            raise NoGpus("; ".join(one["text"] for one in placement["blockers"]) or f"no room for {gpus} GPUs")
+        best = placement["ranked"][0]
+        monitoring: documents.GpuMonitoring = yield from self.call("GET", f"{API}/gpu/monitoring")
+        there = (one for node in monitoring["nodes"] if node["node_name"] == best["node"] for one in node["gpus"])
+        return best["node"], [one for one in there if one["index"] in best["gpu_indices"]]

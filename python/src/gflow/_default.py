@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The client that `gflow.submit()` and the like use: that of this process, made when it is first needed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Optional, Union
+
+from gflow.client import Client, Job
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from typing_extensions import Unpack
+
+    from gflow import documents
+    from gflow._sync import Iteration
+    from gflow.devices import Devices
+    from gflow._events import Event
+    from gflow.leases import Lease
+    from gflow.submission import Command, Gpus, JobRef, Seconds, SubmitOptions
+
+_lock = threading.Lock()
+_made: Optional[Client] = None
+
+
+def default_client() -> Client:
+    """Of the gflowd that GFLOW_SERVER names, or of this machine's."""
+    global _made
+    with _lock:
+        if _made is None:
+            _made = Client()
+        return _made
+
+
+def submit(command: Command, /, *, key: Optional[str] = None, **options: Unpack[SubmitOptions]) -> Job:
+    return default_client().submit(command, key=key, **options)
+
+
+def job(job_id: int) -> Job:
+    return default_client().job(job_id)
+
+
+def jobs(**query: Any) -> list[documents.JobViewPart]:
+    return default_client().jobs(**query)
+
+
+def events(*, job: Union[JobRef, Sequence[JobRef], None] = None, user: Union[str, Sequence[str], None] = None,
+           type: Union[str, Sequence[str], None] = None,  # noqa: A002
+           after: Optional[int] = None, follow: bool = True) -> Iteration[Event]:
+    return default_client().events(job=job, user=user, type=type, after=after, follow=follow)
+
+
+def gpus(gpus: Gpus = 1, *, wait: bool = True, timeout: Optional[float] = None, ttl: Optional[Seconds] = None,
+         set_environment: bool = True, on_lost: Optional[Callable[[str], object]] = None) -> Lease:
+    return default_client().gpus(
+        gpus, wait=wait, timeout=timeout, ttl=ttl, set_environment=set_environment, on_lost=on_lost)
+
+
+def select(gpus: Gpus = 1) -> Devices:
+    return default_client().select(gpus)
+
+
+submit.__doc__ = Client.submit.__doc__
+job.__doc__ = Client.job.__doc__
+jobs.__doc__ = Client.jobs.__doc__
+events.__doc__ = Client.events.__doc__
+gpus.__doc__ = Client.gpus.__doc__
+select.__doc__ = Client.select.__doc__

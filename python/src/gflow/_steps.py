@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a call does, apart from how: a generator of steps, which a thread (`_sync`) or an event loop (`_async`) takes.
+
+Each step is answered with what came of it, or what went wrong is thrown into the generator."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any, TypeVar, Union
+
+from gflow._http import Answer, Ask
+from gflow.errors import ConnectionLost, Unreachable, WaitTimeout
+
+T = TypeVar("T")
+
+_FIRST_PAUSE = 0.05
+_LONGEST_PAUSE = 1.0
+
+
+@dataclass
+class Pause:
+    """Some seconds of nothing."""
+
+    seconds: float
+
+
+@dataclass
+class Opened:
+    """An answer that comes piece by piece."""
+
+    answer: Answer
+    stream: Any
+
+
+@dataclass
+class More:
+    """The next piece of a body: b"" at its end, None where there was none within `patience` seconds."""
+
+    stream: Any
+    patience: float
+
+
+@dataclass
+class Give:
+    """Something for whoever iterates."""
+
+    value: Any
+
+
+Step = Union[Ask, Pause, More, Give]
+Steps = Generator[Step, Any, T]
+
+
+class Deadline:
+    """When waiting is over; None is never."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self._seconds = seconds
+        self._end = None if seconds is None else time.monotonic() + seconds
+
+    def left(self, most: float) -> float:
+        return most if self._end is None else max(0.0, min(most, self._end - time.monotonic()))
+
+    @property
+    def is_over(self) -> bool:
+        return self._end is not None and time.monotonic() >= self._end
+
+    def check(self, what: str) -> None:
+        if self.is_over:
+            raise WaitTimeout(f"{what} within {self._seconds:g} s")
+
+
+class Patience:
+    """For a gflowd that is away: how long it is tried again, with longer and longer pauses."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self.found()
+
+    def found(self) -> None:
+        """It is there."""
+        self._deadline: Deadline | None = None
+        self._pause = _FIRST_PAUSE
+
+    def lost(self, error: Exception) -> Pause:
+        """It is not: the pause before the next try, or the error where these were enough."""
+        self._deadline = self._deadline or Deadline(self._seconds)
+        if self._deadline.is_over:
+            raise error
+        self._pause = min(self._pause * 2, _LONGEST_PAUSE)
+        return Pause(self._deadline.left(self._pause))
+
+
+def asked(ask: Ask, patience: float) -> Steps[Answer]:
+    """Its answer, the problem it carries raised. What may be asked twice is, while gflowd restarts."""
+    waiting = Patience(patience if ask.may_be_repeated else 0)
+    while True:
+        try:
+            answer: Answer = yield ask
+            return answer.checked()
+        except (Unreachable, ConnectionLost) as error:
+            pause = waiting.lost(error)
+        yield pause

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The client of gflowd for asyncio. Each call is that of `gflow.Client`, awaited."""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import logging
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Optional, Union
+
+from gflow._async import Driver, Iteration
+from gflow._calls import API, ENDED, Calls, some_ids
+from gflow._servers import find_server
+from gflow.client import RESTART_SECONDS
+from gflow.devices import Devices, EnvironmentChange, devices_of_allocation, devices_of_choice
+from gflow.errors import GflowError, JobFailed, LeaseLost, NotFound, WrongState
+from gflow.leases import LeaseTerms, note_of_loss
+from gflow.submission import Submission, id_of
+
+if TYPE_CHECKING:
+    from datetime import datetime, timedelta
+    from types import TracebackType
+
+    from typing_extensions import Unpack
+
+    from gflow import documents
+    from gflow._events import Event
+    from gflow.submission import Command, Gpus, JobRef, Seconds, SubmitOptions
+
+_LOGGER = logging.getLogger("gflow")
+
+
+class AsyncClient:
+    """As gflow.Client. It belongs to one event loop."""
+
+    def __init__(self, server: Optional[str] = None, *, token: Optional[str] = None,
+                 fingerprint: Optional[str] = None, patience: float = RESTART_SECONDS) -> None:
+        self.server = find_server(server, token, fingerprint)
+        self._driver = Driver(self.server)
+        self._calls = Calls(patience)
+
+    async def __aenter__(self) -> AsyncClient:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    def __repr__(self) -> str:
+        return f"<gflow.AsyncClient of {self.server}>"
+
+    async def aclose(self) -> None:
+        self._driver.close()
+
+    async def call(self, method: str, target: str, document: Optional[object] = None, *, key: Optional[str] = None) -> Any:
+        return await self._driver.run(self._calls.call(method, target, document, key))
+
+    async def submit(self, command: Command, /, *, key: Optional[str] = None,
+                     **options: Unpack[SubmitOptions]) -> AsyncJob:
+        return (await self.submit_all([Submission(command, **options)], key=key))[0]
+
+    async def submit_all(self, submissions: Sequence[Submission], *, key: Optional[str] = None) -> list[AsyncJob]:
+        answers = await self._driver.run(self._calls.submit(submissions, key))
+        return [AsyncJob(self, one["id"], one["name"]) for one in answers]
+
+    async def check(self, command: Command, /, **options: Unpack[SubmitOptions]) -> None:
+        await self._driver.run(self._calls.check([Submission(command, **options)]))
+
+    async def job(self, job_id: int) -> AsyncJob:
+        told = await self._driver.run(self._calls.job(job_id))
+        return AsyncJob(self, told["id"], told["spec"]["name"])
+
+    async def jobs(self, *, state: Union[str, Sequence[str], None] = None,
+                   user: Union[str, Sequence[str], None] = None, name: Optional[str] = None,
+                   project: Optional[str] = None, group: Optional[str] = None,
+                   job: Union[JobRef, Sequence[JobRef], None] = None, fields: Optional[Sequence[str]] = None,
+                   most: Optional[int] = None) -> list[documents.JobViewPart]:
+        query = {"state": state, "user": user, "name": name, "project": project, "group": group,
+                 "job": some_ids(job), "fields": fields}
+        return await self._driver.run(self._calls.jobs(query, most))
+
+    async def cancel(self, *jobs: JobRef, signal: int = 0) -> list[int]:
+        return await self._driver.run(self._calls.act("cancel", jobs, signal=signal))
+
+    async def signal(self, signal: int, *jobs: JobRef) -> list[int]:
+        return await self._driver.run(self._calls.act("signal", jobs, signal=signal))
+
+    async def hold(self, *jobs: JobRef) -> list[int]:
+        return await self._driver.run(self._calls.act("hold", jobs))
+
+    async def release(self, *jobs: JobRef, at: Union[datetime, timedelta, None] = None) -> list[int]:
+        return await self._driver.run(self._calls.release(jobs, at))
+
+    async def update(self, *jobs: JobRef, **changes: Any) -> list[int]:
+        return await self._driver.run(self._calls.update(jobs, changes))
+
+    async def wait(self, *jobs: JobRef, timeout: Optional[float] = None) -> list[documents.Job]:
+        waited = [self._driver.run(self._calls.wait(id_of(one), timeout)) for one in jobs]
+        return list(await asyncio.gather(*waited))
+
+    def events(self, *, job: Union[JobRef, Sequence[JobRef], None] = None, user: Union[str, Sequence[str], None] = None,
+               type: Union[str, Sequence[str], None] = None,  # noqa: A002
+               after: Optional[int] = None, follow: bool = True) -> Iteration[Event]:
+        """With `async with` it listens from there on, else from its first `async for` on."""
+        query = {"job": some_ids(job), "user": user, "type": type, "follow": follow}
+        return Iteration(self._driver, self._calls.events(query, after))
+
+    def gpus(self, gpus: Gpus = 1, *, wait: bool = True, timeout: Optional[float] = None,
+             ttl: Optional[Seconds] = None, set_environment: bool = True,
+             on_lost: Optional[Callable[[str], object]] = None) -> AsyncLease:
+        """`async with client.gpus(2) as devices:`"""
+        terms = LeaseTerms(self.server, gpus, wait=wait, ttl=ttl)
+        return AsyncLease(self._driver, self._calls, terms, timeout, set_environment, on_lost)
+
+    async def select(self, gpus: Gpus = 1) -> Devices:
+        return devices_of_choice(*await self._driver.run(self._calls.select(gpus)))
+
+    async def allocations(self) -> list[documents.GpuAllocationShown]:
+        listed: list[documents.GpuAllocationShown] = (await self.call("GET", f"{API}/gpu/allocations"))["allocations"]
+        return listed
+
+    async def machine(self) -> documents.Machine:
+        told: documents.Machine = await self.call("GET", f"{API}/machine")
+        return told
+
+    async def gpu_status(self) -> documents.GpuStatus:
+        told: documents.GpuStatus = await self.call("GET", f"{API}/gpu/status")
+        return told
+
+
+class AsyncJob:
+    """As gflow.Job."""
+
+    def __init__(self, client: AsyncClient, job_id: int, name: str = "") -> None:
+        self.client = client
+        self.id = job_id
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"<gflow.AsyncJob {self.id} {self.name}>"
+
+    async def show(self) -> documents.Job:
+        return await self.client._driver.run(self.client._calls.job(self.id))
+
+    async def status(self) -> str:
+        return (await self.show())["status"]
+
+    async def done(self) -> bool:
+        return await self.status() in ENDED
+
+    async def why(self) -> list[documents.BlockerView]:
+        return (await self.show())["blockers"]
+
+    async def wait(self, timeout: Optional[float] = None) -> documents.Job:
+        return (await self.client.wait(self, timeout=timeout))[0]
+
+    async def result(self, timeout: Optional[float] = None) -> documents.Job:
+        told = await self.wait(timeout)
+        if told["status"] != "Finished":
+            raise JobFailed(told, await self.log(tail=20) if told["started"] is not None else "")
+        return told
+
+    async def log(self, tail: Optional[int] = None) -> str:
+        return (await self.client._driver.run(self.client._calls.log(self.id, tail))).decode(errors="replace")
+
+    async def follow(self) -> AsyncIterator[str]:
+        decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        pieces: Iteration[bytes] = Iteration(self.client._driver, self.client._calls.follow(self.id, 0))
+        async with pieces:
+            async for piece in pieces:
+                yield decoder.decode(piece)
+
+    async def cancel(self, signal: int = 0) -> None:
+        await self.client.cancel(self, signal=signal)
+
+    async def hold(self) -> None:
+        await self.client.hold(self)
+
+    async def release(self, at: Union[datetime, timedelta, None] = None) -> None:
+        await self.client.release(self, at=at)
+
+    async def update(self, **changes: Any) -> None:
+        await self.client.update(self, **changes)
+
+
+class AsyncLease:
+    """As gflow.leases.Lease; it is watched by a task."""
+
+    def __init__(self, driver: Driver, calls: Calls, terms: LeaseTerms, timeout: Optional[float],
+                 set_environment: bool, on_lost: Optional[Callable[[str], object]]) -> None:
+        self._driver = driver
+        self._calls = calls
+        self._terms = terms
+        self._timeout = timeout
+        self._sets_environment = set_environment
+        self._on_lost = on_lost
+
+    async def __aenter__(self) -> Devices:
+        told = await self._driver.run(self._calls.allocate(self._terms.need))
+        try:
+            told = await self._driver.run(self._calls.await_allocation(told, self._timeout))
+            self._devices = devices_of_allocation(told)
+        except BaseException:
+            await asyncio.shield(self._give_back(told["allocation_id"]))
+            raise
+        self._change = EnvironmentChange(self._devices.environment) if self._sets_environment else None
+        self._watcher = asyncio.ensure_future(self._watch())
+        return self._devices
+
+    async def __aexit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException],
+                        trace: Optional[TracebackType]) -> None:
+        if self._change is not None:
+            self._change.undo()
+        self._watcher.cancel()
+        try:
+            lost = self._devices.lost or await asyncio.shield(self._give_back(self._devices.allocation_id))
+            if lost:
+                raise LeaseLost(self._devices.allocation_id or 0, lost)
+        except GflowError:
+            if kind is None:
+                raise
+            _LOGGER.warning("what went wrong while GPUs were given back", exc_info=True)
+
+    async def _give_back(self, allocation_id: Optional[int]) -> str:
+        """Why they were not held any more; "" if they were."""
+        if allocation_id is None:
+            return ""
+        try:
+            await self._driver.run(self._calls.give_back(allocation_id))
+        except (WrongState, NotFound) as error:
+            return error.detail
+        return ""
+
+    async def _watch(self) -> None:
+        its = self._devices.allocation_id
+        assert its is not None
+        watched: Iteration[str] = Iteration(self._driver, self._calls.watch(its, self._terms.heartbeat))
+        try:
+            async with watched:
+                async for why in watched:
+                    note_of_loss(self._devices, why, self._on_lost)
+                    return
+        except GflowError as error:
+            note_of_loss(self._devices, f"it cannot be kept: {error}", self._on_lost)

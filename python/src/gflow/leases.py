@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GPUs for this program as long as it wants them: an allocation that is held, watched and given back."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Optional
+
+from gflow import submission
+from gflow._calls import Calls
+from gflow._sync import Driver, Iteration
+from gflow.devices import Devices, EnvironmentChange, devices_of_allocation
+from gflow.errors import GflowError, LeaseLost, NotFound, WrongState
+
+if TYPE_CHECKING:
+    from gflow._servers import Server
+    from gflow.submission import Gpus, Seconds
+
+_LOGGER = logging.getLogger("gflow")
+HEARTBEAT_SECONDS = 60
+
+
+class LeaseTerms:
+    """What was asked for, and how it is kept: by this process where gflowd can see it, else by a heartbeat."""
+
+    def __init__(self, server: Server, gpus: Gpus, *, wait: bool, ttl: Optional[Seconds]) -> None:
+        self.need: dict[str, Any] = {"gpus": submission.option_of_gpus(gpus), "wait": wait}
+        self.heartbeat: Optional[int] = None
+        if server.is_here:
+            self.need["pid"] = os.getpid()
+        if ttl is not None:
+            self.need["ttl_seconds"] = submission.seconds_of(ttl)
+        elif not server.is_here:
+            self.heartbeat = self.need["ttl_seconds"] = HEARTBEAT_SECONDS
+
+
+def note_of_loss(devices: Devices, why: str, on_lost: Optional[Callable[[str], object]]) -> None:
+    """They are gone, and whoever is to know is told."""
+    devices.lost = why
+    if on_lost is None:
+        _LOGGER.warning("allocation %s ended before it was given back: %s", devices.allocation_id, why)
+    else:
+        on_lost(why)
+
+
+class Lease:
+    """`with client.gpus(2) as devices:` The environment is set and put back; GPUs that were taken back in between are a
+    LeaseLost at the end, and told at once to `on_lost(why)`, which is called on another thread, or else logged."""
+
+    def __init__(self, driver: Driver, calls: Calls, terms: LeaseTerms, *, timeout: Optional[float] = None,
+                 set_environment: bool = True, on_lost: Optional[Callable[[str], object]] = None) -> None:
+        self._driver = driver
+        self._calls = calls
+        self._terms = terms
+        self._timeout = timeout
+        self._sets_environment = set_environment
+        self._on_lost = on_lost
+        self._change: Optional[EnvironmentChange] = None
+        self._devices: Optional[Devices] = None
+
+    def __enter__(self) -> Devices:
+        return self.acquire()
+
+    def __exit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException],
+                 trace: Optional[TracebackType]) -> None:
+        try:
+            self.release()
+        except GflowError:
+            if kind is None:
+                raise
+            _LOGGER.warning("what went wrong while GPUs were given back", exc_info=True)
+
+    def acquire(self) -> Devices:
+        """Errors: NoGpus, WaitTimeout, and what a request that could never be met is refused with."""
+        told = self._driver.run(self._calls.allocate(self._terms.need))
+        try:
+            told = self._driver.run(self._calls.await_allocation(told, self._timeout))
+            devices = devices_of_allocation(told)
+        except BaseException:
+            self._give_back(told["allocation_id"])
+            raise
+        self._devices = devices
+        self._change = EnvironmentChange(devices.environment) if self._sets_environment else None
+        assert devices.allocation_id is not None
+        self._watched: Iteration[str] = Iteration(
+            self._driver, self._calls.watch(devices.allocation_id, self._terms.heartbeat))
+        self._watcher = threading.Thread(target=self._watch, args=(devices,), name="gflow-lease", daemon=True)
+        self._watcher.start()
+        return devices
+
+    def release(self) -> None:
+        """Errors: LeaseLost where they had been taken back before."""
+        devices, self._devices = self._devices, None
+        if devices is None:
+            return
+        if self._change is not None:
+            self._change.undo()
+        self._watched.close()
+        if self._watcher is not threading.current_thread():
+            self._watcher.join()
+        lost = devices.lost or self._give_back(devices.allocation_id)
+        if lost:
+            raise LeaseLost(devices.allocation_id or 0, lost)
+
+    def _give_back(self, allocation_id: Optional[int]) -> str:
+        """Why they were not held any more; "" if they were."""
+        if allocation_id is None:
+            return ""
+        try:
+            self._driver.run(self._calls.give_back(allocation_id))
+        except (WrongState, NotFound) as error:
+            return error.detail
+        return ""
+
+    def _watch(self, devices: Devices) -> None:
+        try:
+            for why in self._watched:
+                note_of_loss(devices, why, self._on_lost)
+                return
+        except GflowError as error:  # a token that has expired, for one
+            note_of_loss(devices, f"it cannot be kept: {error}", self._on_lost)
+
+

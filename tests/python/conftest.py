@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "python/src"
+sys.path.insert(0, str(SOURCE))
+sys.path.insert(0, str(ROOT / "tests/contract"))  # pypi.py
+
+import gflow  # noqa: E402
+from machine import PATIENCE, Machine  # noqa: E402
+
+
+@pytest.fixture
+def client(machine):
+    with gflow.Client(f"unix:{machine.socket}") as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def lab():
+    """One that serves other machines, too."""
+    made = Machine("sim:2xV100+2xA100")
+    made.environment |= {"GFLOW_API__TLS_LISTEN": "127.0.0.1:0", "GFLOW_API__LISTEN": "127.0.0.1:0"}
+    try:
+        made.up()
+        told = made.get("/api/v1/daemon")
+        made.tls_url, made.api_url, made.fingerprint = told["tls_url"], told["api_url"], told["tls_fingerprint"]
+        yield made
+    finally:
+        made.close()
+
+
+@pytest.fixture
+def python(machine):
+    """Runs Python as the machine's user, who has the package and no other setting."""
+
+    def run(*words, script=None, env=None, program=sys.executable):
+        done = subprocess.run(
+            [program, *(["-c", script] if script else []), *words],
+            env=machine.environment | {"PYTHONPATH": str(SOURCE), "PYTHONDONTWRITEBYTECODE": "1"} | (env or {}),
+            cwd=machine.work, capture_output=True, text=True, timeout=PATIENCE, check=False)
+        assert done.returncode == 0, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    return run
+
+
+def blessed(path, text):
+    """Compares a generated file with what it should be; GFLOW_BLESS=1 writes it."""
+    if os.environ.get("GFLOW_BLESS"):
+        path.write_text(text)
+    assert path.read_text() == text, f"{path} is not what it is made from says: run this test with GFLOW_BLESS=1"

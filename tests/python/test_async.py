@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""gflow.AsyncClient: the same steps on an event loop."""
+
+import asyncio
+import os
+
+import gflow
+import pytest
+from machine import Gate
+
+
+def on_a_loop(test):
+    def run(machine):
+        async def body():
+            async with gflow.AsyncClient(f"unix:{machine.socket}") as client:
+                await test(machine, client)
+
+        asyncio.run(body())
+
+    run.__name__, run.__doc__ = test.__name__, test.__doc__
+    return run
+
+
+@on_a_loop
+async def test_jobs(machine, client):
+    gate = Gate(machine)
+    job = await client.submit(f"echo one; {gate.command}; echo two", gpus="1(RTX3090)", name="a")
+    pieces = job.follow()
+    assert await pieces.__anext__() == "one\n"
+    with pytest.raises(gflow.WaitTimeout):
+        await job.wait(timeout=0.05)
+    await asyncio.get_running_loop().run_in_executor(None, gate.reached)
+    await asyncio.get_running_loop().run_in_executor(None, gate.open)
+    assert [piece async for piece in pieces] == ["two\n"]
+    assert (await job.result())["status"] == "Finished" and await job.log(tail=1) == "two\n"
+    failing = await client.submit("exit 4", depends_on=job)
+    with pytest.raises(gflow.JobFailed, match="exit code 4"):
+        await failing.result()
+    assert len(await client.jobs(state=["Failed"])) == 1
+    with pytest.raises(gflow.NotFound):
+        await client.job(99)
+
+
+@on_a_loop
+async def test_many_at_once(machine, client):
+    jobs = await asyncio.gather(*(client.submit("true", name=f"n{i}") for i in range(20)))
+    assert sorted(one.id for one in jobs) == list(range(1, 21))
+    assert {one["status"] for one in await client.wait(*jobs)} == {"Finished"}
+
+
+@on_a_loop
+async def test_events_and_changes(machine, client):
+    job = await client.submit("sleep 600", hold=True)
+    assert (await job.why())[0]["kind"] == "hold"
+    await job.update(priority=3)
+    await job.release()
+    await job.cancel()
+    await job.wait()
+    first = await client.events(follow=False).__anext__()
+    types = []
+    async with client.events(job=job, after=first["id"]) as events:
+        async for event in events:
+            types.append(event["type"])
+            if types[-1] == "job.ended":
+                break
+    assert types[:2] == ["job.changed", "job.released"]
+
+
+@on_a_loop
+async def test_leases(machine, client):
+    async with client.gpus(2) as devices:
+        assert os.environ["CUDA_VISIBLE_DEVICES"] == "0,1" and devices.indices == [0, 1]
+        with pytest.raises(gflow.NoGpus):
+            async with client.gpus(1, wait=False):
+                pass
+        with pytest.raises(gflow.WaitTimeout):
+            async with client.gpus(1, timeout=0.05):
+                pass
+    assert "CUDA_VISIBLE_DEVICES" not in os.environ and await client.allocations() == []
+    lost = asyncio.get_running_loop().create_future()
+    with pytest.raises(gflow.LeaseLost, match="cancelled"):
+        async with client.gpus(1, on_lost=lost.set_result) as devices:
+            await client.cancel(devices.allocation_id)
+            assert await lost == "cancelled"
+    assert (await client.select(1)).indices == [0]
+
+
+@on_a_loop
+async def test_a_task_that_is_cancelled_gives_back_what_it_has(machine, client):
+    held = asyncio.Event()
+
+    async def work():
+        async with client.gpus(2):
+            held.set()
+            await asyncio.sleep(3600)
+
+    task = asyncio.ensure_future(work())
+    await held.wait()
+    async with client.events(type="job.submitted") as submitted:
+        waits = asyncio.ensure_future(client.gpus(1).__aenter__())
+        await submitted.__anext__()
+    waits.cancel()
+    task.cancel()
+    for one in (waits, task):
+        with pytest.raises(asyncio.CancelledError):
+            await one
+    assert await client.allocations() == []
+
+
+@on_a_loop
+async def test_gflowd_goes_away_and_comes_back(machine, client):
+    job = await client.submit("sleep 600")
+    machine.kill_daemon()
+    waits = asyncio.ensure_future(job.wait())
+    again = asyncio.ensure_future(client.submit("true"))
+    await asyncio.get_running_loop().run_in_executor(None, machine.up)
+    assert (await again).id == 2
+    await job.cancel()
+    assert (await waits)["status"] == "Cancelled"
+
+
+def test_over_tls(lab):
+    async def body():
+        token = lab.ok("gctl", "token", "create", "aio", "--scope", "read").strip()
+        async with gflow.AsyncClient(lab.tls_url, token=token, fingerprint=lab.fingerprint) as client:
+            assert (await client.machine())["kind"] == "Machine" and (await client.gpu_status())["total_nodes"] == 1
+        async with gflow.AsyncClient(lab.tls_url, token=token, fingerprint="SHA256:0") as client:
+            with pytest.raises(gflow.GflowError, match="another certificate"):
+                await client.machine()
+        async with gflow.AsyncClient("http://127.0.0.1:1", patience=0) as client:
+            with pytest.raises(gflow.Unreachable):
+                await client.machine()
+
+    asyncio.run(body())

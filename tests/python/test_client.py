@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a program does with gflow.Client: submit, wait, read, listen, change."""
+
+import os
+import threading
+from datetime import timedelta
+from pathlib import Path
+
+import gflow
+import pytest
+from machine import Gate
+
+
+def test_a_job_and_its_end(client):
+    job = client.submit("echo of $CUDA_VISIBLE_DEVICES; echo two >&2", gpus=2, name="first", env={"X": "1"})
+    assert (job.id, job.name) == (1, "first")
+    told = job.result()
+    assert (told["status"], told["spec"]["request"]["gpus"], told["gpu_indices"]) == ("Finished", 2, [0, 1])
+    assert job.log() == "of 0,1\ntwo\n" and job.log(tail=1) == "two\n"
+    assert job.done() and client.job(1) == job and client.newest() == job
+
+
+def test_one_that_fails_says_how_and_what_it_wrote(client):
+    job = client.submit(["sh", "-c", "echo the reason >&2; exit 3"])
+    with pytest.raises(gflow.JobFailed, match="job 1 Failed with exit code 3\nthe reason") as failed:
+        job.result()
+    assert failed.value.document["outcome"]["exit_code"] == 3 and failed.value.log == "the reason\n"
+    killed = client.submit("kill -9 $$")
+    with pytest.raises(gflow.JobFailed, match="by signal 9"):
+        killed.result()
+    held = client.submit("true", hold=True)
+    held.cancel()
+    with pytest.raises(gflow.JobFailed, match="job 3 Cancelled"):  # which has no log
+        held.result()
+
+
+def test_all_that_gbatch_can_say(client, machine, tmp_path):
+    config = tmp_path / "c.yaml"
+    config.write_text("lr: 1\n")
+    first = client.submit("true")
+    job = client.submit(
+        ["python3", "-c", "print(1)"], gpus="8G,0.5(RTX3090)", cpus=2, memory="1G", nodes=1,
+        time_limit=timedelta(hours=4), grace=5, name="all", project="p", priority=20, depends_on=[first],
+        auto_cancel=False, begin=timedelta(hours=1), requeue=True, max_retries=2, preemption="requeue",
+        preempt_signal=10, group="g", max_concurrent=3, cwd=tmp_path, config=config)
+    spec = job.show()["spec"]
+    assert spec["request"] == {
+        "gpus": 1, "gpu_share_parts": 5000, "gpu_memory_bytes": 8 << 30, "gpu_mode": "fraction", "gpu_vendor": "",
+        "gpu_models": ["RTX3090"], "see_all": False, "cpus": 2, "memory_bytes": 1 << 30, "nodes": 1,
+        "selector": []}
+    assert spec["dependencies"] == {"jobs": [1], "mode": "all", "auto_cancel": False}
+    assert spec["begin"] is not None and spec["work_dir"] == str(tmp_path)
+    del spec["request"], spec["dependencies"], spec["begin"], spec["work_dir"]
+    assert spec == {
+        "name": "all", "project": "p", "priority": 20, "time_limit_seconds": 14400, "grace_seconds": 5, "hold": False,
+        "requeue": True, "max_retries": 2, "preemption": "requeue", "preempt_signal": 10, "group": "g",
+        "max_concurrent": 3, "allocation": False, "command": "python3 -c 'print(1)'"}
+    assert "all" in machine.ok("gqueue")
+
+
+@pytest.mark.parametrize(("gpus", "shown"), [
+    (0, "0"), (2, "2"), ("２（ＲＴＸ３０９０）", "2(RTX3090)"), (0.5, "0.5"), (1.0, "1"), ("2x0.25", "2x0.25"),
+    ("gpu:rtx3090:2", "2(RTX3090)"), ("1(nvidia,RTX3090)", "1(nvidia,RTX3090)"), ("1(nvidia)", "1(nvidia)"),
+    ("512M,0.25", "512M,0.25"), ("1,16G", "1,16G"), ("1.5GiB,0.1", "1.5G,0.1"), ("1.3G,0.1", "1332M,0.1"),
+])
+def test_a_request_means_what_it_means_to_gbatch(client, machine, gpus, shown):
+    job = client.submit("true", gpus=gpus, hold=True)
+    same = machine.submit("--hold", "--gpus", str(gpus), "true")
+    assert job.show()["spec"]["request"] == client.job(same).show()["spec"]["request"]
+    assert client.validate(gpus=str(gpus))["request"] == shown
+
+
+def test_time_sliced(client):
+    job = client.submit("true", gpus=1, shared=True, gpu_memory="2G", hold=True)
+    request = job.show()["spec"]["request"]
+    assert (request["gpu_mode"], request["gpu_memory_bytes"]) == ("time_slice", 2 << 30)
+
+
+@pytest.mark.parametrize(("options", "error", "says"), [
+    ({"gpus": "nope"}, ValueError, "column 1: 'nope' is neither"),
+    ({"gpus": 1.5}, ValueError, "whole GPUs or a part"),
+    ({"gpus": True}, TypeError, "gpus is a number"),
+    ({"gpus": 9}, gflow.Infeasible, "requests 9 GPUs and this machine has 2"),
+    ({"priority": 300}, gflow.UsageError, "0 to 255"),
+    ({"memory": "much"}, ValueError, "memory='much' is not an amount of memory"),
+    ({"depends_on": 99}, gflow.NotFound, "99"),
+    ({"constraint": {"zone": "a"}}, gflow.Infeasible, "no single node"),
+    ({"gpu": 1}, TypeError, "has no option 'gpu'"),
+    ({"depends_on": 1, "depends_on_any": 2}, ValueError, "depends_on or depends_on_any"),
+])
+def test_what_is_wrong_is_an_exception_that_says_it(client, options, error, says):
+    with pytest.raises(error, match=says):
+        client.submit("true", **options)
+    assert client.jobs() == []
+
+
+def test_a_problem_has_what_was_asked_and_the_request(client, machine):
+    with pytest.raises(gflow.UsageError) as wrong:
+        client.submit("true", priority=300)
+    problem = wrong.value
+    assert (problem.status, problem.code, problem.asked) == (400, "usage", "POST /api/v1/jobs")
+    assert problem.errors[0]["pointer"] == "/items/0/spec/priority"
+    assert problem.request_id and problem.request_id in str(problem)
+    with pytest.raises(ValueError, match="no command"):
+        client.submit(" ")
+
+
+def test_a_script_is_copied(client, machine):
+    script = machine.work / "train.sh"
+    script.write_text("#!/bin/bash\necho before\n")
+    job = client.submit(Path(script), hold=True)
+    script.write_text("echo after\n")
+    job.release()
+    assert job.result()["spec"]["command"] == str(script) and job.log() == "before\n"
+
+
+def test_words_that_are_no_text_reach_the_job(client, machine):
+    name = os.fsdecode(b"caf\xe9")
+    job = client.submit(["sh", "-c", 'printf %s "$1" "$ODD"', "sh", name], env={"ODD": name})
+    job.result()
+    assert (machine.logs / "1.log").read_bytes() == b"caf\xe9caf\xe9"
+
+
+def test_the_environment_is_this_processes(client, monkeypatch):
+    monkeypatch.setenv("MINE", "yes")
+    monkeypatch.setenv("GFLOW_JOB_ID", "77")
+    job = client.submit("echo $MINE $GFLOW_JOB_ID")
+    bare = client.submit("echo [$MINE] $SET", inherit_env=False, env={"SET": "1"})
+    client.wait(job, bare)
+    assert (job.log(), bare.log()) == ("yes 1\n", "[] 1\n")
+
+
+def test_several_at_once_and_what_waits_for_what(client):
+    first = gflow.Submission("echo 1")
+    second = gflow.Submission("echo 2", depends_on=[first])
+    either = gflow.Submission("echo 3", depends_on_any=(first, second))
+    jobs = client.submit_all([first, second, either])
+    assert [one["status"] for one in client.wait(*jobs)] == ["Finished"] * 3
+    assert jobs[2].show()["spec"]["dependencies"] == {"jobs": [1, 2], "mode": "any", "auto_cancel": True}
+    with pytest.raises(ValueError, match="ahead of it"):
+        client.submit_all([second, first])
+    with pytest.raises(gflow.Infeasible):
+        client.submit_all([first, gflow.Submission("true", gpus=9)])
+    assert len(client.jobs()) == 3 and client.submit_all([]) == []
+
+
+def test_a_key_makes_it_once(client):
+    once = client.submit("true", key="nightly")
+    assert client.submit("true", key="nightly") == once
+    with pytest.raises(gflow.Infeasible, match="another"):
+        client.submit("false", key="nightly")
+    assert len(client.jobs()) == 1
+
+
+def test_waiting_has_an_end(client, machine):
+    gate = Gate(machine)
+    job = client.submit(gate.command)
+    with pytest.raises(gflow.WaitTimeout, match="job 1 has not ended within 0.05 s"):
+        job.wait(timeout=0.05)
+    with pytest.raises(TimeoutError):
+        job.result(timeout=0)
+    gate.reached()
+    waited = []
+    thread = threading.Thread(target=lambda: waited.append(job.wait()["status"]))
+    thread.start()
+    gate.open()
+    thread.join()
+    assert waited == ["Finished"]
+
+
+def test_a_log_is_followed_while_it_is_written(client, machine):
+    gate = Gate(machine)
+    job = client.submit(f"printf 'h\\303'; {gate.command}; printf '\\251'")
+    pieces = job.follow()
+    gate.reached()
+    assert next(pieces) == "h"
+    gate.open()
+    assert "".join(pieces) == "é"
+    with pytest.raises(gflow.NotFound):
+        next(gflow.Job(client, 99).follow())
+
+
+def test_hold_release_update_signal_and_why(client, machine):
+    all_of_it = client.submit("sleep 600", gpus=2)
+    job = client.submit("sleep 600", gpus=1)
+    assert [(one["kind"], one["holders"][0]["job"]) for one in job.why()] == [("gpus", 1)]
+    job.hold()
+    assert job.status() == "Hold"
+    job.update(gpus="1(RTX3090)", priority=20, time_limit_seconds=60)
+    told = job.show()["spec"]
+    assert (told["priority"], told["time_limit_seconds"], told["request"]["gpu_models"]) == (20, 60, ["RTX3090"])
+    job.release(at=timedelta(hours=1))
+    assert [one["kind"] for one in job.why()] == ["begin", "gpus"]
+    machine.running(1)
+    assert client.signal(15, all_of_it) == [1]
+    assert all_of_it.wait()["outcome"]["signal"] == 15
+    with pytest.raises(gflow.WrongState):
+        all_of_it.hold()
+    assert client.cancel() == []
+
+
+def test_listing_goes_on_from_page_to_page(client):
+    client.submit_all([gflow.Submission("true", hold=True, name=f"n{i}") for i in range(1100)])
+    assert len(client.jobs(fields=["status"])) == 1100
+    assert [one["id"] for one in client.jobs(most=3, sort="-id")] == [1100, 1099, 1098]
+    assert [one["spec"]["name"] for one in client.jobs(job=[2, 5], state=["Hold"])] == ["n1", "n4"]
+    assert client.jobs(name="n109*", most=2)[1]["id"] == 1091
+
+
+def test_events_come_once_and_go_on_where_one_was(client):
+    with client.events(type=["job.ended"]) as events:
+        job = client.submit("true")
+        assert next(events)["job"] == job.id
+    seen = list(client.events(job=job, follow=False))
+    assert [one["type"] for one in seen] == ["job.submitted", "job.starting", "job.started", "job.ended"]
+    rest = client.events(job=job, after=seen[1]["id"])
+    assert [next(rest)["id"], next(rest)["id"]] == [seen[2]["id"], seen[3]["id"]]
+    rest.close()
+    assert list(rest) == [] and list(events) == []
+    with pytest.raises(gflow.EventsGone) as gone:
+        next(client.events(after=1))
+    assert gone.value.after == seen[-1]["id"]
+    with pytest.raises(gflow.UsageError, match="there are no events 'job.end'"):
+        next(client.events(type="job.end"))
+
+
+def test_it_works_as_a_person_types_it(python, machine):
+    out = python(script="""
+import gflow
+job = gflow.submit("echo hello", gpus=1)
+print(job.result()["status"], job.log(), [one["id"] for one in gflow.jobs()], gflow.job(1))
+with gflow.gpus(1) as devices:
+    import os
+    print(devices, os.environ["CUDA_VISIBLE_DEVICES"])
+print(gflow.select(2).indices, next(gflow.events(follow=False))["type"])
+""")
+    assert out.splitlines() == [
+        "Finished hello", " [1] <gflow.Job 1 " + machine.job(1)["spec"]["name"] + ">",
+        out.splitlines()[2], "[0, 1] job.submitted"]
+    assert out.splitlines()[2].startswith("<GPUs of ") and out.splitlines()[2].endswith(": 0 RTX3090> 0")
+
+
+def test_a_forked_process_has_connections_of_its_own(client):
+    client.machine()  # keeps one
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if client.submit("true").result()["status"] == "Finished" else 1)
+    assert client.machine()["kind"] == "Machine"
+    assert os.waitpid(child, 0)[1] == 0
+
+

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The package's types are the API's own, and importing it costs next to nothing."""
+
+import json
+import sys
+import typing
+
+import pytest
+from conftest import ROOT, blessed
+
+sys.path.insert(0, str(ROOT / "tools"))
+
+import python_documents  # noqa: E402
+
+from gflow import _events, documents  # noqa: E402
+
+
+def test_the_types_are_those_of_the_api(machine):
+    described = machine.get("/api/v1/openapi.json")
+    blessed(ROOT / "python/src/gflow/documents.py", python_documents.documents(described))
+    # And they are types: each name in them is one that there is.
+    names = vars(documents) | {"NotRequired": typing.Optional}
+    for name in documents.__all__:
+        for hint in getattr(getattr(documents, name), "__annotations__", {}).values():
+            eval(hint.__forward_arg__, names)  # noqa: S307
+
+
+@pytest.mark.parametrize(("schema", "text"), [
+    ({"type": "string"}, "str"),
+    ({"type": ["integer", "null"]}, "Union[int, None]"),
+    ({"type": ["null"]}, "None"),
+    ({}, "Any"),
+    ({"enum": ["a", None], "type": ["string", "null"]}, 'Union[Literal["a"], None]'),
+    ({"type": "array", "items": {"$ref": "#/components/schemas/X"}}, "list[X]"),
+    ({"anyOf": [{"$ref": "#/components/schemas/X"}, {"type": "null"}]}, "Union[X, None]"),
+    ({"type": "object", "additionalProperties": {"type": "number"}}, "dict[str, float]"),
+])
+def test_a_schema_is_this_type(schema, text):
+    assert python_documents.type_of(schema, {}, "Name") == text
+
+
+def test_an_event_has_the_fields_of_its_type(client):
+    client.submit("true").wait()
+    events = list(client.events(after=client.events(follow=False).__next__()["id"] - 1, follow=False))
+    assert [one["type"] for one in events] == ["job.submitted", "job.starting", "job.started", "job.ended"]
+    for event in events:
+        assert set(event) - {"apiVersion", "kind"} == set(_events.JobEvent.__annotations__), event
+    assert set(events[-1]["outcome"]) == set(_events.Ending.__annotations__)
+    assert {one["type"] for one in events} <= set(typing.get_args(_events.JobEventType))
+
+
+def test_importing_is_cheap(python):
+    """No numpy, no torch, and nothing of what is not used; much less than 100 ms of this process's own time."""
+    told = json.loads(python(script="""
+import sys, time, json
+before, start = set(sys.modules), time.process_time()
+import gflow
+spent = time.process_time() - start
+print(json.dumps([spent, sorted(set(sys.modules) - before)]))
+"""))
+    spent, modules = told
+    assert not {"numpy", "torch", "ssl", "asyncio", "json"} & set(modules), modules
+    assert spent < 0.1
+    assert "asyncio" not in python(script="import gflow, sys; gflow.Client; print(sorted(sys.modules))")
+
+
+def test_every_name_is_there(python):
+    out = python(script="import gflow; print([getattr(gflow, name).__name__ for name in gflow.__all__ if name[0] != '_'])")
+    assert "AsyncClient" in out and "submit" in out
+
+
+def test_the_version_is_that_of_gflow(machine):
+    version = machine.ok("gflow", "--version").split()[1]
+    assert f"project(gflow VERSION {version} " in (ROOT / "CMakeLists.txt").read_text()
+
+

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GPUs for a program: held while it wants them, given back whatever happens, and told when they are lost."""
+
+import os
+import subprocess
+import sys
+import threading
+
+import gflow
+import pytest
+from conftest import SOURCE
+from gflow import leases
+from machine import kill
+
+
+def test_they_are_held_and_given_back(client, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7")
+    with client.gpus(2) as devices:
+        assert os.environ["CUDA_VISIBLE_DEVICES"] == "0,1" and os.environ["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"
+        assert [(one.index, one.gpu_type, one.compute_ratio) for one in devices] == [(0, "RTX3090", 1), (1, "RTX3090", 1)]
+        assert len(devices) == 2 and devices[0].uuid.startswith("GPU-") and devices.indices == [0, 1]
+        assert client.allocations()[0]["allocation_id"] == devices.allocation_id and devices.lost is None
+        with pytest.raises(gflow.NoGpus, match="GPU"), client.gpus(1, wait=False):
+            pass
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == "7" and "CUDA_DEVICE_ORDER" not in os.environ
+    assert client.allocations() == []
+
+
+def test_an_exception_gives_them_back_and_comes_through(client):
+    with pytest.raises(KeyError, match="mine"), client.gpus("0.5", set_environment=False) as devices:
+        assert devices[0].compute_ratio == 0.5 and "CUDA_VISIBLE_DEVICES" not in os.environ
+        raise KeyError("mine")
+    assert client.allocations() == []
+
+
+def test_they_are_waited_for(client):
+    holder = client.gpus(2)
+    holder.acquire()
+    with pytest.raises(gflow.WaitTimeout, match="no GPUs: needs 1 GPU, 0 available"), client.gpus(1, timeout=0.05):
+        pass
+    assert len(client.allocations()) == 1  # who gave up does not stand in the queue
+    given = []
+
+    def wait():
+        with client.gpus(1, set_environment=False) as devices:
+            given.append(devices.indices)
+
+    waits = threading.Thread(target=wait)
+    with client.events(type="job.submitted") as submitted:
+        waits.start()
+        next(submitted)
+    holder.release()
+    waits.join()
+    assert given == [[0]]
+    with pytest.raises(gflow.Infeasible, match="could never start"), client.gpus(9):
+        pass
+    with pytest.raises(gflow.UsageError, match="column 1"), client.gpus("nope"):
+        pass
+
+
+def test_one_that_is_taken_back_is_told_at_once_and_at_the_end(client, machine, caplog):
+    told = threading.Event()
+    with pytest.raises(gflow.LeaseLost, match="ended before it was given back: cancelled") as lost:
+        with client.gpus(1, on_lost=lambda why: told.set()) as devices:
+            machine.ok("gcancel", devices.allocation_id)
+            assert told.wait(60) and devices.lost == "cancelled"
+    assert lost.value.allocation_id == devices.allocation_id
+    # An exception of the program goes before it.
+    with pytest.raises(KeyError), client.gpus(1) as devices:
+        machine.ok("gcancel", devices.allocation_id)
+        client.wait(devices.allocation_id)
+        raise KeyError
+    assert "what went wrong while GPUs were given back" in caplog.text
+
+
+def test_a_time_to_live_is_one(client):
+    with pytest.raises(gflow.LeaseLost, match="Timeout|time limit"), client.gpus(1, ttl=1) as devices:
+        assert devices.allocation["expires_at"]
+        assert client.wait(devices.allocation_id)[0]["status"] == "Timeout"
+
+
+HOLDS = """
+import sys, gflow
+lease = gflow.gpus(2)
+print(lease.acquire().allocation_id, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_program_that_is_killed_holds_nothing(client, machine):
+    environment = machine.environment | {"PYTHONPATH": str(SOURCE)}
+    with subprocess.Popen([sys.executable, "-c", HOLDS], env=environment, stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as program:
+        held = int(program.stdout.readline())
+        assert client.allocations()[0]["allocation_id"] == held
+        kill(program.pid)
+    assert client.wait(held)[0]["status"] in ("Finished", "Cancelled")
+    assert client.allocations() == []
+
+
+def test_they_outlive_gflowd(client, machine):
+    with client.gpus(1) as devices:
+        machine.kill_daemon()
+        machine.up()
+        assert client.allocations()[0]["allocation_id"] == devices.allocation_id
+    assert client.allocations() == [] and devices.lost is None
+
+
+def test_cuda_that_was_started_before_is_told(client, monkeypatch):
+    class Torch:
+        class cuda:
+            is_initialized = staticmethod(lambda: True)
+
+    monkeypatch.setitem(sys.modules, "torch", Torch)
+    with pytest.warns(RuntimeWarning, match="CUDA was started before"), client.gpus(1):
+        pass
+
+
+def test_from_elsewhere_a_heartbeat_keeps_them_and_its_end_is_a_loss(lab, monkeypatch):
+    """With a token of a machine elsewhere no process can be watched: they are renewed, until the token is revoked."""
+    monkeypatch.setattr(leases, "HEARTBEAT_SECONDS", 3)
+    token = lab.ok("gctl", "token", "create", "lease", "--scope", "submit").strip()
+    told = threading.Event()
+    near = gflow.Client(f"unix:{lab.socket}")
+    far = gflow.Client(lab.tls_url, token=token, fingerprint=lab.fingerprint)
+    with pytest.raises(gflow.LeaseLost, match="cannot be kept"), far.gpus(1, on_lost=lambda why: told.set()) as devices:
+        assert devices.allocation["expires_at"]
+        with near.events(job=devices.allocation_id, type="job.changed") as events:
+            assert next(events)["type"] == "job.changed"  # it was renewed
+        lab.ok("gctl", "token", "revoke", "lease")
+        assert told.wait(60) and "token" in devices.lost
+    assert near.wait(devices.allocation_id)[0]["status"] == "Timeout"  # without it they go back by themselves
+
+
+def test_a_choice_holds_nothing(client):
+    chosen = client.select(2)
+    assert chosen.indices == [0, 1] and chosen[0].gpu_type == "RTX3090" and chosen[0].memory_gb == 24
+    assert chosen.environment["CUDA_VISIBLE_DEVICES"] == "0,1" and chosen.allocation_id is None
+    with client.gpus(1, set_environment=False):
+        assert client.select(1).indices == [1]
+        with pytest.raises(gflow.NoGpus, match="Need 2 GPUs, only 1 available"):
+            client.select(2)
+
+

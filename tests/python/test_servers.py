@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which gflowd is meant: as the commands find it; and what happens when it is not there, or not the right one."""
+
+import contextlib
+import os
+import socket
+import threading
+
+import gflow
+import pytest
+from gflow._servers import find_server
+
+
+def added(lab, machine, scope="submit"):
+    """On this machine `gctl remote add` was done for the lab."""
+    path = machine.work / "token"
+    path.touch(mode=0o600)
+    path.write_text(lab.ok("gctl", "token", "create", machine.root.name, "--scope", scope))
+    machine.ok("gctl", "remote", "add", "lab", lab.tls_url, "--token-file", path)
+
+
+def test_the_lab_from_a_laptop(lab, bare, python, monkeypatch):
+    added(lab, bare)
+    monkeypatch.setenv("HOME", str(bare.home))
+    monkeypatch.delenv("GFLOW_SERVER", raising=False)
+    for named in ("lab", lab.tls_url):
+        client = gflow.Client(named)
+        me = client.principal()
+        assert (me["known_by"], me["scope"], str(client.server)) == ("token", "submit", lab.tls_url)
+    monkeypatch.setenv("GFLOW_SERVER", "lab")
+    assert gflow.Client().machine()["nodes"][0]["devices"][0]["model_short"].startswith("V100")
+    for unknown in ("nolab", "https://nolab:1", "https://", "https://a/b", "../lab"):
+        with pytest.raises(gflow.ConfigurationError, match="gctl remote add|is not the URL"):
+            gflow.Client(unknown)
+    (bare.home / ".config/gflow/remotes/lab").chmod(0o640)
+    with pytest.raises(gflow.ConfigurationError, match="chmod 600"):
+        gflow.Client()
+
+
+def test_another_certificate_gets_nothing(lab):
+    client = gflow.Client(lab.tls_url, token="gflow_secret", fingerprint="SHA256:" + "0" * 64)
+    with pytest.raises(gflow.GflowError, match="another certificate than it had.*nothing was sent"):
+        client.machine()
+
+
+def test_a_token_that_is_not_valid_any_more(lab):
+    token = lab.ok("gctl", "token", "create", "short").strip()
+    client = gflow.Client(lab.tls_url, token=token, fingerprint=lab.fingerprint)
+    assert client.machine()["kind"] == "Machine"
+    lab.ok("gctl", "token", "revoke", "short")
+    with pytest.raises(gflow.Unauthenticated, match="revoked") as refused:
+        client.machine()
+    assert refused.value.status == 401 and "gflow_" not in str(refused.value)
+    with pytest.raises(PermissionError):
+        client.submit("true")
+
+
+def test_a_token_may_do_what_its_scope_says(lab):
+    token = lab.ok("gctl", "token", "create", "reads", "--scope", "read").strip()
+    with pytest.raises(gflow.PermissionDenied):
+        gflow.Client(lab.api_url, token=token).submit("true")
+
+
+def test_over_loopback(lab):
+    client = gflow.Client(lab.api_url)
+    assert client.principal()["known_by"] == "loopback connection" and client.server.is_here
+    assert not gflow.Client(lab.api_url, token="x").server.is_here
+
+
+@pytest.mark.parametrize(("environment", "config", "found"), [
+    ({}, "", "home/.local/share/gflow/run/gflowd.sock"),
+    ({}, '[daemon]\nsocket = "{root}/b.sock"', "b.sock"),
+    ({"XDG_DATA_HOME": "elsewhere"}, "[daemon]\n", "elsewhere/gflow/run/gflowd.sock"),
+    ({"XDG_DATA_HOME": "x" * 120}, "", "run/gflow/gflowd.sock"),  # a path that is too long for a socket
+])
+def test_the_socket_is_found_as_gflowd_chooses_it(bare, monkeypatch, environment, config, found):
+    environment = {name: f"{bare.root}/{path}" for name, path in environment.items()}
+    bare.environment |= environment
+    if config:
+        bare.config(config.format(root=bare.root))
+    for name in ("GFLOW_SERVER", "GFLOW_SOCKET", "GFLOW_CONFIG", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("HOME", "XDG_RUNTIME_DIR", *environment):
+        monkeypatch.setenv(name, bare.environment[name])
+    bare.up()
+    assert find_server().socket == f"{bare.root}/{found}"
+    assert gflow.Client(patience=0).daemon()["socket"] == f"{bare.root}/{found}"
+    monkeypatch.setenv("GFLOW_SOCKET", "/named.sock")
+    assert find_server().socket == "/named.sock"
+
+
+def test_a_wrong_setting_is_said(bare, monkeypatch):
+    monkeypatch.setenv("HOME", str(bare.home))
+    monkeypatch.delenv("GFLOW_SOCKET", raising=False)
+    bare.config("[daemon\n")
+    with pytest.raises(gflow.ConfigurationError, match="gflow.toml"):
+        gflow.Client()
+    monkeypatch.setenv("GFLOW_CONFIG", "/nowhere.toml")
+    with pytest.raises(gflow.ConfigurationError, match="there is no file '/nowhere.toml'"):
+        gflow.Client()
+
+
+def test_nobody_there(bare):
+    with pytest.raises(gflow.Unreachable, match="gflowd up"):
+        gflow.Client(f"unix:{bare.socket}", patience=0).machine()
+    with pytest.raises(gflow.Unreachable, match="Connection refused"):
+        gflow.Client("http://127.0.0.1:1", patience=0).machine()
+
+
+def test_while_gflowd_restarts_what_may_be_asked_twice_is(machine):
+    client = gflow.Client(f"unix:{machine.socket}")
+    job = client.submit("sleep 600")
+    client.machine()  # keeps a connection
+    machine.kill_daemon()
+    done = []
+    waits = threading.Thread(target=lambda: done.append((client.submit("true").id, job.wait()["status"])))
+    waits.start()
+    machine.up()
+    machine.running(job.id)
+    machine.ok("gcancel", job.id)
+    waits.join()
+    assert done == [(2, "Cancelled")]
+
+
+def test_logs_and_events_go_on_over_a_restart(machine):
+    client = gflow.Client(f"unix:{machine.socket}")
+    fifo = machine.work / "fifo"
+    os.mkfifo(fifo)
+    job = client.submit(f"echo before; cat {fifo}")
+    pieces, events = job.follow(), client.events(job=job, after=next(client.events(follow=False))["id"])
+    assert next(pieces) == "before\n"
+    seen = [next(events)["type"], next(events)["type"]]
+    machine.kill_daemon()
+    machine.up()
+    fifo.write_text("after\n")
+    assert "".join(pieces) == "after\n"
+    while seen[-1] != "job.ended":
+        seen.append(next(events)["type"])
+    assert seen == ["job.starting", "job.started", "job.ended"]
+
+
+class Wire:
+    """Who answers once as told, and hangs up."""
+
+    def __init__(self, path, answer):
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(str(path))
+        self.listener.listen()
+        self.path, self.answer, self.asked = path, answer, []
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        while True:
+            try:
+                connection, _ = self.listener.accept()
+            except OSError:
+                return
+            with connection:
+                request = b""
+                while b"\r\n\r\n" not in request and (more := connection.recv(65536)):
+                    request += more
+                self.asked.append(request)
+                with contextlib.suppress(BrokenPipeError):  # one that has seen enough
+                    connection.sendall(self.answer)
+
+
+BODY = b'{"kind": "Machine"}'
+LENGTH = b"HTTP/1.1 200 OK\r\nContent-Length: 19\r\n\r\n"
+
+
+@pytest.mark.parametrize(("answer", "error"), [
+    (b"", gflow.ConnectionLost),
+    (b"HTTP/1.1 200 OK\r\n", gflow.ConnectionLost),
+    (LENGTH + BODY[:5], gflow.ConnectionLost),
+    (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"kin", gflow.ConnectionLost),
+    (b"SSH-2.0-OpenSSH\r\n\r\n", gflow.GflowError),
+    (b"x" * 100_000, gflow.GflowError),
+    (LENGTH + BODY, None),
+    (b"HTTP/1.1 100 Continue\r\n\r\n" + LENGTH + BODY, None),
+    (b"HTTP/1.1 200 OK\r\n\r\n" + BODY, None),
+    (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n{\"k\r\n10;x=1\r\nind\": \"Machine\"}\r\n0\r\nA: b\r\n\r\n", None),
+])
+def test_answers_that_break_off_are_told_from_whole_ones(tmp_path, answer, error):
+    wire = Wire(tmp_path / "s", answer)
+    client = gflow.Client(f"unix:{wire.path}", patience=0)
+    if error is None:
+        assert client.machine() == {"kind": "Machine"}
+    else:
+        with pytest.raises(error):
+            client.machine()
+    wire.listener.close()
+
+
+def test_what_must_not_be_done_twice_is_asked_once(tmp_path):
+    wire = Wire(tmp_path / "s", b"")
+    client = gflow.Client(f"unix:{wire.path}", patience=0.2)
+    with pytest.raises(gflow.ConnectionLost, match="before it had answered POST /api/v1/jobs/cancel"):
+        client.cancel(1)
+    assert len(wire.asked) == 1
+    with pytest.raises(gflow.ConnectionLost):
+        client.submit("true")
+    keys = {line for request in wire.asked[1:] for line in request.split(b"\r\n") if line.startswith(b"Idempotency-Key")}
+    assert len(wire.asked) > 2 and len(keys) == 1  # the same submission each time
+    with pytest.raises(gflow.GflowError, match="several lines"):
+        client.call("GET", "/a\r\nX: y")
+    wire.listener.close()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to listen as somebody else")
+def test_a_stranger_at_the_socket_gets_nothing(tmp_path):
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "s"))
+        os.seteuid(65534)
+        try:
+            listener.listen()  # who does is who the kernel says is there
+        finally:
+            os.seteuid(0)
+        with pytest.raises(gflow.GflowError, match="neither root nor you"):
+            gflow.Client(f"unix:{tmp_path}/s", patience=0).machine()
