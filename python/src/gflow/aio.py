@@ -16,7 +16,7 @@ from gflow.client import RESTART_SECONDS
 from gflow.devices import Devices, EnvironmentChange, devices_of_allocation, devices_of_choice
 from gflow.errors import GflowError, JobFailed, LeaseLost, NotFound, WrongState
 from gflow.leases import LeaseTerms, note_of_loss
-from gflow.submission import Submission, id_of
+from gflow.submission import Submission, id_of, option_of_gpus
 
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
@@ -109,7 +109,7 @@ class AsyncClient:
              ttl: Optional[Seconds] = None, set_environment: bool = True,
              on_lost: Optional[Callable[[str], object]] = None) -> AsyncLease:
         """`async with client.gpus(2) as devices:`"""
-        terms = LeaseTerms(self.server, gpus, wait=wait, ttl=ttl)
+        terms = LeaseTerms(self.server, {"gpus": option_of_gpus(gpus)}, wait=wait, ttl=ttl)
         return AsyncLease(self._driver, self._calls, terms, timeout, set_environment, on_lost)
 
     async def select(self, gpus: Gpus = 1) -> Devices:

@@ -13,7 +13,7 @@ from gflow._sync import Driver, Iteration
 from gflow.devices import Devices, devices_of_choice
 from gflow.errors import JobFailed
 from gflow.leases import Lease, LeaseTerms
-from gflow.submission import Submission, id_of
+from gflow.submission import Submission, id_of, option_of_gpus
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -137,7 +137,7 @@ class Client:
 
         wait: in the queue where nothing is free; timeout: so many seconds. ttl: given back after so long. Without one
         they are this program's as long as it lives. Errors: NoGpus, WaitTimeout; at the end LeaseLost."""
-        terms = LeaseTerms(self.server, gpus, wait=wait, ttl=ttl)
+        terms = LeaseTerms(self.server, {"gpus": option_of_gpus(gpus)}, wait=wait, ttl=ttl)
         return Lease(self._driver, self._calls, terms, timeout=timeout, set_environment=set_environment, on_lost=on_lost)
 
     def select(self, gpus: Gpus = 1) -> Devices:

@@ -481,6 +481,7 @@ class GpuNeed(TypedDict):
     wait: NotRequired[bool]
     ttl_seconds: NotRequired[int]
     pid: NotRequired[Union[int, None]]
+    wait_pid: NotRequired[Union[int, None]]
     allocation_id: NotRequired[Union[int, None]]
 
 

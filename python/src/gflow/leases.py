@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Optional
 
@@ -18,7 +18,7 @@ from gflow.errors import GflowError, LeaseLost, NotFound, WrongState
 
 if TYPE_CHECKING:
     from gflow._servers import Server
-    from gflow.submission import Gpus, Seconds
+    from gflow.submission import Seconds
 
 _LOGGER = logging.getLogger("gflow")
 HEARTBEAT_SECONDS = 60
@@ -27,8 +27,8 @@ HEARTBEAT_SECONDS = 60
 class LeaseTerms:
     """What was asked for, and how it is kept: by this process where gflowd can see it, else by a heartbeat."""
 
-    def __init__(self, server: Server, gpus: Gpus, *, wait: bool, ttl: Optional[Seconds]) -> None:
-        self.need: dict[str, Any] = {"gpus": submission.option_of_gpus(gpus), "wait": wait}
+    def __init__(self, server: Server, need: Mapping[str, Any], *, wait: bool, ttl: Optional[Seconds]) -> None:
+        self.need: dict[str, Any] = {**need, "wait": wait}
         self.heartbeat: Optional[int] = None
         if server.is_here:
             self.need["pid"] = os.getpid()

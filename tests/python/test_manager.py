@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: Apache-2.0
+"""gflow.manager, the GPU resource manager of the guide: its snippets as they are printed there, and what each call does."""
+
+import json
+import math
+import os
+import re
+import socket
+import subprocess
+import sys
+
+import gflow
+import pytest
+from conftest import ROOT, SOURCE
+from gflow import manager
+from gflow.manager import GPUResourceManager, TrainingGPUConfig
+
+GUIDE = ROOT / "tests/fixtures/documents/gpu_resource_manager.md"
+PATHS = {"PYTHONPATH": f"{SOURCE}:{ROOT}/python/guide/src"}
+
+# By the heading each stands under. Of what is about frameworks (the training engine, TensorFlow, PyTorch, gradient accumulation)
+# nothing is here.
+SNIPPETS = [
+    "基本使用", "单GPU训练配置", "多GPU分布式训练配置", "混合精度训练配置", "显存监控", "资源不足处理", "显存不足处理",
+    "1. 启用详细日志", "2. 检查GPU状态", "3. 性能分析", "批量大小优化", "混合精度训练", "数据并行", "模型并行",
+]
+
+# Runs each of them in one session, as a notebook would, and says what it left.
+SESSION = """
+import ast, asyncio, io, contextlib, inspect, json, logging, sys
+records = []
+class Keeper(logging.Handler):
+    def emit(self, record): records.append([record.name, record.levelname, record.getMessage()])
+logging.getLogger().addHandler(Keeper())
+logging.getLogger().setLevel(logging.INFO)
+async def train_model(): return "gpu"
+async def train_model_cpu(): return "cpu"
+names = {"logger": logging.getLogger("training"), "train_model": train_model, "train_model_cpu": train_model_cpu}
+async def main():
+    for title, text in json.load(sys.stdin):
+        records.clear()
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            made = eval(compile(text, title, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT), names)
+            if inspect.isawaitable(made): await made
+        print(json.dumps([title, out.getvalue(), records]))
+asyncio.run(main())
+"""
+
+
+def snippets():
+    found, title = {}, ""
+    for heading, block in re.findall(r"^#{2,4} ([^\n]+)$|^```python\n(.*?)^```", GUIDE.read_text(), re.MULTILINE | re.DOTALL):
+        title = heading or title
+        if block:
+            found[title] = block
+    return found
+
+
+@pytest.fixture
+def guide(machine, python, tmp_path):
+    """Runs snippets of the guide; by title, what each printed and what was logged."""
+
+    def run(titles, before="", **env):
+        blocks = [["before", before], *([title, snippets()[title]] for title in titles)]
+        done = subprocess.run([sys.executable, "-c", SESSION], input=json.dumps(blocks), capture_output=True, text=True,
+                              env=machine.environment | PATHS | env, cwd=machine.work, timeout=120, check=False)
+        assert done.returncode == 0, done.stderr
+        return {title: (out, logged) for title, out, logged in map(json.loads, done.stdout.splitlines())}
+
+    return run
+
+
+def test_every_snippet_of_the_guide_that_is_not_of_a_framework_is_here():
+    others = [title for title in snippets() if title not in SNIPPETS]
+    assert others == ["与训练引擎集成", "2. TensorFlow集成", "3. PyTorch集成", "梯度累积"]
+
+
+@pytest.mark.devices("sim:4xV100+4xA100")
+def test_the_snippets_do_what_they_say(guide, machine):
+    told = guide(SNIPPETS)
+    node = socket.gethostname()
+    assert told["基本使用"] == (f"分配到的节点: {node}\n", [
+        ["gpu_resource_manager", "INFO", f"GPU资源分配成功: {node} (2个GPU)"]])
+    assert re.fullmatch(r"GPU利用率: \d+\.\d\d%\n显存使用率: \d+\.\d\d%\n", told["显存监控"][0])
+    assert told["资源不足处理"][1] == [["gpu_resource_manager", "INFO", f"GPU资源分配成功: {node} (2个GPU)"]]
+    assert told["显存不足处理"] == ("", [])
+    assert told["2. 检查GPU状态"][0].splitlines() == [
+        f"节点: {node}", "GPU类型: V100", "可用GPU: 2", "显存: 32.0GB", "利用率: 0.00%",
+        f"节点: {node}", "GPU类型: A100", "可用GPU: 4", "显存: 80.0GB", "利用率: 0.00%"]
+    assert re.fullmatch(r"训练耗时: 0\.\d\d秒\nGPU利用率: \d+\.\d\d%\n", told["3. 性能分析"][0])
+    machine.wait(1, 2)  # what was allocated goes with the program
+
+
+@pytest.mark.devices("sim:1xT4")
+def test_the_snippets_where_there_is_too_little(guide):
+    told = guide(["单GPU训练配置", "显存不足处理"], "from gflow.manager import *\ngpu_manager = get_gpu_resource_manager()")
+    logged = told["显存不足处理"][1]
+    assert [one[:2] for one in logged] == [
+        ["gpu_resource_manager", "WARNING"], ["gpu_resource_manager", "WARNING"], ["training", "ERROR"]]
+    assert "T4" in logged[0][2] and logged[2][2] == "显存需求无法满足，请使用更小的模型或更多GPU"
+    told = guide(["单GPU训练配置", "资源不足处理"], "from gflow.manager import *\ngpu_manager = get_gpu_resource_manager()")
+    assert told["资源不足处理"][1][-1] == ["training", "WARNING", "GPU资源不足，使用CPU训练"]
+
+
+@pytest.fixture
+def resources(client):
+    return GPUResourceManager(client)
+
+
+@pytest.mark.devices("sim:2xV100+2xA100")
+def test_allocating_and_cleaning_up(resources, client, monkeypatch, caplog):
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    assert resources.initialized
+    node = resources.allocate_gpu_resources(TrainingGPUConfig(gpu_count=2, gpu_type="A100", memory_gb=80.0))
+    assert node == socket.gethostname() and os.environ["CUDA_VISIBLE_DEVICES"] == "2,3"
+    assert resources.allocate_gpu_resources(TrainingGPUConfig(gpu_type="A100")) is None
+    assert "GPU资源不足: needs 1 A100 GPU, 0 available" in caplog.text
+    assert resources.allocate_gpu_resources(TrainingGPUConfig(gpu_count=9)) is None
+    assert [(one.gpu_type, one.available_gpus, one.memory_per_gpu) for one in resources.get_available_gpu_nodes()] == [
+        ("V100", 2, 32.0)]
+    assert resources.get_available_gpu_nodes("V100", 40) == []
+    assert resources.cleanup_gpu_resources(node, 2) is True
+    assert "CUDA_VISIBLE_DEVICES" not in os.environ and client.allocations() == []
+    for nothing in ((node, 2), (node, None), ("elsewhere", 1), (None, 2)):
+        assert resources.cleanup_gpu_resources(*nothing) is False
+
+
+@pytest.mark.devices("sim:2xV100+2xA100")
+def test_one_of_another_program_of_this_user_is_cleaned_up_too(resources, client):
+    client.call("POST", "/api/v1/gpu/allocate", {"gpu_count": 2})
+    assert resources.cleanup_gpu_resources(socket.gethostname(), 2) is True
+    client.wait(1)
+    assert client.allocations() == []
+
+
+@pytest.mark.devices("sim:2xV100+2xA100")
+def test_one_that_was_taken_back_is_told(resources, client, machine, caplog):
+    node = resources.allocate_gpu_resources(TrainingGPUConfig())
+    machine.ok("gcancel", 1)
+    client.wait(1)
+    assert resources.cleanup_gpu_resources(node, 1) is False
+    assert "ended before it was given back" in caplog.text
+
+
+@pytest.mark.devices("sim:2xV100+2xA100")
+def test_validating(resources, caplog):
+    assert resources.validate_gpu_requirements(TrainingGPUConfig(gpu_count=2, gpu_type="V100", memory_gb=32.0))
+    assert not resources.validate_gpu_requirements(TrainingGPUConfig(gpu_type="V100", memory_gb=80.0))
+    assert not resources.validate_gpu_requirements(TrainingGPUConfig(gpu_type="H100"))
+    assert "H100" in caplog.text
+    with pytest.raises(gflow.UsageError, match="gpu_count"):
+        resources.validate_gpu_requirements(TrainingGPUConfig(gpu_count=0))
+
+
+@pytest.mark.devices("sim:2xV100+2xA100")
+def test_distributed_training(resources, monkeypatch):
+    config = TrainingGPUConfig(gpu_count=2, gpu_type="V100", distributed_training=True)
+    with pytest.raises(gflow.NoGpus, match="allocate_gpu_resources"):
+        resources.setup_distributed_training(config)
+    node = resources.allocate_gpu_resources(config)
+    told = resources.setup_distributed_training(config)
+    assert (told["world_size"], told["devices"], told["backend"]) == (2, ["cuda:0", "cuda:1"], "nccl")
+    assert os.environ["WORLD_SIZE"] == "2" and os.environ["MASTER_ADDR"] and int(os.environ["MASTER_PORT"])
+    assert told["environment"]["CUDA_VISIBLE_DEVICES"] == os.environ["CUDA_VISIBLE_DEVICES"] == "0,1"
+    resources.cleanup_gpu_resources(node)
+    assert not {"MASTER_PORT", "WORLD_SIZE", "CUDA_VISIBLE_DEVICES"} & set(os.environ)
+
+
+@pytest.mark.devices("sim:2xV100+2xA100")
+def test_memory_strategies(resources):
+    config = TrainingGPUConfig(gpu_type="V100")
+    assert resources.set_memory_strategy(config, "conservative") == config.gpu_memory_fraction == 0.8
+    assert resources.set_memory_strategy(config, "aggressive") == 0.95
+    assert resources.set_memory_strategy(config, "dynamic", model_memory_gb=3.2) == pytest.approx(0.5)
+    assert resources.set_memory_strategy(config, "dynamic", model_memory_gb=300) == 0.95
+    assert resources.set_memory_strategy(config, "dynamic", model_memory_gb=0.001) == 0.1
+    for wrong in (("dynamic",), ("greedy",)):
+        with pytest.raises(ValueError, match="strateg"):
+            resources.set_memory_strategy(config, *wrong)
+
+
+def test_what_is_not_measured_is_not_made_up(resources, monkeypatch):
+    """The guide's `.get('gpu_utilization', 0.0)` and `:.2%` work where a driver does not tell."""
+    told = {"utilization": {"gpu_utilization": None, "gpu_memory_usage": 0.5}, "nodes": []}
+    monkeypatch.setattr(manager.DaemonSource, "monitoring", lambda self: told)
+    assert resources.get_gpu_monitoring_data()["utilization"] == {"gpu_memory_usage": 0.5}
+    nodes = [{"node_name": "n", "gpu_type": "X", "available_gpus": 1, "memory_per_gpu": None, "utilization": None}]
+    monkeypatch.setattr(manager.DaemonSource, "nodes", lambda self, *wanted: nodes)
+    (node,) = resources.get_available_gpu_nodes()
+    assert math.isnan(node.utilization) and f"{node.utilization:.2%}" == "nan%"
+
+
+SMI = """#!/bin/sh
+[ "$2" = --format=csv,noheader,nounits ] || exit 9
+echo "0, GPU-a, Tesla V100-SXM2-32GB, 32768, 4, 0, 33, 42.10"
+echo "1, GPU-b, Tesla V100-SXM2-32GB, 32768, 4, 50, 33, [N/A]"
+echo "2, GPU-c, Tesla V100-SXM2-32GB, 32768, 30000, 100, 70, 250.00"
+"""
+
+LOCAL = """
+import logging, os, json
+from gflow.manager import *
+logging.basicConfig(format="%(name)s:%(levelname)s:%(message)s", level=logging.INFO)
+m = get_gpu_resource_manager()
+assert m is get_gpu_resource_manager()
+two = TrainingGPUConfig(gpu_count=2, gpu_type="V100", memory_gb=32.0, distributed_training=True)
+print(m.initialized, m.validate_gpu_requirements(two), m.validate_gpu_requirements(TrainingGPUConfig(gpu_count=4)))
+print(m.get_gpu_monitoring_data()["utilization"])
+print([(n.gpu_type, n.available_gpus, n.utilization) for n in m.get_available_gpu_nodes("V100")])
+node = m.allocate_gpu_resources(two)
+print(os.environ.get("CUDA_VISIBLE_DEVICES"), m.allocate_gpu_resources(two))
+print(m.setup_distributed_training(two)["world_size"] if node else None, "MASTER_PORT" in os.environ)
+print(m.cleanup_gpu_resources(node, 2), m.cleanup_gpu_resources(node, 2), os.environ.get("CUDA_VISIBLE_DEVICES"))
+"""
+
+
+def local(bare, path=""):
+    environment = bare.environment | {"PYTHONPATH": str(SOURCE), "PYTHONWARNINGS": "error"}
+    environment["PATH"] = f"{path}:/usr/bin:/bin" if path else "/usr/bin:/bin"
+    environment["GFLOW_SOCKET"] = f"{bare.root}/nobody.sock"
+    done = subprocess.run([sys.executable, "-c", LOCAL], env=environment, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines(), done.stderr
+
+
+def test_without_gflowd_the_gpus_of_this_machine_are_used_which_is_said_once(bare):
+    tool = bare.work / "nvidia-smi"
+    tool.write_text(SMI)
+    tool.chmod(0o755)
+    out, said = local(bare, bare.work)
+    assert out == [
+        "True True False", out[1], "[('Tesla V100-SXM2-32GB', 2, 0.25)]", "0,1 None", "2 True", "True False None"]
+    assert json.loads(out[1].replace("'", '"'))["gpu_utilization"] == 0.5
+    assert said.count("gflowd does not answer") == 1 and "使用本机GPU" in said
+
+
+def test_without_gflowd_and_without_gpus(bare):
+    out, said = local(bare)
+    assert out == ["False False False", "{}", "[]", "None None", "None False", "False False None"]
+
+
+def test_a_server_that_was_named_is_not_replaced_by_this_machine(bare, monkeypatch):
+    named = GPUResourceManager(gflow.Client(f"unix:{bare.socket}", patience=0))
+    assert named.initialized is False
+    with pytest.raises(gflow.Unreachable):
+        named.allocate_gpu_resources(TrainingGPUConfig())
+
+
+def test_before_gpus_are_known_it_is_not_initialized(bare, monkeypatch):
+    class Ready:
+        def is_ready(self):
+            raise gflow.Unavailable({"status": 503, "detail": "no GPU answers"}, "GET")
+
+    resources = GPUResourceManager()
+    resources._source = Ready()
+    assert resources.initialized is False
