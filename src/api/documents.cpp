@@ -5,6 +5,7 @@ namespace gflow::api {
 
 void describe_documents(Schemas& schemas) {
   for (const auto describe : {describe_jobs,
+                              describe_explanation,
                               describe_submissions,
                               describe_requests,
                               describe_machine,

@@ -10,6 +10,7 @@ namespace gflow::api {
 class Schemas;
 
 void describe_jobs(Schemas& schemas);
+void describe_explanation(Schemas& schemas);
 void describe_submissions(Schemas& schemas);
 void describe_requests(Schemas& schemas);
 void describe_machine(Schemas& schemas);

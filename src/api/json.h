@@ -33,6 +33,9 @@ constexpr std::string_view kApiVersion = "gflow/v1";
 [[nodiscard]] Result<JobsRequest> read_jobs_request(std::string_view json);
 [[nodiscard]] std::string write(const UpdateRequest& request);
 [[nodiscard]] Result<UpdateRequest> read_update_request(std::string_view json);
+/// What is to be changed of one job: the body of PATCH /api/v1/jobs/{id}.
+[[nodiscard]] std::string write_job_update(const JobChanges& changes);
+[[nodiscard]] Result<JobChanges> read_job_update(std::string_view json);
 /// {"kind": "JobIds", "jobs": [..]}: the answer to cancel, hold, release, update.
 [[nodiscard]] std::string write_job_ids(const std::vector<JobId>& jobs);
 [[nodiscard]] Result<std::vector<JobId>> read_job_ids(std::string_view json);

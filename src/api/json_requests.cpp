@@ -22,6 +22,9 @@ void fields(Io& io, T& request) {
 
 namespace {
 
+struct JobUpdate {
+  JobChanges changes;
+};
 struct JobIds {
   std::vector<JobId> jobs;
 };
@@ -30,6 +33,11 @@ struct Revision {
 };
 
 }  // namespace
+
+template <class Io, Like<JobUpdate> T>
+void fields(Io& io, T& update) {
+  patch_fields(io, patch_of(update.changes));
+}
 
 template <class Io, Like<JobIds> T>
 void fields(Io& io, T& ids) {
@@ -63,8 +71,19 @@ Result<UpdateRequest> read_update_request(std::string_view json) {
 void describe_requests(Schemas& schemas) {
   schemas.document<JobsRequest>("Jobs", Form::Request);
   schemas.document<UpdateRequest>("Update", Form::Request);
+  schemas.document<JobUpdate>("JobUpdate", Form::Request);
   schemas.document<JobIds>("JobIds", Form::Answer);
   schemas.document<Revision>("Changes", Form::Answer);
+}
+
+std::string write_job_update(const JobChanges& changes) {
+  return Writer::document("JobUpdate", JobUpdate{changes});
+}
+
+Result<JobChanges> read_job_update(std::string_view json) {
+  auto update = GF_TRY(Reader::document<JobUpdate>(json, "JobUpdate", Unknown::Refused));
+  put_in_order(update.changes.edit().dependencies.jobs);
+  return std::move(update.changes);
 }
 
 std::string write_job_ids(const std::vector<JobId>& jobs) {

@@ -106,6 +106,11 @@ Result<api::JobView> Client::job(JobId id) {
   return api::read_job(GF_TRY(core_->call({"GET", target, {}, {}})));
 }
 
+Result<api::Explanation> Client::explain(JobId id) {
+  const std::string target = fmt::format("/api/v1/jobs/{}/explain", id.value);
+  return api::read_explanation(GF_TRY(core_->call({"GET", target, {}, {}})));
+}
+
 Result<JobId> Client::newest(std::uint64_t back) {
   const std::string target = fmt::format("/api/v1/jobs/newest?back={}", back);
   const std::string body = GF_TRY(core_->call({"GET", target, {}, {}}));

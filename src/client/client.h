@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/explanation.h"
 #include "api/json.h"
 #include "api/placement_view.h"
 #include "api/snapshot.h"
@@ -54,6 +55,8 @@ class Client {
   [[nodiscard]] Result<void> check(const api::SubmitRequest& request);
   [[nodiscard]] Result<api::JobPage> jobs(const JobQuery& query);
   [[nodiscard]] Result<api::JobView> job(JobId id);
+  /// GET /api/v1/jobs/{id}/explain: why it waits, and what would start it sooner.
+  [[nodiscard]] Result<api::Explanation> explain(JobId id);
   /// "@" or "@~N" of the caller: GET /api/v1/jobs/newest?back=N.
   [[nodiscard]] Result<JobId> newest(std::uint64_t back);
   /// What the job wrote from that byte on, and with `follow` what it writes until it has ended,

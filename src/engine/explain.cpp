@@ -373,6 +373,12 @@ std::vector<Blocker> State::blockers(JobId id, Now now) const {
   return why;
 }
 
+std::optional<ExpectedStart> State::expected_start(JobId id, Now now) const {
+  const auto& head = index_->find_awaited().head;
+  if (!head || head->job != id || !head->start) return std::nullopt;
+  return ExpectedStart{now.wall + (*head->start - now.mono), head->proven};
+}
+
 Result<Preview> State::preview(const JobSpec& spec, Now now) const {
   Index& index = *index_;
   GF_CHECK(check_dependencies(index, spec.dependencies, 0));

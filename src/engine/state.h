@@ -51,6 +51,14 @@ struct Starts {
   std::optional<Blocker> limit;
 };
 
+/// When a job that waits should start.
+struct ExpectedStart {
+  WallTime at;
+  bool is_proven = false;  ///< by time limits; else by how long jobs like those that run took
+
+  friend bool operator==(const ExpectedStart&, const ExpectedStart&) = default;
+};
+
 /// A node the engine was told of.
 struct NodeRecord {
   Machine machine;
@@ -142,6 +150,9 @@ class State {
   /// Every reason a pending job does not run now, or a suspended one does not go on; empty for any
   /// other.
   [[nodiscard]] std::vector<Blocker> blockers(JobId id, Now now) const;
+  /// When the job whose place is kept against all behind it should start; empty for any other, and
+  /// where nothing says when.
+  [[nodiscard]] std::optional<ExpectedStart> expected_start(JobId id, Now now) const;
   /// What would become of such a job of its user if it were submitted on its own now. Errors: those
   /// of its submission for what it requests and depends on.
   [[nodiscard]] Result<Preview> preview(const JobSpec& spec, Now now) const;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/json.h"
 #include "base/translate.h"
+#include "core/job_description.h"
 #include "core/job_query.h"
 #include "core/status.h"
 #include "server/about.h"
@@ -162,6 +163,51 @@ constexpr api::Operation kShowJob = {
         "Of the jobs of others command, work_dir, log_path and outcome.message are empty."),
     .segment = tr_later("number of the job"),
     .answers = {{{200, "Job"}}},
+    .errors = {404},
+};
+
+constexpr api::Operation kUpdateJob = {
+    .id = "update_job",
+    .tag = "jobs",
+    .summary = tr_later("Change what was asked for of a job"),
+    .description = tr_later("As for many: what is not given stays as it is. It answers with the "
+                            "job, and with its ETag for the next change."),
+    .segment = tr_later("number of the job"),
+    .body = "JobUpdate",
+    .example = R"({"time_limit_seconds": 7200})",
+    .takes_match = true,
+    .answers = {{{200, "Job"}}},
+    .errors = {404, 409, 412, 422},
+};
+
+constexpr api::Operation kCancelJob = {
+    .id = "cancel_job",
+    .tag = "jobs",
+    .summary = tr_later("End a job"),
+    .description = tr_later(
+        "One that waits is cancelled at once; one that runs is told to end, and killed when its "
+        "grace time is over. Those that depend on it are cancelled, too, unless they say not."),
+    .query = {QueryParameter{.name = "signal",
+                             .help = tr_later("told to end with this one, if it is not 0, in place "
+                                              "of SIGTERM"),
+                             .type = Number,
+                             .range = kSignalRange,
+                             .example = "0"}},
+    .segment = tr_later("number of the job"),
+    .takes_match = true,
+    .answers = {{{200, "JobIds"}}},
+    .errors = {404, 409, 412},
+};
+
+constexpr api::Operation kExplainJob = {
+    .id = "explain_job",
+    .tag = "jobs",
+    .summary = tr_later("Why a job waits, until when, and what would start it sooner"),
+    .description = tr_later(
+        "What gjob why shows. A suggestion is what you may do: its changes are the body of PATCH "
+        "/api/v1/jobs/{id}; where its action is release, POST /api/v1/jobs/release does it."),
+    .segment = tr_later("number of the job"),
+    .answers = {{{200, "Explanation"}}},
     .errors = {404},
 };
 

@@ -11,15 +11,20 @@ namespace gflow::server {
 void list_jobs(Exchange exchange);
 void submit_jobs(Exchange exchange);
 void check_jobs(Exchange exchange);
+// job_update.cpp
 void update_jobs(Exchange exchange);
+void update_job(Exchange exchange);
 // job_actions.cpp
 void cancel_jobs(Exchange exchange);
+void cancel_job(Exchange exchange);
 void signal_jobs(Exchange exchange);
 void hold_jobs(Exchange exchange);
 void release_jobs(Exchange exchange);
 // job.cpp
 void show_job(Exchange exchange);
 void show_newest_job(Exchange exchange);
+// explain.cpp
+void explain_job(Exchange exchange);
 // job_log.cpp
 void show_job_log(Exchange exchange);
 // machine.cpp

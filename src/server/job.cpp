@@ -3,13 +3,11 @@
 
 #include <fmt/format.h>
 
-#include "api/json.h"
 #include "api/query.h"
 #include "base/text.h"
 #include "base/translate.h"
+#include "server/found_job.h"
 #include "server/handlers.h"
-#include "server/job_tag.h"
-#include "server/views.h"
 
 namespace gflow::server {
 namespace {
@@ -32,29 +30,19 @@ Result<JobId> find_newest(const Exchange& exchange) {
                 : tr_format("{} has submitted fewer than {} jobs", printable(user.name), back + 1));
 }
 
-Reply reply_for(const Exchange& exchange, JobId id) {
-  const Job* job = exchange.service.state().find(id);
-  if (job == nullptr) {
-    return problem(Error{Code::NotFound, tr_format("there is no job {}", id.value)});
-  }
-  Reply reply = json_reply_of(view_for(exchange.caller, exchange.service, *job));
-  reply.headers.emplace_back("ETag", tag_of_job(exchange.caller, exchange.service, *job));
-  return reply;
-}
-
 }  // namespace
 
 void show_job(Exchange exchange) {
-  const auto number = parse_number(exchange.segment);
-  exchange.respond(
-      number ? reply_for(exchange, JobId(*number))
-             : problem(Error{Code::NotFound,
-                             tr_format("there is no job {}", exchange.segment.substr(0, 30))}));
+  const auto job = find_job(exchange);
+  exchange.respond(job ? job_reply(exchange.caller, exchange.service, **job)
+                       : problem(job.error()));
 }
 
 void show_newest_job(Exchange exchange) {
   const auto id = find_newest(exchange);
-  exchange.respond(id ? reply_for(exchange, *id) : problem(id.error()));
+  if (!id) return exchange.respond(problem(id.error()));
+  const Job& job = *exchange.service.state().find(*id);
+  exchange.respond(job_reply(exchange.caller, exchange.service, job));
 }
 
 }  // namespace gflow::server

@@ -7,6 +7,7 @@
 #include "api/query.h"
 #include "base/text.h"
 #include "base/translate.h"
+#include "server/found_job.h"
 #include "server/handlers.h"
 #include "server/log_body.h"
 
@@ -50,11 +51,7 @@ struct Asked {
 };
 
 Result<const Job*> job_with_log(const Exchange& exchange) {
-  const auto number = parse_number(exchange.segment);
-  const Job* job = number ? exchange.service.state().find(JobId(*number)) : nullptr;
-  if (job == nullptr) {
-    return fail(Code::NotFound, tr_format("there is no job {}", exchange.segment.substr(0, 30)));
-  }
+  const Job* job = GF_TRY(find_job(exchange));
   if (!may_see(exchange.caller, job->spec.user)) {
     return fail(Code::Permission,
                 tr_format("the log of job {} can be read by {} only",

@@ -12,7 +12,6 @@
 #include "base/translate.h"
 #include "base/word_hash.h"
 #include "server/handlers.h"
-#include "server/job_tag.h"
 #include "server/submission.h"
 #include "server/top_jobs.h"
 #include "server/views.h"
@@ -247,34 +246,6 @@ void check(Exchange exchange, api::SubmitRequest submission) {
   exchange.respond(checked ? json_reply(api::write_job_ids({})) : problem(checked.error()));
 }
 
-/// Whoever uses what an allocation holds is not told to stop and started again, as a job is.
-Result<void> check_allocations(const engine::State& state, const api::UpdateRequest& update) {
-  const JobChanges& changes = update.changes;
-  const bool may_move = changes.has(&JobSpec::preemption) || changes.has(&JobSpec::requeue) ||
-                        changes.has(&JobSpec::max_retries);
-  if (!may_move) return {};
-  for (const JobId id : update.jobs) {
-    const Job* job = state.find(id);
-    if (job == nullptr || !job->spec.allocation) continue;
-    return fail(
-        Code::WrongState,
-        tr_format("job {} is an allocation: it can be neither preempted nor run again", id.value));
-  }
-  return {};
-}
-
-void update(Exchange exchange, api::UpdateRequest update) {
-  if (auto may = check_allocations(exchange.service.state(), update); !may) {
-    return exchange.respond(problem(may.error()));
-  }
-  if (auto same = check_if_match(exchange, update.jobs); !same) {
-    return exchange.respond(precondition_failed(same.error()));
-  }
-  exchange.service.request(
-      engine::event::Update{std::move(update.jobs), exchange.caller, std::move(update.changes)},
-      changed(std::move(exchange.respond)));
-}
-
 }  // namespace
 
 void list_jobs(Exchange exchange) {
@@ -292,10 +263,6 @@ void submit_jobs(Exchange exchange) {
 
 void check_jobs(Exchange exchange) {
   read_body<api::SubmitRequest>(std::move(exchange), api::read_submit_request, check);
-}
-
-void update_jobs(Exchange exchange) {
-  read_body<api::UpdateRequest>(std::move(exchange), api::read_update_request, update);
 }
 
 }  // namespace gflow::server

@@ -8,15 +8,12 @@
 
 #include "api/json.h"
 #include "api/placement_view.h"
-#include "server/fake_service.h"
+#include "server/fake_desk.h"
 
 namespace gflow::server {
 namespace {
 
-const Principal kAlice{.name = "alice", .uid = 1000, .projects = {}};
-const Principal kBob{.name = "bob", .uid = 1001, .projects = {}};
-const Principal kOperator{.name = "ops", .uid = 1002, .role = Role::Operator, .projects = {}};
-const Principal kRoot{.name = "root", .uid = 0, .role = Role::Administrator, .projects = {}};
+using Desk = FakeDesk;
 
 /// Others have their turn after each piece: counts those, and goes on at once.
 struct Turns : FairWork {
@@ -33,52 +30,6 @@ struct Turns : FairWork {
     then();
   }
   std::shared_ptr<void> lend(std::shared_ptr<void> of_loop) override { return of_loop; }
-};
-
-/// A daemon without connections: asks and returns what would be sent.
-struct Desk {
-  std::vector<std::function<void()>> later;
-  FairWork* fair_work = nullptr;
-  FakeService service{[this](std::function<void()> f) { later.push_back(std::move(f)); }};
-
-  void run_later() {
-    while (!later.empty()) {
-      for (const auto& call : std::exchange(later, {})) call();
-    }
-  }
-  std::optional<Reply> ask(const Principal& caller, Request request) {
-    auto reply = std::make_shared<std::optional<Reply>>();
-    dispatch({service,
-              caller,
-              std::move(request),
-              [reply](Reply answered) { *reply = written(std::move(answered)); },
-              {},
-              fair_work});
-    run_later();
-    return *reply;
-  }
-  Reply ask(const Principal& caller,
-            const std::string& method,
-            const std::string& path,
-            const std::string& body = {},
-            const std::string& query = {}) {
-    return ask(caller, {method, path, query, {}, {}, body}).value_or(Reply{0, "no answer", "", {}});
-  }
-  JobId submit(const Principal& caller, const std::string& spec) {
-    const Reply reply = ask(caller,
-                            "POST",
-                            "/api/v1/jobs",
-                            R"({"items":[{"spec":{"work_dir":"/home/x","command":"secret",)" +
-                                spec + R"(},"payload":{"argv":["true"]}}]})");
-    EXPECT_EQ(reply.status, 201) << reply.body;
-    const auto answer = api::read_submit_answer(reply.body);
-    return answer ? answer->items.at(0).id : JobId{};
-  }
-  api::JobView show(const Principal& caller, JobId id) {
-    const Reply reply = ask(caller, "GET", "/api/v1/jobs/" + std::to_string(id.value));
-    EXPECT_EQ(reply.status, 200) << reply.body;
-    return api::read_job(reply.body).value_or(api::JobView{});
-  }
 };
 
 TEST(Listing, AJobOfManyDependenciesIsAPieceOfItsOwn) {
@@ -101,13 +52,6 @@ TEST(Listing, AJobOfManyDependenciesIsAPieceOfItsOwn) {
   const auto page = api::read_job_page(reply.body);
   ASSERT_TRUE(page);
   EXPECT_EQ(page->jobs.size(), dependents.size());
-}
-
-std::string header(const Reply& reply, const std::string& name) {
-  for (const auto& [key, value] : reply.headers) {
-    if (key == name) return value;
-  }
-  return "";
 }
 
 /// Every route there is, and who may use it: written out, so that neither a route that goes nor one
@@ -133,6 +77,9 @@ constexpr Right kRights[] = {
     {"POST", "/api/v1/jobs/check", Role::User},
     {"GET", "/api/v1/jobs/newest", Role::User},
     {"GET", "/api/v1/jobs/7", Role::User},
+    {"PATCH", "/api/v1/jobs/7", Role::User},
+    {"DELETE", "/api/v1/jobs/7", Role::User},
+    {"GET", "/api/v1/jobs/7/explain", Role::User},
     {"GET", "/api/v1/jobs/7/log", Role::User},
     {"GET", "/api/v1/machine", Role::User},
     {"POST", "/api/v1/place", Role::User},
@@ -312,7 +259,7 @@ TEST(Routes, AMethodAPathDoesNotTakeIsNamedWithThoseItDoes) {
       {"DELETE", "/api/v1/jobs", "GET, HEAD, POST, PATCH, OPTIONS"},
       {"GET", "/api/v1/jobs/cancel", "POST, OPTIONS"},
       {"HEAD", "/api/v1/jobs/cancel", "POST, OPTIONS"},
-      {"POST", "/api/v1/jobs/7", "GET, HEAD, OPTIONS"},
+      {"POST", "/api/v1/jobs/7", "GET, HEAD, PATCH, DELETE, OPTIONS"},
       {"options", "/api/v1/daemon/stop", "POST, OPTIONS"},
       {"get", "/healthz", "GET, HEAD, OPTIONS"},
   };

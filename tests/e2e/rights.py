@@ -43,6 +43,7 @@ TABLE = [
     ("GET", "/api/v1/jobs",                        "job", None,         (401, 401, 421, 403,    200, 200, 200, 200,    200, 200)),
     ("GET", "/api/v1/jobs/newest",                 "job", None,         (401, 401, 421, 403,    200, 200, 200, 200,    200, 404)),
     ("GET", "/api/v1/jobs/{id}",                   "job", None,         (401, 401, 421, 403,    200, 200, 200, 200,    200, 200)),
+    ("GET", "/api/v1/jobs/{id}/explain",           "job", None,         (401, 401, 421, 403,    200, 200, 200, 200,    200, 200)),
     ("GET", "/api/v1/jobs/{id}/log",           "running", None,         (401, 401, 421, 403,    200, 200, 200, 200,    200, 403)),
     ("GET", "/api/v1/snapshot",                    "job", None,         (401, 401, 421, 403,    200, 200, 200, 200,    200, 200)),
     ("GET", "/api/v1/machine",                 "running", None,         (401, 401, 421, 403,    200, 200, 200, 200,    200, 200)),
@@ -66,6 +67,9 @@ TABLE = [
     # What changes something of alice's.
     ("PATCH", "/api/v1/jobs",                      "job", THIS | {"name": "changed"},
                                                                         (401, 401, 421, 403,    403, 200, 200, 200,    200, 403)),
+    ("PATCH", "/api/v1/jobs/{id}",                 "job", {"name": "changed"},
+                                                                        (401, 401, 421, 403,    403, 200, 200, 200,    200, 403)),
+    ("DELETE", "/api/v1/jobs/{id}",                "job", None,         (401, 401, 421, 403,    403, 200, 200, 200,    200, 403)),
     ("POST", "/api/v1/jobs/cancel",                "job", THIS,         (401, 401, 421, 403,    403, 200, 200, 200,    200, 403)),
     ("POST", "/api/v1/jobs/signal",            "running", THIS | {"signal": 10},
                                                                         (401, 401, 421, 403,    403, 200, 200, 200,    200, 403)),

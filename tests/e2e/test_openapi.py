@@ -127,12 +127,13 @@ def test_its_examples_do_what_they_say(served):
     allocation, node = prepare(served)
     # What ends something comes after what needs it.
     last = ["renew_gpu_allocation", "release_gpu_allocation", "clean_up_gpus", "revoke_token", "cancel_jobs",
-            "stop_daemon"]
+            "cancel_job", "stop_daemon"]
     order = sorted(operations(description),
                    key=lambda one: last.index(one[2]["operationId"]) if one[2]["operationId"] in last else -1)
     for method, path, operation in order:
         name = operation["operationId"]
-        segment = allocation if "allocations" in path else 1
+        job = 3 if name in ("update_job", "cancel_job") else 1  # which is there until then
+        segment = allocation if "allocations" in path else job
         if name == "clean_up_gpus":
             assert ask(served, "POST", "/api/v1/gpu/allocate", "{}").document["success"]
         body = None

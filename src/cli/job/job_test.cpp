@@ -32,6 +32,13 @@ api::JobView pending() {
   return job;
 }
 
+/// What `gjob why` says to one who asks.
+std::string why(const api::JobView& job, const api::Asker& asker = {}) {
+  api::Explanation explanation{job, api::expected_start(job, kNoon), {}};
+  explanation.suggestions = api::suggestions_for(job, asker);
+  return why_text(explanation, {kNoon, seconds(0)});
+}
+
 TEST(Why, NamesEveryBlockerHolderAndWayOut) {
   api::JobView job = pending();
   job.blockers = {
@@ -42,7 +49,7 @@ TEST(Why, NamesEveryBlockerHolderAndWayOut) {
           .unusable = {{.gpu = 4, .processes = {{48121, "dave", "python", {}}}}}}),
       view_of(blocker::Priority{JobId(40), kNoon + minutes(5)}),
   };
-  EXPECT_EQ(why_text(job, {kNoon, seconds(0)}, {.ahead = 10}),
+  EXPECT_EQ(why(job, {.ahead = 10}),
             "Job 42 (ddp) has been waiting since 11:22 (38m ago).\n"
             "\n"
             "Blocked by:\n"
@@ -62,10 +69,8 @@ TEST(Why, NamesEveryBlockerHolderAndWayOut) {
 TEST(Why, AdvisesWhatTheAskerMayDoAndWhatHelps) {
   api::JobView job = pending();
   job.blockers = {view_of(blocker::Priority{JobId(40), {}})};
-  const auto said = [&job](const Asker& asker) {
-    return why_text(job, {kNoon, seconds(0)}, asker);
-  };
-  const auto raises = [&said](const Asker& asker) {
+  const auto said = [&job](const api::Asker& asker) { return why(job, asker); };
+  const auto raises = [&said](const api::Asker& asker) {
     return said(asker).find("--priority") != std::string::npos;
   };
   EXPECT_TRUE(raises({.max_priority = 51, .ahead = 50}));
@@ -86,7 +91,7 @@ TEST(Why, SaysByHowMuchAPartOfAGpuMisses) {
                                  .holders = {{JobId(31), "alice", {0}, {}}}}),
       view_of(blocker::GpuShare{.need = Share::percent(75), .missing = Share::percent(25)}),
   };
-  EXPECT_EQ(why_text(job, {kNoon, seconds(0)}, {}),
+  EXPECT_EQ(why(job),
             "Job 42 (ddp) has been waiting since 11:22 (38m ago).\n"
             "\n"
             "Blocked by:\n"
@@ -103,8 +108,7 @@ TEST(Why, KeepsTheKindWhenItAdvisesFewer) {
   api::JobView job = pending();
   apply(*parse_gpu_request("4(V100)"), job.spec.request);
   job.blockers = {view_of(blocker::Gpus{.need = 4, .available = 2, .kind = "V100"})};
-  EXPECT_NE(why_text(job, {kNoon, seconds(0)}, {}).find("gjob update 42 --gpus '2(V100)'"),
-            std::string::npos);
+  EXPECT_NE(why(job).find("gjob update 42 --gpus '2(V100)'"), std::string::npos);
 }
 
 // The kind of a blocker is not read out of its text: no name may change what is advised.
@@ -112,7 +116,7 @@ TEST(Why, AdvisesByKindWhateverTheTextSays) {
   api::JobView job = pending();
   job.blockers = {view_of(blocker::Gpus{.need = 4, .available = 2, .kind = "CPU memory node"}),
                   view_of(blocker::GroupLimit{.group = "of a GPU, ", .limit = 1})};
-  const std::string text = why_text(job, {kNoon, seconds(0)}, {});
+  const std::string text = why(job);
   EXPECT_NE(text.find("gjob update 42 --gpus 2"), std::string::npos) << text;
 }
 
@@ -126,7 +130,7 @@ TEST(Why, KnowsDrainedGpusNodesAndJobsThatStandStill) {
       view_of(blocker::Nodes{.need = 4, .available = 2}),
       view_of(blocker::Preemption{{JobId(5), JobId(7)}}),
   };
-  EXPECT_EQ(why_text(job, {kNoon, seconds(0)}, {}),
+  EXPECT_EQ(why(job),
             "Job 42 (ddp) has been waiting since 11:22 (38m ago).\n"
             "\n"
             "Blocked by:\n"
@@ -136,23 +140,23 @@ TEST(Why, KnowsDrainedGpusNodesAndJobsThatStandStill) {
             "   3.  Preemption: waiting for jobs 5,7\n");
   job.status = Status::Suspended;
   job.blockers.erase(job.blockers.begin(), job.blockers.end() - 1);
-  EXPECT_EQ(why_text(job, {kNoon, seconds(0)}, {}),
+  EXPECT_EQ(why(job),
             "Job 42 (ddp) is suspended: it keeps its memory, and goes on where it stands.\n"
             "\n"
             "Blocked by:\n"
             "   1.  Preemption: waiting for jobs 5,7\n");
   job.status = Status::Starting;
   EXPECT_EQ(
-      why_text(job, {kNoon, seconds(0)}, {}),
+      why(job),
       "Job 42 (ddp) is starting: it has its resources, its first process does not run yet.\n");
   job.status = Status::Completing;
-  EXPECT_EQ(why_text(job, {kNoon, seconds(0)}, {}), "Job 42 (ddp) is being stopped.\n");
+  EXPECT_EQ(why(job), "Job 42 (ddp) is being stopped.\n");
 }
 
 TEST(Why, ShowsNumbersWhereTheTextHasNone) {
   api::JobView job = pending();
   job.blockers = {view_of(blocker::Gpus{.need = 4, .available = 0, .holders = {}, .unusable = {}})};
-  EXPECT_EQ(why_text(job, {kNoon, seconds(0)}, {}),
+  EXPECT_EQ(why(job),
             "Job 42 (ddp) has been waiting since 11:22 (38m ago).\n"
             "\n"
             "Blocked by:\n"
@@ -164,7 +168,7 @@ TEST(Why, KnowsHeldAndLaterJobs) {
   api::JobView job = pending();
   job.status = Status::Hold;
   job.blockers = {view_of(blocker::OnHold{}), view_of(blocker::BeginTime{kNoon + hours(1)})};
-  EXPECT_EQ(why_text(job, {kNoon, seconds(0)}, {}),
+  EXPECT_EQ(why(job),
             "Job 42 (ddp) has been waiting since 11:22 (38m ago).\n"
             "\n"
             "Blocked by:\n"
@@ -180,12 +184,12 @@ TEST(Why, SaysWhatAJobThatDoesNotWaitDoes) {
   api::JobView job = pending();
   job.status = Status::Running;
   job.gpu_indices = {0, 1};
-  EXPECT_EQ(why_text(job, {kNoon, seconds(0)}, {}), "Job 42 (ddp) runs on GPU 0,1.\n");
+  EXPECT_EQ(why(job), "Job 42 (ddp) runs on GPU 0,1.\n");
   job.status = Status::Failed;
   job.started = kNoon;
   job.run_time = seconds(200);
   job.outcome = Outcome{.reason = EndReason::Exited, .exit_code = 1};
-  EXPECT_EQ(why_text(job, {kNoon, seconds(0)}, {}),
+  EXPECT_EQ(why(job),
             "Job 42 (ddp) is not waiting, it has ended: exited with code 1 after 3m20s.\n");
 }
 

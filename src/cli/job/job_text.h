@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "api/types.h"
+#include "api/explanation.h"
 #include "base/zone.h"
 #include "command/terminal.h"
 
@@ -25,21 +25,14 @@ struct Clocks {
   WallTime now;
   Zone zone;
 };
-/// What the one who reads may do about the job, so that nothing else is advised.
-struct Asker {
-  bool may_change = true;           ///< its owner, or an operator
-  int max_priority = kMaxPriority;  ///< the highest they may give it
-  std::optional<int> ahead;         ///< the priority of the job it stands behind, if it is known
-};
 /// "\nBlocked by:" and every blocker with its numbers, who holds what is missing and until when.
 [[nodiscard]] std::string blocked_by_text(const std::vector<api::BlockerView>& blockers,
                                           const Clocks& clocks);
-/// "\nExpected start: 18:10 (in 4h5m)", by time limits; "" where that is not known.
-[[nodiscard]] std::string expected_start_text(const api::JobView& job, const Clocks& clocks);
+/// "\nExpected start: 18:10 (in 4h5m)", and what that is known by; "" where it is not known.
+[[nodiscard]] std::string expected_start_text(const std::optional<api::ExpectedStart>& start,
+                                              const Clocks& clocks);
 /// Why it waits: every blocker with its numbers, who holds what is missing and until when, and what
 /// would start it sooner. For a job that does not wait, what it does instead.
-[[nodiscard]] std::string why_text(const api::JobView& job,
-                                   const Clocks& clocks,
-                                   const Asker& asker);
+[[nodiscard]] std::string why_text(const api::Explanation& explanation, const Clocks& clocks);
 
 }  // namespace gflow::cli

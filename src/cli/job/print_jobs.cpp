@@ -4,31 +4,26 @@
 #include <algorithm>
 #include <ostream>
 
-#include "api/json.h"
 #include "cli/selection.h"
 
 namespace gflow::cli {
 
 Result<int> print_jobs(const Invocation& invocation,
                        Context& context,
-                       const std::function<std::string(const api::JobView&)>& text) {
+                       const std::function<Result<std::string>(JobId)>& shown) {
   const auto jobs = GF_TRY(resolve_jobs(invocation.words, newest_of(context.daemon())));
   int worst = 0;
   bool first = true;
   for (const JobId id : jobs) {
-    const auto job = context.daemon().job(id);
-    if (!job) {
-      context.error(job.error());
-      worst = std::max(worst, exit_code(job.error().code));
+    const auto text = shown(id);
+    if (!text) {
+      context.error(text.error());
+      worst = std::max(worst, exit_code(text.error().code));
       continue;
     }
-    if (context.json) {
-      context.out << api::write(*job) << '\n';
-      continue;
-    }
-    if (!first) context.out << '\n';
+    if (!first && !context.json) context.out << '\n';
     first = false;
-    context.out << text(*job);
+    context.out << *text;
   }
   return worst;
 }

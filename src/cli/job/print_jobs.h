@@ -4,17 +4,18 @@
 #include <functional>
 #include <string>
 
-#include "api/types.h"
+#include "base/result.h"
 #include "command/command.h"
 #include "command/context.h"
+#include "core/job_id.h"
 
 namespace gflow::cli {
 
-/// Prints every job that was named: as JSON if that is wanted, else as `text` has it, an empty line
-/// between two. One that is not there is said and does not keep the others from being printed.
-/// The worst exit code of them all.
+/// Prints every job that was named, as `shown` has it: a JSON document and its line, or a text, an
+/// empty line between two of those. One that is not there is said and does not keep the others from
+/// being printed. The worst exit code of them all.
 [[nodiscard]] Result<int> print_jobs(const Invocation& invocation,
                                      Context& context,
-                                     const std::function<std::string(const api::JobView&)>& text);
+                                     const std::function<Result<std::string>(JobId)>& shown);
 
 }  // namespace gflow::cli

@@ -18,7 +18,9 @@ Result<int> run_show(const Invocation& invocation, Context& context) {
     // What is enforced is an extra: a job is shown without it, too.
     if (auto view = context.daemon().daemon()) daemon = *std::move(view);
   }
-  return print_jobs(invocation, context, [&](const api::JobView& job) {
+  return print_jobs(invocation, context, [&](JobId id) -> Result<std::string> {
+    const api::JobView job = GF_TRY(context.daemon().job(id));
+    if (context.json) return api::write(job) + '\n';
     if (job.status == Status::Queued) {
       context.hint(tr_format("try: gjob why {}", job.id.value));
     }

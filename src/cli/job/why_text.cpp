@@ -6,11 +6,9 @@
 
 #include "base/text.h"
 #include "base/translate.h"
-#include "cli/expected_start.h"
 #include "cli/info/machine_text.h"
 #include "cli/job/job_text.h"
 #include "command/times.h"
-#include "core/gpu_request.h"
 
 namespace gflow::cli {
 
@@ -72,66 +70,6 @@ std::string headline(const api::BlockerView& blocker, const Clocks& clocks) {
   return printable(blocker.text);
 }
 
-/// The blocker of that kind, if there is one.
-const api::BlockerView* blocker_of(const api::JobView& job, BlockerKind kind) {
-  const auto at = std::ranges::find(job.blockers, kind, &api::BlockerView::kind);
-  return at == job.blockers.end() ? nullptr : &*at;
-}
-
-/// Asking for as much of a GPU as there is, where there is some.
-template <typename Add>
-void add_smaller_part(const api::JobView& job, const api::BlockerView& blocker, const Add& add) {
-  const std::int64_t there = blocker.available.value_or(0);
-  if (blocker.kind == BlockerKind::GpuMemory && there >= (std::int64_t{1} << 20)) {
-    add(fmt::format("gjob update {} --gpu-memory {}M", job.id.value, there >> 20),
-        tr("as much as can be reserved now"));
-  }
-  if (there > 0 && blocker.kind == BlockerKind::GpuShare) {
-    GpuRequest smaller = gpu_request_of(job.spec.request);
-    smaller.share = Share{static_cast<std::int32_t>(there)};
-    const std::vector<std::string> word = {gpu_request_text(smaller)};
-    add(fmt::format("gjob update {} --gpus {}", job.id.value, shell_quote(word)),
-        tr("as much of one as is free now"));
-  }
-}
-
-std::vector<std::string> advice(const api::JobView& job, const Asker& asker) {
-  if (!asker.may_change) return {};
-  std::vector<std::string> lines;
-  const auto add = [&](std::string_view command, std::string_view why) {
-    lines.push_back(fmt::format("{:<34}  {}", command, why));
-  };
-  const auto has = [&](BlockerKind kind) { return blocker_of(job, kind) != nullptr; };
-  const std::uint64_t id = job.id.value;
-  if (has(BlockerKind::OnHold))
-    add(fmt::format("gjob release {}", id), tr("returns it to the queue"));
-  if (has(BlockerKind::BeginTime))
-    add(fmt::format("gjob release {} --at now+0", id), tr("clears the begin time"));
-  if (const auto* waits = blocker_of(job, BlockerKind::Dependency);
-      waits != nullptr && waits->never) {
-    add(fmt::format("gjob update {} --depends-on ''", id), tr("removes the dependencies"));
-  }
-  const api::BlockerView* gpus = blocker_of(job, BlockerKind::Gpus);
-  if (gpus != nullptr && gpus->available.value_or(0) > 0) {
-    GpuRequest fewer = gpu_request_of(job.spec.request);
-    fewer.gpus = static_cast<int>(*gpus->available);
-    const std::vector<std::string> word = {gpu_request_text(fewer)};
-    add(fmt::format("gjob update {} --gpus {}", id, shell_quote(word)),
-        tr("as many as are free now"));
-  }
-  for (const api::BlockerView& blocker : job.blockers) add_smaller_part(job, blocker, add);
-  if (has(BlockerKind::Priority) && asker.ahead && job.spec.priority <= *asker.ahead &&
-      *asker.ahead < asker.max_priority) {
-    add(fmt::format("gjob update {} --priority {}", id, *asker.ahead + 1),
-        tr("moves it ahead of that job"));
-  }
-  if (has(BlockerKind::Priority) && !job.spec.time_limit) {
-    add(fmt::format("gjob update {} --time-limit 1h", id),
-        tr("a job with a time limit may be backfilled"));
-  }
-  return lines;
-}
-
 std::string instead(const api::JobView& job) {
   const std::string name = tr_format("Job {} ({})", job.id.value, printable(job.spec.name));
   if (job.outcome)
@@ -165,14 +103,18 @@ std::string blocked_by_text(const std::vector<api::BlockerView>& blockers, const
   return out;
 }
 
-std::string expected_start_text(const api::JobView& job, const Clocks& clocks) {
-  const auto start = expected_start(job, clocks.now);
-  if (!start || start->is_begin_time) return "";
-  return tr_format("\nExpected start: {}, when what it needs reaches its time limit.\n",
-                   moment(start->at, clocks));
+std::string expected_start_text(const std::optional<api::ExpectedStart>& start,
+                                const Clocks& clocks) {
+  if (!start || start->by == api::StartBy::BeginTime) return "";
+  const std::string at = moment(start->at, clocks);
+  if (start->by == api::StartBy::RunTimes) {
+    return tr_format("\nExpected start: {}, by how long jobs like those that run took.\n", at);
+  }
+  return tr_format("\nExpected start: {}, when what it needs reaches its time limit.\n", at);
 }
 
-std::string why_text(const api::JobView& job, const Clocks& clocks, const Asker& asker) {
+std::string why_text(const api::Explanation& explanation, const Clocks& clocks) {
+  const api::JobView& job = explanation.job;
   if (job.status == Status::Suspended) {
     const std::string out =
         tr_format("Job {} ({}) is suspended: it keeps its memory, and goes on where it stands.\n",
@@ -188,10 +130,11 @@ std::string why_text(const api::JobView& job, const Clocks& clocks, const Asker&
   if (job.blockers.empty())
     return out + tr("\nNothing blocks it: it starts in the next scheduling pass.\n");
   out += blocked_by_text(job.blockers, clocks);
-  out += expected_start_text(job, clocks);
-  const std::vector<std::string> lines = advice(job, asker);
-  if (!lines.empty()) out += tr("\nWhat would start it sooner:\n");
-  for (const std::string& line : lines) out += fmt::format("  {}\n", line);
+  out += expected_start_text(explanation.expected_start, clocks);
+  if (!explanation.suggestions.empty()) out += tr("\nWhat would start it sooner:\n");
+  for (const api::Suggestion& suggestion : explanation.suggestions) {
+    out += fmt::format("  {:<34}  {}\n", printable(suggestion.command), printable(suggestion.text));
+  }
   return out;
 }
 

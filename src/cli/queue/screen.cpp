@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <set>
 
+#include "api/expected_start.h"
 #include "base/text.h"
 #include "base/translate.h"
-#include "cli/expected_start.h"
 #include "cli/queue/brief.h"
 #include "cli/queue/tree.h"
 #include "command/times.h"
@@ -73,7 +73,7 @@ std::string time_of_limit(const api::JobView& job) {
 class ScreenRows {
  public:
   ScreenRows(const Listing& listing, const api::JobPage& page, const Viewer& viewer)
-      : listing_(listing), viewer_(viewer), starts_(expected_starts(page.jobs, viewer.now)) {
+      : listing_(listing), viewer_(viewer), starts_(api::expected_starts(page.jobs, viewer.now)) {
     std::set<std::string_view> users;
     for (const api::JobView& job : page.jobs) users.insert(job.spec.user.name);
     several_users_ = users.size() > 1;
@@ -132,13 +132,13 @@ class ScreenRows {
     }
     const auto expected = starts_.find(job.id);
     if (expected == starts_.end()) return "-";
-    const std::string_view about = expected->second.is_begin_time ? "" : "~";
+    const std::string_view about = expected->second.by == api::StartBy::BeginTime ? "" : "~";
     return fmt::format("{}{}", about, brief_moment(expected->second.at, viewer_.now, viewer_.zone));
   }
 
   const Listing& listing_;
   const Viewer& viewer_;
-  std::map<JobId, ExpectedStart> starts_;
+  std::map<JobId, api::ExpectedStart> starts_;
   bool several_users_ = false;
 };
 

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
+#include "api/expected_start.h"
 #include "base/text.h"
-#include "cli/expected_start.h"
 #include "cli/queue/brief.h"
 #include "command/golden_test.h"
 #include "core/gpu_request.h"
@@ -260,6 +260,10 @@ TEST(Fold, JoinsTasksThatWaitForTheSame) {
   EXPECT_TRUE(folded(jobs).starts_with("1: a_2; 2: brave-river-1234; 3: a_6; ")) << folded(jobs);
 }
 
+using api::expected_start;
+using api::ExpectedStart;
+using api::StartBy;
+
 TEST(ExpectedStart, IsKnownWhereLimitsSaySo) {
   api::JobView job = screen_job(9, "x", "alice", Status::Queued);
   EXPECT_FALSE(expected_start(job, kNow)) << "it starts with the next pass";
@@ -279,7 +283,7 @@ TEST(ExpectedStart, IsKnownWhereLimitsSaySo) {
   job.blockers[0].need = 4;
   EXPECT_FALSE(expected_start(job, kNow)) << "one of them has no limit";
   job.blockers = {{.kind = BlockerKind::BeginTime, .at = kNow + hours(7)}};
-  EXPECT_EQ(expected_start(job, kNow), (ExpectedStart{kNow + hours(7), true}));
+  EXPECT_EQ(expected_start(job, kNow), (ExpectedStart{kNow + hours(7), StartBy::BeginTime}));
   EXPECT_FALSE(expected_start(behind(job, 3, kNow), kNow)) << "another goes first";
 }
 
@@ -287,9 +291,9 @@ TEST(ExpectedStart, IsSaidByThoseBehind) {
   std::vector<api::JobView> jobs = {
       short_of_gpus(screen_job(3, "head", "a", Status::Queued), 1, 0, {}),
       behind(screen_job(4, "next", "a", Status::Queued), 3, kNow + hours(2))};
-  const auto starts = expected_starts(jobs, kNow);
+  const auto starts = api::expected_starts(jobs, kNow);
   ASSERT_EQ(starts.size(), 1U);
-  EXPECT_EQ(starts.at(JobId(3)), (ExpectedStart{kNow + hours(2)}));
+  EXPECT_EQ(starts.at(JobId(3)), (ExpectedStart{kNow + hours(2), StartBy::RunTimes}));
 }
 
 }  // namespace

@@ -92,7 +92,8 @@ std::string waiting_text(const api::PlacementView& view, std::size_t jobs, const
   job.status = Status::Queued;
   std::ranges::remove_copy_if(view.blockers, std::back_inserter(job.blockers), is_gate);
   if (job.blockers.empty()) return out;
-  return out + blocked_by_text(job.blockers, clocks) + expected_start_text(job, clocks);
+  return out + blocked_by_text(job.blockers, clocks) +
+         expected_start_text(api::expected_start(job, clocks.now), clocks);
 }
 
 /// The lines of a sentence below a place.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/expected_start.h"
+#include "api/expected_start.h"
 
 #include <algorithm>
 
-namespace gflow::cli {
+namespace gflow::api {
 
 namespace {
 
@@ -26,7 +26,7 @@ std::vector<WallTime> ends_of_gpus(const std::vector<blocker::Holder>& holders) 
 }
 
 /// When so many GPUs more are free.
-std::optional<WallTime> gpus_free(const api::BlockerView& blocker) {
+std::optional<WallTime> gpus_free(const BlockerView& blocker) {
   if (!blocker.need || !blocker.available) return std::nullopt;
   const std::int64_t missing = *blocker.need - *blocker.available;
   const std::vector<WallTime> ends = ends_of_gpus(blocker.holders);
@@ -35,7 +35,7 @@ std::optional<WallTime> gpus_free(const api::BlockerView& blocker) {
 }
 
 /// When all who hold some of it have ended. How much each gives back is not said.
-std::optional<WallTime> all_ended(const api::BlockerView& blocker) {
+std::optional<WallTime> all_ended(const BlockerView& blocker) {
   std::optional<WallTime> last;
   for (const blocker::Holder& holder : blocker.holders) {
     if (!holder.ends) return std::nullopt;
@@ -45,7 +45,7 @@ std::optional<WallTime> all_ended(const api::BlockerView& blocker) {
 }
 
 /// When this does not keep it from starting any more.
-std::optional<WallTime> passes_at(const api::BlockerView& blocker) {
+std::optional<WallTime> passes_at(const BlockerView& blocker) {
   switch (blocker.kind) {
     case BlockerKind::BeginTime:
       return blocker.at;
@@ -63,32 +63,31 @@ std::optional<WallTime> passes_at(const api::BlockerView& blocker) {
 
 }  // namespace
 
-std::optional<ExpectedStart> expected_start(const api::JobView& job, WallTime now) {
+std::optional<ExpectedStart> expected_start(const JobView& job, WallTime now) {
   if (!is_pending(job.status) || job.blockers.empty()) return std::nullopt;
-  ExpectedStart start{now, true};
-  for (const api::BlockerView& blocker : job.blockers) {
+  ExpectedStart start{now, StartBy::BeginTime};
+  for (const BlockerView& blocker : job.blockers) {
     const auto at = passes_at(blocker);
     if (!at) return std::nullopt;
     start.at = std::max(start.at, *at);
-    start.is_begin_time = start.is_begin_time && blocker.kind == BlockerKind::BeginTime;
+    if (blocker.kind != BlockerKind::BeginTime) start.by = StartBy::TimeLimits;
   }
   return start;
 }
 
-std::map<JobId, ExpectedStart> expected_starts(const std::vector<api::JobView>& jobs,
-                                               WallTime now) {
+std::map<JobId, ExpectedStart> expected_starts(const std::vector<JobView>& jobs, WallTime now) {
   std::map<JobId, ExpectedStart> starts;
-  for (const api::JobView& job : jobs) {
-    for (const api::BlockerView& blocker : job.blockers) {
+  for (const JobView& job : jobs) {
+    for (const BlockerView& blocker : job.blockers) {
       if (blocker.kind != BlockerKind::Priority || !blocker.at || blocker.jobs.empty()) continue;
-      starts[blocker.jobs.front()] = {std::max(*blocker.at, now), false};
+      starts[blocker.jobs.front()] = {std::max(*blocker.at, now), StartBy::RunTimes};
     }
   }
-  for (const api::JobView& job : jobs) {
+  for (const JobView& job : jobs) {
     if (starts.contains(job.id)) continue;
     if (const auto start = expected_start(job, now)) starts.emplace(job.id, *start);
   }
   return starts;
 }
 
-}  // namespace gflow::cli
+}  // namespace gflow::api

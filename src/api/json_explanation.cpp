@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/documents.h"
+#include "api/explanation.h"
+#include "api/job_fields.h"
+
+namespace gflow::api {
+
+template <>
+inline constexpr std::array<StartBy, 3> kValues<StartBy> = {
+    StartBy::TimeLimits, StartBy::BeginTime, StartBy::RunTimes};
+
+[[nodiscard]] constexpr std::string_view json_name(StartBy by) {
+  switch (by) {
+    case StartBy::TimeLimits:
+      return "time_limits";
+    case StartBy::BeginTime:
+      return "begin_time";
+    case StartBy::RunTimes:
+      break;
+  }
+  return "run_times";
+}
+
+namespace {
+
+constexpr std::array<std::string_view, 2> kActions = {"update", "release"};
+
+}  // namespace
+
+template <class Io, Like<ExpectedStart> T>
+void fields(Io& io, T& start) {
+  io.required("at", start.at);
+  io.field("by", start.by);
+}
+
+template <class Io, Like<Suggestion> T>
+void fields(Io& io, T& suggestion) {
+  auto changes = patch_of(suggestion.changes);
+  io.choice("action", suggestion.action, kActions);
+  io.field("changes", changes);
+  io.field("command", suggestion.command);
+  io.field("text", suggestion.text);
+}
+
+template <class Io, Like<Explanation> T>
+void fields(Io& io, T& explanation) {
+  io.required("job", explanation.job);
+  io.field("expected_start", explanation.expected_start);
+  io.field("suggestions", explanation.suggestions);
+}
+
+void describe_explanation(Schemas& schemas) {
+  schemas.document<Explanation>("Explanation", Form::Answer);
+}
+
+std::string write(const Explanation& explanation) {
+  return Writer::document("Explanation", explanation);
+}
+
+Result<Explanation> read_explanation(std::string_view json) {
+  return Reader::document<Explanation>(json, "Explanation", Unknown::Ignored);
+}
+
+}  // namespace gflow::api

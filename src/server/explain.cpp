@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <utility>
+
+#include "api/explanation.h"
+#include "server/found_job.h"
+#include "server/handlers.h"
+#include "server/views.h"
+
+namespace gflow::server {
+namespace {
+
+api::Asker asker_of(const Principal& caller, const Service& service, const Job& job) {
+  const engine::State& state = service.state();
+  api::Asker asker;
+  asker.may_change = may_change(caller, job.id, job.spec.user).has_value();
+  asker.max_priority = max_priority(state.policy().priority, caller, job.spec.project);
+  return asker;
+}
+
+/// The priority of the job it stands behind.
+std::optional<int> priority_ahead(const engine::State& state, const api::JobView& job) {
+  const auto behind =
+      std::ranges::find(job.blockers, BlockerKind::Priority, &api::BlockerView::kind);
+  if (behind == job.blockers.end() || behind->jobs.empty()) return std::nullopt;
+  const Job* ahead = state.find(behind->jobs.front());
+  if (ahead == nullptr) return std::nullopt;
+  return ahead->spec.priority;
+}
+
+/// What limits say is at the latest, and goes before what the scheduler expects.
+std::optional<api::ExpectedStart> expected_start_of(const Service& service,
+                                                    const api::JobView& job) {
+  const Now now = service.now();
+  if (const auto known = api::expected_start(job, now.wall)) return known;
+  const auto kept = service.state().expected_start(job.id, now);
+  if (!kept) return std::nullopt;
+  return api::ExpectedStart{std::max(kept->at, now.wall),
+                            kept->is_proven ? api::StartBy::TimeLimits : api::StartBy::RunTimes};
+}
+
+}  // namespace
+
+void explain_job(Exchange exchange) {
+  const auto job = find_job(exchange);
+  if (!job) return exchange.respond(problem(job.error()));
+  const Service& service = exchange.service;
+  api::Asker asker = asker_of(exchange.caller, service, **job);
+  api::Explanation explanation;
+  explanation.job = view_for(exchange.caller, service, **job);
+  explanation.expected_start = expected_start_of(service, explanation.job);
+  asker.ahead = priority_ahead(service.state(), explanation.job);
+  explanation.suggestions = api::suggestions_for(explanation.job, asker);
+  exchange.respond(json_reply_of(std::move(explanation)));
+}
+
+}  // namespace gflow::server
