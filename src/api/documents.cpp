@@ -9,6 +9,8 @@ void describe_documents(Schemas& schemas) {
                               describe_submissions,
                               describe_requests,
                               describe_machine,
+                              describe_groups,
+                              describe_statistics,
                               describe_placement,
                               describe_snapshot,
                               describe_drains,

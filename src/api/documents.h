@@ -14,6 +14,8 @@ void describe_explanation(Schemas& schemas);
 void describe_submissions(Schemas& schemas);
 void describe_requests(Schemas& schemas);
 void describe_machine(Schemas& schemas);
+void describe_groups(Schemas& schemas);
+void describe_statistics(Schemas& schemas);
 void describe_placement(Schemas& schemas);
 void describe_snapshot(Schemas& schemas);
 void describe_drains(Schemas& schemas);

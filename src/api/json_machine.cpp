@@ -2,6 +2,7 @@
 #include "api/documents.h"
 #include "api/job_fields.h"
 #include "api/json.h"
+#include "api/machine_parts.h"
 #include "api/topology_fields.h"
 
 namespace gflow::api {
@@ -48,12 +49,71 @@ void fields(Io& io, T& machine) {
   io.field("revision", machine.revision);
 }
 
-void describe_machine(Schemas& schemas) { schemas.document<MachineView>("Machine", Form::Answer); }
+template <class Io, Like<NodeStateView> T>
+void fields(Io& io, T& view) {
+  fields(io, view.node);
+  io.derived("ready", view.ready());
+  io.field("unhealthy", view.unhealthy);
+}
+
+template <class Io, Like<NodeList> T>
+void fields(Io& io, T& list) {
+  io.required("nodes", list.nodes);
+}
+
+template <class Io, Like<DeviceOnNodeView> T>
+void fields(Io& io, T& view) {
+  io.required("node", view.node);
+  fields(io, view.device);
+}
+
+template <class Io, Like<DeviceList> T>
+void fields(Io& io, T& list) {
+  io.required("devices", list.devices);
+}
+
+template <class Io, Like<NodeTopologyView> T>
+void fields(Io& io, T& view) {
+  io.required("node", view.node);
+  io.field("gpu_indices", view.gpu_indices);
+  io.field("topology", view.topology);
+}
+
+template <class Io, Like<TopologyList> T>
+void fields(Io& io, T& list) {
+  io.required("nodes", list.nodes);
+}
+
+void describe_machine(Schemas& schemas) {
+  schemas.document<MachineView>("Machine", Form::Answer);
+  schemas.document<NodeList>("Nodes", Form::Answer);
+  schemas.document<NodeStateView>("Node", Form::Answer);
+  schemas.document<DeviceList>("Devices", Form::Answer);
+  schemas.document<DeviceOnNodeView>("Device", Form::Answer);
+  schemas.document<TopologyList>("Topology", Form::Answer);
+}
 
 std::string write(const MachineView& machine) { return Writer::document("Machine", machine); }
+std::string write(const NodeStateView& node) { return Writer::document("Node", node); }
+std::string write(const NodeList& nodes) { return Writer::document("Nodes", nodes); }
+std::string write(const DeviceOnNodeView& device) { return Writer::document("Device", device); }
+std::string write(const DeviceList& devices) { return Writer::document("Devices", devices); }
+std::string write(const TopologyList& topology) { return Writer::document("Topology", topology); }
 
 Result<MachineView> read_machine(std::string_view json) {
   return Reader::document<MachineView>(json, "Machine", Unknown::Ignored);
+}
+Result<NodeStateView> read_node(std::string_view json) {
+  return Reader::document<NodeStateView>(json, "Node", Unknown::Ignored);
+}
+Result<NodeList> read_nodes(std::string_view json) {
+  return Reader::document<NodeList>(json, "Nodes", Unknown::Ignored);
+}
+Result<DeviceList> read_devices(std::string_view json) {
+  return Reader::document<DeviceList>(json, "Devices", Unknown::Ignored);
+}
+Result<TopologyList> read_topology(std::string_view json) {
+  return Reader::document<TopologyList>(json, "Topology", Unknown::Ignored);
 }
 
 }  // namespace gflow::api

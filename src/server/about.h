@@ -24,7 +24,16 @@ extern const api::Operation kShowNewestJob;
 extern const api::Operation kShowJobLog;
 extern const api::Operation kWaitForChange;
 extern const api::Operation kListenToEvents;
+// about_groups.cpp
+extern const api::Operation kListGroups;
+extern const api::Operation kShowGroup;
+extern const api::Operation kShowStatistics;
 // about_machine.cpp
+extern const api::Operation kListNodes;
+extern const api::Operation kShowNode;
+extern const api::Operation kListDevices;
+extern const api::Operation kShowDevice;
+extern const api::Operation kShowTopology;
 extern const api::Operation kShowMachine;
 extern const api::Operation kShowPlace;
 extern const api::Operation kShowSnapshot;

@@ -29,6 +29,17 @@ void explain_job(Exchange exchange);
 void show_job_log(Exchange exchange);
 // machine.cpp
 void show_machine(Exchange exchange);
+// nodes.cpp
+void list_nodes(Exchange exchange);
+void show_node(Exchange exchange);
+void list_devices(Exchange exchange);
+void show_device(Exchange exchange);
+void show_topology(Exchange exchange);
+// groups.cpp
+void list_groups(Exchange exchange);
+void show_group(Exchange exchange);
+// statistics.cpp
+void show_statistics(Exchange exchange);
 // daemon.cpp
 void show_daemon(Exchange exchange);
 void stop_daemon(Exchange exchange);

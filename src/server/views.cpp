@@ -197,14 +197,21 @@ std::vector<api::NodeView> node_views(const Service& service) {
   return views;
 }
 
+std::vector<api::UnhealthyNode> unhealthy_views(const Service& service) {
+  const engine::State& state = service.state();
+  std::vector<api::UnhealthyNode> views;
+  for (const NodeHealth& health : state.unhealthy()) {
+    views.push_back(unhealthy_node(state, health, service.now()));
+  }
+  return views;
+}
+
 api::MachineView machine_view(const Service& service) {
   const engine::State& state = service.state();
   const engine::Totals totals = state.totals();
   api::MachineView view;
   view.nodes = node_views(service);
-  for (const NodeHealth& health : state.unhealthy()) {
-    view.unhealthy.push_back(unhealthy_node(state, health, service.now()));
-  }
+  view.unhealthy = unhealthy_views(service);
   view.cpus = totals.cpus;
   view.cpus_free = totals.cpus_free;
   view.memory = totals.memory;

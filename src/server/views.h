@@ -17,6 +17,8 @@ namespace gflow::server {
 [[nodiscard]] std::string why_text(const std::vector<Blocker>& blockers);
 /// The nodes and their devices, by name, with who has them.
 [[nodiscard]] std::vector<api::NodeView> node_views(const Service& service);
+/// The nodes on which launches fail.
+[[nodiscard]] std::vector<api::UnhealthyNode> unhealthy_views(const Service& service);
 [[nodiscard]] std::vector<api::DrainView> drain_views(const engine::State& state);
 
 }  // namespace gflow::server

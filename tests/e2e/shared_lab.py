@@ -91,7 +91,10 @@ class Lab:
             assert status == 200, text
             given = json.loads(text)
             return {"id": given["allocation_id"], "node_name": given["node_name"]}
-        more = {"job": {"hold": True}, "waiting": {"begin": "2099-01-01T00:00:00Z"}, "running": {}}[what]
+        if what in ("node", "device"):
+            there = self.of_alice("/api/v1/devices")["devices"][0]
+            return {"name": there["node"], "uuid": there["uuid"]}
+        more = {"job": {"hold": True}, "group": {"hold": True, "group": "sweep"}, "waiting": {"begin": "2099-01-01T00:00:00Z"}, "running": {}}[what]
         item = {"spec": {"work_dir": "/", "command": SECRET, **more},
                 "payload": {"argv": ["sh", "-c", f"trap : USR1; echo {SECRET}; sleep 600 & wait; wait"], "environment": []}}
         status, text = self.alice.ask("POST", "/api/v1/jobs", {"items": [item]})
@@ -99,20 +102,20 @@ class Lab:
         job = json.loads(text)["items"][0]["id"]
         if what == "running":
             self.town.running(job)
-        return {"id": job}
+        return {"id": job, "name": "sweep"} if what == "group" else {"id": job}
 
     def seen(self, what, names):
         """All of it that a request might have changed."""
         drains = self.of_alice("/api/v1/drain")["drains"]
         if what == "token":
             return drains, names["name"] in [one["name"] for one in self.of_alice("/api/v1/tokens")["tokens"]]
-        if what is None:
+        if what in (None, "node", "device"):
             return drains, self.of_alice("/api/v1/jobs?state=Hold&fields=status")["jobs"]
         job = self.of_alice(f"/api/v1/jobs/{names['id']}")
         return drains, job["status"] if what != "allocation" else job["ended"], job["spec"]
 
     def take_away(self, what, names):
-        if what not in (None, "token"):
+        if "id" in names:
             self.alice.ask("POST", "/api/v1/jobs/cancel", {"jobs": [names["id"]]})
 
     # -- who asks

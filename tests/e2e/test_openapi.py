@@ -110,21 +110,24 @@ def test_it_says_who_may(served):
 
 
 def prepare(machine):
-    """Job 1 runs, 2 is on hold, 3 waits; there is an allocation."""
+    """Job 1 runs, 2 is on hold, 3 waits and is all of a group; there is an allocation."""
     wait = "2099-01-01T00:00:00Z"
-    specs = [{"request": {"gpus": 0}}, {"hold": True}, {"begin": wait}]
+    specs = [{"request": {"gpus": 0}}, {"hold": True}, {"begin": wait, "group": "sweep"}]
     for spec in specs:
         body = {"items": [{"spec": {"work_dir": "/", "command": "sleep 600", **spec},
                            "payload": {"argv": ["sleep", "600"], "environment": ["PATH=/usr/bin:/bin"]}}]}
         assert ask(machine, "POST", "/api/v1/jobs", json.dumps(body)).status == 201
     machine.running(1)
     given = ask(machine, "POST", "/api/v1/gpu/allocate", "{}").document
-    return given["allocation_id"], given["node_name"]
+    device = ask(machine, "GET", "/api/v1/devices").document["devices"][0]
+    return {"allocation": given["allocation_id"], "node": given["node_name"], "uuid": device["uuid"]}
 
 
 def test_its_examples_do_what_they_say(served):
     description = ask(served, "GET", "/api/v1/openapi.json").document
-    allocation, node = prepare(served)
+    there = prepare(served)
+    # What stands for {name} is of what the path is.
+    names = {"groups": "sweep", "nodes": there["node"], "tokens": "ci"}
     # What ends something comes after what needs it.
     last = ["renew_gpu_allocation", "release_gpu_allocation", "clean_up_gpus", "revoke_token", "cancel_jobs",
             "cancel_job", "stop_daemon"]
@@ -133,7 +136,8 @@ def test_its_examples_do_what_they_say(served):
     for method, path, operation in order:
         name = operation["operationId"]
         job = 3 if name in ("update_job", "cancel_job") else 1  # which is there until then
-        segment = allocation if "allocations" in path else job
+        segments = {"id": there["allocation"] if "allocations" in path else job, "node_name": there["node"],
+                    "uuid": there["uuid"], "name": next((names[part] for part in path.split("/") if part in names), None)}
         if name == "clean_up_gpus":
             assert ask(served, "POST", "/api/v1/gpu/allocate", "{}").document["success"]
         body = None
@@ -141,7 +145,7 @@ def test_its_examples_do_what_they_say(served):
             content = operation["requestBody"]["content"]["application/json"]
             validator(description, content["schema"]).validate(content["example"])
             body = json.dumps(content["example"])
-        answer = ask(served, method, target_of(path, operation, id=segment, node_name=node, name="ci"), body)
+        answer = ask(served, method, target_of(path, operation, **segments), body)
         assert 200 <= answer.status < 300, (name, answer)
         check_answer(description, operation, answer)
 

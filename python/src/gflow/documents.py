@@ -21,14 +21,19 @@ __all__ = [
     "Dependencies",
     "DependenciesPart",
     "DependenciesShown",
+    "Device",
+    "DeviceOnNodeView",
     "DeviceProcessPart",
     "DeviceProcessShown",
     "DeviceShown",
     "DeviceView",
+    "Devices",
     "Drain",
     "DrainShown",
     "DrainView",
     "Drains",
+    "ExpectedStartShown",
+    "Explanation",
     "FieldErrorShown",
     "GpuAllocation",
     "GpuAllocationShown",
@@ -47,6 +52,9 @@ __all__ = [
     "GpuUtilizationShown",
     "GpuValidation",
     "GrantedGpuShown",
+    "Group",
+    "GroupPage",
+    "GroupView",
     "HolderPart",
     "HolderShown",
     "Job",
@@ -56,6 +64,7 @@ __all__ = [
     "JobSpecPart",
     "JobSpecShown",
     "JobStartShown",
+    "JobUpdate",
     "JobView",
     "JobViewPart",
     "Jobs",
@@ -65,12 +74,19 @@ __all__ = [
     "Machine",
     "MonitoredGpuShown",
     "MonitoredNodeShown",
+    "Node",
+    "NodeStateView",
+    "NodeTopologyView",
     "NodeView",
+    "Nodes",
     "NumaCpusShown",
     "OutcomePart",
     "OutcomeShown",
     "PatchDependencies",
+    "PatchDependenciesShown",
+    "PatchJobSpecShown",
     "PatchRequest",
+    "PatchRequestShown",
     "PathSpeedsShown",
     "Payload",
     "Place",
@@ -91,23 +107,29 @@ __all__ = [
     "SnapshotJobShown",
     "SnapshotNodeShown",
     "StartPlaceShown",
+    "Statistics",
+    "StatusCountsShown",
     "Submit",
     "SubmitAnswer",
     "SubmitAnswerItemShown",
     "SubmitRequestItem",
     "SubmitRequestItemOf",
     "SubmitRequestItemOf1",
+    "SuggestionShown",
     "TensorflowConfigShown",
     "TimeSliceShareShown",
+    "TimesView",
     "Token",
     "TokenRequest",
     "TokenView",
     "Tokens",
+    "Topology",
     "TopologyView",
     "UnhealthyNodeShown",
     "UnusablePart",
     "UnusableShown",
     "Update",
+    "UsageView",
     "UserPart",
     "UserShown",
 ]
@@ -227,6 +249,98 @@ class DependenciesShown(TypedDict):
     """cancelled once that cannot happen any more"""
 
 
+class Device(TypedDict):
+    apiVersion: Literal["gflow/v1"]
+    kind: Literal["Device"]
+    node: str
+    index: int
+    """number of the device on its node, in PCI bus order"""
+    vendor: str
+    """nvidia, amd, intel or ascend"""
+    model: str
+    """as the driver reports it"""
+    uuid: str
+    """as the driver reports it"""
+    pci_address: Union[str, None]
+    """where it is on the PCI bus"""
+    numa_node: Union[int, None]
+    """the NUMA node it is near to"""
+    memory_total_bytes: Union[int, None]
+    """memory it has"""
+    memory_used_bytes: Union[int, None]
+    """memory in use"""
+    utilization_percent: Union[int, None]
+    """part of the time any kernel ran"""
+    temperature_celsius: Union[int, None]
+    """now"""
+    power_milliwatts: Union[int, None]
+    """now"""
+    power_limit_milliwatts: Union[int, None]
+    """most it may draw"""
+    usable: bool
+    """whether it works at all"""
+    trouble: str
+    """why it does not, or a reading is missing"""
+    processes: list[DeviceProcessShown]
+    """that are on it"""
+    available: bool
+    unavailable_because: Literal["none", "broken", "drained", "in_use"]
+    jobs: list[int]
+    drained: bool
+    drained_reason: str
+    gpu_mode: Union[Literal["whole", "fraction", "time_slice"], None]
+    time_slices: list[TimeSliceShareShown]
+    share_free_parts: int
+    memory_free_bytes: Union[int, None]
+    model_short: str
+    foreign: list[DeviceProcessShown]
+
+
+class DeviceOnNodeView(TypedDict):
+    node: str
+    index: int
+    """number of the device on its node, in PCI bus order"""
+    vendor: str
+    """nvidia, amd, intel or ascend"""
+    model: str
+    """as the driver reports it"""
+    uuid: str
+    """as the driver reports it"""
+    pci_address: Union[str, None]
+    """where it is on the PCI bus"""
+    numa_node: Union[int, None]
+    """the NUMA node it is near to"""
+    memory_total_bytes: Union[int, None]
+    """memory it has"""
+    memory_used_bytes: Union[int, None]
+    """memory in use"""
+    utilization_percent: Union[int, None]
+    """part of the time any kernel ran"""
+    temperature_celsius: Union[int, None]
+    """now"""
+    power_milliwatts: Union[int, None]
+    """now"""
+    power_limit_milliwatts: Union[int, None]
+    """most it may draw"""
+    usable: bool
+    """whether it works at all"""
+    trouble: str
+    """why it does not, or a reading is missing"""
+    processes: list[DeviceProcessShown]
+    """that are on it"""
+    available: bool
+    unavailable_because: Literal["none", "broken", "drained", "in_use"]
+    jobs: list[int]
+    drained: bool
+    drained_reason: str
+    gpu_mode: Union[Literal["whole", "fraction", "time_slice"], None]
+    time_slices: list[TimeSliceShareShown]
+    share_free_parts: int
+    memory_free_bytes: Union[int, None]
+    model_short: str
+    foreign: list[DeviceProcessShown]
+
+
 class DeviceProcessPart(TypedDict):
     pid: NotRequired[int]
     """number of the process"""
@@ -330,6 +444,12 @@ class DeviceView(TypedDict):
     foreign: list[DeviceProcessShown]
 
 
+class Devices(TypedDict):
+    apiVersion: Literal["gflow/v1"]
+    kind: Literal["Devices"]
+    devices: list[DeviceOnNodeView]
+
+
 class Drain(TypedDict):
     apiVersion: NotRequired[Literal["gflow/v1"]]
     kind: NotRequired[Literal["Drain"]]
@@ -371,6 +491,19 @@ class Drains(TypedDict):
     apiVersion: Literal["gflow/v1"]
     kind: Literal["Drains"]
     drains: list[DrainView]
+
+
+class ExpectedStartShown(TypedDict):
+    at: str
+    by: Literal["time_limits", "begin_time", "run_times"]
+
+
+class Explanation(TypedDict):
+    apiVersion: Literal["gflow/v1"]
+    kind: Literal["Explanation"]
+    job: JobView
+    expected_start: Union[ExpectedStartShown, None]
+    suggestions: list[SuggestionShown]
 
 
 class FieldErrorShown(TypedDict):
@@ -536,6 +669,35 @@ class GrantedGpuShown(TypedDict):
     gpu_type: str
     compute_ratio: float
     memory_gb: Union[float, None]
+
+
+class Group(TypedDict):
+    apiVersion: Literal["gflow/v1"]
+    kind: Literal["Group"]
+    name: str
+    user: UserShown
+    max_concurrent: Union[int, None]
+    jobs: int
+    first_job: int
+    last_job: int
+    states: StatusCountsShown
+
+
+class GroupPage(TypedDict):
+    apiVersion: Literal["gflow/v1"]
+    kind: Literal["GroupPage"]
+    groups: list[GroupView]
+    next: Union[str, None]
+
+
+class GroupView(TypedDict):
+    name: str
+    user: UserShown
+    max_concurrent: Union[int, None]
+    jobs: int
+    first_job: int
+    last_job: int
+    states: StatusCountsShown
 
 
 class HolderPart(TypedDict):
@@ -715,6 +877,33 @@ class JobStartShown(TypedDict):
     places: list[StartPlaceShown]
 
 
+class JobUpdate(TypedDict):
+    apiVersion: NotRequired[Literal["gflow/v1"]]
+    kind: NotRequired[Literal["JobUpdate"]]
+    name: NotRequired[str]
+    """its name; one is made up for an empty one"""
+    project: NotRequired[str]
+    """the project it belongs to"""
+    request: NotRequired[PatchRequest]
+    priority: NotRequired[int]
+    """0 to 255, higher goes first"""
+    time_limit_seconds: NotRequired[Union[int, None]]
+    """time limit"""
+    grace_seconds: NotRequired[int]
+    """between SIGTERM and SIGKILL when it is stopped"""
+    dependencies: NotRequired[PatchDependencies]
+    requeue: NotRequired[bool]
+    """runs again if the machine or its supervisor goes down"""
+    max_retries: NotRequired[int]
+    """runs again up to so many times if it fails"""
+    preemption: NotRequired[Literal["none", "requeue", "suspend"]]
+    """what may be done to it for a job ahead of it"""
+    preempt_signal: NotRequired[int]
+    """sent instead of SIGTERM when it is preempted; 0 is SIGTERM"""
+    max_concurrent: NotRequired[int]
+    """most jobs of its group running at once; 0: no limit"""
+
+
 class JobView(TypedDict):
     id: int
     user: UserShown
@@ -832,6 +1021,56 @@ class MonitoredNodeShown(TypedDict):
     gpus: list[MonitoredGpuShown]
 
 
+class Node(TypedDict):
+    apiVersion: Literal["gflow/v1"]
+    kind: Literal["Node"]
+    name: str
+    unreachable: Union[str, None]
+    removed: Union[str, None]
+    drained: bool
+    drained_reason: str
+    source: str
+    note: str
+    driver: Union[str, None]
+    labels: list[LabelShown]
+    devices: list[DeviceView]
+    drained_absent: list[DrainShown]
+    topology: TopologyView
+    cpus: int
+    cpus_free: int
+    memory_bytes: int
+    memory_free_bytes: int
+    ready: bool
+    unhealthy: Union[UnhealthyNodeShown, None]
+
+
+class NodeStateView(TypedDict):
+    name: str
+    unreachable: Union[str, None]
+    removed: Union[str, None]
+    drained: bool
+    drained_reason: str
+    source: str
+    note: str
+    driver: Union[str, None]
+    labels: list[LabelShown]
+    devices: list[DeviceView]
+    drained_absent: list[DrainShown]
+    topology: TopologyView
+    cpus: int
+    cpus_free: int
+    memory_bytes: int
+    memory_free_bytes: int
+    ready: bool
+    unhealthy: Union[UnhealthyNodeShown, None]
+
+
+class NodeTopologyView(TypedDict):
+    node: str
+    gpu_indices: list[int]
+    topology: TopologyView
+
+
 class NodeView(TypedDict):
     name: str
     unreachable: Union[str, None]
@@ -849,6 +1088,12 @@ class NodeView(TypedDict):
     cpus_free: int
     memory_bytes: int
     memory_free_bytes: int
+
+
+class Nodes(TypedDict):
+    apiVersion: Literal["gflow/v1"]
+    kind: Literal["Nodes"]
+    nodes: list[NodeStateView]
 
 
 class NumaCpusShown(TypedDict):
@@ -903,6 +1148,40 @@ class PatchDependencies(TypedDict):
     """cancelled once that cannot happen any more"""
 
 
+class PatchDependenciesShown(TypedDict):
+    jobs: NotRequired[list[int]]
+    """jobs that have to finish first"""
+    mode: NotRequired[Literal["all", "any"]]
+    """whether all of them have to, or any"""
+    auto_cancel: NotRequired[bool]
+    """cancelled once that cannot happen any more"""
+
+
+class PatchJobSpecShown(TypedDict):
+    name: NotRequired[str]
+    """its name; one is made up for an empty one"""
+    project: NotRequired[str]
+    """the project it belongs to"""
+    request: PatchRequestShown
+    priority: NotRequired[int]
+    """0 to 255, higher goes first"""
+    time_limit_seconds: NotRequired[Union[int, None]]
+    """time limit"""
+    grace_seconds: NotRequired[int]
+    """between SIGTERM and SIGKILL when it is stopped"""
+    dependencies: PatchDependenciesShown
+    requeue: NotRequired[bool]
+    """runs again if the machine or its supervisor goes down"""
+    max_retries: NotRequired[int]
+    """runs again up to so many times if it fails"""
+    preemption: NotRequired[Literal["none", "requeue", "suspend"]]
+    """what may be done to it for a job ahead of it"""
+    preempt_signal: NotRequired[int]
+    """sent instead of SIGTERM when it is preempted; 0 is SIGTERM"""
+    max_concurrent: NotRequired[int]
+    """most jobs of its group running at once; 0: no limit"""
+
+
 class PatchRequest(TypedDict):
     gpus: NotRequired[int]
     """GPUs on each node"""
@@ -925,6 +1204,31 @@ class PatchRequest(TypedDict):
     nodes: NotRequired[int]
     """nodes, all of them at once"""
     selector: NotRequired[list[Label]]
+    """labels each of its nodes must have"""
+
+
+class PatchRequestShown(TypedDict):
+    gpus: NotRequired[int]
+    """GPUs on each node"""
+    gpu_share_parts: NotRequired[int]
+    """share of each GPU in 10,000ths"""
+    gpu_memory_bytes: NotRequired[int]
+    """memory of each GPU that has to be free; 0: not declared"""
+    gpu_mode: NotRequired[Literal["whole", "fraction", "time_slice"]]
+    """whole devices, a share of them, or time slices"""
+    gpu_vendor: NotRequired[str]
+    """vendor of the GPUs; empty is any"""
+    gpu_models: NotRequired[list[str]]
+    """models of which any will do; empty is any"""
+    see_all: NotRequired[bool]
+    """sees every GPU and holds none"""
+    cpus: NotRequired[int]
+    """CPUs on each node; 0 is not counted"""
+    memory_bytes: NotRequired[int]
+    """host memory on each node; 0 is neither counted nor limited"""
+    nodes: NotRequired[int]
+    """nodes, all of them at once"""
+    selector: NotRequired[list[LabelShown]]
     """labels each of its nodes must have"""
 
 
@@ -1194,6 +1498,32 @@ class StartPlaceShown(TypedDict):
     gpu_indices: list[int]
 
 
+class Statistics(TypedDict):
+    apiVersion: Literal["gflow/v1"]
+    kind: Literal["Statistics"]
+    time: str
+    since: Union[str, None]
+    until: Union[str, None]
+    known_since: Union[str, None]
+    total: UsageView
+    by: Literal["none", "user", "project"]
+    parts: list[UsageView]
+
+
+class StatusCountsShown(TypedDict):
+    Queued: int
+    Hold: int
+    Starting: int
+    Running: int
+    Suspended: int
+    Completing: int
+    Finished: int
+    Failed: int
+    Cancelled: int
+    Timeout: int
+    Lost: int
+
+
 class Submit(TypedDict):
     apiVersion: NotRequired[Literal["gflow/v1"]]
     kind: NotRequired[Literal["Submit"]]
@@ -1233,6 +1563,13 @@ class SubmitRequestItemOf1(TypedDict):
 SubmitRequestItem = Union["SubmitRequestItemOf", "SubmitRequestItemOf1"]
 
 
+class SuggestionShown(TypedDict):
+    action: Literal["update", "release"]
+    changes: PatchJobSpecShown
+    command: str
+    text: str
+
+
 class TensorflowConfigShown(TypedDict):
     devices: list[str]
     memory_growth: bool
@@ -1244,6 +1581,15 @@ class TensorflowConfigShown(TypedDict):
 class TimeSliceShareShown(TypedDict):
     job: int
     time_parts: int
+
+
+class TimesView(TypedDict):
+    count: int
+    mean: Union[float, None]
+    p50: Union[float, None]
+    p90: Union[float, None]
+    p99: Union[float, None]
+    max: Union[float, None]
 
 
 class Token(TypedDict):
@@ -1279,6 +1625,12 @@ class Tokens(TypedDict):
     apiVersion: Literal["gflow/v1"]
     kind: Literal["Tokens"]
     tokens: list[TokenView]
+
+
+class Topology(TypedDict):
+    apiVersion: Literal["gflow/v1"]
+    kind: Literal["Topology"]
+    nodes: list[NodeTopologyView]
 
 
 class TopologyView(TypedDict):
@@ -1342,6 +1694,16 @@ class Update(TypedDict):
     """sent instead of SIGTERM when it is preempted; 0 is SIGTERM"""
     max_concurrent: NotRequired[int]
     """most jobs of its group running at once; 0: no limit"""
+
+
+class UsageView(TypedDict):
+    name: str
+    states: StatusCountsShown
+    wait_seconds: TimesView
+    run_time_seconds: TimesView
+    gpu_seconds: float
+    cpu_seconds: float
+    gpus_held: float
 
 
 class UserPart(TypedDict):

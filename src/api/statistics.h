@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/status_counts.h"
+#include "base/result.h"
+#include "base/time.h"
+
+namespace gflow::api {
+
+/// Of so many times: what they were on the average, and how many percent were no longer than what.
+/// Optional parts are not known where there were none.
+struct TimesView {
+  std::uint64_t count = 0;
+  std::optional<std::chrono::milliseconds> mean;
+  std::optional<std::chrono::milliseconds> median;
+  std::optional<std::chrono::milliseconds> p90;
+  std::optional<std::chrono::milliseconds> p99;
+  std::optional<std::chrono::milliseconds> most;
+};
+/// Of some jobs: how long they waited and ran, and what they held.
+struct UsageView {
+  std::string name;     ///< of the user or the project; "" for all, and for those without a project
+  StatusCounts states;  ///< of jobs that wait and run now, and of those that ended in the time
+  TimesView waits;      ///< of jobs that ended in the time and had started: until their last start
+  TimesView run_times;  ///< of the same jobs, their last attempt
+  /// GPUs times seconds that the same jobs held, in all attempts; a share counts as its part.
+  double gpu_seconds = 0;
+  double cpu_seconds = 0;  ///< processor time their last attempts used
+  double gpus_held = 0;    ///< now
+};
+/// The answer to GET /api/v1/statistics.
+struct StatisticsView {
+  WallTime at;
+  std::optional<WallTime> since;  ///< jobs that ended from here on; empty: all that are known
+  std::optional<WallTime> until;
+  std::optional<WallTime> known_since;  ///< when the first that is still known ended
+  UsageView total;
+  std::string by;                ///< what `parts` are of: "user", "project", or "none"
+  std::vector<UsageView> parts;  ///< by name
+};
+
+[[nodiscard]] std::string write(const StatisticsView& statistics);
+[[nodiscard]] Result<StatisticsView> read_statistics(std::string_view json);
+
+}  // namespace gflow::api

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/job_statistics.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <string_view>
+#include <utility>
+
+namespace gflow::server {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// GPUs it has while it runs; a share counts as its part.
+double gpus_of(const gflow::Request& request) {
+  constexpr double kWhole = Share::whole().parts;
+  return request.gpus * request.nodes * (request.share.parts / kWhole);
+}
+
+double seconds_of(milliseconds time) { return std::chrono::duration<double>(time).count(); }
+
+/// The smallest that so many percent are not longer than. REQUIRES: sorted, not empty.
+milliseconds percentile(const std::vector<milliseconds>& sorted, std::size_t percent) {
+  constexpr std::size_t kAll = 100;
+  const std::size_t rank = (sorted.size() * percent + kAll - 1) / kAll;
+  return sorted.at(std::max<std::size_t>(rank, 1) - 1);
+}
+
+api::TimesView times_of(std::vector<milliseconds> times) {
+  api::TimesView view;
+  view.count = times.size();
+  if (times.empty()) return view;
+  std::ranges::sort(times);
+  const auto sum = std::accumulate(times.begin(), times.end(), milliseconds(0));
+  view.mean = sum / static_cast<std::int64_t>(times.size());
+  view.median = percentile(times, 50);
+  view.p90 = percentile(times, 90);
+  view.p99 = percentile(times, 99);
+  view.most = times.back();
+  return view;
+}
+
+}  // namespace
+
+void JobStatistics::Usage::add_active(const JobSpec& spec) {
+  view.gpus_held += gpus_of(spec.request);
+}
+
+/// What never ran did not wait for anything that can be compared.
+void JobStatistics::Usage::add_ended(const Job& job, const Ended& ended) {
+  if (!ended.attempt) return;
+  const milliseconds ran = ended.outcome.run_time;
+  const auto since_submission =
+      std::chrono::duration_cast<milliseconds>(ended.attempt->started - job.submitted);
+  waits.push_back(std::max(milliseconds(0), since_submission - job.served));
+  run_times.push_back(ran);
+  view.gpu_seconds += seconds_of(ran + job.served) * gpus_of(job.spec.request);
+  view.cpu_seconds += seconds_of(ended.outcome.cpu_time);
+}
+
+api::UsageView JobStatistics::Usage::finish() && {
+  view.waits = times_of(std::move(waits));
+  view.run_times = times_of(std::move(run_times));
+  return std::move(view);
+}
+
+bool JobStatistics::is_in_time(WallTime ended) const {
+  return (!wish_.since || ended >= *wish_.since) && (!wish_.until || ended < *wish_.until);
+}
+
+JobStatistics::Usage* JobStatistics::part_of(const JobSpec& spec) {
+  if (wish_.by == StatisticsWish::By::None) return nullptr;
+  const std::string& name = wish_.by == StatisticsWish::By::User ? spec.user.name : spec.project;
+  Usage& part = parts_[name];
+  part.view.name = name;
+  return &part;
+}
+
+void JobStatistics::add(const engine::Glance& job) {
+  const Ended* ended = job.job == nullptr ? nullptr : std::get_if<Ended>(&job.job->state);
+  if (ended != nullptr) {
+    known_since_ = known_since_ ? std::min(*known_since_, ended->at) : ended->at;
+    if (!is_in_time(ended->at)) return;
+  }
+  for (Usage* usage : {&total_, part_of(*job.spec)}) {
+    if (usage == nullptr) continue;
+    usage->view.states.add(job.status);
+    if (ended != nullptr) usage->add_ended(*job.job, *ended);
+    // A suspended job has given its GPUs' compute back.
+    if (is_active(job.status) && job.status != Status::Suspended) usage->add_active(*job.spec);
+  }
+}
+
+api::StatisticsView JobStatistics::finish(WallTime now) && {
+  constexpr std::array<std::string_view, 3> kBy = {"none", "user", "project"};
+  api::StatisticsView view;
+  view.at = now;
+  view.since = wish_.since;
+  view.until = wish_.until;
+  view.known_since = known_since_;
+  view.total = std::move(total_).finish();
+  view.by = kBy.at(static_cast<std::size_t>(wish_.by));
+  for (auto& [name, part] : parts_) view.parts.push_back(std::move(part).finish());
+  return view;
+}
+
+}  // namespace gflow::server

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/statistics.h"
+#include "engine/glance.h"
+
+namespace gflow::server {
+
+/// What statistics are wanted of: jobs that ended in a time, and all that have not ended.
+struct StatisticsWish {
+  enum class By { None, User, Project };
+  std::optional<WallTime> since;
+  std::optional<WallTime> until;
+  By by = By::None;
+};
+
+/// Counts jobs it is shown one after the other, and tells at the end what came of that.
+class JobStatistics {
+ public:
+  explicit JobStatistics(const StatisticsWish& wish) : wish_(wish) {}
+
+  void add(const engine::Glance& job);
+  /// Sorts what was counted; touches nothing else.
+  [[nodiscard]] api::StatisticsView finish(WallTime now) &&;
+
+ private:
+  struct Usage {
+    api::UsageView view;
+    std::vector<std::chrono::milliseconds> waits;
+    std::vector<std::chrono::milliseconds> run_times;
+
+    void add_active(const JobSpec& spec);
+    void add_ended(const Job& job, const Ended& ended);
+    [[nodiscard]] api::UsageView finish() &&;
+  };
+  [[nodiscard]] bool is_in_time(WallTime ended) const;
+  [[nodiscard]] Usage* part_of(const JobSpec& spec);
+
+  StatisticsWish wish_;
+  Usage total_;
+  std::map<std::string, Usage> parts_;
+  std::optional<WallTime> known_since_;
+};
+
+}  // namespace gflow::server
