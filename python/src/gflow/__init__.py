@@ -16,7 +16,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gflow._default import default_client, events, gpus, job, jobs, select, submit
+    from gflow._default import default_client, events, function, gpus, job, jobs, map, select, submit
     from gflow._version import __version__
     from gflow.aio import AsyncClient, AsyncJob
     from gflow.client import Client, Job
@@ -26,11 +26,12 @@ if TYPE_CHECKING:
         NotFound, PermissionDenied, Problem, ServerTimeout, Unauthenticated, Unavailable, Unreachable, UsageError,
         WaitTimeout, WrongState,
     )
+    from gflow.functions import Executor, FunctionJob
     from gflow.submission import Submission
 
 # What is not used is not imported: a program that only waits for a job starts without TLS and asyncio.
 _HOMES = {
-    "gflow._default": ["default_client", "events", "gpus", "job", "jobs", "select", "submit"],
+    "gflow._default": ["default_client", "events", "function", "gpus", "job", "jobs", "map", "select", "submit"],
     "gflow._version": ["__version__"],
     "gflow.aio": ["AsyncClient", "AsyncJob"],
     "gflow.client": ["Client", "Job"],
@@ -40,15 +41,17 @@ _HOMES = {
         "LeaseLost", "NoGpus", "NotFound", "PermissionDenied", "Problem", "ServerTimeout", "Unauthenticated",
         "Unavailable", "Unreachable", "UsageError", "WaitTimeout", "WrongState",
     ],
+    "gflow.functions": ["Executor", "FunctionJob"],
     "gflow.submission": ["Submission"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "AsyncClient", "AsyncJob", "Client", "ConfigurationError", "ConnectionLost", "Device", "Devices", "EventsGone",
-    "Exhausted", "GflowError", "Infeasible", "Job", "JobFailed", "LeaseLost", "NoGpus", "NotFound", "PermissionDenied",
-    "Problem", "ServerTimeout", "Submission", "Unauthenticated", "Unavailable", "Unreachable", "UsageError",
-    "WaitTimeout", "WrongState", "__version__", "default_client", "events", "gpus", "job", "jobs", "select", "submit",
+    "Executor", "Exhausted", "FunctionJob", "GflowError", "Infeasible", "Job", "JobFailed", "LeaseLost", "NoGpus",
+    "NotFound", "PermissionDenied", "Problem", "ServerTimeout", "Submission", "Unauthenticated", "Unavailable",
+    "Unreachable", "UsageError", "WaitTimeout", "WrongState", "__version__", "default_client", "events", "function",
+    "gpus", "job", "jobs", "map", "select", "submit",
 ]
 
 

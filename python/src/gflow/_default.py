@@ -4,22 +4,27 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Optional, Union
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Optional, TypeVar, Union
 
 from gflow.client import Client, Job
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from typing_extensions import Unpack
+    from typing_extensions import ParamSpec, Unpack
 
     from gflow import documents
     from gflow._sync import Iteration
     from gflow.devices import Devices
     from gflow._events import Event
+    from gflow.functions import Function, Results
     from gflow.leases import Lease
     from gflow.submission import Command, Gpus, JobRef, Seconds, SubmitOptions
+
+    P = ParamSpec("P")
+
+R = TypeVar("R")
 
 _lock = threading.Lock()
 _made: Optional[Client] = None
@@ -60,6 +65,20 @@ def gpus(gpus: Gpus = 1, *, wait: bool = True, timeout: Optional[float] = None, 
 
 def select(gpus: Gpus = 1) -> Devices:
     return default_client().select(gpus)
+
+
+def map(function: Callable[..., R], items: Iterable[Any], **options: Unpack[SubmitOptions]) -> Results[R]:  # noqa: A001
+    """A job for each item; what the function returns for each, in their order, as it comes. What it raises is raised."""
+    from gflow.functions import map_calls
+
+    return map_calls(default_client(), function, [((item,), {}) for item in items], options)
+
+
+def function(**options: Unpack[SubmitOptions]) -> Callable[[Callable[P, R]], Function[P, R]]:
+    """`@gflow.function(gpus=1)`: the function can be called as before, and `train.submit(lr=0.1)` and `train.map(items)` run it in jobs."""
+    from gflow.functions import Function
+
+    return lambda one: Function(one, options)
 
 
 submit.__doc__ = Client.submit.__doc__

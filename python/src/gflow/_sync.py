@@ -242,7 +242,7 @@ class Iteration(Iterator[T]):
         self._steps = steps
         self._came: Any = None
         self._stream: Optional[Connection] = None
-        self._is_closed = False
+        self.is_closed = False
 
     def __iter__(self) -> Iteration[T]:
         return self
@@ -257,7 +257,7 @@ class Iteration(Iterator[T]):
         self.close()
 
     def __next__(self) -> T:
-        while not self._is_closed:
+        while not self.is_closed:
             came, self._came = self._came, None
             try:
                 step = self._steps.throw(came) if isinstance(came, GflowError) else self._steps.send(came)
@@ -296,6 +296,6 @@ class Iteration(Iterator[T]):
         return Opened(answer, self._stream)
 
     def close(self) -> None:
-        self._is_closed = True
+        self.is_closed = True
         if self._stream is not None:
             self._stream.close()

@@ -1,0 +1,372 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions as jobs: each call runs in a job of its own, and what it returns or raises comes back.
+
+The function and its arguments are pickled into a folder of this user, where the jobs leave their results."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import os
+import pickle
+import shutil
+import sys
+import threading
+import uuid
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, Union, cast
+
+from gflow import _worker
+from gflow._calls import ENDED
+from gflow._servers import data_directory
+from gflow.client import Client, Job
+from gflow.errors import ConfigurationError, EventsGone, GflowError, JobFailed
+from gflow.submission import Submission, shown_line
+
+if TYPE_CHECKING:
+    from typing_extensions import ParamSpec, Unpack
+
+    from gflow import documents
+    from gflow._sync import Iteration
+    from gflow.submission import SubmitOptions
+
+    P = ParamSpec("P")
+else:
+    P = TypeVar("P")
+
+R = TypeVar("R")
+
+_MOST_SHOWN = 80
+
+
+class RemoteTraceback(Exception):
+    """Where an exception of a job was raised: the cause of it here."""
+
+    def __str__(self) -> str:
+        return f'\n"""\n{self.args[0]}"""'
+
+
+class FunctionJob(Job, Generic[R]):
+    """The job of one call."""
+
+    def __init__(self, client: Client, job_id: int, name: str, folder: Path, index: int) -> None:
+        super().__init__(client, job_id, name)
+        self.folder = folder
+        self.index = index
+
+    def result(self, timeout: Optional[float] = None) -> R:  # type: ignore[override] # pyright: ignore[reportIncompatibleMethodOverride]
+        """What the function returned; what it raised is raised. Errors: JobFailed where it came to neither, WaitTimeout."""
+        return self.outcome(self.wait(timeout))
+
+    def outcome(self, told: Optional[documents.Job] = None) -> R:
+        """The same of a job that has ended."""
+        try:
+            with open(_worker.result_file(str(self.folder), self.index), "rb") as file:
+                is_well, value, text = pickle.load(file)
+        except FileNotFoundError:
+            told = told or self.show()
+            raise JobFailed(told, self._last_words(told)) from None
+        if is_well:
+            return cast("R", value)
+        raise value from RemoteTraceback(text)
+
+
+def _pickled(function: Callable[..., Any]) -> bytes:
+    pickler = _worker.pickler()
+    if pickler is pickle and getattr(function, "__module__", "") == "__main__":
+        raise ConfigurationError("a function of a script or notebook cannot be found by a job: pip install 'gflow[cloudpickle]', "
+                                 "or put it into a module")
+    try:
+        return cast("bytes", pickler.dumps(function))
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        way = "; pip install 'gflow[cloudpickle]' takes most" if pickler is pickle else ""
+        raise TypeError(f"{function!r} cannot be sent to a job: {error}{way}") from error
+
+
+def _write_calls(folder: Path, function: Callable[..., Any], calls: Sequence[tuple[Sequence[Any], Any]]) -> None:
+    dumps = _worker.pickler().dumps
+    folder.mkdir(parents=True, mode=0o700)
+    path = [os.path.abspath(one or os.curdir) for one in sys.path]
+    places = array("Q")
+    with open(_worker.calls_file(str(folder)), "wb") as file:
+        file.write(pickle.dumps((path, _pickled(function))))
+        for arguments, named in calls:
+            places.append(file.tell())
+            file.write(dumps((tuple(arguments), dict(named))))
+        places.append(file.tell())
+    with open(_worker.places_file(str(folder)), "wb") as file:
+        places.tofile(file)
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    return str(getattr(function, "__qualname__", type(function).__name__)).replace("<locals>.", "")
+
+
+def _shown(function: Callable[..., Any], arguments: Sequence[Any]) -> str:
+    text = ", ".join(repr(one)[:_MOST_SHOWN] for one in arguments)
+    return shown_line(f"{_name_of(function)}({text[:_MOST_SHOWN]})")
+
+
+def submit_calls(client: Client, function: Callable[..., R], calls: Sequence[tuple[Sequence[Any], Any]],
+                 options: SubmitOptions) -> list[FunctionJob[R]]:
+    """A job for each call, all of them or none."""
+    if not calls:
+        return []
+    if not client.server.socket and not client.server.is_here:
+        raise ConfigurationError(f"functions and results are files of this machine, and {client.server} is another one: submit a command")
+    folder = data_directory() / "functions" / uuid.uuid4().hex
+    try:
+        _write_calls(folder, function, calls)
+        items = client._driver.run(client._calls.items([_submission(folder, function, options)]))
+        answers = client._driver.run(client._calls.submit_items(_alike(items[0], function, calls)))
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return [FunctionJob(client, one["id"], one["name"], folder, index) for index, one in enumerate(answers)]
+
+
+def _submission(folder: Path, function: Callable[..., Any], options: SubmitOptions) -> Submission:
+    package = str(Path(__file__).parents[1])
+    environment = {**options.get("env", {})}
+    kept = environment.get("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, [package, kept]))
+    given = cast("SubmitOptions", {"name": _name_of(function).replace("<lambda>", "lambda"), **options, "env": environment})
+    if "max_concurrent" in given:
+        given.setdefault("group", folder.name)
+    return Submission([sys.executable, "-m", "gflow._worker", folder], **given)
+
+
+def _alike(first: documents.SubmitRequestItem, function: Callable[..., Any],
+           calls: Sequence[tuple[Sequence[Any], Any]]) -> list[documents.SubmitRequestItem]:
+    """The others are said by what differs from the first."""
+    whole = cast("documents.SubmitRequestItemOf", first)
+    base = whole["spec"].get("name", "")
+    shown = [_shown(function, arguments) for arguments, _ in calls]
+    names = [base if len(calls) == 1 else f"{base}_{index}" for index in range(len(calls))]
+    whole["spec"]["name"], whole["spec"]["command"] = names[0], shown[0]
+    whole["payload"].setdefault("environment", []).append("GFLOW_ARRAY_TASK_ID=0")
+    rest: list[documents.SubmitRequestItem] = [
+        {"like": 0, "name": names[index], "command": shown[index], "environment": [f"GFLOW_ARRAY_TASK_ID={index}"]}
+        for index in range(1, len(calls))]
+    return [whole, *rest]
+
+
+class Endings:
+    """Which jobs have ended, by listening; begin before they are submitted."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._stream: Iteration[Any] = client.events(type=["job.started", "job.ended"])
+
+    def heard(self, waited: Callable[[], Iterable[int]]) -> Iterator[tuple[int, bool]]:
+        """Jobs that started (False) or ended (True). Where too much happened to be told, those `waited` for are asked for."""
+        while True:
+            try:
+                for event in self._stream:
+                    yield event["job"], event["type"] == "job.ended"
+                return
+            except EventsGone:
+                self._stream = self._client.events(type=["job.started", "job.ended"])
+                ids = list(waited())
+                for one in self._client.jobs(job=ids, fields=["status"]) if ids else []:
+                    if one.get("status") in ENDED:
+                        yield one["id"], True
+
+    @property
+    def is_closed(self) -> bool:
+        return self._stream.is_closed
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+class Results(Iterator[R]):
+    """What the calls of a map return, in their order, as they come. What one of them raised is raised at its place;
+    `next()` goes on behind it."""
+
+    def __init__(self, jobs: Sequence[FunctionJob[R]], endings: Endings) -> None:
+        self.jobs = list(jobs)
+        self._endings = endings
+        self._place = 0
+        self._ended: set[int] = set()
+        self._heard = endings.heard(lambda: [job.id for job in self.jobs if job.id not in self._ended])
+
+    def __len__(self) -> int:
+        return len(self.jobs)
+
+    def __iter__(self) -> Results[R]:
+        return self
+
+    def __next__(self) -> R:
+        if self._place == len(self.jobs):
+            self.close()
+            raise StopIteration
+        job = self.jobs[self._place]
+        while job.id not in self._ended:
+            heard, has_ended = next(self._heard, (job.id, False))
+            if not has_ended and self._endings.is_closed:
+                job.wait()
+                has_ended = True
+            if has_ended:
+                self._ended.add(heard)
+        self._place += 1
+        return job.outcome()
+
+    def cancel(self) -> None:
+        """Those that have not ended."""
+        for job in self.jobs:
+            try:
+                job.cancel()
+            except GflowError:
+                continue
+
+    def close(self) -> None:
+        """Forgets them; results that were not read are gone once all jobs have ended."""
+        self._endings.close()
+        if self.jobs and self._place == len(self.jobs):
+            shutil.rmtree(self.jobs[0].folder, ignore_errors=True)
+
+
+def map_calls(client: Client, function: Callable[..., R], calls: Sequence[tuple[Sequence[Any], Any]],
+              options: SubmitOptions) -> Results[R]:
+    endings = Endings(client)
+    try:
+        return Results(submit_calls(client, function, calls, options), endings)
+    except BaseException:
+        endings.close()
+        raise
+
+
+class JobFuture(concurrent.futures.Future[R]):
+    """Of a call; `job` is the job that makes it."""
+
+    job: FunctionJob[R]
+
+    def __init__(self, lock: threading.RLock) -> None:
+        super().__init__()
+        self._guard = lock
+
+    def cancel(self) -> bool:
+        """True where it had not started, which it will not any more."""
+        with self._guard:  # not between the news that it started and that being noted
+            if not super().cancel():
+                return False
+        try:
+            self.job.cancel()
+        except GflowError:
+            pass  # it has ended meanwhile
+        return True
+
+
+class Executor(concurrent.futures.Executor):
+    """concurrent.futures by jobs: `with gflow.Executor(gpus=1) as executor: executor.submit(train, lr).result()`."""
+
+    def __init__(self, client: Optional[Client] = None, **options: Unpack[SubmitOptions]) -> None:
+        from gflow._default import default_client
+
+        self._client = client or default_client()
+        self._options = options
+        self._lock = threading.RLock()
+        self._futures: dict[int, JobFuture[Any]] = {}
+        self._endings: Optional[Endings] = None
+        self._listener: Optional[threading.Thread] = None
+        self._is_shut = False
+
+    def submit(self, fn: Callable[..., R], /, *args: Any, **kwargs: Any) -> JobFuture[R]:
+        future: JobFuture[R] = JobFuture(self._lock)
+        with self._lock:  # who listens waits until it is known whose the job is
+            if self._is_shut:
+                raise RuntimeError("cannot schedule new futures after shutdown")
+            self._listen()
+            future.job = submit_calls(self._client, fn, [(args, kwargs)], self._options)[0]
+            self._futures[future.job.id] = future
+        return future
+
+    def map(self, fn: Callable[..., R], *iterables: Iterable[Any], timeout: Optional[float] = None,
+            chunksize: int = 1) -> Iterator[R]:
+        """All jobs at once. `timeout` and `chunksize` are not heeded: each call is a job, with a time limit of its own."""
+        return map_calls(self._client, fn, [(arguments, {}) for arguments in zip(*iterables)], self._options)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        with self._lock:
+            self._is_shut = True
+            pending = list(self._futures.values())
+            if not pending:
+                self._stop()
+        if cancel_futures:
+            for future in pending:
+                future.cancel()
+        if wait:
+            concurrent.futures.wait(pending)
+            if self._listener is not None and self._listener is not threading.current_thread():
+                self._listener.join()
+
+    def _listen(self) -> None:
+        if self._endings is None:
+            self._endings = Endings(self._client)
+            self._listener = threading.Thread(target=self._hear, args=(self._endings,), name="gflow-executor", daemon=True)
+            self._listener.start()
+
+    def _stop(self) -> None:
+        if self._endings is not None:
+            self._endings.close()
+
+    def _hear(self, endings: Endings) -> None:
+        try:
+            for job_id, has_ended in endings.heard(lambda: list(self._futures)):
+                self._note(job_id, has_ended)
+        except GflowError as error:
+            with self._lock:
+                lost, self._futures, self._is_shut = self._futures, {}, True
+            for future in lost.values():
+                if not future.done():
+                    future.set_exception(error)
+
+    def _note(self, job_id: int, has_ended: bool) -> None:
+        with self._lock:
+            future = self._futures.get(job_id)
+            # One that was cancelled is done once its job has ended.
+            if future is not None and not future.running() and (has_ended or not future.cancelled()):
+                future.set_running_or_notify_cancel()
+        if future is None or not has_ended:
+            return
+        if future.running():
+            try:
+                future.set_result(future.job.outcome())
+            except Exception as error:
+                future.set_exception(error)
+        shutil.rmtree(future.job.folder, ignore_errors=True)
+        with self._lock:
+            del self._futures[job_id]
+            if self._is_shut and not self._futures:
+                self._stop()
+
+
+class Function(Generic[P, R]):
+    """A function that knows what it needs as a job. Called, it runs here."""
+
+    def __init__(self, function: Callable[P, R], options: SubmitOptions) -> None:
+        self._function = function
+        self._options = options
+        for name in ("__module__", "__name__", "__qualname__", "__doc__"):
+            setattr(self, name, getattr(function, name, None))
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self._function(*args, **kwargs)
+
+    def submit(self, *args: P.args, **kwargs: P.kwargs) -> FunctionJob[R]:
+        from gflow._default import default_client
+
+        return submit_calls(default_client(), self, [(args, kwargs)], self._options)[0]
+
+    def map(self, items: Iterable[Any]) -> Results[R]:
+        from gflow._default import default_client
+
+        return map_calls(default_client(), self, [((item,), {}) for item in items], self._options)
+
+    def __reduce__(self) -> Union[str, tuple[Any, ...]]:
+        """By its name where a job can find it, else as what it is made of."""
+        if self.__module__ == "__main__":
+            return Function, (self._function, self._options)
+        return str(getattr(self, "__qualname__"))

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions as jobs: map, executor and decorator; results and exceptions come back."""
+
+import concurrent.futures
+import os
+import time
+
+import gflow
+import pytest
+import work
+from gflow import _default, functions
+from pypi import program
+
+
+@pytest.fixture(autouse=True)
+def here(request, monkeypatch):
+    """Files and the default client are those of the test's machine."""
+    if "client" not in request.fixturenames:
+        return
+    machine = request.getfixturevalue("machine")
+    monkeypatch.setenv("HOME", str(machine.home))
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    monkeypatch.setattr(_default, "_made", request.getfixturevalue("client"))
+
+
+def folders(machine):
+    return list((machine.state / "functions").iterdir())
+
+
+def test_map(client, machine):
+    results = gflow.map(work.visible, "abc", gpus=1, max_concurrent=1)
+    assert len(results) == 3 and [job.name for job in results.jobs] == ["visible_0", "visible_1", "visible_2"]
+    assert client.job(2).show()["spec"]["command"] == "visible('b')"
+    assert list(results) == [("a", "0", 1), ("b", "0", 2), ("c", "0", 3)]
+    assert folders(machine) == []  # read, and gone
+    assert list(gflow.map(work.visible, [])) == []
+
+
+def test_what_was_raised_is_raised_where_its_result_would_be(client):
+    results = gflow.map(work.divide, [3, 0, 4])
+    assert next(results) == 4
+    with pytest.raises(ZeroDivisionError) as raised:
+        next(results)
+    assert "work.py" in str(raised.value.__cause__) and "return 12 / item" in str(raised.value.__cause__)
+    assert next(results) == 3 and list(results) == []
+    assert client.job(2).status() == "Failed" and "ZeroDivisionError" in client.job(2).log()
+
+
+@pytest.mark.parametrize(("function", "error", "says"), [
+    (work.killed, gflow.JobFailed, "by signal 9"),
+    (work.odd, RuntimeError, r"Odd\(1\)"),
+])
+def test_what_came_to_nothing_says_so(client, function, error, says):
+    with gflow.Executor() as executor, pytest.raises(error, match=says):
+        executor.submit(function).result()
+
+
+def test_what_cannot_come_back_says_so(client):
+    if functions._worker.pickler().__name__ == "cloudpickle":
+        pytest.skip("cloudpickle takes it")
+    with gflow.Executor() as executor, pytest.raises((AttributeError, RuntimeError), match="pickle"):
+        executor.submit(work.unreadable).result()
+    with pytest.raises(TypeError, match="cloudpickle"):
+        gflow.map(lambda item: item, [1])
+    assert len(client.jobs()) == 1
+
+
+def test_executor(client, machine):
+    gates = [machine.work / "a", machine.work / "b"]
+    for gate in gates:
+        os.mkfifo(gate)
+    with gflow.Executor(gpus=2) as executor:
+        first, second, third = [executor.submit(work.wait_for, path=str(gate)) for gate in [*gates, gates[1]]]
+        machine.running(first.job.id)
+        assert not first.done() and third.cancel() and third.cancelled()
+        assert client.wait(third.job)[0]["status"] == "Cancelled"
+        gates[0].write_text("one")
+        assert first.result(timeout=60) == "one"
+        with pytest.raises(concurrent.futures.TimeoutError):
+            second.result(timeout=0)
+        machine.running(second.job.id)
+        gates[1].write_text("two")
+        done = concurrent.futures.as_completed([first, second])
+        assert sorted(one.result() for one in done) == ["one", "two"]
+        assert list(executor.map(divmod, [7, 9], [2, 5])) == [(3, 1), (1, 4)]
+    with pytest.raises(RuntimeError, match="after shutdown"):
+        executor.submit(work.killed)
+    assert folders(machine) == []
+
+
+def test_a_job_that_somebody_cancels_is_no_result(client, machine):
+    with gflow.Executor(hold=True) as executor:
+        future = executor.submit(work.killed)
+        machine.ok("gcancel", future.job.id)
+        with pytest.raises(gflow.JobFailed, match="Cancelled"):
+            future.result(timeout=60)
+
+
+def test_shutting_down_with_cancelled_futures(client):
+    executor = gflow.Executor(hold=True)
+    futures = [executor.submit(work.killed) for _ in range(2)]
+    executor.shutdown(cancel_futures=True)
+    assert all(future.cancelled() for future in futures)
+
+
+def test_executor_over_a_restart(client, machine):
+    gate = machine.work / "gate"
+    os.mkfifo(gate)
+    with gflow.Executor() as executor:
+        future = executor.submit(work.wait_for, str(gate))
+        machine.running(future.job.id)
+        machine.kill_daemon()
+        machine.up()
+        gate.write_text("still")
+        assert future.result(timeout=60) == "still"
+
+
+def test_decorator(client):
+    assert work.train(2, epochs=3) == (6, os.environ.get("CUDA_VISIBLE_DEVICES")) and work.train.__doc__ == "Trains."
+    job = work.train.submit(2, epochs=4)
+    assert job.result(timeout=60) == (8, "0") and job.name == "trained"
+    assert [one for one, _ in work.train.map([1, 2])] == [1, 2]
+
+
+def test_retries_count_until_one_is_well(client, machine):
+    """The result is that of the last attempt."""
+    job = functions.submit_calls(client, work.divide, [((0,), {})], {"max_retries": 1})[0]
+    with pytest.raises(ZeroDivisionError):
+        job.result(timeout=60)
+    assert job.show()["attempt"] == 2
+
+
+def test_events_that_are_gone_are_asked_for(client, monkeypatch):
+    told = iter([gflow.EventsGone({"status": 410, "detail": "(after=1)"}, "GET")])
+
+    class Gone:
+        is_closed = False
+
+        def __iter__(self):
+            raise next(told)
+
+    endings = functions.Endings(client)
+    endings._stream.close()
+    endings._stream = Gone()
+    job = client.submit("true")
+    job.wait()
+    held = client.submit("true", hold=True)
+    assert next(endings.heard(lambda: [job.id, held.id])) == (job.id, True)
+    endings.close()
+
+
+def test_for_another_machine_it_is_refused(lab):
+    far = gflow.Client(lab.tls_url, token="gflow_x", fingerprint=lab.fingerprint)
+    with pytest.raises(gflow.ConfigurationError, match="another one"):
+        functions.submit_calls(far, work.divide, [((1,), {})], {})
+
+
+SCRIPT = """
+import gflow
+def square(x):
+    return x * x
+@gflow.function()
+def cube(x):
+    return x ** 3
+if __name__ == "__main__":
+    print(list(gflow.map(square, range(3))), list(gflow.map(lambda x: -x, [1])), cube.submit(2).result())
+"""
+
+
+def test_functions_of_a_script_with_cloudpickle(machine, python):
+    out = python(script=SCRIPT, program=program("python"))
+    assert out == "[0, 1, 4] [-1] 8\n"
+
+
+def test_functions_of_a_script_without_it(machine, python):
+    out = python("-S", "-c", SCRIPT.replace("    print(", "    try: print(") + "    except gflow.ConfigurationError as e: print(e)")
+    assert "pip install 'gflow[cloudpickle]'" in out
+
+
+def test_ten_thousand_are_submitted_at_once(client):
+    """All of them in one request and one transaction; how long that takes is in docs/benchmarks.md."""
+    start = time.monotonic()
+    jobs = functions.submit_calls(client, work.divide, [((item,), {}) for item in range(10_000)], {"hold": True})
+    print(f"10,000 calls submitted in {time.monotonic() - start:.2f} s")
+    assert len(jobs) == 10_000 and jobs[-1].name == "divide_9999"

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions that tests send to jobs, which import this module."""
+
+import os
+import signal
+
+import gflow
+
+
+def visible(item):
+    return item, os.environ["CUDA_VISIBLE_DEVICES"], int(os.environ["GFLOW_JOB_ID"])
+
+
+def divide(item):
+    return 12 / item
+
+
+def wait_for(path):
+    with open(path) as gate:
+        return gate.read()
+
+
+def killed():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Odd(Exception):
+    """Cannot be read back: it is made of two, and pickled with one."""
+
+    def __init__(self, one, two):
+        super().__init__(one)
+
+
+def odd():
+    raise Odd(1, 2)
+
+
+def unreadable():
+    return lambda: 0
+
+
+@gflow.function(gpus=1, name="trained")
+def train(lr, *, epochs=1):
+    """Trains."""
+    return lr * epochs, os.environ.get("CUDA_VISIBLE_DEVICES")
