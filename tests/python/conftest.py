@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from package import ROOT, SOURCE
 
-ROOT = Path(__file__).parents[2]
-SOURCE = ROOT / "python/src"
 sys.path.insert(0, str(SOURCE))
 sys.path.insert(0, str(ROOT / "tests/contract"))  # pypi.py
 
@@ -48,10 +45,3 @@ def python(machine):
         return done.stdout
 
     return run
-
-
-def blessed(path, text):
-    """Compares a generated file with what it should be; GFLOW_BLESS=1 writes it."""
-    if os.environ.get("GFLOW_BLESS"):
-        path.write_text(text)
-    assert path.read_text() == text, f"{path} is not what it is made from says: run this test with GFLOW_BLESS=1"

@@ -3,7 +3,7 @@
 
 import os
 import threading
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import gflow
@@ -184,6 +184,8 @@ def test_hold_release_update_signal_and_why(client, machine):
     all_of_it = client.submit("sleep 600", gpus=2)
     job = client.submit("sleep 600", gpus=1)
     assert [(one["kind"], one["holders"][0]["job"]) for one in job.why()] == [("gpus", 1)]
+    told = job.explain()
+    assert told["job"]["id"] == 2 and told["job"]["blockers"] and told["expected_start"] is None
     job.hold()
     assert job.status() == "Hold"
     job.update(gpus="1(RTX3090)", priority=20, time_limit_seconds=60)
@@ -205,6 +207,14 @@ def test_listing_goes_on_from_page_to_page(client):
     assert [one["id"] for one in client.jobs(most=3, sort="-id")] == [1100, 1099, 1098]
     assert [one["spec"]["name"] for one in client.jobs(job=[2, 5], state=["Hold"])] == ["n1", "n4"]
     assert client.jobs(name="n109*", most=2)[1]["id"] == 1091
+
+
+def test_statistics(client):
+    client.submit("true", gpus=1, project="p").result()
+    told = client.statistics(since=datetime.now() - timedelta(hours=1), by="project")
+    assert told["total"]["states"]["Finished"] == 1 and [one["name"] for one in told["parts"]] == ["p"]
+    assert len(client.jobs(since=datetime.now() - timedelta(hours=1))) == 1
+    assert client.jobs(since=datetime.now() + timedelta(hours=1)) == []
 
 
 def test_events_come_once_and_go_on_where_one_was(client):

@@ -6,7 +6,7 @@ import sys
 import typing
 
 import pytest
-from conftest import ROOT, blessed
+from package import ROOT, blessed
 
 sys.path.insert(0, str(ROOT / "tools"))
 

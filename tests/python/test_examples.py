@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The examples, as a person runs them."""
 
-from conftest import ROOT
+from package import ROOT
 from pypi import program
 
 EXAMPLES = ROOT / "python/examples"

@@ -8,7 +8,7 @@ import threading
 
 import gflow
 import pytest
-from conftest import SOURCE
+from package import SOURCE
 from gflow import leases
 from machine import kill
 

@@ -11,7 +11,7 @@ import sys
 
 import gflow
 import pytest
-from conftest import ROOT, SOURCE
+from package import ROOT, SOURCE
 from gflow import manager
 from gflow.manager import GPUResourceManager, TrainingGPUConfig
 

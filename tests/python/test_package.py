@@ -5,7 +5,7 @@ import subprocess
 import zipfile
 
 import pytest
-from conftest import ROOT
+from package import ROOT
 from machine import PATIENCE
 from pypi import program
 

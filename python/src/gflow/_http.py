@@ -62,7 +62,10 @@ class Answer:
     body: bytes = b""
 
     def document(self) -> Any:
-        return json.loads(self.body) if self.body else None
+        try:
+            return json.loads(self.body) if self.body else None
+        except ValueError as error:
+            raise GflowError(f"the answer to {self.asked!s} is no JSON: {error}") from error
 
     def checked(self) -> Answer:
         """Itself; the problem it carries is raised."""
@@ -101,9 +104,12 @@ class Reader:
         """More of it; what of the body is known now."""
         self.has_begun = self.has_begun or bool(data)
         self._buffer += data
-        if self.headers is None and not self._read_head():
-            return b""
-        return self._chunks() if self._is_chunked else self._plain()
+        try:
+            if self.headers is None and not self._read_head():
+                return b""
+            return self._chunks() if self._is_chunked else self._plain()
+        except ValueError as error:  # a length that is no number
+            raise GflowError(f"the answer to {self._ask!s} is no HTTP: {error}") from error
 
     def end(self) -> None:
         """The connection is over."""

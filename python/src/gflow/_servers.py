@@ -31,8 +31,8 @@ class Server:
 
     @property
     def is_here(self) -> bool:
-        """Whether a process of ours is one it can see."""
-        return bool(self.socket) or (not self.fingerprint and not self.token)
+        """Whether our processes and files are those of its machine: a port may be forwarded."""
+        return bool(self.socket)
 
     @property
     def authority(self) -> str:

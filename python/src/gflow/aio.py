@@ -151,6 +151,10 @@ class AsyncJob:
     async def why(self) -> list[documents.BlockerView]:
         return (await self.show())["blockers"]
 
+    async def explain(self) -> documents.Explanation:
+        told: documents.Explanation = await self.client.call("GET", f"{API}/jobs/{self.id}/explain")
+        return told
+
     async def wait(self, timeout: Optional[float] = None) -> documents.Job:
         return (await self.client.wait(self, timeout=timeout))[0]
 

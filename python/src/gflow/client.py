@@ -13,7 +13,7 @@ from gflow._sync import Driver, Iteration
 from gflow.devices import Devices, devices_of_choice
 from gflow.errors import JobFailed
 from gflow.leases import Lease, LeaseTerms
-from gflow.submission import Submission, id_of, option_of_gpus
+from gflow.submission import Submission, id_of, option_of_gpus, time_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -92,7 +92,7 @@ class Client:
              most: Optional[int] = None) -> list[documents.JobViewPart]:
         """What is listed of jobs, page by page. With `fields` ("status", "spec.name") only those, and ids."""
         query = {"state": state, "user": user, "name": name, "project": project, "group": group,
-                 "job": some_ids(job), "since": None if since is None else since.astimezone().isoformat(),
+                 "job": some_ids(job), "since": None if since is None else time_of(since),
                  "reverse": reverse, "fields": fields}
         return self._driver.run(self._calls.jobs(query if sort is None else {**query, "sort": sort}, most))
 
@@ -168,6 +168,15 @@ class Client:
         told: documents.GpuValidation = self.call("POST", f"{API}/gpu/validate", need)
         return told
 
+    def statistics(self, *, since: Optional[datetime] = None, until: Optional[datetime] = None,
+                   user: Union[str, Sequence[str], None] = None, project: Union[str, Sequence[str], None] = None,
+                   by: Optional[str] = None) -> documents.Statistics:
+        """Waits, run times and GPU time of jobs, `by` "user" or "project" besides."""
+        query = {"since": None if since is None else time_of(since), "until": None if until is None else time_of(until),
+                 "user": user, "project": project, "by": by}
+        told: documents.Statistics = self.call("GET", f"{API}/statistics{query_of(query)}")
+        return told
+
     def daemon(self) -> documents.Daemon:
         told: documents.Daemon = self.call("GET", f"{API}/daemon")
         return told
@@ -209,6 +218,11 @@ class Job:
     def why(self) -> list[documents.BlockerView]:
         """All reasons it waits: branch on `kind`, show `text`."""
         return self.show()["blockers"]
+
+    def explain(self) -> documents.Explanation:
+        """Why it waits, when it should start, and what you may do so that it starts sooner: `update(**suggestion["changes"])`."""
+        told: documents.Explanation = self.client.call("GET", f"{API}/jobs/{self.id}/explain")
+        return told
 
     def wait(self, timeout: Optional[float] = None) -> documents.Job:
         """What is known of it once it has ended, well or not. Errors: WaitTimeout."""

@@ -113,8 +113,9 @@ def submit_calls(client: Client, function: Callable[..., R], calls: Sequence[tup
     """A job for each call, all of them or none."""
     if not calls:
         return []
-    if not client.server.socket and not client.server.is_here:
-        raise ConfigurationError(f"functions and results are files of this machine, and {client.server} is another one: submit a command")
+    if not client.server.is_here:
+        raise ConfigurationError(f"functions and results are files of this machine, and {client.server} may be another one: "
+                                 "use its socket, or submit a command")
     folder = data_directory() / "functions" / uuid.uuid4().hex
     try:
         _write_calls(folder, function, calls)
@@ -369,4 +370,4 @@ class Function(Generic[P, R]):
         """By its name where a job can find it, else as what it is made of."""
         if self.__module__ == "__main__":
             return Function, (self._function, self._options)
-        return str(getattr(self, "__qualname__"))
+        return cast("str", self.__qualname__)  # type: ignore[attr-defined]
