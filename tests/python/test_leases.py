@@ -98,6 +98,16 @@ def test_a_program_that_is_killed_holds_nothing(client, machine):
     assert client.allocations() == []
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to make a namespace of pids")
+def test_a_container_with_pids_of_its_own_names_none_of_them(client, machine, python):
+    """There this program may be pid 1, which to gflowd is another one that never ends: a heartbeat keeps what it has."""
+    script = "import gflow, os; print(os.getpid(), bool(gflow.gpus(1).acquire().allocation['expires_at']))"
+    out = python("--pid", "--fork", "--kill-child", sys.executable, "-c", script, program="unshare")
+    assert out == "1 True\n"
+    assert client.allocations()[0]["expires_at"]
+    assert python(script=script.replace("os.getpid()", "0")) == "0 False\n"
+
+
 def test_they_outlive_gflowd(client, machine):
     with client.gpus(1) as devices:
         machine.kill_daemon()

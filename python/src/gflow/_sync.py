@@ -55,7 +55,7 @@ def connect_unix(server: Server) -> socket.socket:
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", _CONNECT_SECONDS, 0))
         made.connect(server.socket)
-        _, uid, _ = struct.unpack("3i", made.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+        _, uid = _peer_of(made)
         if uid not in (0, os.geteuid()):
             raise GflowError(f"user {uid} listens at {server.socket} and is neither root nor you, so nothing is sent "
                              "there: unset GFLOW_SOCKET, or check who made that socket")
@@ -66,6 +66,23 @@ def connect_unix(server: Server) -> socket.socket:
         made.close()
         raise
     return made
+
+
+def _peer_of(connection: socket.socket) -> tuple[int, int]:
+    """Pid and uid of who listens there; the pid is 0 where it is none of the pids this process can name."""
+    pid, uid, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    return pid, uid
+
+
+def shares_processes(server: Server) -> bool:
+    """Whether a pid means to gflowd what it means here, which it does not from a container with pids of its own."""
+    if not server.is_here:
+        return False
+    try:
+        with connect_unix(server) as connection:
+            return _peer_of(connection)[0] != 0
+    except Unreachable:
+        return True  # whatever is asked next says so
 
 
 def _connect(server: Server) -> socket.socket:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Optional
 
 from gflow import submission
 from gflow._calls import Calls
-from gflow._sync import Driver, Iteration
+from gflow._sync import Driver, Iteration, shares_processes
 from gflow.devices import Devices, EnvironmentChange, devices_of_allocation
 from gflow.errors import GflowError, LeaseLost, NotFound, WrongState
 
@@ -30,11 +30,12 @@ class LeaseTerms:
     def __init__(self, server: Server, need: Mapping[str, Any], *, wait: bool, ttl: Optional[Seconds]) -> None:
         self.need: dict[str, Any] = {**need, "wait": wait}
         self.heartbeat: Optional[int] = None
-        if server.is_here:
+        is_seen = shares_processes(server)
+        if is_seen:
             self.need["pid"] = os.getpid()
         if ttl is not None:
             self.need["ttl_seconds"] = submission.seconds_of(ttl)
-        elif not server.is_here:
+        elif not is_seen:
             self.heartbeat = self.need["ttl_seconds"] = HEARTBEAT_SECONDS
 
 
