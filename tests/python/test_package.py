@@ -37,7 +37,7 @@ def test_it_installs(tmp_path):
     run(python, "-m", "pip", "wheel", "-q", "--no-build-isolation", "--no-deps", "--no-index", "-w", tmp_path, source)
     wheel = next(tmp_path.glob("gflow-*-py3-none-any.whl"))
     names = zipfile.ZipFile(wheel).namelist()
-    assert "gflow/py.typed" in names and "gflow/__init__.py" in names and not [n for n in names if "tests" in n], names
+    assert "gflow/py.typed" in names and "gflow/__init__.py" in names and not [one for one in names if "tests" in one or "__pycache__" in one], names
     run(python, "-m", "venv", tmp_path / "clean")
     inside = tmp_path / "clean/bin/python"
     run(inside, "-m", "pip", "install", "-q", "--no-index", wheel)
