@@ -72,7 +72,8 @@ void Desk::serve(const std::shared_ptr<Ticket>& ticket) {
             std::string(),
             this,
             keep_wait,
-            logs_});
+            logs_,
+            made_});
 }
 
 /// The way to answer, past the log where this is to be there, with what lets a page read it.

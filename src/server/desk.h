@@ -14,6 +14,7 @@
 #include "server/fair_queue.h"
 #include "server/guest.h"
 #include "server/log_reader.h"
+#include "server/made_once.h"
 #include "server/worker.h"
 
 namespace boost::asio {
@@ -73,6 +74,7 @@ class Desk : public FairWork, public std::enable_shared_from_this<Desk> {
   bool serving_ = false;
   std::optional<Worker> worker_{std::in_place};                      ///< none once it is closed
   std::shared_ptr<LogReader> logs_ = std::make_shared<LogReader>();  ///< the same
+  std::shared_ptr<MadeOnce> made_ = std::make_shared<MadeOnce>();
 };
 
 }  // namespace gflow::server

@@ -5,14 +5,14 @@
 
 #include "server/docs_page.h"
 #include "server/handlers.h"
+#include "server/made_once.h"
 #include "server/openapi.h"
 
 namespace gflow::server {
 namespace {
 
 /// Of a page that shows and does nothing: it may load its own style and script, and nothing else.
-Reply page_reply(std::function<std::string()> write, std::string content_type) {
-  Reply reply = json_reply_later(std::move(write));
+Reply page_reply(Reply reply, std::string content_type) {
   reply.content_type = std::move(content_type);
   reply.headers.emplace_back("Content-Security-Policy",
                              "default-src 'none'; style-src 'self'; script-src 'self'; "
@@ -24,19 +24,30 @@ Reply page_reply(std::function<std::string()> write, std::string content_type) {
 
 }  // namespace
 
+Reply reply_made_once(const Exchange& exchange,
+                      std::string name,
+                      std::function<std::string()> make) {
+  if (exchange.made == nullptr) return json_reply_later(std::move(make));
+  return json_reply_later([made = exchange.made, name = std::move(name), make = std::move(make)] {
+    return made->get(name, make);
+  });
+}
+
 void show_docs(Exchange exchange) {
-  exchange.respond(page_reply(
-      [version = exchange.service.daemon().version] { return docs_page(route_views(), version); },
-      "text/html; charset=utf-8"));
+  Reply page = reply_made_once(
+      exchange, exchange.request.path, [version = exchange.service.daemon().version] {
+        return docs_page(route_views(), version);
+      });
+  exchange.respond(page_reply(std::move(page), "text/html; charset=utf-8"));
 }
 
 void show_docs_style(Exchange exchange) {
-  exchange.respond(page_reply([] { return std::string(docs_style()); }, "text/css; charset=utf-8"));
+  exchange.respond(page_reply(json_reply(std::string(docs_style())), "text/css; charset=utf-8"));
 }
 
 void show_docs_script(Exchange exchange) {
   exchange.respond(
-      page_reply([] { return std::string(docs_script()); }, "text/javascript; charset=utf-8"));
+      page_reply(json_reply(std::string(docs_script())), "text/javascript; charset=utf-8"));
 }
 
 }  // namespace gflow::server

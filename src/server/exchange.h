@@ -97,6 +97,7 @@ class FairWork {
 };
 
 class LogReader;
+class MadeOnce;
 
 /// One request and the way to answer it. `respond` is called once, now or from a later tick of the
 /// loop; the client may be gone by then.
@@ -110,6 +111,7 @@ struct Exchange {
   /// Keeps what is given until the request is answered or its client is gone.
   std::function<void(std::shared_ptr<void>)> keep = {};
   std::shared_ptr<LogReader> logs = {};  ///< what reads the logs of jobs
+  std::shared_ptr<MadeOnce> made = {};   ///< documents that do not change; none: made each time
 };
 
 }  // namespace gflow::server

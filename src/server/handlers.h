@@ -88,6 +88,11 @@ void show_metrics(Exchange exchange);
 // health.cpp
 void show_health(Exchange exchange);
 
+/// A document that is made once, on the connections' thread.
+[[nodiscard]] Reply reply_made_once(const Exchange& exchange,
+                                    std::string name,
+                                    std::function<std::string()> make);
+
 /// Goes on with what the body says, or answers why it cannot be read. A large body is read away
 /// from the loop.
 template <typename T>

@@ -74,9 +74,10 @@ Result<void> check_parameters(const Route& route, const Request& request) {
 }
 
 void show_openapi(Exchange exchange) {
-  exchange.respond(json_reply_later([version = exchange.service.daemon().version] {
-    return api::openapi_document(route_views(), version);
-  }));
+  exchange.respond(reply_made_once(
+      exchange, exchange.request.path, [version = exchange.service.daemon().version] {
+        return api::openapi_document(route_views(), version);
+      }));
 }
 
 }  // namespace gflow::server
