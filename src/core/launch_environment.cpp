@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "core/cpu_list.h"
+#include "core/find_device.h"
 #include "core/launch.h"
 
 namespace gflow {
@@ -43,11 +44,6 @@ constexpr std::array<const char*, 12> kNotInherited = {"GFLOW_JOB_CONFIG",
                                                        "RANK",
                                                        "LOCAL_RANK",
                                                        "WORLD_SIZE"};
-
-const Device* find_device(const Machine& machine, int index) {
-  const auto found = std::ranges::find(machine.devices, index, &Device::index);
-  return found == machine.devices.end() ? nullptr : &*found;
-}
 
 void set_identity(EnvironmentChanges& changes, const Job& job, const Attempt& attempt) {
   changes.set("GFLOW_JOB_ID", std::to_string(job.id.value));

@@ -3,7 +3,6 @@
 // owner died while they waited.
 #include <spdlog/spdlog.h>
 
-#include <optional>
 #include <set>
 #include <vector>
 
@@ -14,21 +13,25 @@ namespace gflow::daemon {
 /// Ends those whose client cannot know of them, as the gflowd before ended ahead of its answer: but
 /// for one that gave a key, by which it can ask again.
 Result<void> Loop::take_over_allocations() {
-  std::vector<JobId> kept;
-  std::optional<std::set<JobId>> with_key;
+  std::vector<JobId> known;
+  std::vector<const Job*> others;
   for (const Job* job : state_.list({.statuses = kNotEnded})) {
     if (!job->spec.allocation) continue;
-    const bool may_be_known = answered_.may_be_known(job->id);
-    if (!may_be_known && !with_key) with_key = GF_TRY(parts_.store->submitted_with_key());
-    if (may_be_known) kept.push_back(job->id);
-    if (may_be_known || with_key->contains(job->id)) {
-      owners_.see(*job);
-      continue;
+    owners_.see(*job);
+    if (answered_.may_be_known(job->id)) {
+      known.push_back(job->id);
+    } else {
+      others.push_back(job);
     }
+  }
+  answered_.begin(known);
+  if (others.empty()) return {};
+  const std::set<JobId> with_key = GF_TRY(parts_.store->submitted_with_key());
+  for (const Job* job : others) {
+    if (with_key.contains(job->id)) continue;
     spdlog::info("nobody was told of allocation {}", job->id.value);
     give_back(*job);
   }
-  answered_.begin(kept);
   return {};
 }
 

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/html.h"
 #include "base/text.h"
 
 namespace gflow::lab {
@@ -29,25 +30,7 @@ constexpr double kSlantSine = 0.643;
 constexpr std::array<const char*, 7> kColors = {
     "#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#b5a900"};
 
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : printable(text)) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
+std::string shown(std::string_view text) { return html_text(printable(text)); }
 
 struct Extent {
   double least = std::numeric_limits<double>::infinity();
@@ -155,7 +138,7 @@ class Drawing {
 
   void text(double x, double y, const char* kind, std::string_view what) {
     out_ += fmt::format(
-        "<text x=\"{:.1f}\" y=\"{:.1f}\" class=\"{}\">{}</text>\n", x, y, kind, escaped(what));
+        "<text x=\"{:.1f}\" y=\"{:.1f}\" class=\"{}\">{}</text>\n", x, y, kind, shown(what));
   }
 
   void heading() {
@@ -164,7 +147,7 @@ class Drawing {
     out_ += fmt::format(
         "<text transform=\"translate(18 {:.1f}) rotate(-90)\" class=\"label\">{}</text>\n",
         top_ + (kTop + kHeight - kBottom) / 2,
-        escaped(chart_.y_label));
+        shown(chart_.y_label));
   }
 
   void frame() {
@@ -193,7 +176,7 @@ class Drawing {
         middle + 4,
         y_.at_from + 14,
         kSlantDegrees,
-        escaped(what));
+        shown(what));
   }
 
   void line(std::size_t at) {
@@ -235,8 +218,8 @@ class Drawing {
           wide * 0.92,
           std::abs(y_(points[i].y) - y_(0)),
           color_of(at),
-          escaped(chart_.series[at].name),
-          escaped(chart_.categories[i]),
+          shown(chart_.series[at].name),
+          shown(chart_.categories[i]),
           tick_text(points[i].y));
     }
   }

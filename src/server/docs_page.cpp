@@ -9,9 +9,9 @@
 #include "api/document_view.h"
 #include "api/json.h"
 #include "api/security.h"
+#include "base/html.h"
 #include "base/text.h"
 #include "base/translate.h"
-#include "server/html.h"
 
 namespace gflow::server {
 namespace {

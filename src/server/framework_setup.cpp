@@ -9,6 +9,7 @@
 
 #include "base/loopback_address.h"
 #include "core/catalogue.h"
+#include "core/find_device.h"
 #include "core/gpu_request.h"
 #include "core/launch.h"
 #include "os/loopback.h"
@@ -27,11 +28,6 @@ constexpr std::array<VendorNames, 4> kVendors = {{{"nvidia", "cuda", "nccl"},
                                                   {"amd", "cuda", "nccl"},
                                                   {"intel", "xpu", "ccl"},
                                                   {"ascend", "npu", "hccl"}}};
-
-const Device* find_device(const Machine& machine, int index) {
-  const auto found = std::ranges::find(machine.devices, index, &Device::index);
-  return found == machine.devices.end() ? nullptr : &*found;
-}
 
 const VendorNames& names_of(const api::GpuConfig& config, const Machine& machine) {
   const Device* first =

@@ -2,31 +2,15 @@
 #include "shim/hold.h"
 
 #include <poll.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
-#include <string>
 
-#include "base/proc_text.h"
 #include "base/text_fields.h"
-#include "shim/io.h"
+#include "shim/held_process.h"
 
 namespace gflow::shim {
-namespace {
-
-/// Readable once the process has ended; none if it is not there any more, or is another one.
-Fd watch(std::int32_t pid, std::uint64_t start_time) {
-  Fd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-  const auto text = read_path("/proc/" + std::to_string(pid) + "/stat");
-  const auto facts = parse_proc_stat(text.value_or(""));
-  if (!facts || facts->start_time != start_time) process.reset();
-  return process;
-}
-
-}  // namespace
-
 int hold_for(int count, char** arguments) {
   const bool is_told = count == 2 || count == 4;
   const auto pid = is_told ? number_of<std::int32_t>(arguments[0]) : std::nullopt;
@@ -39,7 +23,7 @@ int hold_for(int count, char** arguments) {
                      stderr);
     return 2;
   }
-  const Fd process = watch(*pid, *start_time);
+  const Fd process = hold_process(*pid, *start_time);
   if (!process.valid()) return 0;
   pollfd ended{process.get(), POLLIN, 0};
   while (::poll(&ended, 1, -1) < 0 && errno == EINTR) {

@@ -17,6 +17,7 @@
 
 #include "base/proc_text.h"
 #include "base/text_fields.h"
+#include "shim/held_process.h"
 #include "shim/io.h"
 
 namespace gflow::shim {
@@ -103,14 +104,10 @@ std::vector<ProcessFacts> descendants() {
   return found;
 }
 
-/// Signals through a pidfd after looking again that it is the same process: between reading /proc
-/// and here the pid may have gone to another one.
+/// Between reading /proc and here its pid may have gone to another one, and it may be gone.
 void send_to(const ProcessFacts& process, int number) {
-  const Fd fd(static_cast<int>(::syscall(SYS_pidfd_open, process.pid, 0)));
-  if (!fd.valid()) return;
-  const auto now = facts_of(std::to_string(process.pid));
-  if (!now || now->start_time != process.start_time) return;
-  (void)::syscall(SYS_pidfd_send_signal, fd.get(), number, nullptr, 0);  // it may be gone meanwhile
+  const Fd held = hold_process(process.pid, process.start_time);
+  (void)::syscall(SYS_pidfd_send_signal, held.get(), number, nullptr, 0);
 }
 
 /// Whether no thread of it runs. One that was told to stop while it forks becomes a parent first.

@@ -4,9 +4,9 @@
 #include <string>
 #include <string_view>
 
-namespace gflow::server {
+namespace gflow {
 
 /// Text as it stands in HTML, within attributes, too.
 [[nodiscard]] std::string html_text(std::string_view text);
 
-}  // namespace gflow::server
+}  // namespace gflow

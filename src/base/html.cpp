@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "server/html.h"
+#include "base/html.h"
 
-namespace gflow::server {
+namespace gflow {
 
 std::string html_text(std::string_view text) {
   std::string out;
@@ -30,4 +30,4 @@ std::string html_text(std::string_view text) {
   return out;
 }
 
-}  // namespace gflow::server
+}  // namespace gflow
