@@ -85,6 +85,9 @@ class Loop : public server::Service {
   [[nodiscard]] server::EventJournal& events() override { return events_; }
   [[nodiscard]] api::DaemonView daemon() const override;
   [[nodiscard]] const server::Counters& counters() const override { return counters_; }
+  [[nodiscard]] const server::HttpCounters* http_counters() const override {
+    return server_ ? &server_->counters() : nullptr;
+  }
   [[nodiscard]] server::Vitals vitals() const override;
   [[nodiscard]] settings::Metrics metrics_wanted() const override { return parts_.config.metrics; }
   [[nodiscard]] std::vector<api::SettingView> settings() const override;

@@ -128,6 +128,12 @@ std::string node_shown(const Index& index, placement::NodeIndex node) {
   return index.ledger.count() > 1 ? index.ledger.node(node).name : "";
 }
 
+BlockerKind device_lack(const placement::Shortfall& lacks, const Request& asks) {
+  if (lacks.gpu_memory > Memory{}) return BlockerKind::GpuMemory;
+  const bool is_share = lacks.share > Share{} && asks.mode == GpuMode::Fraction;
+  return is_share ? BlockerKind::GpuShare : BlockerKind::Gpus;
+}
+
 Blocker explain_devices(const Index& index,
                         const Request& asks,
                         placement::NodeIndex node,
@@ -137,11 +143,12 @@ Blocker explain_devices(const Index& index,
   const placement::Shortfall lacks = index.ledger.shortfall(*demand, node);
   const std::string where = node_shown(index, node);
   auto holding = device_holders(index, wanted, node, now);
-  if (lacks.gpu_memory > Memory{}) {
+  const BlockerKind kind = device_lack(lacks, asks);
+  if (kind == BlockerKind::GpuMemory) {
     return blocker::GpuMemory{
         lacks.gpu_memory_need, lacks.gpu_memory, asks.gpus, std::move(holding), where};
   }
-  if (lacks.share > Share{} && asks.mode == GpuMode::Fraction) {
+  if (kind == BlockerKind::GpuShare) {
     return blocker::GpuShare{asks.share, lacks.share, std::move(holding), where};
   }
   return blocker::Gpus{asks.gpus,
@@ -233,6 +240,24 @@ void explain_resources(const Index& index,
                                    holders(index, name, now, holds),
                                    node_shown(index, node)});
   }
+}
+
+/// What of it explain_resources() names first, without who has it; nothing where there is room.
+std::optional<BlockerKind> first_lack(const Index& index,
+                                      placement::DemandIndex demand,
+                                      const Request& asks) {
+  if (asks.nodes > 1) {
+    const bool has_room = nodes_with_room(index.ledger, demand) >= asks.nodes;
+    return has_room ? std::nullopt : std::optional(BlockerKind::Nodes);
+  }
+  const auto node = closest(index, demand);
+  if (!node) return BlockerKind::Nodes;
+  const placement::Shortfall lacks = index.ledger.shortfall(demand, *node);
+  if (lacks.selector) return blocker_kind(explain_sort(index, asks));
+  if (lacks.closed) return blocker_kind(explain_closed(index, *node, index.now));
+  if (lacks.devices > 0) return device_lack(lacks, asks);
+  if (lacks.memory > Memory{}) return BlockerKind::HostMemory;
+  return lacks.milli_cpus > 0 ? std::optional(BlockerKind::Cpus) : std::nullopt;
 }
 
 blocker::Dependency explain_dependencies(const Index& index,
@@ -338,7 +363,71 @@ std::vector<Blocker> explain_suspended(Index& index, const Job& job, Now now) {
   return why;
 }
 
+/// Counts who waits for what, by the indexes: each waiting job stands in one of them, or waits for
+/// others.
+class PendingCount {
+ public:
+  explicit PendingCount(const Index& index) : index_(index) {}
+
+  PendingReasons count() {
+    std::size_t told = 0;
+    const auto tell = [&](BlockerKind kind, std::size_t jobs) {
+      of(kind) += jobs;
+      told += jobs;
+    };
+    tell(BlockerKind::BeginTime, index_.begin_later.size());
+    tell(BlockerKind::LaunchBackoff, index_.backoff.size());
+    for (const auto& [key, group] : index_.groups) {
+      tell(BlockerKind::GroupLimit, group.parked.size());
+    }
+    for (const auto& [shape, lines] : index_.ready) {
+      for (const auto& [kind, line] : lines) told += line.jobs.size();
+      count_ready(shape, lines);
+    }
+    of(BlockerKind::Dependency) = index_.in(Status::Queued).size() - told;
+    of(BlockerKind::OnHold) = index_.in(Status::Hold).size();
+    return reasons_;
+  }
+
+ private:
+  static constexpr std::size_t kMostLooks = 4096;  ///< at a node
+
+  std::size_t& of(BlockerKind kind) { return reasons_.by_kind.at(static_cast<std::size_t>(kind)); }
+
+  /// Jobs that may start as soon as there is room; all of a shape lack the same.
+  void count_ready(const Shape& shape, const std::map<Kind, Line>& lines) {
+    looks_ += static_cast<std::size_t>(index_.ledger.size());
+    const bool is_looked_at = looks_ <= kMostLooks;
+    std::optional<BlockerKind> lack;
+    if (is_looked_at) {
+      const Request asks = first_of(lines.begin()->second).request;
+      lack = first_lack(index_, shape.demand, asks);
+    }
+    for (const auto& [kind, line] : lines) {
+      const std::size_t jobs = line.jobs.size();
+      if (!is_looked_at) {
+        reasons_.others += jobs;
+      } else if (lack) {
+        of(*lack) += jobs;
+      } else {
+        const bool at_limit = index_.is_at_user_limit(first_of(line));
+        of(at_limit ? BlockerKind::UserLimit : BlockerKind::Priority) += jobs;
+      }
+    }
+  }
+
+  [[nodiscard]] const JobSpec& first_of(const Line& line) const {
+    return index_.find(line.jobs.front().id)->spec;
+  }
+
+  const Index& index_;
+  PendingReasons reasons_;
+  std::size_t looks_ = 0;
+};
+
 }  // namespace
+
+PendingReasons State::pending_reasons() const { return PendingCount(*index_).count(); }
 
 std::vector<Blocker> State::blockers(JobId id, Now now) const {
   Index& index = *index_;

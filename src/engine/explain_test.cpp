@@ -63,6 +63,55 @@ std::string shortage(const State& state, JobId id) {
   return text;
 }
 
+TEST(Explain, CountsWhoWaitsForWhat) {
+  State state(Policy{}, "boot");
+  state.restored(JobId(1));
+  Machine machine = mixed();
+  (void)step(state, event::NodesChanged{{machine}}, kNow);
+  (void)submit(state, "4");
+  const auto asks = [&state](auto change) {
+    JobSpec spec;
+    spec.user = {1000, "alice"};
+    spec.request.gpus = 1;
+    change(spec);
+    (void)step(state, event::Submit{{spec}, system_principal()}, kNow);
+  };
+  for (int i = 0; i < 3; ++i) asks([](JobSpec&) {});
+  asks([](JobSpec& spec) { spec.hold = true; });
+  asks([](JobSpec& spec) { spec.begin = kNow.wall + std::chrono::hours(1); });
+  asks([](JobSpec& spec) { spec.dependencies.jobs = {JobId(1)}; });
+  asks([](JobSpec& spec) { spec.request.gpu_memory = Memory::gib(60); });
+  asks([](JobSpec& spec) {
+    spec.request.gpus = 0;
+    spec.request.nodes = 1;
+    spec.group = "one";
+    spec.max_concurrent = 1;
+  });
+  asks([](JobSpec& spec) {
+    spec.request.gpus = 0;
+    spec.group = "one";
+    spec.max_concurrent = 1;
+  });
+  const PendingReasons reasons = state.pending_reasons();
+  const auto of = [&](BlockerKind kind) {
+    return reasons.by_kind.at(static_cast<std::size_t>(kind));
+  };
+  EXPECT_EQ(of(BlockerKind::Gpus), 4U);
+  EXPECT_EQ(of(BlockerKind::OnHold), 1U);
+  EXPECT_EQ(of(BlockerKind::BeginTime), 1U);
+  EXPECT_EQ(of(BlockerKind::Dependency), 1U);
+  EXPECT_EQ(of(BlockerKind::GroupLimit), 1U);
+  std::size_t all = reasons.others;
+  for (const std::size_t jobs : reasons.by_kind) all += jobs;
+  EXPECT_EQ(all, state.count(kPending));
+  // The kind of each that is in the queue is what blockers() names first.
+  std::array<std::size_t, kBlockerKinds.size()> first{};
+  for (const Job* job : state.list({.statuses = kPending})) {
+    ++first.at(static_cast<std::size_t>(blocker_kind(state.blockers(job->id, kNow).front())));
+  }
+  EXPECT_EQ(reasons.by_kind, first);
+}
+
 TEST(Explain, NamesOnlyThoseOnDevicesThatWouldDo) {
   const struct {
     std::string_view first;  // one job of each kind

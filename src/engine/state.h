@@ -68,6 +68,12 @@ struct NodeRecord {
   friend bool operator==(const NodeRecord&, const NodeRecord&) = default;
 };
 
+/// How many jobs wait for what.
+struct PendingReasons {
+  std::array<std::size_t, kBlockerKinds.size()> by_kind{};  ///< by BlockerKind
+  std::size_t others = 0;  ///< in a queue of too many requests to look at each
+};
+
 class State;
 [[nodiscard]] std::vector<Effect> step(State& state, const Event& event, Now now);
 
@@ -153,6 +159,10 @@ class State {
   /// When the job whose place is kept against all behind it should start; empty for any other, and
   /// where nothing says when.
   [[nodiscard]] std::optional<ExpectedStart> expected_start(JobId id, Now now) const;
+  /// All that wait, each counted once: under its hold, begin time, pause, dependencies or group if
+  /// any of these keeps it from the queue, else under what the nodes lack for it, else under the
+  /// limit of its user or those ahead of it. Costs what there are requests of, not jobs.
+  [[nodiscard]] PendingReasons pending_reasons() const;
   /// What would become of such a job of its user if it were submitted on its own now. Errors: those
   /// of its submission for what it requests and depends on.
   [[nodiscard]] Result<Preview> preview(const JobSpec& spec, Now now) const;

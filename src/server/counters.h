@@ -29,6 +29,9 @@ class Histogram {
   /// Upper bounds, ascending; what is larger is counted, too.
   explicit Histogram(std::span<const double> bounds);
   void observe(double value, std::optional<Exemplar> exemplar = {});
+  /// Takes in what was counted elsewhere: so many in a bucket, and all together.
+  void count(std::size_t bucket, std::uint64_t many) { buckets_.at(bucket).count += many; }
+  void add_sum(double sum) { sum_ += sum; }
 
   struct Bucket {
     std::optional<double> upper;  ///< empty: everything larger

@@ -17,6 +17,7 @@
 #include "os/signals.h"
 #include "os/unix_socket.h"
 #include "server/authenticator.h"
+#include "server/routes.h"
 
 namespace gflow::server {
 namespace {
@@ -63,8 +64,8 @@ Edge::Edge(Options options, std::shared_ptr<Desk> desk)
       last_words_(io_),
       unix_listener_(io_,
                      [this](Listener::Socket socket) { welcome(Via::Unix, std::move(socket)); }),
-      admission_(possible_connections(options_.max_connections),
-                 options_.max_connections_per_user) {}
+      admission_(possible_connections(options_.max_connections), options_.max_connections_per_user),
+      counters_(routes().size()) {}
 
 Edge::~Edge() { finish(); }
 
@@ -155,7 +156,7 @@ void Edge::note(const Guest& guest, const Terms& terms, int status) {
 }
 
 void Edge::forget(const std::shared_ptr<Session>& session) {
-  sessions_.erase(session);
+  if (sessions_.erase(session) > 0) counters_.closed(session->via());
   if (sessions_.empty()) last_words_.cancel();
 }
 
@@ -184,7 +185,11 @@ Result<Guest> Edge::admit(Via via, int socket) {
 
 void Edge::welcome(Via via, Listener::Socket socket) {
   auto guest = admit(via, socket.native_handle());
-  if (!guest) return turn_away(socket.native_handle(), guest.error());
+  if (!guest) {
+    const bool too_many = guest.error().code == Code::Exhausted;
+    counters_.refused(too_many ? Refusal::Connections : Refusal::Permission);
+    return turn_away(socket.native_handle(), guest.error());
+  }
   begin_session(std::move(*guest), std::move(socket));
 }
 
@@ -199,7 +204,8 @@ void Edge::welcome_remote(TlsFront::Arrival& arrival) {
   guest.refusal = Error{Code::Permission,
                         tr("from another machine a token is needed: 'Authorization: Bearer TOKEN'; "
                            "'gctl token create' makes one")};
-  if (closing_ || !admission_.take_connection(guest.peer.uid)) return;
+  if (closing_) return;
+  if (!admission_.take_connection(guest.peer.uid)) return counters_.refused(Refusal::Connections);
   error_code error;
   Listener::Socket socket(io_.get_executor());
   socket.assign(Listener::Protocol(AF_UNIX, 0), arrival.plain.get(), error);
@@ -210,6 +216,7 @@ void Edge::welcome_remote(TlsFront::Arrival& arrival) {
 
 void Edge::begin_session(Guest guest, Listener::Socket socket) {
   SessionHost& host = *this;
+  counters_.opened(guest.via);
   const auto session = std::make_shared<Session>(host, std::move(guest), std::move(socket));
   sessions_.insert(session);
   session->read_header();

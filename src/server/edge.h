@@ -11,6 +11,7 @@
 #include <string>
 #include <thread>
 
+#include "server/http_counters.h"
 #include "server/http_server.h"
 #include "server/request_log.h"
 #include "server/session.h"
@@ -42,6 +43,8 @@ class Edge : private SessionHost {
   [[nodiscard]] const std::optional<HttpServer::Remote>& remote() const { return remote_; }
   /// Where it listens by TCP.
   [[nodiscard]] const std::vector<LoopbackAddress>& loopback() const { return options_.loopback; }
+  /// From any thread.
+  [[nodiscard]] const HttpCounters& counted() const { return counters_; }
   void start();
   /// Accepts nothing more and hangs up on whoever is idle or waits for news.
   void close();
@@ -51,6 +54,7 @@ class Edge : private SessionHost {
 
  private:
   [[nodiscard]] Admission& admission() override { return admission_; }
+  [[nodiscard]] HttpCounters& counters() override { return counters_; }
   [[nodiscard]] std::chrono::milliseconds idle() const override { return options_.idle; }
   [[nodiscard]] std::shared_ptr<const WebRules> web_rules(Via via) const override {
     return via == Via::Tls ? remote_rules_ : loopback_rules_;
@@ -82,6 +86,7 @@ class Edge : private SessionHost {
   Listener unix_listener_;
   std::deque<Listener> tcp_listeners_;
   Admission admission_;
+  HttpCounters counters_;
   std::set<std::shared_ptr<Session>> sessions_;  ///< the open ones
   RequestLog log_;
   bool closing_ = false;

@@ -49,6 +49,8 @@ const std::optional<HttpServer::Remote>& HttpServer::remote() const { return edg
 
 const std::string& HttpServer::loopback_trouble() const { return loopback_trouble_; }
 
+const HttpCounters& HttpServer::counters() const { return edge_->counted(); }
+
 Result<void> HttpServer::listen_again() { return closed_ ? Result<void>() : edge_->listen(); }
 
 void HttpServer::close() {

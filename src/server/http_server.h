@@ -23,6 +23,7 @@ namespace gflow::server {
 
 class Desk;
 class Edge;
+class HttpCounters;
 
 /// HTTP/1.1 over a unix socket, identity by SO_PEERCRED, and over TCP on this machine, identity by
 /// whose the other end is. Limits: 64 KiB of headers, 16 MiB of body, 30 s idle, 64 MiB of
@@ -70,6 +71,8 @@ class HttpServer {
     std::string fingerprint;
   };
   [[nodiscard]] const std::optional<Remote>& remote() const;
+  /// What its connections do.
+  [[nodiscard]] const HttpCounters& counters() const;
   /// Listens anew at the same path, whose file was lost; open connections stay.
   [[nodiscard]] Result<void> listen_again();
   /// Stops accepting and drops connections that are idle or wait for news; answers under way are

@@ -28,16 +28,27 @@ MetricFamily MetricFamily::counter(std::string name, std::string help) {
 MetricFamily MetricFamily::histogram(std::string name,
                                      std::string help,
                                      const Histogram& observed) {
-  MetricFamily made(std::move(name), std::move(help), MetricType::Histogram);
-  auto& histogram = made.family_.metric.emplace_back().histogram;
+  MetricFamily made = histograms(std::move(name), std::move(help));
+  made.add({}, observed);
+  return made;
+}
+
+MetricFamily MetricFamily::histograms(std::string name, std::string help) {
+  return {std::move(name), std::move(help), MetricType::Histogram};
+}
+
+void MetricFamily::add(MetricLabels labels, const Histogram& observed) {
+  prometheus::ClientMetric& metric = family_.metric.emplace_back();
+  metric.label = std::move(labels);
+  auto& histogram = metric.histogram;
+  auto& exemplars = exemplars_.emplace_back();
   for (const Histogram::Bucket& bucket : observed.buckets()) {
     histogram.sample_count += bucket.count;
     histogram.bucket.push_back(
         {histogram.sample_count, bucket.upper.value_or(std::numeric_limits<double>::infinity())});
-    made.exemplars_.push_back(bucket.exemplar);
+    exemplars.push_back(bucket.exemplar);
   }
   histogram.sample_sum = observed.sum();
-  return made;
 }
 
 void MetricFamily::add(MetricLabels labels, double value) {

@@ -22,18 +22,24 @@ class MetricFamily {
   static MetricFamily counter(std::string name, std::string help);
   static MetricFamily histogram(std::string name, std::string help, const Histogram& observed);
 
+  /// Of several series, which are added.
+  static MetricFamily histograms(std::string name, std::string help);
+
   void add(MetricLabels labels, double value);
+  void add(MetricLabels labels, const Histogram& observed);
   /// What is not known has no series.
   void add(const MetricLabels& labels, std::optional<double> value);
 
   [[nodiscard]] const prometheus::MetricFamily& family() const { return family_; }
   [[nodiscard]] bool empty() const { return family_.metric.empty(); }
-  /// Of a histogram, by bucket.
-  [[nodiscard]] const std::vector<std::optional<Exemplar>>& exemplars() const { return exemplars_; }
+  /// Of a histogram, by series and bucket.
+  [[nodiscard]] const std::vector<std::vector<std::optional<Exemplar>>>& exemplars() const {
+    return exemplars_;
+  }
 
  private:
   prometheus::MetricFamily family_;
-  std::vector<std::optional<Exemplar>> exemplars_;
+  std::vector<std::vector<std::optional<Exemplar>>> exemplars_;
 };
 using MetricFamilies = std::vector<MetricFamily>;
 
@@ -55,5 +61,6 @@ template <typename T>
 void add_gpu_metrics(MetricFamilies& all, const std::vector<api::NodeView>& nodes);
 void add_dcgm_metrics(MetricFamilies& all, const std::vector<api::NodeView>& nodes);
 void add_job_metrics(MetricFamilies& all, const Service& service);
+void add_http_metrics(MetricFamilies& all, const HttpCounters& counters);
 
 }  // namespace gflow::server

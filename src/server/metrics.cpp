@@ -36,6 +36,15 @@ void add_queue(MetricFamilies& all, const Service& service) {
     jobs.add({{"state", std::string(info.name)}}, static_cast<double>(state.count(info.status)));
   }
   all.push_back(std::move(jobs));
+  MetricFamily pending = MetricFamily::gauge(
+      "gflow_jobs_pending", "Jobs that wait, by the first reason they have to wait for.");
+  const engine::PendingReasons reasons = state.pending_reasons();
+  for (std::size_t kind = 0; kind < kBlockerKinds.size(); ++kind) {
+    pending.add({{"reason", std::string(kBlockerKinds.at(kind))}},
+                static_cast<double>(reasons.by_kind.at(kind)));
+  }
+  pending.add({{"reason", "(others)"}}, static_cast<double>(reasons.others));
+  all.push_back(std::move(pending));
   const JobQuery waiting{.statuses = {Status::Queued}, .most = 1};
   constexpr std::size_t kSeen = 10'000;  // of those on hold before it; a scrape keeps all waiting
   for (const Job* job : state.list_some(waiting, kSeen).jobs) {
@@ -151,6 +160,7 @@ MetricFamilies metric_families(const Service& service) {
   add_health(all, service.state());
   const auto nodes = node_views(service);
   add_gpu_metrics(all, nodes);
+  if (const auto* http = service.http_counters()) add_http_metrics(all, *http);
   if (service.metrics_wanted().dcgm) add_dcgm_metrics(all, nodes);
   add_job_metrics(all, service);
   return all;

@@ -52,20 +52,25 @@ std::string exemplar_text(const std::optional<Exemplar>& exemplar) {
       " # {{job_id=\"{}\"{}}} {} {:.3f}", exemplar->job, trace, exemplar->value, at.count());
 }
 
-void write_histogram(std::string& out, const std::string& name, const MetricFamily& one) {
-  const ClientMetric& metric = one.family().metric.front();
+void write_histogram(std::string& out,
+                     const std::string& name,
+                     const ClientMetric& metric,
+                     const std::vector<std::optional<Exemplar>>& exemplars) {
   const auto& buckets = metric.histogram.bucket;
   for (std::size_t i = 0; i < buckets.size(); ++i) {
     out += fmt::format("{}_bucket{} {}{}\n",
                        name,
                        labels_text(metric.label, bound_text(buckets[i].upper_bound)),
                        buckets[i].cumulative_count,
-                       exemplar_text(one.exemplars()[i]));
+                       exemplar_text(exemplars[i]));
   }
-  out += fmt::format("{}_count {}\n{}_sum {}\n",
+  const std::string labels = labels_text(metric.label);
+  out += fmt::format("{}_count{} {}\n{}_sum{} {}\n",
                      name,
+                     labels,
                      metric.histogram.sample_count,
                      name,
+                     labels,
                      metric.histogram.sample_sum);
 }
 
@@ -81,7 +86,10 @@ void write_family(std::string& out, const MetricFamily& one) {
                      is_counter ? "counter" : (is_histogram ? "histogram" : "gauge"),
                      name,
                      escaped(family.help));
-  if (is_histogram) return write_histogram(out, name, one);
+  for (std::size_t i = 0; is_histogram && i < family.metric.size(); ++i) {
+    write_histogram(out, name, family.metric[i], one.exemplars()[i]);
+  }
+  if (is_histogram) return;
   for (const ClientMetric& metric : family.metric) {
     out += fmt::format("{}{} {}\n",
                        family.name,

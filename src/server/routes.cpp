@@ -184,6 +184,14 @@ Scope scope_of(Verb verb) {
 
 std::span<const Route> routes() { return kRoutes; }
 
+std::size_t route_number(std::string_view method, std::string_view path) {
+  if (method == "HEAD") method = "GET";
+  const auto* const found = std::ranges::find_if(kRoutes, [&](const Route& route) {
+    return route.method == method && match(route.pattern, path);
+  });
+  return static_cast<std::size_t>(found - kRoutes.begin());
+}
+
 Result<void> authorize(const Principal& caller, Verb verb) {
   GF_CHECK(is_in_scope(caller, scope_of(verb)));
   switch (verb) {

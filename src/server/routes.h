@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string_view>
 
@@ -27,6 +28,9 @@ struct Route {
 };
 /// Every route there is; the first that matches counts.
 [[nodiscard]] std::span<const Route> routes();
+
+/// Which of them a request is for; how many there are where it is for none. HEAD is a GET.
+[[nodiscard]] std::size_t route_number(std::string_view method, std::string_view path);
 
 /// The one path that asks nobody who they are.
 constexpr std::string_view kOpenPath = "/healthz";

@@ -22,6 +22,7 @@ namespace gflow::server {
 
 class AnsweredAllocations;
 class EventJournal;
+class HttpCounters;
 
 /// What handlers need of the daemon. Everything runs on the loop's one thread; an answer comes
 /// after the commit, from a later tick of the loop.
@@ -50,6 +51,8 @@ class Service {
   [[nodiscard]] virtual EventJournal& events() = 0;
   [[nodiscard]] virtual api::DaemonView daemon() const = 0;
   [[nodiscard]] virtual const Counters& counters() const = 0;
+  /// What connections do; null where there are none.
+  [[nodiscard]] virtual const HttpCounters* http_counters() const { return nullptr; }
   /// What is to be measured when asked for.
   [[nodiscard]] virtual Vitals vitals() const { return {}; }
   /// [metrics]

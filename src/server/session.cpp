@@ -12,6 +12,7 @@
 
 #include "server/conventions.h"
 #include "server/request_id.h"
+#include "server/routes.h"
 #include "server/target.h"
 
 namespace gflow::server {
@@ -43,6 +44,8 @@ OtherEnd other_end(int socket) {
 
 void Session::read_header() {
   idle_ = true;
+  route_ = routes().size();
+  asked_at_.reset();
   parser_.emplace();
   parser_->header_limit(kMaxHeaderBytes);
   parser_->body_limit(static_cast<std::uint64_t>(kMaxBody.bytes));
@@ -65,9 +68,12 @@ void Session::on_header(const error_code& error) {
   if (error) return on_bad_request(error);
   idle_ = false;
   if (!reads_coding(parser_->get()[http::field::transfer_encoding])) {
-    return refuse(problem(Error{Code::Usage, "the only transfer coding taken is chunked"}, 501));
+    return refuse(Refusal::Malformed,
+                  problem(Error{Code::Usage, "the only transfer coding taken is chunked"}, 501));
   }
-  if (auto taken = take_body(); !taken) return refuse(problem(taken.error(), 429));
+  if (auto taken = take_body(); !taken) {
+    return refuse(Refusal::Memory, problem(taken.error(), 429));
+  }
   const bool waits = beast::iequals(parser_->get()[http::field::expect], "100-continue");
   return waits ? invite_body() : read_body();
 }
@@ -111,8 +117,10 @@ void Session::on_body(const error_code& error) {
   if (closed_) return;
   if (error) return on_bad_request(error);
   if (host_.is_closing()) {
-    return refuse(problem(Error{Code::Unreachable, "gflowd is stopping; try again"}));
+    return refuse(Refusal::Stopping,
+                  problem(Error{Code::Unreachable, "gflowd is stopping; try again"}));
   }
+  asked_at_ = std::chrono::steady_clock::now();
   HttpRequest message = parser_->release();
   keep_alive_ = message.keep_alive();
   is_head_ = message.method() == http::verb::head;
@@ -125,6 +133,7 @@ void Session::on_body(const error_code& error) {
   if (web && !target->authority.empty()) web->host = target->authority;
   Request request = request_of(std::move(message));
   request.path = std::move(target->path);
+  route_ = route_number(request.method, request.path);
   request.query = std::move(target->query);
   request.web = std::move(web);
   request.terms = terms_;
@@ -147,14 +156,16 @@ void Session::expect_within(std::chrono::milliseconds time) {
 void Session::on_bad_request(const error_code& error) {
   const bool has_begun = !idle_ || buffer_.size() > 0 || parser_->got_some();
   if (too_late_ && has_begun) {
-    return refuse(problem(Error{Code::Timeout, "the request did not come in time"}, 408));
+    return refuse(Refusal::Timeout,
+                  problem(Error{Code::Timeout, "the request did not come in time"}, 408));
   }
-  if (const auto reply = reply_to(error)) return refuse(*reply);
+  if (const auto reply = reply_to(error)) return refuse(Refusal::Malformed, *reply);
   close();
 }
 
 /// Answers without having understood the request, so that nothing after it can be read either.
-void Session::refuse(Reply reply) {
+void Session::refuse(Refusal why, Reply reply) {
+  host_.counters().refused(why);
   keep_alive_ = false;
   send(std::move(reply));
 }
@@ -218,6 +229,7 @@ void Session::close() {
   deadline_.cancel();
   ticket_.reset();
   if (writer_) writer_->abandon();
+  end_stream();
   give_body();
   host_.admission().give_reply(guest_.peer.uid, std::exchange(reply_, Memory{}));
   host_.admission().give_connection(guest_.peer.uid);
@@ -242,11 +254,13 @@ void Session::send(Reply reply) {
   if (auto taken = host_.admission().take_reply(guest_.peer.uid, size); taken) {
     reply_ = size;
   } else {
+    host_.counters().refused(Refusal::Memory);
     reply = problem(taken.error(), 429);
     receipt.reset();
   }
   if (terms_.request_id.empty()) terms_.request_id = request_id_of("");
   reply = finished(terms_, std::move(reply));
+  count(reply.status);
   if (reply.status >= kLeastRefused) host_.note(guest_, terms_, reply.status);
   response_ = response_of(std::move(reply));
   response_->keep_alive(keep_alive_);
@@ -260,9 +274,22 @@ void Session::send(Reply reply) {
       });
 }
 
+void Session::count(int status) {
+  std::optional<std::chrono::nanoseconds> took;
+  if (asked_at_) took = std::chrono::steady_clock::now() - *asked_at_;
+  host_.counters().answered(route_, status, took);
+}
+
+void Session::end_stream() {
+  if (std::exchange(streaming_, false)) host_.counters().stream_ended();
+}
+
 /// Nothing of it is counted against the user: it is a piece at a time.
 void Session::send_streamed(Reply reply) {
   reply = finished(terms_, std::move(reply));
+  count(reply.status);
+  host_.counters().stream_began();
+  streaming_ = true;
   Streamed streamed = std::move(*reply.streamed);
   const Framing framing = framing_of(streamed, is_http10_);
   keep_alive_ = keep_alive_ && framing != Framing::Close;
@@ -298,6 +325,7 @@ void Session::stop_streaming() {
 void Session::on_sent(const error_code& error) {
   response_.reset();
   terms_ = {};
+  end_stream();
   if (error || has_failed(stream_.socket().native_handle())) lose_receipt();
   host_.admission().give_reply(guest_.peer.uid, std::exchange(reply_, Memory{}));
   if (closed_) return;

@@ -13,6 +13,7 @@
 #include "server/body_writer.h"
 #include "server/desk.h"
 #include "server/guest.h"
+#include "server/http_counters.h"
 #include "server/http_message.h"
 #include "server/listener.h"
 
@@ -25,6 +26,7 @@ class SessionHost {
  public:
   virtual ~SessionHost() = default;
   [[nodiscard]] virtual Admission& admission() = 0;
+  [[nodiscard]] virtual HttpCounters& counters() = 0;
   /// For a request's headers to arrive, or the next request; twice that for its body.
   [[nodiscard]] virtual std::chrono::milliseconds idle() const = 0;
   /// Of those who did not come by the socket.
@@ -56,6 +58,7 @@ class Session : public std::enable_shared_from_this<Session> {
         deadline_(stream_.get_executor()) {}
 
   void read_header();
+  [[nodiscard]] Via via() const { return guest_.via; }
   [[nodiscard]] bool is_idle() const { return idle_; }
   [[nodiscard]] bool is_sending() const { return response_ || writer_; }
   /// Ends an answer that is sent in pieces.
@@ -76,7 +79,9 @@ class Session : public std::enable_shared_from_this<Session> {
   void on_body(const error_code& error);
   void on_bad_request(const error_code& error);
   void expect_within(std::chrono::milliseconds time);
-  void refuse(Reply reply);
+  void refuse(Refusal why, Reply reply);
+  void count(int status);
+  void end_stream();
   [[nodiscard]] bool is_awaiting() const { return ticket_ != nullptr; }
   void ask(Request request);
   [[nodiscard]] Desk::Asker asker();
@@ -107,6 +112,9 @@ class Session : public std::enable_shared_from_this<Session> {
   std::shared_ptr<void> ticket_;        // of the request awaited
   std::uint64_t number_ = 0;  // of the request awaited; an answer to another one is dropped
   Terms terms_;               // of it
+  std::size_t route_ = 0;     // the same
+  std::optional<std::chrono::steady_clock::time_point> asked_at_;  // none: it is not read yet
+  bool streaming_ = false;
   bool idle_ = true;
   bool watching_ = false;
   bool waits_for_news_ = false;

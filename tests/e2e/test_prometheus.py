@@ -5,8 +5,10 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import time
+import urllib.error
 import urllib.parse
 import urllib.request
 from pathlib import Path
@@ -125,6 +127,58 @@ def test_starts_ends_and_waits_are_counted(served):
     assert value(text, "gflow_disk_full") == 0 and value(text, "gflow_disk_free_bytes") > 0
     assert value(text, "process_resident_memory_bytes") > 1 << 20
     assert "job_id" not in text and "user=" not in text
+
+
+def requests_of(text, route, method, code):
+    return value(text, f'gflow_http_requests_total{{route="{route}",method="{method}",code="{code}"}}')
+
+
+@pytest.mark.parametrize("accept", ["", OPEN])
+def test_what_is_asked_is_counted_by_route(served, accept):
+    host, port = served.url.removeprefix("http://").split(":")
+    assert all(served.get("/api/v1/jobs") for _ in range(3))
+    for target in ("/api/v1/jobs/4711", "/api/v1/jobs/4712", "/nothing/of/the/sort"):
+        with pytest.raises(urllib.error.HTTPError):
+            urllib.request.urlopen(served.url + target, timeout=PATIENCE)
+    with socket.create_connection((host, int(port))) as listening, socket.create_connection((host, int(port))) as wrong:
+        listening.sendall(b"GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert listening.recv(100).startswith(b"HTTP/1.1 200 ")
+        wrong.sendall(b"no HTTP at all\r\n\r\n")
+        assert wrong.recv(100).startswith(b"HTTP/1.1 400 ")
+        _, text = scrape(served, accept)
+    assert requests_of(text, "/api/v1/jobs", "GET", 200) == 3
+    assert requests_of(text, "/api/v1/jobs/{id}", "GET", 404) == 2
+    assert requests_of(text, "/api/v1/events", "GET", 200) == 1
+    assert requests_of(text, "(others)", "(others)", 404) == 1
+    assert requests_of(text, "(others)", "(others)", 400) == 1
+    assert value(text, "gflow_http_streams") == 1
+    assert value(text, 'gflow_http_refused_total{reason="malformed"}') == 1
+    assert value(text, 'gflow_http_connections{via="tcp"}') >= 2
+    name = "gflow_http_request_duration_seconds"
+    of = 'route="/api/v1/jobs",method="GET"'
+    counts = [int(count) for count in re.findall(rf'^{name}_bucket{{{of},le="[^"]+"}} (\d+)$', text, re.MULTILINE)]
+    assert counts == sorted(counts) and counts[-1] == value(text, f"{name}_count{{{of}}}") == 3, text
+    assert 0 < value(text, f"{name}_sum{{{of}}}") < PATIENCE
+    assert "4711" not in text and "/nothing" not in text
+
+
+def test_jobs_that_wait_are_counted_by_reason(served):
+    def pending(text):
+        found = re.findall(r'^gflow_jobs_pending{reason="([^"]+)"} (\d+)$', text, re.MULTILINE)
+        assert len(found) > 10
+        return {reason: int(count) for reason, count in found if count != "0"}
+
+    assert pending(scrape(served)[1]) == {}
+    runs = served.submit("--gpus", "2", "sleep", "infinity")
+    served.running(runs)
+    served.ok("gbatch", "--array", "1-5", "--gpus", "1", "true")
+    served.submit("--hold", "true")
+    served.submit("--begin", "now+1h", "true")
+    served.submit("--depends-on", runs, "true")
+    waits = {job["id"] for job in served.get("/api/v1/jobs?state=Queued")["jobs"]}
+    _, text = scrape(served)
+    assert pending(text) == {"gpus": 5, "hold": 1, "begin": 1, "dependency": 1}, text
+    assert value(text, 'gflow_jobs{state="Queued"}') == len(waits) == 7
 
 
 @pytest.mark.config("[metrics]\njobs = true\nusers = true\n")
@@ -293,7 +347,7 @@ def test_a_real_prometheus_gets_all_that_rules_and_dashboard_ask_for(served):
     try:
         assert prometheus.until("up")[0]["value"][1] == "1"
         rules = [rule for group in prometheus.get("rules")["groups"] for rule in group["rules"]]
-        assert len(rules) == 22
+        assert len(rules) == 24
         for expression in expressions_of_the_dashboard():
             prometheus.until(expression)
         for rule in rules:
