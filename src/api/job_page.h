@@ -27,8 +27,9 @@ class JobPageWriter {
 
   /// False: the page is full, and this job is not on it. The first job always is.
   [[nodiscard]] bool add(const JobView& job);
-  /// There are more after the last job added.
+  /// There are more after the last job added; in the order by id, or in another from there on.
   void more();
+  void more(std::string cursor);
   [[nodiscard]] std::string finish(std::uint64_t revision);
 
  private:

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "api/cursor.h"
 #include "api/job_page.h"
 #include "api/json.h"
 #include "api/query.h"
@@ -59,7 +60,12 @@ Result<void> add(JobQuery& query, const Parameter& parameter) {
   } else if (name == "since") {
     query.submitted_since = GF_TRY(parse_rfc3339(value));
   } else if (name == "after") {
-    query.after = JobId(GF_TRY(number_of(parameter)));
+    if (value.empty() || value.find_first_not_of("0123456789") == std::string::npos) {
+      query.after = JobId(GF_TRY(number_of(parameter)));
+    } else {
+      query.cursor = value;
+      GF_CHECK(read_cursor(value));
+    }
   } else if (name == "limit") {
     GF_CHECK(add_limit(query, parameter));
   } else if (name == "sort") {
@@ -114,6 +120,7 @@ std::string write_query(const JobQuery& query) {
   if (!query.jobs.empty()) append_parameter(text, "job", id_list(query.jobs));
   if (query.submitted_since) append_parameter(text, "since", rfc3339(*query.submitted_since));
   if (query.after.is_set()) append_parameter(text, "after", std::to_string(query.after.value));
+  if (!query.cursor.empty()) append_parameter(text, "after", query.cursor);
   if (query.most < kMaxJobsOnPage) append_parameter(text, "limit", std::to_string(query.most));
   const JobOrder by_id{.reversed = query.order.reversed};
   if (query.order != by_id) append_parameter(text, "sort", job_order_text(query.order));
@@ -128,8 +135,11 @@ Result<JobQuery> read_query(std::string_view query) {
   for (const Parameter& parameter : GF_TRY(read_parameters(query, {"state", "user", "name"}))) {
     GF_CHECK(add(read, parameter));
   }
-  if (read.order.key != JobKey::Id && read.after.is_set()) {
-    return fail(Code::Usage, "after goes with the order by id only: others are of one page");
+  const bool is_by_id = read.order.key == JobKey::Id;
+  if (is_by_id ? !read.cursor.empty() : read.after.is_set()) {
+    return fail(Code::Usage,
+                "after is of another order: take what the page before had as 'next', and begin "
+                "without it where the order changes");
   }
   return read;
 }

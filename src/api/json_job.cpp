@@ -14,6 +14,7 @@ namespace gflow::api {
 template <class Io, Like<JobPage> T>
 void fields(Io& io, T& page) {
   io.selection("jobs", page.jobs);
+  io.known_text("next", page.next);
   io.field("next_after", page.next_after);
   io.field("revision", page.revision);
 }
@@ -21,12 +22,14 @@ void fields(Io& io, T& page) {
 /// JobPage with its jobs written already.
 struct JobPageWriter::Page {
   std::vector<Verbatim> jobs;
+  std::string next;
   std::optional<JobId> next_after;
   std::uint64_t revision = 0;
   FieldFilter filter;  ///< of each job
 
   friend void fields(Writer& io, const Page& page) {
     io.required("jobs", page.jobs);
+    io.known_text("next", page.next);
     io.field("next_after", page.next_after);
     io.field("revision", page.revision);
   }
@@ -86,7 +89,12 @@ void describe_jobs(Schemas& schemas) {
   schemas.document<JobPage>("JobPage", Form::Answer);
 }
 
-void JobPageWriter::more() { page_->next_after = last_; }
+void JobPageWriter::more() {
+  page_->next = std::to_string(last_.value);
+  page_->next_after = last_;
+}
+
+void JobPageWriter::more(std::string cursor) { page_->next = std::move(cursor); }
 
 std::string JobPageWriter::finish(std::uint64_t revision) {
   page_->revision = revision;

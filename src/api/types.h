@@ -65,7 +65,8 @@ struct JobView {
 
 struct JobPage {
   std::vector<JobView> jobs;
-  std::optional<JobId> next_after;  ///< ask again with after= this for more
+  std::string next;                 ///< ask again with after= this for more; "" if these were all
+  std::optional<JobId> next_after;  ///< the same by number; only in the order by id
   std::uint64_t revision = 0;
 };
 

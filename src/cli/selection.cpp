@@ -107,9 +107,14 @@ Result<void> fetch_pages(client::Client& daemon,
     query.most = std::min<std::size_t>(1000, most);
     api::JobPage page = GF_TRY(daemon.jobs(query));
     most -= page.jobs.size();
-    const std::optional<JobId> next = page.next_after;
-    if (!take(std::move(page)) || !next || most == 0) return {};
-    query.after = *next;
+    const std::string next = page.next;
+    const std::optional<JobId> next_after = page.next_after;
+    if (!take(std::move(page)) || next.empty() || most == 0) return {};
+    if (next_after) {
+      query.after = *next_after;
+    } else {
+      query.cursor = next;
+    }
   }
 }
 
@@ -121,6 +126,7 @@ Result<api::JobPage> fetch_jobs(client::Client& daemon, JobQuery query, std::siz
     if (first) all.revision = page.revision;
     first = false;
     std::ranges::move(page.jobs, std::back_inserter(all.jobs));
+    all.next = page.next;
     all.next_after = page.next_after;
     return true;
   }));

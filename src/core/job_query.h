@@ -45,7 +45,9 @@ struct JobQuery {
   std::string group;
   std::vector<JobId> jobs;  ///< ascending
   std::optional<WallTime> submitted_since;
-  JobId after;              ///< only ids above it, or below where newer jobs come first
+  JobId after;  ///< only ids above it, or below where newer jobs come first
+  /// Where a page in another order than by id ended: JobPage::next. It goes on there.
+  std::string cursor;
   std::size_t most = kAll;  ///< jobs in the answer
   JobOrder order;           ///< of the engine's lists, only by id
   /// What is shown of each, by their names in JSON: "status", "spec.name"; empty: everything. The

@@ -45,7 +45,7 @@ Index rebuilt_from(const Index& index) {
   fresh.ledger = index.ledger.emptied();
   for (const JobId id : fresh.jobs.ids()) {
     const Job& job = fresh.jobs.at(id);
-    fresh.by_user[job.spec.user.uid].jobs.insert(id);
+    fresh.list(job);
     fresh.link(job);
   }
   fresh.pin_ended();
@@ -103,7 +103,8 @@ std::string check_users(const Index& index, const Index& fresh) {
   const auto same = [](const auto& a, const auto& b) {
     return a.first == b.first && a.second.jobs == b.second.jobs;
   };
-  return std::ranges::equal(index.by_user, fresh.by_user, same) ? "" : "the index by user is wrong";
+  if (!std::ranges::equal(index.by_user, fresh.by_user, same)) return "the index by user is wrong";
+  return index.by_priority == fresh.by_priority ? "" : "the index by priority is wrong";
 }
 
 /// What is kept of the kinds that wait is what is known of any of their jobs.

@@ -136,6 +136,8 @@ const std::vector<Break>& breaks() {
       {"of suspended", [](Busy& b) { b.index().suspended.clear(); }},
       {"by user", [](Busy& b) { b.index().by_user[2000].jobs.insert(b.runs_); }},
       {"by user", [](Busy& b) { b.index().by_user.erase(2000); }},
+      {"by priority", [](Busy& b) { b.index().by_priority.begin()->second.insert(JobId(999)); }},
+      {"by priority", [](Busy& b) { b.index().by_priority.clear(); }},
       {"not in the ledger", [](Busy& b) { b.index().nodes["n7"].machine.name = "n7"; }},
       {"not what was told", [](Busy& b) { b.index().nodes["n1"].machine.cpus = 3; }},
       {"not what was told", [](Busy& b) { b.index().drains.push_back({.node = "n1"}); }},

@@ -14,11 +14,32 @@ bool is_unreserved(const JobSpec& spec) { return spec.request.gpus == 0 && spec.
 
 const Job* Index::find(JobId id) const { return jobs.find(id); }
 
-void Index::insert(Job job) {
-  const JobId id = job.id;
+void Index::list(const Job& job) {
   UserJobs& user = by_user[job.spec.user.uid];
   user.name = job.spec.user.name;
-  user.jobs.insert(id);
+  user.jobs.insert(job.id);
+  by_priority[job.spec.priority].insert(job.id);
+}
+
+void Index::unlist(const Job& job) {
+  const auto user = by_user.find(job.spec.user.uid);
+  user->second.jobs.erase(job.id);
+  if (user->second.jobs.empty()) by_user.erase(user);
+  const auto alike = by_priority.find(job.spec.priority);
+  alike->second.erase(job.id);
+  if (alike->second.empty()) by_priority.erase(alike);
+}
+
+/// To those of its priority now.
+void Index::move(const Job& job, int old_priority) {
+  const auto before = by_priority.find(old_priority);
+  before->second.erase(job.id);
+  if (before->second.empty()) by_priority.erase(before);
+  by_priority[job.spec.priority].insert(job.id);
+}
+
+void Index::insert(Job job) {
+  list(job);
   link(jobs.add(std::move(job)));
   ++revision;
 }
@@ -27,9 +48,7 @@ void Index::erase(JobId id) {
   const Job* job = find(id);
   if (job == nullptr) return;
   unlink(*job);
-  const auto user = by_user.find(job->spec.user.uid);
-  user->second.jobs.erase(id);
-  if (user->second.jobs.empty()) by_user.erase(user);
+  unlist(*job);
   jobs.erase(id);
   ++revision;
 }

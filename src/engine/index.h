@@ -112,6 +112,7 @@ struct Index {
     RunSet<JobId> jobs;
   };
   std::map<std::uint32_t, UserJobs> by_user;
+  std::map<int, RunSet<JobId>> by_priority;     ///< those that have jobs
   std::map<Shape, std::map<Kind, Line>> ready;  ///< may start as soon as there is room
   Fronts fronts;                                ///< of the lines in `ready`
   std::uint64_t knowledge = 1;                  ///< changes with all that allowances hang on
@@ -175,6 +176,9 @@ struct Index {
   [[nodiscard]] std::size_t count(StatusSet statuses) const;
   void insert(Job job);  ///< new job, linked
   void erase(JobId id);
+  /// Enters it where jobs stand whatever their state: by user, by priority.
+  void list(const Job& job);
+  void unlist(const Job& job);
   /// The time gflow has seen pass until now, over all boots.
   [[nodiscard]] std::chrono::milliseconds lived() const { return lived_at(now.mono); }
   [[nodiscard]] std::chrono::milliseconds lived_at(MonoTime mono) const {
@@ -188,9 +192,11 @@ struct Index {
   template <typename Edit>
   void change(JobId id, Edit edit) {
     Job& job = jobs.at(id);
+    const int priority = job.spec.priority;
     unlink(job);
     edit(job);
     link(job);
+    if (job.spec.priority != priority) move(job, priority);
     ++revision;
   }
   void relink(JobId id) {
@@ -305,6 +311,7 @@ struct Index {
   [[nodiscard]] std::optional<MonoTime> latest_end(const Job& job) const;
 
  private:
+  void move(const Job& job, int old_priority);
   void link_waiting();
   void unlink_waiting();
   void link_queued(const Job& job, const Queued& queued);

@@ -55,9 +55,7 @@ std::chrono::milliseconds State::lived(MonoTime at) const { return index_->lived
 
 void State::restore(Job job) {
   const JobId id = job.id;
-  Index::UserJobs& user = index_->by_user[job.spec.user.uid];
-  user.name = job.spec.user.name;
-  user.jobs.insert(id);
+  index_->list(job);
   if (!job.spec.group.empty() && !is_ended(job)) index_->restored_in_groups.push_back(id);
   index_->jobs.add(std::move(job));
   index_->jobs.pack();
@@ -245,6 +243,96 @@ std::optional<JobId> State::glance_some(const JobQuery& query,
     if (!take(id)) return id;
   }
   return std::nullopt;
+}
+
+namespace {
+
+/// One after the other in the order by priority, either way.
+class PriorityWalk {
+ public:
+  using Alike = std::map<int, RunSet<JobId>>;
+  PriorityWalk(const Alike& all, const JobQuery& query)
+      : all_(all),
+        backwards_(query.order.descending != query.order.reversed),
+        newest_first_(query.order.reversed) {}
+
+  /// Calls `take` with each job from a place on, until it returns false. Returns the last one taken
+  /// then; nothing where these were all.
+  template <typename Take>
+  std::optional<State::PriorityPlace> go(const std::optional<State::PriorityPlace>& after,
+                                         const Take& take) const {
+    for (auto at = first(after); at != all_.end(); at = next(at)) {
+      const bool goes_on = after && at->first == after->priority;
+      if (const auto last = go_through(at->second, goes_on ? after->id : JobId{}, take)) {
+        return State::PriorityPlace{at->first, *last};
+      }
+    }
+    return std::nullopt;
+  }
+
+ private:
+  [[nodiscard]] Alike::const_iterator first(
+      const std::optional<State::PriorityPlace>& after) const {
+    if (!backwards_) return after ? all_.lower_bound(after->priority) : all_.begin();
+    const auto end = after ? all_.upper_bound(after->priority) : all_.end();
+    return end == all_.begin() ? all_.end() : std::prev(end);
+  }
+  [[nodiscard]] Alike::const_iterator next(Alike::const_iterator at) const {
+    if (!backwards_) return std::next(at);
+    return at == all_.begin() ? all_.end() : std::prev(at);
+  }
+  template <typename Take>
+  std::optional<JobId> go_through(const RunSet<JobId>& ids, JobId after, const Take& take) const {
+    if (!newest_first_) {
+      for (auto at = after.is_set() ? ids.upper_bound(after) : ids.begin(); at != ids.end(); ++at) {
+        if (!take(*at)) return *at;
+      }
+      return std::nullopt;
+    }
+    for (auto at = after.is_set() ? ids.lower_bound(after) : ids.end(); at != ids.begin();) {
+      --at;
+      if (!take(*at)) return *at;
+    }
+    return std::nullopt;
+  }
+
+  const Alike& all_;
+  bool backwards_;     ///< the highest first
+  bool newest_first_;  ///< among those of a priority
+};
+
+}  // namespace
+
+std::optional<State::PriorityPlace> State::glance_by_priority(
+    const JobQuery& query,
+    const std::optional<PriorityPlace>& after,
+    std::size_t max_seen,
+    const std::function<void(const Glance&)>& show) const {
+  if (query.most == 0) return std::nullopt;
+  JobTable::Reader jobs(index_->jobs);
+  std::size_t seen = 0;
+  std::size_t shown = 0;
+  return PriorityWalk(index_->by_priority, query).go(after, [&](JobId id) {
+    const bool is_asked_for = query.jobs.empty() || std::ranges::binary_search(query.jobs, id);
+    const std::optional<Glance> job = is_asked_for ? jobs.at(id) : std::nullopt;
+    if (job && matches(*job, query)) {
+      show(*job);
+      ++shown;
+    }
+    return shown < query.most && ++seen < max_seen;
+  });
+}
+
+std::size_t State::size() const { return index_->jobs.size(); }
+
+std::size_t State::seen_for(const JobQuery& query) const {
+  if (!query.jobs.empty()) return query.jobs.size();
+  if (query.users.empty()) return query.statuses.empty() ? size() : count(query.statuses);
+  std::size_t theirs = 0;
+  for (const auto& [uid, user] : index_->by_user) {
+    if (contains(query.users, user.name)) theirs += user.jobs.size();
+  }
+  return theirs;
 }
 
 std::optional<JobId> State::newest(std::uint32_t uid, std::uint64_t back) const {

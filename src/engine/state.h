@@ -126,6 +126,21 @@ class State {
   std::optional<JobId> glance_some(const JobQuery& query,
                                    std::size_t max_seen,
                                    const std::function<void(const Glance&)>& show) const;
+  /// A place in the order by priority: behind this job, whether it is there or not.
+  struct PriorityPlace {
+    int priority = 0;
+    JobId id;
+  };
+  /// The same in the order by priority that the query asks for, from a place on or from its begin;
+  /// `query.after` means nothing. As fast as the first of them that match are found.
+  std::optional<PriorityPlace> glance_by_priority(
+      const JobQuery& query,
+      const std::optional<PriorityPlace>& after,
+      std::size_t max_seen,
+      const std::function<void(const Glance&)>& show) const;
+  /// How many jobs glance_some() would look at for it, in all, and how many there are.
+  [[nodiscard]] std::size_t seen_for(const JobQuery& query) const;
+  [[nodiscard]] std::size_t size() const;
   /// Of the jobs that have ended, those that did so last, newest first.
   [[nodiscard]] std::vector<const Job*> last_ended(std::size_t most) const;
   /// The user's newest job (back = 0), the one before it (1), ...; empty if there are not so many.

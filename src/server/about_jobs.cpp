@@ -28,9 +28,9 @@ constexpr api::Operation kListJobs = {
     .id = "list_jobs",
     .tag = "jobs",
     .summary = tr_later("List jobs"),
-    .description = tr_later("There are more as long as next_after is not null: ask again with "
-                            "after= it. A page may hold "
-                            "fewer jobs than limit. Sorted by anything but id there is one page."),
+    .description = tr_later(
+        "There are more as long as next is not null: ask again with after= it. A page may hold "
+        "fewer jobs than limit. Jobs that come and end meanwhile move none to another page."),
     .query = {QueryParameter{.name = "state",
                              .help = tr_later("in any of these states"),
                              .words = kStatusNames,
@@ -53,9 +53,9 @@ constexpr api::Operation kListJobs = {
                .type = Time,
                .example = "2026-01-01T00:00:00Z"},
               {.name = "after",
-               .help = tr_later("beyond the job of this number"),
-               .type = Number,
-               .range = kNumbers},
+               .help = tr_later("what the page before had as next; in the order by id a number of "
+                                "a job"),
+               .pattern = "^([0-9]{1,18}|c[A-Za-z0-9_-]*)$"},
               {.name = "limit",
                .help = tr_later("jobs on a page"),
                .type = Number,

@@ -7,8 +7,9 @@
 /// renders.
 namespace gflow::server {
 
-// jobs.cpp
+// job_listing.cpp
 void list_jobs(Exchange exchange);
+// jobs.cpp
 void submit_jobs(Exchange exchange);
 void check_jobs(Exchange exchange);
 // job_update.cpp

@@ -2,144 +2,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <memory>
-#include <optional>
 #include <vector>
 
-#include "api/job_page.h"
 #include "api/json.h"
 #include "base/text.h"
 #include "base/translate.h"
 #include "base/word_hash.h"
 #include "server/handlers.h"
 #include "server/submission.h"
-#include "server/top_jobs.h"
-#include "server/views.h"
 
 namespace gflow::server {
 namespace {
 
-// A page ends early rather than grow over this. A value takes two bytes at least, so that a page
-// has fewer of them than readers take (api::kMaxValues).
-constexpr std::size_t kMaxPageBytes = std::size_t{1} << 20;
-// What is done of a page before others have their turn: jobs shown, and jobs looked at for that.
-constexpr std::size_t kJobsPerPiece = 8;
-// One with many dependencies is as much work as many jobs: so many more are one.
-constexpr std::size_t kDependenciesPerJob = 64;
-constexpr std::size_t kSeenPerPiece = 1000;
 // Nobody reads the reasons of thousands of new jobs, and finding them takes the loop's time.
 constexpr std::size_t kMaxReasons = 100;
-
-/// How much of a piece a job is, in jobs.
-std::size_t weight_of(const Job& job) {
-  return 1 + job.spec.dependencies.jobs.size() / kDependenciesPerJob;
-}
-
-/// A page being written, some jobs at a time. What changes meanwhile is news after its revision.
-struct Listing {
-  Listing(Exchange from, JobQuery asked)
-      : exchange(std::move(from)),
-        query(std::move(asked)),
-        left(query.most),
-        revision(exchange.service.state().revision()),
-        page(kMaxPageBytes, query.fields) {
-    query.most = kJobsPerPiece;
-  }
-
-  Exchange exchange;
-  JobQuery query;  ///< for the next piece
-  std::size_t left;
-  std::uint64_t revision;
-  api::JobPageWriter page;
-};
-
-/// Takes some more jobs on the page; whether it is complete.
-bool go_on(Listing& listing) {
-  const auto found = listing.exchange.service.state().list_some(listing.query, kSeenPerPiece);
-  std::size_t weight = 0;
-  for (const Job* job : found.jobs) {
-    weight += weight_of(*job);
-    if (weight > kJobsPerPiece && job != found.jobs.front()) return false;  // the next piece has it
-    const bool fits =
-        listing.left > 0 &&
-        listing.page.add(view_for(listing.exchange.caller, listing.exchange.service, *job));
-    if (!fits) {
-      listing.page.more();
-      return true;
-    }
-    --listing.left;
-    listing.query.after = job->id;
-  }
-  if (found.more_after) listing.query.after = *found.more_after;
-  return !found.more_after;
-}
-
-/// A page in another order than by id: first all that match are looked at, then those it holds are
-/// shown, both some at a time.
-struct SortedListing {
-  SortedListing(Exchange from, JobQuery asked)
-      : exchange(std::move(from)),
-        query(std::move(asked)),
-        top(query.order, query.most),
-        revision(exchange.service.state().revision()),
-        page(kMaxPageBytes, query.fields) {
-    query.most = kSeenPerPiece;
-  }
-
-  Exchange exchange;
-  JobQuery query;  ///< for the next piece
-  TopJobs top;
-  std::optional<std::vector<JobId>> selected;
-  std::size_t shown = 0;
-  std::uint64_t revision;
-  api::JobPageWriter page;
-};
-
-/// Looks at some more jobs; whether these were all.
-bool select_some(SortedListing& listing) {
-  const Service& service = listing.exchange.service;
-  const auto more_after = service.state().glance_some(
-      listing.query, kSeenPerPiece, [&listing, now = service.now()](const engine::Glance& job) {
-        listing.top.add(job, now);
-      });
-  if (more_after) listing.query.after = *more_after;
-  return !more_after;
-}
-
-/// Takes some more of the selected jobs on the page; whether it is complete.
-bool show_some(SortedListing& listing) {
-  const Service& service = listing.exchange.service;
-  const std::vector<JobId>& ids = *listing.selected;
-  for (std::size_t weight = 0; listing.shown < ids.size() && weight < kJobsPerPiece;
-       ++listing.shown) {
-    const Job* job = service.state().find(ids[listing.shown]);
-    if (job == nullptr) continue;  // forgotten meanwhile
-    weight += weight_of(*job);
-    if (!listing.page.add(view_for(listing.exchange.caller, service, *job))) {
-      listing.page.more();
-      return true;
-    }
-  }
-  return listing.shown == ids.size();
-}
-
-/// A piece of either; whether the page is complete.
-bool go_on(SortedListing& listing) {
-  if (listing.selected) return show_some(listing);
-  if (select_some(listing)) listing.selected = listing.top.take();
-  return false;
-}
-
-/// Piece by piece, others in between, until the page is complete.
-template <typename SomeListing>
-void go_on_listing(const std::shared_ptr<SomeListing>& listing) {
-  Exchange& exchange = listing->exchange;
-  while (!go_on(*listing)) {
-    if (exchange.fair_work == nullptr) continue;
-    return exchange.fair_work->later(exchange.caller, [listing] { go_on_listing(listing); });
-  }
-  exchange.respond(json_reply(listing->page.finish(listing->revision)));
-}
 
 /// What earlier runs of the same command say about the memory this one asks for.
 std::string advice_for(const engine::State& state, const JobSpec& spec) {
@@ -247,15 +123,6 @@ void check(Exchange exchange, api::SubmitRequest submission) {
 }
 
 }  // namespace
-
-void list_jobs(Exchange exchange) {
-  const auto query = api::read_query(exchange.request.query);
-  if (!query) return exchange.respond(problem(query.error()));
-  if (query->order.key != JobKey::Id) {
-    return go_on_listing(std::make_shared<SortedListing>(std::move(exchange), *query));
-  }
-  go_on_listing(std::make_shared<Listing>(std::move(exchange), *query));
-}
 
 void submit_jobs(Exchange exchange) {
   read_body<api::SubmitRequest>(std::move(exchange), read_submission, submit);

@@ -9,62 +9,75 @@
 #include "core/status.h"
 
 namespace gflow::server {
+namespace {
 
-TopJobs::Entry TopJobs::entry_of(const engine::Glance& job, Now now) const {
-  Entry entry{.id = job.id};
-  switch (order_.key) {
-    case JobKey::Id:
-      break;
-    case JobKey::State:
-      entry.number = &status_info(job.status) - kStatuses.data();
-      break;
-    case JobKey::Time:
-      if (job.job == nullptr) break;
-      entry.number =
-          std::chrono::floor<std::chrono::seconds>(run_time_of(*job.job, now.mono)).count();
-      break;
-    case JobKey::Name:
-      entry.text = job.name();
-      break;
-    case JobKey::Gpus:
-      entry.number = std::int64_t{job.spec->request.gpus} * job.spec->request.nodes;
-      break;
-    case JobKey::Priority:
-      entry.number = job.spec->priority;
-      break;
-  }
-  return entry;
+using std::chrono::milliseconds;
+
+/// How long it had run at that moment: one that has ended since ran until its end.
+milliseconds run_time_at(const Job& job, Now as_of) {
+  const milliseconds ran = run_time_of(job, as_of.mono);
+  const auto* ended = std::get_if<Ended>(&job.state);
+  if (ended == nullptr || ended->at <= as_of.wall) return ran;
+  const auto since = std::chrono::duration_cast<milliseconds>(ended->at - as_of.wall);
+  return std::max(milliseconds(0), ran - since);
 }
 
-bool TopJobs::is_before(const Entry& a, const Entry& b) const {
-  const Entry& low = order_.reversed ? b : a;
-  const Entry& high = order_.reversed ? a : b;
+}  // namespace
+
+std::int64_t TopJobs::number_of(const engine::Glance& job, Now as_of) const {
+  switch (order_.key) {
+    case JobKey::Id:
+    case JobKey::Name:
+      break;
+    case JobKey::State:
+      return &status_info(job.status) - kStatuses.data();
+    case JobKey::Time:
+      if (job.job == nullptr) break;
+      return std::chrono::floor<std::chrono::seconds>(run_time_at(*job.job, as_of)).count();
+    case JobKey::Gpus:
+      return std::int64_t{job.spec->request.gpus} * job.spec->request.nodes;
+    case JobKey::Priority:
+      return job.spec->priority;
+  }
+  return 0;
+}
+
+bool TopJobs::is_before(const Key& a, const Key& b) const {
+  const Key& low = order_.reversed ? b : a;
+  const Key& high = order_.reversed ? a : b;
   if (order_.key == JobKey::Id && order_.descending) return high.id < low.id;
-  const auto key = [](const Entry& entry) { return std::tie(entry.number, entry.text); };
+  const auto key = [](const Key& one) { return std::tie(one.number, one.text); };
   if (key(low) != key(high)) {
     return order_.descending ? key(high) < key(low) : key(low) < key(high);
   }
   return low.id < high.id;
 }
 
-void TopJobs::add(const engine::Glance& job, Now now) {
-  const auto before = [this](const Entry& a, const Entry& b) { return is_before(a, b); };
-  Entry entry = entry_of(job, now);
+void TopJobs::add(const engine::Glance& job, Now as_of) {
+  std::string made_up;  // only a job that is named by its id has no name to look at
+  Key key{number_of(job, as_of), "", job.id};
+  if (order_.key == JobKey::Name) {
+    if (job.is_named_by_id) made_up = job.name();
+    key.text = job.is_named_by_id ? std::string_view(made_up) : job.given_name;
+  }
+  if (after_ && !is_before(key_of(*after_), key)) return;
+  const auto before = [this](const SortPlace& a, const SortPlace& b) {
+    return is_before(key_of(a), key_of(b));
+  };
   if (heap_.size() == most_) {
-    if (most_ == 0 || !is_before(entry, heap_.front())) return;
+    if (most_ == 0 || !is_before(key, key_of(heap_.front()))) return;
     std::ranges::pop_heap(heap_, before);
     heap_.pop_back();
   }
-  heap_.push_back(std::move(entry));
+  heap_.push_back({key.number, std::string(key.text), key.id});
   std::ranges::push_heap(heap_, before);
 }
 
-std::vector<JobId> TopJobs::take() {
-  std::ranges::sort_heap(heap_, [this](const Entry& a, const Entry& b) { return is_before(a, b); });
-  std::vector<JobId> ids;
-  for (const Entry& entry : heap_) ids.push_back(entry.id);
-  heap_.clear();
-  return ids;
+std::vector<SortPlace> TopJobs::take() {
+  std::ranges::sort_heap(heap_, [this](const SortPlace& a, const SortPlace& b) {
+    return is_before(key_of(a), key_of(b));
+  });
+  return std::exchange(heap_, {});
 }
 
 }  // namespace gflow::server

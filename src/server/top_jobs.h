@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/job.h"
@@ -12,27 +14,45 @@
 
 namespace gflow::server {
 
-/// The first jobs in an order, of however many it is shown: it keeps no more than it was asked for.
+/// Where a job stands in an order: what it is sorted by, then its id. One that compares equal to no
+/// other, and that means the same when the job is gone.
+struct SortPlace {
+  std::int64_t number = 0;
+  std::string text;
+  JobId id;
+
+  friend bool operator==(const SortPlace&, const SortPlace&) = default;
+};
+
+/// The first jobs in an order, or the first behind a place, of however many it is shown: it keeps
+/// no more than it was asked for.
 class TopJobs {
  public:
-  TopJobs(JobOrder order, std::size_t most) : order_(order), most_(most) {}
+  TopJobs(JobOrder order, std::size_t most, std::optional<SortPlace> after = {})
+      : order_(order), most_(most), after_(std::move(after)) {}
 
-  void add(const engine::Glance& job, Now now);
+  /// Run times are those of a moment, so that who asks for page after page finds all in one order.
+  void add(const engine::Glance& job, Now as_of);
   /// Takes them all, in their order.
-  [[nodiscard]] std::vector<JobId> take();
+  [[nodiscard]] std::vector<SortPlace> take();
 
  private:
-  struct Entry {
+  /// A place that owns nothing.
+  struct Key {
     std::int64_t number = 0;
-    std::string text;
+    std::string_view text;
     JobId id;
   };
-  [[nodiscard]] Entry entry_of(const engine::Glance& job, Now now) const;
-  [[nodiscard]] bool is_before(const Entry& a, const Entry& b) const;
+  [[nodiscard]] static Key key_of(const SortPlace& place) {
+    return {place.number, place.text, place.id};
+  }
+  [[nodiscard]] std::int64_t number_of(const engine::Glance& job, Now as_of) const;
+  [[nodiscard]] bool is_before(const Key& a, const Key& b) const;
 
   JobOrder order_;
   std::size_t most_;
-  std::vector<Entry> heap_;  ///< the last of them is its first
+  std::optional<SortPlace> after_;
+  std::vector<SortPlace> heap_;  ///< the last of them is its first
 };
 
 }  // namespace gflow::server

@@ -31,10 +31,18 @@ std::vector<Job> some_jobs() {
   return jobs;
 }
 
-std::vector<JobId> selected(const JobOrder& order, std::size_t most) {
-  TopJobs top(order, most);
+std::vector<SortPlace> places(const JobOrder& order,
+                              std::size_t most,
+                              const std::optional<SortPlace>& after = {}) {
+  TopJobs top(order, most, after);
   for (const Job& job : some_jobs()) top.add(engine::glance_at(job), Now{});
   return top.take();
+}
+
+std::vector<JobId> selected(const JobOrder& order, std::size_t most) {
+  std::vector<JobId> ids;
+  for (const SortPlace& place : places(order, most)) ids.push_back(place.id);
+  return ids;
 }
 
 TEST(TopJobs, CutIsTheBeginOfTheWhole) {
@@ -53,6 +61,41 @@ TEST(TopJobs, CutIsTheBeginOfTheWhole) {
         EXPECT_EQ(selected({key, descending, !reversed}, 1000), all);
       }
     }
+  }
+}
+
+TEST(TopJobs, BehindEachPlaceComesTheRest) {
+  for (const JobKey key : {JobKey::State, JobKey::Time, JobKey::Name, JobKey::Gpus}) {
+    for (const bool descending : {false, true}) {
+      const JobOrder order{key, descending, false};
+      const auto all = places(order, 1000);
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        const auto rest = places(order, 3, all[i]);
+        const std::size_t end = std::min(i + 4, all.size());
+        EXPECT_EQ(rest,
+                  std::vector<SortPlace>(all.begin() + static_cast<long>(i) + 1,
+                                         all.begin() + static_cast<long>(end)));
+      }
+    }
+  }
+}
+
+TEST(TopJobs, RunTimesAreThoseOfAMoment) {
+  Job running;
+  running.id = JobId(1);
+  Running state;
+  state.attempt.started_mono = MonoTime(std::chrono::seconds(10));
+  running.state = state;
+  Job ended = running;
+  Ended end;
+  end.outcome.run_time = std::chrono::seconds(90);
+  end.at = WallTime(std::chrono::seconds(1100));
+  ended.state = end;
+  const Now as_of{WallTime(std::chrono::seconds(1050)), MonoTime(std::chrono::seconds(50))};
+  for (const Job& job : {running, ended}) {
+    TopJobs top({.key = JobKey::Time}, 1);
+    top.add(engine::glance_at(job), as_of);
+    EXPECT_EQ(top.take().front().number, 40);
   }
 }
 

@@ -8,6 +8,8 @@ import json
 import subprocess
 import sys
 
+from http_client import ask
+
 KEYS = ("id", "state", "time", "name", "gpus", "priority")
 JOBS = 40
 
@@ -42,11 +44,58 @@ def test_the_daemon_cuts_what_it_is_asked_to_cut(bare):
     submit_some(bare)
     page = bare.get("/api/v1/jobs?sort=-priority&limit=3")
     assert [job["id"] for job in page["jobs"]] == [4, 8, 12]
-    assert page["next_after"] is None
+    assert page["next"] and page["next_after"] is None
+    page = bare.get(f"/api/v1/jobs?sort=-priority&limit=3&after={page['next']}")
+    assert [job["id"] for job in page["jobs"]] == [16, 20, 24]
     page = bare.get("/api/v1/jobs?sort=-id&limit=3")
     assert [job["id"] for job in page["jobs"]] == [40, 39, 38]
     page = bare.get(f"/api/v1/jobs?sort=-id&limit=3&after={page['next_after']}")
     assert [job["id"] for job in page["jobs"]] == [37, 36, 35]
+
+
+def pages(machine, query):
+    """The ids of page after page, to the end."""
+    after = ""
+    while after is not None:
+        page = machine.get(f"/api/v1/jobs?{query}{after}")
+        yield [job["id"] for job in page["jobs"]]
+        after = page["next"] and f"&after={page['next']}"
+
+
+def test_pages_in_every_order_are_the_whole(bare):
+    bare.up()
+    submit_some(bare)
+    for key, sign, end in itertools.product(KEYS, ("", "-"), ("", "&reverse=true")):
+        order = f"sort={sign}{key}{end}"
+        whole = [job["id"] for job in bare.get(f"/api/v1/jobs?{order}")["jobs"]]
+        assert sorted(whole) == list(range(1, JOBS + 1))
+        for limit in (1, 7, JOBS - 1, JOBS):
+            assert sum(pages(bare, f"{order}&limit={limit}"), []) == whole, (order, limit)
+
+
+def test_what_comes_and_ends_meanwhile_moves_none_to_another_page(bare):
+    bare.up()
+    submit_some(bare)
+    for order in ("sort=-priority", "sort=name", "sort=gpus&reverse=true", "sort=-id", "sort=id"):
+        whole = [job["id"] for job in bare.get(f"/api/v1/jobs?{order}")["jobs"]]
+        seen = []
+        for shown, of_page in enumerate(pages(bare, f"{order}&limit=9")):
+            seen += of_page
+            if shown < 3:  # one that was shown and one that was not end, and there is a new one at either end of the order
+                bare.run("gcancel", seen[-1], next(job for job in reversed(whole) if job not in seen))
+                for name, priority in (("a", "0"), ("z", "10")):
+                    bare.submit("--begin", "now+1d", "--name", name, "--priority", priority, "true")
+        assert [job for job in seen if job in whole] == whole, order
+        assert len(seen) == len(set(seen)), order
+
+
+def test_a_place_in_another_order_is_refused(bare):
+    bare.up()
+    submit_some(bare)
+    after = bare.get("/api/v1/jobs?sort=-priority&limit=3")["next"]
+    for query in (f"sort=name&after={after}", f"after={after}", "sort=name&after=3", "sort=name&after=c"):
+        answer = ask(bare, "GET", f"/api/v1/jobs?{query}")
+        assert answer.status == 400 and "after" in answer.document["detail"], answer
 
 
 def test_what_is_printed_page_by_page_is_the_whole_listing(bare):
