@@ -23,6 +23,10 @@ struct Told {
 struct Ending {
   const JobEvent* event = nullptr;
 };
+struct ToldOfNode {
+  WallTime at;
+  const NodeChange* change = nullptr;
+};
 struct ToldOfDevice {
   WallTime at;
   const DeviceChange* change = nullptr;
@@ -32,6 +36,7 @@ std::vector<std::string> known_types() {
   std::vector<std::string> types;
   for (const HappeningName& name : kHappenings) types.emplace_back(name.type);
   types.emplace_back(kDeviceEvent);
+  types.emplace_back(kNodeEvent);
   return types;
 }
 
@@ -109,12 +114,27 @@ void fields(Io& io, T& told) {
   io.field("now", told.change->now);
 }
 
+template <class Io, Like<ToldOfNode> T>
+void fields(Io& io, T& told) {
+  io.field("type", kNodeEvent);
+  io.field("time", told.at);
+  io.field("node", told.change->node);
+  io.field("change", node_change_name(told.change->what));
+  io.field("gpu", told.change->gpu);
+  io.known_text("reason", told.change->reason);
+  io.known_text("by", told.change->by);
+}
+
 std::string write_job_event(std::uint64_t id, WallTime at, const JobEvent& event) {
   return Writer::document("JobEvent", Told{id, at, &event});
 }
 
 std::string write_device_event(WallTime at, const DeviceChange& change) {
   return Writer::document("DeviceEvent", ToldOfDevice{at, &change});
+}
+
+std::string write_node_event(WallTime at, const NodeChange& change) {
+  return Writer::document("NodeEvent", ToldOfNode{at, &change});
 }
 
 bool EventFilter::takes(const JobEvent& event) const {
@@ -125,8 +145,8 @@ bool EventFilter::takes(const JobEvent& event) const {
   return is_of_jobs && has(users, event.user.name) && has(types, event_type(event.what));
 }
 
-bool EventFilter::takes_devices() const {
-  const bool wants = types.empty() || std::ranges::find(types, kDeviceEvent) != types.end();
+bool EventFilter::takes(std::string_view type) const {
+  const bool wants = types.empty() || std::ranges::find(types, type) != types.end();
   return wants && jobs.empty() && users.empty();
 }
 

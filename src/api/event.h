@@ -10,15 +10,18 @@
 #include "base/result.h"
 #include "core/device_change.h"
 #include "core/job_event.h"
+#include "core/node_change.h"
 
 namespace gflow::api {
 
 /// The documents of a stream of events, each on one line.
 [[nodiscard]] std::string write_job_event(std::uint64_t id, WallTime at, const JobEvent& event);
 [[nodiscard]] std::string write_device_event(WallTime at, const DeviceChange& change);
+[[nodiscard]] std::string write_node_event(WallTime at, const NodeChange& change);
 
-/// "device.changed"
+/// What has no id and is not kept.
 inline constexpr std::string_view kDeviceEvent = "device.changed";
+inline constexpr std::string_view kNodeEvent = "node.changed";
 
 /// Which events somebody asked for.
 struct EventFilter {
@@ -28,7 +31,8 @@ struct EventFilter {
 
   [[nodiscard]] bool takes_all() const { return jobs.empty() && users.empty() && types.empty(); }
   [[nodiscard]] bool takes(const JobEvent& event) const;
-  [[nodiscard]] bool takes_devices() const;
+  /// Events of a type that are not of jobs.
+  [[nodiscard]] bool takes(std::string_view type) const;
 };
 /// A query of GET /api/v1/events.
 struct EventQuery {

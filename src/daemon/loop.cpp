@@ -257,6 +257,8 @@ Result<void> Loop::tick() {
   }
 #endif
   events_.add(std::move(ticked->events));
+  if (ticked->told_of_nodes) node_news_.expect();
+  if (!shell_.disk_is_full()) node_news_.tell(state_, events_, now.wall);
   log_disk();
   log_changes(ticked->changed);
   count(ticked->changed);

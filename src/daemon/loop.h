@@ -22,6 +22,7 @@
 #include "daemon/job_watch.h"
 #include "daemon/machine_facts.h"
 #include "daemon/node_dispatcher.h"
+#include "daemon/node_news.h"
 #include "daemon/options.h"
 #include "daemon/owner_watch.h"
 #include "daemon/remover.h"
@@ -142,6 +143,7 @@ class Loop : public server::Service {
   OwnerWatch owners_;
   GpuPeaks peaks_;
   DeviceNews device_news_;
+  NodeNews node_news_;
   server::EventJournal events_;
   server::Counters counters_;
   server::TokenTable tokens_;

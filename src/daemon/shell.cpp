@@ -283,6 +283,17 @@ std::optional<Result<std::vector<JobId>>> Shell::answered_before(const Posted& p
   return std::nullopt;
 }
 
+namespace {
+
+bool is_of_nodes(const engine::Event& event) {
+  namespace e = engine::event;
+  return std::holds_alternative<e::NodesChanged>(event) ||
+         std::holds_alternative<e::NodeUnreachable>(event) ||
+         std::holds_alternative<e::NodeRemoved>(event);
+}
+
+}  // namespace
+
 void Shell::decide(Posted& posted, Now now, Plan& plan) {
   const MessagesOfThread language(posted.messages);
   if (auto before = answered_before(posted, now, plan)) {
@@ -295,6 +306,7 @@ void Shell::decide(Posted& posted, Now now, Plan& plan) {
     return;
   }
   if (std::holds_alternative<engine::event::Cancel>(posted.event)) plan.stopping = true;
+  if (is_of_nodes(posted.event)) plan.ticked.told_of_nodes = true;
   if (const auto* ended = std::get_if<engine::event::AttemptEnded>(&posted.event)) {
     plan.attempts_over.emplace_back(ended->job, ended->attempt);
   }
@@ -320,8 +332,10 @@ void Shell::take(const engine::Effect& effect, Posted& posted, Plan& plan) {
     plan.forgets.push_back(forget->job);
   } else if (std::holds_alternative<e::SaveDrains>(effect)) {
     plan.new_drains = true;
+    plan.ticked.told_of_nodes = true;
   } else if (std::holds_alternative<e::SaveHealth>(effect)) {
     plan.new_health = true;
+    plan.ticked.told_of_nodes = true;
   } else if (const auto* notify = std::get_if<e::Notify>(&effect)) {
     plan.ticked.changed.insert(notify->job);
   } else if (const auto* overuse = std::get_if<e::Overuse>(&effect)) {

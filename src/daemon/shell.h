@@ -37,6 +37,7 @@ class Shell {
     std::optional<WallTime> wake_wall;
     std::vector<engine::effect::Overuse> overuses;  ///< to be said in the log
     JobEvents events{};                             ///< what happened, as it was committed
+    bool told_of_nodes = false;                     ///< how one stands may be another now
   };
 
   /// Borrows all three for its lifetime. `ballast` may be null.

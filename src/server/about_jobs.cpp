@@ -272,7 +272,8 @@ constexpr api::Operation kListenToEvents = {
     .summary = tr_later("Listen to what happens"),
     .description = tr_later(
         "Server-sent events, from now on, or all that came after the one named. What happened to "
-        "jobs has an id and is kept for a day; changes of devices have none and are not kept."),
+        "jobs has an id and is kept for a day; changes of devices and nodes have none and are not "
+        "kept."),
     .query = {QueryParameter{.name = "job", .help = tr_later("only of these jobs: 1,3,5-7")},
               {.name = "user", .help = tr_later("of any of these users"), .many = Many::Commas},
               {.name = "type",

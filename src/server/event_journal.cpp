@@ -18,8 +18,8 @@
 namespace gflow::server {
 namespace {
 
-/// How many changes of devices are kept for those who are a little late.
-constexpr std::size_t kMaxDeviceBlocks = 4096;
+/// How many changes of devices and nodes are kept for those who are a little late.
+constexpr std::size_t kMaxPassingBlocks = 4096;
 
 std::string as_event(std::string_view type, std::string_view id, const std::string& data) {
   return fmt::format("event: {}\n{}data: {}\n\n", type, id, data);
@@ -30,20 +30,24 @@ std::string as_event(std::string_view type, std::string_view id, const std::stri
 class EventJournal::Block {
  public:
   explicit Block(JobEvents what) : events_(std::move(what)) {}
-  Block(WallTime at, DeviceChange change) : events_{.at = at}, device_(std::move(change)) {}
+  /// What is not kept.
+  Block(WallTime at, std::string_view type, const std::string& document)
+      : events_{.at = at}, type_(type), text_(as_event(type, "", document)) {}
 
   [[nodiscard]] std::uint64_t first() const { return events_.first; }
   [[nodiscard]] std::uint64_t end() const { return events_.first + events_.events.size(); }
   [[nodiscard]] std::size_t size() const { return events_.events.size(); }
   [[nodiscard]] WallTime at() const { return events_.at; }
-  [[nodiscard]] bool is_kept() const { return !device_; }
+  [[nodiscard]] bool is_kept() const { return type_.empty(); }
 
   /// Those the filter takes, of events numbered above `after`; empty if there are none.
   [[nodiscard]] std::shared_ptr<const std::string> text(const api::EventFilter& filter,
                                                         std::uint64_t after) {
-    if (device_ && !filter.takes_devices()) return std::make_shared<const std::string>();
+    if (!is_kept()) {
+      return std::make_shared<const std::string>(filter.takes(type_) ? text_ : std::string());
+    }
     const std::shared_ptr<const Rendered> all = rendered();
-    if (device_ || (filter.takes_all() && after < events_.first)) return {all, &all->text};
+    if (filter.takes_all() && after < events_.first) return {all, &all->text};
     std::string some;
     for (std::size_t i = 0; i < size(); ++i) {
       if (events_.first + i <= after || !filter.takes(events_.events[i])) continue;
@@ -63,9 +67,6 @@ class EventJournal::Block {
     const std::scoped_lock lock(mutex_);
     if (auto known = rendered_.lock()) return known;
     auto made = std::make_shared<Rendered>();
-    if (device_) {
-      made->text = as_event(api::kDeviceEvent, "", api::write_device_event(events_.at, *device_));
-    }
     for (std::size_t i = 0; i < size(); ++i) {
       const JobEvent& event = events_.events[i];
       const std::uint64_t id = events_.first + i;
@@ -80,7 +81,8 @@ class EventJournal::Block {
   }
 
   JobEvents events_;
-  std::optional<DeviceChange> device_;
+  std::string_view type_{};  ///< of what is not kept
+  std::string text_{};       ///< the same
   std::mutex mutex_;
   std::weak_ptr<const Rendered> rendered_;  // guarded by the mutex
 };
@@ -95,7 +97,7 @@ struct EventJournal::Core {
   std::uint64_t oldest = 1;       ///< events before that are not known any more
   std::uint64_t next = 1;         ///< number of the next event
   std::size_t events = 0;
-  std::size_t devices = 0;
+  std::size_t passing = 0;  ///< blocks that are not kept
   std::map<const Stream*, Body::Then> waiting;
 };
 
@@ -103,9 +105,9 @@ void EventJournal::Core::trim(WallTime now) {
   while (!blocks.empty()) {
     const Block& first = *blocks.front();
     const bool is_old = now - first.at() > kEventsKeptFor;
-    if (events <= kMaxEventsKept && devices <= kMaxDeviceBlocks && !is_old) return;
+    if (events <= kMaxEventsKept && passing <= kMaxPassingBlocks && !is_old) return;
     events -= first.size();
-    if (!first.is_kept()) --devices;
+    if (!first.is_kept()) --passing;
     if (first.is_kept()) oldest = first.end();
     blocks.pop_front();
     ++first_place;
@@ -190,10 +192,17 @@ void EventJournal::begin_at(std::uint64_t next) {
   if (core_->events == 0) core_->oldest = core_->next;
 }
 
-void EventJournal::add(WallTime at, DeviceChange change) {
-  auto block = std::make_shared<Block>(at, std::move(change));
+void EventJournal::add(WallTime at, const DeviceChange& change) {
+  pass_on(std::make_shared<Block>(at, api::kDeviceEvent, api::write_device_event(at, change)));
+}
+
+void EventJournal::add(WallTime at, const NodeChange& change) {
+  pass_on(std::make_shared<Block>(at, api::kNodeEvent, api::write_node_event(at, change)));
+}
+
+void EventJournal::pass_on(std::shared_ptr<Block> block) {
   std::unique_lock lock(core_->mutex);
-  ++core_->devices;
+  ++core_->passing;
   core_->push(std::move(lock), std::move(block));
 }
 

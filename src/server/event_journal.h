@@ -25,8 +25,9 @@ class EventJournal {
   /// next event.
   void add(JobEvents what);
   void begin_at(std::uint64_t next);
-  /// Of a device: told to those who listen now, and not kept.
-  void add(WallTime at, DeviceChange change);
+  /// Of a device or a node: told to those who listen now, and not kept.
+  void add(WallTime at, const DeviceChange& change);
+  void add(WallTime at, const NodeChange& change);
 
   /// The events asked for, as text/event-stream; all that come, or all there are now. Errors:
   /// NotFound where what followed `after` is not known any more, or never was: 410.
@@ -36,6 +37,7 @@ class EventJournal {
 
  private:
   class Stream;
+  void pass_on(std::shared_ptr<Block> block);
   struct Core;
   std::shared_ptr<Core> core_;
 };

@@ -76,7 +76,7 @@ TEST(EventJournal, GoesOnAfterWhatWasSeenAndTellsWhatIsGone) {
   EventJournal journal;
   journal.begin_at(10);
   journal.add(events(10, 5));
-  journal.add(kNow, {.node = "lab1", .gpu = 3});
+  journal.add(kNow, DeviceChange{.node = "lab1", .gpu = 3});
   journal.add(events(15, 5));
   const auto after = [](std::uint64_t id) {
     return api::EventQuery{.filter = {}, .after = id, .follow = false};
@@ -102,11 +102,18 @@ TEST(EventJournal, TellsOnlyWhatIsAskedFor) {
   Listener users(journal.listen({.filter = {.users = {"bob"}}}));
   Listener devices(journal.listen({.filter = {.types = {"device.changed"}}}));
   journal.add(events(10, 5));
-  journal.add(kNow, {.node = "lab1", .gpu = 3});
+  journal.add(kNow, DeviceChange{.node = "lab1", .gpu = 3});
   EXPECT_EQ(jobs.ids(), (Ids{9, 11, 13}));
   EXPECT_EQ(users.ids(), (Ids{9, 11, 13}));
   EXPECT_EQ(devices.ids(), Ids{9});
   EXPECT_TRUE(devices.text.contains("\"gpu\":3"));
+  Listener nodes(journal.listen({.filter = {.types = {"node.changed"}}}));
+  journal.add(kNow, DeviceChange{.node = "lab1", .gpu = 4});
+  journal.add(kNow, NodeChange{.node = "lab1", .what = NodeChange::What::Drained, .by = "root"});
+  EXPECT_EQ(nodes.ids(), Ids{14}) << "and none of its own";
+  EXPECT_TRUE(nodes.text.contains(R"("change":"drained","gpu":null,"reason":null,"by":"root")"));
+  EXPECT_FALSE(nodes.text.contains("device.changed"));
+  EXPECT_FALSE(devices.text.contains("node.changed"));
 }
 
 TEST(EventJournal, DropsWhoIsTooSlow) {

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """GET /api/v1/events: what happens, as it happens, and what happened meanwhile."""
 
+import itertools
 import json
 import sqlite3
 import threading
 
 import pytest
 from answers import Answer, Cut
+from http_client import ask
 from machine import Gate
 
 
@@ -106,6 +108,17 @@ def test_what_is_asked_for_is_told(machine):
         assert answer.status == 400 and near in answer.rest().decode(), wrong
     answer = Answer(machine.socket, "/api/v1/events", Last_Event_ID="yesterday")
     assert answer.status == 400 and b"Last-Event-ID" in answer.rest()
+
+
+def test_what_becomes_of_a_node_is_told(machine):
+    events = listen(machine, "?type=node.changed")
+    for drain in ({"reason": "dust"}, {"gpu": 1, "reason": "fan"}, {"resume": True}, {"gpu": 1, "resume": True}):
+        assert ask(machine, "POST", "/api/v1/drain", json.dumps(drain)).status == 200
+    told = list(itertools.islice(events, 4))
+    assert [(one["change"], one["gpu"], one["reason"]) for one in told] == [
+        ("drained", None, "dust"), ("drained", 1, "fan"), ("resumed", None, None), ("resumed", 1, None)]
+    assert {one["node"] for one in told} == {machine.get("/api/v1/nodes")["nodes"][0]["name"]}
+    assert "id" not in told[0] and told[0]["by"]
 
 
 def test_a_stream_ends_in_order_when_gflowd_stops(machine):
