@@ -25,7 +25,7 @@ TEST(Json, EveryDocumentComesBackAsItWas) {
   const std::vector<std::pair<std::string, std::function<std::string(const std::string&)>>> cases =
       {
           {write(sample_job()), [](const auto& text) { return again(text, read_job); }},
-          {write(JobPage{{sample_job(), sample_job()}, JobId(42), 7}),
+          {write(JobPage{{sample_job(), sample_job()}, "42", JobId(42), 7}),
            [](const auto& text) { return again(text, read_job_page); }},
           {write(JobPage{}), [](const auto& text) { return again(text, read_job_page); }},
           {write(sample_machine()), [](const auto& text) { return again(text, read_machine); }},

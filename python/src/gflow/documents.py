@@ -752,6 +752,7 @@ class JobPage(TypedDict):
     apiVersion: Literal["gflow/v1"]
     kind: Literal["JobPage"]
     jobs: list[JobViewPart]
+    next: Union[str, None]
     next_after: Union[int, None]
     revision: int
 

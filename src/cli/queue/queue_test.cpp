@@ -56,6 +56,7 @@ TEST(Listing, IsAsInTheDocuments) {
                            waiting(2, "job-2", 1, "Resources"),
                            waiting(5, "job-5", 4, "Resources: Need 4 GPUs, only 1 available")},
                           {},
+                          {},
                           0};
   EXPECT_EQ(
       listing_text(listing(kDefaultFields), page, Painter()),
@@ -127,6 +128,7 @@ TEST(Listing, GroupsByStateHeldJobsToo) {
   const api::JobPage page{
       {job(1, "a", Status::Hold, 0), job(2, "b", Status::Running, 0), job(3, "c", Status::Hold, 0)},
       {},
+      {},
       0};
   std::string rule;
   for (int i = 0; i < 60; ++i) rule += "─";
@@ -139,7 +141,7 @@ TEST(Listing, FillsATemplate) {
   text.format = Format::Template;
   text.text_template = R"({"id": {jobid}, "name": "{name}"} {})";
   ASSERT_TRUE(check_template(text.text_template));
-  EXPECT_EQ(listing_text(text, {{job(7, "x", Status::Queued, 0)}, {}, 0}, Painter()),
+  EXPECT_EQ(listing_text(text, {{job(7, "x", Status::Queued, 0)}, {}, {}, 0}, Painter()),
             "{\"id\": 7, \"name\": \"x\"} {}\n");
   const auto unknown = check_template("{jobid} {bogus}");
   ASSERT_FALSE(unknown);
@@ -206,6 +208,7 @@ TEST(Tree, HangsJobsUnderWhatTheyWaitFor) {
   tree.layout = Layout::Tree;
   const api::JobPage page{
       {after(1, {}), after(2, {1}), after(3, {2}), after(4, {1}), after(5, {2, 4}), after(6, {99})},
+      {},
       {},
       0};
   EXPECT_EQ(listing_text(tree, page, Painter()),
