@@ -11,6 +11,12 @@ namespace gflow::daemon {
 namespace {
 
 constexpr const char* kDevices = "gpu_resource_manager";
+constexpr const char* kAudit = "audit";
+
+spdlog::logger& named(const char* name) {
+  const auto found = spdlog::get(name);  // kept by spdlog until the process ends
+  return found ? *found : *spdlog::default_logger_raw();
+}
 
 }  // namespace
 
@@ -24,13 +30,16 @@ Result<void> open_log(const std::string& path, const std::string& level) {
     const auto sink = std::make_shared<spdlog::sinks::rotating_file_sink_mt>(path, kSize, kFiles);
     auto daemon = std::make_shared<spdlog::logger>("gflowd", sink);
     auto devices = std::make_shared<spdlog::logger>(kDevices, sink);
+    auto audit = std::make_shared<spdlog::logger>(kAudit, sink);
     spdlog::drop(kDevices);
-    for (const auto& logger : {daemon, devices}) {
+    spdlog::drop(kAudit);
+    for (const auto& logger : {daemon, devices, audit}) {
       logger->set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l %n: %v");
       logger->flush_on(spdlog::level::debug);
     }
     spdlog::set_default_logger(std::move(daemon));
     spdlog::register_logger(std::move(devices));
+    spdlog::register_logger(std::move(audit));
     set_log_level(level);
     return {};
   } catch (const spdlog::spdlog_ex& error) {
@@ -38,11 +47,12 @@ Result<void> open_log(const std::string& path, const std::string& level) {
   }
 }
 
-void set_log_level(const std::string& level) { spdlog::set_level(spdlog::level::from_str(level)); }
-
-spdlog::logger& device_log() {
-  const auto named = spdlog::get(kDevices);  // kept by spdlog until the process ends
-  return named ? *named : *spdlog::default_logger_raw();
+void set_log_level(const std::string& level) {
+  spdlog::set_level(spdlog::level::from_str(level));
+  if (const auto audit = spdlog::get(kAudit)) audit->set_level(spdlog::level::info);
 }
+
+spdlog::logger& device_log() { return named(kDevices); }
+spdlog::logger& audit_log() { return named(kAudit); }
 
 }  // namespace gflow::daemon

@@ -197,6 +197,7 @@ Result<void> Loop::keep_tokens(std::vector<Token> tokens) {
   auto done = parts_.store->commit(store::Batch{.tokens = tokens});
   if (done) {
     tokens_.replace(std::move(tokens));
+    if (server_) server_->tokens_changed();
   } else if (done.error().code != Code::Exhausted) {
     end_ = done;  // what the store holds is the truth
     io_.stop();

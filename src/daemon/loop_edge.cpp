@@ -7,6 +7,7 @@
 #include "base/loopback_address.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "daemon/log.h"
 #include "daemon/loop.h"
 #include "daemon/setting_views.h"
 #include "os/clock.h"
@@ -35,7 +36,7 @@ Result<void> Loop::listen() {
   options.max_connections_per_user = parts_.config.max_connections_per_user;
   options.allowed_origins = parts_.config.allowed_origins;
   GF_CHECK(set_remote(options));
-  options.audit = [](const std::string& line) { spdlog::info("{}", printable(line)); };
+  options.audit = [](const std::string& line) { audit_log().info("{}", printable(line)); };
   if (const std::string& address = parts_.config.api_listen; !address.empty()) {
     options.loopback = GF_TRY(parse_loopback(address));
   }

@@ -7,62 +7,81 @@
 
 namespace gflow::server {
 
-Result<void> Admission::take_connection(std::uint32_t uid) {
-  Use& use = users_[uid];
-  if (use.connections >= max_connections_per_user_) {
+Admission::Admission(Limits here, Limits elsewhere, std::size_t max_connections_per_user)
+    : max_connections_per_user_(max_connections_per_user) {
+  core_->here.most = here;
+  core_->elsewhere.most = elsewhere;
+}
+
+Result<Admission::Lease> Admission::take_connection(const Guest& guest) {
+  const std::string who = counted_as(guest);
+  if (const auto use = core_->users.find(who);
+      use != core_->users.end() && use->second.connections >= max_connections_per_user_) {
     return fail(
         Code::Exhausted,
-        tr_format("uid {} has {} connections open; close some first", uid, use.connections));
+        tr_format("{} has {} connections open; close some first", who, use->second.connections));
   }
-  if (connections_ >= max_connections_) {
-    if (use.connections == 0) users_.erase(uid);
+  const All& all = core_->all_of(guest.via);
+  if (all.use.connections >= all.most.connections) {
     return fail(Code::Exhausted,
-                tr_format("all {} connections are in use; try again", max_connections_));
+                tr_format("all {} connections are in use; try again", all.most.connections));
   }
-  ++use.connections;
-  ++connections_;
-  return {};
+  return lend(guest, {.connections = 1, .bodies = {}, .replies = {}});
 }
 
-void Admission::give_connection(std::uint32_t uid) {
-  const auto user = users_.find(uid);
-  if (user == users_.end()) return;
-  --connections_;
-  if (--user->second.connections == 0) users_.erase(user);
-}
-
-Result<void> Admission::take_body(std::uint32_t uid, Memory size) {
-  Use& use = users_[uid];
-  if (use.bodies + size > kMaxBodiesPerUser) {
-    return fail(Code::Exhausted,
-                tr_format("requests of uid {} already use {}; wait for their answers",
-                          uid,
-                          memory_text(use.bodies)));
+Result<Admission::Lease> Admission::take_body(const Guest& guest, Memory size) {
+  const std::string who = counted_as(guest);
+  const auto use = core_->users.find(who);
+  const Memory bodies = use == core_->users.end() ? Memory{} : use->second.bodies;
+  if (bodies + size > kMaxBodiesPerUser) {
+    return fail(
+        Code::Exhausted,
+        tr_format(
+            "requests of {} already use {}; wait for their answers", who, memory_text(bodies)));
   }
-  use.bodies += size;
-  return {};
-}
-
-void Admission::give_body(std::uint32_t uid, Memory size) {
-  const auto user = users_.find(uid);
-  if (user != users_.end()) user->second.bodies -= size;
-}
-
-Result<void> Admission::take_reply(std::uint32_t uid, Memory size) {
-  Use& use = users_[uid];
-  if (use.replies + size > kMaxRepliesPerUser) {
-    return fail(Code::Exhausted,
-                tr_format("uid {} already has {} of unread answers; read them first",
-                          uid,
-                          memory_text(use.replies)));
+  const All& all = core_->all_of(guest.via);
+  if (all.use.bodies + size > all.most.bodies) {
+    return fail(
+        Code::Exhausted,
+        tr_format("requests of all already use {}; try again", memory_text(all.use.bodies)));
   }
-  use.replies += size;
-  return {};
+  return lend(guest, {.connections = 0, .bodies = size, .replies = {}});
 }
 
-void Admission::give_reply(std::uint32_t uid, Memory size) {
-  const auto user = users_.find(uid);
-  if (user != users_.end()) user->second.replies -= size;
+Result<Admission::Lease> Admission::take_reply(const Guest& guest, Memory size) {
+  const std::string who = counted_as(guest);
+  const auto use = core_->users.find(who);
+  const Memory replies = use == core_->users.end() ? Memory{} : use->second.replies;
+  if (replies + size > kMaxRepliesPerUser) {
+    return fail(
+        Code::Exhausted,
+        tr_format(
+            "{} already has {} of unread answers; read them first", who, memory_text(replies)));
+  }
+  return lend(guest, {.connections = 0, .bodies = {}, .replies = size});
+}
+
+Admission::Lease Admission::lend(const Guest& guest, const Use& what) {
+  const auto add = [](Use& use, const Use& more) {
+    use.connections += more.connections;
+    use.bodies += more.bodies;
+    use.replies += more.replies;
+  };
+  const auto take = [](Use& use, const Use& less) {
+    use.connections -= less.connections;
+    use.bodies -= less.bodies;
+    use.replies -= less.replies;
+  };
+  std::string who = counted_as(guest);
+  add(core_->users[who], what);
+  add(core_->all_of(guest.via).use, what);
+  void* const any = core_.get();
+  return {any, [core = core_, who = std::move(who), via = guest.via, what, take](void* /*any*/) {
+            take(core->all_of(via).use, what);
+            const auto user = core->users.find(who);
+            take(user->second, what);
+            if (user->second == Use{}) core->users.erase(user);
+          }};
 }
 
 }  // namespace gflow::server

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/authenticator.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
-
-#include <array>
 
 #include "base/text.h"
 #include "base/translate.h"
@@ -26,6 +23,12 @@ Reply unauthorized(const Error& error) {
   return reply;
 }
 
+Reply wait_reply(std::string why, RateLimit::Verdict verdict) {
+  Reply reply = problem(Error{Code::Exhausted, std::move(why)}, 429);
+  reply.headers.emplace_back("Retry-After", fmt::format("{}", verdict.wait.count()));
+  return reply;
+}
+
 /// What came, as one line of the log may have it.
 std::string shown(std::string_view text) {
   constexpr std::size_t kMost = 200;
@@ -42,25 +45,13 @@ std::string where_from(const Guest& guest) {
 }
 
 /// What only administrators, operators and owners of tokens do, wherever they are.
-bool is_delicate(std::string_view path) {
-  return path.starts_with("/api/v1/tokens") || path.starts_with("/api/v1/daemon/") ||
-         path.starts_with("/api/v1/drain");
+bool is_delicate(const Request& request) {
+  const Route* route = find_route(request.method, request.path);
+  return route != nullptr && (route->verb == Verb::Entrust || route->verb == Verb::Operate ||
+                              route->verb == Verb::Administer);
 }
 
 }  // namespace
-
-std::string tried_by(const Guest& guest) {
-  if (guest.via == Via::Tcp) return fmt::format("uid {}", guest.peer.uid);
-  const std::string host = guest.address.substr(0, guest.address.rfind(':'));
-  if (!host.starts_with('[')) return host;
-  std::array<unsigned char, sizeof(in6_addr)> bytes{};
-  const std::string text = host.substr(1, host.size() - 2);
-  if (::inet_pton(AF_INET6, text.c_str(), bytes.data()) != 1) return host;
-  constexpr std::size_t kNetwork = 8;
-  std::string network = "net ";
-  for (std::size_t i = 0; i < kNetwork; ++i) network += fmt::format("{:02x}", bytes.at(i));
-  return network;
-}
 
 Authenticator::Authenticator(Rules rules, const TokenTable& tokens, Audit audit)
     : rules_(rules), tokens_(tokens), audit_(std::move(audit)), identity_(rules.own_uid) {}
@@ -73,6 +64,17 @@ Result<void> Authenticator::may_enter(const Rules& rules, std::uint32_t uid) {
 Authenticator::Decision Authenticator::authenticate(const Guest& guest,
                                                     const Request& request,
                                                     Now now) {
+  Decision decided = who_asks(guest, request, now);
+  if (request.is_unread && std::holds_alternative<Principal>(decided)) {
+    return unauthorized(
+        Error{Code::Permission, tr("it was not known who asks when the request began; ask again")});
+  }
+  return decided;
+}
+
+Authenticator::Decision Authenticator::who_asks(const Guest& guest,
+                                                const Request& request,
+                                                Now now) {
   if (guest.via == Via::Unix) return identity_.of(guest.peer);
   if (auto answer = answer_preflight(request)) return std::move(*answer);
   if (request.authorization.empty()) return by_connection(guest, request, now.mono);
@@ -98,7 +100,7 @@ Authenticator::Decision Authenticator::by_connection(const Guest& guest,
   }
   if (!guest.certificate.empty()) {
     auto account = by_certificate(guest, now);
-    if (!account) return unauthorized(account.error());
+    if (!account) return turn_down(guest, request, account.error(), now);
     return std::move(*account);
   }
   if (guest.refusal) {
@@ -152,21 +154,51 @@ Reply Authenticator::turn_down(const Guest& guest,
                                const Request& request,
                                const Error& why,
                                MonoTime now) {
-  const auto [wait, is_first] = failed_.count(tried_by(guest), now);
-  if (wait.count() == 0) {
-    audit_(
-        fmt::format("audit: from {}: {}: 401: {}", where_from(guest), asked(request), why.message));
+  const auto verdict = failed_.count(counted_as(guest), now);
+  if (verdict.wait.count() == 0) {
+    audit_(fmt::format("from {}: {}: 401: {}", where_from(guest), asked(request), why.message));
     return unauthorized(why);
   }
-  if (is_first) {
-    audit_(fmt::format("audit: from {}: too many failed tries, no more of them are logged for {} s",
-                       where_from(guest),
-                       wait.count()));
-  }
-  Reply reply = problem(Error{Code::Exhausted, tr("too many failed tries; wait")}, 429);
-  reply.headers.emplace_back("Retry-After", fmt::format("{}", wait.count()));
+  note_limit(where_from(guest), "failed tries", verdict);
+  Reply reply = wait_reply(tr("too many failed tries; wait"), verdict);
   reply.hangs_up = true;
   return reply;
+}
+
+std::optional<Reply> Authenticator::slow_down(const Guest& guest,
+                                              const Principal& caller,
+                                              const Request& request,
+                                              MonoTime now) {
+  const Route* route = find_route(request.method, request.path);
+  if (route == nullptr || route->verb != Verb::Entrust) return std::nullopt;
+  const auto verdict = entrusted_.count(fmt::format("uid {}", record_of(caller).uid), now);
+  if (verdict.wait.count() == 0) return std::nullopt;
+  note_limit(
+      fmt::format("{}, {}", text_of(caller), where_from(guest)), "changes of tokens", verdict);
+  return wait_reply(tr("you changed tokens too often; wait"), verdict);
+}
+
+/// Once, for all that are refused until the time is over.
+void Authenticator::note_limit(const std::string& who,
+                               std::string_view what,
+                               RateLimit::Verdict verdict) const {
+  if (!verdict.is_first) return;
+  audit_(fmt::format("from {}: too many {}, no more of them are logged for {} s",
+                     who,
+                     what,
+                     verdict.wait.count()));
+}
+
+Result<Principal> Authenticator::still(const Guest& guest,
+                                       const std::string& authorization,
+                                       Now now) {
+  if (guest.via == Via::Unix) return identity_.of(guest.peer);
+  if (!authorization.empty()) {
+    const auto secret = bearer_of(authorization);
+    return by_token(secret.value_or(""), now);
+  }
+  if (!guest.certificate.empty()) return by_certificate(guest, now.mono);
+  return identity_.of_loopback(guest.peer.uid);
 }
 
 std::string Authenticator::audited(const Guest& guest,
@@ -174,13 +206,16 @@ std::string Authenticator::audited(const Guest& guest,
                                    const Request& request) {
   if (request.method == "GET" || request.method == "HEAD") return "";
   const bool is_elsewhere = guest.via == Via::Tls || caller.known_by == KnownBy::Token;
-  if (!is_elsewhere && !is_delicate(request.path)) return "";
+  if (!is_elsewhere && !is_delicate(request)) return "";
+  return fmt::format("{} from {}: {}", text_of(caller), where_from(guest), asked(request));
+}
+
+std::string text_of(const Principal& caller) {
   const std::string by =
       caller.credential.empty()
           ? std::string(known_by_name(caller.known_by))
           : fmt::format("{} '{}'", known_by_name(caller.known_by), shown(caller.credential));
-  return fmt::format(
-      "audit: {} ({}) from {}: {}", shown(caller.name), by, where_from(guest), asked(request));
+  return fmt::format("{} ({})", shown(caller.name), by);
 }
 
 void Authenticator::audit(const std::string& what, int status) const {

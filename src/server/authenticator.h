@@ -12,9 +12,9 @@
 #include "os/user.h"
 #include "server/accounts.h"
 #include "server/exchange.h"
-#include "server/failed_tries.h"
 #include "server/guest.h"
 #include "server/identity.h"
+#include "server/rate_limit.h"
 #include "server/token_table.h"
 
 namespace gflow::server {
@@ -34,12 +34,22 @@ class Authenticator {
 
   /// Who asks, or what they are answered instead of what they asked for.
   [[nodiscard]] Decision authenticate(const Guest& guest, const Request& request, Now now);
+  /// Who that is now, who asked before and showed this; without counting or writing anything.
+  /// Errors: Permission, if it counts no more.
+  [[nodiscard]] Result<Principal> still(const Guest& guest,
+                                        const std::string& authorization,
+                                        Now now);
+  /// What is answered to who changes tokens too often: each change is written.
+  [[nodiscard]] std::optional<Reply> slow_down(const Guest& guest,
+                                               const Principal& caller,
+                                               const Request& request,
+                                               MonoTime now);
   /// Whether who is known by the connection may ask at all. Errors: Permission.
   [[nodiscard]] static Result<void> may_enter(const Rules& rules, std::uint32_t uid);
 
   /// What is to be in the log of a request once it is answered, without its status; empty if
-  /// nothing is: what changes something in the name of who is not here, or what is only for
-  /// administrators and owners of tokens.
+  /// nothing is: what changes something in the name of who is not here, tokens, or what is only for
+  /// operators and administrators.
   [[nodiscard]] static std::string audited(const Guest& guest,
                                            const Principal& caller,
                                            const Request& request);
@@ -49,6 +59,8 @@ class Authenticator {
   [[nodiscard]] Identity& identity() { return identity_; }
 
  private:
+  void note_limit(const std::string& who, std::string_view what, RateLimit::Verdict verdict) const;
+  [[nodiscard]] Decision who_asks(const Guest& guest, const Request& request, Now now);
   [[nodiscard]] Decision by_connection(const Guest& guest, const Request& request, MonoTime now);
   [[nodiscard]] Result<Principal> by_certificate(const Guest& guest, MonoTime now);
   [[nodiscard]] Result<Principal> by_token(std::string_view secret, Now now);
@@ -62,11 +74,12 @@ class Authenticator {
   Audit audit_;
   Identity identity_;
   Accounts accounts_;
-  FailedTries failed_;
+  // Who shows what is taken is not asked, so that nobody keeps others out who share an address.
+  RateLimit failed_{10};
+  RateLimit entrusted_{200};
 };
 
-/// Whom failed tries are counted for: an address without its port, of IPv6 the network of one
-/// customer (/64); on this machine the account.
-[[nodiscard]] std::string tried_by(const Guest& guest);
+/// "alice (token 'laptop')", for the log.
+[[nodiscard]] std::string text_of(const Principal& caller);
 
 }  // namespace gflow::server

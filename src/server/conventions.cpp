@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/conventions.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "api/json.h"
@@ -16,6 +17,8 @@ constexpr int kUnavailable = 503;
 
 /// A limit of requests under way frees itself at once; a daemon that starts takes some seconds.
 void add_retry_after(Reply& reply) {
+  const auto is_told = [](const auto& header) { return header.first == "Retry-After"; };
+  if (std::ranges::any_of(reply.headers, is_told)) return;
   if (reply.status == kTooManyRequests) reply.headers.emplace_back("Retry-After", "1");
   if (reply.status == kUnavailable) reply.headers.emplace_back("Retry-After", "5");
 }

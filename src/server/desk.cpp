@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/desk.h"
 
+#include <algorithm>
 #include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
@@ -18,12 +19,14 @@ struct Desk::Ticket {
   Guest guest;
   Request request;
   Asker asker;
+  std::string authorization = {};     // what it showed
+  Principal caller = {};              // once it is known
   std::atomic<bool> answered{false};  // set on the loop's thread
   std::atomic<bool> gone{false};      // set by whoever asked
 };
 
 Desk::Desk(asio::io_context& loop, Service& service, Authenticator authenticator)
-    : loop_(loop), service_(service), authenticator_(std::move(authenticator)) {}
+    : loop_(loop), service_(service), authenticator_(std::move(authenticator)), look_again_(loop) {}
 
 std::shared_ptr<void> Desk::ask(Guest guest, Request request, Asker asker) {
   const std::uint32_t uid = guest.peer.uid;
@@ -59,6 +62,13 @@ void Desk::serve(const std::shared_ptr<Ticket>& ticket) {
     if (const auto self = desk.lock()) self->keep(ticket, std::move(wait));
   };
   auto decided = authenticator_.authenticate(ticket->guest, ticket->request, service_.now());
+  if (const auto* known = std::get_if<Principal>(&decided)) {
+    ticket->authorization = ticket->request.authorization;
+    ticket->caller = *known;
+    auto wait =
+        authenticator_.slow_down(ticket->guest, *known, ticket->request, service_.now().mono);
+    if (wait) decided = std::move(*wait);
+  }
   if (auto* refusal = std::get_if<Reply>(&decided)) {
     allow_page(page_of(ticket->request), *refusal);
     return respond(std::move(*refusal));
@@ -98,6 +108,8 @@ std::function<void(Reply)> Desk::told(const Guest& guest,
 void Desk::answer(Ticket& ticket, Reply reply) {
   if (ticket.answered.exchange(true)) return;
   waits_.erase(&ticket);
+  if (!ticket.caller.credential.empty()) reply.asked_by = text_of(ticket.caller);
+  if (reply.streamed) keep_stream(ticket, reply);
   ticket.asker.answer(std::move(reply));
 }
 
@@ -109,13 +121,63 @@ void Desk::keep(const std::shared_ptr<Ticket>& ticket, std::shared_ptr<void> wai
 
 std::vector<std::string> Desk::configure(const RoleNames& roles,
                                          const std::vector<std::string>& projects) {
-  return authenticator_.identity().configure(roles, projects);
+  auto unknown = authenticator_.identity().configure(roles, projects);
+  look_at_streams();
+  return unknown;
+}
+
+void Desk::keep_stream(const Ticket& ticket, Reply& reply) {
+  const auto body = std::make_shared<RevocableBody>(std::move(reply.streamed->body));
+  reply.streamed->body = body;
+  std::erase_if(streams_, [](const Stream& stream) { return stream.body.expired(); });
+  streams_.push_back({ticket.guest, ticket.authorization, ticket.caller, body});
+  look_later();
+}
+
+void Desk::look_at_streams() {
+  const Now now = service_.now();
+  std::erase_if(streams_, [this, now](const Stream& stream) {
+    const auto body = stream.body.lock();
+    if (!body) return true;
+    const auto is = authenticator_.still(stream.guest, stream.authorization, now);
+    const Principal& was = stream.caller;
+    if (is && is->uid == was.uid && is->role >= was.role && is->scope >= was.scope) return false;
+    body->revoke();
+    return true;
+  });
+  look_later();
+}
+
+/// A token expires by itself; who is known by the connection stays so until others say otherwise.
+void Desk::look_later() {
+  const bool may_end = std::ranges::any_of(
+      streams_, [](const Stream& stream) { return !stream.caller.credential.empty(); });
+  if (!may_end) return;
+  std::chrono::milliseconds wait = std::chrono::minutes(1);  // accounts end, clocks are set
+  const WallTime now = service_.now().wall;
+  for (const Token& token : *service_.tokens().all()) {
+    if (!token.expires || has_expired(token, now)) continue;
+    wait = std::min(wait, std::chrono::ceil<std::chrono::milliseconds>(*token.expires - now));
+  }
+  look_again_.expires_after(wait);
+  look_again_.async_wait([desk = weak_from_this()](const boost::system::error_code& error) {
+    const auto self = desk.lock();
+    if (!error && self) self->look_at_streams();
+  });
+}
+
+bool Desk::shows_somebody(const Guest& guest, std::string_view authorization) const {
+  if (guest.via != Via::Tls) return true;
+  if (authorization.empty()) return !guest.certificate.empty();
+  const auto secret = bearer_of(authorization);
+  return secret && service_.tokens().find_by_secret(*secret);
 }
 
 void Desk::close() {
   worker_.reset();  // now, while there is a loop it may post to
   logs_.reset();    // the last of who reads ends it
   std::exchange(waits_, {}).clear();
+  look_again_.cancel();
 }
 
 void Desk::queue(std::uint32_t uid, std::function<void()> piece) {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <boost/asio/steady_timer.hpp>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "server/authenticator.h"
@@ -15,6 +17,7 @@
 #include "server/guest.h"
 #include "server/log_reader.h"
 #include "server/made_once.h"
+#include "server/revocable_body.h"
 #include "server/worker.h"
 
 namespace boost::asio {
@@ -44,6 +47,11 @@ class Desk : public FairWork, public std::enable_shared_from_this<Desk> {
   /// Who has which role from now on. Returns what Identity does.
   std::vector<std::string> configure(const RoleNames& roles,
                                      const std::vector<std::string>& projects);
+  /// Ends the streams of those who may not have them any more: their token was revoked or has
+  /// expired, or they lost a role.
+  void look_at_streams();
+  /// Whether a request shows what is known, before it is decided who asks. From any thread.
+  [[nodiscard]] bool shows_somebody(const Guest& guest, std::string_view authorization) const;
   /// Answers nobody any more, and gives up what was waited for.
   void close();
 
@@ -55,7 +63,16 @@ class Desk : public FairWork, public std::enable_shared_from_this<Desk> {
 
  private:
   struct Ticket;
+  /// An answer that is sent bit by bit, and what was shown for it.
+  struct Stream {
+    Guest guest;
+    std::string authorization;
+    Principal caller;
+    std::weak_ptr<RevocableBody> body;
+  };
 
+  void keep_stream(const Ticket& ticket, Reply& reply);
+  void look_later();
   void queue(std::uint32_t uid, std::function<void()> piece);
   void serve(const std::shared_ptr<Ticket>& ticket);
   void answer(Ticket& ticket, Reply reply);
@@ -71,6 +88,8 @@ class Desk : public FairWork, public std::enable_shared_from_this<Desk> {
   Authenticator authenticator_;
   FairQueue fair_queue_;
   std::map<const Ticket*, std::shared_ptr<void>> waits_;  ///< of requests not answered yet
+  std::vector<Stream> streams_;
+  boost::asio::steady_timer look_again_;  ///< at the streams
   bool serving_ = false;
   std::optional<Worker> worker_{std::in_place};                      ///< none once it is closed
   std::shared_ptr<LogReader> logs_ = std::make_shared<LogReader>();  ///< the same

@@ -29,12 +29,27 @@ constexpr std::size_t kSpareDescriptors = 128;  // for jobs, the store, devices
 constexpr std::uint32_t kNobody = 65534;        // who is not known is counted as one user
 constexpr std::chrono::seconds kLastWords{1};
 
-/// No more connections than there are descriptors for, with some left for everything else.
-std::size_t possible_connections(std::size_t wanted) {
+constexpr Memory kBodiesHere = Memory::mib(512);
+constexpr Memory kBodiesElsewhere = Memory::mib(128);
+
+/// How many connections of each way there may be: no more than there are descriptors for, with some
+/// left for everything else. Those from elsewhere have no more than a third of them.
+struct Connections {
+  std::size_t here = 0;
+  std::size_t elsewhere = 0;
+};
+Connections possible_connections(const HttpServer::Options& options) {
+  constexpr std::size_t kOfEach = 2;     // its own, and the log it reads
+  constexpr std::size_t kOfEachTls = 4;  // its own, both ends of what is said within, a log
+  constexpr std::size_t kMostElsewhere = 512;
   rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return wanted;
-  const std::size_t spare = std::max<std::size_t>(limit.rlim_cur, 2 * kSpareDescriptors);
-  return std::min(wanted, spare - kSpareDescriptors);
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) limit.rlim_cur = 0;
+  const std::size_t there_are = std::max<std::size_t>(limit.rlim_cur, 2 * kSpareDescriptors);
+  const std::size_t free = there_are - kSpareDescriptors;
+  const std::size_t wanted = options.max_connections;
+  const std::size_t elsewhere =
+      options.tls ? std::min({wanted, kMostElsewhere, free / 3 / kOfEachTls}) : 0;
+  return {std::min(wanted, (free - elsewhere * kOfEachTls) / kOfEach), elsewhere};
 }
 
 /// Says why and leaves the connection to be closed. What does not fit its buffer is not waited for.
@@ -64,7 +79,9 @@ Edge::Edge(Options options, std::shared_ptr<Desk> desk)
       last_words_(io_),
       unix_listener_(io_,
                      [this](Listener::Socket socket) { welcome(Via::Unix, std::move(socket)); }),
-      admission_(possible_connections(options_.max_connections), options_.max_connections_per_user),
+      admission_({possible_connections(options_).here, kBodiesHere},
+                 {possible_connections(options_).elsewhere, kBodiesElsewhere},
+                 options_.max_connections_per_user),
       counters_(routes().size()) {}
 
 Edge::~Edge() { finish(); }
@@ -111,10 +128,12 @@ Result<void> Edge::listen_remote() {
   if (!options_.tls) return {};
   TlsContext context = GF_TRY(make_tls_context(options_.tls_files));
   HttpServer::Remote remote{*options_.tls, fingerprint_of(context)};
-  tls_front_ = std::make_unique<TlsFront>(std::move(context), [this](TlsFront::Arrival arrival) {
+  const auto welcome = [this](TlsFront::Arrival arrival) {
     const auto arrived = std::make_shared<TlsFront::Arrival>(std::move(arrival));
     asio::post(io_, [this, arrived] { welcome_remote(*arrived); });
-  });
+  };
+  tls_front_ = std::make_unique<TlsFront>(
+      std::move(context), possible_connections(options_).elsewhere, welcome);
   if (auto done = tls_front_->listen(remote.address); !done) {
     tls_front_.reset();
     return done;
@@ -179,18 +198,21 @@ Result<Guest> Edge::admit(Via via, int socket) {
     guest.peer = GF_TRY(os::peer_of(socket));
     GF_CHECK(may_enter(guest.peer.uid));
   }
-  GF_CHECK(admission_.take_connection(guest.peer.uid));
   return guest;
 }
 
 void Edge::welcome(Via via, Listener::Socket socket) {
   auto guest = admit(via, socket.native_handle());
   if (!guest) {
-    const bool too_many = guest.error().code == Code::Exhausted;
-    counters_.refused(too_many ? Refusal::Connections : Refusal::Permission);
+    counters_.refused(Refusal::Permission);
     return turn_away(socket.native_handle(), guest.error());
   }
-  begin_session(std::move(*guest), std::move(socket));
+  auto connection = admission_.take_connection(*guest);
+  if (!connection) {
+    counters_.refused(Refusal::Connections);
+    return turn_away(socket.native_handle(), connection.error());
+  }
+  begin_session(std::move(*guest), std::move(socket), std::move(*connection));
 }
 
 /// Who comes from elsewhere is counted by address, as nobody knows yet who it is; and is nobody
@@ -200,24 +222,26 @@ void Edge::welcome_remote(TlsFront::Arrival& arrival) {
   Guest guest{.via = Via::Tls, .is_known = false, .address = arrival.address};
   guest.certificate = std::move(arrival.certificate);
   guest.peer.uid =
-      kNoAccounts | static_cast<std::uint32_t>(std::hash<std::string>()(tried_by(guest)));
+      kNoAccounts | static_cast<std::uint32_t>(std::hash<std::string>()(counted_as(guest)));
   guest.refusal = Error{Code::Permission,
                         tr("from another machine a token is needed: 'Authorization: Bearer TOKEN'; "
                            "'gctl token create' makes one")};
   if (closing_) return;
-  if (!admission_.take_connection(guest.peer.uid)) return counters_.refused(Refusal::Connections);
+  auto connection = admission_.take_connection(guest);
+  if (!connection) return counters_.refused(Refusal::Connections);
   error_code error;
   Listener::Socket socket(io_.get_executor());
   socket.assign(Listener::Protocol(AF_UNIX, 0), arrival.plain.get(), error);
-  if (error) return admission_.give_connection(guest.peer.uid);
+  if (error) return;
   (void)arrival.plain.release();  // the socket's now
-  begin_session(std::move(guest), std::move(socket));
+  begin_session(std::move(guest), std::move(socket), std::move(*connection));
 }
 
-void Edge::begin_session(Guest guest, Listener::Socket socket) {
+void Edge::begin_session(Guest guest, Listener::Socket socket, Admission::Lease connection) {
   SessionHost& host = *this;
   counters_.opened(guest.via);
-  const auto session = std::make_shared<Session>(host, std::move(guest), std::move(socket));
+  const auto session =
+      std::make_shared<Session>(host, std::move(guest), std::move(socket), std::move(connection));
   sessions_.insert(session);
   session->read_header();
 }

@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "server/http_counters.h"
@@ -63,12 +64,16 @@ class Edge : private SessionHost {
   [[nodiscard]] std::shared_ptr<void> ask(Guest guest, Request request, Desk::Asker asker) override;
   void on_edge(std::function<void()> work) override;
   void note(const Guest& guest, const Terms& terms, int status) override;
+  [[nodiscard]] bool shows_somebody(const Guest& guest,
+                                    std::string_view authorization) const override {
+    return desk_->shows_somebody(guest, authorization);
+  }
   void forget(const std::shared_ptr<Session>& session) override;
 
   [[nodiscard]] Result<void> listen_at(LoopbackAddress& address);
   void welcome(Via via, Listener::Socket socket);
   void welcome_remote(TlsFront::Arrival& arrival);
-  void begin_session(Guest guest, Listener::Socket socket);
+  void begin_session(Guest guest, Listener::Socket socket, Admission::Lease connection);
   [[nodiscard]] Result<Guest> admit(Via via, int socket);
   [[nodiscard]] Result<void> may_enter(std::uint32_t uid) const;
   void stop_accepting();

@@ -42,7 +42,8 @@ struct Request {
   std::string content_type = {};
   std::string content_encoding = {};
   std::string if_match = {};
-  Terms terms = {};  ///< how the answer is to be sent
+  Terms terms = {};        ///< how the answer is to be sent
+  bool is_unread = false;  ///< its body is left out: nothing known was shown with it
 };
 
 /// Whether an answer came to whoever asked; told on the connections' thread. Let go of without a
@@ -65,6 +66,7 @@ struct Reply {
   std::optional<Streamed> streamed = {};  ///< in place of `body`
   bool hangs_up = false;                  ///< it is the last of its connection
   std::shared_ptr<Receipt> receipt = {};  ///< of who wants to know; not of one that is streamed
+  std::string asked_by = {};              ///< whom it answers, where a credential was shown
 };
 /// The reply with its body.
 [[nodiscard]] Reply written(Reply reply);

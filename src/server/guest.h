@@ -27,4 +27,8 @@ struct Guest {
   std::string certificate = {};  ///< what it names, of one that our CA vouches for; "" for none
 };
 
+/// Whom connections and failed tries are counted for: from elsewhere an address without its port,
+/// of IPv6 the network of one customer (/64); on this machine the account.
+[[nodiscard]] std::string counted_as(const Guest& guest);
+
 }  // namespace gflow::server

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/http_server.h"
 
+#include <system_error>
 #include <utility>
 
 #include "server/desk.h"
@@ -11,6 +12,16 @@ namespace gflow::server {
 Result<std::unique_ptr<HttpServer>> HttpServer::listen(boost::asio::io_context& io,
                                                        Options options,
                                                        Service& service) {
+  try {
+    return begin(io, std::move(options), service);
+  } catch (const std::system_error& error) {  // no thread is to be had
+    return fail(Code::Failure, std::string("serve the API: ") + error.what());
+  }
+}
+
+Result<std::unique_ptr<HttpServer>> HttpServer::begin(boost::asio::io_context& io,
+                                                      Options options,
+                                                      Service& service) {
   auto desk = std::make_shared<Desk>(
       io,
       service,
@@ -39,6 +50,8 @@ std::vector<std::string> HttpServer::configure(const RoleNames& roles,
                                                const std::vector<std::string>& projects) {
   return desk_->configure(roles, projects);
 }
+
+void HttpServer::tokens_changed() { desk_->look_at_streams(); }
 
 std::optional<LoopbackAddress> HttpServer::loopback() const {
   if (edge_->loopback().empty()) return std::nullopt;

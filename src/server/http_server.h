@@ -57,6 +57,8 @@ class HttpServer {
   /// Who has which role from now on, open connections included. Returns what Identity does.
   std::vector<std::string> configure(const RoleNames& roles,
                                      const std::vector<std::string>& projects);
+  /// Tokens were revoked: what is sent for them ends.
+  void tokens_changed();
   /// As close(); answers that are not read within a second are cut off.
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
@@ -80,6 +82,9 @@ class HttpServer {
   void close();
 
  private:
+  static Result<std::unique_ptr<HttpServer>> begin(boost::asio::io_context& io,
+                                                   Options options,
+                                                   Service& service);
   HttpServer(std::unique_ptr<Edge> edge, std::shared_ptr<Desk> desk, std::string trouble);
 
   std::unique_ptr<Edge> edge_;

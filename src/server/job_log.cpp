@@ -74,6 +74,12 @@ Result<Asked> read_asked(Exchange& exchange) {
 
 /// Away from the loop.
 void open(Asked& asked) {
+  if (asked.wish.follow) {
+    if (auto can = asked.exchange.logs->can_follow(); !can) {
+      asked.file = std::unexpected(std::move(can).error());
+      return;
+    }
+  }
   asked.file = open_log(asked.where);
   if (!asked.file) {
     const bool is_to_come = asked.wish.follow && asked.file.error().code == Code::NotFound;

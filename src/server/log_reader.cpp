@@ -8,9 +8,12 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <cstddef>
+#include <system_error>
 #include <utility>
 
+#include "base/translate.h"
 #include "os/file.h"
 #include "os/signals.h"
 
@@ -24,8 +27,14 @@ void wake(const os::Fd& fd) {
 
 }  // namespace
 
+LogReader::LogReader() {
+  core_->wake = os::Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!core_->wake.valid()) throw std::system_error(errno, std::generic_category(), "eventfd");
+  const os::SignalsBlocked blocked;  // they are the loop's
+  thread_ = std::thread([core = core_] { serve(*core); });
+}
+
 LogReader::~LogReader() {
-  if (!thread_.joinable()) return;
   {
     const std::scoped_lock lock(core_->mutex);
     core_->stop = true;
@@ -34,27 +43,32 @@ LogReader::~LogReader() {
   thread_.join();
 }
 
-Result<void> LogReader::open(Core& core) {
+/// Called with the mutex held.
+Result<void> LogReader::open_notify(Core& core) {
+  if (core.notify.valid()) return {};
   core.notify = os::Fd(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
-  if (!core.notify.valid()) return os::errno_error("inotify_init1");
-  core.wake = os::Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!core.wake.valid()) return os::errno_error("eventfd");
-  return {};
+  if (core.notify.valid()) return {};
+  return fail(Code::Unreachable,
+              tr_format("logs cannot be followed: {}; what there is of them can be read",
+                        os::errno_error("inotify_init1").error().message));
 }
 
 void LogReader::run(std::uint32_t uid, std::function<void()> work) {
   const std::scoped_lock lock(core_->mutex);
-  if (!thread_.joinable()) {
-    if (!open(*core_)) return;
-    const os::SignalsBlocked blocked;  // they are the loop's
-    thread_ = std::thread([core = core_] { serve(*core); });
-  }
   core_->queue.push(uid, std::move(work));
   wake(core_->wake);
 }
 
+Result<void> LogReader::can_follow() {
+  const std::scoped_lock lock(core_->mutex);
+  GF_CHECK(open_notify(*core_));
+  wake(core_->wake);  // it is waited for from now on
+  return {};
+}
+
 Result<std::shared_ptr<void>> LogReader::on_growth(int file, std::function<void()> then) {
   const std::scoped_lock lock(core_->mutex);
+  GF_CHECK(open_notify(*core_));
   // The file that is open, whatever has its name by now.
   const std::string path = fmt::format("/proc/self/fd/{}", file);
   const int watch = ::inotify_add_watch(core_->notify.get(), path.c_str(), IN_MODIFY | IN_ONESHOT);
@@ -79,17 +93,18 @@ void LogReader::let_go(Core& core, int watch, std::uint64_t number) {
 
 void LogReader::serve(Core& core) {
   while (true) {
+    work_off(core);
+    int notify = -1;  // which poll() passes over
     {
       const std::scoped_lock lock(core.mutex);
       if (core.stop) return;
+      notify = core.notify.get();
     }
-    work_off(core);
-    std::array<pollfd, 2> fds = {pollfd{core.notify.get(), POLLIN, 0},
-                                 pollfd{core.wake.get(), POLLIN, 0}};
+    std::array<pollfd, 2> fds = {pollfd{notify, POLLIN, 0}, pollfd{core.wake.get(), POLLIN, 0}};
     if (::poll(fds.data(), fds.size(), -1) < 0) continue;
     std::uint64_t count = 0;
     (void)!::read(core.wake.get(), &count, sizeof count);  // before looking at what there is
-    tell_of_growth(core);
+    if (notify >= 0) tell_of_growth(core);
   }
 }
 

@@ -15,17 +15,21 @@
 namespace gflow::server {
 
 /// A thread that reads files, and waits for those that are followed to grow (inotify). Users take
-/// turns. The thread begins with the first piece of work.
+/// turns.
 class LogReader {
  public:
-  LogReader() = default;
+  /// Throws std::system_error where no thread can be had.
+  LogReader();
   /// Drops what has not begun, calls nobody any more, and waits for what runs.
   ~LogReader();
   LogReader(const LogReader&) = delete;
   LogReader& operator=(const LogReader&) = delete;
 
-  /// `work` runs on the thread; dropped where no thread can be had.
+  /// `work` runs on the thread.
   void run(std::uint32_t uid, std::function<void()> work);
+  /// Whether files can be waited for: a user may have so many inotify instances. From any thread.
+  /// Errors: Unreachable, saying why not; try again.
+  [[nodiscard]] Result<void> can_follow();
   /// Calls `then` once, on the thread, when the file is written to after this. Who lets go of what
   /// is returned, which may outlive the reader, waits no more, but may be called just then.
   /// Errors: there are too many files followed on this machine.
@@ -39,11 +43,11 @@ class LogReader {
     FairQueue queue;  // guarded by mutex, as all else
     Waiters waiters;
     std::uint64_t next = 0;
-    os::Fd notify;
+    os::Fd notify;  // invalid until somebody follows
     os::Fd wake;
     bool stop = false;
   };
-  static Result<void> open(Core& core);
+  static Result<void> open_notify(Core& core);
   static void serve(Core& core);
   static void work_off(Core& core);
   static void tell_of_growth(Core& core);

@@ -27,6 +27,8 @@ std::string_view who_may(Verb verb) {
       return tr_later("everyone who may connect");
     case Verb::Change:
       return tr_later("the owner, operators");
+    case Verb::Entrust:
+      return tr_later("the owner, administrators");
     case Verb::Operate:
       return tr_later("operators");
     case Verb::Administer:

@@ -64,8 +64,8 @@ constexpr auto kRoutes = std::to_array<Route>({
     {"GET", "/api/v1/principal", Verb::Read, show_principal, about::kShowPrincipal},
     {"GET", "/api/v1/settings", Verb::Read, show_settings, about::kShowSettings},
     {"GET", "/api/v1/tokens", Verb::Read, list_tokens, about::kListTokens},
-    {"POST", "/api/v1/tokens", Verb::Submit, create_token, about::kCreateToken},
-    {"DELETE", "/api/v1/tokens/{name}", Verb::Change, revoke_token, about::kRevokeToken},
+    {"POST", "/api/v1/tokens", Verb::Entrust, create_token, about::kCreateToken},
+    {"DELETE", "/api/v1/tokens/{name}", Verb::Entrust, revoke_token, about::kRevokeToken},
     {"GET", "/api/v1/openapi.json", Verb::Read, show_openapi, about::kShowOpenapi},
     {"GET", "/api/v1/changes", Verb::Read, wait_for_change, about::kWaitForChange},
     {"GET", "/api/v1/events", Verb::Read, listen_to_events, about::kListenToEvents},
@@ -173,6 +173,7 @@ Scope scope_of(Verb verb) {
       return Scope::Read;
     case Verb::Submit:
     case Verb::Change:
+    case Verb::Entrust:
       return Scope::Submit;
     case Verb::Operate:
       return Scope::Operate;
@@ -192,12 +193,18 @@ std::size_t route_number(std::string_view method, std::string_view path) {
   return static_cast<std::size_t>(found - kRoutes.begin());
 }
 
+const Route* find_route(std::string_view method, std::string_view path) {
+  const std::size_t number = route_number(method, path);
+  return number == kRoutes.size() ? nullptr : &kRoutes.at(number);
+}
+
 Result<void> authorize(const Principal& caller, Verb verb) {
   GF_CHECK(is_in_scope(caller, scope_of(verb)));
   switch (verb) {
     case Verb::Read:
     case Verb::Submit:
     case Verb::Change:
+    case Verb::Entrust:
       return {};
     case Verb::Operate:
       return may_drain(caller, tr("GPUs and nodes"));

@@ -15,6 +15,7 @@ enum class Verb {
   Read,        ///< anyone who may connect
   Submit,      ///< anyone who may connect, in their own name
   Change,      ///< anyone who may connect; the engine refuses jobs of others
+  Entrust,     ///< the same with what stands for them, tokens; administrators with those of all
   Operate,     ///< operators
   Administer,  ///< administrators
 };
@@ -28,6 +29,8 @@ struct Route {
 };
 /// Every route there is; the first that matches counts.
 [[nodiscard]] std::span<const Route> routes();
+/// The one a request is for; null if there is none, or it takes another method.
+[[nodiscard]] const Route* find_route(std::string_view method, std::string_view path);
 
 /// Which of them a request is for; how many there are where it is for none. HEAD is a GET.
 [[nodiscard]] std::size_t route_number(std::string_view method, std::string_view path);

@@ -71,6 +71,7 @@ void Session::on_header(const error_code& error) {
     return refuse(Refusal::Malformed,
                   problem(Error{Code::Usage, "the only transfer coding taken is chunked"}, 501));
   }
+  if (!is_to_be_read()) return take_request(std::move(parser_->get()), true);
   if (auto taken = take_body(); !taken) {
     return refuse(Refusal::Memory, problem(taken.error(), 429));
   }
@@ -78,18 +79,20 @@ void Session::on_header(const error_code& error) {
   return waits ? invite_body() : read_body();
 }
 
+/// What is small is read from anybody, so that the connection ends in order.
+bool Session::is_to_be_read() {
+  constexpr std::uint64_t kSmall = 64 * 1024;
+  if (!parser_->chunked() && parser_->content_length().value_or(0) <= kSmall) return true;
+  return host_.shows_somebody(guest_, parser_->get()[http::field::authorization]);
+}
+
 Result<void> Session::take_body() {
   // A chunked body does not say how large it gets.
   const auto length = parser_->content_length();
   const Memory size =
       parser_->chunked() ? kMaxBody : Memory{static_cast<std::int64_t>(length.value_or(0))};
-  GF_CHECK(host_.admission().take_body(guest_.peer.uid, size));
-  body_ = size;
+  body_ = GF_TRY(host_.admission().take_body(guest_, size));
   return {};
-}
-
-void Session::give_body() {
-  host_.admission().give_body(guest_.peer.uid, std::exchange(body_, Memory{}));
 }
 
 void Session::invite_body() {
@@ -120,9 +123,13 @@ void Session::on_body(const error_code& error) {
     return refuse(Refusal::Stopping,
                   problem(Error{Code::Unreachable, "gflowd is stopping; try again"}));
   }
+  take_request(parser_->release(), false);
+}
+
+/// `is_unread`: its body is not read, so that nothing after it can be, either.
+void Session::take_request(HttpRequest message, bool is_unread) {
   asked_at_ = std::chrono::steady_clock::now();
-  HttpRequest message = parser_->release();
-  keep_alive_ = message.keep_alive();
+  keep_alive_ = !is_unread && message.keep_alive();
   is_head_ = message.method() == http::verb::head;
   is_http10_ = message.version() < 11;
   terms_ = terms_of(message);
@@ -137,6 +144,7 @@ void Session::on_body(const error_code& error) {
   request.query = std::move(target->query);
   request.web = std::move(web);
   request.terms = terms_;
+  request.is_unread = is_unread;
   ask(std::move(request));
 }
 
@@ -211,7 +219,32 @@ void Session::watch() {
                                 self->watching_ = false;
                                 if (error || !(self->is_awaiting() || self->writer_)) return;
                                 self->look_at_other_end();
+                                self->watch_again();
                               });
+}
+
+/// What it sends on before it has its answer is read after that, and its half that it closed stays
+/// closed: until then the socket is readable, and would be spun on instead of waited for.
+void Session::watch_again() {
+  constexpr std::chrono::seconds kLookAgain{1};
+  constexpr std::size_t kMostAhead = 64 * 1024;
+  if (closed_ || watching_) return;
+  error_code ignored;  // of one that has failed there is none
+  const std::size_t ahead = stream_.socket().available(ignored);
+  // Behind so much nothing is seen any more of the end of one that is elsewhere.
+  if (guest_.via == Via::Tls && ahead > kMostAhead && (waits_for_news_ || writer_)) return close();
+  const bool is_open = other_end(stream_.socket().native_handle()) == OtherEnd::Open;
+  if (ahead == 0 && is_open) return watch();
+  watching_ = true;
+  look_again_.expires_after(kLookAgain);
+  look_again_.async_wait([session = weak_from_this()](const error_code& error) {
+    const auto self = session.lock();
+    if (error || !self) return;
+    self->watching_ = false;
+    if (!(self->is_awaiting() || self->writer_)) return;
+    self->look_at_other_end();
+    self->watch_again();
+  });
 }
 
 /// Over TCP one that is closed looks like one that only sends no more: what is waited for long is
@@ -227,12 +260,13 @@ void Session::close() {
   error_code ignored;  // the connection is over either way
   stream_.socket().close(ignored);
   deadline_.cancel();
+  look_again_.cancel();
   ticket_.reset();
   if (writer_) writer_->abandon();
   end_stream();
-  give_body();
-  host_.admission().give_reply(guest_.peer.uid, std::exchange(reply_, Memory{}));
-  host_.admission().give_connection(guest_.peer.uid);
+  body_.reset();
+  reply_.reset();
+  connection_.reset();
   host_.forget(shared_from_this());
 }
 
@@ -240,19 +274,20 @@ void Session::answer(std::uint64_t number, Reply reply) {
   if (!is_awaiting() || number != number_) return;
   ticket_.reset();
   waits_for_news_ = false;
-  give_body();
+  terms_.asked_by = reply.asked_by;
   send(std::move(reply));
 }
 
 void Session::send(Reply reply) {
   idle_ = false;
+  body_.reset();
   keep_alive_ = keep_alive_ && !host_.is_closing() && !reply.hangs_up;
   if (reply.streamed && !is_head_) return send_streamed(std::move(reply));
   reply = written(std::move(reply));
   auto receipt = std::move(reply.receipt);
   const Memory size{static_cast<std::int64_t>(reply.body.size())};
-  if (auto taken = host_.admission().take_reply(guest_.peer.uid, size); taken) {
-    reply_ = size;
+  if (auto taken = host_.admission().take_reply(guest_, size); taken) {
+    reply_ = std::move(*taken);
   } else {
     host_.counters().refused(Refusal::Memory);
     reply = problem(taken.error(), 429);
@@ -262,7 +297,9 @@ void Session::send(Reply reply) {
   reply = finished(terms_, std::move(reply));
   count(reply.status);
   if (reply.status >= kLeastRefused) host_.note(guest_, terms_, reply.status);
+  const auto length = reply.streamed ? reply.streamed->length : std::nullopt;
   response_ = response_of(std::move(reply));
+  if (length) response_->content_length(*length);
   response_->keep_alive(keep_alive_);
   if (is_head_) response_->body().clear();  // its length is told all the same
   receipt_ = std::move(receipt);
@@ -326,8 +363,9 @@ void Session::on_sent(const error_code& error) {
   response_.reset();
   terms_ = {};
   end_stream();
+  is_head_ = false;
   if (error || has_failed(stream_.socket().native_handle())) lose_receipt();
-  host_.admission().give_reply(guest_.peer.uid, std::exchange(reply_, Memory{}));
+  reply_.reset();
   if (closed_) return;
   if (error || !keep_alive_ || host_.is_closing()) return close();
   read_header();

@@ -41,6 +41,10 @@ class SessionHost {
   virtual void on_edge(std::function<void()> work) = 0;
   /// It was refused, or failed.
   virtual void note(const Guest& guest, const Terms& terms, int status) = 0;
+  /// Whether it shows who asks, as far as can be told before it is decided: what strangers send is
+  /// not read.
+  [[nodiscard]] virtual bool shows_somebody(const Guest& guest,
+                                            std::string_view authorization) const = 0;
   /// It has closed.
   virtual void forget(const std::shared_ptr<Session>& session) = 0;
 };
@@ -51,11 +55,14 @@ class Session : public std::enable_shared_from_this<Session> {
  public:
   using Stream = BodyWriter::Stream;
 
-  Session(SessionHost& host, Guest guest, Listener::Socket socket)
+  /// `connection`: what it takes of the admission.
+  Session(SessionHost& host, Guest guest, Listener::Socket socket, Admission::Lease connection)
       : host_(host),
         guest_(std::move(guest)),
+        connection_(std::move(connection)),
         stream_(std::move(socket)),
-        deadline_(stream_.get_executor()) {}
+        deadline_(stream_.get_executor()),
+        look_again_(stream_.get_executor()) {}
 
   void read_header();
   [[nodiscard]] Via via() const { return guest_.via; }
@@ -72,11 +79,12 @@ class Session : public std::enable_shared_from_this<Session> {
   using error_code = boost::system::error_code;
 
   void on_header(const error_code& error);
+  [[nodiscard]] bool is_to_be_read();
   [[nodiscard]] Result<void> take_body();
-  void give_body();
   void invite_body();
   void read_body();
   void on_body(const error_code& error);
+  void take_request(HttpRequest message, bool is_unread);
   void on_bad_request(const error_code& error);
   void expect_within(std::chrono::milliseconds time);
   void refuse(Refusal why, Reply reply);
@@ -86,6 +94,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void ask(Request request);
   [[nodiscard]] Desk::Asker asker();
   void watch();
+  void watch_again();
   void look_at_other_end();
   void wait_for_news(std::uint64_t number);
   void answer(std::uint64_t number, Reply reply);
@@ -99,20 +108,22 @@ class Session : public std::enable_shared_from_this<Session> {
 
   SessionHost& host_;
   Guest guest_;
+  Admission::Lease connection_;
   Stream stream_;
-  boost::asio::steady_timer deadline_;  // of what is read
+  boost::asio::steady_timer deadline_;    // of what is read
+  boost::asio::steady_timer look_again_;  // at the other end
   bool too_late_ = false;
   boost::beast::flat_buffer buffer_{kMaxBufferBytes};
   std::optional<HttpParser> parser_;
   std::optional<HttpResponse> response_;
   std::shared_ptr<BodyWriter> writer_;  // of an answer in pieces
-  Memory body_;                         // taken from the admission
-  Memory reply_;                        // the same
   std::shared_ptr<Receipt> receipt_;    // of what was sent last, until the next request
-  std::shared_ptr<void> ticket_;        // of the request awaited
-  std::uint64_t number_ = 0;  // of the request awaited; an answer to another one is dropped
-  Terms terms_;               // of it
-  std::size_t route_ = 0;     // the same
+  Admission::Lease body_;
+  Admission::Lease reply_;
+  std::shared_ptr<void> ticket_;  // of the request awaited
+  std::uint64_t number_ = 0;      // of the request awaited; an answer to another one is dropped
+  Terms terms_;                   // of it
+  std::size_t route_ = 0;         // the same
   std::optional<std::chrono::steady_clock::time_point> asked_at_;  // none: it is not read yet
   bool streaming_ = false;
   bool idle_ = true;

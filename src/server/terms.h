@@ -12,6 +12,7 @@ struct Terms {
   std::string request_id;
   std::string accept_encoding;
   std::string if_none_match;
+  std::string asked_by = {};  ///< for the log, once it is known
 };
 
 }  // namespace gflow::server

@@ -30,7 +30,6 @@ namespace {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-constexpr std::size_t kMaxConnections = 512;
 constexpr std::size_t kMaxOfAddress = 64;
 constexpr std::chrono::seconds kHandshake{10};
 constexpr std::chrono::seconds kWrite{60};
@@ -66,8 +65,9 @@ std::string name_in_certificate(SSL* tls) {
 struct TlsFront::Core {
   class Connection;
 
-  Core(TlsContext made, Welcome given)
+  Core(TlsContext made, std::size_t most, Welcome given)
       : context(made.release()),
+        max_connections(most),
         welcome(std::move(given)),
         work(io.get_executor()),
         listener(io, [this](Listener::Socket socket) { accept(std::move(socket)); }) {}
@@ -77,6 +77,7 @@ struct TlsFront::Core {
 
   asio::io_context io{1};
   asio::ssl::context context;
+  std::size_t max_connections;
   Welcome welcome;
   asio::executor_work_guard<asio::io_context::executor_type> work;
   Listener listener;
@@ -197,15 +198,15 @@ class TlsFront::Core::Connection : public std::enable_shared_from_this<Connectio
 
 void TlsFront::Core::accept(Listener::Socket socket) {
   std::string address = os::address_of_other_end(socket.native_handle());
-  std::string counted_as = tried_by(Guest{.via = Via::Tls, .address = address});
+  std::string who = counted_as(Guest{.via = Via::Tls, .address = address});
   // Nothing can be said yet in a way that would be understood.
-  if (connections.size() >= kMaxConnections) return;
-  std::size_t& count = of_address[counted_as];
+  if (connections.size() >= max_connections) return;
+  std::size_t& count = of_address[who];
   if (count >= kMaxOfAddress) return;
   ++count;
   watch_peer(socket.native_handle());
-  const auto connection = std::make_shared<Connection>(
-      *this, std::move(socket), std::move(address), std::move(counted_as));
+  const auto connection =
+      std::make_shared<Connection>(*this, std::move(socket), std::move(address), std::move(who));
   connections.insert(connection);
   connection->begin();
 }
@@ -216,8 +217,8 @@ void TlsFront::Core::forget(const std::shared_ptr<Connection>& connection) {
   if (--count->second == 0) of_address.erase(count);
 }
 
-TlsFront::TlsFront(TlsContext context, Welcome welcome)
-    : core_(std::make_unique<Core>(std::move(context), std::move(welcome))) {}
+TlsFront::TlsFront(TlsContext context, std::size_t max_connections, Welcome welcome)
+    : core_(std::make_unique<Core>(std::move(context), max_connections, std::move(welcome))) {}
 
 TlsFront::~TlsFront() { finish(); }
 

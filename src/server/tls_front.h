@@ -15,7 +15,7 @@ namespace gflow::server {
 
 /// Connections from other machines: shakes hands and encrypts on a thread of its own, and gives
 /// what is said within as a socket of this machine. Who is slow to shake hands, or stops halfway,
-/// keeps nobody waiting: each has 10 s, an address 64 connections, and all together 512.
+/// keeps nobody waiting: each has 10 s, an address 64 connections, and all together so many.
 class TlsFront {
  public:
   /// One that has shaken hands.
@@ -27,7 +27,7 @@ class TlsFront {
   /// Called on the front's thread.
   using Welcome = std::function<void(Arrival)>;
 
-  TlsFront(TlsContext context, Welcome welcome);
+  TlsFront(TlsContext context, std::size_t max_connections, Welcome welcome);
   ~TlsFront();
   TlsFront(const TlsFront&) = delete;
   TlsFront& operator=(const TlsFront&) = delete;

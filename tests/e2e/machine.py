@@ -7,6 +7,7 @@ Nothing here sleeps or polls: `wait()` and `until()` ride on the daemon's own lo
 import ctypes
 import json
 import os
+import pwd
 import re
 import select
 import shutil
@@ -170,6 +171,16 @@ class Machine:
         for group in groups:
             remove_group(group)
         shutil.rmtree(self.root, ignore_errors=True)
+
+
+def as_no_root(machine):
+    """What runs a command as an account that is not root, whose the machine is from now on; and its name."""
+    if os.geteuid() != 0:
+        return [], pwd.getpwuid(os.geteuid()).pw_name
+    account = pwd.getpwnam("daemon")
+    for path in (machine.root, *machine.root.rglob("*")):
+        os.chown(path, account.pw_uid, account.pw_gid)
+    return ["setpriv", "--reuid", account.pw_uid, "--regid", account.pw_gid, "--clear-groups"], account.pw_name
 
 
 def kill(pid):

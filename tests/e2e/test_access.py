@@ -3,12 +3,14 @@
 
 import json
 import re
+import socket
 import urllib.error
 import urllib.request
 
+import http_client
 import pytest
 import rights
-from machine import PATIENCE, Machine
+from machine import PATIENCE, Gate, Machine
 from rights import least_scope, path_of
 
 NOBODYS = "gflow_" + "0" * 64
@@ -214,7 +216,8 @@ def test_failed_tries_are_told_limited_and_do_not_keep_out_who_has_a_token(serve
     before = len(audited(served))
     answers = [ask(served, "GET", "/api/v1/jobs", token="gflow_" + f"{i:064x}") for i in range(15)]
     assert [status for status, _, _ in answers] == [401] * 10 + [429] * 5
-    assert 1 <= int(answers[-1][2]["Retry-After"]) <= 60
+    [wait] = answers[-1][2].get_all("Retry-After")
+    assert 1 <= int(wait) <= 60
     assert ask(served, "GET", "/api/v1/jobs", token=served.tokens["read"])[0] == 200
     lines = audited(served)[before:]
     assert len(lines) == 11 and "too many failed tries" in lines[-1], lines
@@ -231,6 +234,79 @@ def test_what_tokens_change_is_in_the_log_and_no_secret_is(served):
     served.ok("gctl", "token", "revoke", "noted")
     assert audited(served)[-1].endswith("DELETE /api/v1/tokens/noted: 204")
     assert not re.search(r"gflow_[0-9a-f]{16}", log(served))
+
+
+@pytest.mark.parametrize("level", ["warning", "error"])
+def test_who_did_what_is_written_at_any_level(bare, level):
+    bare.environment["GFLOW_API__LISTEN"] = "127.0.0.1:0"
+    bare.config(f'[daemon]\nlog_level = "{level}"\n')
+    bare.up()
+    bare.url = json.loads(bare.ok("gflowd", "status", "--json"))["api_url"]
+    bare.ok("gctl", "token", "create", "quiet")
+    assert ask(bare, "GET", "/api/v1/jobs", token=NOBODYS)[0] == 401
+    bare.ok("gctl", "config", "reload")
+    assert ask(bare, "GET", "/nowhere")[0] == 404
+    lines = audited(bare)
+    assert [line.rsplit(": ", 2)[-1] for line in (lines[0], lines[2])] == ["201", "204"] and "401" in lines[1], lines
+    assert "/nowhere" not in log(bare)  # else nothing is
+
+
+def test_tokens_are_changed_so_often_and_no_more(machine):
+    """Each change is written: who could write as fast as they can would hide what was done before."""
+    most = 200
+    answers = [http_client.ask(machine, "DELETE", f"/api/v1/tokens/none-{i}") for i in range(most + 20)]
+    assert [answer.status for answer in answers] == [404] * most + [429] * 20
+    [wait] = answers[-1].headers.get_all("Retry-After")
+    assert 1 <= int(wait) <= 60
+    lines = audited(machine)
+    assert len(lines) == most + 1 and "too many changes of tokens" in lines[-1], lines[-2:]
+    assert http_client.ask(machine, "GET", "/api/v1/tokens").status == 200
+
+
+class Streaming:
+    """An answer over TCP that goes on."""
+
+    def __init__(self, machine, target, token=None):
+        host, port = machine.url.removeprefix("http://").rsplit(":", 1)
+        self.connection = socket.create_connection((host, int(port)), timeout=PATIENCE)
+        shown = f"Authorization: Bearer {token}\r\n" if token else ""
+        self.connection.sendall(f"GET {target} HTTP/1.1\r\nHost: localhost\r\n{shown}\r\n".encode())
+        self.got = b""
+
+    def until(self, text):
+        while text not in self.got:
+            chunk = self.connection.recv(65536)
+            assert chunk, self.got
+            self.got += chunk
+
+    def rest(self):
+        """What comes until it is cut."""
+        while chunk := self.connection.recv(65536):
+            self.got += chunk
+        return self.got
+
+
+@pytest.mark.parametrize("how", ["revoked", "expired"])
+def test_what_is_sent_for_a_token_ends_with_it(served, how):
+    gate = Gate(served, f"gate-{how}")
+    job = served.submit(f"echo one; {gate.command}; echo SECRET; sleep 1000")
+    gate.reached()
+    life = ["--expires", "5s"] if how == "expired" else []
+    token = served.ok("gctl", "token", "create", f"leak-{how}", "--scope", "read", *life).strip()
+    streams = [Streaming(served, "/api/v1/events", token), Streaming(served, f"/api/v1/jobs/{job}/log?follow=true", token)]
+    other = Streaming(served, f"/api/v1/jobs/{job}/log?follow=true", served.tokens["read"])
+    streams[0].until(b"retry:")
+    streams[1].until(b"one\n")
+    other.until(b"one\n")
+    if how == "revoked":
+        served.ok("gctl", "token", "revoke", f"leak-{how}")
+    # Both end while nothing comes, and not in order: there would be more.
+    for stream in streams:
+        assert not stream.rest().endswith(b"0\r\n\r\n")
+    gate.open()
+    other.until(b"SECRET")  # what others have goes on
+    served.ok("gcancel", job)
+    assert other.rest().endswith(b"0\r\n\r\n")
 
 
 def test_there_may_be_so_many_tokens_of_one_user(served):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is true of every route: methods, media types, conditions, compression, ids, problems."""
 
+import http.client
 import json
 import re
 import socket
@@ -37,6 +38,11 @@ def test_head_is_get_without_its_body(machine):
     for name in ("Content-Length", "Content-Type", "ETag"):
         assert head.headers[name] == whole.headers[name], name
     assert ask(machine, "HEAD", "/api/v1/jobs/99").status == 404
+
+
+def test_what_comes_after_a_head_has_its_body(machine):
+    answer = raw(machine, "HEAD /healthz HTTP/1.1\r\nHost: x\r\n\r\nnonsense\r\n\r\n")
+    assert answer.count("HTTP/1.1 ") == 2 and '"code":"usage"' in answer.replace(" ", ""), answer
 
 
 def test_what_a_path_takes_is_told(machine):
@@ -133,6 +139,21 @@ def test_a_problem_names_each_field_that_is_wrong(machine):
     for code in ("usage", "permission", "not_found", "wrong_state", "infeasible", "exhausted", "timeout",
                  "unreachable", "failure", "damaged"):
         assert f'id="problem-{code}"' in page
+
+
+def test_a_body_that_was_read_is_given_back_whatever_the_answer(machine):
+    """A chunked one is counted as the most there may be, of which a user has four at a time."""
+    chunked = "Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n"
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(str(machine.socket))
+        connection.settimeout(PATIENCE)
+        for target in ("/a%2Fb", "/a%2Fb", "/nowhere", "/a%2Fb", "/a%zz", "/a%2Fb"):
+            connection.sendall(f"POST {target} HTTP/1.1\r\nHost: x\r\n{chunked}".encode())
+            first = http.client.HTTPResponse(connection)
+            first.begin()
+            assert first.status in (400, 404) and first.read(), target
+        # With that connection still open:
+        assert raw(machine, f"POST /nowhere HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{chunked}").startswith("HTTP/1.1 404")
 
 
 @pytest.mark.parametrize(("target", "status"), [

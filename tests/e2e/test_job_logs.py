@@ -3,11 +3,13 @@
 
 import json
 import os
+import socket
 import subprocess
 
 import pytest
 from answers import Answer, Cut
-from machine import Gate
+from http_client import ask
+from machine import Gate, as_no_root
 
 
 def log_of(machine, job, query="", **headers):
@@ -42,6 +44,68 @@ def test_the_whole_log_and_parts_of_it(written):
         answer = log_of(machine, job, Range=outside)
         assert (answer.status, answer.headers["content-range"]) == (416, f"bytes */{len(text)}")
         assert json.loads(answer.rest())["code"] == "usage"
+
+
+def test_the_head_of_a_log_tells_its_length(written):
+    machine, job, text = written
+    head = ask(machine, "HEAD", f"/api/v1/jobs/{job}/log")
+    assert (head.status, head.headers["Content-Length"], head.body) == (200, str(len(text)), b"")
+    followed = ask(machine, "HEAD", f"/api/v1/jobs/{job}/log?follow=true")
+    assert (followed.status, followed.headers["Content-Length"]) == (200, None)
+
+
+def test_logs_are_read_where_no_more_threads_can_be_had(bare):
+    account, _ = as_no_root(bare)
+    bare.ok(*account, "gflowd", "up", "--devices", bare.devices)
+    bare.ok(*account, "gbatch", "echo here")
+    bare.wait(1)
+    bare.ok(*account, "prlimit", f"--pid={bare.daemon_pid()}", "--nproc=1")
+    assert log_of(bare, 1).rest() == b"here\n"
+    assert log_of(bare, 1, "?follow=true").rest() == b"here\n"
+
+
+def test_a_log_that_cannot_be_followed_is_said_so_and_can_be_read(bare):
+    own = ["unshare", "--user", "--map-root-user"]  # limits are counted for each user namespace
+    if bare.run(*own, "true").code != 0:
+        pytest.skip("no user namespaces here")
+    bare.ok(*own, "gflowd", "up", "--devices", bare.devices)
+    job = bare.submit("echo here")
+    bare.wait(job)
+    limit = "/proc/sys/user/max_inotify_instances"
+    bare.ok("nsenter", f"--user=/proc/{bare.daemon_pid()}/ns/user", "--preserve-credentials", "sh", "-c", f"echo 0 > {limit}")
+    assert log_of(bare, job).rest() == b"here\n"
+    refused = log_of(bare, job, "?follow=true")
+    assert (refused.status, refused.headers["retry-after"]) == (503, "5")
+    assert b"cannot be followed" in refused.rest()
+    bare.ok("nsenter", f"--user=/proc/{bare.daemon_pid()}/ns/user", "--preserve-credentials", "sh", "-c", f"echo 100 > {limit}")
+    assert log_of(bare, job, "?follow=true").rest() == b"here\n"
+
+
+def test_who_sends_on_and_goes_away_is_noticed(bare):
+    """What is sent on is read after the answer, which has no end: neither the connection nor the log stays open for it."""
+    bare.environment["GFLOW_API__LISTEN"] = "127.0.0.1:0"
+    bare.up()
+    job = bare.submit("sleep 1000")
+    bare.running(job)
+    told = bare.get("/api/v1/daemon")
+    host, port = told["api_url"].removeprefix("http://").rsplit(":", 1)
+    ask_log = f"GET /api/v1/jobs/{job}/log?follow=true HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+    descriptors = f"/proc/{told['pid']}/fd"
+    with log_of(bare, job, "?follow=true").connection:
+        before = len(os.listdir(descriptors))  # with what the first follower brings
+        ways = [socket.create_connection((host, int(port))) for _ in range(5)] + [socket.socket(socket.AF_UNIX) for _ in range(5)]
+        for one in ways[5:]:
+            one.connect(str(bare.socket))
+        for one in ways:
+            one.sendall(ask_log)
+            assert one.recv(4096).startswith(b"HTTP/1.1 200")
+            one.sendall(b"G")
+        bare.get("/api/v1/daemon")  # asked after: what was sent on has been seen
+        assert len(os.listdir(descriptors)) >= before + 2 * len(ways)
+        for one in ways:
+            one.close()
+        while len(os.listdir(descriptors)) > before:
+            bare.get("/api/v1/daemon")
 
 
 def test_the_last_lines(written):

@@ -116,3 +116,22 @@ def test_what_would_be_refused_is_refused_when_it_is_only_asked(town):
         assert f"job {job} belongs to alice" in asked.err and "would" not in asked.out, asked
         assert "would" in town.ok("root", "gcancel", "--dry-run", *words, job)
     town.ok("alice", "gcancel", job)
+
+
+def test_who_loses_a_role_loses_what_is_being_sent(bare_town):
+    """An operator follows the log of another: it ends with the role, while the job writes on."""
+    toml = "/etc/gflow/gflow.toml"
+    bare_town.ok("root", "sh", "-c", f"printf '[access]\\noperators = [\"bob\"]\\n' >> {toml}")
+    bare_town.up()
+    job = bare_town.submit("alice", "sh", "-c", "echo one; sleep infinity")
+    bare_town.running(job)
+    follow = ["curl", "-sN", "--unix-socket", SOCKET, f"http://gflow/api/v1/jobs/{job}/log?follow=true"]
+    operator, owner = (bare_town.start(user, *follow) for user in ("bob", "alice"))
+    for one in (operator, owner):
+        assert one.stdout.readline() == b"one\n"
+    bare_town.ok("root", "sed", "-i", "/operators/d", toml)
+    bare_town.ok("root", "gctl", "config", "reload")
+    assert operator.communicate()[0] == b"" and operator.returncode != 0  # cut, and not at the end
+    assert bare_town.ask("bob", "GET", f"/api/v1/jobs/{job}/log")[0] == 403
+    bare_town.ok("alice", "gcancel", job)
+    assert owner.communicate()[0] == b"" and owner.returncode == 0

@@ -10,13 +10,14 @@
 
 namespace gflow::server {
 
-/// Counts who showed what was not taken: after kFree tries within kWindow that one is told to wait.
-/// Who shows what is taken is not asked, so that nobody keeps others out who share an address.
-class FailedTries {
+/// Counts how often somebody does something: after so many times within kWindow that one is told to
+/// wait.
+class RateLimit {
  public:
-  static constexpr std::size_t kFree = 10;
   static constexpr std::chrono::seconds kWindow{60};
   static constexpr std::size_t kMost = 10'000;  ///< of those remembered
+
+  explicit RateLimit(std::size_t free) : free_(free) {}
 
   struct Verdict {
     std::chrono::seconds wait{0};  ///< 0: not at all yet
@@ -32,6 +33,7 @@ class FailedTries {
   };
   void forget(MonoTime now);
 
+  std::size_t free_;
   std::map<std::string, Tries> tries_;
 };
 
