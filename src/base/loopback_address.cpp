@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/loopback_address.h"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <vector>
@@ -22,11 +22,13 @@ std::optional<Number> decimal(std::string_view text) {
   return number;
 }
 
+bool is_address(int family, const std::string& host) {
+  in6_addr bytes{};  // the larger of the two
+  return ::inet_pton(family, host.c_str(), &bytes) == 1;
+}
+
 bool is_v4_loopback(std::string_view host) {
-  const auto parts = split(host, '.');
-  return parts.size() == 4 && parts.front() == "127" &&
-         std::ranges::all_of(
-             parts, [](std::string_view part) { return decimal<std::uint8_t>(part).has_value(); });
+  return host.starts_with("127.") && is_address(AF_INET, std::string(host));
 }
 
 struct HostAndPort {
@@ -64,16 +66,11 @@ Result<std::vector<LoopbackAddress>> parse_loopback(std::string_view text) {
 Result<LoopbackAddress> parse_listen_address(std::string_view text) {
   const auto [host, digits] = parts_of(text);
   const auto port = decimal<std::uint16_t>(digits);
-  const bool is_v6 =
-      host.size() > 3 && host.front() == '[' && host.back() == ']' &&
-      host.substr(1, host.size() - 2).find_first_not_of("0123456789abcdefABCDEF:.") ==
-          std::string_view::npos;
-  if (port && is_v6) return LoopbackAddress{std::string(host.substr(1, host.size() - 2)), *port};
-  const auto parts = split(host, '.');
-  const bool is_v4 = parts.size() == 4 && std::ranges::all_of(parts, [](std::string_view part) {
-                       return decimal<std::uint8_t>(part).has_value();
-                     });
-  if (port && is_v4) return LoopbackAddress{std::string(host), *port};
+  const bool in_brackets = host.size() > 2 && host.front() == '[' && host.back() == ']';
+  const std::string name(in_brackets ? host.substr(1, host.size() - 2) : host);
+  if (port && is_address(in_brackets ? AF_INET6 : AF_INET, name)) {
+    return LoopbackAddress{name, *port};
+  }
   return fail(
       Code::Usage,
       tr_format("'{}' is not an address of this machine and a port, as 10.0.0.5:8443 or, for "
@@ -86,10 +83,14 @@ std::string to_text(const LoopbackAddress& address) {
                                     : fmt::format("{}:{}", address.host, address.port);
 }
 
-std::string_view host_of(std::string_view host_and_port) { return parts_of(host_and_port).host; }
+std::string_view host_of(std::string_view host_and_port) {
+  const auto [host, port] = parts_of(host_and_port);
+  const bool is_port = port.empty() || decimal<std::uint16_t>(port);
+  return is_port ? host : host_and_port;
+}
 
 bool is_loopback_host(std::string_view host_and_port) {
-  const std::string host = to_lower(parts_of(host_and_port).host);
+  const std::string host = to_lower(host_of(host_and_port));
   return host == "localhost" || host == "[::1]" || is_v4_loopback(host);
 }
 

@@ -22,13 +22,13 @@ struct LoopbackAddress {
 /// and whoever had the other one would be taken for this. Errors: Usage, for an address that other
 /// machines reach, too.
 [[nodiscard]] Result<std::vector<LoopbackAddress>> parse_loopback(std::string_view text);
-/// Reads an address of this machine that others reach: "10.0.0.5:8443", "[fe80::1]:8443", and all
-/// of them: "0.0.0.0:8443", "[::]:8443". Errors: Usage.
+/// Reads an address of this machine that others reach: "10.0.0.5:8443", "[2001:db8::5]:8443", and
+/// all of them: "0.0.0.0:8443", "[::]:8443". Errors: Usage.
 [[nodiscard]] Result<LoopbackAddress> parse_listen_address(std::string_view text);
 /// "127.0.0.1:8000", "[::1]:8000".
 [[nodiscard]] std::string to_text(const LoopbackAddress& address);
 
-/// "lab1" of "lab1:8000", "[::1]" of "[::1]:8000".
+/// "lab1" of "lab1:8000", "[::1]" of "[::1]:8000"; the whole text where no port follows.
 [[nodiscard]] std::string_view host_of(std::string_view host_and_port);
 /// Whether what a URL names is always this machine: "localhost", "[::1]" or one of 127.0.0.0/8,
 /// with a port or without.

@@ -58,14 +58,31 @@ TEST(LoopbackAddress, IsNothingElse) {
   }
 }
 
+TEST(LoopbackAddress, ThatOthersReachIsReadWhole) {
+  for (const char* text : {"10.0.0.5:8443", "0.0.0.0:0", "[::]:8443", "[2001:db8::5]:8443"}) {
+    const auto read = parse_listen_address(text);
+    ASSERT_TRUE(read) << text;
+    EXPECT_EQ(to_text(*read), text);
+  }
+  for (const char* text : {"[1::2::3]:0",
+                           "[::g]:1",
+                           "[fe80::1%eth0]:1",
+                           "[10.0.0.5]:1",
+                           "10.0.0:1",
+                           "10.0.0.256:1",
+                           "10.0.0.5",
+                           "[::]",
+                           "::1:8443",
+                           "lab1:8443"}) {
+    const auto read = parse_listen_address(text);
+    ASSERT_FALSE(read) << text;
+    EXPECT_EQ(read.error().code, Code::Usage);
+  }
+}
+
 TEST(LoopbackAddress, AHostOfThisMachineIsKnownByItsName) {
-  for (const char* host : {"localhost",
-                           "LOCALHOST:8000",
-                           "127.0.0.1",
-                           "127.1.2.3:9",
-                           "[::1]",
-                           "[::1]:8000",
-                           "localhost:what"}) {
+  for (const char* host :
+       {"localhost", "LOCALHOST:8000", "127.0.0.1", "127.1.2.3:9", "[::1]", "[::1]:8000"}) {
     EXPECT_TRUE(is_loopback_host(host)) << host;
   }
   for (const char* host : {"",
@@ -74,6 +91,10 @@ TEST(LoopbackAddress, AHostOfThisMachineIsKnownByItsName) {
                            "127.0.0.1.evil.example",
                            "127.evil.example.1",
                            "1270.0.0.1",
+                           "localhost:what",
+                           "localhost:80@evil.example",
+                           "127.0.0.1:x/../evil",
+                           "[::1]:@evil",
                            "::1",
                            "[::2]",
                            "gflow:8000"}) {

@@ -41,13 +41,13 @@ Name name_of(const LoopbackAddress& address) {
   if (is_v6(address)) {
     auto& its = reinterpret_cast<sockaddr_in6&>(name.bytes);  // NOLINT
     its.sin6_family = AF_INET6;
-    (void)::inet_pton(AF_INET6, address.host.c_str(), &its.sin6_addr);  // it was read
+    (void)::inet_pton(AF_INET6, address.host.c_str(), &its.sin6_addr);  // was read by it
     its.sin6_port = htons(address.port);
     name.size = sizeof its;
   } else {
     auto& its = reinterpret_cast<sockaddr_in&>(name.bytes);  // NOLINT
     its.sin_family = AF_INET;
-    (void)::inet_pton(AF_INET, address.host.c_str(), &its.sin_addr);  // it was read
+    (void)::inet_pton(AF_INET, address.host.c_str(), &its.sin_addr);  // was read by it
     its.sin_port = htons(address.port);
     name.size = sizeof its;
   }
