@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 
 #include "base/text.h"
 #include "base/translate.h"
@@ -72,8 +73,6 @@ std::string Remote::authority() const {
 
 std::string Remote::url() const { return std::string(kScheme) + authority(); }
 
-std::string Remote::server() const { return std::string(kServer) + name; }
-
 Result<Remote> parse_remote_url(std::string_view url) {
   std::string_view rest = url.starts_with(kScheme) ? url.substr(kScheme.size()) : "";
   if (rest.ends_with('/')) rest.remove_suffix(1);
@@ -106,16 +105,41 @@ Result<void> check_remote_name(std::string_view name) {
                         printable(name.substr(0, 100))));
 }
 
-Result<std::vector<Remote>> remotes() {
+Result<std::vector<Remote>> remotes(const std::function<void(const Error&)>& spoilt) {
   std::vector<Remote> all;
   if (!os::is_directory(directory())) return all;
   std::vector<std::string> names = GF_TRY(os::names_in(directory()));
   std::ranges::sort(names);
   for (const std::string& name : names) {
-    if (check_remote_name(name)) all.push_back(GF_TRY(read_remote(name)));
+    if (!check_remote_name(name)) continue;
+    if (auto remote = read_remote(name)) {
+      all.push_back(*std::move(remote));
+    } else {
+      spoilt(remote.error());
+    }
   }
   return all;
 }
+
+namespace {
+
+/// Of one URL: each has a token of its own, so that none is taken for another.
+Result<std::optional<Remote>> find_by_url(const std::string& url) {
+  std::optional<Remote> found;
+  std::optional<Error> trouble;
+  for (Remote& remote : GF_TRY(remotes([&](const Error& error) { trouble = error; }))) {
+    if (remote.url() != url) continue;
+    if (found) {
+      return fail(Code::Usage,
+                  tr_format("{} is '{}' and '{}' here: say which", url, found->name, remote.name));
+    }
+    found = std::move(remote);
+  }
+  if (!found && trouble) return std::unexpected(*std::move(trouble));
+  return found;
+}
+
+}  // namespace
 
 Result<Remote> find_remote(const std::string& name_or_url) {
   if (is_remote(name_or_url)) return find_remote(name_or_url.substr(kServer.size()));
@@ -124,10 +148,8 @@ Result<Remote> find_remote(const std::string& name_or_url) {
     auto found = read_remote(name_or_url);
     if (found || found.error().code != Code::NotFound) return found;
   } else {
-    const std::string wanted = GF_TRY(parse_remote_url(name_or_url)).url();
-    for (Remote& remote : GF_TRY(remotes())) {
-      if (remote.url() == wanted) return std::move(remote);
-    }
+    const std::string url = GF_TRY(parse_remote_url(name_or_url)).url();
+    if (auto found = GF_TRY(find_by_url(url))) return *std::move(found);
   }
   return fail(Code::NotFound,
               tr_format("'{}' is not known here: 'gctl remote add NAME https://HOST:PORT' first",
@@ -152,6 +174,10 @@ Result<void> forget_remote(const std::string& name) {
   if (errno != ENOENT) return os::errno_error("remove", path_of(name));
   return fail(Code::NotFound,
               tr_format("there is no remote '{}'; 'gctl remote list' lists them", printable(name)));
+}
+
+std::string remote_server(std::string_view name_or_url) {
+  return std::string(kServer) + std::string(name_or_url);
 }
 
 bool is_remote(std::string_view server) { return server.starts_with(kServer); }

@@ -78,16 +78,16 @@ Result<void> Context::choose_server(const Invocation& invocation) {
   std::string server = invocation.get("server");
   if (server.empty()) server = os::environment("GFLOW_SERVER").value_or("");
   if (server.empty()) return {};
-  const client::Remote remote = GF_TRY(client::find_remote(server));
-  socket_ = remote.server();
-  remote_url_ = remote.url();
+  socket_ = client::remote_server(server);
+  remote_ = std::move(server);
   return {};
 }
 
 Result<void> Context::needs_own_machine(std::string_view why) const {
   if (!is_remote()) return {};
-  return fail(Code::Usage,
-              tr_format("{} is not for another machine ({}): {}", program_, remote_url_, why));
+  return fail(
+      Code::Usage,
+      tr_format("{} is not for another machine ({}): {}", program_, printable(remote_), why));
 }
 
 Result<GpuConfig> Context::gpu_config() const {

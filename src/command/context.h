@@ -41,7 +41,7 @@ class Context {
   [[nodiscard]] client::Client another_daemon() const;
   [[nodiscard]] const std::string& socket() const { return socket_; }
   /// Whether that is a gflowd of another machine.
-  [[nodiscard]] bool is_remote() const { return !remote_url_.empty(); }
+  [[nodiscard]] bool is_remote() const { return !remote_.empty(); }
   /// For what can only be done on the machine itself. Errors: Usage with what is true of it and
   /// what to do: "the checks are of this machine: log in there".
   [[nodiscard]] Result<void> needs_own_machine(std::string_view why) const;
@@ -72,13 +72,14 @@ class Context {
   void set_socket(std::string socket);
 
  private:
-  /// The gflowd of another machine, by --server or GFLOW_SERVER.
+  /// The gflowd of another machine, by --server or GFLOW_SERVER. Whether it is known is found out
+  /// when it is asked.
   [[nodiscard]] Result<void> choose_server(const Invocation& invocation);
 
   std::string program_;
   std::string socket_;
   std::string config_file_;
-  std::string remote_url_;  ///< empty: it is the gflowd here
+  std::string remote_;  ///< its name or URL; empty: it is the gflowd here
   std::string named_config_;
   std::optional<client::Client> client_;
   bool for_programs_ = false;

@@ -92,10 +92,12 @@ def test_what_is_kept_is_for_its_owner_and_secrets_are_nowhere_else(lab, laptop)
 
 
 def test_a_token_file_others_can_read_is_refused(lab, laptop):
+    """Before anything is said to be pinned."""
     file = token_file(lab, laptop)
     file.chmod(0o644)
     ran = laptop.run("gctl", "remote", "add", "lab", lab.url, "--token-file", file)
     assert ran.code == 5 and "chmod 600" in ran.err and not remote_file(laptop).exists(), ran
+    assert "pinned" not in ran.err, ran
 
 
 def test_a_token_comes_by_stdin_too(lab, laptop):
@@ -227,6 +229,41 @@ def test_remotes_are_added_also_where_one_is_the_usual_server(lab, laptop):
     laptop.ok("gctl", "remote", "add", "lab", lab.url, input=secret, env={"GFLOW_SERVER": "lab"})
     assert lab.url in laptop.ok("gctl", "remote", "list", env={"GFLOW_SERVER": "gone"})
     assert laptop.run("gctl", "remote", "list", "--server", "lab").code == 2
+
+
+def test_a_server_that_is_not_known_is_told_by_what_asks_it(lab, laptop):
+    nowhere = {"GFLOW_SERVER": "nowhere"}
+    ran = laptop.run("gqueue", env=nowhere)
+    assert ran.code == 3 and "'nowhere' is not known here" in ran.err, ran
+    laptop.ok("gflow", "spec", env=nowhere)
+    secret = token_file(lab, laptop).read_text()
+    laptop.ok("gctl", "remote", "add", "nowhere", lab.url, input=secret, env=nowhere)
+    laptop.ok("gqueue", env=nowhere)
+
+
+def test_each_name_of_a_url_has_its_own_token(lab, laptop):
+    added(lab, laptop, "read", "aaa")
+    added(lab, laptop, "submit", "lab")
+    ran = laptop.run("gqueue", "--server", lab.url)
+    assert ran.code == 2 and "'aaa' and 'lab'" in ran.err, ran
+    held = lab.submit("--hold", "true")
+    laptop.ok("gcancel", str(held), "--server", "lab")
+    # One that others can read spoils itself only.
+    remote_file(laptop, "aaa").chmod(0o644)
+    laptop.ok("gqueue", "--server", "lab")
+    laptop.ok("gqueue", "--server", lab.url)
+    listed = laptop.run("gctl", "remote", "list")
+    assert listed.code == 0 and lab.url in listed.out and "aaa" in listed.err, listed
+
+
+def test_a_fingerprint_is_taken_as_openssl_writes_it(lab, laptop):
+    digits = lab.fingerprint.removeprefix("SHA256:").upper()
+    written = "sha256 Fingerprint=" + ":".join(digits[i : i + 2] for i in range(0, len(digits), 2))
+    add = ["gctl", "remote", "add", "lab", lab.url, "--token-file", token_file(lab, laptop), "--fingerprint"]
+    wrong = written.replace(digits[-2:], f"{int(digits[-2:], 16) ^ 1:02X}")
+    assert laptop.run(*add, wrong).code == 5
+    assert laptop.run(*add, "SHA256:12").code == 2
+    laptop.ok(*add, written)
 
 
 def test_me_is_whom_the_token_is_of(lab, laptop):

@@ -18,26 +18,45 @@
 namespace gflow::cli {
 namespace {
 
-/// From a file that only its owner reads, else from stdin: nothing that others see, as the words of
-/// a command are.
-Result<std::string> token_given(const Invocation& invocation, Context& context) {
-  std::string text;
-  if (const std::string path = invocation.get("token-file"); !path.empty()) {
-    struct stat facts{};
-    if (::stat(path.c_str(), &facts) != 0) return os::errno_error("read", path);
-    if ((facts.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
-      return fail(Code::Permission,
-                  tr_format("others can read '{}': chmod 600 it, and revoke the token if they did",
-                            printable(path)));
-    }
-    text = GF_TRY(os::read_regular_file(path, Memory::mib(1)));
-  } else {
-    if (os::is_terminal(0)) context.err << tr("Token: ") << std::flush;
-    std::getline(std::cin, text);
-  }
+Result<std::string> read_token(std::string_view text) {
   text = trim(text);
-  if (text.empty() || is_token_secret(text)) return text;
+  if (text.empty() || is_token_secret(text)) return std::string(text);
   return fail(Code::Usage, tr("this is no token: one is gflow_ and 64 digits and letters a to f"));
+}
+
+/// From a file that only its owner reads; nothing that others see, as the words of a command are.
+Result<std::string> token_of_file(const std::string& path) {
+  struct stat facts{};
+  if (::stat(path.c_str(), &facts) != 0) return os::errno_error("read", path);
+  if ((facts.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
+    return fail(Code::Permission,
+                tr_format("others can read '{}': chmod 600 it, and revoke the token if they did",
+                          printable(path)));
+  }
+  return read_token(GF_TRY(os::read_regular_file(path, Memory::mib(1))));
+}
+
+Result<std::string> token_of_stdin(Context& context) {
+  std::string text;
+  if (os::is_terminal(0)) context.err << tr("Token: ") << std::flush;
+  std::getline(std::cin, text);
+  return read_token(text);
+}
+
+/// "SHA256:9f86...", also with colons and capitals, as `openssl x509 -fingerprint -sha256` writes
+/// it.
+Result<std::string> read_fingerprint(std::string_view text) {
+  std::string digits = to_lower(text.substr(text.find('=') + 1));
+  if (digits.starts_with("sha256:")) digits.erase(0, std::string_view("sha256:").size());
+  std::erase(digits, ':');
+  constexpr std::size_t kDigits = 64;
+  if (digits.size() == kDigits &&
+      digits.find_first_not_of("0123456789abcdef") == std::string::npos) {
+    return "SHA256:" + digits;
+  }
+  return fail(Code::Usage,
+              tr_format("'{}' is not a fingerprint: SHA256: and 64 digits and letters a to f",
+                        printable(text.substr(0, 200))));
 }
 
 Result<int> add_remote(const Invocation& invocation, Context& context) {
@@ -50,14 +69,17 @@ Result<int> add_remote(const Invocation& invocation, Context& context) {
         tr_format(
             "there is a remote '{}': 'gctl remote remove {}' first", remote.name, remote.name));
   }
+  std::string expected = invocation.get("fingerprint");
+  if (!expected.empty()) expected = GF_TRY(read_fingerprint(expected));
+  const std::string file = invocation.get("token-file");
+  if (!file.empty()) remote.token = GF_TRY(token_of_file(file));
   remote.fingerprint = GF_TRY(client::open_tunnel(remote)).fingerprint;
-  const std::string expected = invocation.get("fingerprint");
   if (!expected.empty() && expected != remote.fingerprint) {
     return fail(Code::Permission,
                 tr_format("the certificate of {} is {}, not {}: nothing was added",
                           remote.url(),
                           printable(remote.fingerprint),
-                          printable(expected)));
+                          expected));
   }
   context.err << tr_format(
       "{} shows the certificate\n  {}\nwhich is {}. 'gflowd status' there has "
@@ -65,7 +87,7 @@ Result<int> add_remote(const Invocation& invocation, Context& context) {
       remote.url(),
       printable(remote.fingerprint),
       expected.empty() ? tr("pinned from now on") : tr("the one expected"));
-  remote.token = GF_TRY(token_given(invocation, context));
+  if (file.empty()) remote.token = GF_TRY(token_of_stdin(context));
   GF_CHECK(client::keep_remote(remote));
   context.out << tr_format(
       "remote '{}' is added: 'gqueue --server {}'\n", remote.name, remote.name);
@@ -73,7 +95,8 @@ Result<int> add_remote(const Invocation& invocation, Context& context) {
 }
 
 Result<int> list_remotes(const Invocation& /*invocation*/, Context& context) {
-  const auto all = GF_TRY(client::remotes());
+  const auto all =
+      GF_TRY(client::remotes([&](const Error& error) { context.note(error.message); }));
   if (all.empty()) {
     context.out << tr("there are no remotes\n");
     return 0;
