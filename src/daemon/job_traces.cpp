@@ -27,6 +27,10 @@ std::string error_of(const Job& job) {
 
 }  // namespace
 
+JobTraces::~JobTraces() {
+  if (exporter_) exporter_->finish();
+}
+
 void JobTraces::set_endpoint(const std::string& endpoint, const std::string& node) {
   node_ = node;
   exporter_.reset();

@@ -21,6 +21,12 @@ namespace gflow::daemon {
 /// is not.
 class JobTraces {
  public:
+  JobTraces() = default;
+  /// As the daemon ends: waits for what is left to be sent, for a second at most.
+  ~JobTraces();
+  JobTraces(const JobTraces&) = delete;
+  JobTraces& operator=(const JobTraces&) = delete;
+
   /// Sends there from now on; "" to nobody.
   void set_endpoint(const std::string& endpoint, const std::string& node);
   [[nodiscard]] bool is_on() const { return exporter_ != nullptr; }

@@ -1,14 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "daemon/otlp_exporter.h"
 
+#include <algorithm>
+#include <atomic>
 #include <boost/asio/connect.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 #include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <optional>
 #include <string_view>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "os/signals.h"
 
@@ -66,33 +75,97 @@ class SpanPost {
   unsigned status_ = 0;
 };
 
+using Clock = std::chrono::steady_clock;
+
+enum class Taken { Yes, Never, NotNow };
+
+Taken taken_by(unsigned status) {
+  if (status >= 200 && status < 300) return Taken::Yes;
+  const bool may_work_later =
+      status == 0 || status == 429 || status == 502 || status == 503 || status == 504;
+  return may_work_later ? Taken::NotNow : Taken::Never;
+}
+
+struct Collector {
+  std::string host;  ///< "[::1]" with its brackets
+  std::string port = "4318";
+  std::string path = "/v1/traces";
+
+  explicit Collector(const std::string& endpoint) {
+    const std::string rest = endpoint.substr(std::string_view("http://").size());
+    const std::size_t slash = rest.find('/');
+    host = rest.substr(0, slash);
+    if (slash != std::string::npos && slash + 1 < rest.size()) path = rest.substr(slash);
+    const std::size_t colon = host.rfind(':');
+    if (colon != std::string::npos && !host.ends_with(']')) {
+      port = host.substr(colon + 1);
+      host.resize(colon);
+    }
+  }
+  [[nodiscard]] std::string name() const {
+    const bool is_bracketed = host.starts_with('[') && host.ends_with(']');
+    return is_bracketed ? host.substr(1, host.size() - 2) : host;
+  }
+  [[nodiscard]] http::request<http::string_body> request_of(std::string body) const {
+    constexpr int kHttp11 = 11;
+    http::request<http::string_body> request(http::verb::post, path, kHttp11);
+    request.set(http::field::host, host + ":" + port);
+    request.set(http::field::content_type, "application/json");
+    request.set(http::field::connection, "close");
+    request.body() = std::move(body);
+    request.prepare_payload();
+    return request;
+  }
+};
+
 }  // namespace
 
+/// What the exporter and its thread share.
+class OtlpExporter::Sender {
+ public:
+  Sender(const std::string& endpoint, api::SpanAttributes resource)
+      : collector_(endpoint), resource_(std::move(resource)) {}
+
+  void send(api::Span span);
+  void stop();
+  void finish();
+  void serve();
+  [[nodiscard]] std::uint64_t sent() const { return sent_; }
+  [[nodiscard]] std::uint64_t dropped() const { return dropped_; }
+
+ private:
+  void send_batch(std::unique_lock<std::mutex>& lock);
+  [[nodiscard]] Taken post(const std::string& body);
+  [[nodiscard]] Clock::time_point end_of_try(Clock::time_point begun);
+
+  const Collector collector_;
+  const api::SpanAttributes resource_;
+  std::atomic<std::uint64_t> sent_ = 0;
+  std::atomic<std::uint64_t> dropped_ = 0;
+  std::mutex mutex_;  // of all that follows
+  std::condition_variable changed_;
+  std::deque<api::Span> spans_;
+  bool stop_ = false;
+  bool ended_ = false;
+  std::optional<Clock::time_point> end_by_;
+  asio::io_context* trying_ = nullptr;
+};
+
 OtlpExporter::OtlpExporter(const std::string& endpoint, api::SpanAttributes resource)
-    : resource_(std::move(resource)) {
-  const std::string rest = endpoint.substr(std::string_view("http://").size());
-  const std::size_t slash = rest.find('/');
-  host_ = rest.substr(0, slash);
-  if (slash != std::string::npos && slash + 1 < rest.size()) path_ = rest.substr(slash);
-  const std::size_t colon = host_.rfind(':');
-  if (colon != std::string::npos && !host_.ends_with(']')) {
-    port_ = host_.substr(colon + 1);
-    host_.resize(colon);
-  }
+    : sender_(std::make_shared<Sender>(endpoint, std::move(resource))) {
   const os::SignalsBlocked blocked;  // they are the loop's
-  thread_ = std::thread([this] { serve(); });
+  std::thread([sender = sender_] { sender->serve(); }).detach();
 }
 
-OtlpExporter::~OtlpExporter() {
-  {
-    const std::scoped_lock lock(mutex_);
-    stop_ = true;
-  }
-  changed_.notify_all();
-  thread_.join();
-}
+OtlpExporter::~OtlpExporter() { sender_->stop(); }
 
-void OtlpExporter::send(api::Span span) {
+void OtlpExporter::send(api::Span span) { sender_->send(std::move(span)); }
+std::uint64_t OtlpExporter::sent() const { return sender_->sent(); }
+std::uint64_t OtlpExporter::dropped() const { return sender_->dropped(); }
+
+void OtlpExporter::finish() { sender_->finish(); }
+
+void OtlpExporter::Sender::send(api::Span span) {
   {
     const std::scoped_lock lock(mutex_);
     if (spans_.size() >= kMostWaiting) {
@@ -104,7 +177,23 @@ void OtlpExporter::send(api::Span span) {
   changed_.notify_all();
 }
 
-void OtlpExporter::serve() {
+void OtlpExporter::Sender::stop() {
+  {
+    const std::scoped_lock lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_all();
+}
+
+void OtlpExporter::Sender::finish() {
+  stop();
+  std::unique_lock lock(mutex_);
+  end_by_ = Clock::now() + kAtTheEnd;
+  if (trying_ != nullptr) asio::post(*trying_, [] {});  // it looks how long it may go on
+  changed_.wait_until(lock, *end_by_, [this] { return ended_; });
+}
+
+void OtlpExporter::Sender::serve() {
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [this] { return stop_ || !spans_.empty(); });
@@ -112,15 +201,15 @@ void OtlpExporter::serve() {
       changed_.wait_for(lock, kGather, [this] { return stop_ || spans_.size() >= kSpansAtOnce; });
     }
     if (!spans_.empty()) send_batch(lock);
-    if (stop_) {
-      dropped_ += spans_.size();
-      return;
-    }
+    if (stop_) break;
   }
+  dropped_ += spans_.size();
+  ended_ = true;
+  changed_.notify_all();
 }
 
 /// Tries a batch again while the collector says that it may, with pauses that double.
-void OtlpExporter::send_batch(std::unique_lock<std::mutex>& lock) {
+void OtlpExporter::Sender::send_batch(std::unique_lock<std::mutex>& lock) {
   std::vector<api::Span> batch;
   while (!spans_.empty() && batch.size() < kSpansAtOnce) {
     batch.push_back(std::move(spans_.front()));
@@ -129,9 +218,8 @@ void OtlpExporter::send_batch(std::unique_lock<std::mutex>& lock) {
   std::chrono::milliseconds pause = kSendingPause;
   for (int tries = 1;; ++tries) {
     const bool is_last = stop_ || tries == kSendingTries;
-    const std::chrono::milliseconds most = stop_ ? kAtTheEnd : kSendingTime;
     lock.unlock();
-    const Taken taken = post(api::write_otlp(resource_, batch), most);
+    const Taken taken = post(api::write_otlp(resource_, batch));
     lock.lock();
     if (taken == Taken::Yes) {
       sent_ += batch.size();
@@ -144,25 +232,26 @@ void OtlpExporter::send_batch(std::unique_lock<std::mutex>& lock) {
   dropped_ += batch.size();
 }
 
-OtlpExporter::Taken OtlpExporter::post(const std::string& body,
-                                       std::chrono::milliseconds most) const {
-  constexpr int kHttp11 = 11;
-  http::request<http::string_body> request(http::verb::post, path_, kHttp11);
-  request.set(http::field::host, host_ + ":" + port_);
-  request.set(http::field::content_type, "application/json");
-  request.set(http::field::connection, "close");
-  request.body() = body;
-  request.prepare_payload();
+Clock::time_point OtlpExporter::Sender::end_of_try(Clock::time_point begun) {
+  const std::scoped_lock lock(mutex_);
+  const auto usual = begun + kSendingTime;
+  return std::min(usual, end_by_.value_or(usual));
+}
+
+Taken OtlpExporter::Sender::post(const std::string& body) {
   asio::io_context io(1);
-  const bool is_bracketed = host_.starts_with('[') && host_.ends_with(']');
-  SpanPost asking(io, std::move(request));
-  asking.begin(is_bracketed ? host_.substr(1, host_.size() - 2) : host_, port_, most);
-  io.run_for(most);
-  const unsigned status = asking.status();
-  if (status >= 200 && status < 300) return Taken::Yes;
-  const bool may_work_later =
-      status == 0 || status == 429 || status == 502 || status == 503 || status == 504;
-  return may_work_later ? Taken::NotNow : Taken::Never;
+  SpanPost asking(io, collector_.request_of(body));
+  const auto tries = [&](asio::io_context* now) {
+    const std::scoped_lock lock(mutex_);
+    trying_ = now;
+  };
+  tries(&io);
+  const auto begun = Clock::now();
+  asking.begin(collector_.name(), collector_.port, kSendingTime);
+  while (io.run_one_until(end_of_try(begun)) != 0) {
+  }
+  tries(nullptr);
+  return taken_by(asking.status());
 }
 
 }  // namespace gflow::daemon
