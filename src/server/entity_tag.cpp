@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/entity_tag.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -12,6 +14,7 @@ namespace {
 
 constexpr std::string_view kWeak = "W/";
 constexpr std::string_view kCoded = "-gzip\"";
+constexpr char kBehindVersion = '.';
 
 /// What both codings of the same have in common.
 std::string_view opaque(std::string_view tag) {
@@ -32,12 +35,10 @@ std::string tag_of_text(std::string_view text) {
   return std::string(kWeak) + '"' + digest_of(text) + '"';
 }
 
-bool names_tag(std::string_view header, std::string_view tag, Compared compared) {
+bool names_tag(std::string_view header, std::string_view tag) {
   for (const std::string_view part : split(header, ',')) {
     const std::string_view one = trim(part);
     if (one == "*") return true;
-    const bool is_weak = one.starts_with(kWeak) || tag.starts_with(kWeak);
-    if (compared == Compared::Strongly && is_weak) continue;
     if (opaque(one) == opaque(tag)) return true;
   }
   return false;
@@ -50,11 +51,24 @@ void mark_coded(Reply& reply) {
   *tag += kCoded;
 }
 
+bool names_version(std::string_view header, std::string_view version) {
+  return std::ranges::any_of(split(header, ','), [&](std::string_view part) {
+    const std::string_view one = trim(part);
+    if (one == "*") return true;
+    const std::string_view its = opaque(one);
+    return !one.starts_with(kWeak) && its.substr(0, its.rfind(kBehindVersion)) == opaque(version);
+  });
+}
+
 Reply unless_known(std::string_view if_none_match, Reply reply) {
   if (reply.status != 200) return reply;
-  if (tag_of(reply) == nullptr) reply.headers.emplace_back("ETag", tag_of_text(reply.body));
-  const bool is_known =
-      !if_none_match.empty() && names_tag(if_none_match, *tag_of(reply), Compared::Weakly);
+  if (std::string* version = tag_of(reply)) {
+    version->pop_back();
+    *version += fmt::format("{}{}\"", kBehindVersion, digest_of(reply.body));
+  } else {
+    reply.headers.emplace_back("ETag", tag_of_text(reply.body));
+  }
+  const bool is_known = !if_none_match.empty() && names_tag(if_none_match, *tag_of(reply));
   if (!is_known) return reply;
   reply.status = 304;
   reply.body.clear();

@@ -18,7 +18,7 @@ Result<const Job*> find_job(const Exchange& exchange) {
 
 Reply job_reply(const Principal& caller, const Service& service, const Job& job) {
   Reply reply = json_reply_of(view_for(caller, service, job));
-  reply.headers.emplace_back("ETag", tag_of_job(caller, service, job));
+  reply.headers.emplace_back("ETag", version_of_job(caller, service, job));
   return reply;
 }
 

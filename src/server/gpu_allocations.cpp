@@ -377,7 +377,7 @@ void show_gpu_allocation(Exchange exchange) {
   const auto job = find_allocation(exchange);
   if (!job) return exchange.respond(problem(job.error()));
   Reply reply = reply_of(view_of_allocation(exchange.service, **job, {}, Framework::None));
-  reply.headers.emplace_back("ETag", tag_of_job(exchange.caller, exchange.service, **job));
+  reply.headers.emplace_back("ETag", version_of_job(exchange.caller, exchange.service, **job));
   exchange.respond(std::move(reply));
 }
 

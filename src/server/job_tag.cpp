@@ -9,7 +9,7 @@
 
 namespace gflow::server {
 
-std::string tag_of_job(const Principal& caller, const Service& service, const Job& job) {
+std::string version_of_job(const Principal& caller, const Service& service, const Job& job) {
   const api::JobView seen = view_for(caller, service, job);
   api::JobView lasting;
   lasting.id = seen.id;
@@ -29,8 +29,8 @@ Result<void> check_if_match(const Exchange& exchange, std::span<const JobId> job
   for (const JobId id : jobs) {
     const Job* job = exchange.service.state().find(id);
     if (job == nullptr) continue;  // said by whoever changes it
-    const std::string tag = tag_of_job(exchange.caller, exchange.service, *job);
-    if (names_tag(wanted, tag, Compared::Strongly)) continue;
+    const std::string version = version_of_job(exchange.caller, exchange.service, *job);
+    if (names_version(wanted, version)) continue;
     return fail(Code::WrongState,
                 tr_format("job {} is not as If-Match says; read it again", id.value));
   }

@@ -8,11 +8,11 @@
 
 namespace gflow::server {
 
-/// The entity tag of a job, or of the allocation it is, as this caller sees it: another one once
-/// what was asked for or where it stands is changed, the same while only time passes.
-[[nodiscard]] std::string tag_of_job(const Principal& caller,
-                                     const Service& service,
-                                     const Job& job);
+/// The version of a job, or of the allocation it is, as this caller sees it: another one once what
+/// was asked for or where it stands is changed, the same while only time passes.
+[[nodiscard]] std::string version_of_job(const Principal& caller,
+                                         const Service& service,
+                                         const Job& job);
 
 /// Errors: WrongState if the request has If-Match and one of the jobs is not as that says. To be
 /// asked right before the change: nothing else is decided in between.
