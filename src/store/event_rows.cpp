@@ -140,8 +140,10 @@ void EventRows::trim(WallTime now) {
   const auto is_too_much = [&](const Row& row) {
     return count > kMaxEventsKept || now - row.at > kEventsKeptFor;
   };
+  // The newest stays: by it the next number is known.
+  const std::size_t old = rows_.size() - (pending_.added.empty() && !rows_.empty() ? 1 : 0);
   std::size_t& removed = pending_.removed;
-  for (; removed < std::min(rows_.size(), kMostRemoved) && is_too_much(rows_[removed]); ++removed) {
+  for (; removed < std::min(old, kMostRemoved) && is_too_much(rows_[removed]); ++removed) {
     Query(remove_).integer(static_cast<std::int64_t>(rows_[removed].first)).run();
     count -= rows_[removed].count;
   }
@@ -162,7 +164,8 @@ void EventRows::added() {
 std::uint64_t EventRows::next(WallTime now) {
   if (!rows_.empty()) return rows_.back().first + rows_.back().count;
   if (base_ == 0) {
-    base_ = static_cast<std::uint64_t>(std::max<std::int64_t>(now.time_since_epoch().count(), 1));
+    const std::chrono::microseconds since_1970 = now.time_since_epoch();
+    base_ = static_cast<std::uint64_t>(std::max<std::int64_t>(since_1970.count(), 1));
   }
   return base_;
 }

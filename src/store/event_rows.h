@@ -27,7 +27,8 @@ class EventRows {
   /// It was rolled back.
   void withdrawn() { pending_ = {}; }
   /// The number of the next event. They only go up, also in a database that was made anew: the
-  /// first is that of the millisecond since 1970 in which this is asked first.
+  /// first is that of the microsecond since 1970 in which this is asked first, and no machine has a
+  /// million events a second.
   [[nodiscard]] std::uint64_t next(WallTime now);
 
  private:

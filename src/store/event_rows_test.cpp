@@ -49,10 +49,11 @@ TEST_F(Events, AreReadAsTheyWereWritten) {
   commit(2, kNow + hours(1));
   const auto rows = load();
   ASSERT_EQ(rows.size(), 2U);
-  EXPECT_EQ(rows[0], (JobEvents{1'772'366'400'000, kNow, {some_event(1)}}));
+  EXPECT_EQ(rows[0], (JobEvents{1'772'366'400'000'000, kNow, {some_event(1)}}));
   EXPECT_EQ(rows[1],
-            (JobEvents{1'772'366'400'001, kNow + hours(1), {some_event(1), some_event(2)}}));
-  EXPECT_EQ(store->next_event(kNow + hours(9)), 1'772'366'400'003U) << "whatever the clock says";
+            (JobEvents{1'772'366'400'000'001, kNow + hours(1), {some_event(1), some_event(2)}}));
+  EXPECT_EQ(store->next_event(kNow + hours(9)), 1'772'366'400'000'003U)
+      << "whatever the clock says";
 }
 
 TEST_F(Events, OfALargeCommitAreInSeveralRows) {
@@ -79,6 +80,22 @@ TEST_F(Events, GoWhenTheyAreOldAFewAtATime) {
   EXPECT_EQ(count(), 3U);
   commit(1, later + hours(1000));
   EXPECT_EQ(count(), 1U) << "the newest stays: its number is not given again";
+}
+
+TEST_F(Events, AreNumberedOnAfterADayWithoutAny) {
+  for (int i = 0; i < 20; ++i) commit(1, kNow);
+  const std::uint64_t next = store->next_event(kNow);
+  // What is written without telling of a job takes old rows with it, too.
+  const WallTime later = kNow + 3 * kEventsKeptFor;
+  for (int i = 0; i < 5; ++i) {
+    const JobEvents none{store->next_event(later), later, {}};
+    Batch batch;
+    batch.next_id = JobId(static_cast<std::uint64_t>(i) + 1);
+    batch.events = &none;
+    ASSERT_TRUE(store->commit(batch));
+  }
+  EXPECT_EQ(count(), 1U);
+  EXPECT_EQ(store->next_event(later), next);
 }
 
 }  // namespace
