@@ -115,8 +115,9 @@ Piece LogBody::State::read_on(bool is_over) {
   if (!bytes) return cut_piece();
   at += bytes->size();
   if (!bytes->empty()) return piece_of(std::move(*bytes));
-  // What had a length ended before: it was made shorter meanwhile.
-  if (part.size) return cut_piece();
+  // What had a length ended before, or ends before where it was read to: it was made shorter.
+  const auto size = size_of(log);
+  if (part.size || !size || *size < at) return cut_piece();
   return part.follow && !is_over ? piece_of({}) : last_piece();
 }
 
@@ -160,7 +161,7 @@ void LogBody::State::wait(const std::shared_ptr<State>& self, Then then, std::ui
   const auto size = log.valid() ? size_of(log) : Result<std::uint64_t>(0);
   {
     const std::scoped_lock lock(mutex);
-    if (changes == seen && size && *size <= at) {
+    if (changes == seen && size && *size == at) {
       waiting = std::move(then);
       growth = std::move(watch);
       return;

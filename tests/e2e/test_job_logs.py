@@ -215,6 +215,18 @@ def test_a_log_that_is_made_shorter_meanwhile_is_cut(machine):
         answer.rest()
 
 
+def test_a_log_that_is_made_shorter_while_it_is_followed_is_cut(machine):
+    """Not taken for whole: what is written after it is not what followed."""
+    gate = Gate(machine)
+    job = machine.submit(f"echo one; echo two; {gate.command}; : > /proc/$$/fd/1; echo three")
+    follower = log_of(machine, job, "?follow=true")
+    follower.until(b"two\n")
+    gate.reached()
+    gate.open()
+    with pytest.raises(Cut):
+        follower.rest()
+
+
 @pytest.mark.parametrize("instead", ["link", "directory", "fifo"])
 def test_what_is_no_log_is_not_read(written, instead):
     machine, job, _ = written
