@@ -24,7 +24,7 @@ namespace {
 // does not compile. A query parameter that is not told there is refused before the handler is
 // called. The documents named there come from describe_*() beside the lists of fields that read and
 // write them (api/documents.h). docs/format/api.md, who may (routes_test.cpp) and the examples
-// (tests/e2e/ test_openapi.py) are compared with this table.
+// (tests/e2e/test_openapi.py) are compared with this table.
 constexpr auto kRoutes = std::to_array<Route>({
     {"GET", "/healthz", Verb::Read, show_health, about::kShowHealth},
     {"GET", "/metrics", Verb::Read, show_metrics, about::kShowMetrics},
@@ -173,10 +173,10 @@ Scope scope_of(Verb verb) {
       return Scope::Read;
     case Verb::Submit:
     case Verb::Change:
-    case Verb::Entrust:
       return Scope::Submit;
     case Verb::Operate:
       return Scope::Operate;
+    case Verb::Entrust:
     case Verb::Administer:
       break;
   }

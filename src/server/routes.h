@@ -12,11 +12,12 @@ namespace gflow::server {
 
 /// What a route lets its caller do. Whose jobs may be changed is the engine's decision.
 enum class Verb {
-  Read,        ///< anyone who may connect
-  Submit,      ///< anyone who may connect, in their own name
-  Change,      ///< anyone who may connect; the engine refuses jobs of others
-  Entrust,     ///< the same with what stands for them, tokens; administrators with those of all
-  Operate,     ///< operators
+  Read,     ///< anyone who may connect
+  Submit,   ///< anyone who may connect, in their own name
+  Change,   ///< anyone who may connect; the engine refuses jobs of others
+  Entrust,  ///< the same with what stands for them, tokens, and with no lesser one; administrators
+            ///< with those of all
+  Operate,  ///< operators
   Administer,  ///< administrators
 };
 

@@ -83,7 +83,7 @@ TABLE = [
                                                                         (401, 401, 421, 403,    403, 200, 200, 200,    200, 403)),
     ("POST", "/api/v1/jobs/hold",              "waiting", THIS,         (401, 401, 421, 403,    403, 200, 200, 200,    200, 403)),
     ("POST", "/api/v1/jobs/release",               "job", THIS,         (401, 401, 421, 403,    403, 200, 200, 200,    200, 403)),
-    ("DELETE", "/api/v1/tokens/{name}",          "token", None,         (401, 401, 421, 403,    403, 204, 204, 204,    204, 404)),
+    ("DELETE", "/api/v1/tokens/{name}",          "token", None,         (401, 401, 421, 403,    403, 403, 403, 204,    204, 404)),
     ("DELETE", "/api/v1/gpu/cleanup/{node_name}?gpu_count=1",
                                             "allocation", None,         (401, 401, 421, 403,    403, 200, 200, 200,    200, 404)),
     ("DELETE", "/api/v1/gpu/allocations/{id}",

@@ -226,7 +226,7 @@ def test_who_does_not_read_is_dropped_and_comes_back(machine):
     seen = slow.last
     for _ in range(8):
         machine.ok("gbatch", "--hold", "--array", "1-10000", "true")
-    with pytest.raises(StopIteration):  # in order: what came is whole, and not all
+    with pytest.raises((StopIteration, Cut)):  # in order, and not all; or cut off as it took so long
         while True:
             next(slow)
     assert slow.last > seen
