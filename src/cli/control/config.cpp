@@ -58,7 +58,8 @@ Result<int> run_config_show(const Invocation& invocation, Context& context) {
   if (origin) columns.push_back({tr("ORIGIN")});
   std::vector<Row> rows;
   for (const api::SettingView& setting : settings) {
-    rows.push_back({{setting.name}, {setting.value.empty() ? "-" : printable(setting.value)}});
+    rows.push_back(
+        {{printable(setting.name)}, {setting.value.empty() ? "-" : printable(setting.value)}});
     if (origin) rows.back().push_back({printable(setting.origin)});
   }
   context.out << table_text(columns, rows, Header::Shown, context.paint);
@@ -74,8 +75,8 @@ Result<int> run_whoami(const Invocation& /*invocation*/, Context& context) {
   const api::PrincipalView me = GF_TRY(api::read_principal(body));
   context.out << tr_format("User: {}\nRole: {}\nKnown by: {}\nHighest priority: {}\n",
                            printable(me.name),
-                           me.role,
-                           me.known_by,
+                           printable(me.role),
+                           printable(me.known_by),
                            me.max_priority);
   for (const auto& project : me.projects) {
     context.out << tr_format(

@@ -108,8 +108,8 @@ std::string place_text(const api::JobView& job) {
 
 void add_request(Facts& facts, const api::JobView& job) {
   const JobSpec& spec = job.spec;
-  facts.add(tr("Requested"), request_in_words(spec.request));
-  facts.add(tr("GPU request"), gpus_as_written(spec.request));
+  facts.add(tr("Requested"), printable(request_in_words(spec.request)));
+  facts.add(tr("GPU request"), printable(gpus_as_written(spec.request)));
   if (job.peers.empty()) facts.add(tr("Node"), printable(job.node));
   facts.add(tr("Allocated"), place_text(job));
   facts.add(tr("Chosen for"), printable(kept_text(job.placed_because)));
