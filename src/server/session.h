@@ -76,7 +76,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void close();
 
  private:
-  using error_code = boost::system::error_code;
+  using error_code = boost::system::error_code;  // NOLINT(readability-identifier-naming): as there
 
   void on_header(const error_code& error);
   [[nodiscard]] bool is_to_be_read();
