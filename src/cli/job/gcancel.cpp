@@ -205,8 +205,13 @@ Result<int> run_cancel(const Invocation& invocation, Context& context) {
   }
   if (invocation.has("dry-run")) return preview(context, jobs, signal);
   if (signal != 0) return send_signal(context, jobs, signal);
-  const Act cancel = [&](const std::vector<JobId>& ids) {
-    return context.daemon().act("cancel", {.jobs = ids, .signal = 0, .at = {}});
+  const bool is_found = invocation.words.empty() && !invocation.has("states");
+  const Act cancel = [&](const std::vector<JobId>& ids) -> Result<std::vector<JobId>> {
+    auto done = context.daemon().act("cancel", {.jobs = ids, .signal = 0, .at = {}});
+    // One that a filter found and that ended since is as it was to be.
+    const bool has_ended = ids.size() == 1 && !done && done.error().code == Code::WrongState;
+    if (is_found && has_ended) return std::vector<JobId>{};
+    return done;
   };
   return act_on_each(
       context, jobs, cancel, [&, active = std::optional<std::set<JobId>>()](JobId job) mutable {
