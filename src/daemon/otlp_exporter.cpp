@@ -86,38 +86,6 @@ Taken taken_by(unsigned status) {
   return may_work_later ? Taken::NotNow : Taken::Never;
 }
 
-struct Collector {
-  std::string host;  ///< "[::1]" with its brackets
-  std::string port = "4318";
-  std::string path = "/v1/traces";
-
-  explicit Collector(const std::string& endpoint) {
-    const std::string rest = endpoint.substr(std::string_view("http://").size());
-    const std::size_t slash = rest.find('/');
-    host = rest.substr(0, slash);
-    if (slash != std::string::npos && slash + 1 < rest.size()) path = rest.substr(slash);
-    const std::size_t colon = host.rfind(':');
-    if (colon != std::string::npos && !host.ends_with(']')) {
-      port = host.substr(colon + 1);
-      host.resize(colon);
-    }
-  }
-  [[nodiscard]] std::string name() const {
-    const bool is_bracketed = host.starts_with('[') && host.ends_with(']');
-    return is_bracketed ? host.substr(1, host.size() - 2) : host;
-  }
-  [[nodiscard]] http::request<http::string_body> request_of(std::string body) const {
-    constexpr int kHttp11 = 11;
-    http::request<http::string_body> request(http::verb::post, path, kHttp11);
-    request.set(http::field::host, host + ":" + port);
-    request.set(http::field::content_type, "application/json");
-    request.set(http::field::connection, "close");
-    request.body() = std::move(body);
-    request.prepare_payload();
-    return request;
-  }
-};
-
 }  // namespace
 
 /// What the exporter and its thread share.
@@ -134,6 +102,38 @@ class OtlpExporter::Sender {
   [[nodiscard]] std::uint64_t dropped() const { return dropped_; }
 
  private:
+  struct Collector {
+    std::string host;  ///< "[::1]" with its brackets
+    std::string port = "4318";
+    std::string path = "/v1/traces";
+
+    explicit Collector(const std::string& endpoint) {
+      const std::string rest = endpoint.substr(std::string_view("http://").size());
+      const std::size_t slash = rest.find('/');
+      host = rest.substr(0, slash);
+      if (slash != std::string::npos && slash + 1 < rest.size()) path = rest.substr(slash);
+      const std::size_t colon = host.rfind(':');
+      if (colon != std::string::npos && !host.ends_with(']')) {
+        port = host.substr(colon + 1);
+        host.resize(colon);
+      }
+    }
+    [[nodiscard]] std::string name() const {
+      const bool is_bracketed = host.starts_with('[') && host.ends_with(']');
+      return is_bracketed ? host.substr(1, host.size() - 2) : host;
+    }
+    [[nodiscard]] http::request<http::string_body> request_of(std::string body) const {
+      constexpr int kHttp11 = 11;
+      http::request<http::string_body> request(http::verb::post, path, kHttp11);
+      request.set(http::field::host, host + ":" + port);
+      request.set(http::field::content_type, "application/json");
+      request.set(http::field::connection, "close");
+      request.body() = std::move(body);
+      request.prepare_payload();
+      return request;
+    }
+  };
+
   void send_batch(std::unique_lock<std::mutex>& lock);
   [[nodiscard]] Taken post(const std::string& body);
   [[nodiscard]] Clock::time_point end_of_try(Clock::time_point begun);
