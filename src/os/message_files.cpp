@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <vector>
 
+#include "base/text.h"
 #include "os/file.h"
 #include "os/user.h"
 
@@ -28,6 +30,29 @@ bool is_language(std::string_view name) {
   });
 }
 
+std::string locale_directory() { return program_directory() + "/../share/locale"; }
+
+std::string catalogue_path(std::string_view language) {
+  return fmt::format("{}/{}/LC_MESSAGES/gflow.mo", locale_directory(), language);
+}
+
+/// Those there are catalogues of, as they were when this was asked first.
+const std::vector<std::string>& languages() {
+  static const std::vector<std::string> found = [] {
+    std::vector<std::string> names =
+        names_in(locale_directory()).value_or(std::vector<std::string>());
+    std::erase_if(names, [](const std::string& name) { return !is_file(catalogue_path(name)); });
+    std::ranges::sort(names);
+    return names;
+  }();
+  return found;
+}
+
+/// "zh" of "zh_CN".
+std::string_view primary_of(std::string_view language) {
+  return language.substr(0, language.find('_'));
+}
+
 }  // namespace
 
 const MessageCatalogue* messages_of(std::string_view language) {
@@ -38,8 +63,7 @@ const MessageCatalogue* messages_of(std::string_view language) {
   if (const auto known = loaded.find(language); known != loaded.end()) {
     return &known->second.catalogue;
   }
-  auto bytes = read_file(
-      fmt::format("{}/../share/locale/{}/LC_MESSAGES/gflow.mo", program_directory(), language));
+  auto bytes = read_file(catalogue_path(language));
   if (!bytes) return nullptr;
   // In its place before it is read: it must not move afterwards.
   Loaded& entry = loaded.try_emplace(std::string(language)).first->second;
@@ -47,6 +71,18 @@ const MessageCatalogue* messages_of(std::string_view language) {
   const auto catalogue = MessageCatalogue::read(entry.bytes);
   if (catalogue) entry.catalogue = *catalogue;
   return &entry.catalogue;
+}
+
+const MessageCatalogue* messages_like(std::string_view language) {
+  std::string wanted = to_lower(language);
+  std::ranges::replace(wanted, '-', '_');
+  const std::string* like = nullptr;
+  for (const std::string& name : languages()) {
+    const std::string lower = to_lower(name);
+    if (lower == wanted) return messages_of(name);
+    if (like == nullptr && primary_of(lower) == primary_of(wanted)) like = &name;
+  }
+  return like == nullptr ? nullptr : messages_of(*like);
 }
 
 }  // namespace gflow::os

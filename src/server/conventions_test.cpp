@@ -50,6 +50,9 @@ TEST(Weights, AreReadOfAWord) {
   EXPECT_EQ(weight_in("gzipped", "gzip"), std::nullopt);
   EXPECT_EQ(weight_in("", "gzip"), std::nullopt);
   EXPECT_EQ(weight_in(",,;;", "gzip"), std::nullopt);
+  using Words = std::vector<std::string_view>;
+  EXPECT_EQ(by_weight("en;q=0.5, zh-CN, *;q=0, zh;q=0.9,;"), (Words{"zh-CN", "zh", "en"}));
+  EXPECT_EQ(by_weight(""), Words());
 }
 
 TEST(Compression, IsForWhoTakesIt) {

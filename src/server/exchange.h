@@ -33,8 +33,8 @@ struct Request {
   std::optional<std::string> origin;
   std::string idempotency_key;
   std::string body;
-  std::string language;  ///< what sentences in the answer are wanted in, "zh_CN"; "" is English
-  std::string accept;    ///< the forms of answers it reads, as it came
+  std::string language;                ///< Accept-Language, as it came
+  std::string accept;                  ///< the forms of answers it reads, as it came
   std::optional<WebHeaders> web = {};  ///< of one that came over TCP
   std::string range = {};              ///< Range, where it is to be heeded
   std::string last_event_id = {};      ///< Last-Event-ID

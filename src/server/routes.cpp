@@ -15,6 +15,7 @@
 #include "server/media_types.h"
 #include "server/openapi.h"
 #include "server/web_guard.h"
+#include "server/weights.h"
 
 namespace gflow::server {
 namespace {
@@ -165,6 +166,16 @@ Reply wrong_method(const Request& request, const std::vector<std::string>& allow
   return reply;
 }
 
+/// By Accept-Language (RFC 9110, 12.5.4). Null for English, which is what there is without one.
+const MessageCatalogue* messages_wanted(std::string_view accept_language) {
+  for (const std::string_view language : by_weight(accept_language)) {
+    const std::string primary = to_lower(language.substr(0, language.find_first_of("-_")));
+    if (primary == "en" || primary == "*") return nullptr;
+    if (const MessageCatalogue* messages = os::messages_like(language)) return messages;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 Scope scope_of(Verb verb) {
@@ -216,7 +227,7 @@ Result<void> authorize(const Principal& caller, Verb verb) {
 
 void dispatch(Exchange exchange) {
   // What answers it now, and what is posted by it, see messages_in_use().
-  const MessagesOfThread language(os::messages_of(exchange.request.language));
+  const MessagesOfThread language(messages_wanted(exchange.request.language));
   if (auto refusal = refuse_of_web(exchange.request)) {
     return exchange.respond(std::move(*refusal));
   }

@@ -192,5 +192,9 @@ def test_the_page_needs_nothing_from_elsewhere(machine):
 
 
 def test_the_page_is_in_the_language_of_who_asks(machine):
+    for language in ("en", "en-GB, zh;q=0.5", "xx", "zh;q=0", "*"):
+        assert b'<html lang="en">' in ask(machine, "GET", "/docs", Accept_Language=language).body, language
+    for language in ("zh_CN", "zh-CN,zh;q=0.9", "zh", "xx, ZH-Hans-CN;q=0.1"):  # as browsers have it
+        assert b'<html lang="en">' not in ask(machine, "GET", "/docs", Accept_Language=language).body, language
     page = ask(machine, "GET", "/docs", Accept_Language="zh_CN").body.decode()
     assert '<html lang="zh-CN">' in page and "列出任务" in page and "List jobs" not in page
