@@ -60,6 +60,8 @@ std::optional<Reply> answer_preflight(const Request& request) {
 void allow_page(const std::string& page, Reply& reply) {
   if (page.empty()) return;
   reply.headers.emplace_back("Access-Control-Allow-Origin", page);
+  reply.headers.emplace_back("Access-Control-Expose-Headers",
+                             "Content-Range, ETag, Location, Retry-After, X-Request-Id");
   reply.headers.emplace_back("Vary", "Origin");
 }
 

@@ -206,6 +206,7 @@ def test_an_allowed_page_may_ask_and_no_other(served):
     status, _, headers = ask(served, "GET", "/api/v1/jobs", token=served.tokens["read"], **page, **{"Sec-Fetch-Site": "cross-site"})
     assert (status, headers["Access-Control-Allow-Origin"], headers["Vary"]) == (200, "https://board.lab", "Origin")
     assert headers["Access-Control-Allow-Credentials"] is None
+    assert "ETag" in headers["Access-Control-Expose-Headers"]
     for origin in ("https://board.lab.evil.example", "http://board.lab", "https://BOARD.lab", "null"):
         status, _, headers = ask(served, "OPTIONS", "/api/v1/jobs", Origin=origin)
         assert status in (401, 403, 405) and headers["Access-Control-Allow-Origin"] is None, origin
