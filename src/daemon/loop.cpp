@@ -195,6 +195,11 @@ std::shared_ptr<void> Loop::on_change(std::uint64_t revision,
 
 Result<void> Loop::keep_tokens(std::vector<Token> tokens) {
   auto done = parts_.store->commit(store::Batch{.tokens = tokens});
+  const bool is_full = !done && done.error().code == Code::Exhausted;
+  if (is_full && tokens.size() < tokens_.all()->size() && ballast_.steps_left() > 0) {
+    ballast_.release_step();  // a full disk is no reason to leave a token in force
+    done = parts_.store->commit(store::Batch{.tokens = tokens});
+  }
   if (done) {
     tokens_.replace(std::move(tokens));
     if (server_) server_->tokens_changed();

@@ -65,6 +65,19 @@ def test_disk_full_while_a_job_runs(small):
     assert small.wait(small.submit("true"))[0]["status"] == "Finished"
 
 
+def test_a_token_is_revoked_on_a_full_disk(small):
+    small.up()
+    names = [f"t{i}" for i in range(8)]
+    for name in names:
+        small.ok("gctl", "token", "create", name)
+    fill(small.state)
+    while small.run("gctl", "token", "create", names[-1] + "x").code == 0:  # what the database has left
+        names.append(names[-1] + "x")
+    for name in names:
+        small.ok("gctl", "token", "revoke", name)
+    assert small.get("/api/v1/tokens")["tokens"] == []
+
+
 def test_a_job_whose_log_fills_the_disk(small):
     """The daemon stays, says who it is, and the job can be cancelled; also by a daemon started anew."""
     small.up()
