@@ -40,7 +40,7 @@ std::vector<std::string> known_types() {
   return types;
 }
 
-/// "job.ended", or "job.*" for all of them.
+/// "job.ended".
 Result<void> check_type(const std::string& type) {
   const std::vector<std::string> known = known_types();
   if (std::ranges::find(known, type) != known.end()) return {};

@@ -14,7 +14,7 @@
 namespace gflow::client {
 namespace {
 
-constexpr int kPatience = 25'000;  // milliseconds: it gives up itself before
+constexpr int kPatience = 25'000;  // milliseconds; it gives each address of a host 10 s
 constexpr std::size_t kMaxLine = 1000;
 
 std::unexpected<Error> no_answer(const Remote& remote, std::string_view why) {

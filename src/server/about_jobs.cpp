@@ -216,7 +216,7 @@ constexpr api::Operation kShowNewestJob = {
     .tag = "jobs",
     .summary = tr_later("Show your newest job"),
     .query = {QueryParameter{.name = "back",
-                             .help = tr_later("of those before it, the so-manieth"),
+                             .help = tr_later("how many newer jobs of yours to pass over"),
                              .type = Number,
                              .range = kNumbers,
                              .example = "0"}},
