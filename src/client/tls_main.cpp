@@ -140,12 +140,14 @@ int main(int argc, char** argv) {
   std::string why = "no address";
   const int socket = connect_to(argv[1], argv[2], why);
   if (socket < 0) return give_up(why);
-  SSL_CTX* context = SSL_CTX_new(TLS_client_method());
-  SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
-  SSL_CTX_set_verify(context, SSL_VERIFY_NONE, nullptr);  // it is pinned by who started this
-  SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);
-  SSL_CTX_set_options(context, SSL_OP_IGNORE_UNEXPECTED_EOF);
-  SSL* tls = SSL_new(context);
+  const std::unique_ptr<SSL_CTX, void (*)(SSL_CTX*)> context(SSL_CTX_new(TLS_client_method()),
+                                                             SSL_CTX_free);
+  SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
+  SSL_CTX_set_verify(context.get(), SSL_VERIFY_NONE, nullptr);  // who started this pins it
+  SSL_CTX_clear_mode(context.get(), SSL_MODE_AUTO_RETRY);
+  SSL_CTX_set_options(context.get(), SSL_OP_IGNORE_UNEXPECTED_EOF);
+  const std::unique_ptr<SSL, void (*)(SSL*)> owned(SSL_new(context.get()), SSL_free);
+  SSL* tls = owned.get();
   SSL_set_fd(tls, socket);
   std::array<unsigned char, sizeof(in6_addr)> address{};
   const bool is_address = ::inet_pton(AF_INET, argv[1], address.data()) == 1 ||

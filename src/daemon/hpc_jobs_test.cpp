@@ -18,7 +18,8 @@ class HpcJobsTest : public testing::Test {
 
   [[nodiscard]] Files files() const {
     Files all;
-    for (const std::string& name : os::names_in(directory_).value()) {
+    const auto names = os::names_in(directory_).value();
+    for (const std::string& name : names) {
       all[name] = os::read_file(directory_ + "/" + name).value();
     }
     return all;

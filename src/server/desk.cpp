@@ -155,7 +155,8 @@ void Desk::look_later() {
   if (!may_end) return;
   std::chrono::milliseconds wait = std::chrono::minutes(1);  // accounts end, clocks are set
   const WallTime now = service_.now().wall;
-  for (const Token& token : *service_.tokens().all()) {
+  const auto tokens = service_.tokens().all();
+  for (const Token& token : *tokens) {
     if (!token.expires || has_expired(token, now)) continue;
     wait = std::min(wait, std::chrono::ceil<std::chrono::milliseconds>(*token.expires - now));
   }

@@ -41,7 +41,8 @@ std::optional<Token> TokenTable::find_by_secret(std::string_view secret) const {
   if (!is_token_secret(secret)) return std::nullopt;
   const std::string digest = token_digest(secret);
   std::optional<Token> found;
-  for (const Token& token : *all()) {
+  const auto tokens = all();
+  for (const Token& token : *tokens) {
     const bool is_it = token.digest.size() == digest.size() &&
                        CRYPTO_memcmp(token.digest.data(), digest.data(), digest.size()) == 0;
     if (is_it) found = token;

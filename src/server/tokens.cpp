@@ -97,7 +97,8 @@ Result<Tokens::iterator> find_token(Tokens& tokens,
 void list_tokens(Exchange exchange) {
   const WallTime now = exchange.service.now().wall;
   std::vector<api::TokenView> views;
-  for (const Token& token : *exchange.service.tokens().all()) {
+  const auto tokens = exchange.service.tokens().all();
+  for (const Token& token : *tokens) {
     if (may_manage_tokens(exchange.caller, token.owner)) {
       views.push_back(view_of_token(token, now));
     }
