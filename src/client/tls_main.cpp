@@ -17,9 +17,9 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
-#include <cstring>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 
 namespace {
@@ -83,7 +83,7 @@ int connect_to(const char* host, const char* port, std::string& why) {
     if (socket < 0) continue;
     set_patience(socket, kPatienceSeconds);
     if (::connect(socket, one->ai_addr, one->ai_addrlen) == 0) return socket;
-    why = errno == EINPROGRESS ? "no answer" : std::strerror(errno);
+    why = errno == EINPROGRESS ? "no answer" : std::generic_category().message(errno);
     ::close(socket);
   }
   return -1;
