@@ -106,6 +106,7 @@ void list_tokens(Exchange exchange) {
   exchange.respond(json_reply(api::write_tokens(views)));
 }
 
+// NOLINTBEGIN(performance-unnecessary-value-param): as read_body() gives it
 void create_token(Exchange exchange) {
   read_body<api::TokenRequest>(
       std::move(exchange), api::read_token_request, [](Exchange known, api::TokenRequest request) {
@@ -125,6 +126,7 @@ void create_token(Exchange exchange) {
         known.respond(std::move(reply));
       });
 }
+// NOLINTEND(performance-unnecessary-value-param)
 
 void revoke_token(Exchange exchange) {
   const auto user = user_of(exchange.request.query);
