@@ -14,6 +14,7 @@ removed. Nobody submits as root over TCP: as root, servers and clients run as th
   listing      a page of 20 of 100,000 jobs, asked by one client
   hand-over    from the end of a job to the start of the next, idle and beside a flood of each kind
   idle         10,000 connections that say nothing: memory of gflowd, and the median answer of another client
+  events       500 listen to the stream of events: from before a job is submitted until each of them has read that it was
 """
 
 import argparse
@@ -21,6 +22,7 @@ import json
 import os
 import pwd
 import re
+import resource
 import shutil
 import socket
 import statistics
@@ -38,6 +40,7 @@ from peers.runqd import Runqd
 BIN = Path(os.environ.get("GFLOW_BIN_DIR", Path(__file__).resolve().parents[1] / "build/release/bin"))
 BARE = BIN.parent / "bench/bare_server"
 CLIENTS = 64
+FILES = min(resource.getrlimit(resource.RLIMIT_NOFILE)[1], 65536)
 JOB = {"spec": {"name": "j", "hold": True, "work_dir": "/", "request": {"cpus": 0}}, "payload": {"argv": ["true"]}}
 
 
@@ -59,7 +62,7 @@ class Gflow:
             "GFLOW_API__MAX_CONNECTIONS": "20000",
             "GFLOW_API__MAX_CONNECTIONS_PER_USER": "20000",
         }
-        self.call("prlimit", "--nofile=65536", "gflowd", "up", "--devices", "sim:8xH100")
+        self.call("prlimit", f"--nofile={FILES}", "gflowd", "up", "--devices", "sim:8xH100")
         status = json.loads(self.call("gflowd", "status", "--json"))
         self.pid = status["pid"]
         self.url = status["api_url"]
@@ -243,13 +246,70 @@ def idle(seconds, count=10_000):
                "port, count = int(sys.argv[1]), int(sys.argv[2])\n" \
                "open = [socket.create_connection(('127.0.0.1', port)) for _ in range(count)]\n" \
                "print(len(open), flush=True)\nsys.stdin.read()\n"
-        command = ["prlimit", "--nofile=65536", *as_user(), sys.executable, "-c", hold, str(daemon.port), str(count)]
+        command = ["prlimit", f"--nofile={FILES}", *as_user(), sys.executable, "-c", hold, str(daemon.port), str(count)]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
             holder.stdout.readline()
             crowded, after = Load(daemon.url + path, daemon.pid, seconds, connections=1), daemon.memory()
             holder.stdin.close()
         say("alone", f"p50 {alone.median:.3f} ms  {before:.0f} MiB")
         say(f"beside {count:,} that say nothing", f"p50 {crowded.median:.3f} ms  {after:.0f} MiB  p50/alone {crowded.median / alone.median:.2f}")
+
+
+# Listens COUNT times to the events of the server at PORT, submits ROUNDS jobs one after another, and prints how long after its
+# submission began each listener had read of each job, in ms.
+LISTENERS = """
+import json, resource, select, socket, sys, time
+port, count, rounds, job = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4].encode()
+resource.setrlimit(resource.RLIMIT_NOFILE, (count + 100, count + 100))
+
+def ask(request):
+    made = socket.create_connection(("127.0.0.1", port))
+    made.sendall(request)
+    return made
+
+def answered(made, end):
+    text = b""
+    while end not in text:
+        piece = made.recv(65536)
+        if not piece:
+            sys.exit(f"the connection ended: {text!r}")
+        text += piece
+
+listening = {}
+poll = select.epoll()
+for _ in range(count):
+    made = ask(b"GET /api/v1/events?type=job.submitted HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n")
+    answered(made, b"retry: 1000")
+    listening[made.fileno()] = made
+    poll.register(made.fileno(), select.EPOLLIN)
+took = []
+for _ in range(rounds):
+    begin, waiting = time.monotonic(), set(listening)
+    submitted = ask(b"POST /api/v1/jobs HTTP/1.1\\r\\nHost: localhost\\r\\nContent-Type: application/json\\r\\n"
+                    b"Content-Length: %d\\r\\n\\r\\n%s" % (len(job), job))
+    while waiting:
+        for at, _ in poll.poll():
+            if b"event: job.submitted" in listening[at].recv(65536):
+                waiting.discard(at)
+                took.append((time.monotonic() - begin) * 1e3)
+    answered(submitted, b"\\r\\n\\r\\n")
+    submitted.close()
+print(json.dumps(took))
+"""
+
+
+def events(_seconds, rounds=100):
+    job = json.dumps({"items": [JOB]})
+    for count in (1, 500):
+        with gflow() as daemon:
+            before = processor(daemon.pid)
+            limits = ["prlimit", f"--nofile={FILES}"]
+            told = output([*limits, *as_user(), sys.executable, "-c", LISTENERS, str(daemon.port), str(count), str(rounds), job],
+                          os.environ)
+            used = (processor(daemon.pid) - before) / rounds * 1e3
+        times = json.loads(told)
+        p99 = statistics.quantiles(times, n=100)[98]
+        say(f"{count} listening", f"p50 {statistics.median(times):.2f} ms  p99 {p99:.2f} ms  {used:.2f} ms of gflowd an event")
 
 
 RUNQD_PORT = 59000
@@ -270,7 +330,8 @@ def runqd():
             peer.close()
 
 
-ROWS = {"reads": reads, "submissions": submissions, "listing": listing, "hand-over": hand_over, "idle": idle}
+ROWS = {"reads": reads, "submissions": submissions, "listing": listing, "hand-over": hand_over, "idle": idle,
+        "events": events}
 
 
 def main():

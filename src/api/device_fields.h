@@ -10,12 +10,23 @@
 /// Field lists of devices and who is on them.
 namespace gflow::api {
 
+template <>
+inline constexpr std::string_view kSchemaName<DeviceProcess> = "DeviceProcess";
+template <>
+inline constexpr std::string_view kSchemaName<Device> = "Device";
+template <>
+inline constexpr std::string_view kSchemaName<Drain> = "Drain";
+
+template <>
+inline constexpr std::string_view kSchemaName<TimeSliceShare> = "TimeSliceShare";
 template <class Io, Like<TimeSliceShare> T>
 void fields(Io& io, T& share) {
   io.field("job", share.job);
   io.field("time_parts", share.time.parts);
 }
 
+template <>
+inline constexpr std::string_view kSchemaName<DeviceView> = "DeviceView";
 template <class Io, Like<DeviceView> T>
 void fields(Io& io, T& view) {
   fields(io, view.device);

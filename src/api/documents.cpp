@@ -18,6 +18,7 @@ void describe_documents(Schemas& schemas) {
                               describe_account,
                               describe_tokens,
                               describe_gpu_resources,
+                              describe_events,
                               describe_problems}) {
     describe(schemas);
   }

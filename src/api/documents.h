@@ -23,6 +23,7 @@ void describe_daemon(Schemas& schemas);
 void describe_account(Schemas& schemas);
 void describe_tokens(Schemas& schemas);
 void describe_gpu_resources(Schemas& schemas);
+void describe_events(Schemas& schemas);
 void describe_problems(Schemas& schemas);
 
 /// All of them, and what they hold.

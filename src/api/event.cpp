@@ -4,13 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
+#include "api/documents.h"
 #include "api/job_fields.h"
 #include "api/json_writer.h"
-#include "api/query.h"
+#include "api/schema_writer.h"
 #include "base/text.h"
 #include "base/translate.h"
-#include "core/requests.h"
 
 namespace gflow::api {
 namespace {
@@ -21,7 +22,9 @@ struct Told {
   const JobEvent* event = nullptr;
 };
 struct Ending {
-  const JobEvent* event = nullptr;
+  EndReason reason = EndReason::Exited;
+  int exit_code = 0;
+  int signal = 0;
 };
 struct ToldOfNode {
   WallTime at;
@@ -31,6 +34,12 @@ struct ToldOfDevice {
   WallTime at;
   const DeviceChange* change = nullptr;
 };
+
+constexpr auto kJobEvents = [] {
+  std::array<std::string_view, kHappenings.size()> types{};
+  for (std::size_t i = 0; i < types.size(); ++i) types[i] = kHappenings[i].type;
+  return types;
+}();
 
 std::vector<std::string> known_types() {
   std::vector<std::string> types;
@@ -51,43 +60,28 @@ Result<void> check_type(const std::string& type) {
                    : tr_format("there are no events '{}'; there are {}", shown, join(known, ", ")));
 }
 
-Result<void> add(EventQuery& query, const Parameter& parameter) {
-  EventFilter& filter = query.filter;
-  if (parameter.name == "job") {
-    filter.jobs = GF_TRY(parse_job_ids(parameter.value));
-  } else if (parameter.name == "user") {
-    for (const std::string_view user : split(parameter.value, ',')) {
-      filter.users.emplace_back(trim(user));
-    }
-  } else if (parameter.name == "type") {
-    for (const std::string_view type : split(parameter.value, ',')) {
-      filter.types.emplace_back(trim(type));
-      GF_CHECK(check_type(filter.types.back()));
-    }
-  } else if (parameter.name == "after") {
-    query.after = GF_TRY(number_of(parameter));
-  } else if (parameter.name == "follow") {
-    query.follow = GF_TRY(truth_of(parameter));
-  } else {
-    return unknown_parameter(parameter.name, {"job", "user", "type", "after", "follow"});
-  }
+Result<void> read_types(EventQuery& query, const QueryParameter& told, std::string_view value) {
+  GF_CHECK(detail::read_value(query.filter.types, told, value));
+  for (const std::string& type : query.filter.types) GF_CHECK(check_type(type));
   return {};
 }
 
 }  // namespace
 
+template <>
+inline constexpr std::string_view kSchemaName<Ending> = "Ending";
 template <class Io, Like<Ending> T>
 void fields(Io& io, T& ending) {
-  io.field("reason", ending.event->reason);
-  io.field("exit_code", ending.event->exit_code);
-  io.field("signal", ending.event->signal);
+  io.field("reason", ending.reason);
+  io.field("exit_code", ending.exit_code);
+  io.field("signal", ending.signal);
 }
 
 template <class Io, Like<Told> T>
 void fields(Io& io, T& told) {
   const JobEvent& event = *told.event;
   io.field("id", told.id);
-  io.field("type", event_type(event.what));
+  io.choice("type", std::string(event_type(event.what)), kJobEvents);
   io.field("time", told.at);
   io.field("job", event.job);
   io.field("user", event.user);
@@ -99,12 +93,14 @@ void fields(Io& io, T& told) {
   io.known_text("node", event.node);
   io.field("gpu_indices", event.gpus);
   const bool ended = event.what == Happening::Ended;
-  io.field("outcome", ended ? std::optional(Ending{&event}) : std::nullopt);
+  io.field(
+      "outcome",
+      ended ? std::optional(Ending{event.reason, event.exit_code, event.signal}) : std::nullopt);
 }
 
 template <class Io, Like<ToldOfDevice> T>
 void fields(Io& io, T& told) {
-  io.field("type", kDeviceEvent);
+  io.choice("type", std::string(kDeviceEvent), {&kDeviceEvent, 1});
   io.field("time", told.at);
   io.field("node", told.change->node);
   io.field("gpu", told.change->gpu);
@@ -116,7 +112,7 @@ void fields(Io& io, T& told) {
 
 template <class Io, Like<ToldOfNode> T>
 void fields(Io& io, T& told) {
-  io.field("type", kNodeEvent);
+  io.choice("type", std::string(kNodeEvent), {&kNodeEvent, 1});
   io.field("time", told.at);
   io.field("node", told.change->node);
   io.field("change", node_change_name(told.change->what));
@@ -137,6 +133,15 @@ std::string write_node_event(WallTime at, const NodeChange& change) {
   return Writer::document("NodeEvent", ToldOfNode{at, &change});
 }
 
+void describe_events(Schemas& schemas) {
+  const JobEvent event;
+  const DeviceChange device;
+  const NodeChange node;
+  schemas.document("JobEvent", Form::Answer, Told{.event = &event});
+  schemas.document("DeviceEvent", Form::Answer, ToldOfDevice{.change = &device});
+  schemas.document("NodeEvent", Form::Answer, ToldOfNode{.change = &node});
+}
+
 bool EventFilter::takes(const JobEvent& event) const {
   const auto has = [](const auto& list, const auto& value) {
     return list.empty() || std::ranges::find(list, value) != list.end();
@@ -150,18 +155,42 @@ bool EventFilter::takes(std::string_view type) const {
   return wants && jobs.empty() && users.empty();
 }
 
-Result<EventQuery> read_event_query(std::string_view query, std::string_view last_event_id) {
-  EventQuery read;
-  for (const Parameter& parameter : GF_TRY(read_parameters(query))) {
-    GF_CHECK(add(read, parameter));
-  }
-  if (last_event_id.empty()) return read;
+template <>
+QueryTable<EventQuery> query_table<EventQuery>() {
+  using Many = QueryParameter::Many;
+  static constexpr auto kRows = std::to_array<QueryRow<EventQuery>>({
+      parameter<&EventQuery::filter, &EventFilter::jobs>(
+          {.name = "job", .help = tr_later("only of these jobs: 1,3,5-7")}),
+      parameter<&EventQuery::filter, &EventFilter::users>(
+          {.name = "user", .help = tr_later("of any of these users"), .many = Many::Commas}),
+      {{.name = "type",
+        .help = tr_later("only events of these types: job.started,job.ended"),
+        .many = Many::Commas},
+       read_types},
+      parameter<&EventQuery::after>(
+          {.name = "after",
+           .help = tr_later("beyond the event of this id, as the header Last-Event-ID")}),
+      parameter<&EventQuery::follow>({.name = "follow",
+                                      .help = tr_later("false: only what happened by now"),
+                                      .example = "false"}),
+  });
+  return {kRows};
+}
+
+Result<void> begin_behind(EventQuery& query, std::string_view last_event_id) {
+  if (last_event_id.empty()) return {};
   // A browser that connects again knows better than the address it was given.
-  read.after = parse_number(last_event_id);
-  if (read.after) return read;
+  query.after = parse_number(last_event_id);
+  if (query.after) return {};
   return fail(Code::Usage,
               tr_format("Last-Event-ID must be the id of an event, not '{}'",
                         printable(last_event_id.substr(0, 100))));
+}
+
+Result<EventQuery> read_event_query(std::string_view query, std::string_view last_event_id) {
+  auto read = GF_TRY(read_query_of<EventQuery>(query));
+  GF_CHECK(begin_behind(read, last_event_id));
+  return read;
 }
 
 }  // namespace gflow::api

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/query_table.h"
 #include "base/result.h"
 #include "core/device_change.h"
 #include "core/job_event.h"
@@ -40,7 +41,12 @@ struct EventQuery {
   std::optional<std::uint64_t> after;  ///< the last event that was seen
   bool follow = true;
 };
-/// `last_event_id` is that of a header, "" for none. Errors: Usage.
+template <>
+QueryTable<EventQuery> query_table<EventQuery>();
+/// `last_event_id` is that of a header, "" for none; it goes before what the query says. Errors:
+/// Usage.
+[[nodiscard]] Result<void> begin_behind(EventQuery& query, std::string_view last_event_id);
+/// Both. Errors: Usage.
 [[nodiscard]] Result<EventQuery> read_event_query(std::string_view query,
                                                   std::string_view last_event_id);
 

@@ -4,15 +4,17 @@
 namespace gflow::api {
 
 FieldFilter::FieldFilter(std::span<const std::string> names) {
-  for (const std::string_view name : names) {
-    const std::size_t dot = name.find('.');
-    FieldFilter& part = parts_[std::string(name.substr(0, dot))];
-    if (dot == std::string_view::npos) {
-      part.named_ = true;
-      part.parts_.clear();
-    } else if (!part.named_) {
-      part.parts_[std::string(name.substr(dot + 1))].named_ = true;
-    }
+  for (const std::string_view name : names) add(name);
+}
+
+void FieldFilter::add(std::string_view name) {
+  const std::size_t dot = name.find('.');
+  FieldFilter& part = parts_[std::string(name.substr(0, dot))];
+  if (dot == std::string_view::npos) {
+    part.named_ = true;
+    part.parts_.clear();
+  } else if (!part.named_) {
+    part.add(name.substr(dot + 1));
   }
 }
 

@@ -8,7 +8,8 @@
 
 namespace gflow::api {
 
-/// Which fields of an object are written: "name", or "spec.name" for one of an object within it.
+/// Which fields of an object are written: "name", "spec.name" for one of an object within it, and
+/// so on.
 class FieldFilter {
  public:
   /// Everything.
@@ -20,6 +21,8 @@ class FieldFilter {
   [[nodiscard]] const FieldFilter* find(std::string_view name) const;
 
  private:
+  void add(std::string_view name);
+
   /// Asked for each field of each job of a listing: most names differ in length.
   struct ByLength {
     using is_transparent = void;  // NOLINT(readability-identifier-naming): as std::less has it

@@ -8,12 +8,13 @@
 #include <utility>
 #include <vector>
 
+#include "api/refusal.h"
 #include "base/result.h"
 #include "core/job_id.h"
 
 /// The documents of /api/v1/gpu: GPUs for programs that train, as the guide of the GPU resource
 /// manager has them. Memory is in GB of 2^30 bytes, ratios are from 0 to 1, times are those of this
-/// machine's clock without a zone ("2024-01-01T12:00:00"). docs/format/gpu-api.md describes them.
+/// machine's clock without a zone ("2024-01-01T12:00:00"). docs/rest.md describes them.
 namespace gflow::api {
 
 /// Measured, of all devices that tell; null where none does.
@@ -53,7 +54,7 @@ struct GpuNeed {
   /// In place of the first four: as --gpus takes it, "2(V100),8G".
   std::string gpus;
   bool wait = false;             ///< in the queue where nothing is free
-  std::int64_t ttl_seconds = 0;  ///< given back after so long; 0: as [api] allocation_ttl says
+  std::int64_t ttl_seconds = 0;  ///< given back after so long; 0: as [limits] allocation_ttl says
   int pid = 0;                   ///< given back when this process ends; 0: none
   int wait_pid = 0;              ///< leaves the queue when this process ends; 0: none
   JobId allocation_id;           ///< set up for this one instead of a new one; 0: a new one
@@ -74,9 +75,10 @@ struct GpuConfig {
   std::string gpu_type;
   std::optional<double> memory_gb;
   double compute_ratio = 1;
-  bool distributed_training = false;
-  bool mixed_precision = true;
-  double gpu_memory_fraction = 0.9;
+  // What the framework is to do, as whoever sets it up says; an allocation has none of it.
+  std::optional<bool> distributed_training;
+  std::optional<bool> mixed_precision;
+  std::optional<double> gpu_memory_fraction;
   std::vector<GrantedGpu> devices;
   std::vector<std::pair<std::string, std::string>>
       environment;  ///< makes a program see these devices only
@@ -188,8 +190,8 @@ struct GpuHealth {
 [[nodiscard]] std::string write(const GpuHealth& health);
 [[nodiscard]] std::string write(const GpuNeed& need);
 /// Errors: Usage with the JSON pointer of what is wrong.
-[[nodiscard]] Result<GpuNeed> read_gpu_need(std::string_view json);
-[[nodiscard]] Result<GpuRenewal> read_gpu_renewal(std::string_view json);
+[[nodiscard]] Asked<GpuNeed> read_gpu_need(std::string_view json);
+[[nodiscard]] Asked<GpuRenewal> read_gpu_renewal(std::string_view json);
 [[nodiscard]] Result<GpuAllocation> read_gpu_allocation(std::string_view json);
 
 }  // namespace gflow::api

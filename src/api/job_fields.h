@@ -8,6 +8,8 @@
 /// Field lists of a job as it is shown.
 namespace gflow::api {
 
+template <>
+inline constexpr std::string_view kSchemaName<blocker::Holder> = "Holder";
 template <class Io, Like<blocker::Holder> T>
 void fields(Io& io, T& holder) {
   io.required("job", holder.job);
@@ -16,6 +18,8 @@ void fields(Io& io, T& holder) {
   io.field("ends", holder.ends);
 }
 
+template <>
+inline constexpr std::string_view kSchemaName<blocker::Unusable> = "Unusable";
 template <class Io, Like<blocker::Unusable> T>
 void fields(Io& io, T& unusable) {
   io.field("gpu", unusable.gpu);
@@ -25,6 +29,8 @@ void fields(Io& io, T& unusable) {
   io.field("processes", unusable.processes);
 }
 
+template <>
+inline constexpr std::string_view kSchemaName<BlockerView> = "BlockerView";
 template <class Io, Like<BlockerView> T>
 void fields(Io& io, T& view) {
   io.field("kind", view.kind);
@@ -41,6 +47,8 @@ void fields(Io& io, T& view) {
   io.field("at", view.at);
 }
 
+template <>
+inline constexpr std::string_view kSchemaName<GpuMemoryUse> = "GpuMemoryUse";
 template <class Io, Like<GpuMemoryUse> T>
 void fields(Io& io, T& use) {
   io.field("node", use.node);
@@ -49,6 +57,8 @@ void fields(Io& io, T& use) {
   io.field("reserved_bytes", use.reserved);
 }
 
+template <>
+inline constexpr std::string_view kSchemaName<JobView> = "JobView";
 template <class Io, Like<JobView> T>
 void fields(Io& io, T& job) {
   io.required("id", job.id);

@@ -30,6 +30,8 @@ class JobPageWriter {
   /// There are more after the last job added; in the order by id, or in another from there on.
   void more();
   void more(std::string cursor);
+  /// What the next page begins after; empty if there is none.
+  [[nodiscard]] const std::string& next() const;
   [[nodiscard]] std::string finish(std::uint64_t revision);
 
  private:

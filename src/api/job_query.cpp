@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
 #include <cstdint>
-
-#include <fmt/format.h>
 
 #include "api/cursor.h"
 #include "api/job_page.h"
@@ -9,91 +9,43 @@
 #include "api/query.h"
 #include "api/spec_fields.h"
 #include "base/text.h"
+#include "base/translate.h"
 #include "core/requests.h"
 
 namespace gflow::api {
 namespace {
 
-Result<void> add_statuses(JobQuery& query, std::string_view text) {
-  for (const std::string_view name : split(text, ',')) {
-    query.statuses.insert(GF_TRY(parse_status(trim(name))));
+constexpr Range kPage = {1, static_cast<std::int64_t>(kMaxJobsOnPage)};
+
+Result<void> read_after(JobQuery& query, const QueryParameter& told, std::string_view value) {
+  if (value.empty() || value.find_first_not_of("0123456789") == std::string_view::npos) {
+    return detail::read_value(query.after, told, value);
   }
+  query.cursor = value;
+  GF_CHECK(read_cursor(value));
   return {};
 }
 
-void add_users(JobQuery& query, std::string_view text) {
-  for (const std::string_view name : split(text, ',')) query.users.emplace_back(name);
-}
-
-Result<void> add_limit(JobQuery& query, const Parameter& parameter) {
-  const std::uint64_t limit = GF_TRY(number_of(parameter));
-  if (limit == 0 || limit > kMaxJobsOnPage) {
-    return fail(Code::Usage, fmt::format("limit must be 1 to {}, not {}", kMaxJobsOnPage, limit));
-  }
-  query.most = limit;
-  return {};
-}
-
-Result<void> add_order(JobQuery& query, std::string_view text) {
-  const auto order = parse_job_order(text);
-  if (!order) return with_context(order.error(), "sort");
+Result<void> read_order(JobQuery& query, const QueryParameter& told, std::string_view value) {
+  const auto order = parse_job_order(value);
+  if (!order) return with_context(order.error(), told.name);
   query.order.key = order->key;
   query.order.descending = order->descending;
   return {};
 }
 
-Result<void> add(JobQuery& query, const Parameter& parameter) {
-  const auto& [name, value] = parameter;
-  if (name == "state") {
-    GF_CHECK(add_statuses(query, value));
-  } else if (name == "user") {
-    add_users(query, value);
-  } else if (name == "name") {
-    query.names.push_back(value);
-  } else if (name == "project") {
-    query.project = value;
-  } else if (name == "group") {
-    query.group = value;
-  } else if (name == "job") {
-    query.jobs = GF_TRY(parse_job_ids(value));
-    put_in_order(query.jobs);
-  } else if (name == "since") {
-    query.submitted_since = GF_TRY(parse_rfc3339(value));
-  } else if (name == "after") {
-    if (value.empty() || value.find_first_not_of("0123456789") == std::string::npos) {
-      query.after = JobId(GF_TRY(number_of(parameter)));
-    } else {
-      query.cursor = value;
-      GF_CHECK(read_cursor(value));
-    }
-  } else if (name == "limit") {
-    GF_CHECK(add_limit(query, parameter));
-  } else if (name == "sort") {
-    GF_CHECK(add_order(query, value));
-  } else if (name == "fields") {
-    for (const std::string_view field : split(value, ',')) query.fields.emplace_back(trim(field));
-    GF_CHECK(check_job_fields(query.fields));
-  } else if (name == "reverse") {
-    if (value != "true" && value != "false") {
-      return fail(Code::Usage, fmt::format("reverse is true or false, not '{}'", printable(value)));
-    }
-    query.order.reversed = value == "true";
-  } else {
-    return unknown_parameter(name,
-                             {"state",
-                              "user",
-                              "name",
-                              "project",
-                              "group",
-                              "job",
-                              "since",
-                              "after",
-                              "limit",
-                              "sort",
-                              "reverse",
-                              "fields"});
-  }
-  return {};
+Result<void> read_fields(JobQuery& query, const QueryParameter& told, std::string_view value) {
+  GF_CHECK(detail::read_value(query.fields, told, value));
+  return check_job_fields(query.fields);
+}
+
+Result<void> finish(JobQuery& query) {
+  query.most = std::min(query.most, kMaxJobsOnPage);
+  const bool is_by_id = query.order.key == JobKey::Id;
+  if (is_by_id ? query.cursor.empty() : !query.after.is_set()) return {};
+  return fail(Code::Usage,
+              tr("after is of another order: take what the page before had as 'next', and begin "
+                 "without it where the order changes"));
 }
 
 /// "1,3,5-7": runs keep the list of a whole array short.
@@ -129,19 +81,53 @@ std::string write_query(const JobQuery& query) {
   return text;
 }
 
-Result<JobQuery> read_query(std::string_view query) {
-  JobQuery read;
-  read.most = kMaxJobsOnPage;
-  for (const Parameter& parameter : GF_TRY(read_parameters(query, {"state", "user", "name"}))) {
-    GF_CHECK(add(read, parameter));
-  }
-  const bool is_by_id = read.order.key == JobKey::Id;
-  if (is_by_id ? !read.cursor.empty() : read.after.is_set()) {
-    return fail(Code::Usage,
-                "after is of another order: take what the page before had as 'next', and begin "
-                "without it where the order changes");
-  }
-  return read;
+Result<JobQuery> read_query(std::string_view query) { return read_query_of<JobQuery>(query); }
+
+template <>
+QueryTable<JobQuery> query_table<JobQuery>() {
+  using Many = QueryParameter::Many;
+  static constexpr auto kRows = std::to_array<QueryRow<JobQuery>>({
+      parameter<&JobQuery::statuses>({.name = "state",
+                                      .help = tr_later("in any of these states"),
+                                      .many = Many::Commas,
+                                      .example = "Queued,Running,Finished"}),
+      parameter<&JobQuery::users>(
+          {.name = "user", .help = tr_later("of any of these users"), .many = Many::Commas}),
+      parameter<&JobQuery::names>(
+          {.name = "name",
+           .help = tr_later("with any of these names; * and ? stand for others"),
+           .many = Many::Repeated,
+           .example = "train*"}),
+      parameter<&JobQuery::project>({.name = "project", .help = tr_later("of this project")}),
+      parameter<&JobQuery::group>({.name = "group", .help = tr_later("of this group")}),
+      parameter<&JobQuery::jobs>(
+          {.name = "job",
+           .help = tr_later("of these numbers: 1,3,5-7"),
+           .pattern = "^[1-9][0-9]{0,8}(-[1-9][0-9]{0,8})?(,[1-9][0-9]{0,8}(-[1-9][0-9]{0,8})?)*$",
+           .example = "1-3"}),
+      parameter<&JobQuery::submitted_since>({.name = "since",
+                                             .help = tr_later("submitted at this time or later"),
+                                             .example = "2026-01-01T00:00:00Z"}),
+      {{.name = "after",
+        .help = tr_later("what the page before had as next; in the order by id a number of a job"),
+        .pattern = "^([0-9]{1,18}|c[A-Za-z0-9_-]*)$"},
+       read_after},
+      parameter<&JobQuery::most>(
+          {.name = "limit", .help = tr_later("jobs on a page"), .range = kPage, .example = "50"}),
+      {{.name = "sort",
+        .help = tr_later("by this; with - before it backwards"),
+        .pattern = "^-?(id|state|time|name|gpus|priority)$",
+        .example = "id"},
+       read_order},
+      parameter<&JobQuery::order, &JobOrder::reversed>(
+          {.name = "reverse", .help = tr_later("from the other end")}),
+      {{.name = "fields",
+        .help = tr_later("only these of each job, and its id: status,spec.name"),
+        .many = Many::Commas,
+        .example = "status,spec.name"},
+       read_fields},
+  });
+  return {kRows, finish};
 }
 
 }  // namespace gflow::api

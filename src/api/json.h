@@ -5,14 +5,17 @@
 #include <string>
 #include <string_view>
 
+#include "api/query_table.h"
+#include "api/refusal.h"
 #include "api/types.h"
 #include "base/result.h"
 #include "core/job_query.h"
 
 /// JSON text of every value that goes over the wire, and back. Documents carry
-/// "apiVersion": "gflow/v1" and a "kind". Readers: Code::Usage names the field by JSON pointer;
-/// unknown fields are refused in requests and ignored in answers. Bytes that are not UTF-8 (in
-/// argv, scripts, environment) travel as {"base64": "..."} in place of a string.
+/// "apiVersion": "gflow/v1" and a "kind". Readers: Code::Usage names the field by JSON pointer, of
+/// a request every one that is wrong. Unknown fields are refused in requests and ignored in
+/// answers. Bytes that are not UTF-8 (in argv, scripts, environment) travel as {"base64": "..."}
+/// in place of a string.
 namespace gflow::api {
 
 constexpr std::string_view kApiVersion = "gflow/v1";
@@ -26,16 +29,16 @@ constexpr std::string_view kApiVersion = "gflow/v1";
 [[nodiscard]] std::string write(const DaemonView& daemon);
 [[nodiscard]] Result<DaemonView> read_daemon(std::string_view json);
 [[nodiscard]] std::string write(const SubmitRequest& request);
-[[nodiscard]] Result<SubmitRequest> read_submit_request(std::string_view json);
+[[nodiscard]] Asked<SubmitRequest> read_submit_request(std::string_view json);
 [[nodiscard]] std::string write(const SubmitAnswer& answer);
 [[nodiscard]] Result<SubmitAnswer> read_submit_answer(std::string_view json);
 [[nodiscard]] std::string write(const JobsRequest& request);
-[[nodiscard]] Result<JobsRequest> read_jobs_request(std::string_view json);
+[[nodiscard]] Asked<JobsRequest> read_jobs_request(std::string_view json);
 [[nodiscard]] std::string write(const UpdateRequest& request);
-[[nodiscard]] Result<UpdateRequest> read_update_request(std::string_view json);
+[[nodiscard]] Asked<UpdateRequest> read_update_request(std::string_view json);
 /// What is to be changed of one job: the body of PATCH /api/v1/jobs/{id}.
 [[nodiscard]] std::string write_job_update(const JobChanges& changes);
-[[nodiscard]] Result<JobChanges> read_job_update(std::string_view json);
+[[nodiscard]] Asked<JobChanges> read_job_update(std::string_view json);
 /// {"kind": "JobIds", "jobs": [..]}: the answer to cancel, hold, release, update.
 [[nodiscard]] std::string write_job_ids(const std::vector<JobId>& jobs);
 [[nodiscard]] Result<std::vector<JobId>> read_job_ids(std::string_view json);
@@ -47,6 +50,8 @@ constexpr std::string_view kApiVersion = "gflow/v1";
 [[nodiscard]] std::string write_problem(const Error& error);
 /// The same with an HTTP status that says more than the code: 405, 413, 431.
 [[nodiscard]] std::string write_problem(const Error& error, int http_status);
+/// The same with the fields of the body that are wrong.
+[[nodiscard]] std::string write_problem(const Refusal& refusal);
 /// The document with the id of the request it answers.
 [[nodiscard]] std::string with_instance(std::string problem, std::string_view request_id);
 [[nodiscard]] Error read_problem(int http_status, std::string_view body);
@@ -60,5 +65,7 @@ constexpr std::string_view kApiVersion = "gflow/v1";
 inline constexpr std::size_t kMaxJobsOnPage = 1000;
 [[nodiscard]] std::string write_query(const JobQuery& query);
 [[nodiscard]] Result<JobQuery> read_query(std::string_view query);
+template <>
+QueryTable<JobQuery> query_table<JobQuery>();
 
 }  // namespace gflow::api

@@ -20,6 +20,8 @@ struct SettingList {
 
 }  // namespace
 
+template <>
+inline constexpr std::string_view kSchemaName<PrincipalView::Project> = "PrincipalViewProject";
 template <class Io, Like<PrincipalView::Project> T>
 void fields(Io& io, T& project) {
   io.required("name", project.name);
@@ -37,6 +39,8 @@ void fields(Io& io, T& principal) {
   io.field("projects", principal.projects);
 }
 
+template <>
+inline constexpr std::string_view kSchemaName<SettingView> = "SettingView";
 template <class Io, Like<SettingView> T>
 void fields(Io& io, T& setting) {
   io.required("name", setting.name);
@@ -65,7 +69,7 @@ std::string write(const PrincipalView& principal) {
 }
 
 Result<PrincipalView> read_principal(std::string_view json) {
-  return Reader::document<PrincipalView>(json, "Principal", Unknown::Ignored);
+  return Reader::answer<PrincipalView>(json, "Principal");
 }
 
 std::string write_settings(const std::vector<SettingView>& settings) {
@@ -73,7 +77,7 @@ std::string write_settings(const std::vector<SettingView>& settings) {
 }
 
 Result<std::vector<SettingView>> read_settings(std::string_view json) {
-  return GF_TRY(Reader::document<SettingList>(json, "Settings", Unknown::Ignored)).settings;
+  return GF_TRY(Reader::answer<SettingList>(json, "Settings")).settings;
 }
 
 }  // namespace gflow::api

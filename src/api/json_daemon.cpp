@@ -18,6 +18,7 @@ void fields(Io& io, T& daemon) {
   io.field("api_url", daemon.api_url);
   io.known_text("tls_url", daemon.tls_url);
   io.known_text("tls_fingerprint", daemon.tls_fingerprint);
+  io.field("tls_expires", daemon.tls_expires);
   io.field("state_dir", daemon.state_dir);
   io.field("log_path", daemon.log_path);
   io.field("config_path", daemon.config_path);
@@ -37,7 +38,7 @@ void describe_daemon(Schemas& schemas) { schemas.document<DaemonView>("Daemon", 
 std::string write(const DaemonView& daemon) { return Writer::document("Daemon", daemon); }
 
 Result<DaemonView> read_daemon(std::string_view json) {
-  return Reader::document<DaemonView>(json, "Daemon", Unknown::Ignored);
+  return Reader::answer<DaemonView>(json, "Daemon");
 }
 
 }  // namespace gflow::api

@@ -24,6 +24,8 @@ void fields(Io& io, T& request) {
   io.field("resume", request.resume);
 }
 
+template <>
+inline constexpr std::string_view kSchemaName<DrainView> = "DrainView";
 template <class Io, Like<DrainView> T>
 void fields(Io& io, T& view) {
   fields(io, view.drain);
@@ -42,8 +44,8 @@ void describe_drains(Schemas& schemas) {
 
 std::string write(const DrainRequest& request) { return Writer::document("Drain", request); }
 
-Result<DrainRequest> read_drain_request(std::string_view json) {
-  return Reader::document<DrainRequest>(json, "Drain", Unknown::Refused);
+Asked<DrainRequest> read_drain_request(std::string_view json) {
+  return Reader::request<DrainRequest>(json, "Drain");
 }
 
 std::string write_drains(const std::vector<DrainView>& drains) {
@@ -51,7 +53,7 @@ std::string write_drains(const std::vector<DrainView>& drains) {
 }
 
 Result<std::vector<DrainView>> read_drains(std::string_view json) {
-  return GF_TRY(Reader::document<Drains>(json, "Drains", Unknown::Ignored)).drains;
+  return GF_TRY(Reader::answer<Drains>(json, "Drains")).drains;
 }
 
 }  // namespace gflow::api

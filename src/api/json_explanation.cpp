@@ -27,12 +27,16 @@ constexpr std::array<std::string_view, 2> kActions = {"update", "release"};
 
 }  // namespace
 
+template <>
+inline constexpr std::string_view kSchemaName<ExpectedStart> = "ExpectedStart";
 template <class Io, Like<ExpectedStart> T>
 void fields(Io& io, T& start) {
   io.required("at", start.at);
   io.field("by", start.by);
 }
 
+template <>
+inline constexpr std::string_view kSchemaName<Suggestion> = "Suggestion";
 template <class Io, Like<Suggestion> T>
 void fields(Io& io, T& suggestion) {
   auto changes = patch_of(suggestion.changes);
@@ -58,7 +62,7 @@ std::string write(const Explanation& explanation) {
 }
 
 Result<Explanation> read_explanation(std::string_view json) {
-  return Reader::document<Explanation>(json, "Explanation", Unknown::Ignored);
+  return Reader::answer<Explanation>(json, "Explanation");
 }
 
 }  // namespace gflow::api

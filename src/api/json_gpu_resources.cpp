@@ -22,12 +22,16 @@ constexpr Range kTtl = {0, std::int64_t{10} * 365 * 86400};
 
 }  // namespace
 
+template <>
+inline constexpr std::string_view kSchemaName<GpuUtilization> = "GpuUtilization";
 template <class Io, Like<GpuUtilization> T>
 void fields(Io& io, T& use) {
   io.field("gpu_utilization", use.gpu_utilization);
   io.field("gpu_memory_usage", use.gpu_memory_usage);
 }
 
+template <>
+inline constexpr std::string_view kSchemaName<GpuNode> = "GpuNode";
 template <class Io, Like<GpuNode> T>
 void fields(Io& io, T& node) {
   io.field("node_name", node.node_name);
@@ -76,6 +80,8 @@ void fields(Io& io, T& need) {
   if constexpr (!std::is_const_v<T>) need.allocation_id = allocation.value_or(JobId{});
 }
 
+template <>
+inline constexpr std::string_view kSchemaName<GrantedGpu> = "GrantedGpu";
 template <class Io, Like<GrantedGpu> T>
 void fields(Io& io, T& gpu) {
   io.field("index", gpu.index);
@@ -85,19 +91,23 @@ void fields(Io& io, T& gpu) {
   io.field("memory_gb", gpu.memory_gb);
 }
 
+template <>
+inline constexpr std::string_view kSchemaName<GpuConfig> = "GpuConfig";
 template <class Io, Like<GpuConfig> T>
 void fields(Io& io, T& config) {
   io.field("gpu_count", config.gpu_count);
   io.field("gpu_type", config.gpu_type);
   io.field("memory_gb", config.memory_gb);
   io.field("compute_ratio", config.compute_ratio);
-  io.field("distributed_training", config.distributed_training);
-  io.field("mixed_precision", config.mixed_precision);
-  io.field("gpu_memory_fraction", config.gpu_memory_fraction);
+  io.if_any("distributed_training", config.distributed_training);
+  io.if_any("mixed_precision", config.mixed_precision);
+  io.if_any("gpu_memory_fraction", config.gpu_memory_fraction);
   io.field("devices", config.devices);
   io.text_map("environment", config.environment);
 }
 
+template <>
+inline constexpr std::string_view kSchemaName<PytorchConfig> = "PytorchConfig";
 template <class Io, Like<PytorchConfig> T>
 void fields(Io& io, T& config) {
   io.field("devices", config.devices);
@@ -109,6 +119,8 @@ void fields(Io& io, T& config) {
   io.field("world_size", config.world_size);
 }
 
+template <>
+inline constexpr std::string_view kSchemaName<TensorflowConfig> = "TensorflowConfig";
 template <class Io, Like<TensorflowConfig> T>
 void fields(Io& io, T& config) {
   io.field("devices", config.devices);
@@ -118,6 +130,8 @@ void fields(Io& io, T& config) {
   io.field("strategy", config.strategy);
 }
 
+template <>
+inline constexpr std::string_view kSchemaName<GpuAllocation> = "GpuAllocation";
 template <class Io, Like<GpuAllocation> T>
 void fields(Io& io, T& allocation) {
   io.required("success", allocation.success);
@@ -161,6 +175,8 @@ void fields(Io& io, T& renewal) {
   io.required("ttl_seconds", renewal.ttl_seconds, Range{1, kTtl.most});
 }
 
+template <>
+inline constexpr std::string_view kSchemaName<MonitoredGpu> = "MonitoredGpu";
 template <class Io, Like<MonitoredGpu> T>
 void fields(Io& io, T& gpu) {
   io.field("index", gpu.index);
@@ -178,6 +194,8 @@ void fields(Io& io, T& gpu) {
   io.field("processes", gpu.processes);
 }
 
+template <>
+inline constexpr std::string_view kSchemaName<MonitoredNode> = "MonitoredNode";
 template <class Io, Like<MonitoredNode> T>
 void fields(Io& io, T& node) {
   io.field("node_name", node.node_name);
@@ -219,16 +237,16 @@ std::string write(const GpuMonitoring& monitoring) {
 std::string write(const GpuHealth& health) { return Writer::document("GpuHealth", health); }
 std::string write(const GpuNeed& need) { return Writer::document("GpuNeed", need); }
 
-Result<GpuNeed> read_gpu_need(std::string_view json) {
-  return Reader::document<GpuNeed>(json, "GpuNeed", Unknown::Refused);
+Asked<GpuNeed> read_gpu_need(std::string_view json) {
+  return Reader::request<GpuNeed>(json, "GpuNeed");
 }
 
-Result<GpuRenewal> read_gpu_renewal(std::string_view json) {
-  return Reader::document<GpuRenewal>(json, "GpuRenewal", Unknown::Refused);
+Asked<GpuRenewal> read_gpu_renewal(std::string_view json) {
+  return Reader::request<GpuRenewal>(json, "GpuRenewal");
 }
 
 Result<GpuAllocation> read_gpu_allocation(std::string_view json) {
-  return Reader::document<GpuAllocation>(json, "GpuAllocation", Unknown::Ignored);
+  return Reader::answer<GpuAllocation>(json, "GpuAllocation");
 }
 
 void describe_gpu_resources(Schemas& schemas) {

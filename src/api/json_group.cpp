@@ -5,6 +5,8 @@
 
 namespace gflow::api {
 
+template <>
+inline constexpr std::string_view kSchemaName<GroupView> = "GroupView";
 template <class Io, Like<GroupView> T>
 void fields(Io& io, T& group) {
   io.required("name", group.name);
@@ -30,13 +32,13 @@ void describe_groups(Schemas& schemas) {
 std::string write(const GroupView& group) { return Writer::document("Group", group); }
 
 Result<GroupView> read_group(std::string_view json) {
-  return Reader::document<GroupView>(json, "Group", Unknown::Ignored);
+  return Reader::answer<GroupView>(json, "Group");
 }
 
 std::string write(const GroupPage& page) { return Writer::document("GroupPage", page); }
 
 Result<GroupPage> read_group_page(std::string_view json) {
-  return Reader::document<GroupPage>(json, "GroupPage", Unknown::Ignored);
+  return Reader::answer<GroupPage>(json, "GroupPage");
 }
 
 }  // namespace gflow::api

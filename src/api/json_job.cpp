@@ -37,25 +37,30 @@ struct JobPageWriter::Page {
 
 std::string write(const JobView& job) { return Writer::document("Job", job); }
 
-Result<JobView> read_job(std::string_view json) {
-  return Reader::document<JobView>(json, "Job", Unknown::Ignored);
-}
+Result<JobView> read_job(std::string_view json) { return Reader::answer<JobView>(json, "Job"); }
 
 std::string write(const JobPage& page) { return Writer::document("JobPage", page); }
 
 Result<JobPage> read_job_page(std::string_view json) {
-  return Reader::document<JobPage>(json, "JobPage", Unknown::Ignored);
+  return Reader::answer<JobPage>(json, "JobPage");
 }
+
+namespace {
+
+/// "spec.request.gpus" of an object, or what it has in its place.
+bool has_field(const nlohmann::json& object, std::string_view name) {
+  const std::size_t dot = name.find('.');
+  const auto found = object.find(name.substr(0, dot));
+  if (found == object.end() || dot == std::string_view::npos) return found != object.end();
+  return found->is_object() && has_field(*found, name.substr(dot + 1));
+}
+
+}  // namespace
 
 Result<void> check_job_fields(std::span<const std::string> fields) {
   static const nlohmann::json sample = nlohmann::json::parse(Writer::verbatim(JobView{}).json);
   for (const std::string& name : fields) {
-    const std::size_t dot = name.find('.');
-    const auto outer = sample.find(name.substr(0, dot));
-    const bool known =
-        outer != sample.end() &&
-        (dot == std::string::npos || (outer->is_object() && outer->contains(name.substr(dot + 1))));
-    if (known) continue;
+    if (has_field(sample, name)) continue;
     std::vector<std::string> names;
     for (const auto& [field, value] : sample.items()) names.push_back(field);
     return fail(Code::Usage,
@@ -95,6 +100,8 @@ void JobPageWriter::more() {
 }
 
 void JobPageWriter::more(std::string cursor) { page_->next = std::move(cursor); }
+
+const std::string& JobPageWriter::next() const { return page_->next; }
 
 std::string JobPageWriter::finish(std::uint64_t revision) {
   page_->revision = revision;

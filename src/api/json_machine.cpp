@@ -7,6 +7,8 @@
 
 namespace gflow::api {
 
+template <>
+inline constexpr std::string_view kSchemaName<UnhealthyNode> = "UnhealthyNode";
 template <class Io, Like<UnhealthyNode> T>
 void fields(Io& io, T& node) {
   io.field("node", node.node);
@@ -15,6 +17,8 @@ void fields(Io& io, T& node) {
   io.field("retry_at", node.retry_at);
 }
 
+template <>
+inline constexpr std::string_view kSchemaName<NodeView> = "NodeView";
 template <class Io, Like<NodeView> T>
 void fields(Io& io, T& node) {
   io.required("name", node.name);
@@ -49,6 +53,8 @@ void fields(Io& io, T& machine) {
   io.field("revision", machine.revision);
 }
 
+template <>
+inline constexpr std::string_view kSchemaName<NodeStateView> = "NodeStateView";
 template <class Io, Like<NodeStateView> T>
 void fields(Io& io, T& view) {
   fields(io, view.node);
@@ -61,6 +67,8 @@ void fields(Io& io, T& list) {
   io.required("nodes", list.nodes);
 }
 
+template <>
+inline constexpr std::string_view kSchemaName<DeviceOnNodeView> = "DeviceOnNodeView";
 template <class Io, Like<DeviceOnNodeView> T>
 void fields(Io& io, T& view) {
   io.required("node", view.node);
@@ -72,6 +80,8 @@ void fields(Io& io, T& list) {
   io.required("devices", list.devices);
 }
 
+template <>
+inline constexpr std::string_view kSchemaName<NodeTopologyView> = "NodeTopologyView";
 template <class Io, Like<NodeTopologyView> T>
 void fields(Io& io, T& view) {
   io.required("node", view.node);
@@ -101,19 +111,19 @@ std::string write(const DeviceList& devices) { return Writer::document("Devices"
 std::string write(const TopologyList& topology) { return Writer::document("Topology", topology); }
 
 Result<MachineView> read_machine(std::string_view json) {
-  return Reader::document<MachineView>(json, "Machine", Unknown::Ignored);
+  return Reader::answer<MachineView>(json, "Machine");
 }
 Result<NodeStateView> read_node(std::string_view json) {
-  return Reader::document<NodeStateView>(json, "Node", Unknown::Ignored);
+  return Reader::answer<NodeStateView>(json, "Node");
 }
 Result<NodeList> read_nodes(std::string_view json) {
-  return Reader::document<NodeList>(json, "Nodes", Unknown::Ignored);
+  return Reader::answer<NodeList>(json, "Nodes");
 }
 Result<DeviceList> read_devices(std::string_view json) {
-  return Reader::document<DeviceList>(json, "Devices", Unknown::Ignored);
+  return Reader::answer<DeviceList>(json, "Devices");
 }
 Result<TopologyList> read_topology(std::string_view json) {
-  return Reader::document<TopologyList>(json, "Topology", Unknown::Ignored);
+  return Reader::answer<TopologyList>(json, "Topology");
 }
 
 }  // namespace gflow::api

@@ -57,7 +57,7 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
   template <typename Container>
   bool open() {
     if (open_.size() >= kMaxDepth) {
-      return refuse(Code::Exhausted,
+      return refuse(Code::Usage,
                     fmt::format("the document is nested more than {} deep", kMaxDepth));
     }
     Value* placed = place();
@@ -79,7 +79,7 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
 
 Value* Builder::place() {
   if (++values_ > kMaxValues) {
-    refuse(Code::Exhausted, fmt::format("the document holds more than {} values", kMaxValues));
+    refuse(Code::Usage, fmt::format("the document holds more than {} values", kMaxValues));
     return nullptr;
   }
   if (open_.empty()) return &root_;
@@ -90,7 +90,7 @@ Value* Builder::place() {
 bool Builder::key(string_t& name) {
   auto& object = std::get<Value::Object>(open_.back()->data);
   if (object.size() >= kMaxMembers) {
-    return refuse(Code::Exhausted, fmt::format("an object has more than {} members", kMaxMembers));
+    return refuse(Code::Usage, fmt::format("an object has more than {} members", kMaxMembers));
   }
   for (const Member& member : object) {
     if (member.name == name) {

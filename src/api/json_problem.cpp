@@ -82,12 +82,6 @@ constexpr std::array<GoodStatus, 6> kGood = {{
     {304, "Not Modified"},
 }};
 
-/// A field that is wrong.
-struct FieldError {
-  std::string pointer;  ///< RFC 6901
-  std::string detail;
-};
-
 struct Problem {
   std::string type;  ///< where the document tells of it, on this server
   std::string title;
@@ -99,17 +93,6 @@ struct Problem {
   std::optional<std::string> instance{};  ///< the id of the request
 };
 
-/// What readers of requests say: "/POINTER: what is wrong", a line for each field.
-std::vector<FieldError> field_errors(std::string_view message) {
-  std::vector<FieldError> errors;
-  for (const std::string_view line : split(message, '\n')) {
-    const std::size_t colon = line.find(": ");
-    if (!line.starts_with('/') || colon == std::string_view::npos) return {};
-    errors.push_back({std::string(line.substr(0, colon)), std::string(line.substr(colon + 2))});
-  }
-  return errors;
-}
-
 /// On one line.
 std::string detail_of(std::string message) {
   for (std::size_t at = message.find('\n'); at != std::string::npos; at = message.find('\n', at)) {
@@ -118,8 +101,21 @@ std::string detail_of(std::string message) {
   return message;
 }
 
+Problem problem_of(const Error& error, int status) {
+  const std::string_view code = code_name(error.code);
+  return {.type = fmt::format("/docs#problem-{}", code),
+          .title = std::string(status_title(status)),
+          .status = status,
+          .detail = detail_of(error.message),
+          .code = std::string(code),
+          .exit_code = static_cast<int>(error.code),
+          .errors = {}};
+}
+
 }  // namespace
 
+template <>
+inline constexpr std::string_view kSchemaName<FieldError> = "FieldError";
 template <class Io, Like<FieldError> T>
 void fields(Io& io, T& error) {
   io.field("pointer", error.pointer);
@@ -162,15 +158,13 @@ std::string write_problem(const Error& error) {
 }
 
 std::string write_problem(const Error& error, int status) {
-  const std::string_view code = code_name(error.code);
-  return Writer::document("Problem",
-                          Problem{.type = fmt::format("/docs#problem-{}", code),
-                                  .title = std::string(status_title(status)),
-                                  .status = status,
-                                  .detail = detail_of(error.message),
-                                  .code = std::string(code),
-                                  .exit_code = static_cast<int>(error.code),
-                                  .errors = field_errors(error.message)});
+  return Writer::document("Problem", problem_of(error, status));
+}
+
+std::string write_problem(const Refusal& refusal) {
+  Problem problem = problem_of(refusal, http_status(refusal.code));
+  problem.errors = refusal.fields;
+  return Writer::document("Problem", problem);
 }
 
 std::string with_instance(std::string problem, std::string_view request_id) {
@@ -181,7 +175,7 @@ std::string with_instance(std::string problem, std::string_view request_id) {
 }
 
 Error read_problem(int status, std::string_view body) {
-  auto problem = Reader::document<Problem>(body, "Problem", Unknown::Ignored);
+  auto problem = Reader::answer<Problem>(body, "Problem");
   if (!problem) {
     return {code_of(status),
             fmt::format("the daemon answered {} {}", status, status_title(status))};

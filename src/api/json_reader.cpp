@@ -54,7 +54,7 @@ void Reader::finish() {
 }
 
 const Value* Reader::find(std::string_view name) {
-  asked_.push_back(name);
+  if (findings_.unknown == Unknown::Refused) asked_.push_back(name);  // finish() wants them
   if (object_ == nullptr) return nullptr;
   const auto found = std::ranges::find(*object_, name, &Member::name);
   return found == object_->end() ? nullptr : &found->value;
@@ -62,17 +62,11 @@ const Value* Reader::find(std::string_view name) {
 
 void Reader::missing(std::string_view name) { refuse(Place{&place_, name, {}}, "is missing"); }
 
-/// Of a request all that is wrong, a line for each; of an answer the first.
-void Reader::refuse(const Place& place, std::string message) {
-  constexpr int kMost = 20;
-  if (findings_.found >= (findings_.unknown == Unknown::Refused ? kMost : 1)) return;
-  ++findings_.found;
-  const std::string pointer = place.pointer();
-  std::string line = pointer.empty() ? std::move(message) : pointer + ": " + message;
-  if (findings_.error) {
-    findings_.error->message += '\n' + line;
-  } else {
-    findings_.error = Error{Code::Usage, std::move(line)};
+/// Of a request all that is wrong, up to what anybody reads; of an answer the first.
+void Reader::refuse(const Place& place, std::string detail) {
+  const std::size_t most = findings_.unknown == Unknown::Refused ? 20 : 1;
+  if (findings_.wrong.size() < most) {
+    findings_.wrong.push_back({place.pointer(), std::move(detail)});
   }
 }
 

@@ -15,6 +15,7 @@
 #include "api/json_names.h"
 #include "api/json_value.h"
 #include "api/json_writer.h"
+#include "api/refusal.h"
 #include "base/id.h"
 #include "base/memory.h"
 #include "base/result.h"
@@ -22,11 +23,6 @@
 #include "base/time.h"
 
 namespace gflow::api {
-
-enum class Unknown {
-  Refused,  ///< in requests: a field that is not understood would silently not be obeyed
-  Ignored,  ///< in answers: a newer daemon may say more
-};
 
 /// Where a value lies in its document.
 struct Place {
@@ -40,21 +36,18 @@ struct Place {
 /// with its JSON pointer, and what is read is used only if nothing is.
 class Reader {
  public:
+  /// A request: all that is wrong is told. A field that is not understood would silently not be
+  /// obeyed, so it is refused.
   template <typename T>
-  [[nodiscard]] static Result<T> document(std::string_view json,
-                                          std::string_view kind,
-                                          Unknown unknown) {
-    const Value root = GF_TRY(parse_json(json));
-    Findings findings{unknown, {}, 0};
-    T value{};
-    {
-      Reader reader(findings, Place{}, root);
-      reader.check_document(kind);
-      fields(reader, value);
-      reader.finish();
-    }
-    if (findings.error) return std::unexpected(std::move(*findings.error));
-    return value;
+  [[nodiscard]] static Asked<T> request(std::string_view json, std::string_view kind) {
+    return document<T>(json, kind, Unknown::Refused);
+  }
+  /// An answer: the first that is wrong. A newer daemon may say more, which is ignored.
+  template <typename T>
+  [[nodiscard]] static Result<T> answer(std::string_view json, std::string_view kind) {
+    auto read = document<T>(json, kind, Unknown::Ignored);
+    if (!read) return fail(read.error().code, std::move(read.error().message));
+    return std::move(*read);
   }
 
   /// A field that is not there leaves `out` as it is.
@@ -113,12 +106,30 @@ class Reader {
   }
 
  private:
+  enum class Unknown { Refused, Ignored };
   /// Shared by the readers of one document.
   struct Findings {
     Unknown unknown = Unknown::Refused;
-    std::optional<Error> error;
-    int found = 0;
+    std::vector<FieldError> wrong{};
   };
+
+  template <typename T>
+  [[nodiscard]] static Asked<T> document(std::string_view json,
+                                         std::string_view kind,
+                                         Unknown unknown) {
+    auto root = parse_json(json);
+    if (!root) return std::unexpected(Refusal(std::move(root).error()));
+    Findings findings{unknown};
+    T value{};
+    {
+      Reader reader(findings, Place{}, *root);
+      reader.check_document(kind);
+      fields(reader, value);
+      reader.finish();
+    }
+    if (!findings.wrong.empty()) return std::unexpected(Refusal(std::move(findings.wrong)));
+    return value;
+  }
 
   Reader(Findings& findings, const Place& place, const Value& value);
   void check_document(std::string_view kind);
@@ -126,7 +137,7 @@ class Reader {
 
   [[nodiscard]] const Value* find(std::string_view name);
   void missing(std::string_view name);
-  void refuse(const Place& place, std::string message);
+  void refuse(const Place& place, std::string detail);
   void refuse_type(const Place& place, std::string_view expected, const Value& value);
   [[nodiscard]] std::int64_t integer(const Place& place, const Value& value, Range range);
 

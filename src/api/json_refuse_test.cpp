@@ -84,6 +84,27 @@ TEST(JsonRefuse, SubmissionsWithAPointerToTheField) {
   }
 }
 
+TEST(JsonRefuse, FieldsAsData) {
+  const auto several = read_jobs_request(R"({"job":[1],"signal":65})");
+  ASSERT_FALSE(several);
+  EXPECT_EQ(several.error().fields,
+            (std::vector<FieldError>{{"/jobs", "is missing"},
+                                     {"/signal", "must be a whole number from 0 to 64, not 65"},
+                                     {"/job", "there is no such field; did you mean 'jobs'?"}}));
+  const auto checked = read_jobs_request(R"({"jobs":[]})");
+  ASSERT_FALSE(checked);
+  EXPECT_EQ(checked.error().fields,
+            (std::vector<FieldError>{{"/jobs", "must name at least one job"}}));
+  // A name is not taken for the end of a pointer, nor a text for one.
+  const auto odd = read_jobs_request(R"({"jobs":[1],"a: b":1})");
+  ASSERT_FALSE(odd);
+  EXPECT_EQ(odd.error().fields.front().pointer, "/a: b");
+  const auto whole = read_jobs_request("[]");
+  ASSERT_FALSE(whole);
+  EXPECT_EQ(whole.error().fields.front(), (FieldError{"", "must be an object, not an array"}));
+  EXPECT_TRUE(read_jobs_request("{").error().fields.empty()) << "it has no fields";
+}
+
 TEST(JsonRefuse, OtherRequests) {
   EXPECT_EQ(read_jobs_request(R"({"jobs":[]})").error().message,
             "/jobs: must name at least one job");
@@ -130,8 +151,8 @@ TEST(JsonRefuse, DocumentsOverTheLimits) {
     return std::string(depth, '[') + std::string(depth, ']');
   };
   EXPECT_TRUE(parse_json(nested(kMaxDepth)));
-  EXPECT_EQ(parse_json(nested(kMaxDepth + 1)).error().code, Code::Exhausted);
-  EXPECT_EQ(parse_json(std::string(10'000'000, '[')).error().code, Code::Exhausted);
+  EXPECT_EQ(parse_json(nested(kMaxDepth + 1)).error().code, Code::Usage);
+  EXPECT_EQ(parse_json(std::string(10'000'000, '[')).error().code, Code::Usage);
 
   const auto array = [](std::size_t size) {
     std::string text = "[0";
@@ -139,7 +160,7 @@ TEST(JsonRefuse, DocumentsOverTheLimits) {
     return text + "]";
   };
   EXPECT_TRUE(parse_json(array(kMaxValues - 1)));  // and the array itself
-  EXPECT_EQ(parse_json(array(kMaxValues)).error().code, Code::Exhausted);
+  EXPECT_EQ(parse_json(array(kMaxValues)).error().code, Code::Usage);
 
   const auto object = [](std::size_t size) {
     std::string text = "{\"m0\":0";
@@ -147,7 +168,7 @@ TEST(JsonRefuse, DocumentsOverTheLimits) {
     return text + "}";
   };
   EXPECT_TRUE(parse_json(object(kMaxMembers)));
-  EXPECT_EQ(parse_json(object(kMaxMembers + 1)).error().code, Code::Exhausted);
+  EXPECT_EQ(parse_json(object(kMaxMembers + 1)).error().code, Code::Usage);
 }
 
 TEST(JsonRefuse, EveryCutOfADocument) {

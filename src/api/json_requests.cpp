@@ -51,20 +51,22 @@ void fields(Io& io, T& changes) {
 
 std::string write(const JobsRequest& request) { return Writer::document("Jobs", request); }
 
-Result<JobsRequest> read_jobs_request(std::string_view json) {
-  auto request = GF_TRY(Reader::document<JobsRequest>(json, "Jobs", Unknown::Refused));
-  if (request.jobs.empty()) return fail(Code::Usage, "/jobs: must name at least one job");
-  put_in_order(request.jobs);
+Asked<JobsRequest> read_jobs_request(std::string_view json) {
+  auto request = Reader::request<JobsRequest>(json, "Jobs");
+  if (!request) return request;
+  if (request->jobs.empty()) return refuse("/jobs", "must name at least one job");
+  put_in_order(request->jobs);
   return request;
 }
 
 std::string write(const UpdateRequest& request) { return Writer::document("Update", request); }
 
-Result<UpdateRequest> read_update_request(std::string_view json) {
-  auto request = GF_TRY(Reader::document<UpdateRequest>(json, "Update", Unknown::Refused));
-  if (request.jobs.empty()) return fail(Code::Usage, "/jobs: must name at least one job");
-  put_in_order(request.jobs);
-  put_in_order(request.changes.edit().dependencies.jobs);
+Asked<UpdateRequest> read_update_request(std::string_view json) {
+  auto request = Reader::request<UpdateRequest>(json, "Update");
+  if (!request) return request;
+  if (request->jobs.empty()) return refuse("/jobs", "must name at least one job");
+  put_in_order(request->jobs);
+  put_in_order(request->changes.edit().dependencies.jobs);
   return request;
 }
 
@@ -80,10 +82,11 @@ std::string write_job_update(const JobChanges& changes) {
   return Writer::document("JobUpdate", JobUpdate{changes});
 }
 
-Result<JobChanges> read_job_update(std::string_view json) {
-  auto update = GF_TRY(Reader::document<JobUpdate>(json, "JobUpdate", Unknown::Refused));
-  put_in_order(update.changes.edit().dependencies.jobs);
-  return std::move(update.changes);
+Asked<JobChanges> read_job_update(std::string_view json) {
+  auto update = Reader::request<JobUpdate>(json, "JobUpdate");
+  if (!update) return std::unexpected(std::move(update).error());
+  put_in_order(update->changes.edit().dependencies.jobs);
+  return std::move(update->changes);
 }
 
 std::string write_job_ids(const std::vector<JobId>& jobs) {
@@ -91,7 +94,7 @@ std::string write_job_ids(const std::vector<JobId>& jobs) {
 }
 
 Result<std::vector<JobId>> read_job_ids(std::string_view json) {
-  return GF_TRY(Reader::document<JobIds>(json, "JobIds", Unknown::Ignored)).jobs;
+  return GF_TRY(Reader::answer<JobIds>(json, "JobIds")).jobs;
 }
 
 std::string write_revision(std::uint64_t revision) {
@@ -99,7 +102,7 @@ std::string write_revision(std::uint64_t revision) {
 }
 
 Result<std::uint64_t> read_revision(std::string_view json) {
-  return GF_TRY(Reader::document<Revision>(json, "Changes", Unknown::Ignored)).revision;
+  return GF_TRY(Reader::answer<Revision>(json, "Changes")).revision;
 }
 
 }  // namespace gflow::api

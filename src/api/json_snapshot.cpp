@@ -17,6 +17,8 @@ constexpr Range kSpeedRange = {0, 100'000'000};
 
 }  // namespace
 
+template <>
+inline constexpr std::string_view kSchemaName<SnapshotNode> = "SnapshotNode";
 template <class Io, Like<SnapshotNode> T>
 void fields(Io& io, T& node) {
   io.field("name", node.name);
@@ -31,6 +33,8 @@ void fields(Io& io, T& node) {
   io.field("unreachable", node.unreachable);
 }
 
+template <>
+inline constexpr std::string_view kSchemaName<SnapshotHealth> = "SnapshotHealth";
 template <class Io, Like<SnapshotHealth> T>
 void fields(Io& io, T& health) {
   io.required("node", health.node);
@@ -41,6 +45,8 @@ void fields(Io& io, T& health) {
   io.field("tried", health.tried);
 }
 
+template <>
+inline constexpr std::string_view kSchemaName<SnapshotJob> = "SnapshotJob";
 template <class Io, Like<SnapshotJob> T>
 void fields(Io& io, T& job) {
   io.required("id", job.id);
@@ -107,7 +113,7 @@ void describe_snapshot(Schemas& schemas) { schemas.document<Snapshot>("Snapshot"
 std::string write(const Snapshot& snapshot) { return Writer::document("Snapshot", snapshot); }
 
 Result<Snapshot> read_snapshot(std::string_view json) {
-  auto snapshot = GF_TRY(Reader::document<Snapshot>(json, "Snapshot", Unknown::Ignored));
+  auto snapshot = GF_TRY(Reader::answer<Snapshot>(json, "Snapshot"));
   if (snapshot.version != Snapshot::kVersion) {
     return fail(Code::Usage,
                 fmt::format("a snapshot of version {}; this program reads version {}",

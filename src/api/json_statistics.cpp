@@ -10,6 +10,8 @@ constexpr std::array<std::string_view, 3> kParts = {"none", "user", "project"};
 
 }  // namespace
 
+template <>
+inline constexpr std::string_view kSchemaName<TimesView> = "TimesView";
 template <class Io, Like<TimesView> T>
 void fields(Io& io, T& times) {
   io.field("count", times.count);
@@ -20,6 +22,8 @@ void fields(Io& io, T& times) {
   io.field("max", times.most);
 }
 
+template <>
+inline constexpr std::string_view kSchemaName<UsageView> = "UsageView";
 template <class Io, Like<UsageView> T>
 void fields(Io& io, T& usage) {
   io.field("name", usage.name);
@@ -51,7 +55,7 @@ std::string write(const StatisticsView& statistics) {
 }
 
 Result<StatisticsView> read_statistics(std::string_view json) {
-  return Reader::document<StatisticsView>(json, "Statistics", Unknown::Ignored);
+  return Reader::answer<StatisticsView>(json, "Statistics");
 }
 
 }  // namespace gflow::api

@@ -11,6 +11,8 @@
 
 namespace gflow::api {
 
+template <>
+inline constexpr std::string_view kSchemaName<Payload> = "Payload";
 template <class Io, Like<Payload> T>
 void fields(Io& io, T& payload) {
   io.some_bytes("argv", payload.argv);
@@ -28,6 +30,8 @@ std::vector<SubmitRequest::Item> forms_of(std::type_identity<SubmitRequest::Item
   return {{}, like_another};
 }
 
+template <>
+inline constexpr std::string_view kSchemaName<SubmitRequest::Item> = "SubmitRequestItem";
 template <class Io, Like<SubmitRequest::Item> T>
 void fields(Io& io, T& item) {
   if constexpr (std::same_as<Io, Reader>) {
@@ -52,6 +56,8 @@ void fields(Io& io, T& request) {
   io.some("items", request.items);
 }
 
+template <>
+inline constexpr std::string_view kSchemaName<SubmitAnswer::Item> = "SubmitAnswerItem";
 template <class Io, Like<SubmitAnswer::Item> T>
 void fields(Io& io, T& item) {
   io.required("id", item.id);
@@ -76,55 +82,54 @@ bool is_variable(const std::string& text) {
   return equals != std::string::npos && equals > 0 && !has_nul(text);
 }
 
-Result<void> check_program(const Payload& payload, const std::string& where) {
+Asked<void> check_program(const Payload& payload, const std::string& where) {
   if (!payload.argv.empty() && !payload.argv.front().empty()) return {};
-  return fail(Code::Usage, where + "/argv: must name a program");
+  return refuse(where + "/argv", "must name a program");
 }
 
-Result<void> check_payload(const Payload& payload, const std::string& where) {
+Asked<void> check_payload(const Payload& payload, const std::string& where) {
   if (std::ranges::any_of(payload.argv, has_nul)) {
-    return fail(Code::Usage, where + "/argv: an argument must not contain a NUL character");
+    return refuse(where + "/argv", "an argument must not contain a NUL character");
   }
   for (std::size_t i = 0; i < payload.environment.size(); ++i) {
     if (is_variable(payload.environment[i])) continue;
-    return fail(Code::Usage, fmt::format("{}/environment/{}: must be NAME=value", where, i));
+    return refuse(fmt::format("{}/environment/{}", where, i), "must be NAME=value");
   }
   if (payload.config_name && (payload.config_name->empty() || *payload.config_name == "." ||
                               *payload.config_name == ".." || has_nul(*payload.config_name) ||
                               payload.config_name->find('/') != std::string::npos)) {
-    return fail(Code::Usage, where + "/config_name: must be the name of a file without directory");
+    return refuse(where + "/config_name", "must be the name of a file without directory");
   }
   return {};
 }
 
-Result<void> check_spec(const JobSpec& spec, const std::string& where) {
+Asked<void> check_spec(const JobSpec& spec, const std::string& where) {
   if (!spec.work_dir.starts_with('/') || has_nul(spec.work_dir)) {
-    return fail(Code::Usage, where + "/work_dir: must be an absolute path");
+    return refuse(where + "/work_dir", "must be an absolute path");
   }
   for (const std::string* text : {&spec.name, &spec.project, &spec.group, &spec.command}) {
-    if (has_nul(*text)) return fail(Code::Usage, where + ": a text contains a NUL character");
+    if (has_nul(*text)) return refuse(where, "a text contains a NUL character");
   }
   return {};
 }
 
 /// What the types alone do not say; the engine judges what depends on its state.
-Result<void> check_item(SubmitRequest::Item& item, std::size_t position) {
+Asked<void> check_item(SubmitRequest::Item& item, std::size_t position) {
   const std::string where = fmt::format("/items/{}", position);
   const std::string within = item.like ? where : where + "/payload";
-  GF_CHECK(check_spec(item.spec, item.like ? where : where + "/spec"));
-  GF_CHECK(check_payload(item.payload, within));
-  if (!item.like || !item.payload.argv.empty()) GF_CHECK(check_program(item.payload, within));
+  if (auto spec = check_spec(item.spec, item.like ? where : where + "/spec"); !spec) return spec;
+  if (auto payload = check_payload(item.payload, within); !payload) return payload;
+  if (!item.like || !item.payload.argv.empty()) {
+    if (auto program = check_program(item.payload, within); !program) return program;
+  }
   if (const auto normal = normalise(item.spec.request); !normal) {
-    return with_context(normal.error(), where + "/spec/request");
+    return refuse(where + "/spec/request", normal.error());
   }
   put_in_order(item.spec.dependencies.jobs);
   for (const std::size_t sibling : item.depends_on_siblings) {
     if (sibling < position) continue;
-    return fail(Code::Usage,
-                fmt::format("{}/depends_on_siblings: must be positions of items before this one, "
-                            "not {}",
-                            where,
-                            sibling));
+    return refuse(where + "/depends_on_siblings",
+                  fmt::format("must be positions of items before this one, not {}", sibling));
   }
   return {};
 }
@@ -135,15 +140,14 @@ std::size_t size_of(const JobSpec& spec) {
 
 /// Fills in what an item has in common with the one it is like. A short request must not become
 /// much that way: `left` is what it may still be.
-Result<void> fill_in(std::vector<SubmitRequest::Item>& items, std::size_t at, std::size_t& left) {
+Asked<void> fill_in(std::vector<SubmitRequest::Item>& items, std::size_t at, std::size_t& left) {
   SubmitRequest::Item& item = items[at];
   if (!item.like) return {};
   if (*item.like >= at || items[*item.like].like) {
-    return fail(Code::Usage,
-                fmt::format("/items/{}/like: must be the position of an item before this one that "
-                            "is like no other, not {}",
-                            at,
-                            *item.like));
+    return refuse(fmt::format("/items/{}/like", at),
+                  fmt::format("must be the position of an item before this one that is like no "
+                              "other, not {}",
+                              *item.like));
   }
   JobSpec spec = items[*item.like].spec;
   if (!item.spec.name.empty()) spec.name = std::move(item.spec.name);
@@ -151,7 +155,8 @@ Result<void> fill_in(std::vector<SubmitRequest::Item>& items, std::size_t at, st
   item.spec = std::move(spec);
   const std::size_t size = size_of(item.spec);
   if (size > left) {
-    return fail(Code::Exhausted, "the jobs of one submission are more than 64 MiB; submit fewer");
+    return std::unexpected(Refusal(
+        Error{Code::Exhausted, "the jobs of one submission are more than 64 MiB; submit fewer"}));
   }
   left -= size;
   return {};
@@ -179,13 +184,16 @@ std::string write(const SubmitRequest& request) {
   return Writer::document("Submit", shortened(request));
 }
 
-Result<SubmitRequest> read_submit_request(std::string_view json) {
-  auto request = GF_TRY(Reader::document<SubmitRequest>(json, "Submit", Unknown::Refused));
-  if (request.items.empty()) return fail(Code::Usage, "/items: must have at least one job");
+Asked<SubmitRequest> read_submit_request(std::string_view json) {
+  auto request = Reader::request<SubmitRequest>(json, "Submit");
+  if (!request) return request;
+  std::vector<SubmitRequest::Item>& items = request->items;
+  if (items.empty()) return refuse("/items", "must have at least one job");
   std::size_t left = std::size_t{64} << 20;
-  for (std::size_t i = 0; i < request.items.size(); ++i) {
-    GF_CHECK(fill_in(request.items, i, left));
-    GF_CHECK(check_item(request.items[i], i));
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    auto right = fill_in(items, i, left);
+    if (right) right = check_item(items[i], i);
+    if (!right) return std::unexpected(std::move(right).error());
   }
   return request;
 }
@@ -193,7 +201,7 @@ Result<SubmitRequest> read_submit_request(std::string_view json) {
 std::string write(const SubmitAnswer& answer) { return Writer::document("SubmitAnswer", answer); }
 
 Result<SubmitAnswer> read_submit_answer(std::string_view json) {
-  return Reader::document<SubmitAnswer>(json, "SubmitAnswer", Unknown::Ignored);
+  return Reader::answer<SubmitAnswer>(json, "SubmitAnswer");
 }
 
 void describe_submissions(Schemas& schemas) {

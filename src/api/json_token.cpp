@@ -24,6 +24,8 @@ void fields(Io& io, T& request) {
   io.field("expires_in_seconds", request.expires_in, kLifeRange);
 }
 
+template <>
+inline constexpr std::string_view kSchemaName<TokenView> = "TokenView";
 template <class Io, Like<TokenView> T>
 void fields(Io& io, T& view) {
   io.required("name", view.name);
@@ -53,10 +55,11 @@ void describe_tokens(Schemas& schemas) {
 
 std::string write(const TokenRequest& request) { return Writer::document("TokenRequest", request); }
 
-Result<TokenRequest> read_token_request(std::string_view json) {
-  auto request = GF_TRY(Reader::document<TokenRequest>(json, "TokenRequest", Unknown::Refused));
-  if (auto named = check_token_name(request.name); !named) {
-    return with_context(named.error(), "/name");
+Asked<TokenRequest> read_token_request(std::string_view json) {
+  auto request = Reader::request<TokenRequest>(json, "TokenRequest");
+  if (!request) return request;
+  if (auto named = check_token_name(request->name); !named) {
+    return refuse("/name", named.error());
   }
   return request;
 }
@@ -66,13 +69,13 @@ std::string write_tokens(const std::vector<TokenView>& tokens) {
 }
 
 Result<std::vector<TokenView>> read_tokens(std::string_view json) {
-  return GF_TRY(Reader::document<Tokens>(json, "Tokens", Unknown::Ignored)).tokens;
+  return GF_TRY(Reader::answer<Tokens>(json, "Tokens")).tokens;
 }
 
 std::string write(const NewToken& token) { return Writer::document("Token", token); }
 
 Result<NewToken> read_new_token(std::string_view json) {
-  return Reader::document<NewToken>(json, "Token", Unknown::Ignored);
+  return Reader::answer<NewToken>(json, "Token");
 }
 
 }  // namespace gflow::api

@@ -10,6 +10,7 @@
 #include "api/base64.h"
 #include "api/json.h"
 #include "base/text.h"
+#include "base/utf8.h"
 
 namespace gflow::api {
 namespace {
@@ -49,20 +50,24 @@ void Writer::put_string(std::string_view text) {
     return;
   }
   out_ += '"';
-  for (const char c : text) put_character(c);
+  while (!text.empty()) {
+    const utf8::Char c = utf8::next(text);
+    put_character(c.point, text.substr(0, c.length));
+    text.remove_prefix(c.length);
+  }
   out_ += '"';
 }
 
-void Writer::put_character(char c) {
-  if (c == '"' || c == '\\') {
-    out_ += '\\';
-    out_ += c;
-  } else if (c == '\n') {
+/// What a terminal would obey stands there as what it is: documents are looked at, too.
+void Writer::put_character(char32_t point, std::string_view bytes) {
+  if (point == U'"' || point == U'\\') {
+    (out_ += '\\') += bytes;
+  } else if (point == U'\n') {
     out_ += "\\n";
-  } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-    fmt::format_to(std::back_inserter(out_), "\\u{:04x}", static_cast<unsigned char>(c));
+  } else if (utf8::is_control(point)) {
+    fmt::format_to(std::back_inserter(out_), "\\u{:04x}", static_cast<std::uint32_t>(point));
   } else {
-    out_ += c;
+    out_ += bytes;
   }
 }
 

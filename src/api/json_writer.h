@@ -29,6 +29,10 @@ namespace gflow::api {
 template <typename T, typename U>
 concept Like = std::same_as<std::remove_const_t<T>, U>;
 
+/// What the schema of a T within documents is called, said beside its fields.
+template <typename T>
+inline constexpr std::string_view kSchemaName{};
+
 /// What a number that is no whole one may be.
 struct Bounds {
   enum class Least { Included, Excluded };
@@ -140,7 +144,7 @@ class Writer {
   void open_document(std::string_view kind);
   void key(std::string_view name);
   void put_string(std::string_view text);
-  void put_character(char c);
+  void put_character(char32_t point, std::string_view bytes);
 
   void put(const char* text) = delete;  // would be taken for a bool
   void put(const Verbatim& text) { out_ += text.json; }

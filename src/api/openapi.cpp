@@ -76,7 +76,7 @@ Value parameter_value(const QueryParameter& parameter) {
   }
   Members value;
   value.add("name", parameter.name).add("in", "query").add("description", tr(parameter.help));
-  value.add("required", json(parameter.need == QueryParameter::Need::Required));
+  value.add("required", json(false));
   if (parameter.many != Many::One) {
     value.add("style", "form").add("explode", json(parameter.many == Many::Repeated));
   }
@@ -119,8 +119,8 @@ Value parameters_of(const RouteView& route) {
   if (route.pattern.contains('{')) {
     parameters.push_back(segment_value(route.pattern, about.segment));
   }
-  for (const QueryParameter& parameter : about.query) {
-    if (!parameter.name.empty()) parameters.push_back(parameter_value(parameter));
+  for (const QueryParameter& parameter : route.query) {
+    parameters.push_back(parameter_value(parameter));
   }
   if (about.takes_key) parameters.push_back(parameter_of("IdempotencyKey"));
   if (about.takes_match) parameters.push_back(parameter_of("IfMatch"));
@@ -140,14 +140,28 @@ Value content_of(std::string_view media, Value schema, std::string_view example)
 
 Value typed_schema(const char* type) { return Members().add("type", type).value(); }
 
-/// Of what is no document of ours.
-Value schema_of(std::string_view media) {
-  if (media.ends_with("json")) return typed_schema("object");
-  if (media != "text/event-stream") return typed_schema("string");
-  // OpenAPI 3.1 has no words for it: readers differ on whether that is one text or its events.
+/// Of events, each of which has a document as the text of its data: as OpenAPI 3.2 has it of an
+/// event. 3.1 has no words for it, and who takes the schema for that of the whole text finds
+/// nothing in it that a text must be.
+Value schema_of_events(const Operation& about) {
+  Value::Array kinds;
+  for (const std::string_view kind : about.events) kinds.push_back(Schemas::to(kind));
+  const Value data =
+      Members()
+          .add("type", "string")
+          .add("contentMediaType", "application/json")
+          .add("contentSchema", Members().add("anyOf", Value{std::move(kinds)}).value())
+          .value();
   return Members()
-      .add("description", tr("server-sent events; the data of each is a JobEvent or a DeviceEvent"))
+      .add("description", tr("server-sent events; the data of each is one of these documents"))
+      .add("properties", Members().add("data", data).value())
       .value();
+}
+
+/// Of what is no document of ours.
+Value schema_of(const Operation& about, std::string_view media) {
+  if (media == "text/event-stream") return schema_of_events(about);
+  return typed_schema(media.ends_with("json") ? "object" : "string");
 }
 
 /// Whatever may come with a status.
@@ -156,7 +170,7 @@ Value answer_value(const Operation& about, int status) {
   for (const Answered& answer : about.answers) {
     if (answer.status != status) continue;
     if (!answer.media.empty()) {
-      media.add(answer.media, Members().add("schema", schema_of(answer.media)).value());
+      media.add(answer.media, Members().add("schema", schema_of(about, answer.media)).value());
     } else if (!answer.document.empty()) {
       media.add("application/json", Members().add("schema", Schemas::to(answer.document)).value());
     }

@@ -16,12 +16,4 @@ const std::array<Tag, 5>& tags() {
   return kTags;
 }
 
-std::vector<std::string> parameter_names(const Operation& about) {
-  std::vector<std::string> names;
-  for (const QueryParameter& parameter : about.query) {
-    if (!parameter.name.empty()) names.emplace_back(parameter.name);
-  }
-  return names;
-}
-
 }  // namespace gflow::api

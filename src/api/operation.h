@@ -7,29 +7,12 @@
 #include <string_view>
 #include <vector>
 
-#include "api/json_writer.h"
-#include "core/description.h"
+#include "api/query_table.h"
 
-/// What a route takes and answers, told once: the OpenAPI document, the page at /docs and the check
-/// of a query are made from it. Sentences are marked by tr_later() and shown in the reader's
-/// language.
+/// What a route takes and answers, told once: the OpenAPI document and the page at /docs are made
+/// from it, and from what its handler reads of a query (api/query_table.h). Sentences are marked by
+/// tr_later() and shown in the reader's language.
 namespace gflow::api {
-
-/// A parameter of a query. What is read of it is the handler's; its name is checked before.
-struct QueryParameter {
-  enum class Type { Text, Number, Decimal, Truth, Time };
-  enum class Many { One, Commas, Repeated };
-  enum class Need { Optional, Required };
-  std::string_view name;
-  std::string_view help;
-  Type type = Type::Text;
-  Range range = {.least = 0};  ///< of a number
-  Words words = {};            ///< a text is one of, if there are any
-  std::string_view pattern{};  ///< of a text
-  Many many = Many::One;
-  Need need = Need::Optional;
-  std::string_view example{};
-};
 
 /// What comes back where all went well.
 struct Answered {
@@ -43,14 +26,14 @@ struct Operation {
   std::string_view tag;  ///< of kTags
   std::string_view summary;
   std::string_view description{};
-  std::array<QueryParameter, 12> query{};  ///< up to the first without a name
-  std::string_view segment{};              ///< what stands where the route has braces
-  std::string_view body{};                 ///< kind of the document; "" for none
-  std::string_view example{};              ///< of the body
-  bool takes_key = false;                  ///< header Idempotency-Key
-  bool takes_match = false;                ///< header If-Match
+  std::string_view segment{};  ///< what stands where the route has braces
+  std::string_view body{};     ///< kind of the document; "" for none
+  std::string_view example{};  ///< of the body
+  bool takes_key = false;      ///< header Idempotency-Key
+  bool takes_match = false;    ///< header If-Match
   std::array<Answered, 2> answers{};
-  std::array<int, 5> errors{};  ///< besides those any route may answer
+  std::array<std::string_view, 3> events{};  ///< kinds of the documents in a stream of events
+  std::array<int, 5> errors{};               ///< besides those any route may answer
 };
 
 /// A route with all that is told of it.
@@ -61,6 +44,7 @@ struct RouteView {
   std::string_view role;   ///< the least one: "operator"; "" for one that asks nobody who they are
   std::string_view scope;  ///< the least one of a token: "submit"; "" as well
   const Operation* about = nullptr;
+  std::vector<QueryParameter> query{};  ///< what its handler reads
 };
 
 /// The parts of the interface, in the order they are shown.
@@ -69,8 +53,5 @@ struct Tag {
   std::string_view help;
 };
 [[nodiscard]] const std::array<Tag, 5>& tags();
-
-/// The names of an operation's query parameters.
-[[nodiscard]] std::vector<std::string> parameter_names(const Operation& about);
 
 }  // namespace gflow::api

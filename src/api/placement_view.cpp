@@ -20,6 +20,8 @@ void fields(Io& io, T& request) {
   io.field("jobs", request.jobs, Range{1, kMaxPlaceJobs});
 }
 
+template <>
+inline constexpr std::string_view kSchemaName<ScoreTerm> = "ScoreTerm";
 template <class Io, Like<ScoreTerm> T>
 void fields(Io& io, T& term) {
   io.field("name", term.name);
@@ -27,6 +29,8 @@ void fields(Io& io, T& term) {
   io.field("value", term.value);
 }
 
+template <>
+inline constexpr std::string_view kSchemaName<GpuSet> = "GpuSet";
 template <class Io, Like<GpuSet> T>
 void fields(Io& io, T& set) {
   io.field("gpu_indices", set.gpus);
@@ -34,6 +38,8 @@ void fields(Io& io, T& set) {
   io.field("because", set.because);
 }
 
+template <>
+inline constexpr std::string_view kSchemaName<RankedNode> = "RankedNode";
 template <class Io, Like<RankedNode> T>
 void fields(Io& io, T& ranked) {
   io.field("node", ranked.node);
@@ -43,12 +49,16 @@ void fields(Io& io, T& ranked) {
   io.field("others", ranked.others);
 }
 
+template <>
+inline constexpr std::string_view kSchemaName<StartPlace> = "StartPlace";
 template <class Io, Like<StartPlace> T>
 void fields(Io& io, T& place) {
   io.field("node", place.node);
   io.field("gpu_indices", place.gpus);
 }
 
+template <>
+inline constexpr std::string_view kSchemaName<JobStart> = "JobStart";
 template <class Io, Like<JobStart> T>
 void fields(Io& io, T& start) {
   io.field("places", start.places);
@@ -75,19 +85,20 @@ void describe_placement(Schemas& schemas) {
 
 std::string write(const PlaceRequest& request) { return Writer::document("Place", request); }
 
-Result<PlaceRequest> read_place_request(std::string_view json) {
-  auto request = GF_TRY(Reader::document<PlaceRequest>(json, "Place", Unknown::Refused));
-  if (const auto normal = normalise(request.request); !normal) {
-    return with_context(normal.error(), "/request");
+Asked<PlaceRequest> read_place_request(std::string_view json) {
+  auto request = Reader::request<PlaceRequest>(json, "Place");
+  if (!request) return request;
+  if (const auto normal = normalise(request->request); !normal) {
+    return refuse("/request", normal.error());
   }
-  put_in_order(request.dependencies.jobs);
+  put_in_order(request->dependencies.jobs);
   return request;
 }
 
 std::string write(const PlacementView& view) { return Writer::document("Placement", view); }
 
 Result<PlacementView> read_placement(std::string_view json) {
-  return Reader::document<PlacementView>(json, "Placement", Unknown::Ignored);
+  return Reader::answer<PlacementView>(json, "Placement");
 }
 
 }  // namespace gflow::api

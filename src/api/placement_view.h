@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/refusal.h"
 #include "api/types.h"
 #include "base/result.h"
 #include "base/time.h"
@@ -75,7 +76,7 @@ struct PlacementView {
 };
 
 [[nodiscard]] std::string write(const PlaceRequest& request);
-[[nodiscard]] Result<PlaceRequest> read_place_request(std::string_view json);
+[[nodiscard]] Asked<PlaceRequest> read_place_request(std::string_view json);
 [[nodiscard]] std::string write(const PlacementView& view);
 [[nodiscard]] Result<PlacementView> read_placement(std::string_view json);
 

@@ -68,7 +68,7 @@ void append_encoded(std::string& out, std::string_view text) {
 }  // namespace
 
 Result<std::vector<Parameter>> read_parameters(std::string_view query,
-                                               std::initializer_list<std::string_view> lists) {
+                                               std::span<const std::string_view> lists) {
   std::vector<Parameter> parameters;
   std::set<std::string> seen;
   for (const std::string_view pair : split(query, '&')) {
@@ -92,14 +92,6 @@ Result<std::vector<Parameter>> read_parameters(std::string_view query,
 
 Result<std::string> decode_percent(std::string_view text) { return decode(text, Plus::Itself); }
 
-Result<std::vector<std::string>> names_in(std::string_view query) {
-  std::vector<std::string> names;
-  for (const std::string_view pair : split(query, '&')) {
-    if (!pair.empty()) names.push_back(GF_TRY(decode(pair.substr(0, pair.find('=')))));
-  }
-  return names;
-}
-
 void append_parameter(std::string& query, std::string_view name, std::string_view value) {
   if (!query.empty()) query += '&';
   append_encoded(query, name);
@@ -116,24 +108,6 @@ std::unexpected<Error> unknown_parameter(std::string_view name,
   return fail(Code::Usage,
               near ? fmt::format("{}; did you mean '{}'?", what, *near)
                    : fmt::format("{}; there are {}", what, join(known, ", ")));
-}
-
-Result<bool> truth_of(const Parameter& parameter) {
-  if (parameter.value == "true") return true;
-  if (parameter.value == "false") return false;
-  return fail(Code::Usage,
-              fmt::format("{} must be true or false, not '{}'",
-                          parameter.name,
-                          printable(parameter.value.substr(0, 100))));
-}
-
-Result<std::uint64_t> number_of(const Parameter& parameter) {
-  const auto number = parse_number(parameter.value);
-  if (number && *number <= static_cast<std::uint64_t>(INT64_MAX)) return *number;
-  return fail(Code::Usage,
-              fmt::format("{} must be a number, not '{}'",
-                          printable(parameter.name),
-                          printable(parameter.value.substr(0, 100))));
 }
 
 }  // namespace gflow::api

@@ -70,8 +70,10 @@ TEST(Query, RefusesWhatItDoesNotKnow) {
       {"sort=color", "sort: 'color' is not one of id, state, time, name, gpus, priority"},
       {"fields=id,colour", "fields: a job has no 'colour'; there are attempt"},
       {"fields=spec.colour", "fields: a job has no 'spec.colour'"},
+      {"fields=spec.request.colour", "fields: a job has no 'spec.request.colour'"},
+      {"fields=spec.name.first", "fields: a job has no 'spec.name.first'"},
       {"fields=status.colour", "fields: a job has no 'status.colour'"},
-      {"reverse=yes", "reverse is true or false, not 'yes'"},
+      {"reverse=yes", "reverse must be true or false, not 'yes'"},
       {"sort=time&after=3", "after is of another order"},
       {"after=x", "after must be what a page had as 'next', not 'x'"},
       {"after=cOnh5", "after must be what a page had as 'next', not 'cOnh5'"},
@@ -88,7 +90,7 @@ TEST(Query, RefusesWhatItDoesNotKnow) {
       {"name=%zz", "'%zz' is not a query"},
       {"name=%00", "'%00' is not a query: it contains a NUL character"},
       {std::string("name=a\0b", 8), "'a\\x00b' is not a query: it contains a NUL character"},
-      {"since=now", "'now' is not a time"},
+      {"since=now", "since: 'now' is not a time"},
       {"%1b=1", "there is no query parameter '\\x1b'"},
   };
   for (const auto& [query, message] : cases) {

@@ -170,6 +170,7 @@ inline DaemonView sample_daemon() {
           "http://127.0.0.1:8000",
           "https://0.0.0.0:8443",
           "SHA256:9f86d081",
+          sample_time(86400),
           "/var/lib/gflow",
           "/var/lib/gflow/logs/gpu_resource_manager.log",
           "/etc/gflow/gflow.toml",

@@ -23,27 +23,15 @@ std::string_view change_name(Change change) {
   return change == Change::Pending ? "pending" : "active";
 }
 
-/// Takes all that is no name out of what compilers call a type.
-std::string bare(std::string_view type) {
-  std::string name(type);
-  for (const std::string_view what :
-       {"const ", "gflow::", "api::", "blocker::", "(anonymous namespace)::", "{anonymous}::"}) {
-    for (auto at = name.find(what); at != std::string::npos; at = name.find(what)) {
-      name.erase(at, what.size());
-    }
-  }
-  std::erase_if(name, [](char c) { return c == ':' || c == '<' || c == '>' || c == ' '; });
-  return name;
-}
+/// Of the schema that is text or base64.
+struct Bytes {};
 
 }  // namespace
 
 std::string detail::schema_name(std::string_view type, Form form) {
-  const std::size_t begin = type.find("T = ") + 4;
-  const std::string name = bare(type.substr(begin, type.find_first_of(";]", begin) - begin));
+  const std::string name(type);
   if (form == Form::Part) return name + "Part";
-  const bool is_said = form == Form::Request || name.ends_with("View");
-  return is_said ? name : name + "Shown";
+  return form == Form::Request || type.ends_with("View") ? name : name + "Shown";
 }
 
 Value detail::with_row(Value schema, const FieldInfo& row) {
@@ -85,8 +73,14 @@ Value Schemas::to(std::string_view name) {
 }
 
 Value Schemas::bytes() {
-  named_.try_emplace("Bytes", SchemaWriter::bytes_alone());
+  if (take("Bytes", typeid(Bytes))) named_.insert_or_assign("Bytes", SchemaWriter::bytes_alone());
   return to("Bytes");
+}
+
+bool Schemas::take(const std::string& name, std::type_index type) {
+  const auto [known, is_new] = types_.try_emplace(name, type);
+  if (known->second != type) shared_names_.insert(name);
+  return is_new;
 }
 
 Value SchemaWriter::bytes_alone() {

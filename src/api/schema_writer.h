@@ -2,16 +2,18 @@
 #pragma once
 
 #include <algorithm>
-#include <cassert>
 #include <chrono>
 #include <concepts>
 #include <cstdint>
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <typeindex>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -41,6 +43,8 @@ class Schemas {
   template <typename T>
   void document(std::string_view kind, Form form, const T& sample = {});
   [[nodiscard]] const std::map<std::string, Value, std::less<>>& all() const { return named_; }
+  /// Names that two types have: there are to be none.
+  [[nodiscard]] const std::set<std::string>& shared_names() const { return shared_names_; }
   /// A reference to one.
   [[nodiscard]] static Value to(std::string_view name);
   /// Text that is bytes: a string, or what base64 says.
@@ -48,8 +52,14 @@ class Schemas {
 
  private:
   friend class SchemaWriter;
+  template <typename T>
+  struct Document {};  ///< not the same as a T within one
+  /// Takes the name for this type. Whether it is the first time: its schema is to be made.
+  [[nodiscard]] bool take(const std::string& name, std::type_index type);
+
   std::map<std::string, Value, std::less<>> named_;
-  std::map<std::string, std::string_view> types_;  ///< of the objects within documents
+  std::map<std::string, std::type_index> types_;
+  std::set<std::string> shared_names_;
 };
 
 /// As what T may stand, each with its own fields. A type whose fields depend on its value says here
@@ -184,16 +194,9 @@ inline constexpr bool kIsId = false;
 template <class Tag>
 inline constexpr bool kIsId<Id<Tag>> = true;
 
-/// "gflow::api::SubmitRequest::Item" as its schema is called: SubmitRequestItem.
+/// What is called so, as it stands in this form: a type that is shown may be asked for, too, with
+/// other members. A view never is.
 [[nodiscard]] std::string schema_name(std::string_view type, Form form);
-template <class T>
-[[nodiscard]] constexpr std::string_view type_name_of() {
-  return __PRETTY_FUNCTION__;  // NOLINT: standard C++ has no names of types
-}
-template <class T>
-[[nodiscard]] std::string schema_name_of(Form form) {
-  return schema_name(type_name_of<T>(), form);
-}
 
 }  // namespace detail
 
@@ -214,15 +217,9 @@ Value SchemaWriter::class_schema(const T& value) {
     return Members().add("oneOf", Value{std::move(each)}).value();
   };
   if (schemas_ == nullptr) return made();
-  const std::string name = detail::schema_name_of<T>(form_);
-  const std::string_view type = detail::type_name_of<T>();
-  const auto known = schemas_->types_.find(name);
-  assert(known == schemas_->types_.end() || known->second == type);  // two types of one name
-  if (known == schemas_->types_.end()) {
-    Value schema = made();
-    schemas_->types_.emplace(name, type);
-    schemas_->named_.emplace(name, std::move(schema));
-  }
+  static_assert(!kSchemaName<T>.empty(), "say kSchemaName<T> beside the fields of T");
+  const std::string name = detail::schema_name(kSchemaName<T>, form_);
+  if (schemas_->take(name, typeid(T))) schemas_->named_.insert_or_assign(name, made());
   return Schemas::to(name);
 }
 
@@ -310,8 +307,10 @@ void SchemaWriter::described(const Row& row, const T& value) {
 
 template <typename T>
 void Schemas::document(std::string_view kind, Form form, const T& sample) {
+  const std::string name(kind);
+  if (!take(name, typeid(Document<T>))) return;
   Value schema = SchemaWriter::object(sample, form, this);
-  named_.insert_or_assign(std::string(kind), detail::as_document(std::move(schema), kind, form));
+  named_.insert_or_assign(name, detail::as_document(std::move(schema), kind, form));
 }
 
 }  // namespace gflow::api

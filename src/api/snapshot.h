@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/refusal.h"
 #include "core/job.h"
 #include "core/machine.h"
 
@@ -104,7 +105,7 @@ struct DrainRequest {
   bool resume = false;
 };
 [[nodiscard]] std::string write(const DrainRequest& request);
-[[nodiscard]] Result<DrainRequest> read_drain_request(std::string_view json);
+[[nodiscard]] Asked<DrainRequest> read_drain_request(std::string_view json);
 
 /// A drain, and whether what it is of is there.
 struct DrainView {

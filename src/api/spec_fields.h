@@ -30,12 +30,38 @@ void fields(Io& io, T& entity) {
   });
 }
 
+template <>
+inline constexpr std::string_view kSchemaName<User> = "User";
+template <>
+inline constexpr std::string_view kSchemaName<Label> = "Label";
+template <>
+inline constexpr std::string_view kSchemaName<Request> = "Request";
+template <>
+inline constexpr std::string_view kSchemaName<Dependencies> = "Dependencies";
+template <>
+inline constexpr std::string_view kSchemaName<JobSpec> = "JobSpec";
+template <>
+inline constexpr std::string_view kSchemaName<Allocation> = "Allocation";
+template <>
+inline constexpr std::string_view kSchemaName<Outcome> = "Outcome";
+
 /// A part of what is to be changed: only what is meant is written, and what is read is meant.
 template <Described T>
 struct Patch {
   std::conditional_t<std::is_const_v<T>, const JobChanges, JobChanges>* changes;
   T* to;
 };
+
+template <>
+inline constexpr std::string_view kSchemaName<Patch<const Request>> = "PatchRequest";
+template <>
+inline constexpr std::string_view kSchemaName<Patch<const Dependencies>> = "PatchDependencies";
+template <>
+inline constexpr std::string_view kSchemaName<Patch<const User>> = "PatchUser";
+template <>
+inline constexpr std::string_view kSchemaName<Patch<const Allocation>> = "PatchAllocation";
+template <>
+inline constexpr std::string_view kSchemaName<Patch<const JobSpec>> = "PatchJobSpec";
 
 [[nodiscard]] inline Patch<JobSpec> patch_of(JobChanges& changes) {
   return {&changes, &changes.edit()};

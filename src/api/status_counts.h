@@ -24,6 +24,8 @@ struct StatusCounts {
   friend bool operator==(const StatusCounts&, const StatusCounts&) = default;
 };
 
+template <>
+inline constexpr std::string_view kSchemaName<StatusCounts> = "StatusCounts";
 template <class Io, Like<StatusCounts> T>
 void fields(Io& io, T& counts) {
   for (std::size_t i = 0; i < kStatuses.size(); ++i) io.field(kStatuses[i].name, counts.jobs[i]);

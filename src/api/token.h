@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/refusal.h"
 #include "base/result.h"
 #include "core/token.h"
 
@@ -20,7 +21,7 @@ struct TokenRequest {
   std::optional<std::chrono::seconds> expires_in = kTokenLife;  ///< empty: never
 };
 [[nodiscard]] std::string write(const TokenRequest& request);
-[[nodiscard]] Result<TokenRequest> read_token_request(std::string_view json);
+[[nodiscard]] Asked<TokenRequest> read_token_request(std::string_view json);
 
 /// A token as it is shown: without its secret.
 struct TokenView {

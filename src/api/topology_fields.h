@@ -8,6 +8,8 @@
 /// Field lists of how GPUs are connected.
 namespace gflow::api {
 
+template <>
+inline constexpr std::string_view kSchemaName<PathSpeeds> = "PathSpeeds";
 template <class Io, Like<PathSpeeds> T>
 void fields(Io& io, T& speeds) {
   io.field("PIX", speeds.pix);
@@ -17,12 +19,16 @@ void fields(Io& io, T& speeds) {
   io.field("SYS", speeds.sys);
 }
 
+template <>
+inline constexpr std::string_view kSchemaName<NumaCpus> = "NumaCpus";
 template <class Io, Like<NumaCpus> T>
 void fields(Io& io, T& numa) {
   io.required("node", numa.node);
   io.field("cpus", numa.cpus);
 }
 
+template <>
+inline constexpr std::string_view kSchemaName<TopologyView> = "TopologyView";
 template <class Io, Like<TopologyView> T>
 void fields(Io& io, T& topology) {
   io.field("gpus", topology.gpus);

@@ -142,6 +142,7 @@ struct DaemonView {
   std::string api_url;          ///< "http://127.0.0.1:8000"; "" if only the socket is served
   std::string tls_url;          ///< "https://0.0.0.0:8443", for other machines; "" if there is none
   std::string tls_fingerprint;  ///< of its certificate: "SHA256:9f86..."
+  std::optional<WallTime> tls_expires;  ///< the same
   std::string state_dir;
   std::string log_path;  ///< the daemon's own log
   std::string config_path;

@@ -50,22 +50,19 @@ std::optional<std::uint64_t> parse_number(std::string_view text) {
 
 namespace {
 
-/// Not a control character (C0, DEL, C1), not a line separator, and nothing that changes the
-/// direction of the text around it (CVE-2021-42574).
-bool is_harmless(char32_t point) {
-  if (point < 0x20 || (point >= 0x7f && point < 0xa0)) return false;
-  const bool line_or_direction = point >= 0x2028 && point <= 0x202e;
-  const bool isolate = point >= 0x2066 && point <= 0x2069;
-  return !line_or_direction && !isolate;
+/// Of characters that are a byte and a column each, and are shown as they are: most texts.
+bool is_plain(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return c >= 0x20 && c < 0x7f; });
 }
 
 }  // namespace
 
 std::string printable(std::string_view text) {
+  if (is_plain(text)) return std::string(text);
   std::string out;
   while (!text.empty()) {
     const utf8::Char c = utf8::next(text);
-    if (c.valid && is_harmless(c.point)) {
+    if (c.valid && !utf8::is_control(c.point)) {
       out.append(text.substr(0, c.length));
     } else if (c.valid && c.point == '\n') {
       out += "\\n";
@@ -243,6 +240,7 @@ bool glob_match(std::string_view pattern, std::string_view text) {
 }
 
 std::size_t display_width(std::string_view text) {
+  if (is_plain(text)) return text.size();
   std::size_t width = 0;
   while (!text.empty()) {
     const utf8::Char c = utf8::next(text);

@@ -74,6 +74,8 @@ TEST(Text, PrintableIsFitForATerminal) {
                                "abc",
                                "\\xe2\\x80\\xaeabc"},               // right-to-left override
                            Row{"\xe2\x81\xa6", "\\xe2\\x81\\xa6"},  // isolate
+                           Row{"\xd8\x9c", "\\xd8\\x9c"},           // Arabic letter mark
+                           Row{"\xe2\x80\x8f", "\\xe2\\x80\\x8f"},  // right-to-left mark
                            Row{"\xe2\x80\xa8", "\\xe2\\x80\\xa8"},  // line separator
                            Row{"\xc0\xaf", "\\xc0\\xaf"},           // overlong
                            Row{"\xed\xa0\x80", "\\xed\\xa0\\x80"},  // surrogate

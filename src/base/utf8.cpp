@@ -104,6 +104,14 @@ std::size_t columns(char32_t point) {
 }
 
 bool joins(char32_t point) { return contains(kJoins, point); }
+bool is_control(char32_t point) {
+  if (point < 0x20 || (point >= 0x7f && point < 0xa0)) return true;
+  if (point < 0x61c) return false;  // almost everything
+  const bool is_mark = point == 0x61c || point == 0x200e || point == 0x200f;
+  const bool line_or_direction = point >= 0x2028 && point <= 0x202e;
+  const bool isolate = point >= 0x2066 && point <= 0x2069;
+  return is_mark || line_or_direction || isolate;
+}
 bool is_unseen(char32_t point) { return contains(kUnseen, point); }
 
 }  // namespace gflow::utf8

@@ -24,6 +24,9 @@ struct Char {
 
 /// A mark, a variation or a zero-width joiner: it changes the character before it.
 [[nodiscard]] bool joins(char32_t point);
+/// A control character, a line separator, or what changes the direction of the text around it
+/// (CVE-2021-42574): what a terminal obeys, or shows other than it is.
+[[nodiscard]] bool is_control(char32_t point);
 /// A control, a blank that looks like another one, or nothing at all.
 [[nodiscard]] bool is_unseen(char32_t point);
 

@@ -99,29 +99,10 @@ Result<WallTime> parse_since(std::string_view text, WallTime now, const Zone& zo
   return parse_begin(text, now, zone);
 }
 
-Result<void> fetch_pages(client::Client& daemon,
-                         JobQuery query,
-                         std::size_t most,
-                         const std::function<bool(api::JobPage)>& take) {
-  while (true) {
-    query.most = std::min<std::size_t>(1000, most);
-    api::JobPage page = GF_TRY(daemon.jobs(query));
-    most -= page.jobs.size();
-    const std::string next = page.next;
-    const std::optional<JobId> next_after = page.next_after;
-    if (!take(std::move(page)) || next.empty() || most == 0) return {};
-    if (next_after) {
-      query.after = *next_after;
-    } else {
-      query.cursor = next;
-    }
-  }
-}
-
 Result<api::JobPage> fetch_jobs(client::Client& daemon, JobQuery query, std::size_t most) {
   api::JobPage all;
   bool first = true;
-  GF_CHECK(fetch_pages(daemon, std::move(query), most, [&](api::JobPage page) {
+  GF_CHECK(daemon.job_pages(std::move(query), most, [&](api::JobPage page) {
     // The oldest revision seen: whoever waits for news must not miss what changed between pages.
     if (first) all.revision = page.revision;
     first = false;

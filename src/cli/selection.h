@@ -34,13 +34,7 @@ using Newest = std::function<Result<JobId>(std::uint64_t back)>;
 /// "2h", "3d", "today", "yesterday" (local), a date or RFC 3339: a time in the past.
 [[nodiscard]] Result<WallTime> parse_since(std::string_view text, WallTime now, const Zone& zone);
 
-/// Everything that matches, page by page as it comes, in the order of the query; at
-/// most `most` jobs. `take` says whether it wants more.
-[[nodiscard]] Result<void> fetch_pages(client::Client& daemon,
-                                       JobQuery query,
-                                       std::size_t most,
-                                       const std::function<bool(api::JobPage)>& take);
-/// The same as one.
+/// Everything that matches, at most `most` jobs, as one page.
 [[nodiscard]] Result<api::JobPage> fetch_jobs(client::Client& daemon,
                                               JobQuery query,
                                               std::size_t most = static_cast<std::size_t>(-1));

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "api/query.h"
@@ -17,6 +19,11 @@ namespace {
 // A server that has no news says so after this, at the latest.
 constexpr std::chrono::seconds kNoNews{55};
 constexpr std::size_t kKeyBytes = 16;
+
+std::string jobs_target(const JobQuery& query) {
+  const std::string parameters = api::write_query(query);
+  return parameters.empty() ? "/api/v1/jobs" : fmt::format("/api/v1/jobs?{}", parameters);
+}
 
 /// "bytes FIRST-LAST/SIZE": FIRST.
 Result<std::uint64_t> first_byte(std::string_view content_range) {
@@ -40,11 +47,14 @@ struct Client::Core {
     silence.tell = tell;
     return call(std::move(request), silence);
   }
-  /// Whatever its status.
-  [[nodiscard]] Result<HttpResponse> answer(HttpRequest request, const Silence& silence) const {
+  [[nodiscard]] Result<PendingAnswer> ask(HttpRequest request, const Silence& silence) const {
     const MessageCatalogue* messages = messages_in_use();
     if (messages != nullptr && !asks_in_english) request.language = messages->language();
-    return exchange(socket_path, request, silence);
+    return client::ask(socket_path, std::move(request), silence);
+  }
+  /// Whatever its status.
+  [[nodiscard]] Result<HttpResponse> answer(HttpRequest request, const Silence& silence) const {
+    return GF_TRY(ask(std::move(request), silence)).receive();
   }
   [[nodiscard]] Result<std::string> call(HttpRequest request, const Silence& silence) const {
     HttpResponse response = GF_TRY(answer(std::move(request), silence));
@@ -95,10 +105,76 @@ Result<void> Client::check(const api::SubmitRequest& request) {
 }
 
 Result<api::JobPage> Client::jobs(const JobQuery& query) {
-  const std::string parameters = api::write_query(query);
-  const std::string target =
-      parameters.empty() ? "/api/v1/jobs" : fmt::format("/api/v1/jobs?{}", parameters);
-  return api::read_job_page(GF_TRY(core_->call({"GET", target, {}, {}})));
+  return api::read_job_page(GF_TRY(core_->call({"GET", jobs_target(query), {}, {}})));
+}
+
+/// One page after the other, of which the next is asked for as soon as it is known where it is.
+class Client::Pages {
+ public:
+  Pages(const Core& core, JobQuery query, std::size_t left)
+      : core_(core), query_(std::move(query)), left_(left) {
+    silence_.tell = core.tell;
+    aim();
+  }
+  [[nodiscard]] bool is_over() const { return target_.empty(); }
+
+  Result<api::JobPage> next() {
+    const HttpResponse response = GF_TRY(receive());
+    if (response.status >= 300) {
+      return std::unexpected(api::read_problem(response.status, response.body));
+    }
+    ask_ahead(response.next);
+    api::JobPage page = GF_TRY(api::read_job_page(response.body));
+    left_ -= std::min(left_, page.jobs.size());
+    query_.cursor = page.next_after ? std::string() : page.next;
+    query_.after = page.next_after.value_or(JobId());
+    if (page.next.empty() || left_ == 0) {
+      target_.clear();
+    } else if (!ahead_) {
+      aim();
+    }
+    return page;
+  }
+
+ private:
+  void aim() {
+    query_.most = std::min(api::kMaxJobsOnPage, left_);
+    target_ = jobs_target(query_);
+  }
+  /// Only for one that is as large as this: of another size it has to be known what this one holds.
+  void ask_ahead(const std::string& target) {
+    if (target.empty() || left_ / 2 < query_.most) return;
+    auto asked = core_.ask({"GET", target, {}, {}}, silence_);
+    if (!asked) return;  // is told where it is missed
+    ahead_ = *std::move(asked);
+    target_ = target;
+  }
+  /// Who is shown pages may take hours for one, and the daemon does not wait for ever until the
+  /// next is read: then it is asked for again.
+  Result<HttpResponse> receive() {
+    if (auto ahead = std::exchange(ahead_, std::nullopt)) {
+      auto response = ahead->receive();
+      if (response || response.error().code != Code::Unreachable) return response;
+    }
+    return core_.answer({"GET", target_, {}, {}}, silence_);
+  }
+
+  const Core& core_;
+  JobQuery query_;
+  std::size_t left_;
+  Silence silence_;
+  std::string target_;  ///< of the next page; empty: there is none
+  std::optional<PendingAnswer> ahead_;
+};
+
+Result<void> Client::job_pages(JobQuery query,
+                               std::size_t most,
+                               const std::function<bool(api::JobPage)>& take) {
+  Pages pages(*core_, std::move(query), most);
+  while (!pages.is_over()) {
+    if (!take(GF_TRY(pages.next()))) return {};
+  }
+  return {};
 }
 
 Result<api::JobView> Client::job(JobId id) {
@@ -124,7 +200,7 @@ Result<void> Client::log(JobId id,
   // Who follows waits for a job that may write nothing for days; a cut is noticed by the tunnel.
   constexpr std::chrono::hours kMost{24 * 7};
   Silence silence;
-  if (follow == Follow::Yes) silence = {.most = kMost, .usual = kMost};
+  if (follow == Follow::Yes) silence = {.most = kMost, .is_followed = true, .usual = kMost};
   silence.tell = core_->tell;
   std::string target = fmt::format("/api/v1/jobs/{}/log?from={}", id.value, from);
   if (follow == Follow::Yes) target += "&follow=true";

@@ -29,7 +29,7 @@ struct LogEnd {
   std::string bytes;
 };
 
-/// Talks to gflowd over its unix socket, one request at a time. Every call fails with
+/// Talks to gflowd over its unix socket. Every call fails with
 /// Code::Unreachable, naming the socket and the command that starts the daemon, if nobody answers.
 class Client {
  public:
@@ -54,6 +54,12 @@ class Client {
   /// POST /api/v1/jobs/check: whether these would be taken now. Errors: as submit() fails.
   [[nodiscard]] Result<void> check(const api::SubmitRequest& request);
   [[nodiscard]] Result<api::JobPage> jobs(const JobQuery& query);
+  /// Everything that matches, page by page as it comes, in the order of the query; at most `most`
+  /// jobs. The daemon makes the next page while `take` has this one, which says whether it wants
+  /// more.
+  [[nodiscard]] Result<void> job_pages(JobQuery query,
+                                       std::size_t most,
+                                       const std::function<bool(api::JobPage)>& take);
   [[nodiscard]] Result<api::JobView> job(JobId id);
   /// GET /api/v1/jobs/{id}/explain: why it waits, and what would start it sooner.
   [[nodiscard]] Result<api::Explanation> explain(JobId id);
@@ -97,6 +103,7 @@ class Client {
 
  private:
   struct Core;
+  class Pages;
   std::unique_ptr<Core> core_;
 };
 

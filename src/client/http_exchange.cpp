@@ -14,8 +14,10 @@
 #include <cerrno>
 #include <chrono>
 #include <limits>
+#include <optional>
 #include <span>
 
+#include "base/memory.h"
 #include "base/text.h"
 #include "base/time.h"
 #include "base/translate.h"
@@ -81,11 +83,61 @@ Result<void> check_server(const os::Peer& server, const std::string& socket_path
                         printable(socket_path)));
 }
 
+/// Finds out who drips: each byte is heard, and there is no end to them.
+class Pace {
+ public:
+  explicit Pace(const Silence& silence) : silence_(silence) {}
+
+  /// So much more has moved; whether that is too little for the time it took.
+  [[nodiscard]] bool is_too_slow(std::size_t bytes) {
+    bytes_ += bytes;
+    const auto now = std::chrono::steady_clock::now();
+    if (silence_.is_followed || now - since_ < silence_.most) return false;
+    if (bytes_ < kLeastBytes) return true;
+    since_ = now;
+    bytes_ = 0;
+    return false;
+  }
+  [[nodiscard]] bool is_head_late() const {
+    return std::chrono::steady_clock::now() - begun_ >= silence_.head;
+  }
+
+ private:
+  const Silence& silence_;
+  std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point since_ = begun_;
+  std::size_t bytes_ = 0;
+};
+
+std::unexpected<Error> too_slow(const std::string& server, std::chrono::seconds most) {
+  return fail(Code::Timeout,
+              tr_format("gflowd at {} is too slow: not even {} within {}",
+                        printable(server),
+                        memory_text(Memory{static_cast<std::int64_t>(kLeastBytes)}),
+                        duration_text(most)));
+}
+
+std::unexpected<Error> head_late(const std::string& server, std::chrono::seconds most) {
+  return fail(Code::Timeout,
+              tr_format("gflowd at {} begins an answer and does not come to its body within {}",
+                        printable(server),
+                        duration_text(most)));
+}
+
+}  // namespace
+
 /// A connection, and who is told when its other end is silent for long.
 class Connection {
  public:
-  Connection(int socket, std::function<std::string()> silent, const Silence& silence)
-      : socket_(socket), silent_(std::move(silent)), silence_(silence) {}
+  /// `server`: by what it is called, its socket or URL.
+  Connection(int socket,
+             std::string server,
+             std::function<std::string()> silent,
+             const Silence& silence)
+      : socket_(socket),
+        server_(std::move(server)),
+        silent_(std::move(silent)),
+        silence_(silence) {}
 
   /// Waits until poll(2) says `events`, or that the connection is over. Errors: Timeout.
   Result<void> wait(short events) {
@@ -103,10 +155,13 @@ class Connection {
   /// Sends what the server takes. One that refuses a request early stops reading, so that a broken
   /// pipe is no error yet: its answer may be there.
   Result<void> send_all(std::string_view text) {
+    Pace pace(silence_);
     while (!text.empty()) {
       const ssize_t sent = ::send(socket_, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
       if (sent >= 0) {
-        text.remove_prefix(static_cast<std::size_t>(sent));
+        const auto taken = static_cast<std::size_t>(sent);
+        text.remove_prefix(taken);
+        if (pace.is_too_slow(taken)) return too_slow(server_, silence_.most);
       } else if (errno == EAGAIN) {
         GF_CHECK(wait(POLLOUT));
       } else if (errno != EINTR) {
@@ -123,6 +178,8 @@ class Connection {
       if (got >= 0 || (errno != EINTR && errno != EAGAIN)) return got;
     }
   }
+  [[nodiscard]] const std::string& server() const { return server_; }
+  [[nodiscard]] const Silence& silence() const { return silence_; }
 
  private:
   bool ready(short events, std::chrono::milliseconds most) {
@@ -138,10 +195,13 @@ class Connection {
   }
 
   int socket_;
+  std::string server_;
   std::function<std::string()> silent_;  ///< says whose silence it is
   const Silence& silence_;
   bool told_ = false;
 };
+
+namespace {
 
 /// One that listens and lets nobody in is silent, too.
 Result<os::Fd> connect(const std::string& socket_path, const Silence& silence) {
@@ -155,6 +215,14 @@ Result<os::Fd> connect(const std::string& socket_path, const Silence& silence) {
   }
   if (!socket && socket.error().code == Code::Unreachable) return nobody_answers(socket_path);
   return socket;
+}
+
+/// "</api/v1/jobs?after=7>; rel=\"next\"" (RFC 8288): what is in angle brackets.
+std::string next_page(std::string_view link) {
+  const std::size_t end = link.find('>');
+  const bool is_target = link.starts_with("</") && end != std::string_view::npos;
+  if (!is_target || trim(link.substr(end + 1)) != "; rel=\"next\"") return {};
+  return std::string(link.substr(1, end - 1));
 }
 
 /// Takes the bytes of one answer as they come.
@@ -185,6 +253,7 @@ class Answer {
     boost::system::error_code error;
     if (parser_.got_some()) parser_.put_eof(error);
   }
+  [[nodiscard]] bool has_head() const { return parser_.is_header_done(); }
   [[nodiscard]] bool is_whole() const { return parser_.is_done(); }
   /// Whoever is given the body wants no more of it.
   [[nodiscard]] bool is_enough() const { return enough_; }
@@ -192,7 +261,8 @@ class Answer {
     auto message = parser_.release();
     return {static_cast<int>(message.result_int()),
             std::move(message.body()),
-            std::string(message[http::field::content_range])};
+            std::string(message[http::field::content_range]),
+            next_page(message[http::field::link])};
   }
 
  private:
@@ -209,41 +279,73 @@ class Answer {
   std::string waiting_;
 };
 
-Result<HttpResponse> receive(Connection& connection,
-                             const HttpRequest& request,
-                             const std::string& socket_path) {
+Result<HttpResponse> receive(Connection& connection, const HttpRequest& request) {
   Answer answer(request.take);
+  const Silence& silence = connection.silence();
+  const Pace head(silence);
+  std::optional<Pace> body;            // once there is one
   std::array<char, 64 * 1024> buffer;  // what is not received is not touched
   while (!answer.is_whole() && !answer.is_enough()) {
     const ssize_t got = GF_TRY(connection.receive(buffer));
     if (got <= 0) {
       answer.end();
-      if (!answer.is_whole()) return went_away(socket_path);
+      if (!answer.is_whole()) return went_away(connection.server());
       break;
     }
-    GF_CHECK(answer.take(std::string_view(buffer.data(), static_cast<std::size_t>(got))));
+    const auto size = static_cast<std::size_t>(got);
+    GF_CHECK(answer.take(std::string_view(buffer.data(), size)));
+    if (answer.is_whole()) break;
+    if (!answer.has_head()) {
+      if (head.is_head_late()) return head_late(connection.server(), silence.head);
+      continue;
+    }
+    if (!body) body.emplace(silence);
+    if (body->is_too_slow(size)) return too_slow(connection.server(), silence.most);
   }
   return answer.release();
 }
 
-/// With a gflowd of another machine, if it is the one that was added.
-Result<HttpResponse> exchange_with_remote(const std::string& server,
-                                          const HttpRequest& request,
-                                          const Silence& silence) {
-  const Remote remote = GF_TRY(find_remote(server));
-  const Tunnel tunnel = GF_TRY(open_tunnel(remote));
-  GF_CHECK(check_pin(remote, tunnel));
-  const auto silent = [&remote] { return tr_format("gflowd at {} does not answer", remote.url()); };
-  Connection connection(tunnel.child.channel.get(), silent, silence);
-  GF_CHECK(connection.send_all(text_of(request, remote.authority(), remote.token)));
-  return receive(connection, request, remote.url());
-}
-
 }  // namespace
 
-Result<HttpResponse> exchange(const std::string& socket_path,
-                              const HttpRequest& request,
-                              const Silence& silence) {
+/// What is asked, and by whom it is answered: as long as the connection.
+struct PendingAnswer::State {
+  HttpRequest request;
+  Silence silence;
+  os::Fd socket = {};
+  os::Peer server = {};
+  Remote remote = {};
+  Tunnel tunnel = {};  ///< to a remote, in place of the socket
+  std::optional<Connection> connection = {};
+
+  Result<void> connect_to(const std::string& socket_path) {
+    socket = GF_TRY(connect(socket_path, silence));
+    server = GF_TRY(os::peer_of(socket.get()));
+    GF_CHECK(check_server(server, socket_path));
+    const auto silent = [this] { return os::silence_text(server.pid); };
+    connection.emplace(socket.get(), socket_path, silent, silence);
+    return connection->send_all(text_of(request, "gflow", ""));
+  }
+  /// With a gflowd of another machine, if it is the one that was added.
+  Result<void> connect_to_remote(const std::string& name) {
+    remote = GF_TRY(find_remote(name));
+    tunnel = GF_TRY(open_tunnel(remote));
+    GF_CHECK(check_pin(remote, tunnel));
+    const auto silent = [this] { return tr_format("gflowd at {} does not answer", remote.url()); };
+    connection.emplace(tunnel.child.channel.get(), remote.url(), silent, silence);
+    return connection->send_all(text_of(request, remote.authority(), remote.token));
+  }
+};
+
+PendingAnswer::PendingAnswer(std::unique_ptr<State> state) : state_(std::move(state)) {}
+PendingAnswer::~PendingAnswer() = default;
+PendingAnswer::PendingAnswer(PendingAnswer&&) noexcept = default;
+PendingAnswer& PendingAnswer::operator=(PendingAnswer&&) noexcept = default;
+
+Result<HttpResponse> PendingAnswer::receive() {
+  return client::receive(*state_->connection, state_->request);
+}
+
+Result<PendingAnswer> ask(const std::string& socket_path, HttpRequest request, Silence silence) {
   if (!is_one_line(request.method) || !is_one_line(request.target) ||
       !is_one_line(request.idempotency_key) || !is_one_line(request.language) ||
       !is_one_line(request.range)) {
@@ -252,14 +354,17 @@ Result<HttpResponse> exchange(const std::string& socket_path,
                           printable(request.method),
                           printable(request.target)));
   }
-  if (is_remote(socket_path)) return exchange_with_remote(socket_path, request, silence);
-  const os::Fd socket = GF_TRY(connect(socket_path, silence));
-  const os::Peer server = GF_TRY(os::peer_of(socket.get()));
-  GF_CHECK(check_server(server, socket_path));
-  const auto silent = [&server] { return os::silence_text(server.pid); };
-  Connection connection(socket.get(), silent, silence);
-  GF_CHECK(connection.send_all(text_of(request, "gflow", "")));
-  return receive(connection, request, socket_path);
+  auto state = std::make_unique<PendingAnswer::State>(std::move(request), std::move(silence));
+  GF_CHECK(is_remote(socket_path) ? state->connect_to_remote(socket_path)
+                                  : state->connect_to(socket_path));
+  return PendingAnswer(std::move(state));
+}
+
+Result<HttpResponse> exchange(const std::string& socket_path,
+                              HttpRequest request,
+                              Silence silence) {
+  PendingAnswer answer = GF_TRY(ask(socket_path, std::move(request), std::move(silence)));
+  return answer.receive();
 }
 
 }  // namespace gflow::client

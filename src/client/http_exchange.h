@@ -2,7 +2,9 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -26,22 +28,57 @@ struct HttpResponse {
   int status = 0;
   std::string body;
   std::string content_range;  ///< which bytes these are, "bytes 0-99/200"
+  std::string next;           ///< the target of the page after this one, as Link tells it
 };
 
-/// How long a server may be silent.
+/// How long a server may be silent, and how slow.
 struct Silence {
   std::chrono::seconds most{90};  ///< Timeout after that
+  /// For all of an answer's head to come, however it drips, once the request is sent.
+  std::chrono::seconds head{90};
+  /// Something drips for as long as there is something to tell: no least speed.
+  bool is_followed = false;
   std::chrono::seconds usual{2};  ///< `tell` once after that
   /// Whose silence it is, as a sentence; may be empty.
   std::function<void(const std::string&)> tell = {};
 };
 
-/// `socket_path` may be the server() of a remote. Connects, asks, reads the whole answer, hangs up.
-/// A connection over a unix socket costs less than finding out whether an old one still works.
-/// Errors: Unreachable if nobody listens or the connection breaks before the whole answer is there;
-/// Permission; Timeout if nothing comes for as long as `silence.most`.
+/// What a server sends and takes at least in Silence::most; one that is so slow is no better than a
+/// silent one.
+constexpr std::size_t kLeastBytes = std::size_t{16} * 1024;
+
+/// A request that was sent, and whose answer nobody has read yet: the server works on it meanwhile.
+/// Hangs up at its end.
+class PendingAnswer {
+ public:
+  ~PendingAnswer();
+  PendingAnswer(PendingAnswer&& other) noexcept;
+  PendingAnswer& operator=(PendingAnswer&& other) noexcept;
+
+  /// Reads it whole; once.
+  [[nodiscard]] Result<HttpResponse> receive();
+
+ private:
+  struct State;
+  explicit PendingAnswer(std::unique_ptr<State> state);
+  friend Result<PendingAnswer> ask(const std::string& socket_path,
+                                   HttpRequest request,
+                                   Silence silence);
+
+  std::unique_ptr<State> state_;
+};
+
+/// `socket_path` may be the server() of a remote. Connects and asks. A connection over a unix
+/// socket costs less than finding out whether an old one still works. Errors: Unreachable if nobody
+/// listens or the connection breaks before the whole answer is there; Permission; Timeout if
+/// nothing comes for as long as `silence.most`, the head of the answer is not there within
+/// `silence.head`, or less than kLeastBytes is sent or comes in `silence.most`.
+[[nodiscard]] Result<PendingAnswer> ask(const std::string& socket_path,
+                                        HttpRequest request,
+                                        Silence silence);
+/// The same, and reads the whole answer.
 [[nodiscard]] Result<HttpResponse> exchange(const std::string& socket_path,
-                                            const HttpRequest& request,
-                                            const Silence& silence);
+                                            HttpRequest request,
+                                            Silence silence);
 
 }  // namespace gflow::client

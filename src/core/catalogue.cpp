@@ -300,6 +300,7 @@ std::string device_model(std::string_view vendor,
 
 std::string read_model(std::string_view text) {
   if (text.size() > kMaxName) return "";
+  if (find(text) != nullptr) return std::string(text);  // as most people write it
   const Parts parts = parts_of("", text);
   const Listed* model = find(parts.base);
   if (model == nullptr) {

@@ -74,8 +74,14 @@ const std::vector<Listed>& listed() {
 std::span<const Listed> list() { return listed(); }
 
 const Listed* find(std::string_view short_name) {
-  const auto at = std::ranges::find(listed(), short_name, &Listed::name);
-  return at == listed().end() ? nullptr : &*at;
+  static const std::vector<const Listed*> by_name = [] {
+    std::vector<const Listed*> all;
+    for (const Listed& model : listed()) all.push_back(&model);
+    std::ranges::sort(all, {}, &Listed::name);
+    return all;
+  }();
+  const auto at = std::ranges::lower_bound(by_name, short_name, {}, &Listed::name);
+  return at == by_name.end() || (*at)->name != short_name ? nullptr : *at;
 }
 
 const std::vector<std::string>& known_models() {

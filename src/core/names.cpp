@@ -58,16 +58,13 @@ Result<std::string> check_name(std::string_view name) {
         Code::Usage,
         tr_format("a job name has at most {} characters, this one has {}", kLongestName, length));
   }
-  const std::string shown = printable(name);
-  if (shown != name) {
-    return fail(
-        Code::Usage,
-        tr_format("'{}' is not a job name: it has control characters or is not UTF-8", shown));
-  }
   if (const auto unseen = first_unseen(name)) {
     return fail(Code::Usage,
                 tr_format("a job name has only characters that can be seen, not U+{:04X}",
                           static_cast<std::uint32_t>(*unseen)));
+  }
+  if (!is_utf8(name)) {
+    return fail(Code::Usage, tr_format("'{}' is not a job name: it is not UTF-8", printable(name)));
   }
   return std::string(name);
 }

@@ -42,8 +42,6 @@ TEST(Names, RefusalsSayWhy) {
     std::string name;
     std::string_view message;
   };
-  constexpr std::string_view kControl =
-      "' is not a job name: it has control characters or is not UTF-8";
   const std::vector<Row> rows = {
       {"", "a job name cannot be empty"},
       {" \t", "a job name cannot be empty"},
@@ -53,11 +51,8 @@ TEST(Names, RefusalsSayWhy) {
   for (const Row& row : rows) {
     EXPECT_EQ(check_name(row.name).error(), (Error{Code::Usage, std::string(row.message)}));
   }
-  for (const std::string_view name : {"a\nb", "a\x1b[2J", "\xff", "a\xe2\x80\xae", "a\x7f"}) {
-    const auto checked = check_name(name);
-    ASSERT_FALSE(checked);
-    EXPECT_TRUE(checked.error().message.ends_with(kControl)) << checked.error().message;
-  }
+  EXPECT_EQ(check_name("a\xff").error(),
+            (Error{Code::Usage, "'a\\xff' is not a job name: it is not UTF-8"}));
 }
 
 TEST(Names, HaveOnlyCharactersThatCanBeSeen) {
@@ -73,6 +68,10 @@ TEST(Names, HaveOnlyCharactersThatCanBeSeen) {
                                  {"a\U000e0041", "U+E0041"},
                                  {"\u061ca", "U+061C"},
                                  {"a\u200f", "U+200F"},
+                                 {"a\u202e", "U+202E"},
+                                 {"a\nb", "U+000A"},
+                                 {"a\x1b[2J", "U+001B"},
+                                 {"a\x7f", "U+007F"},
                                  {"\u200da", "U+200D"},
                                  {"\ufeffa", "U+FEFF"},
                                  {"a\u00ad", "U+00AD"},

@@ -370,9 +370,11 @@ Result<int> status(const Invocation& /*typed*/, Context& context) {
   });
   if (!daemon->tls_url.empty()) {
     context.out << context.listing([&] {
-      return tr_format("API for other machines: {}\nIts certificate: {}\n",
+      const auto& expires = daemon->tls_expires;
+      return tr_format("API for other machines: {}\nIts certificate: {}\nValid until: {}\n",
                        daemon->tls_url,
-                       daemon->tls_fingerprint);
+                       daemon->tls_fingerprint,
+                       expires ? rfc3339(*expires) : tr("not known"));
     });
   }
   for (const std::string& warning : daemon->warnings) context.note(warning);

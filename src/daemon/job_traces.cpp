@@ -18,6 +18,10 @@ std::string gpus_text(const Attempt& attempt) {
   return fmt::format("{}", fmt::join(attempt.allocation.gpus, ","));
 }
 
+bool never_ran(const Outcome& outcome) {
+  return outcome.reason == EndReason::NotStarted || outcome.reason == EndReason::LaunchFailed;
+}
+
 /// Why it is no success; "" if it is one.
 std::string error_of(const Job& job) {
   const auto* ended = std::get_if<Ended>(&job.state);
@@ -90,7 +94,10 @@ void JobTraces::launching(const Job& job, LaunchOrder& order) {
 
 JobTraces::Known& JobTraces::known(const Job& job) {
   Known& one = known_[job.id];
-  if (one.queued == WallTime{}) one.queued = job.submitted;
+  if (one.queued == WallTime{}) {
+    one.queued = job.submitted;
+    one.served = job.served;
+  }
   return one;
 }
 
@@ -106,19 +113,21 @@ void JobTraces::see(const Job& job, WallTime now) {
   Known& one = known(job);
   const Attempt* attempt = attempt_of(job);
   if (attempt != nullptr && attempt->number > one.attempt) see_attempt(job, one, *attempt);
-  if (std::holds_alternative<Running>(job.state) && !one.ran) {
-    one.ran = now;
-    send(job, numbered("starting", attempt->number), attempt->started, now);
-  }
+  if (std::holds_alternative<Running>(job.state)) see_running(job, one, *attempt, now);
   if (is_active(job)) return;
   const auto* ended = std::get_if<Ended>(&job.state);
   const WallTime at = ended == nullptr ? now : ended->at;
-  if (const auto ran = attempts_.find(job.id); ran != attempts_.end()) {
-    end_attempt(job, one, ran->second, at);
-    attempts_.erase(ran);
+  if (const auto last = attempts_.find(job.id); last != attempts_.end()) {
+    // Of one that began and ended since the job was last seen its run time tells when it began.
+    const auto ran_for = ended == nullptr ? job.served - one.served : ended->outcome.run_time;
+    const bool did_run = ended == nullptr ? ran_for.count() > 0 : !never_ran(ended->outcome);
+    if (did_run) see_running(job, one, last->second, at - ran_for);
+    end_attempt(job, one, last->second, at);
+    attempts_.erase(last);
   }
   one.ran.reset();
   one.queued = at;
+  one.served = job.served;
   if (ended == nullptr) return;
   if (!ended->attempt) send(job, numbered("queued", 1), job.submitted, at);
   if (!one.parent || one.parent->sampled) exporter_->send(root_span(job, one, *ended));
@@ -150,6 +159,12 @@ void JobTraces::see_attempt(const Job& job, Known& known, const Attempt& attempt
   known.attempt = attempt.number;
   known.ran.reset();
   attempts_[job.id] = attempt;
+}
+
+void JobTraces::see_running(const Job& job, Known& known, const Attempt& attempt, WallTime since) {
+  if (known.ran) return;
+  known.ran = std::max(since, attempt.started);
+  send(job, numbered("starting", attempt.number), attempt.started, *known.ran);
 }
 
 /// One that was never known to run has a span all the same, as its job was told to be in it.

@@ -49,12 +49,15 @@ class JobTraces {
  private:
   struct Known {
     std::optional<TraceContext> parent{};
-    int attempt = 0;                ///< the newest whose start was told
-    WallTime queued{};              ///< since when it waits for the next
-    std::optional<WallTime> ran{};  ///< when the present one was known to run
+    int attempt = 0;                      ///< the newest whose start was told
+    WallTime queued{};                    ///< since when it waits for the next
+    std::optional<WallTime> ran{};        ///< when the present one was known to run
+    std::chrono::milliseconds served{0};  ///< Job::served when the present one began
   };
   Known& known(const Job& job);
   void see_attempt(const Job& job, Known& known, const Attempt& attempt);
+  /// It began to run then, if that was not told before.
+  void see_running(const Job& job, Known& known, const Attempt& attempt, WallTime since);
   void end_attempt(const Job& job, const Known& known, const Attempt& attempt, WallTime at);
   [[nodiscard]] api::Span root_span(const Job& job, const Known& known, const Ended& ended) const;
   void send(const Job& job, const std::string& what, WallTime start, WallTime end);

@@ -181,8 +181,8 @@ void Loop::submit(api::SubmitRequest request, const Principal& by, Answer answer
   soon();
 }
 
-void Loop::request(engine::Event event, Answer answer) {
-  shell_.post(std::move(event), std::move(answer));
+void Loop::request(engine::Event event, Answer answer, Check check) {
+  shell_.post(std::move(event), std::move(answer), std::move(check));
   soon();
 }
 
@@ -316,8 +316,10 @@ void Loop::log_changes(const std::set<JobId>& changed) const {
 /// The jobs on the GPUs of this machine, for dcgm-exporter.
 void Loop::show_hpc_jobs() {
   if (!hpc_jobs_.is_on()) return;
+  const auto here = state_.nodes().find(parts_.node);
+  if (here == state_.nodes().end()) return;  // in the first ticks, before its devices are told
   std::map<int, std::vector<JobId>> jobs;
-  for (const Device& device : state_.nodes().at(parts_.node).machine.devices) {
+  for (const Device& device : here->second.machine.devices) {
     jobs[device.index] = state_.holders(parts_.node, device.index);
   }
   hpc_jobs_.show(jobs);

@@ -4,7 +4,7 @@
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
 
-#include "base/loopback_address.h"
+#include "base/listen_address.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "daemon/log.h"
@@ -43,7 +43,7 @@ Result<void> Loop::listen() {
   options.note = [](const std::string& line) { spdlog::info("{}", line); };
   server_ = GF_TRY(server::HttpServer::listen(io_, options, *this));
   configure_access();
-  if (const auto& trouble = server_->loopback_trouble(); !trouble.empty()) {
+  if (const auto& trouble = server_->listen_trouble(); !trouble.empty()) {
     spdlog::warn("{}", no_api_text(trouble));
   }
   if (const auto& remote = server_->remote()) {
@@ -120,6 +120,7 @@ api::DaemonView Loop::daemon() const {
   if (server_ && server_->remote()) {
     view.tls_url = "https://" + to_text(server_->remote()->address);
     view.tls_fingerprint = server_->remote()->fingerprint;
+    view.tls_expires = server_->remote()->expires;
   }
   view.state_dir = parts_.options.paths.state_dir;
   view.log_path = parts_.options.paths.daemon_log();
@@ -146,8 +147,8 @@ api::DaemonView Loop::daemon() const {
   if (!ballast_.held() || shell_.disk_is_full()) {
     view.warnings.push_back(shell_.disk_text());
   }
-  if (server_ && !server_->loopback_trouble().empty()) {
-    view.warnings.push_back(no_api_text(server_->loopback_trouble()));
+  if (server_ && !server_->listen_trouble().empty()) {
+    view.warnings.push_back(no_api_text(server_->listen_trouble()));
   }
   if (const std::string trouble = hpc_jobs_.trouble(); !trouble.empty()) {
     view.warnings.push_back(

@@ -9,6 +9,7 @@
 
 #include "base/kept_sentence.h"
 #include "base/text.h"
+#include "core/stop.h"
 #include "os/clock.h"
 #include "runner/outcome.h"
 
@@ -16,12 +17,6 @@ namespace gflow::daemon {
 namespace {
 
 std::string nobody_on(const std::string& node) { return kept<Kept::NobodyOnNode>(printable(node)); }
-
-std::optional<Stop> stop_of(const Job& job) {
-  if (const auto* starting = std::get_if<Starting>(&job.state)) return starting->stop;
-  const auto* running = std::get_if<Running>(&job.state);
-  return running == nullptr ? std::nullopt : running->stop;
-}
 
 }  // namespace
 
@@ -92,9 +87,9 @@ executor::Adoption NodeDispatcher::adopt(const Job& job) {
 void NodeDispatcher::stop(const Job& job) {
   Executor* executor = executor_of(job);
   if (executor == nullptr) return;
-  const std::optional<Stop> stop = stop_of(job);
-  const bool preempted = stop && stop->reason == EndReason::Preempted;
-  int signal = stop ? stop->signal : 0;
+  const Stop* stop = stop_of(job);
+  const bool preempted = stop != nullptr && stop->reason == EndReason::Preempted;
+  int signal = stop != nullptr ? stop->signal : 0;
   if (preempted && signal == 0) signal = job.spec.preempt_signal;
   executor->stop(job.id,
                  attempt_of(job)->number,

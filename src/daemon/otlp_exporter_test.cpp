@@ -9,8 +9,8 @@
 #include <cerrno>
 #include <optional>
 
-#include "base/loopback_address.h"
-#include "os/loopback.h"
+#include "base/listen_address.h"
+#include "os/tcp.h"
 
 namespace gflow::daemon {
 namespace {
@@ -18,7 +18,7 @@ namespace {
 /// Takes a request and never answers.
 class SilentCollector {
  public:
-  SilentCollector() : listener_(os::listen_loopback(address_).value()) {}
+  SilentCollector() : listener_(os::listen_tcp(address_).value()) {}
   [[nodiscard]] std::string endpoint() const { return "http://" + to_text(address_); }
   os::Fd take() const {
     pollfd asked{listener_.get(), POLLIN, 0};
@@ -28,7 +28,7 @@ class SilentCollector {
   }
 
  private:
-  LoopbackAddress address_{"127.0.0.1", 0};
+  ListenAddress address_{"127.0.0.1", 0};
   os::Fd listener_;
 };
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "base/translate.h"
 #include "server/submission.h"
 
 namespace gflow::daemon {
@@ -80,10 +81,11 @@ void Shell::take_over(const Job& job, const executor::Adoption& found) {
   }
 }
 
-void Shell::post(engine::Event event, Answer answer) {
+void Shell::post(engine::Event event, Answer answer, Check check) {
   Posted posted;
   posted.event = std::move(event);
   posted.answer = std::move(answer);
+  posted.check = std::move(check);
   posted_.push_back(std::move(posted));
 }
 
@@ -273,8 +275,8 @@ std::optional<Result<std::vector<JobId>>> Shell::answered_before(const Posted& p
   if (*before && !(*before)->digest.empty() && (*before)->digest != posted.digest) {
     return fail(
         Code::Infeasible,
-        "this Idempotency-Key was used for another submission: repeat that one as it was, or "
-        "use a new key");
+        tr("this Idempotency-Key was used for another submission: repeat that one as it was, or "
+           "use a new key"));
   }
   if (*before) return (*before)->jobs;
   if (ballast_ != nullptr && !ballast_->held()) {
@@ -303,6 +305,11 @@ void Shell::decide(Posted& posted, Now now, Plan& plan) {
       if (same && *before) other.replies.push_back(plan.replies.size());
     }
     plan.replies.emplace_back(std::move(posted.answer), std::move(*before));
+    return;
+  }
+  if (auto may = posted.check ? posted.check() : Result<void>(); !may) {
+    if (!posted.answer) return;
+    plan.replies.emplace_back(std::move(posted.answer), std::unexpected(std::move(may).error()));
     return;
   }
   if (std::holds_alternative<engine::event::Cancel>(posted.event)) plan.stopping = true;

@@ -29,6 +29,7 @@ namespace gflow::daemon {
 class Shell {
  public:
   using Answer = std::function<void(Result<std::vector<JobId>>)>;
+  using Check = std::function<Result<void>()>;
 
   /// What one tick left behind.
   struct Ticked {
@@ -53,8 +54,9 @@ class Shell {
   /// How an attempt stands of which take_over() could not find it out.
   void adopted(JobId job, int attempt, const executor::Adoption& found);
 
-  /// Queues an event for the next tick; the answer is called in it, after the commit.
-  void post(engine::Event event, Answer answer = {});
+  /// Queues an event for the next tick; the answer is called in it, after the commit. Where a check
+  /// is given it is asked right before: what it fails with is the answer, and nothing is decided.
+  void post(engine::Event event, Answer answer = {}, Check check = {});
   /// Queues a submission; the specs have their owner. One that was submitted before under its key
   /// is answered with the jobs it got then; another one under that key is refused.
   void submit(api::SubmitRequest request, const Principal& by, Answer answer);
@@ -79,6 +81,7 @@ class Shell {
   struct Posted {
     engine::Event event;
     Answer answer;
+    Check check;
     std::vector<TaskPayload> payloads;  ///< of a submission, by position
     std::string key;                    ///< of a submission
     std::string digest;                 ///< of what was submitted

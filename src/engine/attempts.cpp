@@ -5,6 +5,7 @@
 
 #include "base/kept_sentence.h"
 #include "base/translate.h"
+#include "core/stop.h"
 #include "engine/step_internal.h"
 
 namespace gflow::engine {
@@ -15,16 +16,6 @@ const Job* under_way(const Index& index, JobId id, int attempt) {
   const Job* job = index.find(id);
   if (job == nullptr || !is_active(*job) || attempt_of(*job)->number != attempt) return nullptr;
   return job;
-}
-
-/// Why it was told to stop, if it was.
-std::optional<EndReason> told_to_stop(const Job& job) {
-  const auto reason = [](const std::optional<Stop>& stop) {
-    return stop ? std::optional(stop->reason) : std::nullopt;
-  };
-  if (const auto* starting = std::get_if<Starting>(&job.state)) return reason(starting->stop);
-  const auto* running = std::get_if<Running>(&job.state);
-  return running != nullptr ? reason(running->stop) : std::nullopt;
 }
 
 /// Nobody measured how long an attempt ran whose supervisor was killed: until that was noticed.
@@ -77,22 +68,23 @@ void Step::take(const event::AttemptEnded& event) {
 void Step::decide_end(const Job& job, const Outcome& outcome) {
   const JobId id = job.id;
   const Status status = status_for(outcome);
-  const std::optional<EndReason> stopped = told_to_stop(job);
+  const Stop* stopped = stop_of(job);
   const bool never_ran = outcome.reason == EndReason::NotStarted;
   // It ended because it was told to, whatever its exit code; one that had ended by itself before
   // has ended. A supervisor that could only be told so without a reason takes it for a person's.
   const bool unfinished = never_ran || status == Status::Lost ||
                           outcome.reason == EndReason::Preempted ||
                           outcome.reason == EndReason::Cancelled;
-  if (stopped == EndReason::Preempted && unfinished) {
+  if (stopped != nullptr && stopped->reason == EndReason::Preempted && unfinished) {
     return run_again(id, outcome, [](Job& changed) { ++changed.preemptions; });
   }
-  if (stopped && (never_ran || status == Status::Lost)) {
+  if (stopped != nullptr && (never_ran || status == Status::Lost)) {
     return end(id, Status::Cancelled, outcome);
   }
   if (never_ran) return start_again(job, outcome);
-  if (!stopped && status == Status::Lost && job.spec.requeue) return queue_again(job, outcome);
-  if (!stopped && status == Status::Failed && job.retries < job.spec.max_retries) {
+  if (stopped == nullptr && status == Status::Lost && job.spec.requeue)
+    return queue_again(job, outcome);
+  if (stopped == nullptr && status == Status::Failed && job.retries < job.spec.max_retries) {
     return run_again(id, outcome, [](Job& changed) { ++changed.retries; });
   }
   end(id, status, outcome);
@@ -112,8 +104,8 @@ void Step::run_again(JobId id, const Outcome& outcome, Count count) {
 void Step::take(const event::AttemptRevoked& event) {
   const Job* job = under_way(index_, event.job, event.attempt);
   if (job == nullptr) return;
-  const std::optional<EndReason> stopped = told_to_stop(*job);
-  if (stopped && *stopped != EndReason::Preempted) {
+  const Stop* stopped = stop_of(*job);
+  if (stopped != nullptr && stopped->reason != EndReason::Preempted) {
     return end(event.job, Status::Cancelled, {.reason = EndReason::Cancelled});
   }
   Queued queued;

@@ -71,9 +71,4 @@ std::vector<Term> Policy::explain(const Question& question) const {
   return {{.name = "score", .weight = 1, .value = static_cast<double>(score(question))}};
 }
 
-const PolicyEntry* find_policy(std::string_view name) {
-  const auto found = std::ranges::find(policies(), name, &PolicyEntry::name);
-  return found == policies().end() ? nullptr : &*found;
-}
-
 }  // namespace gflow::placement

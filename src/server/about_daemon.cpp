@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/translate.h"
 #include "server/about.h"
+#include "server/queries.h"
 
 namespace gflow::server::about {
 
@@ -83,3 +84,12 @@ constexpr api::Operation kShowMetrics = {
 };
 
 }  // namespace gflow::server::about
+
+namespace gflow::api {
+
+template <>
+QueryTable<server::NoQuery> query_table<server::NoQuery>() {
+  return {};
+}
+
+}  // namespace gflow::api

@@ -1,14 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/translate.h"
 #include "server/about.h"
+#include "server/about_kinds.h"
+#include "server/queries.h"
 
 namespace gflow::server::about {
 namespace {
 
-using api::QueryParameter;
-using enum QueryParameter::Type;
-
 constexpr std::string_view kAllocationSegment = tr_later("number of the allocation");
+constexpr std::string_view kOrOfOne =
+    tr_later("Or for the allocation there is, by its allocation_id.");
+
+/// Holds what a need says; with wait it may stand in the queue first.
+constexpr api::Operation allocates(api::Operation told) {
+  told.tag = "gpu";
+  told.body = "GpuNeed";
+  told.takes_key = true;
+  told.answers = {{{200, "GpuAllocation"}, {202, "GpuAllocation"}}};
+  told.errors = {404, 409, 422};
+  return told;
+}
 
 }  // namespace
 
@@ -23,13 +34,6 @@ constexpr api::Operation kListGpuNodes = {
     .id = "list_gpu_nodes",
     .tag = "gpu",
     .summary = tr_later("The nodes that have such a GPU free"),
-    .query = {QueryParameter{.name = "gpu_type",
-                             .help = tr_later("a model, models with | between, or a vendor"),
-                             .example = "V100"},
-              {.name = "min_memory_gb",
-               .help = tr_later("memory of each GPU, in GB of 2^30 bytes"),
-               .type = Decimal,
-               .example = "16"}},
     .answers = {{{200, "GpuStatus"}}},
     .errors = {422},
 };
@@ -58,55 +62,35 @@ constexpr api::Operation kValidateGpuNeed = {
     .answers = {{{200, "GpuValidation"}}},
 };
 
-constexpr api::Operation kAllocateGpus = {
+constexpr api::Operation kAllocateGpus = allocates({
     .id = "allocate_gpus",
-    .tag = "gpu",
     .summary = tr_later("Hold GPUs for a program"),
     .description = tr_later(
         "Where nothing is free, success is false and error_message says what is missing; with wait "
         "it stands in the queue, which is answered with 202."),
-    .body = "GpuNeed",
     .example = R"({"gpu_count": 1, "gpu_type": "V100", "memory_gb": 32.0})",
-    .takes_key = true,
-    .answers = {{{200, "GpuAllocation"}, {202, "GpuAllocation"}}},
-    .errors = {404, 409, 422},
-};
+});
 
-constexpr api::Operation kSetUpPytorch = {
+constexpr api::Operation kSetUpPytorch = allocates({
     .id = "set_up_pytorch",
-    .tag = "gpu",
     .summary = tr_later("The same, with what PyTorch is to be told"),
-    .description = tr_later("Or for the allocation there is, by its allocation_id."),
-    .body = "GpuNeed",
+    .description = kOrOfOne,
     .example = R"({"gpu_count": 1, "gpu_type": "A100", "distributed_training": true})",
-    .takes_key = true,
-    .answers = {{{200, "GpuAllocation"}, {202, "GpuAllocation"}}},
-    .errors = {404, 409, 422},
-};
+});
 
-constexpr api::Operation kSetUpTensorflow = {
+constexpr api::Operation kSetUpTensorflow = allocates({
     .id = "set_up_tensorflow",
-    .tag = "gpu",
     .summary = tr_later("The same, with what TensorFlow is to be told"),
-    .description = tr_later("Or for the allocation there is, by its allocation_id."),
-    .body = "GpuNeed",
+    .description = kOrOfOne,
     .example = R"({"gpu_count": 1, "gpu_type": "A100", "gpu_memory_fraction": 0.9})",
-    .takes_key = true,
-    .answers = {{{200, "GpuAllocation"}, {202, "GpuAllocation"}}},
-    .errors = {404, 409, 422},
-};
+});
 
 constexpr api::Operation kCleanUpGpus = {
     .id = "clean_up_gpus",
     .tag = "gpu",
     .summary = tr_later("Give back what you hold on a node"),
-    .query = {QueryParameter{.name = "gpu_count",
-                             .help = tr_later("only your newest allocation of so many GPUs there"),
-                             .type = Number,
-                             .range = {0, INT64_MAX},
-                             .example = "1"}},
     .segment = tr_later("name of the node"),
-    .answers = {{{200, "GpuCleanup"}}},
+    .answers = {{{200, "GpuCleanup"}, {202, "GpuCleanup"}}},
     .errors = {404, 409},
 };
 
@@ -117,24 +101,20 @@ constexpr api::Operation kListGpuAllocations = {
     .answers = {{{200, "GpuAllocations"}}},
 };
 
-constexpr api::Operation kShowGpuAllocation = {
+constexpr api::Operation kShowGpuAllocation = shows_one({
     .id = "show_gpu_allocation",
     .tag = "gpu",
     .summary = tr_later("Show an allocation"),
     .segment = kAllocationSegment,
     .answers = {{{200, "GpuAllocation"}}},
-    .errors = {404},
-};
+});
 
-constexpr api::Operation kReleaseGpuAllocation = {
+constexpr api::Operation kReleaseGpuAllocation = ends_later(ends_one({
     .id = "release_gpu_allocation",
     .tag = "gpu",
     .summary = tr_later("Give an allocation back"),
     .segment = kAllocationSegment,
-    .takes_match = true,
-    .answers = {{{200, "JobIds"}}},
-    .errors = {404, 409, 412},
-};
+}));
 
 constexpr api::Operation kRenewGpuAllocation = {
     .id = "renew_gpu_allocation",
@@ -148,3 +128,33 @@ constexpr api::Operation kRenewGpuAllocation = {
 };
 
 }  // namespace gflow::server::about
+
+namespace gflow::api {
+
+template <>
+QueryTable<server::GpuNodesQuery> query_table<server::GpuNodesQuery>() {
+  using Query = server::GpuNodesQuery;
+  static constexpr auto kRows = std::to_array<QueryRow<Query>>({
+      parameter<&Query::gpu_type>({.name = "gpu_type",
+                                   .help = tr_later("a model, models with | between, or a vendor"),
+                                   .example = "V100"}),
+      parameter<&Query::min_memory_gb>({.name = "min_memory_gb",
+                                        .help = tr_later("memory of each GPU, in GB of 2^30 bytes"),
+                                        .example = "16"}),
+  });
+  return {kRows};
+}
+
+template <>
+QueryTable<server::CleanupQuery> query_table<server::CleanupQuery>() {
+  using Query = server::CleanupQuery;
+  static constexpr auto kRows = std::to_array<QueryRow<Query>>({
+      parameter<&Query::gpu_count>(
+          {.name = "gpu_count",
+           .help = tr_later("only your newest allocation of so many GPUs there"),
+           .example = "1"}),
+  });
+  return {kRows};
+}
+
+}  // namespace gflow::api

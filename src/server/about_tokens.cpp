@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/translate.h"
 #include "server/about.h"
+#include "server/queries.h"
 
 namespace gflow::server::about {
 
@@ -28,10 +29,23 @@ constexpr api::Operation kRevokeToken = {
     .id = "revoke_token",
     .tag = "daemon",
     .summary = tr_later("Take a token back, at once"),
-    .query = {{{.name = "user", .help = tr_later("whose it is, for administrators")}}},
     .segment = tr_later("name of the token"),
     .answers = {{{204}}},
     .errors = {404, 507},
 };
 
 }  // namespace gflow::server::about
+
+namespace gflow::api {
+
+template <>
+QueryTable<server::TokenQuery> query_table<server::TokenQuery>() {
+  using Query = server::TokenQuery;
+  static constexpr auto kRows = std::to_array<QueryRow<Query>>({
+      parameter<&Query::user>(
+          {.name = "user", .help = tr_later("whose it is, for administrators")}),
+  });
+  return {kRows};
+}
+
+}  // namespace gflow::api

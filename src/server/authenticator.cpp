@@ -15,14 +15,6 @@ Principal anonymous() {
   return {.name = "anonymous", .uid = std::nullopt, .projects = {}, .scope = Scope::Read};
 }
 
-/// RFC 6750: what is to be shown.
-Reply unauthorized(const Error& error) {
-  Reply reply = problem(error, 401);
-  reply.headers.emplace_back("WWW-Authenticate", "Bearer realm=\"gflow\"");
-  reply.hangs_up = true;  // a try costs a connection
-  return reply;
-}
-
 Reply wait_reply(std::string why, RateLimit::Verdict verdict) {
   Reply reply = problem(Error{Code::Exhausted, std::move(why)}, 429);
   reply.headers.emplace_back("Retry-After", fmt::format("{}", verdict.wait.count()));
@@ -58,7 +50,7 @@ Authenticator::Authenticator(Rules rules, const TokenTable& tokens, Audit audit)
 
 Result<void> Authenticator::may_enter(const Rules& rules, std::uint32_t uid) {
   if (rules.any_user || uid == 0 || uid == rules.own_uid) return {};
-  return fail(Code::Permission, "this gflowd serves only the user it runs as");
+  return fail(Code::Permission, tr("this gflowd serves only the user it runs as"));
 }
 
 Authenticator::Decision Authenticator::authenticate(const Guest& guest,
@@ -77,18 +69,10 @@ Authenticator::Decision Authenticator::who_asks(const Guest& guest,
                                                 Now now) {
   if (guest.via == Via::Unix) return identity_.of(guest.peer);
   if (auto answer = answer_preflight(request)) return std::move(*answer);
-  if (request.authorization.empty()) return by_connection(guest, request, now.mono);
-  const auto secret = bearer_of(request.authorization);
-  if (!secret) {
-    return turn_down(guest,
-                     request,
-                     Error{Code::Permission,
-                           tr("the only way to show who you are is 'Authorization: Bearer TOKEN'")},
-                     now.mono);
-  }
-  auto owner = by_token(*secret, now);
-  if (!owner) return turn_down(guest, request, owner.error(), now.mono);
-  return std::move(*owner);
+  if (!request.authorization) return by_connection(guest, request, now.mono);
+  const auto shown = [&] { return by_authorization(*request.authorization, now); };
+  if (auto owner = shown()) return std::move(*owner);
+  return turn_down(guest, request, [&] { return shown().error(); }, now.mono);
 }
 
 Authenticator::Decision Authenticator::by_connection(const Guest& guest,
@@ -99,14 +83,22 @@ Authenticator::Decision Authenticator::by_connection(const Guest& guest,
     return unauthorized(Error{Code::Permission, tr("a web page has to show a token")});
   }
   if (!guest.certificate.empty()) {
-    auto account = by_certificate(guest, now);
-    if (!account) return turn_down(guest, request, account.error(), now);
-    return std::move(*account);
+    const auto shown = [&] { return by_certificate(guest, now); };
+    if (auto account = shown()) return std::move(*account);
+    return turn_down(guest, request, [&] { return shown().error(); }, now);
   }
   if (guest.refusal) {
-    return guest.is_known ? problem(*guest.refusal) : unauthorized(*guest.refusal);
+    const Error refusal{guest.refusal->code, tr(guest.refusal->message)};
+    return guest.is_known ? problem(refusal) : unauthorized(refusal);
   }
   return identity_.of_loopback(guest.peer.uid);
+}
+
+Result<Principal> Authenticator::by_authorization(std::string_view authorization, Now now) {
+  const auto secret = bearer_of(authorization);
+  if (secret) return by_token(*secret, now);
+  return fail(Code::Permission,
+              tr("the only way to show who you are is 'Authorization: Bearer TOKEN'"));
 }
 
 Result<Principal> Authenticator::by_certificate(const Guest& guest, MonoTime now) {
@@ -149,15 +141,17 @@ Result<Principal> Authenticator::by_token(std::string_view secret, Now now) {
   return principal;
 }
 
-/// Says so in the log until there are too many: who fills it hides what he does.
+/// Says so in the log, in English, until there are too many: who fills it hides what he does.
 Reply Authenticator::turn_down(const Guest& guest,
                                const Request& request,
-                               const Error& why,
+                               const std::function<Error()>& why,
                                MonoTime now) {
   const auto verdict = failed_.count(counted_as(guest), now);
   if (verdict.wait.count() == 0) {
-    audit_(fmt::format("from {}: {}: 401: {}", where_from(guest), asked(request), why.message));
-    return unauthorized(why);
+    audit_(fmt::format("from {}: {}: 401: {}", where_from(guest), asked(request), in_english([&] {
+                         return why().message;
+                       })));
+    return unauthorized(why());
   }
   note_limit(where_from(guest), "failed tries", verdict);
   Reply reply = wait_reply(tr("too many failed tries; wait"), verdict);
@@ -190,13 +184,10 @@ void Authenticator::note_limit(const std::string& who,
 }
 
 Result<Principal> Authenticator::still(const Guest& guest,
-                                       const std::string& authorization,
+                                       const std::optional<std::string>& authorization,
                                        Now now) {
   if (guest.via == Via::Unix) return identity_.of(guest.peer);
-  if (!authorization.empty()) {
-    const auto secret = bearer_of(authorization);
-    return by_token(secret.value_or(""), now);
-  }
+  if (authorization) return by_authorization(*authorization, now);
   if (!guest.certificate.empty()) return by_certificate(guest, now.mono);
   return identity_.of_loopback(guest.peer.uid);
 }
@@ -208,6 +199,13 @@ std::string Authenticator::audited(const Guest& guest,
   const bool is_elsewhere = guest.via == Via::Tls || caller.known_by == KnownBy::Token;
   if (!is_elsewhere && !is_delicate(request)) return "";
   return fmt::format("{} from {}: {}", text_of(caller), where_from(guest), asked(request));
+}
+
+Reply unauthorized(const Error& error) {
+  Reply reply = problem(error, 401);
+  reply.headers.emplace_back("WWW-Authenticate", "Bearer realm=\"gflow\"");
+  reply.hangs_up = true;  // a try costs a connection
+  return reply;
 }
 
 std::string text_of(const Principal& caller) {

@@ -37,7 +37,7 @@ class Authenticator {
   /// Who that is now, who asked before and showed this; without counting or writing anything.
   /// Errors: Permission, if it counts no more.
   [[nodiscard]] Result<Principal> still(const Guest& guest,
-                                        const std::string& authorization,
+                                        const std::optional<std::string>& authorization,
                                         Now now);
   /// What is answered to who changes tokens too often: each change is written.
   [[nodiscard]] std::optional<Reply> slow_down(const Guest& guest,
@@ -63,10 +63,11 @@ class Authenticator {
   [[nodiscard]] Decision who_asks(const Guest& guest, const Request& request, Now now);
   [[nodiscard]] Decision by_connection(const Guest& guest, const Request& request, MonoTime now);
   [[nodiscard]] Result<Principal> by_certificate(const Guest& guest, MonoTime now);
+  [[nodiscard]] Result<Principal> by_authorization(std::string_view authorization, Now now);
   [[nodiscard]] Result<Principal> by_token(std::string_view secret, Now now);
   [[nodiscard]] Reply turn_down(const Guest& guest,
                                 const Request& request,
-                                const Error& why,
+                                const std::function<Error()>& why,
                                 MonoTime now);
 
   Rules rules_;
@@ -79,6 +80,8 @@ class Authenticator {
   RateLimit entrusted_{200};
 };
 
+/// Of who did not show who asks; RFC 6750: what is to be shown.
+[[nodiscard]] Reply unauthorized(const Error& error);
 /// "alice (token 'laptop')", for the log.
 [[nodiscard]] std::string text_of(const Principal& caller);
 

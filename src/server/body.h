@@ -46,6 +46,8 @@ struct Streamed {
   /// Sent while there is nothing else for some time, so that both ends know of each other; "" for
   /// a body in which it would be read.
   std::string heartbeat = {};
+  /// Its pieces are made when they are asked for, which is work: in turns with that of others.
+  bool is_work = false;
 };
 
 }  // namespace gflow::server

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "api/json.h"
-#include "server/compression.h"
 #include "server/entity_tag.h"
+#include "server/made_once.h"
 
 namespace gflow::server {
 namespace {
@@ -25,18 +25,20 @@ void add_retry_after(Reply& reply) {
 
 bool is_read(const Terms& terms) { return terms.method == "GET" || terms.method == "HEAD"; }
 
-void compress(const Terms& terms, Reply& reply) {
-  if (reply.body.size() < kWorthCompressing || !takes_gzip(terms.accept_encoding)) return;
-  std::string small = gzip(reply.body);
-  if (small.empty() || small.size() >= reply.body.size()) return;
-  reply.body = std::move(small);
+bool is_compressed(const Terms& terms, const Reply& reply) {
+  return !reply.streamed && reply.body.size() >= kWorthCompressing &&
+         takes_gzip(terms.accept_encoding);
+}
+
+void put_coded(Reply& reply, std::string coded) {
+  if (coded.empty() || coded.size() >= reply.body.size()) return;
+  reply.body = std::move(coded);
   reply.headers.emplace_back("Content-Encoding", "gzip");
   mark_coded(reply);
 }
 
-}  // namespace
-
-Reply finished(const Terms& terms, Reply reply) {
+/// All but the coding.
+Reply completed(const Terms& terms, Reply reply) {
   if (reply.content_type == "application/problem+json") {
     reply.body = api::with_instance(std::move(reply.body), terms.request_id);
   }
@@ -50,9 +52,40 @@ Reply finished(const Terms& terms, Reply reply) {
   const bool may_be_kept =
       is_whole && is_read(terms) && (reply.status == 200 || reply.status == 304);
   reply.headers.emplace_back("Cache-Control", may_be_kept ? "private, no-cache" : "no-store");
-  if (is_whole) compress(terms, reply);
   reply.headers.emplace_back("X-Request-Id", terms.request_id);
   return reply;
+}
+
+}  // namespace
+
+Reply finished(const Terms& terms, Reply reply) {
+  Finishing all(terms, std::move(reply));
+  while (!all.step()) {
+  }
+  return all.take();
+}
+
+bool Finishing::step() { return gzip_ ? compress() : begin(); }
+
+bool Finishing::begin() {
+  reply_ = completed(terms_, written(std::move(reply_)));
+  if (!is_compressed(terms_, reply_)) return true;
+  if (reply_.kept) {
+    put_coded(reply_, reply_.kept->zipped);
+    return true;
+  }
+  gzip_.emplace();
+  return false;
+}
+
+bool Finishing::compress() {
+  constexpr std::size_t kPiece = 256 * 1024;
+  const std::string_view piece = std::string_view(reply_.body).substr(compressed_, kPiece);
+  compressed_ += piece.size();
+  const bool is_last = compressed_ == reply_.body.size();
+  gzip_->put(piece, is_last);
+  if (is_last) put_coded(reply_, gzip_->take());
+  return is_last;
 }
 
 }  // namespace gflow::server

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+#include <optional>
+
+#include "server/compression.h"
 #include "server/exchange.h"
 #include "server/terms.h"
 
@@ -11,5 +15,24 @@ namespace gflow::server {
 /// what the client knows; and gzip where it takes that. What comes in pieces has neither tag nor
 /// coding.
 [[nodiscard]] Reply finished(const Terms& terms, Reply reply);
+
+/// The same a step at a time, beginning with the body where that is not written yet.
+class Finishing {
+ public:
+  Finishing(Terms terms, Reply reply) : terms_(std::move(terms)), reply_(std::move(reply)) {}
+  /// Whether that was the last.
+  [[nodiscard]] bool step();
+  /// After the last.
+  [[nodiscard]] Reply take() { return std::move(reply_); }
+
+ private:
+  bool begin();
+  bool compress();
+
+  Terms terms_;
+  Reply reply_;
+  std::optional<Gzip> gzip_;    ///< once that is being done
+  std::size_t compressed_ = 0;  ///< of the body
+};
 
 }  // namespace gflow::server

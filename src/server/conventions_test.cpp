@@ -201,13 +201,15 @@ TEST(Conventions, AProblemHasItsInstanceAndWhenToTryAgain) {
 }
 
 TEST(Conventions, AProblemNamesEveryFieldThatIsWrong) {
-  const Reply reply = problem(Error{Code::Usage, "/a/0: must be x\n/b: is missing"});
+  const Reply reply = problem(
+      api::Refusal({api::FieldError{"/a/0", "must be x"}, api::FieldError{"/b", "is missing"}}));
   EXPECT_NE(reply.body.find(R"("detail":"/a/0: must be x; /b: is missing")"), std::string::npos);
   EXPECT_NE(reply.body.find(R"([{"pointer":"/a/0","detail":"must be x"},)"
                             R"({"pointer":"/b","detail":"is missing"}])"),
             std::string::npos)
       << reply.body;
-  EXPECT_NE(problem(Error{Code::Usage, "no: nothing"}).body.find(R"("errors":[])"),
+  EXPECT_EQ(reply.status, 400);
+  EXPECT_NE(problem(Error{Code::Usage, "/a: is no field"}).body.find(R"("errors":[])"),
             std::string::npos);
 }
 

@@ -7,6 +7,8 @@
 #include <boost/asio/post.hpp>
 #include <utility>
 
+#include "base/translate.h"
+#include "server/language.h"
 #include "server/routes.h"
 #include "server/web_guard.h"
 
@@ -19,14 +21,15 @@ struct Desk::Ticket {
   Guest guest;
   Request request;
   Asker asker;
-  std::string authorization = {};     // what it showed
-  Principal caller = {};              // once it is known
-  std::atomic<bool> answered{false};  // set on the loop's thread
-  std::atomic<bool> gone{false};      // set by whoever asked
+  std::optional<std::string> authorization = {};  // what it showed
+  Principal caller = {};                          // once it is known
+  const MessageCatalogue* messages = nullptr;     // of who asks
+  std::atomic<bool> answered{false};              // set on the loop's thread
+  std::atomic<bool> gone{false};                  // set by whoever asked
 };
 
 Desk::Desk(asio::io_context& loop, Service& service, Authenticator authenticator)
-    : loop_(loop), service_(service), authenticator_(std::move(authenticator)), look_again_(loop) {}
+    : loop_(loop), service_(service), authenticator_(std::move(authenticator)), next_look_(loop) {}
 
 std::shared_ptr<void> Desk::ask(Guest guest, Request request, Asker asker) {
   const std::uint32_t uid = guest.peer.uid;
@@ -61,6 +64,8 @@ void Desk::serve(const std::shared_ptr<Ticket>& ticket) {
   const auto keep_wait = [desk = weak_from_this(), ticket](std::shared_ptr<void> wait) {
     if (const auto self = desk.lock()) self->keep(ticket, std::move(wait));
   };
+  ticket->messages = messages_wanted(ticket->request.language);
+  const MessagesOfThread language(ticket->messages);
   auto decided = authenticator_.authenticate(ticket->guest, ticket->request, service_.now());
   if (const auto* known = std::get_if<Principal>(&decided)) {
     ticket->authorization = ticket->request.authorization;
@@ -109,20 +114,22 @@ void Desk::answer(Ticket& ticket, Reply reply) {
   if (ticket.answered.exchange(true)) return;
   waits_.erase(&ticket);
   if (!ticket.caller.credential.empty()) reply.asked_by = text_of(ticket.caller);
+  reply.uid = ticket.caller.uid;
   if (reply.streamed) keep_stream(ticket, reply);
   ticket.asker.answer(std::move(reply));
 }
 
 void Desk::keep(const std::shared_ptr<Ticket>& ticket, std::shared_ptr<void> wait) {
   if (ticket->answered || ticket->gone) return;
-  waits_[ticket.get()] = std::move(wait);
+  waits_[ticket.get()] = {ticket, std::move(wait)};
   ticket->asker.waits();
+  if (!ticket->caller.credential.empty()) look_later();
 }
 
 std::vector<std::string> Desk::configure(const RoleNames& roles,
                                          const std::vector<std::string>& projects) {
   auto unknown = authenticator_.identity().configure(roles, projects);
-  look_at_streams();
+  look_again();
   return unknown;
 }
 
@@ -134,8 +141,14 @@ void Desk::keep_stream(const Ticket& ticket, Reply& reply) {
   look_later();
 }
 
-void Desk::look_at_streams() {
+void Desk::look_again() {
   const Now now = service_.now();
+  look_at_streams(now);
+  look_at_waits(now);
+  look_later();
+}
+
+void Desk::look_at_streams(Now now) {
   std::erase_if(streams_, [this, now](const Stream& stream) {
     const auto body = stream.body.lock();
     if (!body) return true;
@@ -145,13 +158,26 @@ void Desk::look_at_streams() {
     body->revoke();
     return true;
   });
-  look_later();
+}
+
+/// Of these nothing was sent yet: they are told.
+void Desk::look_at_waits(Now now) {
+  std::vector<std::pair<std::shared_ptr<Ticket>, Error>> over;
+  for (const auto& [ticket, wait] : waits_) {
+    const MessagesOfThread language(ticket->messages);
+    const auto is = authenticator_.still(ticket->guest, ticket->authorization, now);
+    if (!is) over.emplace_back(wait.ticket, is.error());
+  }
+  for (const auto& [ticket, why] : over) answer(*ticket, unauthorized(why));
 }
 
 /// A token expires by itself; who is known by the connection stays so until others say otherwise.
 void Desk::look_later() {
-  const bool may_end = std::ranges::any_of(
-      streams_, [](const Stream& stream) { return !stream.caller.credential.empty(); });
+  const auto has_credential = [](const Principal& caller) { return !caller.credential.empty(); };
+  const bool may_end = std::ranges::any_of(streams_, has_credential, &Stream::caller) ||
+                       std::ranges::any_of(waits_, [&](const auto& one) {
+                         return has_credential(one.first->caller);
+                       });
   if (!may_end) return;
   std::chrono::milliseconds wait = std::chrono::minutes(1);  // accounts end, clocks are set
   const WallTime now = service_.now().wall;
@@ -160,17 +186,18 @@ void Desk::look_later() {
     if (!token.expires || has_expired(token, now)) continue;
     wait = std::min(wait, std::chrono::ceil<std::chrono::milliseconds>(*token.expires - now));
   }
-  look_again_.expires_after(wait);
-  look_again_.async_wait([desk = weak_from_this()](const boost::system::error_code& error) {
+  next_look_.expires_after(wait);
+  next_look_.async_wait([desk = weak_from_this()](const boost::system::error_code& error) {
     const auto self = desk.lock();
-    if (!error && self) self->look_at_streams();
+    if (!error && self) self->look_again();
   });
 }
 
-bool Desk::shows_somebody(const Guest& guest, std::string_view authorization) const {
+bool Desk::shows_somebody(const Guest& guest,
+                          const std::optional<std::string>& authorization) const {
   if (guest.via != Via::Tls) return true;
-  if (authorization.empty()) return !guest.certificate.empty();
-  const auto secret = bearer_of(authorization);
+  if (!authorization) return !guest.certificate.empty();
+  const auto secret = bearer_of(*authorization);
   return secret && service_.tokens().find_by_secret(*secret);
 }
 
@@ -178,7 +205,7 @@ void Desk::close() {
   worker_.reset();  // now, while there is a loop it may post to
   logs_.reset();    // the last of who reads ends it
   std::exchange(waits_, {}).clear();
-  look_again_.cancel();
+  next_look_.cancel();
 }
 
 void Desk::queue(std::uint32_t uid, std::function<void()> piece) {

@@ -47,11 +47,12 @@ class Desk : public FairWork, public std::enable_shared_from_this<Desk> {
   /// Who has which role from now on. Returns what Identity does.
   std::vector<std::string> configure(const RoleNames& roles,
                                      const std::vector<std::string>& projects);
-  /// Ends the streams of those who may not have them any more: their token was revoked or has
-  /// expired, or they lost a role.
-  void look_at_streams();
+  /// Ends what is sent to, and waited for by, those who may not have it any more: their token was
+  /// revoked or has expired, or they lost a role.
+  void look_again();
   /// Whether a request shows what is known, before it is decided who asks. From any thread.
-  [[nodiscard]] bool shows_somebody(const Guest& guest, std::string_view authorization) const;
+  [[nodiscard]] bool shows_somebody(const Guest& guest,
+                                    const std::optional<std::string>& authorization) const;
   /// Answers nobody any more, and gives up what was waited for.
   void close();
 
@@ -66,12 +67,20 @@ class Desk : public FairWork, public std::enable_shared_from_this<Desk> {
   /// An answer that is sent bit by bit, and what was shown for it.
   struct Stream {
     Guest guest;
-    std::string authorization;
+    std::optional<std::string> authorization;
     Principal caller;
     std::weak_ptr<RevocableBody> body;
   };
 
+  /// What will be answered with news.
+  struct Wait {
+    std::shared_ptr<Ticket> ticket;
+    std::shared_ptr<void> wait;
+  };
+
   void keep_stream(const Ticket& ticket, Reply& reply);
+  void look_at_streams(Now now);
+  void look_at_waits(Now now);
   void look_later();
   void queue(std::uint32_t uid, std::function<void()> piece);
   void serve(const std::shared_ptr<Ticket>& ticket);
@@ -87,9 +96,9 @@ class Desk : public FairWork, public std::enable_shared_from_this<Desk> {
   Service& service_;
   Authenticator authenticator_;
   FairQueue fair_queue_;
-  std::map<const Ticket*, std::shared_ptr<void>> waits_;  ///< of requests not answered yet
+  std::map<const Ticket*, Wait> waits_;  ///< of requests not answered yet
   std::vector<Stream> streams_;
-  boost::asio::steady_timer look_again_;  ///< at the streams
+  boost::asio::steady_timer next_look_;  ///< at who may have what
   bool serving_ = false;
   std::optional<Worker> worker_{std::in_place};                      ///< none once it is closed
   std::shared_ptr<LogReader> logs_ = std::make_shared<LogReader>();  ///< the same

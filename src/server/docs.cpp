@@ -28,9 +28,7 @@ Reply reply_made_once(const Exchange& exchange,
                       std::string name,
                       std::function<std::string()> make) {
   if (exchange.made == nullptr) return json_reply_later(std::move(make));
-  return json_reply_later([made = exchange.made, name = std::move(name), make = std::move(make)] {
-    return made->get(name, make);
-  });
+  return json_reply_once(exchange.made, std::move(name), std::move(make));
 }
 
 void show_docs(Exchange exchange) {
@@ -42,12 +40,15 @@ void show_docs(Exchange exchange) {
 }
 
 void show_docs_style(Exchange exchange) {
-  exchange.respond(page_reply(json_reply(std::string(docs_style())), "text/css; charset=utf-8"));
+  Reply style =
+      reply_made_once(exchange, exchange.request.path, [] { return std::string(docs_style()); });
+  exchange.respond(page_reply(std::move(style), "text/css; charset=utf-8"));
 }
 
 void show_docs_script(Exchange exchange) {
-  exchange.respond(
-      page_reply(json_reply(std::string(docs_script())), "text/javascript; charset=utf-8"));
+  Reply script =
+      reply_made_once(exchange, exchange.request.path, [] { return std::string(docs_script()); });
+  exchange.respond(page_reply(std::move(script), "text/javascript; charset=utf-8"));
 }
 
 }  // namespace gflow::server

@@ -97,8 +97,7 @@ void add_parameters(std::string& out, const api::RouteView& route) {
             html_text(tr("in the path")),
             tr(about.segment));
   }
-  for (const api::QueryParameter& parameter : about.query) {
-    if (parameter.name.empty()) continue;
+  for (const api::QueryParameter& parameter : route.query) {
     add_row(rows, parameter.name, html_text(type_text(parameter)), tr(parameter.help));
   }
   if (about.takes_key) {
@@ -115,8 +114,8 @@ std::string curl_line(const api::RouteView& route) {
   std::string line = "curl ";
   if (route.method != "GET") line += fmt::format("-X {} ", route.method);
   std::string query;
-  for (const api::QueryParameter& parameter : route.about->query) {
-    if (parameter.name.empty() || parameter.example.empty()) continue;
+  for (const api::QueryParameter& parameter : route.query) {
+    if (parameter.example.empty()) continue;
     query += fmt::format("{}{}={}", query.empty() ? "?" : "&", parameter.name, parameter.example);
   }
   line += fmt::format("'http://localhost:8000{}{}'", route.pattern, query);

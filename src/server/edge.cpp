@@ -13,8 +13,8 @@
 #include "api/json.h"
 #include "base/translate.h"
 #include "os/clock.h"
-#include "os/loopback.h"
 #include "os/signals.h"
+#include "os/tcp.h"
 #include "os/unix_socket.h"
 #include "server/authenticator.h"
 #include "server/routes.h"
@@ -102,8 +102,8 @@ Result<void> Edge::listen() {
 
 std::string Edge::listen_on_loopback() {
   std::string trouble;
-  std::vector<LoopbackAddress> opened;
-  for (LoopbackAddress address : options_.loopback) {
+  std::vector<ListenAddress> opened;
+  for (ListenAddress address : options_.loopback) {
     if (!opened.empty()) address.port = opened.front().port;
     const auto done = listen_at(address);
     if (done) {
@@ -116,8 +116,8 @@ std::string Edge::listen_on_loopback() {
   return trouble;
 }
 
-Result<void> Edge::listen_at(LoopbackAddress& address) {
-  os::Fd socket = GF_TRY(os::listen_loopback(address));
+Result<void> Edge::listen_at(ListenAddress& address) {
+  os::Fd socket = GF_TRY(os::listen_tcp(address));
   const int family = address.host.contains(':') ? AF_INET6 : AF_INET;
   Listener& listener = tcp_listeners_.emplace_back(
       io_, [this](Listener::Socket connection) { welcome(Via::Tcp, std::move(connection)); });
@@ -127,7 +127,7 @@ Result<void> Edge::listen_at(LoopbackAddress& address) {
 Result<void> Edge::listen_remote() {
   if (!options_.tls) return {};
   TlsContext context = GF_TRY(make_tls_context(options_.tls_files));
-  HttpServer::Remote remote{*options_.tls, fingerprint_of(context)};
+  HttpServer::Remote remote{*options_.tls, fingerprint_of(context), expiry_of(context)};
   const auto welcome = [this](TlsFront::Arrival arrival) {
     const auto arrived = std::make_shared<TlsFront::Arrival>(std::move(arrival));
     asio::post(io_, [this, arrived] { welcome_remote(*arrived); });
@@ -159,6 +159,7 @@ void Edge::finish() {
   asio::post(io_, [this] { take_leave(); });
   work_.reset();
   thread_.join();
+  answers_.reset();                      // while there is what it posts to
   if (tls_front_) tls_front_->finish();  // now that the last words were said
 }
 
@@ -167,6 +168,22 @@ std::shared_ptr<void> Edge::ask(Guest guest, Request request, Desk::Asker asker)
 }
 
 void Edge::on_edge(std::function<void()> work) { asio::post(io_, std::move(work)); }
+
+void Edge::in_turn(std::uint32_t uid, std::function<void()> work) {
+  turns_.push(uid, std::move(work));
+  serve_soon();
+}
+
+/// One, then whatever has come meanwhile, then the next.
+void Edge::serve_soon() {
+  if (serving_ || !turns_.ready()) return;
+  serving_ = true;
+  asio::post(io_, [this] {
+    serving_ = false;
+    turns_.pop()();
+    serve_soon();
+  });
+}
 
 void Edge::note(const Guest& guest, const Terms& terms, int status) {
   if (!options_.note) return;
@@ -219,13 +236,12 @@ void Edge::welcome(Via via, Listener::Socket socket) {
 /// until something is shown.
 void Edge::welcome_remote(TlsFront::Arrival& arrival) {
   constexpr std::uint32_t kNoAccounts = 0x8000'0000;  // uids beyond those of accounts
-  Guest guest{.via = Via::Tls, .is_known = false, .address = arrival.address};
-  guest.certificate = std::move(arrival.certificate);
+  Guest guest = std::move(arrival.guest);
   guest.peer.uid =
       kNoAccounts | static_cast<std::uint32_t>(std::hash<std::string>()(counted_as(guest)));
   guest.refusal = Error{Code::Permission,
-                        tr("from another machine a token is needed: 'Authorization: Bearer TOKEN'; "
-                           "'gctl token create' makes one")};
+                        tr_later("from another machine a token is needed: 'Authorization: Bearer "
+                                 "TOKEN'; 'gctl token create' makes one")};
   if (closing_) return;
   auto connection = admission_.take_connection(guest);
   if (!connection) return counters_.refused(Refusal::Connections);

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <thread>
 
+#include "server/fair_queue.h"
 #include "server/http_counters.h"
 #include "server/http_server.h"
 #include "server/request_log.h"
@@ -43,7 +44,7 @@ class Edge : private SessionHost {
   [[nodiscard]] Result<void> listen_remote();
   [[nodiscard]] const std::optional<HttpServer::Remote>& remote() const { return remote_; }
   /// Where it listens by TCP.
-  [[nodiscard]] const std::vector<LoopbackAddress>& loopback() const { return options_.loopback; }
+  [[nodiscard]] const std::vector<ListenAddress>& loopback() const { return options_.loopback; }
   /// From any thread.
   [[nodiscard]] const HttpCounters& counted() const { return counters_; }
   void start();
@@ -63,19 +64,22 @@ class Edge : private SessionHost {
   [[nodiscard]] bool is_closing() const override { return closing_; }
   [[nodiscard]] std::shared_ptr<void> ask(Guest guest, Request request, Desk::Asker asker) override;
   void on_edge(std::function<void()> work) override;
+  void in_turn(std::uint32_t uid, std::function<void()> work) override;
+  [[nodiscard]] AnswerQueue& answers() override { return *answers_; }
   void note(const Guest& guest, const Terms& terms, int status) override;
-  [[nodiscard]] bool shows_somebody(const Guest& guest,
-                                    std::string_view authorization) const override {
+  [[nodiscard]] bool shows_somebody(
+      const Guest& guest, const std::optional<std::string>& authorization) const override {
     return desk_->shows_somebody(guest, authorization);
   }
   void forget(const std::shared_ptr<Session>& session) override;
 
-  [[nodiscard]] Result<void> listen_at(LoopbackAddress& address);
+  [[nodiscard]] Result<void> listen_at(ListenAddress& address);
   void welcome(Via via, Listener::Socket socket);
   void welcome_remote(TlsFront::Arrival& arrival);
   void begin_session(Guest guest, Listener::Socket socket, Admission::Lease connection);
   [[nodiscard]] Result<Guest> admit(Via via, int socket);
   [[nodiscard]] Result<void> may_enter(std::uint32_t uid) const;
+  void serve_soon();
   void stop_accepting();
   void take_leave();
   void cut_off();
@@ -92,7 +96,10 @@ class Edge : private SessionHost {
   std::deque<Listener> tcp_listeners_;
   Admission admission_;
   HttpCounters counters_;
-  std::set<std::shared_ptr<Session>> sessions_;  ///< the open ones
+  std::optional<AnswerQueue> answers_{std::in_place};  ///< none once all connections are cut
+  std::set<std::shared_ptr<Session>> sessions_;        ///< the open ones
+  FairQueue turns_;                                    ///< of what was asked and is answered
+  bool serving_ = false;
   RequestLog log_;
   bool closing_ = false;
   std::thread thread_;

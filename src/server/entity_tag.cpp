@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "base/word_hash.h"
+#include "server/made_once.h"
 
 namespace gflow::server {
 namespace {
@@ -66,7 +67,7 @@ Reply unless_known(std::string_view if_none_match, Reply reply) {
     version->pop_back();
     *version += fmt::format("{}{}\"", kBehindVersion, digest_of(reply.body));
   } else {
-    reply.headers.emplace_back("ETag", tag_of_text(reply.body));
+    reply.headers.emplace_back("ETag", reply.kept ? reply.kept->tag : tag_of_text(reply.body));
   }
   const bool is_known = !if_none_match.empty() && names_tag(if_none_match, *tag_of(reply));
   if (!is_known) return reply;

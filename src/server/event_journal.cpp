@@ -46,36 +46,29 @@ class EventJournal::Block {
     if (!is_kept()) {
       return std::make_shared<const std::string>(filter.takes(type_) ? text_ : std::string());
     }
-    const std::shared_ptr<const Rendered> all = rendered();
-    if (filter.takes_all() && after < events_.first) return {all, &all->text};
+    if (filter.takes_all() && after < events_.first) return rendered();
     std::string some;
     for (std::size_t i = 0; i < size(); ++i) {
-      if (events_.first + i <= after || !filter.takes(events_.events[i])) continue;
-      some.append(all->text, all->begins[i], all->begins[i + 1] - all->begins[i]);
+      if (events_.first + i > after && filter.takes(events_.events[i])) some += text_of(i);
     }
     return std::make_shared<const std::string>(std::move(some));
   }
 
  private:
-  struct Rendered {
-    std::string text;
-    std::vector<std::size_t> begins;  ///< of each event, and the end
-  };
+  [[nodiscard]] std::string text_of(std::size_t i) const {
+    const JobEvent& event = events_.events[i];
+    const std::uint64_t id = events_.first + i;
+    return as_event(event_type(event.what),
+                    fmt::format("id: {}\n", id),
+                    api::write_job_event(id, events_.at, event));
+  }
 
-  /// Kept as long as somebody sends it.
-  std::shared_ptr<const Rendered> rendered() {
+  /// All of them. Kept as long as somebody sends it.
+  std::shared_ptr<const std::string> rendered() {
     const std::scoped_lock lock(mutex_);
     if (auto known = rendered_.lock()) return known;
-    auto made = std::make_shared<Rendered>();
-    for (std::size_t i = 0; i < size(); ++i) {
-      const JobEvent& event = events_.events[i];
-      const std::uint64_t id = events_.first + i;
-      made->begins.push_back(made->text.size());
-      made->text += as_event(event_type(event.what),
-                             fmt::format("id: {}\n", id),
-                             api::write_job_event(id, events_.at, event));
-    }
-    made->begins.push_back(made->text.size());
+    auto made = std::make_shared<std::string>();
+    for (std::size_t i = 0; i < size(); ++i) *made += text_of(i);
     rendered_ = made;
     return made;
   }
@@ -84,7 +77,7 @@ class EventJournal::Block {
   std::string_view type_{};  ///< of what is not kept
   std::string text_{};       ///< the same
   std::mutex mutex_;
-  std::weak_ptr<const Rendered> rendered_;  // guarded by the mutex
+  std::weak_ptr<const std::string> rendered_;  // guarded by the mutex
 };
 
 struct EventJournal::Core {

@@ -6,18 +6,21 @@
 namespace gflow::server {
 
 /// There is nothing in an event that not everybody may know: one text of each is for all.
-void listen_to_events(Exchange exchange) {
+void listen_to_events(Exchange exchange, api::EventQuery query) {
   constexpr int kGone = 410;
-  auto query = api::read_event_query(exchange.request.query, exchange.request.last_event_id);
-  if (!query) return exchange.respond(problem(query.error()));
-  const bool is_endless = query->follow;
-  auto body = exchange.service.events().listen(std::move(*query));
+  if (auto begun = api::begin_behind(query, exchange.request.last_event_id); !begun) {
+    return exchange.respond(problem(begun.error()));
+  }
+  const bool is_endless = query.follow;
+  auto body = exchange.service.events().listen(std::move(query));
   if (!body) return exchange.respond(problem(body.error(), kGone));
   Reply reply{200, {}, "text/event-stream", {}};
   // What stands between is not to collect them.
   reply.headers = {{"X-Accel-Buffering", "no"}};
-  reply.streamed = Streamed{
-      .body = std::move(*body), .is_endless = is_endless, .heartbeat = is_endless ? ":\n\n" : ""};
+  reply.streamed = Streamed{.body = std::move(*body),
+                            .is_endless = is_endless,
+                            .heartbeat = is_endless ? ":\n\n" : "",
+                            .is_work = true};
   exchange.respond(std::move(reply));
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -8,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/refusal.h"
 #include "base/result.h"
 #include "server/body.h"
 #include "server/service.h"
@@ -33,12 +35,12 @@ struct Request {
   std::optional<std::string> origin;
   std::string idempotency_key;
   std::string body;
-  std::string language;                ///< Accept-Language, as it came
-  std::string accept;                  ///< the forms of answers it reads, as it came
-  std::optional<WebHeaders> web = {};  ///< of one that came over TCP
-  std::string range = {};              ///< Range, where it is to be heeded
-  std::string last_event_id = {};      ///< Last-Event-ID
-  std::string authorization = {};      ///< the header
+  std::string language;                           ///< Accept-Language, as it came
+  std::string accept;                             ///< the forms of answers it reads, as it came
+  std::optional<WebHeaders> web = {};             ///< of one that came over TCP
+  std::string range = {};                         ///< Range, where it is to be heeded
+  std::string last_event_id = {};                 ///< Last-Event-ID
+  std::optional<std::string> authorization = {};  ///< the header; "" where it is there twice
   std::string content_type = {};
   std::string content_encoding = {};
   std::string if_match = {};
@@ -55,24 +57,36 @@ class Receipt {
   virtual void lost() = 0;     ///< they do not: nobody has read it
 };
 
+class MadeOnce;
+struct Made;
+
 /// What goes back.
 struct Reply {
   int status = 200;
   std::string body;
   std::string content_type = "application/json";
   std::vector<std::pair<std::string, std::string>> headers;
-  /// Makes the body, on the connections' thread; none where `body` is it.
+  /// Makes the body, away from the loop; none where `body` is it.
   std::function<std::string()> write = {};
   std::optional<Streamed> streamed = {};  ///< in place of `body`
   bool hangs_up = false;                  ///< it is the last of its connection
   std::shared_ptr<Receipt> receipt = {};  ///< of who wants to know; not of one that is streamed
   std::string asked_by = {};              ///< whom it answers, where a credential was shown
+  /// Whom it answers: in whose turn it is made ready. None: it is not known who asks.
+  std::optional<std::uint32_t> uid = {};
+  /// Gives the body of what is made once, as `write` does; then that is `kept`.
+  std::function<std::shared_ptr<const Made>()> make = {};
+  std::shared_ptr<const Made> kept = {};
 };
 /// The reply with its body.
 [[nodiscard]] Reply written(Reply reply);
 [[nodiscard]] Reply json_reply(std::string body);
-/// What is written on the connections' thread, in the language that is in use here.
+/// What is written away from the loop, in the language that is in use here.
 [[nodiscard]] Reply json_reply_later(std::function<std::string()> write);
+/// What is the same for everybody, made when it is first asked for.
+[[nodiscard]] Reply json_reply_once(std::shared_ptr<MadeOnce> made,
+                                    std::string name,
+                                    std::function<std::string()> make);
 /// A document that is.
 template <typename View>
 [[nodiscard]] Reply json_reply_of(View view) {
@@ -82,6 +96,7 @@ template <typename View>
 [[nodiscard]] Reply empty_reply();
 [[nodiscard]] Reply problem(const Error& error);
 [[nodiscard]] Reply problem(const Error& error, int status);
+[[nodiscard]] Reply problem(const api::Refusal& refusal);
 
 /// How long work is cut up, so that nobody waits for all of another user's.
 class FairWork {
@@ -99,7 +114,6 @@ class FairWork {
 };
 
 class LogReader;
-class MadeOnce;
 
 /// One request and the way to answer it. `respond` is called once, now or from a later tick of the
 /// loop; the client may be gone by then.

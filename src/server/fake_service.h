@@ -57,8 +57,9 @@ class FakeService : public Service {
     });
   }
 
-  void request(engine::Event event, Answer answer) override {
-    auto jobs = apply(event);
+  void request(engine::Event event, Answer answer, Check check = {}) override {
+    const auto may = check ? check() : Result<void>();
+    auto jobs = may ? apply(event) : std::unexpected(may.error());
     auto call = [answer = std::move(answer), jobs = std::move(jobs)] { answer(jobs); };
     if (hold_answers) {
       held_.emplace_back(std::move(call));

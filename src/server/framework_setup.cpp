@@ -7,12 +7,12 @@
 #include <array>
 #include <cmath>
 
-#include "base/loopback_address.h"
+#include "base/listen_address.h"
 #include "core/catalogue.h"
 #include "core/find_device.h"
 #include "core/gpu_request.h"
 #include "core/launch.h"
-#include "os/loopback.h"
+#include "os/tcp.h"
 #include "server/gpu_nodes.h"
 
 namespace gflow::server {
@@ -49,17 +49,11 @@ bool is_of_gflow(std::string_view variable) {
 
 }  // namespace
 
-api::GpuConfig config_of(const api::GpuNeed& need,
-                         const Job& job,
-                         const Attempt& attempt,
-                         const Machine& machine) {
+api::GpuConfig config_of(const Job& job, const Attempt& attempt, const Machine& machine) {
   const gflow::Request& request = job.spec.request;
   api::GpuConfig config;
   config.gpu_count = static_cast<int>(attempt.allocation.gpus.size());
   config.compute_ratio = request.share.parts / static_cast<double>(Share::kWholeParts);
-  config.distributed_training = need.distributed_training;
-  config.mixed_precision = need.mixed_precision;
-  config.gpu_memory_fraction = need.gpu_memory_fraction;
   for (const int index : attempt.allocation.gpus) {
     const Device* device = find_device(machine, index);
     api::GrantedGpu& gpu = config.devices.emplace_back();
@@ -83,7 +77,9 @@ api::GpuConfig config_of(const api::GpuNeed& need,
   return config;
 }
 
-api::PytorchConfig pytorch_config(const api::GpuConfig& config, const Machine& machine) {
+api::PytorchConfig pytorch_config(const api::GpuNeed& need,
+                                  const api::GpuConfig& config,
+                                  const Machine& machine) {
   const VendorNames& names = names_of(config, machine);
   api::PytorchConfig torch;
   for (int i = 0; i < config.gpu_count; ++i) {
@@ -91,23 +87,23 @@ api::PytorchConfig pytorch_config(const api::GpuConfig& config, const Machine& m
   }
   torch.backend = config.gpu_count == 0 ? "gloo" : names.backend;
   if (torch.devices.empty()) torch.devices.emplace_back("cpu");
-  torch.memory_fraction = config.gpu_memory_fraction;
+  torch.memory_fraction = need.gpu_memory_fraction;
   // PyTorch takes a part of the whole device, of which a part may be its own.
   const Device* device =
       config.devices.empty() ? nullptr : find_device(machine, config.devices.front().index);
   if (device != nullptr && device->memory_total && config.memory_gb) {
     const double its = std::min(1.0, *config.memory_gb / gb_of(*device->memory_total));
     constexpr double kDigits = 10'000;
-    torch.memory_fraction = std::floor(its * config.gpu_memory_fraction * kDigits) / kDigits;
+    torch.memory_fraction = std::floor(its * need.gpu_memory_fraction * kDigits) / kDigits;
   }
-  torch.amp = config.mixed_precision && config.gpu_count > 0;
-  torch.distributed = config.distributed_training;
+  torch.amp = need.mixed_precision && config.gpu_count > 0;
+  torch.distributed = need.distributed_training;
   torch.world_size = torch.distributed ? std::max(config.gpu_count, 1) : 1;
   if (torch.distributed) torch.init_method = "env://";
   return torch;
 }
 
-api::TensorflowConfig tensorflow_config(const api::GpuConfig& config) {
+api::TensorflowConfig tensorflow_config(const api::GpuNeed& need, const api::GpuConfig& config) {
   api::TensorflowConfig tensorflow;
   for (int i = 0; i < config.gpu_count; ++i) {
     tensorflow.devices.push_back(fmt::format("/GPU:{}", i));
@@ -116,19 +112,19 @@ api::TensorflowConfig tensorflow_config(const api::GpuConfig& config) {
   if (config.memory_gb && config.gpu_count > 0) {
     constexpr double kMbPerGb = 1024;
     tensorflow.memory_limit_mb = static_cast<std::int64_t>(
-        std::floor(*config.memory_gb * kMbPerGb * config.gpu_memory_fraction));
+        std::floor(*config.memory_gb * kMbPerGb * need.gpu_memory_fraction));
   }
   // TensorFlow refuses both for one device.
   tensorflow.memory_growth = !tensorflow.memory_limit_mb;
-  const bool mixed = config.mixed_precision && config.gpu_count > 0;
+  const bool mixed = need.mixed_precision && config.gpu_count > 0;
   tensorflow.mixed_precision_policy = mixed ? "mixed_float16" : "float32";
   tensorflow.strategy = config.gpu_count > 1 ? "MirroredStrategy" : "OneDeviceStrategy";
   return tensorflow;
 }
 
 Result<void> add_rendezvous(api::GpuConfig& config) {
-  LoopbackAddress address{"127.0.0.1", 0};
-  (void)GF_TRY(os::listen_loopback(address));  // free again when this returns
+  ListenAddress address{"127.0.0.1", 0};
+  (void)GF_TRY(os::listen_tcp(address));  // free again when this returns
   config.environment.emplace_back("MASTER_ADDR", address.host);
   config.environment.emplace_back("MASTER_PORT", std::to_string(address.port));
   config.environment.emplace_back("WORLD_SIZE", std::to_string(std::max(config.gpu_count, 1)));

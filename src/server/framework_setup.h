@@ -8,14 +8,15 @@
 /// What a program that was given GPUs tells its framework.
 namespace gflow::server {
 
-/// What was asked for, what was got, and the environment that makes a program see it alone.
-[[nodiscard]] api::GpuConfig config_of(const api::GpuNeed& need,
-                                       const Job& job,
+/// What was got, and the environment that makes a program see it alone.
+[[nodiscard]] api::GpuConfig config_of(const Job& job,
                                        const Attempt& attempt,
                                        const Machine& machine);
-[[nodiscard]] api::PytorchConfig pytorch_config(const api::GpuConfig& config,
+[[nodiscard]] api::PytorchConfig pytorch_config(const api::GpuNeed& need,
+                                                const api::GpuConfig& config,
                                                 const Machine& machine);
-[[nodiscard]] api::TensorflowConfig tensorflow_config(const api::GpuConfig& config);
+[[nodiscard]] api::TensorflowConfig tensorflow_config(const api::GpuNeed& need,
+                                                      const api::GpuConfig& config);
 /// Where the processes of a distributed training meet: MASTER_ADDR, MASTER_PORT (a port that is
 /// free now) and WORLD_SIZE, added to the environment.
 [[nodiscard]] Result<void> add_rendezvous(api::GpuConfig& config);

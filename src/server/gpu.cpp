@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
 #include "api/gpu_resources.h"
-#include "api/query.h"
 #include "base/text.h"
 #include "base/translate.h"
 #include "core/catalogue.h"
@@ -34,23 +32,9 @@ struct DeviceFilter {
   }
 };
 
-Result<DeviceFilter> read_filter(std::string_view query) {
-  DeviceFilter filter;
-  for (const api::Parameter& parameter : GF_TRY(api::read_parameters(query))) {
-    const std::string& value = parameter.value;
-    if (parameter.name == "gpu_type") {
-      GF_CHECK(read_gpu_type(value, filter.request));
-    } else {
-      const auto [end, error] =
-          std::from_chars(value.data(), value.data() + value.size(), filter.min_memory_gb);
-      const bool is_number = error == std::errc() && end == value.data() + value.size();
-      if (!is_number || !(filter.min_memory_gb >= 0)) {
-        return fail(
-            Code::Usage,
-            tr_format("min_memory_gb={} is not a number of GB, as 16 or 16.5", printable(value)));
-      }
-    }
-  }
+Result<DeviceFilter> filter_of(const GpuNodesQuery& query) {
+  DeviceFilter filter{.request = {}, .min_memory_gb = query.min_memory_gb};
+  if (!query.gpu_type.empty()) GF_CHECK(read_gpu_type(query.gpu_type, filter.request));
   return filter;
 }
 
@@ -115,8 +99,9 @@ void show_gpu_status(Exchange exchange) {
   exchange.respond(json_reply_of(std::move(status)));
 }
 
-void list_gpu_nodes(Exchange exchange) {
-  const auto filter = read_filter(exchange.request.query);
+// NOLINTNEXTLINE(performance-unnecessary-value-param): as handlers take it
+void list_gpu_nodes(Exchange exchange, GpuNodesQuery query) {
+  const auto filter = filter_of(query);
   if (!filter) return exchange.respond(problem(filter.error()));
   auto nodes = known_nodes(exchange);
   if (!nodes) return;

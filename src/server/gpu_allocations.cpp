@@ -9,11 +9,11 @@
 #include <utility>
 
 #include "api/gpu_resources.h"
-#include "api/query.h"
 #include "base/text.h"
 #include "base/translate.h"
 #include "base/word_hash.h"
 #include "core/gpu_request.h"
+#include "core/stop.h"
 #include "os/paths.h"
 #include "os/process.h"
 #include "server/answered_allocations.h"
@@ -30,8 +30,14 @@ namespace {
 
 enum class Framework { None, Pytorch, Tensorflow };
 
-constexpr std::chrono::seconds kMaxStart{50};  // less than a client waits for an answer
+constexpr std::chrono::seconds kMaxWait{50};  // less than a client waits for an answer
 constexpr int kAccepted = 202;
+
+/// What one key is not for, besides another need: an answer of another kind.
+std::string asked_of(Framework framework) {
+  if (framework == Framework::None) return "";
+  return framework == Framework::Pytorch ? "pytorch " : "tensorflow ";
+}
 
 const Machine* machine_of(const engine::State& state, const std::string& node) {
   const auto found = state.nodes().find(node);
@@ -42,10 +48,8 @@ std::string expiry_of(const Job& job, const Attempt& attempt) {
   return job.spec.time_limit ? timestamp_of(attempt.started + *job.spec.time_limit) : "";
 }
 
-Result<api::GpuAllocation> view_of_allocation(const Service& service,
-                                              const Job& job,
-                                              const api::GpuNeed& need,
-                                              Framework framework) {
+/// What belongs to an allocation, whoever asks.
+api::GpuAllocation view_of_allocation(const Service& service, const Job& job) {
   const engine::State& state = service.state();
   api::GpuAllocation view;
   view.allocation_id = job.id;
@@ -63,13 +67,29 @@ Result<api::GpuAllocation> view_of_allocation(const Service& service,
   view.success = true;
   view.node_name = attempt->allocation.node;
   view.expires_at = expiry_of(job, *attempt);
-  api::GpuConfig config = config_of(need, job, *attempt, *machine);
-  if (framework != Framework::None && config.distributed_training) {
-    GF_CHECK(add_rendezvous(config));
+  view.gpu_config = config_of(job, *attempt, *machine);
+  return view;
+}
+
+/// The same, with what was asked for besides.
+Result<api::GpuAllocation> view_of_need(const Service& service,
+                                        const Job& job,
+                                        const api::GpuNeed& need,
+                                        Framework framework) {
+  api::GpuAllocation view = view_of_allocation(service, job);
+  if (!view.gpu_config) return view;
+  api::GpuConfig& config = *view.gpu_config;
+  config.distributed_training = need.distributed_training;
+  config.mixed_precision = need.mixed_precision;
+  config.gpu_memory_fraction = need.gpu_memory_fraction;
+  if (framework == Framework::None) return view;
+  if (need.distributed_training) GF_CHECK(add_rendezvous(config));
+  if (framework == Framework::Tensorflow) {
+    view.tensorflow_config = tensorflow_config(need, config);
+  } else {
+    view.pytorch_config =
+        pytorch_config(need, config, *machine_of(service.state(), view.node_name));
   }
-  if (framework == Framework::Pytorch) view.pytorch_config = pytorch_config(config, *machine);
-  if (framework == Framework::Tensorflow) view.tensorflow_config = tensorflow_config(config);
-  view.gpu_config = std::move(config);
   return view;
 }
 
@@ -140,7 +160,7 @@ void await_start(const std::shared_ptr<Asked>& asked);
 void wait_for_news(const std::shared_ptr<Asked>& asked) {
   const Exchange& exchange = asked->exchange;
   auto wait = exchange.service.on_change(
-      exchange.service.state().revision(), asked->job, kMaxStart, [asked] { await_start(asked); });
+      exchange.service.state().revision(), asked->job, kMaxWait, [asked] { await_start(asked); });
   if (exchange.keep) exchange.keep(std::move(wait));
 }
 
@@ -153,7 +173,7 @@ void await_start(const std::shared_ptr<Asked>& asked) {
   }
   if (status_of(*job) == Status::Starting) return wait_for_news(asked);
   const bool waits = is_pending(*job);
-  Reply reply = reply_of(view_of_allocation(service, *job, asked->need, asked->framework),
+  Reply reply = reply_of(view_of_need(service, *job, asked->need, asked->framework),
                          waits && asked->need.wait ? kAccepted : 200);
   if (waits && !asked->need.wait) asked->give_back();
   answer(asked, std::move(reply));
@@ -235,7 +255,7 @@ void allocate(Exchange exchange, api::GpuNeed need, Framework framework) {
   if (need.allocation_id.is_set()) {
     const auto job = find_allocation(exchange, need.allocation_id);
     if (!job) return exchange.respond(problem(job.error()));
-    return exchange.respond(reply_of(view_of_allocation(service, **job, need, framework)));
+    return exchange.respond(reply_of(view_of_need(service, **job, need, framework)));
   }
   auto request = submission_of_need(need, exchange.caller, service.state().policy());
   if (!request) return exchange.respond(problem(request.error()));
@@ -246,7 +266,7 @@ void allocate(Exchange exchange, api::GpuNeed need, Framework framework) {
     return exchange.respond(json_reply_of(api::GpuAllocation{.error_message = refusal}));
   }
   request->idempotency_key = exchange.request.idempotency_key;
-  request->digest = digest_of(api::write(need));
+  request->digest = digest_of(asked_of(framework) + api::write(need));
   const auto asked = std::make_shared<Asked>(std::move(exchange), std::move(need), framework);
   service.submit(
       std::move(*request), asked->exchange.caller, [asked](const Result<std::vector<JobId>>& jobs) {
@@ -272,15 +292,14 @@ struct AllocationListing {
 };
 
 /// Looks at some more; whether these were all.
-Result<bool> go_on(AllocationListing& listing) {
+bool go_on(AllocationListing& listing) {
   constexpr std::size_t kSeenPerPiece = 1000;
   const Service& service = listing.exchange.service;
   const auto some = service.state().list_some(listing.query, kSeenPerPiece);
   for (const Job* job : some.jobs) {
     listing.query.after = job->id;
     if (!job->spec.allocation) continue;
-    listing.found.allocations.push_back(
-        GF_TRY(view_of_allocation(service, *job, {}, Framework::None)));
+    listing.found.allocations.push_back(view_of_allocation(service, *job));
   }
   if (some.more_after) listing.query.after = *some.more_after;
   return !some.more_after;
@@ -288,13 +307,11 @@ Result<bool> go_on(AllocationListing& listing) {
 
 void go_on_listing(const std::shared_ptr<AllocationListing>& listing) {
   Exchange& exchange = listing->exchange;
-  while (true) {
-    const auto complete = go_on(*listing);
-    if (!complete) return exchange.respond(problem(complete.error()));
-    if (*complete) return exchange.respond(json_reply_of(std::move(listing->found)));
+  while (!go_on(*listing)) {
     if (exchange.fair_work == nullptr) continue;
     return exchange.fair_work->later(exchange.caller, [listing] { go_on_listing(listing); });
   }
+  exchange.respond(json_reply_of(std::move(listing->found)));
 }
 
 int gpus_on(const Job& job, std::string_view node) {
@@ -303,22 +320,15 @@ int gpus_on(const Job& job, std::string_view node) {
   return static_cast<int>(attempt->allocation.gpus.size());
 }
 
-Result<std::optional<int>> read_gpu_count(std::string_view query) {
-  std::optional<int> count;
-  for (const api::Parameter& parameter : GF_TRY(api::read_parameters(query))) {
-    count =
-        static_cast<int>(std::min<std::uint64_t>(GF_TRY(api::number_of(parameter)), kMaxGpus + 1));
-  }
-  return count;
-}
-
 /// What to give back of a node: all of it, or the newest allocation of so many GPUs. Errors:
 /// NotFound saying what there is.
-Result<std::vector<const Job*>> to_clean_up(const Exchange& exchange, std::optional<int> count) {
+Result<std::vector<const Job*>> to_clean_up(const Exchange& exchange,
+                                            std::optional<std::uint64_t> count) {
   std::vector<const Job*> there =
       exchange.service.state().list({.statuses = kActive, .users = {exchange.caller.name}});
   std::erase_if(there, [&exchange](const Job* job) {
-    return !job->spec.allocation || gpus_on(*job, exchange.segment) == 0;
+    return !job->spec.allocation || stop_of(*job) != nullptr ||
+           gpus_on(*job, exchange.segment) == 0;
   });
   std::ranges::reverse(there);  // the newest first
   if (there.empty()) {
@@ -329,7 +339,7 @@ Result<std::vector<const Job*>> to_clean_up(const Exchange& exchange, std::optio
   std::string sizes;
   for (const Job* job : there) {
     const int gpus = gpus_on(*job, exchange.segment);
-    if (gpus == *count) return std::vector<const Job*>{job};
+    if (std::cmp_equal(gpus, *count)) return std::vector<const Job*>{job};
     sizes += fmt::format("{}{}", sizes.empty() ? "" : ", ", gpus);
   }
   return fail(Code::NotFound,
@@ -337,6 +347,75 @@ Result<std::vector<const Job*>> to_clean_up(const Exchange& exchange, std::optio
                         *count,
                         printable(exchange.segment),
                         sizes));
+}
+
+/// Allocations that were told to end.
+struct GivenBack {
+  Exchange exchange;
+  std::vector<JobId> jobs;
+  Reply reply;
+  MonoTime until;
+  bool is_chosen = true;  ///< nobody else gave them back before this was decided
+};
+
+/// Whoever gave GPUs back is answered once they are free, so that what is asked for next finds
+/// them: 202 if their processes have not ended by then.
+void answer_once_free(const std::shared_ptr<GivenBack>& back) {
+  const Service& service = back->exchange.service;
+  const auto held = std::ranges::find_if(back->jobs, [&service](JobId id) {
+    const Job* job = service.state().find(id);
+    return job != nullptr && is_active(*job);
+  });
+  const auto left = back->until - service.now().mono;
+  const bool is_free = held == back->jobs.end();
+  if (!is_free && left > left.zero()) {
+    auto wait = back->exchange.service.on_change(service.state().revision(),
+                                                 *held,
+                                                 std::chrono::ceil<std::chrono::milliseconds>(left),
+                                                 [back] { answer_once_free(back); });
+    if (back->exchange.keep) back->exchange.keep(std::move(wait));
+    return;
+  }
+  if (!is_free) back->reply.status = kAccepted;
+  back->exchange.respond(std::move(back->reply));
+}
+
+/// Of one who gave them back and is to get this answer.
+std::shared_ptr<GivenBack> given_back(Exchange exchange, std::vector<JobId> jobs, Reply reply) {
+  const MonoTime until = exchange.service.now().mono + kMaxWait;
+  return std::make_shared<GivenBack>(
+      GivenBack{std::move(exchange), std::move(jobs), std::move(reply), until});
+}
+
+/// Gives back what is chosen; chooses again where another request came before.
+void clean_up(Exchange exchange, CleanupQuery query) {
+  const auto jobs = to_clean_up(exchange, query.gpu_count);
+  if (!jobs) return exchange.respond(problem(jobs.error()));
+  api::GpuCleanup cleanup{.success = true, .node_name = exchange.segment};
+  for (const Job* job : *jobs) {
+    cleanup.released.push_back(job->id);
+    cleanup.gpu_count += gpus_on(*job, exchange.segment);
+  }
+  std::ranges::sort(cleanup.released);
+  Service& service = exchange.service;
+  engine::event::Cancel cancel{cleanup.released, exchange.caller, 0};
+  const auto back = given_back(std::move(exchange), cleanup.released, json_reply_of(cleanup));
+  const auto check = [back] {
+    const auto is_left = [&state = back->exchange.service.state()](JobId id) {
+      const Job* job = state.find(id);
+      return job != nullptr && is_active(*job) && stop_of(*job) == nullptr;
+    };
+    back->is_chosen = std::ranges::all_of(back->jobs, is_left);
+    return back->is_chosen ? Result<void>() : fail(Code::WrongState, "given back meanwhile");
+  };
+  service.request(
+      std::move(cancel),
+      [back, query](const Result<std::vector<JobId>>& done) {
+        if (done) return answer_once_free(back);
+        if (!back->is_chosen) return clean_up(std::move(back->exchange), query);
+        back->exchange.respond(problem(done.error()));
+      },
+      check);
 }
 
 void renew(Exchange exchange, api::GpuRenewal renewal) {
@@ -353,7 +432,7 @@ void renew(Exchange exchange, api::GpuRenewal renewal) {
                     if (!changed) return respond(problem(changed.error()));
                     const Job* its = service.state().find(id);
                     if (its == nullptr) return respond(empty_reply());
-                    respond(reply_of(view_of_allocation(service, *its, {}, Framework::None)));
+                    respond(json_reply_of(view_of_allocation(service, *its)));
                   });
 }
 
@@ -376,7 +455,7 @@ void list_gpu_allocations(Exchange exchange) {
 void show_gpu_allocation(Exchange exchange) {
   const auto job = find_allocation(exchange);
   if (!job) return exchange.respond(problem(job.error()));
-  Reply reply = reply_of(view_of_allocation(exchange.service, **job, {}, Framework::None));
+  Reply reply = json_reply_of(view_of_allocation(exchange.service, **job));
   reply.headers.emplace_back("ETag", version_of_job(exchange.caller, exchange.service, **job));
   exchange.respond(std::move(reply));
 }
@@ -389,29 +468,16 @@ void release_gpu_allocation(Exchange exchange) {
   const auto job = find_allocation(exchange);
   if (!job) return exchange.respond(problem(job.error()));
   const JobId id = (*job)->id;
-  if (auto same = check_if_match(exchange, {&id, 1}); !same) {
-    return exchange.respond(precondition_failed(same.error()));
-  }
-  exchange.service.request(engine::event::Cancel{{id}, exchange.caller, 0},
-                           changed(std::move(exchange.respond)));
+  const auto back = given_back(exchange, {id}, json_reply(api::write_job_ids({id})));
+  request_if_match(exchange,
+                   {id},
+                   engine::event::Cancel{{id}, exchange.caller, 0},
+                   [back](const Result<std::vector<JobId>>& done) {
+                     if (done) return answer_once_free(back);
+                     back->exchange.respond(problem(done.error()));
+                   });
 }
 
-void clean_up_gpus(Exchange exchange) {
-  const auto count = read_gpu_count(exchange.request.query);
-  if (!count) return exchange.respond(problem(count.error()));
-  const auto jobs = to_clean_up(exchange, *count);
-  if (!jobs) return exchange.respond(problem(jobs.error()));
-  api::GpuCleanup cleanup{.success = true, .node_name = exchange.segment};
-  for (const Job* job : *jobs) {
-    cleanup.released.push_back(job->id);
-    cleanup.gpu_count += gpus_on(*job, exchange.segment);
-  }
-  std::ranges::sort(cleanup.released);
-  exchange.service.request(
-      engine::event::Cancel{cleanup.released, exchange.caller, 0},
-      [cleanup, respond = std::move(exchange.respond)](const Result<std::vector<JobId>>& done) {
-        respond(done ? json_reply_of(cleanup) : problem(done.error()));
-      });
-}
+void clean_up_gpus(Exchange exchange, CleanupQuery query) { clean_up(std::move(exchange), query); }
 
 }  // namespace gflow::server

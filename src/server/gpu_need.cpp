@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "base/translate.h"
 #include "core/gpu_request.h"
 
 namespace gflow::server {
@@ -14,6 +15,13 @@ namespace {
 Memory memory_of(double gb) {
   constexpr double kMibPerGb = 1024;
   return Memory::mib(static_cast<std::int64_t>(std::ceil(gb * kMibPerGb)));
+}
+
+/// Whether it has what stands for `gpus`, too.
+bool says_more(const api::GpuNeed& need) {
+  const api::GpuNeed usual;
+  return need.gpu_count != usual.gpu_count || need.gpu_type != usual.gpu_type ||
+         need.memory_gb != usual.memory_gb || need.compute_ratio != usual.compute_ratio;
 }
 
 }  // namespace
@@ -32,6 +40,11 @@ Result<void> read_gpu_type(std::string_view text, gflow::Request& into) {
 Result<gflow::Request> request_of(const api::GpuNeed& need) {
   gflow::Request request;
   if (!need.gpus.empty()) {
+    if (says_more(need)) {
+      return fail(Code::Usage,
+                  tr("gpus says all of it: leave gpu_count, gpu_type, memory_gb and compute_ratio "
+                     "out, or say it with these"));
+    }
     apply(GF_TRY(parse_gpu_request(need.gpus)), request);
     return request;
   }

@@ -6,11 +6,10 @@
 
 #include "api/cursor.h"
 #include "api/group.h"
-#include "api/json.h"
-#include "api/query.h"
 #include "base/text.h"
 #include "base/translate.h"
 #include "server/handlers.h"
+#include "server/next_link.h"
 #include "server/seen_jobs.h"
 
 namespace gflow::server {
@@ -72,45 +71,13 @@ class FirstGroups {
   std::map<GroupPlace, api::GroupView> groups_;
 };
 
-struct GroupQuery {
-  JobQuery jobs;
-  std::optional<GroupPlace> after;
-  std::vector<std::string> names;
-  std::size_t most = api::kMaxJobsOnPage;
-};
-
-Result<GroupPlace> read_after(const std::string& value) {
+/// Where the page before ended; none for the first.
+Result<std::optional<GroupPlace>> read_after(const std::string& value) {
+  if (value.empty()) return std::nullopt;
   const std::vector<std::string> parts = GF_TRY(api::read_cursor(value));
   const auto uid = parts.size() == 3 ? parse_number(parts[2]) : std::nullopt;
   if (uid && parts[0] == "groups") return GroupPlace{parts[1], static_cast<std::uint32_t>(*uid)};
   return fail(Code::Usage, tr("after is of another list; begin without it"));
-}
-
-Result<std::size_t> read_limit(const api::Parameter& parameter) {
-  const std::uint64_t limit = GF_TRY(api::number_of(parameter));
-  if (limit >= 1 && limit <= api::kMaxJobsOnPage) return limit;
-  return fail(Code::Usage, tr_format("limit must be 1 to {}, not {}", api::kMaxJobsOnPage, limit));
-}
-
-Result<GroupQuery> read_group_query(std::string_view text) {
-  GroupQuery query;
-  for (const api::Parameter& parameter : GF_TRY(api::read_parameters(text, {"name"}))) {
-    const auto& [name, value] = parameter;
-    if (name == "user") {
-      for (const std::string_view user : split(value, ',')) query.jobs.users.emplace_back(user);
-    } else if (name == "state") {
-      for (const std::string_view state : split(value, ',')) {
-        query.jobs.statuses.insert(GF_TRY(parse_status(trim(state))));
-      }
-    } else if (name == "name") {
-      query.names.push_back(value);
-    } else if (name == "after") {
-      query.after = GF_TRY(read_after(value));
-    } else {
-      query.most = GF_TRY(read_limit(parameter));
-    }
-  }
-  return query;
 }
 
 /// Among the groups of that name the caller's own, or the only one. Errors: NotFound; Usage where
@@ -129,30 +96,34 @@ Result<api::GroupView> only_one(std::vector<api::GroupView> groups, const Exchan
 
 }  // namespace
 
-void list_groups(Exchange exchange) {
-  auto query = read_group_query(exchange.request.query);
-  if (!query) return exchange.respond(problem(query.error()));
-  const auto first = std::make_shared<FirstGroups>(std::move(query->after), query->most);
+void list_groups(Exchange exchange, GroupsQuery query) {
+  auto after = read_after(query.after);
+  if (!after) return exchange.respond(problem(after.error()));
+  const auto first = std::make_shared<FirstGroups>(*std::move(after), query.most);
   see_jobs(
       std::move(exchange),
-      std::move(query->jobs),
-      [first, names = std::move(query->names)](const engine::Glance& job) {
+      std::move(query.jobs),
+      [first, names = std::move(query.names)](const engine::Glance& job) {
         const auto is_named = [&job](const std::string& pattern) {
           return glob_match(pattern, job.spec->group);
         };
         if (names.empty() || std::ranges::any_of(names, is_named)) first->add(job);
       },
-      [first](Exchange done) { done.respond(json_reply_of(std::move(*first).page())); });
+      [first](Exchange done) {
+        api::GroupPage page = std::move(*first).page();
+        const std::string next = page.next;
+        Reply reply = json_reply_of(std::move(page));
+        link_next(reply, done.request, next);
+        done.respond(std::move(reply));
+      });
 }
 
-void show_group(Exchange exchange) {
-  auto query = read_group_query(exchange.request.query);
-  if (!query) return exchange.respond(problem(query.error()));
-  query->jobs.group = exchange.segment;
+void show_group(Exchange exchange, GroupQuery query) {
+  JobQuery jobs{.users = std::move(query.users), .group = exchange.segment};
   const auto first = std::make_shared<FirstGroups>(std::nullopt, api::kMaxJobsOnPage);
   see_jobs(
       std::move(exchange),
-      std::move(query->jobs),
+      std::move(jobs),
       [first](const engine::Glance& job) { first->add(job); },
       [first](Exchange done) {
         auto group = only_one(std::move(*first).page().groups, done);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -25,10 +26,13 @@ struct Guest {
   /// Why nothing is done for who shows nothing else; told in answer to what they ask.
   std::optional<Error> refusal = {};
   std::string certificate = {};  ///< what it names, of one that our CA vouches for; "" for none
+  /// Of one who came by TLS from this machine: the account. Addresses of it are at everybody's
+  /// hand.
+  std::optional<std::uint32_t> local_uid = {};
 };
 
 /// Whom connections and failed tries are counted for: from elsewhere an address without its port,
-/// of IPv6 the network of one customer (/64); on this machine the account.
+/// of IPv6 the network of one customer (/64), 127.0.0.0/8 being one; on this machine the account.
 [[nodiscard]] std::string counted_as(const Guest& guest);
 
 }  // namespace gflow::server

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "base/translate.h"
 #include "server/request_id.h"
 
 namespace gflow::server {
@@ -27,13 +28,13 @@ HttpResponse response_of(Reply reply) {
 std::optional<Reply> reply_to(const error_code& error) {
   if (error == http::error::end_of_stream || error == http::error::partial_message) return {};
   if (error == http::error::header_limit || error == http::error::buffer_overflow) {
-    return problem(Error{Code::Exhausted, "the headers are larger than 64 KiB"}, 431);
+    return problem(Error{Code::Exhausted, tr("the headers are larger than 64 KiB")}, 431);
   }
   if (error == http::error::body_limit) {
-    return problem(Error{Code::Exhausted, "the body is larger than 16 MiB"}, 413);
+    return problem(Error{Code::Exhausted, tr("the body is larger than 16 MiB")}, 413);
   }
   if (error.category() != http::make_error_code(http::error::end_of_stream).category()) return {};
-  return problem(Error{Code::Usage, "not an HTTP request: " + error.message()});
+  return problem(Error{Code::Usage, tr_format("not an HTTP request: {}", error.message())});
 }
 
 Request request_of(HttpRequest&& message) {
@@ -47,13 +48,19 @@ Request request_of(HttpRequest&& message) {
   if (message["If-Range"].empty()) request.range = std::string(message[http::field::range]);
   request.last_event_id = std::string(message["Last-Event-ID"]);
   request.language = std::string(message[http::field::accept_language]);
-  request.authorization = std::string(message[http::field::authorization]);
+  request.authorization = authorization_of(message);
   request.accept = std::string(message[http::field::accept]);
   request.content_type = std::string(message[http::field::content_type]);
   request.content_encoding = std::string(message[http::field::content_encoding]);
   request.if_match = std::string(message[http::field::if_match]);
   request.body = std::move(message.body());
   return request;
+}
+
+std::optional<std::string> authorization_of(const HttpRequest& message) {
+  const std::size_t count = message.count(http::field::authorization);
+  if (count == 0) return std::nullopt;
+  return count == 1 ? std::string(message[http::field::authorization]) : "";
 }
 
 Terms terms_of(const HttpRequest& message) {

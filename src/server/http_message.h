@@ -21,6 +21,8 @@ constexpr std::uint32_t kMaxHeaderBytes = 64 * 1024;
 
 /// What handlers see of it. The body is moved out.
 [[nodiscard]] Request request_of(HttpRequest&& message);
+/// What it shows of who asks; "" of two of them, of which others may have taken the other one.
+[[nodiscard]] std::optional<std::string> authorization_of(const HttpRequest& message);
 /// How its answer is to be sent, whether it can be read or not.
 [[nodiscard]] Terms terms_of(const HttpRequest& message);
 [[nodiscard]] WebHeaders web_headers_of(const HttpRequest& message,

@@ -38,7 +38,7 @@ Result<std::unique_ptr<HttpServer>> HttpServer::begin(boost::asio::io_context& i
 }
 
 HttpServer::HttpServer(std::unique_ptr<Edge> edge, std::shared_ptr<Desk> desk, std::string trouble)
-    : edge_(std::move(edge)), desk_(std::move(desk)), loopback_trouble_(std::move(trouble)) {}
+    : edge_(std::move(edge)), desk_(std::move(desk)), listen_trouble_(std::move(trouble)) {}
 
 HttpServer::~HttpServer() {
   close();
@@ -51,16 +51,16 @@ std::vector<std::string> HttpServer::configure(const RoleNames& roles,
   return desk_->configure(roles, projects);
 }
 
-void HttpServer::tokens_changed() { desk_->look_at_streams(); }
+void HttpServer::tokens_changed() { desk_->look_again(); }
 
-std::optional<LoopbackAddress> HttpServer::loopback() const {
+std::optional<ListenAddress> HttpServer::loopback() const {
   if (edge_->loopback().empty()) return std::nullopt;
   return edge_->loopback().front();
 }
 
 const std::optional<HttpServer::Remote>& HttpServer::remote() const { return edge_->remote(); }
 
-const std::string& HttpServer::loopback_trouble() const { return loopback_trouble_; }
+const std::string& HttpServer::listen_trouble() const { return listen_trouble_; }
 
 const HttpCounters& HttpServer::counters() const { return edge_->counted(); }
 

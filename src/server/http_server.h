@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "base/loopback_address.h"
+#include "base/listen_address.h"
 #include "base/result.h"
 #include "core/principal.h"
 #include "server/service.h"
@@ -36,12 +36,12 @@ class HttpServer {
     bool any_user =
         false;  ///< system mode: everyone may connect (0666); else 0600 and own uid or root
     std::uint32_t own_uid = 0;
-    std::vector<LoopbackAddress> loopback = {};  ///< where it listens besides, on one port
-    std::size_t max_connections = 4096;          ///< fewer where there are not enough descriptors
+    std::vector<ListenAddress> loopback = {};  ///< where it listens besides, on one port
+    std::size_t max_connections = 4096;        ///< fewer where there are not enough descriptors
     std::size_t max_connections_per_user = 256;
     /// For a request's headers to arrive, or the next request; twice that for its body.
     std::chrono::milliseconds idle{30'000};
-    std::optional<LoopbackAddress> tls = {};        ///< where other machines reach it
+    std::optional<ListenAddress> tls = {};          ///< where other machines reach it
     TlsFiles tls_files = {};                        ///< REQUIRES: set where `tls` is
     std::vector<std::string> host_names = {};       ///< of this machine, in lower case
     std::vector<std::string> allowed_origins = {};  ///< web pages that may ask, with a token
@@ -57,20 +57,21 @@ class HttpServer {
   /// Who has which role from now on, open connections included. Returns what Identity does.
   std::vector<std::string> configure(const RoleNames& roles,
                                      const std::vector<std::string>& projects);
-  /// Tokens were revoked: what is sent for them ends.
+  /// Tokens were revoked: what is sent for them, and waited for, ends.
   void tokens_changed();
   /// As close(); answers that are not read within a second are cut off.
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
   /// Where it listens besides the socket; of two, the first.
-  [[nodiscard]] std::optional<LoopbackAddress> loopback() const;
+  [[nodiscard]] std::optional<ListenAddress> loopback() const;
   /// Why it does not listen where it was told to; "" if it does. It serves all else the same.
-  [[nodiscard]] const std::string& loopback_trouble() const;
-  /// Where other machines reach it, and its certificate's fingerprint; empty if none do.
+  [[nodiscard]] const std::string& listen_trouble() const;
+  /// Where other machines reach it, and its certificate's fingerprint and end; empty if none do.
   struct Remote {
-    LoopbackAddress address;
+    ListenAddress address;
     std::string fingerprint;
+    std::optional<WallTime> expires;
   };
   [[nodiscard]] const std::optional<Remote>& remote() const;
   /// What its connections do.
@@ -89,7 +90,7 @@ class HttpServer {
 
   std::unique_ptr<Edge> edge_;
   std::shared_ptr<Desk> desk_;
-  std::string loopback_trouble_;
+  std::string listen_trouble_;
   bool closed_ = false;
 };
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdint>
 
-#include <fmt/format.h>
-
-#include "api/query.h"
 #include "base/text.h"
 #include "base/translate.h"
 #include "server/found_job.h"
@@ -12,16 +9,7 @@
 namespace gflow::server {
 namespace {
 
-Result<std::uint64_t> read_back(const std::string& query) {
-  std::uint64_t back = 0;
-  for (const api::Parameter& parameter : GF_TRY(api::read_parameters(query))) {
-    back = GF_TRY(api::number_of(parameter));
-  }
-  return back;
-}
-
-Result<JobId> find_newest(const Exchange& exchange) {
-  const std::uint64_t back = GF_TRY(read_back(exchange.request.query));
+Result<JobId> find_newest(const Exchange& exchange, std::uint64_t back) {
   const User user = GF_TRY(job_owner(exchange.caller));
   if (const auto id = exchange.service.state().newest(user.uid, back)) return *id;
   return fail(
@@ -38,8 +26,8 @@ void show_job(Exchange exchange) {
                        : problem(job.error()));
 }
 
-void show_newest_job(Exchange exchange) {
-  const auto id = find_newest(exchange);
+void show_newest_job(Exchange exchange, NewestQuery query) {
+  const auto id = find_newest(exchange, query.back);
   if (!id) return exchange.respond(problem(id.error()));
   const Job& job = *exchange.service.state().find(*id);
   exchange.respond(job_reply(exchange.caller, exchange.service, job));

@@ -8,6 +8,7 @@
 #include "api/json.h"
 #include "server/handlers.h"
 #include "server/job_cursor.h"
+#include "server/next_link.h"
 #include "server/top_jobs.h"
 #include "server/views.h"
 
@@ -185,7 +186,9 @@ void go_on_listing(const std::shared_ptr<SomeListing>& listing) {
     if (exchange.fair_work == nullptr) continue;
     return exchange.fair_work->later(exchange.caller, [listing] { go_on_listing(listing); });
   }
-  exchange.respond(json_reply(listing->page.finish(listing->revision)));
+  Reply reply = json_reply(listing->page.finish(listing->revision));
+  link_next(reply, exchange.request, listing->page.next());
+  exchange.respond(std::move(reply));
 }
 
 /// Begins where the page before ended, or at the first of them all.
@@ -196,15 +199,14 @@ Result<JobCursor> begin_of(const JobQuery& query, WallTime now) {
 
 }  // namespace
 
-void list_jobs(Exchange exchange) {
-  const auto query = api::read_query(exchange.request.query);
-  if (!query) return exchange.respond(problem(query.error()));
-  if (query->order.key == JobKey::Id) {
-    return go_on_listing(std::make_shared<Listing>(std::move(exchange), *query));
+void list_jobs(Exchange exchange, JobQuery query) {
+  if (query.order.key == JobKey::Id) {
+    return go_on_listing(std::make_shared<Listing>(std::move(exchange), std::move(query)));
   }
-  auto begin = begin_of(*query, exchange.service.now().wall);
+  auto begin = begin_of(query, exchange.service.now().wall);
   if (!begin) return exchange.respond(problem(begin.error()));
-  go_on_listing(std::make_shared<SortedListing>(std::move(exchange), *query, *std::move(begin)));
+  go_on_listing(
+      std::make_shared<SortedListing>(std::move(exchange), std::move(query), *std::move(begin)));
 }
 
 }  // namespace gflow::server

@@ -4,7 +4,6 @@
 #include <chrono>
 
 #include "api/byte_range.h"
-#include "api/query.h"
 #include "base/text.h"
 #include "base/translate.h"
 #include "server/found_job.h"
@@ -14,37 +13,12 @@
 namespace gflow::server {
 namespace {
 
-struct Wish {
-  std::optional<std::uint64_t> tail;
-  std::uint64_t from = 0;
-  bool follow = false;
-};
-
-Result<Wish> read_wish(const Request& request) {
-  Wish wish;
-  for (const api::Parameter& parameter : GF_TRY(api::read_parameters(request.query))) {
-    if (parameter.name == "tail") {
-      wish.tail = GF_TRY(api::number_of(parameter));
-    } else if (parameter.name == "from") {
-      wish.from = GF_TRY(api::number_of(parameter));
-    } else if (parameter.name == "follow") {
-      wish.follow = GF_TRY(api::truth_of(parameter));
-    } else {
-      return api::unknown_parameter(parameter.name, {"tail", "from", "follow"});
-    }
-  }
-  if (wish.tail && wish.from > 0) {
-    return fail(Code::Usage, tr("tail and from exclude each other: both say where to begin"));
-  }
-  return wish;
-}
-
 /// What is known of a log that was asked for.
 struct Asked {
   Exchange exchange;
   JobId job;
   LogFile where;
-  Wish wish;
+  LogQuery wish;
   bool is_over = false;            ///< the job has ended
   Result<os::Fd> file = os::Fd();  ///< invalid: there is none yet
   std::uint64_t size = 0;
@@ -61,9 +35,8 @@ Result<const Job*> job_with_log(const Exchange& exchange) {
   return job;
 }
 
-Result<Asked> read_asked(Exchange& exchange) {
+Result<Asked> read_asked(Exchange& exchange, const LogQuery& wish) {
   const Job& job = *GF_TRY(job_with_log(exchange));
-  const Wish wish = GF_TRY(read_wish(exchange.request));
   LogFile where{exchange.service.log_path(job.id), job.spec.user.uid};
   if (where.path.empty()) {
     return fail(Code::NotFound,
@@ -172,8 +145,9 @@ Result<void> check_range(const Asked& asked) {
 
 }  // namespace
 
-void show_job_log(Exchange exchange) {
-  auto read = read_asked(exchange);
+// NOLINTNEXTLINE(performance-unnecessary-value-param): as handlers take it
+void show_job_log(Exchange exchange, LogQuery query) {
+  auto read = read_asked(exchange, query);
   if (!read) return exchange.respond(problem(read.error()));
   const auto asked = std::make_shared<Asked>(std::move(*read));
   Exchange& known = asked->exchange;

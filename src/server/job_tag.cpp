@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/job_tag.h"
 
+#include <memory>
+#include <utility>
+
 #include "api/json.h"
 #include "base/translate.h"
 #include "base/word_hash.h"
@@ -23,23 +26,48 @@ std::string version_of_job(const Principal& caller, const Service& service, cons
   return '"' + digest_of(api::write(lasting)) + '"';
 }
 
-Result<void> check_if_match(const Exchange& exchange, std::span<const JobId> jobs) {
-  const std::string& wanted = exchange.request.if_match;
-  if (wanted.empty()) return {};
-  for (const JobId id : jobs) {
-    const Job* job = exchange.service.state().find(id);
-    if (job == nullptr) continue;  // said by whoever changes it
-    const std::string version = version_of_job(exchange.caller, exchange.service, *job);
-    if (names_version(wanted, version)) continue;
-    return fail(Code::WrongState,
-                tr_format("job {} is not as If-Match says; read it again", id.value));
-  }
-  return {};
-}
+namespace {
 
-Reply precondition_failed(const Error& error) {
+/// A request with If-Match, until it is decided.
+struct Matched {
+  Service& service;
+  Principal caller;
+  std::string wanted;
+  std::vector<JobId> jobs;
+  bool is_other = false;  ///< one of the jobs is not as it says
+
+  Result<void> check() {
+    for (const JobId id : jobs) {
+      const Job* job = service.state().find(id);
+      if (job == nullptr) continue;  // said by whoever changes it
+      if (names_version(wanted, version_of_job(caller, service, *job))) continue;
+      is_other = true;
+      return fail(Code::WrongState,
+                  tr_format("job {} is not as If-Match says; read it again", id.value));
+    }
+    return {};
+  }
+};
+
+}  // namespace
+
+void request_if_match(const Exchange& exchange,
+                      std::vector<JobId> jobs,
+                      engine::Event event,
+                      Service::Answer answer) {
   constexpr int kPreconditionFailed = 412;
-  return problem(error, kPreconditionFailed);
+  const std::string& wanted = exchange.request.if_match;
+  if (wanted.empty()) return exchange.service.request(std::move(event), std::move(answer));
+  const auto matched = std::make_shared<Matched>(
+      Matched{exchange.service, exchange.caller, wanted, std::move(jobs)});
+  exchange.service.request(
+      std::move(event),
+      [matched, answer = std::move(answer), respond = exchange.respond](
+          Result<std::vector<JobId>> done) {
+        if (matched->is_other) return respond(problem(done.error(), kPreconditionFailed));
+        answer(std::move(done));
+      },
+      [matched] { return matched->check(); });
 }
 
 }  // namespace gflow::server

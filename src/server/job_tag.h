@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <span>
 #include <string>
+#include <vector>
 
 #include "server/exchange.h"
 
@@ -14,10 +14,11 @@ namespace gflow::server {
                                          const Service& service,
                                          const Job& job);
 
-/// Errors: WrongState if the request has If-Match and one of the jobs is not as that says. To be
-/// asked right before the change: nothing else is decided in between.
-[[nodiscard]] Result<void> check_if_match(const Exchange& exchange, std::span<const JobId> jobs);
-/// As problem(), but that an If-Match that does not hold is 412.
-[[nodiscard]] Reply precondition_failed(const Error& error);
+/// Has the event decided if, right before that, all these jobs are as the request's If-Match says,
+/// where it has one; answers 412 else.
+void request_if_match(const Exchange& exchange,
+                      std::vector<JobId> jobs,
+                      engine::Event event,
+                      Service::Answer answer);
 
 }  // namespace gflow::server

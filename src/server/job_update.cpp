@@ -29,12 +29,10 @@ void update(Exchange exchange, api::UpdateRequest update, Service::Answer answer
   if (auto may = check_allocations(exchange.service.state(), update); !may) {
     return exchange.respond(problem(may.error()));
   }
-  if (auto same = check_if_match(exchange, update.jobs); !same) {
-    return exchange.respond(precondition_failed(same.error()));
-  }
-  exchange.service.request(
-      engine::event::Update{std::move(update.jobs), exchange.caller, std::move(update.changes)},
-      std::move(answer));
+  request_if_match(exchange,
+                   update.jobs,
+                   engine::event::Update{update.jobs, exchange.caller, std::move(update.changes)},
+                   std::move(answer));
 }
 
 void update_many(Exchange exchange, api::UpdateRequest asked) {

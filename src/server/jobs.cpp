@@ -69,20 +69,19 @@ Reply submitted(const Service& service, const Result<std::vector<JobId>>& jobs) 
   return reply;
 }
 
-Result<api::SubmitRequest> read_submission(std::string_view body) {
+api::Asked<api::SubmitRequest> read_submission(std::string_view body) {
   auto submission = api::read_submit_request(body);
   if (submission) submission->digest = digest_of(body);
   return submission;
 }
 
 /// An allocation runs what gflowd gives it, which is not on the wire.
-Result<void> check_no_allocation(const api::SubmitRequest& submission) {
+api::Asked<void> check_no_allocation(const api::SubmitRequest& submission) {
   for (std::size_t i = 0; i < submission.items.size(); ++i) {
     if (!submission.items[i].spec.allocation) continue;
-    return fail(Code::Usage,
-                tr_format("/items/{}/spec/allocation: a job is none; POST /api/v1/gpu/allocate and "
-                          "'galloc' make allocations",
-                          i));
+    return api::refuse(
+        fmt::format("/items/{}/spec/allocation", i),
+        tr("a job is none; POST /api/v1/gpu/allocate and 'galloc' make allocations"));
   }
   return {};
 }

@@ -7,9 +7,12 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -23,6 +26,13 @@ namespace {
 void wake(const os::Fd& fd) {
   const std::uint64_t one = 1;
   (void)!::write(fd.get(), &one, sizeof one);  // a full counter wakes as well
+}
+
+/// In milliseconds, as poll() takes it.
+int left_until(std::chrono::steady_clock::time_point time) {
+  const auto left =
+      std::chrono::ceil<std::chrono::milliseconds>(time - std::chrono::steady_clock::now());
+  return std::max(0, static_cast<int>(left.count()));
 }
 
 }  // namespace
@@ -72,7 +82,7 @@ Result<std::shared_ptr<void>> LogReader::on_growth(int file, std::function<void(
   // The file that is open, whatever has its name by now.
   const std::string path = fmt::format("/proc/self/fd/{}", file);
   const int watch = ::inotify_add_watch(core_->notify.get(), path.c_str(), IN_MODIFY | IN_ONESHOT);
-  if (watch < 0) return os::errno_error("follow", path);
+  if (watch == kUnwatched) wake(core_->wake);  // there may be no more of them
   const std::uint64_t number = core_->next++;
   core_->waiters[watch].emplace(number, std::move(then));
   const auto end = [watch, number, left = std::weak_ptr(core_)](void*) {
@@ -88,10 +98,13 @@ void LogReader::let_go(Core& core, int watch, std::uint64_t number) {
   found->second.erase(number);
   if (!found->second.empty()) return;
   core.waiters.erase(found);
-  (void)::inotify_rm_watch(core.notify.get(), watch);
+  if (watch != kUnwatched) (void)::inotify_rm_watch(core.notify.get(), watch);
 }
 
 void LogReader::serve(Core& core) {
+  constexpr std::chrono::seconds kLookAgain{1};
+  using Clock = std::chrono::steady_clock;
+  std::optional<Clock::time_point> look_at;  // at what is not watched
   while (true) {
     work_off(core);
     int notify = -1;  // which poll() passes over
@@ -99,12 +112,34 @@ void LogReader::serve(Core& core) {
       const std::scoped_lock lock(core.mutex);
       if (core.stop) return;
       notify = core.notify.get();
+      const bool has_any = core.waiters.contains(kUnwatched);
+      if (!has_any) look_at.reset();
+      if (has_any && !look_at) look_at = Clock::now() + kLookAgain;
     }
     std::array<pollfd, 2> fds = {pollfd{notify, POLLIN, 0}, pollfd{core.wake.get(), POLLIN, 0}};
-    if (::poll(fds.data(), fds.size(), -1) < 0) continue;
+    if (::poll(fds.data(), fds.size(), look_at ? left_until(*look_at) : -1) < 0) continue;
     std::uint64_t count = 0;
     (void)!::read(core.wake.get(), &count, sizeof count);  // before looking at what there is
     if (notify >= 0) tell_of_growth(core);
+    if (look_at && Clock::now() >= *look_at) {
+      look_at.reset();
+      tell_unwatched(core);
+    }
+  }
+}
+
+void LogReader::tell_unwatched(Core& core) {
+  Waiters told;
+  {
+    const std::scoped_lock lock(core.mutex);
+    if (auto found = core.waiters.extract(kUnwatched)) told.insert(std::move(found));
+  }
+  tell(told);
+}
+
+void LogReader::tell(const Waiters& waiters) {
+  for (const auto& [watch, of_it] : waiters) {
+    for (const auto& [number, then] : of_it) then();
   }
 }
 
@@ -135,9 +170,7 @@ void LogReader::tell_of_growth(Core& core) {
         if (auto found = core.waiters.extract(event->wd)) told.insert(std::move(found));
       }
     }
-    for (const auto& [watch, waiters] : told) {
-      for (const auto& [number, then] : waiters) then();
-    }
+    tell(told);
   }
 }
 

@@ -14,8 +14,8 @@
 
 namespace gflow::server {
 
-/// A thread that reads files, and waits for those that are followed to grow (inotify). Users take
-/// turns.
+/// A thread that reads files, and waits for those that are followed to grow: by inotify, or, where
+/// there may be no more watches, by looking each second. Users take turns.
 class LogReader {
  public:
   /// Throws std::system_error where no thread can be had.
@@ -30,12 +30,13 @@ class LogReader {
   /// Whether files can be waited for: a user may have so many inotify instances. From any thread.
   /// Errors: Unreachable, saying why not; try again.
   [[nodiscard]] Result<void> can_follow();
-  /// Calls `then` once, on the thread, when the file is written to after this. Who lets go of what
-  /// is returned, which may outlive the reader, waits no more, but may be called just then.
-  /// Errors: there are too many files followed on this machine.
+  /// Calls `then` once, on the thread, when the file is written to after this, or may have been.
+  /// Who lets go of what is returned, which may outlive the reader, waits no more, but may be
+  /// called just then. Errors: as can_follow().
   [[nodiscard]] Result<std::shared_ptr<void>> on_growth(int file, std::function<void()> then);
 
  private:
+  static constexpr int kUnwatched = -1;  ///< in place of a watch
   /// By watch, which all who follow a file share, and a number of each.
   using Waiters = std::map<int, std::map<std::uint64_t, std::function<void()>>>;
   struct Core {
@@ -51,6 +52,8 @@ class LogReader {
   static void serve(Core& core);
   static void work_off(Core& core);
   static void tell_of_growth(Core& core);
+  static void tell_unwatched(Core& core);
+  static void tell(const Waiters& waiters);
   static void let_go(Core& core, int watch, std::uint64_t number);
 
   std::shared_ptr<Core> core_ = std::make_shared<Core>();

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -13,16 +14,24 @@ class MessageCatalogue;
 
 namespace gflow::server {
 
-/// Documents that are the same as long as the daemon runs, but for the language: each is made when
-/// it is first asked for. From any thread.
+/// A document that stays as it is, and what every answer with it needs.
+struct Made {
+  std::string text;
+  std::string zipped;  ///< "" if that is no shorter
+  std::string tag;     ///< its ETag
+};
+
+/// Documents that are the same as long as the daemon runs, but for the language: each is made,
+/// compressed and digested when it is first asked for. From any thread.
 class MadeOnce {
  public:
   /// In the language of this thread's messages.
-  [[nodiscard]] std::string get(const std::string& name, const std::function<std::string()>& make);
+  [[nodiscard]] std::shared_ptr<const Made> get(const std::string& name,
+                                                const std::function<std::string()>& make);
 
  private:
   std::mutex mutex_;
-  std::map<std::pair<std::string, const MessageCatalogue*>, std::string> made_;
+  std::map<std::pair<std::string, const MessageCatalogue*>, std::shared_ptr<const Made>> made_;
 };
 
 }  // namespace gflow::server

@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 
 #include "api/machine_parts.h"
-#include "api/query.h"
 #include "base/text.h"
 #include "base/translate.h"
 #include "core/catalogue.h"
@@ -22,68 +20,26 @@ bool is_one_of(const std::vector<std::string>& wanted, std::string_view value) {
          });
 }
 
-/// What nodes or devices are asked for; what is not said is any.
-struct Wanted {
-  std::vector<std::string> nodes;   ///< by name; * and ? stand for others
-  std::vector<std::string> labels;  ///< "zone=a": all of these
-  std::vector<std::string> models;  ///< as read_model() writes them
-  std::vector<std::string> vendors;
-  std::optional<bool> ready;
-  std::optional<bool> available;
-  std::optional<bool> drained;
-
-  [[nodiscard]] bool takes(const api::NodeStateView& view) const {
-    const auto has = [&view](const std::string& label) {
-      return std::ranges::any_of(view.node.labels, [&label](const Label& one) {
-        return fmt::format("{}={}", one.key, one.value) == label;
-      });
-    };
-    return is_one_of(nodes, view.node.name) && std::ranges::all_of(labels, has) &&
-           (!ready || *ready == view.ready()) && (!drained || *drained == view.node.drained);
-  }
-  [[nodiscard]] bool is_of_model(std::string_view model) const {
-    return models.empty() || std::ranges::any_of(models, [model](const std::string& wanted) {
-             return catalogue::answers(wanted, model);
-           });
-  }
-  [[nodiscard]] bool takes(const api::DeviceOnNodeView& view) const {
-    const api::DeviceView& device = view.device;
-    return is_one_of(nodes, view.node) && is_one_of(vendors, device.device.vendor) &&
-           is_of_model(device.model_short) && (!available || *available == device.available()) &&
-           (!drained || *drained == device.drained);
-  }
-};
-
-void add_list(std::vector<std::string>& list, std::string_view text) {
-  for (const std::string_view one : split(text, ',')) list.emplace_back(trim(one));
+bool takes(const NodesQuery& query, const api::NodeStateView& view) {
+  const auto has = [&view](const std::string& label) {
+    return std::ranges::any_of(view.node.labels, [&label](const Label& one) {
+      return fmt::format("{}={}", one.key, one.value) == label;
+    });
+  };
+  return is_one_of(query.names, view.node.name) && std::ranges::all_of(query.labels, has) &&
+         (!query.ready || *query.ready == view.ready()) &&
+         (!query.drained || *query.drained == view.node.drained);
 }
 
-Result<void> add_models(std::vector<std::string>& models, std::string_view text) {
-  for (const std::string_view one : split(text, ',')) {
-    models.push_back(catalogue::read_model(trim(one)));
-    if (!models.back().empty()) continue;
-    return fail(Code::Usage,
-                tr_format("model: '{}' is not a model of GPUs; write A100 or RTX3090",
-                          printable(one.substr(0, 100))));
-  }
-  return {};
-}
-
-Result<Wanted> read_wanted(std::string_view query) {
-  Wanted wanted;
-  for (const api::Parameter& parameter : GF_TRY(api::read_parameters(query))) {
-    const auto& [name, value] = parameter;
-    if (name == "name" || name == "node") add_list(wanted.nodes, value);
-    if (name == "label") add_list(wanted.labels, value);
-    if (name == "model") {
-      GF_CHECK(add_models(wanted.models, value));
-    }
-    if (name == "vendor") add_list(wanted.vendors, value);
-    if (name == "ready") wanted.ready = GF_TRY(api::truth_of(parameter));
-    if (name == "available") wanted.available = GF_TRY(api::truth_of(parameter));
-    if (name == "drained") wanted.drained = GF_TRY(api::truth_of(parameter));
-  }
-  return wanted;
+bool takes(const DevicesQuery& query, const api::DeviceOnNodeView& view) {
+  const api::DeviceView& device = view.device;
+  const auto is_its = [&device](const std::string& model) {
+    return catalogue::answers(model, device.model_short);
+  };
+  return is_one_of(query.nodes, view.node) && is_one_of(query.vendors, device.device.vendor) &&
+         (query.models.empty() || std::ranges::any_of(query.models, is_its)) &&
+         (!query.available || *query.available == device.available()) &&
+         (!query.drained || *query.drained == device.drained);
 }
 
 std::vector<api::NodeStateView> all_nodes(const Service& service) {
@@ -120,11 +76,10 @@ std::unexpected<Error> no_node(const std::string& name, const engine::State& sta
 
 }  // namespace
 
-void list_nodes(Exchange exchange) {
-  const auto wanted = read_wanted(exchange.request.query);
-  if (!wanted) return exchange.respond(problem(wanted.error()));
+// NOLINTNEXTLINE(performance-unnecessary-value-param): as handlers take it
+void list_nodes(Exchange exchange, NodesQuery query) {
   api::NodeList list{all_nodes(exchange.service)};
-  std::erase_if(list.nodes, [&wanted](const auto& node) { return !wanted->takes(node); });
+  std::erase_if(list.nodes, [&query](const auto& node) { return !takes(query, node); });
   exchange.respond(json_reply_of(std::move(list)));
 }
 
@@ -136,11 +91,10 @@ void show_node(Exchange exchange) {
   exchange.respond(problem(no_node(exchange.segment, exchange.service.state()).error()));
 }
 
-void list_devices(Exchange exchange) {
-  const auto wanted = read_wanted(exchange.request.query);
-  if (!wanted) return exchange.respond(problem(wanted.error()));
+// NOLINTNEXTLINE(performance-unnecessary-value-param): as handlers take it
+void list_devices(Exchange exchange, DevicesQuery query) {
   api::DeviceList list{all_devices(exchange.service)};
-  std::erase_if(list.devices, [&wanted](const auto& device) { return !wanted->takes(device); });
+  std::erase_if(list.devices, [&query](const auto& device) { return !takes(query, device); });
   exchange.respond(json_reply_of(std::move(list)));
 }
 
@@ -155,12 +109,11 @@ void show_device(Exchange exchange) {
                               printable(exchange.segment.substr(0, 100)))}));
 }
 
-void show_topology(Exchange exchange) {
-  const auto wanted = read_wanted(exchange.request.query);
-  if (!wanted) return exchange.respond(problem(wanted.error()));
+// NOLINTNEXTLINE(performance-unnecessary-value-param): as handlers take it
+void show_topology(Exchange exchange, TopologyQuery query) {
   api::TopologyList list;
   for (const auto& [name, record] : exchange.service.state().nodes()) {
-    if (!is_one_of(wanted->nodes, name)) continue;
+    if (!is_one_of(query.nodes, name)) continue;
     api::NodeTopologyView& node = list.nodes.emplace_back();
     node.node = name;
     for (const Device& device : record.machine.devices) node.gpu_indices.push_back(device.index);

@@ -1,23 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/openapi.h"
 
-#include <algorithm>
-
 #include "api/openapi.h"
-#include "api/query.h"
-#include "base/text.h"
 #include "base/translate.h"
 #include "server/handlers.h"
 
 namespace gflow::server {
 namespace {
-
-Result<void> check_key(const std::string& key) {
-  constexpr std::size_t kMaxKeyBytes = 200;
-  if (key.size() <= kMaxKeyBytes && is_utf8(key)) return {};
-  return fail(Code::Usage,
-              tr_format("Idempotency-Key must be UTF-8 of at most {} bytes", kMaxKeyBytes));
-}
 
 /// For people.
 std::string_view who_may(Verb verb) {
@@ -43,7 +32,10 @@ Role least_role(Verb verb) {
 }
 
 api::RouteView view_of(const Route& route) {
-  api::RouteView view{.method = route.method, .pattern = route.pattern, .about = &route.about};
+  api::RouteView view{.method = route.method,
+                      .pattern = route.pattern,
+                      .about = &route.about,
+                      .query = route.handler.query()};
   if (route.pattern == kOpenPath) {
     view.who = tr_later("everyone, known or not");
     return view;
@@ -62,17 +54,6 @@ std::vector<api::RouteView> route_views() {
     views.push_back(view_of(route));
   }
   return views;
-}
-
-Result<void> check_parameters(const Route& route, const Request& request) {
-  if (route.about.takes_key) GF_CHECK(check_key(request.idempotency_key));
-  const std::string& query = request.query;
-  if (query.empty()) return {};
-  const std::vector<std::string> known = api::parameter_names(route.about);
-  for (const std::string& name : GF_TRY(api::names_in(query))) {
-    if (std::ranges::find(known, name) == known.end()) return api::unknown_parameter(name, known);
-  }
-  return {};
 }
 
 void show_openapi(Exchange exchange) {

@@ -11,8 +11,4 @@ namespace gflow::server {
 /// All routes with what is told of them, and who may use them.
 [[nodiscard]] std::vector<api::RouteView> route_views();
 
-/// Errors: Usage for a query parameter the route does not have, with the nearest that it has, and
-/// for an Idempotency-Key that can be none.
-[[nodiscard]] Result<void> check_parameters(const Route& route, const Request& request);
-
 }  // namespace gflow::server

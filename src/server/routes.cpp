@@ -5,103 +5,149 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <optional>
 
 #include "base/text.h"
 #include "base/translate.h"
-#include "os/message_files.h"
 #include "server/about.h"
 #include "server/handlers.h"
+#include "server/language.h"
 #include "server/media_types.h"
-#include "server/openapi.h"
 #include "server/web_guard.h"
-#include "server/weights.h"
 
 namespace gflow::server {
 namespace {
 
+template <typename Function>
+struct QueryOf;
+template <>
+struct QueryOf<void (*)(Exchange)> {
+  using Type = NoQuery;
+};
+template <typename Query>
+struct QueryOf<void (*)(Exchange, Query)> {
+  using Type = Query;
+};
+
+/// Reads the query that the handler takes, or says why that is none.
+template <auto kHandle>
+void handle(Exchange exchange) {
+  using Query = typename QueryOf<decltype(kHandle)>::Type;
+  auto query = api::read_query_of<Query>(exchange.request.query);
+  if (!query) return exchange.respond(problem(query.error()));
+  if constexpr (std::same_as<Query, NoQuery>) {
+    kHandle(std::move(exchange));
+  } else {
+    kHandle(std::move(exchange), *std::move(query));
+  }
+}
+template <auto kHandle>
+constexpr Handler kHandler = {handle<kHandle>,
+                              api::parameters_of<typename QueryOf<decltype(kHandle)>::Type>};
+
 // A new route: its handler in handlers.h, what is told of it (summary, parameters, documents, an
 // example) as an api::Operation in about.h and about_*.cpp, its line here. Without the second it
-// does not compile. A query parameter that is not told there is refused before the handler is
-// called. The documents named there come from describe_*() beside the lists of fields that read and
+// does not compile. The query it takes, if any, is a type in queries.h with its table beside that.
+// The documents named there come from describe_*() beside the lists of fields that read and
 // write them (api/documents.h). docs/format/api.md, who may (routes_test.cpp) and the examples
 // (tests/e2e/test_openapi.py) are compared with this table.
 constexpr auto kRoutes = std::to_array<Route>({
-    {"GET", "/healthz", Verb::Read, show_health, about::kShowHealth},
-    {"GET", "/metrics", Verb::Read, show_metrics, about::kShowMetrics},
-    {"GET", "/docs", Verb::Read, show_docs, about::kShowDocs},
-    {"GET", "/docs/style.css", Verb::Read, show_docs_style, about::kShowDocsStyle},
-    {"GET", "/docs/script.js", Verb::Read, show_docs_script, about::kShowDocsScript},
-    {"GET", "/api/v1/jobs", Verb::Read, list_jobs, about::kListJobs},
-    {"POST", "/api/v1/jobs", Verb::Submit, submit_jobs, about::kSubmitJobs},
-    {"POST", "/api/v1/jobs/check", Verb::Read, check_jobs, about::kCheckJobs},
-    {"PATCH", "/api/v1/jobs", Verb::Change, update_jobs, about::kUpdateJobs},
-    {"POST", "/api/v1/jobs/cancel", Verb::Change, cancel_jobs, about::kCancelJobs},
-    {"POST", "/api/v1/jobs/signal", Verb::Change, signal_jobs, about::kSignalJobs},
-    {"POST", "/api/v1/jobs/hold", Verb::Change, hold_jobs, about::kHoldJobs},
-    {"POST", "/api/v1/jobs/release", Verb::Change, release_jobs, about::kReleaseJobs},
-    {"GET", "/api/v1/jobs/newest", Verb::Read, show_newest_job, about::kShowNewestJob},
-    {"GET", "/api/v1/jobs/{id}", Verb::Read, show_job, about::kShowJob},
-    {"PATCH", "/api/v1/jobs/{id}", Verb::Change, update_job, about::kUpdateJob},
-    {"DELETE", "/api/v1/jobs/{id}", Verb::Change, cancel_job, about::kCancelJob},
-    {"GET", "/api/v1/jobs/{id}/explain", Verb::Read, explain_job, about::kExplainJob},
-    {"GET", "/api/v1/jobs/{id}/log", Verb::Read, show_job_log, about::kShowJobLog},
-    {"GET", "/api/v1/groups", Verb::Read, list_groups, about::kListGroups},
-    {"GET", "/api/v1/groups/{name}", Verb::Read, show_group, about::kShowGroup},
-    {"GET", "/api/v1/statistics", Verb::Read, show_statistics, about::kShowStatistics},
-    {"GET", "/api/v1/nodes", Verb::Read, list_nodes, about::kListNodes},
-    {"GET", "/api/v1/nodes/{name}", Verb::Read, show_node, about::kShowNode},
-    {"GET", "/api/v1/devices", Verb::Read, list_devices, about::kListDevices},
-    {"GET", "/api/v1/devices/{uuid}", Verb::Read, show_device, about::kShowDevice},
-    {"GET", "/api/v1/topology", Verb::Read, show_topology, about::kShowTopology},
-    {"GET", "/api/v1/machine", Verb::Read, show_machine, about::kShowMachine},
-    {"POST", "/api/v1/place", Verb::Read, show_place, about::kShowPlace},
-    {"GET", "/api/v1/snapshot", Verb::Read, show_snapshot, about::kShowSnapshot},
-    {"GET", "/api/v1/drain", Verb::Read, list_drains, about::kListDrains},
-    {"POST", "/api/v1/drain", Verb::Operate, change_drain, about::kChangeDrain},
-    {"GET", "/api/v1/daemon", Verb::Read, show_daemon, about::kShowDaemon},
-    {"POST", "/api/v1/daemon/stop", Verb::Administer, stop_daemon, about::kStopDaemon},
-    {"POST", "/api/v1/daemon/reload", Verb::Administer, reload_daemon, about::kReloadDaemon},
-    {"GET", "/api/v1/principal", Verb::Read, show_principal, about::kShowPrincipal},
-    {"GET", "/api/v1/settings", Verb::Read, show_settings, about::kShowSettings},
-    {"GET", "/api/v1/tokens", Verb::Read, list_tokens, about::kListTokens},
-    {"POST", "/api/v1/tokens", Verb::Entrust, create_token, about::kCreateToken},
-    {"DELETE", "/api/v1/tokens/{name}", Verb::Entrust, revoke_token, about::kRevokeToken},
-    {"GET", "/api/v1/openapi.json", Verb::Read, show_openapi, about::kShowOpenapi},
-    {"GET", "/api/v1/changes", Verb::Read, wait_for_change, about::kWaitForChange},
-    {"GET", "/api/v1/events", Verb::Read, listen_to_events, about::kListenToEvents},
-    {"GET", "/api/v1/gpu/status", Verb::Read, show_gpu_status, about::kShowGpuStatus},
-    {"GET", "/api/v1/gpu/nodes", Verb::Read, list_gpu_nodes, about::kListGpuNodes},
-    {"GET", "/api/v1/gpu/health", Verb::Read, show_gpu_health, about::kShowGpuHealth},
-    {"GET", "/api/v1/gpu/monitoring", Verb::Read, show_gpu_monitoring, about::kShowGpuMonitoring},
-    {"POST", "/api/v1/gpu/validate", Verb::Read, validate_gpu_need, about::kValidateGpuNeed},
-    {"POST", "/api/v1/gpu/allocate", Verb::Submit, allocate_gpus, about::kAllocateGpus},
-    {"POST", "/api/v1/gpu/setup-pytorch", Verb::Submit, set_up_pytorch, about::kSetUpPytorch},
+    {"GET", "/healthz", Verb::Read, kHandler<show_health>, about::kShowHealth},
+    {"GET", "/metrics", Verb::Read, kHandler<show_metrics>, about::kShowMetrics},
+    {"GET", "/docs", Verb::Read, kHandler<show_docs>, about::kShowDocs},
+    {"GET", "/docs/style.css", Verb::Read, kHandler<show_docs_style>, about::kShowDocsStyle},
+    {"GET", "/docs/script.js", Verb::Read, kHandler<show_docs_script>, about::kShowDocsScript},
+    {"GET", "/api/v1/jobs", Verb::Read, kHandler<list_jobs>, about::kListJobs},
+    {"POST", "/api/v1/jobs", Verb::Submit, kHandler<submit_jobs>, about::kSubmitJobs},
+    {"POST", "/api/v1/jobs/check", Verb::Read, kHandler<check_jobs>, about::kCheckJobs},
+    {"PATCH", "/api/v1/jobs", Verb::Change, kHandler<update_jobs>, about::kUpdateJobs},
+    {"POST", "/api/v1/jobs/cancel", Verb::Change, kHandler<cancel_jobs>, about::kCancelJobs},
+    {"POST", "/api/v1/jobs/signal", Verb::Change, kHandler<signal_jobs>, about::kSignalJobs},
+    {"POST", "/api/v1/jobs/hold", Verb::Change, kHandler<hold_jobs>, about::kHoldJobs},
+    {"POST", "/api/v1/jobs/release", Verb::Change, kHandler<release_jobs>, about::kReleaseJobs},
+    {"GET", "/api/v1/jobs/newest", Verb::Read, kHandler<show_newest_job>, about::kShowNewestJob},
+    {"GET", "/api/v1/jobs/{id}", Verb::Read, kHandler<show_job>, about::kShowJob},
+    {"PATCH", "/api/v1/jobs/{id}", Verb::Change, kHandler<update_job>, about::kUpdateJob},
+    {"DELETE", "/api/v1/jobs/{id}", Verb::Change, kHandler<cancel_job>, about::kCancelJob},
+    {"GET", "/api/v1/jobs/{id}/explain", Verb::Read, kHandler<explain_job>, about::kExplainJob},
+    {"GET", "/api/v1/jobs/{id}/log", Verb::Read, kHandler<show_job_log>, about::kShowJobLog},
+    {"GET", "/api/v1/groups", Verb::Read, kHandler<list_groups>, about::kListGroups},
+    {"GET", "/api/v1/groups/{name}", Verb::Read, kHandler<show_group>, about::kShowGroup},
+    {"GET", "/api/v1/statistics", Verb::Read, kHandler<show_statistics>, about::kShowStatistics},
+    {"GET", "/api/v1/nodes", Verb::Read, kHandler<list_nodes>, about::kListNodes},
+    {"GET", "/api/v1/nodes/{name}", Verb::Read, kHandler<show_node>, about::kShowNode},
+    {"GET", "/api/v1/devices", Verb::Read, kHandler<list_devices>, about::kListDevices},
+    {"GET", "/api/v1/devices/{uuid}", Verb::Read, kHandler<show_device>, about::kShowDevice},
+    {"GET", "/api/v1/topology", Verb::Read, kHandler<show_topology>, about::kShowTopology},
+    {"GET", "/api/v1/machine", Verb::Read, kHandler<show_machine>, about::kShowMachine},
+    {"POST", "/api/v1/place", Verb::Read, kHandler<show_place>, about::kShowPlace},
+    {"GET", "/api/v1/snapshot", Verb::Read, kHandler<show_snapshot>, about::kShowSnapshot},
+    {"GET", "/api/v1/drain", Verb::Read, kHandler<list_drains>, about::kListDrains},
+    {"POST", "/api/v1/drain", Verb::Operate, kHandler<change_drain>, about::kChangeDrain},
+    {"GET", "/api/v1/daemon", Verb::Read, kHandler<show_daemon>, about::kShowDaemon},
+    {"POST", "/api/v1/daemon/stop", Verb::Administer, kHandler<stop_daemon>, about::kStopDaemon},
+    {"POST",
+     "/api/v1/daemon/reload",
+     Verb::Administer,
+     kHandler<reload_daemon>,
+     about::kReloadDaemon},
+    {"GET", "/api/v1/principal", Verb::Read, kHandler<show_principal>, about::kShowPrincipal},
+    {"GET", "/api/v1/settings", Verb::Read, kHandler<show_settings>, about::kShowSettings},
+    {"GET", "/api/v1/tokens", Verb::Read, kHandler<list_tokens>, about::kListTokens},
+    {"POST", "/api/v1/tokens", Verb::Entrust, kHandler<create_token>, about::kCreateToken},
+    {"DELETE", "/api/v1/tokens/{name}", Verb::Entrust, kHandler<revoke_token>, about::kRevokeToken},
+    {"GET", "/api/v1/openapi.json", Verb::Read, kHandler<show_openapi>, about::kShowOpenapi},
+    {"GET", "/api/v1/changes", Verb::Read, kHandler<wait_for_change>, about::kWaitForChange},
+    {"GET", "/api/v1/events", Verb::Read, kHandler<listen_to_events>, about::kListenToEvents},
+    {"GET", "/api/v1/gpu/status", Verb::Read, kHandler<show_gpu_status>, about::kShowGpuStatus},
+    {"GET", "/api/v1/gpu/nodes", Verb::Read, kHandler<list_gpu_nodes>, about::kListGpuNodes},
+    {"GET", "/api/v1/gpu/health", Verb::Read, kHandler<show_gpu_health>, about::kShowGpuHealth},
+    {"GET",
+     "/api/v1/gpu/monitoring",
+     Verb::Read,
+     kHandler<show_gpu_monitoring>,
+     about::kShowGpuMonitoring},
+    {"POST",
+     "/api/v1/gpu/validate",
+     Verb::Read,
+     kHandler<validate_gpu_need>,
+     about::kValidateGpuNeed},
+    {"POST", "/api/v1/gpu/allocate", Verb::Submit, kHandler<allocate_gpus>, about::kAllocateGpus},
+    {"POST",
+     "/api/v1/gpu/setup-pytorch",
+     Verb::Submit,
+     kHandler<set_up_pytorch>,
+     about::kSetUpPytorch},
     {"POST",
      "/api/v1/gpu/setup-tensorflow",
      Verb::Submit,
-     set_up_tensorflow,
+     kHandler<set_up_tensorflow>,
      about::kSetUpTensorflow},
-    {"DELETE", "/api/v1/gpu/cleanup/{node_name}", Verb::Change, clean_up_gpus, about::kCleanUpGpus},
+    {"DELETE",
+     "/api/v1/gpu/cleanup/{node_name}",
+     Verb::Change,
+     kHandler<clean_up_gpus>,
+     about::kCleanUpGpus},
     {"GET",
      "/api/v1/gpu/allocations",
      Verb::Read,
-     list_gpu_allocations,
+     kHandler<list_gpu_allocations>,
      about::kListGpuAllocations},
     {"GET",
      "/api/v1/gpu/allocations/{id}",
      Verb::Read,
-     show_gpu_allocation,
+     kHandler<show_gpu_allocation>,
      about::kShowGpuAllocation},
     {"DELETE",
      "/api/v1/gpu/allocations/{id}",
      Verb::Change,
-     release_gpu_allocation,
+     kHandler<release_gpu_allocation>,
      about::kReleaseGpuAllocation},
     {"POST",
      "/api/v1/gpu/allocations/{id}/renew",
      Verb::Change,
-     renew_gpu_allocation,
+     kHandler<renew_gpu_allocation>,
      about::kRenewGpuAllocation},
 });
 
@@ -127,6 +173,14 @@ std::optional<std::string_view> match(std::string_view pattern, std::string_view
   if (segment.empty() || segment.contains('/')) return std::nullopt;
   if (is_id && !is_digits(segment)) return std::nullopt;
   return segment;
+}
+
+Result<void> check_key(const Route& route, const Request& request) {
+  constexpr std::size_t kMaxKeyBytes = 200;
+  const std::string& key = request.idempotency_key;
+  if (!route.about.takes_key || (key.size() <= kMaxKeyBytes && is_utf8(key))) return {};
+  return fail(Code::Usage,
+              tr_format("Idempotency-Key must be UTF-8 of at most {} bytes", kMaxKeyBytes));
 }
 
 Reply no_such_path(std::string_view path) {
@@ -164,16 +218,6 @@ Reply wrong_method(const Request& request, const std::vector<std::string>& allow
                         405);
   reply.headers.emplace_back("Allow", methods);
   return reply;
-}
-
-/// By Accept-Language (RFC 9110, 12.5.4). Null for English, which is what there is without one.
-const MessageCatalogue* messages_wanted(std::string_view accept_language) {
-  for (const std::string_view language : by_weight(accept_language)) {
-    const std::string primary = to_lower(language.substr(0, language.find_first_of("-_")));
-    if (primary == "en" || primary == "*") return nullptr;
-    if (const MessageCatalogue* messages = os::messages_like(language)) return messages;
-  }
-  return nullptr;
 }
 
 }  // namespace
@@ -248,11 +292,11 @@ void dispatch(Exchange exchange) {
     if (auto refusal = refuse_of_media(exchange.request, route.about)) {
       return exchange.respond(std::move(*refusal));
     }
-    if (auto known = check_parameters(route, exchange.request); !known) {
-      return exchange.respond(problem(known.error()));
+    if (auto key = check_key(route, exchange.request); !key) {
+      return exchange.respond(problem(key.error()));
     }
     exchange.segment = *segment;
-    return route.handle(std::move(exchange));
+    return route.handler.handle(std::move(exchange));
   }
   if (asked == "OPTIONS" && !allowed.empty()) return exchange.respond(options_reply(allowed));
   exchange.respond(allowed.empty() ? no_such_path(exchange.request.path)

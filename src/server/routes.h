@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "api/operation.h"
 #include "server/exchange.h"
@@ -21,11 +22,17 @@ enum class Verb {
   Administer,  ///< administrators
 };
 
+/// What answers a route, and what it reads of a query.
+struct Handler {
+  void (*handle)(Exchange exchange);
+  std::vector<api::QueryParameter> (*query)();
+};
+
 struct Route {
   std::string_view method;
   std::string_view pattern;  ///< a segment "{id}" stands for digits, "{name}" for any
   Verb verb;
-  void (*handle)(Exchange exchange);
+  Handler handler;
   const api::Operation& about;  ///< what it takes and answers: no route without
 };
 /// Every route there is; the first that matches counts.

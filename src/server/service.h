@@ -38,7 +38,10 @@ class Service {
 
   /// The specs have their owner already.
   virtual void submit(api::SubmitRequest request, const Principal& by, Answer answer) = 0;
-  virtual void request(engine::Event event, Answer answer) = 0;
+  /// Has it decided, if `check` holds then, where one is given: what it fails with is answered
+  /// else.
+  using Check = std::function<Result<void>()>;
+  virtual void request(engine::Event event, Answer answer, Check check = {}) = 0;
   /// Calls back once the state's revision is not `revision` any more (and, if `job` is given, that
   /// job changed since), or after `most`; not any more once the wait returned is let go of.
   [[nodiscard]] virtual std::shared_ptr<void> on_change(std::uint64_t revision,

@@ -10,7 +10,9 @@
 #include <sstream>
 #include <utility>
 
+#include "base/translate.h"
 #include "server/conventions.h"
+#include "server/language.h"
 #include "server/request_id.h"
 #include "server/routes.h"
 #include "server/target.h"
@@ -46,6 +48,7 @@ void Session::read_header() {
   idle_ = true;
   route_ = routes().size();
   asked_at_.reset();
+  messages_ = nullptr;
   parser_.emplace();
   parser_->header_limit(kMaxHeaderBytes);
   parser_->body_limit(static_cast<std::uint64_t>(kMaxBody.bytes));
@@ -67,11 +70,14 @@ void Session::on_header(const error_code& error) {
   receipt_.reset();
   if (error) return on_bad_request(error);
   idle_ = false;
+  messages_ = messages_wanted(parser_->get()[http::field::accept_language]);
+  const MessagesOfThread language(messages_);
   if (!reads_coding(parser_->get()[http::field::transfer_encoding])) {
-    return refuse(Refusal::Malformed,
-                  problem(Error{Code::Usage, "the only transfer coding taken is chunked"}, 501));
+    return refuse(
+        Refusal::Malformed,
+        problem(Error{Code::Usage, tr("the only transfer coding taken is chunked")}, 501));
   }
-  if (!is_to_be_read()) return take_request(std::move(parser_->get()), true);
+  if (!is_to_be_read()) return begin_request(true);
   if (auto taken = take_body(); !taken) {
     return refuse(Refusal::Memory, problem(taken.error(), 429));
   }
@@ -83,7 +89,7 @@ void Session::on_header(const error_code& error) {
 bool Session::is_to_be_read() {
   constexpr std::uint64_t kSmall = 64 * 1024;
   if (!parser_->chunked() && parser_->content_length().value_or(0) <= kSmall) return true;
-  return host_.shows_somebody(guest_, parser_->get()[http::field::authorization]);
+  return host_.shows_somebody(guest_, authorization_of(parser_->get()));
 }
 
 Result<void> Session::take_body() {
@@ -118,12 +124,24 @@ void Session::read_body() {
 void Session::on_body(const error_code& error) {
   deadline_.cancel();
   if (closed_) return;
+  const MessagesOfThread language(messages_);
   if (error) return on_bad_request(error);
   if (host_.is_closing()) {
     return refuse(Refusal::Stopping,
-                  problem(Error{Code::Unreachable, "gflowd is stopping; try again"}));
+                  problem(Error{Code::Unreachable, tr("gflowd is stopping; try again")}));
   }
-  take_request(parser_->release(), false);
+  begin_request(false);
+}
+
+/// Who has asked on many connections at once has them looked at with others in between.
+void Session::begin_request(bool is_unread) {
+  host_.in_turn(guest_.peer.uid, [session = weak_from_this(), is_unread] {
+    const auto self = session.lock();
+    if (!self || self->closed_) return;
+    const MessagesOfThread language(self->messages_);
+    HttpParser& parser = *self->parser_;
+    self->take_request(is_unread ? std::move(parser.get()) : parser.release(), is_unread);
+  });
 }
 
 /// `is_unread`: its body is not read, so that nothing after it can be, either.
@@ -165,7 +183,7 @@ void Session::on_bad_request(const error_code& error) {
   const bool has_begun = !idle_ || buffer_.size() > 0 || parser_->got_some();
   if (too_late_ && has_begun) {
     return refuse(Refusal::Timeout,
-                  problem(Error{Code::Timeout, "the request did not come in time"}, 408));
+                  problem(Error{Code::Timeout, tr("the request did not come in time")}, 408));
   }
   if (const auto reply = reply_to(error)) return refuse(Refusal::Malformed, *reply);
   close();
@@ -191,8 +209,13 @@ Desk::Asker Session::asker() {
   const std::uint64_t number = number_;
   return {
       [&host = host_, session, number](Reply reply) {
-        host.on_edge([session, number, reply = std::move(reply)]() mutable {
-          if (const auto self = session.lock()) self->answer(number, std::move(reply));
+        host.on_edge([&host, session, number, reply = std::move(reply)]() mutable {
+          const auto known = session.lock();
+          if (!known) return;
+          const std::uint32_t uid = reply.uid.value_or(known->guest_.peer.uid);
+          host.in_turn(uid, [session, number, answer = std::move(reply)]() mutable {
+            if (const auto self = session.lock()) self->answer(number, std::move(answer));
+          });
         });
       },
       [&host = host_, session, number] {
@@ -278,23 +301,58 @@ void Session::answer(std::uint64_t number, Reply reply) {
   send(std::move(reply));
 }
 
+/// What is short is made ready here: to hand it over would take as long.
 void Session::send(Reply reply) {
+  constexpr std::size_t kShort = 4096;
   idle_ = false;
   body_.reset();
-  keep_alive_ = keep_alive_ && !host_.is_closing() && !reply.hangs_up;
-  if (reply.streamed && !is_head_) return send_streamed(std::move(reply));
-  reply = written(std::move(reply));
-  auto receipt = std::move(reply.receipt);
-  const Memory size{static_cast<std::int64_t>(reply.body.size())};
-  if (auto taken = host_.admission().take_reply(guest_, size); taken) {
-    reply_ = std::move(*taken);
-  } else {
-    host_.counters().refused(Refusal::Memory);
-    reply = problem(taken.error(), 429);
-    receipt.reset();
-  }
+  keep_alive_ = keep_alive_ && !reply.hangs_up;
   if (terms_.request_id.empty()) terms_.request_id = request_id_of("");
-  reply = finished(terms_, std::move(reply));
+  const std::uint32_t uid = reply.uid.value_or(guest_.peer.uid);
+  if (reply.streamed && !is_head_) return send_streamed(uid, std::move(reply));
+  const bool is_short = !reply.write && !reply.make && reply.body.size() <= kShort;
+  if (!is_short) return send_later(uid, std::move(reply));
+  send_finished(finished(terms_, std::move(reply)));
+}
+
+/// In its user's turn. How long it gets is not known before it is written.
+void Session::send_later(std::uint32_t uid, Reply reply) {
+  if (auto taken = take_reply(reply); !taken) {
+    return send_finished(finished(terms_, problem(taken.error(), 429)));
+  }
+  finishing_ = true;
+  host_.answers().finish(
+      uid, terms_, std::move(reply), [&host = host_, uid, session = weak_from_this()](Reply ready) {
+        host.on_edge([&host, uid, session, ready = std::move(ready)]() mutable {
+          host.in_turn(uid, [session, reply = std::move(ready)]() mutable {
+            if (const auto self = session.lock()) self->send_finished(std::move(reply));
+          });
+        });
+      });
+}
+
+/// In place of what was taken for the answer before.
+Result<void> Session::take_reply(const Reply& reply) {
+  reply_.reset();
+  const MessagesOfThread language(messages_);
+  const Memory size{static_cast<std::int64_t>(reply.body.size())};
+  auto taken = host_.admission().take_reply(guest_, size);
+  if (!taken) {
+    host_.counters().refused(Refusal::Memory);
+    return std::unexpected(std::move(taken).error());
+  }
+  reply_ = std::move(*taken);
+  return {};
+}
+
+void Session::send_finished(Reply reply) {
+  finishing_ = false;
+  if (closed_) return;
+  keep_alive_ = keep_alive_ && !host_.is_closing();
+  if (auto taken = take_reply(reply); !taken) {
+    reply = finished(terms_, problem(taken.error(), 429));
+  }
+  auto receipt = std::move(reply.receipt);
   count(reply.status);
   if (reply.status >= kLeastRefused) host_.note(guest_, terms_, reply.status);
   const auto length = reply.streamed ? reply.streamed->length : std::nullopt;
@@ -322,12 +380,16 @@ void Session::end_stream() {
 }
 
 /// Nothing of it is counted against the user: it is a piece at a time.
-void Session::send_streamed(Reply reply) {
+void Session::send_streamed(std::uint32_t uid, Reply reply) {
+  keep_alive_ = keep_alive_ && !host_.is_closing();
   reply = finished(terms_, std::move(reply));
   count(reply.status);
   host_.counters().stream_began();
   streaming_ = true;
   Streamed streamed = std::move(*reply.streamed);
+  if (streamed.is_work) {
+    streamed.body = host_.answers().in_turn(uid, std::move(streamed.body));
+  }
   const Framing framing = framing_of(streamed, is_http10_);
   keep_alive_ = keep_alive_ && framing != Framing::Close;
   HttpResponse response = response_of(std::move(reply));

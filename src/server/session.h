@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "server/admission.h"
+#include "server/answer_queue.h"
 #include "server/body_writer.h"
 #include "server/desk.h"
 #include "server/guest.h"
@@ -39,12 +40,16 @@ class SessionHost {
                                                   Desk::Asker asker) = 0;
   /// Runs it on the connections' thread; called from the desk's.
   virtual void on_edge(std::function<void()> work) = 0;
+  /// Runs it in this user's turn, on the connections' thread, from which it is called.
+  virtual void in_turn(std::uint32_t uid, std::function<void()> work) = 0;
+  /// What makes answers ready that take long.
+  [[nodiscard]] virtual AnswerQueue& answers() = 0;
   /// It was refused, or failed.
   virtual void note(const Guest& guest, const Terms& terms, int status) = 0;
   /// Whether it shows who asks, as far as can be told before it is decided: what strangers send is
   /// not read.
-  [[nodiscard]] virtual bool shows_somebody(const Guest& guest,
-                                            std::string_view authorization) const = 0;
+  [[nodiscard]] virtual bool shows_somebody(
+      const Guest& guest, const std::optional<std::string>& authorization) const = 0;
   /// It has closed.
   virtual void forget(const std::shared_ptr<Session>& session) = 0;
 };
@@ -67,7 +72,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void read_header();
   [[nodiscard]] Via via() const { return guest_.via; }
   [[nodiscard]] bool is_idle() const { return idle_; }
-  [[nodiscard]] bool is_sending() const { return response_ || writer_; }
+  [[nodiscard]] bool is_sending() const { return finishing_ || response_ || writer_; }
   /// Ends an answer that is sent in pieces.
   void stop_streaming();
   /// For news, which a daemon that stops has none of.
@@ -84,6 +89,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void invite_body();
   void read_body();
   void on_body(const error_code& error);
+  void begin_request(bool is_unread);
   void take_request(HttpRequest message, bool is_unread);
   void on_bad_request(const error_code& error);
   void expect_within(std::chrono::milliseconds time);
@@ -99,7 +105,10 @@ class Session : public std::enable_shared_from_this<Session> {
   void wait_for_news(std::uint64_t number);
   void answer(std::uint64_t number, Reply reply);
   void send(Reply reply);
-  void send_streamed(Reply reply);
+  void send_later(std::uint32_t uid, Reply reply);
+  void send_finished(Reply reply);
+  [[nodiscard]] Result<void> take_reply(const Reply& reply);
+  void send_streamed(std::uint32_t uid, Reply reply);
   void on_sent(const error_code& error);
   void lose_receipt();
 
@@ -122,9 +131,11 @@ class Session : public std::enable_shared_from_this<Session> {
   Admission::Lease reply_;
   std::shared_ptr<void> ticket_;  // of the request awaited
   std::uint64_t number_ = 0;      // of the request awaited; an answer to another one is dropped
-  Terms terms_;                   // of it
-  std::size_t route_ = 0;         // the same
+  const MessageCatalogue* messages_ = nullptr;  // in whose language it is refused
+  Terms terms_;                                 // of it
+  std::size_t route_ = 0;                       // the same
   std::optional<std::chrono::steady_clock::time_point> asked_at_;  // none: it is not read yet
+  bool finishing_ = false;                                         // an answer is made ready
   bool streaming_ = false;
   bool idle_ = true;
   bool watching_ = false;

@@ -9,7 +9,6 @@
 #include <set>
 #include <string>
 
-#include "api/query.h"
 #include "engine/peaks.h"
 #include "os/user.h"
 #include "server/handlers.h"
@@ -18,7 +17,6 @@
 namespace gflow::server {
 namespace {
 
-constexpr std::size_t kUsualHistory = 2000;
 // Of waiting jobs: what has more is cut, so that what is written can be read.
 constexpr std::size_t kMaxSnapshotDependencies = 200'000;
 
@@ -168,15 +166,8 @@ api::Snapshot snapshot_of(const engine::State& state, Now now, std::size_t histo
   return snapshot;
 }
 
-void show_snapshot(Exchange exchange) {
-  std::size_t history = kUsualHistory;
-  const auto parameters = api::read_parameters(exchange.request.query);
-  if (!parameters) return exchange.respond(problem(parameters.error()));
-  for (const api::Parameter& parameter : *parameters) {
-    const auto number = api::number_of(parameter);
-    if (!number) return exchange.respond(problem(number.error()));
-    history = std::min<std::size_t>(*number, api::kMaxSnapshotEnded);
-  }
+void show_snapshot(Exchange exchange, SnapshotQuery query) {
+  const auto history = std::min<std::size_t>(query.history, api::kMaxSnapshotEnded);
   const Service& service = exchange.service;
   const auto shown =
       std::make_shared<api::Snapshot>(snapshot_of(service.state(), service.now(), history));

@@ -16,6 +16,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <ctime>
 #include <iterator>
 
 #include "base/text.h"
@@ -59,6 +60,26 @@ Result<void> check_key_file(const std::string& path) {
                         printable(path)));
 }
 
+/// Whether it says that it is for any use, and nothing else of it is against its being a client's.
+bool is_for_any_use(X509* certificate) {
+  const std::uint32_t has = X509_get_extension_flags(certificate);
+  if ((has & EXFLAG_XKUSAGE) == 0 || (has & EXFLAG_NSCERT) != 0) return false;
+  constexpr std::uint32_t kShakesHands = KU_DIGITAL_SIGNATURE | KU_KEY_AGREEMENT;
+  return (X509_get_extended_key_usage(certificate) & XKU_ANYEKU) != 0 &&
+         (X509_get_key_usage(certificate) & kShakesHands) != 0;
+}
+
+/// As OpenSSL does, which takes a client's certificate that does not say what it is for, but not
+/// one that is for any use (RFC 5280, 4.2.1.12).
+int check_use(int is_good, X509_STORE_CTX* chain) {
+  const bool is_its_use = X509_STORE_CTX_get_error(chain) == X509_V_ERR_INVALID_PURPOSE &&
+                          X509_STORE_CTX_get_error_depth(chain) == 0;
+  if (is_good == 1 || !is_its_use) return is_good;
+  if (!is_for_any_use(X509_STORE_CTX_get_current_cert(chain))) return 0;
+  X509_STORE_CTX_set_error(chain, X509_V_OK);
+  return 1;
+}
+
 Result<void> use_files(SSL_CTX* context, const TlsFiles& files) {
   GF_CHECK(os::read_regular_file(files.certificate));
   GF_CHECK(check_key_file(files.key));
@@ -75,7 +96,7 @@ Result<void> use_files(SSL_CTX* context, const TlsFiles& files) {
   }
   SSL_CTX_set_client_CA_list(context, SSL_load_client_CA_file(files.client_ca.c_str()));
   // Who shows none may have a token.
-  SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
+  SSL_CTX_set_verify(context, SSL_VERIFY_PEER, check_use);
   return {};
 }
 
@@ -184,6 +205,17 @@ std::string fingerprint_of(const TlsContext& context) {
     fmt::format_to(std::back_inserter(text), "{:02x}", digest.at(i));
   }
   return text;
+}
+
+std::optional<WallTime> expiry_of(const TlsContext& context) {
+  const X509* certificate = SSL_CTX_get0_certificate(context.get());
+  std::tm calendar{};
+  if (certificate == nullptr || ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &calendar) != 1) {
+    return std::nullopt;
+  }
+  const std::time_t seconds = ::timegm(&calendar);
+  if (seconds < 0) return std::nullopt;
+  return WallTime(std::chrono::seconds(seconds));
 }
 
 Result<void> make_own_certificate(const TlsFiles& files, const std::vector<std::string>& names) {

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "base/time.h"
 
 struct ssl_ctx_st;
 
@@ -29,6 +31,9 @@ using TlsContext = std::unique_ptr<ssl_ctx_st, FreeTlsContext>;
 
 /// SHA-256 of its first certificate: "SHA256:" and hex digits, as clients pin it.
 [[nodiscard]] std::string fingerprint_of(const TlsContext& context);
+
+/// When it ceases to be valid; empty where that is beyond what can be told.
+[[nodiscard]] std::optional<WallTime> expiry_of(const TlsContext& context);
 
 /// Makes a key and a certificate signed by itself in these files, unless both are there: ECDSA on
 /// P-256, for ten years, for these names, the key readable by its owner only.

@@ -19,8 +19,8 @@
 #include <thread>
 #include <utility>
 
-#include "os/loopback.h"
 #include "os/signals.h"
+#include "os/tcp.h"
 #include "server/authenticator.h"
 #include "server/listener.h"
 
@@ -30,7 +30,7 @@ namespace {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-constexpr std::size_t kMaxOfAddress = 64;
+constexpr std::size_t kMaxOfEach = 64;
 constexpr std::chrono::seconds kHandshake{10};
 constexpr std::chrono::seconds kWrite{60};
 constexpr std::chrono::seconds kFarewell{2};
@@ -82,17 +82,17 @@ struct TlsFront::Core {
   asio::executor_work_guard<asio::io_context::executor_type> work;
   Listener listener;
   std::set<std::shared_ptr<Connection>> connections;
-  std::map<std::string, std::size_t> of_address;
+  std::map<std::string, std::size_t> of_each;  ///< by counted_as()
   std::thread thread;
 };
 
 /// One connection: shakes hands, then carries bytes both ways until either end has no more.
 class TlsFront::Core::Connection : public std::enable_shared_from_this<Connection> {
  public:
-  Connection(Core& core, Listener::Socket socket, std::string address, std::string counted_as)
+  Connection(Core& core, Listener::Socket socket, Guest guest)
       : core_(core),
-        address_(std::move(address)),
-        counted_as_(std::move(counted_as)),
+        guest_(std::move(guest)),
+        counted_as_(server::counted_as(guest_)),
         tls_(std::move(socket), core.context),
         plain_(core.io),
         deadline_(core.io) {}
@@ -131,7 +131,8 @@ class TlsFront::Core::Connection : public std::enable_shared_from_this<Connectio
       (void)os::Fd(ends[1]);
       return close();
     }
-    core_.welcome({std::move(theirs), address_, name_in_certificate(tls_.native_handle())});
+    guest_.certificate = name_in_certificate(tls_.native_handle());
+    core_.welcome({std::move(theirs), guest_});
     read_tls();
     read_plain();
   }
@@ -186,7 +187,7 @@ class TlsFront::Core::Connection : public std::enable_shared_from_this<Connectio
   }
 
   Core& core_;
-  std::string address_;
+  Guest guest_;
   std::string counted_as_;
   asio::ssl::stream<Listener::Socket> tls_;
   Listener::Socket plain_;
@@ -197,24 +198,24 @@ class TlsFront::Core::Connection : public std::enable_shared_from_this<Connectio
 };
 
 void TlsFront::Core::accept(Listener::Socket socket) {
-  std::string address = os::address_of_other_end(socket.native_handle());
-  std::string who = counted_as(Guest{.via = Via::Tls, .address = address});
+  Guest guest{.via = Via::Tls, .is_known = false};
+  guest.address = os::address_of_other_end(socket.native_handle());
+  if (const auto uid = os::owner_of_other_end(socket.native_handle())) guest.local_uid = *uid;
   // Nothing can be said yet in a way that would be understood.
   if (connections.size() >= max_connections) return;
-  std::size_t& count = of_address[who];
-  if (count >= kMaxOfAddress) return;
+  std::size_t& count = of_each[counted_as(guest)];
+  if (count >= kMaxOfEach) return;
   ++count;
   watch_peer(socket.native_handle());
-  const auto connection =
-      std::make_shared<Connection>(*this, std::move(socket), std::move(address), std::move(who));
+  const auto connection = std::make_shared<Connection>(*this, std::move(socket), std::move(guest));
   connections.insert(connection);
   connection->begin();
 }
 
 void TlsFront::Core::forget(const std::shared_ptr<Connection>& connection) {
   if (connections.erase(connection) == 0) return;
-  const auto count = of_address.find(connection->counted_as());
-  if (--count->second == 0) of_address.erase(count);
+  const auto count = of_each.find(connection->counted_as());
+  if (--count->second == 0) of_each.erase(count);
 }
 
 TlsFront::TlsFront(TlsContext context, std::size_t max_connections, Welcome welcome)
@@ -222,7 +223,7 @@ TlsFront::TlsFront(TlsContext context, std::size_t max_connections, Welcome welc
 
 TlsFront::~TlsFront() { finish(); }
 
-Result<void> TlsFront::listen(LoopbackAddress& address) {
+Result<void> TlsFront::listen(ListenAddress& address) {
   os::Fd socket = GF_TRY(os::listen_tcp(address));
   return core_->listener.open(address.host.contains(':') ? AF_INET6 : AF_INET, std::move(socket));
 }

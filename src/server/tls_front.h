@@ -6,23 +6,24 @@
 #include <memory>
 #include <string>
 
-#include "base/loopback_address.h"
+#include "base/listen_address.h"
 #include "base/result.h"
 #include "os/fd.h"
+#include "server/guest.h"
 #include "server/tls_context.h"
 
 namespace gflow::server {
 
 /// Connections from other machines: shakes hands and encrypts on a thread of its own, and gives
 /// what is said within as a socket of this machine. Who is slow to shake hands, or stops halfway,
-/// keeps nobody waiting: each has 10 s, an address 64 connections, and all together so many.
+/// keeps nobody waiting: each has 10 s, an address (of this machine an account) 64 connections, and
+/// all together so many.
 class TlsFront {
  public:
   /// One that has shaken hands.
   struct Arrival {
-    os::Fd plain;             ///< what is said within
-    std::string address;      ///< of the other end
-    std::string certificate;  ///< the common name of the one it showed; "" for none
+    os::Fd plain;  ///< what is said within
+    Guest guest;   ///< with its address, and the common name in the certificate it showed
   };
   /// Called on the front's thread.
   using Welcome = std::function<void(Arrival)>;
@@ -33,7 +34,7 @@ class TlsFront {
   TlsFront& operator=(const TlsFront&) = delete;
 
   /// Binds and listens; the port it got is put into `address`.
-  [[nodiscard]] Result<void> listen(LoopbackAddress& address);
+  [[nodiscard]] Result<void> listen(ListenAddress& address);
   void start();
   /// Accepts nobody more.
   void close();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "api/query.h"
 #include "api/token.h"
 #include "base/text.h"
 #include "base/translate.h"
@@ -57,16 +56,6 @@ Result<void> add_token(Tokens& tokens, Token token, WallTime now) {
   }
   tokens.push_back(std::move(token));
   return {};
-}
-
-/// Whose token is meant, from "user=NAME"; "" if it is not said.
-Result<std::string> user_of(std::string_view query) {
-  std::string user;
-  for (const api::Parameter& parameter : GF_TRY(api::read_parameters(query))) {
-    if (parameter.name != "user") return api::unknown_parameter(parameter.name, {"user"});
-    user = parameter.value;
-  }
-  return user;
 }
 
 /// The one meant: the caller's own, else the only one of that name the caller may manage.
@@ -128,11 +117,10 @@ void create_token(Exchange exchange) {
 }
 // NOLINTEND(performance-unnecessary-value-param)
 
-void revoke_token(Exchange exchange) {
-  const auto user = user_of(exchange.request.query);
-  if (!user) return exchange.respond(problem(user.error()));
+// NOLINTNEXTLINE(performance-unnecessary-value-param): as handlers take it
+void revoke_token(Exchange exchange, TokenQuery query) {
   Tokens tokens = *exchange.service.tokens().all();
-  const auto meant = find_token(tokens, exchange.caller, exchange.segment, *user);
+  const auto meant = find_token(tokens, exchange.caller, exchange.segment, query.user);
   if (!meant) return exchange.respond(problem(meant.error()));
   tokens.erase(*meant);
   const auto done = exchange.service.keep_tokens(std::move(tokens));

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/loopback_address.h"
+#include "base/listen_address.h"
 #include "base/text.h"
 #include "base/translate.h"
 
@@ -61,7 +61,7 @@ void allow_page(const std::string& page, Reply& reply) {
   if (page.empty()) return;
   reply.headers.emplace_back("Access-Control-Allow-Origin", page);
   reply.headers.emplace_back("Access-Control-Expose-Headers",
-                             "Content-Range, ETag, Location, Retry-After, X-Request-Id");
+                             "Content-Range, ETag, Link, Location, Retry-After, X-Request-Id");
   reply.headers.emplace_back("Vary", "Origin");
 }
 

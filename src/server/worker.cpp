@@ -27,6 +27,14 @@ void Worker::run(std::uint32_t uid, std::function<void()> work) {
   changed_.notify_one();
 }
 
+void Worker::go_on(std::uint32_t uid, std::function<void()> work) {
+  {
+    const std::scoped_lock lock(mutex_);
+    queue_.push_front(uid, std::move(work));
+  }
+  changed_.notify_one();
+}
+
 void Worker::serve() {
   std::unique_lock lock(mutex_);
   while (true) {

@@ -22,6 +22,8 @@ class Worker {
 
   /// `work` runs on the thread. How others learn that it is done is its own matter.
   void run(std::uint32_t uid, std::function<void()> work);
+  /// The rest of what was begun: before all else of this user.
+  void go_on(std::uint32_t uid, std::function<void()> work);
 
  private:
   void serve();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sections of the table that are about who asks from outside, and who measures.
-#include "base/loopback_address.h"
+#include "base/listen_address.h"
 #include "settings/field.h"
 #include "settings/sections.h"
 

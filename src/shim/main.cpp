@@ -4,7 +4,8 @@
 // same, for an attempt it is told later through the socket that is its descriptor 4. gflow-shim
 // --probe DIR...: joins control groups and ends. gflow-shim --hold [PID START
 // [WAITER START]]: what an allocation runs in place of a program: ends with the first of these
-// processes, else when it is told to.
+// processes, else when it is told to. gflow-shim --launch MODE COMMAND...: what a job of several
+// processes runs in place of its command.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include <utility>
 
 #include "shim/hold.h"
+#include "shim/launch.h"
 #include "shim/shim.h"
 
 int main(int argc, char** argv) {
@@ -28,6 +30,9 @@ int main(int argc, char** argv) {
   }
   if (argc >= 2 && std::string_view(argv[1]) == "--hold") {
     return gflow::shim::hold_for(argc - 2, argv + 2);
+  }
+  if (argc >= 2 && std::string_view(argv[1]) == "--launch") {
+    return gflow::shim::launch(argc - 2, argv + 2);
   }
   if (argc != 2 || argv[1][0] != '/') {
     (void)std::fputs("usage: gflow-shim ATTEMPT-DIRECTORY (started by gflowd)\n", stderr);

@@ -12,6 +12,7 @@
 
 #include "attempt/exit_record.h"
 #include "attempt/program.h"
+#include "shim/launch.h"
 
 namespace gflow::shim {
 namespace {
@@ -41,6 +42,28 @@ void execute(const std::string& path, Strings arguments, Strings environment, in
   const std::vector<char*> argv = pointers(arguments);
   const std::vector<char*> envp = pointers(environment);
   if (note_pid(record)) (void)::execve(path.c_str(), argv.data(), envp.data());
+}
+
+/// Runs this program as what starts the processes of the job, each of which runs `command`.
+void execute_launcher(const std::string& mode,
+                      const Strings& command,
+                      const Order& order,
+                      int record) {
+  Strings arguments = {"gflow-shim", "--launch", mode};
+  arguments.insert(arguments.end(), command.begin(), command.end());
+  execute("/proc/self/exe", arguments, order.environment, record);
+}
+
+/// A program found already, as the job's one process or as each of several.
+void execute_found(const std::string& path,
+                   const Strings& arguments,
+                   const Order& order,
+                   int record) {
+  const std::string mode = launch_mode(order.environment);
+  if (mode.empty()) return execute(path, arguments, order.environment, record);
+  Strings command = arguments;
+  command.front() = path;
+  execute_launcher(mode, command, order, record);
 }
 
 /// The first bytes of the script: of a regular file only, and without waiting for one that is a
@@ -81,7 +104,7 @@ LaunchFailure run_script(const Order& order, int record) {
     if (!shebang->argument.empty()) arguments.push_back(shebang->argument);
   } else if (start->starts_with("\x7f"
                                 "ELF")) {
-    execute(order.script, order.argv, order.environment, record);
+    execute_found(order.script, order.argv, order, record);
     return {.step = Step::RunProgram, .error = errno};
   } else {
     arguments.push_back(::access("/bin/bash", X_OK) == 0 ? "/bin/bash" : "/bin/sh");
@@ -89,7 +112,7 @@ LaunchFailure run_script(const Order& order, int record) {
   const std::string interpreter = arguments.front();
   arguments.push_back(order.script);
   arguments.insert(arguments.end(), order.argv.begin() + 1, order.argv.end());
-  execute(interpreter, arguments, order.environment, record);
+  execute_found(interpreter, arguments, order, record);
   return interpreter_failure(errno, shebang);
 }
 
@@ -104,6 +127,10 @@ void run_as_shell_script(const std::string& path, const Order& order, int record
 
 LaunchFailure run_program(const Order& order, int record) {
   if (!order.script.empty()) return run_script(order, record);
+  if (const std::string mode = launch_mode(order.environment); !mode.empty()) {
+    execute_launcher(mode, order.argv, order, record);  // which looks for it on the PATH
+    return {.step = Step::RunProgram, .error = errno};
+  }
   int error = ENOENT;
   for (const std::string& path : attempt::program_paths(order.argv.front(), order.environment)) {
     execute(path, order.argv, order.environment, record);

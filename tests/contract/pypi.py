@@ -9,12 +9,16 @@ import pytest
 PROGRAMS = Path(__file__).parents[2] / ".venv/bin"
 
 
-def program(name):
-    """Where it is. Where it is not: skipped with the reason, and a failure where everything has to run."""
-    path = PROGRAMS / name
+def needed(path, name):
+    """The path. Where nothing is there: skipped with the reason, and a failure where everything has to run."""
     if path.exists():
         return path
     reason = f"{name} is not installed (./dev setup)"
     if os.environ.get("CI") == "true":
         pytest.fail(reason)
     pytest.skip(reason)
+
+
+def program(name):
+    """Where it is."""
+    return needed(PROGRAMS / name, name)

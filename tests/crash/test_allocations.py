@@ -9,6 +9,7 @@ import signal
 import subprocess
 
 import pytest
+from faults import STRACE
 from http_client import Connection, ask
 from machine import ENDED, PATIENCE, Machine
 
@@ -78,27 +79,59 @@ def settled(machine):
         machine.get(f"/api/v1/changes?revision={page['revision']}")
 
 
+def noted(machine):
+    """The allocations of which gflowd notes, right before it sends the answer, that their clients may know."""
+    lines = (machine.state / "answered").read_text().splitlines()
+    return {int(line) for line in lines[1:]}  # the first names the boot
+
+
 def cut_off(machine, number, rounds):
-    """Rounds of a request whose answer may be cut off; what clients were told of."""
-    told = set()
+    """Rounds of a request whose answer may be cut off; what clients were told of, and of what nobody can say whether
+    they were: killed after the note, before the answer was sent (test_where_it_is_killed_decides)."""
+    told, in_doubt = set(), set()
     for turn in range(rounds):
+        before = noted(machine)
         connection = ended_while_asked(machine, number, 0.002 * turn, {"gpus": "1"})
         if (allocation := received(connection)) is not None:
             told.add(allocation)
+        elif number == signal.SIGKILL:
+            in_doubt |= noted(machine) - before
         connection.close()
         machine.up()
-    return told
+    return told, in_doubt
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_an_allocation_nobody_was_told_of_ends(large, number):
-    told = cut_off(large, number, 40)
+    told, in_doubt = cut_off(large, number, 40)
     held = settled(large)
     assert 0 < len(told) < 40, told  # else it was not tried
-    assert set(held) == told, f"held: {held}, told: {told}"
+    assert set(held) == told | in_doubt, f"held: {held}, told: {told}, in doubt: {in_doubt}"
     assert all(len(gpus) == 1 for gpus in held.values())
     free = large.get("/api/v1/gpu/status")["available_nodes"][0]["available_gpus"]
-    assert free == 64 - len(told)
+    assert free == 64 - len(held)
+
+
+@pytest.mark.skipif(not STRACE, reason="strace is not installed (./dev setup)")
+@pytest.mark.parametrize(("call", "is_noted"), [("write", False), ("sendmsg", True)])
+def test_where_it_is_killed_decides(machine, call, is_noted):
+    """Killed as it is about to note that it answers, and as it is about to send that answer: only between these two
+    does it hold what its client was not told of."""
+    only = ["-P", str(machine.state / "answered")] if call == "write" else []
+    trace = machine.root / "trace"
+    tracer = subprocess.Popen(
+        [STRACE, "-f", "-o", str(trace), "-e", f"trace={call}", "-e", f"inject={call}:signal=KILL:when=1", *only,
+         "-p", str(machine.daemon_pid())],
+        stderr=subprocess.PIPE,
+    )
+    tracer.stderr.readline()  # attached
+    connection = ended_while_asked(machine, 0, PATIENCE, {"gpus": "1"})
+    tracer.communicate()
+    assert received(connection) is None
+    assert f"{call}(" in trace.read_text()
+    assert noted(machine) == ({1} if is_noted else set())
+    machine.up()
+    assert set(settled(machine)) == noted(machine)
 
 
 def test_one_with_a_key_is_asked_for_again(large):

@@ -270,10 +270,13 @@ class Gate:
         return f"echo there > {self.there}; read line < {self.go}"
 
     def reached(self):
-        """Blocks until the job opened its end."""
-        with open(self.there) as there:
-            there.read()
+        """Blocks until the job opened its end, which one that ended before never does."""
+        with open(self.there, opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK)) as there:
+            assert select.select([there], [], [], PATIENCE)[0], f"the job did not come to {self.there}"
+            os.set_blocking(there.fileno(), True)
+            there.read()  # to its end: what is left would be found by the next that waits
 
     def open(self):
-        with open(self.go, "w") as go:
-            go.write("go\n")
+        # Both ends, so that it does not wait for who reads; what is written stays as long as one is open.
+        self.opened = open(self.go, "r+b", buffering=0)
+        self.opened.write(b"go\n")

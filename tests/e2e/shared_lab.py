@@ -4,6 +4,7 @@
 import http.client
 import itertools
 import json
+import os
 import ssl
 import subprocess
 import urllib.parse
@@ -45,7 +46,7 @@ class Lab:
 
     def __init__(self, town):
         self.town = town
-        self.sources = itertools.count(2)
+        self.strangers = itertools.count(70_000)
         self.names = itertools.count(1)
         town.ok("root", "tee", "-a", "/etc/gflow/gflow.toml", input="[access]\nadministrators = ['alice']\n")
         self.up()
@@ -125,11 +126,14 @@ class Lab:
         if who in ("owner", "other"):
             return (self.alice if who == "owner" else self.bob).ask(method, target, body)
         if who in ("nobody", "expired"):
-            # Of an address of its own each: after ten tries that fail, one is not told 401 any more.
-            source = next(self.sources)
             connection = http.client.HTTPSConnection(
-                "127.0.0.1", self.tls_port, timeout=PATIENCE, context=ssl._create_unverified_context(),  # noqa: S323
-                source_address=(f"127.0.{1 + source // 250}.{1 + source % 250}", 0))
+                "127.0.0.1", self.tls_port, timeout=PATIENCE, context=ssl._create_unverified_context())  # noqa: S323
+            # An account of its own each: after ten tries that fail, one is not told 401 any more.
+            os.seteuid(next(self.strangers))
+            try:
+                connection.connect()
+            finally:
+                os.seteuid(0)
         else:
             connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         headers = {} if body is None else {"Content-Type": "application/json"}

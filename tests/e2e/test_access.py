@@ -3,6 +3,7 @@
 
 import json
 import re
+import select
 import socket
 import urllib.error
 import urllib.request
@@ -226,6 +227,44 @@ def test_failed_tries_are_told_limited_and_do_not_keep_out_who_has_a_token(serve
     assert all("GET /api/v1/jobs: 401" in line and "127.0.0.1:" in line for line in lines[:10]), lines
 
 
+def raw(machine, head):
+    """The answer to a request as it is typed, over TCP."""
+    host, port = machine.url.removeprefix("http://").rsplit(":", 1)
+    with socket.create_connection((host, int(port)), timeout=PATIENCE) as connection:
+        connection.sendall(f"{head}Host: localhost\r\nConnection: close\r\n\r\n".encode())
+        answer = b""
+        while chunk := connection.recv(65536):
+            answer += chunk
+    return answer.decode()
+
+
+@pytest.mark.parametrize("shown", ["", " ", "Bearer", "Bearer ", "Basic", "Bearer\tx", "Bearer {read}\r\nAuthorization: Bearer {read}"])
+def test_who_shows_nothing_that_is_understood_is_not_taken_for_who_shows_nothing(bare, shown):
+    bare.environment["GFLOW_API__LISTEN"] = "127.0.0.1:0"
+    bare.up()
+    bare.url = json.loads(bare.ok("gflowd", "status", "--json"))["api_url"]
+    token = bare.ok("gctl", "token", "create", "read", "--scope", "read").strip()
+    assert raw(bare, "GET /api/v1/principal HTTP/1.1\r\n").startswith("HTTP/1.1 200 ")
+    answer = raw(bare, f"GET /api/v1/principal HTTP/1.1\r\nAuthorization:{shown.format(read=token)}\r\n")
+    assert answer.startswith("HTTP/1.1 401 ") and "WWW-Authenticate: Bearer" in answer, answer
+
+
+def test_refusals_are_in_the_language_of_who_asks_and_the_log_is_not(bare):
+    bare.environment["GFLOW_API__LISTEN"] = "127.0.0.1:0"
+    bare.up()
+    bare.url = json.loads(bare.ok("gflowd", "status", "--json"))["api_url"]
+    chinese = {"Accept-Language": "zh-CN,zh;q=0.9,en;q=0.8"}
+    answers = [ask(bare, "GET", "/api/v1/jobs", token=NOBODYS, **chinese) for _ in range(11)]
+    assert [status for status, _, _ in answers] == [401] * 10 + [429]
+    for _, body, _ in answers:
+        assert re.search("[\u4e00-\u9fff]", json.loads(body)["detail"]), body
+    # The first of several that is known counts, by its weight.
+    for wanted in ("en, zh;q=0.5", "zh;q=0.1, en;q=0.2", "zh;q=0", "tlh"):
+        _, body, _ = ask(bare, "GET", "/api/v1/jobs", token=NOBODYS, **{"Accept-Language": wanted})
+        assert json.loads(body)["detail"].isascii(), (wanted, body)
+    assert all(line.isascii() for line in audited(bare)), audited(bare)
+
+
 def test_what_tokens_change_is_in_the_log_and_no_secret_is(served):
     status, _, _ = ask(served, "POST", "/api/v1/gpu/allocate", {"no": 1}, token=served.tokens["submit"])
     assert status == 400
@@ -268,11 +307,14 @@ def test_tokens_are_changed_so_often_and_no_more(machine):
 class Streaming:
     """An answer over TCP that goes on."""
 
-    def __init__(self, machine, target, token=None):
+    def __init__(self, machine, target, token=None, body=None):
         host, port = machine.url.removeprefix("http://").rsplit(":", 1)
         self.connection = socket.create_connection((host, int(port)), timeout=PATIENCE)
         shown = f"Authorization: Bearer {token}\r\n" if token else ""
-        self.connection.sendall(f"GET {target} HTTP/1.1\r\nHost: localhost\r\n{shown}\r\n".encode())
+        text = "" if body is None else json.dumps(body)
+        kind = f"Content-Type: application/json\r\nContent-Length: {len(text)}\r\n" if text else ""
+        self.connection.sendall(
+            f"{'POST' if text else 'GET'} {target} HTTP/1.1\r\nHost: localhost\r\n{shown}{kind}\r\n{text}".encode())
         self.got = b""
 
     def until(self, text):
@@ -309,6 +351,22 @@ def test_what_is_sent_for_a_token_ends_with_it(served, how):
     other.until(b"SECRET")  # what others have goes on
     served.ok("gcancel", job)
     assert other.rest().endswith(b"0\r\n\r\n")
+
+
+@pytest.mark.parametrize("how", ["revoked", "expired"])
+def test_what_is_waited_for_with_a_token_ends_with_it(served, how):
+    """A held answer is a 401 then, at once."""
+    life = ["--expires", "5s"] if how == "expired" else []
+    token = served.ok("gctl", "token", "create", f"held-{how}", "--scope", "read", *life).strip()
+    changes = f"/api/v1/changes?revision={2**60}"  # which never comes
+    waits = [Streaming(served, changes, token) for _ in range(2)]
+    others = Streaming(served, changes, served.tokens["read"])
+    served.get("/api/v1/principal")  # what was asked before was looked at before
+    if how == "revoked":
+        served.ok("gctl", "token", "revoke", f"held-{how}")
+    for wait in waits:
+        wait.until(b"HTTP/1.1 401 ")
+    assert not select.select([others.connection], [], [], 0)[0], "it has its answer, too"
 
 
 def test_there_may_be_so_many_tokens_of_one_user(served):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bad input: a clear error that names it and a way out, the right exit code, nothing half-submitted."""
 
+import json
 import os
 
 import pytest
@@ -39,7 +40,7 @@ REFUSED = [
     (["--depends-on", "x", "true"], 2, "x"),
     (["--begin", "yesterday-ish", "true"], 2, "yesterday-ish"),
     (["--config", "not-there.yaml", "true"], 3, "not-there.yaml"),
-    (["--name", "two\nlines", "true"], 2, "two\\nlines"),
+    (["--name", "two\nlines", "true"], 2, "not U+000A"),
     (["--name", b"\xff\xfe", "true"], 2, "\\xff"),
     (["--name", "x" * 1000, "true"], 2, "name"),
     (["missing.sh"], 3, "missing.sh"),
@@ -151,6 +152,30 @@ def test_control_characters_do_not_reach_the_terminal(machine):
     machine.wait(job)
     for command in (["gjob", "show", job], ["gqueue", "-a"]):
         assert "\x1b[2J" not in machine.ok(*command)
+
+
+def texts_of(document):
+    """All that a document says, as one text."""
+    if isinstance(document, dict):
+        return "".join(map(texts_of, document.values()))
+    return "".join(map(texts_of, document)) if isinstance(document, list) else str(document)
+
+
+def test_what_a_terminal_obeys_is_in_no_form_of_output(machine):
+    """C1 controls and what changes the direction of the text around it (CVE-2021-42574); JSON has them escaped."""
+    hidden = "\x9b31m\x85\u061c\u200f\u202e\u2066\u2028\x7f"
+    place = machine.work / f"训b{hidden}"
+    place.mkdir()
+    job = machine.submit("echo", f"训b{hidden}", cwd=place)
+    machine.wait(job)
+    documents = [["gqueue", "-a", "--json"], ["gqueue", "-a", "-o", "jsonl"], ["gjob", "show", job, "--json"]]
+    others = [["gqueue", "-a", "-o", form, "-f", "JOBID,COMMAND,WORKDIR"] for form in ("table", "csv", "tsv", "yaml")]
+    for command in documents + others + [["gjob", "show", job]]:
+        shown = machine.ok(*command)
+        assert "训b" in shown and not [c for c in hidden if not c.isascii() and c in shown] and "\x7f" not in shown, command
+    for command in documents:
+        lines = machine.ok(*command).splitlines()
+        assert any(hidden in texts_of(json.loads(line)) for line in lines), command
 
 
 def test_dependency_cycle_by_update(machine):

@@ -81,6 +81,27 @@ def test_a_log_that_cannot_be_followed_is_said_so_and_can_be_read(bare):
     assert log_of(bare, job, "?follow=true").rest() == b"here\n"
 
 
+def test_a_log_that_cannot_be_watched_is_followed_all_the_same(bare):
+    """There may be no more files watched on this machine: then it is looked at from time to time."""
+    own = ["unshare", "--user", "--map-root-user"]
+    if bare.run(*own, "true").code != 0:
+        pytest.skip("no user namespaces here")
+    bare.ok(*own, "gflowd", "up", "--devices", bare.devices)
+    gate = Gate(bare)
+    job = bare.submit(f"echo one; {gate.command}; echo two; {gate.command}")
+    limit = "/proc/sys/user/max_inotify_watches"
+    bare.ok("nsenter", f"--user=/proc/{bare.daemon_pid()}/ns/user", "--preserve-credentials", "sh", "-c", f"echo 0 > {limit}")
+    gate.reached()
+    followed = log_of(bare, job, "?follow=true")
+    assert followed.status == 200
+    assert followed.until(b"\n") == b"one\n"
+    gate.open()
+    assert followed.until(b"\n") == b"two\n"
+    gate.reached()
+    gate.open()
+    assert followed.rest() == b""  # and its end, in order
+
+
 def test_who_sends_on_and_goes_away_is_noticed(bare):
     """What is sent on is read after the answer, which has no end: neither the connection nor the log stays open for it."""
     bare.environment["GFLOW_API__LISTEN"] = "127.0.0.1:0"

@@ -51,8 +51,16 @@ def check_answer(description, operation, answer):
         return
     media = answer.headers["Content-Type"].partition(";")[0]
     assert media in content, (operation["operationId"], answer)
+    schema = content[media]["schema"]
     if media.endswith("json"):
-        validator(description, content[media]["schema"]).validate(answer.document)
+        validator(description, schema).validate(answer.document)
+    if media == "text/event-stream":
+        lines = answer.body.decode().splitlines()
+        told = [json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: ")]
+        assert told, answer
+        kinds = {option["$ref"].rpartition("/")[2]: option for option in schema["properties"]["data"]["contentSchema"]["anyOf"]}
+        for event in told:
+            validator(description, kinds[event["kind"]]).validate(event)
 
 
 def target_of(path, operation, **segments):

@@ -46,6 +46,7 @@ def put_right(lab, method, target, made):
         assert lab.ask("admin", method, target, {"gpu": 31, "resume": True})[0] == 200
     if "allocation_id" in made:
         assert lab.ask("admin", "DELETE", f"/api/v1/gpu/allocations/{made['allocation_id']}", None)[0] == 200
+        lab.town.run("root", "gjob", "wait", str(made["allocation_id"]))  # its GPUs are free, too
 
 
 @pytest.mark.parametrize(("method", "target", "what", "body", "statuses"), TABLE, ids=lambda one: one if isinstance(one, str) else "")

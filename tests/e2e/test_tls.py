@@ -6,10 +6,12 @@ import json
 import os
 import pwd
 import re
+import select
 import shutil
 import socket
 import ssl
 import subprocess
+import sys
 
 import pytest
 from machine import PATIENCE, Machine, as_no_root
@@ -17,7 +19,7 @@ from machine import PATIENCE, Machine, as_no_root
 
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory):
-    """A CA, and certificates of root's, nobody's and of an account there is not; one of another CA."""
+    """A CA, and certificates of root's, nobody's and of an account there is not; one of another CA, and for other uses."""
     place = tmp_path_factory.mktemp("ca")
 
     def run(*words):
@@ -27,11 +29,12 @@ def authority(tmp_path_factory):
         run("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
             "-keyout", f"{name}.key", "-out", f"{name}.crt", "-subj", f"/CN={name}")
 
-    def issue(file, subject, ca="ca"):
+    def issue(file, subject, ca="ca", use="extendedKeyUsage=clientAuth\n"):
+        (place / f"{file}.ext").write_text(use)
         run("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", f"{file}.key",
             "-out", f"{file}.csr", "-subj", subject)
         run("x509", "-req", "-in", f"{file}.csr", "-CA", f"{ca}.crt", "-CAkey", f"{ca}.key", "-CAcreateserial",
-            "-days", "2", "-out", f"{file}.crt")
+            "-days", "2", "-out", f"{file}.crt", "-extfile", f"{file}.ext")
 
     issue("root", "/CN=root")
     issue("daemon", "/CN=daemon")
@@ -39,6 +42,14 @@ def authority(tmp_path_factory):
     issue("stranger", "/CN=no-such-account")
     issue("two", "/CN=daemon/CN=root")
     issue("foreign", "/CN=daemon", "other-ca")
+    issue("both", "/CN=daemon", use="extendedKeyUsage=serverAuth,clientAuth\n")
+    issue("any", "/CN=daemon", use="extendedKeyUsage=anyExtendedKeyUsage\n")
+    issue("unsaid", "/CN=daemon", use="")
+    issue("server", "/CN=daemon", use="extendedKeyUsage=serverAuth\n")
+    issue("mail", "/CN=daemon", use="extendedKeyUsage=emailProtection,timeStamping\n")
+    issue("any-but-signs-nothing", "/CN=daemon", use="extendedKeyUsage=anyExtendedKeyUsage\nkeyUsage=keyEncipherment\n")
+    issue("unsaid-but-signs-nothing", "/CN=daemon", use="keyUsage=keyEncipherment\n")
+    issue("any-foreign", "/CN=daemon", "other-ca", use="extendedKeyUsage=anyExtendedKeyUsage\n")
     return place
 
 
@@ -99,6 +110,17 @@ def test_its_own_certificate_is_kept_and_told(served):
     assert "ecdsa-with-SHA256" in text and "prime256v1" in text and "CA:FALSE" in text
     status = served.ok("gflowd", "status")
     assert served.fingerprint in status and "https://127.0.0.1:" in status
+    ends = subprocess.run(["openssl", "x509", "-noout", "-enddate", "-dateopt", "iso_8601"], input=pem.encode(),  # noqa: S607
+                          capture_output=True, check=True).stdout.decode().split("=")[1].strip()
+    told = served.get("/api/v1/daemon")["tls_expires"]
+    assert told.replace("T", " ").split(".")[0].rstrip("Z") == ends.rstrip("Z"), (told, ends)
+    checks = {check["name"]: check for check in json.loads(served.run("gflow", "doctor", "--json").out)["checks"]}
+    assert checks["TLS"]["level"] == "ok" and served.fingerprint in checks["TLS"]["text"] and told in checks["TLS"]["text"]
+    assert checks["socket"]["text"] == str(served.socket) and checks["API"]["level"] == "ok"
+    assert checks["tokens"]["level"] == "ok", checks["tokens"]
+    served.ok("gctl", "token", "create", "--expires", "never", "endless")
+    checks = {check["name"]: check for check in json.loads(served.run("gflow", "doctor", "--json").out)["checks"]}
+    assert checks["tokens"]["level"] == "warn" and "endless" in checks["tokens"]["text"], checks["tokens"]
     served.ok("gflowd", "restart")
     told = served.get("/api/v1/daemon")
     assert told["tls_fingerprint"] == served.fingerprint
@@ -153,10 +175,10 @@ def test_a_certificate_of_the_own_account_is_that_account(bare, authority):
     bare.environment |= {"GFLOW_API__TLS_LISTEN": "127.0.0.1:0", "GFLOW_API__CLIENT_CA": str(bare.work / "ca.crt")}
     bare.ok(*account, "gflowd", "up", "--devices", bare.devices)
     find(bare)
-    certificate = authority / ("daemon" if account else "me")
-    status, body, _ = ask(bare, "GET", "/api/v1/principal", certificate=certificate)
-    me = json.loads(body)
-    assert (status, me["name"], me["known_by"], me["credential"], me["role"]) == (200, name, "certificate", name, "administrator")
+    for certificate in [authority / which for which in (["any", "unsaid", "daemon"] if account else ["me"])]:
+        status, body, _ = ask(bare, "GET", "/api/v1/principal", certificate=certificate)
+        me = json.loads(body)
+        assert (status, me["name"], me["known_by"], me["credential"], me["role"]) == (200, name, "certificate", name, "administrator")
     job = {"spec": {"name": "far", "work_dir": "/", "hold": True, "command": "true"}, "payload": {"argv": ["true"]}}
     status, body, _ = ask(bare, "POST", "/api/v1/jobs", {"items": [job]}, certificate=certificate)
     assert status == 201 and json.loads(body)["items"][0]["id"] == 1, body
@@ -207,34 +229,79 @@ def test_nobody_has_a_large_request_read(served, shown, length):
         assert client.recv(100).startswith(b"HTTP/1.1 100")  # of who is known it is
 
 
-def test_bodies_from_elsewhere_are_bounded_together(served):
-    """Four of the largest of each address, eight of all; this machine has room of its own."""
-    context = context_of(served)
-    asked = (f"POST /api/v1/jobs/check HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {served.tokens['submit']}\r\n"
-             "Transfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n").encode()
-    kept = []
+class Bodies:
+    """Large requests of an account of this machine, begun and not ended, each from another of its addresses."""
 
-    def begin(address):
-        kept.append(context.wrap_socket(socket.create_connection(served.place, timeout=PATIENCE, source_address=(address, 0))))
-        kept[-1].sendall(asked)
-        answer = kept[-1].recv(4096)
-        while answer.startswith(b"HTTP/1.1 429") and b"}" not in answer:
-            answer += kept[-1].recv(4096)
-        return answer
+    PROGRAM = r"""
+import socket, ssl, sys
+host, port, token = sys.argv[1:]
+context = ssl.create_default_context()
+context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+kept = []
+for number, line in enumerate(sys.stdin):
+    if line == "end\n":
+        kept.pop(0).close()
+        continue
+    plain = socket.create_connection((host, int(port)), source_address=(f"127.0.{number}.2", 0))
+    one = context.wrap_socket(plain)
+    one.sendall(f"POST /api/v1/jobs/check HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n"
+                "Transfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n".encode())
+    answer = one.recv(4096)
+    while not answer.startswith(b"HTTP/1.1 100") and b"}" not in answer:
+        answer += one.recv(4096)
+    print(answer.decode().replace("\r", "").replace("\n", " "), flush=True)
+    kept.append(one)
+"""
 
-    try:
-        for address in ("127.0.0.2", "127.0.0.3"):
-            assert all(begin(address).startswith(b"HTTP/1.1 100") for _ in range(4))
-        assert b"of 127.0.0.3 already use 64M" in begin("127.0.0.3")
-        refused = begin("127.0.0.4")
-        assert refused.startswith(b"HTTP/1.1 429") and b"of all already use 128M" in refused, refused
-        assert served.ok("gbatch", "--hold", "true").startswith("Submitted")
-        kept[0].close()  # which gives back what it took
-        while not begin("127.0.0.4").startswith(b"HTTP/1.1 100"):
+    def __init__(self, machine, account=None):
+        become = ["setpriv", "--reuid", account, "--regid", account, "--clear-groups"] if account else []
+        words = [sys.executable, "-c", self.PROGRAM, machine.place[0], str(machine.place[1]), machine.tokens["submit"]]
+        self.process = subprocess.Popen(  # noqa: S603
+            [*become, *words], cwd="/", stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.communicate()  # which ends it
+
+    def begin(self):
+        """The answer so far."""
+        print("begin", file=self.process.stdin, flush=True)
+        return self.process.stdout.readline()
+
+    def fill(self):
+        """All that one account may have."""
+        assert [self.begin().split()[1] for _ in range(4)] == ["100"] * 4
+        refused = self.begin()
+        assert refused.split()[1] == "429" and "over TLS already use 64M" in refused, refused
+
+    def end(self):
+        """The first of them, which gives back what it took."""
+        print("end", file=self.process.stdin, flush=True)
+
+
+def test_bodies_from_elsewhere_are_bounded_for_each(served):
+    """Four of the largest of each who asks, of this machine by account."""
+    with Bodies(served) as mine:
+        mine.fill()
+        mine.end()
+        while mine.begin().split()[1] != "100":
             pass
-    finally:
-        for one in kept:
-            one.close()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: three accounts")
+def test_bodies_from_elsewhere_are_bounded_together(served):
+    """Eight of the largest of all; this machine has room of its own."""
+    with Bodies(served, "daemon") as first, Bodies(served, "bin") as second, Bodies(served) as third:
+        first.fill()
+        second.fill()
+        refused = third.begin()
+        assert refused.split()[1] == "429" and "of all already use 128M" in refused, refused
+        assert served.ok("gbatch", "--hold", "true").startswith("Submitted")
+        first.end()
+        while third.begin().split()[1] != "100":
+            pass
 
 
 def test_who_sends_on_behind_which_nothing_is_seen_is_hung_up_on(served):
@@ -272,9 +339,20 @@ def test_strangers_leave_the_connections_of_this_machine():
         made.close()
 
 
-def test_a_certificate_of_another_authority_is_no_connection(served, authority):
+@pytest.mark.parametrize("which", ["daemon", "both", "any", "unsaid"])
+def test_a_certificate_for_clients_for_any_use_or_that_says_none_is_taken(served, authority, which):
+    """RFC 5280, 4.2.1.12: without the extension it may be used for anything."""
+    assert ask(served, "GET", "/healthz", certificate=authority / which)[0] == 200
+
+
+REFUSED = ["foreign", "any-foreign", "server", "mail", "any-but-signs-nothing", "unsaid-but-signs-nothing"]
+
+
+@pytest.mark.parametrize("which", REFUSED)
+def test_a_certificate_of_another_authority_or_for_another_use_is_no_connection(served, authority, which):
+    assert ask(served, "GET", "/healthz", certificate=authority / "both")[0] == 200
     with pytest.raises((ssl.SSLError, ConnectionError, http.client.HTTPException)):
-        ask(served, "GET", "/healthz", certificate=authority / "foreign")
+        ask(served, "GET", "/healthz", certificate=authority / which)
 
 
 def s_client(machine, *words):
@@ -375,6 +453,24 @@ def test_one_address_has_so_many_connections(served):
     for one in open_ones:
         one.close()
     assert ask(served, "GET", "/healthz")[0] == 200
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: two accounts")
+def test_who_has_many_addresses_of_this_machine_is_one(bare):
+    """All of 127.0.0.0/8 is at the hand of every account: they are counted by that, and leave others theirs."""
+    bare.environment["GFLOW_API__TLS_LISTEN"] = "127.0.0.1:0"
+    bare.up()
+    find(bare)
+    mine = [socket.create_connection(bare.place, timeout=PATIENCE, source_address=(f"127.0.0.{2 + i}", 0)) for i in range(64)]
+    with socket.create_connection(bare.place, timeout=PATIENCE, source_address=("127.0.1.1", 0)) as one_more:
+        assert one_more.recv(1) == b""  # closed at once: the others have 10 s
+        ready, _, _ = select.select(mine, [], [], 0)
+        assert not ready, "they were closed before"
+    words = ["curl", "-s", "-k", "https://%s:%d/healthz" % bare.place]
+    other = bare.run("setpriv", "--reuid", "daemon", "--regid", "daemon", "--clear-groups", *words, cwd="/")
+    assert other.out == "ok\n" or other.out == "ok", other
+    for one in mine:
+        one.close()
 
 
 def test_a_large_answer_and_a_large_request_come_whole(served):

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The life of jobs as OpenTelemetry traces, taken by a small collector that reads what it is sent."""
 
+import contextlib
 import json
 import os
 import queue
 import re
 import threading
 import time
-import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from machine import PATIENCE, Gate, Machine
+from metered import metered, scrape, value
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 SPAN = "00f067aa0ba902b7"
@@ -79,19 +80,13 @@ def traced(request):
     collector = Collector(*(marker.args if marker else ()), **(marker.kwargs if marker else {}))
     made = Machine(config=f'[telemetry]\notlp_endpoint = "{collector.url}"\n')
     made.collector = collector
-    made.environment["GFLOW_API__LISTEN"] = "127.0.0.1:0"
-    try:
-        made.up()
-        made.url = json.loads(made.ok("gflowd", "status", "--json"))["api_url"]
+    with contextlib.closing(collector), metered(made):
         yield made
-    finally:
-        made.close()
-        collector.close()
 
 
 def counted(machine, which):
-    with urllib.request.urlopen(machine.url + "/metrics", timeout=PATIENCE) as answer:
-        return int(re.search(rf"^gflow_trace_spans_{which}_total (\d+)", answer.read().decode(), re.MULTILINE)[1])
+    _, text = scrape(machine)
+    return value(text, f"gflow_trace_spans_{which}_total")
 
 
 def until_counted(machine, which, least):

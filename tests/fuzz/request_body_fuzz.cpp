@@ -18,10 +18,16 @@ using gflow::fuzz::require;
 namespace {
 
 /// A body that is refused is told of as problems are: the fields that are wrong, a line each.
-void check_refusal(const gflow::Error& error) {
-  require(!error.message.empty());
-  for (const std::string_view line : gflow::split(error.message, '\n')) {
+void check_refusal(const gflow::api::Refusal& refusal) {
+  require(!refusal.message.empty());
+  const auto lines = gflow::split(refusal.message, '\n');
+  for (const std::string_view line : lines) {
     require(!line.empty() && gflow::printable(line) == line);
+  }
+  require(refusal.fields.empty() || refusal.fields.size() == lines.size());
+  for (const gflow::api::FieldError& field : refusal.fields) {
+    require(field.pointer.empty() || field.pointer.starts_with('/'));
+    require(!field.detail.empty());
   }
 }
 

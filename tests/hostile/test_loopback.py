@@ -21,7 +21,7 @@ sys.stdin.read()
 
 # Binds sockets to a port at which somebody will listen, and once told asks from each of them and resets the connection.
 BEHIND = """
-import json, socket, struct, sys, time
+import json, socket, struct, sys
 port, place = int(sys.argv[1]), sys.argv[2].rsplit('/', 1)[1].split(':')
 bound = []
 for _ in range(300):
@@ -41,7 +41,6 @@ for one in bound:
     except OSError:
         pass  # one of the same port that is still closing
     one.close()
-    time.sleep(0.003)  # the daemon looks at one at a time
 """
 
 

@@ -9,6 +9,7 @@ sys.path.insert(0, str(SOURCE))
 sys.path.insert(0, str(ROOT / "tests/contract"))  # pypi.py
 
 import gflow  # noqa: E402
+import wheels  # noqa: E402
 from machine import PATIENCE, Machine  # noqa: E402
 
 
@@ -45,3 +46,17 @@ def python(machine):
         return done.stdout
 
     return run
+
+
+@pytest.fixture(scope="session")
+def native():
+    """The package that tests import has its native module, built of this tree."""
+    folder = str(wheels.package() / "gflow")
+    if folder not in gflow.__path__:
+        gflow.__path__.append(folder)
+
+
+def pytest_terminal_summary(terminalreporter):
+    missing = [version for version in wheels.SUPPORTED if version not in wheels.pythons()]
+    if missing:
+        terminalreporter.write_line(f"wheels are not tried with Python {', '.join(missing)}: not here, or without Python.h")

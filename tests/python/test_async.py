@@ -2,10 +2,12 @@
 """gflow.AsyncClient: the same steps on an event loop."""
 
 import asyncio
+import inspect
 import os
 
 import gflow
 import pytest
+import work
 from machine import Gate
 
 
@@ -19,6 +21,29 @@ def on_a_loop(test):
 
     run.__name__, run.__doc__ = test.__name__, test.__doc__
     return run
+
+
+def calls_of(kind):
+    """Its calls with what they take; `close` is `aclose` where it is awaited."""
+    found = {name: inspect.signature(member).replace(return_annotation=None) for name, member in vars(kind).items()
+             if callable(member) and not name.startswith("_")}
+    return {"close" if name == "aclose" else name: taken for name, taken in found.items()}
+
+
+@pytest.mark.parametrize(("awaited", "plain"), [(gflow.AsyncClient, gflow.Client), (gflow.AsyncJob, gflow.Job)])
+def test_each_call_of_the_one_is_a_call_of_the_other(awaited, plain):
+    assert calls_of(awaited) == calls_of(plain)
+
+
+@on_a_loop
+async def test_what_is_told_of_the_machine(machine, client):
+    job = await client.submit("true", project="p")
+    assert (await client.newest()).id == job.id
+    await job.wait()
+    assert (await client.statistics(project="p"))["total"]["states"]["Finished"] == 1
+    assert (await client.validate(gpu_count=1))["valid"] is True
+    assert (await client.monitoring())["kind"] == "GpuMonitoring" and (await client.principal())["kind"] == "Principal"
+    assert (await client.daemon())["socket"] == str(machine.socket)
 
 
 @on_a_loop
@@ -46,6 +71,81 @@ async def test_many_at_once(machine, client):
     jobs = await asyncio.gather(*(client.submit("true", name=f"n{i}") for i in range(20)))
     assert sorted(one.id for one in jobs) == list(range(1, 21))
     assert {one["status"] for one in await client.wait(*jobs)} == {"Finished"}
+
+
+@on_a_loop
+async def test_an_array(machine, client):
+    jobs = await client.submit_array("echo $GFLOW_ARRAY_TASK_ID", [3, 5])
+    await client.wait(*jobs)
+    assert [await job.log() for job in jobs] == ["3\n", "5\n"]
+
+
+@on_a_loop
+async def test_functions(machine, client):
+    """Results come as they are there, exceptions at their place, and nothing of them stays."""
+    os.environ["HOME"], home = str(machine.home), os.environ["HOME"]
+    try:
+        results = await client.map(work.divide, [3, 0, 4], gpus=1)
+        assert len(results) == 3 and await results.__anext__() == 4
+        with pytest.raises(ZeroDivisionError):
+            await results.__anext__()
+        assert [one async for one in results] == [3] and list((machine.state / "functions").iterdir()) == []
+        killed = await client.map(work.killed_by, [0])
+        with pytest.raises(gflow.JobFailed, match="by signal 9"):
+            await killed.jobs[0].result()
+        held = await client.map(work.divide, [1, 2], hold=True)
+        await held.cancel()
+        with pytest.raises(gflow.JobFailed, match="Cancelled"):
+            await held.__anext__()
+        await held.aclose()
+        assert [one async for one in await client.map(work.divide, [])] == []
+    finally:
+        os.environ["HOME"] = home
+
+
+@on_a_loop
+async def test_after_a_cancelled_wait_results_go_on(machine, client):
+    """Also where the news came in that moment and was lost."""
+    gate = machine.work / "gate"
+    os.mkfifo(gate)
+    os.environ["HOME"], home = str(machine.home), os.environ["HOME"]
+    try:
+        results = await client.map(work.wait_for, [str(gate)])
+        connection = results._endings._stream
+        receive = connection._receive
+
+        async def receive_too_late(silence, patience):
+            while b"job.ended" not in await receive(silence, patience):
+                pass
+            raise asyncio.CancelledError
+
+        connection._receive = receive_too_late
+        machine.running(results.jobs[0].id)
+        gate.write_text("read")
+        with pytest.raises(asyncio.CancelledError):
+            await results.__anext__()
+        del connection._receive
+        assert [one async for one in results] == ["read"]
+    finally:
+        os.environ["HOME"] = home
+
+
+@on_a_loop
+async def test_results_whose_events_are_gone_are_asked_for(machine, client):
+    os.environ["HOME"], home = str(machine.home), os.environ["HOME"]
+    try:
+        results = await client.map(work.divide, [3, 4])
+        await client.wait(*results.jobs)
+        await results._endings.aclose()
+
+        class Gone:
+            async def __anext__(self):
+                raise gflow.EventsGone({"status": 410, "detail": "(after=1)"}, "GET")
+
+        results._endings = Gone()
+        assert [one async for one in results] == [4, 3]
+    finally:
+        os.environ["HOME"] = home
 
 
 @on_a_loop

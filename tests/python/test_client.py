@@ -70,6 +70,17 @@ def test_a_request_means_what_it_means_to_gbatch(client, machine, gpus, shown):
     assert client.validate(gpus=str(gpus))["request"] == shown
 
 
+@pytest.mark.parametrize(("before", "after"), [
+    ({"gpus": 0.5}, 2), ({"gpus": "8G,0.5(RTX3090)"}, 2), ({"gpus": "1(RTX3090)"}, "4G,0.25"), ({"gpus": "2,8G"}, 0),
+    ({"gpus": 1, "gpu_memory": "2G", "shared": True}, 1), ({"gpus": 2, "memory": "1G"}, "1(nvidia)"),
+])
+def test_an_update_of_gpus_means_what_it_means_to_gjob(client, machine, before, after):
+    mine, theirs = (client.submit("true", hold=True, **before) for _ in range(2))
+    mine.update(gpus=after)
+    machine.ok("gjob", "update", f"--gpus={after}", theirs.id)
+    assert mine.show()["spec"]["request"] == theirs.show()["spec"]["request"] != {}
+
+
 def test_time_sliced(client):
     job = client.submit("true", gpus=1, shared=True, gpu_memory="2G", hold=True)
     request = job.show()["spec"]["request"]
@@ -77,21 +88,29 @@ def test_time_sliced(client):
 
 
 @pytest.mark.parametrize(("options", "error", "says"), [
-    ({"gpus": "nope"}, ValueError, "column 1: 'nope' is neither"),
-    ({"gpus": 1.5}, ValueError, "whole GPUs or a part"),
-    ({"gpus": True}, TypeError, "gpus is a number"),
+    ({"gpus": "nope"}, gflow.RequestError, "^'nope', column 1: 'nope' is neither"),
+    ({"gpus": 1.5}, gflow.RequestError, "whole GPUs or a part"),
+    ({"gpus": True}, gflow.OptionError, "gpus is a number"),
     ({"gpus": 9}, gflow.Infeasible, "requests 9 GPUs and this machine has 2"),
     ({"priority": 300}, gflow.UsageError, "0 to 255"),
-    ({"memory": "much"}, ValueError, "memory='much' is not an amount of memory"),
+    ({"memory": "much"}, gflow.OptionError, "memory='much' is not an amount of memory"),
     ({"depends_on": 99}, gflow.NotFound, "99"),
     ({"constraint": {"zone": "a"}}, gflow.Infeasible, "no single node"),
     ({"gpu": 1}, TypeError, "has no option 'gpu'"),
-    ({"depends_on": 1, "depends_on_any": 2}, ValueError, "depends_on or depends_on_any"),
+    ({"depends_on": 1, "depends_on_any": 2}, gflow.OptionError, "depends_on or depends_on_any"),
+    ({"depends_on": "12"}, gflow.OptionError, "'12' is not a job"),
+    ({"depends_on": [1.5]}, gflow.OptionError, "1.5 is not a job"),
+    ({"time_limit": "2h"}, gflow.OptionError, "'2h' is not a time: seconds, or a timedelta"),
+    ({"grace": float("inf")}, gflow.OptionError, "inf is not a time"),
+    ({"env": {"A=B": "1"}}, gflow.OptionError, "'A=B' is not the name of a variable"),
+    ({"config": "/no/such"}, gflow.OptionError, "config '/no/such' cannot be read: No such file"),
 ])
 def test_what_is_wrong_is_an_exception_that_says_it(client, options, error, says):
     with pytest.raises(error, match=says):
         client.submit("true", **options)
     assert client.jobs() == []
+    if error in (gflow.RequestError, gflow.OptionError):
+        assert issubclass(error, ValueError) and issubclass(error, gflow.GflowError)
 
 
 def test_a_problem_has_what_was_asked_and_the_request(client, machine):
@@ -103,6 +122,52 @@ def test_a_problem_has_what_was_asked_and_the_request(client, machine):
     assert problem.request_id and problem.request_id in str(problem)
     with pytest.raises(ValueError, match="no command"):
         client.submit(" ")
+
+
+def test_an_array_is_as_gbatch_makes_it(client, machine):
+    """The same names, group and variables; all of them in one submission."""
+    told = "echo $GFLOW_ARRAY_TASK_ID of $GFLOW_ARRAY_TASK_COUNT from $GFLOW_ARRAY_TASK_MIN to $GFLOW_ARRAY_TASK_MAX"
+    jobs = client.submit_array(told, range(1, 8, 3), name="sweep", max_concurrent=2, cwd=machine.work)
+    client.wait(*jobs)
+    assert [(job.name, job.log()) for job in jobs] == [(f"sweep_{task}", f"{task} of 3 from 1 to 7\n") for task in (1, 4, 7)]
+    machine.ok("gbatch", "--array", "1-7:3%2", "--name", "sweep", "--wait", "--wrap", told)
+    mine, theirs = jobs[1].show()["spec"], client.job(5).show()["spec"]
+    assert mine.pop("group") != theirs.pop("group") and mine == theirs and client.job(5).log() == jobs[1].log()
+    assert client.submit_array("true", []) == []
+    turned = client.submit_array(told, [3, 1, 2], cwd=machine.work)
+    client.wait(*turned)
+    assert [job.log() for job in turned] == [f"{task} of 3 from 1 to 3\n" for task in (3, 1, 2)]
+    assert [job.show()["spec"]["group"] for job in client.submit_array("true", [5])] == [""]
+
+
+def test_a_process_for_each_gpu(client, monkeypatch):
+    monkeypatch.setenv("GFLOW_LAUNCH", "torchrun")  # of another job
+    job = client.submit("echo $RANK of $WORLD_SIZE", gpus=2, launch="ddp")
+    job.result()
+    assert sorted(job.log().splitlines()) == ["0 of 2", "1 of 2"]
+    one = client.submit("echo ${RANK-one}", gpus=2)
+    one.result()
+    assert one.log() == "one\n"
+
+
+CONDA = """#!/bin/bash
+cat <<'END'
+conda() { [ "$2" = lab ] || { echo "EnvironmentNameNotFound: $2" >&2; return 1; }; export CONDA_DEFAULT_ENV=lab MULTI=$'a\nb'; }
+END
+"""
+
+
+def test_a_conda_environment_is_activated_now(client, tmp_path, monkeypatch):
+    conda = tmp_path / "conda"
+    conda.write_text(CONDA)
+    conda.chmod(0o755)
+    monkeypatch.setenv("CONDA_EXE", str(conda))
+    job = client.submit('echo "$CONDA_DEFAULT_ENV-$MULTI"', conda_env="lab")
+    job.result()
+    assert job.log() == "lab-a\nb\n"
+    with pytest.raises(gflow.ConfigurationError, match="'nope' cannot be activated: EnvironmentNameNotFound: nope"):
+        client.submit("true", conda_env="nope")
+    assert len(client.jobs()) == 1
 
 
 def test_a_script_is_copied(client, machine):
@@ -205,6 +270,7 @@ def test_listing_goes_on_from_page_to_page(client):
     client.submit_all([gflow.Submission("true", hold=True, name=f"n{i}") for i in range(1100)])
     assert len(client.jobs(fields=["status"])) == 1100
     assert [one["id"] for one in client.jobs(most=3, sort="-id")] == [1100, 1099, 1098]
+    assert [one["id"] for one in client.jobs(sort="-id", fields=["status"])] == list(range(1100, 0, -1))
     assert [one["spec"]["name"] for one in client.jobs(job=[2, 5], state=["Hold"])] == ["n1", "n4"]
     assert client.jobs(name="n109*", most=2)[1]["id"] == 1091
 
@@ -215,6 +281,17 @@ def test_statistics(client):
     assert told["total"]["states"]["Finished"] == 1 and [one["name"] for one in told["parts"]] == ["p"]
     assert len(client.jobs(since=datetime.now() - timedelta(hours=1))) == 1
     assert client.jobs(since=datetime.now() + timedelta(hours=1)) == []
+
+
+def test_a_stream_that_another_thread_closes_ends(client):
+    events = client.events()
+    stream = events._stream
+    stream.close()
+    with pytest.raises(gflow.ConnectionLost):
+        while stream.read(1) is not None:  # what came with the head of the answer is read first
+            pass
+    events.close()
+    assert list(events) == []
 
 
 def test_events_come_once_and_go_on_where_one_was(client):

@@ -38,14 +38,23 @@ def test_a_schema_is_this_type(schema, text):
     assert python_documents.type_of(schema, {}, "Name") == text
 
 
-def test_an_event_has_the_fields_of_its_type(client):
-    client.submit("true").wait()
-    events = list(client.events(after=client.events(follow=False).__next__()["id"] - 1, follow=False))
-    assert [one["type"] for one in events] == ["job.submitted", "job.starting", "job.started", "job.ended"]
-    for event in events:
-        assert set(event) - {"apiVersion", "kind"} == set(_events.JobEvent.__annotations__), event
-    assert set(events[-1]["outcome"]) == set(_events.Ending.__annotations__)
-    assert {one["type"] for one in events} <= set(typing.get_args(_events.JobEventType))
+def test_an_event_has_the_fields_of_its_type(machine, client):
+    with client.events(type=["job.ended", "node.changed"]) as events:
+        client.submit("true").wait()
+        of_job = next(events)
+        machine.ok("gctl", "drain", "gpu", "1", "--reason", "dusty")
+        of_node = next(events)
+    for event, document in ((of_job, documents.JobEvent), (of_node, documents.NodeEvent)):
+        assert event["kind"] == document.__name__ and set(event) == set(document.__annotations__), event
+    assert set(of_job["outcome"]) == set(documents.EndingShown.__annotations__)
+    assert (of_node["gpu"], of_node["reason"]) == (1, "dusty")
+
+
+def test_an_event_is_any_that_is_told(machine):
+    told = machine.get("/api/v1/openapi.json")["paths"]["/api/v1/events"]["get"]["responses"]["200"]["content"]
+    kinds = told["text/event-stream"]["schema"]["properties"]["data"]["contentSchema"]["anyOf"]
+    assert {one.__forward_arg__ for one in typing.get_args(_events.Event)} == {
+        "documents." + kind["$ref"].rpartition("/")[2] for kind in kinds}
 
 
 def test_importing_is_cheap(python):

@@ -3,11 +3,14 @@
 
 import concurrent.futures
 import os
+import resource
+import signal
+import sys
 
 import gflow
 import pytest
 import work
-from gflow import _default, functions
+from gflow import _default, _sync, functions
 from pypi import program
 
 
@@ -45,8 +48,24 @@ def test_what_was_raised_is_raised_where_its_result_would_be(client):
     assert client.job(2).status() == "Failed" and "ZeroDivisionError" in client.job(2).log()
 
 
+def test_after_an_interrupt_results_go_on(client, machine, monkeypatch):
+    gates = [machine.work / "a", machine.work / "b"]
+    for gate in gates:
+        os.mkfifo(gate)
+    results = gflow.map(work.wait_for, [str(gate) for gate in gates])
+    with monkeypatch.context() as patch:
+        patch.setattr(results._endings._stream._stream, "_receive", lambda *_: signal.raise_signal(signal.SIGINT))
+        with pytest.raises(KeyboardInterrupt):
+            next(results)
+    for gate in gates:
+        gate.write_text(gate.name)
+    assert list(results) == ["a", "b"]
+    assert folders(machine) == []
+
+
 @pytest.mark.parametrize(("function", "error", "says"), [
     (work.killed, gflow.JobFailed, "by signal 9"),
+    (work.leaves, gflow.JobFailed, r"job 1 Finished without a result: .* os\._exit\(\)"),
     (work.odd, RuntimeError, r"Odd\(1\)"),
 ])
 def test_what_came_to_nothing_says_so(client, function, error, says):
@@ -85,6 +104,43 @@ def test_executor(client, machine):
     with pytest.raises(RuntimeError, match="after shutdown"):
         executor.submit(work.killed)
     assert folders(machine) == []
+
+
+def test_a_result_that_exits_is_the_matter_of_its_own_future(client, machine):
+    with gflow.Executor() as executor:
+        exits, well = executor.submit(work.exits), executor.submit(work.divide, 3)
+        with pytest.raises(SystemExit):
+            exits.result(timeout=60)
+        assert well.result(timeout=60) == 4
+    assert folders(machine) == []
+
+
+def test_what_ends_the_listener_is_told_to_all(client):
+    """Also to who waits for one that was cancelled, whose job was not seen to end."""
+    executor = gflow.Executor(hold=True)
+    with executor:
+        first, cancelled, left = [executor.submit(work.divide, 3) for _ in range(3)]
+        first.add_done_callback(lambda _: sys.exit(5))
+        with executor._lock:  # what its end would tell is not heard before that of the first
+            first.job.cancel()
+            first.job.wait()
+            assert cancelled.cancel()
+        with pytest.raises(SystemExit):
+            left.result(timeout=60)
+        assert concurrent.futures.wait([cancelled], timeout=60).not_done == set()
+        with pytest.raises(RuntimeError, match="after shutdown"):
+            executor.submit(work.divide, 3)
+
+
+def test_a_process_with_no_file_left_says_so(client):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    client.close()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+    try:
+        with pytest.raises(gflow.Unreachable, match="Too many open files; 'ulimit -n'"):
+            _sync.connect_unix(client.server)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_a_job_that_somebody_cancels_is_no_result(client, machine):
@@ -127,14 +183,15 @@ def test_retries_count_until_one_is_well(client, machine):
     with pytest.raises(ZeroDivisionError):
         job.result(timeout=60)
     assert job.show()["attempt"] == 2
+    job = functions.submit_calls(client, work.killed_at_last, [((), {})], {"max_retries": 1})[0]
+    with pytest.raises(gflow.JobFailed, match="by signal 9"):
+        job.result(timeout=60)
 
 
 def test_events_that_are_gone_are_asked_for(client, monkeypatch):
     told = iter([gflow.EventsGone({"status": 410, "detail": "(after=1)"}, "GET")])
 
     class Gone:
-        is_closed = False
-
         def __iter__(self):
             raise next(told)
 

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """GPUs for a program: held while it wants them, given back whatever happens, and told when they are lost."""
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -23,6 +25,73 @@ def test_they_are_held_and_given_back(client, monkeypatch):
         with pytest.raises(gflow.NoGpus, match="GPU"), client.gpus(1, wait=False):
             pass
     assert os.environ["CUDA_VISIBLE_DEVICES"] == "7" and "CUDA_DEVICE_ORDER" not in os.environ
+    assert client.allocations() == []
+
+
+@pytest.mark.parametrize("first_back", [0, 1])
+def test_whatever_the_order_they_are_given_back_in_those_that_are_held_are_visible(client, monkeypatch, first_back):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7")
+    held = [client.gpus(1), client.gpus(1)]
+    assert [lease.acquire().indices for lease in held] == [[0], [1]]
+    held.pop(first_back).release()
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == str(1 - first_back)
+    held.pop().release()
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == "7"
+
+
+FORKS = """
+import os, sys, gflow
+client = gflow.default_client()
+with client.gpus(2) as devices:
+    if os.fork() == 0:
+        sys.exit(0)
+    os.wait()
+    assert [one["allocation_id"] for one in client.allocations()] == [devices.allocation_id]
+assert client.allocations() == []
+"""
+
+
+def test_a_child_that_leaves_gives_back_nothing_of_its_parent(machine):
+    subprocess.run([sys.executable, "-c", FORKS], check=True, env={**machine.environment, "PYTHONPATH": str(SOURCE)})
+
+
+class Interrupted(BaseException):
+    """As KeyboardInterrupt, but that pytest takes it for no wish to end."""
+
+
+@contextlib.contextmanager
+def interrupted(daemon):
+    """What is asked within gets no answer from gflowd before a signal interrupts it."""
+
+    def interrupt(*_):
+        raise Interrupted
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    os.kill(daemon, signal.SIGSTOP)
+    try:
+        with pytest.raises(Interrupted):
+            signal.setitimer(signal.ITIMER_REAL, 0.2)
+            yield
+    finally:
+        os.kill(daemon, signal.SIGCONT)
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_one_that_is_interrupted_while_it_is_asked_for_is_given_back(client, machine):
+    with client.events(type="job.ended") as ended:
+        with interrupted(machine.daemon_pid()):
+            client.gpus(2).acquire()
+        assert next(ended)["status"] == "Cancelled"
+    assert client.allocations() == []
+
+
+def test_one_whose_giving_back_is_interrupted_is_given_back(client, machine):
+    lease = client.gpus(2)
+    lease.acquire()
+    with client.events(type="job.ended") as ended:
+        with interrupted(machine.daemon_pid()):
+            lease.release()
+        assert next(ended)["status"] == "Cancelled"
     assert client.allocations() == []
 
 
@@ -116,6 +185,28 @@ def test_they_outlive_gflowd(client, machine):
     assert client.allocations() == [] and devices.lost is None
 
 
+def test_they_are_given_back_to_a_gflowd_that_comes_back(client, machine):
+    with client.gpus(2):
+        machine.kill_daemon()
+        comes = threading.Thread(target=machine.up)
+        comes.start()
+    comes.join()
+    assert client.allocations() == []
+
+
+def test_what_could_not_be_given_back_can_be_later(client, machine):
+    lease = gflow.Client(f"unix:{machine.socket}", patience=0).gpus(1)
+    lease.acquire()
+    machine.kill_daemon()
+    with pytest.raises(gflow.Unreachable):
+        lease.release()
+    machine.up()
+    assert len(client.allocations()) == 1
+    lease.release()
+    assert client.allocations() == []
+    lease.release()
+
+
 def test_cuda_that_was_started_before_is_told(client, monkeypatch):
     class Torch:
         class cuda:
@@ -150,5 +241,7 @@ def test_a_choice_holds_nothing(client):
         assert client.select(1).indices == [1]
         with pytest.raises(gflow.NoGpus, match="Need 2 GPUs, only 1 available"):
             client.select(2)
+        with pytest.raises(gflow.Infeasible, match="3 GPUs"):
+            client.select(3)
 
 

@@ -12,49 +12,22 @@ import sys
 import gflow
 import pytest
 from package import ROOT, SOURCE
+from guide import OF_FRAMEWORKS, PATHS, PLAIN, snippets
 from gflow import manager
+from gflow._terms import framework_terms
 from gflow.manager import GPUResourceManager, TrainingGPUConfig
 
-GUIDE = ROOT / "tests/fixtures/documents/gpu_resource_manager.md"
-PATHS = {"PYTHONPATH": f"{SOURCE}:{ROOT}/python/guide/src"}
+PATHS_OF_GUIDE = {"PYTHONPATH": f"{SOURCE}:{PATHS}:{ROOT}/tests/python"}
 
-# By the heading each stands under. Of what is about frameworks (the training engine, TensorFlow, PyTorch, gradient accumulation)
-# nothing is here.
-SNIPPETS = [
-    "基本使用", "单GPU训练配置", "多GPU分布式训练配置", "混合精度训练配置", "显存监控", "资源不足处理", "显存不足处理",
-    "1. 启用详细日志", "2. 检查GPU状态", "3. 性能分析", "批量大小优化", "混合精度训练", "数据并行", "模型并行",
-]
-
-# Runs each of them in one session, as a notebook would, and says what it left.
+# Runs them in one session and says what it left.
 SESSION = """
-import ast, asyncio, io, contextlib, inspect, json, logging, sys
-records = []
-class Keeper(logging.Handler):
-    def emit(self, record): records.append([record.name, record.levelname, record.getMessage()])
-logging.getLogger().addHandler(Keeper())
-logging.getLogger().setLevel(logging.INFO)
+import json, logging, sys
+from guide import run_session
 async def train_model(): return "gpu"
 async def train_model_cpu(): return "cpu"
 names = {"logger": logging.getLogger("training"), "train_model": train_model, "train_model_cpu": train_model_cpu}
-async def main():
-    for title, text in json.load(sys.stdin):
-        records.clear()
-        out = io.StringIO()
-        with contextlib.redirect_stdout(out):
-            made = eval(compile(text, title, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT), names)
-            if inspect.isawaitable(made): await made
-        print(json.dumps([title, out.getvalue(), records]))
-asyncio.run(main())
+print(json.dumps(run_session(json.load(sys.stdin), names)))
 """
-
-
-def snippets():
-    found, title = {}, ""
-    for heading, block in re.findall(r"^#{2,4} ([^\n]+)$|^```python\n(.*?)^```", GUIDE.read_text(), re.MULTILINE | re.DOTALL):
-        title = heading or title
-        if block:
-            found[title] = block
-    return found
 
 
 @pytest.fixture
@@ -64,27 +37,28 @@ def guide(machine, python, tmp_path):
     def run(titles, before="", **env):
         blocks = [["before", before], *([title, snippets()[title]] for title in titles)]
         done = subprocess.run([sys.executable, "-c", SESSION], input=json.dumps(blocks), capture_output=True, text=True,
-                              env=machine.environment | PATHS | env, cwd=machine.work, timeout=120, check=False)
+                              env=machine.environment | PATHS_OF_GUIDE | env, cwd=machine.work, timeout=120, check=False)
         assert done.returncode == 0, done.stderr
-        return {title: (out, logged) for title, out, logged in map(json.loads, done.stdout.splitlines())}
+        return json.loads(done.stdout)
 
     return run
 
 
-def test_every_snippet_of_the_guide_that_is_not_of_a_framework_is_here():
-    others = [title for title in snippets() if title not in SNIPPETS]
-    assert others == ["与训练引擎集成", "2. TensorFlow集成", "3. PyTorch集成", "梯度累积"]
+def test_every_snippet_of_the_guide_is_run():
+    assert [title for title in snippets() if title not in PLAIN and title not in OF_FRAMEWORKS] == []
+    for title, file in OF_FRAMEWORKS.items():
+        assert f'"{title}"' in (ROOT / "tests/frameworks" / file).read_text(), title
 
 
 @pytest.mark.devices("sim:4xV100+4xA100")
 def test_the_snippets_do_what_they_say(guide, machine):
-    told = guide(SNIPPETS)
+    told = guide(PLAIN)
     node = socket.gethostname()
-    assert told["基本使用"] == (f"分配到的节点: {node}\n", [
-        ["gpu_resource_manager", "INFO", f"GPU资源分配成功: {node} (2个GPU)"]])
+    assert told["基本使用"] == [f"分配到的节点: {node}\n", [
+        ["gpu_resource_manager", "INFO", f"GPU资源分配成功: {node} (2个GPU)"]]]
     assert re.fullmatch(r"GPU利用率: \d+\.\d\d%\n显存使用率: \d+\.\d\d%\n", told["显存监控"][0])
     assert told["资源不足处理"][1] == [["gpu_resource_manager", "INFO", f"GPU资源分配成功: {node} (2个GPU)"]]
-    assert told["显存不足处理"] == ("", [])
+    assert told["显存不足处理"] == ["", []]
     assert told["2. 检查GPU状态"][0].splitlines() == [
         f"节点: {node}", "GPU类型: V100", "可用GPU: 2", "显存: 32.0GB", "利用率: 0.00%",
         f"节点: {node}", "GPU类型: A100", "可用GPU: 4", "显存: 80.0GB", "利用率: 0.00%"]
@@ -165,6 +139,21 @@ def test_distributed_training(resources, monkeypatch):
     assert told["environment"]["CUDA_VISIBLE_DEVICES"] == os.environ["CUDA_VISIBLE_DEVICES"] == "0,1"
     resources.cleanup_gpu_resources(node)
     assert not {"MASTER_PORT", "WORLD_SIZE", "CUDA_VISIBLE_DEVICES"} & set(os.environ)
+
+
+@pytest.mark.devices("sim:2xV100+2xA100")
+@pytest.mark.parametrize("need", [
+    {}, {"gpu_count": 2}, {"gpu_count": 2, "distributed_training": True, "gpu_memory_fraction": 0.7}, {"mixed_precision": False},
+    {"gpu_count": 2, "gpu_type": "A100", "distributed_training": True, "mixed_precision": False, "gpu_memory_fraction": 0.333},
+])
+def test_what_frameworks_are_told_without_gflowd_is_what_it_tells(resources, need):
+    config = TrainingGPUConfig(**{"gpu_type": "V100", **need})
+    allocation = resources.hold(config, is_seen=False)
+    for framework in ("pytorch", "tensorflow"):
+        told = allocation.setup(framework, config)
+        told.pop("environment")
+        assert framework_terms(framework, config, allocation.count, {"V100": 32.0, "A100": 80.0}[config.gpu_type]) == told
+    assert resources.give_back(allocation) is True and resources.give_back(allocation) is False
 
 
 @pytest.mark.devices("sim:2xV100+2xA100")

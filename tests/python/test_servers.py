@@ -89,6 +89,14 @@ def test_the_socket_is_found_as_gflowd_chooses_it(bare, monkeypatch, environment
     assert find_server().socket == "/named.sock"
 
 
+@pytest.mark.parametrize("url", ["http://10.9.9.9:8000", "http://lab1", "http://localhost.lab:8000"])
+def test_nothing_goes_to_other_machines_in_clear(url):
+    with pytest.raises(gflow.ConfigurationError, match="another machine, which is asked over TLS only: 'gctl remote add"):
+        gflow.Client(url, token="gflow_secret")
+    for here in ("http://127.0.0.1:8000", "http://127.1.2.3", "http://[::1]:8000", "http://localhost:8000"):
+        assert find_server(here, "t").token == "t"
+
+
 def test_a_wrong_setting_is_said(bare, monkeypatch):
     monkeypatch.setenv("HOME", str(bare.home))
     monkeypatch.delenv("GFLOW_SOCKET", raising=False)
@@ -140,13 +148,13 @@ def test_logs_and_events_go_on_over_a_restart(machine):
 
 
 class Wire:
-    """Who answers once as told, and hangs up."""
+    """Who answers as told, the last of it again and again, and hangs up each time."""
 
-    def __init__(self, path, answer):
+    def __init__(self, path, *answers):
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(str(path))
         self.listener.listen()
-        self.path, self.answer, self.asked = path, answer, []
+        self.path, self.answers, self.asked = path, list(answers), []
         threading.Thread(target=self.serve, daemon=True).start()
 
     def serve(self):
@@ -161,7 +169,7 @@ class Wire:
                     request += more
                 self.asked.append(request)
                 with contextlib.suppress(BrokenPipeError):  # one that has seen enough
-                    connection.sendall(self.answer)
+                    connection.sendall(self.answers[0] if len(self.answers) == 1 else self.answers.pop(0))
 
 
 BODY = b'{"kind": "Machine"}'
@@ -206,6 +214,22 @@ def test_what_must_not_be_done_twice_is_asked_once(tmp_path):
     assert len(wire.asked) > 2 and len(keys) == 1  # the same submission each time
     with pytest.raises(gflow.GflowError, match="several lines"):
         client.call("GET", "/a\r\nX: y")
+    wire.listener.close()
+
+
+def refusal(status, code):
+    body = b'{"status": %d, "code": "%s", "detail": "no"}' % (status, code.encode())
+    return b"HTTP/1.1 %d No\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s" % (status, len(body), body)
+
+
+@pytest.mark.parametrize("refused", [(404, "not_found"), (409, "wrong_state")])
+def test_what_was_given_back_and_not_answered_is_given_back(tmp_path, refused):
+    wire = Wire(tmp_path / "s", b"", refusal(*refused))
+    client = gflow.Client(f"unix:{wire.path}")
+    client._driver.run(client._calls.give_back(1))
+    assert [request.split(b" ")[0] for request in wire.asked] == [b"DELETE"] * 2
+    with pytest.raises((gflow.NotFound, gflow.WrongState)):  # of one that was asked once
+        client._driver.run(client._calls.give_back(1))
     wire.listener.close()
 
 

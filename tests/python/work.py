@@ -3,6 +3,7 @@
 
 import os
 import signal
+import sys
 
 import gflow
 
@@ -24,6 +25,21 @@ def killed():
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def leaves():
+    os._exit(0)
+
+
+def killed_at_last():
+    """Raises at first."""
+    if os.environ["GFLOW_ATTEMPT"] == "1":
+        raise ValueError("first attempt")
+    killed()
+
+
+def killed_by(item):
+    killed()
+
+
 class Odd(Exception):
     """Cannot be read back: it is made of two, and pickled with one."""
 
@@ -33,6 +49,17 @@ class Odd(Exception):
 
 def odd():
     raise Odd(1, 2)
+
+
+class Exits:
+    """Ends the program that reads it back."""
+
+    def __reduce__(self):
+        return sys.exit, (4,)
+
+
+def exits():
+    return Exits()
 
 
 def unreadable():

@@ -5,6 +5,7 @@
 #include <poll.h>
 
 #include "api/json.h"
+#include "client/http_exchange.h"
 #include "wire.h"
 
 namespace gflow::wire {
@@ -117,6 +118,67 @@ TEST(BrokenServer, BodiesAreReadHoweverTheyAreFramed) {
   Script script(answers);
   client::Client client = script.client();
   for (const std::string& body : bodies) EXPECT_TRUE(client.call("GET", "/healthz") == body);
+}
+
+/// Takes a request and answers it a byte at a time, each before the client gives up on silence, for
+/// as long as it listens.
+class Dripping {
+ public:
+  explicit Dripping(std::string text)
+      : listener_(os::listen_unix(socket(), 0600).value()),
+        thread_([this, endless = std::move(text)] { serve(endless); }) {}
+  ~Dripping() { thread_.join(); }
+  Dripping(const Dripping&) = delete;
+  Dripping& operator=(const Dripping&) = delete;
+
+  [[nodiscard]] std::string socket() const { return directory_.file("s"); }
+
+ private:
+  void serve(const std::string& text) const {
+    constexpr int kDrip = 20;  // milliseconds
+    pollfd ready{listener_.get(), POLLIN, 0};
+    (void)::poll(&ready, 1, -1);
+    const os::Fd connection(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    std::array<char, 65536> request{};
+    (void)::recv(connection.get(), request.data(), request.size(), 0);
+    pollfd gone{connection.get(), POLLHUP, 0};
+    for (std::size_t i = 0; ::poll(&gone, 1, kDrip) == 0; ++i) {
+      const char next = i < text.size() ? text[i] : 'x';
+      (void)::send(connection.get(), &next, 1, MSG_NOSIGNAL);
+    }
+  }
+
+  TempDir directory_;
+  os::Fd listener_;
+  std::thread thread_;
+};
+
+TEST(BrokenServer, WhoDripsIsNotWaitedForForEver) {
+  constexpr std::chrono::seconds kMost{1};
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"HTTP/1.1 200 OK\r\nX-Long: ", " begins an answer and does not come to its body within 1s"},
+      {"HTTP/1.1 200 OK\r\n\r\n", " is too slow: not even 16K within 1s"},
+      {"HTTP/1.1 200 OK\r\nContent-Length: 9999999\r\n\r\n",
+       " is too slow: not even 16K within 1s"},
+  };
+  for (const auto& [text, says] : cases) {
+    const Dripping server(text);
+    client::Silence silence{.most = kMost, .head = kMost};
+    const auto answer = client::exchange(server.socket(), {"GET", "/healthz", {}, {}}, silence);
+    ASSERT_FALSE(answer) << text;
+    EXPECT_EQ(answer.error(), (Error{Code::Timeout, "gflowd at " + server.socket() + says}));
+  }
+}
+
+TEST(BrokenServer, WhatIsFollowedMayDrip) {
+  constexpr std::chrono::seconds kMost{1};
+  const Dripping server("HTTP/1.1 200 OK\r\n\r\n");
+  const auto end = std::chrono::steady_clock::now() + 2 * kMost;
+  client::HttpRequest request{"GET", "/api/v1/jobs/1/log?follow=true", {}, {}};
+  request.take = [end](std::string_view) { return std::chrono::steady_clock::now() < end; };
+  client::Silence silence{.most = kMost, .head = kMost, .is_followed = true};
+  const auto answer = client::exchange(server.socket(), request, silence);
+  EXPECT_TRUE(answer) << answer.error().message;
 }
 
 TEST(BrokenServer, NonsenseIsAnError) {

@@ -12,7 +12,7 @@ readonly BUILD_PACKAGES=(
 # shellcheck disable=SC2034  # used by build.sh
 readonly DEMO_PACKAGES=(python3 procps)
 readonly TEST_PACKAGES=(
-  libgtest-dev librapidcheck-dev libbenchmark-dev python3 python3-pytest python3-pytest-xdist python3-jsonschema python3-venv curl shellcheck codespell strace util-linux procps valgrind prometheus
+  libgtest-dev librapidcheck-dev libbenchmark-dev python3 python3-pytest python3-pytest-xdist python3-jsonschema python3-dev python3-venv curl shellcheck codespell strace util-linux procps valgrind prometheus
   "clang-19 clang" "libclang-rt-19-dev libclang-rt-dev" "clang-format-19 clang-format"
   "clang-tidy-19 clang-tidy" mold debootstrap
 )
@@ -20,8 +20,15 @@ readonly TEST_PACKAGES=(
 # What tests need of PyPI, in .venv: these versions, so that a test that fails fails everywhere.
 readonly PYTHON_TOOLS=(
   schemathesis==4.32.5 openapi-python-client==0.29.1
-  mypy==2.4.1 "pyright[nodejs]==1.1.414" scikit-build-core==1.1.2 cloudpickle==3.1.2
+  mypy==2.4.1 "pyright[nodejs]==1.1.414" scikit-build-core==1.1.2 cloudpickle==3.1.2 uv==0.13.9
+  nanobind==3.1.0 auditwheel==6.8.2 exceptiongroup==1.3.1 tomli==2.5.0
+  ipykernel==7.4.0 ipython==9.18.1 nbclient==0.11.0 jupyter-client==8.10.0
+  jupyterhub==6.1.1 jupyter-server==2.21.1 configurable-http-proxy==0.4.0
 )
+
+# PyTorch, TensorFlow and JAX, by their hashes. They take 6 GB, so all checkouts share one copy for each lock file.
+readonly FRAMEWORKS_LOCK=tools/dev/frameworks.lock
+readonly FRAMEWORKS_HOME=${GFLOW_FRAMEWORKS:-${XDG_CACHE_HOME:-$HOME/.cache}/gflow/frameworks}
 
 installed() { [[ "$(dpkg-query -W -f '${Status}' "$1" 2>/dev/null)" == "install ok installed" ]]; }
 candidate() { [[ "$(apt-cache policy "$1" 2>/dev/null)" == *"Candidate: "[0-9]* ]]; }
@@ -73,8 +80,38 @@ install_python_tools() {
   .venv/bin/pip install -q "${PYTHON_TOOLS[@]}"
 }
 
-setup() {
+# The copy for this lock file and this Python, made once; what no checkout has asked for in a week goes.
+make_frameworks() {
+  local copy=$1
+  if [[ ! -f $copy/complete ]]; then
+    find "$FRAMEWORKS_HOME" -mindepth 2 -maxdepth 2 -name complete -mtime +7 -printf '%h\0' | xargs -0 -r rm -rf
+    rm -rf "$copy"
+    /usr/bin/python3 -m venv --without-pip "$copy" || return 1
+    UV_HTTP_TIMEOUT=180 .venv/bin/uv pip install -q --no-cache --python "$copy/bin/python" --no-deps --require-hashes \
+      -r "$FRAMEWORKS_LOCK" || return 1
+  fi
+  touch "$copy/complete"
+}
+
+# .venv-frameworks is a link to it. Checkouts that are set up at once wait for each other.
+install_frameworks() {
+  local key
+  key=$({ /usr/bin/python3 --version && cat "$FRAMEWORKS_LOCK"; } | sha256sum)
+  mkdir -p "$FRAMEWORKS_HOME"
+  (
+    flock 9
+    make_frameworks "$FRAMEWORKS_HOME/${key:0:16}"
+  ) 9>"$FRAMEWORKS_HOME/lock" || return 1
+  ln -sfn "$FRAMEWORKS_HOME/${key:0:16}" .venv-frameworks
+}
+
+setup_tools() {
   install_packages "${BUILD_PACKAGES[@]}" "${TEST_PACKAGES[@]}"
   install_python_tools || say "PyPI cannot be reached: what needs ${PYTHON_TOOLS[*]} is skipped"
+}
+
+setup() {
+  setup_tools
+  install_frameworks || say "PyPI cannot be reached: what needs PyTorch, TensorFlow or JAX is skipped"
   say "everything needed is installed"
 }

@@ -39,8 +39,9 @@ skip_part() {
 
 # The failures of these reports, counted; 1 where there are none to read.
 failures_in() {
-  local failed
-  read -r _ failed _ < <(python3 tools/count_tests.py "$@")
+  local counts failed
+  counts=$(python3 tools/count_tests.py "$@")  # all of it: failures follow on lines of their own
+  read -r _ failed _ <<< "$counts"
   say "$failed"
 }
 
@@ -121,6 +122,31 @@ python_tests() {
   else
     reported "$name" "$report" -- run_pytest "$preset" "$report" "${folders[@]}"
   fi
+}
+
+# These tests by the Python that has the frameworks, a process for each, as importing one takes seconds: run_frameworks PRESET FILE...
+run_frameworks() {
+  local preset=$1 file pid failed=0
+  local -a pids=()
+  shift
+  for file in "$@"; do
+    GFLOW_BIN_DIR="$PWD/build/$preset/bin" .venv-frameworks/bin/python -m pytest -q -p no:cacheprovider --durations=5 \
+      --junit-xml "$REPORTS/frameworks-$(basename "$file" .py).xml" "$file" &
+    pids+=($!)
+  done
+  for pid in "${pids[@]}"; do wait "$pid" || failed=1; done
+  return "$failed"
+}
+
+frameworks_tests() {
+  local preset=$1 file
+  local -a files=(tests/frameworks/test_*.py) reports=()
+  if ! .venv-frameworks/bin/python -c 'import pytest' 2>/dev/null; then
+    skip_part "frameworks ($preset)" ".venv-frameworks is not there (./dev setup)"
+    return 0
+  fi
+  for file in "${files[@]}"; do reports+=("$REPORTS/frameworks-$(basename "$file" .py).xml"); done
+  reported "frameworks ($preset)" "${reports[@]}" -- run_frameworks "$preset" "${files[@]}"
 }
 
 # A build in the background, its log in the reports: compile_behind PRESET [target...]
@@ -239,13 +265,17 @@ run_full() {
 
 # run_tests [--full]: compilers work behind while tests, which mostly wait, run in front.
 run_tests() {
-  local full="${1:-}" asan
+  local full="${1:-}" asan frameworks=""
   case $full in "" | --full) ;; *) die "test takes --full or nothing, not '$full'" ;; esac
   REPORTS="$PWD/build/reports"
   rm -rf "$REPORTS" && mkdir -p "$REPORTS"
   trap end_tests EXIT
   trap 'exit 130' INT TERM
-  if in_ci && have apt-get; then setup >"$REPORTS/setup.log" 2>&1 || tail -n 5 "$REPORTS/setup.log"; fi
+  if in_ci && have apt-get; then
+    setup_tools >"$REPORTS/setup.log" 2>&1 || tail -n 5 "$REPORTS/setup.log"
+    install_frameworks >"$REPORTS/frameworks.log" 2>&1 &  # which come while compilers work
+    frameworks=$!
+  fi
   if [[ -n $full ]]; then
     export GFLOW_TEST_FULL=1 GFLOW_FAULTS="${GFLOW_FAULTS:-all}" GFLOW_STORM_KILLS="${GFLOW_STORM_KILLS:-3000}"
   fi
@@ -255,7 +285,9 @@ run_tests() {
   fi
   compile_behind asan &
   asan=$!
+  if [[ -n $frameworks ]]; then wait "$frameworks" || tail -n 5 "$REPORTS/frameworks.log"; fi
   python_tests dev tools crash hostile instructions contract python
+  frameworks_tests dev
   part "check" check "$full" || true
   if part "build (asan)" built asan "$asan"; then
     unit_tests asan

@@ -11,13 +11,15 @@ from urllib.parse import quote, urlencode
 from gflow import _events as event_stream
 from gflow import submission as written
 from gflow._http import Ask
-from gflow._steps import Deadline, Give, More, Opened, Patience, Steps, asked
-from gflow.errors import ConnectionLost, NoGpus, ServerTimeout, Unreachable, WaitTimeout
+from gflow._steps import Deadline, Give, More, Opened, Patience, Pause, Steps, asked
+from gflow.errors import ConnectionLost, NoGpus, NotFound, RequestError, ServerTimeout, Unreachable, WaitTimeout, WrongState
+from gflow.listing import parameters_of
 
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
     from gflow import documents
+    from gflow.listing import JobQuery
     from gflow.submission import Gpus, JobRef, Submission
 
 ENDED = frozenset({"Finished", "Failed", "Cancelled", "Timeout", "Lost"})
@@ -29,6 +31,7 @@ _SILENT_STREAM = 45.0  # a stream of events says something each 15 s
 _QUIET_LOG = 600.0
 _FOR_EVER = 1e9
 _GIVING_BACK = 10.0
+_BETWEEN_LOOKS = 0.1  # where much happens
 
 
 def query_of(named: Mapping[str, object]) -> str:
@@ -45,12 +48,6 @@ def query_of(named: Mapping[str, object]) -> str:
     return "?" + urlencode(pairs, safe=",", quote_via=quote) if pairs else ""
 
 
-def some_ids(jobs: Union[JobRef, Sequence[JobRef], None]) -> Optional[list[int]]:
-    if jobs is None:
-        return None
-    return [written.id_of(one) for one in (jobs if isinstance(jobs, Sequence) else [jobs])]
-
-
 class Calls:
     def __init__(self, patience: float) -> None:
         self.patience = patience
@@ -62,6 +59,12 @@ class Calls:
         answer = yield from asked(Ask(method, target, document, headers), self.patience)
         return answer.document()
 
+    def statistics(self, since: Optional[datetime], until: Optional[datetime],
+                   parameters: Mapping[str, object]) -> Steps[documents.Statistics]:
+        times = {name: None if time is None else written.time_of(time) for name, time in (("since", since), ("until", until))}
+        told: documents.Statistics = yield from self.call("GET", f"{API}/statistics{query_of({**times, **parameters})}")
+        return told
+
     # -- submitting
 
     def request(self, gpus: Gpus) -> Steps[documents.Request]:
@@ -71,7 +74,7 @@ class Calls:
             return {"gpus": int(text)}
         told = yield from self.call("POST", f"{API}/gpu/validate", {"gpus": text})
         if told["request"] is None:
-            raise ValueError(told["error_message"])
+            raise RequestError(text, told["error_message"], end=len(text), is_whole=True)
         return written.request_of(told["request"])
 
     def items(self, submissions: Sequence[Submission]) -> Steps[list[documents.SubmitRequestItem]]:
@@ -106,23 +109,32 @@ class Calls:
         answers: list[documents.SubmitAnswerItemShown] = told["items"]
         return answers
 
+    def submit_array(
+        self, submission: Submission, tasks: Sequence[int], key: Optional[str] = None
+    ) -> Steps[list[documents.SubmitAnswerItemShown]]:
+        """A job for each task: all but the first are said by what differs."""
+        if not tasks:
+            return []
+        whole = (yield from self.items([submission]))[0]
+        return (yield from self.submit_items(written.tasks_of(whole, tasks), key))
+
     def check(self, submissions: Sequence[Submission]) -> Steps[None]:
         items = yield from self.items(submissions)
         yield from self.call("POST", f"{API}/jobs/check", {"items": items})
 
     # -- jobs
 
-    def jobs(self, query: Mapping[str, object], most: Optional[int]) -> Steps[list[documents.JobViewPart]]:
-        """Page by page."""
+    def jobs(self, query: JobQuery, most: Optional[int]) -> Steps[list[documents.JobViewPart]]:
+        """Page by page, in whatever order."""
+        parameters = parameters_of(query)
         found: list[documents.JobViewPart] = []
-        after: Optional[int] = None
+        after: Optional[str] = None
         while most is None or len(found) < most:
             limit = _PAGE if most is None else min(_PAGE, most - len(found))
-            paged = {**query, "limit": limit, **({} if after is None else {"after": after})}
-            page = yield from self.call("GET", f"{API}/jobs{query_of(paged)}")
+            page = yield from self.call("GET", f"{API}/jobs{query_of({**parameters, 'limit': limit, 'after': after})}")
             found += page["jobs"]
-            after = page["next_after"]
-            if after is None or "sort" in query:
+            after = page["next"]
+            if after is None:
                 break
         return found
 
@@ -145,7 +157,7 @@ class Calls:
         document: dict[str, Any] = {"jobs": [written.id_of(one) for one in jobs], **changes}
         if "gpus" in document:
             asked_for = yield from self.request(document.pop("gpus"))
-            document["request"] = {**asked_for, **document.get("request", {})}
+            document["request"] = {**written.whole_gpu_part(asked_for), **document.get("request", {})}
         told = yield from self.call("PATCH", f"{API}/jobs", document)
         done: list[int] = told["jobs"]
         return done
@@ -159,8 +171,23 @@ class Calls:
                 return (yield from self.job(job_id))
             yield from self._news(page["revision"], job_id, deadline, f"job {job_id} has not ended")
 
-    def _news(self, revision: int, job_id: int, deadline: Deadline, what: str) -> Steps[None]:
-        """Something happened to the job, or time passed."""
+    def changes(self, job_id: int) -> Steps[None]:
+        """Gives what is known of a job, and again when that is otherwise, until it has ended. Why it waits is changed by others."""
+        shown: Optional[dict[str, Any]] = None
+        while True:
+            page = yield from self.call("GET", f"{API}/jobs{query_of({'job': job_id, 'fields': 'status'})}")
+            told = yield from self.job(job_id)
+            known: dict[str, Any] = {**told, "run_time_seconds": 0}
+            if known != shown:
+                shown = known
+                yield Give(told)
+            if told["status"] in ENDED:
+                return
+            yield from self._news(page["revision"], None, Deadline(None), "")
+            yield Pause(_BETWEEN_LOOKS)
+
+    def _news(self, revision: int, job_id: Optional[int], deadline: Deadline, what: str) -> Steps[None]:
+        """Something happened to the job (None: to any), or time passed."""
         deadline.check(what)
         patience = deadline.left(_POLL + 5)
         changes = Ask("GET", f"{API}/changes{query_of({'revision': revision, 'job': job_id})}", patience=patience)
@@ -242,11 +269,24 @@ class Calls:
 
     def give_back(self, allocation_id: int) -> Steps[None]:
         """Returns once others can have them, which takes milliseconds."""
-        yield from self.call("DELETE", f"{API}/gpu/allocations/{allocation_id}")
+        ask = Ask("DELETE", f"{API}/gpu/allocations/{allocation_id}", is_idempotent=True)
+        try:
+            yield from asked(ask, self.patience)
+        except (NotFound, WrongState):
+            if ask.times_sent == 1:
+                raise
+            return  # the one before was heard, and its answer was not
         try:
             yield from self.wait(allocation_id, _GIVING_BACK)
         except (WaitTimeout, Unreachable, ConnectionLost):
             pass  # it was told to end, and will
+
+    def setup(self, framework: str, need: Mapping[str, Any]) -> Steps[documents.GpuAllocation]:
+        """What a framework is to be told of the allocation that `need` names."""
+        ask = Ask("POST", f"{API}/gpu/setup-{framework}", need, is_idempotent=True)
+        answer = yield from asked(ask, self.patience)
+        told: documents.GpuAllocation = answer.document()
+        return told
 
     def watch(self, allocation_id: int, ttl: Optional[int]) -> Steps[None]:
         """Gives why an allocation ended, once it did; renews it while it is watched."""

@@ -8,18 +8,19 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Optional, TypeVar, Union
 
 from gflow.client import Client, Job
+from gflow.listing import JobList
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from typing_extensions import ParamSpec, Unpack
 
-    from gflow import documents
     from gflow._sync import Iteration
     from gflow.devices import Devices
     from gflow._events import Event
     from gflow.functions import Function, Results
     from gflow.leases import Lease
+    from gflow.listing import JobQuery
     from gflow.submission import Command, Gpus, JobRef, Seconds, SubmitOptions
 
     P = ParamSpec("P")
@@ -47,8 +48,8 @@ def job(job_id: int) -> Job:
     return default_client().job(job_id)
 
 
-def jobs(**query: Any) -> list[documents.JobViewPart]:
-    return default_client().jobs(**query)
+def jobs(*, most: Optional[int] = None, **query: Unpack[JobQuery]) -> JobList:
+    return default_client().jobs(most=most, **query)
 
 
 def events(*, job: Union[JobRef, Sequence[JobRef], None] = None, user: Union[str, Sequence[str], None] = None,
@@ -68,10 +69,12 @@ def select(gpus: Gpus = 1) -> Devices:
 
 
 def map(function: Callable[..., R], items: Iterable[Any], **options: Unpack[SubmitOptions]) -> Results[R]:  # noqa: A001
-    """A job for each item; what the function returns for each, in their order, as it comes. What it raises is raised."""
-    from gflow.functions import map_calls
+    return default_client().map(function, items, **options)
 
-    return map_calls(default_client(), function, [((item,), {}) for item in items], options)
+
+def submit_array(command: Command, /, tasks: Iterable[int], *, key: Optional[str] = None,
+                 **options: Unpack[SubmitOptions]) -> list[Job]:
+    return default_client().submit_array(command, tasks, key=key, **options)
 
 
 def function(**options: Unpack[SubmitOptions]) -> Callable[[Callable[P, R]], Function[P, R]]:
@@ -82,6 +85,8 @@ def function(**options: Unpack[SubmitOptions]) -> Callable[[Callable[P, R]], Fun
 
 
 submit.__doc__ = Client.submit.__doc__
+submit_array.__doc__ = Client.submit_array.__doc__
+map.__doc__ = Client.map.__doc__
 job.__doc__ = Client.job.__doc__
 jobs.__doc__ = Client.jobs.__doc__
 events.__doc__ = Client.events.__doc__

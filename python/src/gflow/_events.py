@@ -4,55 +4,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Literal, Optional, TypedDict, Union
+from typing import TYPE_CHECKING, Optional, Union
 
 if TYPE_CHECKING:
     from gflow import documents
 
-JobEventType = Literal[
-    "job.submitted", "job.held", "job.released", "job.changed", "job.starting", "job.started", "job.stopping",
-    "job.suspended", "job.resumed", "job.requeued", "job.ended",
-]
-
-
-class Ending(TypedDict):
-    reason: str
-    exit_code: int
-    signal: int
-
-
-class JobEvent(TypedDict):
-    """Something that happened to a job. `id` only goes up; `events(after=id)` goes on behind it."""
-
-    id: int
-    type: JobEventType
-    time: str
-    job: int
-    user: documents.UserShown
-    name: str
-    allocation: bool
-    status: str
-    status_code: str
-    attempt: int
-    node: Optional[str]
-    gpu_indices: list[int]
-    outcome: Optional[Ending]
-
-
-class DeviceEvent(TypedDict):
-    """A GPU that came, went, broke or moved: measured, so it has no id and is not kept."""
-
-    type: Literal["device.changed"]
-    time: str
-    node: str
-    gpu: int
-    uuid: str
-    quantity: Literal["present", "usable", "utilization", "memory_used", "power"]
-    before: Optional[int]
-    now: Optional[int]
-
-
-Event = Union[JobEvent, DeviceEvent]
+Event = Union["documents.JobEvent", "documents.DeviceEvent", "documents.NodeEvent"]
+"""What happened to a job has an `id` that only goes up, and `events(after=id)` goes on behind it; what happened to devices and nodes has
+none and is not kept."""
 
 
 class Reader:

@@ -27,16 +27,21 @@ class Ask:
     """Seconds gflowd may be silent."""
     is_stream: bool = False
     """Answered piece by piece."""
+    is_idempotent: bool = False
+    """Twice is the same as once, though neither its method nor a key says so."""
+    times_sent: int = 0
 
     @property
     def may_be_repeated(self) -> bool:
         """Whether twice is the same as once."""
-        return self.method in ("GET", "HEAD") or "Idempotency-Key" in self.headers
+        return self.method in ("GET", "HEAD") or "Idempotency-Key" in self.headers or self.is_idempotent
 
     def __str__(self) -> str:
         return f"{self.method} {self.target}"
 
     def encoded(self, host: str, token: str) -> bytes:
+        """As it is sent, which is counted."""
+        self.times_sent += 1
         body = b""
         headers = {"Host": host, "Accept": "*/*", **self.headers}
         if token:

@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import subprocess
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Optional
 
-from gflow.devices import EnvironmentChange
+from gflow._terms import framework_terms, rendezvous
 from gflow.errors import NoGpus, NotFound
 
 if TYPE_CHECKING:
@@ -58,34 +58,29 @@ class _LocalHeld:
     def __init__(self, source: LocalSource, gpus: Sequence[_Gpu]) -> None:
         self.node = socket.gethostname()
         self.count = len(gpus)
+        self.allocation_id: Optional[int] = None
+        self.lost: Optional[str] = None  # nobody takes them back
+        self.on_lost: Optional[Callable[[str], object]] = None
         self.indices = [one.index for one in gpus]
-        self._source = source
-        self._changes = [EnvironmentChange({
+        self.environment = {
             "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
             "CUDA_VISIBLE_DEVICES": ",".join(str(one) for one in self.indices),
-        })]
+        }
+        self._source = source
+        self._memory = gpus[0].memory_gb
 
     def release(self) -> None:
-        for change in reversed(self._changes):
-            change.undo()
-        self._source.taken -= set(self.indices)
+        self._source.give_back(self.indices)
 
-    def distributed(self, config: TrainingGPUConfig) -> dict[str, Any]:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = str(probe.getsockname()[1])
-        environment = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": str(self.count)}
-        self._changes.append(EnvironmentChange(environment))
-        return {"world_size": self.count, "backend": "nccl", "init_method": "env://",
-                "devices": [f"cuda:{place}" for place in range(self.count)], "distributed": True,
-                "amp": config.mixed_precision, "memory_fraction": config.gpu_memory_fraction,
-                "environment": {name: os.environ[name]
-                                for name in (*environment, "CUDA_DEVICE_ORDER", "CUDA_VISIBLE_DEVICES")}}
+    def setup(self, framework: str, config: TrainingGPUConfig) -> dict[str, Any]:
+        meeting = rendezvous(self.count) if config.distributed_training else {}
+        return {**framework_terms(framework, config, self.count, self._memory), "environment": {**self.environment, **meeting}}
 
 
 class LocalSource:
     def __init__(self) -> None:
-        self.taken: set[int] = set()
+        self._lock = threading.Lock()
+        self._taken: set[int] = set()
 
     def is_ready(self) -> bool:
         return bool(read_gpus())
@@ -101,12 +96,17 @@ class LocalSource:
     def allocate(self, need: Mapping[str, Any]) -> Held:
         gpus = read_gpus()
         valid, why = self.validation(need)
-        free = [one for one in self._fitting(gpus, need) if self._is_free(one)]
-        if not valid or len(free) < need["gpu_count"]:
-            raise NoGpus(why or f"{len(free)} such GPUs free on this machine, not {need['gpu_count']}")
-        chosen = free[: need["gpu_count"]]
-        self.taken |= {one.index for one in chosen}
+        with self._lock:
+            free = [one for one in self._fitting(gpus, need) if self._is_free(one)]
+            if not valid or len(free) < need["gpu_count"]:
+                raise NoGpus(why or f"{len(free)} such GPUs free on this machine, not {need['gpu_count']}")
+            chosen = free[: need["gpu_count"]]
+            self._taken |= {one.index for one in chosen}
         return _LocalHeld(self, chosen)
+
+    def give_back(self, indices: Sequence[int]) -> None:
+        with self._lock:
+            self._taken -= set(indices)
 
     def clean_up(self, node: str, count: Optional[int]) -> None:
         problem = {"status": 404, "detail": f"this process has no allocation on node '{node}'", "code": "not_found"}
@@ -134,7 +134,7 @@ class LocalSource:
                 for name in dict.fromkeys(one.name for one in free)]
 
     def _is_free(self, gpu: _Gpu) -> bool:
-        return gpu.index not in self.taken and (gpu.used_mib or 0) < _IDLE_MIB
+        return gpu.index not in self._taken and (gpu.used_mib or 0) < _IDLE_MIB
 
     def _fitting(self, gpus: Sequence[_Gpu], need: Mapping[str, Any]) -> list[_Gpu]:
         kinds = [kind.strip().lower() for kind in need["gpu_type"].split("|")]

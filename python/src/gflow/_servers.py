@@ -52,10 +52,24 @@ def find_server(server: Optional[str] = None, token: Optional[str] = None, finge
     if named.startswith("unix:"):
         return Server(socket=named.removeprefix("unix:").removeprefix("//"), token=token or "")
     if named.startswith("http://"):
-        return Server(*_place_of(named, 8000), token=token or "")
+        return _on_loopback(Server(*_place_of(named, 8000), token=token or ""))
     if named:
         return _remote(named, token, fingerprint)
     return Server(socket=client_socket(), token=token or "")
+
+
+def _on_loopback(server: Server) -> Server:
+    """Itself: what is not TLS, a token above all, does not leave this machine."""
+    import ipaddress
+
+    try:
+        is_here = ipaddress.ip_address(server.host).is_loopback
+    except ValueError:
+        is_here = server.host.lower() == "localhost"
+    if not is_here:
+        raise ConfigurationError(f"'{server}' is another machine, which is asked over TLS only: 'gctl remote add NAME "
+                                 f"https://{server.host}:8443' first")
+    return server
 
 
 def _place_of(url: str, port: int) -> tuple[str, str, int]:

@@ -51,7 +51,11 @@ def check_certificate(server: Server, certificate: Optional[bytes]) -> None:
 
 def connect_unix(server: Server) -> socket.socket:
     """Waits for its turn: a socket that must not wait would be turned away while many connect."""
-    made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    except OSError as error:
+        raise Unreachable(f"no connection to {server} can be made: {error.strerror}; 'ulimit -n' says how many files a process "
+                          "may have open, and raises it") from error
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", _CONNECT_SECONDS, 0))
         made.connect(server.socket)
@@ -112,6 +116,7 @@ class Connection:
         self._socket = _connect(server)
         self._lock = threading.Lock()  # of close(), which may come from another thread
         self._is_closed = False
+        self._pid = os.getpid()
         self.idle_since = 0.0
         self.reader: Reader
 
@@ -129,8 +134,10 @@ class Connection:
         while self.reader.headers is None:
             self.begun = self._receive(f"does not answer {ask!s}")
 
-    def _receive(self, silence: str) -> bytes:
+    def _receive(self, silence: str, patience: Optional[float] = None) -> bytes:
         try:
+            if patience is not None:
+                self._socket.settimeout(patience)  # an OSError, too, once it is closed
             data = self._socket.recv(_PIECE)
         except TimeoutError as error:
             raise ServerTimeout(f"{self._server} {silence}") from error
@@ -144,10 +151,9 @@ class Connection:
     def read(self, patience: float) -> Optional[bytes]:
         """The next piece of the body: b"" at its end, None where there was none in time."""
         piece, self.begun = self.begun, b""
-        self._socket.settimeout(patience or 0.001)
         while not piece and not self.reader.is_done:
             try:
-                piece = self._receive("is silent")
+                piece = self._receive("is silent", patience or 0.001)
             except ServerTimeout:
                 return None
         return piece
@@ -168,7 +174,8 @@ class Connection:
                 return
             self._is_closed = True
         try:
-            self._socket.shutdown(socket.SHUT_RDWR)
+            if self._pid == os.getpid():  # to the process this one was forked from it stays open
+                self._socket.shutdown(socket.SHUT_RDWR)
         except OSError:
             pass
         self._socket.close()

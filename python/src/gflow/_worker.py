@@ -66,6 +66,10 @@ def _outcome(folder: str, index: int) -> tuple[bool, bytes]:
 def main(folder: str) -> int:
     """Its result is there whole or not at all."""
     index = int(os.environ["GFLOW_ARRAY_TASK_ID"])
+    try:
+        os.unlink(result_file(folder, index))  # of the attempt before
+    except FileNotFoundError:
+        pass
     is_well, told = _outcome(folder, index)
     part = f"{result_file(folder, index)}.{os.getpid()}"
     with open(part, "wb") as file:

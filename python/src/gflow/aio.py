@@ -5,17 +5,19 @@ from __future__ import annotations
 
 import asyncio
 import codecs
+import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
-from typing import TYPE_CHECKING, Any, Optional, Union
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Optional, TypeVar, Union
 
 from gflow._async import Driver, Iteration
-from gflow._calls import API, ENDED, Calls, some_ids
+from gflow._calls import API, ENDED, Calls, query_of
 from gflow._servers import find_server
 from gflow.client import RESTART_SECONDS
 from gflow.devices import Devices, EnvironmentChange, devices_of_allocation, devices_of_choice
 from gflow.errors import GflowError, JobFailed, LeaseLost, NotFound, WrongState
 from gflow.leases import LeaseTerms, note_of_loss
+from gflow.listing import JobList, some_ids
 from gflow.submission import Submission, id_of, option_of_gpus
 
 if TYPE_CHECKING:
@@ -26,7 +28,11 @@ if TYPE_CHECKING:
 
     from gflow import documents
     from gflow._events import Event
+    from gflow.aio_functions import AsyncResults
+    from gflow.listing import JobQuery
     from gflow.submission import Command, Gpus, JobRef, Seconds, SubmitOptions
+
+R = TypeVar("R")
 
 _LOGGER = logging.getLogger("gflow")
 
@@ -63,6 +69,17 @@ class AsyncClient:
         answers = await self._driver.run(self._calls.submit(submissions, key))
         return [AsyncJob(self, one["id"], one["name"]) for one in answers]
 
+    async def submit_array(self, command: Command, /, tasks: Iterable[int], *, key: Optional[str] = None,
+                           **options: Unpack[SubmitOptions]) -> list[AsyncJob]:
+        answers = await self._driver.run(self._calls.submit_array(Submission(command, **options), list(tasks), key))
+        return [AsyncJob(self, one["id"], one["name"]) for one in answers]
+
+    async def map(self, function: Callable[..., R], items: Iterable[Any], **options: Unpack[SubmitOptions]) -> AsyncResults[R]:
+        """`async for result in await client.map(train, rates, gpus=1)`: all are submitted once it was awaited."""
+        from gflow.aio_functions import map_calls
+
+        return await map_calls(self, function, [((item,), {}) for item in items], options)
+
     async def check(self, command: Command, /, **options: Unpack[SubmitOptions]) -> None:
         await self._driver.run(self._calls.check([Submission(command, **options)]))
 
@@ -70,14 +87,12 @@ class AsyncClient:
         told = await self._driver.run(self._calls.job(job_id))
         return AsyncJob(self, told["id"], told["spec"]["name"])
 
-    async def jobs(self, *, state: Union[str, Sequence[str], None] = None,
-                   user: Union[str, Sequence[str], None] = None, name: Optional[str] = None,
-                   project: Optional[str] = None, group: Optional[str] = None,
-                   job: Union[JobRef, Sequence[JobRef], None] = None, fields: Optional[Sequence[str]] = None,
-                   most: Optional[int] = None) -> list[documents.JobViewPart]:
-        query = {"state": state, "user": user, "name": name, "project": project, "group": group,
-                 "job": some_ids(job), "fields": fields}
-        return await self._driver.run(self._calls.jobs(query, most))
+    async def newest(self, back: int = 0) -> AsyncJob:
+        told = await self.call("GET", f"{API}/jobs/newest{query_of({'back': back})}")
+        return AsyncJob(self, told["id"], told["spec"]["name"])
+
+    async def jobs(self, *, most: Optional[int] = None, **query: Unpack[JobQuery]) -> JobList:
+        return JobList(await self._driver.run(self._calls.jobs(query, most)))
 
     async def cancel(self, *jobs: JobRef, signal: int = 0) -> list[int]:
         return await self._driver.run(self._calls.act("cancel", jobs, signal=signal))
@@ -127,6 +142,27 @@ class AsyncClient:
         told: documents.GpuStatus = await self.call("GET", f"{API}/gpu/status")
         return told
 
+    async def monitoring(self) -> documents.GpuMonitoring:
+        told: documents.GpuMonitoring = await self.call("GET", f"{API}/gpu/monitoring")
+        return told
+
+    async def validate(self, **need: Any) -> documents.GpuValidation:
+        told: documents.GpuValidation = await self.call("POST", f"{API}/gpu/validate", need)
+        return told
+
+    async def statistics(self, *, since: Optional[datetime] = None, until: Optional[datetime] = None,
+                         user: Union[str, Sequence[str], None] = None, project: Union[str, Sequence[str], None] = None,
+                         by: Optional[str] = None) -> documents.Statistics:
+        return await self._driver.run(self._calls.statistics(since, until, {"user": user, "project": project, "by": by}))
+
+    async def daemon(self) -> documents.Daemon:
+        told: documents.Daemon = await self.call("GET", f"{API}/daemon")
+        return told
+
+    async def principal(self) -> documents.Principal:
+        told: documents.Principal = await self.call("GET", f"{API}/principal")
+        return told
+
 
 class AsyncJob:
     """As gflow.Job."""
@@ -174,6 +210,9 @@ class AsyncJob:
             async for piece in pieces:
                 yield decoder.decode(piece)
 
+    def changes(self) -> Iteration[documents.Job]:
+        return Iteration(self.client._driver, self.client._calls.changes(self.id))
+
     async def cancel(self, signal: int = 0) -> None:
         await self.client.cancel(self, signal=signal)
 
@@ -200,7 +239,7 @@ class AsyncLease:
         self._on_lost = on_lost
 
     async def __aenter__(self) -> Devices:
-        told = await self._driver.run(self._calls.allocate(self._terms.need))
+        told = await self._allocate()
         try:
             told = await self._driver.run(self._calls.await_allocation(told, self._timeout))
             self._devices = devices_of_allocation(told)
@@ -210,6 +249,16 @@ class AsyncLease:
         self._change = EnvironmentChange(self._devices.environment) if self._sets_environment else None
         self._watcher = asyncio.ensure_future(self._watch())
         return self._devices
+
+    async def _allocate(self) -> documents.GpuAllocation:
+        """Who is cancelled while gflowd answers gives back what it answers: nobody else knows of it."""
+        asked = asyncio.ensure_future(self._driver.run(self._calls.allocate(self._terms.need)))
+        try:
+            return await asyncio.shield(asked)
+        except asyncio.CancelledError:
+            with contextlib.suppress(GflowError):
+                await self._give_back((await asked)["allocation_id"])
+            raise
 
     async def __aexit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException],
                         trace: Optional[TracebackType]) -> None:

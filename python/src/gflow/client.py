@@ -4,16 +4,17 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Optional, Union
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Optional, TypeVar, Union
 
-from gflow._calls import API, ENDED, Calls, query_of, some_ids
+from gflow._calls import API, ENDED, Calls, query_of
 from gflow._servers import find_server
 from gflow._sync import Driver, Iteration
 from gflow.devices import Devices, devices_of_choice
-from gflow.errors import JobFailed
+from gflow.errors import GflowError, JobFailed
 from gflow.leases import Lease, LeaseTerms
-from gflow.submission import Submission, id_of, option_of_gpus, time_of
+from gflow.listing import JobList, some_ids
+from gflow.submission import Submission, id_of, option_of_gpus
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,17 +24,21 @@ if TYPE_CHECKING:
 
     from gflow import documents
     from gflow._events import Event
+    from gflow.functions import Results
+    from gflow.listing import JobQuery
     from gflow.submission import Command, Gpus, JobRef, Seconds, SubmitOptions
+
+R = TypeVar("R")
 
 RESTART_SECONDS = 30.0
 
 
 class Client:
     """Talks to gflowd: that of this machine, or of `server` (a name or URL of `gctl remote`, GFLOW_SERVER, unix:/path,
-    http://127.0.0.1:8000). It may be used by several threads.
+    http://127.0.0.1:8000, which is for this machine only). It may be used by several threads.
 
     patience: seconds a gflowd that is away, as while it restarts, is tried again where asking twice is asking once:
-    all that only looks, and submissions and allocations, which have a key.
+    all that only looks, submissions and allocations, which have a key, and giving GPUs back.
     """
 
     def __init__(self, server: Optional[str] = None, *, token: Optional[str] = None,
@@ -71,6 +76,18 @@ class Client:
         answers = self._driver.run(self._calls.submit(submissions, key))
         return [Job(self, one["id"], one["name"]) for one in answers]
 
+    def submit_array(self, command: Command, /, tasks: Iterable[int], *, key: Optional[str] = None,
+                     **options: Unpack[SubmitOptions]) -> list[Job]:
+        """A job for each task: GFLOW_ARRAY_TASK_ID in it is its number. All of them or none; max_concurrent: so many at once."""
+        answers = self._driver.run(self._calls.submit_array(Submission(command, **options), list(tasks), key))
+        return [Job(self, one["id"], one["name"]) for one in answers]
+
+    def map(self, function: Callable[..., R], items: Iterable[Any], **options: Unpack[SubmitOptions]) -> Results[R]:
+        """A job for each item; what the function returns for each, in their order, as it comes. What it raises is raised."""
+        from gflow.functions import map_calls
+
+        return map_calls(self, function, [((item,), {}) for item in items], options)
+
     def check(self, command: Command, /, **options: Unpack[SubmitOptions]) -> None:
         """Nothing if such a job would be taken now; refused as it would be."""
         self._driver.run(self._calls.check([Submission(command, **options)]))
@@ -85,16 +102,9 @@ class Client:
         told = self.call("GET", f"{API}/jobs/newest{query_of({'back': back})}")
         return Job(self, told["id"], told["spec"]["name"])
 
-    def jobs(self, *, state: Union[str, Sequence[str], None] = None, user: Union[str, Sequence[str], None] = None,
-             name: Optional[str] = None, project: Optional[str] = None, group: Optional[str] = None,
-             job: Union[JobRef, Sequence[JobRef], None] = None, since: Optional[datetime] = None,
-             sort: Optional[str] = None, reverse: Optional[bool] = None, fields: Optional[Sequence[str]] = None,
-             most: Optional[int] = None) -> list[documents.JobViewPart]:
-        """What is listed of jobs, page by page. With `fields` ("status", "spec.name") only those, and ids."""
-        query = {"state": state, "user": user, "name": name, "project": project, "group": group,
-                 "job": some_ids(job), "since": None if since is None else time_of(since),
-                 "reverse": reverse, "fields": fields}
-        return self._driver.run(self._calls.jobs(query if sort is None else {**query, "sort": sort}, most))
+    def jobs(self, *, most: Optional[int] = None, **query: Unpack[JobQuery]) -> JobList:
+        """What is listed of jobs, page by page."""
+        return JobList(self._driver.run(self._calls.jobs(query, most)))
 
     def cancel(self, *jobs: JobRef, signal: int = 0) -> list[int]:
         """Those it was done to. signal: sent in place of SIGTERM."""
@@ -141,7 +151,8 @@ class Client:
         return Lease(self._driver, self._calls, terms, timeout=timeout, set_environment=set_environment, on_lost=on_lost)
 
     def select(self, gpus: Gpus = 1) -> Devices:
-        """The GPUs that would be given now, best first. Nothing is held. Errors: NoGpus."""
+        """The GPUs that would be given now, best first. Nothing is held. Errors: NoGpus; Infeasible where there never
+        could be."""
         return devices_of_choice(*self._driver.run(self._calls.select(gpus)))
 
     def allocations(self) -> list[documents.GpuAllocationShown]:
@@ -172,10 +183,7 @@ class Client:
                    user: Union[str, Sequence[str], None] = None, project: Union[str, Sequence[str], None] = None,
                    by: Optional[str] = None) -> documents.Statistics:
         """Waits, run times and GPU time of jobs, `by` "user" or "project" besides."""
-        query = {"since": None if since is None else time_of(since), "until": None if until is None else time_of(until),
-                 "user": user, "project": project, "by": by}
-        told: documents.Statistics = self.call("GET", f"{API}/statistics{query_of(query)}")
-        return told
+        return self._driver.run(self._calls.statistics(since, until, {"user": user, "project": project, "by": by}))
 
     def daemon(self) -> documents.Daemon:
         told: documents.Daemon = self.call("GET", f"{API}/daemon")
@@ -249,6 +257,19 @@ class Job:
         with pieces:
             for piece in pieces:
                 yield decoder.decode(piece)
+
+    def changes(self) -> Iteration[documents.Job]:
+        """All that is known of it, and again whenever that is otherwise, until it has ended."""
+        return Iteration(self.client._driver, self.client._calls.changes(self.id))
+
+    def _repr_html_(self) -> str:
+        """What notebooks show."""
+        from gflow._html import escaped, job_html
+
+        try:
+            return job_html(self.show())
+        except GflowError as error:
+            return f"{escaped(self)}: {escaped(error)}"
 
     def cancel(self, signal: int = 0) -> None:
         self.client.cancel(self, signal=signal)

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Optional, Union, overload
+from typing import TYPE_CHECKING, ClassVar, Optional, Union, overload
 
 if TYPE_CHECKING:
     from gflow import documents
@@ -79,19 +80,34 @@ def devices_of_choice(node: str, gpus: Sequence[documents.MonitoredGpuShown]) ->
 
 
 class EnvironmentChange:
-    """Variables of this process, set and put back."""
+    """Variables of this process, set and put back. Of several that are held the newest counts, in whatever order they
+    are undone; what was there before the first is there after the last."""
+
+    _lock = threading.Lock()
+    _held: ClassVar[list[EnvironmentChange]] = []  # in the order they were made
+    _before: ClassVar[dict[str, Optional[str]]] = {}
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         torch = sys.modules.get("torch")
         if torch is not None and torch.cuda.is_initialized():
             warnings.warn("CUDA was started before these GPUs were given: this process goes on with those it saw then",
                           RuntimeWarning, stacklevel=4)
-        self._before = {name: os.environ.get(name) for name in environment}
-        os.environ.update(environment)
+        self._environment = dict(environment)
+        with self._lock:
+            for name in environment:
+                self._before.setdefault(name, os.environ.get(name))
+            self._held.append(self)
+            os.environ.update(environment)
 
     def undo(self) -> None:
-        for name, value in self._before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+        with self._lock:
+            if self not in self._held:
+                return
+            self._held.remove(self)
+            for name in self._environment:
+                others = [one._environment[name] for one in self._held if name in one._environment]
+                value = others[-1] if others else self._before.pop(name)
+                if value is None:
+                    os.environ.pop(name, None)
+                else:
+                    os.environ[name] = value

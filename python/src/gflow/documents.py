@@ -22,6 +22,7 @@ __all__ = [
     "DependenciesPart",
     "DependenciesShown",
     "Device",
+    "DeviceEvent",
     "DeviceOnNodeView",
     "DeviceProcessPart",
     "DeviceProcessShown",
@@ -32,6 +33,7 @@ __all__ = [
     "DrainShown",
     "DrainView",
     "Drains",
+    "EndingShown",
     "ExpectedStartShown",
     "Explanation",
     "FieldErrorShown",
@@ -58,6 +60,7 @@ __all__ = [
     "HolderPart",
     "HolderShown",
     "Job",
+    "JobEvent",
     "JobIds",
     "JobPage",
     "JobSpec",
@@ -75,6 +78,7 @@ __all__ = [
     "MonitoredGpuShown",
     "MonitoredNodeShown",
     "Node",
+    "NodeEvent",
     "NodeStateView",
     "NodeTopologyView",
     "NodeView",
@@ -208,6 +212,7 @@ class Daemon(TypedDict):
     api_url: str
     tls_url: Union[str, None]
     tls_fingerprint: Union[str, None]
+    tls_expires: Union[str, None]
     state_dir: str
     log_path: str
     config_path: str
@@ -294,6 +299,19 @@ class Device(TypedDict):
     memory_free_bytes: Union[int, None]
     model_short: str
     foreign: list[DeviceProcessShown]
+
+
+class DeviceEvent(TypedDict):
+    apiVersion: Literal["gflow/v1"]
+    kind: Literal["DeviceEvent"]
+    type: Literal["device.changed"]
+    time: str
+    node: str
+    gpu: int
+    uuid: str
+    quantity: str
+    before: Union[int, None]
+    now: Union[int, None]
 
 
 class DeviceOnNodeView(TypedDict):
@@ -493,6 +511,12 @@ class Drains(TypedDict):
     drains: list[DrainView]
 
 
+class EndingShown(TypedDict):
+    reason: Literal["exited", "signalled", "time_limit", "cancelled", "out_of_memory", "launch_failed", "supervisor_died", "rebooted", "dependency_failed", "preempted"]
+    exit_code: int
+    signal: int
+
+
 class ExpectedStartShown(TypedDict):
     at: str
     by: Literal["time_limits", "begin_time", "run_times"]
@@ -559,9 +583,9 @@ class GpuConfigShown(TypedDict):
     gpu_type: str
     memory_gb: Union[float, None]
     compute_ratio: float
-    distributed_training: bool
-    mixed_precision: bool
-    gpu_memory_fraction: float
+    distributed_training: NotRequired[bool]
+    mixed_precision: NotRequired[bool]
+    gpu_memory_fraction: NotRequired[float]
     devices: list[GrantedGpuShown]
     environment: dict[str, str]
 
@@ -740,6 +764,24 @@ class Job(TypedDict):
     spec: JobSpecShown
     outcome: Union[OutcomeShown, None]
     blockers: list[BlockerView]
+
+
+class JobEvent(TypedDict):
+    apiVersion: Literal["gflow/v1"]
+    kind: Literal["JobEvent"]
+    id: int
+    type: Literal["job.submitted", "job.held", "job.released", "job.changed", "job.starting", "job.started", "job.stopping", "job.suspended", "job.resumed", "job.requeued", "job.ended"]
+    time: str
+    job: int
+    user: UserShown
+    name: str
+    allocation: bool
+    status: Literal["Queued", "Hold", "Starting", "Running", "Suspended", "Completing", "Finished", "Failed", "Cancelled", "Timeout", "Lost"]
+    status_code: str
+    attempt: int
+    node: Union[str, None]
+    gpu_indices: list[int]
+    outcome: Union[EndingShown, None]
 
 
 class JobIds(TypedDict):
@@ -1043,6 +1085,18 @@ class Node(TypedDict):
     memory_free_bytes: int
     ready: bool
     unhealthy: Union[UnhealthyNodeShown, None]
+
+
+class NodeEvent(TypedDict):
+    apiVersion: Literal["gflow/v1"]
+    kind: Literal["NodeEvent"]
+    type: Literal["node.changed"]
+    time: str
+    node: str
+    change: str
+    gpu: Union[int, None]
+    reason: Union[str, None]
+    by: Union[str, None]
 
 
 class NodeStateView(TypedDict):

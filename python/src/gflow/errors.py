@@ -19,6 +19,35 @@ class ConfigurationError(GflowError):
     """Which gflowd is meant, and how to reach it, cannot be told: a remote that is not known, a file others can read."""
 
 
+class RequestError(GflowError, ValueError):
+    """A text that asks for no GPUs: what is wrong with it, and where."""
+
+    def __init__(self, text: str, what: str, instead: str = "", begin: int = 0, end: int = 0, is_whole: bool = False) -> None:
+        self.text = text
+        self.what = what
+        self.instead = instead
+        self.begin = begin
+        """The characters that are wrong are text[begin:end]."""
+        self.end = end
+        self.is_whole = is_whole
+        """`what` is all of it, as gflowd tells it, with text, place and a way out."""
+        super().__init__(text, what, instead, begin, end, is_whole)
+
+    def __str__(self) -> str:
+        if self.is_whole:
+            return self.what
+        hint = f"; {self.instead}" if self.instead else ""
+        return f"{self.text!r}, column {self.begin + 1}: {self.what}{hint}"
+
+
+class OptionError(GflowError, ValueError):
+    """What a job is submitted with makes no sense: an amount of memory, a time, a job it waits for, a file."""
+
+
+class NativeModuleMissing(GflowError, ImportError):
+    """This installation of gflow has no native module for this Python."""
+
+
 class Unreachable(GflowError):
     """Nobody answers there. Nothing was done."""
 
@@ -124,7 +153,9 @@ class JobFailed(GflowError):
     def __str__(self) -> str:
         outcome = self.document["outcome"]
         how = str(self.document["status"])
-        if outcome is not None and outcome["message"]:
+        if how == "Finished":
+            how += " without a result: it ended its process itself, as sys.exit() and os._exit() do"
+        elif outcome is not None and outcome["message"]:
             how += f": {outcome['message']}"
         elif outcome is not None and outcome["signal"]:
             how += f" by signal {outcome['signal']}"

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from typing_extensions import ParamSpec, Unpack
 
     from gflow import documents
+    from gflow._calls import Calls
+    from gflow._servers import Server
+    from gflow._steps import Steps
     from gflow._sync import Iteration
     from gflow.submission import SubmitOptions
 
@@ -62,17 +65,29 @@ class FunctionJob(Job, Generic[R]):
     def outcome(self, told: Optional[documents.Job] = None) -> R:
         """The same of a job that has ended."""
         try:
-            with open(_worker.result_file(str(self.folder), self.index), "rb") as file:
-                is_well, value, text = pickle.load(file)
+            left = left_result(self.folder, self.index)
         except FileNotFoundError:
             told = told or self.show()
             raise JobFailed(told, self._last_words(told)) from None
-        if is_well:
-            return cast("R", value)
-        raise value from RemoteTraceback(text)
+        return cast("R", returned(left))
 
 
-def _pickled(function: Callable[..., Any]) -> bytes:
+def left_result(folder: Path, index: int) -> tuple[bool, Any, str]:
+    """What a call came to. Errors: FileNotFoundError where it came to nothing."""
+    with open(_worker.result_file(str(folder), index), "rb") as file:
+        left: tuple[bool, Any, str] = pickle.load(file)
+    return left
+
+
+def returned(left: tuple[bool, Any, str]) -> Any:
+    """What the function returned; what it raised is raised."""
+    is_well, value, text = left
+    if is_well:
+        return value
+    raise value from RemoteTraceback(text)
+
+
+def pickled(function: Callable[..., Any]) -> bytes:
     pickler = _worker.pickler()
     if pickler is pickle and getattr(function, "__module__", "") == "__main__":
         raise ConfigurationError("a function of a script or notebook cannot be found by a job: pip install 'gflow[cloudpickle]', "
@@ -90,7 +105,7 @@ def _write_calls(folder: Path, function: Callable[..., Any], calls: Sequence[tup
     path = [os.path.abspath(one or os.curdir) for one in sys.path]
     places = array("Q")
     with open(_worker.calls_file(str(folder)), "wb") as file:
-        file.write(pickle.dumps((path, _pickled(function))))
+        file.write(pickle.dumps((path, pickled(function))))
         for arguments, named in calls:
             places.append(file.tell())
             file.write(dumps((tuple(arguments), dict(named))))
@@ -108,23 +123,29 @@ def _shown(function: Callable[..., Any], arguments: Sequence[Any]) -> str:
     return shown_line(f"{_name_of(function)}({text[:_MOST_SHOWN]})")
 
 
-def submit_calls(client: Client, function: Callable[..., R], calls: Sequence[tuple[Sequence[Any], Any]],
-                 options: SubmitOptions) -> list[FunctionJob[R]]:
-    """A job for each call, all of them or none."""
+def steps_of_calls(its: Calls, server: Server, function: Callable[..., Any], calls: Sequence[tuple[Sequence[Any], Any]],
+                   options: SubmitOptions) -> Steps[list[tuple[int, str, Path, int]]]:
+    """A job for each call, all of them or none: id, name, the folder of its result and its index there."""
     if not calls:
         return []
-    if not client.server.is_here:
-        raise ConfigurationError(f"functions and results are files of this machine, and {client.server} may be another one: "
+    if not server.is_here:
+        raise ConfigurationError(f"functions and results are files of this machine, and {server} may be another one: "
                                  "use its socket, or submit a command")
     folder = data_directory() / "functions" / uuid.uuid4().hex
     try:
         _write_calls(folder, function, calls)
-        items = client._driver.run(client._calls.items([_submission(folder, function, options)]))
-        answers = client._driver.run(client._calls.submit_items(_alike(items[0], function, calls)))
+        items = yield from its.items([_submission(folder, function, options)])
+        answers = yield from its.submit_items(_alike(items[0], function, calls))
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    return [FunctionJob(client, one["id"], one["name"], folder, index) for index, one in enumerate(answers)]
+    return [(one["id"], one["name"], folder, index) for index, one in enumerate(answers)]
+
+
+def submit_calls(client: Client, function: Callable[..., R], calls: Sequence[tuple[Sequence[Any], Any]],
+                 options: SubmitOptions) -> list[FunctionJob[R]]:
+    made = client._driver.run(steps_of_calls(client._calls, client.server, function, calls, options))
+    return [FunctionJob(client, *one) for one in made]
 
 
 def _submission(folder: Path, function: Callable[..., Any], options: SubmitOptions) -> Submission:
@@ -174,10 +195,6 @@ class Endings:
                     if one.get("status") in ENDED:
                         yield one["id"], True
 
-    @property
-    def is_closed(self) -> bool:
-        return self._stream.is_closed
-
     def close(self) -> None:
         self._stream.close()
 
@@ -204,15 +221,21 @@ class Results(Iterator[R]):
             self.close()
             raise StopIteration
         job = self.jobs[self._place]
-        while job.id not in self._ended:
-            heard, has_ended = next(self._heard, (job.id, False))
-            if not has_ended and self._endings.is_closed:
-                job.wait()
-                has_ended = True
-            if has_ended:
-                self._ended.add(heard)
+        try:
+            while job.id not in self._ended:
+                self._ended.add(self._next_ended(job))
+        except BaseException:
+            self._endings.close()  # what was being read is lost: from here on each job is waited for
+            raise
         self._place += 1
         return job.outcome()
+
+    def _next_ended(self, waited: FunctionJob[R]) -> int:
+        for job_id, has_ended in self._heard:
+            if has_ended:
+                return job_id
+        waited.wait()
+        return waited.id
 
     def cancel(self) -> None:
         """Those that have not ended."""
@@ -317,31 +340,44 @@ class Executor(concurrent.futures.Executor):
         try:
             for job_id, has_ended in endings.heard(lambda: list(self._futures)):
                 self._note(job_id, has_ended)
-        except GflowError as error:
-            with self._lock:
-                lost, self._futures, self._is_shut = self._futures, {}, True
-            for future in lost.values():
-                if not future.done():
-                    future.set_exception(error)
+        except BaseException as error:  # nobody would tell those that are left
+            self._give_up(error)
+
+    def _give_up(self, error: BaseException) -> None:
+        with self._lock:
+            lost, self._futures, self._is_shut = self._futures, {}, True
+            self._stop()
+        for future in lost.values():
+            if future.running() or future.set_running_or_notify_cancel():
+                future.set_exception(error)
 
     def _note(self, job_id: int, has_ended: bool) -> None:
         with self._lock:
             future = self._futures.get(job_id)
+            if future is None:
+                return
             # One that was cancelled is done once its job has ended.
-            if future is not None and not future.running() and (has_ended or not future.cancelled()):
+            if not future.running() and (has_ended or not future.cancelled()):
                 future.set_running_or_notify_cancel()
-        if future is None or not has_ended:
-            return
-        if future.running():
-            try:
-                future.set_result(future.job.outcome())
-            except Exception as error:
-                future.set_exception(error)
-        shutil.rmtree(future.job.folder, ignore_errors=True)
-        with self._lock:
+            if not has_ended:
+                return
             del self._futures[job_id]
+        _settle(future)
+        with self._lock:
             if self._is_shut and not self._futures:
                 self._stop()
+
+
+def _settle(future: JobFuture[Any]) -> None:
+    """By what its job, which has ended, came to."""
+    if future.running():
+        try:
+            result = future.job.outcome()
+        except BaseException as error:
+            future.set_exception(error)
+        else:
+            future.set_result(result)
+    shutil.rmtree(future.job.folder, ignore_errors=True)
 
 
 class Function(Generic[P, R]):

@@ -17,6 +17,7 @@ from gflow.devices import Devices, EnvironmentChange, devices_of_allocation
 from gflow.errors import GflowError, LeaseLost, NotFound, WrongState
 
 if TYPE_CHECKING:
+    from gflow import documents
     from gflow._servers import Server
     from gflow.submission import Seconds
 
@@ -62,6 +63,9 @@ class Lease:
         self._on_lost = on_lost
         self._change: Optional[EnvironmentChange] = None
         self._devices: Optional[Devices] = None
+        self._watched: Optional[Iteration[str]] = None
+        self._watcher = threading.Thread()
+        self._pid = os.getpid()
 
     def __enter__(self) -> Devices:
         return self.acquire()
@@ -77,35 +81,66 @@ class Lease:
 
     def acquire(self) -> Devices:
         """Errors: NoGpus, WaitTimeout, and what a request that could never be met is refused with."""
-        told = self._driver.run(self._calls.allocate(self._terms.need))
+        asked = _Asked(self)
         try:
-            told = self._driver.run(self._calls.await_allocation(told, self._timeout))
+            told = self._driver.run(self._calls.await_allocation(asked.told(), self._timeout))
             devices = devices_of_allocation(told)
+            assert devices.allocation_id is not None
+            self._watched = Iteration(self._driver, self._calls.watch(devices.allocation_id, self._terms.heartbeat))
+            self._watcher = threading.Thread(target=self._watch, args=(devices,), name="gflow-lease", daemon=True)
+            self._change = EnvironmentChange(devices.environment) if self._sets_environment else None
+            self._watcher.start()
+            self._devices = devices
+            return devices
         except BaseException:
-            self._give_back(told["allocation_id"])
+            self._devices = None
+            self._undo()
+            asked.let_go()
             raise
-        self._devices = devices
-        self._change = EnvironmentChange(devices.environment) if self._sets_environment else None
-        assert devices.allocation_id is not None
-        self._watched: Iteration[str] = Iteration(
-            self._driver, self._calls.watch(devices.allocation_id, self._terms.heartbeat))
-        self._watcher = threading.Thread(target=self._watch, args=(devices,), name="gflow-lease", daemon=True)
-        self._watcher.start()
-        return devices
 
     def release(self) -> None:
-        """Errors: LeaseLost where they had been taken back before."""
-        devices, self._devices = self._devices, None
+        """Errors: LeaseLost where they had been taken back before; Unreachable, after which it can be called again. In a
+        process that was forked from theirs it gives nothing back: they are that one's."""
+        devices = self._devices
         if devices is None:
             return
-        if self._change is not None:
-            self._change.undo()
-        self._watched.close()
-        if self._watcher is not threading.current_thread():
-            self._watcher.join()
-        lost = devices.lost or self._give_back(devices.allocation_id)
+        try:
+            self._undo()
+            if self._pid != os.getpid():
+                self._devices = None
+                return
+            if self._watcher is not threading.current_thread():
+                self._watcher.join()
+            lost = devices.lost or self._give_back(devices.allocation_id)
+        except GflowError:
+            raise
+        except BaseException:  # Ctrl-C, for one: nobody may come back for it
+            self._devices = None
+            self._give_back_behind(devices.allocation_id)
+            raise
+        self._devices = None
         if lost:
             raise LeaseLost(devices.allocation_id or 0, lost)
+
+    def _undo(self) -> None:
+        change, self._change = self._change, None
+        if change is not None:
+            change.undo()
+        if self._watched is not None:
+            self._watched.close()
+
+    def _give_back_behind(self, allocation_id: Optional[int]) -> threading.Thread:
+        """On a thread, so that what interrupts this one does not keep them from being given back."""
+
+        def give_back() -> None:
+            try:
+                self._give_back(allocation_id)
+            except GflowError:
+                _LOGGER.warning("allocation %s could not be given back", allocation_id, exc_info=True)
+
+        behind = threading.Thread(target=give_back, name="gflow-release", daemon=True)
+        behind.start()
+        return behind
 
     def _give_back(self, allocation_id: Optional[int]) -> str:
         """Why they were not held any more; "" if they were."""
@@ -118,6 +153,7 @@ class Lease:
         return ""
 
     def _watch(self, devices: Devices) -> None:
+        assert self._watched is not None
         try:
             for why in self._watched:
                 note_of_loss(devices, why, self._on_lost)
@@ -126,3 +162,45 @@ class Lease:
             note_of_loss(devices, f"it cannot be kept: {error}", self._on_lost)
 
 
+class _Asked:
+    """An allocation that is asked for on a thread of its own: an exception that a signal raises (Ctrl-C) between its
+    answer and whoever is to give it back would leave it to nobody."""
+
+    def __init__(self, lease: Lease) -> None:
+        self._lease = lease
+        self._lock = threading.Lock()
+        self._told: Optional[documents.GpuAllocation] = None
+        self._error: Optional[BaseException] = None
+        self._is_unwanted = False
+        self._answered = threading.Event()
+
+    def told(self) -> documents.GpuAllocation:
+        threading.Thread(target=self._ask, name="gflow-allocate", daemon=True).start()
+        self._answered.wait()
+        if self._error is not None:
+            raise self._error
+        assert self._told is not None
+        return self._told
+
+    def let_go(self) -> None:
+        """Returns once they are given back; where no answer has come, they will be when it does."""
+        with self._lock:
+            self._is_unwanted = True
+            told = self._told
+        if told is not None:
+            self._lease._give_back_behind(told["allocation_id"]).join()
+
+    def _ask(self) -> None:
+        lease = self._lease
+        try:
+            told = lease._driver.run(lease._calls.allocate(lease._terms.need))
+        except BaseException as error:
+            self._error = error
+        else:
+            with self._lock:
+                self._told = told
+                is_unwanted = self._is_unwanted
+            if is_unwanted:
+                lease._give_back_behind(told["allocation_id"])
+        finally:
+            self._answered.set()

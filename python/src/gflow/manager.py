@@ -8,22 +8,25 @@ import logging
 import math
 import os
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Optional, Protocol, Union
 from urllib.parse import quote
 
 from gflow._calls import API, Calls, query_of
+from gflow._own import OwnGpus
 from gflow.client import Client
 from gflow.devices import EnvironmentChange
 from gflow.errors import GflowError, Infeasible, LeaseLost, NoGpus, NotFound, Unavailable, Unreachable
 from gflow.leases import Lease, LeaseTerms
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from gflow import documents
 
-__all__ = ["MEMORY_STRATEGIES", "GPUNode", "GPUResourceManager", "TrainingGPUConfig", "get_gpu_resource_manager"]
+__all__ = [
+    "MEMORY_STRATEGIES", "GPUAllocation", "GPUNode", "GPUResourceManager", "TrainingGPUConfig", "get_gpu_resource_manager",
+]
 
 logger = logging.getLogger("gpu_resource_manager")
 
@@ -70,13 +73,58 @@ class GPUNode:
 
 
 class Held(Protocol):
-    """GPUs of this process."""
+    """GPUs that were given to this process, and why they are not held any more."""
 
     node: str
     count: int
+    environment: dict[str, str]
+    allocation_id: Optional[int]
+    on_lost: Optional[Callable[[str], object]]
 
+    @property
+    def lost(self) -> Optional[str]: ...
     def release(self) -> None: ...
-    def distributed(self, config: TrainingGPUConfig) -> dict[str, Any]: ...
+    def setup(self, framework: str, config: TrainingGPUConfig) -> dict[str, Any]: ...
+
+
+class GPUAllocation:
+    """GPUs as this process has them: seen by itself, unless it has them for others."""
+
+    def __init__(self, held: Held, *, is_seen: bool) -> None:
+        self._held = held
+        self._is_seen = is_seen
+        self._changes = [EnvironmentChange(held.environment)] if is_seen else []
+        self.node = held.node
+        self.count = held.count
+        self.environment = held.environment
+        self.allocation_id = held.allocation_id
+        """None of GPUs that gflowd does not know of, or that are the job's own."""
+
+    @property
+    def lost(self) -> Optional[str]:
+        """Why they are not held any more."""
+        return self._held.lost
+
+    def on_lost(self, call: Callable[[str], object]) -> None:
+        """It is called with the reason, on another thread, when they are taken back; at once if they were."""
+        self._held.on_lost = call
+        if self._held.lost is not None:
+            call(self._held.lost)
+
+    def setup(self, framework: str, config: TrainingGPUConfig) -> dict[str, Any]:
+        """What "pytorch" or "tensorflow" is to be told, and the `environment`."""
+        told = self._held.setup(framework, config)
+        changed = {name: value for name, value in told["environment"].items() if os.environ.get(name) != value}
+        if self._is_seen and changed:
+            self._changes.append(EnvironmentChange(changed))
+        return told
+
+    def release(self) -> None:
+        """Errors: LeaseLost where they had been taken back before."""
+        self._is_seen = False
+        while self._changes:
+            self._changes.pop().undo()
+        self._held.release()
 
 
 class Source(Protocol):
@@ -93,30 +141,36 @@ class Source(Protocol):
 class _DaemonHeld:
     """A lease, which gflowd knows of."""
 
-    def __init__(self, client: Client, lease: Lease, count: int) -> None:
+    def __init__(self, client: Client, terms: LeaseTerms, count: int) -> None:
+        self.on_lost: Optional[Callable[[str], object]] = None
         self._client = client
-        self._lease = lease
-        self._devices = lease.acquire()
-        self._rendezvous: Optional[EnvironmentChange] = None
+        self._lease = Lease(client._driver, client._calls, terms, set_environment=False, on_lost=self._note)
+        self._devices = self._lease.acquire()
         self.node = self._devices.node
         self.count = count
+        self.environment = self._devices.environment
+        self.allocation_id = self._devices.allocation_id
+
+    @property
+    def lost(self) -> Optional[str]:
+        return self._devices.lost
 
     def release(self) -> None:
-        if self._rendezvous is not None:
-            self._rendezvous.undo()
         self._lease.release()
 
-    def distributed(self, config: TrainingGPUConfig) -> dict[str, Any]:
-        need = {**config.need(), "allocation_id": self._devices.allocation_id, "distributed_training": True}
-        told: documents.GpuAllocation = self._client.call("POST", f"{API}/gpu/setup-pytorch", need)
+    def _note(self, why: str) -> None:
+        logger.error("GPU资源已被收回: %s", why)
+        if self.on_lost is not None:
+            self.on_lost(why)
+
+    def setup(self, framework: str, config: TrainingGPUConfig) -> dict[str, Any]:
+        need = {**config.need(), "allocation_id": self._devices.allocation_id}
+        told = self._client._driver.run(self._client._calls.setup(framework, need))
         granted = told["gpu_config"]
         if granted is None:
             raise LeaseLost(self._devices.allocation_id or 0, told["error_message"] or "")
-        if self._rendezvous is not None:
-            self._rendezvous.undo()
-        added = {name: value for name, value in granted["environment"].items() if os.environ.get(name) != value}
-        self._rendezvous = EnvironmentChange(added)
-        return {**told.get("pytorch_config", {}), "environment": granted["environment"]}
+        terms: Any = told.get("pytorch_config") or told.get("tensorflow_config") or {}
+        return {**terms, "environment": granted["environment"]}
 
 
 class DaemonSource:
@@ -138,8 +192,7 @@ class DaemonSource:
     def allocate(self, need: Mapping[str, Any]) -> Held:
         client = self._client
         terms = LeaseTerms(client.server, need, wait=False, ttl=None)
-        lease = Lease(client._driver, client._calls, terms, on_lost=lambda why: logger.error("GPU资源已被收回: %s", why))
-        return _DaemonHeld(client, lease, need["gpu_count"])
+        return _DaemonHeld(client, terms, need["gpu_count"])
 
     def clean_up(self, node: str, count: Optional[int]) -> None:
         self._client.call("DELETE", f"{API}/gpu/cleanup/{quote(node, safe='')}{query_of({'gpu_count': count})}")
@@ -160,7 +213,8 @@ class GPUResourceManager:
         self._client = client
         self._lock = threading.RLock()
         self._source: Optional[Source] = None
-        self._held: list[Held] = []
+        self._own = OwnGpus()
+        self._held: list[GPUAllocation] = []
 
     @property
     def initialized(self) -> bool:
@@ -200,39 +254,67 @@ class GPUResourceManager:
 
     def allocate_gpu_resources(self, config: TrainingGPUConfig) -> Optional[str]:
         """The node; None where there are none free now, or never could be: why is logged."""
+        allocation = self.hold(config)
+        return None if allocation is None else allocation.node
+
+    def hold(self, config: TrainingGPUConfig, *, is_seen: bool = True) -> Optional[GPUAllocation]:
+        """The same, as an object; `is_seen=False` leaves the environment of this process as it is, for programs that it starts."""
         try:
-            held = self._gpus().allocate(config.need())
+            held = self._own.take(config.gpu_count) or self._gpus().allocate(config.need())
         except (NoGpus, Infeasible) as error:
             logger.warning("GPU资源不足: %s", error.detail if isinstance(error, Infeasible) else error)
             return None
         except GflowError as error:
             logger.error("GPU资源分配失败: %s", error)
             raise
+        allocation = GPUAllocation(held, is_seen=is_seen)
         with self._lock:
-            self._held.append(held)
+            self._held.append(allocation)
         logger.info("GPU资源分配成功: %s (%s个GPU)", held.node, held.count)
-        return held.node
+        return allocation
+
+    def newest(self, gpu_count: Optional[int] = None) -> Optional[GPUAllocation]:
+        """That this process has and sees, of so many GPUs."""
+        with self._lock:
+            fitting = [one for one in self._held
+                       if one._is_seen and one.lost is None and gpu_count in (None, one.count)]
+            return fitting[-1] if fitting else None
+
+    def give_back(self, allocation: GPUAllocation) -> bool:
+        """Of two that give it back one does, and the other hears False, as who gives back what was taken away before."""
+        with self._lock:
+            if allocation not in self._held:
+                return False
+            self._held.remove(allocation)
+        try:
+            allocation.release()
+        except (LeaseLost, NotFound) as error:
+            logger.warning("GPU资源清理: %s", error.detail if isinstance(error, NotFound) else error)
+            return False
+        except GflowError:
+            with self._lock:
+                self._held.append(allocation)  # so that it can be tried again
+            raise
+        return True
 
     def cleanup_gpu_resources(self, node_name: Optional[str], gpu_count: Optional[int] = None) -> bool:
         """Gives back the newest allocation of so many GPUs there, or all; first of this process, then of this user.
         False where there is none, as after an allocation that failed."""
-        mine = self._take(node_name, gpu_count)
+        mine = self._of(node_name, gpu_count)
+        if mine or not node_name:
+            return all([self.give_back(one) for one in mine]) and bool(mine)
         try:
-            for held in mine:
-                held.release()
-            if not mine and node_name:
-                self._gpus().clean_up(node_name, gpu_count)
-        except (LeaseLost, NotFound) as error:
-            logger.warning("GPU资源清理: %s", error.detail if isinstance(error, NotFound) else error)
+            self._gpus().clean_up(node_name, gpu_count)
+        except NotFound as error:
+            logger.warning("GPU资源清理: %s", error.detail)
             return False
-        return bool(node_name)
+        return True
 
-    def _take(self, node: Optional[str], count: Optional[int]) -> list[Held]:
+    def _of(self, node: Optional[str], count: Optional[int]) -> list[GPUAllocation]:
+        """The newest first."""
         with self._lock:
             found = [one for one in self._held if one.node == node and count in (None, one.count)]
-            found = found[-1:] if count is not None else found
-            self._held = [one for one in self._held if one not in found]
-        return found[::-1]
+        return found[::-1] if count is None else found[-1:]
 
     def get_gpu_monitoring_data(self) -> dict[str, Any]:
         """Of all GPUs. What is not measured of `utilization` is not there, so that `.get(name, 0.0)` is what it says."""
@@ -248,11 +330,10 @@ class GPUResourceManager:
     def setup_distributed_training(self, config: TrainingGPUConfig) -> dict[str, Any]:
         """`world_size`, `backend`, `init_method`, `devices` and the `environment`, which is set: MASTER_ADDR, MASTER_PORT (free now),
         WORLD_SIZE. For the newest allocation of this process. Errors: NoGpus without one."""
-        with self._lock:
-            if not self._held:
-                raise NoGpus("there is no allocation: allocate_gpu_resources() comes first")
-            held = self._held[-1]
-        return held.distributed(config)
+        allocation = self.newest()
+        if allocation is None:
+            raise NoGpus("there is no allocation: allocate_gpu_resources() comes first")
+        return allocation.setup("pytorch", replace(config, distributed_training=True))
 
     def set_memory_strategy(self, config: TrainingGPUConfig, strategy: str,
                             model_memory_gb: Optional[float] = None) -> float:

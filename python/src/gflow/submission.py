@@ -7,12 +7,14 @@ import base64
 import math
 import os
 import re
+import secrets
 import shlex
+import subprocess
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Literal, Protocol, TypedDict, Union, cast
 
-from gflow.errors import GflowError
+from gflow.errors import ConfigurationError, GflowError, OptionError
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -75,6 +77,10 @@ class SubmitOptions(TypedDict, total=False):
     """set besides the environment of this process"""
     inherit_env: bool
     """False: HOME, PATH and the like are all it has of this process"""
+    conda_env: str
+    """its environment is that of this process as `conda activate` would leave it"""
+    launch: Literal["ddp", "torchrun", "accelerate"]
+    """a process for each of its GPUs, as `gbatch --launch` (docs/environment.md)"""
     config: Union[str, os.PathLike[str]]
     """a file, copied now; GFLOW_JOB_CONFIG in the job is its path"""
 
@@ -95,7 +101,7 @@ class Submission:
 def option_of_gpus(gpus: Gpus) -> str:
     """As the grammar of requests has it."""
     if isinstance(gpus, bool) or not isinstance(gpus, (int, float, str)):
-        raise TypeError(f"gpus is a number or a request as '2(V100)', not {gpus!r}")
+        raise OptionError(f"gpus is a number or a request as '2(V100)', not {gpus!r}")
     return f"{gpus:.10f}".rstrip("0").rstrip(".") if isinstance(gpus, float) else str(gpus).strip()
 
 
@@ -124,6 +130,16 @@ def request_of(canonical: str) -> documents.Request:
             _set_amount(request, part)
     _set_kind(request, found[2] or "")
     return request
+
+
+def whole_gpu_part(request: documents.Request) -> documents.Request:
+    """All that a job asks of GPUs, for one that asked otherwise before; only memory stays where none is named."""
+    part: documents.Request = {
+        "gpus": 0, "gpu_share_parts": _WHOLE, "gpu_mode": "whole", "gpu_vendor": "", "gpu_models": [], "see_all": False}
+    if not request.get("gpus"):
+        part["gpu_memory_bytes"] = 0
+    part.update(request)
+    return part
 
 
 def whole_mib(amount: float) -> int:
@@ -163,12 +179,15 @@ def bytes_of(memory: Memory, what: str) -> int:
         return memory
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT])(?:i?B)?", str(memory).strip(), re.IGNORECASE)
     if not found:
-        raise ValueError(f"{what}={memory!r} is not an amount of memory, as '16G', '512M' or a number of bytes")
+        raise OptionError(f"{what}={memory!r} is not an amount of memory, as '16G', '512M' or a number of bytes")
     return math.ceil(float(found[1]) * _UNITS[found[2].upper()])
 
 
 def seconds_of(time: Seconds) -> int:
-    return math.ceil(time.total_seconds() if isinstance(time, timedelta) else time)
+    seconds = time.total_seconds() if isinstance(time, timedelta) else time
+    if isinstance(seconds, (bool, str)) or not math.isfinite(seconds):
+        raise OptionError(f"{time!r} is not a time: seconds, or a timedelta")
+    return math.ceil(seconds)
 
 
 def time_of(time: Union[datetime, timedelta]) -> str:
@@ -186,15 +205,41 @@ def wire_text(text: str) -> documents.Bytes:
     return text
 
 
-_MINE = re.compile(r"GFLOW_(JOB_|ARRAY_|PARAM_|GPU|LOG_|PORT_|ATTEMPT)")
+_MINE = re.compile(r"GFLOW_(JOB_|ARRAY_|PARAM_|GPU|LOG_|PORT_|ATTEMPT|LAUNCH)")
 _BASIC = {"HOME", "USER", "LOGNAME", "SHELL", "PATH", "LANG", "TZ", "XDG_RUNTIME_DIR"}
 
 
 def environment_of(options: SubmitOptions) -> list[documents.Bytes]:
     """What of this process a job gets, and what is set besides. What gflow set for a job this runs in is that job's."""
     everything = options.get("inherit_env", True)
-    passed = {k: v for k, v in os.environ.items() if not _MINE.match(k) and (everything or k in _BASIC)}
-    return [wire_text(f"{name}={value}") for name, value in {**passed, **options.get("env", {})}.items()]
+    given = activated(options["conda_env"]) if "conda_env" in options else os.environ
+    passed = {k: v for k, v in given.items() if not _MINE.match(k) and (everything or k in _BASIC)}
+    for name in options.get("env", {}):
+        if not name or "=" in name or "\0" in name:
+            raise OptionError(f"env: {name!r} is not the name of a variable")
+    said = {"GFLOW_LAUNCH": options["launch"]} if "launch" in options else {}
+    return [wire_text(f"{name}={value}") for name, value in {**passed, **options.get("env", {}), **said}.items()]
+
+
+# As gbatch has it (src/cli/submit/conda.cpp): only a shell runs the activation scripts of packages.
+_ACTIVATE = r"""
+hook=$("${CONDA_EXE:-conda}" shell.bash hook 2>&1) || { echo "$hook" >&2; exit 1; }
+eval "$hook"
+conda activate "$1" >&2 || exit 1
+printf 'gflow-environment\0'
+exec env -0
+"""
+
+
+def activated(conda: str) -> dict[str, str]:
+    """The environment of this process as `conda activate` leaves it. Errors: ConfigurationError with what conda said."""
+    done = subprocess.run(["bash", "-c", _ACTIVATE, "gflow", conda], stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    _, found, text = done.stdout.partition(b"gflow-environment\0")
+    if done.returncode or not found:
+        said = done.stderr.decode(errors="replace").strip()
+        raise ConfigurationError(f"the conda environment '{conda}' cannot be activated: {said}")
+    pairs = (os.fsdecode(one).partition("=") for one in text.split(b"\0") if one)
+    return {name: value for name, _, value in pairs if name not in ("_", "SHLVL")}
 
 
 def _umask() -> int:
@@ -212,6 +257,14 @@ def shown_line(words: str) -> str:
     return line if len(line) <= _LONGEST_LINE else line[:_LONGEST_LINE] + "..."
 
 
+def _content(path: Union[str, os.PathLike[str]], what: str) -> documents.Bytes:
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            return wire_text(file.read())
+    except OSError as error:
+        raise OptionError(f"{what} '{os.fspath(path)}' cannot be read: {error.strerror or error}") from error
+
+
 def payload_of(command: Command, options: SubmitOptions) -> tuple[str, documents.Payload]:
     """The command in one line, and what is run."""
     payload: documents.Payload = {"argv": [], "environment": environment_of(options), "umask": _umask()}
@@ -219,18 +272,16 @@ def payload_of(command: Command, options: SubmitOptions) -> tuple[str, documents
         line, argv = command, ["bash", "-c", command]
     elif isinstance(command, os.PathLike):
         line, argv = shlex.quote(os.fspath(command)), [os.fspath(command)]
-        with open(command, encoding="utf-8", errors="surrogateescape") as script:
-            payload["script"] = wire_text(script.read())
+        payload["script"] = _content(command, "the script")
     else:
         argv = [os.fspath(word) for word in command]
         line = shlex.join(argv)
     if not argv or not line.strip():
-        raise ValueError("there is no command to submit")
+        raise OptionError("there is no command to submit")
     payload["argv"] = [wire_text(word) for word in argv]
     if "config" in options:
         payload["config_name"] = wire_text(os.path.basename(os.fspath(options["config"])))
-        with open(options["config"], encoding="utf-8", errors="surrogateescape") as file:
-            payload["config"] = wire_text(file.read())
+        payload["config"] = _content(options["config"], "config")
     return shown_line(line), payload
 
 
@@ -267,21 +318,45 @@ def spec_of(options: SubmitOptions, request: documents.Request, line: str) -> do
 
 
 def id_of(job: JobRef) -> int:
-    return job if isinstance(job, int) else job.id
+    its = job if isinstance(job, int) else getattr(job, "id", None)
+    if not isinstance(its, int):
+        raise OptionError(f"{job!r} is not a job: one that was submitted, or its number")
+    return its
 
 
 def dependencies_of(options: SubmitOptions, places: Mapping[int, int]) -> tuple[documents.Dependencies, list[int]]:
     """Jobs it waits for, and the positions of those that are submitted with it: `places`, by their id()."""
     if "depends_on" in options and "depends_on_any" in options:
-        raise ValueError("a job waits for all of some jobs or for any of them: depends_on or depends_on_any")
+        raise OptionError("a job waits for all of some jobs or for any of them: depends_on or depends_on_any")
     named = options.get("depends_on_any", options.get("depends_on", ()))
-    listed = named if isinstance(named, Sequence) else [named]
+    several = isinstance(named, Sequence) and not isinstance(named, str)
+    listed = cast("Sequence[Union[JobRef, Submission]]", named if several else [named])
     jobs = [id_of(one) for one in listed if not isinstance(one, Submission)]
     siblings = []
     for one in listed:
         if isinstance(one, Submission):
             if id(one) not in places:
-                raise ValueError("a job can wait for one that is submitted before it, or with it and ahead of it")
+                raise OptionError("a job can wait for one that is submitted before it, or with it and ahead of it")
             siblings.append(places[id(one)])
     mode: Literal["all", "any"] = "any" if "depends_on_any" in options else "all"
     return {"jobs": jobs, "mode": mode, "auto_cancel": options.get("auto_cancel", True)}, siblings
+
+
+def tasks_of(item: documents.SubmitRequestItem, tasks: Sequence[int]) -> list[documents.SubmitRequestItem]:
+    """Of an array, as gbatch names and groups them."""
+    whole = cast("documents.SubmitRequestItemOf", item)
+    spec, told = whole["spec"], whole["payload"].setdefault("environment", [])
+    told += [f"GFLOW_ARRAY_TASK_COUNT={len(tasks)}", f"GFLOW_ARRAY_TASK_MIN={min(tasks)}", f"GFLOW_ARRAY_TASK_MAX={max(tasks)}",
+             f"GFLOW_ARRAY_TASK_ID={tasks[0]}"]
+    base = spec.get("name")
+    if base:
+        spec["name"] = f"{base}_{tasks[0]}"
+    if len(tasks) > 1:
+        spec.setdefault("group", f"group-{secrets.token_hex(4)}")
+    rest: list[documents.SubmitRequestItem] = []
+    for task in tasks[1:]:
+        like: documents.SubmitRequestItemOf1 = {"like": 0, "environment": [f"GFLOW_ARRAY_TASK_ID={task}"]}
+        if base:
+            like["name"] = f"{base}_{task}"
+        rest.append(like)
+    return [item, *rest]

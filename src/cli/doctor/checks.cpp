@@ -47,6 +47,11 @@ Check enforcement(const std::string& name, const std::string& how, const std::st
           none ? cost : ""};
 }
 
+bool is_loopback_url(std::string_view url) {
+  const std::string_view host = url.substr(std::min(url.size(), url.find("//") + 2));
+  return host.starts_with("127.") || host.starts_with("[::1]") || host.starts_with("localhost");
+}
+
 }  // namespace
 
 Check check_daemon(const Result<api::DaemonView>& daemon, std::string_view version) {
@@ -63,6 +68,62 @@ Check check_daemon(const Result<api::DaemonView>& daemon, std::string_view versi
       Level::Warn,
       text,
       tr_format("this program is version {}: run 'gflowd restart'; jobs keep running", version)};
+}
+
+std::vector<Check> check_listening(const api::DaemonView& daemon, WallTime now) {
+  constexpr std::chrono::days kSoon{30};
+  std::vector<Check> checks = {{tr_later("socket"), Level::Ok, printable(daemon.socket), ""}};
+  checks.push_back({tr_later("API"),
+                    Level::Ok,
+                    daemon.api_url.empty() ? tr("on the socket only") : printable(daemon.api_url),
+                    ""});
+  if (!daemon.api_url.empty() && !is_loopback_url(daemon.api_url)) {
+    checks.back().level = Level::Fail;
+    checks.back().advice =
+        tr("whoever is on the way can read and change what is sent there: set [api] listen to "
+           "127.0.0.1, and serve other machines by [api] tls_listen");
+  }
+  if (daemon.tls_url.empty()) return checks;
+  Check tls{tr_later("TLS"), Level::Ok, "", ""};
+  const std::string url = printable(daemon.tls_url);
+  const std::string fingerprint = printable(daemon.tls_fingerprint);
+  tls.text = tr_format("{}, certificate {}", url, fingerprint);
+  if (daemon.tls_expires) {
+    const std::string until = rfc3339(*daemon.tls_expires);
+    tls.text = tr_format("{}, certificate {}, valid until {}", url, fingerprint, until);
+    if (*daemon.tls_expires <= now) {
+      tls.level = Level::Fail;
+      tls.advice =
+          tr("it is not valid any more, and clients refuse it: replace it, and 'gflowd "
+             "restart'");
+    } else if (*daemon.tls_expires - now < kSoon) {
+      tls.level = Level::Warn;
+      tls.advice = tr("clients refuse it then: replace it before, and 'gflowd restart'");
+    }
+  }
+  checks.push_back(std::move(tls));
+  return checks;
+}
+
+std::vector<Check> check_tokens(const std::vector<api::TokenView>& tokens) {
+  if (tokens.empty()) return {};
+  std::vector<std::string> endless;
+  for (const api::TokenView& token : tokens) {
+    if (!token.expires) endless.push_back(printable(token.name));
+  }
+  if (endless.empty()) {
+    return {{tr_later("tokens"),
+             Level::Ok,
+             tr_count(tokens.size(),
+                      "{} token, which expires",
+                      "{} tokens, which all expire",
+                      tokens.size()),
+             ""}};
+  }
+  return {{tr_later("tokens"),
+           Level::Warn,
+           tr_format("never expire: {}", join(endless, ", ")),
+           tr("who finds one can use it until 'gctl token revoke NAME'; make one with --expires")}};
 }
 
 std::vector<Check> check_gpus(const api::NodeView& node) {

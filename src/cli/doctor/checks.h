@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "api/token.h"
 #include "api/types.h"
 #include "base/result.h"
 #include "command/terminal.h"
@@ -30,6 +31,10 @@ struct Check {
 [[nodiscard]] std::vector<Check> check_gpus(const api::NodeView& node);
 /// Without a daemon: whether there is a driver at all.
 [[nodiscard]] Check check_driver(bool driver_loaded);
+/// Where the daemon listens, and whether who asks there is safe for as long as it matters.
+[[nodiscard]] std::vector<Check> check_listening(const api::DaemonView& daemon, WallTime now);
+/// Those the caller may see; nothing to say of none.
+[[nodiscard]] std::vector<Check> check_tokens(const std::vector<api::TokenView>& tokens);
 /// Kill, memory, CPU and process isolation, and the daemon's own warnings.
 [[nodiscard]] std::vector<Check> check_enforcement(const api::DaemonView& daemon);
 

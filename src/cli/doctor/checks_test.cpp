@@ -22,6 +22,46 @@ TEST(Doctor, JudgesWhatItIsTold) {
   EXPECT_EQ(check_session({"alice", "user", false, true}).level, Level::Warn);
 }
 
+TEST(Doctor, LooksAtWhereTheDaemonListens) {
+  const WallTime now{std::chrono::days(20'000)};
+  api::DaemonView daemon;
+  daemon.socket = "/run/gflow/gflowd.sock";
+  const auto levels = [&] {
+    std::vector<Level> all;
+    for (const Check& check : check_listening(daemon, now)) all.push_back(check.level);
+    return all;
+  };
+  EXPECT_EQ(levels(), (std::vector{Level::Ok, Level::Ok}));
+  for (const char* url : {"http://127.0.0.1:8000", "http://[::1]:8000"}) {
+    daemon.api_url = url;
+    EXPECT_EQ(levels(), (std::vector{Level::Ok, Level::Ok})) << url;
+  }
+  daemon.api_url = "http://0.0.0.0:8000";
+  EXPECT_EQ(levels(), (std::vector{Level::Ok, Level::Fail}));
+  daemon.api_url = "";
+  daemon.tls_url = "https://0.0.0.0:8443";
+  daemon.tls_fingerprint = "SHA256:9f86";
+  const std::pair<std::chrono::days, Level> ends[] = {{std::chrono::days(365), Level::Ok},
+                                                      {std::chrono::days(31), Level::Ok},
+                                                      {std::chrono::days(29), Level::Warn},
+                                                      {std::chrono::days(0), Level::Fail}};
+  for (const auto& [left, level] : ends) {
+    daemon.tls_expires = now + left;
+    EXPECT_EQ(levels(), (std::vector{Level::Ok, Level::Ok, level})) << left.count();
+    EXPECT_NE(check_listening(daemon, now).back().text.find("SHA256:9f86"), std::string::npos);
+  }
+}
+
+TEST(Doctor, NamesTokensThatNeverExpire) {
+  EXPECT_TRUE(check_tokens({}).empty());
+  api::TokenView ends{.name = "ci", .user = "alice", .expires = WallTime()};
+  api::TokenView stays{.name = "laptop", .user = "alice"};
+  EXPECT_EQ(check_tokens({ends}).front().level, Level::Ok);
+  const Check check = check_tokens({ends, stays}).front();
+  EXPECT_EQ(check.level, Level::Warn);
+  EXPECT_EQ(check.text, "never expire: laptop");
+}
+
 TEST(Doctor, SaysWhatMissingEnforcementCosts) {
   api::DaemonView daemon;
   daemon.enforcement_kill = "cgroup.kill";

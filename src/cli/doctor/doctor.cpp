@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/doctor/checks.h"
 #include "command/context.h"
+#include "os/clock.h"
 #include "os/file.h"
 #include "os/paths.h"
 #include "os/user.h"
@@ -60,6 +61,13 @@ void append(std::vector<Check>& checks, std::vector<Check> more) {
   for (Check& check : more) checks.push_back(std::move(check));
 }
 
+/// Those one may see; none where that is not told.
+std::vector<api::TokenView> tokens_known_to(Context& context) {
+  const auto text = context.daemon().call("GET", "/api/v1/tokens");
+  if (!text) return {};
+  return api::read_tokens(*text).value_or(std::vector<api::TokenView>());
+}
+
 std::vector<Check> examine(Context& context) {
   const Result<api::DaemonView> daemon = context.daemon().daemon();
   std::vector<Check> checks = {check_daemon(daemon, kVersion)};
@@ -67,6 +75,8 @@ std::vector<Check> examine(Context& context) {
     if (const auto machine = context.daemon().machine()) {
       for (const api::NodeView& node : machine->nodes) append(checks, check_gpus(node));
     }
+    append(checks, check_listening(*daemon, os::now().wall));
+    append(checks, check_tokens(tokens_known_to(context)));
     append(checks, check_enforcement(*daemon));
   } else {
     checks.push_back(check_driver(os::exists("/proc/driver/nvidia/version")));

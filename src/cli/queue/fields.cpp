@@ -83,7 +83,7 @@ std::vector<Field> request_fields() {
        tr("number of GPUs"),
        0,
        [=](const JobView& j) { return number(j.spec.request.gpus * j.spec.request.nodes); },
-       {"spec.request"}},
+       {"spec.request.gpus", "spec.request.nodes"}},
       {"GPUS",
        {"GRES"},
        tr("requested GPUs, as for --gpus: 2, 0.5, 8G,0.5, 2(V100)"),
@@ -95,7 +95,7 @@ std::vector<Field> request_fields() {
        tr("GPU mode: whole, fraction or time_slice"),
        0,
        [](const JobView& j) { return gpu_mode(j); },
-       {"spec.request"}},
+       {"spec.request.gpus", "spec.request.gpu_mode"}},
       {"NODELIST(REASON)",
        {"NODELIST"},
        tr("allocated GPUs, or why it waits or how it ended"),
@@ -109,13 +109,13 @@ std::vector<Field> request_fields() {
        [](const JobView& j) { return plain(reason_of(j)); },
        {"reason", "spec.begin"}},
       {"TIMELIMIT", {"TIME_LIMIT"}, tr("time limit"), 0, time_limit, {"spec.time_limit_seconds"}},
-      {"MEMORY", {"MEM"}, tr("requested host memory"), 0, memory, {"spec.request"}},
+      {"MEMORY", {"MEM"}, tr("requested host memory"), 0, memory, {"spec.request.memory_bytes"}},
       {"CPUS",
        {},
        tr("requested CPUs"),
        0,
        [=](const JobView& j) { return number(j.spec.request.cpus); },
-       {"spec.request"}},
+       {"spec.request.cpus"}},
   };
 }
 

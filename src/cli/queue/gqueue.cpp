@@ -270,7 +270,7 @@ Result<int> print_as_it_comes(Context& context,
                               const JobQuery& query,
                               long limit) {
   bool is_first = true;
-  GF_CHECK(fetch_pages(context.daemon(), query, most_of(limit), [&](const api::JobPage& page) {
+  GF_CHECK(context.daemon().job_pages(query, most_of(limit), [&](const api::JobPage& page) {
     context.out << context.listing([&] { return listing_text(listing, page, context.paint); })
                 << std::flush;
     if (std::exchange(is_first, false)) hint_at_next(context, listing, page);
@@ -286,7 +286,7 @@ Result<int> print_table(Context& context,
                         const JobQuery& query,
                         long limit) {
   std::vector<Row> rows;
-  GF_CHECK(fetch_pages(context.daemon(), query, most_of(limit), [&](const api::JobPage& page) {
+  GF_CHECK(context.daemon().job_pages(query, most_of(limit), [&](const api::JobPage& page) {
     if (rows.empty()) hint_at_next(context, listing, page);
     std::ranges::move(context.listing([&] { return rows_of(listing.fields, page.jobs); }),
                       std::back_inserter(rows));

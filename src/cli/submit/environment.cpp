@@ -23,13 +23,14 @@ std::string_view name_of(std::string_view variable) {
 
 /// Variables the runner sets for the job itself; GFLOW_SOCKET and GFLOW_CONFIG are the user's.
 bool is_of_a_job(std::string_view name) {
-  constexpr std::array<std::string_view, 7> kPrefixes = {"GFLOW_JOB_",
+  constexpr std::array<std::string_view, 8> kPrefixes = {"GFLOW_JOB_",
                                                          "GFLOW_ARRAY_",
                                                          "GFLOW_PARAM_",
                                                          "GFLOW_GPU",
                                                          "GFLOW_LOG_",
                                                          "GFLOW_PORT_",
-                                                         "GFLOW_ATTEMPT"};
+                                                         "GFLOW_ATTEMPT",
+                                                         "GFLOW_LAUNCH"};
   return std::ranges::any_of(kPrefixes,
                              [&](std::string_view prefix) { return name.starts_with(prefix); });
 }

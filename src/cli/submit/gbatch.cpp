@@ -76,6 +76,16 @@ Result<void> add_config(const Invocation& invocation, Payload& payload) {
   return {};
 }
 
+/// The job's supervisor reads it (shim/launch.h).
+Result<void> add_launch(const Invocation& invocation, const JobSpec& spec, Payload& payload) {
+  if (!invocation.has("launch")) return {};
+  if (spec.request.nodes > 1) {
+    return fail(Code::Usage, tr("--launch starts processes on one node; leave out --nodes"));
+  }
+  set_variable(payload.environment, "GFLOW_LAUNCH", invocation.get("launch"));
+  return {};
+}
+
 Result<Sweep> read_sweep(const Invocation& invocation, JobSpec& spec) {
   Sweep sweep;
   if (invocation.has("array")) {
@@ -144,6 +154,7 @@ Result<api::SubmitRequest> read_submission(const Invocation& typed, Context& con
   payload.script = std::move(script.source.script);
   payload.environment = std::move(script.environment);
   payload.umask = current_umask();
+  GF_CHECK(add_launch(invocation, spec, payload));
   GF_CHECK(add_config(invocation, payload));
   const Sweep sweep = GF_TRY(read_sweep(invocation, spec));
   if (invocation.has("partition"))
@@ -285,17 +296,17 @@ Command gbatch_command() {
       .options = submit_options(),
       .words = {.name = "COMMAND", .help = "", .most = kAnyNumber, .complete = Complete::Command},
       .order = Order::FirstWordEndsOptions,
-      .examples = {{"gbatch --gpus 1 python train.py", tr("one GPU")},
-                   {"gbatch --gpus '8G,0.5' python serve.py", tr("half a GPU with 8 GiB")},
-                   {"gbatch --gpus '2(A100)' --gpu-memory 40G python train.py",
-                    tr("two A100 with 40 GiB free on each")},
-                   {"gbatch --gpus 2 --time 4:00:00 --name exp1 train.sh", tr("submit a script")},
-                   {"gbatch --depends-on 42 --time 10 python evaluate.py",
-                    tr("start after job 42")},
-                   {"gbatch --gpus 1 --param lr=0.1,0.01 python train.py --lr {lr}",
-                    tr("a parameter sweep")},
-                   {"gbatch --wait python test.py && echo passed",
-                    tr("wait and exit with its exit code")}},
+      .examples =
+          {{"gbatch --gpus 1 python train.py", tr("one GPU")},
+           {"gbatch --gpus '8G,0.5' python serve.py", tr("half a GPU with 8 GiB")},
+           {"gbatch --gpus '2(A100)' --gpu-memory 40G python train.py",
+            tr("two A100 with 40 GiB free on each")},
+           {"gbatch --gpus 2 --time 4:00:00 --name exp1 train.sh", tr("submit a script")},
+           {"gbatch --depends-on 42 --time 10 python evaluate.py", tr("start after job 42")},
+           {"gbatch --gpus 1 --param lr=0.1,0.01 python train.py --lr {lr}",
+            tr("a parameter sweep")},
+           {"gbatch --gpus 4 --launch ddp python train.py", tr("a process for each of four GPUs")},
+           {"gbatch --wait python test.py && echo passed", tr("wait and exit with its exit code")}},
       .notes = notes(),
       .subcommands = {{.name = "new",
                        .summary = tr("create a job script from a template"),

@@ -146,6 +146,14 @@ std::vector<Option> identity() {
        .help = tr("Environment variables to pass: ALL, NONE (only HOME, PATH and the like), NAME "
                   "or NAME=value; ALL,NAME=value adds one (default: ALL)."),
        .group = group},
+      {.name = "launch",
+       .value = "HOW",
+       .help = tr("Run the command as one process for each GPU of the job, with RANK, LOCAL_RANK, "
+                  "WORLD_SIZE, MASTER_ADDR and MASTER_PORT set (ddp), or through torchrun or "
+                  "accelerate; all of them end when one fails."),
+       .group = group,
+       .complete = Complete::Choice,
+       .choices = {"ddp", "torchrun", "accelerate"}},
       {.name = "wrap",
        .value = "LINE",
        .help = tr("Run this line with bash instead of a command or script."),

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <array>
 
 #include "placement/policies/policies.h"
@@ -22,5 +23,10 @@ constexpr std::array kPolicies = {
 }  // namespace
 
 std::span<const PolicyEntry> policies() { return kPolicies; }
+
+const PolicyEntry* find_policy(std::string_view name) {
+  const auto found = std::ranges::find(policies(), name, &PolicyEntry::name);
+  return found == policies().end() ? nullptr : &*found;
+}
 
 }  // namespace gflow::placement

@@ -42,8 +42,13 @@ class UtilisationPolicy : public Policy {
  public:
   explicit UtilisationPolicy(const PolicyOptions& options) : options_(options) {}
 
+  /// The score of a node that would be like this.
+  [[nodiscard]] Score score_of(const Utilisation& with_job) const {
+    return weighed(merits(with_job), options_);
+  }
+
   [[nodiscard]] Score score(const Question& question) const final {
-    return weighed(merits(utilisation_with(question, devices(question))), options_);
+    return score_of(utilisation_with(question, devices(question)));
   }
   [[nodiscard]] std::vector<Term> explain(const Question& question) const final {
     return terms_of(merits(utilisation_with(question, devices(question))), options_);

@@ -8,25 +8,25 @@
 
 #include "base/result.h"
 
-/// Addresses and ports: at which a machine reaches itself, and no other one does, and others.
 namespace gflow {
 
-struct LoopbackAddress {
-  std::string host;        ///< "127.0.0.1" (any of 127.0.0.0/8) or "::1"
+/// Where a program listens by TCP: at which this machine reaches itself, or others do.
+struct ListenAddress {
+  std::string host;        ///< "127.0.0.1", "::1", "10.0.0.5"; "0.0.0.0" and "::" are all there are
   std::uint16_t port = 0;  ///< 0: any that is free
 
-  friend bool operator==(const LoopbackAddress&, const LoopbackAddress&) = default;
+  friend bool operator==(const ListenAddress&, const ListenAddress&) = default;
 };
 
 /// Reads "127.0.0.1:8000", "[::1]:8000" or "localhost:8000", which is both: programs take either,
 /// and whoever had the other one would be taken for this. Errors: Usage, for an address that other
 /// machines reach, too.
-[[nodiscard]] Result<std::vector<LoopbackAddress>> parse_loopback(std::string_view text);
+[[nodiscard]] Result<std::vector<ListenAddress>> parse_loopback(std::string_view text);
 /// Reads an address of this machine that others reach: "10.0.0.5:8443", "[2001:db8::5]:8443", and
 /// all of them: "0.0.0.0:8443", "[::]:8443". Errors: Usage.
-[[nodiscard]] Result<LoopbackAddress> parse_listen_address(std::string_view text);
+[[nodiscard]] Result<ListenAddress> parse_listen_address(std::string_view text);
 /// "127.0.0.1:8000", "[::1]:8000".
-[[nodiscard]] std::string to_text(const LoopbackAddress& address);
+[[nodiscard]] std::string to_text(const ListenAddress& address);
 
 /// "lab1" of "lab1:8000", "[::1]" of "[::1]:8000"; the whole text where no port follows.
 [[nodiscard]] std::string_view host_of(std::string_view host_and_port);

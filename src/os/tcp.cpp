@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "os/loopback.h"
+#include "os/tcp.h"
 
 #include <arpa/inet.h>
 #include <linux/inet_diag.h>
@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/translate.h"
 #include "os/file.h"
 
 namespace gflow::os {
@@ -34,9 +35,9 @@ struct Name {
   [[nodiscard]] in_port_t port() const { return is_v6() ? v6().sin6_port : v4().sin_port; }
 };
 
-bool is_v6(const LoopbackAddress& address) { return address.host.contains(':'); }
+bool is_v6(const ListenAddress& address) { return address.host.contains(':'); }
 
-Name name_of(const LoopbackAddress& address) {
+Name name_of(const ListenAddress& address) {
   Name name;
   if (is_v6(address)) {
     auto& its = reinterpret_cast<sockaddr_in6&>(name.bytes);  // NOLINT
@@ -52,6 +53,19 @@ Name name_of(const LoopbackAddress& address) {
     name.size = sizeof its;
   }
   return name;
+}
+
+/// Of IPv4 within IPv6 (RFC 4291, 2.5.5.2), as a socket has it that listens for both: of IPv4.
+void unmap(Name& name) {
+  if (!name.is_v6() || !IN6_IS_ADDR_V4MAPPED(&name.v6().sin6_addr)) return;
+  constexpr std::size_t kAt = 12;
+  sockaddr_in plain{};
+  plain.sin_family = AF_INET;
+  plain.sin_port = name.port();
+  std::memcpy(&plain.sin_addr, name.v6().sin6_addr.s6_addr + kAt, sizeof plain.sin_addr);
+  name = {};
+  std::memcpy(&name.bytes, &plain, sizeof plain);
+  name.size = sizeof plain;
 }
 
 struct Question {
@@ -84,7 +98,8 @@ Question question_of(const Name& ours, const Name& theirs) {
 }
 
 std::unexpected<Error> not_known() {
-  return fail(Code::NotFound, "the kernel does not tell whose this connection is");
+  // Shown to who asks, in their language, once that is known.
+  return fail(Code::NotFound, tr_later("the kernel does not tell whose this connection is"));
 }
 
 /// Whether it is the very socket asked for, which a process has. The kernel answers with whatever
@@ -128,9 +143,7 @@ std::unexpected<Error> cannot_listen(const std::string& text) {
 
 }  // namespace
 
-Result<Fd> listen_tcp(LoopbackAddress& address) { return listen_loopback(address); }
-
-Result<Fd> listen_loopback(LoopbackAddress& address) {
+Result<Fd> listen_tcp(ListenAddress& address) {
   const std::string text = to_text(address);
   Name name = name_of(address);
   Fd socket(
@@ -156,20 +169,24 @@ Result<std::uint32_t> owner_of_other_end(int socket) {
       ::getpeername(socket, theirs.raw(), &theirs.size) != 0) {
     return not_known();
   }
+  unmap(ours);
+  unmap(theirs);
   const std::uint32_t uid = GF_TRY(ask_kernel(question_of(ours, theirs)));
   // One that was reset meanwhile may have left its addresses to another.
-  if (::getpeername(socket, theirs.raw(), &theirs.size) != 0) return not_known();
+  Name still;
+  if (::getpeername(socket, still.raw(), &still.size) != 0) return not_known();
   return uid;
 }
 
 std::string address_of_other_end(int socket) {
   Name theirs;
   if (::getpeername(socket, theirs.raw(), &theirs.size) != 0) return "";
+  unmap(theirs);
   std::array<char, INET6_ADDRSTRLEN> host{};
   const void* bytes = theirs.is_v6() ? static_cast<const void*>(&theirs.v6().sin6_addr)
                                      : static_cast<const void*>(&theirs.v4().sin_addr);
   if (::inet_ntop(theirs.bytes.ss_family, bytes, host.data(), host.size()) == nullptr) return "";
-  return to_text(LoopbackAddress{host.data(), ntohs(theirs.port())});
+  return to_text(ListenAddress{host.data(), ntohs(theirs.port())});
 }
 
 }  // namespace gflow::os

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/loopback_address.h"
+#include "base/listen_address.h"
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
@@ -44,7 +44,7 @@ HostAndPort parts_of(std::string_view text) {
 
 }  // namespace
 
-Result<std::vector<LoopbackAddress>> parse_loopback(std::string_view text) {
+Result<std::vector<ListenAddress>> parse_loopback(std::string_view text) {
   const auto [host, digits] = parts_of(text);
   const auto port = decimal<std::uint16_t>(digits);
   if (!port || host.empty()) {
@@ -58,18 +58,18 @@ Result<std::vector<LoopbackAddress>> parse_loopback(std::string_view text) {
                           "on 127.0.0.1 or [::1] only; others are served at [api] tls_listen",
                           printable(text)));
   }
-  if (host.starts_with('[')) return std::vector{LoopbackAddress{"::1", *port}};
-  if (is_v4_loopback(host)) return std::vector{LoopbackAddress{std::string(host), *port}};
-  return std::vector{LoopbackAddress{"127.0.0.1", *port}, LoopbackAddress{"::1", *port}};
+  if (host.starts_with('[')) return std::vector{ListenAddress{"::1", *port}};
+  if (is_v4_loopback(host)) return std::vector{ListenAddress{std::string(host), *port}};
+  return std::vector{ListenAddress{"127.0.0.1", *port}, ListenAddress{"::1", *port}};
 }
 
-Result<LoopbackAddress> parse_listen_address(std::string_view text) {
+Result<ListenAddress> parse_listen_address(std::string_view text) {
   const auto [host, digits] = parts_of(text);
   const auto port = decimal<std::uint16_t>(digits);
   const bool in_brackets = host.size() > 2 && host.front() == '[' && host.back() == ']';
   const std::string name(in_brackets ? host.substr(1, host.size() - 2) : host);
   if (port && is_address(in_brackets ? AF_INET6 : AF_INET, name)) {
-    return LoopbackAddress{name, *port};
+    return ListenAddress{name, *port};
   }
   return fail(
       Code::Usage,
@@ -78,7 +78,7 @@ Result<LoopbackAddress> parse_listen_address(std::string_view text) {
                 printable(text)));
 }
 
-std::string to_text(const LoopbackAddress& address) {
+std::string to_text(const ListenAddress& address) {
   return address.host.contains(':') ? fmt::format("[{}]:{}", address.host, address.port)
                                     : fmt::format("{}:{}", address.host, address.port);
 }

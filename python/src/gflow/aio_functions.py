@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions as jobs, for asyncio: as `gflow.functions`, awaited."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, cast
+
+from gflow._calls import ENDED
+from gflow.aio import AsyncClient, AsyncJob
+from gflow.errors import EventsGone, GflowError, JobFailed
+from gflow.functions import left_result, returned, steps_of_calls
+
+if TYPE_CHECKING:
+    from gflow._async import Iteration
+    from gflow.submission import SubmitOptions
+
+R = TypeVar("R")
+
+
+class AsyncFunctionJob(AsyncJob, Generic[R]):
+    """The job of one call."""
+
+    def __init__(self, client: AsyncClient, job_id: int, name: str, folder: Path, index: int) -> None:
+        super().__init__(client, job_id, name)
+        self.folder = folder
+        self.index = index
+
+    async def result(self, timeout: Optional[float] = None) -> R:  # type: ignore[override] # pyright: ignore[reportIncompatibleMethodOverride]
+        """What the function returned; what it raised is raised. Errors: JobFailed where it came to neither, WaitTimeout."""
+        await self.wait(timeout)
+        return await self.outcome()
+
+    async def outcome(self) -> R:
+        """The same of a job that has ended."""
+        try:
+            left = left_result(self.folder, self.index)
+        except FileNotFoundError:
+            told = await self.show()
+            raise JobFailed(told, await self.log(tail=20) if told["started"] is not None else "") from None
+        return cast("R", returned(left))
+
+
+class AsyncResults(AsyncIterator[R]):
+    """What the calls of a map return, in their order, as they come. What one of them raised is raised at its place;
+    the next `anext()` goes on behind it."""
+
+    def __init__(self, client: AsyncClient, jobs: Sequence[AsyncFunctionJob[R]], endings: Iteration[Any]) -> None:
+        self.jobs = list(jobs)
+        self._client = client
+        self._endings = endings
+        self._place = 0
+        self._ended: set[int] = set()
+
+    def __len__(self) -> int:
+        return len(self.jobs)
+
+    def __aiter__(self) -> AsyncResults[R]:
+        return self
+
+    async def __anext__(self) -> R:
+        if self._place == len(self.jobs):
+            await self.aclose()
+            raise StopAsyncIteration
+        job = self.jobs[self._place]
+        try:
+            while job.id not in self._ended:
+                await self._hear(job)
+        except BaseException:
+            await self._endings.aclose()  # what was being read is lost: from here on each job is waited for
+            raise
+        self._place += 1
+        return await job.outcome()
+
+    async def _hear(self, waited: AsyncFunctionJob[R]) -> None:
+        """That a job has ended. Where too much happened to be told, they are asked for."""
+        try:
+            self._ended.add((await self._endings.__anext__())["job"])
+        except StopAsyncIteration:  # it was closed
+            await waited.wait()
+            self._ended.add(waited.id)
+        except EventsGone:
+            self._endings = await listen(self._client)
+            left = [job.id for job in self.jobs[self._place:] if job.id not in self._ended]
+            for one in await self._client.jobs(job=left, fields=["status"]):
+                if one.get("status") in ENDED:
+                    self._ended.add(one["id"])
+
+    async def cancel(self) -> None:
+        """Those that have not ended."""
+        for job in self.jobs[self._place:]:
+            try:
+                await job.cancel()
+            except GflowError:
+                continue
+
+    async def aclose(self) -> None:
+        """Forgets them; results that were not read are gone once all jobs have ended."""
+        await self._endings.aclose()
+        if self.jobs and self._place == len(self.jobs):
+            shutil.rmtree(self.jobs[0].folder, ignore_errors=True)
+
+
+async def listen(client: AsyncClient) -> Iteration[Any]:
+    return await client.events(type="job.ended").__aenter__()
+
+
+async def map_calls(client: AsyncClient, function: Callable[..., R], calls: Sequence[tuple[Sequence[Any], Any]],
+                    options: SubmitOptions) -> AsyncResults[R]:
+    endings = await listen(client)  # before there is anything to hear
+    try:
+        made = await client._driver.run(steps_of_calls(client._calls, client.server, function, calls, options))
+    except BaseException:
+        await endings.aclose()
+        raise
+    return AsyncResults(client, [AsyncFunctionJob(client, *one) for one in made], endings)

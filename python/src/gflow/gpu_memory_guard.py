@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether GPUs have the memory a program needs, and where there are such."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Any, Optional, Union
+
+from gflow._cluster import Catalogue, Cluster, Pods, Reservation, is_open, listed, logger
+from gflow._engine import native
+from gflow.gpu_parser import amount, memory_in, plain
+
+__all__ = ["GPUMemoryGuard", "GPUMemoryRequirement"]
+
+
+@dataclass
+class GPUMemoryRequirement:
+    """GPU memory a program needs, of all its GPUs together."""
+
+    min_memory_gb: float
+    preferred_memory_gb: Optional[float] = None
+    gpu_type: Optional[str] = None
+
+
+Requirement = Union[float, GPUMemoryRequirement]
+
+
+def requirement_of(said: Requirement) -> GPUMemoryRequirement:
+    """One that makes sense."""
+    found = said if isinstance(said, GPUMemoryRequirement) else GPUMemoryRequirement(said)
+    least = amount(found.min_memory_gb, "min_memory_gb")
+    preferred = None if found.preferred_memory_gb is None else amount(found.preferred_memory_gb, "preferred_memory_gb")
+    return GPUMemoryRequirement(least, preferred, found.gpu_type)
+
+
+class GPUMemoryGuard:
+    """`k8s_client` has `get_nodes()` and `get_pods()`; with `label_node(names, labels)` reservations show in the cluster, too."""
+
+    def __init__(self, k8s_client: Any, gpu_parser: Any) -> None:
+        self.k8s_client = k8s_client
+        self.gpu_parser = gpu_parser
+        self._catalogue = Catalogue(gpu_parser)
+        self._lock = threading.RLock()
+        self._reservations: list[Reservation] = []
+
+    @property
+    def reservations(self) -> list[Reservation]:
+        """What reserve_gpu_memory() set aside."""
+        with self._lock:
+            return list(self._reservations)
+
+    def validate_memory_requirement(self, gpu_resource: str, memory_requirement: Requirement) -> bool:
+        """Whether the GPUs a request asks for have so much memory, all together. True, and a warning, where nothing says
+        what they have."""
+        need = requirement_of(memory_requirement)
+        info = plain(self.gpu_parser.parse_gpu_resource(gpu_resource))
+        models = info.gpu_type.split("|") if info.gpu_type else []
+        if models and not any(_is_of(need.gpu_type, one) or _is_of(one, need.gpu_type) for one in models):
+            logger.warning("GPU型号不符: %s 不是 %s", info.gpu_type, need.gpu_type)
+            return False
+        model = info.gpu_type or need.gpu_type
+        has = memory_in(info, self._catalogue.memory_of(model) if model else None)
+        if has is None:
+            logger.warning("无法验证GPU资源 %s 的显存需求", gpu_resource)
+            return True
+        return has >= need.min_memory_gb
+
+    def find_suitable_nodes(self, memory_requirement: Requirement) -> list[dict[str, Any]]:
+        """Nodes with GPUs of so much memory that nobody is on: `node_name`, `gpu_type`, `available_gpus`, `memory_per_gpu`,
+        `total_available_memory`. Those that have what is preferred first, then those with most. None, and the error in the
+        log, where the cluster does not answer."""
+        need = requirement_of(memory_requirement)
+        try:
+            cluster = self._cluster()
+        except Exception as error:
+            logger.error("查找节点失败: %s", error)
+            return []
+        found = []
+        for index, node in enumerate(cluster.nodes):
+            for gpus in cluster.gpus[index]:
+                if gpus.memory_gb is None or not _is_of(need.gpu_type, gpus.model):
+                    continue
+                count = cluster.idle(index, gpus.model, need.min_memory_gb)
+                if count > 0:
+                    found.append({"node_name": node["name"], "gpu_type": gpus.model, "available_gpus": count,
+                                  "memory_per_gpu": gpus.memory_gb, "total_available_memory": gpus.memory_gb * count})
+        preferred = need.preferred_memory_gb or 0.0
+        found.sort(key=lambda one: (one["memory_per_gpu"] < preferred, -one["total_available_memory"]))
+        return found
+
+    def reserve_gpu_memory(self, node_name: str, gpu_count: int, memory_gb: float) -> bool:
+        """Sets so much memory aside on each of so many GPUs of a node, for what this guard and its scheduler choose
+        afterwards. False where they do not have it, or the cluster does not take the label."""
+        one = Reservation(node_name, int(amount(gpu_count, "gpu_count")), amount(memory_gb, "memory_gb"))
+        with self._lock:
+            try:
+                told = self.k8s_client.get_nodes()
+                if isinstance(told, (list, tuple)) and not self._cluster().reserve(one):
+                    logger.warning("预留GPU显存失败: %s 没有 %s 个各有 %sGB 可用显存的GPU", node_name, one.gpu_count, one.memory_gb)
+                    return False
+                if not self._label(one, str(one.gpu_count)):
+                    return False
+            except Exception as error:
+                logger.error("预留GPU显存失败: %s", error)
+                return False
+            self._reservations.append(one)
+        return True
+
+    def release_gpu_memory(self, node_name: str, gpu_count: int, memory_gb: float) -> bool:
+        """Gives back what reserve_gpu_memory() set aside; False if there is no such reservation."""
+        one = Reservation(node_name, int(gpu_count), float(memory_gb))
+        with self._lock:
+            if one not in self._reservations:
+                return False
+            self._reservations.remove(one)
+            try:
+                self._label(one, None)
+            except Exception as error:
+                logger.error("移除显存预留标签失败: %s", error)
+        return True
+
+    def _label(self, one: Reservation, value: Optional[str]) -> bool:
+        """Says it on the node, if the client can; None takes the label away."""
+        label = getattr(self.k8s_client, "label_node", None)
+        if label is None:
+            return True
+        return bool(label([one.node_name], {f"reserved-gpu-memory-{int(one.memory_gb)}gb": value}))
+
+    def _cluster(self) -> Cluster:
+        nodes = [node for node in listed(self.k8s_client.get_nodes(), "get_nodes()") if is_open(node)]
+        return Cluster(self._catalogue, nodes, Pods(listed(self.k8s_client.get_pods(), "get_pods()")), self.reservations)
+
+
+def _is_of(gpu_type: Optional[str], model: Optional[str]) -> bool:
+    return not gpu_type or not model or native().answers(gpu_type, model)

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs as they are listed: which of them, in which order, and what is told of each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Optional, TypedDict, Union
+
+from gflow.submission import id_of, time_of
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from gflow import documents
+    from gflow.submission import JobRef
+
+class JobQuery(TypedDict, total=False):
+    """Which jobs, as the flags of `gqueue` have it; all that is said has to be so."""
+
+    state: Union[str, Sequence[str], None]
+    user: Union[str, Sequence[str], None]
+    name: Optional[str]
+    """a pattern: "train*" """
+    project: Optional[str]
+    group: Optional[str]
+    job: Union[JobRef, Sequence[JobRef], None]
+    since: Optional[datetime]
+    """submitted then or later"""
+    sort: Optional[str]
+    """"id", "priority", ...; "-id" is the other way round"""
+    reverse: Optional[bool]
+    fields: Optional[Sequence[str]]
+    """only these, and ids: "status", "spec.name" """
+
+
+def some_ids(jobs: Union[JobRef, Sequence[JobRef], None]) -> Optional[list[int]]:
+    if jobs is None:
+        return None
+    return [id_of(one) for one in (jobs if isinstance(jobs, Sequence) else [jobs])]
+
+
+def parameters_of(query: JobQuery) -> dict[str, object]:
+    """As the API has them."""
+    unknown = sorted(set(query) - set(JobQuery.__annotations__))
+    if unknown:
+        raise TypeError(f"a listing has no option '{unknown[0]}'")
+    parameters: dict[str, object] = dict(query)
+    parameters["job"] = some_ids(query.get("job"))
+    since = query.get("since")
+    parameters["since"] = None if since is None else time_of(since)
+    return parameters
+
+
+class JobList(list["documents.JobViewPart"]):
+    """Jobs as they are listed, a table in notebooks."""
+
+    def _repr_html_(self) -> str:
+        from gflow._html import jobs_html
+
+        return jobs_html(self)

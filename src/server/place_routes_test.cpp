@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a job would run, and what would keep it waiting.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "api/placement_view.h"
+#include "server/fake_desk.h"
+
+namespace gflow::server {
+namespace {
+
+using Desk = FakeDesk;
+
+TEST(Place, SaysWhatKeepsTheJobWaitingWhateverIsFree) {
+  Desk desk;
+  const JobId held = desk.submit(kAlice, R"("hold":true)");
+  const auto place = [&desk](const std::string& more) {
+    return desk.ask(kBob, "POST", "/api/v1/place", R"({"request":{"gpus":1})" + more + "}");
+  };
+  const auto free = api::read_placement(place("").body);
+  ASSERT_TRUE(free);
+  EXPECT_TRUE(free->fits && free->blockers.empty() && !free->cancelled);
+  const std::string on = R"(,"dependencies":{"jobs":[)" + std::to_string(held.value) + "]}";
+  const auto view =
+      api::read_placement(place(R"(,"hold":true,"begin":"2099-03-01T12:00:00Z")" + on).body);
+  ASSERT_TRUE(view);
+  EXPECT_TRUE(view->fits);
+  ASSERT_EQ(view->blockers.size(), 3U);
+  EXPECT_EQ(view->blockers[0].kind, BlockerKind::OnHold);
+  EXPECT_EQ(view->blockers[1].jobs, std::vector{held});
+  EXPECT_EQ(view->blockers[1].mode, DependencyMode::All);
+  EXPECT_EQ(view->blockers[1].end, std::nullopt);
+  EXPECT_EQ(view->blockers[2].kind, BlockerKind::BeginTime);
+  (void)desk.ask(kAlice, "POST", "/api/v1/jobs/cancel", R"({"jobs":[1]})");
+  const auto late = api::read_placement(place(on).body);
+  ASSERT_TRUE(late && late->blockers.size() == 1);
+  EXPECT_TRUE(late->cancelled && late->blockers[0].never);
+  EXPECT_EQ(late->blockers[0].end, Status::Cancelled);
+  const Reply nowhere = place(R"(,"dependencies":{"jobs":[99]})");
+  EXPECT_EQ(nowhere.status, 404);
+  EXPECT_NE(nowhere.body.find("it depends on job 99, which does not exist"), std::string::npos);
+}
+
+/// Of a group those that run count, and those that stand in the queue before them.
+TEST(Place, KnowsHowManyOfAGroupMayRun) {
+  Desk desk;
+  const std::string group = R"("group":"g","max_concurrent":3)";
+  const auto place = [&](const std::string& more) {
+    const std::string body = R"({"request":{"gpus":0},"jobs":5,)" + group + more + "}";
+    return api::read_placement(desk.ask(kAlice, "POST", "/api/v1/place", body).body);
+  };
+  const auto empty = place("");
+  ASSERT_TRUE(empty);
+  EXPECT_EQ(empty->starts.size(), 3U);
+  ASSERT_TRUE(empty->limit);
+  EXPECT_EQ(empty->limit->kind, BlockerKind::GroupLimit);
+  (void)desk.submit(kAlice, group);
+  (void)desk.submit(kAlice, group + R"(,"hold":true)");
+  const auto one = place("");
+  ASSERT_TRUE(one);
+  EXPECT_EQ(one->starts.size(), 2U);
+  EXPECT_TRUE(one->limit && one->blockers.empty());
+  for (int more = 0; more < 3; ++more) (void)desk.submit(kAlice, group);
+  const auto full = place("");
+  ASSERT_TRUE(full && full->blockers.size() == 1);
+  EXPECT_TRUE(full->starts.empty());
+  EXPECT_EQ(full->blockers[0].kind, BlockerKind::GroupLimit);
+}
+
+}  // namespace
+}  // namespace gflow::server

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every parameter that is told of a route is read by it, and refused with the same words.
+#include "server/queries.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "server/fake_desk.h"
+
+namespace gflow::server {
+namespace {
+
+using api::QueryParameter;
+
+/// What is no value of a parameter; "" where any text is one.
+std::string wrong_value(const QueryParameter& parameter) {
+  if (parameter.type != QueryParameter::Type::Text || !parameter.words.empty()) return "%7Ewrong";
+  return "";
+}
+
+std::string path_of(std::string_view pattern) {
+  std::string path(pattern);
+  const std::size_t open = path.find('{');
+  if (open == std::string::npos) return path;
+  const std::size_t close = path.find('}', open);
+  return path.replace(open, close + 1 - open, "1");
+}
+
+std::string refusal(const Route& route, const std::string& query) {
+  FakeDesk desk;
+  const Reply reply =
+      desk.ask(kRoot, std::string(route.method), path_of(route.pattern), "{}", query);
+  EXPECT_EQ(reply.status, 400) << route.pattern << '?' << query << ' ' << reply.body;
+  return api::read_problem(reply.status, reply.body).message;
+}
+
+TEST(Queries, AreRefusedByTheirTables) {
+  for (const Route& route : routes()) {
+    EXPECT_EQ(refusal(route, "zzzzzzzzzzzz=1").find("there is no query parameter 'zzzzzzzzzzzz'"),
+              0U)
+        << route.pattern;
+    for (const QueryParameter& told : route.handler.query()) {
+      const std::string name(told.name);
+      if (told.many == QueryParameter::Many::One) {
+        EXPECT_EQ(refusal(route, name + "=1&" + name + "=1"),
+                  "query parameter '" + name + "' is given twice");
+      }
+      if (const std::string wrong = wrong_value(told); !wrong.empty()) {
+        const std::string said = refusal(route, name + '=' + wrong);
+        EXPECT_TRUE(said.starts_with(name + " must be ") || said.starts_with(name + ": '~wrong'") ||
+                    said.starts_with(name + ": there is no"))
+            << route.pattern << ' ' << said;
+      }
+    }
+  }
+}
+
+TEST(Queries, NumbersAreWithinTheirRange) {
+  for (const Route& route : routes()) {
+    for (const QueryParameter& told : route.handler.query()) {
+      if (told.type != QueryParameter::Type::Number || told.range.most == INT64_MAX) continue;
+      const std::string over = std::to_string(told.range.most + 1);
+      EXPECT_EQ(refusal(route, std::string(told.name) + '=' + over),
+                std::string(told.name) + " must be " + std::to_string(told.range.least) + " to " +
+                    std::to_string(told.range.most) + ", not " + over);
+    }
+  }
+}
+
+TEST(Queries, NamesAndExamplesAreOfTheirTables) {
+  for (const Route& route : routes()) {
+    std::set<std::string_view> names;
+    for (const QueryParameter& told : route.handler.query()) {
+      EXPECT_TRUE(names.insert(told.name).second) << route.pattern << ' ' << told.name;
+      EXPECT_FALSE(told.help.empty()) << route.pattern << ' ' << told.name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gflow::server

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests for GPUs, read in this process by the daemon's own grammar."""
+
+import copy
+import pickle
+import warnings
+
+import gflow
+import pytest
+from gflow import GPUResource, GPUResourceParser, GPUResourceWarning, RequestError
+
+pytestmark = pytest.mark.usefixtures("native")
+
+NVIDIA = "nvidia.com/gpu"
+
+
+@pytest.fixture
+def parser():
+    return GPUResourceParser()
+
+
+@pytest.mark.parametrize(("text", "read"), [
+    ("2", (2, None, NVIDIA, None, None)),
+    ("0", (0, None, NVIDIA, None, None)),
+    ("-1", (-1, None, NVIDIA, None, None)),
+    ("0.5", (0.5, None, NVIDIA, None, 0.5)),
+    ("0.25", (0.25, None, NVIDIA, None, 0.25)),
+    ("2(V100)", (2, "V100", NVIDIA, None, None)),
+    ("4(A100)", (4, "A100", NVIDIA, None, None)),
+    ("1(nvidia,V100)", (1, "V100", NVIDIA, None, None)),
+    ("2（V100）", (2, "V100", NVIDIA, None, None)),
+    ("1(a100-80gb|h100)", (1, "A100-80G|H100", NVIDIA, None, None)),
+    ("8G,0.5", (0.5, None, NVIDIA, 8.0, 0.5)),
+    ("16G,0.75", (0.75, None, NVIDIA, 16.0, 0.75)),
+    ("512M,0.1", (0.1, None, NVIDIA, 0.5, 0.1)),
+    ("2(A100),40G", (2, "A100", NVIDIA, 40.0, None)),
+    ("2x0.5", (1.0, None, NVIDIA, None, 0.5)),
+    ("1(amd)", (1, None, "amd.com/gpu", None, None)),
+    ("1(MI300X)", (1, "MI300X", "amd.com/gpu", None, None)),
+    ("1(npu,910B)", (1, "910B", "huawei.com/npu", None, None)),
+])
+def test_a_request_is_read(parser, text, read):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert parser.parse_gpu_resource(text) == parser.parse(text) == GPUResource(*read)
+    assert isinstance(parser.parse(text).gpu_num, type(read[0]))
+
+
+@pytest.mark.parametrize(("text", "begin", "end", "what", "instead"), [
+    ("", 0, 0, "a value is missing here", "write 0 for a job without GPUs"),
+    ("1.5", 0, 3, "a job has whole GPUs or a part of one", "write 2 or 0.5"),
+    ("2（nvdia）", 2, 7, "'nvdia' is neither a vendor nor a model of GPUs", "did you mean nvidia?"),
+    ("invalid", 0, 7, "'invalid' is neither a number of GPUs nor an amount of memory", "write 2, 0.5, 2(V100) or 8G,0.5"),
+    ("2\ud800", 1, 2, "'?' does not belong here", "the GPU model goes in brackets, 2(V100), and memory needs K, M, G or T"),
+    ("2(V100),显存", 8, 10, None, None),
+])
+def test_what_is_no_request_says_where(parser, text, begin, end, what, instead):
+    with pytest.raises(RequestError) as caught:
+        parser.parse(text)
+    error = caught.value
+    if what is None:
+        what, instead, end = error.what, error.instead, error.end
+    assert (error.text, error.begin, error.end, error.what, error.instead) == (text, begin, end, what, instead)
+    assert str(error).startswith(f"{text!r}, column {begin + 1}: {what}")
+    assert isinstance(error, ValueError) and isinstance(error, gflow.GflowError)
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+    with pytest.warns(GPUResourceWarning, match="taken for 0 GPUs"):
+        assert parser.parse_gpu_resource(text) == GPUResource(0, None, NVIDIA)
+
+
+@pytest.mark.parametrize("nothing", [None, 2, 0.5, b"2", ["2"]])
+def test_what_is_no_text(parser, nothing):
+    with pytest.raises(TypeError, match="is a text such as"):
+        parser.parse(nothing)
+    with pytest.warns(GPUResourceWarning):
+        assert parser.parse_gpu_resource(nothing).gpu_num == 0
+
+
+def test_the_warning_is_where_it_was_called(parser):
+    with pytest.warns(GPUResourceWarning) as told:
+        parser.parse_gpu_resource("two")
+    assert told[0].filename == __file__
+
+
+@pytest.mark.parametrize(("request_text", "gb", "enough"), [
+    ("1(V100)", 16, True), ("1(V100)", 32, True), ("1(V100)", 64, False), ("2(V100)", 64, True), ("0.5(V100)", 17, False),
+    ("1(V100|A100)", 40, False), ("1(A100-40G)", 41, False), ("8G,0.5", 8, True), ("8G,0.5", 8.5, False),
+    ("2(A100),40G", 80, True), ("2", 1000, True), ("0", 1, False), ("1(X9999)", 1000, True), ("1(H100)", 0, True),
+])
+def test_memory(parser, request_text, gb, enough):
+    assert parser.validate_gpu_memory(parser.parse(request_text), gb) is enough
+
+
+@pytest.mark.parametrize("gb", [-1, float("nan"), float("inf"), "much"])
+def test_an_amount_of_memory_that_is_none(parser, gb):
+    with pytest.raises(ValueError):
+        parser.validate_gpu_memory(parser.parse("1(V100)"), gb)
+
+
+def test_names_and_memory_of_gpu_config():
+    """The keys of gpu_config.yaml, in letters of either case."""
+    config = {
+        "GPU_RESOURCE": {"nvidia": "example.com/gpu", "fpga": "example.com/fpga"},
+        "DEFAULT_GPU_RESOURCE_NAME": "example.com/any",
+        "gpu_memory_specs": {"V100": 16, "X9999": 5},
+    }
+    parser = GPUResourceParser(config)
+    for one in (parser, copy.deepcopy(parser), pickle.loads(pickle.dumps(parser))):
+        assert one.parse("1").resource_name == "example.com/any"
+        assert one.parse("1(V100)").resource_name == "example.com/gpu"
+        assert one.parse("1(fpga)").resource_name == "example.com/fpga"
+        assert one.parse("1", "given.com/gpu").resource_name == "given.com/gpu"
+        assert not one.validate_gpu_memory(one.parse("1(V100)"), 17)
+        assert not one.validate_gpu_memory(one.parse("1(X9999)"), 6)
+    parser.gpu_memory_mapping["X9999"] = 7
+    assert parser.validate_gpu_memory(parser.parse("1(X9999)"), 7)
+
+
+def test_it_reads_as_the_daemon_does(parser, client):
+    """One grammar: what gflowd understands of a text, and what it says of a mistake, is what is read here."""
+    for text in ("2(A100),40G", "8G,0.5", "0.3333(v100)", "gpu:v100:2", "2x0.5"):
+        told, read = client.validate(gpus=text), parser.parse(text)
+        assert parser.parse(told["request"]) == read, told
+    for text in ("1.5", "2(nvdia)", "8G"):
+        told = client.validate(gpus=text)
+        with pytest.raises(RequestError) as caught:
+            parser.parse(text)
+        assert not told["valid"] and caught.value.what in told["error_message"]

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""gflow.jupyterhub in a real JupyterHub, with a proxy and single-user servers: as a user's browser asks them."""
+
+import contextlib
+import json
+import os
+import secrets
+import socket
+import subprocess
+import threading
+import urllib.error
+import urllib.request
+
+import gflow
+import pytest
+from machine import PATIENCE, kill
+from package import SOURCE
+from pypi import program
+
+CONFIG = """
+import os
+c.JupyterHub.spawner_class = "gflow.jupyterhub.GflowSpawner"
+c.JupyterHub.authenticator_class = "dummy"
+c.Authenticator.allow_all = True
+c.JupyterHub.bind_url = "http://127.0.0.1:{front}"
+c.JupyterHub.hub_port = {hub}
+c.ConfigurableHTTPProxy.api_url = "http://127.0.0.1:{proxy}"
+c.ConfigurableHTTPProxy.command = ["{program}"]
+c.JupyterHub.cleanup_servers = False
+c.JupyterHub.services = [dict(name="tests", api_token="{token}")]
+c.JupyterHub.load_roles = [dict(name="tests", services=["tests"], scopes=["admin:users", "admin:servers", "access:servers"])]
+c.Spawner.environment = dict(PYTHONPATH="{source}", PYTHONDONTWRITEBYTECODE="1", JUPYTER_RUNTIME_DIR="{runtime}", FROM_CONFIG="yes")
+c.Spawner.args = ["--allow-root"]
+c.Spawner.http_timeout = 120
+c.GflowSpawner.profiles = [
+    dict(name="One GPU", options=dict(gpus=1)),
+    dict(name="All <GPUs>", options=dict(gpus=2, name="all", time_limit=3600)),
+    dict(name="Broken", options=dict(gpus=0, cwd="/", env=dict(JUPYTERHUB_API_URL="http://127.0.0.1:1"))),
+]
+"""
+
+
+def free_ports(count):
+    """A hub cannot take port 0. Not of those the kernel gives others meanwhile, nor of those gflowd gives jobs."""
+    found = []
+    with contextlib.ExitStack() as stack:
+        while len(found) < count:
+            port = 11_000 + secrets.randbelow(9_000)
+            with contextlib.suppress(OSError):
+                stack.enter_context(socket.create_server(("127.0.0.1", port)))
+                found.append(port)
+    return found
+
+
+class Hub:
+    def __init__(self, machine, more=""):
+        self.token = secrets.token_hex(16)
+        front, hub, proxy = free_ports(3)
+        self.url = f"http://127.0.0.1:{front}"
+        self.inner = f"http://127.0.0.1:{hub}"
+        self.work = machine.root / "hub"
+        self.work.mkdir()
+        (self.work / "config.py").write_text(CONFIG.format(
+            front=front, hub=hub, proxy=proxy, program=program("configurable-http-proxy"), token=self.token, source=SOURCE,
+            runtime=machine.home / "runtime") + more)
+        self._environment = machine.environment | {
+            "PYTHONPATH": str(SOURCE), "PYTHONDONTWRITEBYTECODE": "1", "SECRET_OF_THE_HUB": "1",
+            "PATH": f"{program('jupyterhub').parent}:{machine.environment['PATH']}"}
+        self.up()
+
+    def up(self):
+        self._process = subprocess.Popen([program("jupyterhub"), "-f", "config.py"], cwd=self.work, env=self._environment, text=True,
+                                         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        self._lines = []
+        for line in self._process.stderr:
+            self._lines.append(line)
+            if "JupyterHub is now running" in line:
+                break
+        else:
+            pytest.fail("".join(self._lines))
+        self._reader = threading.Thread(target=lambda: self._lines.extend(self._process.stderr))
+        self._reader.start()
+
+    def down(self):
+        kill(self._process.pid)
+        self._process.wait()
+
+    def close(self):
+        self._process.terminate()
+        self._process.wait(60)
+
+    def log(self):
+        return "".join(self._lines)
+
+    def ask(self, method, target, document=None, token=None):
+        body = None if document is None else json.dumps(document).encode()
+        request = urllib.request.Request(self.url + target, body, {"Authorization": f"token {token or self.token}"}, method=method)
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+            return answer.status, answer.read().decode()
+
+    def progress(self, user):
+        """What the waiting page is told, until the server is there or is not going to be. Of the hub itself: this proxy keeps
+        answers until they are whole."""
+        request = urllib.request.Request(f"{self.inner}/hub/api/users/{user}/server/progress", headers={"Authorization": f"token {self.token}"})
+        with urllib.request.urlopen(request, timeout=PATIENCE) as stream:
+            for line in stream:
+                if line.startswith(b"data: "):
+                    yield json.loads(line[6:])
+
+
+@pytest.fixture
+def hub(machine):
+    made = Hub(machine)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def test_a_notebook_through_the_queue(hub, machine, client):
+    """It waits and says why, runs where it was given GPUs, answers through the hub's proxy, outlives the hub, and ends."""
+    holder = client.submit("sleep 600", gpus=2)
+    machine.running(holder.id)
+    hub.ask("POST", "/hub/api/users/root")
+    with client.events(type="job.submitted") as submitted:
+        assert hub.ask("POST", "/hub/api/users/root/server", {"profile": "All <GPUs>"})[0] == 202
+        job = client.job(next(submitted)["job"])
+    told = hub.progress("root")
+    reason = job.why()[0]["text"]
+    waiting = next(one["message"] for one in told if "waits" in one["message"])
+    assert waiting == f"Job {job.id} waits: {reason}" and job.name == "all"
+    holder.cancel()
+    *running, ready = [one for one in told]
+    assert any(one["message"] == f"Job {job.id} runs on GPU 0,1" for one in running) and ready["ready"], (running, ready, hub.log())
+    status, text = hub.ask("GET", "/user/root/api/status")
+    assert status == 200 and json.loads(text)["kernels"] == 0
+    with open(f"/proc/{machine.job(job.id)['pid']}/environ") as environ:
+        environment = dict(one.split("=", 1) for one in environ.read().split("\0") if one)
+    assert environment["CUDA_VISIBLE_DEVICES"] == "0,1" and environment["FROM_CONFIG"] == "yes"
+    assert not {"SECRET_OF_THE_HUB", "CONFIGPROXY_AUTH_TOKEN"} & set(environment)
+
+    hub.down()
+    hub.up()
+    assert job.status() == "Running" and hub.ask("GET", "/user/root/api/status")[0] == 200
+    assert hub.ask("DELETE", "/hub/api/users/root/server")[0] in (202, 204)
+    assert job.wait()["status"] == "Cancelled"
+
+
+def failing(hub, document, user="root"):
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        hub.ask("POST", f"/hub/api/users/{user}/server", document)
+    return refused.value.code, refused.value.read().decode()
+
+
+def test_what_goes_wrong(hub, machine, client):
+    hub.ask("POST", "/hub/api/users/root")
+    code, said = failing(hub, {"profile": "nonsense"})
+    assert code == 400 and "there is no profile 'nonsense'; there are: One GPU, All <GPUs>, Broken" in json.loads(said)["message"]
+    with client.events(type="job.ended") as ended:
+        with contextlib.suppress(urllib.error.HTTPError):
+            hub.ask("POST", "/hub/api/users/root/server", {"profile": "2"})
+        next(ended)
+    assert "Connection refused" in client.job(1).log()
+    # A token of somebody who has no such server says where none is.
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        hub.ask("POST", "/hub/api/gflow", {"port": 80})
+    assert refused.value.code == 403
+    # One that is cancelled while it waits is not there.
+    client.submit("sleep 600", gpus=2)
+    with client.events(type="job.submitted") as submitted:
+        hub.ask("POST", "/hub/api/users/root/server", {"profile": "0"})
+        waiting = client.job(next(submitted)["job"])
+    told = hub.progress("root")
+    next(told)
+    machine.ok("gcancel", waiting.id)
+    *_, last = told
+    assert last["failed"], last
+    if os.geteuid() == 0:  # nobody else's notebook runs as root
+        hub.ask("POST", "/hub/api/users/alice")
+        with pytest.raises(urllib.error.HTTPError):
+            hub.ask("POST", "/hub/api/users/alice/server", {})
+        assert "the hub runs as root" in hub.log()
+        assert len(client.jobs()) == 3
+
+
+def test_a_server_by_the_token_of_its_user(lab):
+    """Whose jobs they are says the token; the hub's account is not asked for."""
+    token = lab.ok("gctl", "token", "create", "alice", "--scope", "submit").strip()
+    made = Hub(lab, f"c.GflowSpawner.gflowd = '{lab.api_url}'\n"
+                    f"c.GflowSpawner.token = lambda spawner: {{'alice': '{token}'}}[spawner.user.name]\n")
+    try:
+        made.ask("POST", "/hub/api/users/alice")
+        if os.geteuid() == 0:  # who the token says, which root may not over TCP
+            code, said = failing(made, {"profile": "One GPU"}, "alice")
+            assert code == 500 and "root submits no jobs over TCP" in json.loads(said)["message"]
+            return
+        made.ask("POST", "/hub/api/users/alice/server", {"profile": "One GPU"})
+        *_, ready = made.progress("alice")
+        assert ready["ready"], (ready, made.log())
+    finally:
+        made.close()
+    with gflow.Client(f"unix:{lab.socket}") as near:
+        assert [(one["spec"]["name"], one["status"]) for one in near.jobs()] == [("jupyter-alice", "Running")]
+        near.cancel(1)
