@@ -354,7 +354,8 @@ Result<PendingAnswer> ask(const std::string& socket_path, HttpRequest request, S
                           printable(request.method),
                           printable(request.target)));
   }
-  auto state = std::make_unique<PendingAnswer::State>(std::move(request), std::move(silence));
+  auto state = std::make_unique<PendingAnswer::State>(
+      PendingAnswer::State{.request = std::move(request), .silence = std::move(silence)});
   GF_CHECK(is_remote(socket_path) ? state->connect_to_remote(socket_path)
                                   : state->connect_to(socket_path));
   return PendingAnswer(std::move(state));

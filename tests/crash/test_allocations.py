@@ -119,13 +119,14 @@ def test_where_it_is_killed_decides(machine, call, is_noted):
     does it hold what its client was not told of."""
     only = ["-P", str(machine.state / "answered")] if call == "write" else []
     trace = machine.root / "trace"
+    pid = machine.daemon_pid()  # asked for before: that answer is sent, too
     tracer = subprocess.Popen(
         [STRACE, "-f", "-o", str(trace), "-e", f"trace={call}", "-e", f"inject={call}:signal=KILL:when=1", *only,
-         "-p", str(machine.daemon_pid())],
+         "-p", str(pid)],
         stderr=subprocess.PIPE,
     )
     tracer.stderr.readline()  # attached
-    connection = ended_while_asked(machine, 0, PATIENCE, {"gpus": "1"})
+    connection = send(machine, {"gpus": "1"})
     tracer.communicate()
     assert received(connection) is None
     assert f"{call}(" in trace.read_text()
