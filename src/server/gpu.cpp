@@ -111,8 +111,9 @@ void list_gpu_nodes(Exchange exchange, GpuNodesQuery query) {
 void show_gpu_health(Exchange exchange) {
   api::GpuHealth health = health_of(node_views(exchange.service));
   health.timestamp = timestamp_of(exchange.service.now().wall);
+  const bool is_ready = health.initialized;
   Reply reply = json_reply_of(std::move(health));
-  if (!health.initialized) reply.status = kNotReady;
+  if (!is_ready) reply.status = kNotReady;
   exchange.respond(std::move(reply));
 }
 
