@@ -2,7 +2,10 @@
 """Functions as jobs: map, executor and decorator; results and exceptions come back."""
 
 import concurrent.futures
+import functools
+import inspect
 import os
+import pickle
 import resource
 import signal
 import sys
@@ -177,6 +180,46 @@ def test_decorator(client):
     assert [one for one, _ in work.train.map([1, 2])] == [1, 2]
 
 
+def test_decorated_methods(client):
+    model = work.Model(3)
+    assert (model.fit(2), work.Model.fit(model, 2), model.fit.__doc__, model.plain(1), work.Deep.named(4)) == (
+        6, 6, "Fits.", (1, "plain"), ("Deep", 4))
+    job = model.fit.submit(5)
+    assert job.result(timeout=60) == 15 and job.name == "fit"
+    assert list(model.fit.map([1, 2])) == [3, 6]
+    assert work.Model.fit.submit(model, x=2).result(timeout=60) == 6
+    assert work.Deep.named.submit(4).result(timeout=60) == ("Deep", 4)
+    assert work.Deep(1).named.submit(4).result(timeout=60) == ("Deep", 4)
+    assert work.Model.plain.submit(1).result(timeout=60) == model.plain.submit(1).result(timeout=60) == (1, "plain")
+    assert super(work.Deep, work.Deep(2)).fit.submit(4).result(timeout=60) == 8  # which its class has by another meaning
+    assert list(gflow.map(model.bare, [1])) == [8] and list(gflow.map(model.fit, [2])) == [6]
+
+
+def here_only(x):
+    return x, __name__
+
+
+def test_a_function_of_a_module_is_found_by_its_name(client):
+    """Also where that name leads to what a decorator made of it."""
+    divide = gflow.function(name="division")(work.divide)
+    assert divide.submit(3).result(timeout=60) == 4 and client.newest().name == "division"
+    assert inspect.signature(divide) == inspect.signature(work.divide) and divide.__wrapped__ is work.divide
+    assert [gflow.function()(one).submit(4).result(timeout=60) for one in (work.inside, work.outside)] == [10, 10]
+    inner = work.inside.__wrapped__
+    assert [one.submit(4).result(timeout=60) for one in (inner, work.outside)] == [5, 10]
+    assert list(gflow.map(inner.__wrapped__, [4])) == [5]
+    assert gflow.function()(inner.__wrapped__).submit(4).result(timeout=60) == 5
+    assert gflow.function()(functools.partial(work.divide, 6)).submit().result(timeout=60) == 2
+    assert gflow.function()(here_only).submit(1).result(timeout=60) == (1, __name__)
+
+
+def test_a_decorated_function_is_pickled_by_its_name():
+    for one in (work.train, work.Model.fit, work.Model(1).fit, work.inside.__wrapped__):
+        for dumps in (pickle.dumps, functions._worker.pickler().dumps):
+            assert len(dumps(functions.by_place(one))) < 200
+    assert pickle.loads(pickle.dumps(work.train)) is work.train
+
+
 def test_retries_count_until_one_is_well(client, machine):
     """The result is that of the last attempt."""
     job = functions.submit_calls(client, work.divide, [((0,), {})], {"max_retries": 1})[0]
@@ -218,18 +261,29 @@ def square(x):
 @gflow.function()
 def cube(x):
     return x ** 3
+class Model:
+    def __init__(self, weight):
+        self.weight = weight
+    @gflow.function()
+    def fit(self, x):
+        return self.weight * x
+    @gflow.function()
+    @classmethod
+    def named(cls):
+        return cls.__name__
 if __name__ == "__main__":
-    print(list(gflow.map(square, range(3))), list(gflow.map(lambda x: -x, [1])), cube.submit(2).result())
+    print(list(gflow.map(square, range(3))), list(gflow.map(lambda x: -x, [1])), cube.submit(2).result(),
+          Model(2).fit.submit(4).result(), Model.named.submit().result())
 """
 
 
 def test_functions_of_a_script_with_cloudpickle(machine, python):
     out = python(script=SCRIPT, program=program("python"))
-    assert out == "[0, 1, 4] [-1] 8\n"
+    assert out == "[0, 1, 4] [-1] 8 8 Model\n"
 
 
 def test_functions_of_a_script_without_it(machine, python):
-    out = python("-S", "-c", SCRIPT.replace("    print(", "    try: print(") + "    except gflow.ConfigurationError as e: print(e)")
+    out = python("-S", "-c", SCRIPT.replace("    print(list", "    try: print(list") + "    except gflow.ConfigurationError as e: print(e)")
     assert "pip install 'gflow[cloudpickle]'" in out
 
 

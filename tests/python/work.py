@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions that tests send to jobs, which import this module."""
 
+import functools
 import os
 import signal
 import sys
@@ -70,3 +71,53 @@ def unreadable():
 def train(lr, *, epochs=1):
     """Trains."""
     return lr * epochs, os.environ.get("CUDA_VISIBLE_DEVICES")
+
+
+def doubled(function):
+    """A decorator of somebody else."""
+    @functools.wraps(function)
+    def call(*arguments):
+        return 2 * function(*arguments)
+
+    return call
+
+
+@doubled
+@gflow.function()
+def inside(x):
+    return x + 1
+
+
+@gflow.function()
+@doubled
+def outside(x):
+    return x + 1
+
+
+class Model:
+    def __init__(self, weight):
+        self.weight = weight
+
+    @gflow.function(name="fit")
+    def fit(self, x):
+        """Fits."""
+        return self.weight * x
+
+    @gflow.function()
+    @classmethod
+    def named(cls, x):
+        return cls.__name__, x
+
+    @gflow.function()
+    @staticmethod
+    def plain(x):
+        return x, "plain"
+
+    @doubled
+    def bare(self, x):
+        return self.weight + x
+
+
+class Deep(Model):
+    def fit(self, x):
+        return -x

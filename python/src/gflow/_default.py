@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from gflow._sync import Iteration
     from gflow.devices import Devices
     from gflow._events import Event
-    from gflow.functions import Function, Results
+    from gflow._function import Function
+    from gflow.functions import Results
     from gflow.leases import Lease
     from gflow.listing import JobQuery
     from gflow.submission import Command, Gpus, JobRef, Seconds, SubmitOptions
@@ -79,7 +80,7 @@ def submit_array(command: Command, /, tasks: Iterable[int], *, key: Optional[str
 
 def function(**options: Unpack[SubmitOptions]) -> Callable[[Callable[P, R]], Function[P, R]]:
     """`@gflow.function(gpus=1)`: the function can be called as before, and `train.submit(lr=0.1)` and `train.map(items)` run it in jobs."""
-    from gflow.functions import Function
+    from gflow._function import Function
 
     return lambda one: Function(one, options)
 

@@ -15,17 +15,18 @@ import uuid
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, Union, cast
+from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, cast
 
 from gflow import _worker
 from gflow._calls import ENDED
+from gflow._function import by_place
 from gflow._servers import data_directory
 from gflow.client import Client, Job
 from gflow.errors import ConfigurationError, EventsGone, GflowError, JobFailed
 from gflow.submission import Submission, shown_line
 
 if TYPE_CHECKING:
-    from typing_extensions import ParamSpec, Unpack
+    from typing_extensions import Unpack
 
     from gflow import documents
     from gflow._calls import Calls
@@ -33,10 +34,6 @@ if TYPE_CHECKING:
     from gflow._steps import Steps
     from gflow._sync import Iteration
     from gflow.submission import SubmitOptions
-
-    P = ParamSpec("P")
-else:
-    P = TypeVar("P")
 
 R = TypeVar("R")
 
@@ -93,7 +90,7 @@ def pickled(function: Callable[..., Any]) -> bytes:
         raise ConfigurationError("a function of a script or notebook cannot be found by a job: pip install 'gflow[cloudpickle]', "
                                  "or put it into a module")
     try:
-        return cast("bytes", pickler.dumps(function))
+        return cast("bytes", pickler.dumps(by_place(function)))
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         way = "; pip install 'gflow[cloudpickle]' takes most" if pickler is pickle else ""
         raise TypeError(f"{function!r} cannot be sent to a job: {error}{way}") from error
@@ -378,32 +375,3 @@ def _settle(future: JobFuture[Any]) -> None:
         else:
             future.set_result(result)
     shutil.rmtree(future.job.folder, ignore_errors=True)
-
-
-class Function(Generic[P, R]):
-    """A function that knows what it needs as a job. Called, it runs here."""
-
-    def __init__(self, function: Callable[P, R], options: SubmitOptions) -> None:
-        self._function = function
-        self._options = options
-        for name in ("__module__", "__name__", "__qualname__", "__doc__"):
-            setattr(self, name, getattr(function, name, None))
-
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        return self._function(*args, **kwargs)
-
-    def submit(self, *args: P.args, **kwargs: P.kwargs) -> FunctionJob[R]:
-        from gflow._default import default_client
-
-        return submit_calls(default_client(), self, [(args, kwargs)], self._options)[0]
-
-    def map(self, items: Iterable[Any]) -> Results[R]:
-        from gflow._default import default_client
-
-        return map_calls(default_client(), self, [((item,), {}) for item in items], self._options)
-
-    def __reduce__(self) -> Union[str, tuple[Any, ...]]:
-        """By its name where a job can find it, else as what it is made of."""
-        if self.__module__ == "__main__":
-            return Function, (self._function, self._options)
-        return cast("str", self.__qualname__)  # type: ignore[attr-defined]
