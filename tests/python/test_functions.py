@@ -8,12 +8,15 @@ import os
 import pickle
 import resource
 import signal
+import subprocess
 import sys
 
 import gflow
 import pytest
 import work
-from gflow import _default, _sync, functions
+from gflow import _default, _folders, _sync, functions
+from machine import kill
+from package import ROOT, SOURCE
 from pypi import program
 
 
@@ -29,6 +32,7 @@ def here(request, monkeypatch):
 
 
 def folders(machine):
+    """Where calls and results are, and what says whose they are."""
     return list((machine.state / "functions").iterdir())
 
 
@@ -229,6 +233,81 @@ def test_retries_count_until_one_is_well(client, machine):
     job = functions.submit_calls(client, work.killed_at_last, [((), {})], {"max_retries": 1})[0]
     with pytest.raises(gflow.JobFailed, match="by signal 9"):
         job.result(timeout=60)
+
+
+def test_an_attempt_that_dies_before_it_begins_has_no_result(client, machine):
+    """That of the attempt before is not its own."""
+    for take in (lambda job: job.result(timeout=60), lambda job: (job.wait(), job.given())):
+        machine.ok("rm", "-f", "gflow.py")
+        job = functions.submit_calls(client, work.spoils_the_next, [((), {})], {"max_retries": 1, "cwd": machine.work})[0]
+        with pytest.raises(gflow.JobFailed, match="exit code 3"):
+            take(job)
+        assert job.show()["attempt"] == 2
+    assert folders(machine) == []
+
+
+def test_a_result_is_kept_by_its_job_and_its_folder_goes(client, machine):
+    job = functions.submit_calls(client, work.divide, [((3,), {})], {})[0]
+    assert [job.result(timeout=60), job.result()] == [4, 4] and folders(machine) == []
+    failing = functions.submit_calls(client, work.divide, [((0,), {})], {"max_retries": 1})[0]
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError):
+            failing.result(timeout=60)
+    killed = functions.submit_calls(client, work.killed, [((), {})], {})[0]
+    for _ in range(2):
+        with pytest.raises(gflow.JobFailed, match="by signal 9"):
+            killed.result(timeout=60)
+    assert folders(machine) == []
+
+
+def test_of_a_map_each_result_is_taken_once(client, machine):
+    results = gflow.map(work.divide, [3, 4, 6])
+    assert results.jobs[2].result(timeout=60) == 2 and next(results) == 4
+    with pytest.raises(gflow.GflowError, match="job 1 was taken before, as one of the results of its map"):
+        results.jobs[0].result()
+    results.close()
+    assert len(folders(machine)) == 2
+    assert results.jobs[1].result(timeout=60) == 3 and folders(machine) == []
+    assert list(results) == [3, 2]
+
+
+def test_what_a_fork_takes_is_left_to_its_parent(client, machine):
+    job = functions.submit_calls(client, work.divide, [((3,), {})], {})[0]
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if job.result(timeout=60) == 4 else 1)
+    assert os.waitpid(child, 0)[1] == 0 and len(folders(machine)) == 2
+    assert job.result(timeout=60) == 4 and folders(machine) == []
+
+
+LEAVES = """
+import sys, gflow, work
+job = gflow.function()(work.wait_for).submit(sys.argv[1])
+print(job.id, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_what_a_program_left_goes_with_the_next_one(client, machine, monkeypatch):
+    """Once it has ended, and its jobs."""
+    gate = machine.work / "gate"
+    os.mkfifo(gate)
+    environment = machine.environment | {"PYTHONPATH": f"{SOURCE}:{ROOT}/tests/python"}
+
+    def left_after_a_call():
+        monkeypatch.setattr(_folders, "_swept", set())
+        assert list(gflow.map(work.divide, [3])) == [4]
+        return len([one for one in folders(machine) if one.is_dir()])
+
+    with subprocess.Popen([sys.executable, "-c", LEAVES, str(gate)], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
+        job = client.job(int(program.stdout.readline()))
+        machine.running(job.id)
+        assert left_after_a_call() == 1
+        kill(program.pid)
+    assert left_after_a_call() == 1  # which its job still reads
+    gate.write_text("x")
+    assert job.result()["status"] == "Finished"
+    assert left_after_a_call() == 0 and folders(machine) == []
 
 
 def test_events_that_are_gone_are_asked_for(client, monkeypatch):

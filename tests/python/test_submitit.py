@@ -14,7 +14,7 @@ def executor(client, machine, monkeypatch):
     return AutoExecutor(folder="logs", client=client)
 
 
-def test_a_program_for_submitit(executor, client):
+def test_a_program_for_submitit(executor, client, machine):
     executor.update_parameters(timeout_min=4, mem_gb=0.5, gpus_per_node=1, cpus_per_task=1, name="fit", slurm_partition="dev", nodes=1)
     job = executor.submit(divmod, 7, 2)
     assert job.result() == (3, 1) and job.results() == [(3, 1)] and job.done() and job.state == "COMPLETED" and job.exception() is None
@@ -22,6 +22,7 @@ def test_a_program_for_submitit(executor, client):
     assert (spec["name"], spec["time_limit_seconds"], spec["request"]["memory_bytes"], spec["request"]["gpus"]) == ("fit", 240, 1 << 29, 1)
     failed = executor.submit(work.divide, 0)
     assert isinstance(failed.exception(), ZeroDivisionError) and "ZeroDivisionError" in failed.stdout() and failed.state == "FAILED"
+    assert list((machine.state / "functions").iterdir()) == []
 
 
 def test_arrays(executor, client):

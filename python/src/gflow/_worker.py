@@ -48,24 +48,28 @@ def _call_of(folder: str, index: int) -> Any:
 
 
 def _outcome(folder: str, index: int) -> tuple[bool, bytes]:
+    """Whether it went well, and what is left: that, the value or the exception, its traceback and the attempt."""
     dumps = pickler().dumps
+    attempt = int(os.environ.get("GFLOW_ATTEMPT", "1"))
     try:
         function, arguments, named = _call_of(folder, index)
-        return True, dumps((True, function(*arguments, **named), ""))
+        return True, dumps((True, function(*arguments, **named), "", attempt))
     except Exception as error:
         text = traceback.format_exc()
         sys.stderr.write(text)
         try:
-            told = dumps((False, error, text))
+            told = dumps((False, error, text, attempt))
             pickle.loads(told)  # some can be written and not read
         except Exception:
-            told = dumps((False, RuntimeError(repr(error)), text))
+            told = dumps((False, RuntimeError(repr(error)), text, attempt))
         return False, told
 
 
 def main(folder: str) -> int:
     """Its result is there whole or not at all."""
     index = int(os.environ["GFLOW_ARRAY_TASK_ID"])
+    if not os.path.isdir(folder):
+        sys.exit("this call is not there any more, as its result was taken, or its program has ended: call the function again")
     try:
         os.unlink(result_file(folder, index))  # of the attempt before
     except FileNotFoundError:

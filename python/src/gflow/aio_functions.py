@@ -3,17 +3,17 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import AsyncIterator, Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, cast
 
 from gflow._calls import ENDED
+from gflow._folders import Folder, Left
 from gflow.aio import AsyncClient, AsyncJob
 from gflow.errors import EventsGone, GflowError, JobFailed
-from gflow.functions import left_result, returned, steps_of_calls
+from gflow.functions import check_attempt, returned, steps_of_calls
 
 if TYPE_CHECKING:
+    from gflow import documents
     from gflow._async import Iteration
     from gflow.submission import SubmitOptions
 
@@ -23,24 +23,41 @@ R = TypeVar("R")
 class AsyncFunctionJob(AsyncJob, Generic[R]):
     """The job of one call."""
 
-    def __init__(self, client: AsyncClient, job_id: int, name: str, folder: Path, index: int) -> None:
+    def __init__(self, client: AsyncClient, job_id: int, name: str, folder: Folder, index: int) -> None:
         super().__init__(client, job_id, name)
         self.folder = folder
         self.index = index
+        self._left: Optional[Left] = None
+        self._is_given = False
 
     async def result(self, timeout: Optional[float] = None) -> R:  # type: ignore[override] # pyright: ignore[reportIncompatibleMethodOverride]
         """What the function returned; what it raised is raised. Errors: JobFailed where it came to neither, WaitTimeout."""
-        await self.wait(timeout)
-        return await self.outcome()
+        if self._left is None:
+            if self._is_given:
+                raise GflowError(f"the result of job {self.id} was taken before, as one of the results of its map")
+            told = await self.wait(timeout)
+            self._left = self._left or await self._read(told)
+            self.folder.drop(self.index)
+        return cast("R", returned(self._left))
 
-    async def outcome(self) -> R:
-        """The same of a job that has ended."""
-        try:
-            left = left_result(self.folder, self.index)
-        except FileNotFoundError:
-            told = await self.show()
-            raise JobFailed(told, await self.log(tail=20) if told["started"] is not None else "") from None
+    async def given(self) -> R:
+        """The same of a job that has ended, once: it is not kept for another time."""
+        left = self._left or await self._read(None)
+        self._is_given = self._left is None
+        self.folder.drop(self.index)
         return cast("R", returned(left))
+
+    async def _read(self, told: Optional[documents.Job]) -> Left:
+        try:
+            left = self.folder.left(self.index)
+            if told is None and not left.is_well:
+                told = await self.show()
+            check_attempt(left, told)
+        except FileNotFoundError:
+            told = told or await self.show()
+            self.folder.drop(self.index)
+            raise JobFailed(told, await self.log(tail=20) if told["started"] is not None else "") from None
+        return left
 
 
 class AsyncResults(AsyncIterator[R]):
@@ -72,7 +89,7 @@ class AsyncResults(AsyncIterator[R]):
             await self._endings.aclose()  # what was being read is lost: from here on each job is waited for
             raise
         self._place += 1
-        return await job.outcome()
+        return await job.given()
 
     async def _hear(self, waited: AsyncFunctionJob[R]) -> None:
         """That a job has ended. Where too much happened to be told, they are asked for."""
@@ -97,10 +114,8 @@ class AsyncResults(AsyncIterator[R]):
                 continue
 
     async def aclose(self) -> None:
-        """Forgets them; results that were not read are gone once all jobs have ended."""
+        """Listens no more. Each of `jobs` has its result until that was taken."""
         await self._endings.aclose()
-        if self.jobs and self._place == len(self.jobs):
-            shutil.rmtree(self.jobs[0].folder, ignore_errors=True)
 
 
 async def listen(client: AsyncClient) -> Iteration[Any]:

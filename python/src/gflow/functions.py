@@ -8,10 +8,8 @@ from __future__ import annotations
 import concurrent.futures
 import os
 import pickle
-import shutil
 import sys
 import threading
-import uuid
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -19,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, cast
 
 from gflow import _worker
 from gflow._calls import ENDED
+from gflow._folders import Folder, Left, swept
 from gflow._function import by_place
-from gflow._servers import data_directory
 from gflow.client import Client, Job
 from gflow.errors import ConfigurationError, EventsGone, GflowError, JobFailed
 from gflow.submission import Submission, shown_line
@@ -50,38 +48,55 @@ class RemoteTraceback(Exception):
 class FunctionJob(Job, Generic[R]):
     """The job of one call."""
 
-    def __init__(self, client: Client, job_id: int, name: str, folder: Path, index: int) -> None:
+    def __init__(self, client: Client, job_id: int, name: str, folder: Folder, index: int) -> None:
         super().__init__(client, job_id, name)
         self.folder = folder
         self.index = index
+        self._left: Optional[Left] = None
+        self._is_given = False
 
     def result(self, timeout: Optional[float] = None) -> R:  # type: ignore[override] # pyright: ignore[reportIncompatibleMethodOverride]
         """What the function returned; what it raised is raised. Errors: JobFailed where it came to neither, WaitTimeout."""
-        return self.outcome(self.wait(timeout))
+        if self._left is None:
+            if self._is_given:
+                raise GflowError(f"the result of job {self.id} was taken before, as one of the results of its map or by its future")
+            told = self.wait(timeout)
+            with self.folder.lock:
+                self._left = self._left or self._read(told)
+                self.folder.drop(self.index)
+        return cast("R", returned(self._left))
 
-    def outcome(self, told: Optional[documents.Job] = None) -> R:
-        """The same of a job that has ended."""
-        try:
-            left = left_result(self.folder, self.index)
-        except FileNotFoundError:
-            told = told or self.show()
-            raise JobFailed(told, self._last_words(told)) from None
+    def given(self) -> R:
+        """The same of a job that has ended, once: it is not kept for another time."""
+        left = self._left or self._read(None)
+        self._is_given = self._left is None
+        self.folder.drop(self.index)
         return cast("R", returned(left))
 
+    def _read(self, told: Optional[documents.Job]) -> Left:
+        try:
+            left = self.folder.left(self.index)
+            if told is None and not left.is_well:
+                told = self.show()
+            check_attempt(left, told)
+        except FileNotFoundError:
+            told = told or self.show()
+            self.folder.drop(self.index)
+            raise JobFailed(told, self._last_words(told)) from None
+        return left
 
-def left_result(folder: Path, index: int) -> tuple[bool, Any, str]:
-    """What a call came to. Errors: FileNotFoundError where it came to nothing."""
-    with open(_worker.result_file(str(folder), index), "rb") as file:
-        left: tuple[bool, Any, str] = pickle.load(file)
-    return left
+
+def check_attempt(left: Left, told: Optional[documents.Job]) -> None:
+    """Errors: FileNotFoundError where that was left by another attempt than the last, which came to nothing."""
+    if told is not None and told["attempt"] != left.attempt:
+        raise FileNotFoundError
 
 
-def returned(left: tuple[bool, Any, str]) -> Any:
+def returned(left: Left) -> Any:
     """What the function returned; what it raised is raised."""
-    is_well, value, text = left
-    if is_well:
-        return value
-    raise value from RemoteTraceback(text)
+    if left.is_well:
+        return left.value
+    raise left.value from RemoteTraceback(left.text)
 
 
 def pickled(function: Callable[..., Any]) -> bytes:
@@ -98,7 +113,6 @@ def pickled(function: Callable[..., Any]) -> bytes:
 
 def _write_calls(folder: Path, function: Callable[..., Any], calls: Sequence[tuple[Sequence[Any], Any]]) -> None:
     dumps = _worker.pickler().dumps
-    folder.mkdir(parents=True, mode=0o700)
     path = [os.path.abspath(one or os.curdir) for one in sys.path]
     places = array("Q")
     with open(_worker.calls_file(str(folder)), "wb") as file:
@@ -121,20 +135,22 @@ def _shown(function: Callable[..., Any], arguments: Sequence[Any]) -> str:
 
 
 def steps_of_calls(its: Calls, server: Server, function: Callable[..., Any], calls: Sequence[tuple[Sequence[Any], Any]],
-                   options: SubmitOptions) -> Steps[list[tuple[int, str, Path, int]]]:
+                   options: SubmitOptions) -> Steps[list[tuple[int, str, Folder, int]]]:
     """A job for each call, all of them or none: id, name, the folder of its result and its index there."""
     if not calls:
         return []
     if not server.is_here:
         raise ConfigurationError(f"functions and results are files of this machine, and {server} may be another one: "
                                  "use its socket, or submit a command")
-    folder = data_directory() / "functions" / uuid.uuid4().hex
+    yield from swept(its, server)
+    folder = Folder(len(calls))
     try:
-        _write_calls(folder, function, calls)
-        items = yield from its.items([_submission(folder, function, options)])
+        _write_calls(folder.path, function, calls)
+        items = yield from its.items([_submission(folder.path, function, options)])
         answers = yield from its.submit_items(_alike(items[0], function, calls))
+        folder.note_jobs(server, [one["id"] for one in answers])
     except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
+        folder.remove()
         raise
     return [(one["id"], one["name"], folder, index) for index, one in enumerate(answers)]
 
@@ -225,7 +241,7 @@ class Results(Iterator[R]):
             self._endings.close()  # what was being read is lost: from here on each job is waited for
             raise
         self._place += 1
-        return job.outcome()
+        return job.given()
 
     def _next_ended(self, waited: FunctionJob[R]) -> int:
         for job_id, has_ended in self._heard:
@@ -243,10 +259,8 @@ class Results(Iterator[R]):
                 continue
 
     def close(self) -> None:
-        """Forgets them; results that were not read are gone once all jobs have ended."""
+        """Listens no more. Each of `jobs` has its result until that was taken."""
         self._endings.close()
-        if self.jobs and self._place == len(self.jobs):
-            shutil.rmtree(self.jobs[0].folder, ignore_errors=True)
 
 
 def map_calls(client: Client, function: Callable[..., R], calls: Sequence[tuple[Sequence[Any], Any]],
@@ -369,9 +383,9 @@ def _settle(future: JobFuture[Any]) -> None:
     """By what its job, which has ended, came to."""
     if future.running():
         try:
-            result = future.job.outcome()
+            result = future.job.given()
         except BaseException as error:
             future.set_exception(error)
         else:
             future.set_result(result)
-    shutil.rmtree(future.job.folder, ignore_errors=True)
+    future.job.folder.drop(future.job.index)

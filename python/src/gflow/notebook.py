@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import argparse
 import shlex
-import shutil
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Optional, cast
@@ -92,7 +91,7 @@ def accompany(job: FunctionJob[dict[str, Any]]) -> dict[str, Any]:
             sys.stdout.flush()
         told = job.wait()
         line.show(told)
-        return job.outcome(told)
+        return job.result()
     except KeyboardInterrupt:
         try:
             job.cancel()
@@ -102,7 +101,7 @@ def accompany(job: FunctionJob[dict[str, Any]]) -> dict[str, Any]:
         raise
     finally:
         if job.done():
-            shutil.rmtree(job.folder, ignore_errors=True)
+            job.folder.drop(job.index)
 
 
 class _Parser(argparse.ArgumentParser):
