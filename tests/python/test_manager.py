@@ -244,3 +244,16 @@ def test_before_gpus_are_known_it_is_not_initialized(bare, monkeypatch):
     resources = GPUResourceManager()
     resources._source = Ready()
     assert resources.initialized is False
+
+
+def test_gflowd_that_has_no_time_yet_is_not_waited_for(client, monkeypatch):
+    """`initialized` is an answer now, whatever Retry-After says."""
+    refused = gflow._http.Answer(None, 503, {"retry-after": "5"}, b'{"status": 503, "code": "unreachable", "detail": "no GPU answers"}')
+    taken = client._driver._take
+
+    def take(step):
+        assert not isinstance(step, gflow._steps.Pause)
+        return refused if getattr(step, "target", "").endswith("/gpu/health") else taken(step)
+
+    monkeypatch.setattr(client._driver, "_take", take)
+    assert GPUResourceManager(client).initialized is False

@@ -8,7 +8,9 @@ import threading
 
 import gflow
 import pytest
+from gflow._http import Answer, Ask
 from gflow._servers import find_server
+from gflow._steps import asked
 
 
 def added(lab, machine, scope="submit"):
@@ -220,6 +222,47 @@ def test_what_must_not_be_done_twice_is_asked_once(tmp_path):
 def refusal(status, code):
     body = b'{"status": %d, "code": "%s", "detail": "no"}' % (status, code.encode())
     return b"HTTP/1.1 %d No\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s" % (status, len(body), body)
+
+
+def not_now(status, seconds):
+    return refusal(status, "exhausted" if status == 429 else "unreachable").replace(b"Connection: close", b"Retry-After: %d" % seconds)
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_who_has_no_time_is_asked_again_when_it_says(tmp_path, status):
+    """Also for what must not be done twice: it was not done."""
+    done = b'HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\n{"jobs": [1]}'
+    wire = Wire(tmp_path / "s", not_now(status, 0), not_now(status, 0), done)
+    client = gflow.Client(f"unix:{wire.path}")
+    assert client.cancel(1) == [1] and len(wire.asked) == 3
+    wire.listener.close()
+
+
+@pytest.mark.parametrize(("status", "after", "patience", "pauses"), [
+    (429, "1", 30, [1]), (503, "5", 30, [5]), (503, "29", 30, [29]),
+    (503, "31", 30, None), (429, "1", 0, None), (503, "Wed, 21 Oct 2026 07:28:00 GMT", 30, None), (503, None, 30, None), (507, "1", 30, None),
+])
+def test_it_is_waited_for_as_long_as_it_says_and_no_longer_than_the_caller_has(status, after, patience, pauses):
+    ask = Ask("POST", "/api/v1/jobs/cancel")
+    steps = asked(ask, patience)
+    assert next(steps) is ask
+    headers = {} if after is None else {"retry-after": after}
+    refused = Answer(ask, status, headers, b'{"status": %d, "code": "x", "detail": "no"}' % status)
+    if pauses is None:
+        with pytest.raises(gflow.Problem) as raised:
+            steps.send(refused)
+        assert raised.value.retry_after == (float(after) if after and after.isdigit() else None)
+        return
+    assert [steps.send(refused).seconds] == pauses
+    assert steps.send(None) is ask
+    with pytest.raises(StopIteration):
+        steps.send(Answer(ask, 200, {}))
+
+
+def test_waiting_for_a_job_has_the_callers_limit_also_where_nobody_is(tmp_path):
+    client = gflow.Client(f"unix:{tmp_path}/nobody", patience=3600)
+    with pytest.raises(gflow.Unreachable):
+        gflow.Job(client, 1).wait(timeout=0)
 
 
 @pytest.mark.parametrize("refused", [(404, "not_found"), (409, "wrong_state")])

@@ -12,7 +12,7 @@ from gflow import _events as event_stream
 from gflow import submission as written
 from gflow._http import Ask
 from gflow._steps import Deadline, Give, More, Opened, Patience, Pause, Steps, asked
-from gflow.errors import ConnectionLost, NoGpus, NotFound, RequestError, ServerTimeout, Unreachable, WaitTimeout, WrongState
+from gflow.errors import ConnectionLost, NoGpus, NotFound, Problem, RequestError, ServerTimeout, Unreachable, WaitTimeout, WrongState
 from gflow.listing import parameters_of
 
 if TYPE_CHECKING:
@@ -53,10 +53,11 @@ class Calls:
         self.patience = patience
         """Seconds a gflowd that is away is tried again where that is safe."""
 
-    def call(self, method: str, target: str, document: Optional[object] = None, key: Optional[str] = None) -> Steps[Any]:
+    def call(self, method: str, target: str, document: Optional[object] = None, key: Optional[str] = None,
+             patience: Optional[float] = None) -> Steps[Any]:
         """Any route: the document it answers."""
         headers = {"Idempotency-Key": key} if key else {}
-        answer = yield from asked(Ask(method, target, document, headers), self.patience)
+        answer = yield from asked(Ask(method, target, document, headers), self.patience if patience is None else patience)
         return answer.document()
 
     def statistics(self, since: Optional[datetime], until: Optional[datetime],
@@ -166,7 +167,8 @@ class Calls:
         """Until it has ended: nothing is asked but whether there is news."""
         deadline = Deadline(timeout)
         while True:
-            page = yield from self.call("GET", f"{API}/jobs{query_of({'job': job_id, 'fields': 'status'})}")
+            page = yield from self.call("GET", f"{API}/jobs{query_of({'job': job_id, 'fields': 'status'})}",
+                                        patience=deadline.left(self.patience))
             if not page["jobs"] or page["jobs"][0]["status"] in ENDED:
                 return (yield from self.job(job_id))
             yield from self._news(page["revision"], job_id, deadline, f"job {job_id} has not ended")
@@ -215,6 +217,8 @@ class Calls:
                 return
             except (Unreachable, ConnectionLost) as error:
                 pause = waiting.lost(error)
+            except Problem as problem:
+                pause = waiting.refused(problem)
             yield pause
 
     def log(self, job_id: int, tail: Optional[int]) -> Steps[bytes]:
@@ -241,6 +245,8 @@ class Calls:
                 pause = waiting.lost(ConnectionLost("gflowd ended the stream of events"))
             except (Unreachable, ConnectionLost) as error:
                 pause = waiting.lost(error)
+            except Problem as problem:
+                pause = waiting.refused(problem)
             yield pause
 
     # -- GPUs
@@ -258,8 +264,9 @@ class Calls:
         its = allocation["allocation_id"]
         assert its is not None
         while not allocation["success"]:
-            page = yield from self.call("GET", f"{API}/jobs{query_of({'job': its, 'fields': 'status'})}")
-            allocation = yield from self.call("GET", f"{API}/gpu/allocations/{its}")
+            patience = deadline.left(self.patience)
+            page = yield from self.call("GET", f"{API}/jobs{query_of({'job': its, 'fields': 'status'})}", patience=patience)
+            allocation = yield from self.call("GET", f"{API}/gpu/allocations/{its}", patience=patience)
             if allocation["success"]:
                 break
             if allocation["state"] in ENDED:
@@ -302,6 +309,8 @@ class Calls:
                 return
             except (Unreachable, ConnectionLost, ServerTimeout) as error:
                 pause = waiting.lost(error)
+            except Problem as problem:
+                pause = waiting.refused(problem)
             yield pause
 
     def _watch_by(self, opened: Opened, allocation_id: int, ttl: Optional[int], interval: float) -> Steps[None]:

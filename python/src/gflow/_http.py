@@ -80,7 +80,8 @@ class Answer:
             document = json.loads(self.body)
         except ValueError:
             document = {"status": self.status, "detail": self.body[:500].decode(errors="replace")}
-        raise problem_of(document, str(self.asked))
+        after = self.headers.get("retry-after", "")
+        raise problem_of(document, str(self.asked), float(after) if after.isascii() and after.isdigit() else None)
 
 
 class Reader:

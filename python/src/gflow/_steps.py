@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, Union
 
 from gflow._http import Answer, Ask
-from gflow.errors import ConnectionLost, Unreachable, WaitTimeout
+from gflow.errors import ConnectionLost, Problem, Unreachable, WaitTimeout
 
 T = TypeVar("T")
 
 _FIRST_PAUSE = 0.05
 _LONGEST_PAUSE = 1.0
+_NOT_NOW = (429, 503)
 
 
 @dataclass
@@ -92,14 +93,28 @@ class Patience:
         self._pause = min(self._pause * 2, _LONGEST_PAUSE)
         return Pause(self._deadline.left(self._pause))
 
+    def refused(self, problem: Problem) -> Pause:
+        """It is there and has no time (429, 503): the pause it asks for, or the problem where that would be too long, or is no matter of time."""
+        if problem.retry_after is None or problem.status not in _NOT_NOW:
+            raise problem
+        self._deadline = self._deadline or Deadline(self._seconds)
+        pause = max(problem.retry_after, _FIRST_PAUSE)
+        if self._deadline.left(pause) < pause:
+            raise problem
+        return Pause(pause)
+
 
 def asked(ask: Ask, patience: float) -> Steps[Answer]:
-    """Its answer, the problem it carries raised. What may be asked twice is, while gflowd restarts."""
-    waiting = Patience(patience if ask.may_be_repeated else 0)
+    """Its answer, the problem it carries raised. What may be asked twice is, while gflowd restarts; whatever it had no time for is."""
+    waiting = Patience(patience)
     while True:
         try:
             answer: Answer = yield ask
             return answer.checked()
         except (Unreachable, ConnectionLost) as error:
+            if not ask.may_be_repeated:
+                raise
             pause = waiting.lost(error)
+        except Problem as problem:
+            pause = waiting.refused(problem)
         yield pause

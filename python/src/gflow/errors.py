@@ -68,8 +68,10 @@ class WaitTimeout(GflowError, TimeoutError):
 class Problem(GflowError):
     """gflowd refused. `code` is what to branch on; `request_id` finds the request in gflowd's log."""
 
-    def __init__(self, document: Mapping[str, Any], asked: str) -> None:
+    def __init__(self, document: Mapping[str, Any], asked: str, retry_after: Optional[float] = None) -> None:
         self.asked = asked
+        self.retry_after = retry_after
+        """Seconds after which it may be otherwise, where gflowd says so: nothing was done."""
         self.status = int(document.get("status", 0))
         self.code = str(document.get("code", "failure"))
         self.detail = str(document.get("detail", ""))
@@ -134,12 +136,12 @@ _BY_CODE: dict[str, type[Problem]] = {
 _BY_STATUS: dict[int, type[Problem]] = {401: Unauthenticated, 410: EventsGone, 503: Unavailable}
 
 
-def problem_of(document: Mapping[str, Any], asked: str) -> Problem:
+def problem_of(document: Mapping[str, Any], asked: str, retry_after: Optional[float] = None) -> Problem:
     """The exception of a problem document."""
     kind = _BY_STATUS.get(int(document.get("status", 0))) or _BY_CODE.get(str(document.get("code")), Problem)
     if kind is Problem and document.get("status") == 422:
         kind = Infeasible
-    return kind(document, asked)
+    return kind(document, asked, retry_after)
 
 
 class JobFailed(GflowError):

@@ -181,7 +181,7 @@ class DaemonSource:
 
     def is_ready(self) -> bool:
         try:
-            return bool(self._client.call("GET", f"{API}/gpu/health")["initialized"])
+            return bool(self._client._driver.run(Calls(0).call("GET", f"{API}/gpu/health"))["initialized"])
         except Unavailable:
             return False
 
