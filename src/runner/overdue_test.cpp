@@ -2,11 +2,13 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "attempt/control.h"
 #include "attempt/order.h"
 #include "runner/attempt_files.h"
+#include "runner/processes.h"
 #include "runner/test_bench.h"
 #include "runner/traced_process.h"
 
@@ -398,11 +400,14 @@ TEST_P(Overdue, AJobThatEndsBehindASupervisorThatCannotGoOnIsOver) {
 }
 
 TEST_P(Overdue, TimeItIsSuspendedDoesNotCount) {
-  launch(script("sleep 1000"));
+  launch(script("exec sleep 1000"));
   const int supervisor = shim_of(wait_started());
   runner_->suspend(JobId(7), 1);
   const auto order = AttemptFiles(options_.attempts_dir, JobId(7), 1).order().value();
-  while (!stands_still(supervisor, order->freeze_cgroup).value()) {
+  // In the kernel (D) for a moment, as in execve(2), it may have been told nothing yet.
+  const auto is_in_kernel = [](const ProcessFacts& its) { return its.state == 'D'; };
+  while (!stands_still(supervisor, order->freeze_cgroup).value() ||
+         std::ranges::any_of(processes_below(supervisor).value(), is_in_kernel)) {
   }
   runner_->change_limit(JobId(7), 1, seconds(1), {});
   stop_supervisor(supervisor);

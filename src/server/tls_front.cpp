@@ -139,7 +139,7 @@ class TlsFront::Core::Connection : public std::enable_shared_from_this<Connectio
   void read_tls() {
     tls_.async_read_some(asio::buffer(in_),
                          [self = shared_from_this()](const error_code& error, std::size_t size) {
-                           if (error) return self->end_of_tls();
+                           if (error) return self->end_of_tls(error);
                            self->write_plain(size);
                          });
   }
@@ -151,8 +151,11 @@ class TlsFront::Core::Connection : public std::enable_shared_from_this<Connectio
                         if (!error) self->read_tls();
                       });
   }
-  /// It sends no more; what it asked is still answered.
-  void end_of_tls() {
+  /// It sends no more; what it asked is still answered, if it listens. The shutdown that says
+  /// farewell hears nothing of a connection that is reset while this still read.
+  void end_of_tls(const error_code& error) {
+    const bool may_listen = error == asio::error::eof || error == asio::ssl::error::stream_truncated;
+    if (!may_listen || says_farewell_) return close();
     error_code ignored;  // the other end is gone then, too
     plain_.shutdown(Listener::Socket::shutdown_send, ignored);
   }
@@ -175,6 +178,7 @@ class TlsFront::Core::Connection : public std::enable_shared_from_this<Connectio
   }
   void say_farewell() {
     if (closed_) return;
+    says_farewell_ = true;
     within(kFarewell);
     tls_.async_shutdown([self = shared_from_this()](const error_code& /*any*/) { self->close(); });
   }
@@ -194,6 +198,7 @@ class TlsFront::Core::Connection : public std::enable_shared_from_this<Connectio
   asio::steady_timer deadline_;
   Buffer in_{};
   Buffer out_{};
+  bool says_farewell_ = false;
   bool closed_ = false;
 };
 

@@ -10,8 +10,10 @@ import select
 import shutil
 import socket
 import ssl
+import struct
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from machine import PATIENCE, Machine, as_no_root
@@ -419,7 +421,17 @@ def test_plain_http_gets_nothing(served):
         assert b"HTTP/" not in got
 
 
+def none_left(machine):
+    """Waits until gflowd has let go of every connection of the tests before: it says farewell to some for 2 s."""
+    here = f":{machine.place[1]:04X}"
+    held = {"01", "08"}  # ESTABLISHED, CLOSE_WAIT
+    while any(line.split()[1].endswith(here) and line.split()[3] in held
+              for line in Path("/proc/net/tcp").read_text().splitlines()[1:]):
+        pass
+
+
 def test_who_is_slow_to_shake_hands_keeps_nobody_waiting(served):
+    none_left(served)
     silent = [socket.create_connection(served.place) for _ in range(32)]  # say nothing at all
     half = [socket.create_connection(served.place) for _ in range(16)]  # begin, and stop
     for one in half:
@@ -437,7 +449,23 @@ def test_who_is_slow_to_shake_hands_keeps_nobody_waiting(served):
         one.close()
 
 
+def test_who_hangs_up_before_the_farewell_is_let_go_of_at_once(served):
+    """A client that does not read to the end resets the connection, and is not to fill what one address may have."""
+    none_left(served)
+    context = context_of(served)
+    clients = [context.wrap_socket(socket.create_connection(served.place, timeout=PATIENCE)) for _ in range(64)]
+    for client in clients:
+        client.sendall(b"POST /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: 16000000\r\n\r\n")
+    for client in clients:
+        assert client.recv(12) == b"HTTP/1.1 401"
+    for client in clients:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        client.close()
+    assert ask(served, "GET", "/healthz")[0] == 200
+
+
 def test_one_address_has_so_many_connections(served):
+    none_left(served)
     open_ones = [socket.create_connection(served.place) for _ in range(80)]
     refused = 0
     for one in open_ones[64:]:
