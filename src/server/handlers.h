@@ -72,13 +72,15 @@ void list_gpu_nodes(Exchange exchange, GpuNodesQuery query);
 void show_gpu_health(Exchange exchange);
 void show_gpu_monitoring(Exchange exchange);
 void validate_gpu_need(Exchange exchange);
-// gpu_allocations.cpp
+// gpu_allocate.cpp
 void allocate_gpus(Exchange exchange);
 void set_up_pytorch(Exchange exchange);
 void set_up_tensorflow(Exchange exchange);
+// gpu_allocations.cpp
 void list_gpu_allocations(Exchange exchange);
 void show_gpu_allocation(Exchange exchange);
 void renew_gpu_allocation(Exchange exchange);
+// gpu_release.cpp
 void release_gpu_allocation(Exchange exchange);
 void clean_up_gpus(Exchange exchange, CleanupQuery query);
 // docs.cpp

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/found_allocation.h"
+
+#include "base/text.h"
+#include "base/translate.h"
+#include "server/framework_setup.h"
+#include "server/gpu_nodes.h"
+#include "server/views.h"
+
+namespace gflow::server {
+namespace {
+
+std::string expiry_of(const Job& job, const Attempt& attempt) {
+  return job.spec.time_limit ? timestamp_of(attempt.started + *job.spec.time_limit) : "";
+}
+
+}  // namespace
+
+const Machine* machine_of(const engine::State& state, const std::string& node) {
+  const auto found = state.nodes().find(node);
+  return found == state.nodes().end() ? nullptr : &found->second.machine;
+}
+
+/// What belongs to an allocation, whoever asks.
+api::GpuAllocation view_of_allocation(const Service& service, const Job& job) {
+  const engine::State& state = service.state();
+  api::GpuAllocation view;
+  view.allocation_id = job.id;
+  view.state = status_name(status_of(job));
+  view.owner = job.spec.user.name;
+  const Attempt* attempt = attempt_of(job);
+  const Machine* machine =
+      attempt == nullptr ? nullptr : machine_of(state, attempt->allocation.node);
+  if (const auto* ended = std::get_if<Ended>(&job.state)) {
+    view.error_message = outcome_text(ended->outcome);
+  } else if (machine == nullptr) {
+    view.error_message = why_text(state.blockers(job.id, service.now()));
+  }
+  if (machine == nullptr || !view.error_message.empty()) return view;
+  view.success = true;
+  view.node_name = attempt->allocation.node;
+  view.expires_at = expiry_of(job, *attempt);
+  view.gpu_config = config_of(job, *attempt, *machine);
+  return view;
+}
+
+Result<const Job*> find_allocation(const Exchange& exchange, JobId id) {
+  const Job* job = exchange.service.state().find(id);
+  if (job == nullptr || !job->spec.allocation) {
+    return fail(Code::NotFound, tr_format("there is no allocation {}", id.value));
+  }
+  GF_CHECK(may_change(exchange.caller, id, job->spec.user));
+  return job;
+}
+
+Result<const Job*> find_allocation(const Exchange& exchange) {
+  const auto number = parse_number(exchange.segment);
+  return find_allocation(exchange, JobId(number.value_or(0)));
+}
+
+}  // namespace gflow::server

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+
+#include "api/gpu_resources.h"
+#include "server/exchange.h"
+
+namespace gflow::server {
+
+/// Until GPUs are given or given back, before an answer says that they are not yet (202): less than
+/// a client waits for one.
+constexpr std::chrono::seconds kMaxAllocationWait{50};
+constexpr int kAccepted = 202;
+
+/// An allocation of this caller that there is, by its number or as the request names it by {id}.
+/// Errors: NotFound, Permission.
+[[nodiscard]] Result<const Job*> find_allocation(const Exchange& exchange, JobId id);
+[[nodiscard]] Result<const Job*> find_allocation(const Exchange& exchange);
+
+/// The machine of a node; null for one that is not known any more.
+[[nodiscard]] const Machine* machine_of(const engine::State& state, const std::string& node);
+
+/// What belongs to an allocation, whoever asks.
+[[nodiscard]] api::GpuAllocation view_of_allocation(const Service& service, const Job& job);
+
+}  // namespace gflow::server

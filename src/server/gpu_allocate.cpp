@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+// GPUs held for a program outside. Each allocation is a job that runs nothing, so that all that is
+// true of jobs (the queue, limits, restarts, who may end it) is true of it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <utility>
+
+#include "api/gpu_resources.h"
+#include "base/text.h"
+#include "base/translate.h"
+#include "base/word_hash.h"
+#include "core/gpu_request.h"
+#include "os/paths.h"
+#include "os/process.h"
+#include "server/answered_allocations.h"
+#include "server/found_allocation.h"
+#include "server/framework_setup.h"
+#include "server/gpu_need.h"
+#include "server/gpu_nodes.h"
+#include "server/handlers.h"
+#include "server/holder.h"
+#include "server/views.h"
+
+namespace gflow::server {
+namespace {
+
+enum class Framework { None, Pytorch, Tensorflow };
+
+/// What one key is not for, besides another need: an answer of another kind.
+std::string asked_of(Framework framework) {
+  if (framework == Framework::None) return "";
+  return framework == Framework::Pytorch ? "pytorch " : "tensorflow ";
+}
+
+/// The same, with what was asked for besides.
+Result<api::GpuAllocation> view_of_need(const Service& service,
+                                        const Job& job,
+                                        const api::GpuNeed& need,
+                                        Framework framework) {
+  api::GpuAllocation view = view_of_allocation(service, job);
+  if (!view.gpu_config) return view;
+  api::GpuConfig& config = *view.gpu_config;
+  config.distributed_training = need.distributed_training;
+  config.mixed_precision = need.mixed_precision;
+  config.gpu_memory_fraction = need.gpu_memory_fraction;
+  if (framework == Framework::None) return view;
+  if (need.distributed_training) GF_CHECK(add_rendezvous(config));
+  if (framework == Framework::Tensorflow) {
+    view.tensorflow_config = tensorflow_config(need, config);
+  } else {
+    view.pytorch_config =
+        pytorch_config(need, config, *machine_of(service.state(), view.node_name));
+  }
+  return view;
+}
+
+Reply reply_of(const Result<api::GpuAllocation>& view, int status = 200) {
+  if (!view) return problem(view.error());
+  Reply reply = json_reply_of(*view);
+  reply.status = status;
+  return reply;
+}
+
+/// One who asked for GPUs, until it is known whether the answer came. Whoever did not get it has no
+/// use for them: they are given back.
+struct Asked {
+  Asked(Exchange from, api::GpuNeed wanted, Framework for_what)
+      : exchange(std::move(from)), need(std::move(wanted)), framework(for_what) {}
+  Asked(const Asked&) = delete;
+  Asked& operator=(const Asked&) = delete;
+  ~Asked() {
+    // One that gave a key comes back with it for the answer.
+    if (!is_known && job.is_set() && exchange.request.idempotency_key.empty()) give_back();
+  }
+
+  void give_back() {
+    exchange.service.request(engine::event::Cancel{{job}, exchange.caller, 0}, {});
+    job = {};
+  }
+
+  Exchange exchange;
+  api::GpuNeed need;
+  Framework framework;
+  JobId job{};
+  std::atomic<bool> is_known = false;  ///< to whoever asked
+};
+
+/// Of the answer that tells of an allocation.
+class Told : public Receipt {
+ public:
+  explicit Told(const std::shared_ptr<Asked>& asked)
+      : asked_(*asked),
+        job_(asked->job),
+        noted_(asked->exchange.service.answered_allocations()),
+        kept_(asked->exchange.fair_work->lend(asked)) {}
+
+  void sending() override {
+    if (noted_ != nullptr) noted_->note(job_);
+    asked_.is_known = true;
+  }
+  void lost() override { asked_.is_known = false; }
+
+ private:
+  Asked& asked_;
+  JobId job_;
+  const AnsweredAllocations* noted_;
+  std::shared_ptr<void> kept_;  ///< what was asked, which is let go of on the loop
+};
+
+void answer(const std::shared_ptr<Asked>& asked, Reply reply) {
+  if (asked->exchange.fair_work == nullptr) {
+    asked->is_known = true;
+  } else if (asked->job.is_set()) {
+    reply.receipt = std::make_shared<Told>(asked);
+  }
+  asked->exchange.respond(std::move(reply));
+}
+
+void await_start(const std::shared_ptr<Asked>& asked);
+
+void wait_for_news(const std::shared_ptr<Asked>& asked) {
+  const Exchange& exchange = asked->exchange;
+  auto wait = exchange.service.on_change(
+      exchange.service.state().revision(), asked->job, kMaxAllocationWait, [asked] {
+        await_start(asked);
+      });
+  if (exchange.keep) exchange.keep(std::move(wait));
+}
+
+/// Until it is known whether it has its GPUs.
+void await_start(const std::shared_ptr<Asked>& asked) {
+  const Service& service = asked->exchange.service;
+  const Job* job = service.state().find(asked->job);
+  if (job == nullptr) {
+    return answer(asked, problem(Error{Code::NotFound, tr("the allocation was forgotten")}));
+  }
+  if (status_of(*job) == Status::Starting) return wait_for_news(asked);
+  const bool waits = is_pending(*job);
+  Reply reply = reply_of(view_of_need(service, *job, asked->need, asked->framework),
+                         waits && asked->need.wait ? kAccepted : 200);
+  if (waits && !asked->need.wait) asked->give_back();
+  answer(asked, std::move(reply));
+}
+
+/// A process of the caller's; none for 0. Errors: Permission for one of another user, NotFound.
+Result<std::optional<ProcessId>> process_of(int pid, const Principal& caller, const char* field) {
+  if (pid == 0) return std::nullopt;
+  const auto facts = GF_TRY(os::find_process(pid));
+  const auto owner = os::process_owner(pid);
+  if (!facts || !owner || !os::is_process(pid)) {
+    return fail(Code::NotFound, tr_format("{}: there is no process {}", field, pid));
+  }
+  if (caller.uid != *owner) {
+    return fail(Code::Permission, tr_format("{}: process {} is not yours", field, pid));
+  }
+  return ProcessId{pid, facts->start_time};
+}
+
+/// What is run in place of a program.
+Result<std::vector<std::string>> holder(const api::GpuNeed& need, const Principal& caller) {
+  HeldFor held_for;
+  held_for.owner = GF_TRY(process_of(need.pid, caller, "/pid"));
+  held_for.waiter = GF_TRY(process_of(need.wait_pid, caller, "/wait_pid"));
+  return holder_command(GF_TRY(os::helper_program("gflow-shim")), held_for);
+}
+
+Result<api::SubmitRequest> submission_of_need(const api::GpuNeed& need,
+                                              const Principal& caller,
+                                              const engine::Policy& policy) {
+  api::SubmitRequest::Item item;
+  item.spec.user = GF_TRY(job_owner(caller));
+  item.spec.request = GF_TRY(request_of(need));
+  item.spec.name = "allocation";
+  item.spec.allocation = true;
+  item.spec.command = "allocation of " + gpu_request_text(item.spec.request);
+  item.spec.work_dir = "/";
+  if (need.ttl_seconds > 0) {
+    item.spec.time_limit = std::chrono::seconds(need.ttl_seconds);
+  } else if (need.pid == 0) {
+    item.spec.time_limit = policy.allocation_ttl;
+  }
+  item.payload.argv = GF_TRY(holder(need, caller));
+  api::SubmitRequest request;
+  request.items.push_back(std::move(item));
+  return request;
+}
+
+/// Why it could not start now; "" if it could.
+std::string refusal_of(const Service& service, const JobSpec& spec) {
+  const auto starts = service.state().starts(spec, 1);
+  if (!starts) return starts.error().message;
+  if (!starts->jobs.empty()) return "";
+  if (starts->limit) return why_text({*starts->limit});
+  const auto preview = service.state().preview(spec, service.now());
+  return preview ? why_text(preview->blockers) : preview.error().message;
+}
+
+void allocate(Exchange exchange, api::GpuNeed need, Framework framework) {
+  Service& service = exchange.service;
+  if (auto unknown = check_devices_known(node_views(service))) {
+    return exchange.respond(problem(*unknown, 503));
+  }
+  if (need.allocation_id.is_set()) {
+    const auto job = find_allocation(exchange, need.allocation_id);
+    if (!job) return exchange.respond(problem(job.error()));
+    return exchange.respond(reply_of(view_of_need(service, **job, need, framework)));
+  }
+  auto request = submission_of_need(need, exchange.caller, service.state().policy());
+  if (!request) return exchange.respond(problem(request.error()));
+  const bool may_be_known = !exchange.request.idempotency_key.empty();
+  const std::string refusal =
+      need.wait || may_be_known ? "" : refusal_of(service, request->items.front().spec);
+  if (!refusal.empty()) {
+    return exchange.respond(json_reply_of(api::GpuAllocation{.error_message = refusal}));
+  }
+  request->idempotency_key = exchange.request.idempotency_key;
+  request->digest = digest_of(asked_of(framework) + api::write(need));
+  const auto asked = std::make_shared<Asked>(std::move(exchange), std::move(need), framework);
+  service.submit(
+      std::move(*request), asked->exchange.caller, [asked](const Result<std::vector<JobId>>& jobs) {
+        if (!jobs) return answer(asked, problem(jobs.error()));
+        asked->job = jobs->front();
+        await_start(asked);
+      });
+}
+
+template <Framework kFramework>
+void allocate_for(Exchange exchange) {
+  read_body<api::GpuNeed>(
+      std::move(exchange), api::read_gpu_need, [](Exchange known, api::GpuNeed need) {
+        allocate(std::move(known), std::move(need), kFramework);
+      });
+}
+
+}  // namespace
+
+void allocate_gpus(Exchange exchange) { allocate_for<Framework::None>(std::move(exchange)); }
+
+void set_up_pytorch(Exchange exchange) { allocate_for<Framework::Pytorch>(std::move(exchange)); }
+
+void set_up_tensorflow(Exchange exchange) {
+  allocate_for<Framework::Tensorflow>(std::move(exchange));
+}
+
+}  // namespace gflow::server
