@@ -173,6 +173,28 @@ std::unexpected<Error> deaf(const Target& target) {
                 printable(target.paths.daemon_log())));
 }
 
+/// What runs there, if anything does. One that starts or stops listens to nobody for a moment,
+/// which is waited for. Errors: Unreachable for one that goes on like that.
+Result<std::optional<api::DaemonView>> find_running(const std::optional<Target>& target,
+                                                    Context& context) {
+  constexpr auto kLook = 1s;
+  constexpr auto kMost = 30s;
+  auto running = context.daemon().daemon();
+  for (auto waited = 0s;
+       target && !running && running.error().code == Code::Unreachable && waited < kMost;
+       waited += kLook) {
+    if (wait_until_gone(target->holder.pid, kLook)) return std::nullopt;
+    if (waited == kLook) {
+      context.note(
+          tr_format("gflowd (pid {}) is starting or stopping; waiting", target->holder.pid));
+    }
+    running = context.daemon().daemon();
+  }
+  if (running) return *std::move(running);
+  if (target) return deaf(*target);
+  return std::nullopt;
+}
+
 Result<int> say_up(Context& context) {
   const auto daemon = GF_TRY(context.daemon().daemon());
   const auto machine = GF_TRY(context.daemon().machine());
@@ -202,8 +224,7 @@ Result<int> up(const Invocation& as_typed, Context& context) {
   GF_CHECK(let_die(options.paths, context));
   const auto target = aim_at(options.paths, context);
   if (target) GF_CHECK(check_not_stopped(target->holder));
-  const auto running = context.daemon().daemon();
-  if (!running && target) return deaf(*target);
+  const auto running = GF_TRY(find_running(target, context));
   if (!running) return start(typed, options.paths, context);
   if (typed.has("devices") && typed.get("devices") != running->devices) {
     return fail(Code::WrongState,

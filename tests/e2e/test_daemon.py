@@ -7,6 +7,7 @@ import re
 import select
 import signal
 import subprocess
+import sys
 
 import pytest
 from machine import BIN, CONTROL_GROUPS, PATIENCE, Gate, Machine, appears
@@ -343,3 +344,30 @@ def test_one_that_was_killed_and_has_not_ended_is_waited_for(machine):
     finally:
         (group / "freezer.state").write_text("THAWED")
         group.rmdir()
+
+
+HOLD_LOCK = """
+import fcntl, os, sys
+lock = open(sys.argv[1], "r+")
+fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+lock.write(sys.argv[2].replace(sys.argv[3], str(os.getpid()), 1))
+lock.truncate()
+lock.flush()
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_one_that_is_ending_is_waited_for(machine):
+    """It has its lock, for a moment, when nobody answers at its socket any more."""
+    [lock] = machine.state.glob("*.lock")
+    pid, text = str(machine.daemon_pid()), lock.read_text()
+    assert pid in text
+    machine.down()
+    ending = start(machine, sys.executable, "-c", HOLD_LOCK, lock, text, pid, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert ending.stdout.readline() == "held\n"
+    up = start(machine, "gflowd", "up", "--devices", machine.devices, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert f"gflowd (pid {ending.pid}) is starting or stopping" in up.stderr.readline()
+    ending.communicate()
+    out, err = up.communicate(timeout=PATIENCE)
+    assert up.returncode == 0 and "gflowd is up" in out, (out, err)
