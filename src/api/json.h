@@ -52,6 +52,9 @@ constexpr std::string_view kApiVersion = "gflow/v1";
 [[nodiscard]] std::string write_problem(const Error& error, int http_status);
 /// The same with the fields of the body that are wrong.
 [[nodiscard]] std::string write_problem(const Refusal& refusal);
+/// Of events that are not kept any more; `after` is the latest, behind which a listener may begin.
+constexpr int kEventsGone = 410;
+[[nodiscard]] std::string write_events_gone(const Error& error, std::uint64_t after);
 /// The document with the id of the request it answers.
 [[nodiscard]] std::string with_instance(std::string problem, std::string_view request_id);
 [[nodiscard]] Error read_problem(int http_status, std::string_view body);

@@ -62,16 +62,16 @@ void process_field(Io& io, std::string_view name, Pid& pid) {
 
 template <class Io, Like<GpuNeed> T>
 void fields(Io& io, T& need) {
-  io.field("gpu_count", need.gpu_count, kGpuCount);
-  io.field("gpu_type", need.gpu_type);
+  io.defaulted("gpu_count", need.gpu_count, kGpuCount);
+  io.defaulted("gpu_type", need.gpu_type);
   io.between("memory_gb", need.memory_gb, kGb);
   io.between("compute_ratio", need.compute_ratio, kRatio);
-  io.field("distributed_training", need.distributed_training);
-  io.field("mixed_precision", need.mixed_precision);
+  io.defaulted("distributed_training", need.distributed_training);
+  io.defaulted("mixed_precision", need.mixed_precision);
   io.between("gpu_memory_fraction", need.gpu_memory_fraction, kRatio);
   io.known_text("gpus", need.gpus);
-  io.field("wait", need.wait);
-  io.field("ttl_seconds", need.ttl_seconds, kTtl);
+  io.defaulted("wait", need.wait);
+  io.defaulted("ttl_seconds", need.ttl_seconds, kTtl);
   process_field(io, "pid", need.pid);
   process_field(io, "wait_pid", need.wait_pid);
   std::optional<JobId> allocation;

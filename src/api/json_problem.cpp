@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,7 +25,7 @@ struct CodeStatus {
   std::string_view title;
 };
 // The first line of a status is the code it stands for when nothing more is known.
-constexpr std::array<CodeStatus, 10> kCodes = {{
+constexpr std::array<CodeStatus, 11> kCodes = {{
     {Code::Failure, 500, "Internal Server Error"},
     {Code::Usage, 400, "Bad Request"},
     {Code::NotFound, 404, "Not Found"},
@@ -32,6 +33,7 @@ constexpr std::array<CodeStatus, 10> kCodes = {{
     {Code::Permission, 403, "Forbidden"},
     {Code::WrongState, 409, "Conflict"},
     {Code::Infeasible, 422, "Unprocessable Content"},
+    {Code::KeyReused, 422, "Unprocessable Content"},
     {Code::Timeout, 504, "Gateway Timeout"},
     {Code::Exhausted, 507, "Insufficient Storage"},
     {Code::Damaged, 500, "Internal Server Error"},
@@ -90,6 +92,7 @@ struct Problem {
   std::string code;
   int exit_code = 0;
   std::vector<FieldError> errors;         ///< where the fault is in fields of a body
+  std::optional<std::uint64_t> after{};   ///< 410 of events: those after this one can be had
   std::optional<std::string> instance{};  ///< the id of the request
 };
 
@@ -131,6 +134,7 @@ void fields(Io& io, T& problem) {
   io.required("code", problem.code);
   io.field("exit_code", problem.exit_code);
   io.field("errors", problem.errors);
+  io.if_any("after", problem.after);
   io.if_any("instance", problem.instance);
 }
 
@@ -164,6 +168,12 @@ std::string write_problem(const Error& error, int status) {
 std::string write_problem(const Refusal& refusal) {
   Problem problem = problem_of(refusal, http_status(refusal.code));
   problem.errors = refusal.fields;
+  return Writer::document("Problem", problem);
+}
+
+std::string write_events_gone(const Error& error, std::uint64_t after) {
+  Problem problem = problem_of(error, kEventsGone);
+  problem.after = after;
   return Writer::document("Problem", problem);
 }
 

@@ -138,7 +138,7 @@ void Reader::take(const Place& place, const Value& value, WallTime& out, Range /
 
 void Reader::between(std::string_view name, double& out, Bounds bounds) {
   const Value* value = find(name);
-  if (value == nullptr) return;
+  if (value == nullptr || value->is_null()) return;
   const Place place{&place_, name, {}};
   take(place, *value, out, {});
   const bool excluded = bounds.at == Bounds::Least::Excluded;

@@ -72,6 +72,12 @@ class Reader {
   void if_any(std::string_view name, std::optional<T>& out) {
     field(name, out);
   }
+  /// Null is as good as not there.
+  template <typename T>
+  void defaulted(std::string_view name, T& out, Range range = {}) {
+    const Value* value = find(name);
+    if (value != nullptr && !value->is_null()) take(Place{&place_, name, {}}, *value, out, range);
+  }
   template <typename T>
   void selection(std::string_view name, std::vector<T>& out) {
     required(name, out);
@@ -89,6 +95,7 @@ class Reader {
   void some_bytes(std::string_view name, std::vector<T>& out) {
     required(name, out);
   }
+  /// Within its bounds; null is as good as not there.
   void between(std::string_view name, double& out, Bounds bounds);
   /// What stands in an answer is not judged: a newer daemon may know more words.
   void choice(std::string_view name, std::string& out, Words /*words*/) { field(name, out); }

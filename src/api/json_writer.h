@@ -116,6 +116,10 @@ class Writer {
   void some_bytes(std::string_view name, const std::vector<T>& value) {
     field(name, value);
   }
+  template <typename T>
+  void defaulted(std::string_view name, const T& value, Range /*range*/ = {}) {
+    field(name, value);
+  }
   void between(std::string_view name, const double& value, Bounds /*bounds*/) {
     field(name, value);
   }

@@ -145,7 +145,7 @@ void SchemaWriter::between(std::string_view name, const double& value, Bounds bo
   const bool excluded = bounds.at == Bounds::Least::Excluded;
   put(schema, excluded ? "exclusiveMinimum" : "minimum", {bounds.least});
   put(schema, "maximum", {bounds.most});
-  add(name, with_default(std::move(schema), value), form_ == Form::Answer);
+  add(name, with_default(nullable(std::move(schema)), value), form_ == Form::Answer);
 }
 
 void SchemaWriter::choice(std::string_view name, const std::string& value, Words words) {

@@ -104,6 +104,10 @@ class SchemaWriter {
     add(name, schema_of(value.value_or(T{}), {}), false);
   }
   template <typename T>
+  void defaulted(std::string_view name, const T& value, Range range = {}) {
+    add(name, with_default(nullable(schema_of(value, range)), value), form_ == Form::Answer);
+  }
+  template <typename T>
   void selection(std::string_view name, const std::vector<T>& value) {
     const Form outer = std::exchange(form_, Form::Part);
     Value schema = schema_of(value, {});

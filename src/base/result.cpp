@@ -25,6 +25,8 @@ std::string_view code_name(Code code) {
       return "exhausted";
     case Code::Damaged:
       return "damaged";
+    case Code::KeyReused:
+      return "key_reused";
   }
   return "failure";
 }

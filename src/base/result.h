@@ -21,6 +21,7 @@ enum class Code {
   Timeout = 8,      ///< it did not happen in the time given
   Exhausted = 9,    ///< a limit is reached: disk, queue length, message size
   Damaged = 10,     ///< what gflow keeps lost something: gflow doctor --recover
+  KeyReused = 11,   ///< the Idempotency-Key stands for another request
 };
 
 /// A failure: a code to branch on and one sentence for a person that names the input and a way out.
@@ -47,7 +48,7 @@ using Result = std::expected<T, Error>;
 
 /// What a command exits with: the number of the code, 1 for one that scripts need not tell apart.
 [[nodiscard]] constexpr int exit_code(Code code) {
-  return code == Code::Exhausted || code == Code::Damaged ? 1 : static_cast<int>(code);
+  return code >= Code::Exhausted ? 1 : static_cast<int>(code);
 }
 
 /// Stable name of a code, as JSON carries it ("not_found").

@@ -32,7 +32,7 @@ TEST(Result, ContextIsPutInFront) {
 
 TEST(Result, EveryCodeHasItsOwnName) {
   std::set<std::string_view> names;
-  for (int code = 1; code <= 10; ++code) names.insert(code_name(static_cast<Code>(code)));
+  for (int code = 1; code <= 11; ++code) names.insert(code_name(static_cast<Code>(code)));
   EXPECT_EQ(names,
             (std::set<std::string_view>{"failure",
                                         "usage",
@@ -43,7 +43,8 @@ TEST(Result, EveryCodeHasItsOwnName) {
                                         "infeasible",
                                         "timeout",
                                         "exhausted",
-                                        "damaged"}));
+                                        "damaged",
+                                        "key_reused"}));
 }
 
 }  // namespace

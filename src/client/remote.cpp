@@ -143,7 +143,7 @@ Result<std::optional<Remote>> find_by_url(const std::string& url) {
 
 Result<Remote> find_remote(const std::string& name_or_url) {
   if (is_remote(name_or_url)) return find_remote(name_or_url.substr(kServer.size()));
-  if (!name_or_url.starts_with(kScheme)) {
+  if (!name_or_url.contains("://")) {
     GF_CHECK(check_remote_name(name_or_url));
     auto found = read_remote(name_or_url);
     if (found || found.error().code != Code::NotFound) return found;

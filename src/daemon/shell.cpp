@@ -274,7 +274,7 @@ std::optional<Result<std::vector<JobId>>> Shell::answered_before(const Posted& p
   if (!before) return std::unexpected(before.error());
   if (*before && !(*before)->digest.empty() && (*before)->digest != posted.digest) {
     return fail(
-        Code::Infeasible,
+        Code::KeyReused,
         tr("this Idempotency-Key was used for another submission: repeat that one as it was, or "
            "use a new key"));
   }

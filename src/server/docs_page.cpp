@@ -20,7 +20,7 @@ struct ProblemHelp {
   Code code;
   std::string_view help;
 };
-constexpr std::array<ProblemHelp, 10> kProblems = {{
+constexpr std::array<ProblemHelp, 11> kProblems = {{
     {Code::Usage,
      tr_later("The request is not understood. detail says why; errors has the JSON pointer of each "
               "field that is wrong.")},
@@ -29,9 +29,10 @@ constexpr std::array<ProblemHelp, 10> kProblems = {{
     {Code::WrongState,
      tr_later("It is there, but not in a state that allows this; 412: it is not as If-Match says. "
               "Read it again.")},
-    {Code::Infeasible,
-     tr_later("It can never be met on these machines, or a limit forbids it; or another body came "
-              "under the same Idempotency-Key.")},
+    {Code::Infeasible, tr_later("It can never be met on these machines, or a limit forbids it.")},
+    {Code::KeyReused,
+     tr_later("Another request came under the same Idempotency-Key. Repeat that one as it was, or "
+              "use a new key.")},
     {Code::Exhausted,
      tr_later(
          "A limit is reached: of the size, of what is under way, of the disk. Retry-After says "

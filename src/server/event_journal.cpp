@@ -199,19 +199,20 @@ void EventJournal::pass_on(std::shared_ptr<Block> block) {
   core_->push(std::move(lock), std::move(block));
 }
 
-Result<std::shared_ptr<Body>> EventJournal::listen(api::EventQuery query) {
+std::expected<std::shared_ptr<Body>, EventsGone> EventJournal::listen(api::EventQuery query) {
   const std::scoped_lock lock(core_->mutex);
   const std::uint64_t newest = core_->next - 1;
   std::uint64_t place = core_->first_place + core_->blocks.size();
   if (query.after) {
     if (*query.after + 1 < core_->oldest || *query.after > newest) {
-      return fail(
-          Code::NotFound,
-          tr_format("what followed event {} is not known any more: read what you need anew, "
-                    "then listen from event {} on (after={})",
-                    *query.after,
-                    newest + 1,
-                    newest));
+      return std::unexpected(EventsGone{
+          {Code::NotFound,
+           tr_format("what followed event {} is not known any more: read what you need anew, "
+                     "then listen from event {} on (after={})",
+                     *query.after,
+                     newest + 1,
+                     newest)},
+          newest});
     }
     // From the block with the next one on; of what was not kept, what came after it.
     const auto& blocks = core_->blocks;

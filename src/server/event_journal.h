@@ -11,6 +11,11 @@ namespace gflow::server {
 
 /// What happened lately, for those who listen: as much as the store keeps, and what is not kept.
 /// Written on the loop's thread, read on any.
+/// What followed an event is not known any more, or there never was such an event.
+struct EventsGone : Error {
+  std::uint64_t after = 0;  ///< the latest event, behind which one may begin
+};
+
 class EventJournal {
  public:
   /// What was told at once; rendered by the first who sends it.
@@ -29,9 +34,8 @@ class EventJournal {
   void add(WallTime at, const DeviceChange& change);
   void add(WallTime at, const NodeChange& change);
 
-  /// The events asked for, as text/event-stream; all that come, or all there are now. Errors:
-  /// NotFound where what followed `after` is not known any more, or never was: 410.
-  [[nodiscard]] Result<std::shared_ptr<Body>> listen(api::EventQuery query);
+  /// The events asked for, as text/event-stream; all that come, or all there are now.
+  [[nodiscard]] std::expected<std::shared_ptr<Body>, EventsGone> listen(api::EventQuery query);
   /// How many wait for what comes.
   [[nodiscard]] std::size_t listeners() const;
 

@@ -20,9 +20,9 @@ JobEvents events(std::uint64_t first, std::size_t count, WallTime at = kNow) {
 
 /// Reads a body until it waits or ends.
 struct Listener {
-  explicit Listener(Result<std::shared_ptr<Body>> opened) : body(std::move(opened).value()) {
-    read();
-  }
+  explicit Listener(std::shared_ptr<Body> opened) : body(std::move(opened)) { read(); }
+  explicit Listener(std::expected<std::shared_ptr<Body>, EventsGone> opened)
+      : Listener(std::move(opened).value()) {}
   void read() {
     reading = true;
     do {
@@ -88,7 +88,9 @@ TEST(EventJournal, GoesOnAfterWhatWasSeenAndTellsWhatIsGone) {
   EXPECT_TRUE(Listener(journal.listen(after(14))).text.contains("device.changed"));
   EXPECT_FALSE(Listener(journal.listen(after(15))).text.contains("device.changed"));
   for (const std::uint64_t gone : {std::uint64_t{8}, std::uint64_t{20}, UINT64_MAX}) {
-    EXPECT_FALSE(journal.listen(after(gone))) << gone;
+    const auto listened = journal.listen(after(gone));
+    ASSERT_FALSE(listened) << gone;
+    EXPECT_EQ(listened.error().after, 19U);
   }
   journal.add(events(20, 1, kNow + kEventsKeptFor + std::chrono::hours(1)));
   EXPECT_FALSE(journal.listen(after(18)));

@@ -7,13 +7,16 @@ namespace gflow::server {
 
 /// There is nothing in an event that not everybody may know: one text of each is for all.
 void listen_to_events(Exchange exchange, api::EventQuery query) {
-  constexpr int kGone = 410;
   if (auto begun = api::begin_behind(query, exchange.request.last_event_id); !begun) {
     return exchange.respond(problem(begun.error()));
   }
   const bool is_endless = query.follow;
   auto body = exchange.service.events().listen(std::move(query));
-  if (!body) return exchange.respond(problem(body.error(), kGone));
+  if (!body) {
+    return exchange.respond({api::kEventsGone,
+                             api::write_events_gone(body.error(), body.error().after),
+                             "application/problem+json"});
+  }
   Reply reply{200, {}, "text/event-stream", {}};
   // What stands between is not to collect them.
   reply.headers = {{"X-Accel-Buffering", "no"}};

@@ -137,7 +137,7 @@ def test_a_problem_names_each_field_that_is_wrong(machine):
     assert all(error["detail"] in problem["detail"] for error in problem["errors"])
     page = ask(machine, "GET", "/docs").body.decode()
     for code in ("usage", "permission", "not_found", "wrong_state", "infeasible", "exhausted", "timeout",
-                 "unreachable", "failure", "damaged"):
+                 "unreachable", "failure", "damaged", "key_reused"):
         assert f'id="problem-{code}"' in page
 
 

@@ -292,7 +292,8 @@ def test_idempotent_submission(machine):
         again = submit("once")
         assert again[0] == 201 and again[1]["items"][0]["id"] == first[1]["items"][0]["id"]
         status, refused = submit("other")
-        assert status == 422 and "Idempotency-Key" in refused["detail"], refused
+        assert (status, refused["code"]) == (422, "key_reused"), refused
+        assert "Idempotency-Key" in refused["detail"], refused
         machine.down()
         machine.up()
     assert submit("other", "k2")[0] == 201

@@ -237,6 +237,17 @@ def test_what_is_nested_too_deep_is_refused(served):
     assert status == 400 and "nested more than 32 deep" in wrong["detail"], wrong
 
 
+def test_null_is_as_good_as_not_there(served):
+    """As programs write what they have no value for."""
+    need = dict.fromkeys(["gpu_count", "gpu_type", "memory_gb", "compute_ratio", "distributed_training", "mixed_precision",
+                          "gpu_memory_fraction", "gpus", "wait", "ttl_seconds", "pid", "wait_pid", "allocation_id"])
+    _, without = ask(served, "POST", "/api/v1/gpu/validate", {})
+    status, told = ask(served, "POST", "/api/v1/gpu/validate", need)
+    assert status == 200 and told == without and told["valid"], told
+    _, given = ask(served, "POST", "/api/v1/gpu/allocate", need)
+    assert given["success"] and given["gpu_config"]["gpu_memory_fraction"] == 0.9, given
+
+
 def test_the_same_request_again_is_the_same_allocation(served):
     need = {"gpu_count": 1, "gpu_type": "V100"}
     key = {"Idempotency-Key": "once"}
@@ -262,7 +273,8 @@ def test_a_key_is_of_what_was_asked_for_with_it(served):
             if other == route:
                 assert answer == given[route]
             else:
-                assert status == 422 and "Idempotency-Key" in answer["detail"], answer
+                assert (status, answer["code"]) == (422, "key_reused"), answer
+                assert "Idempotency-Key" in answer["detail"], answer
         ask(served, "DELETE", f"/api/v1/gpu/allocations/{given[route]['allocation_id']}")
 
 

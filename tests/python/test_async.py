@@ -140,7 +140,7 @@ async def test_results_whose_events_are_gone_are_asked_for(machine, client):
 
         class Gone:
             async def __anext__(self):
-                raise gflow.EventsGone({"status": 410, "detail": "(after=1)"}, "GET")
+                raise gflow.EventsGone({"status": 410, "after": 1}, "GET")
 
         results._endings = Gone()
         assert [one async for one in results] == [4, 3]

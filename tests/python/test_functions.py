@@ -311,7 +311,7 @@ def test_what_a_program_left_goes_with_the_next_one(client, machine, monkeypatch
 
 
 def test_events_that_are_gone_are_asked_for(client, monkeypatch):
-    told = iter([gflow.EventsGone({"status": 410, "detail": "(after=1)"}, "GET")])
+    told = iter([gflow.EventsGone({"status": 410, "after": 1}, "GET")])
 
     class Gone:
         def __iter__(self):

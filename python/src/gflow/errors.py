@@ -103,10 +103,9 @@ class NotFound(Problem, LookupError):
 class EventsGone(Problem):
     """What followed that event is not kept any more: read what you need anew, then listen from `after`."""
 
-    @property
-    def after(self) -> Optional[int]:
-        _, found, rest = self.detail.rpartition("(after=")
-        return int(rest.rstrip(")")) if found else None
+    def __init__(self, document: Mapping[str, Any], asked: str) -> None:
+        super().__init__(document, asked)
+        self.after: Optional[int] = document.get("after")
 
 
 class WrongState(Problem):
@@ -132,6 +131,7 @@ _BY_CODE: dict[str, type[Problem]] = {
     "wrong_state": WrongState,
     "exhausted": Exhausted,
     "unreachable": Unavailable,
+    "key_reused": UsageError,
 }
 _BY_STATUS: dict[int, type[Problem]] = {401: Unauthenticated, 410: EventsGone, 503: Unavailable}
 
