@@ -34,6 +34,12 @@ Share share_held(const Demand& demand) {
   return demand.mode == GpuMode::TimeSlice ? Share{} : demand.share;
 }
 
+/// What that share of a device has of its memory, in whole KiB.
+Memory memory_part(Share share, Memory device) {
+  // Devices have less than 2^40 KiB, so the product stays far below 2^63.
+  return Memory{((device.bytes >> 10) * share.parts / Share::kWholeParts) << 10};
+}
+
 const Topology& topology_of(const Node& node) {
   static const Topology kUnknown;
   return node.topology ? *node.topology : kUnknown;
@@ -193,9 +199,7 @@ bool Ledger::selects(DemandIndex demand, NodeIndex node) const {
 
 Memory Ledger::reserve_on(const Demand& demand, Memory device_memory) const {
   if (demand.gpu_memory > Memory{} || demand.mode != GpuMode::Fraction) return demand.gpu_memory;
-  // Devices have less than 2^40 KiB, so the product stays far below 2^63.
-  const std::int64_t kib = device_memory.bytes >> 10;
-  return Memory{(kib * demand.share.parts / Share::kWholeParts) << 10};
+  return memory_part(demand.share, device_memory);
 }
 
 bool Ledger::device_fits(DemandIndex index, const DeviceState& device) const {
@@ -255,6 +259,7 @@ bool Ledger::could_fit(DemandIndex index, NodeIndex node) const {
 
 Shortfall Ledger::shortfall_state(DemandIndex index, NodeIndex node, const NodeState& as) const {
   const Demand& wanted = demand(index);
+  const bool follows = wanted.gpu_memory == Memory{} && wanted.mode == GpuMode::Fraction;
   Shortfall lacks;
   lacks.closed = !as.open;
   lacks.selector = !selects(index, node);
@@ -272,7 +277,10 @@ Shortfall Ledger::shortfall_state(DemandIndex index, NodeIndex node, const NodeS
     }
     if (!device.usable || !mode_allows(wanted, device, rules_)) continue;
     const Share less = std::max(Share{}, share_held(wanted) - device.free);
-    const Memory small = std::max(Memory{}, reserve - device.memory_free);
+    // With less compute it would need less memory, too.
+    const Memory needs =
+        follows ? memory_part(wanted.share - less, device.memory_shared) : reserve;
+    const Memory small = std::max(Memory{}, needs - device.memory_free);
     if (small == Memory{}) share = std::min(share.value_or(less), less);
     if (less == Share{} && (!memory || small < *memory)) {
       memory = small;

@@ -134,6 +134,8 @@ TEST(LedgerShortfall, SaysByHowMuch) {
   EXPECT_EQ(memory.devices_free, 0);
   const Shortfall share = ledger.shortfall(ledger.intern(part(50, Memory::gib(1))), node);
   EXPECT_EQ(share.share, Share::percent(10));
+  const Shortfall both = ledger.shortfall(ledger.intern(part(50, Memory{})), node);
+  EXPECT_EQ(both.share, Share::percent(40));  // 0.1 and with it 8G of the 70G of the second
   const Shortfall cpus = ledger.shortfall(ledger.intern({.milli_cpus = 20'000}), node);
   EXPECT_EQ(cpus.milli_cpus, 4'000);
 }

@@ -41,7 +41,7 @@ async def test_what_is_told_of_the_machine(machine, client):
     assert (await client.newest()).id == job.id
     await job.wait()
     assert (await client.statistics(project="p"))["total"]["states"]["Finished"] == 1
-    assert (await client.validate(gpu_count=1))["valid"] is True
+    assert (await client.validate(1))["valid"] is True
     assert (await client.monitoring())["kind"] == "GpuMonitoring" and (await client.principal())["kind"] == "Principal"
     assert (await client.daemon())["socket"] == str(machine.socket)
 

@@ -81,6 +81,64 @@ def test_an_update_of_gpus_means_what_it_means_to_gjob(client, machine, before, 
     assert mine.show()["spec"]["request"] == theirs.show()["spec"]["request"] != {}
 
 
+@pytest.mark.parametrize(("words", "options"), [
+    ({"time_limit": timedelta(hours=2)}, "--time-limit 2h"), ({"time_limit": None}, "--clear-time-limit"), ({"grace": 5}, "--grace 5s"),
+    ({"name": "other", "project": "p", "priority": 7}, "--name other --project p --priority 7"),
+    ({"gpu_memory": "2G"}, "--gpu-memory 2G"), ({"gpu_memory": None}, "--clear-gpu-memory-limit"),
+    ({"gpus": "1(RTX3090)", "gpu_memory": "3G"}, "--gpus '1(RTX3090)' --gpu-memory 3G"), ({"shared": True}, "--shared"),
+    ({"cpus": 2, "memory": "1G"}, "--cpus 2 --memory 1G"), ({"memory": None}, "--clear-memory-limit"),
+    ({"depends_on": 1}, "--depends-on 1"), ({"depends_on_any": [1, 2]}, "--depends-on-any 1,2"), ({"depends_on": ()}, "--depends-on ''"),
+    ({"depends_on": [1], "auto_cancel": False}, "--depends-on 1 --no-auto-cancel"),
+    ({"max_retries": 2, "preemption": "requeue", "preempt_signal": 10}, "--max-retries 2 --preemptible --preempt-signal USR1"),
+    ({"constraint": {}}, ""),
+])
+def test_an_update_is_said_as_a_submission_and_means_what_it_means_to_gjob(client, machine, words, options):
+    before = {"hold": True, "gpus": 1, "gpu_memory": "1G", "memory": "2G", "time_limit": 60}
+    client.submit_all([gflow.Submission("true", hold=True)] * 2)
+    mine, theirs = (client.submit("true", name="n", depends_on=2, **before) for _ in range(2))
+    mine.update(**words)
+    if options:
+        machine.bash(f"gjob update {options} {theirs.id}")
+    assert mine.show()["spec"] == theirs.show()["spec"]
+
+
+def test_names_of_the_api_are_told_the_word(client):
+    job = client.submit("true", hold=True)
+    with pytest.raises(TypeError, match="an update has no option 'time_limit_seconds'; it has 'time_limit'"):
+        job.update(time_limit_seconds=5)
+    with pytest.raises(TypeError, match="a submission has no option 'timelimit'; it has 'time_limit'"):
+        client.submit("true", timelimit=5)
+    with pytest.raises(gflow.OptionError, match="'2h' is not a time"):
+        job.update(time_limit="2h")
+
+
+@pytest.mark.parametrize(("options", "kind"), [
+    ({"gpus": "2(RTX3090)"}, "gpus"), ({"gpus": 2, "gpu_memory": "2G", "shared": True}, "gpus"), ({"gpus": "0.5"}, "gpu_share"),
+    ({"hold": True}, "hold"), ({"begin": timedelta(hours=1)}, "begin"), ({"gpus": 1, "priority": 3}, "priority"),
+    ({"gpus": 1, "depends_on": 1, "auto_cancel": False}, "dependency"),
+])
+def test_what_is_suggested_can_be_done_in_the_words_of_an_update(client, machine, options, kind):
+    """It is what the API calls it."""
+    client.submit("exit 1").wait()
+    client.submit("sleep 600", gpus="2x0.75" if kind == "gpu_share" else 2 if kind == "priority" else 1)
+    machine.running(2)
+    if kind == "priority":
+        client.submit("sleep 600", gpus=1, priority=9)
+    mine, theirs = (client.submit("true", name="same", **options) for _ in range(2))
+    told, raw = mine.explain()["suggestions"], client.call("GET", f"/api/v1/jobs/{mine.id}/explain")["suggestions"]
+    assert told and [one["command"] for one in told] == [one["command"] for one in raw], mine.why()
+    for own, other in zip(told, raw):
+        if own["action"] == "release":
+            assert own["changes"] == {}
+            continue
+        for job in (mine, theirs):
+            job.hold()
+        before = mine.show()["spec"]
+        mine.update(**own["changes"])
+        client.call("PATCH", "/api/v1/jobs", {"jobs": [theirs.id], **other["changes"]})
+        assert before != mine.show()["spec"] == theirs.show()["spec"], own
+
+
 def test_time_sliced(client):
     job = client.submit("true", gpus=1, shared=True, gpu_memory="2G", hold=True)
     request = job.show()["spec"]["request"]
@@ -212,8 +270,9 @@ def test_several_at_once_and_what_waits_for_what(client):
 def test_a_key_makes_it_once(client):
     once = client.submit("true", key="nightly")
     assert client.submit("true", key="nightly") == once
-    with pytest.raises(gflow.Infeasible, match="another"):
+    with pytest.raises(gflow.UsageError, match="use a new key") as refused:
         client.submit("false", key="nightly")
+    assert (refused.value.status, refused.value.code) == (422, "key_reused")
     assert len(client.jobs()) == 1
 
 
@@ -253,7 +312,7 @@ def test_hold_release_update_signal_and_why(client, machine):
     assert told["job"]["id"] == 2 and told["job"]["blockers"] and told["expected_start"] is None
     job.hold()
     assert job.status() == "Hold"
-    job.update(gpus="1(RTX3090)", priority=20, time_limit_seconds=60)
+    job.update(gpus="1(RTX3090)", priority=20, time_limit=60)
     told = job.show()["spec"]
     assert (told["priority"], told["time_limit_seconds"], told["request"]["gpu_models"]) == (20, 60, ["RTX3090"])
     job.release(at=timedelta(hours=1))

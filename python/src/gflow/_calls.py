@@ -12,6 +12,7 @@ from gflow import _events as event_stream
 from gflow import submission as written
 from gflow._http import Ask
 from gflow._steps import Deadline, Give, More, Opened, Patience, Pause, Steps, asked
+from gflow.changes import document_of, explanation_of
 from gflow.errors import ConnectionLost, NoGpus, NotFound, Problem, RequestError, ServerTimeout, Unreachable, WaitTimeout, WrongState
 from gflow.listing import parameters_of
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
     from gflow import documents
+    from gflow.changes import Explanation, JobChanges
     from gflow.listing import JobQuery
     from gflow.submission import Gpus, JobRef, Submission
 
@@ -77,6 +79,10 @@ class Calls:
         if told["request"] is None:
             raise RequestError(text, told["error_message"], end=len(text), is_whole=True)
         return written.request_of(told["request"])
+
+    def validate(self, gpus: Gpus) -> Steps[documents.GpuValidation]:
+        told: documents.GpuValidation = yield from self.call("POST", f"{API}/gpu/validate", {"gpus": written.option_of_gpus(gpus)})
+        return told
 
     def items(self, submissions: Sequence[Submission]) -> Steps[list[documents.SubmitRequestItem]]:
         items: list[documents.SubmitRequestItem] = []
@@ -154,14 +160,17 @@ class Calls:
     def release(self, jobs: Iterable[JobRef], at: Union[datetime, timedelta, None]) -> Steps[list[int]]:
         return (yield from self.act("release", jobs, at=None if at is None else written.time_of(at)))
 
-    def update(self, jobs: Iterable[JobRef], changes: Mapping[str, Any]) -> Steps[list[int]]:
-        document: dict[str, Any] = {"jobs": [written.id_of(one) for one in jobs], **changes}
-        if "gpus" in document:
-            asked_for = yield from self.request(document.pop("gpus"))
-            document["request"] = {**written.whole_gpu_part(asked_for), **document.get("request", {})}
-        told = yield from self.call("PATCH", f"{API}/jobs", document)
+    def update(self, jobs: Iterable[JobRef], changes: JobChanges) -> Steps[list[int]]:
+        listed = [written.id_of(one) for one in jobs]
+        document = document_of(changes, {})
+        if "gpus" in changes:
+            document = document_of(changes, written.whole_gpu_part((yield from self.request(changes["gpus"]))))
+        told = yield from self.call("PATCH", f"{API}/jobs", {"jobs": listed, **document})
         done: list[int] = told["jobs"]
         return done
+
+    def explain(self, job_id: int) -> Steps[Explanation]:
+        return explanation_of((yield from self.call("GET", f"{API}/jobs/{job_id}/explain")))
 
     def wait(self, job_id: int, timeout: Optional[float]) -> Steps[documents.Job]:
         """Until it has ended: nothing is asked but whether there is news."""

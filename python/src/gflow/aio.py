@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from gflow import documents
     from gflow._events import Event
     from gflow.aio_functions import AsyncResults
+    from gflow.changes import Explanation, JobChanges
     from gflow.listing import JobQuery
     from gflow.submission import Command, Gpus, JobRef, Seconds, SubmitOptions
 
@@ -106,7 +107,7 @@ class AsyncClient:
     async def release(self, *jobs: JobRef, at: Union[datetime, timedelta, None] = None) -> list[int]:
         return await self._driver.run(self._calls.release(jobs, at))
 
-    async def update(self, *jobs: JobRef, **changes: Any) -> list[int]:
+    async def update(self, *jobs: JobRef, **changes: Unpack[JobChanges]) -> list[int]:
         return await self._driver.run(self._calls.update(jobs, changes))
 
     async def wait(self, *jobs: JobRef, timeout: Optional[float] = None) -> list[documents.Job]:
@@ -146,9 +147,8 @@ class AsyncClient:
         told: documents.GpuMonitoring = await self.call("GET", f"{API}/gpu/monitoring")
         return told
 
-    async def validate(self, **need: Any) -> documents.GpuValidation:
-        told: documents.GpuValidation = await self.call("POST", f"{API}/gpu/validate", need)
-        return told
+    async def validate(self, gpus: Gpus = 1) -> documents.GpuValidation:
+        return await self._driver.run(self._calls.validate(gpus))
 
     async def statistics(self, *, since: Optional[datetime] = None, until: Optional[datetime] = None,
                          user: Union[str, Sequence[str], None] = None, project: Union[str, Sequence[str], None] = None,
@@ -187,9 +187,8 @@ class AsyncJob:
     async def why(self) -> list[documents.BlockerView]:
         return (await self.show())["blockers"]
 
-    async def explain(self) -> documents.Explanation:
-        told: documents.Explanation = await self.client.call("GET", f"{API}/jobs/{self.id}/explain")
-        return told
+    async def explain(self) -> Explanation:
+        return await self.client._driver.run(self.client._calls.explain(self.id))
 
     async def wait(self, timeout: Optional[float] = None) -> documents.Job:
         return (await self.client.wait(self, timeout=timeout))[0]
@@ -222,7 +221,7 @@ class AsyncJob:
     async def release(self, at: Union[datetime, timedelta, None] = None) -> None:
         await self.client.release(self, at=at)
 
-    async def update(self, **changes: Any) -> None:
+    async def update(self, **changes: Unpack[JobChanges]) -> None:
         await self.client.update(self, **changes)
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from gflow import documents
     from gflow._events import Event
     from gflow.functions import Results
+    from gflow.changes import Explanation, JobChanges
     from gflow.listing import JobQuery
     from gflow.submission import Command, Gpus, JobRef, Seconds, SubmitOptions
 
@@ -120,8 +121,8 @@ class Client:
     def release(self, *jobs: JobRef, at: Union[datetime, timedelta, None] = None) -> list[int]:
         return self._driver.run(self._calls.release(jobs, at))
 
-    def update(self, *jobs: JobRef, **changes: Any) -> list[int]:
-        """gpus="2(A100)", and fields of documents.Update: priority=20, time_limit_seconds=None, ..."""
+    def update(self, *jobs: JobRef, **changes: Unpack[JobChanges]) -> list[int]:
+        """In the words of submit(): gpus="2(A100)", priority=20, time_limit=None, ... (gflow.changes.JobChanges)."""
         return self._driver.run(self._calls.update(jobs, changes))
 
     def wait(self, *jobs: JobRef, timeout: Optional[float] = None) -> list[documents.Job]:
@@ -174,10 +175,9 @@ class Client:
         told: documents.GpuMonitoring = self.call("GET", f"{API}/gpu/monitoring")
         return told
 
-    def validate(self, **need: Any) -> documents.GpuValidation:
-        """Whether a need (fields of documents.GpuNeed) can be met here, ever and now."""
-        told: documents.GpuValidation = self.call("POST", f"{API}/gpu/validate", need)
-        return told
+    def validate(self, gpus: Gpus = 1) -> documents.GpuValidation:
+        """Whether that can be met here, ever and now."""
+        return self._driver.run(self._calls.validate(gpus))
 
     def statistics(self, *, since: Optional[datetime] = None, until: Optional[datetime] = None,
                    user: Union[str, Sequence[str], None] = None, project: Union[str, Sequence[str], None] = None,
@@ -227,10 +227,9 @@ class Job:
         """All reasons it waits: branch on `kind`, show `text`."""
         return self.show()["blockers"]
 
-    def explain(self) -> documents.Explanation:
+    def explain(self) -> Explanation:
         """Why it waits, when it should start, and what you may do so that it starts sooner: `update(**suggestion["changes"])`."""
-        told: documents.Explanation = self.client.call("GET", f"{API}/jobs/{self.id}/explain")
-        return told
+        return self.client._driver.run(self.client._calls.explain(self.id))
 
     def wait(self, timeout: Optional[float] = None) -> documents.Job:
         """What is known of it once it has ended, well or not. Errors: WaitTimeout."""
@@ -280,7 +279,7 @@ class Job:
     def release(self, at: Union[datetime, timedelta, None] = None) -> None:
         self.client.release(self, at=at)
 
-    def update(self, **changes: Any) -> None:
+    def update(self, **changes: Unpack[JobChanges]) -> None:
         self.client.update(self, **changes)
 
 

@@ -627,16 +627,16 @@ class GpuMonitoring(TypedDict):
 class GpuNeed(TypedDict):
     apiVersion: NotRequired[Literal["gflow/v1"]]
     kind: NotRequired[Literal["GpuNeed"]]
-    gpu_count: NotRequired[int]
-    gpu_type: NotRequired[str]
-    memory_gb: NotRequired[float]
-    compute_ratio: NotRequired[float]
-    distributed_training: NotRequired[bool]
-    mixed_precision: NotRequired[bool]
-    gpu_memory_fraction: NotRequired[float]
+    gpu_count: NotRequired[Union[int, None]]
+    gpu_type: NotRequired[Union[str, None]]
+    memory_gb: NotRequired[Union[float, None]]
+    compute_ratio: NotRequired[Union[float, None]]
+    distributed_training: NotRequired[Union[bool, None]]
+    mixed_precision: NotRequired[Union[bool, None]]
+    gpu_memory_fraction: NotRequired[Union[float, None]]
     gpus: NotRequired[Union[str, None]]
-    wait: NotRequired[bool]
-    ttl_seconds: NotRequired[int]
+    wait: NotRequired[Union[bool, None]]
+    ttl_seconds: NotRequired[Union[int, None]]
     pid: NotRequired[Union[int, None]]
     wait_pid: NotRequired[Union[int, None]]
     allocation_id: NotRequired[Union[int, None]]
@@ -1359,6 +1359,7 @@ class Problem(TypedDict):
     code: str
     exit_code: int
     errors: list[FieldErrorShown]
+    after: NotRequired[int]
     instance: NotRequired[str]
 
 

@@ -103,8 +103,8 @@ class NotFound(Problem, LookupError):
 class EventsGone(Problem):
     """What followed that event is not kept any more: read what you need anew, then listen from `after`."""
 
-    def __init__(self, document: Mapping[str, Any], asked: str) -> None:
-        super().__init__(document, asked)
+    def __init__(self, document: Mapping[str, Any], asked: str, retry_after: Optional[float] = None) -> None:
+        super().__init__(document, asked, retry_after)
         self.after: Optional[int] = document.get("after")
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Optional, TypedDict, Union
 
-from gflow.submission import id_of, time_of
+from gflow.submission import check_names, id_of, time_of
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -41,9 +41,7 @@ def some_ids(jobs: Union[JobRef, Sequence[JobRef], None]) -> Optional[list[int]]
 
 def parameters_of(query: JobQuery) -> dict[str, object]:
     """As the API has them."""
-    unknown = sorted(set(query) - set(JobQuery.__annotations__))
-    if unknown:
-        raise TypeError(f"a listing has no option '{unknown[0]}'")
+    check_names("a listing", query, JobQuery)
     parameters: dict[str, object] = dict(query)
     parameters["job"] = some_ids(query.get("job"))
     since = query.get("since")

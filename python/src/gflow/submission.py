@@ -12,7 +12,7 @@ import shlex
 import subprocess
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, timezone
-from typing import TYPE_CHECKING, Literal, Protocol, TypedDict, Union, cast
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Union, cast
 
 from gflow.errors import ConfigurationError, GflowError, OptionError
 
@@ -91,11 +91,18 @@ class Submission:
     command: text is run by bash, a list is a program and its arguments, a Path is a script, which is copied now."""
 
     def __init__(self, command: Command, /, **options: Unpack[SubmitOptions]) -> None:
-        unknown = sorted(set(options) - set(SubmitOptions.__annotations__))
-        if unknown:
-            raise TypeError(f"a submission has no option '{unknown[0]}'")
+        check_names("a submission", options, SubmitOptions)
         self.command = command
         self.options = options
+
+
+def check_names(what: str, said: Mapping[str, object], kind: type) -> None:
+    """Errors: TypeError with the word that is meant."""
+    for name in sorted(set(said) - set(kind.__annotations__)):
+        import difflib
+
+        near = difflib.get_close_matches(name, kind.__annotations__, 1)
+        raise TypeError(f"{what} has no option '{name}'" + (f"; it has '{near[0]}'" if near else ""))
 
 
 def option_of_gpus(gpus: Gpus) -> str:
@@ -130,6 +137,16 @@ def request_of(canonical: str) -> documents.Request:
             _set_amount(request, part)
     _set_kind(request, found[2] or "")
     return request
+
+
+def gpus_of(request: Mapping[str, Any]) -> Gpus:
+    """As people write it: the other way round, but for memory."""
+    if request.get("see_all"):
+        return -1
+    count, share = request.get("gpus", 0), request.get("gpu_share_parts", _WHOLE) / _WHOLE
+    amount = str(count) if share == 1 else f"{share:g}" if count == 1 else f"{count}x{share:g}"
+    kind = ",".join(filter(None, [request.get("gpu_vendor", ""), "|".join(request.get("gpu_models", ()))]))
+    return f"{amount}({kind})" if kind else count if share == 1 else amount
 
 
 def whole_gpu_part(request: documents.Request) -> documents.Request:
@@ -297,8 +314,12 @@ def complete(request: documents.Request, options: SubmitOptions) -> documents.Re
     if "nodes" in options:
         request["nodes"] = options["nodes"]
     if "constraint" in options:
-        request["selector"] = [{"key": key, "value": value} for key, value in options["constraint"].items()]
+        request["selector"] = selector_of(options["constraint"])
     return request
+
+
+def selector_of(constraint: Mapping[str, str]) -> list[documents.Label]:
+    return [{"key": key, "value": value} for key, value in constraint.items()]
 
 
 def spec_of(options: SubmitOptions, request: documents.Request, line: str) -> documents.JobSpec:
