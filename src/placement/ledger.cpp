@@ -278,8 +278,7 @@ Shortfall Ledger::shortfall_state(DemandIndex index, NodeIndex node, const NodeS
     if (!device.usable || !mode_allows(wanted, device, rules_)) continue;
     const Share less = std::max(Share{}, share_held(wanted) - device.free);
     // With less compute it would need less memory, too.
-    const Memory needs =
-        follows ? memory_part(wanted.share - less, device.memory_shared) : reserve;
+    const Memory needs = follows ? memory_part(wanted.share - less, device.memory_shared) : reserve;
     const Memory small = std::max(Memory{}, needs - device.memory_free);
     if (small == Memory{}) share = std::min(share.value_or(less), less);
     if (less == Share{} && (!memory || small < *memory)) {

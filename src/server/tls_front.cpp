@@ -154,7 +154,8 @@ class TlsFront::Core::Connection : public std::enable_shared_from_this<Connectio
   /// It sends no more; what it asked is still answered, if it listens. The shutdown that says
   /// farewell hears nothing of a connection that is reset while this still read.
   void end_of_tls(const error_code& error) {
-    const bool may_listen = error == asio::error::eof || error == asio::ssl::error::stream_truncated;
+    const bool may_listen =
+        error == asio::error::eof || error == asio::ssl::error::stream_truncated;
     if (!may_listen || says_farewell_) return close();
     error_code ignored;  // the other end is gone then, too
     plain_.shutdown(Listener::Socket::shutdown_send, ignored);
