@@ -41,8 +41,8 @@ Memory memory_part(Share share, Memory device) {
 }
 
 const Topology& topology_of(const Node& node) {
-  static const Topology kUnknown;
-  return node.topology ? *node.topology : kUnknown;
+  static const Topology unknown;
+  return node.topology ? *node.topology : unknown;
 }
 
 }  // namespace
