@@ -296,6 +296,7 @@ std::string machine_screen(const api::MachineView& machine,
     if (!node.devices.empty() && !node.note.empty())
       notes += tr_format("Note: {}\n", tr(printable(node.note)));
   }
+  notes += draining_lines(machine);
   notes += absent_drain_lines(machine);
   if (!notes.empty()) {
     notes.pop_back();  // the last line end, which wrap() would take for one more line

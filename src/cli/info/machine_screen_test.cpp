@@ -160,6 +160,14 @@ TEST(MachineScreen, BreaksNotesAtTheWidthOfTheTerminal) {
       << text;
 }
 
+TEST(MachineScreen, SaysWhyAGpuIsDrainedThatIsInUse) {
+  api::MachineView machine = every_state();
+  machine.nodes[0].devices[6].drained_reason = "new cooler";
+  const std::string text = machine_screen(machine, looking(80), Painter());
+  EXPECT_NE(text.find("\n\nGPU 6: drained: new cooler\n\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find("drained: fan is loud"), std::string::npos) << text;  // in its row
+}
+
 TEST(MachineScreen, SaysWhereThereAreNone) {
   api::MachineView machine;
   machine.nodes.emplace_back().note = "there is no driver";

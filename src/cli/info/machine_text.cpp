@@ -95,6 +95,13 @@ Style style_of(const api::DeviceView& view) {
   return view.device.usable ? Style::Yellow : Style::Red;
 }
 
+bool is_draining(const api::DeviceView& view) { return view.drained && !view.jobs.empty(); }
+
+std::string drained_text(const api::DeviceView& view) {
+  return view.drained_reason.empty() ? tr("drained")
+                                     : tr_format("drained: {}", printable(view.drained_reason));
+}
+
 std::string gpu_list(const std::vector<int>& gpus) {
   if (gpus.empty()) return tr("no GPU");
   return fmt::format("GPU {}", fmt::join(gpus, ","));
@@ -131,6 +138,7 @@ std::string device_block(const api::DeviceView& view, const Painter& paint) {
             fmt::format("GPU {}: {}", view.device.index, printable(view.device.model))));
   out += line("UUID", printable(view.device.uuid));
   out += line(tr("Status"), paint(style_of(view), device_status(view)));
+  if (is_draining(view)) out += line(tr("Note"), drained_text(view));
   return out + readings(view);
 }
 
@@ -158,6 +166,21 @@ std::string unhealthy_lines(const api::MachineView& machine, const Painter& pain
         printable(kept_text(node.reason)),
         node.failures,
         node.retry_at ? tr("will be retried soon") : tr("will be retried with the next job"));
+  }
+  return out;
+}
+
+std::string draining_lines(const api::MachineView& machine) {
+  std::string out;
+  for (const api::NodeView& node : machine.nodes) {
+    for (const api::DeviceView& view : node.devices) {
+      if (!is_draining(view) || view.drained_reason.empty()) continue;
+      const std::string text = drained_text(view);
+      const int gpu = view.device.index;
+      out += machine.nodes.size() > 1
+                 ? tr_format("GPU {} of node {}: {}\n", gpu, printable(node.name), text)
+                 : fmt::format("GPU {}: {}\n", gpu, text);
+    }
   }
   return out;
 }

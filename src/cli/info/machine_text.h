@@ -15,6 +15,8 @@ namespace gflow::cli {
 
 /// Lines of it that other screens have, too. Where launches fail, and why:
 [[nodiscard]] std::string unhealthy_lines(const api::MachineView& machine, const Painter& paint);
+/// Why devices are drained whose jobs have not all ended; "" where no reason was given.
+[[nodiscard]] std::string draining_lines(const api::MachineView& machine);
 /// Drained devices that are not in the machine now; "" if there are none.
 [[nodiscard]] std::string absent_drain_lines(const api::MachineView& machine);
 /// That a node has no GPUs, and why.

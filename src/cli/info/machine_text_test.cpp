@@ -34,6 +34,19 @@ TEST(MachineText, IsTheBlockOfTheDocuments) {
             "  Status: Available\n");
 }
 
+TEST(MachineText, SaysThatAGpuInUseIsDrained) {
+  api::MachineView machine;
+  machine.nodes.emplace_back().devices = {device(0, "NVIDIA H200", "GPU-1")};
+  api::DeviceView& gpu = machine.nodes[0].devices[0];
+  gpu.jobs = {JobId(5)};
+  gpu.drained = true;
+  EXPECT_NE(machine_text(machine, Painter()).find("  Status: In use by job 5\n  Note: drained\n"),
+            std::string::npos);
+  gpu.drained_reason = "its fan";
+  EXPECT_NE(machine_text(machine, Painter()).find("\n  Note: drained: its fan\n"),
+            std::string::npos);
+}
+
 TEST(MachineText, AddsReadingsProcessesAndAllocations) {
   api::MachineView machine;
   api::NodeView& node = machine.nodes.emplace_back();

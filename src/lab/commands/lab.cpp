@@ -19,7 +19,7 @@ Command lab_command() {
                     tr("would another node help?")},
                    {"gflow lab openb --data data",
                     tr("compare placement policies on a public trace")}},
-      .notes = {{"Data",
+      .notes = {{tr("Data"),
                  tr("Public traces are read from --data DIR or GFLOW_LAB_DATA. If one is missing, "
                     "the error says where to download it.")}},
       .subcommands = {lab_replay_command(),
