@@ -15,14 +15,6 @@ constexpr std::size_t kWorthCompressing = 1024;
 constexpr int kTooManyRequests = 429;
 constexpr int kUnavailable = 503;
 
-/// A limit of requests under way frees itself at once; a daemon that starts takes some seconds.
-void add_retry_after(Reply& reply) {
-  const auto is_told = [](const auto& header) { return header.first == "Retry-After"; };
-  if (std::ranges::any_of(reply.headers, is_told)) return;
-  if (reply.status == kTooManyRequests) reply.headers.emplace_back("Retry-After", "1");
-  if (reply.status == kUnavailable) reply.headers.emplace_back("Retry-After", "5");
-}
-
 bool is_read(const Terms& terms) { return terms.method == "GET" || terms.method == "HEAD"; }
 
 bool is_compressed(const Terms& terms, const Reply& reply) {
@@ -57,6 +49,14 @@ Reply completed(const Terms& terms, Reply reply) {
 }
 
 }  // namespace
+
+// A limit of requests under way frees itself at once; a daemon that starts takes some seconds.
+void add_retry_after(Reply& reply) {
+  const auto is_told = [](const auto& header) { return header.first == "Retry-After"; };
+  if (std::ranges::any_of(reply.headers, is_told)) return;
+  if (reply.status == kTooManyRequests) reply.headers.emplace_back("Retry-After", "1");
+  if (reply.status == kUnavailable) reply.headers.emplace_back("Retry-After", "5");
+}
 
 Reply finished(const Terms& terms, Reply reply) {
   Finishing all(terms, std::move(reply));

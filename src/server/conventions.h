@@ -16,7 +16,10 @@ namespace gflow::server {
 /// coding.
 [[nodiscard]] Reply finished(const Terms& terms, Reply reply);
 
-/// The same a step at a time, beginning with the body where that is not written yet.
+/// That about Retry-After alone, for an answer to a request that nobody reads.
+void add_retry_after(Reply& reply);
+
+/// finished() a step at a time, beginning with the body where that is not written yet.
 class Finishing {
  public:
   Finishing(Terms terms, Reply reply) : terms_(std::move(terms)), reply_(std::move(reply)) {}

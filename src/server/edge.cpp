@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
+#include <boost/beast/http/status.hpp>
 #include <utility>
 
 #include "api/json.h"
@@ -17,12 +18,14 @@
 #include "os/tcp.h"
 #include "os/unix_socket.h"
 #include "server/authenticator.h"
+#include "server/conventions.h"
 #include "server/routes.h"
 
 namespace gflow::server {
 namespace {
 
 namespace asio = boost::asio;
+namespace http = boost::beast::http;
 using boost::system::error_code;
 
 constexpr std::size_t kSpareDescriptors = 128;  // for jobs, the store, devices
@@ -55,14 +58,17 @@ Connections possible_connections(const HttpServer::Options& options) {
 /// Says why and leaves the connection to be closed. What does not fit its buffer is not waited for.
 void turn_away(int socket, const Error& error) {
   const int status = error.code == Code::Exhausted ? 429 : api::http_status(error.code);
-  const Reply reply = problem(error, status);
-  const std::string text = fmt::format(
-      "HTTP/1.1 {} Refused\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: "
-      "close\r\n\r\n{}",
-      status,
-      reply.content_type,
-      reply.body.size(),
-      reply.body);
+  Reply reply = problem(error, status);
+  add_retry_after(reply);
+  const std::string_view reason =
+      http::obsolete_reason(http::int_to_status(static_cast<unsigned>(status)));
+  std::string text = fmt::format("HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n",
+                                 status,
+                                 reason,
+                                 reply.content_type,
+                                 reply.body.size());
+  for (const auto& [name, value] : reply.headers) text += fmt::format("{}: {}\r\n", name, value);
+  text += "Connection: close\r\n\r\n" + reply.body;
   (void)::send(socket, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 

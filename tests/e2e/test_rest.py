@@ -11,7 +11,7 @@ import subprocess
 import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -146,6 +146,17 @@ def test_an_allocation_is_given_and_given_back(served):
     assert (status, back["released"], back["gpu_count"]) == (200, [given["allocation_id"]], 2), back
     assert served.wait(given["allocation_id"])[0]["status"] == "Cancelled"
     assert ask(served, "GET", "/api/v1/gpu/nodes?gpu_type=A100")[1]["available_nodes"][0]["available_gpus"] == 2
+
+
+def test_who_finds_every_connection_in_use_is_told_when_to_try_again(bare):
+    bare.environment |= LOOPBACK | {"GFLOW_API__MAX_CONNECTIONS": "16"}
+    bare.up()
+    host, port = json.loads(bare.ok("gflowd", "status", "--json"))["api_url"].removeprefix("http://").split(":")
+    with ExitStack() as held:
+        clients = [held.enter_context(socket.create_connection((host, int(port)), PATIENCE)) for _ in range(17)]
+        head, _, body = b"".join(iter(lambda: clients[-1].recv(65536), b"")).decode().partition("\r\n\r\n")
+    assert head.startswith("HTTP/1.1 429 Too Many Requests\r\n") and "\r\nRetry-After: 1\r\n" in head, head
+    assert json.loads(body)["detail"] == "all 16 connections are in use; try again"
 
 
 @contextmanager
