@@ -13,7 +13,8 @@ removed. Nobody submits as root over TCP: as root, servers and clients run as th
   submissions  durable jobs a second: one by one from 64 clients, and in batches of 100
   listing      a page of 20 of 100,000 jobs, asked by one client
   hand-over    from the end of a job to the start of the next, idle and beside a flood of each kind
-  idle         10,000 connections that say nothing (as many as the limit of descriptors allows): memory of gflowd, and the median answer of another client
+  idle         10,000 connections that say nothing, or as many as the limit of descriptors allows: memory of gflowd, and the median
+               answer of another client
   events       500 listen to the stream of events: from before a job is submitted until each of them has read that it was
 """
 

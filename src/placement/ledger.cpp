@@ -40,6 +40,11 @@ Memory memory_part(Share share, Memory device) {
   return Memory{((device.bytes >> 10) * share.parts / Share::kWholeParts) << 10};
 }
 
+/// Whether it is given the memory that goes with its share.
+bool memory_follows_share(const Demand& demand) {
+  return demand.gpu_memory == Memory{} && demand.mode == GpuMode::Fraction;
+}
+
 const Topology& topology_of(const Node& node) {
   static const Topology unknown;
   return node.topology ? *node.topology : unknown;
@@ -198,8 +203,8 @@ bool Ledger::selects(DemandIndex demand, NodeIndex node) const {
 }
 
 Memory Ledger::reserve_on(const Demand& demand, Memory device_memory) const {
-  if (demand.gpu_memory > Memory{} || demand.mode != GpuMode::Fraction) return demand.gpu_memory;
-  return memory_part(demand.share, device_memory);
+  return memory_follows_share(demand) ? memory_part(demand.share, device_memory)
+                                      : demand.gpu_memory;
 }
 
 bool Ledger::device_fits(DemandIndex index, const DeviceState& device) const {
@@ -259,7 +264,6 @@ bool Ledger::could_fit(DemandIndex index, NodeIndex node) const {
 
 Shortfall Ledger::shortfall_state(DemandIndex index, NodeIndex node, const NodeState& as) const {
   const Demand& wanted = demand(index);
-  const bool follows = wanted.gpu_memory == Memory{} && wanted.mode == GpuMode::Fraction;
   Shortfall lacks;
   lacks.closed = !as.open;
   lacks.selector = !selects(index, node);
@@ -278,7 +282,9 @@ Shortfall Ledger::shortfall_state(DemandIndex index, NodeIndex node, const NodeS
     if (!device.usable || !mode_allows(wanted, device, rules_)) continue;
     const Share less = std::max(Share{}, share_held(wanted) - device.free);
     // With less compute it would need less memory, too.
-    const Memory needs = follows ? memory_part(wanted.share - less, device.memory_shared) : reserve;
+    const Memory needs = memory_follows_share(wanted)
+                             ? memory_part(wanted.share - less, device.memory_shared)
+                             : reserve;
     const Memory small = std::max(Memory{}, needs - device.memory_free);
     if (small == Memory{}) share = std::min(share.value_or(less), less);
     if (less == Share{} && (!memory || small < *memory)) {

@@ -74,22 +74,10 @@ def document_of(changes: JobChanges, gpus: documents.Request) -> dict[str, Any]:
         document["grace_seconds"] = written.seconds_of(changes["grace"])
     if dependencies := _dependencies_of(changes):
         document["dependencies"] = dependencies
-    if request := {**gpus, **_request_of(changes)}:
+    said = cast("written.SubmitOptions", {name: 0 if value is None else value for name, value in changes.items()})
+    if request := {**gpus, **written.node_part(said)}:
         document["request"] = request
     return document
-
-
-def _request_of(changes: JobChanges) -> dict[str, Any]:
-    request: dict[str, Any] = {name: value for name, value in changes.items() if name in ("cpus", "nodes")}
-    if "gpu_memory" in changes:
-        request["gpu_memory_bytes"] = written.whole_mib(written.bytes_of(changes["gpu_memory"] or 0, "gpu_memory"))
-    if "shared" in changes:
-        request["gpu_mode"] = "time_slice" if changes["shared"] else "whole"
-    if "memory" in changes:
-        request["memory_bytes"] = written.bytes_of(changes["memory"] or 0, "memory")
-    if "constraint" in changes:
-        request["selector"] = written.selector_of(changes["constraint"])
-    return request
 
 
 def _dependencies_of(changes: JobChanges) -> dict[str, Any]:

@@ -304,22 +304,27 @@ def payload_of(command: Command, options: SubmitOptions) -> tuple[str, documents
 
 def complete(request: documents.Request, options: SubmitOptions) -> documents.Request:
     """With what else is asked of a node."""
-    if "gpu_memory" in options:
-        request["gpu_memory_bytes"] = whole_mib(bytes_of(options["gpu_memory"], "gpu_memory"))
-    if options.get("shared"):
-        request["gpu_mode"] = "time_slice"
-    request["cpus"] = options.get("cpus", 0 if request.get("gpus") else 1)
-    if "memory" in options:
-        request["memory_bytes"] = bytes_of(options["memory"], "memory")
-    if "nodes" in options:
-        request["nodes"] = options["nodes"]
-    if "constraint" in options:
-        request["selector"] = selector_of(options["constraint"])
+    request["cpus"] = 0 if request.get("gpus") else 1
+    request.update(node_part(options))
     return request
 
 
-def selector_of(constraint: Mapping[str, str]) -> list[documents.Label]:
-    return [{"key": key, "value": value} for key, value in constraint.items()]
+def node_part(options: SubmitOptions) -> documents.Request:
+    """What is said there of a request, besides its GPUs."""
+    part: documents.Request = {}
+    if "gpu_memory" in options:
+        part["gpu_memory_bytes"] = whole_mib(bytes_of(options["gpu_memory"], "gpu_memory"))
+    if "shared" in options:
+        part["gpu_mode"] = "time_slice" if options["shared"] else "whole"
+    if "cpus" in options:
+        part["cpus"] = options["cpus"]
+    if "memory" in options:
+        part["memory_bytes"] = bytes_of(options["memory"], "memory")
+    if "nodes" in options:
+        part["nodes"] = options["nodes"]
+    if "constraint" in options:
+        part["selector"] = [{"key": key, "value": value} for key, value in options["constraint"].items()]
+    return part
 
 
 def spec_of(options: SubmitOptions, request: documents.Request, line: str) -> documents.JobSpec:

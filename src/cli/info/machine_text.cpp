@@ -97,9 +97,8 @@ Style style_of(const api::DeviceView& view) {
 
 bool is_draining(const api::DeviceView& view) { return view.drained && !view.jobs.empty(); }
 
-std::string drained_text(const api::DeviceView& view) {
-  return view.drained_reason.empty() ? tr("drained")
-                                     : tr_format("drained: {}", printable(view.drained_reason));
+std::string drained_text(std::string_view reason) {
+  return reason.empty() ? tr("drained") : tr_format("drained: {}", printable(reason));
 }
 
 std::string gpu_list(const std::vector<int>& gpus) {
@@ -138,7 +137,7 @@ std::string device_block(const api::DeviceView& view, const Painter& paint) {
             fmt::format("GPU {}: {}", view.device.index, printable(view.device.model))));
   out += line("UUID", printable(view.device.uuid));
   out += line(tr("Status"), paint(style_of(view), device_status(view)));
-  if (is_draining(view)) out += line(tr("Note"), drained_text(view));
+  if (is_draining(view)) out += line(tr("Note"), drained_text(view.drained_reason));
   return out + readings(view);
 }
 
@@ -175,7 +174,7 @@ std::string draining_lines(const api::MachineView& machine) {
   for (const api::NodeView& node : machine.nodes) {
     for (const api::DeviceView& view : node.devices) {
       if (!is_draining(view) || view.drained_reason.empty()) continue;
-      const std::string text = drained_text(view);
+      const std::string text = drained_text(view.drained_reason);
       const int gpu = view.device.index;
       out += machine.nodes.size() > 1
                  ? tr_format("GPU {} of node {}: {}\n", gpu, printable(node.name), text)
@@ -214,10 +213,7 @@ std::string node_title(const api::NodeView& node) {
   if (!node.removed.empty()) out += tr_format(": removed: {}", printable(node.removed));
   if (!node.unreachable.empty())
     out += tr_format(": does not answer: {}", printable(kept_text(node.unreachable)));
-  if (node.drained) {
-    out += tr(": drained");
-    if (!node.drained_reason.empty()) out += ": " + printable(node.drained_reason);
-  }
+  if (node.drained) out += tr_format(": {}", drained_text(node.drained_reason));
   return out;
 }
 
