@@ -111,7 +111,7 @@ async def test_after_a_cancelled_wait_results_go_on(machine, client):
     os.environ["HOME"], home = str(machine.home), os.environ["HOME"]
     try:
         results = await client.map(work.wait_for, [str(gate)])
-        connection = results._endings._stream
+        connection = results._endings._stream._stream
         receive = connection._receive
 
         async def receive_too_late(silence, patience):
@@ -142,7 +142,7 @@ async def test_results_whose_events_are_gone_are_asked_for(machine, client):
             async def __anext__(self):
                 raise gflow.EventsGone({"status": 410, "after": 1}, "GET")
 
-        results._endings = Gone()
+        results._endings._stream = Gone()
         assert [one async for one in results] == [4, 3]
     finally:
         os.environ["HOME"] = home

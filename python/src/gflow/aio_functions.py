@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, cast
 
 from gflow._calls import ENDED
@@ -60,13 +60,42 @@ class AsyncFunctionJob(AsyncJob, Generic[R]):
         return left
 
 
+class AsyncEndings:
+    """Which jobs have ended, by listening; begin before they are submitted."""
+
+    def __init__(self, client: AsyncClient, stream: Iteration[Any]) -> None:
+        self._client = client
+        self._stream = stream
+
+    @classmethod
+    async def begin(cls, client: AsyncClient) -> AsyncEndings:
+        return cls(client, await _listen(client))
+
+    async def heard(self, waited: Callable[[], Iterable[int]]) -> set[int]:
+        """Those that ended since. Where too much happened to be told, those `waited` for are asked for.
+        Errors: StopAsyncIteration once it is closed."""
+        try:
+            return {(await self._stream.__anext__())["job"]}
+        except EventsGone:
+            self._stream = await _listen(self._client)
+            ids = list(waited())
+            listed = await self._client.jobs(job=ids, fields=["status"]) if ids else []
+            return {one["id"] for one in listed if one.get("status") in ENDED}
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+async def _listen(client: AsyncClient) -> Iteration[Any]:
+    return await client.events(type="job.ended").__aenter__()
+
+
 class AsyncResults(AsyncIterator[R]):
     """What the calls of a map return, in their order, as they come. What one of them raised is raised at its place;
     the next `anext()` goes on behind it."""
 
-    def __init__(self, client: AsyncClient, jobs: Sequence[AsyncFunctionJob[R]], endings: Iteration[Any]) -> None:
+    def __init__(self, jobs: Sequence[AsyncFunctionJob[R]], endings: AsyncEndings) -> None:
         self.jobs = list(jobs)
-        self._client = client
         self._endings = endings
         self._place = 0
         self._ended: set[int] = set()
@@ -92,18 +121,13 @@ class AsyncResults(AsyncIterator[R]):
         return await job.given()
 
     async def _hear(self, waited: AsyncFunctionJob[R]) -> None:
-        """That a job has ended. Where too much happened to be told, they are asked for."""
+        """That a job has ended."""
         try:
-            self._ended.add((await self._endings.__anext__())["job"])
+            self._ended |= await self._endings.heard(
+                lambda: [job.id for job in self.jobs[self._place:] if job.id not in self._ended])
         except StopAsyncIteration:  # it was closed
             await waited.wait()
             self._ended.add(waited.id)
-        except EventsGone:
-            self._endings = await listen(self._client)
-            left = [job.id for job in self.jobs[self._place:] if job.id not in self._ended]
-            for one in await self._client.jobs(job=left, fields=["status"]):
-                if one.get("status") in ENDED:
-                    self._ended.add(one["id"])
 
     async def cancel(self) -> None:
         """Those that have not ended."""
@@ -118,16 +142,12 @@ class AsyncResults(AsyncIterator[R]):
         await self._endings.aclose()
 
 
-async def listen(client: AsyncClient) -> Iteration[Any]:
-    return await client.events(type="job.ended").__aenter__()
-
-
 async def map_calls(client: AsyncClient, function: Callable[..., R], calls: Sequence[tuple[Sequence[Any], Any]],
                     options: SubmitOptions) -> AsyncResults[R]:
-    endings = await listen(client)  # before there is anything to hear
+    endings = await AsyncEndings.begin(client)  # before there is anything to hear
     try:
         made = await client._driver.run(steps_of_calls(client._calls, client.server, function, calls, options))
     except BaseException:
         await endings.aclose()
         raise
-    return AsyncResults(client, [AsyncFunctionJob(client, *one) for one in made], endings)
+    return AsyncResults([AsyncFunctionJob(client, *one) for one in made], endings)

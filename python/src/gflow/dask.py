@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Dask cluster whose workers are jobs: `with gflow.dask.GflowCluster(gpus=1) as cluster: cluster.scale(4)`."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib
+import logging
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Optional, cast
+
+from gflow.aio import AsyncClient, AsyncJob
+from gflow.aio_functions import AsyncEndings
+from gflow.errors import GflowError, JobFailed, NotFound, WrongState
+from gflow.submission import SubmitOptions, bytes_of, check_names
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+# Of what they inherit little is typed.
+_config: Any = importlib.import_module("dask.config")
+_spec: Any = importlib.import_module("distributed.deploy.spec")
+_scheduler: Any = importlib.import_module("distributed.scheduler")
+_security: Any = importlib.import_module("distributed.security")
+_status: Any = importlib.import_module("distributed.core").Status
+
+_LOGGER = logging.getLogger("gflow")
+_DEATH_SECONDS = 60
+
+
+class GflowWorker(_spec.ProcessInterface):  # type: ignore[misc]
+    """A worker, which is a job; it is one of a cluster. `job` is None until it was submitted."""
+
+    def __init__(self, scheduler: str, name: object, *, cluster: GflowCluster, nthreads: int, memory_limit: Optional[int]) -> None:
+        super().__init__(scheduler, name)
+        self.name = name
+        self.job: Optional[AsyncJob] = None
+        self._cluster_of = cluster
+        self._command = [sys.executable, "-m", "distributed.cli.dask_worker", scheduler, "--name", str(name), "--nthreads", str(nthreads),
+                         *(["--memory-limit", str(memory_limit)] if memory_limit is not None else []), *cluster.worker_words]
+
+    async def start(self) -> None:
+        """Returns once it is in the queue."""
+        try:
+            self.job = await self._cluster_of.submit(self._command, self.name)
+        except BaseException:
+            self.status = _status.failed
+            raise
+        await super().start()
+
+    async def close(self) -> None:
+        """Its GPUs are another's once this returns."""
+        if self.job is not None and self.status != _status.closed:
+            with contextlib.suppress(WrongState, NotFound):  # it has ended
+                await self.job.cancel()
+                await self.job.wait()
+        await super().close()
+
+
+class GflowCluster(_spec.SpecCluster):  # type: ignore[misc]
+    """A cluster of distributed (https://distributed.dask.org). Its scheduler runs in this process; each worker is a job, waits in the
+    queue, is seen in `gqueue`, and holds its GPUs until it is scaled down or this process ends.
+
+    n_workers: how many to begin with; `scale(n)` and `adapt(minimum=0, maximum=8)` change that.
+    nthreads: tasks a worker runs at once; as many as `cpus`, or 1.
+    server, token: which gflowd, as of gflow.Client.
+    worker_extra_args: words for `dask worker`, as ["--resources", "GPU=1"].
+    scheduler_options: of distributed.Scheduler, as {"dashboard_address": ":8787"}; it listens on 127.0.0.1, where it is not told of
+        another "host", without a dashboard.
+    security: distributed.security.Security; without one TLS by a key made for this cluster, as else every account of the machine
+        could run what it likes as this one.
+    death_timeout: seconds after which a worker that finds no scheduler ends.
+    options: those of gflow.submit(), of the job of each worker.
+
+    Errors: those of Client.check(), before anything runs."""
+
+    def __init__(self, n_workers: int = 0, *, nthreads: Optional[int] = None, server: Optional[str] = None, token: Optional[str] = None,
+                 worker_extra_args: Sequence[str] = (), scheduler_options: Optional[Mapping[str, Any]] = None, security: Any = None,
+                 death_timeout: int = _DEATH_SECONDS, asynchronous: bool = False, loop: Any = None,
+                 **options: Unpack[SubmitOptions]) -> None:
+        check_names("a worker", options, SubmitOptions)
+        self._server = (server, token)
+        self._client: AsyncClient
+        self._endings: Optional[AsyncEndings] = None
+        self._listener: Optional[asyncio.Task[None]] = None
+        self._arrived: set[object] = set()
+        safety = security if security is not None else _security.Security.temporary()
+        its = {"host": "127.0.0.1", "port": 0, "dashboard": False, "dashboard_address": "127.0.0.1:0",
+               "protocol": "tls://" if safety.tls_scheduler_cert else "tcp://", "security": safety, **(scheduler_options or {})}
+        near = ["--host", "127.0.0.1"] if its["host"] == "127.0.0.1" else []
+        self.worker_words = ["--death-timeout", str(death_timeout), "--no-dashboard", *near, *worker_extra_args]
+        self._job_name = options.get("name", "dask-worker")
+        self._options = cast("SubmitOptions", {**options, "env": {**options.get("env", {}), **_inherited(safety)}})
+        memory = bytes_of(options["memory"], "memory") if "memory" in options else None
+        worker = {"cls": GflowWorker, "options": {
+            "cluster": self, "nthreads": nthreads or options.get("cpus") or 1, "memory_limit": memory}}
+        try:
+            super().__init__(workers={place: worker for place in range(n_workers)}, worker=worker, asynchronous=asynchronous, loop=loop,
+                             scheduler={"cls": _scheduler.Scheduler, "options": its}, security=safety)
+        except BaseException:
+            if not asynchronous and hasattr(self, "_loop_runner"):
+                self._loop_runner.stop()
+            raise
+
+    @property
+    def job_ids(self) -> dict[object, int]:
+        """The job of each worker, by the worker's name: `gflow.job(id).why()` says why it waits."""
+        return {name: one.job.id for name, one in self.workers.items() if one.job is not None and one.status == _status.running}
+
+    def scale(self, n: int = 0, memory: Optional[str] = None, cores: Optional[int] = None) -> Any:
+        """To so many workers; those that wait go first. What could not start is tried again."""
+        for name in [one for one, its in self.workers.items() if its.status == _status.closed]:
+            del self.workers[name]
+        return super().scale(n, memory, cores)
+
+    async def submit(self, command: Sequence[str], name: object) -> AsyncJob:
+        return await self._client.submit(command, **cast("SubmitOptions", {**self._options, "name": f"{self._job_name}_{name}"}))
+
+    # -- what SpecCluster asks of those made of it
+
+    async def _start(self) -> None:
+        if self._endings is None:
+            self._client = AsyncClient(*self._server[:1], token=self._server[1])
+            try:
+                await self._client.check("dask worker", **self._options)
+                self._endings = await AsyncEndings.begin(self._client)
+            except BaseException:
+                await self._client.aclose()
+                self.status = _status.closed
+                raise
+        await super()._start()
+        if self._listener is None:
+            self._listener = asyncio.ensure_future(self._hear(self._endings))
+
+    async def _close(self) -> None:
+        await super()._close()
+        if self._endings is not None:
+            await self._endings.aclose()
+        if self._listener is not None:
+            self._listener.cancel()
+        await self._client.aclose()
+
+    async def _correct_state_internal(self) -> None:
+        try:
+            await super()._correct_state_internal()
+        finally:  # what was refused is not planned any more
+            for name in [one for one, its in self.workers.items() if its.status == _status.failed]:
+                del self.workers[name]
+                self.worker_spec.pop(name, None)
+
+    def _update_worker_status(self, op: str, msg: Any) -> None:
+        """SpecCluster closes a worker that is away for a while. Here its job says whether it comes back, as one that was preempted."""
+        if op == "add":
+            self._arrived |= {one["name"] for one in msg["workers"].values()}
+        super(_spec.SpecCluster, self)._update_worker_status(op, msg)
+
+    # -- workers whose jobs end
+
+    async def _hear(self, endings: AsyncEndings) -> None:
+        try:
+            while True:
+                ended = await endings.heard(lambda: list(self.job_ids.values()))
+                for name, one in [(name, one) for name, one in self.workers.items() if self.job_ids.get(name) in ended]:
+                    await self._note_end(name, one)
+        except StopAsyncIteration:
+            return
+        except GflowError as error:
+            _LOGGER.warning("whether workers of %s end is not known any more: %s", self.name, error)
+
+    async def _note_end(self, name: object, worker: GflowWorker) -> None:
+        """It is not in the plan any more, so that adapt() may plan another. One that never came stays in it, as another would not come,
+        either, until scale() is asked for."""
+        if name not in self.worker_spec:
+            return  # it was closed
+        if name in self._arrived:
+            self._arrived.discard(name)
+            del self.workers[name], self.worker_spec[name]
+        told = await _how(worker.job)
+        await worker.close()
+        _LOGGER.warning("worker %s of %s is gone: %s", name, self.name, told)
+
+
+async def _how(job: Optional[AsyncJob]) -> str:
+    assert job is not None
+    try:
+        told = await job.show()
+        return str(JobFailed(told, await job.log(tail=20) if told["status"] == "Failed" else ""))
+    except GflowError as error:
+        return f"job {job.id}, of which no more is known: {error}"
+
+
+def _inherited(security: Any) -> dict[str, str]:
+    """What this process has set of Dask, and by which key workers are known, in the variable that Dask reads."""
+    own: dict[str, Any] = {"distributed": {"comm": {"require-encryption": security.require_encryption, "tls": {
+        "ca-file": _whole_path(security.tls_ca_file),
+        "worker": {"cert": _whole_path(security.tls_worker_cert), "key": _whole_path(security.tls_worker_key)}}}}}
+    return {"DASK_INTERNAL_INHERIT_CONFIG": _config.serialize(_config.merge(_config.global_config, own))}
+
+
+def _whole_path(place: Optional[str]) -> Optional[str]:
+    """Of a file; what has lines is the key itself."""
+    return place if place is None or "\n" in place else os.path.abspath(place)
+
+
+__all__ = ["GflowCluster", "GflowWorker"]
