@@ -54,6 +54,13 @@ bench() {
   [[ $ran -eq 1 ]] || die "no such benchmark: ${wanted:-bench/ is empty}"
 }
 
+docs() {
+  local program=.venv/bin/sphinx-build
+  [[ -x $program ]] || die "sphinx is missing; run ./dev setup"
+  PYTHONPATH=python/src "$program" -q -W --keep-going -b html python/docs build/docs/python
+  say "the first page is build/docs/python/index.html"
+}
+
 demo() {
   install_packages "${BUILD_PACKAGES[@]}" "${DEMO_PACKAGES[@]}"
   mkdir -p build

@@ -24,7 +24,7 @@ readonly PYTHON_TOOLS=(
   nanobind==3.1.0 auditwheel==6.8.2 exceptiongroup==1.3.1 tomli==2.5.0
   ipykernel==7.4.0 ipython==9.18.1 nbclient==0.11.0 jupyter-client==8.10.0
   jupyterhub==6.1.1 jupyter-server==2.21.1 configurable-http-proxy==0.4.0
-  distributed==2026.8.0
+  distributed==2026.8.0 sphinx==8.2.3
 )
 
 # PyTorch, TensorFlow and JAX, by their hashes. They take 6 GB, so all checkouts share one copy for each lock file.

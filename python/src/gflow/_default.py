@@ -33,7 +33,7 @@ _made: Optional[Client] = None
 
 
 def default_client() -> Client:
-    """Of the gflowd that GFLOW_SERVER names, or of this machine's."""
+    """The client that gflow.submit() and the like use: of the gflowd that GFLOW_SERVER names, or of this machine's."""
     global _made
     with _lock:
         if _made is None:
@@ -79,7 +79,13 @@ def submit_array(command: Command, /, tasks: Iterable[int], *, key: Optional[str
 
 
 def function(**options: Unpack[SubmitOptions]) -> Callable[[Callable[P, R]], Function[P, R]]:
-    """`@gflow.function(gpus=1)`: the function can be called as before, and `train.submit(lr=0.1)` and `train.map(items)` run it in jobs."""
+    """`@gflow.function(gpus=1)`: the function can be called as before, and `train.submit(lr=0.1)` and `train.map(items)` run it in jobs.
+
+    >>> power = gflow.function(gpus=1, time_limit=60)(pow)
+    >>> power(2, 3), power.submit(2, 3).result()
+    (8, 8)
+
+    options: of each job, gflow.submission.SubmitOptions."""
     from gflow._function import Function
 
     return lambda one: Function(one, options)

@@ -1,5 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The client of gflowd for asyncio. Each call is that of `gflow.Client`, awaited."""
+"""The client of gflowd for asyncio. Each call is that of `gflow.Client`, awaited.
+
+>>> import asyncio
+>>> async def main():
+...     async with gflow.AsyncClient() as client:
+...         jobs = [await client.submit(f"echo {word}", gpus=1) for word in ("first", "second")]
+...         await client.wait(*jobs)
+...         return [await job.log() for job in jobs]
+>>> asyncio.run(main())
+['first\\n', 'second\\n']
+"""
 
 from __future__ import annotations
 
@@ -13,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Optional, TypeVar, Union
 from gflow._async import Driver, Iteration
 from gflow._calls import API, ENDED, Calls, query_of
 from gflow._servers import find_server
-from gflow.client import RESTART_SECONDS
+from gflow.client import RESTART_SECONDS, Client, Job
 from gflow.devices import Devices, EnvironmentChange, devices_of_allocation, devices_of_choice
 from gflow.errors import GflowError, JobFailed, LeaseLost, NotFound, WrongState
 from gflow.leases import LeaseTerms, note_of_loss
@@ -39,7 +49,7 @@ _LOGGER = logging.getLogger("gflow")
 
 
 class AsyncClient:
-    """As gflow.Client. It belongs to one event loop."""
+    """As gflow.Client, with the same parameters. It belongs to one event loop."""
 
     def __init__(self, server: Optional[str] = None, *, token: Optional[str] = None,
                  fingerprint: Optional[str] = None, patience: float = RESTART_SECONDS) -> None:
@@ -117,14 +127,14 @@ class AsyncClient:
     def events(self, *, job: Union[JobRef, Sequence[JobRef], None] = None, user: Union[str, Sequence[str], None] = None,
                type: Union[str, Sequence[str], None] = None,  # noqa: A002
                after: Optional[int] = None, follow: bool = True) -> Iteration[Event]:
-        """With `async with` it listens from there on, else from its first `async for` on."""
+        """What happens, as of gflow.Client. With `async with` it listens from there on, else from its first `async for` on."""
         query = {"job": some_ids(job), "user": user, "type": type, "follow": follow}
         return Iteration(self._driver, self._calls.events(query, after))
 
     def gpus(self, gpus: Gpus = 1, *, wait: bool = True, timeout: Optional[float] = None,
              ttl: Optional[Seconds] = None, set_environment: bool = True,
              on_lost: Optional[Callable[[str], object]] = None) -> AsyncLease:
-        """`async with client.gpus(2) as devices:`"""
+        """As of gflow.Client: `async with client.gpus(2) as devices:`"""
         terms = LeaseTerms(self.server, {"gpus": option_of_gpus(gpus)}, wait=wait, ttl=ttl)
         return AsyncLease(self._driver, self._calls, terms, timeout, set_environment, on_lost)
 
@@ -226,7 +236,7 @@ class AsyncJob:
 
 
 class AsyncLease:
-    """As gflow.leases.Lease; it is watched by a task."""
+    """As gflow.leases.Lease; it is watched by a task, on which `on_lost` is called."""
 
     def __init__(self, driver: Driver, calls: Calls, terms: LeaseTerms, timeout: Optional[float],
                  set_environment: bool, on_lost: Optional[Callable[[str], object]]) -> None:
@@ -294,3 +304,14 @@ class AsyncLease:
                     return
         except GflowError as error:
             note_of_loss(self._devices, f"it cannot be kept: {error}", self._on_lost)
+
+
+def _say_the_same(ours: type, theirs: type) -> None:
+    """What is said of a call there, where nothing else is said of it here."""
+    for name, one in vars(ours).items():
+        if callable(one) and not name.startswith("_") and not one.__doc__:
+            one.__doc__ = getattr(theirs, "close" if name == "aclose" else name).__doc__
+
+
+_say_the_same(AsyncClient, Client)
+_say_the_same(AsyncJob, Job)

@@ -45,7 +45,7 @@ class GflowWorker(_spec.ProcessInterface):  # type: ignore[misc]
     async def start(self) -> None:
         """Returns once it is in the queue."""
         try:
-            self.job = await self._cluster_of.submit(self._command, self.name)
+            self.job = await self._cluster_of.submit_worker(self._command, self.name)
         except BaseException:
             self.status = _status.failed
             raise
@@ -64,9 +64,15 @@ class GflowCluster(_spec.SpecCluster):  # type: ignore[misc]
     """A cluster of distributed (https://distributed.dask.org). Its scheduler runs in this process; each worker is a job, waits in the
     queue, is seen in `gqueue`, and holds its GPUs until it is scaled down or this process ends.
 
+    >>> from gflow.dask import GflowCluster
+    >>> with GflowCluster(1, gpus=1) as cluster, cluster.get_client() as client:
+    ...     client.submit(pow, 2, 10).result()
+    1024
+
     n_workers: how many to begin with; `scale(n)` and `adapt(minimum=0, maximum=8)` change that.
     nthreads: tasks a worker runs at once; as many as `cpus`, or 1.
-    server, token: which gflowd, as of gflow.Client.
+    server: which gflowd, as of gflow.Client.
+    token: as of gflow.Client.
     worker_extra_args: words for `dask worker`, as ["--resources", "GPU=1"].
     scheduler_options: of distributed.Scheduler, as {"dashboard_address": ":8787"}; it listens on 127.0.0.1, where it is not told of
         another "host", without a dashboard.
@@ -99,7 +105,7 @@ class GflowCluster(_spec.SpecCluster):  # type: ignore[misc]
             "cluster": self, "nthreads": nthreads or options.get("cpus") or 1, "memory_limit": memory}}
         try:
             super().__init__(workers={place: worker for place in range(n_workers)}, worker=worker, asynchronous=asynchronous, loop=loop,
-                             scheduler={"cls": _scheduler.Scheduler, "options": its}, security=safety)
+                             scheduler={"cls": _scheduler.Scheduler, "options": its}, security=safety, silence_logs=logging.WARNING)
         except BaseException:
             if not asynchronous and hasattr(self, "_loop_runner"):
                 self._loop_runner.stop()
@@ -116,7 +122,8 @@ class GflowCluster(_spec.SpecCluster):  # type: ignore[misc]
             del self.workers[name]
         return super().scale(n, memory, cores)
 
-    async def submit(self, command: Sequence[str], name: object) -> AsyncJob:
+    async def submit_worker(self, command: Sequence[str], name: object) -> AsyncJob:
+        """For GflowWorker: its job."""
         return await self._client.submit(command, **cast("SubmitOptions", {**self._options, "name": f"{self._job_name}_{name}"}))
 
     # -- what SpecCluster asks of those made of it

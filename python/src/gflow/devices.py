@@ -17,17 +17,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Device:
+    """One GPU."""
+
     index: int
     """On its node, in the order of the PCI bus."""
     uuid: str
     gpu_type: str
     memory_gb: Optional[float]
+    """What may be used of it; None where that is not known."""
     compute_ratio: float = 1.0
     """The part of it that was asked for."""
 
 
 class Devices(Sequence[Device]):
-    """The GPUs of one allocation, or of a choice. The first of them is `cuda:0` to a program that has `environment`."""
+    """The GPUs of one allocation, or of a choice, as a sequence. The first of them is `cuda:0` to a program that has `environment`.
+
+    >>> gflow.select(1)[0].gpu_type
+    'RTX3090'
+    """
 
     def __init__(self, node: str, devices: Sequence[Device], environment: Mapping[str, str],
                  allocation: Optional[documents.GpuAllocation] = None) -> None:
@@ -41,10 +48,12 @@ class Devices(Sequence[Device]):
 
     @property
     def allocation_id(self) -> Optional[int]:
+        """The job that holds them; None of a choice."""
         return None if self.allocation is None else self.allocation["allocation_id"]
 
     @property
     def indices(self) -> list[int]:
+        """Of each on its node."""
         return [one.index for one in self._devices]
 
     @overload

@@ -46,7 +46,12 @@ class RemoteTraceback(Exception):
 
 
 class FunctionJob(Job, Generic[R]):
-    """The job of one call."""
+    """The job of one call.
+
+    >>> job = gflow.function(gpus=1)(pow).submit(2, 10)
+    >>> job.result()
+    1024
+    """
 
     def __init__(self, client: Client, job_id: int, name: str, folder: Folder, index: int) -> None:
         super().__init__(client, job_id, name)
@@ -56,7 +61,15 @@ class FunctionJob(Job, Generic[R]):
         self._is_given = False
 
     def result(self, timeout: Optional[float] = None) -> R:  # type: ignore[override] # pyright: ignore[reportIncompatibleMethodOverride]
-        """What the function returned; what it raised is raised. Errors: JobFailed where it came to neither, WaitTimeout."""
+        """What the function returned; what it raised is raised, with its traceback there as the cause.
+
+        >>> gflow.function()(int).submit("many").result()
+        Traceback (most recent call last):
+        ValueError: invalid literal for int() with base 10: 'many'
+
+        timeout: seconds.
+
+        Errors: JobFailed where it came to neither, WaitTimeout."""
         if self._left is None:
             if self._is_given:
                 raise GflowError(f"the result of job {self.id} was taken before, as one of the results of its map or by its future")
@@ -214,7 +227,7 @@ class Endings:
 
 class Results(Iterator[R]):
     """What the calls of a map return, in their order, as they come. What one of them raised is raised at its place;
-    `next()` goes on behind it."""
+    `next()` goes on behind it. For one thread at a time."""
 
     def __init__(self, jobs: Sequence[FunctionJob[R]], endings: Endings) -> None:
         self.jobs = list(jobs)
@@ -251,7 +264,7 @@ class Results(Iterator[R]):
         return waited.id
 
     def cancel(self) -> None:
-        """Those that have not ended."""
+        """Ends those that have not ended."""
         for job in self.jobs:
             try:
                 job.cancel()
@@ -274,7 +287,7 @@ def map_calls(client: Client, function: Callable[..., R], calls: Sequence[tuple[
 
 
 class JobFuture(concurrent.futures.Future[R]):
-    """Of a call; `job` is the job that makes it."""
+    """A concurrent.futures.Future of a call; `job` is the job that makes it."""
 
     job: FunctionJob[R]
 
@@ -295,7 +308,15 @@ class JobFuture(concurrent.futures.Future[R]):
 
 
 class Executor(concurrent.futures.Executor):
-    """concurrent.futures by jobs: `with gflow.Executor(gpus=1) as executor: executor.submit(train, lr).result()`."""
+    """concurrent.futures by jobs. It may be used by several threads.
+
+    >>> with gflow.Executor(gpus=1) as executor:
+    ...     futures = [executor.submit(pow, 2, power) for power in (3, 4)]
+    ...     [future.result() for future in futures]
+    [8, 16]
+
+    client: gflow.default_client() without one.
+    options: of each job, gflow.submission.SubmitOptions."""
 
     def __init__(self, client: Optional[Client] = None, **options: Unpack[SubmitOptions]) -> None:
         from gflow._default import default_client
@@ -309,6 +330,7 @@ class Executor(concurrent.futures.Executor):
         self._is_shut = False
 
     def submit(self, fn: Callable[..., R], /, *args: Any, **kwargs: Any) -> JobFuture[R]:
+        """A job that calls it. Errors: those of Client.map(); RuntimeError after shutdown()."""
         future: JobFuture[R] = JobFuture(self._lock)
         with self._lock:  # who listens waits until it is known whose the job is
             if self._is_shut:
@@ -324,6 +346,7 @@ class Executor(concurrent.futures.Executor):
         return map_calls(self._client, fn, [(arguments, {}) for arguments in zip(*iterables)], self._options)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Takes no more calls; with `wait` it returns once all have ended. `cancel_futures`: those that have not started do not."""
         with self._lock:
             self._is_shut = True
             pending = list(self._futures.values())

@@ -19,8 +19,11 @@ class GPUMemoryRequirement:
     """GPU memory a program needs, of all its GPUs together."""
 
     min_memory_gb: float
+    """GB."""
     preferred_memory_gb: Optional[float] = None
+    """GB; nodes that have it come first."""
     gpu_type: Optional[str] = None
+    """A model; None is any."""
 
 
 Requirement = Union[float, GPUMemoryRequirement]
@@ -35,7 +38,10 @@ def requirement_of(said: Requirement) -> GPUMemoryRequirement:
 
 
 class GPUMemoryGuard:
-    """`k8s_client` has `get_nodes()` and `get_pods()`; with `label_node(names, labels)` reservations show in the cluster, too."""
+    """Memory of the GPUs of a cluster. It may be used by several threads.
+
+    k8s_client: has `get_nodes()` and `get_pods()`; with `label_node(names, labels)` reservations show in the cluster, too.
+    gpu_parser: a GPUResourceParser, or what has its calls."""
 
     def __init__(self, k8s_client: Any, gpu_parser: Any) -> None:
         self.k8s_client = k8s_client

@@ -53,8 +53,11 @@ class GPUResource:
 
 
 class GPUResourceParser:
-    """Reads requests. `config` is what gpu_config.yaml has: `gpu_resource`, `default_gpu_resource_name`, `gpu_memory_specs`,
-    in letters of either case."""
+    """Reads requests. It may be used by several threads.
+
+    config: what gpu_config.yaml has: `gpu_resource`, `default_gpu_resource_name`, `gpu_memory_specs`, in letters of either case.
+
+    Errors: NativeModuleMissing."""
 
     def __init__(self, config: Optional[Mapping[str, Any]] = None) -> None:
         said = {name.lower(): value for name, value in (config or {}).items()}
@@ -71,7 +74,17 @@ class GPUResourceParser:
         return GPUResourceParser, (self.config,)
 
     def parse(self, text: str, resource_name: Optional[str] = None) -> GPUResource:
-        """What a request asks for. RequestError, which says where, for what is none."""
+        """What a request asks for.
+
+        >>> parser = gflow.GPUResourceParser()
+        >>> request = parser.parse("2(V100),16G")
+        >>> request.gpu_num, request.gpu_type, request.memory_gb, request.resource_name
+        (2, 'V100', 16.0, 'nvidia.com/gpu')
+        >>> parser.parse("2(V100")
+        Traceback (most recent call last):
+        gflow.errors.RequestError: ...
+
+        Errors: RequestError, which says where, of what is none; TypeError of what is no text."""
         if not isinstance(text, str):
             raise TypeError(f"a request for GPUs is a text such as '2(V100)', not {text!r}")
         # Half a character cannot be read natively; it is none of a request anyway.
@@ -84,7 +97,7 @@ class GPUResourceParser:
         return resource
 
     def parse_gpu_resource(self, resource_gpu: str, resource_name: Optional[str] = None) -> GPUResource:
-        """The same, but what is no request is 0 GPUs and a GPUResourceWarning."""
+        """The same, but what is no request is 0 GPUs and a GPUResourceWarning. No errors."""
         try:
             return self.parse(resource_gpu, resource_name)
         except (RequestError, TypeError) as error:
@@ -104,7 +117,13 @@ class GPUResourceParser:
             return self.default_gpu_resource_name
 
     def validate_gpu_memory(self, gpu_resource: GPUResource, min_memory_gb: float) -> bool:
-        """Whether its GPUs have so much memory, all together. True where that is not known."""
+        """Whether its GPUs have so much memory, all together. True where that is not known.
+
+        >>> parser = gflow.GPUResourceParser()
+        >>> parser.validate_gpu_memory(parser.parse("2(V100)"), 64.0)
+        True
+
+        min_memory_gb: GB."""
         has = memory_in(gpu_resource, self.memory_of(gpu_resource.gpu_type) if gpu_resource.gpu_type else None)
         return has is None or has >= amount(min_memory_gb, "min_memory_gb")
 

@@ -48,7 +48,22 @@ class SchedulingRequest:
 
 
 class GPUScheduler:
-    """`k8s_client` has `get_nodes()` and `get_pods()`; parser and guard are gflow's or have their calls."""
+    """Chooses nodes; it holds nothing there. It may be used by several threads.
+
+    >>> class Cluster:
+    ...     def get_nodes(self):
+    ...         return [{"name": f"n{free}", "labels": {"gpu-type": "V100"}, "gpu_info": {"nvidia": {"allocatable": free}}} for free in (2, 4)]
+    ...     def get_pods(self):
+    ...         return []
+    >>> parser = gflow.GPUResourceParser()
+    >>> scheduler = gflow.GPUScheduler(Cluster(), parser, gflow.GPUMemoryGuard(Cluster(), parser))
+    >>> scheduler.scheduling_policy = gflow.SchedulingPolicy.PACK
+    >>> scheduler.schedule_pod(gflow.SchedulingRequest("train-1", "default", "2(V100)", 32.0))
+    'n2'
+
+    k8s_client: has `get_nodes()` and `get_pods()` (docs/python.md says which dictionaries).
+    gpu_parser: a GPUResourceParser, or what has its calls.
+    memory_guard: a GPUMemoryGuard, or what has its calls."""
 
     def __init__(self, k8s_client: Any, gpu_parser: Any, memory_guard: Any) -> None:
         self.k8s_client = k8s_client

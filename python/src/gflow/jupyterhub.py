@@ -90,6 +90,7 @@ class GflowSpawner(_Spawner):  # type: ignore[misc]
 
     @property
     def client(self) -> AsyncClient:
+        """That submits as this user, by `token`."""
         if self._client is None:
             token: Any = self.token(self) if callable(self.token) else self.token
             self._client = AsyncClient(self.gflowd or None, token=token or None)
@@ -97,6 +98,7 @@ class GflowSpawner(_Spawner):  # type: ignore[misc]
 
     @property
     def job(self) -> AsyncJob:
+        """The user's server."""
         return AsyncJob(self.client, self.job_id, f"jupyter-{self.user.name}")
 
     def _check_account(self) -> None:
@@ -141,6 +143,7 @@ class GflowSpawner(_Spawner):  # type: ignore[misc]
         raise web.HTTPError(500, f"the server did not start: job {job.id} {told['status']} {reasons_of(told)}\n{log}")
 
     def note_place(self, host: str, port: int) -> None:
+        """Where the server said it listens."""
         if self._place is not None and not self._place.done():
             self._place.set_result((self.address or host, port))
 

@@ -50,8 +50,14 @@ def note_of_loss(devices: Devices, why: str, on_lost: Optional[Callable[[str], o
 
 
 class Lease:
-    """`with client.gpus(2) as devices:` The environment is set and put back; GPUs that were taken back in between are a
-    LeaseLost at the end, and told at once to `on_lost(why)`, which is called on another thread, or else logged."""
+    """What `gpus()` gives: `with client.gpus(2) as devices:` The environment is set and put back; GPUs that were taken back in between
+    are a LeaseLost at the end, and told at once to `on_lost(why)`, which is called on another thread, or else logged.
+
+    >>> lease = gflow.gpus(1)
+    >>> lease.acquire().indices
+    [0]
+    >>> lease.release()
+    """
 
     def __init__(self, driver: Driver, calls: Calls, terms: LeaseTerms, *, timeout: Optional[float] = None,
                  set_environment: bool = True, on_lost: Optional[Callable[[str], object]] = None) -> None:
@@ -80,7 +86,9 @@ class Lease:
             _LOGGER.warning("what went wrong while GPUs were given back", exc_info=True)
 
     def acquire(self) -> Devices:
-        """Errors: NoGpus, WaitTimeout, and what a request that could never be met is refused with."""
+        """The GPUs, once they are this program's.
+
+        Errors: NoGpus, WaitTimeout, and what a request that could never be met is refused with."""
         asked = _Asked(self)
         try:
             told = self._driver.run(self._calls.await_allocation(asked.told(), self._timeout))
@@ -99,8 +107,9 @@ class Lease:
             raise
 
     def release(self) -> None:
-        """Errors: LeaseLost where they had been taken back before; Unreachable, after which it can be called again. In a
-        process that was forked from theirs it gives nothing back: they are that one's."""
+        """Gives them back. In a process that was forked from theirs it gives nothing back: they are that one's.
+
+        Errors: LeaseLost where they had been taken back before; Unreachable, after which it can be called again."""
         devices = self._devices
         if devices is None:
             return

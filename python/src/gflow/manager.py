@@ -42,11 +42,15 @@ class TrainingGPUConfig:
 
     gpu_count: int = 1
     gpu_type: str = "any"
+    """A model, several ("A100|H100"), or "any"."""
     memory_gb: Optional[float] = None
+    """GB, of each GPU."""
     compute_ratio: float = 1.0
+    """The part of each GPU, 0 to 1."""
     distributed_training: bool = False
     mixed_precision: bool = True
     gpu_memory_fraction: float = 0.9
+    """The part of each GPU's memory a framework may take, 0 to 1."""
 
     def need(self) -> dict[str, Any]:
         """As the API has it."""
@@ -207,7 +211,20 @@ class DaemonSource:
 
 
 class GPUResourceManager:
-    """Allocations are leases of this process: its environment shows the GPUs it has, and no other."""
+    """Allocations are leases of this process: its environment shows the GPUs it has, and no other. It may be used by several threads.
+
+    >>> from gflow.manager import TrainingGPUConfig, get_gpu_resource_manager
+    >>> manager = get_gpu_resource_manager()
+    >>> node = manager.allocate_gpu_resources(TrainingGPUConfig(gpu_count=2))
+    >>> manager.get_available_gpu_nodes()
+    []
+    >>> manager.cleanup_gpu_resources(node, 2)
+    True
+
+    client: which gflowd; without one that of gflow.default_client(), or the GPUs of this machine as its driver shows them, where none
+        runs, which is said once.
+
+    Errors: of all calls, what gflowd says that is about it and not about GPUs: Unreachable, Unauthenticated."""
 
     def __init__(self, client: Optional[Client] = None) -> None:
         self._client = client

@@ -52,6 +52,7 @@ class SubmititJob:
 
     @property
     def job_id(self) -> str:
+        """The job's number, as text."""
         return str(self.job.id)
 
     @property
@@ -61,12 +62,15 @@ class SubmititJob:
         return _STATES.get(status, status.upper())
 
     def result(self) -> Any:
+        """What the function returned; what it raised is raised. Errors: JobFailed where it came to neither."""
         return self.job.result()
 
     def results(self) -> list[Any]:
+        """The same, as the list of it: a function is one process."""
         return [self.job.result()]
 
     def exception(self) -> Optional[BaseException]:
+        """What result() would raise, or None. It is waited for."""
         try:
             self.job.result()
         except Exception as error:
@@ -74,12 +78,15 @@ class SubmititJob:
         return None
 
     def done(self) -> bool:
+        """Whether it has ended, well or not."""
         return self.job.done()
 
     def wait(self) -> None:
+        """Until it has ended, well or not."""
         self.job.wait()
 
     def cancel(self, check: bool = True) -> None:
+        """Ends it; `check` is submitit's and not heeded."""
         self.job.cancel()
 
     def stdout(self) -> str:
@@ -91,7 +98,14 @@ class SubmititJob:
 
 
 class AutoExecutor:
-    """As submitit.AutoExecutor. `folder` is not needed: logs are gflow's (`gjob log`)."""
+    """As submitit.AutoExecutor. `folder` is not needed: logs are gflow's (`gjob log`).
+
+    >>> from gflow.submitit import AutoExecutor
+    >>> executor = AutoExecutor(folder="logs")
+    >>> executor.update_parameters(timeout_min=5, gpus_per_node=1)
+    >>> [job.result() for job in executor.map_array(pow, [2, 3], [3, 2])]
+    [8, 9]
+    """
 
     def __init__(self, folder: os.PathLike[str] | str = "", client: Optional[Client] = None, **_: object) -> None:
         self._client = client or default_client()
@@ -99,7 +113,9 @@ class AutoExecutor:
 
     def update_parameters(self, **parameters: Any) -> None:
         """timeout_min, mem_gb, gpus_per_node, cpus_per_task, name, slurm_array_parallelism, ..., and options of gflow.submit()
-        as gflow_OPTION."""
+        as `gflow_OPTION`.
+
+        Errors: NameError of what gflow has no word for; OptionError of a time that is none; ValueError of more than one process."""
         for name, value in parameters.items():
             if name in _ONE and value != 1:
                 raise ValueError(f"{name}={value!r}: a function is one process; processes of one training are `gbatch --launch`")
@@ -117,6 +133,7 @@ class AutoExecutor:
                 raise NameError(f"gflow has no parameter '{name}' of submitit; options of gflow.submit() are gflow_OPTION")
 
     def submit(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> SubmititJob:
+        """A job that calls it. Errors: those of gflow.Client.map()."""
         return self._submit(fn, [(args, kwargs)])[0]
 
     def map_array(self, fn: Callable[..., Any], *iterables: Iterable[Any]) -> list[SubmititJob]:

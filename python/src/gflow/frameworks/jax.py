@@ -120,9 +120,15 @@ def _parameters(config: ModelConfig, seed: int) -> list[dict[str, Any]]:
 
 
 class JaxGPUIntegration(GPUIntegration):
+    """Models of JAX on the newest allocation of this process that has as many GPUs, on those of the job it runs in, or on new ones,
+    which go with cleanup() or with the process; on the CPU where there is none, which is said once.
+
+    Errors: ConfigurationError where JAX is not installed; LeaseLost."""
+
     title = "JAX"
 
     def configure(self, told: Mapping[str, Any]) -> dict[str, Any]:
+        """Tells the framework; what is in force."""
         return configure(told)
 
     def setup_jax_gpu(self, config: TrainingGPUConfig) -> dict[str, Any]:
@@ -137,4 +143,5 @@ class JaxGPUIntegration(GPUIntegration):
 
 
 def get_jax_gpu_integration(manager: Optional[GPUResourceManager] = None) -> JaxGPUIntegration:
+    """JAX on the GPUs of this manager, or of that of this process."""
     return JaxGPUIntegration(manager)

@@ -139,9 +139,15 @@ class TrainingSteps:
 
 
 class PyTorchGPUIntegration(GPUIntegration):
+    """Models of PyTorch on the newest allocation of this process that has as many GPUs, on those of the job it runs in, or on new ones,
+    which go with cleanup() or with the process; on the CPU where there is none, which is said once.
+
+    Errors: ConfigurationError where PyTorch is not installed; LeaseLost."""
+
     title = "PyTorch"
 
     def configure(self, told: Mapping[str, Any]) -> dict[str, Any]:
+        """Tells the framework; what is in force."""
         return configure(told)
 
     def setup_pytorch_gpu(self, config: TrainingGPUConfig) -> dict[str, Any]:
@@ -162,4 +168,5 @@ class PyTorchGPUIntegration(GPUIntegration):
 
 
 def get_pytorch_gpu_integration(manager: Optional[GPUResourceManager] = None) -> PyTorchGPUIntegration:
+    """PyTorch on the GPUs of this manager, or of that of this process."""
     return PyTorchGPUIntegration(manager)

@@ -85,6 +85,11 @@ def build(config: ModelConfig, policy: str = "float32") -> keras.Model:
 
 
 class TensorFlowGPUIntegration(GPUIntegration):
+    """Models of TensorFlow on the newest allocation of this process that has as many GPUs, on those of the job it runs in, or on new ones,
+    which go with cleanup() or with the process; on the CPU where there is none, which is said once.
+
+    Errors: ConfigurationError where TensorFlow is not installed; LeaseLost."""
+
     title = "TensorFlow"
     terms = "tensorflow"
 
@@ -94,6 +99,7 @@ class TensorFlowGPUIntegration(GPUIntegration):
         """The tf.distribute.Strategy of what was set up: compile models within its scope()."""
 
     def configure(self, told: Mapping[str, Any]) -> dict[str, Any]:
+        """Tells the framework; what is in force."""
         told = configure(told)
         self.strategy = strategy_of(told)
         return told
@@ -113,4 +119,5 @@ class TensorFlowGPUIntegration(GPUIntegration):
 
 
 def get_tensorflow_gpu_integration(manager: Optional[GPUResourceManager] = None) -> TensorFlowGPUIntegration:
+    """TensorFlow on the GPUs of this manager, or of that of this process."""
     return TensorFlowGPUIntegration(manager)

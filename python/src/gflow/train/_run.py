@@ -48,6 +48,7 @@ class TrainingRun:
             os.write(self.progress, json.dumps([epoch, values]).encode() + b"\n")
 
     def on(self, rank: int, progress: Optional[int]) -> TrainingRun:
+        """The same, for one of its processes."""
         return dataclasses.replace(self, rank=rank, progress=progress)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Save when told, resume from the newest.
+"""Save when told, resume from the newest::
 
     saves = checkpoint.Checkpoint("checkpoints", model=model, optimizer=optimizer)
     for step in saves.steps(10_000, every=1_000):
