@@ -64,3 +64,12 @@ if(GFLOW_FUZZ)
     -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all)
   target_link_options(gflow_compile INTERFACE -fsanitize=address,undefined)
 endif()
+
+# What is loaded into programs that are not sanitized, and these.
+add_library(gflow_unsanitized INTERFACE)
+target_link_libraries(gflow_unsanitized INTERFACE gflow_compile gflow_no_sanitizer)
+add_library(gflow_no_sanitizer INTERFACE)
+if(GFLOW_SANITIZE OR GFLOW_FUZZ)
+  target_compile_options(gflow_no_sanitizer INTERFACE -fno-sanitize=all)
+  target_link_options(gflow_no_sanitizer INTERFACE -fno-sanitize=all)
+endif()

@@ -6,6 +6,10 @@
 #
 # gflow_program(NAME SOURCES file... DEPS module...)
 #   A program in bin/.
+#
+# gflow_preload(NAME OUTPUT file SOURCES file... DEPS module...)
+#   A layer that is loaded into other people's programs before all else: bin/file, with nothing to find but the C
+#   library. SOURCES are what it has of other modules, compiled for it; src/NAME/exports.map what others see of it.
 function(gflow_module name)
   cmake_parse_arguments(M "PURE" "" "DEPS;LIBS" ${ARGN})
   set(dir ${CMAKE_SOURCE_DIR}/src/${name})
@@ -46,4 +50,20 @@ function(gflow_program name)
   list(TRANSFORM P_DEPS PREPEND gflow_ OUTPUT_VARIABLE deps)
   add_executable(${name} ${P_SOURCES})
   target_link_libraries(${name} PRIVATE gflow_compile ${deps})
+endfunction()
+
+function(gflow_preload name)
+  cmake_parse_arguments(P "" "OUTPUT" "SOURCES;DEPS" ${ARGN})
+  set(dir ${CMAKE_SOURCE_DIR}/src/${name})
+  string(REGEX REPLACE "^lib|\\.so$" "" target ${P_OUTPUT})
+  file(GLOB sources CONFIGURE_DEPENDS ${dir}/*.cpp)
+  add_library(${target} SHARED ${sources} ${P_SOURCES})
+  target_link_libraries(${target} PRIVATE gflow_unsanitized)
+  target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/src)
+  target_compile_options(${target} PRIVATE
+    -fvisibility=hidden -fno-exceptions -fno-rtti -ffunction-sections -fdata-sections -ftls-model=initial-exec)
+  target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc -Wl,--as-needed,--gc-sections
+    -Wl,--version-script=${dir}/exports.map)
+  set_target_properties(${target} PROPERTIES PREFIX "" OUTPUT_NAME ${P_OUTPUT} SUFFIX "" UNITY_BUILD OFF
+    LINK_DEPENDS ${dir}/exports.map LIBRARY_OUTPUT_DIRECTORY ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
 endfunction()

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks that the code keeps to the layers declared in src/CMakeLists.txt.
 
-The gflow_module(NAME [PURE] [DEPS module...]) calls say which module may include which, and which
+The gflow_module(NAME [PURE] [DEPS module...]) calls, and gflow_preload, say which module may include which, and which
 are pure; the picture in ARCHITECTURE.md has to say the same. Prints file:line and the rule for every
 breach; exits 1 if there is one.
 Usage: check_layers.py [ROOT]
@@ -12,7 +12,7 @@ import re
 import sys
 from collections.abc import Iterator
 
-MODULE = re.compile(r"^gflow_module\(\s*([a-z]+)([^)]*)\)", re.M)
+MODULE = re.compile(r"^gflow_(?:module|preload)\(\s*([a-z]+)([^)]*)\)", re.M)
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 STRINGS_AND_COMMENTS = re.compile(
     r'R"\w*\((?:.|\n)*?\)\w*"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'|//[^\n]*|/\*(?:.|\n)*?\*/')
@@ -38,7 +38,7 @@ def read_modules(root: pathlib.Path) -> dict[str, tuple[set[str], bool]]:
     """Module name to (modules it may include, whether it is pure)."""
     modules = {}
     for name, rest in MODULE.findall((root / "src/CMakeLists.txt").read_text()):
-        deps = re.search(r"\bDEPS\b(.*?)(?:\bLIBS\b|$)", rest, re.S)
+        deps = re.search(r"\bDEPS\b(.*?)(?:\b(?:LIBS|SOURCES)\b|$)", rest, re.S)
         modules[name] = (set(deps[1].split()) if deps else set(), "PURE" in rest.split())
     return modules
 

@@ -4,12 +4,12 @@
 #include <string>
 #include <string_view>
 
-#include "devices/nvml/abi.h"
+#include "cuda/nvml_abi.h"
 #include "devices/sim/machine_file.h"
 
 namespace fake_nvml {
 
-namespace abi = gflow::devices::nvml::abi;
+namespace abi = gflow::cuda::nvml;
 using gflow::devices::sim::SimDevice;
 
 /// The machine this library plays.

@@ -25,6 +25,7 @@ readonly PYTHON_TOOLS=(
   ipykernel==7.4.0 ipython==9.18.1 nbclient==0.11.0 jupyter-client==8.10.0
   jupyterhub==6.1.1 jupyter-server==2.21.1 configurable-http-proxy==0.4.0
   distributed==2026.8.0 sphinx==8.2.3
+  nvidia-cuda-runtime-cu12==12.9.79 nvidia-nvml-dev-cu12==12.9.79
 )
 
 # PyTorch, TensorFlow and JAX, by their hashes. They take 6 GB, so all checkouts share one copy for each lock file.

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "devices/nvml/abi.h"
+#include "cuda/nvml_abi.h"
 #include "devices/nvml/library.h"
 #include "devices/nvml/report.h"
 

@@ -4,9 +4,11 @@
 #include <string>
 
 #include "base/result.h"
-#include "devices/nvml/abi.h"
+#include "cuda/nvml_abi.h"
 
 namespace gflow::devices::nvml {
+
+namespace abi = gflow::cuda::nvml;
 
 /// NVIDIA's management library, loaded and never unloaded (its threads may outlive any call).
 /// Calls may block for ever or end the process: only gflow-gpumon uses this.

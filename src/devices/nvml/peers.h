@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "devices/nvml/abi.h"
+#include "cuda/nvml_abi.h"
 #include "devices/nvml/library.h"
 #include "devices/nvml/report.h"
 

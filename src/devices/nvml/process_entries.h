@@ -5,9 +5,11 @@
 #include <span>
 #include <vector>
 
-#include "devices/nvml/abi.h"
+#include "cuda/nvml_abi.h"
 
 namespace gflow::devices::nvml {
+
+namespace abi = gflow::cuda::nvml;
 
 /// Bytes from one process entry to the next. Drivers ship entries of 16, 24 and 32 bytes under one
 /// symbol, so neither its name nor the driver's version tells; what was written does. `first` and

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "devices/nvml/abi.h"
+#include "cuda/nvml_abi.h"
 #include "devices/nvml/library.h"
 
 namespace gflow::devices::nvml {

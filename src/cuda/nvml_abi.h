@@ -6,7 +6,7 @@
 
 /// The part of NVML's binary interface that gflow uses, declared here from its documented layout so
 /// that no vendor header is needed to build.
-namespace gflow::devices::nvml::abi {
+namespace gflow::cuda::nvml {
 
 using Handle = void*;
 
@@ -128,4 +128,4 @@ using GetLinkNumber = Return (*)(Handle device, std::uint32_t link, std::uint32_
 using GetLinkPci = Return (*)(Handle device, std::uint32_t link, PciInfo* pci);
 using GetProcesses = Return (*)(Handle device, std::uint32_t* count, void* entries);
 
-}  // namespace gflow::devices::nvml::abi
+}  // namespace gflow::cuda::nvml

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/real.h"
+
+#include <dlfcn.h>
+
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <string_view>
+#include <type_traits>
+
+#include "interpose/session.h"
+
+// The hooks, to be told from what a look-up finds.
+namespace gflow::interpose {
+
+#define GFLOW_DECLARE(name, type) GFLOW_EXPORT abi::call::type name;
+GFLOW_CUDA_HOOKS(GFLOW_DECLARE)
+#undef GFLOW_DECLARE
+#define GFLOW_DECLARE(name, type) GFLOW_EXPORT std::remove_pointer_t<nvml::type> name;
+GFLOW_NVML_HOOKS(GFLOW_DECLARE)
+#undef GFLOW_DECLARE
+
+namespace {
+
+struct Hook {
+  std::string_view name;
+  void* hook;
+  void* real;  ///< null if this library has none
+};
+
+template <typename Functions, std::size_t kHooks>
+struct Library {
+  Functions functions;
+  std::array<Hook, kHooks> hooks;
+
+  [[nodiscard]] const Hook* with_real(const void* found) const {
+    for (const Hook& hook : hooks) {
+      if (hook.real == found) return &hook;
+    }
+    return nullptr;
+  }
+};
+
+#define GFLOW_COUNT(name, type) +1
+using DriverLibrary = Library<Driver, 0 GFLOW_CUDA_HOOKS(GFLOW_COUNT)>;
+using NvmlLibrary = Library<Nvml, 0 GFLOW_NVML_HOOKS(GFLOW_COUNT)>;
+#undef GFLOW_COUNT
+
+/// What the program has loaded under this name; null if it has not.
+void* loaded(const char* soname) { return ::dlopen(soname, RTLD_LAZY | RTLD_NOLOAD); }
+
+// Written once, by whoever finds the library loaded, and never taken back: functions of it are in
+// use as long as the process lives.
+// NOLINTBEGIN(cppcoreguidelines-avoid-non-const-global-variables): a library has no other place
+constinit std::atomic<const DriverLibrary*> driver_library = nullptr;
+constinit std::atomic<const NvmlLibrary*> nvml_library = nullptr;
+// NOLINTEND(cppcoreguidelines-avoid-non-const-global-variables)
+
+template <typename Library>
+const Library* keep(std::atomic<const Library*>& place, const Library* made) {
+  const Library* expected = nullptr;
+  if (place.compare_exchange_strong(expected, made)) return made;
+  delete made;  // NOLINT(cppcoreguidelines-owning-memory): another thread was first
+  return expected;
+}
+
+const DriverLibrary* find_driver() {
+  if (const DriverLibrary* known = driver_library.load(std::memory_order_acquire)) return known;
+  void* const handle = loaded("libcuda.so.1");
+  if (handle == nullptr) return nullptr;
+  // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): kept for ever
+  auto* const made = new DriverLibrary;
+  std::size_t at = 0;
+#define GFLOW_LOAD(export_name, type) \
+  made->functions.export_name =       \
+      reinterpret_cast<abi::call::type*>(real_dlsym()(handle, #export_name));
+#define GFLOW_HOOK(export_name, type)                         \
+  GFLOW_LOAD(export_name, type)                               \
+  made->hooks[at++] = {#export_name,                          \
+                       reinterpret_cast<void*>(&export_name), \
+                       reinterpret_cast<void*>(made->functions.export_name)};
+  GFLOW_CUDA_HOOKS(GFLOW_HOOK)
+  GFLOW_CUDA_CALLS(GFLOW_LOAD)
+#undef GFLOW_HOOK
+#undef GFLOW_LOAD
+  return keep(driver_library, static_cast<const DriverLibrary*>(made));
+}
+
+const NvmlLibrary* find_nvml() {
+  if (const NvmlLibrary* known = nvml_library.load(std::memory_order_acquire)) return known;
+  void* const handle = loaded("libnvidia-ml.so.1");
+  if (handle == nullptr) return nullptr;
+  // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): kept for ever
+  auto* const made = new NvmlLibrary;
+  std::size_t at = 0;
+#define GFLOW_LOAD(export_name, type) \
+  made->functions.export_name = reinterpret_cast<nvml::type>(real_dlsym()(handle, #export_name));
+#define GFLOW_HOOK(export_name, type)                         \
+  GFLOW_LOAD(export_name, type)                               \
+  made->hooks[at++] = {#export_name,                          \
+                       reinterpret_cast<void*>(&export_name), \
+                       reinterpret_cast<void*>(made->functions.export_name)};
+  GFLOW_NVML_HOOKS(GFLOW_HOOK)
+  GFLOW_NVML_CALLS(GFLOW_LOAD)
+#undef GFLOW_HOOK
+#undef GFLOW_LOAD
+  return keep(nvml_library, static_cast<const NvmlLibrary*>(made));
+}
+
+/// A look-up in all libraries finds the hooks, as this one comes first: they stand for what the
+/// library behind has, or for nothing.
+template <typename Library>
+void* choose(const Library* library, const char* name, void* found, const void* own) {
+  if (found == own) {
+    if (library == nullptr) return nullptr;
+    for (const Hook& hook : library->hooks) {
+      if (hook.hook != found) continue;
+      return hook.real != nullptr && Session::get().limits() ? hook.hook : hook.real;
+    }
+    return found;
+  }
+  if (!Session::get().limits()) return found;
+  const Hook* hook = library == nullptr ? nullptr : library->with_real(found);
+  if (hook != nullptr) return hook->hook;
+  Session::get().note_unrouted(name);
+  return found;
+}
+
+std::string_view base_name(std::string_view name) {
+  for (const std::string_view suffix : {"_ptsz", "_v2"}) {
+    if (name.ends_with(suffix)) name.remove_suffix(suffix.size());
+  }
+  return name;
+}
+
+/// The hook of that name; null if it is no name of one.
+void* own_hook(std::string_view name) {
+#define GFLOW_MATCH(export_name, type) \
+  if (name == #export_name) return reinterpret_cast<void*>(&export_name);
+  GFLOW_CUDA_HOOKS(GFLOW_MATCH)
+  GFLOW_NVML_HOOKS(GFLOW_MATCH)
+#undef GFLOW_MATCH
+  return nullptr;
+}
+
+}  // namespace
+
+const Driver& driver() {
+  static constinit const Driver kNone;
+  const DriverLibrary* library = find_driver();
+  return library == nullptr ? kNone : library->functions;
+}
+
+const Nvml& management() {
+  static constinit const Nvml kNone;
+  const NvmlLibrary* library = find_nvml();
+  return library == nullptr ? kNone : library->functions;
+}
+
+void* routed_procedure(const char* name, void* found) {
+  const DriverLibrary* library = find_driver();
+  if (found == nullptr || library == nullptr || !Session::get().limits()) return found;
+  if (const Hook* hook = library->with_real(found)) return hook->hook;
+  for (const Hook& hook : library->hooks) {
+    // The driver is asked for a base name and answers with the function of a version.
+    if (base_name(hook.name) == name) Session::get().note_unrouted(name);
+  }
+  return found;
+}
+
+void* routed(const char* name, void* found) {
+  if (name == nullptr || found == nullptr) return found;
+  const bool is_cuda = name[0] == 'c' && name[1] == 'u';
+  const bool is_nvml = name[0] == 'n' && name[1] == 'v';
+  if (!is_cuda && !is_nvml) return found;
+  void* const own = own_hook(name);
+  if (own == nullptr) return found;
+  return is_cuda ? choose(find_driver(), name, found, own) : choose(find_nvml(), name, found, own);
+}
+
+}  // namespace gflow::interpose

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <pthread.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+/// What the processes of one attempt have of its GPUs: a file that each of them maps and that all
+/// change under one lock. docs/format/account.md has its layout.
+namespace gflow::share {
+
+constexpr std::uint64_t kAccountMagic = 0x0a746e75'6f636361;  ///< "account\n"
+constexpr std::uint32_t kAccountVersion = 1;
+constexpr std::size_t kMaxDevices = 16;
+constexpr std::size_t kMaxProcesses = 256;
+constexpr std::size_t kUuidSize = 48;  ///< with its NUL: "GPU-" or "MIG-" and 36 letters
+
+/// Amounts are atomic so that they may be read without the lock; they change only under it.
+using Amount = std::atomic<std::uint64_t>;
+static_assert(Amount::is_always_lock_free && sizeof(Amount) == 8);
+
+struct DeviceAccount {
+  char uuid[kUuidSize];  ///< as NVML writes it
+  std::uint64_t limit;   ///< bytes all processes may have together
+  Amount used;           ///< the sum of what the processes are charged
+  Amount peak;           ///< the most `used` has been
+  Amount refused;        ///< how often a program was told that there is no more
+};
+
+/// Which process a slot is of. A pid alone may be another process's by now.
+struct ProcessId {
+  std::uint32_t pid = 0;
+  std::uint32_t pid_namespace = 0;  ///< inode of the namespace the pid counts in
+  std::uint64_t start_time = 0;     ///< of /proc/PID/stat
+
+  friend bool operator==(const ProcessId&, const ProcessId&) = default;
+};
+
+struct ProcessSlot {
+  std::atomic<std::uint32_t> pid;  ///< 0: nobody's. Set last, so that a slot that is taken is whole
+  std::uint32_t pid_namespace;
+  std::uint64_t start_time;
+  std::array<Amount, kMaxDevices> charged;
+};
+
+struct Account {
+  std::uint64_t magic;
+  std::uint32_t version;
+  std::uint32_t size;  ///< of the whole file
+  std::uint32_t device_count;
+  std::uint32_t unused;
+  pthread_mutex_t lock;  ///< robust, shared by processes, held for a few additions and no call
+  std::array<DeviceAccount, kMaxDevices> devices;
+  std::array<ProcessSlot, kMaxProcesses> processes;
+};
+static_assert(sizeof(DeviceAccount) == 80);
+static_assert(sizeof(ProcessSlot) == 144);
+
+/// What a process does with the account it mapped. Any thread; no call blocks for longer than
+/// another process needs for some additions, nor allocates, nor throws.
+class AccountBook {
+ public:
+  explicit AccountBook(Account& account) : account_(account) {}
+
+  /// Whether the bytes of a file can be an account of this version.
+  [[nodiscard]] static bool is_account(const Account& account, std::uint64_t file_size);
+
+  /// Index of a device; empty if the account has no limit for it.
+  [[nodiscard]] std::optional<std::size_t> find_device(std::string_view uuid) const;
+  [[nodiscard]] const DeviceAccount& device(std::size_t index) const {
+    return account_.devices[index];
+  }
+
+  /// A slot for the process; empty if all are taken by processes that live, or the lock is gone.
+  [[nodiscard]] std::optional<std::size_t> enter(const ProcessId& process);
+  /// Gives back what the process has, and its slot.
+  void leave(std::size_t slot);
+
+  /// Charges the process: true if all processes together then have no more than the limit, else
+  /// nothing is changed.
+  [[nodiscard]] bool reserve(std::size_t slot, std::size_t device, std::uint64_t bytes);
+  /// A program was told that there is no more.
+  void count_refusal(std::size_t device) { account_.devices[device].refused.fetch_add(1); }
+  /// Takes back at most what the process was charged.
+  void refund(std::size_t slot, std::size_t device, std::uint64_t bytes);
+
+  /// Gives back what processes had of which `is_dead` says so, asked without the lock.
+  template <typename IsDead>
+  void sweep(IsDead is_dead) {
+    for (std::size_t slot = 0; slot < kMaxProcesses; ++slot) {
+      const ProcessId process = process_in(slot);
+      if (process.pid != 0 && is_dead(process)) remove(slot, process);
+    }
+  }
+
+ private:
+  class Lock;
+  [[nodiscard]] ProcessId process_in(std::size_t slot) const;
+  void remove(std::size_t slot, const ProcessId& process);
+  void empty(ProcessSlot& slot);
+  void count_again();
+
+  Account& account_;
+};
+
+/// Whether the process has ended, asked of /proc. One in another pid namespace than the asker's is
+/// taken to live, as its pid says nothing here.
+[[nodiscard]] bool has_ended(const ProcessId& process, std::uint32_t own_namespace);
+/// This process; without /proc, its pid alone.
+[[nodiscard]] ProcessId this_process();
+
+}  // namespace gflow::share

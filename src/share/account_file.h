@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <string>
+#include <vector>
+
+namespace gflow::share {
+
+/// The name of the account in the directory that GFLOW_SHARE_DIR names.
+constexpr const char* kAccountName = "account";
+
+struct DeviceLimit {
+  std::string uuid;  ///< as NVML writes it
+  std::uint64_t bytes = 0;
+
+  friend bool operator==(const DeviceLimit&, const DeviceLimit&) = default;
+};
+
+/// The bytes of a new account: nobody has anything. Errors, in words: more devices than an account
+/// holds, or a UUID that is none.
+[[nodiscard]] std::expected<std::string, std::string> encode_account(
+    const std::vector<DeviceLimit>& devices);
+
+}  // namespace gflow::share

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compiled with NVIDIA's own headers beside gflow's declarations: what differs does not compile.
+// CALLS is the list of functions in cuda/abi.h, as CHECK(name) lines.
+#define __CUDA_API_VERSION_INTERNAL
+#include <cuda.h>
+#include <nvml.h>
+
+#include <cstddef>
+#include <type_traits>
+
+#include "cuda/abi.h"
+#include "cuda/nvml_abi.h"
+
+namespace abi = gflow::cuda::abi;
+namespace own_nvml = gflow::cuda::nvml;
+
+template <typename T>
+constexpr bool kScalar = std::is_arithmetic_v<T> || std::is_enum_v<T>;
+
+/// Passed the same way, and pointing to numbers of the same size where both point to numbers.
+template <typename Own, typename Theirs>
+constexpr bool alike() {
+  if constexpr (std::is_pointer_v<Own> || std::is_pointer_v<Theirs>) {
+    if constexpr (!std::is_pointer_v<Own> || !std::is_pointer_v<Theirs>) {
+      return false;
+    } else {
+      using To = std::remove_pointer_t<Own>;
+      using TheirTo = std::remove_pointer_t<Theirs>;
+      if constexpr (kScalar<To> && kScalar<TheirTo>) return sizeof(To) == sizeof(TheirTo);
+      return true;
+    }
+  } else {
+    return sizeof(Own) == sizeof(Theirs) &&
+           std::is_floating_point_v<Own> == std::is_floating_point_v<Theirs>;
+  }
+}
+
+template <typename Own, typename Theirs>
+struct SameCall : std::false_type {};
+template <typename R, typename... P, typename TheirR, typename... TheirP>
+  requires(sizeof...(P) == sizeof...(TheirP))
+struct SameCall<R(P...), TheirR(TheirP...)>
+    : std::bool_constant<alike<R, TheirR>() && (alike<P, TheirP>() && ...)> {};
+
+// That it can tell a difference.
+static_assert(!SameCall<int(int), int(long)>::value && !SameCall<int(int), int(int, int)>::value);
+static_assert(!SameCall<int(int*), int(long*)>::value && !SameCall<int(float), int(int)>::value);
+
+#define CHECK(name) static_assert(SameCall<abi::call::name, decltype(::name)>::value, #name);
+CALLS
+#undef CHECK
+
+#define SAME(own, theirs) \
+  static_assert(static_cast<long long>(own) == static_cast<long long>(theirs))
+SAME(abi::kSuccess, CUDA_SUCCESS);
+SAME(abi::kInvalidValue, CUDA_ERROR_INVALID_VALUE);
+SAME(abi::kOutOfMemory, CUDA_ERROR_OUT_OF_MEMORY);
+SAME(abi::kNotInitialized, CUDA_ERROR_NOT_INITIALIZED);
+SAME(abi::kInvalidDevice, CUDA_ERROR_INVALID_DEVICE);
+SAME(abi::kInvalidContext, CUDA_ERROR_INVALID_CONTEXT);
+SAME(abi::kInvalidHandle, CUDA_ERROR_INVALID_HANDLE);
+SAME(abi::kNotFound, CUDA_ERROR_NOT_FOUND);
+SAME(abi::kNotReady, CUDA_ERROR_NOT_READY);
+SAME(abi::kNotSupported, CUDA_ERROR_NOT_SUPPORTED);
+SAME(abi::kLocationDevice, CU_MEM_LOCATION_TYPE_DEVICE);
+SAME(abi::kPoolReleaseThreshold, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD);
+SAME(abi::kPoolReservedNow, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
+SAME(abi::kPoolUsedNow, CU_MEMPOOL_ATTR_USED_MEM_CURRENT);
+SAME(abi::kAllocationPinned, CU_MEM_ALLOCATION_TYPE_PINNED);
+SAME(abi::kFormatUnsigned8, CU_AD_FORMAT_UNSIGNED_INT8);
+SAME(abi::kFormatUnsigned16, CU_AD_FORMAT_UNSIGNED_INT16);
+SAME(abi::kFormatUnsigned32, CU_AD_FORMAT_UNSIGNED_INT32);
+SAME(abi::kFormatSigned8, CU_AD_FORMAT_SIGNED_INT8);
+SAME(abi::kFormatSigned16, CU_AD_FORMAT_SIGNED_INT16);
+SAME(abi::kFormatSigned32, CU_AD_FORMAT_SIGNED_INT32);
+SAME(abi::kFormatHalf, CU_AD_FORMAT_HALF);
+SAME(abi::kFormatFloat, CU_AD_FORMAT_FLOAT);
+SAME(abi::kArraySparse, CUDA_ARRAY3D_SPARSE);
+SAME(abi::kArrayDeferred, CUDA_ARRAY3D_DEFERRED_MAPPING);
+SAME(abi::kProcPerThreadStream, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM);
+SAME(abi::kProcFound, CU_GET_PROC_ADDRESS_SUCCESS);
+SAME(abi::kProcNotFound, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
+SAME(abi::kProcVersionNotSufficient, CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
+
+SAME(sizeof(abi::Uuid), sizeof(CUuuid));
+SAME(sizeof(abi::MemLocation), sizeof(CUmemLocation));
+SAME(offsetof(abi::MemLocation, id), offsetof(CUmemLocation, id));
+SAME(sizeof(abi::AllocationProp), sizeof(CUmemAllocationProp));
+SAME(offsetof(abi::AllocationProp, location), offsetof(CUmemAllocationProp, location));
+SAME(offsetof(abi::AllocationProp, flags), offsetof(CUmemAllocationProp, allocFlags));
+SAME(sizeof(abi::PoolProps), sizeof(CUmemPoolProps));
+SAME(offsetof(abi::PoolProps, location), offsetof(CUmemPoolProps, location));
+SAME(offsetof(abi::PoolProps, max_size), offsetof(CUmemPoolProps, maxSize));
+SAME(sizeof(abi::ArrayDescriptor), sizeof(CUDA_ARRAY_DESCRIPTOR));
+SAME(offsetof(abi::ArrayDescriptor, height), offsetof(CUDA_ARRAY_DESCRIPTOR, Height));
+SAME(offsetof(abi::ArrayDescriptor, format), offsetof(CUDA_ARRAY_DESCRIPTOR, Format));
+SAME(offsetof(abi::ArrayDescriptor, channels), offsetof(CUDA_ARRAY_DESCRIPTOR, NumChannels));
+SAME(sizeof(abi::Array3dDescriptor), sizeof(CUDA_ARRAY3D_DESCRIPTOR));
+SAME(offsetof(abi::Array3dDescriptor, depth), offsetof(CUDA_ARRAY3D_DESCRIPTOR, Depth));
+SAME(offsetof(abi::Array3dDescriptor, format), offsetof(CUDA_ARRAY3D_DESCRIPTOR, Format));
+SAME(offsetof(abi::Array3dDescriptor, channels), offsetof(CUDA_ARRAY3D_DESCRIPTOR, NumChannels));
+SAME(offsetof(abi::Array3dDescriptor, flags), offsetof(CUDA_ARRAY3D_DESCRIPTOR, Flags));
+
+SAME(own_nvml::kSuccess, NVML_SUCCESS);
+SAME(own_nvml::kUninitialized, NVML_ERROR_UNINITIALIZED);
+SAME(own_nvml::kInvalidArgument, NVML_ERROR_INVALID_ARGUMENT);
+SAME(own_nvml::kNotSupported, NVML_ERROR_NOT_SUPPORTED);
+SAME(own_nvml::kNoPermission, NVML_ERROR_NO_PERMISSION);
+SAME(own_nvml::kNotFound, NVML_ERROR_NOT_FOUND);
+SAME(own_nvml::kInsufficientSize, NVML_ERROR_INSUFFICIENT_SIZE);
+SAME(own_nvml::kDriverNotLoaded, NVML_ERROR_DRIVER_NOT_LOADED);
+SAME(own_nvml::kFunctionNotFound, NVML_ERROR_FUNCTION_NOT_FOUND);
+SAME(own_nvml::kGpuIsLost, NVML_ERROR_GPU_IS_LOST);
+SAME(own_nvml::kArgumentVersionMismatch, NVML_ERROR_ARGUMENT_VERSION_MISMATCH);
+SAME(own_nvml::kMemoryV2, nvmlMemory_v2);
+SAME(own_nvml::kTemperatureV1, nvmlTemperature_v1);
+SAME(sizeof(own_nvml::MemoryV1), sizeof(nvmlMemory_t));
+SAME(offsetof(own_nvml::MemoryV1, used), offsetof(nvmlMemory_t, used));
+SAME(sizeof(own_nvml::MemoryV2), sizeof(nvmlMemory_v2_t));
+SAME(offsetof(own_nvml::MemoryV2, reserved), offsetof(nvmlMemory_v2_t, reserved));
+SAME(offsetof(own_nvml::MemoryV2, free), offsetof(nvmlMemory_v2_t, free));
+SAME(offsetof(own_nvml::MemoryV2, used), offsetof(nvmlMemory_v2_t, used));
+SAME(sizeof(own_nvml::PciInfo), sizeof(nvmlPciInfo_t));
+SAME(offsetof(own_nvml::PciInfo, bus_id), offsetof(nvmlPciInfo_t, busId));
+SAME(sizeof(own_nvml::Utilization), sizeof(nvmlUtilization_t));
+SAME(own_nvml::kTopologySystem, NVML_TOPOLOGY_SYSTEM);
+SAME(own_nvml::kTopologyHostBridge, NVML_TOPOLOGY_HOSTBRIDGE);
+SAME(own_nvml::kRemoteSwitch, NVML_NVLINK_DEVICE_TYPE_SWITCH);
+
+template <typename Own, typename Theirs>
+constexpr bool kSameNvml = SameCall<std::remove_pointer_t<Own>, Theirs>::value;
+static_assert(kSameNvml<own_nvml::GetMemoryV1, decltype(nvmlDeviceGetMemoryInfo)>);
+static_assert(kSameNvml<own_nvml::GetMemoryV2, decltype(nvmlDeviceGetMemoryInfo_v2)>);
+static_assert(kSameNvml<own_nvml::GetText, decltype(nvmlDeviceGetUUID)>);
+static_assert(kSameNvml<own_nvml::GetHandle, decltype(nvmlDeviceGetHandleByIndex_v2)>);
+static_assert(kSameNvml<own_nvml::GetUtilization, decltype(nvmlDeviceGetUtilizationRates)>);
+static_assert(kSameNvml<own_nvml::GetProcesses, decltype(nvmlDeviceGetComputeRunningProcesses_v3)>);

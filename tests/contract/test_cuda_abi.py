@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What gflow declares of CUDA and NVML, against NVIDIA's own headers (of PyPI, installed by `./dev setup`)."""
+
+import re
+import subprocess
+from pathlib import Path
+
+from pypi import PROGRAMS, needed
+
+ROOT = Path(__file__).parents[2]
+CHECK = Path(__file__).with_name("cuda_abi_check.cpp")
+
+
+def header_folder(package, header):
+    found = list(PROGRAMS.parent.glob(f"lib/python3*/site-packages/nvidia/{package}/include"))
+    return needed((found or [PROGRAMS / "none"])[0] / header, f"nvidia/{package}").parent
+
+
+def declared_calls():
+    return re.findall(r"using (cu\w+) = Result\(", (ROOT / "src/cuda/abi.h").read_text())
+
+
+def compile_check(folder, calls):
+    includes = [header_folder("cuda_runtime", "cuda.h"), header_folder("nvml_dev", "nvml.h")]
+    source = folder / "check.cpp"
+    lines = "\n".join(f"CHECK({name})" for name in calls)
+    source.write_text(CHECK.read_text().replace("\nCALLS\n", f"\n{lines}\n"))
+    return subprocess.run(
+        ["g++", "-std=c++23", "-fsyntax-only", f"-I{ROOT}/src", *(f"-isystem{path}" for path in includes), source],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_declarations_are_nvidias(tmp_path):
+    calls = declared_calls()
+    assert "cuMemAlloc_v2" in calls
+    done = compile_check(tmp_path, calls)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_declaration_of_nothing_is_found(tmp_path):
+    done = compile_check(tmp_path, ["cuNoSuchFunction"])
+    assert "cuNoSuchFunction" in done.stderr and done.returncode != 0

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The fake driver of tests/fake_cuda: a machine file, programs that use it, accounts of the interposer."""
+
+import ctypes
+import os
+import struct
+import subprocess
+
+from machine import BIN, PATIENCE
+
+FAKE = BIN.parent / "fake_cuda"
+OLD_FAKE = BIN.parent / "fake_cuda_old"
+INTERPOSER = BIN / "libgflow-share.so"
+UUIDS = ["GPU-11111111-2222-3333-4444-555555555555", "GPU-66666666-2222-3333-4444-555555555555"]
+MIB = 1 << 20
+GIB = 1 << 30
+CONTEXT = 300 * MIB
+OUT_OF_MEMORY = [2]
+
+
+class Gpus:
+    """Two GPUs of 16 GiB."""
+
+    def __init__(self, folder, driver=FAKE):
+        self.folder = folder
+        self.file = folder / "gpus"
+        devices = "".join(f"device {uuid} 16384 NVIDIA H100\n" for uuid in UUIDS)
+        self.file.write_text(f"driver 12090\ncontext {CONTEXT // MIB}\n{devices}")
+        self.environment = {
+            **{name: value for name, value in os.environ.items() if name in ("PATH", "LANG")},
+            "GFLOW_FAKE_CUDA": str(self.file),
+            "LD_LIBRARY_PATH": f"{driver}:{FAKE}",
+        }
+
+    def program(self, account=None, how="proc", arguments=(), **more):
+        environment = self.environment | more
+        if account is not None:
+            environment |= {"LD_PRELOAD": str(INTERPOSER), "GFLOW_SHARE_DIR": str(account.folder)}
+        client = "cuda_client_linked" if how == "linked" else "cuda_client"
+        return Program([FAKE / client, how, *arguments], environment)
+
+
+class Account:
+    """The account of an attempt: GPU -> bytes. Its layout is in docs/format/account.md."""
+
+    DEVICES = 64
+    PROCESSES = DEVICES + 16 * 80
+    SLOT = 144
+
+    def __init__(self, folder, limits):
+        self.folder = folder
+        self.file = folder / "account"
+        content = bytearray(self.PROCESSES + 256 * self.SLOT)
+        struct.pack_into("<8sIIII", content, 0, b"account\n", 1, len(content), len(limits), 0)
+        content[24:64] = self.lock()
+        for index, (uuid, limit) in enumerate(limits.items()):
+            struct.pack_into("<48sQ", content, self.DEVICES + 80 * index, uuid.encode(), limit)
+        folder.mkdir(exist_ok=True)
+        self.file.write_bytes(content)
+
+    @staticmethod
+    def lock():
+        """A mutex that processes share and that tells of a holder's death."""
+        libc = ctypes.CDLL(None)
+        kind, mutex = ctypes.create_string_buffer(64), ctypes.create_string_buffer(40)
+        libc.pthread_mutexattr_init(kind)
+        libc.pthread_mutexattr_setpshared(kind, 1)
+        libc.pthread_mutexattr_setrobust(kind, 1)
+        libc.pthread_mutex_init(mutex, kind)
+        return mutex.raw
+
+    def amounts(self, index=0):
+        """(used, peak, refused)"""
+        return struct.unpack_from("<QQQ", self.file.read_bytes(), self.DEVICES + 80 * index + 56)
+
+    def used(self, index=0):
+        return self.amounts(index)[0]
+
+    def processes(self):
+        content = self.file.read_bytes()
+        pids = [struct.unpack_from("<I", content, self.PROCESSES + self.SLOT * slot)[0] for slot in range(256)]
+        return [pid for pid in pids if pid]
+
+
+class Program:
+    """A program that uses the driver, a command at a time: the numbers of its answer, the driver's result first."""
+
+    def __init__(self, command, environment):
+        self.process = subprocess.Popen(
+            command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.end()
+
+    def text(self, command, *numbers):
+        self.process.stdin.write(" ".join([command, *map(str, numbers)]) + "\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline()
+        assert answer, f"the program ended: {self.process.stderr.read()}"
+        return answer
+
+    def ask(self, command, *numbers):
+        return [int(word) for word in self.text(command, *numbers).split()]
+
+    def get(self, command, *numbers):
+        """What the driver gave."""
+        result, *given = self.ask(command, *numbers)
+        assert result == 0, (command, numbers, result)
+        return given[0] if len(given) == 1 else given
+
+    def start(self, device=0):
+        self.get("init")
+        return self.get("context", device)
+
+    def end(self):
+        """What it said on stderr."""
+        if self.process.stdin.closed:
+            return ""
+        _, said = self.process.communicate(timeout=PATIENCE)
+        return said

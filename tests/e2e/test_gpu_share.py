@@ -1,0 +1,355 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The interposer by itself: programs on the fake driver that may have 8 GiB of a GPU of 16."""
+
+import os
+import random
+import signal
+import subprocess
+
+import pytest
+from fake_gpu import CONTEXT, FAKE, GIB, INTERPOSER, MIB, OLD_FAKE, OUT_OF_MEMORY, UUIDS, Account, Gpus
+
+LOOKUPS = ["linked", "dlsym", "old_dlsym", "default", "deepbind", "proc", "proc_v1"]
+LIMIT = 8 * GIB
+
+
+@pytest.fixture
+def gpus(tmp_path):
+    return Gpus(tmp_path)
+
+
+@pytest.fixture
+def account(tmp_path):
+    return Account(tmp_path / "share", {UUIDS[0]: LIMIT})
+
+
+@pytest.fixture
+def program(gpus, account):
+    with gpus.program(account) as running:
+        running.start()
+        yield running
+
+
+def driver_has(program, device=0):
+    """(bytes of all processes, the most they ever had), without what contexts take."""
+    used, peak = program.get("used", device)
+    return used - CONTEXT, peak - CONTEXT
+
+
+@pytest.mark.parametrize("how", LOOKUPS)
+def test_the_limit_is_the_limit_however_the_driver_is_found(gpus, account, how):
+    with gpus.program(account, how) as program:
+        program.start()
+        assert program.ask("alloc", 9 * GIB) == OUT_OF_MEMORY
+        whole = program.get("alloc", LIMIT)
+        assert program.ask("alloc", 1) == OUT_OF_MEMORY
+        assert driver_has(program) == (LIMIT, LIMIT)
+        program.get("free", whole)
+        assert account.used() == 0
+        program.get("alloc", LIMIT)
+        # Asked at all of the driver: once for each that fits.
+        assert program.text("calls", "cuMemAlloc_v2") == "0 2\n"
+        assert program.end() == ""
+
+
+@pytest.mark.parametrize("how", [*LOOKUPS, "dlmopen"])
+def test_without_an_account_nothing_is_changed(gpus, how):
+    with gpus.program(None, how, LD_PRELOAD=str(INTERPOSER)) as program:
+        program.start()
+        program.get("alloc", 9 * GIB)
+        assert program.get("info")[1] == 16 * GIB
+        if how != "linked":  # whose calls the loader has bound
+            assert "libgflow-share" not in program.text("where")
+        assert program.end() == ""
+
+
+def test_hooks_have_the_arguments_of_what_they_stand_for(gpus, account):
+    """Also through cuGetProcAddress of any version, and for a default stream for each thread."""
+    with gpus.program(account, "dlsym") as program:
+        plain = program.text("where").split()[1:]
+    assert "cuMemAlloc=libgflow-share.so:cuMemAlloc_v2" in plain
+    assert "cuLaunchKernel=libcuda.so.1:cuLaunchKernel" in plain
+    for how in ("proc", "proc_v1"):
+        with gpus.program(account, how) as program:
+            assert [row for row in program.text("where").split()[1:] if "StreamGet" not in row] == plain
+    with gpus.program(account, "proc", ["ptsz"]) as program:
+        found = program.text("where")
+        assert "cuMemAllocAsync=libgflow-share.so:cuMemAllocAsync_ptsz" in found
+        program.start()
+        program.get("async", GIB)
+        assert program.text("calls", "cuMemAllocAsync_ptsz") == "0 1\n"
+
+
+def test_what_the_driver_has_not_is_not_there(tmp_path, account):
+    gpus = Gpus(tmp_path, driver=OLD_FAKE)
+    for how in ("dlsym", "default", "proc"):
+        with gpus.program(account, how) as program:
+            found = program.text("where")
+            assert "cuMemAlloc=" in found and "Async" not in found
+            program.start()
+            assert program.ask("alloc", 9 * GIB) == OUT_OF_MEMORY
+
+
+def test_a_second_copy_of_the_driver_is_said_not_to_be_limited(gpus, account):
+    with gpus.program(account, "dlmopen") as program:
+        program.start()
+        program.get("alloc", 9 * GIB)
+        assert "not limited in full: cu" in program.end()
+
+
+KINDS = {  # what takes 1 GiB, what would take 9, and how it is given back
+    "alloc": ([GIB], [9 * GIB], "free"),
+    "managed": ([GIB], [9 * GIB], "free"),
+    "pitch": ([1000, 1 << 20], [1000, 9 << 20], "free"),  # rows of 1024 bytes
+    "array": ([1 << 14, 1 << 13], [1 << 14, 9 << 13], "free_array"),  # of two floats
+    "array3d": ([1 << 10, 1 << 10, 1 << 9], [1 << 10, 1 << 10, 9 << 9], "free_array"),  # of halves
+    "async": ([GIB], [9 * GIB], "free_async"),
+    "create": ([GIB, 1], [9 * GIB, 1], "release"),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_memory_counts(program, account, kind):
+    fits, too_much, give_back = KINDS[kind]
+    assert program.ask(kind, *too_much) == OUT_OF_MEMORY
+    assert account.used() == 0
+    handle = program.get(kind, *fits)
+    assert account.used() == GIB == driver_has(program)[0]
+    rest = program.get("alloc", LIMIT - GIB)
+    assert program.ask(kind, *fits) == OUT_OF_MEMORY
+    program.get("free", rest)
+    program.get(give_back, handle)
+    program.get("sync")
+    assert account.used() == 0 == driver_has(program)[0]
+    assert driver_has(program)[1] == LIMIT
+
+
+def test_levels_of_a_mipmap_count(program, account):
+    made = program.get("mipmap", 1024, 1024, 1)
+    assert account.used() == 2 * (1024 * 1024 + 512 * 512 + 256 * 256)
+    program.get("free_mipmap", made)
+    assert account.used() == 0
+
+
+def test_host_memory_and_other_devices_do_not_count(program, account):
+    program.get("host", 64 * MIB)
+    program.get("create", 64 * MIB, 2)  # physical memory of the host
+    program.get("context", 1)
+    program.get("alloc", 9 * GIB)
+    assert account.used() == 0
+
+
+def test_what_asks_sees_the_slice(program, gpus):
+    held = program.get("alloc", 3 * GIB)
+    assert program.get("info") == [5 * GIB, LIMIT]
+    assert program.get("total", 0) == LIMIT
+    assert program.get("total", 1) == 16 * GIB
+    assert program.get("nvml", 0) == [LIMIT, 5 * GIB, 3 * GIB] * 2
+    assert program.get("nvml", 1)[0] == 16 * GIB
+    with gpus.program() as neighbour:  # who is not limited
+        neighbour.start()
+        assert neighbour.get("nvml", 0)[0] == 16 * GIB
+        neighbour.get("alloc", 10 * GIB)
+        assert program.get("info")[0] == 16 * GIB - 13 * GIB - 2 * CONTEXT
+        # There is no more, whatever the slice.
+        assert program.ask("alloc", 4 * GIB) == OUT_OF_MEMORY
+    program.get("free", held)
+    assert program.get("info") == [LIMIT, LIMIT]
+
+
+def test_a_pool_is_used_again_and_charged_what_it_has(program, account):
+    for _ in range(100):
+        held = program.get("async", 3 * GIB)
+        program.get("free_async", held)
+    assert driver_has(program)[1] <= LIMIT
+    program.get("sync")
+    assert account.used() == 0
+    # What it keeps for the next time is the job's, and nobody else's.
+    pool = program.get("default_pool", 0)
+    program.get("keep", pool, 1 << 40)
+    program.get("free_async", program.get("async", 3 * GIB))
+    program.get("sync")
+    assert account.used() == 3 * GIB == driver_has(program)[0]
+    # It is given back when it is needed for something else of the pool's size.
+    program.get("free_async", program.get("async", 6 * GIB))
+    assert driver_has(program)[1] <= LIMIT
+    program.get("trim", pool, 0)
+    assert account.used() == 0
+
+
+def test_a_pool_of_ones_own(program, account):
+    pool = program.get("pool", 0)
+    program.get("from_pool", 5 * GIB, pool)
+    assert program.ask("from_pool", 5 * GIB, pool) == OUT_OF_MEMORY
+    assert account.used() == 5 * GIB
+    other = program.get("pool", 1)
+    program.get("from_pool", 9 * GIB, other)
+    assert account.used() == 5 * GIB
+
+
+def test_memory_that_waits_for_its_stream_is_the_streams(program, account):
+    held = program.get("async", 6 * GIB)
+    program.get("launch", 20000)  # 20 ms
+    program.get("free_async", held)
+    assert account.used() == 6 * GIB
+    program.get("async", 6 * GIB)  # the stream is waited for
+    assert driver_has(program)[1] <= LIMIT
+
+
+@pytest.mark.parametrize("order", ["unmap release", "release unmap", "retain release unmap release2"])
+def test_mapped_memory_counts_until_its_last_use(program, account, order):
+    made = program.get("create", GIB, 1)
+    at = program.get("address", 4 * GIB)
+    program.get("map", at, GIB, made)
+    handle = made
+    for step in order.split():
+        assert account.used() == GIB == driver_has(program)[0]
+        if step == "retain":
+            handle = program.get("retain", at + 12345)
+        elif step == "unmap":
+            program.get("unmap", at, 4 * GIB)
+        else:
+            program.get("release", handle if step == "release2" else made)
+    assert account.used() == 0 == driver_has(program)[0]
+
+
+def test_a_handle_that_is_given_again_is_other_memory(program, account):
+    first = program.get("create", GIB, 1)
+    at = program.get("address", GIB)
+    program.get("map", at, GIB, first)
+    program.get("release", first)
+    second = program.get("create", 2 * GIB, 1)
+    assert second == first
+    program.get("unmap", at, GIB)
+    assert account.used() == 2 * GIB == driver_has(program)[0]
+    program.get("release", second)
+    assert account.used() == 0
+
+
+def test_a_context_takes_its_memory_with_it(program, account):
+    context = program.get("context", 0)
+    program.get("alloc", 2 * GIB)
+    program.get("primary", 0)
+    program.get("alloc", 3 * GIB)
+    assert account.used() == 5 * GIB
+    program.get("destroy", context)
+    assert account.used() == 3 * GIB
+    program.get("reset", 0)
+    assert account.used() == 0
+    program.get("alloc", GIB)
+    program.get("unretain", 0)
+    assert account.used() == 0 == driver_has(program)[0]
+
+
+def test_two_processes_have_one_limit(gpus, account):
+    with gpus.program(account) as one, gpus.program(account, "linked") as two:
+        one.start()
+        two.start()
+        results = [one.ask("alloc", 5 * GIB)[0], two.ask("alloc", 5 * GIB)[0]]
+        assert results == [0, 2]
+        assert two.get("info")[1] == LIMIT
+        assert account.amounts() == (5 * GIB, 5 * GIB, 1)
+        assert set(account.processes()) == {one.process.pid, two.process.pid}
+
+
+def test_what_a_killed_process_had_can_be_had_again(gpus, account):
+    with gpus.program(account) as one, gpus.program(account) as two:
+        one.start()
+        two.start()
+        one.get("alloc", 6 * GIB)
+        assert two.ask("alloc", 6 * GIB) == OUT_OF_MEMORY
+        one.process.kill()
+        one.process.wait()
+        assert two.get("info") == [LIMIT, LIMIT]
+        two.get("alloc", 6 * GIB)
+        assert account.processes() == [two.process.pid]
+
+
+def test_killed_anywhere_the_account_stays_right(gpus, account):
+    random_waits = random.Random(4711)
+    trials = 300 if os.environ.get("GFLOW_TEST_FULL") else 20
+    with gpus.program(account) as witness:
+        witness.start()
+        for _ in range(trials):
+            program = gpus.program(account)
+            program.start()
+            program.process.stdin.write("churn\n")
+            program.process.stdin.flush()
+            while account.used() < random_waits.randrange(1, 200 * MIB):
+                pass
+            os.kill(program.process.pid, signal.SIGKILL)
+            program.process.communicate()
+            whole = witness.get("alloc", LIMIT)
+            assert account.used() == LIMIT
+            assert driver_has(witness) == (LIMIT, LIMIT)
+            witness.get("free", whole)
+
+
+def test_a_forked_child_has_a_place_of_its_own(gpus, account):
+    with gpus.program(account) as program:
+        assert program.text("fork") == "0 child\n"  # before it uses the driver, as it cannot be used after
+        program.start()
+        program.get("alloc", 6 * GIB)
+        child = account.processes()
+        assert len(child) == 1 and child != [program.process.pid]
+        program.process.stdin.close()
+        assert program.process.stdout.readline() == "0 0\n"  # its parent's answer, once it has ended
+    with gpus.program(account) as program:
+        program.start()
+        held = program.get("alloc", 6 * GIB)
+        assert program.text("fork") == "0 child\n"
+        assert program.get("init") == []
+        assert account.used() == 6 * GIB
+        assert program.ask("alloc", 6 * GIB) == OUT_OF_MEMORY
+        assert program.ask("free", held) == [0]  # of the fake driver, which does not mind; the parent's charge stays
+        assert account.used() == 6 * GIB
+
+
+def test_a_library_before_it_finds_the_next_one(gpus, account):
+    """A wrapper that is loaded after the interposer asks for the next function of its own, and must not get itself."""
+    wrapper = FAKE / "libnext_dlsym.so"
+    environment = gpus.environment | {
+        "LD_PRELOAD": f"{INTERPOSER}:{wrapper}",
+        "GFLOW_SHARE_DIR": str(account.folder),
+    }
+    script = "import os; print(os.getppid())"
+    done = subprocess.run(
+        ["/usr/bin/python3", "-c", script], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == f"{os.getpid()}\n"
+
+
+@pytest.mark.parametrize(
+    "spoil, words",
+    [
+        (lambda file: file.unlink(), "No such file"),
+        (lambda file: file.write_bytes(b"x" * 100), "another size"),
+        (lambda file: file.write_bytes(b"\0" * file.stat().st_size), "another version"),
+    ],
+)
+def test_without_a_usable_account_programs_run_and_say_so(gpus, account, spoil, words):
+    spoil(account.file)
+    with gpus.program(account) as program:
+        program.start()
+        program.get("alloc", 9 * GIB)
+        said = program.end()
+    assert said.count("\n") == 1
+    assert said.startswith("gflow: the GPU memory of this process is not limited: ") and words in said
+
+
+def test_a_limit_below_what_is_used_refuses_and_breaks_nothing(gpus, tmp_path):
+    account = Account(tmp_path / "small", {UUIDS[0]: 1000})
+    with gpus.program(account) as program:
+        program.start()
+        assert program.get("info") == [1000, 1000]
+        assert program.ask("alloc", 1000) == OUT_OF_MEMORY  # memory comes in units of 512 bytes
+        program.get("alloc", 512)
+        assert program.get("info") == [488, 1000]
+        assert program.get("nvml", 0) == [1000, 488, 512] * 2
+
+
+def test_a_pool_that_is_gone_is_not_charged(program, account):
+    pool = program.get("pool", 0)
+    program.get("free_async", program.get("from_pool", GIB, pool))
+    program.get("destroy_pool", pool)
+    assert account.used() == 0

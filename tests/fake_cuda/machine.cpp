@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "machine.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "base/proc_text.h"
+
+namespace fake_cuda {
+namespace {
+
+std::uint64_t start_time_of(int pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::stringstream text;
+  text << file.rdbuf();
+  const auto facts = gflow::parse_proc_stat(text.str());
+  return facts && !facts->is_dead() ? facts->start_time : 0;
+}
+
+}  // namespace
+
+/// Between threads by a mutex, between processes by a lock of the file, which the kernel takes from
+/// whoever dies with it. Sums are made anew each time: there is none that could be wrong.
+class Machine::Locked {
+ public:
+  explicit Locked(Machine& machine) : machine_(machine), threads_(machine.threads_) {
+    set(F_WRLCK);
+    for (Shared::Process& process : machine_.shared_->processes) {
+      if (process.pid != 0 && start_time_of(process.pid) != process.start_time) process = {};
+    }
+  }
+  ~Locked() { set(F_UNLCK); }
+  Locked(const Locked&) = delete;
+  Locked& operator=(const Locked&) = delete;
+
+ private:
+  void set(short kind) const {
+    struct flock lock{};
+    lock.l_type = kind;
+    lock.l_whence = SEEK_SET;
+    while (::fcntl(machine_.file_, F_SETLKW, &lock) != 0 && errno == EINTR) {
+    }
+  }
+  Machine& machine_;
+  std::lock_guard<std::mutex> threads_;
+};
+
+Machine* Machine::get() {
+  static Machine* const kMachine = [] {
+    const char* const path = ::getenv("GFLOW_FAKE_CUDA");
+    auto* const made = new Machine(path == nullptr ? "" : path);
+    return made->shared_ == nullptr ? nullptr : made;
+  }();
+  return kMachine;
+}
+
+Machine::Machine(const std::string& path) {
+  if (!read(path)) {
+    (void)std::fprintf(stderr, "fake libcuda: no machine in \"%s\"\n", path.c_str());
+    return;
+  }
+  file_ = ::open((path + ".state").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (file_ < 0 || ::ftruncate(file_, sizeof(Shared)) != 0) return;
+  void* const mapped =
+      ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
+  if (mapped != MAP_FAILED) shared_ = static_cast<Shared*>(mapped);
+}
+
+bool Machine::read(const std::string& path) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    std::string key;
+    words >> key;
+    std::uint64_t mib = 0;
+    if (key == "driver") words >> driver_version;
+    if (key == "context" && words >> mib) context_bytes = mib * kMiB;
+    if (key != "device") continue;
+    DeviceFacts device;
+    words >> device.uuid >> mib >> std::ws;
+    device.bytes = mib * kMiB;
+    std::getline(words, device.name);
+    devices.push_back(device);
+  }
+  return !devices.empty() && devices.size() <= kMaxDevices;
+}
+
+Shared::Process& Machine::own() {
+  const int pid = ::getpid();
+  Shared::Process* free = nullptr;
+  for (Shared::Process& process : shared_->processes) {
+    if (process.pid == pid) return process;
+    if (process.pid == 0 && free == nullptr) free = &process;
+  }
+  if (free == nullptr) std::abort();
+  free->start_time = start_time_of(pid);
+  free->bytes = {};
+  free->pid = pid;
+  return *free;
+}
+
+std::uint64_t Machine::sum(std::size_t device) {
+  std::uint64_t bytes = 0;
+  for (const Shared::Process& process : shared_->processes) bytes += process.bytes[device];
+  return bytes;
+}
+
+bool Machine::take(std::size_t device, std::uint64_t bytes) {
+  const Locked locked(*this);
+  const std::uint64_t before = sum(device);
+  if (bytes > devices[device].bytes - before) return false;
+  own().bytes[device] += bytes;
+  shared_->peak[device] = std::max(shared_->peak[device], before + bytes);
+  return true;
+}
+
+void Machine::give_back(std::size_t device, std::uint64_t bytes) {
+  const Locked locked(*this);
+  std::uint64_t& has = own().bytes[device];
+  has -= std::min(has, bytes);
+}
+
+std::uint64_t Machine::used(std::size_t device) {
+  const Locked locked(*this);
+  return sum(device);
+}
+
+std::uint64_t Machine::peak(std::size_t device) {
+  const Locked locked(*this);
+  return shared_->peak[device];
+}
+
+std::map<int, std::uint64_t> Machine::processes(std::size_t device) {
+  const Locked locked(*this);
+  std::map<int, std::uint64_t> found;
+  for (const Shared::Process& process : shared_->processes) {
+    if (process.bytes[device] > 0) found[process.pid] = process.bytes[device];
+  }
+  return found;
+}
+
+std::uint64_t Machine::occupy(std::size_t device, std::uint64_t after, std::uint64_t length) {
+  const Locked locked(*this);
+  std::uint64_t& busy_until = shared_->busy_until[device];
+  busy_until = std::max({busy_until, after, now()}) + length;
+  return busy_until;
+}
+
+std::uint64_t now() {
+  timespec time{};
+  (void)::clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+void sleep_until(std::uint64_t time) {
+  const timespec until{.tv_sec = static_cast<time_t>(time / 1'000'000'000),
+                       .tv_nsec = static_cast<long>(time % 1'000'000'000)};
+  while (::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) == EINTR) {
+  }
+}
+
+}  // namespace fake_cuda

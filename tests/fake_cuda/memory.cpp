@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdlib>
+
+#include "process.h"
+
+// Memory and arrays of a context. Device memory has addresses and nothing behind them.
+using namespace fake_cuda;  // NOLINT(google-build-using-namespace): the C interface is global
+
+namespace {
+
+constexpr std::uint64_t kPitch = 512;
+
+abi::Result get_block(std::uint64_t bytes, abi::DevicePtr* address) {
+  const abi::Context context = current();
+  if (context == nullptr) return abi::kInvalidContext;
+  if (bytes == 0) return abi::kInvalidValue;
+  const Guard guard(Process::get().lock);
+  const std::uint64_t whole = (bytes + 511) / 512 * 512;
+  if (whole < bytes || !machine()->take(context->device, whole)) return abi::kOutOfMemory;
+  *address = Process::get().new_address(whole);
+  Process::get().blocks[*address] = {context->device, whole, context};
+  return abi::kSuccess;
+}
+
+abi::Result free_block(abi::DevicePtr address) {
+  const Guard guard(Process::get().lock);
+  const auto found = Process::get().blocks.find(address);
+  if (found == Process::get().blocks.end()) return abi::kInvalidValue;
+  machine()->give_back(found->second.device, found->second.bytes);
+  Process::get().blocks.erase(found);
+  return abi::kSuccess;
+}
+
+std::uint64_t bytes_of_channel(int format) {
+  if (format == abi::kFormatUnsigned8 || format == abi::kFormatSigned8) return 1;
+  if (format == abi::kFormatUnsigned32 || format == abi::kFormatSigned32 ||
+      format == abi::kFormatFloat) {
+    return 4;
+  }
+  return 2;
+}
+
+template <typename Handle>
+abi::Result get_array(std::uint64_t bytes, Handle* array) {
+  abi::DevicePtr address = 0;
+  const abi::Result result = get_block(bytes, &address);
+  if (result == abi::kSuccess) *array = reinterpret_cast<Handle>(address);
+  return result;
+}
+
+}  // namespace
+
+extern "C" {
+
+#define FAKE_DECLARE(name) __attribute__((visibility("default"))) abi::call::name name
+FAKE_DECLARE(cuMemGetInfo_v2);
+FAKE_DECLARE(cuMemAlloc_v2);
+FAKE_DECLARE(cuMemAllocPitch_v2);
+FAKE_DECLARE(cuMemAllocManaged);
+FAKE_DECLARE(cuMemFree_v2);
+FAKE_DECLARE(cuMemHostAlloc);
+FAKE_DECLARE(cuMemFreeHost);
+FAKE_DECLARE(cuArrayCreate_v2);
+FAKE_DECLARE(cuArray3DCreate_v2);
+FAKE_DECLARE(cuArrayDestroy);
+FAKE_DECLARE(cuMipmappedArrayCreate);
+FAKE_DECLARE(cuMipmappedArrayDestroy);
+
+abi::Result cuMemGetInfo_v2(std::size_t* free, std::size_t* total) {
+  entered(__func__);
+  const abi::Context context = current();
+  if (context == nullptr) return abi::kInvalidContext;
+  *total = machine()->devices[context->device].bytes;
+  *free = *total - machine()->used(context->device);
+  return abi::kSuccess;
+}
+
+abi::Result cuMemAlloc_v2(abi::DevicePtr* pointer, std::size_t bytes) {
+  entered(__func__);
+  return get_block(bytes, pointer);
+}
+
+abi::Result cuMemAllocPitch_v2(abi::DevicePtr* pointer,
+                               std::size_t* pitch,
+                               std::size_t width,
+                               std::size_t height,
+                               unsigned int) {
+  entered(__func__);
+  *pitch = (width + kPitch - 1) / kPitch * kPitch;
+  return get_block(*pitch * height, pointer);
+}
+
+abi::Result cuMemAllocManaged(abi::DevicePtr* pointer, std::size_t bytes, unsigned int) {
+  entered(__func__);
+  return get_block(bytes, pointer);
+}
+
+/// Of a pool, too.
+abi::Result cuMemFree_v2(abi::DevicePtr pointer) {
+  entered(__func__);
+  const Guard guard(Process::get().lock);
+  const auto of_pool = Process::get().pool_blocks.find(pointer);
+  if (of_pool == Process::get().pool_blocks.end()) return free_block(pointer);
+  of_pool->second.pool->used -= of_pool->second.bytes;
+  Process::get().pool_blocks.erase(of_pool);
+  release_free_pools();
+  return abi::kSuccess;
+}
+
+abi::Result cuMemHostAlloc(void** pointer, std::size_t bytes, unsigned int) {
+  entered(__func__);
+  *pointer = std::malloc(bytes);
+  return *pointer == nullptr ? abi::kOutOfMemory : abi::kSuccess;
+}
+
+abi::Result cuMemFreeHost(void* pointer) {
+  entered(__func__);
+  std::free(pointer);
+  return abi::kSuccess;
+}
+
+abi::Result cuArrayCreate_v2(abi::Array* array, const abi::ArrayDescriptor* descriptor) {
+  entered(__func__);
+  return get_array(descriptor->width * std::max<std::size_t>(descriptor->height, 1) *
+                       descriptor->channels * bytes_of_channel(descriptor->format),
+                   array);
+}
+
+abi::Result cuArray3DCreate_v2(abi::Array* array, const abi::Array3dDescriptor* descriptor) {
+  entered(__func__);
+  return get_array(descriptor->width * std::max<std::size_t>(descriptor->height, 1) *
+                       std::max<std::size_t>(descriptor->depth, 1) * descriptor->channels *
+                       bytes_of_channel(descriptor->format),
+                   array);
+}
+
+abi::Result cuArrayDestroy(abi::Array array) {
+  entered(__func__);
+  return free_block(reinterpret_cast<abi::DevicePtr>(array));
+}
+
+abi::Result cuMipmappedArrayCreate(abi::MipmappedArray* array,
+                                   const abi::Array3dDescriptor* descriptor,
+                                   unsigned int levels) {
+  entered(__func__);
+  std::uint64_t bytes = 0;
+  for (unsigned int level = 0; level < levels; ++level) {
+    bytes += std::max<std::size_t>(descriptor->width >> level, 1) *
+             std::max<std::size_t>(descriptor->height >> level, 1) *
+             std::max<std::size_t>(descriptor->depth >> level, 1) * descriptor->channels *
+             bytes_of_channel(descriptor->format);
+  }
+  return get_array(bytes, array);
+}
+
+abi::Result cuMipmappedArrayDestroy(abi::MipmappedArray array) {
+  entered(__func__);
+  return free_block(reinterpret_cast<abi::DevicePtr>(array));
+}
+
+}  // extern "C"
