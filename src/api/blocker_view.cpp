@@ -56,6 +56,7 @@ struct Details {
   void operator()(const blocker::GroupLimit&) const {}
   void operator()(const blocker::LaunchBackoff&) const {}
   void operator()(const blocker::UserLimit&) const {}
+  void operator()(const blocker::Suspended&) const {}
 };
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace gflow::api {
 
 /// What the one who asks could do so that a job starts sooner.
 struct Suggestion {
-  std::string action;   ///< "update" with `changes`, or "release"
+  std::string action;   ///< "update" with `changes`, "release" or "resume"
   JobChanges changes;   ///< the body of PATCH /api/v1/jobs/{id}
   std::string command;  ///< the same as typed: "gjob update 42 --gpus 1"
   std::string text;     ///< what comes of it: "as many as are free now"

@@ -23,7 +23,7 @@ inline constexpr std::array<StartBy, 3> kValues<StartBy> = {
 
 namespace {
 
-constexpr std::array<std::string_view, 2> kActions = {"update", "release"};
+constexpr std::array<std::string_view, 3> kActions = {"update", "release", "resume"};
 
 }  // namespace
 

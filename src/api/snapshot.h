@@ -65,6 +65,7 @@ struct SnapshotJob {
   std::string held_why{};                      ///< on hold: "" if its user asked for it
   std::optional<EndReason> stop{};             ///< why it was told to stop
   bool suspended = false;                      ///< also where it was told to stop then
+  bool suspended_by_hand = false;              ///< so that it does not go on by itself
   std::chrono::milliseconds suspended_for{0};  ///< before that, in its present attempt
   std::optional<EndReason> reason{};           ///< of its end
   Memory peak_gpu_memory{};                    ///< most on one device; 0: not known

@@ -27,6 +27,9 @@ class Suggestions {
     const std::string command = fmt::format("gjob release {}{}", job_.value, options);
     list_.push_back({"release", {}, command, std::move(text)});
   }
+  void resume(std::string text) {
+    list_.push_back({"resume", {}, fmt::format("gjob resume {}", job_.value), std::move(text)});
+  }
   void update(std::string_view options, JobChanges changes, std::string text) {
     const std::string command = fmt::format("gjob update {} {}", job_.value, options);
     list_.push_back({"update", std::move(changes), command, std::move(text)});
@@ -61,6 +64,9 @@ std::string gpus_option(const GpuRequest& request) {
 void add_gates(const JobView& job, Suggestions& list) {
   if (blocker_of(job, BlockerKind::OnHold) != nullptr) {
     list.release("", tr("returns it to the queue"));
+  }
+  if (blocker_of(job, BlockerKind::Suspended) != nullptr) {
+    list.resume(tr("lets it go on where it stands"));
   }
   if (blocker_of(job, BlockerKind::BeginTime) != nullptr) {
     list.release(" --at now+0", tr("clears the begin time"));
@@ -118,9 +124,10 @@ void add_order(const JobView& job, const Asker& asker, Suggestions& list) {
 }  // namespace
 
 std::vector<Suggestion> suggestions_for(const JobView& job, const Asker& asker) {
-  if (!asker.may_change || !is_pending(job.status)) return {};
+  if (!asker.may_change) return {};
   Suggestions list(job.id);
   add_gates(job, list);
+  if (!is_pending(job.status)) return list.take();
   add_fewer_gpus(job, list);
   for (const BlockerView& blocker : job.blockers) add_smaller_part(job, blocker, list);
   add_order(job, asker, list);

@@ -183,7 +183,8 @@ struct SubmitAnswer {
   std::vector<Item> items;
 };
 
-/// The body of POST /api/v1/jobs/{cancel,hold,release} and of PATCH /api/v1/jobs.
+/// The body of POST /api/v1/jobs/{cancel,signal,hold,release,suspend,resume} and of PATCH
+/// /api/v1/jobs.
 struct JobsRequest {
   std::vector<JobId> jobs;
   int signal = 0;              ///< cancel (0: SIGTERM), signal (1..64)

@@ -74,7 +74,7 @@ class Client {
                                  const std::function<bool(std::string_view)>& take);
   /// Up to `most` bytes, the last of what the job wrote by now.
   [[nodiscard]] Result<LogEnd> end_of_log(JobId id, std::uint64_t most);
-  /// POST /api/v1/jobs/VERB: "cancel", "hold", "release". The jobs it was done to.
+  /// POST /api/v1/jobs/VERB: "cancel", "hold", "suspend", ... The jobs it was done to.
   [[nodiscard]] Result<std::vector<JobId>> act(std::string_view verb,
                                                const api::JobsRequest& request);
   [[nodiscard]] Result<std::vector<JobId>> update(const api::UpdateRequest& request);

@@ -115,6 +115,7 @@ struct CodeVisitor {
     return tr_later("LaunchBackoff");
   }
   std::string_view operator()(const blocker::UserLimit&) const { return tr_later("UserLimit"); }
+  std::string_view operator()(const blocker::Suspended&) const { return tr_later("Suspended"); }
 };
 
 struct TextVisitor {
@@ -212,6 +213,9 @@ struct TextVisitor {
     return tr_format(
         "UserLimit: at most {} of its user's jobs that reserve no GPUs and no CPUs at once",
         b.limit);
+  }
+  std::string operator()(const blocker::Suspended& b) const {
+    return tr_format("Suspended by {}", printable(b.by));
   }
 };
 

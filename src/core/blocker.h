@@ -21,6 +21,11 @@ struct OnHold {
   std::string why;  ///< "" if the user asked for it
   friend bool operator==(const OnHold&, const OnHold&) = default;
 };
+/// Suspended by hand: it goes on when it is resumed.
+struct Suspended {
+  std::string by;  ///< name of who did it
+  friend bool operator==(const Suspended&, const Suspended&) = default;
+};
 struct BeginTime {
   WallTime at;
   friend bool operator==(const BeginTime&, const BeginTime&) = default;
@@ -156,7 +161,8 @@ using Blocker = std::variant<blocker::OnHold,
                              blocker::Priority,
                              blocker::GroupLimit,
                              blocker::LaunchBackoff,
-                             blocker::UserLimit>;
+                             blocker::UserLimit,
+                             blocker::Suspended>;
 
 /// Which kind of Blocker, in the order of its alternatives.
 enum class BlockerKind {
@@ -176,6 +182,7 @@ enum class BlockerKind {
   GroupLimit,
   LaunchBackoff,
   UserLimit,
+  Suspended,
 };
 inline constexpr std::array<std::string_view, std::variant_size_v<Blocker>> kBlockerKinds = {
     "hold",
@@ -193,7 +200,8 @@ inline constexpr std::array<std::string_view, std::variant_size_v<Blocker>> kBlo
     "priority",
     "group_limit",
     "launch_backoff",
-    "user_limit"};
+    "user_limit",
+    "suspended"};
 [[nodiscard]] constexpr BlockerKind blocker_kind(const Blocker& blocker) {
   return static_cast<BlockerKind>(blocker.index());
 }

@@ -217,9 +217,11 @@ struct Starting {
 struct Running {
   Attempt attempt;
   std::optional<Stop> stop;
-  std::optional<MonoTime> suspended;   ///< since when it is suspended to make room
+  std::optional<MonoTime> suspended;   ///< since when it is suspended
   std::chrono::milliseconds stood{0};  ///< how long it was before that, in this attempt
   int requeues = 0;
+  /// Who suspended it by hand, and only by hand does it go on; "": gflow did, to make room.
+  std::string suspended_by{};
   friend bool operator==(const Running&, const Running&) = default;
 };
 struct Ended {

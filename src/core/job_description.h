@@ -293,6 +293,8 @@ struct Description<Running> {
       field<&Running::suspended>(
           {.name = "suspended_mono_ms", .help = "since when it is suspended"}),
       field<&Running::stood>({.name = "stood_ms", .help = "how long it was suspended before"}),
+      field<&Running::suspended_by>(
+          {.name = "suspended_by", .help = "who suspended it; empty: gflow, to make room"}),
   };
 };
 

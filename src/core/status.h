@@ -82,7 +82,7 @@ inline constexpr std::array kStatuses = {
                Phase::Active,
                RunClock::Stands,
                Tone::Attention,
-               "suspended for a job ahead of it; keeps its memory"},
+               "suspended, by hand or for a job ahead of it; keeps its memory"},
     StatusInfo{Status::Completing,
                "Completing",
                "CG",

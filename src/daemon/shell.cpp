@@ -237,7 +237,8 @@ void Shell::make_room() {
 bool Shell::is_taken_when_full(const engine::Event& event) {
   namespace e = engine::event;
   return !std::holds_alternative<e::Submit>(event) && !std::holds_alternative<e::Hold>(event) &&
-         !std::holds_alternative<e::Release>(event) && !std::holds_alternative<e::Update>(event) &&
+         !std::holds_alternative<e::Release>(event) && !std::holds_alternative<e::Suspend>(event) &&
+         !std::holds_alternative<e::Resume>(event) && !std::holds_alternative<e::Update>(event) &&
          !std::holds_alternative<e::Drain>(event);
 }
 

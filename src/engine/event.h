@@ -57,6 +57,17 @@ struct Release {
   Principal by;
   std::optional<WallTime> at;  ///< wait in the queue until then
 };
+/// Stops running jobs where they stand, or lets them go on. They keep their memory, and give back
+/// compute and CPUs; only Resume ends that, and then they go on when their compute is free. The
+/// answer names those this changed: not those that were suspended by hand already, or not.
+struct Suspend {
+  std::vector<JobId> jobs;
+  Principal by;
+};
+struct Resume {
+  std::vector<JobId> jobs;
+  Principal by;
+};
 /// All or none. What may be changed until when is in the description of a job.
 struct Update {
   std::vector<JobId> jobs;
@@ -170,6 +181,8 @@ using Event = std::variant<event::Submit,
                            event::Signal,
                            event::Hold,
                            event::Release,
+                           event::Suspend,
+                           event::Resume,
                            event::Update,
                            event::AttemptStarted,
                            event::AttemptEnded,

@@ -352,8 +352,12 @@ void explain_suspended_on(const Index& index,
   }
 }
 
-/// It goes on where it stands: what it has there counts, and who goes before it.
+/// It goes on where it stands: who wants it to stand, or what it has there counts, and who goes
+/// before it.
 std::vector<Blocker> explain_suspended(Index& index, const Job& job, Now now) {
+  if (const std::string& by = std::get<Running>(job.state).suspended_by; !by.empty()) {
+    return {blocker::Suspended{by}};
+  }
   std::vector<Blocker> why;
   for (const Allocation& part : allocations_of(*attempt_of(job))) {
     explain_suspended_on(index, job, part, now, why);

@@ -18,6 +18,12 @@ Presence presence_of(const Job& job) {
   return running != nullptr && running->suspended ? Presence::Suspended : Presence::Working;
 }
 
+/// Whether it was suspended to make room: not by hand.
+bool goes_on_by_itself(const Job& job) {
+  const auto* running = std::get_if<Running>(&job.state);
+  return running != nullptr && running->suspended && running->suspended_by.empty();
+}
+
 bool holds(const Job& job, const std::string& node, int gpu) {
   if (!is_active(job)) return false;
   return std::ranges::any_of(allocations_of(*attempt_of(job)), [&](const Allocation& part) {
@@ -75,7 +81,7 @@ void Index::link_active(const Job& job, const Attempt& attempt) {
   for (const Allocation& part : allocations_of(attempt)) {
     for (const int cpu : part.cpus) cpus_taken[*ledger.find(part.node)].insert(cpu);
   }
-  if (presence_of(job) == Presence::Suspended) suspended.insert({job.submitted, job.id});
+  if (goes_on_by_itself(job)) suspended.insert({job.submitted, job.id});
   if (job.spec.preemption != Preemption::None) preemptible.insert(job.id);
   fair.hold(job.spec.user.uid, parts_of(job.spec.request));
   if (const auto end = latest_end(job)) ends.emplace(*end, job.id);

@@ -145,7 +145,7 @@ struct Index {
   FairShare fair;                                  ///< what users had
   Peaks peaks;                                     ///< learned from ended attempts
   std::map<DeviceKey, std::set<JobId>> holders;    ///< devices that have jobs
-  std::set<std::pair<WallTime, JobId>> suspended;  ///< suspended jobs, by submission
+  std::set<std::pair<WallTime, JobId>> suspended;  ///< to make room, by submission
   std::set<JobId> preemptible;                     ///< active jobs that may have to make room
   std::map<placement::NodeIndex, std::multiset<int>> cpus_taken;  ///< by number
   std::set<std::pair<MonoTime, JobId>> ends;  ///< active jobs with a limit, by latest end

@@ -53,7 +53,7 @@ bool Step::preempt_for(JobId id, Places& places) {
   auto longest = std::chrono::seconds::zero();
   for (const JobId victim : plan->victims) {
     if (index_.find(victim)->spec.preemption == Preemption::Suspend) {
-      suspend(victim);
+      suspend(victim, "");
       continue;
     }
     preempt(victim, id);
@@ -94,12 +94,18 @@ void Step::preempt(JobId victim, JobId by) {
   effects_.emplace_back(effect::StopAttempt{victim, attempt_of(*index_.find(victim))->number});
 }
 
-void Step::suspend(JobId victim) {
-  index_.change(victim,
-                [this](Job& job) { std::get<Running>(job.state).suspended = index_.now.mono; });
-  saved(victim, Happening::Suspended);
+/// To make room, or by hand: then it may be suspended already.
+void Step::suspend(JobId id, const std::string& by_hand_of) {
+  const bool stands = status_of(*index_.find(id)) == Status::Suspended;
+  index_.change(id, [&](Job& job) {
+    auto& running = std::get<Running>(job.state);
+    if (!stands) running.suspended = index_.now.mono;
+    running.suspended_by = by_hand_of;
+  });
+  saved(id, stands ? Happening::Nothing : Happening::Suspended);
+  if (stands) return;
   index_.fronts.open_all();  // what it computed with is there for all that were told there is none
-  effects_.emplace_back(effect::Suspend{victim, attempt_of(*index_.find(victim))->number});
+  effects_.emplace_back(effect::Suspend{id, attempt_of(*index_.find(id))->number});
 }
 
 std::vector<JobId> Step::suspended_in_order() const {

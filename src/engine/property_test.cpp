@@ -46,6 +46,8 @@ const Kinds& eventful() {
                                {3, Kind::Update},
                                {2, Kind::Hold},
                                {3, Kind::Release},
+                               {3, Kind::Suspend},
+                               {3, Kind::Resume},
                                {3, Kind::Launches},
                                {3, Kind::Reports},
                                {2, Kind::Clock},

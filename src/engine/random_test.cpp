@@ -119,7 +119,11 @@ class Chance {
   Event next(const State& state) {
     const JobId id = any_job(state.next_id());
     const Principal by = one_in(2) ? alice() : root();
-    switch (below(14)) {
+    switch (below(16)) {
+      case 15:
+        return event::Suspend{{id}, by};
+      case 14:
+        return event::Resume{{id}, by};
       case 12:
         return nodes();
       case 13:

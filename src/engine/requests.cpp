@@ -13,6 +13,18 @@ std::unexpected<Error> wrong_state(const Job& job, std::string_view wish) {
               tr_format("job {} is {}: {}", job.id.value, status_name(status_of(job)), wish));
 }
 
+bool is_by_hand(const Job& job) { return !std::get<Running>(job.state).suspended_by.empty(); }
+
+/// Whether its processes can be suspended and resumed by hand.
+Result<void> check_runs(const Job& job, std::string_view wish) {
+  const Status status = status_of(job);
+  if (status != Status::Running && status != Status::Suspended) return wrong_state(job, wish);
+  if (!job.spec.allocation) return {};
+  return fail(Code::WrongState,
+              tr_format("job {} is an allocation: the program that uses its GPUs is not gflow's",
+                        job.id.value));
+}
+
 }  // namespace
 
 void Step::take(const event::Cancel& event) {
@@ -87,6 +99,42 @@ void Step::take(const event::Release& event) {
     saved(id, Happening::Released);
   }
   answer(event.jobs);
+}
+
+void Step::take(const event::Suspend& event) {
+  for (const JobId id : event.jobs) {
+    const auto job = changeable(id, event.by);
+    if (!job) return answer(std::unexpected(job.error()));
+    if (auto can = check_runs(**job, tr("only a running job can be suspended")); !can) {
+      return answer(std::unexpected(can.error()));
+    }
+  }
+  std::vector<JobId> changed;
+  for (const JobId id : event.jobs) {
+    if (is_by_hand(*index_.find(id))) continue;
+    suspend(id, event.by.name);
+    changed.push_back(id);
+  }
+  answer(std::move(changed));
+}
+
+/// From then on they are like those that were suspended to make room.
+void Step::take(const event::Resume& event) {
+  for (const JobId id : event.jobs) {
+    const auto job = changeable(id, event.by);
+    if (!job) return answer(std::unexpected(job.error()));
+    if (auto can = check_runs(**job, tr("only a suspended job can be resumed")); !can) {
+      return answer(std::unexpected(can.error()));
+    }
+  }
+  std::vector<JobId> changed;
+  for (const JobId id : event.jobs) {
+    if (!is_by_hand(*index_.find(id))) continue;
+    index_.change(id, [](Job& job) { std::get<Running>(job.state).suspended_by.clear(); });
+    saved(id, Happening::Nothing);
+    changed.push_back(id);
+  }
+  answer(std::move(changed));
 }
 
 }  // namespace gflow::engine

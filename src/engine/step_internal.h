@@ -28,6 +28,8 @@ class Step {
   void take(const event::Signal& event);
   void take(const event::Hold& event);
   void take(const event::Release& event);
+  void take(const event::Suspend& event);
+  void take(const event::Resume& event);
   void take(const event::Update& event);
   void take(const event::AttemptStarted& event);
   void take(const event::AttemptEnded& event);
@@ -96,7 +98,7 @@ class Step {
   [[nodiscard]] bool preempt_for(JobId id, Places& places);
   void remember_preemption(JobId id, const std::vector<JobId>& victims, bool told_now);
   void preempt(JobId victim, JobId by);
-  void suspend(JobId victim);
+  void suspend(JobId id, const std::string& by_hand_of);
   [[nodiscard]] std::vector<JobId> suspended_in_order() const;
   void resume_before(const std::optional<QueueKey>& place,
                      std::vector<JobId>& suspended,

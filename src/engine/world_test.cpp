@@ -117,6 +117,9 @@ void World::heal() {
   std::vector<JobId> held;  // a job that waits is not to be looked at over a step
   for (const Job* job : jobs(Status::Hold)) held.push_back(job->id);
   for (const JobId id : held) tell(event::Release{{id}, system_principal(), std::nullopt});
+  std::vector<JobId> suspended;
+  for (const Job* job : jobs(Status::Suspended)) suspended.push_back(job->id);
+  tell(event::Resume{suspended, system_principal()});
 }
 
 void World::act(const Act& act) {
@@ -157,6 +160,10 @@ void World::act(const Act& act) {
       if (act.begin > 0) at = now_.wall + minutes(act.begin);
       return tell(event::Release{{any}, root, at});
     }
+    case Act::Kind::Suspend:
+      return tell(event::Suspend{{any}, root});
+    case Act::Kind::Resume:
+      return tell(event::Resume{{any}, root});
     case Act::Kind::Launches:
       launches_ = act.which % 6;
       return;
@@ -307,9 +314,12 @@ std::string World::held_twice() const {
     for (const Allocation& part : parts) {
       for (const int gpu : part.gpus) {
         auto& [compute, memory] = held[{part.node, gpu}];
-        memory += job->spec.request.gpu_memory.bytes;
+        const Request& asked = job->spec.request;
+        const bool may_have_all =
+            suspended && asked.gpu_memory == Memory{} && asked.mode == GpuMode::Whole;
+        memory += may_have_all ? kGpuMemory.bytes : asked.gpu_memory.bytes;
         if (memory > kGpuMemory.bytes) return "more memory is held than there is";
-        if (!suspended) compute += job->spec.request.share.parts;
+        if (!suspended) compute += asked.share.parts;
         if (compute > Share::kWholeParts) return "more compute is held than there is";
       }
     }

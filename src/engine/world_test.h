@@ -26,6 +26,8 @@ struct Act {
     Update,  ///< its time limit and the limit of its group change
     Hold,
     Release,
+    Suspend,  ///< by hand
+    Resume,
     Launches,   ///< from now on launches fail, in one of the ways there are, or do not
     Reports,    ///< from now on the runner tells nothing; or tells all it has not told
     Clock,      ///< somebody sets the clock

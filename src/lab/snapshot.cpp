@@ -53,6 +53,7 @@ Running running_of(const api::SnapshotJob& job, WallTime taken) {
   running.stood = std::max(taken - running.attempt.started - job.run_time, milliseconds(0));
   if (job.suspended || job.status == Status::Suspended) {
     running.suspended = MonoTime{};  // now, by the lab's clock
+    if (job.suspended_by_hand) running.suspended_by = job.spec.user.name;
   }
   return running;
 }

@@ -207,6 +207,12 @@ Memory Ledger::reserve_on(const Demand& demand, Memory device_memory) const {
                                       : demand.gpu_memory;
 }
 
+Memory Ledger::kept_on(const Demand& demand, Memory device_memory, Presence presence) const {
+  const Memory reserved = reserve_on(demand, device_memory);
+  if (presence == Presence::Suspended && reserved == Memory{}) return device_memory;
+  return reserved;
+}
+
 bool Ledger::device_fits(DemandIndex index, const DeviceState& device) const {
   const Demand& wanted = demand(index);
   if (!device.usable || device.free < share_held(wanted) || !accepts(index, device.model) ||
@@ -310,7 +316,7 @@ void Ledger::take_on(NodeState& state,
   state.memory_free -= wanted.memory;
   for (const int i : devices) {
     DeviceState& device = state.devices[at(i)];
-    device.memory_free -= reserve_on(wanted, device.memory_shared);
+    device.memory_free -= kept_on(wanted, device.memory_shared, presence);
     if (!works) {
       ++device.suspended;
       continue;
@@ -331,7 +337,7 @@ void Ledger::give_back_on(NodeState& state,
   state.memory_free += wanted.memory;
   for (const int i : devices) {
     DeviceState& device = state.devices[at(i)];
-    device.memory_free += reserve_on(wanted, device.memory_shared);
+    device.memory_free += kept_on(wanted, device.memory_shared, presence);
     if (!works) {
       --device.suspended;
       continue;

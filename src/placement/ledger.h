@@ -200,6 +200,10 @@ class Ledger {
   /// for a fraction that declared nothing its share of the device's memory.
   [[nodiscard]] Memory reserve_on(const Demand& demand, Memory device_memory) const;
 
+  /// What a job of the demand keeps of a device's memory: that, but all of it while it is suspended
+  /// and nobody knows how much it has.
+  [[nodiscard]] Memory kept_on(const Demand& demand, Memory device_memory, Presence presence) const;
+
   /// Holds the demand's part for one node there. Does not ask whether it fits: a restarted daemon
   /// takes what its jobs have.
   void take(DemandIndex demand, const Placement& placement, Presence presence = Presence::Working);

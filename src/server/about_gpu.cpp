@@ -109,7 +109,7 @@ constexpr api::Operation kShowGpuAllocation = shows_one({
     .answers = {{{200, "GpuAllocation"}}},
 });
 
-constexpr api::Operation kReleaseGpuAllocation = ends_later(ends_one({
+constexpr api::Operation kReleaseGpuAllocation = ends_later(acts_on_one({
     .id = "release_gpu_allocation",
     .tag = "gpu",
     .summary = tr_later("Give an allocation back"),

@@ -92,6 +92,28 @@ constexpr api::Operation kReleaseJobs = acts_on_jobs({
     .example = R"({"jobs": [2]})",
 });
 
+constexpr api::Operation kSuspendJobs = acts_on_jobs({
+    .id = "suspend_jobs",
+    .tag = "jobs",
+    .summary = tr_later("Suspend jobs that run"),
+    .description = tr_later(
+        "Their processes are stopped where they stand. They keep their memory, that of the GPUs, "
+        "too, and give back compute and CPUs, until they are resumed: not by gflow, whatever gets "
+        "free. It answers with those that this changed: not with those that somebody has suspended "
+        "already."),
+    .example = R"({"jobs": [1]})",
+});
+
+constexpr api::Operation kResumeJobs = acts_on_jobs({
+    .id = "resume_jobs",
+    .tag = "jobs",
+    .summary = tr_later("Resume jobs that somebody suspended"),
+    .description = tr_later(
+        "They go on where they stand once the compute that they gave back is free. It answers with "
+        "those that this changed: not with those that nobody has suspended."),
+    .example = R"({"jobs": [1]})",
+});
+
 constexpr api::Operation kShowJob = shows_one({
     .id = "show_job",
     .tag = "jobs",
@@ -116,7 +138,7 @@ constexpr api::Operation kUpdateJob = {
     .errors = {404, 409, 412, 422},
 };
 
-constexpr api::Operation kCancelJob = ends_one({
+constexpr api::Operation kCancelJob = acts_on_one({
     .id = "cancel_job",
     .tag = "jobs",
     .summary = tr_later("End a job"),
@@ -126,13 +148,30 @@ constexpr api::Operation kCancelJob = ends_one({
     .segment = kJobSegment,
 });
 
+constexpr api::Operation kSuspendJob = acts_on_one({
+    .id = "suspend_job",
+    .tag = "jobs",
+    .summary = tr_later("Suspend a job that runs"),
+    .description = tr_later("As POST /api/v1/jobs/suspend does."),
+    .segment = kJobSegment,
+});
+
+constexpr api::Operation kResumeJob = acts_on_one({
+    .id = "resume_job",
+    .tag = "jobs",
+    .summary = tr_later("Resume a job that somebody suspended"),
+    .description = tr_later("As POST /api/v1/jobs/resume does."),
+    .segment = kJobSegment,
+});
+
 constexpr api::Operation kExplainJob = shows_one({
     .id = "explain_job",
     .tag = "jobs",
     .summary = tr_later("Why a job waits, until when, and what would start it sooner"),
     .description = tr_later(
         "What gjob why shows. A suggestion is what you may do: its changes are the body of PATCH "
-        "/api/v1/jobs/{id}; where its action is release, POST /api/v1/jobs/release does it."),
+        "/api/v1/jobs/{id}; where its action is release or resume, POST /api/v1/jobs/release or "
+        "/api/v1/jobs/resume does it."),
     .segment = kJobSegment,
     .answers = {{{200, "Explanation"}}},
 });

@@ -20,8 +20,8 @@ namespace gflow::server::about {
   return told;
 }
 
-/// Ends the job that the route names, or the allocation, if it still is as it was seen.
-[[nodiscard]] constexpr api::Operation ends_one(api::Operation told) {
+/// Acts on the job that the route names, or the allocation, if it still is as it was seen.
+[[nodiscard]] constexpr api::Operation acts_on_one(api::Operation told) {
   told.takes_match = true;
   told.answers = {{{200, "JobIds"}}};
   told.errors = {404, 409, 412};

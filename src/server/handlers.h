@@ -24,6 +24,10 @@ void cancel_job(Exchange exchange, CancelQuery query);
 void signal_jobs(Exchange exchange);
 void hold_jobs(Exchange exchange);
 void release_jobs(Exchange exchange);
+void suspend_jobs(Exchange exchange);
+void suspend_job(Exchange exchange);
+void resume_jobs(Exchange exchange);
+void resume_job(Exchange exchange);
 // job.cpp
 void show_job(Exchange exchange);
 void show_newest_job(Exchange exchange, NewestQuery query);

@@ -5,23 +5,38 @@
 #include "server/job_tag.h"
 
 namespace gflow::server {
-void cancel_jobs(Exchange exchange) {
+namespace {
+
+/// Has the event that is made of what the body says decided.
+template <auto kEventOf>
+void act_on_listed(Exchange exchange) {
   read_body<api::JobsRequest>(
       std::move(exchange), api::read_jobs_request, [](Exchange known, api::JobsRequest asked) {
-        known.service.request(
-            engine::event::Cancel{std::move(asked.jobs), known.caller, asked.signal},
-            changed(std::move(known.respond)));
+        known.service.request(kEventOf(std::move(asked), known.caller),
+                              changed(std::move(known.respond)));
       });
 }
 
-void cancel_job(Exchange exchange, CancelQuery query) {
+/// The same of the job that the path names.
+template <typename EventOf>
+void act_on_one(const Exchange& exchange, EventOf event_of) {
   const auto job = find_job(exchange);
   if (!job) return exchange.respond(problem(job.error()));
   const JobId id = (*job)->id;
-  request_if_match(exchange,
-                   {id},
-                   engine::event::Cancel{{id}, exchange.caller, query.signal},
-                   changed(exchange.respond));
+  request_if_match(exchange, {id}, event_of(id), changed(exchange.respond));
+}
+
+}  // namespace
+
+void cancel_jobs(Exchange exchange) {
+  act_on_listed<[](api::JobsRequest asked, Principal by) {
+    return engine::event::Cancel{std::move(asked.jobs), std::move(by), asked.signal};
+  }>(std::move(exchange));
+}
+
+void cancel_job(Exchange exchange, CancelQuery query) {
+  act_on_one(exchange,
+             [&](JobId id) { return engine::event::Cancel{{id}, exchange.caller, query.signal}; });
 }
 
 void signal_jobs(Exchange exchange) {
@@ -38,19 +53,35 @@ void signal_jobs(Exchange exchange) {
 }
 
 void hold_jobs(Exchange exchange) {
-  read_body<api::JobsRequest>(
-      std::move(exchange), api::read_jobs_request, [](Exchange known, api::JobsRequest asked) {
-        known.service.request(engine::event::Hold{std::move(asked.jobs), known.caller},
-                              changed(std::move(known.respond)));
-      });
+  act_on_listed<[](api::JobsRequest asked, Principal by) {
+    return engine::event::Hold{std::move(asked.jobs), std::move(by)};
+  }>(std::move(exchange));
 }
 
 void release_jobs(Exchange exchange) {
-  read_body<api::JobsRequest>(
-      std::move(exchange), api::read_jobs_request, [](Exchange known, api::JobsRequest asked) {
-        known.service.request(engine::event::Release{std::move(asked.jobs), known.caller, asked.at},
-                              changed(std::move(known.respond)));
-      });
+  act_on_listed<[](api::JobsRequest asked, Principal by) {
+    return engine::event::Release{std::move(asked.jobs), std::move(by), asked.at};
+  }>(std::move(exchange));
+}
+
+void suspend_jobs(Exchange exchange) {
+  act_on_listed<[](api::JobsRequest asked, Principal by) {
+    return engine::event::Suspend{std::move(asked.jobs), std::move(by)};
+  }>(std::move(exchange));
+}
+
+void suspend_job(Exchange exchange) {
+  act_on_one(exchange, [&](JobId id) { return engine::event::Suspend{{id}, exchange.caller}; });
+}
+
+void resume_jobs(Exchange exchange) {
+  act_on_listed<[](api::JobsRequest asked, Principal by) {
+    return engine::event::Resume{std::move(asked.jobs), std::move(by)};
+  }>(std::move(exchange));
+}
+
+void resume_job(Exchange exchange) {
+  act_on_one(exchange, [&](JobId id) { return engine::event::Resume{{id}, exchange.caller}; });
 }
 
 Service::Answer changed(std::function<void(Reply)> respond) {

@@ -49,6 +49,7 @@ void show(api::SnapshotJob& shown, const Starting& starting) {
 void show(api::SnapshotJob& shown, const Running& running) {
   shown.requeues = running.requeues;
   shown.suspended = running.suspended.has_value();
+  shown.suspended_by_hand = !running.suspended_by.empty();
   shown.suspended_for = running.stood;
   if (running.stop) shown.stop = running.stop->reason;
 }

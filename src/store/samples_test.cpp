@@ -206,6 +206,10 @@ std::vector<Job> states_of(int schema) {
   };
   jobs.insert(jobs.end() - 1, std::begin(more), std::end(more));
   if (schema < 4) return jobs;
+  if (schema >= 15) {
+    jobs.insert(jobs.end() - 1,
+                full(24, Running{attempt(), {}, since, milliseconds(5), 0, "alice"}));
+  }
   for (Job& job : jobs) {
     if (auto* ended = std::get_if<Ended>(&job.state)) ended->lived = milliseconds(7'654'321);
   }

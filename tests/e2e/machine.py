@@ -255,6 +255,19 @@ def appears(directory, prefix, suffix=""):
         os.close(watch)
 
 
+def stands(pid):
+    """Whether every process of a job that was started as this one is stopped or frozen."""
+    try:
+        group = Path(f"/proc/{pid}/cgroup").read_text().splitlines()[-1].split(":", 2)[2]
+    except OSError:
+        return False
+    for events in Path("/sys/fs/cgroup").glob(f"*{group}/cgroup.events"):
+        if "frozen 1" in events.read_text():
+            return True
+    states = subprocess.run(["ps", "-o", "state=", "-s", str(pid)], stdout=subprocess.PIPE, text=True, check=False)
+    return not set(states.stdout.split()) - set("TtZ")
+
+
 class Gate:
     """A FIFO a job waits at: the job says it is there, the test lets it go on."""
 

@@ -137,7 +137,7 @@ def test_its_examples_do_what_they_say(served):
     # What stands for {name} is of what the path is.
     names = {"groups": "sweep", "nodes": there["node"], "tokens": "ci"}
     # What ends something comes after what needs it.
-    last = ["renew_gpu_allocation", "release_gpu_allocation", "clean_up_gpus", "revoke_token", "cancel_jobs",
+    last = ["signal_jobs", "renew_gpu_allocation", "release_gpu_allocation", "clean_up_gpus", "revoke_token", "cancel_jobs",
             "cancel_job", "stop_daemon"]
     order = sorted(operations(description),
                    key=lambda one: last.index(one[2]["operationId"]) if one[2]["operationId"] in last else -1)

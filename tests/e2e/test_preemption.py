@@ -2,11 +2,9 @@
 """Making room for a job ahead: by standing still, or by stopping and coming back."""
 
 import json
-import subprocess
-from pathlib import Path
 
 import pytest
-from machine import Gate
+from machine import Gate, stands
 
 CGROUPS = pytest.mark.parametrize("cgroups", ["true", "false"])
 
@@ -19,19 +17,6 @@ def suspendable(machine, command):
 
 def urgent(machine, command):
     return machine.submit("--gpus", "2", "--gpu-memory", "12G", "--priority", "200", "bash", "-c", command)
-
-
-def stands(pid):
-    """Whether every process of a job that was started as this one is stopped or frozen."""
-    try:
-        group = Path(f"/proc/{pid}/cgroup").read_text().splitlines()[-1].split(":", 2)[2]
-    except OSError:
-        return False
-    for events in Path("/sys/fs/cgroup").glob(f"*{group}/cgroup.events"):
-        if "frozen 1" in events.read_text():
-            return True
-    states = subprocess.run(["ps", "-o", "state=", "-s", str(pid)], stdout=subprocess.PIPE, text=True, check=False)
-    return not set(states.stdout.split()) - set("TtZ")
 
 
 @CGROUPS

@@ -167,6 +167,16 @@ async def test_events_and_changes(machine, client):
 
 
 @on_a_loop
+async def test_suspend_and_resume(machine, client):
+    job = await client.submit("sleep 600")
+    machine.running(job.id)
+    await job.suspend()
+    assert await client.suspend(job) == [] and await job.status() == "Suspended"
+    await job.resume()
+    assert await client.resume(job) == [] and await job.status() == "Running"
+
+
+@on_a_loop
 async def test_leases(machine, client):
     async with client.gpus(2) as devices:
         assert os.environ["CUDA_VISIBLE_DEVICES"] == "0,1" and devices.indices == [0, 1]

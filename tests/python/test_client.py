@@ -325,6 +325,20 @@ def test_hold_release_update_signal_and_why(client, machine):
     assert client.cancel() == []
 
 
+def test_suspend_and_resume(client, machine):
+    job = client.submit("sleep 600", gpus=1)
+    with pytest.raises(gflow.WrongState):
+        client.suspend(client.submit("true", hold=True))
+    machine.running(job.id)
+    assert client.suspend(job) == [job.id] and client.suspend(job) == []
+    assert job.status() == "Suspended" and [one["kind"] for one in job.why()] == ["suspended"]
+    assert [one["action"] for one in job.explain()["suggestions"]] == ["resume"]
+    job.resume()
+    assert job.status() == "Running" and client.resume(job) == []
+    job.suspend()
+    assert job.status() == "Suspended" and client.resume(job) == [job.id]
+
+
 def test_listing_goes_on_from_page_to_page(client):
     client.submit_all([gflow.Submission("true", hold=True, name=f"n{i}") for i in range(1100)])
     assert len(client.jobs(fields=["status"])) == 1100

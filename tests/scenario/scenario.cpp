@@ -33,10 +33,11 @@ const std::map<std::string, Scenario::Verb>& Scenario::verbs() {
       {"submit", &Scenario::submit},   {"refuse", &Scenario::refuse},
       {"started", &Scenario::started}, {"finish", &Scenario::finish},
       {"cancel", &Scenario::request},  {"hold", &Scenario::request},
-      {"release", &Scenario::request}, {"update", &Scenario::update},
+      {"release", &Scenario::request}, {"suspend", &Scenario::request},
+      {"resume", &Scenario::request},  {"update", &Scenario::update},
       {"foreign", &Scenario::foreign}, {"uses", &Scenario::uses},
       {"node", &Scenario::node},       {"drain", &Scenario::drain},
-      {"resume", &Scenario::drain},    {"restart", &Scenario::restart},
+      {"undrain", &Scenario::drain},   {"restart", &Scenario::restart},
       {"reboot", &Scenario::reboot},   {"expect", &Scenario::expect},
   };
   return kVerbs;
@@ -331,6 +332,10 @@ Result<void> Scenario::request(const Line& line) {
     GF_CHECK(step(engine::event::Cancel{ids, by}));
   } else if (line.verb == "hold") {
     GF_CHECK(step(engine::event::Hold{ids, by}));
+  } else if (line.verb == "suspend") {
+    GF_CHECK(step(engine::event::Suspend{ids, by}));
+  } else if (line.verb == "resume") {
+    GF_CHECK(step(engine::event::Resume{ids, by}));
   } else {
     std::optional<WallTime> at;
     if (line.keys.contains("at")) at = GF_TRY(parse_begin(line.keys.at("at"), now_.wall, 0s));
@@ -442,7 +447,7 @@ Result<void> Scenario::drain(const Line& line) {
   if (line.keys.contains("gpu")) what.gpu = GF_TRY(whole_number(line.keys, "gpu", 0));
   if (line.keys.contains("reason")) what.reason = line.keys.at("reason");
   const Principal by = principal(line.keys.contains("by") ? line.keys.at("by") : "root");
-  GF_CHECK(step(engine::event::Drain{what, line.verb == "resume", by}));
+  GF_CHECK(step(engine::event::Drain{what, line.verb == "undrain", by}));
   if (!refused_.message.empty()) return std::unexpected(refused_);
   return {};
 }
@@ -533,7 +538,8 @@ Result<void> Scenario::expect_waiting(const Line& line, const Job& job) {
   std::vector<std::string> why;
   for (const Blocker& blocker : state_.blockers(job.id, now_)) why.push_back(blocker_text(blocker));
   const std::vector<std::string> want(line.words.begin() + 2, line.words.end());
-  if (is_pending(job) && why == want) return {};
+  const bool waits = is_pending(job) || status_of(job) == Status::Suspended;
+  if (waits && why == want) return {};
   return fail(
       Code::Failure,
       fmt::format("it is {}, waiting for: {}", status_code(status_of(job)), fmt::join(why, " | ")));

@@ -117,6 +117,12 @@ class AsyncClient:
     async def release(self, *jobs: JobRef, at: Union[datetime, timedelta, None] = None) -> list[int]:
         return await self._driver.run(self._calls.release(jobs, at))
 
+    async def suspend(self, *jobs: JobRef) -> list[int]:
+        return await self._driver.run(self._calls.act("suspend", jobs))
+
+    async def resume(self, *jobs: JobRef) -> list[int]:
+        return await self._driver.run(self._calls.act("resume", jobs))
+
     async def update(self, *jobs: JobRef, **changes: Unpack[JobChanges]) -> list[int]:
         return await self._driver.run(self._calls.update(jobs, changes))
 
@@ -230,6 +236,12 @@ class AsyncJob:
 
     async def release(self, at: Union[datetime, timedelta, None] = None) -> None:
         await self.client.release(self, at=at)
+
+    async def suspend(self) -> None:
+        await self.client.suspend(self)
+
+    async def resume(self) -> None:
+        await self.client.resume(self)
 
     async def update(self, **changes: Unpack[JobChanges]) -> None:
         await self.client.update(self, **changes)

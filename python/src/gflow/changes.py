@@ -44,9 +44,9 @@ class JobChanges(TypedDict, total=False):
 class Suggestion(TypedDict):
     """What would start a job sooner."""
 
-    action: Literal["update", "release"]
+    action: Literal["update", "release", "resume"]
     changes: JobChanges
-    """for `job.update(**changes)`; empty where it is `job.release()`"""
+    """for `job.update(**changes)`; empty where it is `job.release()` or `job.resume()`"""
     command: str
     text: str
 

@@ -195,6 +195,14 @@ class Client:
         Errors: those of cancel(); WrongState of one that is not held."""
         return self._driver.run(self._calls.release(jobs, at))
 
+    def suspend(self, *jobs: JobRef) -> list[int]:
+        """Stopped where they stand, in memory, until they are resumed. Those it was done to: not those that were suspended already."""
+        return self._driver.run(self._calls.act("suspend", jobs))
+
+    def resume(self, *jobs: JobRef) -> list[int]:
+        """They go on once their compute is free. Those it was done to: not those that nobody had suspended."""
+        return self._driver.run(self._calls.act("resume", jobs))
+
     def update(self, *jobs: JobRef, **changes: Unpack[JobChanges]) -> list[int]:
         """In the words of submit(): gpus="2(A100)", priority=20, time_limit=None, ... All of them or none.
 
@@ -429,6 +437,12 @@ class Job:
     def release(self, at: Union[datetime, timedelta, None] = None) -> None:
         """As Client.release()."""
         self.client.release(self, at=at)
+
+    def suspend(self) -> None:
+        self.client.suspend(self)
+
+    def resume(self) -> None:
+        self.client.resume(self)
 
     def update(self, **changes: Unpack[JobChanges]) -> None:
         """As Client.update()."""

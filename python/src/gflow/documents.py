@@ -158,7 +158,7 @@ class AllocationShown(TypedDict):
 
 
 class BlockerView(TypedDict):
-    kind: Literal["hold", "begin", "dependency", "gpus", "gpu_memory", "gpu_share", "nodes", "node_closed", "node_unhealthy", "preemption", "memory", "cpus", "priority", "group_limit", "launch_backoff", "user_limit"]
+    kind: Literal["hold", "begin", "dependency", "gpus", "gpu_memory", "gpu_share", "nodes", "node_closed", "node_unhealthy", "preemption", "memory", "cpus", "priority", "group_limit", "launch_backoff", "user_limit", "suspended"]
     code: str
     text: str
     need: Union[int, None]
@@ -173,7 +173,7 @@ class BlockerView(TypedDict):
 
 
 class BlockerViewPart(TypedDict):
-    kind: NotRequired[Literal["hold", "begin", "dependency", "gpus", "gpu_memory", "gpu_share", "nodes", "node_closed", "node_unhealthy", "preemption", "memory", "cpus", "priority", "group_limit", "launch_backoff", "user_limit"]]
+    kind: NotRequired[Literal["hold", "begin", "dependency", "gpus", "gpu_memory", "gpu_share", "nodes", "node_closed", "node_unhealthy", "preemption", "memory", "cpus", "priority", "group_limit", "launch_backoff", "user_limit", "suspended"]]
     code: NotRequired[str]
     text: NotRequired[str]
     need: NotRequired[Union[int, None]]
@@ -1531,6 +1531,7 @@ class SnapshotJobShown(TypedDict):
     held_why: str
     stop: Union[Literal["exited", "signalled", "time_limit", "cancelled", "out_of_memory", "launch_failed", "supervisor_died", "rebooted", "dependency_failed", "preempted"], None]
     suspended: bool
+    suspended_by_hand: bool
     suspended_seconds: float
     reason: Union[Literal["exited", "signalled", "time_limit", "cancelled", "out_of_memory", "launch_failed", "supervisor_died", "rebooted", "dependency_failed", "preempted"], None]
     peak_gpu_memory_bytes: int
@@ -1620,7 +1621,7 @@ SubmitRequestItem = Union["SubmitRequestItemOf", "SubmitRequestItemOf1"]
 
 
 class SuggestionShown(TypedDict):
-    action: Literal["update", "release"]
+    action: Literal["update", "release", "resume"]
     changes: PatchJobSpecShown
     command: str
     text: str

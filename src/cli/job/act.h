@@ -2,22 +2,35 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "command/command.h"
 #include "command/context.h"
+#include "core/status.h"
 
 namespace gflow::cli {
+
+/// The jobs that a subcommand of gjob changes.
+[[nodiscard]] Positional jobs_to_act_on();
+
+/// Which of these jobs are in one of these states now; none where the daemon does not answer.
+[[nodiscard]] std::set<JobId> those_in(Context& context,
+                                       const std::vector<JobId>& jobs,
+                                       StatusSet statuses);
 
 /// One request for several jobs: all or none.
 using Act = std::function<Result<std::vector<JobId>>(const std::vector<JobId>&)>;
 
 /// Does it for all jobs at once and, if that is refused, for each by itself, so that one that
 /// cannot keeps none of the others. Errors go to stderr; the exit code is that of the worst, 0 if
-/// all went. `say` is what stdout says of each job: "Job 5 put on hold.".
+/// all went. `say` is what stdout says of each job: "Job 5 put on hold."; `say_otherwise` of those
+/// that were like that already, where the daemon tells them apart.
 [[nodiscard]] int act_on_each(Context& context,
                               const std::vector<JobId>& jobs,
                               const Act& act,
-                              const std::function<std::string(JobId)>& say);
+                              const std::function<std::string(JobId)>& say,
+                              const std::function<std::string(JobId)>& say_otherwise = {});
 
 }  // namespace gflow::cli

@@ -160,20 +160,6 @@ Result<int> preview(Context& context, const std::vector<JobId>& ids, int signal)
   return worst;
 }
 
-/// Which of these jobs are in one of these states now.
-std::set<JobId> those_in(Context& context, const std::vector<JobId>& jobs, StatusSet statuses) {
-  JobQuery query;
-  query.jobs = jobs;
-  query.statuses = statuses;
-  std::set<JobId> active;
-  // What was done is known; a daemon that went away meanwhile does not make it untrue.
-  const auto page = fetch_jobs(context.daemon(), query);
-  for (const api::JobView& job : page ? page->jobs : std::vector<api::JobView>{}) {
-    active.insert(job.id);
-  }
-  return active;
-}
-
 Result<int> send_signal(Context& context, const std::vector<JobId>& jobs, int signal) {
   const Act send = [&](const std::vector<JobId>& ids) {
     return context.daemon().act("signal", {.jobs = ids, .signal = signal, .at = {}});

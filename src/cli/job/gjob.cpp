@@ -21,6 +21,8 @@ Command gjob_command() {
                       job_wait_command(),
                       job_hold_command(),
                       job_release_command(),
+                      job_suspend_command(),
+                      job_resume_command(),
                       job_update_command()},
       .elsewhere = {{"signal", "gcancel --signal SIGNAL JOB"}, {"cancel", "gcancel JOB"}},
   };

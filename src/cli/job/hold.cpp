@@ -14,14 +14,6 @@ namespace gflow::cli {
 
 namespace {
 
-Positional job_words() {
-  return {.name = "JOB...",
-          .help = tr("Job ids, such as 42 or 1-5; @ is your newest job."),
-          .least = 1,
-          .most = kAnyNumber,
-          .complete = Complete::Job};
-}
-
 Result<int> run_hold(const Invocation& invocation, Context& context) {
   const auto jobs = GF_TRY(resolve_jobs(invocation.words, newest_of(context.daemon())));
   const Act hold = [&](const std::vector<JobId>& ids) {
@@ -53,7 +45,7 @@ Command job_hold_command() {
       .name = "hold",
       .summary = tr("prevent waiting jobs from starting"),
       .usage = {"JOB..."},
-      .words = job_words(),
+      .words = jobs_to_act_on(),
       .aliases = {"h"},
       .run = run_hold,
   };
@@ -69,7 +61,7 @@ Command job_release_command() {
                    .help =
                        tr("Earliest start time: now+2h or 2h, 22:00, 2026-03-01T12:00. Also sets "
                           "the begin time of a queued job.")}},
-      .words = job_words(),
+      .words = jobs_to_act_on(),
       .aliases = {"r"},
       .run = run_release,
   };

@@ -12,6 +12,8 @@ namespace gflow::cli {
 [[nodiscard]] Command job_wait_command();
 [[nodiscard]] Command job_hold_command();
 [[nodiscard]] Command job_release_command();
+[[nodiscard]] Command job_suspend_command();
+[[nodiscard]] Command job_resume_command();
 [[nodiscard]] Command job_update_command();
 
 }  // namespace gflow::cli

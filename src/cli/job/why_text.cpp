@@ -83,6 +83,15 @@ std::string instead(const api::JobView& job) {
   return tr_format("{} runs on GPU {}.\n", name, fmt::join(job.gpu_indices, ","));
 }
 
+std::string suggestions_text(const std::string& heading,
+                             const std::vector<api::Suggestion>& suggestions) {
+  std::string out = suggestions.empty() ? "" : fmt::format("\n{}\n", heading);
+  for (const api::Suggestion& suggestion : suggestions) {
+    out += fmt::format("  {:<34}  {}\n", printable(suggestion.command), printable(suggestion.text));
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string blocked_by_text(const std::vector<api::BlockerView>& blockers, const Clocks& clocks) {
@@ -120,7 +129,9 @@ std::string why_text(const api::Explanation& explanation, const Clocks& clocks) 
         tr_format("Job {} ({}) is suspended: it keeps its memory, and goes on where it stands.\n",
                   job.id.value,
                   printable(job.spec.name));
-    return job.blockers.empty() ? out : out + blocked_by_text(job.blockers, clocks);
+    if (job.blockers.empty()) return out;
+    return out + blocked_by_text(job.blockers, clocks) +
+           suggestions_text(tr("What would let it go on:"), explanation.suggestions);
   }
   if (!is_pending(job.status)) return instead(job);
   std::string out = tr_format("Job {} ({}) has been waiting since {}.\n",
@@ -131,11 +142,7 @@ std::string why_text(const api::Explanation& explanation, const Clocks& clocks) 
     return out + tr("\nNothing blocks it: it starts in the next scheduling pass.\n");
   out += blocked_by_text(job.blockers, clocks);
   out += expected_start_text(explanation.expected_start, clocks);
-  if (!explanation.suggestions.empty()) out += tr("\nWhat would start it sooner:\n");
-  for (const api::Suggestion& suggestion : explanation.suggestions) {
-    out += fmt::format("  {:<34}  {}\n", printable(suggestion.command), printable(suggestion.text));
-  }
-  return out;
+  return out + suggestions_text(tr("What would start it sooner:"), explanation.suggestions);
 }
 
 }  // namespace gflow::cli

@@ -45,6 +45,7 @@ std::string_view brief_word(const api::BlockerView& blocker) {
 
 /// "Resources 7/8": of 8 that it needs there are 7.
 std::string brief_blocker(const api::BlockerView& blocker) {
+  if (blocker.kind == BlockerKind::Suspended) return blocker.text;
   const std::string text = tr(brief_word(blocker));
   if (blocker.kind == BlockerKind::Priority && !blocker.jobs.empty()) {
     return tr_format("behind job {}", blocker.jobs.front().value);
@@ -89,6 +90,9 @@ bool may_be_folded(const api::JobView& job) {
 std::string brief_where_or_why(const api::JobView& job) {
   if (is_active(job.status)) {
     std::string where = job.node_list.empty() ? "-" : printable(job.node_list);
+    if (job.status == Status::Suspended && !job.blockers.empty()) {
+      return fmt::format("{} ({})", where, printable(brief_blocker(job.blockers.front())));
+    }
     const auto over = std::ranges::find_if(job.gpu_memory, &GpuMemoryUse::is_over);
     if (over == job.gpu_memory.end()) return where;
     return tr_format("{} (GPU memory {}/{})",

@@ -264,8 +264,14 @@ Row row_of(const std::vector<const Field*>& fields, const api::JobView& job) {
 
 std::string where_or_why(const api::JobView& job) {
   const bool active = is_active(job.status);
-  if (active && !job.node_list.empty()) return printable(job.node_list);
-  if (active || job.status == Status::Finished || job.reason.empty()) return "-";
+  if (active && !job.node_list.empty()) {
+    const std::string where = printable(job.node_list);
+    if (job.status != Status::Suspended || job.reason.empty()) return where;
+    return fmt::format("{} ({})", where, printable(reason_of(job)));
+  }
+  if ((active && job.status != Status::Suspended) || job.status == Status::Finished ||
+      job.reason.empty())
+    return "-";
   return fmt::format("({})", printable(reason_of(job)));
 }
 

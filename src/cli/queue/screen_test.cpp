@@ -231,6 +231,11 @@ TEST(Brief, SaysWhy) {
     job.blockers = {c.blocker};
     EXPECT_EQ(brief_where_or_why(job), c.want);
   }
+  api::JobView stands = screen_job(1, "x", "alice", Status::Suspended);
+  stands.node_list = "0,1";
+  stands.blockers = {
+      {.kind = BlockerKind::Suspended, .code = "Suspended", .text = "Suspended by bob"}};
+  EXPECT_EQ(brief_where_or_why(stands), "0,1 (Suspended by bob)");
 }
 
 TEST(Fold, JoinsTasksThatWaitForTheSame) {
