@@ -265,7 +265,7 @@ run_full() {
 
 # run_tests [--full]: compilers work behind while tests, which mostly wait, run in front.
 run_tests() {
-  local full="${1:-}" asan frameworks=""
+  local full="${1:-}" asan supervisor frameworks=""
   case $full in "" | --full) ;; *) die "test takes --full or nothing, not '$full'" ;; esac
   REPORTS="$PWD/build/reports"
   rm -rf "$REPORTS" && mkdir -p "$REPORTS"
@@ -285,10 +285,13 @@ run_tests() {
   fi
   compile_behind asan &
   asan=$!
+  compile_behind release gflow-shim &  # what it loads is asked of it as it is installed
+  supervisor=$!
   if [[ -n $frameworks ]]; then wait "$frameworks" || tail -n 5 "$REPORTS/frameworks.log"; fi
   python_tests dev tools crash hostile instructions contract python
   frameworks_tests dev
   part "check" check "$full" || true
+  part "build (release): the supervisor" built release "$supervisor" || true
   if part "build (asan)" built asan "$asan"; then
     unit_tests asan
     python_tests asan e2e
