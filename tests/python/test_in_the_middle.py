@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What waits while something ends: gflowd, or the token it is asked with. Each call says which, by the type of what it raises."""
+
+import asyncio
+import threading
+
+import gflow
+import pytest
+from gflow import _async, _sync
+
+
+async def all_of(stream):
+    async for _ in stream:
+        pass
+
+
+# What waits without end where the job does, synchronous and awaited, and what it asks gflowd for then.
+WAITS = {
+    "wait": (lambda client, job: gflow.Job(client, job).wait(), lambda client, job: gflow.AsyncJob(client, job).wait(), "/changes?"),
+    "result": (lambda client, job: gflow.Job(client, job).result(), lambda client, job: gflow.AsyncJob(client, job).result(), "/changes?"),
+    "follow": (lambda client, job: list(gflow.Job(client, job).follow()), lambda client, job: all_of(gflow.AsyncJob(client, job).follow()),
+               "/log?"),
+    "changes": (lambda client, job: list(gflow.Job(client, job).changes()),
+                lambda client, job: all_of(gflow.AsyncJob(client, job).changes()), "/changes?"),
+    "events": (lambda client, job: list(client.events(job=job)), lambda client, job: all_of(client.events(job=job)), "/events?"),
+    "gpus": (lambda client, job: client.gpus(2).acquire(), lambda client, job: client.gpus(2).__aenter__(), "/changes?"),
+}
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """`asked[part]` is set once gflowd was asked for a target with that part."""
+    found = {part: threading.Event() for _, _, part in WAITS.values()}
+
+    def note(ask):
+        for part, event in found.items():
+            if part in ask.target:
+                event.set()
+
+    ask_now, ask_awaited = _sync.Connection.ask, _async.Connection.ask
+
+    def ask(self, what):  # it returns with the answer
+        note(what)
+        ask_now(self, what)
+
+    async def awaited(self, what):
+        note(what)
+        await ask_awaited(self, what)
+
+    monkeypatch.setattr(_sync.Connection, "ask", ask)
+    monkeypatch.setattr(_async.Connection, "ask", awaited)
+    return found
+
+
+def raised_by(kind, name, job, asked, end, *where, **how):
+    """What such a wait raises where `end()` is called in its middle."""
+    plain, awaited, part = WAITS[name]
+    raised = []
+
+    async def on_a_loop():
+        async with gflow.AsyncClient(*where, **how) as client:
+            await awaited(client, job)
+
+    def wait():
+        try:
+            if kind == "asyncio":
+                asyncio.run(on_a_loop())
+            else:
+                plain(gflow.Client(*where, **how), job)
+        except gflow.GflowError as error:
+            raised.append(error)
+
+    waits = threading.Thread(target=wait)
+    waits.start()
+    asked[part].wait()
+    end()
+    waits.join()
+    return raised[0]
+
+
+@pytest.mark.parametrize("kind", ["threads", "asyncio"])
+@pytest.mark.parametrize("name", WAITS)
+def test_gflowd_goes_away(machine, client, asked, kind, name):
+    """And does not come back for as long as is waited for that."""
+    job = client.submit("sleep 600", gpus=2)
+    machine.running(job.id)
+    error = raised_by(kind, name, job.id, asked, machine.kill_daemon, f"unix:{machine.socket}", patience=0)
+    assert isinstance(error, (gflow.Unreachable, gflow.ConnectionLost)) and str(error), repr(error)
+
+
+@pytest.fixture
+def held(lab):
+    """A job of the lab that has all its GPUs."""
+    with gflow.Client(f"unix:{lab.socket}") as near:
+        job = near.submit("sleep 600", gpus=4)
+        lab.running(job.id)
+        yield job.id
+        near.cancel(*[one["id"] for one in near.jobs(state=["Queued", "Running"], fields=["id"])])
+        near.wait(job)
+
+
+@pytest.mark.parametrize("kind", ["threads", "asyncio"])
+@pytest.mark.parametrize("name", WAITS)
+def test_a_token_is_revoked(lab, held, asked, kind, name):
+    """It ends with it, and not with what was waited for."""
+    token = lab.ok("gctl", "token", "create", f"{kind}-{name}", "--scope", "submit").strip()
+    error = raised_by(kind, name, held, asked, lambda: lab.ok("gctl", "token", "revoke", f"{kind}-{name}"),
+                      lab.tls_url, token=token, fingerprint=lab.fingerprint)
+    assert isinstance(error, gflow.Unauthenticated) and isinstance(error, PermissionError), repr(error)
+    assert error.status == 401 and "revoked" in error.detail and token not in f"{error!r} {error}"
+
+
+@pytest.mark.parametrize("name", ["wait", "events"])
+def test_a_token_expires(lab, held, asked, name):
+    token = lab.ok("gctl", "token", "create", f"expires-{name}", "--expires", "1s").strip()
+    error = raised_by("threads", name, held, asked, lambda: None, lab.tls_url, token=token, fingerprint=lab.fingerprint)
+    assert isinstance(error, gflow.Unauthenticated) and "expired" in error.detail, repr(error)
