@@ -42,6 +42,22 @@ n
 True False False
 """
 
+# The same with a gflowd.
+TALKS = """
+import asyncio, gflow
+job = gflow.submit("echo done", gpus=1)
+print(job.result()["status"], job.log(), end="")
+print(list(gflow.map(abs, [-1, 2], gpus=1)))
+with gflow.gpus(2) as devices:
+    print(devices.indices)
+async def main():
+    async with gflow.AsyncClient() as client, client.events(type="job.ended") as ended:
+        job = await client.submit("exit 3")
+        return (await job.wait())["status"], (await ended.__anext__())["job"] == job.id
+print(asyncio.run(main()))
+"""
+ANSWERS = "Finished done\n[1, 2]\n[0, 1]\n('Failed', True)\n"
+
 
 def test_the_sources_are_complete():
     archive, _ = wheels.sources()
@@ -52,8 +68,8 @@ def test_the_sources_are_complete():
 
 
 @pytest.mark.parametrize("version", sorted(wheels.pythons(), key=lambda one: int(one.split(".")[1])))
-def test_it_installs(version, tmp_path):
-    """In an environment of its own, without the network."""
+def test_it_installs(version, machine, tmp_path):
+    """In an environment of its own, without the network; there it talks to gflowd, too."""
     made = wheels.wheel(version)
     stable = int(version.split(".")[1]) >= 12
     tag = "cp312-abi3" if stable else "cp{0}-cp{0}".format(version.replace(".", ""))
@@ -64,6 +80,7 @@ def test_it_installs(version, tmp_path):
     assert not [one for one in names if "tests" in one or "__pycache__" in one or one.endswith((".cpp", ".h"))], names
     inside = wheels.environment(tmp_path / "clean", version, made)
     assert run(inside, "-c", PROGRAM, cwd=tmp_path) == SAYS
+    assert run(inside, "-c", TALKS, cwd=machine.work, env=machine.environment) == ANSWERS
 
 
 def test_pip_installs_it(tmp_path):
