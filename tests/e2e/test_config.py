@@ -3,7 +3,9 @@
 
 import json
 import os
+import re
 import stat
+from pathlib import Path
 
 import pytest
 
@@ -113,33 +115,8 @@ def test_reload_and_completion(bare):
 
 # -- gpu_config.yaml of the guide
 
-GUIDE = """# GPU资源配置
-gpu_resource:
-  gpu: "nvidia.com/gpu"
-  nvidia: "nvidia.com/gpu"
-  amd: "amd.com/gpu"
-  intel: "intel.com/gpu"
-  npu: "huawei.com/npu"
-
-# 默认GPU资源名称
-default_gpu_resource_name: "nvidia.com/gpu"
-
-# GPU显存配置 (GB)
-gpu_memory_specs:
-  T4: 16.0
-  V100: 32.0
-  A100: 80.0
-  H100: 80.0
-  RTX3090: 24.0
-  RTX4090: 24.0
-  A6000: 48.0
-  A40: 48.0
-
-# 监控配置
-monitor_update_interval: 30
-resource_change_threshold: 0.05
-log_level: "INFO"
-"""
+DOCUMENT = Path(__file__).parents[1] / "fixtures/documents/gpu_resource_manager.md"
+GUIDE = re.search(r"(?ms)^```yaml\n(.*?)^```", DOCUMENT.read_text())[1]
 
 DEVICE = "gpus:\n- {{model: H100, uuid: GPU-a, memory_total: 80G, memory_used: {used}, utilization_percent: {busy}}}\n"
 

@@ -107,6 +107,12 @@ GUIDE = [
 ]
 
 
+def test_every_line_of_the_guide_is_here():
+    document = Path(__file__).parents[1] / "fixtures/documents/gpu_resource_manager.md"
+    asked = [one for one in re.findall(r"(?ms)^```bash\n(.*?)\n```", document.read_text()) if one.startswith("curl")]
+    assert sorted(asked) == sorted(line for line, _ in GUIDE)
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: the port of the guide in a network of the test's own")
 @pytest.mark.devices("sim:2xV100+2xA100")
 def test_the_lines_of_the_guide(bare):
