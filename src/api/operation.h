@@ -31,6 +31,9 @@ struct Operation {
   std::string_view example{};  ///< of the body
   bool takes_key = false;      ///< header Idempotency-Key
   bool takes_match = false;    ///< header If-Match
+  /// Equal questions may get one answer: it is a whole document, and comes without waiting for
+  /// news.
+  bool is_shared = false;
   std::array<Answered, 2> answers{};
   std::array<std::string_view, 3> events{};  ///< kinds of the documents in a stream of events
   std::array<int, 5> errors{};               ///< besides those any route may answer

@@ -9,6 +9,7 @@ constexpr api::Operation kShowDaemon = {
     .id = "show_daemon",
     .tag = "daemon",
     .summary = tr_later("The daemon: version, paths, what it enforces"),
+    .is_shared = true,
     .answers = {{{200, "Daemon"}}},
 };
 

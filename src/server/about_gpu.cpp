@@ -27,6 +27,7 @@ constexpr api::Operation kShowGpuStatus = {
     .id = "show_gpu_status",
     .tag = "gpu",
     .summary = tr_later("What is free, and how busy the GPUs are"),
+    .is_shared = true,
     .answers = {{{200, "GpuStatus"}}},
 };
 
@@ -34,6 +35,7 @@ constexpr api::Operation kListGpuNodes = {
     .id = "list_gpu_nodes",
     .tag = "gpu",
     .summary = tr_later("The nodes that have such a GPU free"),
+    .is_shared = true,
     .answers = {{{200, "GpuStatus"}}},
     .errors = {422},
 };
@@ -43,6 +45,7 @@ constexpr api::Operation kShowGpuHealth = {
     .tag = "gpu",
     .summary = tr_later("Whether the GPUs can be used, and what is wrong"),
     .description = tr_later("503 with the same document where no GPU answers."),
+    .is_shared = true,
     .answers = {{{200, "GpuHealth"}, {503, "GpuHealth"}}},
 };
 
@@ -50,6 +53,7 @@ constexpr api::Operation kShowGpuMonitoring = {
     .id = "show_gpu_monitoring",
     .tag = "gpu",
     .summary = tr_later("Each GPU as it is measured"),
+    .is_shared = true,
     .answers = {{{200, "GpuMonitoring"}}},
 };
 
@@ -98,6 +102,7 @@ constexpr api::Operation kListGpuAllocations = {
     .id = "list_gpu_allocations",
     .tag = "gpu",
     .summary = tr_later("Your allocations that have not ended"),
+    .is_shared = true,
     .answers = {{{200, "GpuAllocations"}}},
 };
 

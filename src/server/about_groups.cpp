@@ -14,6 +14,7 @@ constexpr api::Operation kListGroups = {
     .summary = tr_later("Groups of jobs, and the states of these"),
     .description = tr_later("By name, then by owner. There are more as long as next is not null: "
                             "ask again with after= it. Only jobs that match are counted."),
+    .is_shared = true,
     .answers = {{{200, "GroupPage"}}},
 };
 
@@ -32,6 +33,7 @@ constexpr api::Operation kShowStatistics = {
     .summary = tr_later("How long jobs waited and ran, and what they held"),
     .description = tr_later("Of jobs that ended in a time, as far as they are still known, and how "
                             "many wait and run now."),
+    .is_shared = true,
     .answers = {{{200, "Statistics"}}},
 };
 

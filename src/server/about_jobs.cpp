@@ -19,6 +19,7 @@ constexpr api::Operation kListJobs = {
     .description = tr_later(
         "There are more as long as next is not null: ask again with after= it. A page may hold "
         "fewer jobs than limit. Jobs that come and end meanwhile move none to another page."),
+    .is_shared = true,
     .answers = {{{200, "JobPage"}}},
 };
 

@@ -6,9 +6,10 @@
 /// What routes of one kind have in common; each is told the rest of it.
 namespace gflow::server::about {
 
-/// Shows what the route names, if it is there.
+/// Shows what the route names, if it is there, the same to all who ask at once.
 [[nodiscard]] constexpr api::Operation shows_one(api::Operation told) {
   told.errors = {404};
+  told.is_shared = true;
   return told;
 }
 

@@ -12,6 +12,7 @@ constexpr api::Operation kShowMachine = {
     .id = "show_machine",
     .tag = "machine",
     .summary = tr_later("Nodes, their devices, and who has them"),
+    .is_shared = true,
     .answers = {{{200, "Machine"}}},
 };
 
@@ -19,6 +20,7 @@ constexpr api::Operation kListNodes = {
     .id = "list_nodes",
     .tag = "machine",
     .summary = tr_later("The nodes there are"),
+    .is_shared = true,
     .answers = {{{200, "Nodes"}}},
 };
 
@@ -34,6 +36,7 @@ constexpr api::Operation kListDevices = {
     .id = "list_devices",
     .tag = "machine",
     .summary = tr_later("The devices of all nodes, and who has them"),
+    .is_shared = true,
     .answers = {{{200, "Devices"}}},
 };
 
@@ -49,6 +52,7 @@ constexpr api::Operation kShowTopology = {
     .id = "show_topology",
     .tag = "machine",
     .summary = tr_later("How the devices of each node are connected"),
+    .is_shared = true,
     .answers = {{{200, "Topology"}}},
 };
 
@@ -67,6 +71,7 @@ constexpr api::Operation kShowSnapshot = {
     .id = "show_snapshot",
     .tag = "machine",
     .summary = tr_later("The state the scheduler decides by, to be replayed"),
+    .is_shared = true,
     .answers = {{{200, "Snapshot"}}},
 };
 
@@ -74,6 +79,7 @@ constexpr api::Operation kListDrains = {
     .id = "list_drains",
     .tag = "machine",
     .summary = tr_later("What is drained"),
+    .is_shared = true,
     .answers = {{{200, "Drains"}}},
 };
 

@@ -70,8 +70,8 @@ bool Finishing::step() { return gzip_ ? compress() : begin(); }
 bool Finishing::begin() {
   reply_ = completed(terms_, written(std::move(reply_)));
   if (!is_compressed(terms_, reply_)) return true;
-  if (reply_.kept) {
-    put_coded(reply_, reply_.kept->zipped);
+  if (reply_.kept && reply_.kept->zipped) {
+    put_coded(reply_, *reply_.kept->zipped);
     return true;
   }
   gzip_.emplace();

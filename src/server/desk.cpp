@@ -24,6 +24,7 @@ struct Desk::Ticket {
   std::optional<std::string> authorization = {};  // what it showed
   Principal caller = {};                          // once it is known
   const MessageCatalogue* messages = nullptr;     // of who asks
+  std::uint64_t number = 0;                       // in the order in which they came
   std::atomic<bool> answered{false};              // set on the loop's thread
   std::atomic<bool> gone{false};                  // set by whoever asked
 };
@@ -40,6 +41,7 @@ std::shared_ptr<void> Desk::ask(Guest guest, Request request, Asker asker) {
   asio::post(loop_, [desk = weak_from_this(), uid, ticket] {
     const auto self = desk.lock();
     if (!self) return;
+    ticket->number = self->shared_.arrived();
     self->queue(uid, [desk, ticket] {
       if (const auto serving = desk.lock()) serving->serve(ticket);
     });
@@ -79,7 +81,14 @@ void Desk::serve(const std::shared_ptr<Ticket>& ticket) {
     return respond(std::move(*refusal));
   }
   const auto& caller = std::get<Principal>(decided);
-  auto answers = told(ticket->guest, caller, ticket->request, respond);
+  std::function<void(Reply)> answers = told(ticket->guest, caller, ticket->request, respond);
+  const Route* route = find_route(ticket->request.method, ticket->request.path);
+  if (route != nullptr && route->about.is_shared) {
+    SharedAnswers::Question question{caller, ticket->request};
+    question.request.terms = {};
+    if (shared_.join(question, ticket->number, answers)) return;
+    answers = shared_.begin(std::move(question), std::move(answers));
+  }
   dispatch({service_,
             caller,
             std::move(ticket->request),
@@ -244,7 +253,8 @@ std::shared_ptr<void> Desk::lend(std::shared_ptr<void> of_loop) {
 
 /// One piece, then whatever else the loop has to do, then the next.
 void Desk::serve_soon() {
-  if (serving_ || !fair_queue_.ready()) return;
+  if (serving_) return;
+  if (!fair_queue_.ready()) return shared_.let_go();
   serving_ = true;
   asio::post(loop_, [desk = weak_from_this()] {
     const auto self = desk.lock();

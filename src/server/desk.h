@@ -18,6 +18,7 @@
 #include "server/log_reader.h"
 #include "server/made_once.h"
 #include "server/revocable_body.h"
+#include "server/shared_answers.h"
 #include "server/worker.h"
 
 namespace boost::asio {
@@ -96,6 +97,7 @@ class Desk : public FairWork, public std::enable_shared_from_this<Desk> {
   Service& service_;
   Authenticator authenticator_;
   FairQueue fair_queue_;
+  SharedAnswers shared_;
   std::map<const Ticket*, Wait> waits_;  ///< of requests not answered yet
   std::vector<Stream> streams_;
   boost::asio::steady_timer next_look_;  ///< at who may have what

@@ -25,6 +25,8 @@ struct WebHeaders {
   std::string fetch_site;  ///< Sec-Fetch-Site
   std::string content_type;
   std::shared_ptr<const WebRules> rules = {};  ///< none: of loopback, and no page
+
+  friend bool operator==(const WebHeaders&, const WebHeaders&) = default;
 };
 
 /// What handlers see of an HTTP request.
@@ -46,6 +48,8 @@ struct Request {
   std::string if_match = {};
   Terms terms = {};        ///< how the answer is to be sent
   bool is_unread = false;  ///< its body is left out: nothing known was shown with it
+
+  friend bool operator==(const Request&, const Request&) = default;
 };
 
 /// Whether an answer came to whoever asked; told on the connections' thread. Let go of without a

@@ -12,7 +12,7 @@ std::shared_ptr<const Made> made_of(std::string text) {
   auto made = std::make_shared<Made>();
   made->text = std::move(text);
   made->zipped = gzip(made->text);
-  if (made->zipped.size() >= made->text.size()) made->zipped.clear();
+  if (made->zipped->size() >= made->text.size()) made->zipped->clear();
   made->tag = tag_of_text(made->text);
   return made;
 }

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -17,8 +18,9 @@ namespace gflow::server {
 /// A document that stays as it is, and what every answer with it needs.
 struct Made {
   std::string text;
-  std::string zipped;  ///< "" if that is no shorter
-  std::string tag;     ///< its ETag
+  /// "" if that is no shorter; none: it is compressed for each who takes that.
+  std::optional<std::string> zipped;
+  std::string tag;  ///< its ETag
 };
 
 /// Documents that are the same as long as the daemon runs, but for the language: each is made,

@@ -13,6 +13,8 @@ struct Terms {
   std::string accept_encoding;
   std::string if_none_match;
   std::string asked_by = {};  ///< for the log, once it is known
+
+  friend bool operator==(const Terms&, const Terms&) = default;
 };
 
 }  // namespace gflow::server

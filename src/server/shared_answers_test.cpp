@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/shared_answers.h"
+
+#include <gtest/gtest.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/conventions.h"
+#include "server/desk.h"
+#include "server/fake_desk.h"
+#include "server/made_once.h"
+
+namespace gflow::server {
+namespace {
+
+/// What was answered to whom, in that order.
+struct Answered {
+  std::vector<std::string> list;
+
+  SharedAnswers::Respond to(const std::string& who) {
+    return [this, who](const Reply& reply) { list.push_back(who + ": " + written(reply).body); };
+  }
+};
+
+SharedAnswers::Question question(const std::string& path = "/api/v1/jobs") {
+  return {kAlice, {.method = "GET", .path = path}};
+}
+
+TEST(SharedAnswers, AreForThoseWhoAskedBeforeTheyWereBegun) {
+  SharedAnswers shared;
+  Answered answered;
+  const std::uint64_t first = shared.arrived();
+  const std::uint64_t second = shared.arrived();
+  EXPECT_FALSE(shared.join(question(), first, answered.to("first")));
+  const auto respond = shared.begin(question(), answered.to("first"));
+  const std::uint64_t late = shared.arrived();
+  EXPECT_TRUE(shared.join(question(), second, answered.to("second")));
+  EXPECT_FALSE(shared.join(question(), late, answered.to("late")))
+      << "what it did before it asked may not be in it";
+  EXPECT_TRUE(answered.list.empty());
+  respond({200, "page"});
+  EXPECT_EQ(answered.list, (std::vector<std::string>{"first: page", "second: page"}));
+  EXPECT_TRUE(shared.join(question(), second, answered.to("again")));
+  EXPECT_EQ(answered.list.back(), "again: page") << "also once it is made";
+  EXPECT_FALSE(shared.join(question(), late, answered.to("late")));
+  shared.let_go();
+  EXPECT_FALSE(shared.join(question(), second, answered.to("second")));
+}
+
+TEST(SharedAnswers, AreForNoOtherQuestion) {
+  SharedAnswers shared;
+  const std::uint64_t number = shared.arrived();
+  (void)shared.begin(question(), [](const Reply&) {});
+  SharedAnswers::Question other = question();
+  EXPECT_TRUE(shared.join(other, number, {}));
+  const auto differs = [&](auto change) {
+    other = question();
+    change(other);
+    EXPECT_FALSE(shared.join(other, number, {}));
+  };
+  differs([](auto& asked) { asked.caller = kBob; });
+  differs([](auto& asked) { asked.caller.role = Role::Operator; });
+  differs([](auto& asked) { asked.caller.scope = Scope::Read; });
+  differs([](auto& asked) { asked.caller.projects = {"vision"}; });
+  differs([](auto& asked) { asked.request.path = "/api/v1/jobs/1"; });
+  differs([](auto& asked) { asked.request.query = "limit=1"; });
+  differs([](auto& asked) { asked.request.method = "HEAD"; });
+  differs([](auto& asked) { asked.request.language = "zh"; });
+  differs([](auto& asked) { asked.request.accept = "text/html"; });
+  differs([](auto& asked) { asked.request.web = WebHeaders{.host = "evil.example"}; });
+  differs([](auto& asked) { asked.request.origin = "https://evil.example"; });
+}
+
+TEST(SharedAnswers, AreFewAndTheNewest) {
+  SharedAnswers shared;
+  const std::uint64_t number = shared.arrived();
+  for (int i = 0; i < 9; ++i) (void)shared.begin(question(std::to_string(i)), [](const Reply&) {});
+  EXPECT_FALSE(shared.join(question("0"), number, {}));
+  EXPECT_TRUE(shared.join(question("1"), number, {}));
+  EXPECT_TRUE(shared.join(question("8"), number, {}));
+}
+
+/// A long text is written, digested and kept once, and finished for each as it asked.
+TEST(SharedAnswers, AreMadeOnceAndFinishedForEach) {
+  SharedAnswers shared;
+  const std::uint64_t number = shared.arrived();
+  std::vector<Reply> replies;
+  const auto keep = [&replies](const Reply& reply) { replies.push_back(reply); };
+  int times = 0;
+  Reply made =
+      json_reply_later([&times] { return std::string(10'000, 'x') + char('0' + ++times); });
+  made.headers.emplace_back("Link", "<next>");
+  shared.begin(question(), keep)(std::move(made));
+  ASSERT_TRUE(shared.join(question(), number, keep));
+  const Reply plain = finished({.method = "GET"}, replies.at(0));
+  const Reply zipped = finished({.method = "GET", .accept_encoding = "gzip"}, replies.at(1));
+  EXPECT_EQ(times, 1);
+  EXPECT_EQ(plain.body.size(), 10'001U);
+  EXPECT_EQ(header(plain, "Link"), "<next>");
+  EXPECT_EQ(header(plain, "ETag"), header(zipped, "ETag"));
+  EXPECT_EQ(header(zipped, "Content-Encoding"), "gzip");
+  EXPECT_LT(zipped.body.size(), plain.body.size());
+  EXPECT_EQ(
+      finished({.method = "GET", .if_none_match = header(plain, "ETag")}, replies.at(0)).status,
+      304);
+  EXPECT_EQ(written(replies.at(0)).kept, written(replies.at(1)).kept);
+}
+
+/// A desk on a loop of its own, asked by alice over the socket.
+struct AskedDesk {
+  boost::asio::io_context loop;
+  FakeService service{[this](std::function<void()> f) { boost::asio::post(loop, std::move(f)); }};
+  std::shared_ptr<Desk> desk = std::make_shared<Desk>(
+      loop, service, Authenticator({.any_user = true}, service.tokens(), [](const std::string&) {
+      }));
+  std::vector<std::shared_ptr<void>> tickets;
+  std::vector<Reply> replies;
+
+  ~AskedDesk() { desk->close(); }
+
+  void ask(const std::string& path, std::uint32_t uid = 1000) {
+    tickets.push_back(
+        desk->ask({.peer = {uid, 1, {uid}}},
+                  {.method = "GET", .path = path},
+                  {[this](const Reply& reply) { replies.push_back(written(reply)); }, [] {}}));
+  }
+  void run() {
+    loop.restart();
+    loop.run();
+  }
+};
+
+TEST(Desk, AnswersWhoAskTheSameAtOnceWithOneDocument) {
+  AskedDesk asked;
+  for (int i = 0; i < 3; ++i) asked.ask("/api/v1/machine");
+  asked.ask("/api/v1/machine", 1001);
+  asked.run();
+  ASSERT_EQ(asked.replies.size(), 4U);
+  std::vector<const Made*> mine;
+  for (const Reply& reply : asked.replies) {
+    EXPECT_EQ(reply.status, 200);
+    ASSERT_TRUE(reply.kept);
+    if (reply.uid == 1000U) mine.push_back(reply.kept.get());
+  }
+  EXPECT_EQ(mine, std::vector<const Made*>(3, mine.front()));
+  const auto before = asked.replies.front().kept;
+  asked.ask("/api/v1/machine");
+  asked.run();
+  EXPECT_NE(asked.replies.back().kept, before) << "it asked later";
+}
+
+TEST(Desk, AnswersNobodyWithWhatWasBeforeTheyAsked) {
+  AskedDesk asked;
+  for (int i = 0; i < 3; ++i) asked.ask("/api/v1/jobs/1");
+  while (asked.replies.empty()) asked.loop.run_one();
+  JobSpec spec;
+  spec.user = {1000, "alice"};
+  asked.service.request(engine::event::Submit{{spec}, system_principal()}, [](const auto&) {});
+  asked.ask("/api/v1/jobs/1");
+  asked.run();
+  std::vector<int> statuses;
+  for (const Reply& reply : asked.replies) statuses.push_back(reply.status);
+  EXPECT_EQ(statuses, (std::vector<int>{404, 404, 404, 200}));
+}
+
+}  // namespace
+}  // namespace gflow::server
