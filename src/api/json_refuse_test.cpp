@@ -67,6 +67,16 @@ TEST(JsonRefuse, SubmissionsWithAPointerToTheField) {
       {item(R"("hold":true)", R"({"argv":["a"],"umask":512})"), "/items/0/payload/umask: must be"},
       {R"({"items":[{"spec":{"work_dir":"/"},"payload":{"argv":["a"]},"depends_on_siblings":[0]}]})",
        "/items/0/depends_on_siblings: must be positions of items before this one, not 0"},
+      {R"({"items":[{"spec":{"work_dir":"/"},"payload":{"argv":["a"]},"tasks":{"count":2}},)"
+       R"({"like":0,"depends_on_siblings":[0]}]})",
+       "/items/1/depends_on_siblings: item 0 has tasks"},
+      {R"({"items":[{"spec":{"work_dir":"/"},"payload":{"argv":["a"]},"tasks":{"first":1}}]})",
+       "/items/0/tasks/count: is missing"},
+      {R"({"items":[{"spec":{"work_dir":"/"},"payload":{"argv":["a"]},"tasks":{"count":0}}]})",
+       "/items/0/tasks/count: must be a whole number from 1 to 4000000000, not 0"},
+      {R"({"items":[{"spec":{"work_dir":"/"},"payload":{"argv":["a"]},)"
+       R"("tasks":{"count":4000000000,"step":2}}]})",
+       "/items/0/tasks: a task is numbered 4000000000 at most"},
       {R"({"items":[{"like":0}]})",
        "/items/0/like: must be the position of an item before this one that is like no other, not "
        "0"},

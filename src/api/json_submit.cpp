@@ -23,6 +23,16 @@ void fields(Io& io, T& payload) {
   io.field("umask", payload.umask, Range{0, 0777});
 }
 
+template <>
+inline constexpr std::string_view kSchemaName<TaskRange> = "TaskRange";
+template <class Io, Like<TaskRange> T>
+void fields(Io& io, T& tasks) {
+  constexpr auto kMost = static_cast<std::int64_t>(kMaxTaskNumber);
+  io.field("first", tasks.first, Range{0, kMost});
+  io.required("count", tasks.count, Range{1, kMost});
+  io.field("step", tasks.step, Range{1, kMost});
+}
+
 /// A job in full, or like one before it.
 std::vector<SubmitRequest::Item> forms_of(std::type_identity<SubmitRequest::Item> /*type*/) {
   SubmitRequest::Item like_another;
@@ -48,6 +58,7 @@ void fields(Io& io, T& item) {
     io.required("spec", item.spec);
     io.required("payload", item.payload);
   }
+  io.field("tasks", item.tasks);
   io.field("depends_on_siblings", item.depends_on_siblings);
 }
 
@@ -61,6 +72,7 @@ inline constexpr std::string_view kSchemaName<SubmitAnswer::Item> = "SubmitAnswe
 template <class Io, Like<SubmitAnswer::Item> T>
 void fields(Io& io, T& item) {
   io.required("id", item.id);
+  io.field("count", item.count);
   io.field("name", item.name);
   io.field("status", item.status);
   io.derived("status_code", status_code(item.status));
@@ -114,7 +126,8 @@ Asked<void> check_spec(const JobSpec& spec, const std::string& where) {
 }
 
 /// What the types alone do not say; the engine judges what depends on its state.
-Asked<void> check_item(SubmitRequest::Item& item, std::size_t position) {
+Asked<void> check_item(std::vector<SubmitRequest::Item>& items, std::size_t position) {
+  SubmitRequest::Item& item = items[position];
   const std::string where = fmt::format("/items/{}", position);
   const std::string within = item.like ? where : where + "/payload";
   if (auto spec = check_spec(item.spec, item.like ? where : where + "/spec"); !spec) return spec;
@@ -127,9 +140,19 @@ Asked<void> check_item(SubmitRequest::Item& item, std::size_t position) {
   }
   put_in_order(item.spec.dependencies.jobs);
   for (const std::size_t sibling : item.depends_on_siblings) {
-    if (sibling < position) continue;
-    return refuse(where + "/depends_on_siblings",
-                  fmt::format("must be positions of items before this one, not {}", sibling));
+    if (sibling >= position) {
+      return refuse(where + "/depends_on_siblings",
+                    fmt::format("must be positions of items before this one, not {}", sibling));
+    }
+    if (items[sibling].tasks) {
+      return refuse(
+          where + "/depends_on_siblings",
+          fmt::format("item {} has tasks: depend on their jobs once they are there", sibling));
+    }
+  }
+  if (item.tasks && item.tasks->count > 1 &&
+      item.tasks->step > (kMaxTaskNumber - item.tasks->first) / (item.tasks->count - 1)) {
+    return refuse(where + "/tasks", fmt::format("a task is numbered {} at most", kMaxTaskNumber));
   }
   return {};
 }
@@ -180,6 +203,12 @@ void put_in_order(std::vector<JobId>& jobs) {
   jobs.erase(doubles.begin(), doubles.end());
 }
 
+std::uint64_t SubmitRequest::count() const {
+  std::uint64_t count = 0;
+  for (const Item& item : items) count += item.count();
+  return count;
+}
+
 std::string write(const SubmitRequest& request) {
   return Writer::document("Submit", shortened(request));
 }
@@ -192,7 +221,7 @@ Asked<SubmitRequest> read_submit_request(std::string_view json) {
   std::size_t left = std::size_t{64} << 20;
   for (std::size_t i = 0; i < items.size(); ++i) {
     auto right = fill_in(items, i, left);
-    if (right) right = check_item(items[i], i);
+    if (right) right = check_item(items, i);
     if (!right) return std::unexpected(std::move(right).error());
   }
   return request;

@@ -93,6 +93,22 @@ TEST(Json, ItemsAlikeAreWrittenOnce) {
   EXPECT_EQ(got->items[2].like, 1U);
 }
 
+TEST(Json, TasksAreWrittenAsOne) {
+  SubmitRequest sent = sample_submission();
+  sent.items.resize(1);
+  sent.items[0].tasks = TaskRange{.first = 0, .count = 3, .step = 7};
+  SubmitRequest::Item more;
+  more.like = 0;
+  more.spec = sent.items[0].spec;
+  more.tasks = TaskRange{.first = 100, .count = 4};
+  sent.items.push_back(more);
+  const auto got = read_submit_request(write(sent));
+  ASSERT_TRUE(got) << got.error().message;
+  ASSERT_EQ(got->items.size(), 2U);
+  EXPECT_EQ(got->count(), 7U);
+  for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(got->items[i].tasks, sent.items[i].tasks) << i;
+}
+
 /// A short text of many items alike is much once it is read.
 TEST(Json, ItemsAlikeAreLimited) {
   std::string text = R"({"items":[{"spec":{"work_dir":"/","command":")" + std::string(60'000, 'x') +

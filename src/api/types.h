@@ -10,6 +10,7 @@
 #include "core/blocker.h"
 #include "core/job.h"
 #include "core/job_changes.h"
+#include "core/job_run.h"
 #include "core/machine.h"
 #include "core/time_slices.h"
 
@@ -167,10 +168,16 @@ struct SubmitRequest {
     /// Position of an item before this one that is like no other. `spec` is as there but for name
     /// and command; `payload` is what is set over the one there (core/task_payload.h).
     std::optional<std::size_t> like = {};
+    /// It stands for these tasks of an array, a job each, with ids one behind the other. Each has
+    /// GFLOW_ARRAY_TASK_ID set to its number, and is called NAME_NUMBER where a name is given.
+    std::optional<TaskRange> tasks = {};
+
+    [[nodiscard]] std::uint64_t count() const { return tasks ? tasks->count : 1; }
   };
   std::vector<Item> items;
-  std::string idempotency_key;  ///< header Idempotency-Key
-  std::string digest;           ///< of the body, where a key has to be compared by it
+  [[nodiscard]] std::uint64_t count() const;  ///< of jobs
+  std::string idempotency_key;                ///< header Idempotency-Key
+  std::string digest;                         ///< of the body, where a key has to be compared by it
 };
 struct SubmitAnswer {
   struct Item {
@@ -179,6 +186,9 @@ struct SubmitAnswer {
     Status status = Status::Queued;
     std::string reason;
     std::string advice;  ///< about what it asked for; "" if there is none
+    /// How many jobs it is about, with ids one behind the other from `id` on, which is the first of
+    /// them: those of an item with `tasks`.
+    std::uint64_t count = 1;
   };
   std::vector<Item> items;
 };

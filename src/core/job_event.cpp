@@ -68,4 +68,31 @@ JobEvent event_of(const Job& job, Happening what) {
   return event;
 }
 
+JobEvent event_of(const JobRun& run, Happening what) {
+  JobEvent event = event_of(run.first, what);
+  event.count = run.count;
+  event.naming = run.naming;
+  return event;
+}
+
+JobEvent JobEvent::part(std::uint64_t i, std::uint64_t most) const {
+  JobEvent part = *this;
+  part.job = JobId(job.value + i);
+  part.name = name_ahead(name, job, naming, i);
+  part.count = std::min(most, count - i);
+  return part;
+}
+
+JobEvent JobEvent::at(std::uint64_t i) const {
+  JobEvent one = part(i, 1);
+  one.naming = {};
+  return one;
+}
+
+std::size_t JobEvents::count() const {
+  std::size_t all = 0;
+  for (const JobEvent& event : events) all += event.count;
+  return all;
+}
+
 }  // namespace gflow

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/time.h"
-#include "core/job.h"
+#include "core/job_run.h"
 
 namespace gflow {
 
@@ -60,16 +60,28 @@ struct JobEvent {
   EndReason reason = EndReason::Exited;  ///< of Ended, as all below
   int exit_code = 0;
   int signal = 0;
+  /// It happened to so many jobs, of which `job` is the first: an event for each, one behind the
+  /// other.
+  std::uint64_t count = 1;
+  Naming naming{};  ///< of these
+
+  /// What happened to the i-th of them.
+  [[nodiscard]] JobEvent at(std::uint64_t i) const;
+  /// To `most` of them, from the i-th on.
+  [[nodiscard]] JobEvent part(std::uint64_t i, std::uint64_t most) const;
 
   friend bool operator==(const JobEvent&, const JobEvent&) = default;
 };
 [[nodiscard]] JobEvent event_of(const Job& job, Happening what);
+[[nodiscard]] JobEvent event_of(const JobRun& run, Happening what);
 
 /// What happened at once: the events of one commit, numbered from `first` on.
 struct JobEvents {
   std::uint64_t first = 0;
   WallTime at{};
   std::vector<JobEvent> events{};
+
+  [[nodiscard]] std::size_t count() const;  ///< of events, each job's own
 
   friend bool operator==(const JobEvents&, const JobEvents&) = default;
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/task_payload.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <string>
@@ -25,6 +27,10 @@ void set_over(std::vector<std::string>& environment, std::string variable) {
 
 }  // namespace
 
+Payload task_payload(std::uint64_t number) {
+  return {.environment = {fmt::format("GFLOW_ARRAY_TASK_ID={}", number)}};
+}
+
 Payload complete(const Payload* shared, Payload own) {
   if (shared == nullptr) return own;
   Payload whole = *shared;
@@ -35,15 +41,17 @@ Payload complete(const Payload* shared, Payload own) {
 
 std::vector<std::int64_t> bytes_of_each(std::span<const TaskPayload> payloads) {
   std::map<const Payload*, std::size_t> sharers;
-  for (const TaskPayload& payload : payloads) ++sharers[payload.shared.get()];
+  for (const TaskPayload& payload : payloads) sharers[payload.shared.get()] += payload.count();
   std::map<const Payload*, std::size_t> parts;  // rounded up
   for (const auto& [shared, count] : sharers) {
     parts[shared] = shared == nullptr ? 0 : (bytes_of(*shared) + count - 1) / count;
   }
   std::vector<std::int64_t> bytes;
   for (const TaskPayload& payload : payloads) {
-    bytes.push_back(
-        static_cast<std::int64_t>(bytes_of(payload.own) + parts.at(payload.shared.get())));
+    const auto& tasks = payload.tasks;
+    const Payload numbered = tasks ? task_payload(tasks->number(tasks->count - 1)) : Payload{};
+    bytes.push_back(static_cast<std::int64_t>(bytes_of(payload.own) + bytes_of(numbered) +
+                                              parts.at(payload.shared.get())));
   }
   return bytes;
 }

@@ -54,16 +54,19 @@ JobTraces::Parents JobTraces::parents_in(const api::SubmitRequest& request) {
   Parents parents;
   for (const auto& item : request.items) {
     auto own = trace_context_in(item.payload.environment);
-    if (!own && item.like) own = parents.at(*item.like);
-    parents.push_back(std::move(own));
+    if (!own && item.like) own = parents.at(*item.like).of;
+    parents.push_back({std::move(own), item.count()});
   }
   return parents;
 }
 
 void JobTraces::submitted(const Parents& parents, const std::vector<JobId>& jobs) {
   if (!is_on()) return;
-  for (std::size_t i = 0; i < std::min(parents.size(), jobs.size()); ++i) {
-    if (parents[i]) known_[jobs[i]].parent = parents[i];
+  auto job = jobs.begin();
+  for (const Parent& parent : parents) {
+    for (std::uint64_t i = 0; i < parent.jobs && job != jobs.end(); ++i, ++job) {
+      if (parent.of) known_[*job].parent = parent.of;
+    }
   }
 }
 

@@ -31,8 +31,12 @@ class JobTraces {
   void set_endpoint(const std::string& endpoint, const std::string& node);
   [[nodiscard]] bool is_on() const { return exporter_ != nullptr; }
 
-  /// What the jobs of a submission are children of, by position.
-  using Parents = std::vector<std::optional<TraceContext>>;
+  /// What the jobs of a submission are children of, by position; so many jobs each.
+  struct Parent {
+    std::optional<TraceContext> of;
+    std::uint64_t jobs = 1;
+  };
+  using Parents = std::vector<Parent>;
   [[nodiscard]] static Parents parents_in(const api::SubmitRequest& request);
   void submitted(const Parents& parents, const std::vector<JobId>& jobs);
   /// One that ran when the daemon started, with what it runs.

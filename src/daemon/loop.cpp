@@ -266,7 +266,7 @@ Result<void> Loop::tick() {
   if (ticked->told_of_nodes) node_news_.expect();
   if (!shell_.disk_is_full()) node_news_.tell(state_, events_, now.wall);
   log_disk();
-  log_changes(ticked->changed);
+  log_changes(*ticked);
   count(ticked->changed);
   show_hpc_jobs();
   log_overuse(ticked->overuses);
@@ -299,8 +299,16 @@ void Loop::log_disk() {
   }
 }
 
-void Loop::log_changes(const std::set<JobId>& changed) const {
-  for (const JobId id : changed) {
+void Loop::log_changes(const Shell::Ticked& ticked) const {
+  for (const auto& run : ticked.added) {
+    spdlog::info("jobs {}-{} ({}, {} and so on) are {}",
+                 run->first.id.value,
+                 run->last().value,
+                 printable(run->first.spec.user.name),
+                 printable(run->first.spec.name),
+                 status_name(status_of(run->first)));
+  }
+  for (const JobId id : ticked.changed) {
     const Job* job = state_.find(id);
     if (job == nullptr) continue;
     const auto* ended = std::get_if<Ended>(&job->state);

@@ -107,7 +107,7 @@ class Loop : public server::Service {
   void launch_some();
   [[nodiscard]] Result<void> tick();
   void log_disk();
-  void log_changes(const std::set<JobId>& changed) const;
+  void log_changes(const Shell::Ticked& ticked) const;
   void count(const std::set<JobId>& changed);
   void show_hpc_jobs();
   void log_overuse(const std::vector<engine::effect::Overuse>& overuses) const;

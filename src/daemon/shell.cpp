@@ -21,7 +21,8 @@ constexpr Memory kLeastFree{64 * 1024};
 
 struct Shell::Plan {
   std::set<JobId> saves;
-  std::map<JobId, TaskPayload> payloads;
+  std::vector<std::shared_ptr<const JobRun>> runs;  ///< of new jobs; some may be in saves, too
+  std::map<JobId, TaskPayload> payloads;            ///< by the first job of a submission's entry
   std::vector<JobId> forgets;
   std::vector<store::Submission> submissions;
   JobEvents events;
@@ -146,9 +147,9 @@ void Shell::withdraw_largest(Plan& plan, Now now) {
         fail(Code::Exhausted,
              fmt::format("this submission of {} does not fit: {}", memory_text(size), disk_text()));
   }
-  std::erase_if(plan.events.events, [&](const JobEvent& event) {
-    return std::ranges::binary_search(unwritten.jobs, event.job);
-  });
+  const auto is_of_it = [&](JobId id) { return std::ranges::binary_search(unwritten.jobs, id); };
+  std::erase_if(plan.events.events, [&](const JobEvent& event) { return is_of_it(event.job); });
+  std::erase_if(plan.runs, [&](const auto& run) { return is_of_it(run->first.id); });
   Posted withdrawal;
   for (const auto& effect : engine::step(state_, engine::event::Withdraw{unwritten.jobs}, now)) {
     take(effect, withdrawal, plan);
@@ -334,6 +335,10 @@ void Shell::take(const engine::Effect& effect, Posted& posted, Plan& plan) {
     if (save->what != Happening::Nothing && job != nullptr) {
       plan.events.events.push_back(event_of(*job, save->what));
     }
+  } else if (const auto* added = std::get_if<e::SaveRun>(&effect)) {
+    plan.runs.push_back(added->run);
+    plan.ticked.added.push_back(added->run);
+    plan.events.events.push_back(event_of(*added->run, Happening::Submitted));
   } else if (const auto* forget = std::get_if<e::Forget>(&effect)) {
     plan.saves.erase(forget->job);
     plan.payloads.erase(forget->job);
@@ -366,9 +371,15 @@ void Shell::take(const engine::Effect& effect, Posted& posted, Plan& plan) {
 
 void Shell::note_submission(Posted& posted, const std::vector<JobId>& ids, Plan& plan) const {
   Unwritten unwritten{.jobs = ids, .uid = posted.uid, .key = posted.key, .replies = {}};
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    unwritten.bytes += static_cast<std::size_t>(bytes_of(*state_.find(ids[i])));
-    plan.payloads[ids[i]] = std::move(posted.payloads[i]);
+  auto first = ids.begin();
+  for (TaskPayload& payload : posted.payloads) {
+    const auto count = static_cast<std::ptrdiff_t>(payload.count());
+    const auto run =
+        std::ranges::find(plan.runs, *first, [](const auto& r) { return r->first.id; });
+    unwritten.bytes += static_cast<std::size_t>(
+        run == plan.runs.end() ? bytes_of(*state_.find(*first)) : bytes_of(**run));
+    plan.payloads[*first] = std::move(payload);
+    first += count;
   }
   if (posted.answer) unwritten.replies.push_back(plan.replies.size());
   plan.new_ids = true;
@@ -378,11 +389,37 @@ void Shell::note_submission(Posted& posted, const std::vector<JobId>& ids, Plan&
   plan.unwritten.push_back(std::move(unwritten));
 }
 
+/// What of the new jobs alike is as they came: all but those that are saved on their own, or gone.
+std::vector<JobRun> Shell::runs_to_save(const Plan& plan) {
+  std::vector<JobRun> runs;
+  std::set<JobId> others;
+  if (!plan.runs.empty()) others.insert(plan.forgets.begin(), plan.forgets.end());
+  for (const auto& run : plan.runs) {
+    others.insert(plan.saves.lower_bound(run->first.id), plan.saves.upper_bound(run->last()));
+    std::uint64_t from = 0;
+    const auto add_until = [&](std::uint64_t until) {
+      if (from < until) runs.push_back(run->part(from, until - from));
+      from = until + 1;
+    };
+    const auto end = others.upper_bound(run->last());
+    for (auto other = others.lower_bound(run->first.id); other != end; ++other) {
+      add_until(other->value - run->first.id.value);
+    }
+    add_until(run->count);
+  }
+  return runs;
+}
+
 Result<void> Shell::commit(Plan& plan, Now now) {
   store::Batch batch;
   for (const JobId id : plan.saves) batch.saves.push_back(state_.find(id));
+  batch.runs = runs_to_save(plan);
   for (const auto& [id, payload] : plan.payloads) {
-    batch.payloads.push_back({id, &payload.own, payload.shared.get()});
+    if (payload.tasks) {
+      batch.arrays.push_back({id, *payload.tasks, payload.shared.get()});
+    } else {
+      batch.payloads.push_back({id, &payload.own, payload.shared.get()});
+    }
   }
   batch.forgets = plan.forgets;
   batch.submissions = plan.submissions;

@@ -88,7 +88,8 @@ class OnDisk {
               std::size_t size,
               bool hold = false,
               std::string key = "",
-              std::size_t tasks = 1) {
+              std::size_t tasks = 1,
+              std::optional<TaskRange> array = {}) {
     const Principal alice{.name = "alice", .uid = 1000, .projects = {}};
     JobSpec spec;
     spec.user = record_of(alice);
@@ -98,7 +99,7 @@ class OnDisk {
     payload.argv = {"true"};
     payload.script = std::string(size, 'x');
     api::SubmitRequest request;
-    request.items.push_back({spec, std::move(payload), {}});
+    request.items.push_back({spec, std::move(payload), {}, {}, array});
     // The others run what the first one runs.
     for (std::size_t i = 1; i < tasks; ++i) request.items.push_back({spec, {}, {}, 0});
     request.idempotency_key = std::move(key);
@@ -144,6 +145,7 @@ class OnDisk {
     state_.emplace(policy_, "boot");
     auto loaded = store_->load().value();
     for (Job& job : loaded.jobs) state_->restore(std::move(job));
+    for (const JobRun& run : loaded.runs) state_->restore(run);
     state_->restored(loaded.next_id);
     shell_.emplace(*state_, *store_, notes, &ballast_);
     Machine machine = machine_with_gpus("n1", 2, "NVIDIA GeForce RTX 3090", Memory::gib(24));
@@ -202,6 +204,23 @@ TEST(ShellOnASmallDisk, RefusesWhatDoesNotFitAndWritesTheRest) {
   daemon.submit("smaller", 10, true, "key");
   daemon.tick();
   EXPECT_EQ(daemon.said("smaller"), "");
+}
+
+TEST(ShellOnASmallDisk, AnArrayThatDoesNotFitLeavesNothing) {
+  const Disk disk("6m");
+  if (!disk.trouble().empty()) GTEST_SKIP() << disk.trouble();
+  OnDisk daemon(disk);
+  daemon.submit("too much", 8UL << 20, false, "key", 1, TaskRange{.count = 5});
+  daemon.submit("fits", 10, false, "", 1, TaskRange{.count = 4});
+  daemon.tick();
+  EXPECT_EQ(daemon.answers.at("too much").error().code, Code::Exhausted);
+  const std::vector<JobId> fits = daemon.answers.at("fits").value();
+  EXPECT_EQ(fits.size(), 4U);
+  EXPECT_EQ(daemon.jobs(), 4U);
+  EXPECT_EQ(daemon.notes.launched, (std::vector{fits[0], fits[1]}));
+  daemon.restart();
+  EXPECT_EQ(daemon.jobs(), 4U);
+  EXPECT_EQ(daemon.status(fits[3]), Status::Queued);
 }
 
 TEST(ShellOnASmallDisk, CancellingMakesRoom) {

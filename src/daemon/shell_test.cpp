@@ -106,6 +106,7 @@ class Life {
     state_.emplace(engine::Policy{}, "boot");
     auto loaded = *store_->load();
     for (Job& job : loaded.jobs) state_->restore(std::move(job));
+    for (const JobRun& run : loaded.runs) state_->restore(run);
     state_->restore(std::move(loaded.drains));
     state_->restored(loaded.next_id);
     shell_.emplace(*state_, *store_, world, nullptr);
@@ -145,14 +146,16 @@ class Life {
   }
 
   /// Submits under a key; the ids once it is acknowledged.
-  void submit(const std::string& key, std::vector<JobSpec> specs) {
+  void submit(const std::string& key,
+              std::vector<JobSpec> specs,
+              std::optional<TaskRange> tasks = {}) {
     const Principal alice{.name = "alice", .uid = 1000, .role = Role::Operator, .projects = {}};
     api::SubmitRequest request;
     for (JobSpec& spec : specs) {
       spec.user = record_of(alice);
       Payload payload;
       payload.argv = {"true"};
-      request.items.push_back({std::move(spec), payload, {}});
+      request.items.push_back({std::move(spec), payload, {}, {}, tasks});
     }
     request.idempotency_key = key;
     shell_->submit(std::move(request), alice, [this, key](auto ids) {
@@ -232,6 +235,10 @@ const Principal kAlice{.name = "alice", .uid = 1000, .projects = {}};
 Step submits(std::string key, std::vector<JobSpec> specs) {
   return [key, specs](Life& life) { life.submit(key, specs); };
 }
+/// Tasks of an array, numbered from 1 on.
+Step submits_array(std::string key, JobSpec spec, std::uint64_t count) {
+  return [=](Life& life) { life.submit(key, {spec}, TaskRange{.count = count}); };
+}
 Step finishes(std::uint64_t id, int exit_code = 0, EndReason reason = EndReason::Exited) {
   return [=](Life& life) { life.finish(JobId(id), {.reason = reason, .exit_code = exit_code}); };
 }
@@ -305,6 +312,27 @@ std::vector<Flow> flows() {
   urgent.priority = 200;
   urgent.request.gpu_memory = Memory::gib(12);
   return {
+      {"an array starts bit by bit",
+       {submits_array("a", spec(1), 6),
+        starts(1),
+        finishes(2),
+        cancels(5),
+        finishes(1),
+        finishes(3),
+        finishes(4, 1),
+        finishes(6)},
+       {{1, Status::Finished},
+        {2, Status::Finished},
+        {3, Status::Finished},
+        {4, Status::Failed},
+        {5, Status::Cancelled},
+        {6, Status::Finished}}},
+      {"an array that waits for what fails",
+       {submits("a", {spec(1)}), submits_array("b", spec(1, {JobId(1)}), 3), finishes(1, 1)},
+       {{1, Status::Failed},
+        {2, Status::Cancelled},
+        {3, Status::Cancelled},
+        {4, Status::Cancelled}}},
       {"made to stand still",
        {submits("a", {suspendable}),
         starts(1),

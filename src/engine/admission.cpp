@@ -47,8 +47,21 @@ Result<void> check_edges(const Index& index,
 
 namespace {
 
-Result<void> check_spec(Index& index, const JobSpec& spec, std::size_t position) {
-  if (!spec.name.empty()) GF_CHECK(check_name(spec.name));
+/// Of an array the name of the last task, which is the longest.
+Result<void> check_name_of(const event::Submit& event, std::size_t position) {
+  std::string name = event.specs[position].name;
+  if (name.empty()) return {};
+  if (!event.tasks.empty() && event.tasks[position]) {
+    const TaskRange& tasks = *event.tasks[position];
+    name = task_name(name, tasks.number(tasks.count - 1));
+  }
+  GF_CHECK(check_name(name));
+  return {};
+}
+
+Result<void> check_spec(Index& index, const event::Submit& event, std::size_t position) {
+  const JobSpec& spec = event.specs[position];
+  GF_CHECK(check_name_of(event, position));
   GF_CHECK(check_fields(spec));
   GF_CHECK(check_preemption(spec));
   GF_CHECK(check_dependencies(index, spec.dependencies, position));
@@ -73,7 +86,7 @@ Result<void> check_stored(const Index& index, const User& user, Memory more) {
 }  // namespace
 
 Result<void> check_submission(Index& index, const event::Submit& event) {
-  const std::size_t count = event.specs.size();
+  const std::uint64_t count = event.count();
   const std::size_t pending = index.count(kPending);
   if (count == 0) return fail(Code::Usage, tr("the submission has no jobs"));
   if (count > index.policy.max_submit) {
@@ -97,19 +110,22 @@ Result<void> check_submission(Index& index, const event::Submit& event) {
                           index.policy.max_queued_per_user));
   }
   std::int64_t bytes = 0;
-  for (const JobSpec& spec : event.specs) bytes += static_cast<std::int64_t>(bytes_of(spec));
-  for (const std::int64_t payload : event.payload_bytes) bytes += payload;
-  GF_CHECK(check_stored(index, event.specs.front().user, Memory{bytes}));
   std::size_t edges = 0;
-  for (const JobSpec& spec : event.specs) edges += spec.dependencies.jobs.size();
+  for (std::size_t i = 0; i < event.specs.size(); ++i) {
+    auto each = static_cast<std::int64_t>(bytes_of(event.specs[i]));
+    if (!event.payload_bytes.empty()) each += event.payload_bytes[i];
+    bytes += each * static_cast<std::int64_t>(event.count_of(i));
+    edges += event.specs[i].dependencies.jobs.size() * event.count_of(i);
+  }
+  GF_CHECK(check_stored(index, event.specs.front().user, Memory{bytes}));
   if (edges > 0) GF_CHECK(check_edges(index, event.specs.front().user.uid, edges, 0));
-  for (std::size_t i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < event.specs.size(); ++i) {
     const JobSpec& spec = event.specs[i];
-    auto checked = check_spec(index, spec, i);
+    auto checked = check_spec(index, event, i);
     if (checked) {
       checked = may_have_priority(index.policy.priority, event.by, spec.project, spec.priority);
     }
-    GF_CHECK(at_position(std::move(checked), i, count));
+    GF_CHECK(at_position(std::move(checked), i, event.specs.size()));
   }
   return {};
 }

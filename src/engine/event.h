@@ -10,6 +10,7 @@
 
 #include "core/job.h"
 #include "core/job_changes.h"
+#include "core/job_run.h"
 #include "core/machine.h"
 #include "core/principal.h"
 #include "engine/fair_share.h"
@@ -22,11 +23,20 @@ namespace gflow::engine {
 namespace event {
 
 /// New jobs, all or none. A dependency with bit kSibling set names a job of this very submission:
-/// kSibling + its position.
+/// kSibling + the position of its spec, which is no array.
 struct Submit {
   std::vector<JobSpec> specs;
   Principal by;
-  std::vector<std::int64_t> payload_bytes{};  ///< of each; empty: they have none
+  std::vector<std::int64_t> payload_bytes{};  ///< of each job of a spec; empty: they have none
+  /// For which tasks of an array a spec stands, by position; empty: each is one job. A task is
+  /// called NAME_NUMBER, if it is called.
+  std::vector<std::optional<TaskRange>> tasks{};
+
+  /// How many jobs a spec stands for.
+  [[nodiscard]] std::uint64_t count_of(std::size_t position) const {
+    return tasks.empty() || !tasks[position] ? 1 : tasks[position]->count;
+  }
+  [[nodiscard]] std::uint64_t count() const;
 };
 constexpr std::uint64_t kSibling = std::uint64_t{1} << 62;
 

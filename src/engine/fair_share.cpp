@@ -94,7 +94,7 @@ void FairShare::carry(std::uint32_t uid, std::int64_t parts, seconds held, int t
   forget_if_idle(uid);
 }
 
-void FairShare::wait(std::uint32_t uid, int jobs) {
+void FairShare::wait(std::uint32_t uid, std::int64_t jobs) {
   accounts_[uid].waiting += jobs;
   forget_if_idle(uid);
 }

@@ -53,7 +53,7 @@ class FairShare {
   /// `times` 1 when there is one more of them, -1 for one less.
   void carry(std::uint32_t uid, std::int64_t parts, std::chrono::seconds held, int times);
   /// So many more jobs of the user may start, or less.
-  void wait(std::uint32_t uid, int jobs);
+  void wait(std::uint32_t uid, std::int64_t jobs);
 
   /// Compares all who compete. True if somebody stands back by less than before.
   bool settle(std::chrono::seconds now);

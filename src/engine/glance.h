@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "core/job.h"
-#include "core/requests.h"
+#include "core/job_run.h"
 
 namespace gflow::engine {
 
@@ -13,16 +13,22 @@ namespace gflow::engine {
 /// list_some() of the State it is of.
 struct Glance {
   JobId id;
-  std::string_view given_name;  ///< "" where is_named_by_id
-  bool is_named_by_id = false;
+  /// Its own, or that of the job so many before it that names it: see name().
+  std::string_view given_name;
+  Naming naming{};
+  std::uint64_t behind_named = 0;
   /// But for name and command, which may be empty here.
   const JobSpec* spec = nullptr;
   Status status = Status::Queued;
   WallTime submitted;
   const Job* job = nullptr;  ///< the whole of it; null for one that waits and never ran
 
+  /// Whether given_name is its name.
+  [[nodiscard]] bool has_given_name() const {
+    return !naming.by_id && (naming.step == 0 || behind_named == 0);
+  }
   [[nodiscard]] std::string name() const {
-    return is_named_by_id ? made_up_name(id.value) : std::string(given_name);
+    return name_ahead(given_name, JobId(id.value - behind_named), naming, behind_named);
   }
 };
 

@@ -14,11 +14,11 @@ bool is_unreserved(const JobSpec& spec) { return spec.request.gpus == 0 && spec.
 
 const Job* Index::find(JobId id) const { return jobs.find(id); }
 
-void Index::list(const Job& job) {
+void Index::list(const Job& job, std::uint64_t count) {
   UserJobs& user = by_user[job.spec.user.uid];
   user.name = job.spec.user.name;
-  user.jobs.insert(job.id);
-  by_priority[job.spec.priority].insert(job.id);
+  user.jobs.insert(job.id, count);
+  by_priority[job.spec.priority].insert(job.id, count);
 }
 
 void Index::unlist(const Job& job) {
@@ -44,6 +44,17 @@ void Index::insert(Job job) {
   ++revision;
 }
 
+void Index::insert(const JobRun& run) {
+  list(run.first, run.count);
+  jobs.add(run);
+  link(run.first, run.count, bytes_of(run));
+  ++revision;
+}
+
+bool Index::can_be_linked_at_once(const Job& job) {
+  return JobTable::can_be_packed(job) && job.spec.dependencies.jobs.empty() && !job.spec.begin;
+}
+
 void Index::erase(JobId id) {
   const Job* job = find(id);
   if (job == nullptr) return;
@@ -67,11 +78,11 @@ const Group* Index::group(const Job& job) const {
   return at == groups.end() ? nullptr : &at->second;
 }
 
-void Index::join_group(const Job& job) {
+void Index::join_group(const Job& job, std::uint64_t count) {
   if (job.spec.group.empty() || is_ended(job)) return;
   Group& group = groups[group_of(job.spec)];
   if (group.members.empty()) group.limit = job.spec.max_concurrent;
-  group.members.insert(job.id);
+  group.members.insert(job.id, count);
 }
 
 /// The last one takes the group with it.
@@ -101,6 +112,14 @@ void Index::link(const Job& job) {
     stored[job.spec.user.uid] += bytes_of(job);
     carry(job, 1);
   }
+}
+
+void Index::link(const Job& first, std::uint64_t count, std::int64_t bytes) {
+  by_status.at(static_cast<std::size_t>(status_of(first))).insert(first.id, count);
+  join_group(first, count);
+  pending[first.spec.user.uid] += count;
+  stored[first.spec.user.uid] += bytes;
+  if (std::holds_alternative<Queued>(first.state)) link_ready(first, count);
 }
 
 void Index::unlink(const Job& job) {
@@ -164,23 +183,28 @@ void Index::unlink_queued(const Job& job) {
   }
 }
 
-void Index::link_ready(const Job& job) {
+void Index::link_ready(const Job& job, std::uint64_t count) {
   Group* own = group(job);
   if (own == nullptr) {
-    queue(job);
+    queue(job, count);
     return;
   }
-  own->parked.insert(key_of(job));
+  if (own->limit <= 0) {  // nothing is parked
+    own->queued.insert(key_of(job), count);
+    queue(job, count);
+    return;
+  }
+  own->parked.insert(key_of(job), count);
   balance(*own);
 }
 
-void Index::queue(const Job& job) {
+void Index::queue(const Job& job, std::uint64_t count) {
   const Shape shape = shape_of(job.spec);
   auto& lines = ready[shape];
   const auto [at, added] = lines.try_emplace(kind_of(job));
   Line& line = at->second;
-  line.jobs.insert(key_of(job));
-  fair.wait(job.spec.user.uid, 1);
+  line.jobs.insert(key_of(job), count);
+  fair.wait(job.spec.user.uid, static_cast<std::int64_t>(count));
   if (!added) return fronts.put(line);
   line.contender = contender_of(job);
   expect(line);

@@ -99,7 +99,8 @@ struct Index {
   Now now{};
   JobTable jobs;
   JobId next_id{1};
-  std::vector<JobId> restored_in_groups;    ///< until State::restored()
+  /// Jobs alike with groups, by their first; until State::restored().
+  std::map<JobId, std::uint64_t> restored_in_groups;
   std::map<std::string, NodeRecord> nodes;  ///< by name, those that were told of
   std::vector<Drain> drains;
   std::map<std::string, NodeHealth> health;  ///< of nodes on which launches fail, by name
@@ -175,9 +176,13 @@ struct Index {
   }
   [[nodiscard]] std::size_t count(StatusSet statuses) const;
   void insert(Job job);  ///< new job, linked
+  /// The same of new jobs at once. REQUIRES: can_be_linked_at_once().
+  void insert(const JobRun& run);
+  /// Whether jobs like this one, in all but id and name, stand the same way in every index.
+  [[nodiscard]] static bool can_be_linked_at_once(const Job& job);
   void erase(JobId id);
   /// Enters it where jobs stand whatever their state: by user, by priority.
-  void list(const Job& job);
+  void list(const Job& job, std::uint64_t count = 1);  ///< and those behind it, so many in all
   void unlist(const Job& job);
   /// The time gflow has seen pass until now, over all boots.
   [[nodiscard]] std::chrono::milliseconds lived() const { return lived_at(now.mono); }
@@ -204,6 +209,9 @@ struct Index {
   }
   void link(const Job& job);
   void unlink(const Job& job);
+  /// The same as link() of each. `bytes`: bytes_of() all of them. REQUIRES:
+  /// can_be_linked_at_once().
+  void link(const Job& first, std::uint64_t count, std::int64_t bytes);
   /// Pins ended jobs others have come to wait for; lets go those nobody waits for any more.
   void pin_ended();
   /// Learns from jobs that ended, now or before a restart.
@@ -316,7 +324,7 @@ struct Index {
   void unlink_waiting();
   void link_queued(const Job& job, const Queued& queued);
   void unlink_queued(const Job& job);
-  void link_ready(const Job& job);
+  void link_ready(const Job& job, std::uint64_t count = 1);
   [[nodiscard]] const Incumbent& incumbent(const Job& job) const;
   [[nodiscard]] std::chrono::seconds waited(const Job& job) const;
   [[nodiscard]] bool all_stoppable() const;
@@ -325,9 +333,9 @@ struct Index {
   bool forget_untold();
   void link_active(const Job& job, const Attempt& attempt);
   void unlink_active(const Job& job, const Attempt& attempt);
-  void queue(const Job& job);
+  void queue(const Job& job, std::uint64_t count = 1);
   void unqueue(const Job& job);
-  void join_group(const Job& job);
+  void join_group(const Job& job, std::uint64_t count = 1);
   void leave_group(const Job& job);
 };
 

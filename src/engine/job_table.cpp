@@ -81,6 +81,13 @@ Job& JobTable::add(Job job) {
   return open_.emplace_hint(open_.end(), id, std::move(job))->second;
 }
 
+void JobTable::add(const JobRun& run) {
+  Packed packed = pack(Job(run.first), run.naming);
+  packed.count = run.count;
+  packed_count_ += run.count;
+  packed_.emplace_hint(packed_.end(), run.first.id, std::move(packed));
+}
+
 void JobTable::erase(JobId id) {
   open_.erase(id);
   shown_.erase(id);
@@ -92,9 +99,8 @@ const Job* JobTable::find(JobId id) const {
   if (const auto at = open_.find(id); at != open_.end()) return &at->second;
   if (const auto at = shown_.find(id); at != shown_.end()) return &at->second;
   const auto jobs = find_packed(id);
-  return jobs == packed_.end()
-             ? nullptr
-             : &shown_.emplace_hint(shown_.end(), id, unpack(id, jobs->second))->second;
+  return jobs == packed_.end() ? nullptr
+                               : &shown_.emplace_hint(shown_.end(), id, unpack(id, *jobs))->second;
 }
 
 const Job& JobTable::at(JobId id) const { return *find(id); }
@@ -112,6 +118,17 @@ std::vector<JobId> JobTable::ids() const { return last_ids(size()); }
 std::vector<JobId> JobTable::unpacked_ids() const {
   const auto ids = std::views::keys(open_);
   return {ids.begin(), ids.end()};
+}
+
+std::vector<JobTable::Alike> JobTable::alike() const {
+  std::vector<Alike> all;
+  auto open = open_.begin();
+  for (const auto& [first, packed] : packed_) {
+    for (; open != open_.end() && open->first < first; ++open) all.push_back({open->first});
+    all.push_back({first, packed.count, packed.naming});
+  }
+  for (; open != open_.end(); ++open) all.push_back({open->first});
+  return all;
 }
 
 std::vector<JobId> JobTable::last_ids(std::size_t most) const {
@@ -149,15 +166,17 @@ std::optional<Glance> JobTable::Reader::at(JobId id) {
     packed_ = table_->find_packed(id);
     open_ = table_->open_.lower_bound(id);
   }
-  if (has(packed, packed_)) return glance(id, packed_->second);
+  if (has(packed, packed_)) return glance(id, *packed_);
   if (is_next()) return glance_at((open_++)->second);
   return std::nullopt;
 }
 
-Glance JobTable::Reader::glance(JobId id, const Packed& packed) {
+Glance JobTable::Reader::glance(JobId id, const PackedJobs::value_type& jobs) {
+  const auto& [first, packed] = jobs;
   return {.id = id,
           .given_name = packed.name(),
-          .is_named_by_id = packed.is_named_by_id,
+          .naming = packed.naming,
+          .behind_named = id.value - first.value,
           .spec = &packed.spec->second.spec,
           .status = packed.held ? Status::Hold : Status::Queued,
           .submitted = packed.submitted};
@@ -168,7 +187,8 @@ void JobTable::pack() {
   for (const JobId id : std::exchange(changed_, {})) {
     const auto at = open_.find(id);
     if (at == open_.end() || !can_be_packed(at->second)) continue;
-    add_packed(id, pack(std::move(at->second)));
+    const Naming naming{.by_id = at->second.spec.name == made_up_name(id.value)};
+    add_packed(id, pack(std::move(at->second), naming));
     open_.erase(at);
   }
 }
@@ -185,15 +205,11 @@ bool JobTable::can_be_packed(const Job& job) {
          fits(job.spec.command.size());
 }
 
-JobTable::Packed JobTable::pack(Job&& job) {
+JobTable::Packed JobTable::pack(Job&& job, Naming naming) {
   Packed packed;
-  packed.is_named_by_id = job.spec.name == made_up_name(job.id.value);
-  if (packed.is_named_by_id) job.spec.name.clear();
-  packed.name_size = static_cast<std::uint32_t>(job.spec.name.size());
-  packed.command_size = static_cast<std::uint32_t>(job.spec.command.size());
-  const std::size_t size = job.spec.name.size() + job.spec.command.size();
-  packed.texts = std::make_unique_for_overwrite<char[]>(size);
-  std::ranges::copy(job.spec.command, std::ranges::copy(job.spec.name, packed.texts.get()).out);
+  packed.naming = naming;
+  if (packed.naming.by_id) job.spec.name.clear();
+  set_texts(packed, job.spec.name, job.spec.command);
   job.spec.name.clear();
   job.spec.command.clear();
   packed.spec = share(std::move(job.spec));
@@ -204,11 +220,20 @@ JobTable::Packed JobTable::pack(Job&& job) {
   return packed;
 }
 
-Job JobTable::unpack(JobId id, const Packed& packed) const {
+void JobTable::set_texts(Packed& packed, std::string_view name, std::string_view command) {
+  auto texts = std::make_unique_for_overwrite<char[]>(name.size() + command.size());
+  std::ranges::copy(command, std::ranges::copy(name, texts.get()).out);
+  packed.texts = std::move(texts);  // the old ones may be what was copied
+  packed.name_size = static_cast<std::uint32_t>(name.size());
+  packed.command_size = static_cast<std::uint32_t>(command.size());
+}
+
+Job JobTable::unpack(JobId id, const PackedJobs::value_type& jobs) {
+  const auto& [first, packed] = jobs;
   Job job;
   job.id = id;
   job.spec = packed.spec->second.spec;
-  job.spec.name = packed.is_named_by_id ? made_up_name(id.value) : std::string(packed.name());
+  job.spec.name = name_ahead(packed.name(), first, packed.naming, id.value - first.value);
   job.spec.command = packed.command();
   if (packed.held) job.state = Held{};
   job.submitted = packed.submitted;
@@ -220,7 +245,7 @@ Job JobTable::unpack(JobId id, const Packed& packed) const {
 /// But for their ids, and how many they are.
 bool JobTable::are_alike(const Packed& a, const Packed& b) {
   return a.spec == b.spec && a.held == b.held && a.submitted == b.submitted && a.lived == b.lived &&
-         a.payload_bytes == b.payload_bytes && a.is_named_by_id == b.is_named_by_id &&
+         a.payload_bytes == b.payload_bytes && a.naming == b.naming && a.naming.step == 0 &&
          a.name() == b.name() && a.command() == b.command();
 }
 
@@ -263,42 +288,52 @@ void JobTable::add_packed(JobId id, Packed packed) {
   packed_.emplace_hint(next, id, std::move(packed));
 }
 
-/// REQUIRES: it is one of these.
-void JobTable::erase_packed(PackedJobs::iterator jobs, JobId id) {
-  --packed_count_;
+/// Those from the at-th on, which are then no more of these.
+/// REQUIRES: there are some, and some before them.
+JobTable::Packed JobTable::split(PackedJobs::iterator jobs, std::uint64_t at) {
   Packed& packed = jobs->second;
-  const std::uint64_t before = id.value - jobs->first.value;
-  const std::uint64_t behind = packed.count - before - 1;
-  if (before == 0 && behind == 0) {
-    let_go(packed.spec);
-    packed_.erase(jobs);
-    return;
-  }
-  const JobId next(id.value + 1);
-  if (before == 0) {
-    auto node = packed_.extract(jobs++);
-    node.key() = next;
-    node.mapped().count = behind;
-    packed_.insert(jobs, std::move(node));
-    return;
-  }
-  packed.count = before;
-  if (behind == 0) return;
   Packed rest;
-  rest.count = behind;
+  rest.count = packed.count - at;
   rest.spec = packed.spec;
   ++rest.spec->second.users;
-  const std::size_t size = packed.name_size + packed.command_size;
-  rest.texts = std::make_unique_for_overwrite<char[]>(size);
-  std::copy_n(packed.texts.get(), size, rest.texts.get());
-  rest.name_size = packed.name_size;
-  rest.command_size = packed.command_size;
+  const bool has_name = !packed.naming.by_id;
+  set_texts(rest,
+            has_name ? name_ahead(packed.name(), jobs->first, packed.naming, at) : "",
+            packed.command());
   rest.submitted = packed.submitted;
   rest.lived = packed.lived;
   rest.payload_bytes = packed.payload_bytes;
   rest.held = packed.held;
-  rest.is_named_by_id = packed.is_named_by_id;
-  packed_.emplace_hint(std::next(jobs), next, std::move(rest));
+  rest.naming = packed.naming;
+  packed.count = at;
+  return rest;
+}
+
+/// REQUIRES: it is one of these.
+void JobTable::erase_packed(PackedJobs::iterator jobs, JobId id) {
+  --packed_count_;
+  const std::uint64_t before = id.value - jobs->first.value;
+  const std::uint64_t behind = jobs->second.count - before - 1;
+  const JobId next(id.value + 1);
+  if (before > 0) {
+    if (behind > 0) packed_.emplace_hint(std::next(jobs), next, split(jobs, before + 1));
+    jobs->second.count = before;
+    return;
+  }
+  if (behind == 0) {
+    let_go(jobs->second.spec);
+    packed_.erase(jobs);
+    return;
+  }
+  // The first of many is what mostly goes: the others stay where they are.
+  if (jobs->second.naming.step > 0) {
+    Packed& packed = jobs->second;
+    set_texts(packed, name_ahead(packed.name(), jobs->first, packed.naming, 1), packed.command());
+  }
+  auto node = packed_.extract(jobs++);
+  node.key() = next;
+  node.mapped().count = behind;
+  packed_.insert(jobs, std::move(node));
 }
 
 JobTable::Specs::value_type* JobTable::share(JobSpec&& spec) {

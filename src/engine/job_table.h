@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/job.h"
+#include "core/job_run.h"
 #include "engine/glance.h"
 
 /// Inside of the engine: where the jobs are. Not for other modules.
@@ -31,6 +32,10 @@ class JobTable {
 
   /// Takes a job; one with this id that is there already stays. Returns the one that is there.
   Job& add(Job job);
+  /// Takes them packed at once. REQUIRES: they can be (can_be_packed()), and none is there.
+  void add(const JobRun& run);
+  /// One that waits and has never run.
+  [[nodiscard]] static bool can_be_packed(const Job& job);
   void erase(JobId id);
   /// Pointers and references to jobs are good until pack(), or until the job is erased; changing
   /// one changes what they refer to.
@@ -41,6 +46,13 @@ class JobTable {
   /// All there are, ascending.
   [[nodiscard]] std::vector<JobId> ids() const;
   [[nodiscard]] std::vector<JobId> unpacked_ids() const;
+  /// All there are, ascending: those packed as one by their first and how many they are.
+  struct Alike {
+    JobId first;
+    std::uint64_t count = 1;
+    Naming naming{};
+  };
+  [[nodiscard]] std::vector<Alike> alike() const;
   /// The last ones, ascending; fewer if there are not so many.
   [[nodiscard]] std::vector<JobId> last_ids(std::size_t most) const;
 
@@ -75,8 +87,9 @@ class JobTable {
     std::chrono::milliseconds lived{0};
     std::int64_t payload_bytes = 0;
     bool held = false;
-    bool is_named_by_id = false;  ///< made_up_name(); texts has no name
+    Naming naming{};  ///< where by id, texts has no name
 
+    /// Of the first.
     [[nodiscard]] std::string_view name() const { return {texts.get(), name_size}; }
     [[nodiscard]] std::string_view command() const {
       return {texts.get() + name_size, command_size};
@@ -84,13 +97,14 @@ class JobTable {
   };
   using PackedJobs = std::map<JobId, Packed>;  ///< by the first of them
 
-  [[nodiscard]] static bool can_be_packed(const Job& job);
-  [[nodiscard]] Packed pack(Job&& job);
+  [[nodiscard]] Packed pack(Job&& job, Naming naming);
+  void set_texts(Packed& packed, std::string_view name, std::string_view command);
+  [[nodiscard]] Packed split(PackedJobs::iterator jobs, std::uint64_t at);
   [[nodiscard]] static bool are_alike(const Packed& a, const Packed& b);
   [[nodiscard]] PackedJobs::const_iterator find_packed(JobId id) const;
   void add_packed(JobId id, Packed packed);
   void erase_packed(PackedJobs::iterator jobs, JobId id);
-  [[nodiscard]] Job unpack(JobId id, const Packed& packed) const;
+  [[nodiscard]] static Job unpack(JobId id, const PackedJobs::value_type& jobs);
   [[nodiscard]] Specs::value_type* share(JobSpec&& spec);
   void let_go(Specs::value_type* shared);
 
@@ -109,7 +123,7 @@ class JobTable::Reader {
   [[nodiscard]] std::optional<Glance> at(JobId id);
 
  private:
-  [[nodiscard]] static Glance glance(JobId id, const Packed& packed);
+  [[nodiscard]] static Glance glance(JobId id, const PackedJobs::value_type& jobs);
 
   const JobTable* table_;
   std::map<JobId, Job>::const_iterator open_;  ///< where the next one is, if the next is such a one

@@ -6,10 +6,12 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <utility>
 
 #include "core/machine_for_tests.h"
+#include "core/requests.h"
 #include "engine/step_internal.h"
 
 namespace gflow::engine {
@@ -152,18 +154,48 @@ TEST(JobTable, IdsAreAscendingHoweverTheJobsAreKept) {
   EXPECT_EQ(copy.at(JobId(1)), waiting(1));
 }
 
-/// A task of an array: but for its id as all others.
-Job task(std::uint64_t id, bool is_named_by_id) {
+/// Tasks of an array: but for id and name all alike.
+constexpr std::array kNamings = {Naming{}, Naming{.by_id = true}, Naming{.step = 3}};
+
+Job task(std::uint64_t id, Naming naming) {
   Job job = waiting(1);
   job.id = JobId(id);
-  if (is_named_by_id) job.spec.name = made_up_name(id);
+  if (naming.by_id) job.spec.name = made_up_name(id);
+  if (naming.step > 0) job.spec.name = task_name("exp", 98 + (id - 1) * naming.step);
   return job;
+}
+JobRun run(std::uint64_t count, Naming naming) {
+  return {.first = task(1, naming), .count = count, .naming = naming};
+}
+
+TEST(JobTable, AnArrayIsTakenAsOneAndStartsFromTheFirstOn) {
+  for (const Naming naming : kNamings) {
+    JobTable table;
+    table.add(run(10'000, naming));
+    EXPECT_EQ(table.packs(), 1U);
+    EXPECT_EQ(table.size(), 10'000U);
+    for (std::uint64_t id = 1; id <= 100; ++id) table.at(JobId(id)).attempts = 1;
+    table.pack();
+    EXPECT_EQ(table.packs(), 1U);
+    table.at(JobId(5'000)).attempts = 1;
+    table.erase(JobId(10'000));
+    table.pack();
+    EXPECT_EQ(table.packs(), 2U);
+    JobTable::Reader reader(table);
+    for (const std::uint64_t id : {101U, 102U, 4'999U, 5'001U, 9'999U}) {
+      EXPECT_EQ(*table.find(JobId(id)), task(id, naming)) << id;
+      EXPECT_EQ(reader.at(JobId(id))->name(), task(id, naming).spec.name) << id;
+    }
+    Job fifth = task(5, naming);
+    fifth.attempts = 1;
+    EXPECT_EQ(*table.find(JobId(5)), fifth);
+  }
 }
 
 TEST(JobTable, TasksOfAnArrayAreOne) {
-  for (const bool is_named_by_id : {false, true}) {
+  for (const Naming naming : {Naming{}, Naming{.by_id = true}}) {
     JobTable table;
-    for (std::uint64_t id = 1; id <= 10'000; ++id) table.add(task(id, is_named_by_id));
+    for (std::uint64_t id = 1; id <= 10'000; ++id) table.add(task(id, naming));
     table.pack();
     EXPECT_EQ(table.packs(), 1U);
     // They start from the first on, and one is put on hold and released.
@@ -172,7 +204,7 @@ TEST(JobTable, TasksOfAnArrayAreOne) {
     table.pack();
     EXPECT_EQ(table.packs(), 3U);
     EXPECT_EQ(table.packed(), 9'900U);
-    EXPECT_EQ(*table.find(JobId(7'777)), task(7'777, is_named_by_id));
+    EXPECT_EQ(*table.find(JobId(7'777)), task(7'777, naming));
     table.at(JobId(5'000)).state = Queued{};
     table.pack();
     EXPECT_EQ(table.packs(), 1U);
@@ -192,13 +224,16 @@ RC_GTEST_PROP(JobTable, IsAsAMapOfJobs, ()) {
                                                   {3, Do::Pack},
                                                   {2, Do::Look}}),
                     rc::gen::inRange(1, 14)));
-  const bool is_named_by_id = *rc::gen::arbitrary<bool>();
+  const Naming naming = *rc::gen::elementOf(kNamings);
+  const auto tasks = static_cast<std::uint64_t>(*rc::gen::inRange(1, 9));
+  if (tasks > 1) table.add(run(tasks, naming));
+  for (std::uint64_t id = 1; id <= tasks && tasks > 1; ++id) plain[JobId(id)] = task(id, naming);
   for (const auto& [what, number] : acts) {
     const JobId id(static_cast<std::uint64_t>(number));
     const bool is_there = plain.contains(id);
     if (what == Do::Add) {
-      table.add(task(id.value, is_named_by_id));
-      plain.try_emplace(id, task(id.value, is_named_by_id));
+      table.add(task(id.value, naming));
+      plain.try_emplace(id, task(id.value, naming));
     } else if (what == Do::Change && is_there) {
       table.at(id).state = plain[id].state = Held{};
     } else if (what == Do::ChangeBack && is_there) {

@@ -78,10 +78,12 @@ rc::Gen<Act> any_eventful_act() {
     return rc::gen::map(rc::gen::tuple(rc::gen::weightedElement<int>({{6, 0}, {1, 30}, {1, 600}}),
                                        rc::gen::weightedElement<int>({{4, 0}, {1, 1}, {1, 2}}),
                                        rc::gen::weightedElement<int>({{4, 0}, {1, 1}, {1, 2}}),
-                                       rc::gen::weightedElement<int>({{6, 0}, {1, 1}, {1, 3}})),
-                        [act](const std::tuple<int, int, int, int>& more) {
+                                       rc::gen::weightedElement<int>({{6, 0}, {1, 1}, {1, 3}}),
+                                       rc::gen::weightedElement<int>({{6, 0}, {1, 1}, {2, 4}})),
+                        [act](const std::tuple<int, int, int, int, int>& more) {
                           Act full = act;
-                          std::tie(full.begin, full.group, full.retries, full.after) = more;
+                          std::tie(full.begin, full.group, full.retries, full.after, full.tasks) =
+                              more;
                           return full;
                         });
   });

@@ -101,6 +101,20 @@ class RunSet {
     return at;
   }
 
+  /// The key and those behind it, so many in all. REQUIRES: none is there and none between them.
+  void insert(const Key& key, std::uint64_t count) {
+    if (count == 0) return;
+    insert(key);
+    const auto run = std::prev(runs_.upper_bound(key));
+    const std::uint64_t more = count - 1;
+    size_ += more;
+    run->second += more;
+    const auto next = std::next(run);
+    if (more == 0 || next == runs_.end() || next->first != behind(run->first, run->second)) return;
+    run->second += next->second;
+    runs_.erase(next);
+  }
+
   void insert(const Key& key) {
     auto next = runs_.upper_bound(key);
     const bool joins_next = next != runs_.end() && next->first == behind(key, 1);

@@ -24,15 +24,19 @@ constexpr std::size_t kAtOnce = 1000;
 /// All jobs of a group carry its limit. Where a store of an earlier version says otherwise, the
 /// newest job is believed.
 void agree_on_limits(Index& index) {
-  const std::vector<JobId> grouped = std::exchange(index.restored_in_groups, {});
+  std::map<JobId, std::uint64_t> grouped = std::exchange(index.restored_in_groups, {});
   std::map<GroupKey, int> limits;
-  for (const JobId id : grouped) {
-    const JobSpec& spec = index.find(id)->spec;
+  for (const auto& [first, count] : grouped) {
+    const JobSpec& spec = index.find(first)->spec;
     limits[group_of(spec)] = spec.max_concurrent;
   }
-  for (const JobId id : grouped) {
-    JobSpec& spec = index.jobs.at(id).spec;
-    spec.max_concurrent = limits.at(group_of(spec));
+  for (const auto& [first, count] : grouped) {
+    const JobSpec& spec = index.find(first)->spec;
+    const int limit = limits.at(group_of(spec));
+    if (spec.max_concurrent == limit) continue;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      index.jobs.at(JobId(first.value + i)).spec.max_concurrent = limit;
+    }
   }
   index.jobs.pack();
 }
@@ -56,9 +60,21 @@ std::chrono::milliseconds State::lived(MonoTime at) const { return index_->lived
 void State::restore(Job job) {
   const JobId id = job.id;
   index_->list(job);
-  if (!job.spec.group.empty() && !is_ended(job)) index_->restored_in_groups.push_back(id);
+  if (!job.spec.group.empty() && !is_ended(job)) index_->restored_in_groups.emplace(id, 1);
   index_->jobs.add(std::move(job));
   index_->jobs.pack();
+}
+
+void State::restore(const JobRun& run) {
+  if (!JobTable::can_be_packed(run.first)) {
+    for (std::uint64_t i = 0; i < run.count; ++i) restore(run.at(i));
+    return;
+  }
+  index_->list(run.first, run.count);
+  if (!run.first.spec.group.empty()) {
+    index_->restored_in_groups.emplace(run.first.id, run.count);
+  }
+  index_->jobs.add(run);
 }
 
 /// Links only now: whether a job's dependencies are met needs the jobs that come after it, too.
@@ -76,10 +92,19 @@ void State::restored(JobId next_id) {
     index_->charge(job);
   }
   std::size_t seen = 0;
-  for (const JobId id : index_->jobs.ids()) {
-    const Job& job = *index_->find(id);
-    if (!is_ended(job)) index_->link(job);
-    if (++seen % kAtOnce == 0) index_->jobs.pack();
+  for (const JobTable::Alike& alike : index_->jobs.alike()) {
+    const Job& first = *index_->find(alike.first);
+    if (is_ended(first)) continue;
+    if (alike.count > 1 && Index::can_be_linked_at_once(first)) {
+      const JobRun run{first, alike.count, alike.naming};
+      index_->link(run.first, run.count, bytes_of(run));
+      if (++seen % kAtOnce == 0) index_->jobs.pack();
+      continue;
+    }
+    for (std::uint64_t i = 0; i < alike.count; ++i) {
+      index_->link(*index_->find(JobId(alike.first.value + i)));
+      if (++seen % kAtOnce == 0) index_->jobs.pack();
+    }
   }
   index_->pin_ended();
   index_->learn_traffic();

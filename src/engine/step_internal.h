@@ -59,6 +59,8 @@ class Step {
   [[nodiscard]] Outcome hopeless_outcome(const Job& job) const;
   void to_queue(JobId id, Queued queued);
   [[nodiscard]] Result<const Job*> changeable(JobId id, const Principal& by) const;
+  // submit.cpp
+  void add(JobRun run);
   // update.cpp
   [[nodiscard]] Result<JobSpec> updated(const Job& job,
                                         const JobChanges& changes,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstdint>
+#include <memory>
+#include <utility>
 
 #include "base/kept_sentence.h"
 #include "core/requests.h"
@@ -8,42 +10,86 @@
 #include "engine/step_internal.h"
 
 namespace gflow::engine {
+
+std::uint64_t event::Submit::count() const {
+  std::uint64_t count = 0;
+  for (std::size_t i = 0; i < specs.size(); ++i) count += count_of(i);
+  return count;
+}
+
+namespace {
+
+/// The jobs a spec stands for, of which the first gets this id.
+JobRun run_of(const event::Submit& event, std::size_t position, JobId id) {
+  JobRun run;
+  run.count = event.count_of(position);
+  Job& job = run.first;
+  job.id = id;
+  job.spec = event.specs[position];
+  if (!event.payload_bytes.empty()) job.payload_bytes = event.payload_bytes[position];
+  std::string& name = job.spec.name;
+  if (!event.tasks.empty() && event.tasks[position]) {
+    const TaskRange& tasks = *event.tasks[position];
+    run.naming = naming_of(name, tasks);
+    name = task_name(name, tasks.first);
+  }
+  if (name.empty()) name = made_up_name(id.value);
+  job.state = job.spec.hold ? JobState(Held{}) : JobState(Queued{});
+  return run;
+}
+
+}  // namespace
+
 void Step::take(const event::Submit& event) {
   if (auto checked = check_submission(index_, event); !checked) {
     return answer(std::unexpected(checked.error()));
   }
-  const std::size_t count = event.specs.size();
-  const std::uint64_t first = index_.next_id.value;
+  std::vector<JobId> firsts;  // of each spec
   std::vector<JobId> ids;
-  for (std::size_t i = 0; i < count; ++i) {
-    Job job;
-    job.id = JobId(first + i);
-    job.spec = event.specs[i];
+  for (std::size_t i = 0; i < event.specs.size(); ++i) {
+    firsts.push_back(index_.next_id);
+    JobRun run = run_of(event, i, index_.next_id);
+    Job& job = run.first;
     job.submitted = index_.now.wall;
     job.lived = index_.lived();
-    if (!event.payload_bytes.empty()) job.payload_bytes = event.payload_bytes[i];
-    if (job.spec.name.empty()) job.spec.name = made_up_name(job.id.value);
-    for (JobId& id : job.spec.dependencies.jobs) {
-      if ((id.value & event::kSibling) != 0) id = JobId(first + (id.value ^ event::kSibling));
-    }
     auto& wants = job.spec.dependencies.jobs;
+    for (JobId& id : wants) {
+      if ((id.value & event::kSibling) != 0) id = firsts.at(id.value ^ event::kSibling);
+    }
     std::ranges::sort(wants);
     wants.erase(std::ranges::unique(wants).begin(), wants.end());
-    job.state = job.spec.hold ? JobState(Held{}) : JobState(Queued{});
-    ids.push_back(job.id);
-    index_.placer->arrived(index_.ledger, index_.demand_of(job.spec));
-    index_.insert(std::move(job));
-    saved(ids.back(), Happening::Submitted);
-    const Job& added = *index_.find(ids.back());
-    limit_group(added, added.spec.max_concurrent);
+    for (std::uint64_t task = 0; task < run.count; ++task) ids.push_back(run.id(task));
+    index_.next_id = JobId(run.last().value + 1);
+    add(std::move(run));
   }
-  index_.next_id = JobId(first + count);
   // A dependency may have failed before this was submitted; the answer is the same as after.
-  for (const JobId id : ids) {
-    if (!is_hopeless(*index_.find(id))) continue;
-    end(id, Status::Cancelled, hopeless_outcome(*index_.find(id)));
+  for (std::size_t i = 0; i < event.specs.size(); ++i) {
+    if (event.specs[i].dependencies.jobs.empty()) continue;
+    for (std::uint64_t task = 0; task < event.count_of(i); ++task) {
+      const Job& job = *index_.find(JobId(firsts[i].value + task));
+      if (is_hopeless(job)) end(job.id, Status::Cancelled, hopeless_outcome(job));
+    }
   }
   answer(std::move(ids));
+}
+
+/// New jobs, of which all indexes and the shell are told.
+void Step::add(JobRun run) {
+  const JobId first = run.first.id;
+  index_.placer->arrived(index_.ledger, index_.demand_of(run.first.spec), run.count);
+  if (run.count == 1) {
+    index_.insert(std::move(run.first));
+    saved(first, Happening::Submitted);
+  } else {
+    if (Index::can_be_linked_at_once(run.first)) {
+      index_.insert(run);
+    } else {
+      for (std::uint64_t i = 0; i < run.count; ++i) index_.insert(run.at(i));
+    }
+    effects_.emplace_back(effect::SaveRun{std::make_shared<const JobRun>(std::move(run))});
+  }
+  const Job& added = *index_.find(first);
+  limit_group(added, added.spec.max_concurrent);
 }
 
 /// They end first, so that whatever they took or were waited for is settled as of any other job.

@@ -21,6 +21,26 @@ Outcome outcome_of(EndReason reason) {
   return outcome;
 }
 
+/// To those alike right before it, as a store keeps jobs that wait.
+void add_to(std::vector<JobRun>& runs, const Job& job) {
+  if (!runs.empty() && is_pending(job)) {
+    JobRun& last = runs.back();
+    const std::uint64_t before = last.count++;
+    if (last.at(before) == job) return;
+    if (before == 1) {
+      for (const Naming naming : {Naming{.by_id = true}, Naming{.step = 1}}) {
+        last.naming = naming;
+        if (naming.step == 0 || last.first.spec.name.starts_with("exp_")) {
+          if (last.at(0) == last.first && last.at(1) == job) return;
+        }
+      }
+      last.naming = {};
+    }
+    last.count = before;
+  }
+  runs.push_back({.first = job});
+}
+
 }  // namespace
 
 void showValue(const Act& act, std::ostream& out) {
@@ -28,7 +48,7 @@ void showValue(const Act& act, std::ostream& out) {
       "\n{{.kind = Act::Kind({}), .which = {}, .gpus = {}, .nodes = {}, .percent = {}, .gigabytes "
       "= "
       "{}, .priority = {}, .limit = {}, .preemption = Preemption({}), .begin = {}, .group = {}, "
-      ".retries = {}, .after = {}}}",
+      ".retries = {}, .after = {}, .tasks = {}}}",
       static_cast<int>(act.kind),
       act.which,
       act.gpus,
@@ -41,7 +61,8 @@ void showValue(const Act& act, std::ostream& out) {
       act.begin,
       act.group,
       act.retries,
-      act.after);
+      act.after,
+      act.tasks);
 }
 
 JobSpec spec_of(const Act& act, WallTime now) {
@@ -89,7 +110,14 @@ void World::restart() {
   const auto lived = state_.lived(now_.mono);
   const JobId next_id = state_.next_id();
   state_ = State(policy_, "boot");
-  for (const auto& [id, job] : saved_) state_.restore(job);
+  std::vector<JobRun> runs;
+  for (const auto& [id, job] : saved_) add_to(runs, job);
+  for (const JobRun& run : runs) {
+    if (run.count == 1) state_.restore(run.first);
+  }
+  for (const JobRun& run : runs) {
+    if (run.count > 1) state_.restore(run);
+  }
   state_.restore(drains_);
   state_.restore(unhealthy_);
   state_.set_lived(lived, now_.mono);
@@ -134,7 +162,12 @@ void World::act(const Act& act) {
         spec.dependencies.auto_cancel = act.which % 2 == 0;
         spec.dependencies.mode = act.which % 3 == 0 ? DependencyMode::Any : DependencyMode::All;
       }
-      return tell(event::Submit{{spec}, root});
+      event::Submit submit{{spec}, root};
+      if (act.tasks > 0) {
+        if (act.which % 2 == 0) submit.specs.front().name = "exp";
+        submit.tasks = {TaskRange{.first = 8, .count = static_cast<std::uint64_t>(act.tasks)}};
+      }
+      return tell(submit);
     }
     case Act::Kind::End:
       return end_one(act.which);
@@ -272,6 +305,10 @@ void World::save(const Effect& effect) {
       saved_[saved->job] = *job;
       // Not stored.
       if (auto* ended = std::get_if<Ended>(&saved_[saved->job].state)) ended->outcome.failure = {};
+    }
+  } else if (const auto* added = std::get_if<effect::SaveRun>(&effect)) {
+    for (std::uint64_t i = 0; i < added->run->count; ++i) {
+      saved_[added->run->id(i)] = added->run->at(i);
     }
   } else if (const auto* forget = std::get_if<effect::Forget>(&effect)) {
     saved_.erase(forget->job);

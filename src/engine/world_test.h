@@ -48,6 +48,7 @@ struct Act {
   int group = 0;    ///< 0: none
   int retries = 0;  ///< more than 0: it is queued again when it is lost, too
   int after = 0;    ///< depends on the job so many before it; 0: on none
+  int tasks = 0;    ///< of an array with a name; 0: one job
 };
 void showValue(const Act& act, std::ostream& out);  // NOLINT(readability-identifier-naming)
 

@@ -334,6 +334,10 @@ std::vector<Ranked> Placer::rank(const Ledger& ledger, DemandIndex demand, std::
   return ranking;
 }
 
+void Placer::arrived(const Ledger& ledger, DemandIndex demand, std::uint64_t count) {
+  for (std::uint64_t i = 0; i < count; ++i) arrived(ledger, demand);
+}
+
 void Placer::arrived(const Ledger& ledger, DemandIndex demand) {
   ++traffic_.arrivals;
   if (learns_) {

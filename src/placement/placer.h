@@ -74,6 +74,7 @@ class Placer {
 
   /// A job was submitted, or one that had been placed left. Policies may learn from it.
   void arrived(const Ledger& ledger, DemandIndex demand);
+  void arrived(const Ledger& ledger, DemandIndex demand, std::uint64_t count);  ///< so many
   void departed(const Ledger& ledger);
 
   [[nodiscard]] const Policy& policy() const { return *policy_; }

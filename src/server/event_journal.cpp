@@ -29,14 +29,14 @@ std::string as_event(std::string_view type, std::string_view id, const std::stri
 
 class EventJournal::Block {
  public:
-  explicit Block(JobEvents what) : events_(std::move(what)) {}
+  explicit Block(JobEvents what) : events_(std::move(what)), count_(events_.count()) {}
   /// What is not kept.
   Block(WallTime at, std::string_view type, const std::string& document)
       : events_{.at = at}, type_(type), text_(as_event(type, "", document)) {}
 
   [[nodiscard]] std::uint64_t first() const { return events_.first; }
-  [[nodiscard]] std::uint64_t end() const { return events_.first + events_.events.size(); }
-  [[nodiscard]] std::size_t size() const { return events_.events.size(); }
+  [[nodiscard]] std::uint64_t end() const { return events_.first + count_; }
+  [[nodiscard]] std::size_t size() const { return count_; }
   [[nodiscard]] WallTime at() const { return events_.at; }
   [[nodiscard]] bool is_kept() const { return type_.empty(); }
 
@@ -48,16 +48,26 @@ class EventJournal::Block {
     }
     if (filter.takes_all() && after < events_.first) return rendered();
     std::string some;
-    for (std::size_t i = 0; i < size(); ++i) {
-      if (events_.first + i > after && filter.takes(events_.events[i])) some += text_of(i);
-    }
+    each([&](std::uint64_t id, const JobEvent& event) {
+      if (id > after && filter.takes(event)) some += text_of(id, event);
+    });
     return std::make_shared<const std::string>(std::move(some));
   }
 
  private:
-  [[nodiscard]] std::string text_of(std::size_t i) const {
-    const JobEvent& event = events_.events[i];
-    const std::uint64_t id = events_.first + i;
+  template <typename Show>
+  void each(const Show& show) const {
+    std::uint64_t id = events_.first;
+    for (const JobEvent& event : events_.events) {
+      if (event.count == 1) {
+        show(id++, event);
+        continue;
+      }
+      for (std::uint64_t i = 0; i < event.count; ++i) show(id++, event.at(i));
+    }
+  }
+
+  [[nodiscard]] std::string text_of(std::uint64_t id, const JobEvent& event) const {
     return as_event(event_type(event.what),
                     fmt::format("id: {}\n", id),
                     api::write_job_event(id, events_.at, event));
@@ -68,12 +78,13 @@ class EventJournal::Block {
     const std::scoped_lock lock(mutex_);
     if (auto known = rendered_.lock()) return known;
     auto made = std::make_shared<std::string>();
-    for (std::size_t i = 0; i < size(); ++i) *made += text_of(i);
+    each([&](std::uint64_t id, const JobEvent& event) { *made += text_of(id, event); });
     rendered_ = made;
     return made;
   }
 
   JobEvents events_;
+  std::size_t count_ = 0;
   std::string_view type_{};  ///< of what is not kept
   std::string text_{};       ///< the same
   std::mutex mutex_;
@@ -164,19 +175,28 @@ EventJournal::EventJournal() : core_(std::make_shared<Core>()) {}
 EventJournal::~EventJournal() = default;
 
 void EventJournal::add(JobEvents what) {
-  for (std::size_t at = 0; at < what.events.size(); at += kMaxEventsTogether) {
-    const std::size_t count = std::min(kMaxEventsTogether, what.events.size() - at);
-    const auto begin = what.events.begin() + static_cast<std::ptrdiff_t>(at);
-    JobEvents part{what.first + at, what.at, {}};
-    part.events.assign(std::move_iterator(begin),
-                       std::move_iterator(begin + static_cast<std::ptrdiff_t>(count)));
+  JobEvents part{what.first, what.at, {}};
+  std::size_t count = 0;
+  const auto add_part = [&] {
     auto block = std::make_shared<Block>(std::move(part));
+    part = {block->end(), what.at, {}};
     std::unique_lock lock(core_->mutex);
     if (core_->next == 1) core_->oldest = block->first();  // the first of which is known
-    core_->events += count;
+    core_->events += std::exchange(count, 0);
     core_->next = block->end();
     core_->push(std::move(lock), std::move(block));
+  };
+  for (JobEvent& event : what.events) {
+    for (std::uint64_t at = 0; at < event.count;) {
+      const std::uint64_t most =
+          std::min<std::uint64_t>(event.count - at, kMaxEventsTogether - count);
+      part.events.push_back(event.count == 1 ? std::move(event) : event.part(at, most));
+      at += most;
+      count += most;
+      if (count == kMaxEventsTogether) add_part();
+    }
   }
+  if (count > 0) add_part();
 }
 
 void EventJournal::begin_at(std::uint64_t next) {

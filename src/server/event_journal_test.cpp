@@ -97,6 +97,37 @@ TEST(EventJournal, GoesOnAfterWhatWasSeenAndTellsWhatIsGone) {
   EXPECT_EQ(Listener(journal.listen(after(19))).ids(), (Ids{19, 20}));
 }
 
+TEST(EventJournal, TellsWhatHappenedToManyAtOnceOfEach) {
+  EventJournal journal;
+  journal.begin_at(10);
+  JobEvents many = events(10, 1);
+  many.events.push_back({.what = Happening::Submitted,
+                         .job = JobId(100),
+                         .name = "exp_9",
+                         .count = 3 * kMaxEventsTogether,
+                         .naming = {.step = 2}});
+  journal.add(many);
+  journal.add(events(11 + 3 * kMaxEventsTogether, 1));
+  const auto after = [](std::uint64_t id) {
+    return api::EventQuery{.filter = {}, .after = id, .follow = false};
+  };
+  const Listener all(journal.listen(after(9)));
+  Ids wanted;
+  for (std::uint64_t id = 9; id <= 11 + 3 * kMaxEventsTogether; ++id) wanted.push_back(id);
+  EXPECT_EQ(all.ids(), wanted);
+  EXPECT_TRUE(all.text.contains(R"("job":100,)"));
+  EXPECT_TRUE(all.text.contains(R"("exp_9")"));
+  EXPECT_TRUE(all.text.contains(R"("exp_11")"));
+  EXPECT_TRUE(all.text.contains(R"("exp_3007")"));
+  EXPECT_FALSE(all.text.contains(R"("exp_3009")"));
+  // From the midst of them on.
+  const Listener some(journal.listen(after(1000)));
+  EXPECT_EQ(some.ids(), Ids(wanted.begin() + 991, wanted.end()));
+  api::EventQuery one = after(9);
+  one.filter.jobs = {JobId(1000)};
+  EXPECT_EQ(Listener(journal.listen(one)).ids(), (Ids{9, 911}));
+}
+
 TEST(EventJournal, TellsOnlyWhatIsAskedFor) {
   EventJournal journal;
   journal.begin_at(10);

@@ -49,6 +49,7 @@ class FakeService : public Service {
         item.spec.dependencies.jobs.emplace_back(engine::event::kSibling + sibling);
       }
       submit.specs.push_back(item.spec);
+      submit.tasks.push_back(item.tasks);
       payloads.push_back(std::move(item.payload));
     }
     this->request(submit, [this, key, answer = std::move(answer)](Result<std::vector<JobId>> jobs) {

@@ -41,11 +41,18 @@ std::string advice_for(const engine::State& state, const JobSpec& spec) {
       "{}; with --gpu-memory {} it starts only where that is free", seen, memory_text(enough));
 }
 
-api::SubmitAnswer answer_of(const Service& service, const std::vector<JobId>& jobs) {
+/// `counts`: for how many jobs each item of the submission stands.
+api::SubmitAnswer answer_of(const Service& service,
+                            const std::vector<JobId>& jobs,
+                            const std::vector<std::uint64_t>& counts) {
   api::SubmitAnswer answer;
-  for (const JobId id : jobs) {
+  std::size_t next = 0;
+  for (const std::uint64_t count : counts) {
+    const JobId id = jobs.at(next);
+    next += count;
     api::SubmitAnswer::Item item;
     item.id = id;
+    item.count = count;
     if (const Job* job = service.state().find(id)) {
       item.name = job->spec.name;
       item.status = status_of(*job);
@@ -59,9 +66,11 @@ api::SubmitAnswer answer_of(const Service& service, const std::vector<JobId>& jo
   return answer;
 }
 
-Reply submitted(const Service& service, const Result<std::vector<JobId>>& jobs) {
+Reply submitted(const Service& service,
+                const Result<std::vector<JobId>>& jobs,
+                const std::vector<std::uint64_t>& counts) {
   if (!jobs) return problem(jobs.error());
-  Reply reply = json_reply_of(answer_of(service, *jobs));
+  Reply reply = json_reply_of(answer_of(service, *jobs, counts));
   reply.status = 201;
   if (!jobs->empty()) {
     reply.headers.emplace_back("Location", fmt::format("/api/v1/jobs/{}", jobs->front().value));
@@ -103,12 +112,18 @@ void submit(Exchange exchange, api::SubmitRequest submission) {
   submission.idempotency_key = exchange.request.idempotency_key;
   const auto owner = job_owner(exchange.caller);
   if (!owner) return exchange.respond(problem(owner.error()));
-  for (auto& item : submission.items) item.spec.user = *owner;
-  exchange.service.submit(
-      std::move(submission),
-      exchange.caller,
-      [&service = exchange.service, respond = std::move(exchange.respond)](
-          const Result<std::vector<JobId>>& jobs) { respond(submitted(service, jobs)); });
+  std::vector<std::uint64_t> counts;
+  for (auto& item : submission.items) {
+    item.spec.user = *owner;
+    counts.push_back(item.count());
+  }
+  exchange.service.submit(std::move(submission),
+                          exchange.caller,
+                          [&service = exchange.service,
+                           respond = std::move(exchange.respond),
+                           counts = std::move(counts)](const Result<std::vector<JobId>>& jobs) {
+                            respond(submitted(service, jobs, counts));
+                          });
 }
 
 /// As submit(), up to where the jobs would be there.

@@ -18,6 +18,11 @@ std::vector<TaskPayload> payloads_of(std::vector<api::SubmitRequest::Item>& item
   for (std::size_t i = 0; i < items.size(); ++i) {
     if (items[i].like) payloads[i].shared = payloads[*items[i].like].shared;
     payloads[i].own = std::move(items[i].payload);
+    if (!items[i].tasks) continue;
+    payloads[i].tasks = items[i].tasks;
+    if (payloads[i].shared && payloads[i].own == Payload{}) continue;
+    Payload whole = complete(payloads[i].shared.get(), std::exchange(payloads[i].own, {}));
+    payloads[i].shared = std::make_shared<const Payload>(std::move(whole));
   }
   return payloads;
 }
@@ -34,6 +39,7 @@ Submission submission_of(std::vector<api::SubmitRequest::Item> items, const Prin
       item.spec.dependencies.jobs.emplace_back(engine::event::kSibling + sibling);
     }
     event.specs.push_back(std::move(item.spec));
+    event.tasks.push_back(item.tasks);
   }
   event.by = by;
   return submission;

@@ -54,11 +54,11 @@ bool TopJobs::is_before(const Key& a, const Key& b) const {
 }
 
 void TopJobs::add(const engine::Glance& job, Now as_of) {
-  std::string made_up;  // only a job that is named by its id has no name to look at
+  std::string made;  // of a job whose name follows from another's there is none to look at
   Key key{number_of(job, as_of), "", job.id};
   if (order_.key == JobKey::Name) {
-    if (job.is_named_by_id) made_up = job.name();
-    key.text = job.is_named_by_id ? std::string_view(made_up) : job.given_name;
+    if (!job.has_given_name()) made = job.name();
+    key.text = job.has_given_name() ? job.given_name : std::string_view(made);
   }
   if (after_ && !is_before(key_of(*after_), key)) return;
   const auto before = [this](const SortPlace& a, const SortPlace& b) {

@@ -18,20 +18,25 @@ namespace {
 
 /// Of an event: its numbers, user, name, node, GPUs.
 constexpr std::size_t kTexts = 5;
-constexpr std::size_t kNumbers = 9;
-constexpr std::size_t kMostRemoved = 8;  ///< with one transaction
+constexpr std::size_t kNumbers = 12;
+constexpr std::size_t kNumbersOfOne = 9;  ///< where it happened to one job
+constexpr std::size_t kMostRemoved = 8;   ///< with one transaction
 
 void add_texts(std::vector<std::string>& texts, const JobEvent& event) {
-  texts.push_back(fmt::format("{} {} {} {} {} {} {} {} {}",
-                              static_cast<int>(event.what),
-                              event.job.value,
-                              event.user.uid,
-                              event.allocation ? 1 : 0,
-                              static_cast<int>(event.status),
-                              event.attempt,
-                              static_cast<int>(event.reason),
-                              event.exit_code,
-                              event.signal));
+  std::string numbers = fmt::format("{} {} {} {} {} {} {} {} {}",
+                                    static_cast<int>(event.what),
+                                    event.job.value,
+                                    event.user.uid,
+                                    event.allocation ? 1 : 0,
+                                    static_cast<int>(event.status),
+                                    event.attempt,
+                                    static_cast<int>(event.reason),
+                                    event.exit_code,
+                                    event.signal);
+  if (event.count > 1) {
+    numbers += fmt::format(" {} {} {}", event.count, event.naming.by_id ? 1 : 0, event.naming.step);
+  }
+  texts.push_back(std::move(numbers));
   texts.push_back(event.user.name);
   texts.push_back(event.name);
   texts.push_back(event.node);
@@ -58,8 +63,8 @@ std::vector<int> gpus_of(const std::string& text) {
 JobEvent read_event(std::span<const std::string> texts) {
   std::array<std::int64_t, kNumbers> numbers{};
   const auto words = split(texts[0], ' ');
-  if (words.size() != kNumbers) refuse();
-  for (std::size_t i = 0; i < kNumbers; ++i) {
+  if (words.size() != kNumbers && words.size() != kNumbersOfOne) refuse();
+  for (std::size_t i = 0; i < words.size(); ++i) {
     const bool is_negative = words[i].starts_with('-');
     const auto number = parse_number(words[i].substr(is_negative ? 1 : 0));
     if (!number || *number > static_cast<std::uint64_t>(INT64_MAX)) refuse();
@@ -76,6 +81,11 @@ JobEvent read_event(std::span<const std::string> texts) {
   event.reason = static_cast<EndReason>(numbers[6]);
   event.exit_code = static_cast<int>(numbers[7]);
   event.signal = static_cast<int>(numbers[8]);
+  if (words.size() == kNumbers) {
+    event.count = static_cast<std::uint64_t>(numbers[9]);
+    event.naming = {.by_id = numbers[10] != 0, .step = static_cast<std::uint32_t>(numbers[11])};
+    if (numbers[9] < 2 || numbers[11] < 0 || numbers[11] > UINT32_MAX) refuse();
+  }
   event.name = texts[2];
   event.node = texts[3];
   event.gpus = gpus_of(texts[4]);
@@ -109,27 +119,34 @@ std::vector<JobEvents> EventRows::load() {
     const auto count = query.as<std::size_t>();
     std::vector<std::string> texts;
     get(query, texts);
-    if (texts.size() != count * kTexts) refuse();
-    for (std::size_t i = 0; i < count; ++i) {
-      row.events.push_back(read_event(std::span(texts).subspan(i * kTexts, kTexts)));
+    if (texts.size() % kTexts != 0) refuse();
+    for (std::size_t i = 0; i < texts.size(); i += kTexts) {
+      row.events.push_back(read_event(std::span(texts).subspan(i, kTexts)));
     }
+    if (row.count() != count) refuse();
   }
   return all;
 }
 
 void EventRows::add(const JobEvents& what) {
   pending_ = {};
+  std::uint64_t first = what.first;
   for (std::size_t at = 0; at < what.events.size(); at += kMaxEventsTogether) {
-    const std::size_t count = std::min(kMaxEventsTogether, what.events.size() - at);
+    const std::size_t entries = std::min(kMaxEventsTogether, what.events.size() - at);
+    std::size_t count = 0;  // of jobs these happened to
     std::vector<std::string> texts;
-    texts.reserve(count * kTexts);
-    for (std::size_t i = 0; i < count; ++i) add_texts(texts, what.events[at + i]);
+    texts.reserve(entries * kTexts);
+    for (std::size_t i = 0; i < entries; ++i) {
+      add_texts(texts, what.events[at + i]);
+      count += what.events[at + i].count;
+    }
     Query query(add_);
-    query.integer(static_cast<std::int64_t>(what.first + at));
+    query.integer(static_cast<std::int64_t>(first));
     query.time(what.at).integer(static_cast<std::int64_t>(count));
     put(query, texts);
     query.run();
-    pending_.added.push_back({what.first + at, count, what.at});
+    pending_.added.push_back({first, count, what.at});
+    first += count;
   }
   trim(what.at);
 }

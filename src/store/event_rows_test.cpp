@@ -56,6 +56,23 @@ TEST_F(Events, AreReadAsTheyWereWritten) {
       << "whatever the clock says";
 }
 
+TEST_F(Events, OfJobsAlikeAreOneEntryWithANumberForEach) {
+  JobEvents events{store->next_event(kNow), kNow, {some_event(1), some_event(2), some_event(12)}};
+  events.events[1].count = 10;
+  events.events[1].naming = {.step = 4'000'000'000};
+  Batch batch;
+  batch.events = &events;
+  ASSERT_TRUE(store->commit(batch));
+  EXPECT_EQ(load(), std::vector{events});
+  EXPECT_EQ(store->next_event(kNow), events.first + 12);
+  events.first += 12;
+  events.events = {some_event(7)};
+  events.events[0].count = 2;
+  events.events[0].naming.by_id = true;
+  ASSERT_TRUE(store->commit(batch));
+  EXPECT_EQ(load().back(), events);
+}
+
 TEST_F(Events, OfALargeCommitAreInSeveralRows) {
   commit(2 * kMaxEventsTogether + 1, kNow);
   const auto rows = load();

@@ -22,10 +22,26 @@ struct StateColumns {
   std::optional<std::chrono::milliseconds> preemption_at{};
 };
 
+/// For which jobs the row stands beside its own: schema/0016_arrays.sql.
+struct RunColumns {
+  std::optional<std::int64_t> first{};
+  std::int64_t naming = 0;
+};
+constexpr std::int64_t kNamedById = -1;
+
 }  // namespace
 }  // namespace gflow::store
 
 namespace gflow {
+
+template <>
+struct Description<store::RunColumns> {
+  using Row = store::RunColumns;
+  static constexpr std::tuple kFields{
+      field<&Row::first>({.name = "run_first"}),
+      field<&Row::naming>({.name = "run_naming"}),
+  };
+};
 
 template <>
 struct Description<store::StateColumns> {
@@ -136,6 +152,7 @@ JobState read_state(Query& query, const StateColumns& row) {
 
 std::vector<std::string> job_columns() {
   std::vector<std::string> all = {"\"id\""};
+  add_columns<RunColumns>(all);
   add_columns<Job>(all);
   add_columns<StateColumns>(all);
   add_columns<Queued>(all);
@@ -165,8 +182,16 @@ std::string load_jobs_sql() {
   return fmt::format("SELECT {} FROM jobs ORDER BY id", fmt::join(job_columns(), ", "));
 }
 
-void bind_job(Query& query, const Job& job) {
+std::string find_row_sql() {
+  return fmt::format("SELECT {} FROM jobs WHERE id >= ? ORDER BY id LIMIT 1",
+                     fmt::join(job_columns(), ", "));
+}
+
+namespace {
+
+void bind_row(Query& query, const Job& job, const RunColumns& run) {
   query.integer(static_cast<std::int64_t>(job.id.value));
+  bind_columns(query, run);
   bind_columns(query, job);
   const StateColumns state{.kind = kind_of(job.state),
                            .status = status_of(job),
@@ -181,14 +206,45 @@ void bind_job(Query& query, const Job& job) {
   bind_columns(query, std::get_if<Ended>(&job.state));
 }
 
-Job read_job(Query& query) {
+/// The run whose last job this is.
+JobRun run_of(Job last, const RunColumns& columns) {
+  JobRun run{.first = std::move(last)};
+  if (!columns.first) return run;
+  Job& job = run.first;
+  const JobId first(static_cast<std::uint64_t>(*columns.first));
+  if (first >= job.id) throw SQLite::Exception(fmt::format("run_first of job {}", job.id.value));
+  run.count = job.id.value - first.value + 1;
+  run.naming.by_id = columns.naming == kNamedById;
+  if (columns.naming > 0) run.naming.step = static_cast<std::uint32_t>(columns.naming);
+  auto name = name_behind(job.spec.name, job.id, run.naming, run.count - 1);
+  if (!name) throw SQLite::Exception(fmt::format("name of job {}", job.id.value));
+  job.id = first;
+  job.spec.name = std::move(*name);
+  return run;
+}
+
+}  // namespace
+
+void bind_job(Query& query, const Job& job) { bind_row(query, job, {}); }
+
+void bind_run(Query& query, const JobRun& run, const Job& last) {
+  if (run.count == 1) return bind_job(query, last);
+  RunColumns columns{.first = static_cast<std::int64_t>(run.first.id.value),
+                     .naming = static_cast<std::int64_t>(run.naming.step)};
+  if (run.naming.by_id) columns.naming = kNamedById;
+  bind_row(query, last, columns);
+}
+
+JobRun read_run(Query& query) {
   Job job;
   job.id = JobId(query.as<std::uint64_t>());
+  RunColumns run;
+  read_columns(query, run);
   read_columns(query, job);
   StateColumns state;
   read_columns(query, state);
   job.state = read_state(query, state);
-  return job;
+  return run_of(std::move(job), run);
 }
 
 }  // namespace gflow::store

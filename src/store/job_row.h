@@ -4,21 +4,28 @@
 #include <string>
 #include <vector>
 
-#include "core/job.h"
+#include "core/job_run.h"
 #include "store/query.h"
 
-/// A job as a row of the table jobs. Its dependencies are rows of their own.
+/// A job, or jobs alike, as a row of the table jobs. Dependencies are rows of their own, those of
+/// jobs alike once, for the last of them.
 namespace gflow::store {
 
 /// The columns of the table jobs as they are written and read, quoted, by the description of a job.
 [[nodiscard]] std::vector<std::string> job_columns();
 /// Writes a job, new or changed; bind with bind_job().
 [[nodiscard]] std::string save_job_sql();
-/// All jobs by ascending id; read with read_job().
+/// All jobs by ascending id; read with read_run().
 [[nodiscard]] std::string load_jobs_sql();
+/// The first row of this id or a higher one, which is the job's if it is there; read with
+/// read_run().
+[[nodiscard]] std::string find_row_sql();
 
 void bind_job(Query& query, const Job& job);
-/// The row the query is at. Throws SQLite::Exception naming the job for values that cannot be.
-[[nodiscard]] Job read_job(Query& query);
+/// `last`: the last of them, borrowed.
+void bind_run(Query& query, const JobRun& run, const Job& last);
+/// The row the query is at: one job, or those it stands for. Throws SQLite::Exception naming the
+/// job for values that cannot be.
+[[nodiscard]] JobRun read_run(Query& query);
 
 }  // namespace gflow::store

@@ -84,6 +84,8 @@ void save_payload(Query& query, JobId job, const Payload& payload) {
 
 void save_shared(Query& query, const Payload& payload) { run_with(query, payload); }
 
+Payload read_shared(Query& query) { return read_part(query); }
+
 Payload read_payload(Query& query) {
   Payload own = read_part(query);
   const auto wanted = query.optional<std::int64_t>();

@@ -25,6 +25,10 @@ constexpr std::string_view kLoadPayloadSql =
     "LEFT JOIN payload_sharers AS sharer ON sharer.job = own.job "
     "LEFT JOIN shared_payloads AS shared ON shared.id = sharer.shared WHERE own.job = ?";
 
+constexpr std::string_view kFindSharedSql =
+    "SELECT argv, script, environment, config_name, config, umask FROM shared_payloads "
+    "WHERE id = ?";
+
 /// Binds kSavePayloadSql and runs it.
 void save_payload(Query& query, JobId job, const Payload& payload);
 /// Binds kSaveSharedSql and runs it.
@@ -32,6 +36,9 @@ void save_shared(Query& query, const Payload& payload);
 /// The row of kLoadPayloadSql the query is at, complete. Throws SQLite::Exception for what cannot
 /// be.
 [[nodiscard]] Payload read_payload(Query& query);
+
+/// The same of kFindSharedSql.
+[[nodiscard]] Payload read_shared(Query& query);
 
 /// Each string as its length in 4 bytes, little-endian, then itself: any bytes, NUL too.
 [[nodiscard]] std::string pack(const std::vector<std::string>& strings);

@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "os/clock.h"
 #include "os/file.h"
+#include "store/array_rows.h"
 #include "store/backup.h"
 #include "store/digest.h"
 #include "store/drain_rows.h"
@@ -139,10 +140,11 @@ struct Salvage::Core {
   bool whole = false;
   std::uint64_t commits = 0;
   JobId next_id{1};
-  Statement load_job{database, fmt::format("SELECT * FROM ({}) WHERE id = ?", load_jobs_sql())};
+  Statement find_row{database, find_row_sql()};
   Statement load_dependencies{database,
                               "SELECT on_job FROM dependencies WHERE job = ? ORDER BY on_job"};
   Statement load_payload{database, kLoadPayloadSql};
+  ArrayRows arrays{database};
 };
 
 Salvage::Salvage(std::unique_ptr<Core> core) : core_(std::move(core)) {}
@@ -184,11 +186,13 @@ JobId Salvage::next_id() const { return core_->next_id; }
 
 Result<std::optional<Job>> Salvage::job(JobId id) {
   return twice(core_->whole, [&]() -> Result<std::optional<Job>> {
-    Query query(core_->load_job);
+    Query query(core_->find_row);
     if (!query.integer(salvage_id(id)).step()) return std::nullopt;
-    Job job = read_job(query);
+    const JobRun run = read_run(query);
+    if (id < run.first.id) return std::nullopt;
+    Job job = run.at(id.value - run.first.id.value);
     Query others(core_->load_dependencies);
-    others.integer(salvage_id(id));
+    others.integer(salvage_id(run.last()));
     while (others.step()) job.spec.dependencies.jobs.emplace_back(others.as<std::uint64_t>());
     return job;
   });
@@ -198,6 +202,7 @@ Result<Payload> Salvage::payload(JobId id) {
   return twice(core_->whole, [&]() -> Result<Payload> {
     Query query(core_->load_payload);
     if (query.integer(salvage_id(id)).step()) return read_payload(query);
+    if (auto payload = core_->arrays.payload(id)) return std::move(*payload);
     return fail(Code::Damaged, fmt::format("no payload of job {}", id.value));
   });
 }

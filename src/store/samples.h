@@ -36,10 +36,17 @@ class Directory {
 [[nodiscard]] Outcome outcome();
 /// A payload with bytes no text has.
 [[nodiscard]] Payload payload();
-constexpr int kNewestSchema = 15;
+constexpr int kNewestSchema = 16;
 /// Every shape of JobState, each with ids of its own: what tests/upgrade/schema_<schema>.db holds,
 /// ascending by id.
 [[nodiscard]] std::vector<Job> every_state(int schema = kNewestSchema);
+/// From schema 16 on: arrays, in each of the ways their tasks are called, and what they run.
+[[nodiscard]] std::vector<JobRun> runs();
+/// What their tasks, numbered from 5 on by 2, run, beside this; borrowed.
+[[nodiscard]] std::vector<SavedArray> arrays_of(const std::vector<JobRun>& runs,
+                                                const Payload& payload);
+/// What that is for the i-th of them where it is payload().
+[[nodiscard]] Payload payload_of(const JobRun& run, std::uint64_t i);
 /// From schema 2 on; with UUIDs from 11 on.
 [[nodiscard]] std::vector<Drain> drains(int schema = kNewestSchema);
 

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <stdexcept>
 
+#include "core/requests.h"
 #include "os/file.h"
 #include "store/samples.h"
 
@@ -224,6 +225,35 @@ std::vector<Job> every_state(int schema) {
   }
   if (schema < 7) jobs = before_schema_7(std::move(jobs));
   return schema < 11 ? before_schema_11(std::move(jobs)) : jobs;
+}
+
+std::vector<JobRun> runs() {
+  JobRun alike{.first = queued(2'000'001), .count = 1000};
+  JobRun made_up{.first = queued(2'001'001), .count = 2, .naming = {.by_id = true}};
+  made_up.first.spec.name = made_up_name(made_up.first.id.value);
+  JobRun numbered{.first = queued(2'001'003), .count = 500, .naming = {.step = 7}};
+  numbered.first.spec.name = "an_array_3";
+  numbered.first.state = Held{};
+  numbered.first.spec.dependencies.jobs = {JobId(1), JobId(2)};
+  return {alike, made_up, numbered};
+}
+
+namespace {
+
+TaskRange tasks_of(const JobRun& run) { return {.first = 5, .count = run.count, .step = 2}; }
+
+}  // namespace
+
+std::vector<SavedArray> arrays_of(const std::vector<JobRun>& runs, const Payload& payload) {
+  std::vector<SavedArray> arrays;
+  for (const JobRun& run : runs) arrays.push_back({run.first.id, tasks_of(run), &payload});
+  return arrays;
+}
+
+Payload payload_of(const JobRun& run, std::uint64_t i) {
+  Payload whole = payload();
+  whole.environment.push_back("GFLOW_ARRAY_TASK_ID=" + std::to_string(tasks_of(run).number(i)));
+  return whole;
 }
 
 std::vector<NodeHealth> unhealthy() {

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "store/array_rows.h"
 #include "store/columns.h"
 #include "store/connection.h"
 #include "store/digest.h"
@@ -48,12 +49,14 @@ struct Store::Core {
   }
 
   void save(const Job& job);
+  void save(const JobRun& run);
+  void take_from_run(JobId job);
   void save_dependencies(const Job& job);
-  void save_payloads(const std::vector<SavedPayload>& payloads);
-  void drop(JobId job);  ///< what it runs
+  void save_payloads(const Batch& batch);
+  void drop(const std::vector<const Job*>& jobs);  ///< what those run that have ended
   void remember(const Submission& submission, std::chrono::milliseconds lived);
   void write(const Batch& batch, JobId first_free);
-  void load_dependencies(std::vector<Job>& jobs);
+  void load_dependencies(Loaded& loaded);
   [[nodiscard]] std::vector<JobId> dependencies_of(JobId job);
 
   std::string path;
@@ -64,6 +67,11 @@ struct Store::Core {
 
   SQLite::Database database;
   Statement save_job{database, save_job_sql()};
+  Statement find_row{database, find_row_sql()};
+  Statement find_run{database,
+                     "SELECT id, run_first FROM jobs WHERE run_first IS NOT NULL AND id >= ? "
+                     "ORDER BY id LIMIT 1"};
+  Statement shorten_run{database, "UPDATE jobs SET run_first = ? WHERE id = ?"};
   Statement list_dependencies{database,
                               "SELECT on_job FROM dependencies WHERE job = ? ORDER BY on_job"};
   Statement clear_dependencies{database, "DELETE FROM dependencies WHERE job = ?"};
@@ -74,7 +82,8 @@ struct Store::Core {
   Statement find_shared{database, "SELECT shared FROM payload_sharers WHERE job = ?"};
   Statement drop_shared{database,
                         "DELETE FROM shared_payloads WHERE id = ?1 AND NOT EXISTS "
-                        "(SELECT 1 FROM payload_sharers WHERE shared = ?1)"};
+                        "(SELECT 1 FROM payload_sharers WHERE shared = ?1) AND NOT EXISTS "
+                        "(SELECT 1 FROM arrays WHERE shared = ?1)"};
   Statement drop_payload{database, "DELETE FROM payloads WHERE job = ?"};
   Statement load_payload{database, kLoadPayloadSql};
   Statement forget{database, "DELETE FROM jobs WHERE id = ?"};
@@ -90,9 +99,11 @@ struct Store::Core {
   Statement set_meta{database, "UPDATE meta SET next_id = ?, commits = ?"};
   Statement set_node{database, "UPDATE meta SET node = ?"};
   EventRows events{database};
+  ArrayRows arrays{database};
 };
 
 void Store::Core::save(const Job& job) {
+  if (job.id < next_id) take_from_run(job.id);
   {
     Query query(save_job);
     bind_job(query, job);
@@ -100,6 +111,45 @@ void Store::Core::save(const Job& job) {
   }
   // Most saves change only the state: not worth writing a long list again.
   if (dependencies_of(job.id) != job.spec.dependencies.jobs) save_dependencies(job);
+}
+
+void Store::Core::save(const JobRun& run) {
+  const Job last = run.at(run.count - 1);
+  {
+    Query query(save_job);
+    bind_run(query, run, last);
+    query.run();
+  }
+  if (!last.spec.dependencies.jobs.empty()) save_dependencies(last);
+}
+
+/// What happens to one of jobs alike concerns no other: from now on it has a row of its own.
+void Store::Core::take_from_run(JobId job) {
+  JobId first;
+  JobId last;
+  {
+    Query query(find_run);
+    if (!query.integer(sql_id(job)).step()) return;
+    last = JobId(query.as<std::uint64_t>());
+    first = JobId(query.as<std::uint64_t>());
+  }
+  if (job < first) return;
+  if (first < job) {  // those before it get another row, as this one is the last's
+    Query query(find_row);
+    if (!query.integer(sql_id(last)).step()) throw SQLite::Exception("a run that is gone");
+    JobRun run = read_run(query);
+    run.first.spec.dependencies.jobs = dependencies_of(last);
+    save(run.part(0, job.value - first.value));
+  }
+  if (job == last) return;  // it is written over
+  const JobId next(job.value + 1);
+  Query query(shorten_run);
+  if (next == last) {
+    query.null();
+  } else {
+    query.integer(sql_id(next));
+  }
+  query.integer(sql_id(last)).run();
 }
 
 std::vector<JobId> Store::Core::dependencies_of(JobId job) {
@@ -124,41 +174,52 @@ void Store::Core::remember(const Submission& submission, std::chrono::millisecon
   query.text(submission.digest).run();
 }
 
-void Store::Core::save_payloads(const std::vector<SavedPayload>& payloads) {
+void Store::Core::save_payloads(const Batch& batch) {
   std::map<const Payload*, std::int64_t> rows;
-  for (const SavedPayload& payload : payloads) {
+  const auto row_of = [&](const Payload* shared) {
+    const auto [at, is_new] = rows.try_emplace(shared);
+    if (is_new) {
+      Query query(add_shared);
+      save_shared(query, *shared);
+      at->second = database.getLastInsertRowid();
+    }
+    return at->second;
+  };
+  for (const SavedPayload& payload : batch.payloads) {
     {
       Query query(add_payload);
       save_payload(query, payload.job, *payload.own);
     }
     if (payload.shared == nullptr) continue;
-    const auto [at, is_new] = rows.try_emplace(payload.shared);
-    if (is_new) {
-      Query query(add_shared);
-      save_shared(query, *payload.shared);
-      at->second = database.getLastInsertRowid();
-    }
-    Query(add_sharer).integer(sql_id(payload.job)).integer(at->second).run();
+    Query(add_sharer).integer(sql_id(payload.job)).integer(row_of(payload.shared)).run();
+  }
+  for (const SavedArray& array : batch.arrays) {
+    arrays.add(array.first, array.tasks, row_of(array.shared));
   }
 }
 
-void Store::Core::drop(JobId job) {
-  std::optional<std::int64_t> shared;
-  {
-    Query query(find_shared);
-    if (query.integer(sql_id(job)).step()) shared = query.integer();
+void Store::Core::drop(const std::vector<const Job*>& jobs) {
+  std::vector<JobId> without_payload;  // or tasks of arrays
+  std::vector<std::int64_t> left;
+  for (const Job* job : jobs) {
+    if (!is_ended(*job)) continue;
+    {
+      Query query(find_shared);
+      if (query.integer(sql_id(job->id)).step()) left.push_back(query.integer());
+    }
+    Query(drop_payload).integer(sql_id(job->id)).run();
+    if (database.getChanges() == 0) without_payload.push_back(job->id);
   }
-  Query(drop_payload).integer(sql_id(job)).run();
-  if (shared) Query(drop_shared).integer(*shared).run();
+  for (const std::int64_t shared : arrays.remove_ended(without_payload)) left.push_back(shared);
+  for (const std::int64_t shared : left) Query(drop_shared).integer(shared).run();
 }
 
 void Store::Core::write(const Batch& batch, JobId first_free) {
   SQLite::Transaction transaction(database, SQLite::TransactionBehavior::IMMEDIATE);
   for (const Job* job : batch.saves) save(*job);
-  save_payloads(batch.payloads);
-  for (const Job* job : batch.saves) {
-    if (is_ended(*job)) drop(job->id);
-  }
+  for (const JobRun& run : batch.runs) save(run);
+  save_payloads(batch);
+  drop(batch.saves);
   for (const JobId job : batch.forgets) Query(forget).integer(sql_id(job)).run();
   if (!batch.submissions.empty()) {
     const std::chrono::milliseconds lived = batch.lived.value_or(Lived{}).total;
@@ -184,15 +245,19 @@ void Store::Core::write(const Batch& batch, JobId first_free) {
   ++commits;
 }
 
-void Store::Core::load_dependencies(std::vector<Job>& jobs) {
+void Store::Core::load_dependencies(Loaded& loaded) {
   Statement all(database, "SELECT job, on_job FROM dependencies ORDER BY job, on_job");
   Query query(all);
-  auto job = jobs.begin();
+  auto job = loaded.jobs.begin();
+  auto run = loaded.runs.begin();
   while (query.step()) {
     const JobId id(query.as<std::uint64_t>());
-    while (job != jobs.end() && job->id < id) ++job;
-    if (job == jobs.end()) return;
-    if (job->id == id) job->spec.dependencies.jobs.emplace_back(query.as<std::uint64_t>());
+    while (job != loaded.jobs.end() && job->id < id) ++job;
+    while (run != loaded.runs.end() && run->last() < id) ++run;
+    Job* of = nullptr;
+    if (job != loaded.jobs.end() && job->id == id) of = &*job;
+    if (run != loaded.runs.end() && run->last() == id) of = &run->first;
+    if (of != nullptr) of->spec.dependencies.jobs.emplace_back(query.as<std::uint64_t>());
   }
 }
 
@@ -236,8 +301,21 @@ Result<Loaded> Store::load() {
     loaded.jobs.reserve(static_cast<std::size_t>(count.getInt64()));
     Statement all(core_->database, load_jobs_sql());
     Query query(all);
-    while (query.step()) loaded.jobs.push_back(read_job(query));
-    core_->load_dependencies(loaded.jobs);
+    JobId before;
+    while (query.step()) {
+      JobRun run = read_run(query);
+      if (run.first.id <= before) {
+        throw SQLite::Exception(fmt::format("job {} is there twice", run.first.id.value),
+                                SQLITE_CORRUPT);
+      }
+      before = run.last();
+      if (run.count == 1) {
+        loaded.jobs.push_back(std::move(run.first));
+      } else {
+        loaded.runs.push_back(std::move(run));
+      }
+    }
+    core_->load_dependencies(loaded);
     loaded.drains = read_drain_rows(core_->database);
     loaded.unhealthy = read_health_rows(core_->database);
     loaded.tokens = read_token_rows(core_->database);
@@ -278,6 +356,9 @@ Result<void> Store::commit(const Batch& batch) {
   }
   JobId first_free = std::max(core_->next_id, batch.next_id.value_or(JobId()));
   for (const Job* job : batch.saves) first_free = std::max(first_free, JobId(job->id.value + 1));
+  for (const JobRun& run : batch.runs) {
+    first_free = std::max(first_free, JobId(run.last().value + 1));
+  }
   if (core_->sidecar && first_free > core_->next_id) {
     auto reserved = core_->sidecar->give_out(first_free);
     if (!reserved && reserved.error().code != Code::Exhausted) core_->broken = true;
@@ -345,6 +426,7 @@ Result<Payload> Store::payload(JobId job) {
   try {
     Query query(core_->load_payload);
     if (query.integer(sql_id(job)).step()) return read_payload(query);
+    if (auto payload = core_->arrays.payload(job)) return std::move(*payload);
     return fail(Code::NotFound, fmt::format("no payload of job {}", job.value));
   } catch (const SQLite::Exception& exception) {
     return open_error(exception, core_->path);

@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "core/job.h"
 #include "core/job_event.h"
+#include "core/job_run.h"
 #include "core/machine.h"
 #include "core/node_health.h"
 #include "core/token.h"
@@ -33,8 +34,9 @@ struct Lived {
 
 /// What a store held when it was opened.
 struct Loaded {
-  std::vector<Job> jobs;  ///< by ascending id
-  JobId next_id;          ///< smallest id never given out
+  std::vector<Job> jobs;       ///< by ascending id, but for those of `runs`
+  std::vector<JobRun> runs{};  ///< that wait, two at least each; by ascending id
+  JobId next_id;               ///< smallest id never given out
   std::vector<Drain> drains{};
   std::vector<NodeHealth> unhealthy{};  ///< by node
   std::vector<Token> tokens{};          ///< by owner and name
@@ -58,11 +60,21 @@ struct SavedPayload {
   const Payload* shared = nullptr;
 };
 
+/// What the tasks of an array run, but for their numbers; borrowed.
+struct SavedArray {
+  JobId first;  ///< of the first task
+  TaskRange tasks;
+  const Payload* shared = nullptr;  ///< as of SavedPayload
+};
+
 /// Everything one tick of the loop changes. Committed whole or not at all.
 struct Batch {
   std::vector<const Job*> saves = {};  ///< borrowed until commit() returns; a job once
+  /// New jobs alike that wait and are not in `saves`.
+  std::vector<JobRun> runs = {};
   /// Of new jobs. They go when their job ends.
   std::vector<SavedPayload> payloads = {};
+  std::vector<SavedArray> arrays = {};  ///< the same, when all their tasks have ended
   std::vector<JobId> forgets = {};
   std::vector<Submission> submissions = {};  ///< a key known already keeps its first jobs
   std::optional<JobId> next_id = {};
@@ -76,8 +88,8 @@ struct Batch {
   const JobEvents* events = nullptr;  ///< borrowed
 
   [[nodiscard]] bool empty() const {
-    return saves.empty() && forgets.empty() && submissions.empty() && !next_id && !drains &&
-           !unhealthy && !tokens && !node;
+    return saves.empty() && runs.empty() && forgets.empty() && submissions.empty() && !next_id &&
+           !drains && !unhealthy && !tokens && !node;
   }
 };
 

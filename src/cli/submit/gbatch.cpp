@@ -162,9 +162,12 @@ Result<api::SubmitRequest> read_submission(const Invocation& typed, Context& con
   api::SubmitRequest request;
   request.items = expand(spec, payload, sweep, "group-" + os::random_hex(4));
   for (const api::SubmitRequest::Item& item : request.items) {
-    if (!item.spec.name.empty()) GF_CHECK(check_name(item.spec.name));
+    const std::string& name = item.spec.name;
+    if (name.empty()) continue;
+    const auto& tasks = item.tasks;
+    GF_CHECK(check_name(tasks ? task_name(name, tasks->number(tasks->count - 1)) : name));
   }
-  if (request.items.size() == 1 && invocation.has("max-concurrent")) {
+  if (request.count() == 1 && invocation.has("max-concurrent")) {
     context.note(tr("--max-concurrent is ignored: there is only one job"));
   }
   request.idempotency_key = os::random_hex(16);
@@ -182,6 +185,14 @@ Result<void> check_body_size(const api::SubmitRequest& request) {
                         kMax >> 20));
 }
 
+std::vector<JobId> ids_of(const api::SubmitAnswer& answer) {
+  std::vector<JobId> ids;
+  for (const api::SubmitAnswer::Item& item : answer.items) {
+    for (std::uint64_t i = 0; i < item.count; ++i) ids.emplace_back(item.id.value + i);
+  }
+  return ids;
+}
+
 /// `group`: what the jobs belong to; "" if nothing.
 void print_answer(const Invocation& invocation,
                   Context& context,
@@ -191,9 +202,9 @@ void print_answer(const Invocation& invocation,
     context.out << api::write(answer) << '\n';
     return;
   }
-  for (const api::SubmitAnswer::Item& item : answer.items) {
+  for (const JobId id : ids_of(answer)) {
     if (!invocation.has("parsable")) context.out << "Submitted batch job ";
-    context.out << item.id.value << '\n';
+    context.out << id.value << '\n';
   }
   context.out.flush();
   if (!group.empty()) {
@@ -205,9 +216,7 @@ void print_answer(const Invocation& invocation,
 }
 
 Result<int> wait_for_all(Context& context, const api::SubmitAnswer& answer) {
-  std::vector<JobId> jobs;
-  for (const api::SubmitAnswer::Item& item : answer.items) jobs.push_back(item.id);
-  const auto ended = GF_TRY(wait_for(context, jobs, std::nullopt));
+  const auto ended = GF_TRY(wait_for(context, ids_of(answer), std::nullopt));
   for (const api::JobView& job : ended) {
     context.hint(tr_format("Job {} {}", job.id.value, ended_text(job)));
   }
@@ -219,7 +228,7 @@ Result<int> wait_for_all(Context& context, const api::SubmitAnswer& answer) {
 /// line: Submit, Placement.
 Result<int> dry_run(const api::SubmitRequest& request, Terms terms, Context& context) {
   const auto print_request = [&] {
-    context.out << (context.json ? api::write(request) + "\n" : dry_run_text(request.items));
+    context.out << (context.json ? api::write(request) + "\n" : dry_run_text(request));
   };
   const JobSpec& first = request.items.front().spec;
   GF_CHECK(check_body_size(request));
@@ -231,7 +240,7 @@ Result<int> dry_run(const api::SubmitRequest& request, Terms terms, Context& con
     return 0;
   }
   api::PlaceRequest asked{first.request, first.hold, first.begin, first.dependencies};
-  asked.jobs = static_cast<int>(std::min<std::size_t>(request.items.size(), api::kMaxPlaceJobs));
+  asked.jobs = static_cast<int>(std::min<std::size_t>(request.count(), api::kMaxPlaceJobs));
   asked.group = first.group;
   asked.max_concurrent = first.max_concurrent;
   const auto placement = context.daemon().place(asked);
@@ -245,7 +254,7 @@ Result<int> dry_run(const api::SubmitRequest& request, Terms terms, Context& con
   print_request();
   const Clocks clocks{os::now().wall, os::utc_offset};
   const int columns = context.out_is_terminal ? os::terminal_size(1).columns : 0;
-  const DryRun dry{request.items.size(), terms, static_cast<std::size_t>(columns)};
+  const DryRun dry{request.count(), terms, static_cast<std::size_t>(columns)};
   context.out << placement_text(*placement, machine, dry, clocks);
   return 0;
 }

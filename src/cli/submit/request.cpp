@@ -147,11 +147,26 @@ api::SubmitRequest::Item item_at(const Point& point,
   return item;
 }
 
-void set_task(Environment& environment, const Sweep& sweep, std::uint64_t task) {
-  set_variable(environment, "GFLOW_ARRAY_TASK_ID", fmt::format("{}", task));
+/// What all tasks of an array are told alike; each is told its number by the daemon.
+void set_tasks(Environment& environment, const Sweep& sweep) {
   set_variable(environment, "GFLOW_ARRAY_TASK_COUNT", fmt::format("{}", sweep.tasks.size()));
   set_variable(environment, "GFLOW_ARRAY_TASK_MIN", fmt::format("{}", sweep.tasks.front()));
   set_variable(environment, "GFLOW_ARRAY_TASK_MAX", fmt::format("{}", sweep.tasks.back()));
+}
+
+/// Numbers that go up by the same step from one to the next, as long as there are.
+std::vector<TaskRange> ranges_of(const std::vector<std::uint64_t>& tasks) {
+  std::vector<TaskRange> ranges;
+  for (std::size_t at = 0; at < tasks.size(); at += ranges.back().count) {
+    TaskRange range{.first = tasks[at]};
+    if (at + 1 < tasks.size()) range.step = tasks[at + 1] - tasks[at];
+    while (at + range.count < tasks.size() &&
+           tasks[at + range.count] == range.number(range.count)) {
+      ++range.count;
+    }
+    ranges.push_back(range);
+  }
+  return ranges;
 }
 
 }  // namespace
@@ -171,40 +186,32 @@ std::vector<api::SubmitRequest::Item> expand(const JobSpec& spec,
       add(sweep.points[i], several ? fmt::format("{}", i + 1) : "");
     }
   }
-  for (const std::uint64_t task : sweep.tasks) {
-    add({}, fmt::format("{}", task));
-    set_task(items.back().payload.environment, sweep, task);
+  for (const TaskRange& tasks : ranges_of(sweep.tasks)) {
+    add({}, "");
+    items.back().tasks = tasks;
   }
+  if (!sweep.tasks.empty()) set_tasks(items.front().payload.environment, sweep);
+  const bool is_one = std::max(items.size(), sweep.tasks.size()) == 1;
   for (api::SubmitRequest::Item& item : items) {
-    item.spec.group = items.size() > 1 ? group : "";
-    if (items.size() == 1) item.spec.max_concurrent = 0;
+    item.spec.group = is_one ? "" : group;
+    if (is_one) item.spec.max_concurrent = 0;
   }
   return items;
 }
 
 namespace {
 
-std::uint64_t task_of(const api::SubmitRequest::Item& item) {
-  return parse_number(variable(item.payload.environment, "GFLOW_ARRAY_TASK_ID")).value_or(0);
-}
-
 /// "1-20"; of many the first, so that it is a line.
 std::string tasks_text(const std::vector<api::SubmitRequest::Item>& items) {
   constexpr std::size_t kMost = 40;
   std::vector<std::uint64_t> tasks;
-  for (const api::SubmitRequest::Item& item : items) tasks.push_back(task_of(item));
+  for (const api::SubmitRequest::Item& item : items) {
+    for (std::uint64_t i = 0; i < item.count(); ++i) tasks.push_back(item.tasks->number(i));
+  }
   std::string text = ranges_text(std::span<const std::uint64_t>(tasks));
   if (text.size() <= kMost) return text;
   text.resize(text.rfind(',', kMost));
   return fmt::format("{},...,{}", text, tasks.back());
-}
-
-/// "exp_[1-20]" of tasks that have their number in the name.
-std::string array_name(const std::vector<api::SubmitRequest::Item>& items,
-                       const std::string& tasks) {
-  const std::string& first = items.front().spec.name;
-  if (first == items.back().spec.name) return first;
-  return fmt::format("{}[{}]", first.substr(0, first.rfind('_') + 1), tasks);
 }
 
 std::string dry_run_facts(const JobSpec& spec, const std::string& task, const std::string& name) {
@@ -225,23 +232,25 @@ std::string dry_run_facts(const JobSpec& spec, const std::string& task, const st
 
 }  // namespace
 
-std::string dry_run_text(const std::vector<api::SubmitRequest::Item>& items) {
+std::string dry_run_text(const api::SubmitRequest& request) {
   constexpr std::size_t kListed = 20;
-  std::string out = tr_count(
-      items.size(), "Would submit {} batch job:\n", "Would submit {} batch jobs:\n", items.size());
+  const std::vector<api::SubmitRequest::Item>& items = request.items;
+  const std::uint64_t count = request.count();
+  std::string out =
+      tr_count(count, "Would submit {} batch job:\n", "Would submit {} batch jobs:\n", count);
   const JobSpec& one = items.front().spec;
-  const bool is_array = !variable(items.front().payload.environment, "GFLOW_ARRAY_TASK_ID").empty();
-  if (is_array && items.size() > 1) {
+  if (items.front().tasks && count > 1) {
     const std::string tasks = tasks_text(items);
-    const std::string facts =
-        dry_run_facts(one, tr_format(", task_ids: {}", tasks), array_name(items, tasks));
-    return out + fmt::format("  [1-{}] {} ({})\n", items.size(), one.command, facts);
+    const std::string name = one.name.empty() ? "" : fmt::format("{}_[{}]", one.name, tasks);
+    const std::string facts = dry_run_facts(one, tr_format(", task_ids: {}", tasks), name);
+    return out + fmt::format("  [1-{}] {} ({})\n", count, one.command, facts);
   }
   for (std::size_t i = 0; i < std::min(items.size(), kListed); ++i) {
     const JobSpec& spec = items[i].spec;
-    const std::string task = is_array ? tr_format(", task_id: {}", task_of(items[i])) : "";
-    out +=
-        fmt::format("  [{}] {} ({})\n", i + 1, spec.command, dry_run_facts(spec, task, spec.name));
+    const auto& tasks = items[i].tasks;
+    const std::string task = tasks ? tr_format(", task_id: {}", tasks->first) : "";
+    const std::string name = tasks ? task_name(spec.name, tasks->first) : spec.name;
+    out += fmt::format("  [{}] {} ({})\n", i + 1, spec.command, dry_run_facts(spec, task, name));
   }
   if (items.size() > kListed) out += tr_format("  ... {} more\n", items.size() - kListed);
   return out;

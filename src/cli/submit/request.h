@@ -63,6 +63,6 @@ struct DryRun {
 
 /// "Would submit 2 batch jobs:" and a line for each, of a sweep for the first twenty; the tasks of
 /// an array, which are alike, have one.
-[[nodiscard]] std::string dry_run_text(const std::vector<api::SubmitRequest::Item>& items);
+[[nodiscard]] std::string dry_run_text(const api::SubmitRequest& request);
 
 }  // namespace gflow::cli

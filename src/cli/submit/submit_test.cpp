@@ -354,7 +354,7 @@ TEST(DryRun, AnArrayIsALineAndASweepIsListed) {
     spec.command = "t {lr}";
     Sweep sweep{tasks, {}, ""};
     for (int i = 1; i <= points; ++i) sweep.points.push_back({{"lr", fmt::format("{}", i)}});
-    return dry_run_text(expand(spec, {}, sweep, "group-1"));
+    return dry_run_text({.items = expand(spec, {}, sweep, "group-1")});
   };
   EXPECT_EQ(shown({1, 2, 3, 5}, 0, "exp"),
             "Would submit 4 batch jobs:\n"
@@ -386,19 +386,24 @@ TEST(Expand, MakesAJobForEachTaskAndPoint) {
   payload.argv = {"python", "t.py", "{lr}"};
   payload.environment = {"A=1"};
   const auto tasks = expand(spec, payload, {{3, 5}, {{}}, ""}, "group-1");
-  ASSERT_EQ(tasks.size(), 2U);
-  EXPECT_EQ(tasks[1].spec.name, "exp_5");
-  EXPECT_EQ(tasks[1].spec.group, "group-1");
-  EXPECT_EQ(tasks[1].spec.max_concurrent, 2);
+  ASSERT_EQ(tasks.size(), 1U);
+  EXPECT_EQ(tasks[0].tasks, (TaskRange{.first = 3, .count = 2, .step = 2}));
+  EXPECT_EQ(tasks[0].spec.name, "exp");
+  EXPECT_EQ(tasks[0].spec.group, "group-1");
+  EXPECT_EQ(tasks[0].spec.max_concurrent, 2);
   EXPECT_EQ(tasks[0].payload.argv[2], "{lr}");
   EXPECT_EQ(join(tasks[0].payload.environment, " "),
-            "A=1 GFLOW_ARRAY_TASK_ID=3 GFLOW_ARRAY_TASK_COUNT=2 GFLOW_ARRAY_TASK_MIN=3 "
-            "GFLOW_ARRAY_TASK_MAX=5");
-  EXPECT_EQ(tasks[1].like, 0U);
-  EXPECT_EQ(tasks[1].payload.argv, std::vector<std::string>{});
-  EXPECT_EQ(join(tasks[1].payload.environment, " "),
-            "GFLOW_ARRAY_TASK_ID=5 GFLOW_ARRAY_TASK_COUNT=2 GFLOW_ARRAY_TASK_MIN=3 "
-            "GFLOW_ARRAY_TASK_MAX=5");
+            "A=1 GFLOW_ARRAY_TASK_COUNT=2 GFLOW_ARRAY_TASK_MIN=3 GFLOW_ARRAY_TASK_MAX=5");
+  const auto several = expand(spec, payload, {{1, 2, 3, 10, 20, 30, 31}, {{}}, ""}, "group-1");
+  ASSERT_EQ(several.size(), 3U);
+  EXPECT_EQ(several[0].tasks, (TaskRange{.first = 1, .count = 3}));
+  EXPECT_EQ(several[1].tasks, (TaskRange{.first = 10, .count = 3, .step = 10}));
+  EXPECT_EQ(several[2].tasks, (TaskRange{.first = 31}));
+  EXPECT_EQ(several[1].like, 0U);
+  EXPECT_EQ(several[1].payload, Payload{});
+  const auto only = expand(spec, payload, {{7}, {{}}, ""}, "group-1");
+  ASSERT_EQ(only.size(), 1U);
+  EXPECT_EQ(only[0].spec.group, "");
   const auto jobs = expand(spec, payload, {{}, {{{"lr", "0.1"}}, {{"lr", "1"}}}, "n-{lr}"}, "g");
   ASSERT_EQ(jobs.size(), 2U);
   EXPECT_EQ(jobs[0].spec.name, "n-0.1");

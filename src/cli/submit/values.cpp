@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "base/translate.h"
+#include "core/job_run.h"
 #include "core/requests.h"
 
 namespace gflow::cli {
@@ -15,7 +16,7 @@ namespace gflow::cli {
 namespace {
 
 constexpr std::uint64_t kMaxTasks = 10'000;
-constexpr std::uint64_t kLastTask = 4'000'000'000;
+constexpr std::uint64_t kLastTask = kMaxTaskNumber;
 
 /// The jobs of one Slurm dependency, "afterok:1:2".
 Result<std::vector<JobId>> read_afterok(std::string_view text) {
