@@ -120,6 +120,7 @@ __all__ = [
     "SubmitRequestItemOf",
     "SubmitRequestItemOf1",
     "SuggestionShown",
+    "TaskRange",
     "TensorflowConfigShown",
     "TimeSliceShareShown",
     "TimesView",
@@ -1595,6 +1596,7 @@ class SubmitAnswer(TypedDict):
 
 class SubmitAnswerItemShown(TypedDict):
     id: int
+    count: int
     name: str
     status: Literal["Queued", "Hold", "Starting", "Running", "Suspended", "Completing", "Finished", "Failed", "Cancelled", "Timeout", "Lost"]
     status_code: str
@@ -1605,6 +1607,7 @@ class SubmitAnswerItemShown(TypedDict):
 class SubmitRequestItemOf(TypedDict):
     spec: JobSpec
     payload: Payload
+    tasks: NotRequired[Union[TaskRange, None]]
     depends_on_siblings: NotRequired[list[int]]
 
 
@@ -1614,6 +1617,7 @@ class SubmitRequestItemOf1(TypedDict):
     command: NotRequired[Bytes]
     argv: NotRequired[list[Bytes]]
     environment: NotRequired[list[Bytes]]
+    tasks: NotRequired[Union[TaskRange, None]]
     depends_on_siblings: NotRequired[list[int]]
 
 
@@ -1625,6 +1629,12 @@ class SuggestionShown(TypedDict):
     changes: PatchJobSpecShown
     command: str
     text: str
+
+
+class TaskRange(TypedDict):
+    first: NotRequired[int]
+    count: int
+    step: NotRequired[int]
 
 
 class TensorflowConfigShown(TypedDict):
