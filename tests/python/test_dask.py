@@ -97,6 +97,36 @@ asyncio.run(main())
     assert warning.startswith("gflow: worker 0 of ") and ": job 1 Cancelled" in warning and replaced == "2", said
 
 
+def test_a_gflowd_that_is_away_for_long_is_waited_for(dask):
+    """Workers go on without it; what ended meanwhile is replaced."""
+    said = dask("""
+import functools
+gflow.dask.AsyncClient = functools.partial(gflow.AsyncClient, patience=0.1)
+async def run(*words):
+    await (await asyncio.create_subprocess_exec(*words, stdout=asyncio.subprocess.DEVNULL)).wait()
+async def main():
+    told = asyncio.Event()
+    logging.getLogger("gflow").addFilter(lambda record: told.set() or True)
+    async with GflowCluster(2, gpus=1, asynchronous=True) as cluster, distributed.Client(cluster, asynchronous=True) as client:
+        await client.wait_for_workers(2)
+        async with gflow.AsyncClient() as lab:
+            pid = (await (await lab.job(cluster.job_ids[0])).show())["pid"]
+        await run("gflowd", "down")
+        await told.wait()
+        os.kill(pid, 9)
+        assert (await client.submit(where, 1))[0] == 1
+        told.clear()
+        await run("gflowd", "up", "--devices", "sim:2xRTX3090")
+        await told.wait()
+        async with gflow.AsyncClient() as lab, lab.events(type="job.submitted") as submitted:
+            cluster.scale(2)
+            assert (await submitted.__anext__())["job"] == 3
+asyncio.run(main())
+""")
+    away, gone = said.splitlines()[:2]
+    assert away.startswith("gflow: whether workers of ") and "is not known for now" in away and " is gone: job " in gone, said
+
+
 def test_a_worker_that_comes_back_is_waited_for(dask, client):
     """A job that is run again is not cancelled meanwhile, however long it waits."""
     dask("""
@@ -199,7 +229,7 @@ with GflowCluster(1, gpus=1) as cluster, cluster.get_client() as client:
 def test_workers_end_with_a_program_that_is_killed(machine):
     with_distributed()
     script = HEAD + """
-cluster = GflowCluster(1, gpus=1, death_timeout=1)
+cluster = GflowCluster(1, gpus=1)
 cluster.get_client().wait_for_workers(1)
 print("ready", flush=True)
 sys.stdin.read()

@@ -77,10 +77,14 @@ class AsyncEndings:
         try:
             return {(await self._stream.__anext__())["job"]}
         except EventsGone:
-            self._stream = await _listen(self._client)
-            ids = list(waited())
-            listed = await self._client.jobs(job=ids, fields=["status"]) if ids else []
-            return {one["id"] for one in listed if one.get("status") in ENDED}
+            return await self.asked_for(waited)
+
+    async def asked_for(self, waited: Callable[[], Iterable[int]]) -> set[int]:
+        """Of these, those that have ended; it listens anew."""
+        self._stream = await _listen(self._client)
+        ids = list(waited())
+        listed = await self._client.jobs(job=ids, fields=["status"]) if ids else []
+        return {one["id"] for one in listed if one.get("status") in ENDED}
 
     async def aclose(self) -> None:
         await self._stream.aclose()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Optional, cast
 
 from gflow.aio import AsyncClient, AsyncJob
 from gflow.aio_functions import AsyncEndings
-from gflow.errors import GflowError, JobFailed, NotFound, WrongState
+from gflow.errors import ConnectionLost, GflowError, JobFailed, NotFound, ServerTimeout, Unreachable, WrongState
 from gflow.submission import SubmitOptions, bytes_of, check_names
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ _status: Any = importlib.import_module("distributed.core").Status
 
 _LOGGER = logging.getLogger("gflow")
 _DEATH_SECONDS = 60
+_AWAY = (Unreachable, ConnectionLost, ServerTimeout)
 
 
 class GflowWorker(_spec.ProcessInterface):  # type: ignore[misc]
@@ -169,13 +170,24 @@ class GflowCluster(_spec.SpecCluster):  # type: ignore[misc]
     async def _hear(self, endings: AsyncEndings) -> None:
         try:
             while True:
-                ended = await endings.heard(lambda: list(self.job_ids.values()))
+                ended = await self._ended(endings)
                 for name, one in [(name, one) for name, one in self.workers.items() if self.job_ids.get(name) in ended]:
                     await self._note_end(name, one)
         except StopAsyncIteration:
             return
         except GflowError as error:
             _LOGGER.warning("whether workers of %s end is not known any more: %s", self.name, error)
+
+    async def _ended(self, endings: AsyncEndings) -> set[int]:
+        """Jobs that ended. A gflowd that is away is waited for: workers go on without it."""
+        hear = endings.heard
+        while True:
+            try:
+                return await hear(lambda: list(self.job_ids.values()))
+            except _AWAY as error:  # for as long as a client is patient
+                if hear != endings.asked_for:
+                    _LOGGER.warning("whether workers of %s end is not known for now: %s", self.name, error)
+                hear = endings.asked_for
 
     async def _note_end(self, name: object, worker: GflowWorker) -> None:
         """It is not in the plan any more, so that adapt() may plan another. One that never came stays in it, as another would not come,
