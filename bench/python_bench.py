@@ -1,9 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The Python package: importing it, reading requests, choosing a node. Of the gflow that is installed for this Python, else of
-one that is built of this tree (tests/python/wheels.py)."""
+"""The Python package: importing it, reading requests, choosing a node, submitting functions. Of the gflow that is installed for this
+Python, else of one that is built of this tree (tests/python/wheels.py).
 
+The floor of `map` is its own request, as bytes that were made before, over a bare socket until it is answered: what is gflowd's of it."""
+
+import os
 import resource
+import secrets
+import socket
 import statistics
 import subprocess
 import sys
@@ -14,6 +19,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 RUNS = 15
 NODES = 1000
+CALLS = 10_000
+MAPS = 7
 
 
 def the_package():
@@ -47,6 +54,69 @@ def per_second(call, number):
     return number / min(timeit.repeat(call, number=number, repeat=7, timer=time.process_time))
 
 
+class Maps:
+    """Functions as jobs of a private gflowd, all of whose GPUs another job has."""
+
+    def __init__(self, gflow):
+        sys.path.insert(0, str(ROOT / "tests/e2e"))
+        from machine import Machine
+
+        self.machine = Machine("sim:2xV100")
+        os.environ.update(HOME=str(self.machine.home))
+        os.environ.pop("XDG_DATA_HOME", None)
+        self.machine.up()
+        self.client = gflow.Client(f"unix:{self.machine.socket}")
+        self.client.submit("sleep 100000", gpus=2)
+        self._asked = []
+        take = self.client._driver._exchange
+        self.client._driver._exchange = lambda ask: (self._asked.append(ask), take(ask))[1]
+
+    def map(self):
+        """Seconds until CALLS jobs are submitted, and the request."""
+        self._asked.clear()
+        begin = time.perf_counter()
+        results = self.client.map(abs, range(CALLS), gpus=1)
+        took = time.perf_counter() - begin
+        self.client.cancel(*results.jobs)
+        results.close()
+        return took, max((ask.encoded("gflow", "") for ask in self._asked), key=len)
+
+    def floor(self, request):
+        """Seconds until gflowd has answered it, by a key of its own."""
+        head, body = request.split(b"\r\n\r\n", 1)
+        lines = [line for line in head.split(b"\r\n") if not line.lower().startswith((b"idempotency-key", b"connection"))]
+        lines += [f"Idempotency-Key: {secrets.token_hex(8)}".encode(), b"Connection: close"]
+        request = b"\r\n".join([*lines, b"", body])
+        with socket.socket(socket.AF_UNIX) as bare:
+            bare.connect(str(self.machine.socket))
+            begin = time.perf_counter()
+            bare.sendall(request)
+            pieces = []
+            while piece := bare.recv(1 << 20):
+                pieces.append(piece)
+            took = time.perf_counter() - begin
+        answer = b"".join(pieces)
+        assert b" 201 " in answer.split(b"\r\n", 1)[0] and answer.count(b'"id"') == CALLS, answer[:1000]
+        self.client.cancel(*[job["id"] for job in self.client.jobs(state="Queued", fields=["id"])])
+        return took
+
+    def close(self):
+        self.client.close()
+        self.machine.close()
+
+
+def submissions(gflow):
+    maps = Maps(gflow)
+    try:
+        _, request = maps.map()
+        took, floors = zip(*[(maps.map()[0], maps.floor(request)) for _ in range(MAPS)])
+    finally:
+        maps.close()
+    median, floor = statistics.median(took), statistics.median(floors)
+    print(f"map of {CALLS:,} calls: {median:.2f} s ({min(took):.2f} to {max(took):.2f}), floor {floor:.2f} s, ratio {median / floor:.2f}; "
+          f"the request is {len(request) / 1e6:.1f} MB")
+
+
 def main():
     gflow = the_package()
     home = str(Path(gflow.__file__).parents[1])
@@ -71,6 +141,7 @@ def main():
     request = gflow.SchedulingRequest("pod", "default", "2(V100)", 32.0)
     assert scheduler.schedule_pod(request)
     print(f"schedule_pod over {NODES} nodes, 8 GPUs each: {1000 / per_second(lambda: scheduler.schedule_pod(request), 1):.1f} ms")
+    submissions(gflow)
 
 
 if __name__ == "__main__":
