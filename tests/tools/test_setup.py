@@ -2,6 +2,7 @@
 """The choice of packages in tools/dev/setup.sh, with an apt-cache that writes much and slowly."""
 import os
 import pathlib
+import re
 import subprocess
 
 import pytest
@@ -44,3 +45,20 @@ def test_no_script_asks_grep_behind_a_pipe():
         if "| grep -q" in line
     ]
     assert found == []
+
+
+def pins(path):
+    """What a file has as name==version, without extras, markers and hashes."""
+    return set(re.findall(r"(?m)^([A-Za-z0-9_.-]+)(?:\[[^\]]*\])?(==[^\s;]+)", path.read_text()))
+
+
+@pytest.mark.parametrize("name", ["python", "frameworks"])
+def test_a_lock_has_what_it_is_made_from(name):
+    """Which says how it is made."""
+    wanted, locked = (pins(ROOT / f"tools/dev/{name}.{kind}") for kind in ("in", "lock"))
+    assert wanted and wanted <= locked, f"make tools/dev/{name}.lock anew: {sorted(wanted - locked)}"
+
+
+def test_the_package_is_built_with_what_tests_build_it_with():
+    build = re.search(r"(?m)^requires = \[(.*)\]$", (ROOT / "pyproject.toml").read_text())[1]
+    assert set(re.findall(r'"([^"=]+)(==[^"]+)"', build)) <= pins(ROOT / "tools/dev/python.in"), build

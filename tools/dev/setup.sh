@@ -17,16 +17,8 @@ readonly TEST_PACKAGES=(
   "clang-tidy-19 clang-tidy" mold debootstrap
 )
 
-# What tests need of PyPI, in .venv: these versions, so that a test that fails fails everywhere.
-readonly PYTHON_TOOLS=(
-  schemathesis==4.32.5 openapi-python-client==0.29.1
-  mypy==2.4.1 "pyright[nodejs]==1.1.414" scikit-build-core==1.1.2 cloudpickle==3.1.2 uv==0.13.9
-  nanobind==3.1.0 auditwheel==6.8.2 exceptiongroup==1.3.1 tomli==2.5.0
-  ipykernel==7.4.0 ipython==9.18.1 nbclient==0.11.0 jupyter-client==8.10.0
-  jupyterhub==6.1.1 jupyter-server==2.21.1 configurable-http-proxy==0.4.0
-  distributed==2026.8.0 sphinx==8.2.3
-  nvidia-cuda-runtime-cu12==12.9.79 nvidia-nvml-dev-cu12==12.9.79
-)
+# What tests need of PyPI, in .venv, by its hashes, so that a test that fails fails everywhere: python.in says what and how.
+readonly PYTHON_LOCK=tools/dev/python.lock
 
 # PyTorch, TensorFlow and JAX, by their hashes. They take 6 GB, so all checkouts share one copy for each lock file.
 readonly FRAMEWORKS_LOCK=tools/dev/frameworks.lock
@@ -79,7 +71,7 @@ install_packages() {
 # With the distribution's Python, which every user of a test can read. Without them their tests are skipped.
 install_python_tools() {
   [[ -x .venv/bin/pip ]] || /usr/bin/python3 -m venv .venv
-  .venv/bin/pip install -q "${PYTHON_TOOLS[@]}"
+  .venv/bin/pip install -q --require-hashes -r "$PYTHON_LOCK"
 }
 
 # The copy for this lock file and this Python, made once; what no checkout has asked for in a week goes.
@@ -109,7 +101,7 @@ install_frameworks() {
 
 setup_tools() {
   install_packages "${BUILD_PACKAGES[@]}" "${TEST_PACKAGES[@]}"
-  install_python_tools || say "PyPI cannot be reached: what needs ${PYTHON_TOOLS[*]} is skipped"
+  install_python_tools || say "PyPI cannot be reached: tests that need what tools/dev/python.in lists are skipped"
 }
 
 setup() {
