@@ -20,7 +20,7 @@ from collections.abc import Iterator
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # What each state means; what is not enforced; what a field of a job is that an option can change.
 TABLES = {"src/core/status.h": r'"([a-z][^"\\\n]*)"\}',
-          "src/core/executor.h": r'kGpuNotEnforced =\s*"([^"\\\n]*)"',
+          "src/core/executor.h": r'kGpu\w+ =\s*"([^"\\\n]*)";',
           "src/core/job_description.h": r'JobSpec::\w+>\(\s*\{[^}]*\.help = "([^"\\\n]*)",[^}]*\.change'}
 KEYWORDS = ["tr", "tr_later", "tr_format", "tr_count:2,3"]
 XGETTEXT = ["xgettext", "--language=C++", "--from-code=UTF-8", "--keyword=", "--sort-by-file", "--add-location=file",

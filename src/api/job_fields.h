@@ -58,6 +58,14 @@ void fields(Io& io, T& use) {
 }
 
 template <>
+inline constexpr std::string_view kSchemaName<GpuLimits> = "GpuLimits";
+template <class Io, Like<GpuLimits> T>
+void fields(Io& io, T& limits) {
+  io.field("memory", limits.memory);
+  io.field("compute", limits.compute);
+}
+
+template <>
 inline constexpr std::string_view kSchemaName<JobView> = "JobView";
 template <class Io, Like<JobView> T>
 void fields(Io& io, T& job) {
@@ -77,6 +85,7 @@ void fields(Io& io, T& job) {
   io.field("node_list", job.node_list);
   io.known_text("placed_because", job.placed_because);
   io.field("gpu_memory", job.gpu_memory);
+  io.field("gpu_limits", job.gpu_limits);
   io.field("attempt", job.attempt);
   io.field("retries", job.retries);
   io.known_amount("pid", job.pid);

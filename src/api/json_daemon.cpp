@@ -29,7 +29,8 @@ void fields(Io& io, T& daemon) {
   io.field("enforcement_processes", daemon.enforcement_processes);
   io.field("enforcement_suspend", daemon.enforcement_suspend);
   io.field("enforcement_binding", daemon.enforcement_binding);
-  io.field("enforcement_gpu", daemon.enforcement_gpu);
+  io.field("enforcement_gpu_memory", daemon.enforcement_gpu_memory);
+  io.field("enforcement_gpu_compute", daemon.enforcement_gpu_compute);
   io.field("warnings", daemon.warnings);
 }
 

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "core/blocker.h"
+#include "core/gpu_limits.h"
 #include "core/job.h"
 #include "core/machine.h"
 #include "core/principal.h"
@@ -20,6 +21,7 @@ namespace gflow::api {
 [[nodiscard]] inline std::string_view json_name(EndReason reason) {
   return end_reason_name(reason);
 }
+[[nodiscard]] constexpr std::string_view json_name(GpuLimit limit) { return gpu_limit_name(limit); }
 [[nodiscard]] inline std::string_view json_name(GpuMode mode) { return gpu_mode_name(mode); }
 [[nodiscard]] inline std::string_view json_name(Preemption preemption) {
   return preemption_name(preemption);
@@ -72,6 +74,8 @@ inline constexpr std::array<PathClass, kPathClasses> kValues<PathClass> = {PathC
                                                                            PathClass::Phb,
                                                                            PathClass::Node,
                                                                            PathClass::Sys};
+template <>
+inline constexpr std::array<GpuLimit, 2> kValues<GpuLimit> = {GpuLimit::None, GpuLimit::Interposer};
 template <>
 inline constexpr std::array<GpuMode, 3> kValues<GpuMode> = {
     GpuMode::Whole, GpuMode::Fraction, GpuMode::TimeSlice};

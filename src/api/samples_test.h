@@ -80,6 +80,7 @@ inline JobView sample_job() {
   job.peers = {{"n2", {4, 5}, {2, 3}}};
   job.placed_because = "ring of 48 GB/s, the best of this machine";
   job.gpu_memory = {{"n1", 3, Memory::gib(20), Memory::gib(8)}};
+  job.gpu_limits = {GpuLimit::Interposer, GpuLimit::None};
   job.attempt = 2;
   job.retries = 1;
   job.pid = 4242;
@@ -181,7 +182,8 @@ inline DaemonView sample_daemon() {
           "cgroup kill",
           "cgroup freeze",
           "cpuset",
-          "planned",
+          "none: no interposer",
+          "none: planned",
           {"disk nearly full"},
           std::chrono::seconds(3600)};
 }

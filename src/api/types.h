@@ -8,6 +8,7 @@
 
 #include "api/topology_view.h"
 #include "core/blocker.h"
+#include "core/gpu_limits.h"
 #include "core/job.h"
 #include "core/job_changes.h"
 #include "core/job_run.h"
@@ -53,7 +54,9 @@ struct JobView {
   std::string node_list;                 ///< "0,1"; "n1:0,1 n2:3" where there are several nodes
   std::string placed_because;            ///< one line for people; "" where there was no choice
   std::vector<GpuMemoryUse> gpu_memory;  ///< while it has devices whose source tells
-  int attempt = 0;                       ///< 0: never started
+  std::optional<GpuLimits>
+      gpu_limits;   ///< while it runs and shares a GPU: what holds it to its part
+  int attempt = 0;  ///< 0: never started
   int retries = 0;
   int pid = 0;
   std::optional<Outcome> outcome;  ///< set once ended
@@ -154,7 +157,8 @@ struct DaemonView {
   std::string enforcement_processes;
   std::string enforcement_suspend;
   std::string enforcement_binding;
-  std::string enforcement_gpu;
+  std::string enforcement_gpu_memory;
+  std::string enforcement_gpu_compute;
   std::vector<std::string> warnings;  ///< disk nearly full, probe does not answer, ...
   std::chrono::seconds up_time{0};    ///< by the time that passed, whatever the clock says
 };

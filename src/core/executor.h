@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/gpu_limits.h"
 #include "core/job.h"
 #include "core/launch.h"
 
@@ -64,12 +65,18 @@ struct Enforcement {
   std::string processes;  ///< the same
   std::string suspend;    ///< "cgroup v2 cgroup.freeze" or "SIGSTOP"
   std::string binding;    ///< "cgroup v2 cpuset.cpus", "cgroup v1 cpuset.cpus", "sched_setaffinity"
-  std::string gpu;        ///< shares and memory of a GPU: kGpuNotEnforced
+  std::string gpu_memory;   ///< of jobs that share a GPU: kGpuMemoryCapped
+  std::string gpu_compute;  ///< the same: kGpuComputeNotEnforced
 };
 
-/// Of a part of a GPU, and of GPU memory: what is true of every executor there is.
-inline constexpr std::string_view kGpuNotEnforced =
-    "planned, not enforced: what a job asked for is reserved, and one over its GPU memory is shown";
+/// What libgflow-share.so does where it is installed.
+inline constexpr std::string_view kGpuMemoryCapped =
+    "libgflow-share.so, in programs that use an NVIDIA GPU through the CUDA driver";
+inline constexpr std::string_view kGpuMemoryNotCapped =
+    "none: libgflow-share.so is not installed, or in a directory with a space or a colon";
+/// What is true of every executor there is.
+inline constexpr std::string_view kGpuComputeNotEnforced =
+    "none: a share is reserved, and a job is not held to it";
 
 /// What the store knows of an attempt: whether its program is known to have run.
 enum class Progress { Committed, Started };
@@ -121,6 +128,8 @@ class Executor {
   [[nodiscard]] virtual std::string log_path(JobId job) const = 0;
   /// How large the job's log is on this machine's disk; 0 if it is not there.
   [[nodiscard]] virtual Memory log_size(JobId job) const = 0;
+  /// By what means an attempt of its own that is under way is held to its part of a GPU.
+  [[nodiscard]] virtual GpuLimits gpu_limits(JobId job, int attempt) const = 0;
   /// What is enforced on one of its nodes.
   [[nodiscard]] virtual executor::Enforcement enforcement(const std::string& node) const = 0;
   /// Readable while poll() has something to say, from whatever thread that came. The executor's

@@ -132,7 +132,8 @@ api::DaemonView Loop::daemon() const {
   view.enforcement_processes = enforced.processes;
   view.enforcement_suspend = enforced.suspend;
   view.enforcement_binding = enforced.binding;
-  view.enforcement_gpu = enforced.gpu;
+  view.enforcement_gpu_memory = enforced.gpu_memory;
+  view.enforcement_gpu_compute = enforced.gpu_compute;
   view.warnings = parts_.config.warnings;
   view.warnings.insert(view.warnings.end(), unknown_names_.begin(), unknown_names_.end());
   for (const NodeHealth& health : state_.unhealthy()) {

@@ -161,6 +161,12 @@ std::vector<executor::Doubt> NodeDispatcher::doubts() const {
   return all;
 }
 
+GpuLimits NodeDispatcher::gpu_limits(const Job& job) const {
+  const Attempt* attempt = attempt_of(job);
+  const Executor* its = attempt == nullptr ? nullptr : executor_at(attempt->allocation.node);
+  return its == nullptr ? GpuLimits{} : its->gpu_limits(job.id, attempt->number);
+}
+
 std::string NodeDispatcher::log_path(const Job& job) const {
   const Attempt* attempt = attempt_of(job);
   const Executor* its = attempt == nullptr ? nullptr : executor_at(attempt->allocation.node);

@@ -53,6 +53,8 @@ class NodeDispatcher : public Dispatcher {
   /// As its node's executor says; as the first one does where the job never ran, or nobody serves
   /// its node any more.
   [[nodiscard]] std::string log_path(const Job& job) const;
+  /// None for a job without an attempt, or whose node nobody serves.
+  [[nodiscard]] GpuLimits gpu_limits(const Job& job) const;
 
  private:
   void refuse(const LaunchOrder& order, Outcome outcome);

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <mutex>
+#include <new>
 #include <unordered_map>
 
 #include "interpose/pools.h"
@@ -26,12 +27,11 @@ struct Holdings {
   }
 };
 
-Holdings*& place() {
+Holdings& holdings() {
   // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): in use until the very end of the process
-  static Holdings* its = new Holdings;
-  return its;
+  static auto* const kIts = new Holdings;
+  return *kIts;
 }
-Holdings& holdings() { return *place(); }
 
 abi::Context current_context() {
   abi::Context context = nullptr;
@@ -94,7 +94,7 @@ void drop_context(abi::Context context) {
 }
 
 void forget_holdings() {
-  place() = new Holdings;  // NOLINT(cppcoreguidelines-owning-memory): the parent's may be locked
+  new (&holdings()) Holdings;  // what was the parent's may be locked
   forget_pools();
   forget_mappings();
 }

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
@@ -33,12 +34,11 @@ struct Pools {
   std::atomic<bool> are_any = false;
 };
 
-Pools*& place() {
+Pools& pools() {
   // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): in use until the very end of the process
-  static Pools* its = new Pools;
-  return its;
+  static auto* const kIts = new Pools;
+  return *kIts;
 }
-Pools& pools() { return *place(); }
 
 std::optional<std::uint64_t> bytes_of(abi::MemPool pool, int attribute) {
   std::uint64_t bytes = 0;
@@ -216,7 +216,7 @@ void settle_pools() {
 }
 
 void forget_pools() {
-  place() = new Pools;  // NOLINT(cppcoreguidelines-owning-memory): the parent's may be locked
+  new (&pools()) Pools;  // what was the parent's may be locked
 }
 
 }  // namespace gflow::interpose

@@ -42,7 +42,7 @@ struct Library {
   }
 };
 
-#define GFLOW_COUNT(name, type) +1
+#define GFLOW_COUNT(name, type) +1  // NOLINT(bugprone-macro-parentheses): terms of a sum
 using DriverLibrary = Library<Driver, 0 GFLOW_CUDA_HOOKS(GFLOW_COUNT)>;
 using NvmlLibrary = Library<Nvml, 0 GFLOW_NVML_HOOKS(GFLOW_COUNT)>;
 #undef GFLOW_COUNT
@@ -75,10 +75,10 @@ const DriverLibrary* find_driver() {
 #define GFLOW_LOAD(export_name, type) \
   made->functions.export_name =       \
       reinterpret_cast<abi::call::type*>(real_dlsym()(handle, #export_name));
-#define GFLOW_HOOK(export_name, type)                         \
-  GFLOW_LOAD(export_name, type)                               \
-  made->hooks[at++] = {#export_name,                          \
-                       reinterpret_cast<void*>(&export_name), \
+#define GFLOW_HOOK(export_name, type)                           \
+  GFLOW_LOAD(export_name, type)                                 \
+  made->hooks[at++] = {#export_name,                            \
+                       reinterpret_cast<void*>(&(export_name)), \
                        reinterpret_cast<void*>(made->functions.export_name)};
   GFLOW_CUDA_HOOKS(GFLOW_HOOK)
   GFLOW_CUDA_CALLS(GFLOW_LOAD)
@@ -96,10 +96,10 @@ const NvmlLibrary* find_nvml() {
   std::size_t at = 0;
 #define GFLOW_LOAD(export_name, type) \
   made->functions.export_name = reinterpret_cast<nvml::type>(real_dlsym()(handle, #export_name));
-#define GFLOW_HOOK(export_name, type)                         \
-  GFLOW_LOAD(export_name, type)                               \
-  made->hooks[at++] = {#export_name,                          \
-                       reinterpret_cast<void*>(&export_name), \
+#define GFLOW_HOOK(export_name, type)                           \
+  GFLOW_LOAD(export_name, type)                                 \
+  made->hooks[at++] = {#export_name,                            \
+                       reinterpret_cast<void*>(&(export_name)), \
                        reinterpret_cast<void*>(made->functions.export_name)};
   GFLOW_NVML_HOOKS(GFLOW_HOOK)
   GFLOW_NVML_CALLS(GFLOW_LOAD)
@@ -137,7 +137,7 @@ std::string_view base_name(std::string_view name) {
 /// The hook of that name; null if it is no name of one.
 void* own_hook(std::string_view name) {
 #define GFLOW_MATCH(export_name, type) \
-  if (name == #export_name) return reinterpret_cast<void*>(&export_name);
+  if (name == #export_name) return reinterpret_cast<void*>(&(export_name));
   GFLOW_CUDA_HOOKS(GFLOW_MATCH)
   GFLOW_NVML_HOOKS(GFLOW_MATCH)
 #undef GFLOW_MATCH

@@ -12,7 +12,7 @@ namespace nvml = cuda::nvml;
 
 // What is hooked, by the name it is exported under and its type in cuda/abi.h: every way to get
 // memory of a GPU and to give it back, and what tells how much there is.
-// NOLINTBEGIN(cppcoreguidelines-macro-usage): lists of names
+// NOLINTBEGIN(cppcoreguidelines-macro-usage,readability-identifier-naming): lists of names
 #define GFLOW_CUDA_HOOKS(X)                                     \
   X(cuGetProcAddress, cuGetProcAddress)                         \
   X(cuGetProcAddress_v2, cuGetProcAddress_v2)                   \
@@ -72,7 +72,6 @@ namespace nvml = cuda::nvml;
   X(nvmlDeviceGetMemoryInfo_v2, GetMemoryV2)
 
 #define GFLOW_NVML_CALLS(X) X(nvmlDeviceGetUUID, GetText)
-// NOLINTEND(cppcoreguidelines-macro-usage)
 
 /// The driver's own functions; null where this driver has none of it.
 struct Driver {
@@ -87,6 +86,7 @@ struct Nvml {
   GFLOW_NVML_CALLS(GFLOW_MEMBER)
 #undef GFLOW_MEMBER
 };
+// NOLINTEND(cppcoreguidelines-macro-usage,readability-identifier-naming)
 
 /// Empty until the library is loaded: by the program, never by this one.
 [[nodiscard]] const Driver& driver();

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <new>
 #include <unordered_map>
 
 #include "interpose/holdings.h"
@@ -43,17 +44,16 @@ struct Mappings {
   }
 };
 
-Mappings*& place() {
+Mappings& mappings() {
   // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): in use until the very end of the process
-  static Mappings* its = new Mappings;
-  return its;
+  static auto* const kIts = new Mappings;
+  return *kIts;
 }
-Mappings& mappings() { return *place(); }
 
 }  // namespace
 
 void forget_mappings() {
-  place() = new Mappings;  // NOLINT(cppcoreguidelines-owning-memory): the parent's may be locked
+  new (&mappings()) Mappings;  // what was the parent's may be locked
 }
 
 }  // namespace gflow::interpose

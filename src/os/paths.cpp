@@ -80,15 +80,34 @@ std::string client_socket() {
   return is_dead && is_served(system.socket, system.lock()) ? system.socket : own;
 }
 
+namespace {
+
+std::optional<std::string> helper_in(const std::vector<std::string>& places,
+                                     const std::string& name,
+                                     int use) {
+  for (const std::string& place : places) {
+    const std::string path = place + "/" + name;
+    if (::access(path.c_str(), use) == 0) return path;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> helper_library(const std::string& name) {
+  if (const auto directory = environment("GFLOW_LIBEXEC"); directory && !directory->empty()) {
+    return helper_in({*directory}, name, R_OK);
+  }
+  const std::string here = program_directory();
+  return helper_in({here, here + "/../libexec/gflow"}, name, R_OK);
+}
+
 Result<std::string> helper_program(const std::string& name) {
   if (const auto directory = environment("GFLOW_LIBEXEC"); directory && !directory->empty()) {
     return *directory + "/" + name;
   }
   const std::string here = program_directory();
-  for (const std::string& place : {here, here + "/../libexec/gflow"}) {
-    const std::string path = place + "/" + name;
-    if (::access(path.c_str(), X_OK) == 0) return path;
-  }
+  if (auto found = helper_in({here, here + "/../libexec/gflow"}, name, X_OK)) return *found;
   return fail(Code::NotFound,
               tr_format("{} is neither in {} nor in {}/../libexec/gflow: reinstall gflow ('./dev "
                         "install') or set GFLOW_LIBEXEC",

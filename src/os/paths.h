@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -39,5 +40,7 @@ struct Paths {
 /// Directory of helper programs (gflow-shim, gflow-gpumon): $GFLOW_LIBEXEC, else beside the running
 /// program, else ../libexec/gflow from there.
 [[nodiscard]] Result<std::string> helper_program(const std::string& name);
+/// The same of a library that is loaded into programs of jobs; empty if it is not there.
+[[nodiscard]] std::optional<std::string> helper_library(const std::string& name);
 
 }  // namespace gflow::os

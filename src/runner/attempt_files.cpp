@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "os/file.h"
 #include "runner/spare_files.h"
+#include "share/account_file.h"
 
 namespace gflow::runner {
 namespace {
@@ -104,12 +105,23 @@ std::string AttemptFiles::script_path(const Payload& payload) const {
   return directory_ + "/script/" + file_name(name, "script");
 }
 
+std::string AttemptFiles::account_path() const {
+  return share_directory() + "/" + share::kAccountName;
+}
+
+bool AttemptFiles::has_account() const {
+  struct stat facts{};
+  return ::lstat(account_path().c_str(), &facts) == 0 && S_ISREG(facts.st_mode);
+}
+
 Result<void> AttemptFiles::create(const attempt::Order& order,
                                   const Payload& payload,
+                                  const std::string& account,
                                   SpareFiles* spare) const {
   const auto text = attempt::encode_order(order);
   if (!text) return fail(Code::Usage, text.error());
-  const bool can_be_spare = spare != nullptr && !payload.script && !payload.config_name;
+  const bool can_be_spare =
+      spare != nullptr && !payload.script && !payload.config_name && account.empty();
   if (can_be_spare && GF_TRY(spare->use(*this, *text, passage_mode(order)))) return {};
   GF_CHECK(make_passage(directory_, order));
   if (payload.script) {
@@ -117,6 +129,9 @@ Result<void> AttemptFiles::create(const attempt::Order& order,
   }
   if (payload.config_name) {
     GF_CHECK(write_for_user(config_path(payload), payload.config, 0600, order));
+  }
+  if (!account.empty()) {
+    GF_CHECK(write_for_user(account_path(), account, 0600, order));
   }
   return os::write_file(directory_ + "/order", *text);
 }

@@ -29,12 +29,19 @@ class AttemptFiles {
   [[nodiscard]] std::string config_path(const Payload& payload) const;
   [[nodiscard]] std::string script_path(const Payload& payload) const;
 
-  /// Makes the directory with the order, script and configuration. The latter two files belong to
-  /// the order's user; the directories they lie in do not, so that whoever removes or walks them
-  /// meets nothing a user put there. Errors also if the directory is there: an attempt is started
-  /// once. One without script and configuration takes a spare directory, if there is one.
+  /// The directory with the account of its GPU memory.
+  [[nodiscard]] std::string share_directory() const { return directory_ + "/share"; }
+  /// Whether it was made with one.
+  [[nodiscard]] bool has_account() const;
+
+  /// Makes the directory with the order, script, configuration and, unless it is "", the account.
+  /// The latter three files belong to the order's user; the directories they lie in do not, so that
+  /// whoever removes or walks them meets nothing a user put there. Errors also if the directory is
+  /// there: an attempt is started once. One with the order alone takes a spare directory, if there
+  /// is one.
   [[nodiscard]] Result<void> create(const attempt::Order& order,
                                     const Payload& payload,
+                                    const std::string& account = "",
                                     SpareFiles* spare = nullptr) const;
 
   // What follows tells how the attempt stands. An error says nothing of the attempt: whoever gets
@@ -58,6 +65,8 @@ class AttemptFiles {
   [[nodiscard]] Result<bool> is_supervised() const;
 
  private:
+  [[nodiscard]] std::string account_path() const;
+
   JobId job_;
   int attempt_;
   std::string directory_;

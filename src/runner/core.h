@@ -78,7 +78,7 @@ struct Runner::Core {
   /// What was made for an attempt that this daemon launched.
   struct Made {
     std::vector<std::string> groups;
-    bool only_usual_files = false;  ///< neither script nor configuration
+    bool only_usual_files = false;  ///< neither script, configuration nor account
     bool has_record = false;        ///< its supervisor has ended and has said how it ended
   };
   std::map<Key, Made> made;  ///< of those that are not forgotten
@@ -98,6 +98,8 @@ struct Runner::Core {
   [[nodiscard]] std::vector<std::string> groups_made_for(const AttemptFiles& files, Key key) const;
   [[nodiscard]] Result<attempt::Order> order_for(const LaunchOrder& order);
   [[nodiscard]] std::vector<std::string> environment_for(const LaunchOrder& order);
+  [[nodiscard]] bool is_held_to_memory(const LaunchOrder& order) const;
+  [[nodiscard]] Result<std::string> account_for(const LaunchOrder& order) const;
   Watched& watch(JobId job, int attempt, int shim_pid, os::Fd shim);
   [[nodiscard]] bool listen(const Watched& watched, Source source, const os::Fd& fd) const;
   void report(Report report);

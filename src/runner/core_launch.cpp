@@ -16,6 +16,7 @@
 #include "os/file.h"
 #include "runner/core.h"
 #include "runner/environment.h"
+#include "runner/gpu_share.h"
 #include "runner/outcome.h"
 #include "runner/processes.h"
 #include "runner/spawn.h"
@@ -78,7 +79,21 @@ std::vector<std::string> Runner::Core::environment_for(const LaunchOrder& given)
     if (around.ports.count > 0) given_ports[{given.job, given.attempt}] = around.ports;
   }
   const auto ordered = changed_environment(given.payload.environment, given.environment);
-  return changed_environment(ordered, local_environment(around));
+  auto environment = without_interposer(changed_environment(ordered, local_environment(around)));
+  if (!is_held_to_memory(given)) return environment;
+  return with_interposer(std::move(environment), options.share_library, files.share_directory());
+}
+
+bool Runner::Core::is_held_to_memory(const LaunchOrder& given) const {
+  return can_be_preloaded(options.share_library) && !memory_limits(given).empty();
+}
+
+/// "" if the attempt has none.
+Result<std::string> Runner::Core::account_for(const LaunchOrder& given) const {
+  if (!is_held_to_memory(given)) return std::string();
+  auto account = share::encode_account(memory_limits(given));
+  if (!account) return fail(Code::Usage, account.error());
+  return std::move(*account);
 }
 
 void Runner::Core::note_ports(Key key) {
@@ -152,11 +167,14 @@ std::optional<Outcome> Runner::Core::start(const LaunchOrder& given) {
   const AttemptFiles files(options.attempts_dir, given.job, given.attempt);
   auto order = order_for(given);
   if (!order) return not_launched(FailureKind::Job, "write the launch order", order.error());
+  const auto account = account_for(given);
+  if (!account) return not_launched(FailureKind::Job, "limit the GPU memory", account.error());
   const std::string name = attempt_name(given.job, given.attempt);
   const auto made_groups = cgroups.create(
       name, given.limits, *order, standby ? standby->groups : std::vector<std::string>{});
-  made[key] = {.groups = order->cgroups,
-               .only_usual_files = !given.payload.script && !given.payload.config_name};
+  made[key] = {
+      .groups = order->cgroups,
+      .only_usual_files = !given.payload.script && !given.payload.config_name && account->empty()};
   std::optional<Standby> ready = std::exchange(standby, std::nullopt);
   const auto give_up = [&ready](Outcome outcome) {
     if (!ready) return outcome;
@@ -169,7 +187,7 @@ std::optional<Outcome> Runner::Core::start(const LaunchOrder& given) {
     return give_up(
         not_launched(FailureKind::Node, "create the control group", made_groups.error()));
   }
-  if (const auto written = files.create(*order, given.payload, &spare); !written) {
+  if (const auto written = files.create(*order, given.payload, *account, &spare); !written) {
     if (written.error().number == EEXIST) strangers.insert(key);
     return give_up(not_launched(written.error().code == Code::Usage ? FailureKind::Job
                                 : written.error().number == EEXIST  ? FailureKind::Passing

@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 #include "os/file.h"
+#include "runner/attempt_files.h"
 #include "runner/core.h"
+#include "runner/gpu_share.h"
 #include "runner/outcome.h"
 #include "runner/spawn.h"
 
@@ -162,8 +164,16 @@ std::optional<JobId> Runner::owner_of(int pid) const { return core_->owner_of(pi
 
 Enforcement Runner::enforcement(const std::string& /*node*/) const {
   Enforcement enforced = core_->cgroups.enforcement();
-  enforced.gpu = executor::kGpuNotEnforced;
+  enforced.gpu_memory = can_be_preloaded(core_->options.share_library)
+                            ? executor::kGpuMemoryCapped
+                            : executor::kGpuMemoryNotCapped;
+  enforced.gpu_compute = executor::kGpuComputeNotEnforced;
   return enforced;
+}
+
+GpuLimits Runner::gpu_limits(JobId job, int attempt) const {
+  const AttemptFiles files(core_->options.attempts_dir, job, attempt);
+  return {.memory = files.has_account() ? GpuLimit::Interposer : GpuLimit::None};
 }
 
 std::string Runner::log_path(JobId job) const {

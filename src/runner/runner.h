@@ -31,6 +31,8 @@ struct Options {
   std::string attempts_dir;  ///< absolute; one directory per attempt
   std::string logs_dir;      ///< absolute; <job>.log
   std::string shim;          ///< absolute path of gflow-shim
+  std::string
+      share_library;  ///< absolute path of libgflow-share.so; "": jobs are not held to theirs
   std::string boot_id;
   std::uint64_t open_files = 0;  ///< soft limit of open files jobs start with; 0: the daemon's
   /// Removes a directory with all that is in it, now or later; empty: at once. A job may have put
@@ -109,6 +111,7 @@ class Runner : public Executor {
   [[nodiscard]] std::string log_path(JobId job) const override;
   [[nodiscard]] Memory log_size(JobId job) const override;
   /// The same for whatever node: it serves this machine only.
+  [[nodiscard]] GpuLimits gpu_limits(JobId job, int attempt) const override;
   [[nodiscard]] Enforcement enforcement(const std::string& node) const override;
 
   /// The job a process belongs to, by its ancestors up to a shim; empty if it is not gflow's.

@@ -34,6 +34,9 @@ class FakeService : public Service {
 
   [[nodiscard]] const engine::State& state() const override { return state_; }
   [[nodiscard]] Now now() const override { return now_; }
+  [[nodiscard]] GpuLimits gpu_limits(const Job& /*job*/) const override {
+    return {.memory = GpuLimit::Interposer};
+  }
   [[nodiscard]] std::string log_path(JobId job) const override {
     return "/logs/" + std::to_string(job.value) + ".log";
   }

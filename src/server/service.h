@@ -11,6 +11,7 @@
 
 #include "api/account.h"
 #include "api/types.h"
+#include "core/gpu_limits.h"
 #include "core/principal.h"
 #include "engine/event.h"
 #include "engine/state.h"
@@ -35,6 +36,8 @@ class Service {
   [[nodiscard]] virtual const engine::State& state() const = 0;
   [[nodiscard]] virtual Now now() const = 0;
   [[nodiscard]] virtual std::string log_path(JobId job) const = 0;
+  /// By what means a job that is under way is held to its part of a GPU.
+  [[nodiscard]] virtual GpuLimits gpu_limits(const Job& job) const = 0;
 
   /// The specs have their owner already.
   virtual void submit(api::SubmitRequest request, const Principal& by, Answer answer) = 0;

@@ -36,6 +36,10 @@ void add_attempt(api::JobView& view, const Service& service, const Job& job) {
   view.node_list = node_list(service, *attempt);
   view.placed_because = attempt->placed_because;
   view.gpu_memory = service.state().gpu_memory_of(job);
+  const bool shares = job.spec.request.mode != GpuMode::Whole && !attempt->allocation.gpus.empty();
+  if (shares && !is_pending(job) && !std::holds_alternative<Ended>(job.state)) {
+    view.gpu_limits = service.gpu_limits(job);
+  }
   view.attempt = attempt->number;
   view.pid = attempt->pid;
 }

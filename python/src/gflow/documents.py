@@ -43,6 +43,8 @@ __all__ = [
     "GpuCleanup",
     "GpuConfigShown",
     "GpuHealth",
+    "GpuLimitsPart",
+    "GpuLimitsShown",
     "GpuMemoryUsePart",
     "GpuMemoryUseShown",
     "GpuMonitoring",
@@ -224,7 +226,8 @@ class Daemon(TypedDict):
     enforcement_processes: str
     enforcement_suspend: str
     enforcement_binding: str
-    enforcement_gpu: str
+    enforcement_gpu_memory: str
+    enforcement_gpu_compute: str
     warnings: list[str]
 
 
@@ -603,6 +606,16 @@ class GpuHealth(TypedDict):
     timestamp: str
 
 
+class GpuLimitsPart(TypedDict):
+    memory: NotRequired[Literal["none", "interposer"]]
+    compute: NotRequired[Literal["none", "interposer"]]
+
+
+class GpuLimitsShown(TypedDict):
+    memory: Literal["none", "interposer"]
+    compute: Literal["none", "interposer"]
+
+
 class GpuMemoryUsePart(TypedDict):
     node: NotRequired[str]
     gpu: NotRequired[int]
@@ -758,6 +771,7 @@ class Job(TypedDict):
     node_list: str
     placed_because: Union[str, None]
     gpu_memory: list[GpuMemoryUseShown]
+    gpu_limits: Union[GpuLimitsShown, None]
     attempt: int
     retries: int
     pid: Union[int, None]
@@ -965,6 +979,7 @@ class JobView(TypedDict):
     node_list: str
     placed_because: Union[str, None]
     gpu_memory: list[GpuMemoryUseShown]
+    gpu_limits: Union[GpuLimitsShown, None]
     attempt: int
     retries: int
     pid: Union[int, None]
@@ -991,6 +1006,7 @@ class JobViewPart(TypedDict):
     node_list: NotRequired[str]
     placed_because: NotRequired[Union[str, None]]
     gpu_memory: NotRequired[list[GpuMemoryUsePart]]
+    gpu_limits: NotRequired[Union[GpuLimitsPart, None]]
     attempt: NotRequired[int]
     retries: NotRequired[int]
     pid: NotRequired[Union[int, None]]

@@ -38,13 +38,26 @@ Style style_of(Level level) {
   return Style::Red;
 }
 
-/// The runner says "none: <why>", or "planned: ...", where it can enforce nothing.
+/// The runner says "none: <why>" where it can enforce nothing.
 Check enforcement(const std::string& name, const std::string& how, const std::string& cost) {
-  const bool none = how.empty() || how.starts_with("none") || how.starts_with("planned");
+  const bool none = how.empty() || how.starts_with("none");
   return {name,
           none ? Level::Warn : Level::Ok,
           how.empty() ? tr("none") : tr(printable(how)),
           none ? cost : ""};
+}
+
+/// What is in force has its limits, too.
+Check gpu_memory_limits(const std::string& how) {
+  Check check = enforcement(tr_later("GPU memory limits"),
+                            how,
+                            tr("jobs that share a GPU can take memory from each other"));
+  if (check.level == Level::Ok) {
+    check.advice =
+        tr("not held to them: static and setuid programs, those that clear LD_PRELOAD, containers "
+           "without the library; not counted: what the driver takes itself (docs/sharing.md)");
+  }
+  return check;
 }
 
 bool is_loopback_url(std::string_view url) {
@@ -190,9 +203,10 @@ std::vector<Check> check_enforcement(const api::DaemonView& daemon) {
       enforcement(tr_later("process isolation"),
                   daemon.enforcement_processes,
                   tr("a job can start as many processes as its user may")),
-      enforcement(tr_later("GPU shares"),
-                  daemon.enforcement_gpu,
-                  tr("jobs that share a GPU can take compute and memory from each other")),
+      gpu_memory_limits(daemon.enforcement_gpu_memory),
+      enforcement(tr_later("GPU compute shares"),
+                  daemon.enforcement_gpu_compute,
+                  tr("jobs that share a GPU can take compute from each other")),
   };
   for (const std::string& warning : daemon.warnings) {
     checks.push_back({tr_later("daemon warning"), Level::Warn, printable(warning), ""});

@@ -68,16 +68,20 @@ TEST(Doctor, SaysWhatMissingEnforcementCosts) {
   daemon.enforcement_memory = "none: cgroups are read-only";
   daemon.enforcement_cpu = "cgroup v2 cpu.weight";
   daemon.enforcement_processes = "cgroup v2 pids.max";
-  daemon.enforcement_gpu = "planned, not enforced";
+  daemon.enforcement_gpu_memory = "libgflow-share.so";
+  daemon.enforcement_gpu_compute = "none: reserved";
   daemon.warnings = {"disk nearly full"};
   const std::vector<Check> checks = check_enforcement(daemon);
-  ASSERT_EQ(checks.size(), 6U);
+  ASSERT_EQ(checks.size(), 7U);
   EXPECT_EQ(checks[0].level, Level::Ok);
   EXPECT_EQ(checks[1].level, Level::Warn);
   EXPECT_NE(checks[1].advice, "");
-  EXPECT_EQ(checks[4].name, "GPU shares");
-  EXPECT_EQ(checks[4].level, Level::Warn);
-  EXPECT_EQ(checks[5], (Check{"daemon warning", Level::Warn, "disk nearly full", ""}));
+  EXPECT_EQ(checks[4].name, "GPU memory limits");
+  EXPECT_EQ(checks[4].level, Level::Ok);
+  EXPECT_NE(checks[4].advice, "") << "what is not held to them";
+  EXPECT_EQ(checks[5].name, "GPU compute shares");
+  EXPECT_EQ(checks[5].level, Level::Warn);
+  EXPECT_EQ(checks[6], (Check{"daemon warning", Level::Warn, "disk nearly full", ""}));
 }
 
 TEST(Doctor, LooksAtTheDisk) {

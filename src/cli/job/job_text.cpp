@@ -131,6 +131,18 @@ void add_request(Facts& facts, const api::JobView& job) {
   for (const Fact& fact : described_facts(spec)) facts.add(tr(fact.name), fact.value);
 }
 
+/// What holds it to its part; before it runs, what would.
+std::string gpu_share_text(const api::JobView& job, const api::DaemonView& daemon) {
+  if (job.gpu_limits ? job.gpu_limits->memory == GpuLimit::None
+                     : daemon.enforcement_gpu_memory.starts_with("none")) {
+    return tr(
+        "not enforced: what a job asked for is reserved, and one over its GPU memory is shown");
+  }
+  return job.gpu_limits
+             ? tr("memory capped by the interposer, compute not enforced")
+             : tr("memory capped by the interposer on NVIDIA GPUs, compute not enforced");
+}
+
 void add_enforcement(Facts& facts, const api::JobView& job, const api::DaemonView& daemon) {
   facts.add(tr("Stopped by"), tr(printable(daemon.enforcement_kill)));
   if (job.spec.request.memory.bytes > 0) {
@@ -141,8 +153,8 @@ void add_enforcement(Facts& facts, const api::JobView& job, const api::DaemonVie
     facts.add(tr("CPU binding"), tr(printable(daemon.enforcement_binding)));
   facts.add(tr("Processes"), tr(printable(daemon.enforcement_processes)));
   const Request& request = job.spec.request;
-  if (request.mode != GpuMode::Whole || request.gpu_memory > Memory{}) {
-    facts.add(tr("GPU share"), tr(printable(daemon.enforcement_gpu)));
+  if (request.mode != GpuMode::Whole && request.gpus > 0) {
+    facts.add(tr("GPU share"), gpu_share_text(job, daemon));
   }
 }
 

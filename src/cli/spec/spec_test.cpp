@@ -24,8 +24,8 @@ TEST(Spec, ExplainsAPartOfAGpu) {
             "  Vendor       any\n"
             "  Models       any\n"
             "  Mode         part of a GPU, shared with other jobs\n"
-            "  Limits       planned, not enforced: what a job asked for is reserved, and one over "
-            "its GPU memory is shown\n"
+            "  Limits       memory capped by the interposer on NVIDIA GPUs, compute not enforced "
+            "('gflow doctor' says what is in force here)\n"
             "  Resource     nvidia.com/gpu\n"
             "  Short        8G,0.5\n");
 }

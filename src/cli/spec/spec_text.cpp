@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "base/translate.h"
 #include "core/catalogue.h"
-#include "core/executor.h"
 
 namespace gflow::cli {
 
@@ -78,8 +77,10 @@ std::string spec_text(const api::GpuSpecView& view, const GpuConfig& config, con
     line(tr("Models"), models_line(request, config));
   }
   line(tr("Mode"), mode_line(request));
-  if (request.gpus > 0 && (request.mode != GpuMode::Whole || request.gpu_memory > Memory{})) {
-    line(tr("Limits"), tr(executor::kGpuNotEnforced));
+  if (request.gpus > 0 && request.mode != GpuMode::Whole) {
+    line(tr("Limits"),
+         tr("memory capped by the interposer on NVIDIA GPUs, compute not enforced ('gflow doctor' "
+            "says what is in force here)"));
   }
   line(tr("Resource"), view.resource_name);
   line(tr("Short"), view.canonical);

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/launch.h"
+#include "share/account_file.h"
+
+/// How an attempt is held to its part of a GPU: by an account in its directory, and by
+/// libgflow-share.so in its programs, which keeps it.
+namespace gflow::runner {
+
+/// The limits of an attempt's account; none if it has whole GPUs, or ones of which there is nothing
+/// to be kept: no memory is set aside, their vendor is not NVIDIA, or they have no UUID.
+[[nodiscard]] std::vector<share::DeviceLimit> memory_limits(const LaunchOrder& order);
+
+/// Whether a library of this path can be named in LD_PRELOAD, where spaces and colons separate.
+[[nodiscard]] bool can_be_preloaded(const std::string& library);
+
+/// The environment of a job whose programs load the library, after the libraries its user asked
+/// for, and find the account in this directory.
+[[nodiscard]] std::vector<std::string> with_interposer(std::vector<std::string> environment,
+                                                       const std::string& library,
+                                                       const std::string& directory);
+
+/// The same without what a job that was submitted from within a job inherited of that.
+[[nodiscard]] std::vector<std::string> without_interposer(std::vector<std::string> environment);
+
+}  // namespace gflow::runner

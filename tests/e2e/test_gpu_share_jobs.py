@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs that share a GPU are held to its memory: gflowd, its jobs and their driver on the machine of tests/fake_cuda."""
+
+import json
+import os
+import shutil
+
+import pytest
+from fake_gpu import FAKE, GIB, INTERPOSER, Gpus
+from machine import BIN, Gate, Machine
+
+CLIENT = FAKE / "cuda_client"
+CAPPED = "memory capped by the interposer, compute not enforced"
+NOT_ENFORCED = "not enforced: what a job asked for is reserved, and one over its GPU memory is shown"
+
+
+@pytest.fixture
+def gpus():
+    """A machine whose NVIDIA libraries are those of tests/fake_cuda."""
+    made = Machine("nvml")
+    fake = Gpus(made.work)
+    made.environment |= {name: fake.environment[name] for name in ("GFLOW_FAKE_CUDA", "LD_LIBRARY_PATH")}
+    made.fake = fake
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def asked(*commands):
+    """Words of a job that asks the driver this and answers in its log."""
+    lines = "\\n".join(["init", "context 0", *commands, ""])
+    return ["bash", "-c", f"printf '{lines}' | {CLIENT} proc"]
+
+
+def answers(machine, job):
+    """Of its commands: the numbers of each."""
+    return [[int(word) for word in line.split()] for line in machine.log(job).splitlines()][2:]
+
+
+class Holder:
+    """A job that holds memory until it is let go."""
+
+    def __init__(self, machine, name, request, *commands):
+        self.machine, self.gate = machine, Gate(machine, name)
+        lines = "\\n".join(["init", "context 0", *commands, ""])
+        script = f"{{ printf '{lines}'; {self.gate.command}; }} | {CLIENT} proc"
+        self.job = machine.submit("--gpus", request, "--name", name, "bash", "-c", script)
+        self.gate.reached()
+
+    def end(self):
+        self.gate.open()
+        assert self.machine.wait(self.job)[0]["status"] == "Finished"
+        return answers(self.machine, self.job)
+
+
+def test_a_job_gets_what_it_asked_for_and_its_neighbour_too(gpus):
+    gpus.up()
+    greedy = Holder(gpus, "greedy", "7G,0.5", f"alloc {8 * GIB}", f"alloc {7 * GIB}", "alloc 512", "info", "nvml 0")
+    neighbour = Holder(gpus, "neighbour", "7G,0.5", f"alloc {7 * GIB}")
+    assert gpus.job(greedy.job)["gpu_indices"] == gpus.job(neighbour.job)["gpu_indices"]
+    first = greedy.end()
+    assert first[:1] == [[2]] and first[1][0] == 0 and first[2] == [2]
+    assert first[3] == [0, 0, 7 * GIB]  # nothing is free, of 7 GiB
+    assert first[4] == [0, 7 * GIB, 0, 7 * GIB] + [7 * GIB, 0, 7 * GIB]
+    assert neighbour.end()[0][0] == 0
+    outcome = gpus.job(greedy.job)["outcome"]
+    assert outcome["reason"] == "exited" and outcome["exit_code"] == 0
+
+
+def test_it_is_said_by_what_means(gpus):
+    gpus.up()
+    waits = gpus.submit("--hold", "--gpus", "7G,0.5", "true")
+    assert "memory capped by the interposer on NVIDIA GPUs, compute not enforced" in gpus.ok("gjob", "show", waits)
+    shares, whole = Holder(gpus, "shares", "7G,0.5", "info"), Holder(gpus, "whole", "1", "info")
+    assert f"GPU share     {CAPPED}\n" in gpus.ok("gjob", "show", shares.job)
+    assert gpus.job(shares.job)["gpu_limits"] == {"memory": "interposer", "compute": "none"}
+    assert "GPU share" not in gpus.ok("gjob", "show", whole.job)
+    assert gpus.job(whole.job)["gpu_limits"] is None
+    # The account is the fact: a daemon that comes after knows, too.
+    gpus.kill_daemon()
+    gpus.up()
+    assert gpus.job(shares.job)["gpu_limits"]["memory"] == "interposer"
+    shares.end()
+    whole.end()
+    assert gpus.job(shares.job)["gpu_limits"] is None
+    assert not list(gpus.state.glob("attempts/*/share"))
+    assert "memory capped by the interposer on NVIDIA GPUs" in gpus.ok("gflow", "spec", "8G,0.5")
+    checks = {check["name"]: check for check in json.loads(gpus.run("gflow", "doctor", "--json").out)["checks"]}
+    assert checks["GPU memory limits"]["level"] == "ok" and "LD_PRELOAD" in checks["GPU memory limits"]["advice"]
+    assert checks["GPU compute shares"]["level"] == "warn"
+
+
+def test_a_share_has_its_share_of_the_memory(gpus):
+    gpus.up()
+    job = gpus.submit("--gpus", "0.5", *asked("info"))
+    gpus.wait(job)
+    assert answers(gpus, job) == [[0, 8 * GIB, 8 * GIB]]
+
+
+def test_turns_keep_their_memory(gpus):
+    gpus.up()
+    job = gpus.submit("--gpus", "1", "--shared", "--gpu-memory", "6G", *asked(f"alloc {7 * GIB}", "info"))
+    gpus.wait(job)
+    assert answers(gpus, job) == [[2], [0, 6 * GIB, 6 * GIB]]
+
+
+def test_whole_gpus_are_whole(gpus):
+    gpus.up()
+    job = gpus.submit("--gpus", "1", "bash", "-c", f"env; {' '.join(asked('info')[2:])}")
+    gpus.wait(job)
+    log = gpus.log(job)
+    assert "LD_PRELOAD" not in log and "GFLOW_SHARE_DIR" not in log
+    assert log.endswith(f" {16 * GIB}\n")
+
+
+def test_all_processes_of_a_job_have_one_limit(gpus):
+    gpus.up()
+    gate = Gate(gpus)
+    held = f"{{ printf 'init\\ncontext 0\\nalloc {5 * GIB}\\n'; {gate.command}; }} | {CLIENT} proc"
+    job = gpus.submit("--gpus", "8G,0.5", "bash", "-c", f"{held} & wait")
+    gate.reached()
+    directory = next(gpus.state.glob(f"attempts/{job}.*/share"))
+    with gpus.fake.program(LD_PRELOAD=str(INTERPOSER), GFLOW_SHARE_DIR=str(directory)) as other:
+        other.start()
+        while other.get("info")[0] > 3 * GIB:  # until the first has its own
+            pass
+        assert other.ask("alloc", 5 * GIB) == [2]
+    gate.open()
+    assert gpus.wait(job)[0]["status"] == "Finished"
+
+
+def test_libraries_of_the_user_stay_before_it(gpus):
+    gpus.up()
+    own = FAKE / "libnext_dlsym.so"
+    show = "echo $LD_PRELOAD; echo $GFLOW_SHARE_DIR; echo $ASAN_OPTIONS"
+    job = gpus.submit("--gpus", "8G,0.5", "bash", "-c", show, env={"LD_PRELOAD": str(own)})
+    gpus.wait(job)
+    preloaded, directory, sanitizer = gpus.log(job).splitlines()
+    assert preloaded.startswith(f"{own}:/") and preloaded.endswith("/libgflow-share.so")
+    assert directory == str(gpus.state / f"attempts/{job}.1/share")
+    assert sanitizer.endswith("verify_asan_link_order=0")
+    # A job that is submitted from within is another one.
+    within = f"gbatch --gpus 1 bash -c '{show}'"
+    outer = gpus.submit("--gpus", "8G,0.5", "bash", "-c", within, env={"LD_PRELOAD": str(own)})
+    gpus.wait(outer)
+    gpus.wait(outer + 1)
+    assert gpus.log(outer + 1).splitlines()[:2] == [str(own), ""]
+
+
+def test_without_the_library_nothing_is_promised(gpus):
+    helpers = gpus.work / "libexec"
+    helpers.mkdir()
+    for name in ("gflow-shim", "gflow-gpumon", "gflow-tls"):
+        os.symlink(BIN / name, helpers / name)
+    gpus.environment["GFLOW_LIBEXEC"] = str(helpers)
+    gpus.up()
+    job = Holder(gpus, "job", "7G,0.5", f"alloc {8 * GIB}")
+    assert gpus.job(job.job)["gpu_limits"] == {"memory": "none", "compute": "none"}
+    assert f"GPU share     {NOT_ENFORCED}\n" in gpus.ok("gjob", "show", job.job)
+    assert job.end()[0][0] == 0
+    doctor = gpus.run("gflow", "doctor").out
+    assert "jobs that share a GPU can take memory from each other" in doctor
+    # Nor is it by a library that LD_PRELOAD cannot name.
+    spaced = gpus.work / "lib exec"
+    shutil.move(helpers, spaced)
+    shutil.copy(INTERPOSER, spaced)
+    gpus.environment["GFLOW_LIBEXEC"] = str(spaced)
+    gpus.down()
+    gpus.up()
+    assert gpus.get("/api/v1/daemon")["enforcement_gpu_memory"].startswith("none: ")
+
+
+def test_gpus_of_others_are_not_limited(bare):
+    """The library knows the CUDA driver."""
+    file = bare.work / "lab.yaml"
+    file.write_text("gpus:\n  - {model: H100, vendor: amd}\n")
+    bare.devices = f"sim:{file}"
+    bare.up()
+    gate = Gate(bare)
+    job = bare.submit("--gpus", "8G,0.5", "bash", "-c", gate.command)
+    gate.reached()
+    assert bare.job(job)["gpu_limits"] == {"memory": "none", "compute": "none"}
+    gate.open()
+    bare.wait(job)
