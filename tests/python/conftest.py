@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+import contextlib
 import subprocess
 import sys
 
@@ -21,7 +22,13 @@ def client(machine):
 
 @pytest.fixture(scope="module")
 def lab():
-    """One that serves other machines, too."""
+    with a_lab() as made:
+        yield made
+
+
+@contextlib.contextmanager
+def a_lab():
+    """A machine that serves others, too."""
     made = Machine("sim:2xV100+2xA100")
     made.environment |= {"GFLOW_API__TLS_LISTEN": "127.0.0.1:0", "GFLOW_API__LISTEN": "127.0.0.1:0"}
     try:

@@ -6,6 +6,7 @@ import threading
 
 import gflow
 import pytest
+from conftest import a_lab
 from gflow import _async, _sync
 
 
@@ -89,14 +90,18 @@ def test_gflowd_goes_away(machine, client, asked, kind, name):
 
 
 @pytest.fixture
+def lab():
+    """Its own for each test: who asks with tokens that are not valid is refused for a while."""
+    with a_lab() as made:
+        yield made
+
+
+@pytest.fixture
 def held(lab):
     """A job of the lab that has all its GPUs."""
-    with gflow.Client(f"unix:{lab.socket}") as near:
-        job = near.submit("sleep 600", gpus=4)
-        lab.running(job.id)
-        yield job.id
-        near.cancel(*[one["id"] for one in near.jobs(state=["Queued", "Running"], fields=["id"])])
-        near.wait(job)
+    job = lab.submit("--gpus", 4, "sleep", 600)
+    lab.running(job)
+    return job
 
 
 @pytest.mark.parametrize("kind", ["threads", "asyncio"])

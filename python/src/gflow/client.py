@@ -196,11 +196,15 @@ class Client:
         return self._driver.run(self._calls.release(jobs, at))
 
     def suspend(self, *jobs: JobRef) -> list[int]:
-        """Stopped where they stand, in memory, until they are resumed. Those it was done to: not those that were suspended already."""
+        """Stopped where they stand, in memory, until they are resumed. Those it was done to: not those that were suspended already.
+
+        Errors: those of cancel(); WrongState of one that does not run."""
         return self._driver.run(self._calls.act("suspend", jobs))
 
     def resume(self, *jobs: JobRef) -> list[int]:
-        """They go on once their compute is free. Those it was done to: not those that nobody had suspended."""
+        """They go on once their compute is free. Those it was done to: not those that nobody had suspended.
+
+        Errors: those of cancel(); WrongState of one that does not run."""
         return self._driver.run(self._calls.act("resume", jobs))
 
     def update(self, *jobs: JobRef, **changes: Unpack[JobChanges]) -> list[int]:
@@ -439,9 +443,11 @@ class Job:
         self.client.release(self, at=at)
 
     def suspend(self) -> None:
+        """As Client.suspend()."""
         self.client.suspend(self)
 
     def resume(self) -> None:
+        """As Client.resume()."""
         self.client.resume(self)
 
     def update(self, **changes: Unpack[JobChanges]) -> None:
