@@ -19,6 +19,12 @@ def needed(path, name):
     pytest.skip(reason)
 
 
+def module(name):
+    """That Python there has it."""
+    inside = program("python").parents[1]
+    needed(next(inside.glob(f"lib/python*/site-packages/{name}"), inside / name), name)
+
+
 def program(name):
     """Where it is."""
     return needed(PROGRAMS / name, name)

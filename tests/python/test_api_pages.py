@@ -9,7 +9,7 @@ import pytest
 import wheels
 from machine import PATIENCE
 from package import ROOT
-from pypi import needed, program
+from pypi import module, program
 
 PAGES = ROOT / "python/docs"
 
@@ -50,8 +50,7 @@ def run(*words, env, cwd):
 @pytest.fixture
 def environment(bare):
     """Of a program that has the package as it is installed."""
-    inside = program("sphinx-build").parents[1]
-    needed(next(inside.glob("lib/python*/site-packages/distributed"), inside / "distributed"), "distributed")
+    module("distributed")
     return bare.environment | {"PYTHONPATH": str(wheels.package()), "PYTHONDONTWRITEBYTECODE": "1"}
 
 

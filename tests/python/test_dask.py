@@ -8,7 +8,7 @@ import sys
 import pytest
 from machine import PATIENCE, kill
 from package import SOURCE
-from pypi import needed, program
+from pypi import module, program
 
 HEAD = """
 import asyncio, logging, os, ssl, socket, sys
@@ -27,13 +27,8 @@ def where(x):
 @pytest.fixture
 def dask(python):
     """Runs a program that has distributed."""
-    with_distributed()
+    module("distributed")
     return lambda script, **more: python(script=HEAD + script, program=program("python"), **more)
-
-
-def with_distributed():
-    inside = program("python").parents[1]
-    needed(next(inside.glob("lib/python*/site-packages/distributed"), inside / "distributed"), "distributed")
 
 
 def test_workers_are_jobs(dask, machine, client):
@@ -176,13 +171,14 @@ for options in (dict(gpus=99), dict(gpus="nonsense"), dict(memory="much"), dict(
         GflowCluster(2, **options)
     except Exception as error:
         print(type(error).__name__, error)
-try:
-    GflowCluster(server="nobody")
-except gflow.ConfigurationError as error:
-    print("ConfigurationError")
+for server in ("nobody", "http://127.0.0.1:1"):
+    try:
+        GflowCluster(server=server)
+    except gflow.ConfigurationError as error:
+        print("ConfigurationError", error)
 """).splitlines()
-    assert [one.split()[0] for one in said] == ["Infeasible", "RequestError", "OptionError", "TypeError", "ConfigurationError"], said
-    assert "a worker has no option 'gpu'; it has 'gpus'" in said[3]
+    assert [one.split()[0] for one in said] == ["Infeasible", "RequestError", "OptionError", "TypeError", "ConfigurationError", "ConfigurationError"], said
+    assert "a worker has no option 'gpu'; it has 'gpus'" in said[3] and "say where they find the scheduler" in said[5]
     assert client.jobs() == []
 
 
@@ -227,7 +223,7 @@ with GflowCluster(1, gpus=1) as cluster, cluster.get_client() as client:
 
 
 def test_workers_end_with_a_program_that_is_killed(machine):
-    with_distributed()
+    module("distributed")
     script = HEAD + """
 cluster = GflowCluster(1, gpus=1)
 cluster.get_client().wait_for_workers(1)

@@ -2,7 +2,7 @@
 """The examples, as a person runs them."""
 
 from package import ROOT
-from pypi import program
+from pypi import module, program
 
 EXAMPLES = ROOT / "python/examples"
 
@@ -19,3 +19,9 @@ def test_lease(python):
 def test_functions(python):
     first, second, power = python(EXAMPLES / "functions.py", program=program("python")).splitlines()
     assert first.startswith("0.1 was on GPU ") and second.startswith("0.01 was on GPU ") and power == "1024"
+
+
+def test_dask_workers(python):
+    module("distributed")
+    lines = python(EXAMPLES / "dask_workers.py", program=program("python")).splitlines()
+    assert [line[:-1] for line in lines] == [f"{rate} was on GPU " for rate in (0.1, 0.01, 0.001)]

@@ -12,9 +12,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Optional, cast
 
+from gflow._servers import find_server
 from gflow.aio import AsyncClient, AsyncJob
 from gflow.aio_functions import AsyncEndings
-from gflow.errors import ConnectionLost, GflowError, JobFailed, NotFound, ServerTimeout, Unreachable, WrongState
+from gflow.errors import ConfigurationError, ConnectionLost, GflowError, JobFailed, NotFound, ServerTimeout, Unreachable, WrongState
 from gflow.submission import SubmitOptions, bytes_of, check_names
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class GflowCluster(_spec.SpecCluster):  # type: ignore[misc]
     death_timeout: seconds after which a worker that finds no scheduler ends.
     options: those of gflow.submit(), of the job of each worker.
 
-    Errors: those of Client.check(), before anything runs."""
+    Errors: those of Client.check(), before anything runs; ConfigurationError where gflowd may be on another machine and no "host" is said."""
 
     def __init__(self, n_workers: int = 0, *, nthreads: Optional[int] = None, server: Optional[str] = None, token: Optional[str] = None,
                  worker_extra_args: Sequence[str] = (), scheduler_options: Optional[Mapping[str, Any]] = None, security: Any = None,
@@ -94,6 +95,9 @@ class GflowCluster(_spec.SpecCluster):  # type: ignore[misc]
         self._endings: Optional[AsyncEndings] = None
         self._listener: Optional[asyncio.Task[None]] = None
         self._arrived: set[object] = set()
+        if "host" not in (scheduler_options or {}) and not (its_server := find_server(server, token)).is_here:
+            raise ConfigurationError(f"workers of {its_server} may run on another machine, which cannot reach 127.0.0.1: "
+                                     "say where they find the scheduler, scheduler_options={'host': ...}")
         safety = security if security is not None else _security.Security.temporary()
         its = {"host": "127.0.0.1", "port": 0, "dashboard": False, "dashboard_address": "127.0.0.1:0",
                "protocol": "tls://" if safety.tls_scheduler_cert else "tcp://", "security": safety, **(scheduler_options or {})}
