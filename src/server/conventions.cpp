@@ -58,6 +58,17 @@ void add_retry_after(Reply& reply) {
   if (reply.status == kUnavailable) reply.headers.emplace_back("Retry-After", "5");
 }
 
+/// A short text is, whatever is done with it; a longer one that has its tag and only to be copied.
+bool is_soon_finished(const Terms& terms, const Reply& reply) {
+  constexpr std::size_t kShort = 4096;
+  constexpr std::size_t kSoonCopied = 65'536;
+  if (reply.write) return false;
+  if (!reply.making) return reply.body.size() <= kShort;
+  const auto made = reply.making->if_made();
+  if (!made || made->text.size() > kSoonCopied) return false;
+  return made->zipped || made->text.size() <= kShort || !takes_gzip(terms.accept_encoding);
+}
+
 Reply finished(const Terms& terms, Reply reply) {
   Finishing all(terms, std::move(reply));
   while (!all.step()) {

@@ -19,6 +19,9 @@ namespace gflow::server {
 /// That about Retry-After alone, for an answer to a request that nobody reads.
 void add_retry_after(Reply& reply);
 
+/// Whether that takes no longer than to hand it to another thread.
+[[nodiscard]] bool is_soon_finished(const Terms& terms, const Reply& reply);
+
 /// finished() a step at a time, beginning with the body where that is not written yet.
 class Finishing {
  public:

@@ -6,11 +6,32 @@
 #include "server/made_once.h"
 
 namespace gflow::server {
+namespace {
+
+/// In the language that was in use where it was asked for.
+class MakingOnce : public Making {
+ public:
+  MakingOnce(std::shared_ptr<MadeOnce> made, std::string name, std::function<std::string()> make)
+      : made_(std::move(made)), name_(std::move(name)), make_(std::move(make)) {}
+
+  std::shared_ptr<const Made> get() override {
+    const MessagesOfThread language(messages_);
+    return made_->get(name_, make_);
+  }
+
+ private:
+  std::shared_ptr<MadeOnce> made_;
+  std::string name_;
+  std::function<std::string()> make_;
+  const MessageCatalogue* messages_ = messages_in_use();
+};
+
+}  // namespace
 
 Reply written(Reply reply) {
   if (reply.write) reply.body = std::exchange(reply.write, nullptr)();
-  if (reply.make) {
-    reply.kept = std::exchange(reply.make, nullptr)();
+  if (reply.making) {
+    reply.kept = std::exchange(reply.making, nullptr)->get();
     reply.body = reply.kept->text;
   }
   return reply;
@@ -29,13 +50,7 @@ Reply json_reply_once(std::shared_ptr<MadeOnce> made,
                       std::string name,
                       std::function<std::string()> make) {
   Reply reply;
-  reply.make = [made = std::move(made),
-                name = std::move(name),
-                make = std::move(make),
-                messages = messages_in_use()] {
-    const MessagesOfThread language(messages);
-    return made->get(name, make);
-  };
+  reply.making = std::make_shared<MakingOnce>(std::move(made), std::move(name), std::move(make));
   return reply;
 }
 

@@ -64,6 +64,15 @@ class Receipt {
 class MadeOnce;
 struct Made;
 
+/// A document that is made when it is first wanted, for all who get it. From any thread.
+class Making {
+ public:
+  virtual ~Making() = default;
+  [[nodiscard]] virtual std::shared_ptr<const Made> get() = 0;
+  /// At once; none if it would have to be made, or waited for.
+  [[nodiscard]] virtual std::shared_ptr<const Made> if_made() const { return nullptr; }
+};
+
 /// What goes back.
 struct Reply {
   int status = 200;
@@ -78,8 +87,7 @@ struct Reply {
   std::string asked_by = {};              ///< whom it answers, where a credential was shown
   /// Whom it answers: in whose turn it is made ready. None: it is not known who asks.
   std::optional<std::uint32_t> uid = {};
-  /// Gives the body of what is made once, as `write` does; then that is `kept`.
-  std::function<std::shared_ptr<const Made>()> make = {};
+  std::shared_ptr<Making> making = {};  ///< gives the body, as `write` does; then that is `kept`
   std::shared_ptr<const Made> kept = {};
 };
 /// The reply with its body.

@@ -301,17 +301,15 @@ void Session::answer(std::uint64_t number, Reply reply) {
   send(std::move(reply));
 }
 
-/// What is short is made ready here: to hand it over would take as long.
+/// What is soon finished is made ready here: to hand it over would take as long.
 void Session::send(Reply reply) {
-  constexpr std::size_t kShort = 4096;
   idle_ = false;
   body_.reset();
   keep_alive_ = keep_alive_ && !reply.hangs_up;
   if (terms_.request_id.empty()) terms_.request_id = request_id_of("");
   const std::uint32_t uid = reply.uid.value_or(guest_.peer.uid);
   if (reply.streamed && !is_head_) return send_streamed(uid, std::move(reply));
-  const bool is_short = !reply.write && !reply.make && reply.body.size() <= kShort;
-  if (!is_short) return send_later(uid, std::move(reply));
+  if (!is_soon_finished(terms_, reply)) return send_later(uid, std::move(reply));
   send_finished(finished(terms_, std::move(reply)));
 }
 

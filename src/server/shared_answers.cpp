@@ -2,6 +2,7 @@
 #include "server/shared_answers.h"
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -15,36 +16,41 @@ namespace {
 constexpr std::size_t kMostAnswers = 8;  // each may be a large page
 constexpr std::size_t kShort = 4096;
 
-/// A body and its tag, made when the first of those it is for is answered. From any thread.
-class SharedText {
+/// The body of a reply and its tag.
+class SharedText : public Making {
  public:
   explicit SharedText(Reply reply) : reply_(std::move(reply)) {}
 
-  std::shared_ptr<const Made> get() {
+  std::shared_ptr<const Made> get() override {
     std::call_once(once_, [this] {
       auto made = std::make_shared<Made>();
       made->text = std::move(written(std::move(reply_)).body);
       made->tag = tag_of_text(made->text);
       made_ = std::move(made);
+      is_made_ = true;
     });
     return made_;
+  }
+  [[nodiscard]] std::shared_ptr<const Made> if_made() const override {
+    return is_made_ ? made_ : nullptr;
   }
 
  private:
   std::once_flag once_;
   Reply reply_;
   std::shared_ptr<const Made> made_;
+  std::atomic<bool> is_made_ = false;
 };
 
 /// The same as often as it is wanted.
 Reply for_several(Reply reply) {
   const bool is_short = !reply.write && reply.body.size() <= kShort;
-  if (reply.make || is_short) return reply;  // made once already, or soon copied
+  if (reply.making || is_short) return reply;  // made once already, or soon copied
   Reply shared;
   shared.status = reply.status;
   shared.content_type = reply.content_type;
   shared.headers = reply.headers;
-  shared.make = [text = std::make_shared<SharedText>(std::move(reply))] { return text->get(); };
+  shared.making = std::make_shared<SharedText>(std::move(reply));
   return shared;
 }
 

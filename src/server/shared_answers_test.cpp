@@ -110,6 +110,29 @@ TEST(SharedAnswers, AreMadeOnceAndFinishedForEach) {
   EXPECT_EQ(written(replies.at(0)).kept, written(replies.at(1)).kept);
 }
 
+/// Who comes once it is made has it copied where it asks: to hand that over would take longer.
+TEST(SharedAnswers, AreSoonFinishedOnceTheyAreMade) {
+  SharedAnswers shared;
+  std::vector<Reply> replies;
+  const auto begin = [&](std::size_t size) {
+    const auto keep = [&replies](const Reply& reply) { replies.push_back(reply); };
+    shared.begin(question(), keep)(json_reply(std::string(size, 'x')));
+    return replies.back();
+  };
+  const Terms plain{.method = "GET"};
+  const Terms zipped{.method = "GET", .accept_encoding = "gzip"};
+  const Reply page = begin(20'000);
+  EXPECT_FALSE(is_soon_finished(plain, page)) << "its tag is not known yet";
+  (void)written(page);
+  EXPECT_TRUE(is_soon_finished(plain, page));
+  EXPECT_FALSE(is_soon_finished(zipped, page)) << "it is compressed for each";
+  const Reply large = begin(1'000'000);
+  (void)written(large);
+  EXPECT_FALSE(is_soon_finished(plain, large));
+  EXPECT_TRUE(is_soon_finished(zipped, begin(4096)));
+  EXPECT_FALSE(is_soon_finished(plain, json_reply_later([] { return std::string(); })));
+}
+
 /// A desk on a loop of its own, asked by alice over the socket.
 struct AskedDesk {
   boost::asio::io_context loop;
