@@ -164,6 +164,25 @@ asyncio.run(main())
     assert len(client.jobs()) == 2
 
 
+def test_a_worker_that_ends_before_its_submission_is_answered_is_told(dask):
+    said = dask("""
+class Slow(gflow.AsyncClient):
+    async def submit(self, command, **options):
+        job = await super().submit(command, **options)
+        await job.wait()
+        return job
+gflow.dask.AsyncClient = Slow
+async def main():
+    told = asyncio.Event()
+    logging.getLogger("gflow").addFilter(lambda record: told.set() or True)
+    async with GflowCluster(1, gpus=1, env={"PYTHONHOME": "/nowhere"}, asynchronous=True) as cluster:
+        await told.wait()
+        print(cluster.job_ids, cluster.plan)
+asyncio.run(main())
+""")
+    assert said.startswith("gflow: worker 0 of ") and said.count("is gone: job 1 Failed") == 1 and said.endswith("{} {0}\n"), said
+
+
 def test_what_is_refused_is_refused_at_once(dask, client):
     said = dask("""
 for options in (dict(gpus=99), dict(gpus="nonsense"), dict(memory="much"), dict(gpu=1)):

@@ -82,12 +82,17 @@ class AsyncEndings:
     async def asked_for(self, waited: Callable[[], Iterable[int]]) -> set[int]:
         """Of these, those that have ended; it listens anew."""
         self._stream = await _listen(self._client)
-        ids = list(waited())
-        listed = await self._client.jobs(job=ids, fields=["status"]) if ids else []
-        return {one["id"] for one in listed if one.get("status") in ENDED}
+        return await ended_of(self._client, waited())
 
     async def aclose(self) -> None:
         await self._stream.aclose()
+
+
+async def ended_of(client: AsyncClient, jobs: Iterable[int]) -> set[int]:
+    """Of these, those that have ended."""
+    ids = list(jobs)
+    listed = await client.jobs(job=ids, fields=["status"]) if ids else []
+    return {one["id"] for one in listed if one.get("status") in ENDED}
 
 
 async def _listen(client: AsyncClient) -> Iteration[Any]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Optional, cast
 
 from gflow._servers import find_server
 from gflow.aio import AsyncClient, AsyncJob
-from gflow.aio_functions import AsyncEndings
+from gflow.aio_functions import AsyncEndings, ended_of
 from gflow.errors import ConfigurationError, ConnectionLost, GflowError, JobFailed, NotFound, ServerTimeout, Unreachable, WrongState
 from gflow.submission import SubmitOptions, bytes_of, check_names
 
@@ -40,6 +40,8 @@ class GflowWorker(_spec.ProcessInterface):  # type: ignore[misc]
         super().__init__(scheduler, name)
         self.name = name
         self.job: Optional[AsyncJob] = None
+        self.is_told = False
+        """That it is gone."""
         self._cluster_of = cluster
         self._command = [sys.executable, "-m", "distributed.cli.dask_worker", scheduler, "--name", str(name), "--nthreads", str(nthreads),
                          *(["--memory-limit", str(memory_limit)] if memory_limit is not None else []), *cluster.worker_words]
@@ -91,7 +93,7 @@ class GflowCluster(_spec.SpecCluster):  # type: ignore[misc]
                  **options: Unpack[SubmitOptions]) -> None:
         check_names("a worker", options, SubmitOptions)
         self._server = (server, token)
-        self._client: AsyncClient
+        self._client: Optional[AsyncClient] = None
         self._endings: Optional[AsyncEndings] = None
         self._listener: Optional[asyncio.Task[None]] = None
         self._arrived: set[object] = set()
@@ -119,16 +121,21 @@ class GflowCluster(_spec.SpecCluster):  # type: ignore[misc]
     @property
     def job_ids(self) -> dict[object, int]:
         """The job of each worker, by the worker's name: `gflow.job(id).why()` says why it waits."""
-        return {name: one.job.id for name, one in self.workers.items() if one.job is not None and one.status == _status.running}
+        now = list(self.workers.items())  # it changes on the thread of the cluster
+        return {name: one.job.id for name, one in now if one.job is not None and one.status == _status.running}
 
     def scale(self, n: int = 0, memory: Optional[str] = None, cores: Optional[int] = None) -> Any:
         """To so many workers; those that wait go first. What could not start is tried again."""
+        self.loop.add_callback(self._forget_what_could_not_start)
+        return super().scale(n, memory, cores)
+
+    def _forget_what_could_not_start(self) -> None:
         for name in [one for one, its in self.workers.items() if its.status == _status.closed]:
             del self.workers[name]
-        return super().scale(n, memory, cores)
 
     async def submit_worker(self, command: Sequence[str], name: object) -> AsyncJob:
         """For GflowWorker: its job."""
+        assert self._client is not None
         return await self._client.submit(command, **cast("SubmitOptions", {**self._options, "name": f"{self._job_name}_{name}"}))
 
     # -- what SpecCluster asks of those made of it
@@ -153,15 +160,20 @@ class GflowCluster(_spec.SpecCluster):  # type: ignore[misc]
             await self._endings.aclose()
         if self._listener is not None:
             self._listener.cancel()
-        await self._client.aclose()
+        if self._client is not None:
+            await self._client.aclose()
 
     async def _correct_state_internal(self) -> None:
+        before = self.job_ids
         try:
             await super()._correct_state_internal()
         finally:  # what was refused is not planned any more
             for name in [one for one, its in self.workers.items() if its.status == _status.failed]:
                 del self.workers[name]
                 self.worker_spec.pop(name, None)
+        if self._client is not None:  # one that ended before it was known here was not heard of
+            with contextlib.suppress(*_AWAY):
+                await self._note_ends(await ended_of(self._client, set(self.job_ids.values()) - set(before.values())))
 
     def _update_worker_status(self, op: str, msg: Any) -> None:
         """SpecCluster closes a worker that is away for a while. Here its job says whether it comes back, as one that was preempted."""
@@ -174,9 +186,7 @@ class GflowCluster(_spec.SpecCluster):  # type: ignore[misc]
     async def _hear(self, endings: AsyncEndings) -> None:
         try:
             while True:
-                ended = await self._ended(endings)
-                for name, one in [(name, one) for name, one in self.workers.items() if self.job_ids.get(name) in ended]:
-                    await self._note_end(name, one)
+                await self._note_ends(await self._ended(endings))
         except StopAsyncIteration:
             return
         except GflowError as error:
@@ -193,11 +203,16 @@ class GflowCluster(_spec.SpecCluster):  # type: ignore[misc]
                     _LOGGER.warning("whether workers of %s end is not known for now: %s", self.name, error)
                 hear = endings.asked_for
 
+    async def _note_ends(self, ended: set[int]) -> None:
+        for name, worker in [(name, self.workers[name]) for name, job_id in self.job_ids.items() if job_id in ended]:
+            await self._note_end(name, worker)
+
     async def _note_end(self, name: object, worker: GflowWorker) -> None:
         """It is not in the plan any more, so that adapt() may plan another. One that never came stays in it, as another would not come,
         either, until scale() is asked for."""
-        if name not in self.worker_spec:
+        if worker.is_told or name not in self.worker_spec:
             return  # it was closed
+        worker.is_told = True
         if name in self._arrived:
             self._arrived.discard(name)
             del self.workers[name], self.worker_spec[name]
