@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
-/// The part of the CUDA driver's binary interface that gflow uses, declared here from its
-/// documented layout so that no vendor header is needed to build. tests/cuda_abi compares it with
-/// NVIDIA's own.
+/// The part of the CUDA driver's binary interface that gflow and its tests use, declared here from
+/// its documented layout so that no vendor header is needed to build.
+/// tests/contract/test_cuda_abi.py compares it with NVIDIA's own.
 namespace gflow::cuda::abi {
 
 // NOLINTBEGIN(readability-identifier-naming): constants of a C interface
@@ -106,6 +106,11 @@ constexpr int kFormatFloat = 0x20;
 constexpr unsigned int kArraySparse = 0x40;
 constexpr unsigned int kArrayDeferred = 0x80;
 
+// Attributes of a device.
+constexpr int kAttributeProcessors = 16;
+constexpr int kAttributeMajor = 75;
+constexpr int kAttributeMinor = 76;
+
 constexpr std::uint64_t kProcPerThreadStream = 2;  ///< flag of cuGetProcAddress
 constexpr ProcAddressStatus kProcFound = 0;
 constexpr ProcAddressStatus kProcNotFound = 1;
@@ -118,6 +123,8 @@ namespace call {
 
 // NOLINTBEGIN(readability-identifier-naming): names of a C interface
 using cuInit = Result(unsigned int flags);
+using cuGetErrorName = Result(Result error, const char** text);
+using cuGetErrorString = Result(Result error, const char** text);
 using cuDriverGetVersion = Result(int* version);
 using cuGetProcAddress = Result(const char* symbol,
                                 void** function,
@@ -134,12 +141,17 @@ using cuDeviceGet = Result(Device* device, int ordinal);
 using cuDeviceGetName = Result(char* name, int size, Device device);
 using cuDeviceGetUuid = Result(Uuid* uuid, Device device);
 using cuDeviceGetUuid_v2 = Result(Uuid* uuid, Device device);
+using cuDeviceGetAttribute = Result(int* value, int attribute, Device device);
+using cuDeviceComputeCapability = Result(int* major, int* minor, Device device);
+using cuDeviceCanAccessPeer = Result(int* can, Device device, Device peer);
 using cuDeviceTotalMem_v2 = Result(std::size_t* bytes, Device device);
 
 using cuCtxCreate_v2 = Result(Context* context, unsigned int flags, Device device);
 using cuCtxDestroy_v2 = Result(Context context);
 using cuCtxSetCurrent = Result(Context context);
 using cuCtxGetCurrent = Result(Context* context);
+using cuCtxPushCurrent_v2 = Result(Context context);
+using cuCtxPopCurrent_v2 = Result(Context* context);
 using cuCtxGetDevice = Result(Device* device);
 using cuCtxSynchronize = Result();
 using cuDevicePrimaryCtxRetain = Result(Context* context, Device device);
@@ -160,6 +172,14 @@ using cuMemFree = Result(DevicePtrV1 pointer);
 using cuMemFree_v2 = Result(DevicePtr pointer);
 using cuMemHostAlloc = Result(void** pointer, std::size_t bytes, unsigned int flags);
 using cuMemFreeHost = Result(void* pointer);
+
+using cuMemcpyHtoD_v2 = Result(DevicePtr to, const void* from, std::size_t bytes);
+using cuMemcpyDtoH_v2 = Result(void* to, DevicePtr from, std::size_t bytes);
+using cuMemcpyHtoDAsync_v2 = Result(DevicePtr to,
+                                    const void* from,
+                                    std::size_t bytes,
+                                    Stream stream);
+using cuMemcpyDtoHAsync_v2 = Result(void* to, DevicePtr from, std::size_t bytes, Stream stream);
 
 using cuMemAllocAsync = Result(DevicePtr* pointer, std::size_t bytes, Stream stream);
 using cuMemAllocFromPoolAsync = Result(DevicePtr* pointer,
@@ -216,6 +236,8 @@ using cuEventSynchronize = Result(Event event);
 using cuEventElapsedTime = Result(float* milliseconds, Event start, Event end);
 
 using cuModuleLoadData = Result(Module* module, const void* image);
+using cuModuleUnload = Result(Module module);
+using cuFuncSetAttribute = Result(Function function, int attribute, int value);
 using cuModuleGetFunction = Result(Function* function, Module module, const char* name);
 using cuLaunchKernel = Result(Function function,
                               unsigned int grid_x,

@@ -29,8 +29,8 @@ struct Holdings {
 
 Holdings& holdings() {
   // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): in use until the very end of the process
-  static auto* const kIts = new Holdings;
-  return *kIts;
+  static auto* const its = new Holdings;
+  return *its;
 }
 
 abi::Context current_context() {

@@ -36,8 +36,8 @@ struct Pools {
 
 Pools& pools() {
   // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): in use until the very end of the process
-  static auto* const kIts = new Pools;
-  return *kIts;
+  static auto* const its = new Pools;
+  return *its;
 }
 
 std::optional<std::uint64_t> bytes_of(abi::MemPool pool, int attribute) {

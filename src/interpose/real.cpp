@@ -147,15 +147,15 @@ void* own_hook(std::string_view name) {
 }  // namespace
 
 const Driver& driver() {
-  static constinit const Driver kNone;
+  static constinit const Driver none;
   const DriverLibrary* library = find_driver();
-  return library == nullptr ? kNone : library->functions;
+  return library == nullptr ? none : library->functions;
 }
 
 const Nvml& management() {
-  static constinit const Nvml kNone;
+  static constinit const Nvml none;
   const NvmlLibrary* library = find_nvml();
-  return library == nullptr ? kNone : library->functions;
+  return library == nullptr ? none : library->functions;
 }
 
 void* routed_procedure(const char* name, void* found) {

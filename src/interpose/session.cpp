@@ -48,8 +48,8 @@ void after_fork() {
 
 Session& Session::get() {
   // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): in use until the very end of the process
-  static Session* const kSession = new Session(open());
-  return *kSession;
+  static Session* const session = new Session(open());
+  return *session;
 }
 
 share::Account* Session::open() {

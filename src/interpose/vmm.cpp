@@ -46,8 +46,8 @@ struct Mappings {
 
 Mappings& mappings() {
   // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): in use until the very end of the process
-  static auto* const kIts = new Mappings;
-  return *kIts;
+  static auto* const its = new Mappings;
+  return *its;
 }
 
 }  // namespace

@@ -35,8 +35,10 @@ class Gpus:
     def program(self, account=None, how="proc", arguments=(), **more):
         environment = self.environment | more
         if account is not None:
-            environment |= {"LD_PRELOAD": str(INTERPOSER), "GFLOW_SHARE_DIR": str(account.folder)}
-        client = "cuda_client_linked" if how == "linked" else "cuda_client"
+            environment["GFLOW_SHARE_DIR"] = str(account.folder)
+            if how != "within":
+                environment["LD_PRELOAD"] = str(INTERPOSER)
+        client = f"cuda_client_{how}" if how in ("linked", "within") else "cuda_client"
         return Program([FAKE / client, how, *arguments], environment)
 
 

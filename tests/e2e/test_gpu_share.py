@@ -353,3 +353,45 @@ def test_a_pool_that_is_gone_is_not_charged(program, account):
     program.get("free_async", program.get("from_pool", GIB, pool))
     program.get("destroy_pool", pool)
     assert account.used() == 0
+
+
+def test_many_processes_and_threads_have_no_more_than_the_limit(gpus, account):
+    """Of every kind of memory, at random; the driver keeps its own count of what it gave."""
+    steps = 5000 if os.environ.get("GFLOW_TEST_FULL") else 300
+    programs = [gpus.program(account) for _ in range(4)]
+    contexts = len(programs) * CONTEXT
+    for program in programs:
+        program.start()
+    for seed, program in enumerate(programs):
+        program.process.stdin.write(f"stress {seed + 1} {steps}\n")
+        program.process.stdin.flush()
+    assert [program.process.stdout.readline() for program in programs] == ["0\n"] * len(programs)
+    used, peak = programs[0].get("used", 0)
+    assert account.used() == used - contexts > 0
+    assert LIMIT * 0.7 < peak - contexts <= LIMIT  # it was full, and not more than that
+    assert account.amounts()[2] > 0
+    for program in programs[1:]:
+        program.end()
+    assert programs[0].get("info")[0] == LIMIT - account.used()
+    used, _ = programs[0].get("used", 0)
+    assert account.used() == used - CONTEXT
+    programs[0].end()
+
+
+def test_hooks_within_a_program(gpus, account):
+    """Where sanitizers see them, in a build that has some."""
+    with gpus.program(account, "within") as program:
+        program.start()
+        program.get("stress", 1, 300)
+        program.get("primary", 0)
+        program.get("alloc", MIB)
+        program.get("reset", 0)
+        used, peak = driver_has(program)
+        assert account.used() == used > 0 and peak <= LIMIT
+        assert program.end() == ""
+        assert program.process.returncode == 0
+
+
+def test_look_ups_of_many_threads_end(gpus, account):
+    with gpus.program(account, "default") as program:
+        assert program.get("look_up", 10000 if os.environ.get("GFLOW_TEST_FULL") else 1000) == 0

@@ -3,14 +3,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <charconv>
+#include <atomic>
 #include <cstdio>
 #include <functional>
 #include <iostream>
 #include <map>
+#include <memory>
+#include <random>
 #include <sstream>
 #include <string>
-#include <type_traits>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "cuda/abi.h"
@@ -172,6 +175,102 @@ Functions load(const std::string& how, bool thread_stream) {
   return functions;
 }
 
+/// One thread's memory of every kind, got and given back at random.
+class Stress {
+ public:
+  Stress(const Functions& functions, std::uint64_t seed)
+      : cu_(functions), random_(static_cast<std::minstd_rand::result_type>(seed)) {}
+
+  void run(std::uint64_t steps) {
+    for (std::uint64_t step = 0; step < steps; ++step) {
+      if (held_.size() < 12 && random_() % 2 == 0) {
+        get();
+      } else if (!held_.empty()) {
+        give_back(random_() % held_.size());
+      }
+    }
+  }
+
+ private:
+  using GiveBack = std::function<void()>;
+  std::uint64_t bytes() { return (1 + random_() % 512) << 20; }
+
+  /// What was refused is not held.
+  void keep(abi::Result result, GiveBack give_back) {
+    if (result == abi::kSuccess) held_.push_back(std::move(give_back));
+  }
+  void get() {
+    switch (random_() % 6) {
+      case 0:
+        return get_plain();
+      case 1:
+        return get_managed();
+      case 2:
+        return get_rows();
+      case 3:
+        return get_array();
+      case 4:
+        return get_of_pool();
+      default:
+        return get_mapped();
+    }
+  }
+  void get_plain() {
+    abi::DevicePtr at = 0;
+    const abi::Result result = cu_.cuMemAlloc(&at, bytes());
+    keep(result, [this, at] { (void)cu_.cuMemFree(at); });
+  }
+  void get_managed() {
+    abi::DevicePtr at = 0;
+    const abi::Result result = cu_.cuMemAllocManaged(&at, bytes(), 1);
+    keep(result, [this, at] { (void)cu_.cuMemFree(at); });
+  }
+  void get_rows() {
+    abi::DevicePtr at = 0;
+    std::size_t pitch = 0;
+    const abi::Result result = cu_.cuMemAllocPitch(&at, &pitch, 1 + random_() % 5000, 4096, 4);
+    keep(result, [this, at] { (void)cu_.cuMemFree(at); });
+  }
+  void get_array() {
+    abi::Array made = nullptr;
+    const abi::ArrayDescriptor descriptor{1 + random_() % 4096, 4096, abi::kFormatFloat, 2};
+    const abi::Result result = cu_.cuArrayCreate(&made, &descriptor);
+    keep(result, [this, made] { (void)cu_.cuArrayDestroy(made); });
+  }
+  void get_of_pool() {
+    abi::DevicePtr at = 0;
+    const abi::Result result = cu_.cuMemAllocAsync(&at, bytes(), nullptr);
+    keep(result, [this, at] {
+      (void)cu_.cuMemFreeAsync(at, nullptr);
+      if (random_() % 4 == 0) (void)cu_.cuStreamSynchronize(nullptr);
+    });
+  }
+  void get_mapped() {
+    const abi::AllocationProp prop{.type = abi::kAllocationPinned,
+                                   .requested_handle_types = 0,
+                                   .location = {abi::kLocationDevice, 0},
+                                   .handle_meta_data = nullptr,
+                                   .flags = {}};
+    const std::uint64_t size = bytes() * 2;
+    abi::MemHandle handle = 0;
+    const abi::Result result = cu_.cuMemCreate(&handle, size, &prop, 0);
+    if (result != abi::kSuccess) return;
+    abi::DevicePtr at = 0;
+    (void)cu_.cuMemAddressReserve(&at, size, 0, 0, 0);
+    (void)cu_.cuMemMap(at, size, 0, handle, 0);
+    (void)cu_.cuMemRelease(handle);
+    keep(result, [this, at, size] { (void)cu_.cuMemUnmap(at, size); });
+  }
+  void give_back(std::size_t which) {
+    held_[which]();
+    held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(which));
+  }
+
+  const Functions& cu_;
+  std::minstd_rand random_;
+  std::vector<GiveBack> held_;
+};
+
 class Client {
  public:
   explicit Client(const Functions& functions) : cu_(functions) {}
@@ -204,6 +303,7 @@ class Client {
   std::string context() {
     abi::Context made = nullptr;
     const abi::Result result = cu_.cuCtxCreate(&made, 0, static_cast<int>(number(0)));
+    context_ = made;
     return said(result, reinterpret_cast<std::uintptr_t>(made));
   }
   std::string primary() {
@@ -358,7 +458,48 @@ class Client {
     }
   }
 
+  /// Four threads, so many steps each; what they hold then they keep.
+  std::string stress() {
+    std::vector<std::thread> threads;
+    for (std::uint64_t thread = 0; thread < 4; ++thread) {
+      stresses_.push_back(std::make_unique<Stress>(cu_, number(0) * 4 + thread));
+      threads.emplace_back([this, steps = number(1), its = stresses_.back().get()] {
+        (void)cu_.cuCtxSetCurrent(context_);
+        its->run(steps);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    return said(cu_.cuStreamSynchronize(nullptr));
+  }
+  /// Looks functions up from sixteen threads while libraries come and go.
+  std::string look_up() {
+    std::atomic<bool> ends = false;
+    std::atomic<std::uint64_t> wrong = 0;
+    std::vector<std::thread> threads;
+    void* const expected = ::dlsym(driver_handle(RTLD_NOW), "cuMemAlloc_v2");
+    for (int thread = 0; thread < 16; ++thread) {
+      threads.emplace_back([&, rounds = number(0)] {
+        for (std::uint64_t round = 0; round < rounds; ++round) {
+          void* const found =
+              ::dlsym(round % 2 == 0 ? RTLD_DEFAULT : driver_handle(RTLD_NOW), "cuMemAlloc_v2");
+          if (found != expected) ++wrong;
+        }
+      });
+    }
+    std::thread loader([&] {
+      while (!ends) {
+        if (void* const library = ::dlopen("libnvidia-ml.so.1", RTLD_NOW)) (void)::dlclose(library);
+      }
+    });
+    for (std::thread& thread : threads) thread.join();
+    ends = true;
+    loader.join();
+    return said(abi::kSuccess, wrong.load());
+  }
+
   Functions cu_;
+  abi::Context context_ = nullptr;
+  std::vector<std::unique_ptr<Stress>> stresses_;
   std::vector<std::uint64_t> numbers_;
   std::string name_;
   std::map<std::string, std::function<std::string()>> commands_{
@@ -438,6 +579,8 @@ class Client {
       {"nvml", [&] { return nvml_memory(); }},
       {"fork", [&] { return fork_child(); }},
       {"churn", [&] { return churn(); }},
+      {"stress", [&] { return stress(); }},
+      {"look_up", [&] { return look_up(); }},
   };
 };
 

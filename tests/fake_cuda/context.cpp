@@ -14,14 +14,15 @@ namespace {
 
 std::atomic<bool> is_initialized = false;
 thread_local abi::Context current_context = nullptr;
+thread_local std::vector<abi::Context> contexts_below;
 
 struct Calls {
   std::mutex lock;
   std::map<std::string, int> counts;
 };
 Calls& calls() {
-  static auto* const kCalls = new Calls;
-  return *kCalls;
+  static auto* const counted = new Calls;
+  return *counted;
 }
 
 bool is_device(abi::Device device) {
@@ -94,8 +95,8 @@ abi::Result uuid_of(abi::Uuid* uuid, abi::Device device) {
 }  // namespace
 
 Process& Process::get() {
-  static auto* const kProcess = new Process;
-  return *kProcess;
+  static auto* const process = new Process;
+  return *process;
 }
 
 abi::DevicePtr Process::new_address(std::uint64_t bytes) {
@@ -145,6 +146,8 @@ FAKE_DECLARE(cuCtxDestroy_v2);
 FAKE_DECLARE(cuCtxSetCurrent);
 FAKE_DECLARE(cuCtxGetCurrent);
 FAKE_DECLARE(cuCtxGetDevice);
+FAKE_DECLARE(cuCtxPushCurrent_v2);
+FAKE_DECLARE(cuCtxPopCurrent_v2);
 FAKE_DECLARE(cuDevicePrimaryCtxRetain);
 FAKE_DECLARE(cuDevicePrimaryCtxRelease_v2);
 FAKE_DECLARE(cuDevicePrimaryCtxReset_v2);
@@ -238,6 +241,21 @@ abi::Result cuCtxGetDevice(abi::Device* device) {
   if (current() == nullptr) return abi::kInvalidContext;
   *device = static_cast<abi::Device>(current()->device);
   return abi::kSuccess;
+}
+
+abi::Result cuCtxPushCurrent_v2(abi::Context context) {
+  entered(__func__);
+  contexts_below.push_back(current());
+  return cuCtxSetCurrent(context);
+}
+
+abi::Result cuCtxPopCurrent_v2(abi::Context* context) {
+  entered(__func__);
+  if (context != nullptr) *context = current();
+  if (current() == nullptr) return abi::kInvalidContext;
+  abi::Context const below = contexts_below.empty() ? nullptr : contexts_below.back();
+  if (!contexts_below.empty()) contexts_below.pop_back();
+  return cuCtxSetCurrent(below);
 }
 
 abi::Result cuDevicePrimaryCtxRetain(abi::Context* context, abi::Device device) {

@@ -56,12 +56,12 @@ class Machine::Locked {
 };
 
 Machine* Machine::get() {
-  static Machine* const kMachine = [] {
+  static Machine* const machine = [] {
     const char* const path = ::getenv("GFLOW_FAKE_CUDA");
     auto* const made = new Machine(path == nullptr ? "" : path);
     return made->shared_ == nullptr ? nullptr : made;
   }();
-  return kMachine;
+  return machine;
 }
 
 Machine::Machine(const std::string& path) {

@@ -57,6 +57,8 @@ FAKE_DECLARE(cuEventSynchronize);
 FAKE_DECLARE(cuEventElapsedTime);
 FAKE_DECLARE(cuModuleLoadData);
 FAKE_DECLARE(cuModuleGetFunction);
+FAKE_DECLARE(cuModuleUnload);
+FAKE_DECLARE(cuFuncSetAttribute);
 FAKE_DECLARE(cuLaunchKernel);
 __attribute__((visibility("default"))) abi::call::cuStreamSynchronize cuStreamSynchronize_ptsz;
 
@@ -162,6 +164,17 @@ abi::Result cuModuleLoadData(abi::Module* module, const void*) {
 abi::Result cuModuleGetFunction(abi::Function* function, abi::Module module, const char*) {
   entered(__func__);
   *function = &module->function;
+  return abi::kSuccess;
+}
+
+abi::Result cuModuleUnload(abi::Module module) {
+  entered(__func__);
+  delete module;
+  return abi::kSuccess;
+}
+
+abi::Result cuFuncSetAttribute(abi::Function, int, int) {
+  entered(__func__);
   return abi::kSuccess;
 }
 

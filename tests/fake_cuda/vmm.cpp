@@ -27,8 +27,8 @@ struct Virtual {
 };
 
 Virtual& all() {
-  static auto* const kAll = new Virtual;
-  return *kAll;
+  static auto* const everything = new Virtual;
+  return *everything;
 }
 
 abi::MemHandle new_handle(const std::shared_ptr<Physical>& memory) {
