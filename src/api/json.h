@@ -39,7 +39,7 @@ constexpr std::string_view kApiVersion = "gflow/v1";
 /// What is to be changed of one job: the body of PATCH /api/v1/jobs/{id}.
 [[nodiscard]] std::string write_job_update(const JobChanges& changes);
 [[nodiscard]] Asked<JobChanges> read_job_update(std::string_view json);
-/// {"kind": "JobIds", "jobs": [..]}: the answer to cancel, hold, release, update.
+/// {"kind": "JobIds", "jobs": [..]}: the answer to cancel, hold, release, suspend, resume, update.
 [[nodiscard]] std::string write_job_ids(const std::vector<JobId>& jobs);
 [[nodiscard]] Result<std::vector<JobId>> read_job_ids(std::string_view json);
 /// {"kind": "Changes", "revision": N}: the answer to GET /api/v1/changes.

@@ -68,7 +68,7 @@ struct Principal {
 [[nodiscard]] bool is_operator(const Principal& principal);
 [[nodiscard]] bool owns(const Principal& principal, const User& owner);
 
-/// Cancel, hold, release, update. Errors: Permission naming the owner.
+/// Cancel, hold, release, suspend, resume, update. Errors: Permission naming the owner.
 [[nodiscard]] Result<void> may_change(const Principal& principal, JobId job, const User& owner);
 /// What a job runs and where: its command, directory and log.
 [[nodiscard]] bool may_see(const Principal& principal, const User& owner);

@@ -296,6 +296,13 @@ Step limits(std::uint64_t id, std::optional<std::chrono::seconds> limit) {
   };
 }
 
+Step suspends(std::uint64_t id) {
+  return [id](Life& life) { life.request(engine::event::Suspend{{JobId(id)}, kAlice}); };
+}
+Step resumes(std::uint64_t id) {
+  return [id](Life& life) { life.request(engine::event::Resume{{JobId(id)}, kAlice}); };
+}
+
 std::vector<Flow> flows() {
   JobSpec retried = spec(1);
   retried.max_retries = 1;
@@ -306,6 +313,8 @@ std::vector<Flow> flows() {
   JobSpec suspendable = spec(2);
   suspendable.preemption = Preemption::Suspend;
   suspendable.request.gpu_memory = Memory::gib(8);
+  JobSpec small = spec(2);
+  small.request.gpu_memory = Memory::gib(8);
   JobSpec limited = spec(1);
   limited.time_limit = std::chrono::seconds(600);
   JobSpec urgent = spec(2);
@@ -339,6 +348,17 @@ std::vector<Flow> flows() {
         submits("b", {urgent}),
         sees(1, Status::Suspended),
         finishes(2),
+        sees(1, Status::Running),
+        finishes(1)},
+       {{1, Status::Finished}, {2, Status::Finished}}},
+      {"suspended and resumed by hand",
+       {submits("a", {small}),
+        starts(1),
+        suspends(1),
+        submits("b", {small}),
+        finishes(2),
+        sees(1, Status::Suspended),
+        resumes(1),
         sees(1, Status::Running),
         finishes(1)},
        {{1, Status::Finished}, {2, Status::Finished}}},
