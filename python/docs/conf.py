@@ -23,6 +23,7 @@ html_show_copyright = False
 default_role = "code"
 add_module_names = False
 autodoc_member_order = "bysource"
+autodoc_use_type_comments = False
 autodoc_default_options = {"members": True}
 doctest_global_setup = "import gflow"
 

@@ -7,7 +7,6 @@ import subprocess
 
 import pytest
 import wheels
-from machine import PATIENCE
 from package import ROOT
 from pypi import module, program
 
@@ -42,7 +41,7 @@ print(json.dumps([len(wanted), [sorted(names) for names in wanted if not names &
 
 
 def run(*words, env, cwd):
-    done = subprocess.run(words, env=env, cwd=cwd, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    done = subprocess.run(words, env=env, cwd=cwd, capture_output=True, text=True, timeout=wheels.PATIENCE, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
