@@ -4,13 +4,13 @@
 import subprocess
 
 import pytest
+import wheels
 from package import ROOT
-from machine import PATIENCE
 from pypi import program
 
 
 def run(*words, cwd=ROOT):
-    done = subprocess.run(words, cwd=cwd, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    done = subprocess.run(words, cwd=cwd, capture_output=True, text=True, timeout=wheels.PATIENCE, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
