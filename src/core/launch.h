@@ -42,7 +42,8 @@ struct LaunchOrder {
   std::string work_dir;              ///< absolute
   std::vector<DeviceGrant> devices;  ///< ascending by index
   GpuMode mode = GpuMode::Whole;     ///< of all of them; means nothing without devices
-  std::vector<int> cpus;             ///< run on these only; empty: on any
+  bool only_holds = false;  ///< an allocation: who uses the devices is no process of the attempt
+  std::vector<int> cpus;    ///< run on these only; empty: on any
   std::optional<std::chrono::seconds> time_limit;  ///< from its start; empty: none
   std::chrono::seconds grace{30};                  ///< between SIGTERM and SIGKILL
   LaunchLimits limits;

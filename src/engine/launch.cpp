@@ -32,6 +32,7 @@ LaunchOrder launch_order(const Index& index, const Job& job) {
     order.devices.push_back(grant_of(index, machine, job.spec.request, gpu));
   }
   order.mode = job.spec.request.mode;
+  order.only_holds = job.spec.allocation;
   order.cpus = attempt.allocation.cpus;
   order.time_limit = job.spec.time_limit;
   order.grace = job.spec.grace;

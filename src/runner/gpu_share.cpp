@@ -40,7 +40,7 @@ std::vector<std::string> other_libraries(std::string_view value) {
 }  // namespace
 
 std::vector<share::DeviceLimit> memory_limits(const LaunchOrder& order) {
-  if (order.mode == GpuMode::Whole) return {};
+  if (order.mode == GpuMode::Whole || order.only_holds) return {};
   std::vector<share::DeviceLimit> limits;
   for (const DeviceGrant& grant : order.devices) {
     const bool can_be_kept =

@@ -11,8 +11,9 @@
 /// libgflow-share.so in its programs, which keeps it.
 namespace gflow::runner {
 
-/// The limits of an attempt's account; none if it has whole GPUs, or ones of which there is nothing
-/// to be kept: no memory is set aside, their vendor is not NVIDIA, or they have no UUID.
+/// The limits of an attempt's account; none if it has whole GPUs, does not use them itself, or has
+/// ones of which there is nothing to be kept: no memory is set aside, their vendor is not NVIDIA,
+/// or they have no UUID.
 [[nodiscard]] std::vector<share::DeviceLimit> memory_limits(const LaunchOrder& order);
 
 /// Whether a library of this path can be named in LD_PRELOAD, where spaces and colons separate.

@@ -45,6 +45,15 @@ TEST(GpuShare, LimitsWhatCanBeLimited) {
   }
 }
 
+TEST(GpuShare, DoesNotLimitWhatOthersUse) {
+  LaunchOrder order;
+  order.mode = GpuMode::Fraction;
+  order.devices = {grant("GPU-1", "nvidia", Memory::gib(8))};
+  ASSERT_FALSE(memory_limits(order).empty());
+  order.only_holds = true;
+  EXPECT_TRUE(memory_limits(order).empty());
+}
+
 TEST(GpuShare, ComesBehindTheLibrariesOfTheUser) {
   using Environment = std::vector<std::string>;
   const std::string library = "/opt/libexec/libgflow-share.so";

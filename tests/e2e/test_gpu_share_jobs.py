@@ -183,3 +183,11 @@ def test_gpus_of_others_are_not_limited(bare):
     assert bare.job(job)["gpu_limits"] == {"memory": "none", "compute": "none"}
     gate.open()
     bare.wait(job)
+
+
+def test_an_allocation_is_used_by_others(gpus):
+    """Who uses it is no process of a job: nothing is promised."""
+    gpus.up()
+    out = gpus.ok("galloc", "--gpus", "7G,0.5", "bash", "-c", "gjob show --json $GFLOW_JOB_ID; gjob show $GFLOW_JOB_ID; env")
+    assert '"gpu_limits":{"memory":"none","compute":"none"}' in out.replace(" ", "")
+    assert f"GPU share     {NOT_ENFORCED}\n" in out and "GFLOW_SHARE_DIR" not in out

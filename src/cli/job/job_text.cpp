@@ -133,8 +133,8 @@ void add_request(Facts& facts, const api::JobView& job) {
 
 /// What holds it to its part; before it runs, what would.
 std::string gpu_share_text(const api::JobView& job, const api::DaemonView& daemon) {
-  if (job.gpu_limits ? job.gpu_limits->memory == GpuLimit::None
-                     : daemon.enforcement_gpu_memory.starts_with("none")) {
+  const bool would_not = job.spec.allocation || daemon.enforcement_gpu_memory.starts_with("none");
+  if (job.gpu_limits ? job.gpu_limits->memory == GpuLimit::None : would_not) {
     return tr(
         "not enforced: what a job asked for is reserved, and one over its GPU memory is shown");
   }
