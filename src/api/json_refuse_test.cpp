@@ -70,6 +70,9 @@ TEST(JsonRefuse, SubmissionsWithAPointerToTheField) {
       {R"({"items":[{"spec":{"work_dir":"/"},"payload":{"argv":["a"]},"tasks":{"count":2}},)"
        R"({"like":0,"depends_on_siblings":[0]}]})",
        "/items/1/depends_on_siblings: item 0 has tasks"},
+      {R"({"items":[{"spec":{"work_dir":"/"},"payload":{"argv":["a"]}},)"
+       R"({"like":0,"environment":["A=1"],"tasks":{"count":2}}]})",
+       "/items/1/tasks: tasks of an item that is like another run what that one runs"},
       {R"({"items":[{"spec":{"work_dir":"/"},"payload":{"argv":["a"]},"tasks":{"first":1}}]})",
        "/items/0/tasks/count: is missing"},
       {R"({"items":[{"spec":{"work_dir":"/"},"payload":{"argv":["a"]},"tasks":{"count":0}}]})",

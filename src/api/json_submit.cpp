@@ -150,6 +150,11 @@ Asked<void> check_item(std::vector<SubmitRequest::Item>& items, std::size_t posi
           fmt::format("item {} has tasks: depend on their jobs once they are there", sibling));
     }
   }
+  if (item.tasks && item.like && item.payload != Payload{}) {
+    return refuse(where + "/tasks",
+                  "tasks of an item that is like another run what that one runs, without argv and "
+                  "environment of their own");
+  }
   if (item.tasks && item.tasks->count > 1 &&
       item.tasks->step > (kMaxTaskNumber - item.tasks->first) / (item.tasks->count - 1)) {
     return refuse(where + "/tasks", fmt::format("a task is numbered {} at most", kMaxTaskNumber));

@@ -11,7 +11,7 @@
 #include "core/gpu_limits.h"
 #include "core/job.h"
 #include "core/job_changes.h"
-#include "core/job_run.h"
+#include "core/job_range.h"
 #include "core/machine.h"
 #include "core/time_slices.h"
 

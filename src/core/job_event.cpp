@@ -68,17 +68,17 @@ JobEvent event_of(const Job& job, Happening what) {
   return event;
 }
 
-JobEvent event_of(const JobRun& run, Happening what) {
-  JobEvent event = event_of(run.first, what);
-  event.count = run.count;
-  event.naming = run.naming;
+JobEvent event_of(const JobRange& range, Happening what) {
+  JobEvent event = event_of(range.first, what);
+  event.count = range.count;
+  event.naming = range.naming;
   return event;
 }
 
 JobEvent JobEvent::part(std::uint64_t i, std::uint64_t most) const {
   JobEvent part = *this;
   part.job = JobId(job.value + i);
-  part.name = name_ahead(name, job, naming, i);
+  part.name = name_after(name, job, naming, i);
   part.count = std::min(most, count - i);
   return part;
 }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/time.h"
-#include "core/job_run.h"
+#include "core/job_range.h"
 
 namespace gflow {
 
@@ -73,7 +73,7 @@ struct JobEvent {
   friend bool operator==(const JobEvent&, const JobEvent&) = default;
 };
 [[nodiscard]] JobEvent event_of(const Job& job, Happening what);
-[[nodiscard]] JobEvent event_of(const JobRun& run, Happening what);
+[[nodiscard]] JobEvent event_of(const JobRange& range, Happening what);
 
 /// What happened at once: the events of one commit, numbered from `first` on.
 struct JobEvents {
@@ -89,7 +89,7 @@ struct JobEvents {
 /// How much of what happened is kept: for clients that come back, not for the record.
 constexpr std::size_t kMaxEventsKept = 65'536;
 constexpr std::chrono::hours kEventsKeptFor{24};
-/// In one row of the store, and one piece of an answer.
+/// Entries in one row of the store, and events in one piece of an answer.
 constexpr std::size_t kMaxEventsTogether = 500;
 
 }  // namespace gflow

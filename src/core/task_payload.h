@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "core/job_run.h"
+#include "core/job_range.h"
 
 namespace gflow {
 

@@ -80,7 +80,7 @@ Result<engine::State> load_state(store::Store& store,
   GF_CHECK(check_running(loaded.jobs, paths));
   GF_CHECK(store.rename_node(loaded, node));
   for (Job& job : loaded.jobs) state.restore(std::move(job));
-  for (const JobRun& run : loaded.runs) state.restore(run);
+  for (const JobRange& range : loaded.ranges) state.restore(range);
   state.restore(std::move(loaded.drains));
   state.restore(std::move(loaded.unhealthy));
   tokens = std::move(loaded.tokens);

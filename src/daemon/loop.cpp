@@ -302,13 +302,15 @@ void Loop::log_disk() {
 }
 
 void Loop::log_changes(const Shell::Ticked& ticked) const {
-  for (const auto& run : ticked.added) {
-    spdlog::info("jobs {}-{} ({}, {} and so on) are {}",
-                 run->first.id.value,
-                 run->last().value,
-                 printable(run->first.spec.user.name),
-                 printable(run->first.spec.name),
-                 status_name(status_of(run->first)));
+  for (const auto& range : ticked.added) {
+    spdlog::info("{} jobs {}-{} ({}, {} to {}) are {}",
+                 range->count,
+                 range->first.id.value,
+                 range->last().value,
+                 printable(range->first.spec.user.name),
+                 printable(range->first.spec.name),
+                 printable(range->name(range->count - 1)),
+                 status_name(status_of(range->first)));
   }
   for (const JobId id : ticked.changed) {
     const Job* job = state_.find(id);

@@ -10,6 +10,7 @@
 
 #include "base/kept_sentence.h"
 #include "base/text.h"
+#include "core/task_payload.h"
 #include "daemon/check_running.h"
 #include "daemon/daemon_lock.h"
 #include "daemon/rebuilt_job.h"
@@ -68,6 +69,7 @@ class Recoverer {
   [[nodiscard]] JobId first_free() const;
   [[nodiscard]] Result<std::optional<Found>> find(JobId id);
   [[nodiscard]] Result<std::optional<Found>> read(JobId id);
+  [[nodiscard]] Result<std::optional<Payload>> read_payload(JobId id);
   [[nodiscard]] Result<void> bring_up_to_date(Found& found);
   [[nodiscard]] Result<std::chrono::milliseconds> lived();
   [[nodiscard]] Result<void> rebuild(Found& found, int attempt);
@@ -154,14 +156,21 @@ Result<std::optional<Found>> Recoverer::read(JobId id) {
     auto job = source.content->job(id);
     if (!job && !is_damage(job.error())) return std::unexpected(job.error());
     if (job && *job) {
-      Found found{std::move(**job), std::nullopt};
-      auto payload = source.content->payload(id);
-      if (!payload && !is_damage(payload.error())) return std::unexpected(payload.error());
-      if (payload) found.payload = std::move(*payload);
+      Found found{std::move(**job), GF_TRY(read_payload(id))};
       if (source.path != recovery_.base) recovery_.from_older.push_back(id);
       return found;
     }
     if (source.content->is_whole()) return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+/// From whichever file still tells: it is the same in all of them.
+Result<std::optional<Payload>> Recoverer::read_payload(JobId id) {
+  for (const Source& source : sources_) {
+    auto payload = source.content->payload(id);
+    if (payload) return std::move(*payload);
+    if (!is_damage(payload.error())) return std::unexpected(payload.error());
   }
   return std::nullopt;
 }
@@ -254,11 +263,34 @@ void Recoverer::miss(JobId id) {
   }
 }
 
+/// What the task of an array has of its own, and the rest, which others of it may share.
+TaskPayload parted(Payload payload) {
+  const auto is_number = [](const std::string& variable) {
+    return variable.starts_with("GFLOW_ARRAY_TASK_ID=");
+  };
+  const auto number = std::ranges::find_if(payload.environment, is_number);
+  TaskPayload parts;
+  if (number == payload.environment.end()) {
+    parts.own = std::move(payload);
+    return parts;
+  }
+  parts.own.environment = {std::move(*number)};
+  payload.environment.erase(number);
+  parts.shared = std::make_shared<const Payload>(std::move(payload));
+  return parts;
+}
+
 Result<void> Recoverer::commit(store::Store& store, std::vector<Found>& found) {
   store::Batch batch;
-  for (const Found& one : found) {
+  std::vector<TaskPayload> payloads;
+  payloads.reserve(found.size());  // they are borrowed
+  std::shared_ptr<const Payload> shared;
+  for (Found& one : found) {
+    TaskPayload& parts = payloads.emplace_back(parted(std::move(*one.payload)));
+    if (parts.shared && shared && *parts.shared == *shared) parts.shared = shared;
+    shared = parts.shared;
     batch.saves.push_back(&one.job);
-    batch.payloads.push_back({one.job.id, &*one.payload});
+    batch.payloads.push_back({one.job.id, &parts.own, parts.shared.get()});
   }
   if (!batch.empty()) GF_CHECK(store.commit(batch));
   recovery_.jobs += found.size();

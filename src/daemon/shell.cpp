@@ -21,8 +21,9 @@ constexpr Memory kLeastFree{64 * 1024};
 
 struct Shell::Plan {
   std::set<JobId> saves;
-  std::vector<std::shared_ptr<const JobRun>> runs;  ///< of new jobs; some may be in saves, too
-  std::map<JobId, TaskPayload> payloads;            ///< by the first job of a submission's entry
+  /// Of new jobs, by their ids; some may be in saves, too.
+  std::vector<std::shared_ptr<const JobRange>> ranges;
+  std::map<JobId, TaskPayload> payloads;  ///< by the first job of a submission's entry
   std::vector<JobId> forgets;
   std::vector<store::Submission> submissions;
   JobEvents events;
@@ -149,7 +150,9 @@ void Shell::withdraw_largest(Plan& plan, Now now) {
   }
   const auto is_of_it = [&](JobId id) { return std::ranges::binary_search(unwritten.jobs, id); };
   std::erase_if(plan.events.events, [&](const JobEvent& event) { return is_of_it(event.job); });
-  std::erase_if(plan.runs, [&](const auto& run) { return is_of_it(run->first.id); });
+  for (auto* ranges : {&plan.ranges, &plan.ticked.added}) {
+    std::erase_if(*ranges, [&](const auto& range) { return is_of_it(range->first.id); });
+  }
   Posted withdrawal;
   for (const auto& effect : engine::step(state_, engine::event::Withdraw{unwritten.jobs}, now)) {
     take(effect, withdrawal, plan);
@@ -335,10 +338,10 @@ void Shell::take(const engine::Effect& effect, Posted& posted, Plan& plan) {
     if (save->what != Happening::Nothing && job != nullptr) {
       plan.events.events.push_back(event_of(*job, save->what));
     }
-  } else if (const auto* added = std::get_if<e::SaveRun>(&effect)) {
-    plan.runs.push_back(added->run);
-    plan.ticked.added.push_back(added->run);
-    plan.events.events.push_back(event_of(*added->run, Happening::Submitted));
+  } else if (const auto* added = std::get_if<e::SaveRange>(&effect)) {
+    plan.ranges.push_back(added->range);
+    plan.ticked.added.push_back(added->range);
+    plan.events.events.push_back(event_of(*added->range, Happening::Submitted));
   } else if (const auto* forget = std::get_if<e::Forget>(&effect)) {
     plan.saves.erase(forget->job);
     plan.payloads.erase(forget->job);
@@ -374,10 +377,11 @@ void Shell::note_submission(Posted& posted, const std::vector<JobId>& ids, Plan&
   auto first = ids.begin();
   for (TaskPayload& payload : posted.payloads) {
     const auto count = static_cast<std::ptrdiff_t>(payload.count());
-    const auto run =
-        std::ranges::find(plan.runs, *first, [](const auto& r) { return r->first.id; });
-    unwritten.bytes += static_cast<std::size_t>(
-        run == plan.runs.end() ? bytes_of(*state_.find(*first)) : bytes_of(**run));
+    const auto range = std::ranges::lower_bound(
+        plan.ranges, *first, {}, [](const auto& r) { return r->first.id; });
+    const bool is_range = range != plan.ranges.end() && (*range)->first.id == *first;
+    unwritten.bytes +=
+        static_cast<std::size_t>(is_range ? bytes_of(**range) : bytes_of(*state_.find(*first)));
     plan.payloads[*first] = std::move(payload);
     first += count;
   }
@@ -390,30 +394,30 @@ void Shell::note_submission(Posted& posted, const std::vector<JobId>& ids, Plan&
 }
 
 /// What of the new jobs alike is as they came: all but those that are saved on their own, or gone.
-std::vector<JobRun> Shell::runs_to_save(const Plan& plan) {
-  std::vector<JobRun> runs;
+std::vector<JobRange> Shell::ranges_to_save(const Plan& plan) {
+  std::vector<JobRange> ranges;
   std::set<JobId> others;
-  if (!plan.runs.empty()) others.insert(plan.forgets.begin(), plan.forgets.end());
-  for (const auto& run : plan.runs) {
-    others.insert(plan.saves.lower_bound(run->first.id), plan.saves.upper_bound(run->last()));
+  if (!plan.ranges.empty()) others.insert(plan.forgets.begin(), plan.forgets.end());
+  for (const auto& range : plan.ranges) {
+    others.insert(plan.saves.lower_bound(range->first.id), plan.saves.upper_bound(range->last()));
     std::uint64_t from = 0;
     const auto add_until = [&](std::uint64_t until) {
-      if (from < until) runs.push_back(run->part(from, until - from));
+      if (from < until) ranges.push_back(range->part(from, until - from));
       from = until + 1;
     };
-    const auto end = others.upper_bound(run->last());
-    for (auto other = others.lower_bound(run->first.id); other != end; ++other) {
-      add_until(other->value - run->first.id.value);
+    const auto end = others.upper_bound(range->last());
+    for (auto other = others.lower_bound(range->first.id); other != end; ++other) {
+      add_until(other->value - range->first.id.value);
     }
-    add_until(run->count);
+    add_until(range->count);
   }
-  return runs;
+  return ranges;
 }
 
 Result<void> Shell::commit(Plan& plan, Now now) {
   store::Batch batch;
   for (const JobId id : plan.saves) batch.saves.push_back(state_.find(id));
-  batch.runs = runs_to_save(plan);
+  batch.ranges = ranges_to_save(plan);
   for (const auto& [id, payload] : plan.payloads) {
     if (payload.tasks) {
       batch.arrays.push_back({id, *payload.tasks, payload.shared.get()});

@@ -33,8 +33,8 @@ class Shell {
 
   /// What one tick left behind.
   struct Ticked {
-    std::set<JobId> changed;                             ///< jobs people may want to look at again
-    std::vector<std::shared_ptr<const JobRun>> added{};  ///< new ones alike; not in `changed`
+    std::set<JobId> changed;  ///< jobs people may want to look at again
+    std::vector<std::shared_ptr<const JobRange>> added{};  ///< new ones alike; not in `changed`
     std::optional<MonoTime> wake_mono;
     std::optional<WallTime> wake_wall;
     std::vector<engine::effect::Overuse> overuses;  ///< to be said in the log
@@ -112,7 +112,7 @@ class Shell {
                                                                           const Plan& plan);
   [[nodiscard]] Result<void> write(Plan& plan, Now now);
   void withdraw_largest(Plan& plan, Now now);
-  [[nodiscard]] static std::vector<JobRun> runs_to_save(const Plan& plan);
+  [[nodiscard]] static std::vector<JobRange> ranges_to_save(const Plan& plan);
   void note_submission(Posted& posted, const std::vector<JobId>& ids, Plan& plan) const;
   [[nodiscard]] Result<void> commit(Plan& plan, Now now);
   void make_room();

@@ -145,7 +145,7 @@ class OnDisk {
     state_.emplace(policy_, "boot");
     auto loaded = store_->load().value();
     for (Job& job : loaded.jobs) state_->restore(std::move(job));
-    for (const JobRun& run : loaded.runs) state_->restore(run);
+    for (const JobRange& range : loaded.ranges) state_->restore(range);
     state_->restored(loaded.next_id);
     shell_.emplace(*state_, *store_, notes, &ballast_);
     Machine machine = machine_with_gpus("n1", 2, "NVIDIA GeForce RTX 3090", Memory::gib(24));
@@ -167,10 +167,10 @@ TEST(ShellOnASmallDisk, RefusesWhatDoesNotFitAndWritesTheRest) {
   const Disk disk("6m");
   if (!disk.trouble().empty()) GTEST_SKIP() << disk.trouble();
   OnDisk daemon(disk);
-  daemon.submit("runs", 10);
+  daemon.submit("ranges", 10);
   daemon.submit("waits", 10, true);
   daemon.tick();
-  daemon.post(engine::event::AttemptStarted{daemon.id_of("runs"), 1, 77});
+  daemon.post(engine::event::AttemptStarted{daemon.id_of("ranges"), 1, 77});
   daemon.tick();
   ASSERT_TRUE(daemon.ballast().held());
 
@@ -178,7 +178,8 @@ TEST(ShellOnASmallDisk, RefusesWhatDoesNotFitAndWritesTheRest) {
   daemon.submit("before", 10);
   daemon.submit("too much", kTooMuch, false, "key");
   daemon.submit("again", kTooMuch, false, "key");
-  daemon.post(engine::event::AttemptEnded{daemon.id_of("runs"), 1, {.reason = EndReason::Exited}});
+  daemon.post(
+      engine::event::AttemptEnded{daemon.id_of("ranges"), 1, {.reason = EndReason::Exited}});
   daemon.post("cancel", engine::event::Cancel{{daemon.id_of("waits")}, system_principal()});
   daemon.submit("after", 10);
   daemon.tick();
@@ -191,12 +192,12 @@ TEST(ShellOnASmallDisk, RefusesWhatDoesNotFitAndWritesTheRest) {
   EXPECT_TRUE(daemon.ballast().held());
   EXPECT_EQ(daemon.jobs(), 4U);
   const std::vector launched = {
-      daemon.id_of("runs"), daemon.id_of("before"), daemon.id_of("after")};
+      daemon.id_of("ranges"), daemon.id_of("before"), daemon.id_of("after")};
   EXPECT_EQ(daemon.notes.launched, launched);
 
   daemon.restart();
   EXPECT_EQ(daemon.jobs(), 4U);
-  EXPECT_EQ(daemon.status(daemon.id_of("runs")), Status::Finished);
+  EXPECT_EQ(daemon.status(daemon.id_of("ranges")), Status::Finished);
   EXPECT_EQ(daemon.status(daemon.id_of("waits")), Status::Cancelled);
   EXPECT_EQ(daemon.status(daemon.id_of("before")), Status::Starting);
   EXPECT_EQ(daemon.status(daemon.id_of("after")), Status::Starting);

@@ -106,7 +106,7 @@ class Life {
     state_.emplace(engine::Policy{}, "boot");
     auto loaded = *store_->load();
     for (Job& job : loaded.jobs) state_->restore(std::move(job));
-    for (const JobRun& run : loaded.runs) state_->restore(run);
+    for (const JobRange& range : loaded.ranges) state_->restore(range);
     state_->restore(std::move(loaded.drains));
     state_->restored(loaded.next_id);
     shell_.emplace(*state_, *store_, world, nullptr);
@@ -394,7 +394,7 @@ std::vector<Flow> flows() {
       {"failure cascades",
        {submits("a", {spec(0)}), submits("b", {spec(0, {JobId(1)})}), finishes(1, 3)},
        {{1, Status::Failed}, {2, Status::Cancelled}}},
-      {"cancel while it runs",
+      {"cancel while it ranges",
        {submits("a", {spec(2)}),
         submits("b", {spec(1)}),
         cancels(1),

@@ -8,12 +8,12 @@
 
 #include "core/job.h"
 #include "core/job_event.h"
-#include "core/job_run.h"
+#include "core/job_range.h"
 #include "core/launch.h"
 
 namespace gflow::engine {
 
-/// What the shell has to do, in this order: first all Save, SaveRun, Forget, SaveDrains and
+/// What the shell has to do, in this order: first all Save, SaveRange, Forget, SaveDrains and
 /// SaveHealth of a tick in one transaction; only when that is committed StopAttempt, Suspend,
 /// Resume and ChangeLimit; then Answer, Notify, Overuse and WakeAt; Launch last.
 namespace effect {
@@ -25,8 +25,8 @@ struct Save {
 };
 /// Write these new jobs as they are here, and that they were submitted. What changed of one of them
 /// since then is in a Save.
-struct SaveRun {
-  std::shared_ptr<const JobRun> run;
+struct SaveRange {
+  std::shared_ptr<const JobRange> range;
 };
 /// The job is gone from the state: delete it and what belongs to it.
 struct Forget {
@@ -92,7 +92,7 @@ struct WakeAt {
 }  // namespace effect
 
 using Effect = std::variant<effect::Save,
-                            effect::SaveRun,
+                            effect::SaveRange,
                             effect::Forget,
                             effect::Launch,
                             effect::StopAttempt,

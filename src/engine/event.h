@@ -10,7 +10,7 @@
 
 #include "core/job.h"
 #include "core/job_changes.h"
-#include "core/job_run.h"
+#include "core/job_range.h"
 #include "core/machine.h"
 #include "core/principal.h"
 #include "engine/fair_share.h"

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "core/job.h"
-#include "core/job_run.h"
+#include "core/job_range.h"
 
 namespace gflow::engine {
 
@@ -16,7 +16,7 @@ struct Glance {
   /// Its own, or that of the job so many before it that names it: see name().
   std::string_view given_name;
   Naming naming{};
-  std::uint64_t behind_named = 0;
+  std::uint64_t after_named = 0;
   /// But for name and command, which may be empty here.
   const JobSpec* spec = nullptr;
   Status status = Status::Queued;
@@ -25,10 +25,10 @@ struct Glance {
 
   /// Whether given_name is its name.
   [[nodiscard]] bool has_given_name() const {
-    return !naming.by_id && (naming.step == 0 || behind_named == 0);
+    return !naming.by_id && (naming.step == 0 || after_named == 0);
   }
   [[nodiscard]] std::string name() const {
-    return name_ahead(given_name, JobId(id.value - behind_named), naming, behind_named);
+    return name_after(given_name, JobId(id.value - after_named), naming, after_named);
   }
 };
 

@@ -44,11 +44,16 @@ void Index::insert(Job job) {
   ++revision;
 }
 
-void Index::insert(const JobRun& run) {
-  list(run.first, run.count);
-  jobs.add(run);
-  link(run.first, run.count, bytes_of(run));
+void Index::insert(const JobRange& range) {
+  constexpr std::uint64_t kAtOnce = 1000;  // that are looked at before they are packed again
+  list(range.first, range.count);
+  jobs.add(range);
   ++revision;
+  if (can_be_linked_at_once(range.first)) return link(range.first, range.count, bytes_of(range));
+  for (std::uint64_t i = 0; i < range.count; ++i) {
+    link(*find(range.id(i)));
+    if (i % kAtOnce == kAtOnce - 1) jobs.pack();
+  }
 }
 
 bool Index::can_be_linked_at_once(const Job& job) {

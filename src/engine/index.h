@@ -176,8 +176,8 @@ struct Index {
   }
   [[nodiscard]] std::size_t count(StatusSet statuses) const;
   void insert(Job job);  ///< new job, linked
-  /// The same of new jobs at once. REQUIRES: can_be_linked_at_once().
-  void insert(const JobRun& run);
+  /// The same of new jobs that wait, which are kept as one. Pointers to jobs are good no more.
+  void insert(const JobRange& range);
   /// Whether jobs like this one, in all but id and name, stand the same way in every index.
   [[nodiscard]] static bool can_be_linked_at_once(const Job& job);
   void erase(JobId id);

@@ -81,11 +81,11 @@ Job& JobTable::add(Job job) {
   return open_.emplace_hint(open_.end(), id, std::move(job))->second;
 }
 
-void JobTable::add(const JobRun& run) {
-  Packed packed = pack(Job(run.first), run.naming);
-  packed.count = run.count;
-  packed_count_ += run.count;
-  packed_.emplace_hint(packed_.end(), run.first.id, std::move(packed));
+void JobTable::add(const JobRange& range) {
+  Packed packed = pack(Job(range.first), range.naming);
+  packed.count = range.count;
+  packed_count_ += range.count;
+  packed_.emplace_hint(packed_.end(), range.first.id, std::move(packed));
 }
 
 void JobTable::erase(JobId id) {
@@ -125,7 +125,7 @@ std::vector<JobTable::Alike> JobTable::alike() const {
   auto open = open_.begin();
   for (const auto& [first, packed] : packed_) {
     for (; open != open_.end() && open->first < first; ++open) all.push_back({open->first});
-    all.push_back({first, packed.count, packed.naming});
+    all.push_back({first, packed.count, packed.facts.naming});
   }
   for (; open != open_.end(); ++open) all.push_back({open->first});
   return all;
@@ -175,11 +175,11 @@ Glance JobTable::Reader::glance(JobId id, const PackedJobs::value_type& jobs) {
   const auto& [first, packed] = jobs;
   return {.id = id,
           .given_name = packed.name(),
-          .naming = packed.naming,
-          .behind_named = id.value - first.value,
+          .naming = packed.facts.naming,
+          .after_named = id.value - first.value,
           .spec = &packed.spec->second.spec,
-          .status = packed.held ? Status::Hold : Status::Queued,
-          .submitted = packed.submitted};
+          .status = packed.facts.held ? Status::Hold : Status::Queued,
+          .submitted = packed.facts.submitted};
 }
 
 void JobTable::pack() {
@@ -207,16 +207,16 @@ bool JobTable::can_be_packed(const Job& job) {
 
 JobTable::Packed JobTable::pack(Job&& job, Naming naming) {
   Packed packed;
-  packed.naming = naming;
-  if (packed.naming.by_id) job.spec.name.clear();
+  packed.facts.naming = naming;
+  if (packed.facts.naming.by_id) job.spec.name.clear();
   set_texts(packed, job.spec.name, job.spec.command);
   job.spec.name.clear();
   job.spec.command.clear();
   packed.spec = share(std::move(job.spec));
-  packed.submitted = job.submitted;
-  packed.lived = job.lived;
-  packed.payload_bytes = job.payload_bytes;
-  packed.held = std::holds_alternative<Held>(job.state);
+  packed.facts.submitted = job.submitted;
+  packed.facts.lived = job.lived;
+  packed.facts.payload_bytes = job.payload_bytes;
+  packed.facts.held = std::holds_alternative<Held>(job.state);
   return packed;
 }
 
@@ -233,19 +233,18 @@ Job JobTable::unpack(JobId id, const PackedJobs::value_type& jobs) {
   Job job;
   job.id = id;
   job.spec = packed.spec->second.spec;
-  job.spec.name = name_ahead(packed.name(), first, packed.naming, id.value - first.value);
+  job.spec.name = name_after(packed.name(), first, packed.facts.naming, id.value - first.value);
   job.spec.command = packed.command();
-  if (packed.held) job.state = Held{};
-  job.submitted = packed.submitted;
-  job.lived = packed.lived;
-  job.payload_bytes = packed.payload_bytes;
+  if (packed.facts.held) job.state = Held{};
+  job.submitted = packed.facts.submitted;
+  job.lived = packed.facts.lived;
+  job.payload_bytes = packed.facts.payload_bytes;
   return job;
 }
 
 /// But for their ids, and how many they are.
 bool JobTable::are_alike(const Packed& a, const Packed& b) {
-  return a.spec == b.spec && a.held == b.held && a.submitted == b.submitted && a.lived == b.lived &&
-         a.payload_bytes == b.payload_bytes && a.naming == b.naming && a.naming.step == 0 &&
+  return a.spec == b.spec && a.facts == b.facts && a.facts.naming.step == 0 &&
          a.name() == b.name() && a.command() == b.command();
 }
 
@@ -296,15 +295,11 @@ JobTable::Packed JobTable::split(PackedJobs::iterator jobs, std::uint64_t at) {
   rest.count = packed.count - at;
   rest.spec = packed.spec;
   ++rest.spec->second.users;
-  const bool has_name = !packed.naming.by_id;
+  const bool has_name = !packed.facts.naming.by_id;
   set_texts(rest,
-            has_name ? name_ahead(packed.name(), jobs->first, packed.naming, at) : "",
+            has_name ? name_after(packed.name(), jobs->first, packed.facts.naming, at) : "",
             packed.command());
-  rest.submitted = packed.submitted;
-  rest.lived = packed.lived;
-  rest.payload_bytes = packed.payload_bytes;
-  rest.held = packed.held;
-  rest.naming = packed.naming;
+  rest.facts = packed.facts;
   packed.count = at;
   return rest;
 }
@@ -326,9 +321,10 @@ void JobTable::erase_packed(PackedJobs::iterator jobs, JobId id) {
     return;
   }
   // The first of many is what mostly goes: the others stay where they are.
-  if (jobs->second.naming.step > 0) {
+  if (jobs->second.facts.naming.step > 0) {
     Packed& packed = jobs->second;
-    set_texts(packed, name_ahead(packed.name(), jobs->first, packed.naming, 1), packed.command());
+    set_texts(
+        packed, name_after(packed.name(), jobs->first, packed.facts.naming, 1), packed.command());
   }
   auto node = packed_.extract(jobs++);
   node.key() = next;

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/job.h"
-#include "core/job_run.h"
+#include "core/job_range.h"
 #include "engine/glance.h"
 
 /// Inside of the engine: where the jobs are. Not for other modules.
@@ -33,7 +33,7 @@ class JobTable {
   /// Takes a job; one with this id that is there already stays. Returns the one that is there.
   Job& add(Job job);
   /// Takes them packed at once. REQUIRES: they can be (can_be_packed()), and none is there.
-  void add(const JobRun& run);
+  void add(const JobRange& range);
   /// One that waits and has never run.
   [[nodiscard]] static bool can_be_packed(const Job& job);
   void erase(JobId id);
@@ -78,16 +78,23 @@ class JobTable {
 
   /// Jobs with ids one behind the other.
   struct Packed {
+    /// What they have in common besides their spec and texts.
+    struct Facts {
+      WallTime submitted;
+      std::chrono::milliseconds lived{0};
+      std::int64_t payload_bytes = 0;
+      bool held = false;
+      Naming naming{};  ///< where by id, texts has no name
+
+      friend bool operator==(const Facts&, const Facts&) = default;
+    };
+
     std::uint64_t count = 1;
     Specs::value_type* spec = nullptr;  ///< of specs_
     std::unique_ptr<char[]> texts;      ///< name and command, one behind the other
     std::uint32_t name_size = 0;
     std::uint32_t command_size = 0;
-    WallTime submitted;
-    std::chrono::milliseconds lived{0};
-    std::int64_t payload_bytes = 0;
-    bool held = false;
-    Naming naming{};  ///< where by id, texts has no name
+    Facts facts;
 
     /// Of the first.
     [[nodiscard]] std::string_view name() const { return {texts.get(), name_size}; }

@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 Job waiting(std::uint64_t id) {
   Job job;
   job.id = JobId(id);
-  job.spec.name = "run-" + std::to_string(id);
+  job.spec.name = "range-" + std::to_string(id);
   job.spec.command = "python train.py --seed " + std::to_string(id);
   job.spec.user = {1000, "alice"};
   job.spec.request.gpus = 2;
@@ -79,7 +79,7 @@ TEST(JobTable, AGlanceTellsWhatThePackedJobTells) {
     if (!seen) continue;
     EXPECT_EQ(seen->id, JobId(id));
     EXPECT_EQ(seen->job == nullptr, is_packed) << id;
-    EXPECT_EQ(seen->name(), "run-" + std::to_string(id));
+    EXPECT_EQ(seen->name(), "range-" + std::to_string(id));
     EXPECT_EQ(seen->status,
               id % 3 == 0 ? Status::Hold
               : is_packed ? Status::Queued
@@ -164,7 +164,7 @@ Job task(std::uint64_t id, Naming naming) {
   if (naming.step > 0) job.spec.name = task_name("exp", 98 + (id - 1) * naming.step);
   return job;
 }
-JobRun run(std::uint64_t count, Naming naming) {
+JobRange run(std::uint64_t count, Naming naming) {
   return {.first = task(1, naming), .count = count, .naming = naming};
 }
 

@@ -199,9 +199,9 @@ Event one_by_one(const Event& event) {
 std::string trace(const std::vector<Effect>& effects, bool in_any_order) {
   std::vector<std::string> all;
   for (const Effect& effect : effects) {
-    if (const auto* added = std::get_if<effect::SaveRun>(&effect)) {
-      for (std::uint64_t i = 0; i < added->run->count; ++i) {
-        const std::string id = std::to_string(added->run->id(i).value);
+    if (const auto* added = std::get_if<effect::SaveRange>(&effect)) {
+      for (std::uint64_t i = 0; i < added->range->count; ++i) {
+        const std::string id = std::to_string(added->range->id(i).value);
         all.push_back(letter_of(effect::Save{}) + id);
         all.push_back(letter_of(effect::Notify{}));
       }

@@ -65,16 +65,16 @@ void State::restore(Job job) {
   index_->jobs.pack();
 }
 
-void State::restore(const JobRun& run) {
-  if (!JobTable::can_be_packed(run.first)) {
-    for (std::uint64_t i = 0; i < run.count; ++i) restore(run.at(i));
+void State::restore(const JobRange& range) {
+  if (!JobTable::can_be_packed(range.first)) {
+    for (std::uint64_t i = 0; i < range.count; ++i) restore(range.at(i));
     return;
   }
-  index_->list(run.first, run.count);
-  if (!run.first.spec.group.empty()) {
-    index_->restored_in_groups.emplace(run.first.id, run.count);
+  index_->list(range.first, range.count);
+  if (!range.first.spec.group.empty()) {
+    index_->restored_in_groups.emplace(range.first.id, range.count);
   }
-  index_->jobs.add(run);
+  index_->jobs.add(range);
 }
 
 /// Links only now: whether a job's dependencies are met needs the jobs that come after it, too.
@@ -96,8 +96,8 @@ void State::restored(JobId next_id) {
     const Job& first = *index_->find(alike.first);
     if (is_ended(first)) continue;
     if (alike.count > 1 && Index::can_be_linked_at_once(first)) {
-      const JobRun run{first, alike.count, alike.naming};
-      index_->link(run.first, run.count, bytes_of(run));
+      const JobRange range{first, alike.count, alike.naming};
+      index_->link(range.first, range.count, bytes_of(range));
       if (++seen % kAtOnce == 0) index_->jobs.pack();
       continue;
     }

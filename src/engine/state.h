@@ -93,7 +93,7 @@ class State {
   /// Takes a job read from the store. All jobs, then restored() once, before the first step.
   /// An attempt of another boot keeps its state; the shell reports how it ended.
   void restore(Job job);
-  void restore(const JobRun& run);  ///< the same of jobs that wait
+  void restore(const JobRange& range);  ///< the same of jobs that wait
   /// next_id: the smallest id never given out, at least one more than every restored job's.
   void restored(JobId next_id);
 

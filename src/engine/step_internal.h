@@ -60,7 +60,7 @@ class Step {
   void to_queue(JobId id, Queued queued);
   [[nodiscard]] Result<const Job*> changeable(JobId id, const Principal& by) const;
   // submit.cpp
-  void add(JobRun run);
+  void add(JobRange run);
   // update.cpp
   [[nodiscard]] Result<JobSpec> updated(const Job& job,
                                         const JobChanges& changes,

@@ -20,22 +20,22 @@ std::uint64_t event::Submit::count() const {
 namespace {
 
 /// The jobs a spec stands for, of which the first gets this id.
-JobRun run_of(const event::Submit& event, std::size_t position, JobId id) {
-  JobRun run;
-  run.count = event.count_of(position);
-  Job& job = run.first;
+JobRange range_of(const event::Submit& event, std::size_t position, JobId id) {
+  JobRange range;
+  range.count = event.count_of(position);
+  Job& job = range.first;
   job.id = id;
   job.spec = event.specs[position];
   if (!event.payload_bytes.empty()) job.payload_bytes = event.payload_bytes[position];
   std::string& name = job.spec.name;
   if (!event.tasks.empty() && event.tasks[position]) {
     const TaskRange& tasks = *event.tasks[position];
-    run.naming = naming_of(name, tasks);
+    range.naming = naming_of(name, tasks);
     name = task_name(name, tasks.first);
   }
   if (name.empty()) name = made_up_name(id.value);
   job.state = job.spec.hold ? JobState(Held{}) : JobState(Queued{});
-  return run;
+  return range;
 }
 
 }  // namespace
@@ -48,8 +48,8 @@ void Step::take(const event::Submit& event) {
   std::vector<JobId> ids;
   for (std::size_t i = 0; i < event.specs.size(); ++i) {
     firsts.push_back(index_.next_id);
-    JobRun run = run_of(event, i, index_.next_id);
-    Job& job = run.first;
+    JobRange range = range_of(event, i, index_.next_id);
+    Job& job = range.first;
     job.submitted = index_.now.wall;
     job.lived = index_.lived();
     auto& wants = job.spec.dependencies.jobs;
@@ -58,9 +58,9 @@ void Step::take(const event::Submit& event) {
     }
     std::ranges::sort(wants);
     wants.erase(std::ranges::unique(wants).begin(), wants.end());
-    for (std::uint64_t task = 0; task < run.count; ++task) ids.push_back(run.id(task));
-    index_.next_id = JobId(run.last().value + 1);
-    add(std::move(run));
+    for (std::uint64_t task = 0; task < range.count; ++task) ids.push_back(range.id(task));
+    index_.next_id = JobId(range.last().value + 1);
+    add(std::move(range));
   }
   // A dependency may have failed before this was submitted; the answer is the same as after.
   for (std::size_t i = 0; i < event.specs.size(); ++i) {
@@ -74,19 +74,15 @@ void Step::take(const event::Submit& event) {
 }
 
 /// New jobs, of which all indexes and the shell are told.
-void Step::add(JobRun run) {
-  const JobId first = run.first.id;
-  index_.placer->arrived(index_.ledger, index_.demand_of(run.first.spec), run.count);
-  if (run.count == 1) {
-    index_.insert(std::move(run.first));
+void Step::add(JobRange range) {
+  const JobId first = range.first.id;
+  index_.placer->arrived(index_.ledger, index_.demand_of(range.first.spec), range.count);
+  if (range.count == 1) {
+    index_.insert(std::move(range.first));
     saved(first, Happening::Submitted);
   } else {
-    if (Index::can_be_linked_at_once(run.first)) {
-      index_.insert(run);
-    } else {
-      for (std::uint64_t i = 0; i < run.count; ++i) index_.insert(run.at(i));
-    }
-    effects_.emplace_back(effect::SaveRun{std::make_shared<const JobRun>(std::move(run))});
+    index_.insert(range);
+    effects_.emplace_back(effect::SaveRange{std::make_shared<const JobRange>(std::move(range))});
   }
   const Job& added = *index_.find(first);
   limit_group(added, added.spec.max_concurrent);

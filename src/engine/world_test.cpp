@@ -22,9 +22,9 @@ Outcome outcome_of(EndReason reason) {
 }
 
 /// To those alike right before it, as a store keeps jobs that wait.
-void add_to(std::vector<JobRun>& runs, const Job& job) {
-  if (!runs.empty() && is_pending(job)) {
-    JobRun& last = runs.back();
+void add_to(std::vector<JobRange>& ranges, const Job& job) {
+  if (!ranges.empty() && is_pending(job)) {
+    JobRange& last = ranges.back();
     const std::uint64_t before = last.count++;
     if (last.at(before) == job) return;
     if (before == 1) {
@@ -38,7 +38,7 @@ void add_to(std::vector<JobRun>& runs, const Job& job) {
     }
     last.count = before;
   }
-  runs.push_back({.first = job});
+  ranges.push_back({.first = job});
 }
 
 }  // namespace
@@ -110,13 +110,13 @@ void World::restart() {
   const auto lived = state_.lived(now_.mono);
   const JobId next_id = state_.next_id();
   state_ = State(policy_, "boot");
-  std::vector<JobRun> runs;
-  for (const auto& [id, job] : saved_) add_to(runs, job);
-  for (const JobRun& run : runs) {
-    if (run.count == 1) state_.restore(run.first);
+  std::vector<JobRange> ranges;
+  for (const auto& [id, job] : saved_) add_to(ranges, job);
+  for (const JobRange& range : ranges) {
+    if (range.count == 1) state_.restore(range.first);
   }
-  for (const JobRun& run : runs) {
-    if (run.count > 1) state_.restore(run);
+  for (const JobRange& range : ranges) {
+    if (range.count > 1) state_.restore(range);
   }
   state_.restore(drains_);
   state_.restore(unhealthy_);
@@ -306,9 +306,9 @@ void World::save(const Effect& effect) {
       // Not stored.
       if (auto* ended = std::get_if<Ended>(&saved_[saved->job].state)) ended->outcome.failure = {};
     }
-  } else if (const auto* added = std::get_if<effect::SaveRun>(&effect)) {
-    for (std::uint64_t i = 0; i < added->run->count; ++i) {
-      saved_[added->run->id(i)] = added->run->at(i);
+  } else if (const auto* added = std::get_if<effect::SaveRange>(&effect)) {
+    for (std::uint64_t i = 0; i < added->range->count; ++i) {
+      saved_[added->range->id(i)] = added->range->at(i);
     }
   } else if (const auto* forget = std::get_if<effect::Forget>(&effect)) {
     saved_.erase(forget->job);

@@ -20,9 +20,8 @@ std::vector<TaskPayload> payloads_of(std::vector<api::SubmitRequest::Item>& item
     payloads[i].own = std::move(items[i].payload);
     if (!items[i].tasks) continue;
     payloads[i].tasks = items[i].tasks;
-    if (payloads[i].shared && payloads[i].own == Payload{}) continue;
-    Payload whole = complete(payloads[i].shared.get(), std::exchange(payloads[i].own, {}));
-    payloads[i].shared = std::make_shared<const Payload>(std::move(whole));
+    if (payloads[i].shared) continue;  // there is nothing of its own
+    payloads[i].shared = std::make_shared<const Payload>(std::exchange(payloads[i].own, {}));
   }
   return payloads;
 }

@@ -17,10 +17,10 @@ ArrayRows::ArrayRows(SQLite::Database& database)
       find_(database,
             "SELECT first, count, first_task, step, shared FROM arrays WHERE first <= ? "
             "ORDER BY first DESC LIMIT 1"),
-      // The last ones first: those that still wait mostly are the last.
       find_left_(database,
-                 "SELECT 1 FROM jobs WHERE id BETWEEN ? AND ? AND end_reason IS NULL "
-                 "ORDER BY id DESC LIMIT 1"),
+                 "SELECT 1 FROM jobs INDEXED BY jobs_left WHERE id BETWEEN ? AND ? AND "
+                 "end_reason IS NULL LIMIT 1"),
+      has_ended_(database, "SELECT 1 FROM jobs WHERE id = ? AND end_reason IS NOT NULL"),
       find_shared_(database, kFindSharedSql),
       remove_(database, "DELETE FROM arrays WHERE first = ?") {}
 
@@ -48,6 +48,7 @@ std::optional<ArrayRows::Row> ArrayRows::find(JobId job) {
 std::optional<Payload> ArrayRows::payload(JobId job) {
   const auto array = find(job);
   if (!array) return std::nullopt;
+  if (Query(has_ended_).integer(static_cast<std::int64_t>(job.value)).step()) return std::nullopt;
   Query query(find_shared_);
   if (!query.integer(array->shared).step()) {
     throw SQLite::Exception("payload: what the tasks of an array share is gone");

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/job_run.h"
+#include "core/job_range.h"
 #include "store/query.h"
 
 namespace gflow::store {
@@ -20,7 +20,7 @@ class ArrayRows {
 
   /// New tasks, of which the first is this job, that share this row of shared_payloads.
   void add(JobId first, const TaskRange& tasks, std::int64_t shared);
-  /// What a job runs as the task of an array; nothing if it is none.
+  /// What a job runs as the task of an array; nothing if it is none, or has ended.
   [[nodiscard]] std::optional<Payload> payload(JobId job);
   /// Removes the arrays these jobs are of, where all tasks have ended. Returns what they shared.
   std::vector<std::int64_t> remove_ended(const std::vector<JobId>& jobs);
@@ -36,6 +36,7 @@ class ArrayRows {
   Statement add_;
   Statement find_;
   Statement find_left_;
+  Statement has_ended_;
   Statement find_shared_;
   Statement remove_;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Jobs alike are one row until something happens to one of them: whatever happens in whatever
-// order, the store has each job as it was last saved, and what it runs until it has ended.
+// order, the store has each job as it was last saved, and what it ranges until it has ended.
 #include "store/array_rows.h"
 
 #include <SQLiteCpp/SQLiteCpp.h>
@@ -24,8 +24,8 @@ std::map<JobId, Job> all_of(Store& store) {
   std::map<JobId, Job> all;
   const Loaded loaded = store.load().value();
   for (const Job& job : loaded.jobs) all.emplace(job.id, job);
-  for (const JobRun& run : loaded.runs) {
-    for (std::uint64_t i = 0; i < run.count; ++i) all.emplace(run.id(i), run.at(i));
+  for (const JobRange& range : loaded.ranges) {
+    for (std::uint64_t i = 0; i < range.count; ++i) all.emplace(range.id(i), range.at(i));
   }
   return all;
 }
@@ -35,18 +35,18 @@ struct Arrays {
   Directory directory;
   std::string path = directory.file("gflow.db");
   std::unique_ptr<Store> store = open(path);
-  std::vector<JobRun> runs = samples::runs();
+  std::vector<JobRange> ranges = samples::ranges();
   std::map<JobId, Job> jobs{};
   Payload what = payload();
 
   Arrays() {
-    for (JobRun& run : runs) {
-      run.count = std::min<std::uint64_t>(run.count, 7);
-      for (std::uint64_t i = 0; i < run.count; ++i) jobs[run.id(i)] = run.at(i);
+    for (JobRange& range : ranges) {
+      range.count = std::min<std::uint64_t>(range.count, 7);
+      for (std::uint64_t i = 0; i < range.count; ++i) jobs[range.id(i)] = range.at(i);
     }
     Batch batch;
-    batch.runs = runs;
-    batch.arrays = arrays_of(runs, what);
+    batch.ranges = ranges;
+    batch.arrays = arrays_of(ranges, what);
     EXPECT_TRUE(store->commit(batch));
   }
 
@@ -83,7 +83,7 @@ TEST(Arrays, AreARowUntilOneOfThemStarts) {
   Arrays arrays;
   EXPECT_EQ(arrays.rows("jobs"), 3);
   EXPECT_EQ(arrays.rows("shared_payloads"), 1);
-  Job third = arrays.jobs.at(arrays.runs[0].id(2));
+  Job third = arrays.jobs.at(arrays.ranges[0].id(2));
   third.state = Starting{attempt(), {}};
   arrays.save({third});
   EXPECT_EQ(arrays.rows("jobs"), 5) << "those before it, it, those behind it";
@@ -92,29 +92,46 @@ TEST(Arrays, AreARowUntilOneOfThemStarts) {
 
 TEST(Arrays, WhatTheyRunGoesWithTheLastOfThem) {
   Arrays arrays;
-  for (const JobRun& run : arrays.runs) {
-    for (std::uint64_t i = 0; i < run.count; ++i) {
-      const std::uint64_t task = i % 2 == 0 ? i / 2 : run.count - 1 - i / 2;
-      EXPECT_EQ(arrays.store->payload(run.id(task)).value(), payload_of(run, task));
-      arrays.save({arrays.ended(run.id(task))});
+  for (const JobRange& range : arrays.ranges) {
+    for (std::uint64_t i = 0; i < range.count; ++i) {
+      const std::uint64_t task = i % 2 == 0 ? i / 2 : range.count - 1 - i / 2;
+      EXPECT_EQ(arrays.store->payload(range.id(task)).value(), payload_of(range, task));
+      arrays.save({arrays.ended(range.id(task))});
+      EXPECT_FALSE(arrays.store->payload(range.id(task)));
     }
-    EXPECT_FALSE(arrays.store->payload(run.id(0)));
+    EXPECT_FALSE(arrays.store->payload(range.id(0)));
   }
+  EXPECT_EQ(arrays.rows("arrays"), 0);
+  EXPECT_EQ(arrays.rows("shared_payloads"), 0);
+}
+
+/// On a full disk a job may have ended and be forgotten before anything of that could be written.
+TEST(Arrays, OneThatIsForgottenBeforeItsEndWasWrittenTakesNoOtherWithIt) {
+  for (const std::uint64_t task : {0U, 3U, 6U}) {
+    Arrays arrays;
+    arrays.forget(arrays.ranges[0].id(task));
+    EXPECT_EQ(all_of(*arrays.store), arrays.jobs) << task;
+  }
+  Arrays arrays;
+  for (const JobRange& range : arrays.ranges) {
+    for (std::uint64_t i = 0; i < range.count; ++i) arrays.forget(range.id(i));
+  }
+  EXPECT_EQ(arrays.rows("jobs"), 0);
   EXPECT_EQ(arrays.rows("arrays"), 0);
   EXPECT_EQ(arrays.rows("shared_payloads"), 0);
 }
 
 TEST(Arrays, AreSavedFromADatabaseThatWasLost) {
   Arrays arrays;
-  arrays.save({arrays.ended(arrays.runs[0].id(3))});
+  arrays.save({arrays.ended(arrays.ranges[0].id(3))});
   arrays.store.reset();
   const auto salvage = Salvage::open(arrays.path, arrays.directory.file("copies")).value();
   for (const auto& [id, job] : arrays.jobs) EXPECT_EQ(salvage->job(id).value(), job) << id.value;
-  for (const JobRun& run : arrays.runs) {
-    EXPECT_EQ(salvage->payload(run.last()).value(), payload_of(run, run.count - 1));
+  for (const JobRange& range : arrays.ranges) {
+    EXPECT_EQ(salvage->payload(range.last()).value(), payload_of(range, range.count - 1));
   }
   EXPECT_FALSE(salvage->job(JobId(1)).value());
-  EXPECT_FALSE(salvage->job(JobId(arrays.runs[0].last().value + 1)).value());
+  EXPECT_FALSE(salvage->job(JobId(arrays.ranges[0].last().value + 1)).value());
   arrays.store = open(arrays.path);
 }
 
@@ -123,7 +140,7 @@ TEST(Arrays, RowsThatOverlapAreDamage) {
   arrays.store.reset();
   ASSERT_TRUE(os::remove_tree(arrays.path + ".ids"));  // by which it would be known as changed
   SQLite::Database(arrays.path, SQLite::OPEN_READWRITE)
-      .exec("UPDATE jobs SET run_first = 1 WHERE run_first IS NOT NULL");
+      .exec("UPDATE jobs SET range_first = 1 WHERE range_first IS NOT NULL");
   arrays.store = open(arrays.path);
   const auto loaded = arrays.store->load();
   ASSERT_FALSE(loaded);
@@ -143,7 +160,7 @@ RC_GTEST_PROP(Arrays, AreAsEachJobWasSavedLast, ()) {
       const auto at =
           std::next(arrays.jobs.begin(), number % static_cast<std::ptrdiff_t>(arrays.jobs.size()));
       const bool is_over = is_ended(at->second);
-      if (what == Do::Forget && is_over) {
+      if (what == Do::Forget) {
         arrays.forget(at->first);
         continue;
       }
@@ -161,11 +178,11 @@ RC_GTEST_PROP(Arrays, AreAsEachJobWasSavedLast, ()) {
     for (const auto& [id, job] : changed) saved.push_back(job);
     if (what == Do::Hold || what == Do::End) arrays.save(saved);
     RC_ASSERT(all_of(*arrays.store) == arrays.jobs);
-    for (const JobRun& run : arrays.runs) {
-      for (std::uint64_t i = 0; i < run.count; ++i) {
-        const auto job = arrays.jobs.find(run.id(i));
+    for (const JobRange& range : arrays.ranges) {
+      for (std::uint64_t i = 0; i < range.count; ++i) {
+        const auto job = arrays.jobs.find(range.id(i));
         if (job == arrays.jobs.end() || is_ended(job->second)) continue;
-        RC_ASSERT(arrays.store->payload(job->first).value() == payload_of(run, i));
+        RC_ASSERT(arrays.store->payload(job->first).value() == payload_of(range, i));
       }
     }
   }

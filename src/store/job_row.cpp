@@ -23,7 +23,7 @@ struct StateColumns {
 };
 
 /// For which jobs the row stands beside its own: schema/0016_arrays.sql.
-struct RunColumns {
+struct RangeColumns {
   std::optional<std::int64_t> first{};
   std::int64_t naming = 0;
 };
@@ -35,11 +35,11 @@ constexpr std::int64_t kNamedById = -1;
 namespace gflow {
 
 template <>
-struct Description<store::RunColumns> {
-  using Row = store::RunColumns;
+struct Description<store::RangeColumns> {
+  using Row = store::RangeColumns;
   static constexpr std::tuple kFields{
-      field<&Row::first>({.name = "run_first"}),
-      field<&Row::naming>({.name = "run_naming"}),
+      field<&Row::first>({.name = "range_first"}),
+      field<&Row::naming>({.name = "range_naming"}),
   };
 };
 
@@ -152,7 +152,7 @@ JobState read_state(Query& query, const StateColumns& row) {
 
 std::vector<std::string> job_columns() {
   std::vector<std::string> all = {"\"id\""};
-  add_columns<RunColumns>(all);
+  add_columns<RangeColumns>(all);
   add_columns<Job>(all);
   add_columns<StateColumns>(all);
   add_columns<Queued>(all);
@@ -189,9 +189,9 @@ std::string find_row_sql() {
 
 namespace {
 
-void bind_row(Query& query, const Job& job, const RunColumns& run) {
+void bind_row(Query& query, const Job& job, const RangeColumns& range) {
   query.integer(static_cast<std::int64_t>(job.id.value));
-  bind_columns(query, run);
+  bind_columns(query, range);
   bind_columns(query, job);
   const StateColumns state{.kind = kind_of(job.state),
                            .status = status_of(job),
@@ -207,44 +207,44 @@ void bind_row(Query& query, const Job& job, const RunColumns& run) {
 }
 
 /// The run whose last job this is.
-JobRun run_of(Job last, const RunColumns& columns) {
-  JobRun run{.first = std::move(last)};
-  if (!columns.first) return run;
-  Job& job = run.first;
+JobRange range_of(Job last, const RangeColumns& columns) {
+  JobRange range{.first = std::move(last)};
+  if (!columns.first) return range;
+  Job& job = range.first;
   const JobId first(static_cast<std::uint64_t>(*columns.first));
-  if (first >= job.id) throw SQLite::Exception(fmt::format("run_first of job {}", job.id.value));
-  run.count = job.id.value - first.value + 1;
-  run.naming.by_id = columns.naming == kNamedById;
-  if (columns.naming > 0) run.naming.step = static_cast<std::uint32_t>(columns.naming);
-  auto name = name_behind(job.spec.name, job.id, run.naming, run.count - 1);
+  if (first >= job.id) throw SQLite::Exception(fmt::format("range_first of job {}", job.id.value));
+  range.count = job.id.value - first.value + 1;
+  range.naming.by_id = columns.naming == kNamedById;
+  if (columns.naming > 0) range.naming.step = static_cast<std::uint32_t>(columns.naming);
+  auto name = name_before(job.spec.name, job.id, range.naming, range.count - 1);
   if (!name) throw SQLite::Exception(fmt::format("name of job {}", job.id.value));
   job.id = first;
   job.spec.name = std::move(*name);
-  return run;
+  return range;
 }
 
 }  // namespace
 
 void bind_job(Query& query, const Job& job) { bind_row(query, job, {}); }
 
-void bind_run(Query& query, const JobRun& run, const Job& last) {
-  if (run.count == 1) return bind_job(query, last);
-  RunColumns columns{.first = static_cast<std::int64_t>(run.first.id.value),
-                     .naming = static_cast<std::int64_t>(run.naming.step)};
-  if (run.naming.by_id) columns.naming = kNamedById;
+void bind_range(Query& query, const JobRange& range, const Job& last) {
+  if (range.count == 1) return bind_job(query, last);
+  RangeColumns columns{.first = static_cast<std::int64_t>(range.first.id.value),
+                       .naming = static_cast<std::int64_t>(range.naming.step)};
+  if (range.naming.by_id) columns.naming = kNamedById;
   bind_row(query, last, columns);
 }
 
-JobRun read_run(Query& query) {
+JobRange read_range(Query& query) {
   Job job;
   job.id = JobId(query.as<std::uint64_t>());
-  RunColumns run;
-  read_columns(query, run);
+  RangeColumns range;
+  read_columns(query, range);
   read_columns(query, job);
   StateColumns state;
   read_columns(query, state);
   job.state = read_state(query, state);
-  return run_of(std::move(job), run);
+  return range_of(std::move(job), range);
 }
 
 }  // namespace gflow::store

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/job_run.h"
+#include "core/job_range.h"
 #include "store/query.h"
 
 /// A job, or jobs alike, as a row of the table jobs. Dependencies are rows of their own, those of
@@ -15,17 +15,17 @@ namespace gflow::store {
 [[nodiscard]] std::vector<std::string> job_columns();
 /// Writes a job, new or changed; bind with bind_job().
 [[nodiscard]] std::string save_job_sql();
-/// All jobs by ascending id; read with read_run().
+/// All jobs by ascending id; read with read_range().
 [[nodiscard]] std::string load_jobs_sql();
 /// The first row of this id or a higher one, which is the job's if it is there; read with
-/// read_run().
+/// read_range().
 [[nodiscard]] std::string find_row_sql();
 
 void bind_job(Query& query, const Job& job);
 /// `last`: the last of them, borrowed.
-void bind_run(Query& query, const JobRun& run, const Job& last);
+void bind_range(Query& query, const JobRange& range, const Job& last);
 /// The row the query is at: one job, or those it stands for. Throws SQLite::Exception naming the
 /// job for values that cannot be.
-[[nodiscard]] JobRun read_run(Query& query);
+[[nodiscard]] JobRange read_range(Query& query);
 
 }  // namespace gflow::store

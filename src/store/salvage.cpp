@@ -97,7 +97,8 @@ auto twice(bool whole, const Read& read) -> decltype(read()) {
       return read();
     } catch (const SQLite::Exception& exception) {
       auto error = unread(exception);
-      if (whole) error.error().code = Code::Failure;
+      const bool is_of_sqlite = exception.getErrorCode() > 0;  // else a value that cannot be
+      if (whole && is_of_sqlite) error.error().code = Code::Failure;
       return error;
     }
   }
@@ -188,11 +189,11 @@ Result<std::optional<Job>> Salvage::job(JobId id) {
   return twice(core_->whole, [&]() -> Result<std::optional<Job>> {
     Query query(core_->find_row);
     if (!query.integer(salvage_id(id)).step()) return std::nullopt;
-    const JobRun run = read_run(query);
-    if (id < run.first.id) return std::nullopt;
-    Job job = run.at(id.value - run.first.id.value);
+    const JobRange range = read_range(query);
+    if (id < range.first.id) return std::nullopt;
+    Job job = range.at(id.value - range.first.id.value);
     Query others(core_->load_dependencies);
-    others.integer(salvage_id(run.last()));
+    others.integer(salvage_id(range.last()));
     while (others.step()) job.spec.dependencies.jobs.emplace_back(others.as<std::uint64_t>());
     return job;
   });

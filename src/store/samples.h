@@ -41,12 +41,12 @@ constexpr int kNewestSchema = 16;
 /// ascending by id.
 [[nodiscard]] std::vector<Job> every_state(int schema = kNewestSchema);
 /// From schema 16 on: arrays, in each of the ways their tasks are called, and what they run.
-[[nodiscard]] std::vector<JobRun> runs();
+[[nodiscard]] std::vector<JobRange> ranges();
 /// What their tasks, numbered from 5 on by 2, run, beside this; borrowed.
-[[nodiscard]] std::vector<SavedArray> arrays_of(const std::vector<JobRun>& runs,
+[[nodiscard]] std::vector<SavedArray> arrays_of(const std::vector<JobRange>& ranges,
                                                 const Payload& payload);
 /// What that is for the i-th of them where it is payload().
-[[nodiscard]] Payload payload_of(const JobRun& run, std::uint64_t i);
+[[nodiscard]] Payload payload_of(const JobRange& range, std::uint64_t i);
 /// From schema 2 on; with UUIDs from 11 on.
 [[nodiscard]] std::vector<Drain> drains(int schema = kNewestSchema);
 

@@ -227,11 +227,11 @@ std::vector<Job> every_state(int schema) {
   return schema < 11 ? before_schema_11(std::move(jobs)) : jobs;
 }
 
-std::vector<JobRun> runs() {
-  JobRun alike{.first = queued(2'000'001), .count = 1000};
-  JobRun made_up{.first = queued(2'001'001), .count = 2, .naming = {.by_id = true}};
+std::vector<JobRange> ranges() {
+  JobRange alike{.first = queued(2'000'001), .count = 1000};
+  JobRange made_up{.first = queued(2'001'001), .count = 2, .naming = {.by_id = true}};
   made_up.first.spec.name = made_up_name(made_up.first.id.value);
-  JobRun numbered{.first = queued(2'001'003), .count = 500, .naming = {.step = 7}};
+  JobRange numbered{.first = queued(2'001'003), .count = 500, .naming = {.step = 7}};
   numbered.first.spec.name = "an_array_3";
   numbered.first.state = Held{};
   numbered.first.spec.dependencies.jobs = {JobId(1), JobId(2)};
@@ -240,19 +240,20 @@ std::vector<JobRun> runs() {
 
 namespace {
 
-TaskRange tasks_of(const JobRun& run) { return {.first = 5, .count = run.count, .step = 2}; }
+TaskRange tasks_of(const JobRange& range) { return {.first = 5, .count = range.count, .step = 2}; }
 
 }  // namespace
 
-std::vector<SavedArray> arrays_of(const std::vector<JobRun>& runs, const Payload& payload) {
+std::vector<SavedArray> arrays_of(const std::vector<JobRange>& ranges, const Payload& payload) {
   std::vector<SavedArray> arrays;
-  for (const JobRun& run : runs) arrays.push_back({run.first.id, tasks_of(run), &payload});
+  for (const JobRange& range : ranges)
+    arrays.push_back({range.first.id, tasks_of(range), &payload});
   return arrays;
 }
 
-Payload payload_of(const JobRun& run, std::uint64_t i) {
+Payload payload_of(const JobRange& range, std::uint64_t i) {
   Payload whole = payload();
-  whole.environment.push_back("GFLOW_ARRAY_TASK_ID=" + std::to_string(tasks_of(run).number(i)));
+  whole.environment.push_back("GFLOW_ARRAY_TASK_ID=" + std::to_string(tasks_of(range).number(i)));
   return whole;
 }
 

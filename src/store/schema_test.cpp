@@ -25,8 +25,8 @@ void write_golden(const std::string& path) {
   const std::vector<Job> jobs = every_state();
   const Payload what = payload();
   Batch batch = batch_of(jobs, what);
-  batch.runs = runs();
-  batch.arrays = arrays_of(batch.runs, what);
+  batch.ranges = ranges();
+  batch.arrays = arrays_of(batch.ranges, what);
   batch.submissions = {{1000, kKey, {JobId(1), JobId(2), JobId(4)}, kDigest}};
   batch.drains = drains();
   batch.unhealthy = unhealthy();
@@ -79,14 +79,14 @@ TEST(SchemaTest, DatabasesOfEverySchemaOpen) {
       ASSERT_TRUE(submission);
       EXPECT_EQ(submission->jobs, (std::vector{JobId(1), JobId(2), JobId(4)}));
       EXPECT_EQ(submission->digest, migration.number < 6 ? "" : kDigest);
-      const bool has_runs = migration.number >= 16;
-      EXPECT_EQ(store->load().value().runs, has_runs ? runs() : std::vector<JobRun>());
-      for (const JobRun& run : has_runs ? runs() : std::vector<JobRun>()) {
-        const auto found = store->payload(run.last());
-        ASSERT_TRUE(found) << run.last().value;
-        EXPECT_EQ(*found, payload_of(run, run.count - 1));
+      const bool has_ranges = migration.number >= 16;
+      EXPECT_EQ(store->load().value().ranges, has_ranges ? ranges() : std::vector<JobRange>());
+      for (const JobRange& range : has_ranges ? ranges() : std::vector<JobRange>()) {
+        const auto found = store->payload(range.last());
+        ASSERT_TRUE(found) << range.last().value;
+        EXPECT_EQ(*found, payload_of(range, range.count - 1));
       }
-      EXPECT_EQ(store->load().value().next_id, JobId(has_runs ? 2'001'503 : 1'000'001));
+      EXPECT_EQ(store->load().value().next_id, JobId(has_ranges ? 2'001'503 : 1'000'001));
       EXPECT_EQ(store->load().value().drains,
                 migration.number < 2 ? std::vector<Drain>() : drains(migration.number));
       EXPECT_EQ(store->load().value().unhealthy,

@@ -49,11 +49,11 @@ struct Store::Core {
   }
 
   void save(const Job& job);
-  void save(const JobRun& run);
-  void take_from_run(JobId job);
+  void save(const JobRange& range);
+  void take_from_range(JobId job);
   void save_dependencies(const Job& job);
   void save_payloads(const Batch& batch);
-  void drop(const std::vector<const Job*>& jobs);  ///< what those run that have ended
+  void remove(const Batch& batch);  ///< what ended jobs ran, and jobs that are forgotten
   void remember(const Submission& submission, std::chrono::milliseconds lived);
   void write(const Batch& batch, JobId first_free);
   void load_dependencies(Loaded& loaded);
@@ -68,10 +68,12 @@ struct Store::Core {
   SQLite::Database database;
   Statement save_job{database, save_job_sql()};
   Statement find_row{database, find_row_sql()};
-  Statement find_run{database,
-                     "SELECT id, run_first FROM jobs WHERE run_first IS NOT NULL AND id >= ? "
-                     "ORDER BY id LIMIT 1"};
-  Statement shorten_run{database, "UPDATE jobs SET run_first = ? WHERE id = ?"};
+  Statement find_range{database,
+                       "SELECT id, range_first FROM jobs WHERE range_first IS NOT NULL AND id >= ? "
+                       "ORDER BY id LIMIT 1"};
+  Statement shorten_range{database,
+                          "UPDATE jobs SET range_first = ?1, "
+                          "range_naming = iif(?1 IS NULL, NULL, range_naming) WHERE id = ?2"};
   Statement list_dependencies{database,
                               "SELECT on_job FROM dependencies WHERE job = ? ORDER BY on_job"};
   Statement clear_dependencies{database, "DELETE FROM dependencies WHERE job = ?"};
@@ -103,7 +105,7 @@ struct Store::Core {
 };
 
 void Store::Core::save(const Job& job) {
-  if (job.id < next_id) take_from_run(job.id);
+  if (job.id < next_id) take_from_range(job.id);
   {
     Query query(save_job);
     bind_job(query, job);
@@ -113,22 +115,22 @@ void Store::Core::save(const Job& job) {
   if (dependencies_of(job.id) != job.spec.dependencies.jobs) save_dependencies(job);
 }
 
-void Store::Core::save(const JobRun& run) {
-  const Job last = run.at(run.count - 1);
+void Store::Core::save(const JobRange& range) {
+  const Job last = range.at(range.count - 1);
   {
     Query query(save_job);
-    bind_run(query, run, last);
+    bind_range(query, range, last);
     query.run();
   }
   if (!last.spec.dependencies.jobs.empty()) save_dependencies(last);
 }
 
 /// What happens to one of jobs alike concerns no other: from now on it has a row of its own.
-void Store::Core::take_from_run(JobId job) {
+void Store::Core::take_from_range(JobId job) {
   JobId first;
   JobId last;
   {
-    Query query(find_run);
+    Query query(find_range);
     if (!query.integer(sql_id(job)).step()) return;
     last = JobId(query.as<std::uint64_t>());
     first = JobId(query.as<std::uint64_t>());
@@ -136,14 +138,14 @@ void Store::Core::take_from_run(JobId job) {
   if (job < first) return;
   if (first < job) {  // those before it get another row, as this one is the last's
     Query query(find_row);
-    if (!query.integer(sql_id(last)).step()) throw SQLite::Exception("a run that is gone");
-    JobRun run = read_run(query);
-    run.first.spec.dependencies.jobs = dependencies_of(last);
-    save(run.part(0, job.value - first.value));
+    if (!query.integer(sql_id(last)).step()) throw SQLite::Exception("a range that is gone");
+    JobRange range = read_range(query);
+    range.first.spec.dependencies.jobs = dependencies_of(last);
+    save(range.part(0, job.value - first.value));
   }
   if (job == last) return;  // it is written over
   const JobId next(job.value + 1);
-  Query query(shorten_run);
+  Query query(shorten_range);
   if (next == last) {
     query.null();
   } else {
@@ -198,17 +200,27 @@ void Store::Core::save_payloads(const Batch& batch) {
   }
 }
 
-void Store::Core::drop(const std::vector<const Job*>& jobs) {
+/// What was forgotten may be one of jobs alike that nothing was written of before: the disk was
+/// full when it ended.
+void Store::Core::remove(const Batch& batch) {
+  std::vector<JobId> over;
+  for (const Job* job : batch.saves) {
+    if (is_ended(*job)) over.push_back(job->id);
+  }
+  over.insert(over.end(), batch.forgets.begin(), batch.forgets.end());
   std::vector<JobId> without_payload;  // or tasks of arrays
   std::vector<std::int64_t> left;
-  for (const Job* job : jobs) {
-    if (!is_ended(*job)) continue;
+  for (const JobId job : over) {
     {
       Query query(find_shared);
-      if (query.integer(sql_id(job->id)).step()) left.push_back(query.integer());
+      if (query.integer(sql_id(job)).step()) left.push_back(query.integer());
     }
-    Query(drop_payload).integer(sql_id(job->id)).run();
-    if (database.getChanges() == 0) without_payload.push_back(job->id);
+    Query(drop_payload).integer(sql_id(job)).run();
+    if (database.getChanges() == 0) without_payload.push_back(job);
+  }
+  for (const JobId job : batch.forgets) {
+    if (job < next_id) take_from_range(job);
+    Query(forget).integer(sql_id(job)).run();
   }
   for (const std::int64_t shared : arrays.remove_ended(without_payload)) left.push_back(shared);
   for (const std::int64_t shared : left) Query(drop_shared).integer(shared).run();
@@ -217,10 +229,9 @@ void Store::Core::drop(const std::vector<const Job*>& jobs) {
 void Store::Core::write(const Batch& batch, JobId first_free) {
   SQLite::Transaction transaction(database, SQLite::TransactionBehavior::IMMEDIATE);
   for (const Job* job : batch.saves) save(*job);
-  for (const JobRun& run : batch.runs) save(run);
+  for (const JobRange& range : batch.ranges) save(range);
   save_payloads(batch);
-  drop(batch.saves);
-  for (const JobId job : batch.forgets) Query(forget).integer(sql_id(job)).run();
+  remove(batch);
   if (!batch.submissions.empty()) {
     const std::chrono::milliseconds lived = batch.lived.value_or(Lived{}).total;
     Query(expire).integer((lived - kOldest).count()).run();
@@ -249,14 +260,14 @@ void Store::Core::load_dependencies(Loaded& loaded) {
   Statement all(database, "SELECT job, on_job FROM dependencies ORDER BY job, on_job");
   Query query(all);
   auto job = loaded.jobs.begin();
-  auto run = loaded.runs.begin();
+  auto range = loaded.ranges.begin();
   while (query.step()) {
     const JobId id(query.as<std::uint64_t>());
     while (job != loaded.jobs.end() && job->id < id) ++job;
-    while (run != loaded.runs.end() && run->last() < id) ++run;
+    while (range != loaded.ranges.end() && range->last() < id) ++range;
     Job* of = nullptr;
     if (job != loaded.jobs.end() && job->id == id) of = &*job;
-    if (run != loaded.runs.end() && run->last() == id) of = &run->first;
+    if (range != loaded.ranges.end() && range->last() == id) of = &range->first;
     if (of != nullptr) of->spec.dependencies.jobs.emplace_back(query.as<std::uint64_t>());
   }
 }
@@ -303,16 +314,16 @@ Result<Loaded> Store::load() {
     Query query(all);
     JobId before;
     while (query.step()) {
-      JobRun run = read_run(query);
-      if (run.first.id <= before) {
-        throw SQLite::Exception(fmt::format("job {} is there twice", run.first.id.value),
+      JobRange range = read_range(query);
+      if (range.first.id <= before) {
+        throw SQLite::Exception(fmt::format("job {} is there twice", range.first.id.value),
                                 SQLITE_CORRUPT);
       }
-      before = run.last();
-      if (run.count == 1) {
-        loaded.jobs.push_back(std::move(run.first));
+      before = range.last();
+      if (range.count == 1) {
+        loaded.jobs.push_back(std::move(range.first));
       } else {
-        loaded.runs.push_back(std::move(run));
+        loaded.ranges.push_back(std::move(range));
       }
     }
     core_->load_dependencies(loaded);
@@ -356,8 +367,8 @@ Result<void> Store::commit(const Batch& batch) {
   }
   JobId first_free = std::max(core_->next_id, batch.next_id.value_or(JobId()));
   for (const Job* job : batch.saves) first_free = std::max(first_free, JobId(job->id.value + 1));
-  for (const JobRun& run : batch.runs) {
-    first_free = std::max(first_free, JobId(run.last().value + 1));
+  for (const JobRange& range : batch.ranges) {
+    first_free = std::max(first_free, JobId(range.last().value + 1));
   }
   if (core_->sidecar && first_free > core_->next_id) {
     auto reserved = core_->sidecar->give_out(first_free);

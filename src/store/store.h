@@ -12,7 +12,7 @@
 #include "base/result.h"
 #include "core/job.h"
 #include "core/job_event.h"
-#include "core/job_run.h"
+#include "core/job_range.h"
 #include "core/machine.h"
 #include "core/node_health.h"
 #include "core/token.h"
@@ -34,9 +34,9 @@ struct Lived {
 
 /// What a store held when it was opened.
 struct Loaded {
-  std::vector<Job> jobs;       ///< by ascending id, but for those of `runs`
-  std::vector<JobRun> runs{};  ///< that wait, two at least each; by ascending id
-  JobId next_id;               ///< smallest id never given out
+  std::vector<Job> jobs;           ///< by ascending id, but for those of `runs`
+  std::vector<JobRange> ranges{};  ///< that wait, two at least each; by ascending id
+  JobId next_id;                   ///< smallest id never given out
   std::vector<Drain> drains{};
   std::vector<NodeHealth> unhealthy{};  ///< by node
   std::vector<Token> tokens{};          ///< by owner and name
@@ -71,7 +71,7 @@ struct SavedArray {
 struct Batch {
   std::vector<const Job*> saves = {};  ///< borrowed until commit() returns; a job once
   /// New jobs alike that wait and are not in `saves`.
-  std::vector<JobRun> runs = {};
+  std::vector<JobRange> ranges = {};
   /// Of new jobs. They go when their job ends.
   std::vector<SavedPayload> payloads = {};
   std::vector<SavedArray> arrays = {};  ///< the same, when all their tasks have ended
@@ -88,7 +88,7 @@ struct Batch {
   const JobEvents* events = nullptr;  ///< borrowed
 
   [[nodiscard]] bool empty() const {
-    return saves.empty() && runs.empty() && forgets.empty() && submissions.empty() && !next_id &&
+    return saves.empty() && ranges.empty() && forgets.empty() && submissions.empty() && !next_id &&
            !drains && !unhealthy && !tokens && !node;
   }
 };

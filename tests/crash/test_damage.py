@@ -228,3 +228,63 @@ def test_a_copy_is_made_while_it_runs(bare):
     bare.up()
     assert bare.job(first)["status"] == "Hold"
     assert "ok    backups" in bare.run("gflow", "doctor").out
+
+
+def array_of(machine, tasks):
+    out = machine.ok(
+        "gbatch", "--hold", "--array", f"1-{tasks}", "bash", "-c", "echo $GFLOW_ARRAY_TASK_ID ${#LARGE}",
+        env={"LARGE": "x" * 20_000},
+    )
+    return [int(line.split()[-1]) for line in out.splitlines()]
+
+
+def test_what_an_array_runs_is_got_back_and_still_kept_once(machine):
+    jobs = array_of(machine, 2000)
+    machine.down()
+    path = machine.state / "gflow.db"
+    flip(path, -1)
+    refused(machine)
+    done = recover(machine)
+    assert done["jobs"] == 2000 and not done["missing"] and not done.get("without_payload")
+    assert path.stat().st_size < 100 * 20_000, "it is not there for each task"
+    machine.up()
+    machine.ok("gjob", "release", jobs[0], jobs[1999])
+    machine.wait(jobs[0], jobs[1999])
+    assert [machine.log(job) for job in (jobs[0], jobs[1999])] == ["1 20000\n", "2000 20000\n"]
+
+
+def root_page(path, table):
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
+        return database.execute("SELECT rootpage FROM sqlite_schema WHERE name = ?", (table,)).fetchone()[0]
+
+
+def test_what_is_damaged_in_one_file_is_taken_from_the_next(machine):
+    jobs = array_of(machine, 50)
+    machine.down()
+    path = machine.state / "gflow.db"
+    data = bytearray(path.read_bytes())
+    begin = (root_page(path, "arrays") - 1) * 4096
+    data[begin + 8 : begin + 10] = b"\xff\xff"
+    path.write_bytes(data)
+    refused(machine)
+    assert not recover(machine).get("without_payload")
+    machine.up()
+    machine.ok("gjob", "release", jobs[-1])
+    machine.wait(jobs[-1])
+    assert machine.log(jobs[-1]) == "50 20000\n"
+
+
+def test_a_value_that_cannot_be_is_damage(machine):
+    job = machine.submit("--hold", "echo", "here", env={"MARKED": "here it is"})
+    machine.down()
+    path = machine.state / "gflow.db"
+    data = bytearray(path.read_bytes())
+    for name in (b"MARKED=", b"HOME="):  # each is behind its length in 4 bytes
+        at = data.find(name)
+        data[at - 4] = 0xFF
+    path.write_bytes(data)
+    refused(machine)
+    done = recover(machine)
+    assert not done["missing"]
+    machine.up()
+    assert machine.job(job)["status"] == "Hold"

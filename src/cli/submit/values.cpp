@@ -8,15 +8,14 @@
 
 #include "base/text.h"
 #include "base/translate.h"
-#include "core/job_run.h"
+#include "core/job_range.h"
 #include "core/requests.h"
 
 namespace gflow::cli {
 
 namespace {
 
-constexpr std::uint64_t kMaxTasks = 10'000;
-constexpr std::uint64_t kLastTask = kMaxTaskNumber;
+constexpr std::uint64_t kMaxTasks = 1'000'000;  // a daemon may take fewer: limits.max_submit
 
 /// The jobs of one Slurm dependency, "afterok:1:2".
 Result<std::vector<JobId>> read_afterok(std::string_view text) {
@@ -58,10 +57,10 @@ Result<void> add_tasks(std::string_view piece, std::vector<std::uint64_t>& tasks
         Code::Usage,
         tr_format("--array: '{}' is not valid; write 1-10, 0-100:10 or 1,3,7-9", printable(piece)));
   }
-  if (*last > kLastTask) {
+  if (*last > kMaxTaskNumber) {
     return fail(
         Code::Usage,
-        tr_format("--array: {} is too high; tasks are numbered up to {}", *last, kLastTask));
+        tr_format("--array: {} is too high; tasks are numbered up to {}", *last, kMaxTaskNumber));
   }
   if ((*last - *first) / *step >= kMaxTasks - std::min(kMaxTasks, tasks.size())) {
     return fail(Code::Usage, tr_format("--array: more than {} tasks at once", kMaxTasks));

@@ -1,13 +1,16 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Schema 16: the tasks of an array are one row until something happens to one of them.
 
--- Where run_first is there, the row stands for all jobs from that id on up to its own, which are alike
--- in all but id and name. run_naming says how they are called: NULL all the same, -1 each as a job
+-- Where range_first is there, the row stands for all jobs from that id on up to its own, which are alike
+-- in all but id and name. range_naming says how they are called: NULL all the same, -1 each as a job
 -- without a name is, else by how much the number behind the last "_" of the name goes up from one to
 -- the next. What becomes of one is written into a row of its own, and the others into one or two.
-ALTER TABLE jobs ADD COLUMN run_first INTEGER CHECK (run_first > 0 AND run_first < id);
-ALTER TABLE jobs ADD COLUMN run_naming INTEGER CHECK (run_naming <> 0 AND run_naming >= -1);
-CREATE INDEX job_runs ON jobs (id) WHERE run_first IS NOT NULL;
+ALTER TABLE jobs ADD COLUMN range_first INTEGER
+  CHECK (range_first IS NULL OR (range_first > 0 AND range_first < id AND state < 3));
+ALTER TABLE jobs ADD COLUMN range_naming INTEGER CHECK (range_naming <> 0 AND range_naming >= -1);
+CREATE INDEX job_ranges ON jobs (id) WHERE range_first IS NOT NULL;
+-- Whether any of an array is left is found at once, however many of them have ended.
+CREATE INDEX jobs_left ON jobs (id) WHERE end_reason IS NULL;
 
 -- What the tasks of an array run, in place of a row in payloads for each: what they share, with
 -- GFLOW_ARRAY_TASK_ID set to first_task, first_task + step, ... It goes when all have ended.

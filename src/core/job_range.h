@@ -30,16 +30,16 @@ struct Naming {
 
   friend bool operator==(const Naming&, const Naming&) = default;
 };
-/// The name of the job `ahead` behind the one of this name and id.
-[[nodiscard]] std::string name_ahead(std::string_view name,
+/// The name of the job so many after the one of this name and id.
+[[nodiscard]] std::string name_after(std::string_view name,
                                      JobId id,
                                      Naming naming,
-                                     std::uint64_t ahead);
+                                     std::uint64_t count);
 /// The name of the job so many before the one of this name and id; nothing if there can be none.
-[[nodiscard]] std::optional<std::string> name_behind(std::string_view name,
+[[nodiscard]] std::optional<std::string> name_before(std::string_view name,
                                                      JobId id,
                                                      Naming naming,
-                                                     std::uint64_t behind);
+                                                     std::uint64_t count);
 /// "NAME_NUMBER"; "" where the jobs of an array have no name.
 [[nodiscard]] std::string task_name(std::string_view name, std::uint64_t number);
 /// How the tasks of an array are called whose jobs have this name; "": they have none.
@@ -47,7 +47,7 @@ struct Naming {
 
 /// Jobs with ids one behind the other that are alike in all but id and name, as those of an array
 /// are until they start.
-struct JobRun {
+struct JobRange {
   Job first;
   std::uint64_t count = 1;
   Naming naming{};
@@ -55,15 +55,15 @@ struct JobRun {
   [[nodiscard]] JobId id(std::uint64_t i) const { return JobId(first.id.value + i); }
   [[nodiscard]] JobId last() const { return id(count - 1); }
   [[nodiscard]] std::string name(std::uint64_t i) const {
-    return name_ahead(first.spec.name, first.id, naming, i);
+    return name_after(first.spec.name, first.id, naming, i);
   }
   [[nodiscard]] Job at(std::uint64_t i) const;
   /// `most` of them, from the i-th on.
-  [[nodiscard]] JobRun part(std::uint64_t i, std::uint64_t most) const;
+  [[nodiscard]] JobRange part(std::uint64_t i, std::uint64_t most) const;
 
-  friend bool operator==(const JobRun&, const JobRun&) = default;
+  friend bool operator==(const JobRange&, const JobRange&) = default;
 };
 /// Of all of them, as of a job.
-[[nodiscard]] std::int64_t bytes_of(const JobRun& run);
+[[nodiscard]] std::int64_t bytes_of(const JobRange& range);
 
 }  // namespace gflow
