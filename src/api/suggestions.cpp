@@ -66,7 +66,7 @@ void add_gates(const JobView& job, Suggestions& list) {
     list.release("", tr("returns it to the queue"));
   }
   if (blocker_of(job, BlockerKind::Suspended) != nullptr) {
-    list.resume(tr("lets it go on where it stands"));
+    list.resume(tr("continues it"));
   }
   if (blocker_of(job, BlockerKind::BeginTime) != nullptr) {
     list.release(" --at now+0", tr("clears the begin time"));

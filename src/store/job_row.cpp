@@ -206,10 +206,8 @@ void bind_row(Query& query, const Job& job, const RangeColumns& range) {
   bind_columns(query, std::get_if<Ended>(&job.state));
 }
 
-/// The run whose last job this is.
-JobRange range_of(Job last, const RangeColumns& columns) {
-  JobRange range{.first = std::move(last)};
-  if (!columns.first) return range;
+/// Makes of its last job the first of the range.
+void begin_range(JobRange& range, const RangeColumns& columns) {
   Job& job = range.first;
   const JobId first(static_cast<std::uint64_t>(*columns.first));
   if (first >= job.id) throw SQLite::Exception(fmt::format("range_first of job {}", job.id.value));
@@ -220,7 +218,6 @@ JobRange range_of(Job last, const RangeColumns& columns) {
   if (!name) throw SQLite::Exception(fmt::format("name of job {}", job.id.value));
   job.id = first;
   job.spec.name = std::move(*name);
-  return range;
 }
 
 }  // namespace
@@ -236,15 +233,17 @@ void bind_range(Query& query, const JobRange& range, const Job& last) {
 }
 
 JobRange read_range(Query& query) {
-  Job job;
+  JobRange range;
+  Job& job = range.first;
   job.id = JobId(query.as<std::uint64_t>());
-  RangeColumns range;
-  read_columns(query, range);
+  RangeColumns columns;
+  read_columns(query, columns);
   read_columns(query, job);
   StateColumns state;
   read_columns(query, state);
   job.state = read_state(query, state);
-  return range_of(std::move(job), range);
+  if (columns.first) begin_range(range, columns);
+  return range;
 }
 
 }  // namespace gflow::store

@@ -136,7 +136,7 @@ def test_what_keeps_a_suspended_job_is_told_and_a_drain_does_not(bare):
     bare.ok("gctl", "drain", "gpu", "0", "--reason", "fan")
     name = bare.get(f"/api/v1/jobs/{first}")["spec"]["name"]
     assert bare.ok("gjob", "why", first) == (
-        f"Job {first} ({name}) is suspended: it keeps its memory, and goes on where it stands.\n"
+        f"Job {first} ({name}) is suspended and keeps its memory.\n"
         "\n"
         "Blocked by:\n"
         "   1.  Resources\n"

@@ -35,13 +35,13 @@ def test_a_job_stands_from_suspend_to_resume_whatever_happens_to_gflowd(bare, cg
     assert [one["kind"] for one in job["blockers"]] == ["suspended"]
     assert f"(Suspended by {user})" in bare.ok("gqueue")
     assert bare.ok("gjob", "why", first) == (
-        f"Job {first} (counts) is suspended: it keeps its memory, and goes on where it stands.\n"
+        f"Job {first} (counts) is suspended and keeps its memory.\n"
         "\n"
         "Blocked by:\n"
         f"   1.  Suspended by {user}\n"
         "\n"
-        "What would let it go on:\n"
-        f"  {f'gjob resume {first}':<34}  lets it go on where it stands\n"
+        "What would continue it:\n"
+        f"  {f'gjob resume {first}':<34}  continues it\n"
     )
     file = bare.work / "live.json"
     bare.ok("gctl", "snapshot", "-o", file)

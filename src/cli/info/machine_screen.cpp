@@ -229,7 +229,11 @@ std::string counts_line(const std::vector<const api::DeviceView*>& gpus, std::si
 
 std::string jobs_line(const api::MachineView& machine) {
   std::vector<std::string> words;
-  if (!machine.running.empty()) words.push_back(tr_format("{} running", machine.running.size()));
+  const auto suspended = static_cast<std::size_t>(
+      std::ranges::count(machine.running, Status::Suspended, &api::JobView::status));
+  const std::size_t running = machine.running.size() - suspended;
+  if (running > 0) words.push_back(tr_format("{} running", running));
+  if (suspended > 0) words.push_back(tr_format("{} suspended", suspended));
   if (machine.queued > 0) words.push_back(tr_format("{} waiting", machine.queued));
   if (machine.held > 0) words.push_back(tr_format("{} held", machine.held));
   return words.empty() ? tr("no jobs") : tr_format("jobs: {}", join(words, tr(", ")));

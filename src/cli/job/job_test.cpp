@@ -141,7 +141,7 @@ TEST(Why, KnowsDrainedGpusNodesAndJobsThatStandStill) {
   job.status = Status::Suspended;
   job.blockers.erase(job.blockers.begin(), job.blockers.end() - 1);
   EXPECT_EQ(why(job),
-            "Job 42 (ddp) is suspended: it keeps its memory, and goes on where it stands.\n"
+            "Job 42 (ddp) is suspended and keeps its memory.\n"
             "\n"
             "Blocked by:\n"
             "   1.  Preemption: waiting for jobs 5,7\n");

@@ -49,11 +49,11 @@ Result<int> run_resume(const Invocation& invocation, Context& context) {
 Command job_suspend_command() {
   return {
       .name = "suspend",
-      .summary = tr("stop running jobs where they stand, in memory"),
+      .summary = tr("suspend running jobs, which keep their memory"),
       .usage = {"JOB..."},
       .description = tr(
           "A suspended job keeps its memory, that of its GPUs, too, and gives back their compute "
-          "and its CPUs. It goes on only after 'gjob resume', and its time limit does not count "
+          "and its CPUs. It continues only after 'gjob resume', and its time limit does not count "
           "meanwhile. A job that did not say how much GPU memory it needs keeps all of it."),
       .words = jobs_to_act_on(),
       .run = run_suspend,
@@ -63,10 +63,10 @@ Command job_suspend_command() {
 Command job_resume_command() {
   return {
       .name = "resume",
-      .summary = tr("let suspended jobs go on"),
+      .summary = tr("continue suspended jobs"),
       .usage = {"JOB..."},
-      .description = tr("It goes on where it stands: at once, or when those that got its GPUs or "
-                        "CPUs meanwhile have given them back."),
+      .description = tr("A job continues at once, or when those that got its GPUs or CPUs meanwhile "
+                        "have given them back."),
       .words = jobs_to_act_on(),
       .run = run_resume,
   };

@@ -126,12 +126,12 @@ std::string why_text(const api::Explanation& explanation, const Clocks& clocks) 
   const api::JobView& job = explanation.job;
   if (job.status == Status::Suspended) {
     const std::string out =
-        tr_format("Job {} ({}) is suspended: it keeps its memory, and goes on where it stands.\n",
+        tr_format("Job {} ({}) is suspended and keeps its memory.\n",
                   job.id.value,
                   printable(job.spec.name));
     if (job.blockers.empty()) return out;
     return out + blocked_by_text(job.blockers, clocks) +
-           suggestions_text(tr("What would let it go on:"), explanation.suggestions);
+           suggestions_text(tr("What would continue it:"), explanation.suggestions);
   }
   if (!is_pending(job.status)) return instead(job);
   std::string out = tr_format("Job {} ({}) has been waiting since {}.\n",
