@@ -73,7 +73,8 @@ struct Store::Core {
                        "ORDER BY id LIMIT 1"};
   Statement shorten_range{database,
                           "UPDATE jobs SET range_first = ?1, "
-                          "range_naming = iif(?1 IS NULL, NULL, range_naming) WHERE id = ?2"};
+                          "range_naming = CASE WHEN ?1 IS NULL THEN NULL ELSE range_naming END "
+                          "WHERE id = ?2"};
   Statement list_dependencies{database,
                               "SELECT on_job FROM dependencies WHERE job = ? ORDER BY on_job"};
   Statement clear_dependencies{database, "DELETE FROM dependencies WHERE job = ?"};

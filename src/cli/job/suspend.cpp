@@ -65,8 +65,9 @@ Command job_resume_command() {
       .name = "resume",
       .summary = tr("continue suspended jobs"),
       .usage = {"JOB..."},
-      .description = tr("A job continues at once, or when those that got its GPUs or CPUs meanwhile "
-                        "have given them back."),
+      .description =
+          tr("A job continues at once, or when those that got its GPUs or CPUs meanwhile "
+             "have given them back."),
       .words = jobs_to_act_on(),
       .run = run_resume,
   };

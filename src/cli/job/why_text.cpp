@@ -125,10 +125,8 @@ std::string expected_start_text(const std::optional<api::ExpectedStart>& start,
 std::string why_text(const api::Explanation& explanation, const Clocks& clocks) {
   const api::JobView& job = explanation.job;
   if (job.status == Status::Suspended) {
-    const std::string out =
-        tr_format("Job {} ({}) is suspended and keeps its memory.\n",
-                  job.id.value,
-                  printable(job.spec.name));
+    const std::string out = tr_format(
+        "Job {} ({}) is suspended and keeps its memory.\n", job.id.value, printable(job.spec.name));
     if (job.blockers.empty()) return out;
     return out + blocked_by_text(job.blockers, clocks) +
            suggestions_text(tr("What would continue it:"), explanation.suggestions);
