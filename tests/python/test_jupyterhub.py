@@ -183,6 +183,42 @@ def test_what_goes_wrong(hub, machine, client):
         assert len(client.jobs()) == 3
 
 
+def test_nobody_without_a_token_of_their_own_is_served_as_the_hub(machine, client):
+    """Also where the function of the hub has one for others, or gflowd would not look at it."""
+    hub = Hub(machine, "c.GflowSpawner.token = lambda spawner: dict(alice='', bob=None, carol=' ', dave='gflow_x')[spawner.user.name]\n")
+    try:
+        for user, why in (("alice", "has none for 'alice'"), ("bob", "has none for 'bob'"), ("carol", "has none for 'carol'"),
+                          ("erin", "has none for 'erin': KeyError"), ("dave", "on a socket gflowd looks at no token")):
+            hub.ask("POST", f"/hub/api/users/{user}")
+            code, said = failing(hub, {}, user)
+            assert code == 500 and why in json.loads(said)["message"]
+    finally:
+        hub.close()
+    assert client.jobs() == []
+
+
+ROTATED = """
+import asyncio, sys, types
+from gflow.jupyterhub import GflowSpawner
+
+async def main(url, *tokens):
+    left = iter(tokens)
+    spawner = GflowSpawner(gflowd=url, token=lambda _: next(left))
+    spawner.user = types.SimpleNamespace(name="alice")
+    for _ in tokens:
+        print((await spawner.client.call("GET", "/api/v1/principal"))["credential"])
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+def test_a_token_that_is_another_now_is_taken(lab):
+    tokens = [lab.ok("gctl", "token", "create", name, "--scope", "submit").strip() for name in ("before", "after")]
+    said = subprocess.run([program("python"), "-c", ROTATED, lab.api_url, *tokens], capture_output=True, text=True, check=True,
+                          env=lab.environment | {"PYTHONPATH": str(SOURCE)}).stdout
+    assert said.split() == ["before", "after"]
+
+
 def test_a_server_by_the_token_of_its_user(lab):
     """Whose jobs they are says the token; the hub's account is not asked for."""
     token = lab.ok("gctl", "token", "create", "alice", "--scope", "submit").strip()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Optional, cast
 from gflow._calls import ENDED
 from gflow._html import reasons_of
 from gflow.aio import AsyncClient, AsyncJob
-from gflow.errors import GflowError, NotFound, WrongState
+from gflow.errors import ConfigurationError, GflowError, NotFound, WrongState
 
 if TYPE_CHECKING:
     from gflow.submission import SubmitOptions
@@ -53,8 +53,9 @@ class GflowSpawner(_Spawner):  # type: ignore[misc]
     gflowd = traits.Unicode("", config=True, help="Which gflowd: a name or URL of 'gctl remote'; empty: that of this machine.")
     token = traits.Any(
         "", config=True,
-        help="The token of gflowd to submit with, or a function of the spawner that gives that of its user. Without one jobs are those of "
-             "the account the hub runs as.")
+        help="The token of gflowd to submit with, or a function of the spawner that gives that of its user, asked each time; who it has none "
+             "for gets no server. With tokens gflowd is a URL, as none is looked at on its socket. Without, jobs are those of the account the "
+             "hub runs as.")
     profiles: Any = traits.List(
         [{"name": "No GPU", "options": {"cpus": 1}}, {"name": "One GPU", "options": {"gpus": 1}}], config=True,
         help="What a user may choose: a name, and the options of gflow.submit(). The first is chosen where nothing is said.")
@@ -65,6 +66,7 @@ class GflowSpawner(_Spawner):  # type: ignore[misc]
         super().__init__(*arguments, **named)
         self.job_id = 0
         self._client: Optional[AsyncClient] = None
+        self._token_of_client: Optional[str] = None
         self._place: Optional[asyncio.Future[tuple[str, int]]] = None
 
     # -- what a user may choose
@@ -90,21 +92,44 @@ class GflowSpawner(_Spawner):  # type: ignore[misc]
 
     @property
     def client(self) -> AsyncClient:
-        """That submits as this user, by `token`."""
-        if self._client is None:
-            token: Any = self.token(self) if callable(self.token) else self.token
-            self._client = AsyncClient(self.gflowd or None, token=token or None)
+        """That asks as this user, by `token` as it is now.
+
+        Errors: ConfigurationError where it would ask as another."""
+        token = self._token_now()
+        if self._client is None or self._token_of_client != token:
+            made = AsyncClient(self.gflowd or None, token=token)
+            if token is not None and made.server.socket:
+                raise ConfigurationError("on a socket gflowd looks at no token, and takes this for the hub: set c.GflowSpawner.gflowd = "
+                                         "'http://127.0.0.1:8000'")
+            if self._client is not None:
+                self._client._driver.close()  # what is asked by it now goes on
+            self._client, self._token_of_client = made, token
         return self._client
+
+    def _token_now(self) -> Optional[str]:
+        """None: the hub's account is meant, which for others is never root."""
+        if callable(self.token):
+            return self._token_by_function()
+        if self.token:
+            return str(self.token)
+        if os.geteuid() == 0 and self.user.name != pwd.getpwuid(0).pw_name:
+            raise ConfigurationError("the hub runs as root, and so would this server: set c.GflowSpawner.token, or run the hub as another account")
+        return None
+
+    def _token_by_function(self) -> str:
+        why = ""
+        try:
+            token = self.token(self)
+        except Exception as error:
+            token, why = None, f": {error!r}"
+        if not isinstance(token, str) or not token.strip():
+            raise ConfigurationError(f"c.GflowSpawner.token has none for '{self.user.name}'{why}")
+        return token
 
     @property
     def job(self) -> AsyncJob:
         """The user's server."""
         return AsyncJob(self.client, self.job_id, f"jupyter-{self.user.name}")
-
-    def _check_account(self) -> None:
-        """Nobody's notebook runs as the hub's root."""
-        if os.geteuid() == 0 and not self.token and self.user.name != pwd.getpwuid(0).pw_name:
-            raise web.HTTPError(500, "the hub runs as root, and so would this server: set c.GflowSpawner.token, or run the hub as another account")
 
     def _options(self) -> SubmitOptions:
         """What the hub itself has in its environment is not for users."""
@@ -116,11 +141,14 @@ class GflowSpawner(_Spawner):  # type: ignore[misc]
         return cast("SubmitOptions", {**given, "env": environment, "inherit_env": False})
 
     async def start(self) -> tuple[str, int]:
-        self._check_account()
+        try:
+            client = self.client
+        except ConfigurationError as error:
+            raise web.HTTPError(500, str(error)) from error
         self._place = asyncio.get_running_loop().create_future()
         command = [sys.executable, "-m", "gflow._singleuser", *self.cmd, *self.get_args()]
         try:
-            job = await self.client.submit(command, **self._options())
+            job = await client.submit(command, **self._options())
         except GflowError as error:
             raise web.HTTPError(500, f"gflow takes no such job: {error}") from error
         self.job_id = job.id
