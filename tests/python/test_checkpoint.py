@@ -7,6 +7,7 @@ import pickle
 import signal
 import subprocess
 
+import gflow
 import pytest
 from frameworks import python_with
 from gflow.train import checkpoint
@@ -124,6 +125,84 @@ def test_signals_are_given_back(tmp_path):
     assert signal.getsignal(signal.SIGUSR1) != before[0]
     list(one.steps(1))
     assert (signal.getsignal(signal.SIGUSR1), signal.getsignal(signal.SIGTERM)) == before
+
+
+def left_by_break(steps):
+    for _ in steps:
+        break
+
+
+def left_by_an_error(steps):
+    with pytest.raises(ZeroDivisionError):
+        for _ in steps:
+            1 / 0
+
+
+@pytest.mark.parametrize("leave", [left_by_break, left_by_an_error])
+def test_signals_are_given_back_by_a_loop_that_is_left_early(tmp_path, leave):
+    """As by early stopping: what follows ends by SIGTERM. Another loop is told again."""
+    before = signal.getsignal(signal.SIGTERM)
+    one = checkpoint.Checkpoint(tmp_path, model=Model())
+    leave(one.steps(5))
+    assert signal.getsignal(signal.SIGTERM) == before
+    with pytest.raises(SystemExit):
+        for _ in one.steps(5):
+            signal.raise_signal(signal.SIGTERM)
+    assert one.step == 1 and names(tmp_path) == ["step-0000000001"] and signal.getsignal(signal.SIGTERM) == before
+
+
+def test_signals_are_given_back_by_one_that_could_not_resume(saves, tmp_path):
+    saves().save()
+    saves().close()
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(ValueError, match="do not have the same states"):
+        checkpoint.Checkpoint(tmp_path, other=Model())
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_what_makes_no_sense_is_refused_before_a_step(saves, tmp_path):
+    for every in (0, -1):
+        with pytest.raises(gflow.OptionError, match=f"every={every}: "):
+            saves().steps(3, every=every)
+    with pytest.raises(gflow.OptionError, match="model=3 has no state_dict"):
+        checkpoint.Checkpoint(tmp_path, model=3)
+
+
+HOSTILE = """
+import os, pickle, sys, zlib
+import torch
+from gflow.train import checkpoint
+
+class Runs:
+    def __reduce__(self):
+        return os.mkdir, ("run",)
+
+def resumed(directory, states):
+    data = pickle.dumps({"states": states, "random": [{"python": (3, (0,) * 624 + (624,), None)}]})
+    os.mkdir(directory)
+    with open(f"{directory}/step-0000000009-{zlib.crc32(data):08x}.pt", "wb") as file:
+        file.write(data)
+    class Plain:
+        state_dict = staticmethod(lambda: 0)
+        load_state_dict = staticmethod(print)
+    return checkpoint.Checkpoint(directory, model=Plain())
+
+print(resumed("plain", {"model": {"weights": [1.5]}}).step)
+try:
+    resumed("hostile", {"model": Runs()})
+except pickle.UnpicklingError as error:
+    print(error)
+print(os.path.exists("run"))
+"""
+
+
+def test_with_pytorch_nothing_of_a_file_is_run(tmp_path):
+    """Also where it is none of PyTorch's."""
+    done = subprocess.run([python_with("torch"), "-c", HOSTILE], capture_output=True, text=True, check=False, cwd=tmp_path,
+                          env=os.environ | ENVIRONMENT)
+    assert done.returncode == 0, done.stderr
+    plain, step, error, ran = done.stdout.splitlines()
+    assert (plain, step, ran) == ("{'weights': [1.5]}", "9", "False") and "was written without PyTorch and has a posix.mkdir" in error
 
 
 # Each step says that it was begun, and waits until it may end where the test wants that.

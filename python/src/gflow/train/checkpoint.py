@@ -22,8 +22,9 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import FrameType
-from typing import Any, BinaryIO, Optional, Protocol, Union
+from typing import Any, BinaryIO, NoReturn, Optional, Protocol, Union
 
+from gflow.errors import OptionError
 from gflow.train._files import Files
 
 __all__ = ["Checkpoint", "keras_callback"]
@@ -46,7 +47,14 @@ class Told:
         self._ends_on = set(ends_on)
         self.to_save = False
         self.ended_by = 0
-        self._before = {number: signal.signal(number, self._note) for number in {*saves_on, *ends_on}}
+        self._numbers = {*saves_on, *ends_on}
+        self._before: dict[int, Any] = {}
+        self.listen()
+
+    def listen(self) -> None:
+        """Again, where it was closed."""
+        if not self._before:
+            self._before = {number: signal.signal(number, self._note) for number in self._numbers}
 
     def _note(self, number: int, _: Optional[FrameType]) -> None:
         self.to_save = True
@@ -122,12 +130,20 @@ def _write(to: Union[Path, BinaryIO], document: object) -> None:
         pickle.dump(document, to)
 
 
+class _PlainUnpickler(pickle.Unpickler):
+    """Reads numbers, text, lists and dictionaries: nothing that could run."""
+
+    def find_class(self, module: str, name: str) -> NoReturn:
+        raise pickle.UnpicklingError(f"it was written without PyTorch and has a {module}.{name}; where PyTorch is used only what it writes "
+                                     "may have more than numbers, text, lists and dictionaries")
+
+
 def _read(file: BinaryIO) -> Any:
-    """As it was written: by PyTorch, or before the program used it."""
+    """As it was written: by PyTorch, or before the program used it. With PyTorch nothing of a file is run."""
     is_of_torch = file.read(len(_ZIP)) == _ZIP
     file.seek(0)
     if not is_of_torch:
-        return pickle.load(file)
+        return (_PlainUnpickler if _torch() else pickle.Unpickler)(file).load()
     torch: Any = importlib.import_module("torch")
     return torch.load(file, map_location="cpu", weights_only=True)
 
@@ -163,7 +179,10 @@ class Checkpoint:
     def __init__(self, directory: os.PathLike[str] | str, *, keep: int = 3, saves_on: Sequence[int] = (signal.SIGUSR1,),
                  ends_on: Sequence[int] = (signal.SIGTERM,), **states: Stateful) -> None:
         if not states:
-            raise ValueError("a checkpoint needs what it is of: model=model, optimizer=optimizer")
+            raise OptionError("a checkpoint needs what it is of: model=model, optimizer=optimizer")
+        for name, one in states.items():
+            if not callable(getattr(one, "state_dict", None)) or not callable(getattr(one, "load_state_dict", None)):
+                raise OptionError(f"{name}={one!r} has no state_dict() and load_state_dict()")
         self._states = states
         self._files = Files(directory, "pt", keep)
         self._is_proven = False
@@ -171,9 +190,13 @@ class Checkpoint:
         """how many steps are done"""
         self.resumed_from: Optional[Path] = None
         self._told = Told(saves_on, ends_on)
-        if self._is_first:
-            self._files.tidy()
-        self._resume()
+        try:
+            if self._is_first:
+                self._files.tidy()
+            self._resume()
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def _is_first(self) -> bool:
@@ -238,17 +261,26 @@ class Checkpoint:
 
     def steps(self, total: int, *, every: Optional[int] = None) -> Iterator[int]:
         """Those that are left of `total`, from 0 on. Saved after each `every`, after the last, and when told; SystemExit where it
-        was told to end."""
-        while self.step < total:
-            yield self.step
-            self.step += 1
-            is_told, ended_by = self._agreed()
-            if is_told or self.step == total or (every is not None and self.step % every == 0):
-                self.save()
-            if ended_by and self.step < total:
-                self.close()
-                raise SystemExit(128 + ended_by)
-        self.close()
+        was told to end. Behind the loop, also where it was left before its end, signals do what they did before.
+
+        Errors: OptionError of an `every` below 1."""
+        if every is not None and every < 1:
+            raise OptionError(f"every={every!r}: so many steps are between two saves, at least 1; None for the last only")
+        return self._steps(total, every)
+
+    def _steps(self, total: int, every: Optional[int]) -> Iterator[int]:
+        self._told.listen()
+        try:
+            while self.step < total:
+                yield self.step
+                self.step += 1
+                is_told, ended_by = self._agreed()
+                if is_told or self.step == total or (every is not None and self.step % every == 0):
+                    self.save()
+                if ended_by and self.step < total:
+                    raise SystemExit(128 + ended_by)
+        finally:
+            self.close()
 
     def close(self) -> None:
         """Signals do what they did before."""
