@@ -255,3 +255,17 @@ sys.stdin.read()
         assert running.stdout.readline() == "ready\n"
         kill(running.pid)
     assert machine.wait(1)[0]["status"] in ("Finished", "Failed")
+
+
+def test_a_program_that_ends_without_closing_it_leaves_nothing(machine, client):
+    """Neither workers nor those that wait, and it says nothing of it."""
+    module("distributed")
+    script = HEAD + """
+cluster = GflowCluster(3, gpus=1)
+print(cluster.get_client().submit(pow, 2, 10).result())
+"""
+    environment = machine.environment | {"PYTHONPATH": str(SOURCE), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run([program("python"), "-c", script], env=environment, cwd=machine.work, capture_output=True, text=True,
+                          timeout=PATIENCE, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "1024\n", "")
+    assert len(client.jobs()) == 3 and all(one["status"] in ("Cancelled", "Finished") for one in client.jobs())

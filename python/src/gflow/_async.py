@@ -38,8 +38,10 @@ async def _within(awaited: Awaitable[T], seconds: float) -> T:
 
 async def _connect(server: Server) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     if server.socket:
-        # connect() waits for its turn, which a loop's own cannot: it is told to come again.
-        made = await asyncio.get_running_loop().run_in_executor(None, connect_unix, server)
+        try:  # on no other thread: at the end of a program there are none to be had
+            made = connect_unix(server, may_wait=False)
+        except BlockingIOError:  # on another it waits for its turn
+            made = await asyncio.get_running_loop().run_in_executor(None, connect_unix, server)
         made.setblocking(False)
         return await asyncio.open_unix_connection(sock=made)
     tls = tls_context() if server.fingerprint else None

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import socket
@@ -49,14 +50,15 @@ def check_certificate(server: Server, certificate: Optional[bytes]) -> None:
             "Compare with 'gflowd status' there; if it is right, 'gctl remote remove' and 'gctl remote add'")
 
 
-def connect_unix(server: Server) -> socket.socket:
-    """Waits for its turn: a socket that must not wait would be turned away while many connect."""
+def connect_unix(server: Server, *, may_wait: bool = True) -> socket.socket:
+    """Waits for its turn. One that may not wait is turned away while many connect: BlockingIOError."""
     try:
         made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     except OSError as error:
         raise Unreachable(f"no connection to {server} can be made: {error.strerror}; 'ulimit -n' says how many files a process "
                           "may have open, and raises it") from error
     try:
+        made.setblocking(may_wait)
         made.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", _CONNECT_SECONDS, 0))
         made.connect(server.socket)
         _, uid = _peer_of(made)
@@ -65,6 +67,8 @@ def connect_unix(server: Server) -> socket.socket:
                              "there: unset GFLOW_SOCKET, or check who made that socket")
     except OSError as error:
         made.close()
+        if isinstance(error, BlockingIOError) and not may_wait:
+            raise
         raise unreachable(server, error.strerror or error) from error
     except GflowError:
         made.close()
@@ -135,6 +139,8 @@ class Connection:
             self.begun = self._receive(f"does not answer {ask!s}")
 
     def _receive(self, silence: str, patience: Optional[float] = None) -> bytes:
+        if self._pid != os.getpid():  # what was read here would be missing there
+            raise ConnectionLost(f"this connection to {self._server} is of the process that this one was forked from")
         try:
             if patience is not None:
                 self._socket.settimeout(patience)  # an OSError, too, once it is closed
@@ -147,6 +153,11 @@ class Connection:
             self.reader.end()
             return b""
         return self.reader.feed(data)
+
+    def begin(self) -> None:
+        """Waits for the first piece, which of events says where they begin. What goes wrong is told by read()."""
+        with contextlib.suppress(ConnectionLost):
+            self.begun = self.read(_CONNECT_SECONDS) or b""
 
     def read(self, patience: float) -> Optional[bytes]:
         """The next piece of the body: b"" at its end, None where there was none in time."""
@@ -295,8 +306,10 @@ class Iteration(Iterator[T]):
         raise StopIteration
 
     def begin(self) -> Iteration[T]:
-        """Asks now, and not when the first is wanted: what happens from here on is in it."""
+        """Asks now, and not when the first is wanted: what happens from here on is in it, also in a process that is forked before."""
         self._answer(self._steps.send(None))
+        if isinstance(self._came, Opened):
+            self._came.stream.begin()
         return self
 
     def _answer(self, step: Step) -> None:
