@@ -90,6 +90,9 @@ async def test_functions(machine, client):
         with pytest.raises(ZeroDivisionError):
             await results.__anext__()
         assert [one async for one in results] == [3] and list((machine.state / "functions").iterdir()) == []
+        stops = await client.map(work.stops, [0])
+        with pytest.raises(RuntimeError, match="the function raised StopAsyncIteration in job 4"):
+            await stops.__anext__()
         killed = await client.map(work.killed_by, [0])
         with pytest.raises(gflow.JobFailed, match="by signal 9"):
             await killed.jobs[0].result()

@@ -15,7 +15,7 @@ import gflow
 import pytest
 import work
 from gflow import _default, _folders, _sync, functions
-from machine import kill
+from machine import PATIENCE, kill
 from package import ROOT, SOURCE
 from pypi import program
 
@@ -53,6 +53,14 @@ def test_what_was_raised_is_raised_where_its_result_would_be(client):
     assert "work.py" in str(raised.value.__cause__) and "return 12 / item" in str(raised.value.__cause__)
     assert next(results) == 3 and list(results) == []
     assert client.job(2).status() == "Failed" and "ZeroDivisionError" in client.job(2).log()
+
+
+def test_a_call_that_raises_stopiteration_does_not_end_the_results(client):
+    results = gflow.map(work.taken_of, [[1], [], [3]])
+    assert next(results) == 1
+    with pytest.raises(RuntimeError, match="the function raised StopIteration in job 2"):
+        next(results)
+    assert list(results) == [3]
 
 
 def test_after_an_interrupt_results_go_on(client, machine, monkeypatch):
@@ -278,6 +286,34 @@ def test_what_a_fork_takes_is_left_to_its_parent(client, machine):
         os._exit(0 if job.result(timeout=60) == 4 else 1)
     assert os.waitpid(child, 0)[1] == 0 and len(folders(machine)) == 2
     assert job.result(timeout=60) == 4 and folders(machine) == []
+
+
+FORKS = """
+import os, sys, gflow, work
+gates = sys.argv[1:]
+results = gflow.map(work.wait_for, gates)
+events = gflow.events(type="job.ended")
+if child := os.fork():
+    for gate in gates:
+        with open(gate, "w") as file:
+            file.write("x")
+    status = os.waitpid(child, 0)[1]
+print(list(results), sorted(next(events)["job"] for _ in gates), flush=True)
+if not child:
+    os._exit(0)
+print(status)
+"""
+
+
+def test_results_and_events_in_a_forked_process_are_its_own(machine):
+    """Both have all of them."""
+    gates = [machine.work / "a", machine.work / "b"]
+    for gate in gates:
+        os.mkfifo(gate)
+    environment = machine.environment | {"PYTHONPATH": f"{SOURCE}:{ROOT}/tests/python"}
+    done = subprocess.run([sys.executable, "-c", FORKS, *map(str, gates)], env=environment, capture_output=True, text=True,
+                          timeout=PATIENCE, check=False)
+    assert (done.stdout, done.stderr) == ("['x', 'x'] [1, 2]\n" * 2 + "0\n", "")
 
 
 LEAVES = """

@@ -17,6 +17,15 @@ def divide(item):
     return 12 / item
 
 
+def taken_of(item):
+    """Raises StopIteration of an empty list."""
+    return next(iter(item))
+
+
+def stops(item):
+    raise StopAsyncIteration
+
+
 def wait_for(path):
     with open(path) as gate:
         return gate.read()

@@ -127,7 +127,10 @@ class AsyncResults(AsyncIterator[R]):
             await self._endings.aclose()  # what was being read is lost: from here on each job is waited for
             raise
         self._place += 1
-        return await job.given()
+        try:
+            return await job.given()
+        except StopAsyncIteration as error:  # which would end the results, and not say so
+            raise RuntimeError(f"the function raised StopAsyncIteration in job {job.id}") from error
 
     async def _hear(self, waited: AsyncFunctionJob[R]) -> None:
         """That a job has ended."""

@@ -254,7 +254,10 @@ class Results(Iterator[R]):
             self._endings.close()  # what was being read is lost: from here on each job is waited for
             raise
         self._place += 1
-        return job.given()
+        try:
+            return job.given()
+        except StopIteration as error:  # which would end the results, and not say so
+            raise RuntimeError(f"the function raised StopIteration in job {job.id}") from error
 
     def _next_ended(self, waited: FunctionJob[R]) -> int:
         for job_id, has_ended in self._heard:
