@@ -161,6 +161,18 @@ def test_time_sliced(client):
     ({"time_limit": "2h"}, gflow.OptionError, "'2h' is not a time: seconds, or a timedelta"),
     ({"grace": float("inf")}, gflow.OptionError, "inf is not a time"),
     ({"env": {"A=B": "1"}}, gflow.OptionError, "'A=B' is not the name of a variable"),
+    ({"launch": "mpi"}, gflow.OptionError, "launch='mpi' is none of ddp, torchrun, accelerate"),
+    ({"launch": ""}, gflow.OptionError, "launch='' is none of"),
+    ({"gpus": " "}, gflow.OptionError, "gpus=' ' asks for nothing"),
+    ({"gpus": 1e-12}, gflow.OptionError, "gpus=1e-12 asks for nothing"),
+    ({"time_limit": None}, gflow.OptionError, "time_limit: None is not a time"),
+    ({"begin": "tomorrow"}, gflow.OptionError, "begin='tomorrow' is no time: a datetime"),
+    ({"constraint": "zone=b"}, gflow.OptionError, "constraint='zone=b' is not a dictionary"),
+    ({"env": None}, gflow.OptionError, "env=None is not a dictionary"),
+    ({"env": {"A": None}}, gflow.OptionError, "env: 'A': None is not a name and a text"),
+    ({"cpus": 1.5}, gflow.OptionError, "cpus=1.5 is not a whole number"),
+    ({"priority": "high"}, gflow.OptionError, "priority='high' is not a whole number"),
+    ({"depends_on": True}, gflow.OptionError, "True is not a job"),
     ({"config": "/no/such"}, gflow.OptionError, "config '/no/such' cannot be read: No such file"),
 ])
 def test_what_is_wrong_is_an_exception_that_says_it(client, options, error, says):
@@ -169,6 +181,32 @@ def test_what_is_wrong_is_an_exception_that_says_it(client, options, error, says
     assert client.jobs() == []
     if error in (gflow.RequestError, gflow.OptionError):
         assert issubclass(error, ValueError) and issubclass(error, gflow.GflowError)
+
+
+@pytest.mark.parametrize(("tasks", "says"), [
+    ([1.5], "a task=1.5 is not a whole number"), (["a"], "a task='a' is not"), ([True], "a task=True is not"),
+    ([0, -1], "there is no task -1"), ([1, 2, 1], "task 1 is there twice")])
+def test_tasks_that_are_none_are_refused(client, tasks, says):
+    with pytest.raises(gflow.OptionError, match=says):
+        client.submit_array("true", tasks)
+    assert client.jobs() == []
+
+
+def test_numbers_of_numpy_are_numbers(client):
+    numpy = pytest.importorskip("numpy")
+    first = client.submit("true", gpus=numpy.int64(1), gpu_memory=numpy.int64(2 << 30), cpus=numpy.int32(2), priority=numpy.int64(7),
+                          time_limit=numpy.float32(60), hold=True)
+    spec = client.submit("true", gpus=numpy.float32(0.5), depends_on=numpy.int64(first.id), hold=True).show()["spec"]
+    told = first.show()["spec"]
+    assert (told["request"]["gpus"], told["request"]["cpus"], told["priority"], told["time_limit_seconds"]) == (1, 2, 7, 60)
+    assert spec["request"]["gpu_share_parts"] == 5000 and spec["dependencies"]["jobs"] == [first.id]
+    assert len(client.submit_array("true", numpy.arange(2), hold=True)) == 2
+
+
+def test_options_that_there_are_not_are_told_where_they_are_said(client):
+    for make in (gflow.function, lambda **options: gflow.Executor(client, **options)):
+        with pytest.raises(TypeError, match="has no option 'gpu'; it has 'gpus'"):
+            make(gpu=1)
 
 
 def test_a_problem_has_what_was_asked_and_the_request(client, machine):

@@ -185,7 +185,8 @@ asyncio.run(main())
 
 def test_what_is_refused_is_refused_at_once(dask, client):
     said = dask("""
-for options in (dict(gpus=99), dict(gpus="nonsense"), dict(memory="much"), dict(gpu=1)):
+for options in (dict(gpus=99), dict(gpus="nonsense"), dict(memory="much"), dict(gpu=1), dict(security=True),
+                dict(worker_extra_args="--resources GPU=1"), dict(nthreads="x"), dict(death_timeout=None)):
     try:
         GflowCluster(2, **options)
     except Exception as error:
@@ -196,8 +197,9 @@ for server in ("nobody", "http://127.0.0.1:1"):
     except gflow.ConfigurationError as error:
         print("ConfigurationError", error)
 """).splitlines()
-    assert [one.split()[0] for one in said] == ["Infeasible", "RequestError", "OptionError", "TypeError", "ConfigurationError", "ConfigurationError"], said
-    assert "a worker has no option 'gpu'; it has 'gpus'" in said[3] and "say where they find the scheduler" in said[5]
+    assert [one.split()[0] for one in said] == ["Infeasible", "RequestError", "OptionError", "TypeError", *["OptionError"] * 4, *["ConfigurationError"] * 2], said
+    assert "['--resources', 'GPU=1']" in said[5]
+    assert "a worker has no option 'gpu'; it has 'gpus'" in said[3] and "say where they find the scheduler" in said[9]
     assert client.jobs() == []
 
 

@@ -5,6 +5,7 @@ import copy
 import logging
 from unittest.mock import Mock, patch
 
+import gflow
 import pytest
 from gflow import (
     GPUMemoryGuard, GPUMemoryRequirement, GPUResource, GPUResourceParser, GPUScheduler, RequestError, SchedulingPolicy,
@@ -96,12 +97,13 @@ def test_policies_choose():
     assert scheduler_of(Cluster([node("b"), node("a")])).schedule_pod(wanted()) == "b"  # of equals the first
 
 
-def test_a_policy_by_its_name_and_one_that_is_none(caplog):
+def test_a_policy_by_its_name_and_one_that_is_none():
     made = scheduler_of(Cluster([node("n")]), "pack")
     assert made.schedule_pod(wanted()) == "n"
-    made.scheduling_policy = "fastest"
-    assert made.schedule_pod(wanted()) is None
-    assert "'fastest' is not a valid SchedulingPolicy" in caplog.text
+    for policy in ("fastest", "PACK", None):
+        with pytest.raises(gflow.OptionError, match=f"scheduling_policy={policy!r} is none of spread, pack, balanced"):
+            made.scheduling_policy = policy
+    assert made.scheduling_policy is SchedulingPolicy.PACK
 
 
 @pytest.mark.parametrize(("changed", "text", "fits"), [

@@ -64,7 +64,7 @@ class Calls:
 
     def statistics(self, since: Optional[datetime], until: Optional[datetime],
                    parameters: Mapping[str, object]) -> Steps[documents.Statistics]:
-        times = {name: None if time is None else written.time_of(time) for name, time in (("since", since), ("until", until))}
+        times = {name: None if time is None else written.time_of(time, name) for name, time in (("since", since), ("until", until))}
         told: documents.Statistics = yield from self.call("GET", f"{API}/statistics{query_of({**times, **parameters})}")
         return told
 
@@ -158,7 +158,7 @@ class Calls:
         return done
 
     def release(self, jobs: Iterable[JobRef], at: Union[datetime, timedelta, None]) -> Steps[list[int]]:
-        return (yield from self.act("release", jobs, at=None if at is None else written.time_of(at)))
+        return (yield from self.act("release", jobs, at=None if at is None else written.time_of(at, "at")))
 
     def update(self, jobs: Iterable[JobRef], changes: JobChanges) -> Steps[list[int]]:
         listed = [written.id_of(one) for one in jobs]

@@ -85,9 +85,13 @@ def function(**options: Unpack[SubmitOptions]) -> Callable[[Callable[P, R]], Fun
     >>> power(2, 3), power.submit(2, 3).result()
     (8, 8)
 
-    options: of each job, gflow.submission.SubmitOptions."""
-    from gflow._function import Function
+    options: of each job, gflow.submission.SubmitOptions.
 
+    Errors: TypeError of one that there is not."""
+    from gflow._function import Function
+    from gflow.submission import SubmitOptions, check_names
+
+    check_names("a function", options, SubmitOptions)
     return lambda one: Function(one, options)
 
 

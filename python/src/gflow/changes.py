@@ -66,12 +66,12 @@ _OF_GPUS = {"gpus", "gpu_share_parts", "gpu_mode", "gpu_vendor", "gpu_models", "
 def document_of(changes: JobChanges, gpus: documents.Request) -> dict[str, Any]:
     """As the API has them; `gpus` is what gflowd read of those. Errors: OptionError, TypeError."""
     written.check_names("an update", changes, JobChanges)
-    document: dict[str, Any] = {name: value for name, value in changes.items() if name in _PLAIN}
+    document = written.plain_of(changes, _PLAIN)
     if "time_limit" in changes:
         limit = changes["time_limit"]
-        document["time_limit_seconds"] = None if limit is None else written.seconds_of(limit)
+        document["time_limit_seconds"] = None if limit is None else written.seconds_of(limit, "time_limit")
     if "grace" in changes:
-        document["grace_seconds"] = written.seconds_of(changes["grace"])
+        document["grace_seconds"] = written.seconds_of(changes["grace"], "grace")
     if dependencies := _dependencies_of(changes):
         document["dependencies"] = dependencies
     said = cast("written.SubmitOptions", {name: 0 if value is None else value for name, value in changes.items()})

@@ -352,7 +352,7 @@ class Job:
         return self.client._driver.run(self.client._calls.job(self.id))
 
     def status(self) -> str:
-        """"Queued", "Hold", "Starting", "Running", "Finished", "Failed", "Cancelled", "Timeout" or "Lost"."""
+        """"Queued", "Hold", "Starting", "Running", "Suspended", "Completing", "Finished", "Failed", "Cancelled", "Timeout" or "Lost"."""
         return self.show()["status"]
 
     def done(self) -> bool:

@@ -8,6 +8,7 @@ import contextlib
 import importlib
 import logging
 import os
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Optional, cast
@@ -15,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Optional, cast
 from gflow._servers import find_server
 from gflow.aio import AsyncClient, AsyncJob
 from gflow.aio_functions import AsyncEndings, ended_of
-from gflow.errors import ConfigurationError, ConnectionLost, GflowError, JobFailed, NotFound, ServerTimeout, Unreachable, WrongState
-from gflow.submission import SubmitOptions, bytes_of, check_names
+from gflow.errors import ConfigurationError, ConnectionLost, GflowError, JobFailed, NotFound, OptionError, ServerTimeout, Unreachable, WrongState
+from gflow.submission import SubmitOptions, bytes_of, check_names, whole_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -85,13 +86,14 @@ class GflowCluster(_spec.SpecCluster):  # type: ignore[misc]
     death_timeout: seconds after which a worker that finds no scheduler ends.
     options: those of gflow.submit(), of the job of each worker.
 
-    Errors: those of Client.check(), before anything runs; ConfigurationError where gflowd may be on another machine and no "host" is said."""
+    Errors: OptionError and those of Client.check(), before anything runs; ConfigurationError where gflowd may be on another machine and no "host" is said."""
 
     def __init__(self, n_workers: int = 0, *, nthreads: Optional[int] = None, server: Optional[str] = None, token: Optional[str] = None,
                  worker_extra_args: Sequence[str] = (), scheduler_options: Optional[Mapping[str, Any]] = None, security: Any = None,
                  death_timeout: int = _DEATH_SECONDS, asynchronous: bool = False, loop: Any = None,
                  **options: Unpack[SubmitOptions]) -> None:
         check_names("a worker", options, SubmitOptions)
+        _check_worker(nthreads, worker_extra_args, security, death_timeout)
         self._server = (server, token)
         self._client: Optional[AsyncClient] = None
         self._endings: Optional[AsyncEndings] = None
@@ -219,6 +221,17 @@ class GflowCluster(_spec.SpecCluster):  # type: ignore[misc]
         told = await _how(worker.job)
         await worker.close()
         _LOGGER.warning("worker %s of %s is gone: %s", name, self.name, told)
+
+
+def _check_worker(nthreads: Optional[int], words: Sequence[str], security: Any, death_timeout: int) -> None:
+    """Else each worker would end at once, and only its log would say why. Errors: OptionError."""
+    if isinstance(words, str):
+        raise OptionError(f"worker_extra_args={words!r} is a text, not its words: {shlex.split(words)!r}")
+    if security is not None and not isinstance(security, _security.Security):
+        raise OptionError(f"security={security!r} is no distributed.security.Security; without one there is TLS by a key of this cluster")
+    for what, number in (("nthreads", 1 if nthreads is None else nthreads), ("death_timeout", death_timeout)):
+        if whole_of(number, what) < 1:
+            raise OptionError(f"{what}={number!r} is below 1")
 
 
 async def _how(job: Optional[AsyncJob]) -> str:

@@ -21,7 +21,7 @@ from gflow._folders import Folder, Left, swept
 from gflow._function import by_place
 from gflow.client import Client, Job
 from gflow.errors import ConfigurationError, EventsGone, GflowError, JobFailed
-from gflow.submission import Submission, shown_line
+from gflow.submission import Submission, SubmitOptions, check_names, shown_line
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from gflow._servers import Server
     from gflow._steps import Steps
     from gflow._sync import Iteration
-    from gflow.submission import SubmitOptions
 
 R = TypeVar("R")
 
@@ -319,11 +318,14 @@ class Executor(concurrent.futures.Executor):
     [8, 16]
 
     client: gflow.default_client() without one.
-    options: of each job, gflow.submission.SubmitOptions."""
+    options: of each job, gflow.submission.SubmitOptions.
+
+    Errors: TypeError of an option that there is not."""
 
     def __init__(self, client: Optional[Client] = None, **options: Unpack[SubmitOptions]) -> None:
         from gflow._default import default_client
 
+        check_names("an executor", options, SubmitOptions)
         self._client = client or default_client()
         self._options = options
         self._lock = threading.RLock()

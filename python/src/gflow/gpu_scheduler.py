@@ -9,6 +9,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Optional
 
 from gflow._cluster import Catalogue, Cluster, Pods, is_open, listed, logger, selects
+from gflow.errors import OptionError
 from gflow.gpu_memory_guard import GPUMemoryGuard, Requirement, requirement_of
 from gflow.gpu_parser import GPUResource, GPUResourceParser, plain
 
@@ -75,6 +76,18 @@ class GPUScheduler:
         self._catalogue = Catalogue(gpu_parser)
         self._lock = threading.RLock()
         self._chosen: list[Mapping[str, Any]] = []  # as pods, in this pass over the pending requests
+
+    @property
+    def scheduling_policy(self) -> SchedulingPolicy:
+        """Or its value, as "pack". Errors, where it is set: OptionError of what is none."""
+        return self._policy
+
+    @scheduling_policy.setter
+    def scheduling_policy(self, policy: SchedulingPolicy) -> None:
+        try:
+            self._policy = SchedulingPolicy(policy)
+        except ValueError:
+            raise OptionError(f"scheduling_policy={policy!r} is none of {', '.join(one.value for one in SchedulingPolicy)}") from None
 
     def schedule_pod(self, request: SchedulingRequest) -> Optional[str]:
         """The node it should go to; None, and why in the log, if there is none now. Nothing is held there."""
@@ -147,7 +160,7 @@ class GPUScheduler:
 
     def _rank(self, cluster: Cluster, need: GPUResource, memory_gb: float) -> list[tuple[Node, float]]:
         each = max(memory_gb / need.devices if need.devices else 0.0, need.memory_gb or 0.0)
-        return cluster.rank(need, each, SchedulingPolicy(self.scheduling_policy).value)
+        return cluster.rank(need, each, self.scheduling_policy.value)
 
     def _get_available_gpus(self, node: Node) -> float:
         """Those that can be given out, less what pods there hold."""

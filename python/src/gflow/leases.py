@@ -35,7 +35,7 @@ class LeaseTerms:
         if is_seen:
             self.need["pid"] = os.getpid()
         if ttl is not None:
-            self.need["ttl_seconds"] = submission.seconds_of(ttl)
+            self.need["ttl_seconds"] = submission.seconds_of(ttl, "ttl")
         elif not is_seen:
             self.heartbeat = self.need["ttl_seconds"] = HEARTBEAT_SECONDS
 

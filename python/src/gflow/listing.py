@@ -45,7 +45,7 @@ def parameters_of(query: JobQuery) -> dict[str, object]:
     parameters: dict[str, object] = dict(query)
     parameters["job"] = some_ids(query.get("job"))
     since = query.get("since")
-    parameters["since"] = None if since is None else time_of(since)
+    parameters["since"] = None if since is None else time_of(since, "since")
     return parameters
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import base64
 import math
+import numbers
 import os
 import re
 import secrets
 import shlex
 import subprocess
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Union, cast
@@ -106,10 +108,43 @@ def check_names(what: str, said: Mapping[str, object], kind: type) -> None:
 
 
 def option_of_gpus(gpus: Gpus) -> str:
-    """As the grammar of requests has it."""
-    if isinstance(gpus, bool) or not isinstance(gpus, (int, float, str)):
+    """As the grammar of requests has it. Numbers may be NumPy's, here as in other options."""
+    if isinstance(gpus, bool) or not isinstance(gpus, (numbers.Real, str)):
         raise OptionError(f"gpus is a number or a request as '2(V100)', not {gpus!r}")
-    return f"{gpus:.10f}".rstrip("0").rstrip(".") if isinstance(gpus, float) else str(gpus).strip()
+    if isinstance(gpus, str):
+        text = gpus.strip()
+    elif isinstance(gpus, numbers.Integral):
+        text = str(int(gpus))
+    else:
+        text = f"{float(gpus):.10f}".rstrip("0").rstrip(".") if gpus else "0"
+    if not text or (text in ("0", "-0") and not isinstance(gpus, str) and gpus):
+        raise OptionError(f"gpus={gpus!r} asks for nothing: 0 is a job without GPUs")
+    return text
+
+
+def whole_of(number: object, what: str) -> int:
+    """Errors: OptionError of what is no whole number."""
+    if isinstance(number, bool) or not isinstance(number, numbers.Integral):
+        raise OptionError(f"{what}={number!r} is not a whole number")
+    return int(number)
+
+
+_WHOLE_NUMBERS = {"priority", "max_retries", "preempt_signal", "max_concurrent"}
+
+
+def plain_of(options: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """Those of a specification that are said as they are written there."""
+    return {name: whole_of(value, name) if name in _WHOLE_NUMBERS else value for name, value in options.items() if name in names}
+
+
+def pairs_of(named: Mapping[str, str], what: str) -> list[tuple[str, str]]:
+    """Errors: OptionError of what is no dictionary, or has no value."""
+    if not isinstance(named, Mapping):
+        raise OptionError(f"{what}={named!r} is not a dictionary")
+    for name, value in named.items():
+        if not isinstance(name, str) or value is None:
+            raise OptionError(f"{what}: {name!r}: {value!r} is not a name and a text")
+    return list(named.items())
 
 
 def is_plain(text: str) -> bool:
@@ -192,23 +227,25 @@ def _set_kind(request: documents.Request, kind: str) -> None:
 
 def bytes_of(memory: Memory, what: str) -> int:
     """Of "16G", "512M", "1.5GiB" or a number of bytes."""
-    if isinstance(memory, int) and not isinstance(memory, bool):
-        return memory
+    if isinstance(memory, numbers.Integral) and not isinstance(memory, bool):
+        return int(memory)
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT])(?:i?B)?", str(memory).strip(), re.IGNORECASE)
     if not found:
         raise OptionError(f"{what}={memory!r} is not an amount of memory, as '16G', '512M' or a number of bytes")
     return math.ceil(float(found[1]) * _UNITS[found[2].upper()])
 
 
-def seconds_of(time: Seconds) -> int:
+def seconds_of(time: Seconds, what: str) -> int:
     seconds = time.total_seconds() if isinstance(time, timedelta) else time
-    if isinstance(seconds, (bool, str)) or not math.isfinite(seconds):
-        raise OptionError(f"{time!r} is not a time: seconds, or a timedelta")
+    if isinstance(seconds, bool) or not isinstance(seconds, numbers.Real) or not math.isfinite(seconds):
+        raise OptionError(f"{what}: {time!r} is not a time: seconds, or a timedelta")
     return math.ceil(seconds)
 
 
-def time_of(time: Union[datetime, timedelta]) -> str:
+def time_of(time: Union[datetime, timedelta], what: str) -> str:
     """In UTC; a time without a zone is this machine's."""
+    if not isinstance(time, (datetime, timedelta)):
+        raise OptionError(f"{what}={time!r} is no time: a datetime, or a timedelta from now on")
     moment = datetime.now(timezone.utc) + time if isinstance(time, timedelta) else time
     return moment.astimezone(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
@@ -231,11 +268,22 @@ def environment_of(options: SubmitOptions) -> list[documents.Bytes]:
     everything = options.get("inherit_env", True)
     given = activated(options["conda_env"]) if "conda_env" in options else os.environ
     passed = {k: v for k, v in given.items() if not _MINE.match(k) and (everything or k in _BASIC)}
-    for name in options.get("env", {}):
+    set_besides = dict(pairs_of(options.get("env", {}), "env"))
+    for name in set_besides:
         if not name or "=" in name or "\0" in name:
             raise OptionError(f"env: {name!r} is not the name of a variable")
-    said = {"GFLOW_LAUNCH": options["launch"]} if "launch" in options else {}
-    return [wire_text(f"{name}={value}") for name, value in {**passed, **options.get("env", {}), **said}.items()]
+    if "launch" in options:
+        set_besides["GFLOW_LAUNCH"] = _launch_of(options["launch"])
+    return [wire_text(f"{name}={value}") for name, value in {**passed, **set_besides}.items()]
+
+
+def _launch_of(how: str) -> str:
+    if how not in _LAUNCHES:
+        raise OptionError(f"launch={how!r} is none of {', '.join(_LAUNCHES)}")
+    return how
+
+
+_LAUNCHES = ("ddp", "torchrun", "accelerate")
 
 
 # As gbatch has it (src/cli/submit/conda.cpp): only a shell runs the activation scripts of packages.
@@ -317,37 +365,37 @@ def node_part(options: SubmitOptions) -> documents.Request:
     if "shared" in options:
         part["gpu_mode"] = "time_slice" if options["shared"] else "whole"
     if "cpus" in options:
-        part["cpus"] = options["cpus"]
+        part["cpus"] = whole_of(options["cpus"], "cpus")
     if "memory" in options:
         part["memory_bytes"] = bytes_of(options["memory"], "memory")
     if "nodes" in options:
-        part["nodes"] = options["nodes"]
+        part["nodes"] = whole_of(options["nodes"], "nodes")
     if "constraint" in options:
-        part["selector"] = [{"key": key, "value": value} for key, value in options["constraint"].items()]
+        part["selector"] = [{"key": key, "value": value} for key, value in pairs_of(options["constraint"], "constraint")]
     return part
 
 
 def spec_of(options: SubmitOptions, request: documents.Request, line: str) -> documents.JobSpec:
     plain = ("name", "project", "priority", "hold", "requeue", "max_retries", "preemption", "preempt_signal", "group",
              "max_concurrent")
-    spec = cast("documents.JobSpec", {name: value for name, value in options.items() if name in plain})
+    spec = cast("documents.JobSpec", plain_of(options, plain))
     spec["request"] = request
     spec["command"] = line
     spec["work_dir"] = wire_text(os.path.abspath(options.get("cwd", os.curdir)))
     if "time_limit" in options:
-        spec["time_limit_seconds"] = seconds_of(options["time_limit"])
+        spec["time_limit_seconds"] = seconds_of(options["time_limit"], "time_limit")
     if "grace" in options:
-        spec["grace_seconds"] = seconds_of(options["grace"])
+        spec["grace_seconds"] = seconds_of(options["grace"], "grace")
     if "begin" in options:
-        spec["begin"] = time_of(options["begin"])
+        spec["begin"] = time_of(options["begin"], "begin")
     return spec
 
 
 def id_of(job: JobRef) -> int:
-    its = job if isinstance(job, int) else getattr(job, "id", None)
-    if not isinstance(its, int):
+    its = job if isinstance(job, numbers.Integral) else getattr(job, "id", None)
+    if isinstance(its, bool) or not isinstance(its, numbers.Integral):
         raise OptionError(f"{job!r} is not a job: one that was submitted, or its number")
-    return its
+    return int(its)
 
 
 def dependencies_of(options: SubmitOptions, places: Mapping[int, int]) -> tuple[documents.Dependencies, list[int]]:
@@ -369,7 +417,12 @@ def dependencies_of(options: SubmitOptions, places: Mapping[int, int]) -> tuple[
 
 
 def tasks_of(item: documents.SubmitRequestItem, tasks: Sequence[int]) -> list[documents.SubmitRequestItem]:
-    """Of an array, as gbatch names and groups them."""
+    """Of an array, as gbatch names and groups them. Errors: OptionError of tasks that are no numbers of their own."""
+    tasks = [whole_of(task, "a task") for task in tasks]
+    if min(tasks) < 0:
+        raise OptionError(f"there is no task {min(tasks)}: they are numbered from 0 on")
+    if len(set(tasks)) < len(tasks):
+        raise OptionError(f"task {Counter(tasks).most_common(1)[0][0]} is there twice")
     whole = cast("documents.SubmitRequestItemOf", item)
     spec, told = whole["spec"], whole["payload"].setdefault("environment", [])
     told += [f"GFLOW_ARRAY_TASK_COUNT={len(tasks)}", f"GFLOW_ARRAY_TASK_MIN={min(tasks)}", f"GFLOW_ARRAY_TASK_MAX={max(tasks)}",
