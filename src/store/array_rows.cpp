@@ -71,7 +71,7 @@ std::vector<std::int64_t> ArrayRows::remove_ended(const std::vector<JobId>& jobs
       Query(remove_).integer(first).run();
       shared.push_back(array->shared);
     }
-    looked_at = std::move(array);
+    looked_at = array;
   }
   return shared;
 }
