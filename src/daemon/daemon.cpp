@@ -111,6 +111,7 @@ Result<std::unique_ptr<runner::Runner>> open_runner(const Options& options,
   wanted.logs_dir = options.paths.logs_dir;
   wanted.shim = GF_TRY(os::helper_program("gflow-shim"));
   wanted.share_library = os::helper_library("libgflow-share.so").value_or("");
+  wanted.serves_everyone = options.system;
   wanted.boot_id = boot_id;
   wanted.use_cgroups = config.cgroups;
   // Each running job and each connection takes some; jobs keep the limit programs expect.

@@ -65,7 +65,8 @@ attempt::Grant grant_of(const DeviceGrant& grant) {
 }  // namespace
 
 /// What the submitter had, what the order says, and what only this node knows.
-std::vector<std::string> Runner::Core::environment_for(const LaunchOrder& given) {
+std::vector<std::string> Runner::Core::environment_for(const LaunchOrder& given,
+                                                       const std::string& account) {
   const AttemptFiles files(options.attempts_dir, given.job, given.attempt);
   Surroundings around;
   around.socket = options.socket;
@@ -80,20 +81,16 @@ std::vector<std::string> Runner::Core::environment_for(const LaunchOrder& given)
   }
   const auto ordered = changed_environment(given.payload.environment, given.environment);
   auto environment = without_interposer(changed_environment(ordered, local_environment(around)));
-  if (!is_held_to_memory(given)) return environment;
+  if (account.empty()) return environment;
   return with_interposer(std::move(environment), options.share_library, files.share_directory());
 }
 
-bool Runner::Core::is_held_to_memory(const LaunchOrder& given) const {
-  return can_be_preloaded(options.share_library) && !memory_limits(given).empty();
-}
-
-/// "" if the attempt has none.
-Result<std::string> Runner::Core::account_for(const LaunchOrder& given) const {
-  if (!is_held_to_memory(given)) return std::string();
-  auto account = share::encode_account(memory_limits(given));
-  if (!account) return fail(Code::Usage, account.error());
-  return std::move(*account);
+/// "" if the attempt is not held to its memory: what is in the way of that is in the way of no job.
+std::string Runner::Core::account_for(const LaunchOrder& given) const {
+  const auto limits = memory_limits(given);
+  if (limits.empty() || !can_be_preloaded(options.share_library)) return "";
+  if (!why_not_loadable(options.share_library, given.user.uid).empty()) return "";
+  return share::encode_account(limits).value_or("");
 }
 
 void Runner::Core::note_ports(Key key) {
@@ -110,7 +107,8 @@ void Runner::Core::note_ports(Key key, PortBlock block) {
   ports.note(block);
 }
 
-Result<attempt::Order> Runner::Core::order_for(const LaunchOrder& given) {
+Result<attempt::Order> Runner::Core::order_for(const LaunchOrder& given,
+                                               const std::string& account) {
   const AttemptFiles files(options.attempts_dir, given.job, given.attempt);
   attempt::Order order;
   order.job = given.job.value;
@@ -132,7 +130,7 @@ Result<attempt::Order> Runner::Core::order_for(const LaunchOrder& given) {
   order.argv = given.payload.argv;
   if (order.argv.empty() && given.payload.script) order.argv.emplace_back("script");
   if (order.argv.empty()) return fail(Code::Usage, "the job has no program to run");
-  order.environment = environment_for(given);
+  order.environment = environment_for(given, account);
   set_launch_id(order.environment, order.launch_id);
   order.umask = given.payload.umask & 0777;
   order.open_files = options.open_files;
@@ -165,16 +163,15 @@ Result<Shim> Runner::Core::start_shim(const AttemptFiles& files,
 std::optional<Outcome> Runner::Core::start(const LaunchOrder& given) {
   const Key key(given.job, given.attempt);
   const AttemptFiles files(options.attempts_dir, given.job, given.attempt);
-  auto order = order_for(given);
+  const std::string account = account_for(given);
+  auto order = order_for(given, account);
   if (!order) return not_launched(FailureKind::Job, "write the launch order", order.error());
-  const auto account = account_for(given);
-  if (!account) return not_launched(FailureKind::Job, "limit the GPU memory", account.error());
   const std::string name = attempt_name(given.job, given.attempt);
   const auto made_groups = cgroups.create(
       name, given.limits, *order, standby ? standby->groups : std::vector<std::string>{});
   made[key] = {
       .groups = order->cgroups,
-      .only_usual_files = !given.payload.script && !given.payload.config_name && account->empty()};
+      .only_usual_files = !given.payload.script && !given.payload.config_name && account.empty()};
   std::optional<Standby> ready = std::exchange(standby, std::nullopt);
   const auto give_up = [&ready](Outcome outcome) {
     if (!ready) return outcome;
@@ -187,7 +184,7 @@ std::optional<Outcome> Runner::Core::start(const LaunchOrder& given) {
     return give_up(
         not_launched(FailureKind::Node, "create the control group", made_groups.error()));
   }
-  if (const auto written = files.create(*order, given.payload, *account, &spare); !written) {
+  if (const auto written = files.create(*order, given.payload, account, &spare); !written) {
     if (written.error().number == EEXIST) strangers.insert(key);
     return give_up(not_launched(written.error().code == Code::Usage ? FailureKind::Job
                                 : written.error().number == EEXIST  ? FailureKind::Passing

@@ -1,10 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runner/gpu_share.h"
 
+#include <fcntl.h>
+#include <grp.h>
+#include <sys/fsuid.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <string_view>
+#include <system_error>
+#include <thread>
 
 #include "base/text.h"
+#include "os/fd.h"
+#include "os/user.h"
 
 namespace gflow::runner {
 namespace {
@@ -37,6 +51,46 @@ std::vector<std::string> other_libraries(std::string_view value) {
   return others;
 }
 
+/// Opens and maps it: 0, or what keeps ld.so from it. A file system mounted noexec does, too.
+int try_to_load(const std::string& library) {
+  const os::Fd file(::open(library.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file.valid()) return errno;
+  std::array<char, 4> start{};
+  const ssize_t got = ::pread(file.get(), start.data(), start.size(), 0);
+  if (got < 0) return errno;
+  if (std::string_view(start.data(), static_cast<std::size_t>(got)) != "\177ELF") return ENOEXEC;
+  void* const mapped =
+      ::mmap(nullptr, start.size(), PROT_READ | PROT_EXEC, MAP_PRIVATE, file.get(), 0);
+  if (mapped == MAP_FAILED) return errno;
+  (void)::munmap(mapped, start.size());
+  return 0;
+}
+
+/// For the calling thread alone, which is why the C library is passed by.
+bool take_rights_of(std::uint32_t uid) {
+  const os::Account account = os::account_of(uid);
+  const std::vector<std::uint32_t> groups = os::groups_of(account);
+  if (::syscall(SYS_setgroups, groups.size(), groups.data()) != 0) return false;
+  (void)::setfsgid(account.gid);
+  (void)::setfsuid(uid);
+  return static_cast<std::uint32_t>(::setfsgid(account.gid)) == account.gid &&
+         static_cast<std::uint32_t>(::setfsuid(uid)) == uid;
+}
+
+/// By a thread that ends with the rights it took.
+int try_to_load_as(std::uint32_t uid, const std::string& library) {
+  int error = EAGAIN;
+  const int dumpable = ::prctl(PR_GET_DUMPABLE);
+  try {
+    std::thread([&] { error = take_rights_of(uid) ? try_to_load(library) : EPERM; }).join();
+  } catch (const std::system_error&) {
+    return error;  // there is no room for a thread
+  }
+  // Who changes its rights loses that for the whole process.
+  if (dumpable == 1) (void)::prctl(PR_SET_DUMPABLE, 1);
+  return error;
+}
+
 }  // namespace
 
 std::vector<share::DeviceLimit> memory_limits(const LaunchOrder& order) {
@@ -53,6 +107,11 @@ std::vector<share::DeviceLimit> memory_limits(const LaunchOrder& order) {
 
 bool can_be_preloaded(const std::string& library) {
   return library.starts_with('/') && library.find_first_of(kSeparators) == std::string::npos;
+}
+
+std::string why_not_loadable(const std::string& library, std::uint32_t uid) {
+  const int error = uid == ::geteuid() ? try_to_load(library) : try_to_load_as(uid, library);
+  return error == 0 ? "" : std::generic_category().message(error);
 }
 
 std::vector<std::string> with_interposer(std::vector<std::string> environment,

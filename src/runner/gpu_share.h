@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,10 @@ namespace gflow::runner {
 
 /// Whether a library of this path can be named in LD_PRELOAD, where spaces and colons separate.
 [[nodiscard]] bool can_be_preloaded(const std::string& library);
+
+/// Why programs of this user cannot load the library, as the kernel tells it: for a moment a thread
+/// has the user's rights and does what ld.so does. "" if they can.
+[[nodiscard]] std::string why_not_loadable(const std::string& library, std::uint32_t uid);
 
 /// The environment of a job whose programs load the library, after the libraries its user asked
 /// for, and find the account in this directory.

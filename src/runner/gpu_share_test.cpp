@@ -2,6 +2,12 @@
 #include "runner/gpu_share.h"
 
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
 
 namespace gflow::runner {
 namespace {
@@ -98,6 +104,40 @@ TEST(GpuShare, IsNamedWherePathsAreSeparated) {
   EXPECT_FALSE(can_be_preloaded("/opt/my gflow/libgflow-share.so"));
   EXPECT_FALSE(can_be_preloaded("/opt/a:b/libgflow-share.so"));
   EXPECT_FALSE(can_be_preloaded(""));
+}
+
+class Library : public testing::Test {
+ protected:
+  Library() : folder_(testing::TempDir() + "gpu_share_" + std::to_string(::getpid())) {
+    std::filesystem::create_directory(folder_);
+    std::filesystem::permissions(folder_, std::filesystem::perms(0755));
+    std::ofstream(path()) << "\177ELF and more";
+  }
+  ~Library() override { std::filesystem::remove_all(folder_); }
+  [[nodiscard]] std::string path() const { return folder_ + "/libgflow-share.so"; }
+
+  std::string folder_;
+};
+
+TEST_F(Library, CanBeLoadedWhereItCanBeRead) {
+  EXPECT_EQ(why_not_loadable(path(), ::geteuid()), "");
+  std::ofstream(path()) << "text";
+  EXPECT_EQ(why_not_loadable(path(), ::geteuid()), "Exec format error");
+  std::filesystem::remove(path());
+  EXPECT_EQ(why_not_loadable(path(), ::geteuid()), "No such file or directory");
+}
+
+TEST_F(Library, IsAskedForWithTheRightsOfTheUser) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can take the rights of others";
+  constexpr std::uint32_t kNobody = 65534;
+  EXPECT_EQ(why_not_loadable(path(), kNobody), "");
+  std::filesystem::permissions(folder_, std::filesystem::perms(0750));
+  EXPECT_EQ(why_not_loadable(path(), kNobody), "Permission denied");
+  EXPECT_EQ(why_not_loadable(path(), 0), "") << "this process's are its own again";
+  std::filesystem::permissions(folder_, std::filesystem::perms(0755));
+  std::filesystem::permissions(path(), std::filesystem::perms(0600));
+  EXPECT_EQ(why_not_loadable(path(), kNobody), "Permission denied");
+  EXPECT_EQ(::prctl(PR_GET_DUMPABLE), 1);
 }
 
 }  // namespace

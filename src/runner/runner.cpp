@@ -19,6 +19,8 @@
 namespace gflow::runner {
 namespace {
 
+constexpr std::uint32_t kNobody = 65534;
+
 /// Two daemons on one machine must not make groups of the same name: the name says which directory
 /// their attempts are in. Not by its path, which in another mount namespace is another directory.
 Result<std::string> cgroup_name(const std::string& attempts_dir) {
@@ -36,6 +38,17 @@ Result<Cgroups> find_cgroups(const Options& options) {
   return Cgroups{parse_cgroup_layout(*mounts, *own), name, [&](const std::string& directory) {
                    return probe_cgroup(options.shim, directory);
                  }};
+}
+
+/// Now: the library may be gone since this daemon started. A daemon of everyone's asks for those
+/// who have the fewest rights; of a job it is asked for its own user.
+std::string gpu_memory_enforcement(const Options& options) {
+  const std::string& library = options.share_library;
+  if (!can_be_preloaded(library)) return std::string(executor::kGpuMemoryNotCapped);
+  const std::string why =
+      why_not_loadable(library, options.serves_everyone ? kNobody : ::geteuid());
+  if (why.empty()) return std::string(executor::kGpuMemoryCapped);
+  return fmt::format("none: {}: {}", library, why);
 }
 
 }  // namespace
@@ -164,9 +177,7 @@ std::optional<JobId> Runner::owner_of(int pid) const { return core_->owner_of(pi
 
 Enforcement Runner::enforcement(const std::string& /*node*/) const {
   Enforcement enforced = core_->cgroups.enforcement();
-  enforced.gpu_memory = can_be_preloaded(core_->options.share_library)
-                            ? executor::kGpuMemoryCapped
-                            : executor::kGpuMemoryNotCapped;
+  enforced.gpu_memory = gpu_memory_enforcement(core_->options);
   enforced.gpu_compute = executor::kGpuComputeNotEnforced;
   return enforced;
 }

@@ -33,6 +33,7 @@ struct Options {
   std::string shim;          ///< absolute path of gflow-shim
   std::string
       share_library;  ///< absolute path of libgflow-share.so; "": jobs are not held to theirs
+  bool serves_everyone = false;  ///< jobs are of any user of the machine
   std::string boot_id;
   std::uint64_t open_files = 0;  ///< soft limit of open files jobs start with; 0: the daemon's
   /// Removes a directory with all that is in it, now or later; empty: at once. A job may have put

@@ -157,7 +157,7 @@ def test_without_the_library_nothing_is_promised(gpus):
     gpus.up()
     job = Holder(gpus, "job", "7G,0.5", f"alloc {8 * GIB}")
     assert gpus.job(job.job)["gpu_limits"] == {"memory": "none", "compute": "none"}
-    assert f"GPU share     {NOT_ENFORCED}\n" in gpus.ok("gjob", "show", job.job)
+    assert f"GPU share     {NOT_ENFORCED} (none: libgflow-share.so is not installed" in gpus.ok("gjob", "show", job.job)
     assert job.end()[0][0] == 0
     doctor = gpus.run("gflow", "doctor").out
     assert "jobs that share a GPU can take memory from each other" in doctor
@@ -169,6 +169,38 @@ def test_without_the_library_nothing_is_promised(gpus):
     gpus.down()
     gpus.up()
     assert gpus.get("/api/v1/daemon")["enforcement_gpu_memory"].startswith("none: ")
+
+
+def test_what_is_promised_is_decided_when_a_job_is_launched(gpus):
+    """The library may go while the daemon runs, and come back."""
+    helpers = gpus.work / "libexec"
+    shutil.copytree(BIN, helpers, ignore=lambda _, names: [name for name in names if not name.startswith(("gflow-", "lib"))])
+    gpus.environment["GFLOW_LIBEXEC"] = str(helpers)
+    gpus.up()
+    (helpers / "libgflow-share.so").rename(helpers / "away")
+    job = Holder(gpus, "job", "7G,0.5", f"alloc {8 * GIB}")
+    why = f"{helpers}/libgflow-share.so: No such file or directory"
+    assert gpus.job(job.job)["gpu_limits"] == {"memory": "none", "compute": "none"}
+    assert f"GPU share     {NOT_ENFORCED} (none: {why})\n" in gpus.ok("gjob", "show", job.job)
+    assert gpus.get("/api/v1/daemon")["enforcement_gpu_memory"] == f"none: {why}"
+    assert job.end()[0][0] == 0
+    assert "ld.so" not in gpus.log(job.job)
+    (helpers / "away").rename(helpers / "libgflow-share.so")
+    job = Holder(gpus, "again", "7G,0.5", f"alloc {8 * GIB}")
+    assert gpus.job(job.job)["gpu_limits"]["memory"] == "interposer"
+    assert job.end()[0] == [2]
+
+
+def test_more_gpus_than_an_account_has_are_not_limited(bare):
+    bare.devices = "sim:20xRTX3090"
+    bare.up()
+    for count, limit in ((16, "interposer"), (20, "none")):
+        gate = Gate(bare, f"of-{count}")
+        job = bare.submit("--gpus", count, "--shared", "--gpu-memory", "4G", "bash", "-c", gate.command)
+        gate.reached()
+        assert bare.job(job)["gpu_limits"] == {"memory": limit, "compute": "none"}
+        gate.open()
+        assert bare.wait(job)[0]["status"] == "Finished"
 
 
 def test_gpus_of_others_are_not_limited(bare):

@@ -133,10 +133,13 @@ void add_request(Facts& facts, const api::JobView& job) {
 
 /// What holds it to its part; before it runs, what would.
 std::string gpu_share_text(const api::JobView& job, const api::DaemonView& daemon) {
-  const bool would_not = job.spec.allocation || daemon.enforcement_gpu_memory.starts_with("none");
+  const bool is_none = daemon.enforcement_gpu_memory.starts_with("none");
+  const bool would_not = job.spec.allocation || is_none;
   if (job.gpu_limits ? job.gpu_limits->memory == GpuLimit::None : would_not) {
-    return tr(
-        "not enforced: what a job asked for is reserved, and one over its GPU memory is shown");
+    std::string text =
+        tr("not enforced: what a job asked for is reserved, and one over its GPU memory is shown");
+    if (job.spec.allocation || !is_none) return text;
+    return text + " (" + tr(printable(daemon.enforcement_gpu_memory)) + ")";
   }
   return job.gpu_limits
              ? tr("memory capped by the interposer, compute not enforced")
