@@ -8,9 +8,10 @@
 // dlsym(3), under both versions the C library has of it: a definition without a version stands for
 // every one. Symbols are found by the driver first; what is found is what is routed.
 //
-// A look-up in "the next library" is relative to who calls: it is passed on by a jump that leaves
-// no frame of this library, or every other library that is loaded before the program would find
-// itself.
+// A look-up is relative to who calls: in "the next library", or every other library that is loaded
+// before the program would find itself, and in all libraries, which for a plugin are also its own
+// and those it needs. What is no look-up of a hook is passed on by a jump that leaves no frame of
+// this library.
 
 namespace gflow::interpose {
 namespace {
@@ -36,13 +37,16 @@ Dlsym* real_dlsym() {
 
 extern "C" {
 
-/// What the entry below jumps to.
-__attribute__((used, visibility("hidden"))) gflow::interpose::Dlsym* gflow_share_real_dlsym() {
-  return gflow::interpose::real_dlsym();
-}
-__attribute__((used, visibility("hidden"))) void* gflow_share_routed_dlsym(void* handle,
-                                                                           const char* name) {
+static void* routed_dlsym(void* handle, const char* name) {
   return gflow::interpose::routed(name, gflow::interpose::real_dlsym()(handle, name));
+}
+
+/// What the entry below jumps to. The hooks are found wherever they are looked up, as this library
+/// is before all others.
+__attribute__((used, visibility("hidden"))) gflow::interpose::Dlsym* gflow_share_dlsym_for(
+    void* handle, const char* name) {
+  const bool is_routed = handle != RTLD_NEXT && gflow::interpose::is_hooked(name);
+  return is_routed ? routed_dlsym : gflow::interpose::real_dlsym();
 }
 
 }  // extern "C"
@@ -55,15 +59,13 @@ __asm__(R"(
 dlsym:
   .cfi_startproc
   endbr64
-  cmpq $-1, %rdi
-  jne gflow_share_routed_dlsym
   pushq %rdi
   .cfi_adjust_cfa_offset 8
   pushq %rsi
   .cfi_adjust_cfa_offset 8
   subq $8, %rsp
   .cfi_adjust_cfa_offset 8
-  call gflow_share_real_dlsym
+  call gflow_share_dlsym_for
   addq $8, %rsp
   .cfi_adjust_cfa_offset -8
   popq %rsi
@@ -82,14 +84,12 @@ __asm__(R"(
 dlsym:
   .cfi_startproc
   hint 34
-  cmn x0, #1
-  b.ne gflow_share_routed_dlsym
   stp x29, x30, [sp, #-32]!
   .cfi_def_cfa_offset 32
   .cfi_offset 29, -32
   .cfi_offset 30, -24
   stp x0, x1, [sp, #16]
-  bl gflow_share_real_dlsym
+  bl gflow_share_dlsym_for
   mov x16, x0
   ldp x0, x1, [sp, #16]
   ldp x29, x30, [sp], #32
@@ -101,6 +101,5 @@ dlsym:
   .size dlsym, .-dlsym
 )");
 #else
-#error \
-    "the look-up of the next library has to be passed on without a frame: write it for this processor"
+#error "look-ups have to be passed on without a frame: write it for this processor"
 #endif

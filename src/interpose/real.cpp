@@ -169,14 +169,17 @@ void* routed_procedure(const char* name, void* found) {
   return found;
 }
 
+bool is_hooked(const char* name) {
+  if (name == nullptr) return false;
+  const bool may_be = (name[0] == 'c' && name[1] == 'u') || (name[0] == 'n' && name[1] == 'v');
+  return may_be && own_hook(name) != nullptr;
+}
+
 void* routed(const char* name, void* found) {
-  if (name == nullptr || found == nullptr) return found;
-  const bool is_cuda = name[0] == 'c' && name[1] == 'u';
-  const bool is_nvml = name[0] == 'n' && name[1] == 'v';
-  if (!is_cuda && !is_nvml) return found;
+  if (found == nullptr || !is_hooked(name)) return found;
   void* const own = own_hook(name);
-  if (own == nullptr) return found;
-  return is_cuda ? choose(find_driver(), name, found, own) : choose(find_nvml(), name, found, own);
+  return name[0] == 'c' ? choose(find_driver(), name, found, own)
+                        : choose(find_nvml(), name, found, own);
 }
 
 }  // namespace gflow::interpose

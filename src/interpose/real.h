@@ -92,6 +92,9 @@ struct Nvml {
 [[nodiscard]] const Driver& driver();
 [[nodiscard]] const Nvml& management();
 
+/// Whether there is a hook of this name.
+[[nodiscard]] bool is_hooked(const char* name);
+
 /// The hook in the place of a function that a look-up found under this name: the function itself
 /// if it is no hooked one of the libraries above, or nothing is limited in this process.
 [[nodiscard]] void* routed(const char* name, void* found);

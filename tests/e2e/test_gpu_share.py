@@ -319,6 +319,12 @@ def test_a_library_before_it_finds_the_next_one(gpus, account):
     assert done.stdout == f"{os.getpid()}\n"
 
 
+def test_a_plugin_finds_its_own_and_what_it_needs(gpus, account):
+    """A library that a program loads for itself alone looks in all libraries: for it those are one more than for others."""
+    with gpus.program(account, "dlsym") as program:
+        assert program.ask("plugin", FAKE / "libplugin.so") == [0, 1, 1, 0]  # its own, what it needs, what is nowhere
+
+
 @pytest.mark.parametrize(
     "spoil, words",
     [

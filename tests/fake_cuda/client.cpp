@@ -394,6 +394,18 @@ class Client {
     return said(cu_.cuLaunchKernel(nullptr, blocks, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr));
   }
   /// "FILE OF THE POINTER" of each function: what a caller really calls.
+  /// What a library finds in all libraries that is loaded for this program alone.
+  [[nodiscard]] std::string plugin() const {
+    void* const library = ::dlopen(name_.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) return ::dlerror();
+    auto* finds = reinterpret_cast<bool (*)(const char*)>(::dlsym(library, "plugin_finds"));
+    std::string found = "0";
+    for (const char* name : {"plugin_own", "plugin_needed", "no_such_function"}) {
+      found.append(finds(name) ? " 1" : " 0");
+    }
+    return found;
+  }
+
   std::string where() const {
     std::string text;
     const auto add = [&text](const char* name, const void* function) {
@@ -574,6 +586,7 @@ class Client {
       {"sync", [&] { return said(cu_.cuStreamSynchronize(nullptr)); }},
       {"sync_context", [&] { return said(cu_.cuCtxSynchronize()); }},
       {"where", [&] { return where(); }},
+      {"plugin", [&] { return plugin(); }},
       {"used", [&] { return used(); }},
       {"calls", [&] { return calls(); }},
       {"nvml", [&] { return nvml_memory(); }},
