@@ -8,8 +8,8 @@
 #   A program in bin/.
 #
 # gflow_preload(NAME OUTPUT file SOURCES file... DEPS module...)
-#   A layer that is loaded into other people's programs before all else: bin/file, with nothing to find but the C
-#   library. SOURCES are what it has of other modules, compiled for it; src/NAME/exports.map what others see of it.
+#   A layer that is loaded into other people's programs before all else: bin/file, with nothing to find but a C
+#   library of any age. SOURCES are what it has of other modules, compiled for it; src/NAME/exports.map what others see of it.
 function(gflow_module name)
   cmake_parse_arguments(M "PURE" "" "DEPS;LIBS" ${ARGN})
   set(dir ${CMAKE_SOURCE_DIR}/src/${name})
@@ -61,8 +61,11 @@ function(gflow_preload name)
   target_link_libraries(${target} PRIVATE gflow_unsanitized)
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/src)
   target_compile_options(${target} PRIVATE
-    -fvisibility=hidden -fno-exceptions -fno-rtti -ffunction-sections -fdata-sections -ftls-model=initial-exec)
-  target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc -Wl,--as-needed,--gc-sections
+    -fvisibility=hidden -fno-exceptions -fno-rtti -ffunction-sections -fdata-sections -ftls-model=initial-exec
+    -include ${dir}/glibc_versions.h)
+  # libdl and libpthread are there for C libraries that are not one file yet.
+  target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc
+    -Wl,--no-as-needed,-l:libdl.so.2,-l:libpthread.so.0,--as-needed,--gc-sections
     -Wl,--version-script=${dir}/exports.map)
   set_target_properties(${target} PROPERTIES PREFIX "" OUTPUT_NAME ${P_OUTPUT} SUFFIX "" UNITY_BUILD OFF
     LINK_DEPENDS ${dir}/exports.map LIBRARY_OUTPUT_DIRECTORY ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})

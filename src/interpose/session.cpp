@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -63,8 +62,7 @@ share::Account* Session::open() {
   const int file = ::open(path.data(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
   // NOLINTNEXTLINE(concurrency-mt-unsafe): once, and the words of a known number
   if (file < 0) return refuse(path.data(), std::strerror(errno));
-  struct stat facts{};
-  const bool is_whole = ::fstat(file, &facts) == 0 && facts.st_size == sizeof(share::Account);
+  const bool is_whole = ::lseek(file, 0, SEEK_END) == sizeof(share::Account);
   void* const mapped =
       is_whole
           ? ::mmap(nullptr, sizeof(share::Account), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)

@@ -9,8 +9,8 @@
 namespace gflow::share {
 namespace {
 
-/// The C library that makes the lock here is the one that takes it in the job: a program of another
-/// cannot load the interposer.
+/// Where the job takes it, in a container, the C library may be another glibc: of any version, as
+/// programs of one with a lock initialized at compile time run on all that come after.
 void make_lock(pthread_mutex_t& lock) {
   pthread_mutexattr_t kind{};
   (void)::pthread_mutexattr_init(&kind);

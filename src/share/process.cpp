@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -31,6 +30,18 @@ std::optional<ProcessFacts> facts_of(std::uint32_t pid) {
   return parse_proc_stat({text.data(), static_cast<std::size_t>(got)});
 }
 
+/// The number in "pid:[4026531836]"; 0 without /proc.
+std::uint32_t own_pid_namespace() {
+  std::array<char, 64> text{};
+  const ssize_t length = ::readlink("/proc/self/ns/pid", text.data(), text.size());
+  std::string_view name(text.data(), length < 0 ? 0 : static_cast<std::size_t>(length));
+  if (!name.starts_with("pid:[")) return 0;
+  name.remove_prefix(5);
+  std::uint32_t number = 0;
+  (void)std::from_chars(name.data(), name.data() + name.size(), number);
+  return number;
+}
+
 }  // namespace
 
 bool has_ended(const ProcessId& process, std::uint32_t own_namespace) {
@@ -42,10 +53,7 @@ bool has_ended(const ProcessId& process, std::uint32_t own_namespace) {
 
 ProcessId this_process() {
   ProcessId own{.pid = static_cast<std::uint32_t>(::getpid())};
-  struct stat space{};
-  if (::stat("/proc/self/ns/pid", &space) == 0) {
-    own.pid_namespace = static_cast<std::uint32_t>(space.st_ino);
-  }
+  own.pid_namespace = own_pid_namespace();
   if (const auto facts = facts_of(own.pid)) own.start_time = facts->start_time;
   return own;
 }

@@ -3,6 +3,7 @@
 
 import os
 import random
+import re
 import signal
 import subprocess
 
@@ -323,6 +324,15 @@ def test_a_plugin_finds_its_own_and_what_it_needs(gpus, account):
     """A library that a program loads for itself alone looks in all libraries: for it those are one more than for others."""
     with gpus.program(account, "dlsym") as program:
         assert program.ask("plugin", FAKE / "libplugin.so") == [0, 1, 1, 0]  # its own, what it needs, what is nowhere
+
+
+def test_it_loads_with_the_c_library_of_a_container(gpus):
+    """Which may be older than that of the machine: one missing version and no program there starts."""
+    table = subprocess.run(["objdump", "-p", INTERPOSER], capture_output=True, text=True, check=True).stdout
+    versions = {tuple(map(int, found.split("."))) for found in re.findall(r"GLIBC_([0-9.]+)", table)}
+    assert versions and max(versions) <= (2, 17)
+    needed = set(re.findall(r"NEEDED +(\S+)", table))
+    assert needed <= {"libc.so.6", "libdl.so.2", "libpthread.so.0"} | {name for name in needed if name.startswith("ld-linux")}
 
 
 @pytest.mark.parametrize(
