@@ -81,22 +81,21 @@ share::Account* Session::open() {
 std::optional<std::size_t> Session::device(cuda::abi::Device ordinal) {
   if (account_ == nullptr || ordinal < 0) return std::nullopt;
   const auto at = static_cast<std::size_t>(ordinal);
-  if (at >= kOrdinals) return find(ordinal);
-  std::uint8_t known = known_[at].load(std::memory_order_relaxed);
+  std::uint8_t known = at < kOrdinals ? known_[at].load(std::memory_order_relaxed) : kUnknown;
   if (known == kUnknown) {
-    const auto found = find(ordinal);
-    known = found ? static_cast<std::uint8_t>(kFirst + *found) : kUnlimited;
-    known_[at].store(known, std::memory_order_relaxed);
+    known = find(ordinal);
+    if (at < kOrdinals) known_[at].store(known, std::memory_order_relaxed);
   }
-  if (known == kUnlimited) return std::nullopt;
+  if (known < kFirst) return std::nullopt;
   return static_cast<std::size_t>(known - kFirst);
 }
 
-std::optional<std::size_t> Session::find(cuda::abi::Device ordinal) const {
+/// Unknown while the driver does not answer, as before it is initialized.
+std::uint8_t Session::find(cuda::abi::Device ordinal) const {
   cuda::abi::Uuid uuid{};
   auto* ask = driver().cuDeviceGetUuid_v2;
   if (ask == nullptr) ask = driver().cuDeviceGetUuid;
-  if (ask == nullptr || ask(&uuid, ordinal) != cuda::abi::kSuccess) return std::nullopt;
+  if (ask == nullptr || ask(&uuid, ordinal) != cuda::abi::kSuccess) return kUnknown;
   for (const char* prefix : {"GPU", "MIG"}) {
     std::array<char, share::kUuidSize> text{};
     std::size_t at = 0;
@@ -108,9 +107,9 @@ std::optional<std::size_t> Session::find(cuda::abi::Device ordinal) const {
       put(kDigits[uuid.bytes[byte] >> 4]);
       put(kDigits[uuid.bytes[byte] & 15]);
     }
-    if (const auto found = device(text.data())) return found;
+    if (const auto found = device(text.data())) return static_cast<std::uint8_t>(kFirst + *found);
   }
-  return std::nullopt;
+  return kUnlimited;
 }
 
 std::optional<std::size_t> Session::device(const char* uuid) const {

@@ -51,7 +51,8 @@ class Session {
   static share::Account* open();
   [[nodiscard]] share::AccountBook book() const { return share::AccountBook(*account_); }
   [[nodiscard]] std::optional<std::size_t> slot();
-  [[nodiscard]] std::optional<std::size_t> find(cuda::abi::Device ordinal) const;
+  /// As it is kept in known_.
+  [[nodiscard]] std::uint8_t find(cuda::abi::Device ordinal) const;
 
   static constexpr std::size_t kOrdinals = 64;
   static constexpr std::uint8_t kUnknown = 0;

@@ -48,6 +48,10 @@ std::optional<std::size_t> AccountBook::find_device(std::string_view uuid) const
 std::optional<std::size_t> AccountBook::enter(const ProcessId& process) {
   const Lock lock(*this);
   if (!lock.holds()) return std::nullopt;
+  // The program it was before execve(2) had that; what it had of a GPU went with it.
+  for (std::size_t index = 0; index < kMaxProcesses && process.is_known(); ++index) {
+    if (process_in(index) == process) empty(account_.processes[index]);
+  }
   for (std::size_t index = 0; index < kMaxProcesses; ++index) {
     ProcessSlot& slot = account_.processes[index];
     if (slot.pid.load(std::memory_order_relaxed) != 0) continue;

@@ -38,6 +38,8 @@ struct ProcessId {
   std::uint32_t pid_namespace = 0;  ///< inode of the namespace the pid counts in
   std::uint64_t start_time = 0;     ///< of /proc/PID/stat
 
+  /// False without /proc: another process may then look the same.
+  [[nodiscard]] bool is_known() const { return pid_namespace != 0 && start_time != 0; }
   friend bool operator==(const ProcessId&, const ProcessId&) = default;
 };
 
@@ -76,7 +78,8 @@ class AccountBook {
     return account_.devices[index];
   }
 
-  /// A slot for the process; empty if all are taken by processes that live, or the lock is gone.
+  /// A slot for the process, once for each program it executes: what it had as another one is given
+  /// back. Empty if all are taken by processes that live, or the lock is gone.
   [[nodiscard]] std::optional<std::size_t> enter(const ProcessId& process);
   /// Gives back what the process has, and its slot.
   void leave(std::size_t slot);

@@ -108,6 +108,26 @@ TEST(Account, GivesExactlyTheLimit) {
   EXPECT_EQ(book.device(0).peak.load(), 1000);
 }
 
+TEST(Account, TakesBackWhatAProcessHadAsAnotherProgram) {
+  const SharedAccount account({{kFirst, 100}});
+  AccountBook book = account.book();
+  const ProcessId process{.pid = 7, .pid_namespace = 1, .start_time = 5};
+  const auto before = book.enter(process);
+  const auto neighbour = book.enter({.pid = 8, .pid_namespace = 1, .start_time = 5});
+  ASSERT_TRUE(book.reserve(*before, 0, 60));
+  ASSERT_TRUE(book.reserve(*neighbour, 0, 10));
+  const auto after = book.enter(process);
+  EXPECT_EQ(account.used(), 10U);
+  EXPECT_TRUE(book.reserve(*after, 0, 90));
+  EXPECT_EQ(account.charged(), 100U);
+  // Without /proc it may be another one of that pid.
+  book.leave(*after);
+  const auto unknown = book.enter({.pid = 9});
+  ASSERT_TRUE(book.reserve(*unknown, 0, 60));
+  EXPECT_NE(book.enter({.pid = 9}), unknown);
+  EXPECT_EQ(account.used(), 70U);
+}
+
 TEST(Account, HasOneSlotForEachProcess) {
   const SharedAccount account({{kFirst, 1}});
   AccountBook book = account.book();

@@ -266,6 +266,27 @@ def test_what_a_killed_process_had_can_be_had_again(gpus, account):
         assert account.processes() == [two.process.pid]
 
 
+def test_what_a_process_had_as_another_program_can_be_had_again(gpus, account):
+    """The driver takes back what a process had that executes another program; this one does not, and has enough."""
+    with gpus.program(account) as program:
+        for how in ("dlsym", "proc", None):
+            program.start()
+            program.get("alloc", 5 * GIB)
+            assert account.used() == 5 * GIB and account.processes() == [program.process.pid]
+            if how:
+                assert program.text("execute", how) == "0\n"
+
+
+def test_a_question_that_the_driver_did_not_answer_is_asked_again(gpus, account):
+    """Before the driver is initialized it does not say which GPU a number means."""
+    with gpus.program(account) as program:
+        assert program.ask("create", 2 * MIB, 1) == [3]
+        program.start()
+        assert program.ask("create", 9 * GIB, 1) == OUT_OF_MEMORY
+        assert program.ask("alloc", 9 * GIB) == OUT_OF_MEMORY
+        assert program.get("info")[1] == LIMIT
+
+
 def test_killed_anywhere_the_account_stays_right(gpus, account):
     random_waits = random.Random(4711)
     trials = 300 if os.environ.get("GFLOW_TEST_FULL") else 20

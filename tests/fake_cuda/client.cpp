@@ -3,8 +3,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <iostream>
 #include <map>
@@ -273,7 +275,7 @@ class Stress {
 
 class Client {
  public:
-  explicit Client(const Functions& functions) : cu_(functions) {}
+  Client(const Functions& functions, char* program) : cu_(functions), program_(program) {}
 
   /// The answer to one command.
   std::string answer(const std::string& line) {
@@ -394,6 +396,15 @@ class Client {
     return said(cu_.cuLaunchKernel(nullptr, blocks, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr));
   }
   /// "FILE OF THE POINTER" of each function: what a caller really calls.
+  /// Goes on as another program, this one, which says that it is there.
+  [[nodiscard]] std::string execute() const {
+    std::string how = name_;
+    std::array<char*, 3> arguments{program_, how.data(), nullptr};
+    (void)::setenv("CLIENT_EXECUTED", "", 1);
+    (void)::execv(program_, arguments.data());
+    return "1";
+  }
+
   /// What a library finds in all libraries that is loaded for this program alone.
   [[nodiscard]] std::string plugin() const {
     void* const library = ::dlopen(name_.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -514,6 +525,7 @@ class Client {
   std::vector<std::unique_ptr<Stress>> stresses_;
   std::vector<std::uint64_t> numbers_;
   std::string name_;
+  char* program_;
   std::map<std::string, std::function<std::string()>> commands_{
       {"init", [&] { return said(cu_.cuInit(0)); }},
       {"context", [&] { return context(); }},
@@ -587,6 +599,7 @@ class Client {
       {"sync_context", [&] { return said(cu_.cuCtxSynchronize()); }},
       {"where", [&] { return where(); }},
       {"plugin", [&] { return plugin(); }},
+      {"execute", [&] { return execute(); }},
       {"used", [&] { return used(); }},
       {"calls", [&] { return calls(); }},
       {"nvml", [&] { return nvml_memory(); }},
@@ -602,7 +615,8 @@ class Client {
 int main(int count, char** arguments) {
   const std::string how = count > 1 ? arguments[1] : "linked";
   const bool thread_stream = count > 2;
-  Client client(load(how, thread_stream));
+  Client client(load(how, thread_stream), arguments[0]);
+  if (std::getenv("CLIENT_EXECUTED") != nullptr) std::cout << "0" << std::endl;
   for (std::string line; std::getline(std::cin, line);) {
     std::cout << client.answer(line) << std::endl;
   }
