@@ -26,6 +26,7 @@ namespace {
 constexpr std::string_view kPreload = "LD_PRELOAD=";
 constexpr std::string_view kDirectory = "GFLOW_SHARE_DIR=";
 constexpr std::string_view kSanitizer = "ASAN_OPTIONS=";
+constexpr std::string_view kAnyOrder = "verify_asan_link_order=0";
 constexpr std::string_view kLibrary = "/libgflow-share.so";
 constexpr std::string_view kSeparators = ": ";
 
@@ -126,12 +127,17 @@ std::vector<std::string> with_interposer(std::vector<std::string> environment,
   // it, unless told that it may; this one has nothing of what the runtime takes over.
   std::string options = take(environment, kSanitizer);
   if (!options.empty()) options += ':';
-  environment.push_back(std::string(kSanitizer) + options + "verify_asan_link_order=0");
+  environment.push_back(std::string(kSanitizer) + options + std::string(kAnyOrder));
   return environment;
 }
 
 std::vector<std::string> without_interposer(std::vector<std::string> environment) {
-  (void)take(environment, kDirectory);
+  if (!take(environment, kDirectory).empty()) {
+    std::string options = take(environment, kSanitizer);
+    if (options.ends_with(kAnyOrder)) options.resize(options.size() - kAnyOrder.size());
+    if (options.ends_with(':')) options.pop_back();
+    if (!options.empty()) environment.push_back(std::string(kSanitizer) + options);
+  }
   const auto libraries = other_libraries(take(environment, kPreload));
   if (!libraries.empty()) environment.push_back(std::string(kPreload) + join(libraries, ":"));
   return environment;

@@ -99,6 +99,14 @@ TEST(GpuShare, ComesBehindTheLibrariesOfTheUser) {
   }
 }
 
+TEST(GpuShare, LeavesNothingInTheJobsOfAJob) {
+  const std::vector<std::string> plain = {"ASAN_OPTIONS=detect_leaks=0", "LD_PRELOAD=a.so"};
+  for (const auto& before : {plain, std::vector<std::string>{}}) {
+    const auto within = with_interposer(before, "/x/libgflow-share.so", "/d");
+    EXPECT_EQ(without_interposer(within), before);
+  }
+}
+
 TEST(GpuShare, IsNamedWherePathsAreSeparated) {
   EXPECT_TRUE(can_be_preloaded("/usr/libexec/gflow/libgflow-share.so"));
   EXPECT_FALSE(can_be_preloaded("/opt/my gflow/libgflow-share.so"));
