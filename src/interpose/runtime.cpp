@@ -42,6 +42,7 @@ struct Guard {
 };
 static_assert(sizeof(Guard) <= 8);
 
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): names of the ABI
 extern "C" int __cxa_guard_acquire(Guard* guard) {
   while (!guard->is_made.load(std::memory_order_acquire)) {
     if (!guard->is_being_made.exchange(true, std::memory_order_acquire)) {
@@ -57,3 +58,4 @@ extern "C" void __cxa_guard_release(Guard* guard) {
   guard->is_made.store(true, std::memory_order_release);
   guard->is_being_made.store(false, std::memory_order_release);
 }
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
