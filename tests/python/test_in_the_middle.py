@@ -7,12 +7,12 @@ import threading
 import gflow
 import pytest
 from conftest import a_lab
-from gflow import _async, _sync
+from gflow import _async, _steps, _sync
+from machine import PATIENCE
 
 
 async def all_of(stream):
-    async for _ in stream:
-        pass
+    return [one async for one in stream]
 
 
 # What waits without end where the job does, synchronous and awaited, and what it asks gflowd for then.
@@ -87,6 +87,67 @@ def test_gflowd_goes_away(machine, client, asked, kind, name):
     machine.running(job.id)
     error = raised_by(kind, name, job.id, asked, machine.kill_daemon, f"unix:{machine.socket}", patience=0)
     assert isinstance(error, (gflow.Unreachable, gflow.ConnectionLost)) and str(error), repr(error)
+
+
+@pytest.fixture
+def missed(machine, monkeypatch):
+    """gflowd is away, and comes back once it was missed."""
+    lost = _steps.Patience.lost
+
+    def comes_back(self, error):
+        monkeypatch.undo()
+        machine.up()
+        return lost(self, error)
+
+    machine.kill_daemon()
+    monkeypatch.setattr(_steps.Patience, "lost", comes_back)
+    monkeypatch.setenv("HOME", str(machine.home))
+
+
+def test_what_happens_is_heard_from_the_call_on_though_gflowd_was_away(machine, client, missed):
+    with client.events(type="job.ended") as events:
+        job = client.submit("true")
+        job.wait()
+        heard = threading.Thread(target=lambda: found.append(next(events)["job"]), daemon=True)
+        found = []
+        heard.start()
+        heard.join(PATIENCE)
+        assert found == [job.id]
+
+
+@pytest.mark.parametrize("kind", ["threads", "asyncio"])
+def test_a_map_is_whole_though_gflowd_was_away(machine, client, missed, kind):
+    """Also where its jobs end before its first result is wanted."""
+
+    async def on_a_loop():
+        async with gflow.AsyncClient(f"unix:{machine.socket}") as awaited:
+            results = await awaited.map(abs, [-1, -2])
+            await awaited.wait(*results.jobs)
+            return await asyncio.wait_for(all_of(results), PATIENCE)
+
+    if kind == "asyncio":
+        assert asyncio.run(on_a_loop()) == [1, 2]
+        return
+    results = client.map(abs, [-1, -2])
+    client.wait(*results.jobs)
+    taken = []
+    takes = threading.Thread(target=lambda: taken.extend(results), daemon=True)
+    takes.start()
+    takes.join(PATIENCE)
+    assert taken == [1, 2]
+
+
+@pytest.mark.parametrize("kind", ["threads", "asyncio"])
+def test_who_listens_is_told_that_gflowd_stays_away(machine, kind):
+    """At once, and not when the first event is wanted."""
+
+    async def on_a_loop():
+        async with gflow.AsyncClient(f"unix:{machine.socket}", patience=0) as client:
+            await client.events().__aenter__()
+
+    machine.kill_daemon()
+    with pytest.raises(gflow.Unreachable):
+        asyncio.run(on_a_loop()) if kind == "asyncio" else gflow.Client(f"unix:{machine.socket}", patience=0).events()
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from typing import Any, Optional, TypeVar
 
 from gflow._http import Answer, Ask, Reader
 from gflow._servers import Server
-from gflow._steps import Give, More, Opened, Pause, Step, Steps
+from gflow._steps import Course, Give, More, Opened, Pause, Step, Steps
 from gflow._sync import check_certificate, connect_unix, tls_context, unreachable
 from gflow.errors import ConnectionLost, GflowError, ServerTimeout
 
@@ -197,8 +197,7 @@ class Iteration(AsyncIterator[T]):
 
     def __init__(self, driver: Driver, steps: Steps[None]) -> None:
         self._driver = driver
-        self._steps = steps
-        self._came: Any = None
+        self._course = Course(steps)
         self._stream: Optional[Connection] = None
         self._is_closed = False
 
@@ -207,7 +206,12 @@ class Iteration(AsyncIterator[T]):
 
     async def __aenter__(self) -> Iteration[T]:
         """Asks now, and not when the first is wanted: what happens from here on is in it."""
-        await self._answer(self._steps.send(None))
+        try:
+            while (step := self._course.opening_step()) is not None:
+                await self._answer(step)
+        except BaseException:
+            await self.aclose()
+            raise
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -215,9 +219,8 @@ class Iteration(AsyncIterator[T]):
 
     async def __anext__(self) -> T:
         while not self._is_closed:
-            came, self._came = self._came, None
             try:
-                step = self._steps.throw(came) if isinstance(came, GflowError) else self._steps.send(came)
+                step = self._course.next_step()
             except StopIteration:
                 break
             except BaseException:
@@ -232,9 +235,9 @@ class Iteration(AsyncIterator[T]):
 
     async def _answer(self, step: Step) -> None:
         try:
-            self._came = await self._take(step)
+            self._course.came = await self._take(step)
         except GflowError as error:
-            self._came = error
+            self._course.came = error
 
     async def _take(self, step: Step) -> Any:
         if isinstance(step, More):

@@ -8,10 +8,10 @@ from __future__ import annotations
 import time
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any, TypeVar, Union
+from typing import Any, Optional, TypeVar, Union
 
 from gflow._http import Answer, Ask
-from gflow.errors import ConnectionLost, Problem, Unreachable, WaitTimeout
+from gflow.errors import ConnectionLost, GflowError, Problem, Unreachable, WaitTimeout
 
 T = TypeVar("T")
 
@@ -52,6 +52,39 @@ class Give:
 
 Step = Union[Ask, Pause, More, Give]
 Steps = Generator[Step, Any, T]
+
+
+class Course:
+    """The steps of an iteration, one after the other."""
+
+    def __init__(self, steps: Steps[None]) -> None:
+        self._steps = steps
+        self._given: Optional[Give] = None
+        self.came: Any = None
+        """Of the last step, or what went wrong with it."""
+
+    def next_step(self) -> Step:
+        """Errors: StopIteration behind the last; what the steps raise."""
+        given, self._given = self._given, None
+        if given is not None:
+            return given
+        came, self.came = self.came, None
+        return self._steps.throw(came) if isinstance(came, GflowError) else self._steps.send(came)
+
+    def opening_step(self) -> Optional[Step]:
+        """The next, until something is there: a first piece, which of events says where they begin, or what is given. Nothing is lost.
+
+        Errors: what the steps raise."""
+        if isinstance(self.came, bytes) and self.came:
+            return None
+        try:
+            step = self.next_step()
+        except StopIteration:
+            return None
+        if isinstance(step, Give):
+            self._given = step
+            return None
+        return step
 
 
 class Deadline:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import socket
@@ -16,7 +15,7 @@ from typing import Any, Optional, TypeVar
 
 from gflow._http import Answer, Ask, Reader
 from gflow._servers import Server
-from gflow._steps import Give, More, Opened, Pause, Step, Steps
+from gflow._steps import Course, Give, More, Opened, Pause, Step, Steps
 from gflow.errors import ConnectionLost, GflowError, ServerTimeout, Unreachable
 
 T = TypeVar("T")
@@ -154,11 +153,6 @@ class Connection:
             return b""
         return self.reader.feed(data)
 
-    def begin(self) -> None:
-        """Waits for the first piece, which of events says where they begin. What goes wrong is told by read()."""
-        with contextlib.suppress(ConnectionLost):
-            self.begun = self.read(_CONNECT_SECONDS) or b""
-
     def read(self, patience: float) -> Optional[bytes]:
         """The next piece of the body: b"" at its end, None where there was none in time."""
         piece, self.begun = self.begun, b""
@@ -274,8 +268,7 @@ class Iteration(Iterator[T]):
 
     def __init__(self, driver: Driver, steps: Steps[None]) -> None:
         self._driver = driver
-        self._steps = steps
-        self._came: Any = None
+        self._course = Course(steps)
         self._stream: Optional[Connection] = None
         self.is_closed = False
 
@@ -293,9 +286,8 @@ class Iteration(Iterator[T]):
 
     def __next__(self) -> T:
         while not self.is_closed:
-            came, self._came = self._came, None
             try:
-                step = self._steps.throw(came) if isinstance(came, GflowError) else self._steps.send(came)
+                step = self._course.next_step()
             except BaseException:
                 self.close()
                 raise
@@ -306,17 +298,22 @@ class Iteration(Iterator[T]):
         raise StopIteration
 
     def begin(self) -> Iteration[T]:
-        """Asks now, and not when the first is wanted: what happens from here on is in it, also in a process that is forked before."""
-        self._answer(self._steps.send(None))
-        if isinstance(self._came, Opened):
-            self._came.stream.begin()
+        """Asks now, and not when the first is wanted: what happens from here on is in it, also in a process that is forked before.
+
+        Errors: those of the first, as Unreachable of a gflowd that stays away."""
+        try:
+            while (step := self._course.opening_step()) is not None:
+                self._answer(step)
+        except BaseException:
+            self.close()
+            raise
         return self
 
     def _answer(self, step: Step) -> None:
         try:
-            self._came = self._take(step)
+            self._course.came = self._take(step)
         except GflowError as error:
-            self._came = error
+            self._course.came = error
 
     def _take(self, step: Step) -> Any:
         if isinstance(step, More):
