@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a program does with gflow.Client: submit, wait, read, listen, change."""
 
+import copy
 import os
+import pickle
 import threading
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -218,6 +220,20 @@ def test_a_problem_has_what_was_asked_and_the_request(client, machine):
     assert problem.request_id and problem.request_id in str(problem)
     with pytest.raises(ValueError, match="no command"):
         client.submit(" ")
+
+
+PROBLEMS = [gflow.UsageError, gflow.Unauthenticated, gflow.PermissionDenied, gflow.NotFound, gflow.EventsGone, gflow.WrongState,
+            gflow.Infeasible, gflow.Exhausted, gflow.Unavailable]
+
+
+@pytest.mark.parametrize("kind", PROBLEMS)
+def test_a_problem_can_be_sent_to_another_process(kind):
+    """By concurrent.futures and multiprocessing, and by a job to whom its result is."""
+    document = {"status": 418, "code": "odd", "detail": "why", "errors": [{"pointer": "/a"}], "instance": "r1", "after": 3}
+    problem = kind(document, "GET /x", 2.0)
+    problem.noted = "by the program"
+    for again in (pickle.loads(pickle.dumps(problem)), copy.copy(problem)):
+        assert type(again) is kind and vars(again) == vars(problem) and str(again) == str(problem) and again.args == problem.args
 
 
 def test_an_array_is_as_gbatch_makes_it(client, machine):

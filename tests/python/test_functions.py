@@ -55,6 +55,12 @@ def test_what_was_raised_is_raised_where_its_result_would_be(client):
     assert client.job(2).status() == "Failed" and "ZeroDivisionError" in client.job(2).log()
 
 
+def test_what_gflowd_refuses_in_a_job_is_raised_here(client, machine):
+    with pytest.raises(gflow.NotFound, match="99") as refused:
+        next(gflow.map(work.asks_for_none, [f"unix:{machine.socket}"]))
+    assert refused.value.status == 404 and refused.value.asked == "GET /api/v1/jobs/99"
+
+
 def test_a_call_that_raises_stopiteration_does_not_end_the_results(client):
     results = gflow.map(work.taken_of, [[1], [], [3]])
     assert next(results) == 1

@@ -79,6 +79,10 @@ def exits():
     return Exits()
 
 
+def asks_for_none(server):
+    gflow.Client(server).job(99)
+
+
 def unreadable():
     return lambda: 0
 

@@ -69,6 +69,7 @@ class Problem(GflowError):
     """gflowd refused. `code` is what to branch on; `request_id` finds the request in gflowd's log."""
 
     def __init__(self, document: Mapping[str, Any], asked: str, retry_after: Optional[float] = None) -> None:
+        self._document = document
         self.asked = asked
         self.retry_after = retry_after
         """Seconds after which it may be otherwise, where gflowd says so: nothing was done."""
@@ -78,6 +79,9 @@ class Problem(GflowError):
         self.errors: list[documents.FieldErrorShown] = list(document.get("errors", []))
         self.request_id: Optional[str] = document.get("instance")
         super().__init__(self.detail)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._document, self.asked, self.retry_after), self.__dict__
 
     def __str__(self) -> str:
         request = f", request {self.request_id}" if self.request_id else ""
