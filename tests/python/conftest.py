@@ -11,6 +11,7 @@ sys.path.insert(0, str(ROOT / "tests/contract"))  # pypi.py
 
 import gflow  # noqa: E402
 import wheels  # noqa: E402
+from gflow import _calls  # noqa: E402
 from machine import PATIENCE, Machine  # noqa: E402
 
 
@@ -53,6 +54,21 @@ def python(machine):
         return done.stdout
 
     return run
+
+
+@pytest.fixture
+def cancellations(monkeypatch):
+    """The jobs of each request that cancels."""
+    found = []
+    act = _calls.Calls.act
+
+    def noted(self, verb, jobs, **more):
+        if verb == "cancel":
+            found.append([getattr(one, "id", one) for one in jobs])
+        return (yield from act(self, verb, jobs, **more))
+
+    monkeypatch.setattr(_calls.Calls, "act", noted)
+    return found
 
 
 @pytest.fixture(scope="session")

@@ -106,6 +106,19 @@ async def test_functions(machine, client):
         os.environ["HOME"] = home
 
 
+def test_results_are_cancelled_by_one_request(machine, cancellations, monkeypatch):
+    monkeypatch.setenv("HOME", str(machine.home))
+
+    async def body():
+        async with gflow.AsyncClient(f"unix:{machine.socket}") as client:
+            results = await client.map(work.divide, [1, 2, 3, 4], hold=True)
+            await results.jobs[1].cancel()
+            await results.cancel()
+            assert cancellations == [[2], [1, 3, 4]] and {one["status"] for one in await client.jobs()} == {"Cancelled"}
+
+    asyncio.run(body())
+
+
 @on_a_loop
 async def test_after_a_cancelled_wait_results_go_on(machine, client):
     """Also where the news came in that moment and was lost."""

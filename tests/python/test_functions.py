@@ -14,7 +14,7 @@ import sys
 import gflow
 import pytest
 import work
-from gflow import _default, _folders, _sync, functions
+from gflow import _calls, _default, _folders, _sync, functions
 from machine import PATIENCE, kill
 from package import ROOT, SOURCE
 from pypi import program
@@ -177,6 +177,32 @@ def test_shutting_down_with_cancelled_futures(client):
     futures = [executor.submit(work.killed) for _ in range(2)]
     executor.shutdown(cancel_futures=True)
     assert all(future.cancelled() for future in futures)
+
+
+def test_all_that_have_not_ended_are_cancelled_by_one_request(client, cancellations):
+    results = gflow.map(work.divide, range(1, 1201), hold=True)
+    client.cancel(results.jobs[0], results.jobs[1100])
+    results.cancel()
+    assert sorted(map(len, cancellations)) == [2, 1198] and {one["status"] for one in client.jobs()} == {"Cancelled"}
+    results.close()
+    executor = gflow.Executor(hold=True)
+    jobs = [executor.submit(work.divide, item).job.id for item in range(4)]
+    del cancellations[:]
+    executor.shutdown(cancel_futures=True)
+    assert cancellations == [jobs] and {one["status"] for one in client.jobs()} == {"Cancelled"}
+
+
+def test_those_that_end_while_all_are_cancelled_keep_no_other(client, monkeypatch):
+    results = gflow.map(work.divide, range(1, 8), hold=True)
+    client.cancel(results.jobs[1], results.jobs[5])
+
+    def seen_before(self, jobs):
+        yield from ()
+        return list(jobs)
+
+    monkeypatch.setattr(_calls.Calls, "_unended", seen_before)
+    results.cancel()
+    assert {one["status"] for one in client.jobs()} == {"Cancelled"}
 
 
 def test_executor_over_a_restart(client, machine):

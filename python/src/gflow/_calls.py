@@ -157,6 +157,25 @@ class Calls:
         done: list[int] = told["jobs"]
         return done
 
+    def cancel_unended(self, jobs: Iterable[JobRef]) -> Steps[None]:
+        """Ends those that have not ended, all at once; who is refused as some end in that moment halves them."""
+        groups = [(yield from self._unended([written.id_of(one) for one in jobs]))]
+        while groups:
+            group = groups.pop()
+            try:
+                yield from self.act("cancel", group, signal=0)
+            except (WrongState, NotFound):
+                if len(group) > 1:
+                    half = len(group) // 2
+                    groups += [group[half:], group[:half]]
+
+    def _unended(self, jobs: Sequence[int]) -> Steps[list[int]]:
+        unended: list[int] = []
+        for begin in range(0, len(jobs), _PAGE):
+            page = yield from self.jobs({"job": jobs[begin:begin + _PAGE], "fields": ["status"]}, None)
+            unended += [one["id"] for one in page if one.get("status") not in ENDED]
+        return unended
+
     def release(self, jobs: Iterable[JobRef], at: Union[datetime, timedelta, None]) -> Steps[list[int]]:
         return (yield from self.act("release", jobs, at=None if at is None else written.time_of(at, "at")))
 

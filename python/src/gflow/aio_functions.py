@@ -103,7 +103,8 @@ class AsyncResults(AsyncIterator[R]):
     """What the calls of a map return, in their order, as they come. What one of them raised is raised at its place;
     the next `anext()` goes on behind it."""
 
-    def __init__(self, jobs: Sequence[AsyncFunctionJob[R]], endings: AsyncEndings) -> None:
+    def __init__(self, client: AsyncClient, jobs: Sequence[AsyncFunctionJob[R]], endings: AsyncEndings) -> None:
+        self._client = client
         self.jobs = list(jobs)
         self._endings = endings
         self._place = 0
@@ -143,11 +144,7 @@ class AsyncResults(AsyncIterator[R]):
 
     async def cancel(self) -> None:
         """Those that have not ended."""
-        for job in self.jobs[self._place:]:
-            try:
-                await job.cancel()
-            except GflowError:
-                continue
+        await self._client._driver.run(self._client._calls.cancel_unended(self.jobs[self._place:]))
 
     async def aclose(self) -> None:
         """Listens no more. Each of `jobs` has its result until that was taken."""
@@ -162,4 +159,4 @@ async def map_calls(client: AsyncClient, function: Callable[..., R], calls: Sequ
     except BaseException:
         await endings.aclose()
         raise
-    return AsyncResults([AsyncFunctionJob(client, *one) for one in made], endings)
+    return AsyncResults(client, [AsyncFunctionJob(client, *one) for one in made], endings)

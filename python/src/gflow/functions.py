@@ -6,6 +6,7 @@ The function and its arguments are pickled into a folder of this user, where the
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import os
 import pickle
 import sys
@@ -228,7 +229,8 @@ class Results(Iterator[R]):
     """What the calls of a map return, in their order, as they come. What one of them raised is raised at its place;
     `next()` goes on behind it. For one thread at a time."""
 
-    def __init__(self, jobs: Sequence[FunctionJob[R]], endings: Endings) -> None:
+    def __init__(self, client: Client, jobs: Sequence[FunctionJob[R]], endings: Endings) -> None:
+        self._client = client
         self.jobs = list(jobs)
         self._endings = endings
         self._place = 0
@@ -266,12 +268,10 @@ class Results(Iterator[R]):
         return waited.id
 
     def cancel(self) -> None:
-        """Ends those that have not ended."""
-        for job in self.jobs:
-            try:
-                job.cancel()
-            except GflowError:
-                continue
+        """Ends those that have not ended.
+
+        Errors: those of a gflowd that is away; PermissionDenied."""
+        self._client._driver.run(self._client._calls.cancel_unended(self.jobs))
 
     def close(self) -> None:
         """Listens no more. Each of `jobs` has its result until that was taken."""
@@ -282,7 +282,7 @@ def map_calls(client: Client, function: Callable[..., R], calls: Sequence[tuple[
               options: SubmitOptions) -> Results[R]:
     endings = Endings(client)
     try:
-        return Results(submit_calls(client, function, calls, options), endings)
+        return Results(client, submit_calls(client, function, calls, options), endings)
     except BaseException:
         endings.close()
         raise
@@ -299,14 +299,18 @@ class JobFuture(concurrent.futures.Future[R]):
 
     def cancel(self) -> bool:
         """True where it had not started, which it will not any more."""
-        with self._guard:  # not between the news that it started and that being noted
-            if not super().cancel():
-                return False
+        if not self._withdraw():
+            return False
         try:
             self.job.cancel()
         except GflowError:
             pass  # it has ended meanwhile
         return True
+
+    def _withdraw(self) -> bool:
+        """The same, but that its job is left to be cancelled."""
+        with self._guard:  # not between the news that it started and that being noted
+            return super().cancel()
 
 
 class Executor(concurrent.futures.Executor):
@@ -358,8 +362,9 @@ class Executor(concurrent.futures.Executor):
             if not pending:
                 self._stop()
         if cancel_futures:
-            for future in pending:
-                future.cancel()
+            withdrawn = [future.job for future in pending if future._withdraw()]
+            with contextlib.suppress(GflowError):  # as of one that is cancelled alone
+                self._client._driver.run(self._client._calls.cancel_unended(withdrawn))
         if wait:
             concurrent.futures.wait(pending)
             if self._listener is not None and self._listener is not threading.current_thread():
