@@ -137,6 +137,14 @@ def test_a_map_is_whole_though_gflowd_was_away(machine, client, missed, kind):
     assert taken == [1, 2]
 
 
+@pytest.mark.parametrize("ask", [
+    lambda client: client.submit("true", gpus="1(RTX3090)").result(), lambda client: client.submit("true", gpus=0.5).result(),
+    lambda client: client.validate("1(RTX3090)"), lambda client: client.check("true", gpus=1), lambda client: client.select(1),
+])
+def test_what_changes_nothing_or_has_a_key_is_asked_again(client, missed, ask):
+    ask(client)
+
+
 @pytest.mark.parametrize("kind", ["threads", "asyncio"])
 def test_who_listens_is_told_that_gflowd_stays_away(machine, kind):
     """At once, and not when the first event is wanted."""

@@ -56,11 +56,16 @@ class Calls:
         """Seconds a gflowd that is away is tried again where that is safe."""
 
     def call(self, method: str, target: str, document: Optional[object] = None, key: Optional[str] = None,
-             patience: Optional[float] = None) -> Steps[Any]:
+             patience: Optional[float] = None, is_idempotent: bool = False) -> Steps[Any]:
         """Any route: the document it answers."""
         headers = {"Idempotency-Key": key} if key else {}
-        answer = yield from asked(Ask(method, target, document, headers), self.patience if patience is None else patience)
+        ask = Ask(method, target, document, headers, is_idempotent=is_idempotent)
+        answer = yield from asked(ask, self.patience if patience is None else patience)
         return answer.document()
+
+    def look(self, target: str, document: object) -> Steps[Any]:
+        """The same of a POST that is twice as once: it changes nothing."""
+        return (yield from self.call("POST", target, document, is_idempotent=True))
 
     def statistics(self, since: Optional[datetime], until: Optional[datetime],
                    parameters: Mapping[str, object]) -> Steps[documents.Statistics]:
@@ -75,13 +80,13 @@ class Calls:
         text = written.option_of_gpus(gpus)
         if written.is_plain(text):
             return {"gpus": int(text)}
-        told = yield from self.call("POST", f"{API}/gpu/validate", {"gpus": text})
+        told = yield from self.look(f"{API}/gpu/validate", {"gpus": text})
         if told["request"] is None:
             raise RequestError(text, told["error_message"], end=len(text), is_whole=True)
         return written.request_of(told["request"])
 
     def validate(self, gpus: Gpus) -> Steps[documents.GpuValidation]:
-        told: documents.GpuValidation = yield from self.call("POST", f"{API}/gpu/validate", {"gpus": written.option_of_gpus(gpus)})
+        told: documents.GpuValidation = yield from self.look(f"{API}/gpu/validate", {"gpus": written.option_of_gpus(gpus)})
         return told
 
     def items(self, submissions: Sequence[Submission]) -> Steps[list[documents.SubmitRequestItem]]:
@@ -127,7 +132,7 @@ class Calls:
 
     def check(self, submissions: Sequence[Submission]) -> Steps[None]:
         items = yield from self.items(submissions)
-        yield from self.call("POST", f"{API}/jobs/check", {"items": items})
+        yield from self.look(f"{API}/jobs/check", {"items": items})
 
     # -- jobs
 
@@ -318,9 +323,7 @@ class Calls:
 
     def setup(self, framework: str, need: Mapping[str, Any]) -> Steps[documents.GpuAllocation]:
         """What a framework is to be told of the allocation that `need` names."""
-        ask = Ask("POST", f"{API}/gpu/setup-{framework}", need, is_idempotent=True)
-        answer = yield from asked(ask, self.patience)
-        told: documents.GpuAllocation = answer.document()
+        told: documents.GpuAllocation = yield from self.look(f"{API}/gpu/setup-{framework}", need)
         return told
 
     def watch(self, allocation_id: int, ttl: Optional[int]) -> Steps[None]:
@@ -361,8 +364,7 @@ class Calls:
     def select(self, gpus: Gpus) -> Steps[tuple[str, list[documents.MonitoredGpuShown]]]:
         """The node and its GPUs that would be given now."""
         request = yield from self.request(gpus)
-        placement: documents.Placement = yield from self.call(
-            "POST", f"{API}/place", {"request": request, "most": 1})
+        placement: documents.Placement = yield from self.look(f"{API}/place", {"request": request, "most": 1})
         if not placement["fits"] or not placement["ranked"]:
             raise NoGpus("; ".join(one["text"] for one in placement["blockers"]) or f"no room for {gpus} GPUs")
         best = placement["ranked"][0]

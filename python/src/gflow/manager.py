@@ -190,7 +190,7 @@ class DaemonSource:
             return False
 
     def validation(self, need: Mapping[str, Any]) -> tuple[bool, str]:
-        told: documents.GpuValidation = self._client.call("POST", f"{API}/gpu/validate", need)
+        told: documents.GpuValidation = self._client._driver.run(self._client._calls.look(f"{API}/gpu/validate", need))
         return told["valid"], told["error_message"] or ""
 
     def allocate(self, need: Mapping[str, Any]) -> Held:
