@@ -212,6 +212,17 @@ async def test_leases(machine, client):
 
 
 @on_a_loop
+async def test_a_lease_that_has_its_gpus_takes_no_others(machine, client):
+    lease = client.gpus(1)
+    for _ in range(2):
+        async with lease as devices:
+            with pytest.raises(gflow.GflowError, match="this lease has its GPUs already"):
+                await lease.__aenter__()
+            assert [one["allocation_id"] for one in await client.allocations()] == [devices.allocation_id]
+        assert await client.allocations() == []
+
+
+@on_a_loop
 async def test_a_task_that_is_cancelled_gives_back_what_it_has(machine, client):
     held = asyncio.Event()
 

@@ -39,6 +39,22 @@ def test_whatever_the_order_they_are_given_back_in_those_that_are_held_are_visib
     assert os.environ["CUDA_VISIBLE_DEVICES"] == "7"
 
 
+def test_a_lease_that_has_its_gpus_takes_no_others(client):
+    """Nobody would give back the first."""
+    lease = client.gpus(1)
+    for _ in range(2):
+        devices = lease.acquire()
+        with pytest.raises(gflow.GflowError, match="this lease has its GPUs already"):
+            lease.acquire()
+        assert [one["allocation_id"] for one in client.allocations()] == [devices.allocation_id]
+        lease.release()
+        assert client.allocations() == []
+    refused = client.gpus(9)
+    for _ in range(2):
+        with pytest.raises(gflow.Infeasible):
+            refused.acquire()
+
+
 FORKS = """
 import os, sys, gflow
 client = gflow.default_client()

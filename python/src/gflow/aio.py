@@ -26,7 +26,7 @@ from gflow._servers import find_server
 from gflow.client import RESTART_SECONDS, Client, Job
 from gflow.devices import Devices, EnvironmentChange, devices_of_allocation, devices_of_choice
 from gflow.errors import GflowError, JobFailed, LeaseLost, NotFound, WrongState
-from gflow.leases import LeaseTerms, note_of_loss
+from gflow.leases import LeaseTerms, check_is_free, note_of_loss
 from gflow.listing import JobList, some_ids
 from gflow.submission import Submission, id_of, option_of_gpus
 
@@ -258,8 +258,18 @@ class AsyncLease:
         self._timeout = timeout
         self._sets_environment = set_environment
         self._on_lost = on_lost
+        self._is_held = False  # or asked for
 
     async def __aenter__(self) -> Devices:
+        check_is_free(self._is_held)
+        self._is_held = True
+        try:
+            return await self._acquire()
+        except BaseException:
+            self._is_held = False
+            raise
+
+    async def _acquire(self) -> Devices:
         told = await self._allocate()
         try:
             told = await self._driver.run(self._calls.await_allocation(told, self._timeout))
@@ -294,6 +304,8 @@ class AsyncLease:
             if kind is None:
                 raise
             _LOGGER.warning("what went wrong while GPUs were given back", exc_info=True)
+        finally:
+            self._is_held = False
 
     async def _give_back(self, allocation_id: Optional[int]) -> str:
         """Why they were not held any more; "" if they were."""

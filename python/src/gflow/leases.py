@@ -49,6 +49,12 @@ def note_of_loss(devices: Devices, why: str, on_lost: Optional[Callable[[str], o
         on_lost(why)
 
 
+def check_is_free(is_held: bool) -> None:
+    """A lease is one allocation: with a second one, nobody would give back the first. Errors: GflowError."""
+    if is_held:
+        raise GflowError("this lease has its GPUs already, or waits for them: give them back first, or ask for more with another lease")
+
+
 class Lease:
     """What `gpus()` gives: `with client.gpus(2) as devices:` The environment is set and put back; GPUs that were taken back in between
     are a LeaseLost at the end, and told at once to `on_lost(why)`, which is called on another thread, or else logged.
@@ -69,6 +75,8 @@ class Lease:
         self._on_lost = on_lost
         self._change: Optional[EnvironmentChange] = None
         self._devices: Optional[Devices] = None
+        self._lock = threading.Lock()  # of:
+        self._is_held = False  # or asked for
         self._watched: Optional[Iteration[str]] = None
         self._watcher = threading.Thread()
         self._pid = os.getpid()
@@ -88,7 +96,10 @@ class Lease:
     def acquire(self) -> Devices:
         """The GPUs, once they are this program's.
 
-        Errors: NoGpus, WaitTimeout, and what a request that could never be met is refused with."""
+        Errors: NoGpus, WaitTimeout, and what a request that could never be met is refused with; GflowError where it has them already."""
+        with self._lock:
+            check_is_free(self._is_held)
+            self._is_held = True
         asked = _Asked(self)
         try:
             told = self._driver.run(self._calls.await_allocation(asked.told(), self._timeout))
@@ -101,7 +112,7 @@ class Lease:
             self._devices = devices
             return devices
         except BaseException:
-            self._devices = None
+            self._forget()
             self._undo()
             asked.let_go()
             raise
@@ -116,7 +127,7 @@ class Lease:
         try:
             self._undo()
             if self._pid != os.getpid():
-                self._devices = None
+                self._forget()
                 return
             if self._watcher is not threading.current_thread():
                 self._watcher.join()
@@ -124,12 +135,16 @@ class Lease:
         except GflowError:
             raise
         except BaseException:  # Ctrl-C, for one: nobody may come back for it
-            self._devices = None
+            self._forget()
             self._give_back_behind(devices.allocation_id)
             raise
-        self._devices = None
+        self._forget()
         if lost:
             raise LeaseLost(devices.allocation_id or 0, lost)
+
+    def _forget(self) -> None:
+        self._devices = None
+        self._is_held = False
 
     def _undo(self) -> None:
         change, self._change = self._change, None
