@@ -134,7 +134,8 @@ def test_libraries_of_the_user_stay_before_it(gpus):
     gpus.up()
     own = FAKE / "libnext_dlsym.so"
     show = "echo $LD_PRELOAD; echo $GFLOW_SHARE_DIR; echo $ASAN_OPTIONS"
-    job = gpus.submit("--gpus", "8G,0.5", "bash", "-c", show, env={"LD_PRELOAD": str(own)})
+    of_user = ("--export", f"ALL,LD_PRELOAD={own}")  # gbatch itself, which may be sanitized, is to start without it
+    job = gpus.submit(*of_user, "--gpus", "8G,0.5", "bash", "-c", show)
     gpus.wait(job)
     preloaded, directory, sanitizer = gpus.log(job).splitlines()
     assert preloaded.startswith(f"{own}:/") and preloaded.endswith("/libgflow-share.so")
@@ -142,7 +143,7 @@ def test_libraries_of_the_user_stay_before_it(gpus):
     assert sanitizer.endswith("verify_asan_link_order=0")
     # A job that is submitted from within is another one.
     within = f"gbatch --gpus 1 bash -c '{show}'"
-    outer = gpus.submit("--gpus", "8G,0.5", "bash", "-c", within, env={"LD_PRELOAD": str(own)})
+    outer = gpus.submit(*of_user, "--gpus", "8G,0.5", "bash", "-c", within)
     gpus.wait(outer)
     gpus.wait(outer + 1)
     assert gpus.log(outer + 1).splitlines()[:2] == [str(own), ""]
