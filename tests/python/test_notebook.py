@@ -93,6 +93,35 @@ def test_it_says_why_it_waits_and_shows_output_as_it_comes(notebook, machine):
     assert said[-1].startswith("Finished on GPU") and streams(given) == "begun\ndone\n"
 
 
+def test_a_cell_may_await(notebook):
+    """All of it on one loop, as in the notebook."""
+    given = notebook.run("%%gflow --bring got\nimport asyncio\nasync def twice(x):\n    await asyncio.sleep(0)\n    return 2 * x\n"
+                         "loop = asyncio.get_running_loop()\ngot = [await twice(x) for x in (1, 2)]\n"
+                         "assert loop is asyncio.get_running_loop()\nawait twice(5)")
+    assert streams(given) == "10\n" and streams(notebook.run("print(got)")) == "[2, 4]\n"
+    assert streams(notebook.run("%%gflow\nimport asyncio\nasync def one(): return 1\nasyncio.run(one())")) == "1\n"
+
+
+def test_what_only_ipython_runs_is_refused_with_its_line(notebook, client):
+    for cell, says in {
+        "import os\n\n!pip list": "line 3: '!pip list' is run by IPython",
+        "x = 1\nif x:\n    %timeit x": "line 3: '%timeit x' is run by IPython",
+        "files = !ls": "line 1: 'files = !ls' is run by IPython",
+        "%%bash\nls": "line 1: '%%bash' is run by IPython",
+        "x = 1\nx?": "line 2: 'x?' is run by IPython",
+        "x = 1\nfor y in x\n    pass": "line 2: expected ':': 'for y in x'",
+    }.items():
+        given = notebook.run(f"%%gflow\n{cell}")
+        assert f"%%gflow: {says}" in streams(given) and "Traceback" not in str(given), (cell, given)
+    assert client.jobs() == []
+    assert streams(notebook.run("%%gflow\n  print('%time !ls x?', 7 % 4)")) == "%time !ls x? 3\n"
+
+
+def test_a_cell_is_compiled_as_it_is(notebook):
+    """And not as the files of this package."""
+    assert streams(notebook.run("%%gflow\ndef f(x: int): ...\nf.__annotations__['x'] is int")) == "True\n"
+
+
 def test_an_interrupt_cancels(notebook, machine):
     gate, told = Gate(machine), machine.work / "interrupt"
     os.mkfifo(told)

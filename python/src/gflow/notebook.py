@@ -14,7 +14,7 @@ from IPython.core import display_functions
 from IPython.core.error import UsageError
 
 from gflow import _html
-from gflow._cell import run_cell
+from gflow._cell import AWAITS, FILE, run_cell
 from gflow._default import default_client
 from gflow.errors import GflowError
 from gflow.functions import FunctionJob, submit_calls
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from gflow.submission import SubmitOptions
 
 _NOT_ENDED = ["Queued", "Hold", "Starting", "Running", "Suspended", "Completing"]
+_BY_IPYTHON = "get_ipython()"
 _UNITS = (1, 60, 3600)
 _HTML: Any = markup.HTML  # neither is typed
 _DisplayHandle: Any = display_functions.DisplayHandle
@@ -135,11 +136,27 @@ def _parser() -> _Parser:
     return parser
 
 
+def python_of(transformed: str, cell: str) -> str:
+    """The cell as IPython reads it. Errors: UsageError with the line of what only IPython runs, or is no Python."""
+    lines = cell.splitlines()
+    for number, (line, made) in enumerate(zip(lines, transformed.splitlines()), 1):
+        if made.count(_BY_IPYTHON) > line.count(_BY_IPYTHON):
+            raise UsageError(f"%%gflow: line {number}: '{line.strip()}' is run by IPython, and the cell by a Python of its own: put it into a "
+                             "cell of the notebook, or write it in Python, as subprocess.run() is for '!'")
+    try:
+        compile(transformed, FILE, "exec", AWAITS, dont_inherit=True)
+    except SyntaxError as error:
+        wrong = lines[error.lineno - 1].strip() if error.lineno and error.lineno <= len(lines) else ""
+        raise UsageError(f"%%gflow: line {error.lineno}: {error.msg}: '{wrong}'") from None
+    return transformed
+
+
 class Magic:
     """`%gflow` shows your queue. `%%gflow --gpus 1` runs its cell as a job: a Python of its own, in this directory, which has of
-    the notebook what --send names. Interrupting it cancels the job."""
+    the notebook what --send names. It may await; it has no magics. Interrupting it cancels the job."""
 
     def __init__(self, shell: InteractiveShell) -> None:
+        self._shell: Any = shell  # its calls are not typed
         self._variables: dict[str, Any] = shell.user_ns
 
     def __call__(self, line: str, cell: Optional[str] = None) -> object:
@@ -153,7 +170,8 @@ class Magic:
             raise UsageError(str(error)) from None
 
     def _run(self, said: argparse.Namespace, cell: str) -> Optional[FunctionJob[dict[str, Any]]]:
-        call: tuple[list[Any], dict[str, Any]] = ([cell, self._sent(_names(said.send)), _names(said.bring)], {})
+        source = python_of(self._shell.transform_cell(cell), cell)
+        call: tuple[list[Any], dict[str, Any]] = ([source, self._sent(_names(said.send)), _names(said.bring)], {})
         job: FunctionJob[dict[str, Any]] = submit_calls(default_client(), run_cell, [call], options_of(said))[0]
         if said.job:
             self._variables[said.job] = job
