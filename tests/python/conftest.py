@@ -60,14 +60,13 @@ def python(machine):
 def cancellations(monkeypatch):
     """The jobs of each request that cancels."""
     found = []
-    act = _calls.Calls.act
+    cancel = _calls.Calls.cancel
 
-    def noted(self, verb, jobs, **more):
-        if verb == "cancel":
-            found.append([getattr(one, "id", one) for one in jobs])
-        return (yield from act(self, verb, jobs, **more))
+    def noted(self, jobs, signal):
+        found.append([getattr(one, "id", one) for one in jobs])
+        return (yield from cancel(self, jobs, signal))
 
-    monkeypatch.setattr(_calls.Calls, "act", noted)
+    monkeypatch.setattr(_calls.Calls, "cancel", noted)
     return found
 
 

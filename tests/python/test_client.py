@@ -10,6 +10,7 @@ from pathlib import Path
 
 import gflow
 import pytest
+from gflow import submission
 from machine import Gate
 
 
@@ -250,6 +251,35 @@ def test_an_array_is_as_gbatch_makes_it(client, machine):
     client.wait(*turned)
     assert [job.log() for job in turned] == [f"{task} of 3 from 1 to 3\n" for task in (3, 1, 2)]
     assert [job.show()["spec"]["group"] for job in client.submit_array("true", [5])] == [""]
+    unnamed = client.submit_array("true", [5, 6, 7, 1], hold=True)
+    assert [job.name for job in unnamed] == [job.show()["spec"]["name"] for job in unnamed] and all(job.name for job in unnamed)
+
+
+@pytest.mark.parametrize(("tasks", "ranges"), [
+    (range(10_000), [(0, 10_000, 1)]), ([1, 4, 7], [(1, 3, 3)]), ([3, 1, 2], [(3, 1, 1), (1, 2, 1)]), ([5], [(5, 1, 1)]),
+    ([3, 2, 1], [(3, 1, 1), (2, 1, 1), (1, 1, 1)]), ([0, 100, 101, 102], [(0, 2, 100), (101, 2, 1)])])
+def test_an_array_is_sent_as_stretches_of_tasks(tasks, ranges):
+    item = {"spec": {"name": "a"}, "payload": {"argv": ["true"]}}
+    items = submission.tasks_of(item, tasks)
+    assert [(one["tasks"]["first"], one["tasks"]["count"], one["tasks"]["step"]) for one in items] == ranges
+    assert [one["like"] for one in items[1:]] == [0] * (len(ranges) - 1)
+
+
+def test_a_job_can_be_sent_to_another_process(client, machine, python):
+    """By its number and where its gflowd is; what is of this process says so."""
+    job = client.submit("echo there")
+    again = pickle.loads(pickle.dumps(job))
+    assert again == job and (again.name, again.result()["status"]) == (job.name, "Finished") and copy.copy(job) == job
+    said = python(script=f"import pickle; print(pickle.loads({pickle.dumps(job)!r}).result()['id'])")
+    assert said == f"{job.id}\n"
+    with pytest.raises(TypeError, match=r"is of this process: make one where it is needed, gflow.Client\('unix:/"):
+        pickle.dumps(client)
+    with pytest.raises(TypeError, match=r"belongs to an event loop of this process: send its id, which client.job\(7\) takes"):
+        pickle.dumps(gflow.AsyncJob(gflow.AsyncClient(f"unix:{machine.socket}"), 7))
+    with pytest.raises(TypeError, match="belongs to an event loop of this process"):
+        pickle.dumps(gflow.AsyncClient(f"unix:{machine.socket}"))
+    secret = gflow.Client(f"unix:{machine.socket}", token="gflow_secret")
+    assert b"secret" not in pickle.dumps(gflow.Job(secret, 1))
 
 
 def test_a_process_for_each_gpu(client, monkeypatch):
@@ -354,6 +384,7 @@ def test_a_log_is_followed_while_it_is_written(client, machine):
     assert next(pieces) == "h"
     gate.open()
     assert "".join(pieces) == "é"
+    assert list(client.submit("printf 'h\\303'").follow())[-1:] == ["\ufffd"]
     with pytest.raises(gflow.NotFound):
         next(gflow.Job(client, 99).follow())
 

@@ -207,8 +207,8 @@ def test_answers_that_break_off_are_told_from_whole_ones(tmp_path, answer, error
 def test_what_must_not_be_done_twice_is_asked_once(tmp_path):
     wire = Wire(tmp_path / "s", b"")
     client = gflow.Client(f"unix:{wire.path}", patience=0.2)
-    with pytest.raises(gflow.ConnectionLost, match="before it had answered POST /api/v1/jobs/cancel"):
-        client.cancel(1)
+    with pytest.raises(gflow.ConnectionLost, match="before it had answered POST /api/v1/jobs/signal"):
+        client.signal(15, 1)
     assert len(wire.asked) == 1
     with pytest.raises(gflow.ConnectionLost):
         client.submit("true")
@@ -274,6 +274,46 @@ def test_what_was_given_back_and_not_answered_is_given_back(tmp_path, refused):
     with pytest.raises((gflow.NotFound, gflow.WrongState)):  # of one that was asked once
         client._driver.run(client._calls.give_back(1))
     wire.listener.close()
+
+
+LISTED = b'{"jobs": [{"id": 1, "status": "Cancelled"}, {"id": 2, "status": "Running"}], "next": null}'
+
+
+def answer(body):
+    return b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s" % (len(body), body)
+
+
+def test_what_was_cancelled_and_not_answered_is_cancelled(tmp_path):
+    """One that waited has ended by the first request; one that runs is in its grace."""
+    wire = Wire(tmp_path / "s", b"", refusal(409, "wrong_state"), answer(LISTED), answer(b'{"jobs": [2]}'), refusal(409, "wrong_state"))
+    client = gflow.Client(f"unix:{wire.path}")
+    assert client.cancel(1, 2) == [1, 2]
+    assert [request.split(b" ")[1].split(b"?")[0] for request in wire.asked] == [
+        b"/api/v1/jobs/cancel", b"/api/v1/jobs/cancel", b"/api/v1/jobs", b"/api/v1/jobs/cancel"]
+    with pytest.raises(gflow.WrongState):  # of one that was asked once
+        client.cancel(1)
+    wire.listener.close()
+
+
+def test_a_cancel_that_gflowd_heard_before_it_was_killed(machine, client, monkeypatch):
+    """It is on disk, and its answer was lost: the same call goes on with the next gflowd."""
+    jobs = [client.submit("sleep 600", gpus=2), client.submit("true", gpus=2)]
+    machine.running(jobs[0].id)
+    exchange = client._driver._exchange
+    killed = []
+
+    def lost(ask):
+        found = exchange(ask)
+        if ask.target.endswith("/cancel") and not killed:
+            killed.append(ask)
+            machine.kill_daemon()
+            machine.up()
+            raise gflow.ConnectionLost("gflowd went away")
+        return found
+
+    monkeypatch.setattr(client._driver, "_exchange", lost)
+    assert client.cancel(*jobs) == [1, 2] and len(killed) == 1
+    assert [one["status"] for one in client.wait(*jobs)] == ["Cancelled"] * 2
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to listen as somebody else")

@@ -121,14 +121,18 @@ class Calls:
         answers: list[documents.SubmitAnswerItemShown] = told["items"]
         return answers
 
-    def submit_array(
-        self, submission: Submission, tasks: Sequence[int], key: Optional[str] = None
-    ) -> Steps[list[documents.SubmitAnswerItemShown]]:
-        """A job for each task: all but the first are said by what differs."""
+    def submit_array(self, submission: Submission, tasks: Sequence[int], key: Optional[str] = None) -> Steps[list[tuple[int, str]]]:
+        """A job for each task: their ids and names."""
         if not tasks:
             return []
         whole = (yield from self.items([submission]))[0]
-        return (yield from self.submit_items(written.tasks_of(whole, tasks), key))
+        answers = yield from self.submit_items(written.tasks_of(whole, tasks), key)
+        ids = [one["id"] + place for one in answers for place in range(one["count"])]
+        if base := submission.options.get("name"):
+            return [(job, f"{base}_{int(task)}") for job, task in zip(ids, tasks)]
+        listed = yield from self.jobs_of(ids, ["spec.name"])
+        names = {one["id"]: one.get("spec", {}).get("name", "") for one in listed}
+        return [(job, names.get(job, "")) for job in ids]
 
     def check(self, submissions: Sequence[Submission]) -> Steps[None]:
         items = yield from self.items(submissions)
@@ -162,24 +166,45 @@ class Calls:
         done: list[int] = told["jobs"]
         return done
 
-    def cancel_unended(self, jobs: Iterable[JobRef]) -> Steps[None]:
+    def cancel(self, jobs: Iterable[JobRef], signal: int) -> Steps[list[int]]:
+        """Asked again where no answer came: then those that have ended by now were ended by the first request, or would have been."""
+        listed = [written.id_of(one) for one in jobs]
+        if not listed:
+            return []
+        ask = Ask("POST", f"{API}/jobs/cancel", {"jobs": listed, "signal": signal}, is_idempotent=True)
+        try:
+            answer = yield from asked(ask, self.patience)
+        except WrongState:
+            if ask.times_sent == 1:
+                raise
+            yield from self.cancel_unended(listed, signal)
+            return listed
+        done: list[int] = answer.document()["jobs"]
+        return done
+
+    def cancel_unended(self, jobs: Iterable[JobRef], signal: int = 0) -> Steps[None]:
         """Ends those that have not ended, all at once; who is refused as some end in that moment halves them."""
-        groups = [(yield from self._unended([written.id_of(one) for one in jobs]))]
+        groups = [(yield from self.unended([written.id_of(one) for one in jobs]))]
         while groups:
             group = groups.pop()
             try:
-                yield from self.act("cancel", group, signal=0)
+                yield from self.cancel(group, signal)
             except (WrongState, NotFound):
                 if len(group) > 1:
                     half = len(group) // 2
                     groups += [group[half:], group[:half]]
 
-    def _unended(self, jobs: Sequence[int]) -> Steps[list[int]]:
-        unended: list[int] = []
+    def unended(self, jobs: Sequence[int]) -> Steps[list[int]]:
+        """Of these, those that have not ended. What gflowd does not know any more has."""
+        listed = yield from self.jobs_of(jobs, ["status"])
+        return [one["id"] for one in listed if one.get("status") not in ENDED]
+
+    def jobs_of(self, jobs: Sequence[int], fields: Sequence[str]) -> Steps[list[documents.JobViewPart]]:
+        """Of however many: a request has room for some of them."""
+        found: list[documents.JobViewPart] = []
         for begin in range(0, len(jobs), _PAGE):
-            page = yield from self.jobs({"job": jobs[begin:begin + _PAGE], "fields": ["status"]}, None)
-            unended += [one["id"] for one in page if one.get("status") not in ENDED]
-        return unended
+            found += yield from self.jobs({"job": jobs[begin:begin + _PAGE], "fields": fields}, None)
+        return found
 
     def release(self, jobs: Iterable[JobRef], at: Union[datetime, timedelta, None]) -> Steps[list[int]]:
         return (yield from self.act("release", jobs, at=None if at is None else written.time_of(at, "at")))

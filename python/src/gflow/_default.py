@@ -30,6 +30,7 @@ R = TypeVar("R")
 
 _lock = threading.Lock()
 _made: Optional[Client] = None
+_others: dict[str, Client] = {}  # by URL
 
 
 def default_client() -> Client:
@@ -39,6 +40,15 @@ def default_client() -> Client:
         if _made is None:
             _made = Client()
         return _made
+
+
+def sent_job(url: str, job_id: int, name: str) -> Job:
+    """One that another process has sent. Errors: ConfigurationError where its gflowd is not known here."""
+    client = default_client()
+    if client.server.url != url:
+        with _lock:
+            client = _others.get(url) or _others.setdefault(url, Client(url))
+    return Job(client, job_id, name)
 
 
 def submit(command: Command, /, *, key: Optional[str] = None, **options: Unpack[SubmitOptions]) -> Job:
@@ -87,11 +97,11 @@ def function(**options: Unpack[SubmitOptions]) -> Callable[[Callable[P, R]], Fun
 
     options: of each job, gflow.submission.SubmitOptions.
 
-    Errors: TypeError of one that there is not."""
+    Errors: TypeError of one that there is not, OptionError of `launch`: a call is one process."""
     from gflow._function import Function
-    from gflow.submission import SubmitOptions, check_names
+    from gflow.submission import check_call_options
 
-    check_names("a function", options, SubmitOptions)
+    check_call_options("a function", options)
     return lambda one: Function(one, options)
 
 

@@ -41,6 +41,11 @@ class Server:
             return "gflow"
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
+    @property
+    def url(self) -> str:
+        """By which find_server() finds it again, with what is kept of it: the token is not in it."""
+        return f"unix:{self.socket}" if self.socket else str(self)
+
     def __str__(self) -> str:
         return self.socket or f"{'https' if self.fingerprint else 'http'}://{self.authority}"
 

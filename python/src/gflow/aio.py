@@ -18,7 +18,7 @@ import codecs
 import contextlib
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Optional, TypeVar, Union
+from typing import TYPE_CHECKING, Any, NoReturn, Optional, TypeVar, Union
 
 from gflow._async import Driver, Iteration
 from gflow._calls import API, ENDED, Calls, query_of
@@ -66,6 +66,9 @@ class AsyncClient:
     def __repr__(self) -> str:
         return f"<gflow.AsyncClient of {self.server}>"
 
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"{self!r} belongs to an event loop of this process: make one where it is needed")
+
     async def aclose(self) -> None:
         self._driver.close()
 
@@ -82,8 +85,8 @@ class AsyncClient:
 
     async def submit_array(self, command: Command, /, tasks: Iterable[int], *, key: Optional[str] = None,
                            **options: Unpack[SubmitOptions]) -> list[AsyncJob]:
-        answers = await self._driver.run(self._calls.submit_array(Submission(command, **options), list(tasks), key))
-        return [AsyncJob(self, one["id"], one["name"]) for one in answers]
+        made = await self._driver.run(self._calls.submit_array(Submission(command, **options), list(tasks), key))
+        return [AsyncJob(self, *one) for one in made]
 
     async def map(self, function: Callable[..., R], items: Iterable[Any], **options: Unpack[SubmitOptions]) -> AsyncResults[R]:
         """`async for result in await client.map(train, rates, gpus=1)`: all are submitted once it was awaited."""
@@ -106,7 +109,7 @@ class AsyncClient:
         return JobList(await self._driver.run(self._calls.jobs(query, most)))
 
     async def cancel(self, *jobs: JobRef, signal: int = 0) -> list[int]:
-        return await self._driver.run(self._calls.act("cancel", jobs, signal=signal))
+        return await self._driver.run(self._calls.cancel(jobs, signal))
 
     async def signal(self, signal: int, *jobs: JobRef) -> list[int]:
         return await self._driver.run(self._calls.act("signal", jobs, signal=signal))
@@ -191,6 +194,9 @@ class AsyncJob:
     def __repr__(self) -> str:
         return f"<gflow.AsyncJob {self.id} {self.name}>"
 
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"{self!r} belongs to an event loop of this process: send its id, which client.job({self.id}) takes there")
+
     async def show(self) -> documents.Job:
         return await self.client._driver.run(self.client._calls.job(self.id))
 
@@ -223,7 +229,10 @@ class AsyncJob:
         pieces: Iteration[bytes] = Iteration(self.client._driver, self.client._calls.follow(self.id, 0))
         async with pieces:
             async for piece in pieces:
-                yield decoder.decode(piece)
+                if text := decoder.decode(piece):
+                    yield text
+        if rest := decoder.decode(b"", final=True):
+            yield rest
 
     def changes(self) -> Iteration[documents.Job]:
         return Iteration(self.client._driver, self.client._calls.changes(self.id))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Optional, TypeVar, Union
+from typing import TYPE_CHECKING, Any, NoReturn, Optional, TypeVar, Union
 
 from gflow._calls import API, ENDED, Calls, query_of
 from gflow._servers import find_server
@@ -42,7 +42,7 @@ class Client:
     token: of `gctl token create`, where it is not kept for that server.
     fingerprint: SHA-256 of the certificate an https:// server has to have, where it is not kept.
     patience: seconds a gflowd that is away, as while it restarts, is tried again where asking twice is asking once:
-        all that only looks, submissions and allocations, which have a key, and giving GPUs back.
+        all that only looks, submissions and allocations, which have a key, cancelling, and giving GPUs back.
 
     Errors: ConfigurationError where it cannot be told which gflowd is meant. Nothing is asked yet."""
 
@@ -60,6 +60,9 @@ class Client:
 
     def __repr__(self) -> str:
         return f"<gflow.Client of {self.server}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"{self!r} is of this process: make one where it is needed, gflow.Client({self.server.url!r})")
 
     def close(self) -> None:
         """Connections that are kept for the next call; it may be used again."""
@@ -115,8 +118,8 @@ class Client:
         ['fold 0\\n', 'fold 1\\n']
 
         Errors: those of submit()."""
-        answers = self._driver.run(self._calls.submit_array(Submission(command, **options), list(tasks), key))
-        return [Job(self, one["id"], one["name"]) for one in answers]
+        made = self._driver.run(self._calls.submit_array(Submission(command, **options), list(tasks), key))
+        return [Job(self, *one) for one in made]
 
     def map(self, function: Callable[..., R], items: Iterable[Any], **options: Unpack[SubmitOptions]) -> Results[R]:
         """A job for each item; what the function returns for each, in their order, as it comes. What it raises is raised.
@@ -124,8 +127,8 @@ class Client:
         >>> list(gflow.map(abs, [-1, 2], gpus=1))
         [1, 2]
 
-        Errors: those of submit(); TypeError of a function or an item that cannot be pickled; ConfigurationError where gflowd is not on
-        this machine. From the results: what the function raises, JobFailed where a job came to neither."""
+        Errors: those of submit(), and OptionError of `launch`, as a call is one process; TypeError of a function or an item that cannot be
+        pickled; ConfigurationError where gflowd is not on this machine. From the results: what the function raises, JobFailed where a job came to neither."""
         from gflow.functions import map_calls
 
         return map_calls(self, function, [((item,), {}) for item in items], options)
@@ -168,12 +171,13 @@ class Client:
         return JobList(self._driver.run(self._calls.jobs(query, most)))
 
     def cancel(self, *jobs: JobRef, signal: int = 0) -> list[int]:
-        """Ends jobs, with SIGTERM and, after their grace, SIGKILL; one that waits is not started. All of them or none.
+        """Ends jobs, with SIGTERM and, after their grace, SIGKILL; one that waits is not started. All of them or none. Where gflowd goes away
+        before it answers, it is asked again, and who has ended by then is no error.
 
         signal: sent in place of SIGTERM.
 
         Errors: NotFound, WrongState of one that has ended, PermissionDenied of somebody else's."""
-        return self._driver.run(self._calls.act("cancel", jobs, signal=signal))
+        return self._driver.run(self._calls.cancel(jobs, signal))
 
     def signal(self, signal: int, *jobs: JobRef) -> list[int]:
         """Sent to all processes of jobs that run. The ids of these.
@@ -331,7 +335,8 @@ class Client:
 
 
 class Job:
-    """A job of a client's gflowd. It is made without asking; calls of one that is not there raise NotFound."""
+    """A job of a client's gflowd. It is made without asking; calls of one that is not there raise NotFound. Pickled, it is its number and
+    where its gflowd is, which whoever reads it asks as themselves: no token is in it."""
 
     def __init__(self, client: Client, job_id: int, name: str = "") -> None:
         self.client = client
@@ -340,6 +345,11 @@ class Job:
 
     def __repr__(self) -> str:
         return f"<gflow.Job {self.id} {self.name}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from gflow._default import sent_job
+
+        return sent_job, (self.client.server.url, self.id, self.name)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Job) and (self.id, self.client.server) == (other.id, other.client.server)
@@ -415,7 +425,10 @@ class Job:
         pieces: Iteration[bytes] = Iteration(self.client._driver, self.client._calls.follow(self.id, 0))
         with pieces:
             for piece in pieces:
-                yield decoder.decode(piece)
+                if text := decoder.decode(piece):
+                    yield text
+        if rest := decoder.decode(b"", final=True):
+            yield rest
 
     def changes(self) -> Iteration[documents.Job]:
         """All that is known of it, and again whenever that is otherwise, until it has ended."""

@@ -82,7 +82,7 @@ class SubmitOptions(TypedDict, total=False):
     conda_env: str
     """its environment is that of this process as `conda activate` would leave it"""
     launch: Literal["ddp", "torchrun", "accelerate"]
-    """a process for each of its GPUs, as `gbatch --launch` (docs/environment.md)"""
+    """a process for each of its GPUs, as `gbatch --launch` (docs/environment.md); not of functions"""
     config: Union[str, os.PathLike[str]]
     """a file, copied now; GFLOW_JOB_CONFIG in the job is its path"""
 
@@ -105,6 +105,13 @@ def check_names(what: str, said: Mapping[str, object], kind: type) -> None:
 
         near = difflib.get_close_matches(name, kind.__annotations__, 1)
         raise TypeError(f"{what} has no option '{name}'" + (f"; it has '{near[0]}'" if near else ""))
+
+
+def check_call_options(what: str, options: Mapping[str, object]) -> None:
+    """Of jobs that run something of gflow and no command. Errors: those of check_names(); OptionError of `launch`."""
+    check_names(what, options, SubmitOptions)
+    if "launch" in options:
+        raise OptionError(f"launch={options['launch']!r} is for commands: a job of {what} is one process")
 
 
 def option_of_gpus(gpus: Gpus) -> str:
@@ -417,25 +424,35 @@ def dependencies_of(options: SubmitOptions, places: Mapping[int, int]) -> tuple[
 
 
 def tasks_of(item: documents.SubmitRequestItem, tasks: Sequence[int]) -> list[documents.SubmitRequestItem]:
-    """Of an array, as gbatch names and groups them. Errors: OptionError of tasks that are no numbers of their own."""
+    """Of an array, as gbatch names and groups them: an item for each stretch of numbers with one step between them.
+
+    Errors: OptionError of tasks that are no numbers of their own."""
     tasks = [whole_of(task, "a task") for task in tasks]
     if min(tasks) < 0:
         raise OptionError(f"there is no task {min(tasks)}: they are numbered from 0 on")
     if len(set(tasks)) < len(tasks):
         raise OptionError(f"task {Counter(tasks).most_common(1)[0][0]} is there twice")
     whole = cast("documents.SubmitRequestItemOf", item)
-    spec, told = whole["spec"], whole["payload"].setdefault("environment", [])
-    told += [f"GFLOW_ARRAY_TASK_COUNT={len(tasks)}", f"GFLOW_ARRAY_TASK_MIN={min(tasks)}", f"GFLOW_ARRAY_TASK_MAX={max(tasks)}",
-             f"GFLOW_ARRAY_TASK_ID={tasks[0]}"]
-    base = spec.get("name")
-    if base:
-        spec["name"] = f"{base}_{tasks[0]}"
+    whole["payload"].setdefault("environment", []).extend(
+        [f"GFLOW_ARRAY_TASK_COUNT={len(tasks)}", f"GFLOW_ARRAY_TASK_MIN={min(tasks)}", f"GFLOW_ARRAY_TASK_MAX={max(tasks)}"])
     if len(tasks) > 1:
-        spec.setdefault("group", f"group-{secrets.token_hex(4)}")
-    rest: list[documents.SubmitRequestItem] = []
-    for task in tasks[1:]:
-        like: documents.SubmitRequestItemOf1 = {"like": 0, "environment": [f"GFLOW_ARRAY_TASK_ID={task}"]}
-        if base:
-            like["name"] = f"{base}_{task}"
-        rest.append(like)
-    return [item, *rest]
+        whole["spec"].setdefault("group", f"group-{secrets.token_hex(4)}")
+    first, *others = ranges_of(tasks)
+    whole["tasks"] = first
+    alike: list[documents.SubmitRequestItem] = [{"like": 0, "tasks": one} for one in others]
+    return [item, *alike]
+
+
+def ranges_of(tasks: Sequence[int]) -> list[documents.TaskRange]:
+    """In their order."""
+    ranges: list[documents.TaskRange] = []
+    place = 0
+    while place < len(tasks):
+        first = tasks[place]
+        step = max(tasks[place + 1] - first, 1) if place + 1 < len(tasks) else 1
+        count = 1
+        while place + count < len(tasks) and tasks[place + count] == first + count * step:
+            count += 1
+        ranges.append({"first": first, "count": count, "step": step})
+        place += count
+    return ranges
