@@ -88,6 +88,9 @@ def test_after_an_interrupt_results_go_on(client, machine, monkeypatch):
     (work.killed, gflow.JobFailed, "by signal 9"),
     (work.leaves, gflow.JobFailed, r"job 1 Finished without a result: .* os\._exit\(\)"),
     (work.odd, RuntimeError, r"Odd\(1\)"),
+    (work.becomes_text, RuntimeError, r"^BecomesText\('gone'\)$"),
+    (work.says_nothing, RuntimeError, "^work.SaysNothing: what it says$"),
+    (work.of_the_job_alone, RuntimeError, r"^of_the_job.Alone: why \(it cannot be read here: No module named 'of_the_job'\)$"),
 ])
 def test_what_came_to_nothing_says_so(client, function, error, says):
     with gflow.Executor() as executor, pytest.raises(error, match=says):
@@ -102,6 +105,30 @@ def test_what_cannot_come_back_says_so(client):
     with pytest.raises(TypeError, match="cloudpickle"):
         gflow.map(lambda item: item, [1])
     assert len(client.jobs()) == 1
+
+
+def test_an_exception_that_is_another_here_has_its_traceback(client):
+    job = gflow.function()(work.of_the_job_alone).submit()
+    with pytest.raises(RuntimeError) as raised:
+        job.result(timeout=60)
+    assert "in of_the_job_alone" in str(raised.value.__cause__)
+
+
+def test_a_call_is_one_process(client):
+    """What `launch` starts would be several, with one result."""
+    says = "launch='ddp' is for commands: a job of a.* is one process"
+    for make in (gflow.function, lambda **options: gflow.Executor(client, **options), lambda **options: gflow.map(work.divide, [1], **options),
+                 lambda **options: gflow.map(work.divide, [], **options)):
+        with pytest.raises(gflow.OptionError, match=says):
+            make(gpus=2, launch="ddp")
+    assert client.jobs() == []
+
+
+def test_a_result_is_not_to_be_sent(client):
+    job = gflow.function()(work.divide).submit(3)
+    with pytest.raises(TypeError, match=r"what job 1 returns comes to the process that called the function: send its result\(\), or gflow.job\(1\)"):
+        pickle.dumps(job)
+    assert job.result(timeout=60) == 4
 
 
 def test_executor(client, machine):
@@ -200,7 +227,7 @@ def test_those_that_end_while_all_are_cancelled_keep_no_other(client, monkeypatc
         yield from ()
         return list(jobs)
 
-    monkeypatch.setattr(_calls.Calls, "_unended", seen_before)
+    monkeypatch.setattr(_calls.Calls, "unended", seen_before)
     results.cancel()
     assert {one["status"] for one in client.jobs()} == {"Cancelled"}
 
@@ -391,7 +418,9 @@ def test_events_that_are_gone_are_asked_for(client, monkeypatch):
     job = client.submit("true")
     job.wait()
     held = client.submit("true", hold=True)
-    assert next(endings.heard(lambda: [job.id, held.id])) == (job.id, True)
+    many = range(10**15, 10**15 + 10_000)  # more than a request has room for, which ended so long ago that they are not kept
+    heard = endings.heard(lambda: [held.id, *many, job.id])
+    assert [next(heard) for _ in range(10_001)] == [(one, True) for one in [*many, job.id]]
     endings.close()
 
 

@@ -5,6 +5,7 @@ import functools
 import os
 import signal
 import sys
+import types
 
 import gflow
 
@@ -73,6 +74,39 @@ class Exits:
 
     def __reduce__(self):
         return sys.exit, (4,)
+
+
+class BecomesText(Exception):
+    def __reduce__(self):
+        return str, ("text",)
+
+
+def becomes_text():
+    raise BecomesText("gone")
+
+
+class SaysNothing(Exception):
+    """It can be written, not be read, and not be shown."""
+
+    def __init__(self, first, second):
+        super().__init__(first)
+
+    def __repr__(self):
+        raise ValueError("not now")
+
+    def __str__(self):
+        return "what it says"
+
+
+def says_nothing():
+    raise SaysNothing(1, 2)
+
+
+def of_the_job_alone():
+    """Raises what is of a module that there is only in the job."""
+    module = sys.modules["of_the_job"] = types.ModuleType("of_the_job")
+    module.Alone = type("Alone", (Exception,), {"__module__": "of_the_job"})
+    raise module.Alone("why")
 
 
 def exits():

@@ -14,10 +14,9 @@ import threading
 import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 from gflow import _worker
-from gflow._calls import ENDED
 from gflow._servers import data_directory
 from gflow.errors import GflowError
 
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 
 _OWNER = ".owner"
 _JOBS = "jobs"
-_ASKED_AT_ONCE = 500
 
 
 class Left(NamedTuple):
@@ -94,7 +92,10 @@ class Folder:
     def left(self, index: int) -> Left:
         """What a call came to. Errors: FileNotFoundError where it came to nothing, and what reading it raises."""
         with open(_worker.result_file(str(self.path), index), "rb") as file:
-            return Left(*pickle.load(file))
+            is_well, text, attempt = pickle.load(file)
+            if is_well:
+                return Left(True, pickle.load(file), text, attempt)
+            return Left(False, _exception_in(file, text), text, attempt)
 
     def drop(self, index: int) -> None:
         """Its result was taken, or nobody will. In a process that was forked from its own nothing happens."""
@@ -117,6 +118,15 @@ class Folder:
             if self._owner.folders == 0:
                 _owners.pop(self._home, None)
                 self._owner.close()
+
+
+def _exception_in(file: BinaryIO, text: str) -> BaseException:
+    """As it was raised; where it cannot be read here, as of a module that only the job has, what it said."""
+    try:
+        return cast("BaseException", pickle.load(file))
+    except Exception as why:
+        said = text.rstrip().rpartition("\n")[2]
+        return RuntimeError(f"{said} (it cannot be read here: {why})")
 
 
 @contextlib.contextmanager
@@ -169,9 +179,4 @@ def _is_over(its: Calls, server: Server, folder: Path) -> Steps[bool]:
     told: dict[str, Any] = json.loads((folder / _JOBS).read_text())
     if told["server"] != str(server):
         return False
-    jobs: list[int] = told["jobs"]
-    for begin in range(0, len(jobs), _ASKED_AT_ONCE):
-        rows = yield from its.jobs({"job": jobs[begin:begin + _ASKED_AT_ONCE], "fields": ["status"]}, None)
-        if any(row.get("status") not in ENDED for row in rows):
-            return False
-    return True
+    return not (yield from its.unended(told["jobs"]))

@@ -47,22 +47,31 @@ def _call_of(folder: str, index: int) -> Any:
     return pickle.loads(function), arguments, named
 
 
-def _outcome(folder: str, index: int) -> tuple[bool, bytes]:
-    """Whether it went well, and what is left: that, the value or the exception, its traceback and the attempt."""
+def _outcome(folder: str, index: int) -> tuple[bool, str, bytes]:
+    """Whether it went well, the traceback if it did not, and what it returned or raised."""
     dumps = pickler().dumps
-    attempt = int(os.environ.get("GFLOW_ATTEMPT", "1"))
     try:
         function, arguments, named = _call_of(folder, index)
-        return True, dumps((True, function(*arguments, **named), "", attempt))
+        return True, "", dumps(function(*arguments, **named))
     except Exception as error:
         text = traceback.format_exc()
         sys.stderr.write(text)
-        try:
-            told = dumps((False, error, text, attempt))
-            pickle.loads(told)  # some can be written and not read
-        except Exception:
-            told = dumps((False, RuntimeError(repr(error)), text, attempt))
-        return False, told
+        return False, text, _written(error, text)
+
+
+def _written(error: Exception, text: str) -> bytes:
+    """Some can be written and not read, or are something else then."""
+    try:
+        told: bytes = pickler().dumps(error)
+        if type(pickle.loads(told)) is type(error):
+            return told
+    except Exception:
+        pass
+    try:
+        said = repr(error)
+    except Exception:
+        said = text.rstrip().rpartition("\n")[2]
+    return pickle.dumps(RuntimeError(said))
 
 
 def main(folder: str) -> int:
@@ -74,9 +83,10 @@ def main(folder: str) -> int:
         os.unlink(result_file(folder, index))  # of the attempt before
     except FileNotFoundError:
         pass
-    is_well, told = _outcome(folder, index)
+    is_well, text, told = _outcome(folder, index)
     part = f"{result_file(folder, index)}.{os.getpid()}"
     with open(part, "wb") as file:
+        file.write(pickle.dumps((is_well, text, int(os.environ.get("GFLOW_ATTEMPT", "1")))))
         file.write(told)
         file.flush()
         os.fsync(file.fileno())

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, cast
 
-from gflow._calls import ENDED
 from gflow._folders import Folder, Left
 from gflow.aio import AsyncClient, AsyncJob
 from gflow.errors import EventsGone, GflowError, JobFailed
@@ -91,8 +90,7 @@ class AsyncEndings:
 async def ended_of(client: AsyncClient, jobs: Iterable[int]) -> set[int]:
     """Of these, those that have ended."""
     ids = list(jobs)
-    listed = await client.jobs(job=ids, fields=["status"]) if ids else []
-    return {one["id"] for one in listed if one.get("status") in ENDED}
+    return set(ids) - set(await client._driver.run(client._calls.unended(ids)))
 
 
 async def _listen(client: AsyncClient) -> Iteration[Any]:

@@ -17,7 +17,7 @@ from gflow._servers import find_server
 from gflow.aio import AsyncClient, AsyncJob
 from gflow.aio_functions import AsyncEndings, ended_of
 from gflow.errors import ConfigurationError, ConnectionLost, GflowError, JobFailed, NotFound, OptionError, ServerTimeout, Unreachable, WrongState
-from gflow.submission import SubmitOptions, bytes_of, check_names, whole_of
+from gflow.submission import SubmitOptions, bytes_of, check_call_options, whole_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -92,7 +92,7 @@ class GflowCluster(_spec.SpecCluster):  # type: ignore[misc]
                  worker_extra_args: Sequence[str] = (), scheduler_options: Optional[Mapping[str, Any]] = None, security: Any = None,
                  death_timeout: int = _DEATH_SECONDS, asynchronous: bool = False, loop: Any = None,
                  **options: Unpack[SubmitOptions]) -> None:
-        check_names("a worker", options, SubmitOptions)
+        check_call_options("a worker", options)
         _check_worker(nthreads, worker_extra_args, security, death_timeout)
         self._server = (server, token)
         self._client: Optional[AsyncClient] = None

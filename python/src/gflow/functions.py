@@ -14,15 +14,14 @@ import threading
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Optional, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Optional, TypeVar, cast
 
 from gflow import _worker
-from gflow._calls import ENDED
 from gflow._folders import Folder, Left, swept
 from gflow._function import by_place
 from gflow.client import Client, Job
 from gflow.errors import ConfigurationError, EventsGone, GflowError, JobFailed
-from gflow.submission import Submission, SubmitOptions, check_names, shown_line
+from gflow.submission import Submission, SubmitOptions, check_call_options, shown_line
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -59,6 +58,10 @@ class FunctionJob(Job, Generic[R]):
         self.index = index
         self._left: Optional[Left] = None
         self._is_given = False
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"what job {self.id} returns comes to the process that called the function: send its result(), or "
+                        f"gflow.job({self.id}), by which it can be watched and cancelled")
 
     def result(self, timeout: Optional[float] = None) -> R:  # type: ignore[override] # pyright: ignore[reportIncompatibleMethodOverride]
         """What the function returned; what it raised is raised, with its traceback there as the cause.
@@ -150,6 +153,7 @@ def _shown(function: Callable[..., Any], arguments: Sequence[Any]) -> str:
 def steps_of_calls(its: Calls, server: Server, function: Callable[..., Any], calls: Sequence[tuple[Sequence[Any], Any]],
                    options: SubmitOptions) -> Steps[list[tuple[int, str, Folder, int]]]:
     """A job for each call, all of them or none: id, name, the folder of its result and its index there."""
+    check_call_options("a function", options)
     if not calls:
         return []
     if not server.is_here:
@@ -217,9 +221,10 @@ class Endings:
             except EventsGone:
                 self._stream = self._client.events(type=["job.started", "job.ended"])
                 ids = list(waited())
-                for one in self._client.jobs(job=ids, fields=["status"]) if ids else []:
-                    if one.get("status") in ENDED:
-                        yield one["id"], True
+                unended = set(self._client._driver.run(self._client._calls.unended(ids)))
+                for job_id in ids:
+                    if job_id not in unended:
+                        yield job_id, True
 
     def close(self) -> None:
         self._stream.close()
@@ -324,12 +329,12 @@ class Executor(concurrent.futures.Executor):
     client: gflow.default_client() without one.
     options: of each job, gflow.submission.SubmitOptions.
 
-    Errors: TypeError of an option that there is not."""
+    Errors: TypeError of an option that there is not, OptionError of `launch`: a call is one process."""
 
     def __init__(self, client: Optional[Client] = None, **options: Unpack[SubmitOptions]) -> None:
         from gflow._default import default_client
 
-        check_names("an executor", options, SubmitOptions)
+        check_call_options("an executor", options)
         self._client = client or default_client()
         self._options = options
         self._lock = threading.RLock()
