@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <utility>
+#include <variant>
 
 #include "api/json.h"
 #include "base/translate.h"
@@ -23,7 +24,10 @@ std::string version_of_job(const Principal& caller, const Service& service, cons
   lasting.node_list = seen.node_list;
   lasting.attempt = seen.attempt;
   lasting.retries = seen.retries;
-  return '"' + digest_of(api::write(lasting)) + '"';
+  std::string text = api::write(lasting);
+  // Who has to let it go on: its status is the same whoever suspended it.
+  if (const auto* running = std::get_if<Running>(&job.state)) text += running->suspended_by;
+  return '"' + digest_of(text) + '"';
 }
 
 namespace {

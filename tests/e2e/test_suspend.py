@@ -110,3 +110,17 @@ def test_one_by_its_path_and_only_as_it_was_seen(machine):
     assert ask(machine, "POST", f"{path}/resume").document["jobs"] == [job]
     machine.running(job)
     assert ask(machine, "POST", "/api/v1/jobs/99/suspend").status == 404
+
+
+def test_who_suspended_it_is_part_of_what_was_seen(machine):
+    """Suspended it is before and after: by hand, then until there is room, then by hand again."""
+    first = machine.submit("--gpus", "2", "--gpu-memory", "8G", "sleep", "600")
+    machine.running(first)
+    machine.ok("gjob", "suspend", first)
+    machine.running(machine.submit("--gpus", "2", "--gpu-memory", "8G", "sleep", "600"))
+    path = f"/api/v1/jobs/{first}"
+    for verb in ("resume", "suspend"):
+        tag = ask(machine, "GET", path).headers["ETag"]
+        assert ask(machine, "POST", f"{path}/{verb}", If_Match=tag).document["jobs"] == [first]
+        assert machine.job(first)["status"] == "Suspended"
+        assert ask(machine, "POST", f"{path}/{verb}", If_Match=tag).status == 412
