@@ -12,6 +12,7 @@
 #include "core/gpu_limits.h"
 #include "core/job.h"
 #include "core/launch.h"
+#include "core/port_block.h"
 
 namespace gflow {
 
@@ -130,6 +131,9 @@ class Executor {
   [[nodiscard]] virtual Memory log_size(JobId job) const = 0;
   /// By what means an attempt of its own that is under way is held to its part of a GPU.
   [[nodiscard]] virtual GpuLimits gpu_limits(JobId job, int attempt) const = 0;
+  /// The TCP ports of its node that an attempt of its own that is under way was given; none if it
+  /// was given none.
+  [[nodiscard]] virtual PortBlock ports(JobId job, int attempt) const = 0;
   /// What is enforced on one of its nodes.
   [[nodiscard]] virtual executor::Enforcement enforcement(const std::string& node) const = 0;
   /// Readable while poll() has something to say, from whatever thread that came. The executor's

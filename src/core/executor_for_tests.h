@@ -30,6 +30,7 @@ class IdleExecutor : public Executor {
   [[nodiscard]] std::string log_path(JobId /*job*/) const override { return {}; }
   [[nodiscard]] Memory log_size(JobId /*job*/) const override { return {}; }
   [[nodiscard]] GpuLimits gpu_limits(JobId /*job*/, int /*attempt*/) const override { return {}; }
+  [[nodiscard]] PortBlock ports(JobId /*job*/, int /*attempt*/) const override { return {}; }
   [[nodiscard]] executor::Enforcement enforcement(const std::string& /*node*/) const override {
     return {};
   }

@@ -165,6 +165,8 @@ Now Loop::now() const { return os::now(); }
 
 GpuLimits Loop::gpu_limits(const Job& job) const { return dispatcher_.gpu_limits(job); }
 
+PortBlock Loop::ports(const Job& job) const { return dispatcher_.ports(job); }
+
 std::string Loop::log_path(JobId job) const {
   const Job* known = state_.find(job);
   return known == nullptr ? std::string() : dispatcher_.log_path(*known);

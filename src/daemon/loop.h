@@ -75,6 +75,7 @@ class Loop : public server::Service {
   [[nodiscard]] Now now() const override;
   [[nodiscard]] std::string log_path(JobId job) const override;
   [[nodiscard]] GpuLimits gpu_limits(const Job& job) const override;
+  [[nodiscard]] PortBlock ports(const Job& job) const override;
   void submit(api::SubmitRequest request, const Principal& by, Answer answer) override;
   void request(engine::Event event, Answer answer, Check check = {}) override;
   [[nodiscard]] std::shared_ptr<void> on_change(std::uint64_t revision,

@@ -167,6 +167,12 @@ GpuLimits NodeDispatcher::gpu_limits(const Job& job) const {
   return its == nullptr ? GpuLimits{} : its->gpu_limits(job.id, attempt->number);
 }
 
+PortBlock NodeDispatcher::ports(const Job& job) const {
+  const Attempt* attempt = attempt_of(job);
+  const Executor* its = attempt == nullptr ? nullptr : executor_at(attempt->allocation.node);
+  return its == nullptr ? PortBlock{} : its->ports(job.id, attempt->number);
+}
+
 std::string NodeDispatcher::log_path(const Job& job) const {
   const Attempt* attempt = attempt_of(job);
   const Executor* its = attempt == nullptr ? nullptr : executor_at(attempt->allocation.node);

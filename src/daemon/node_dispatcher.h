@@ -55,6 +55,8 @@ class NodeDispatcher : public Dispatcher {
   [[nodiscard]] std::string log_path(const Job& job) const;
   /// None for a job without an attempt, or whose node nobody serves.
   [[nodiscard]] GpuLimits gpu_limits(const Job& job) const;
+  /// The same.
+  [[nodiscard]] PortBlock ports(const Job& job) const;
 
  private:
   void refuse(const LaunchOrder& order, Outcome outcome);

@@ -326,6 +326,8 @@ TEST_P(Launch, PortsStayThoseOfTheJobOverARestart) {
   const int given = ready.number();
   reopen();
   ASSERT_TRUE(std::holds_alternative<StillRuns>(runner_->adopt(first.job, 1, options_.boot_id)));
+  EXPECT_EQ(runner_->ports(first.job, 1), (PortBlock{given, 8}));
+  EXPECT_EQ(runner_->ports(first.job, 2), PortBlock{});
   LaunchOrder second = script("echo $GFLOW_PORT_BASE > ready");
   second.job = JobId(8);
   launch(second);

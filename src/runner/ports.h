@@ -9,15 +9,9 @@
 #include <vector>
 
 #include "base/result.h"
+#include "core/port_block.h"
 
 namespace gflow::runner {
-
-/// Consecutive TCP ports.
-struct PortBlock {
-  int base = 0;
-  int count = 0;
-  friend bool operator==(const PortBlock&, const PortBlock&) = default;
-};
 
 /// Where jobs' ports come from. Linux may give these to outgoing connections too, unless
 /// ip_local_port_range says otherwise, so each is tried.

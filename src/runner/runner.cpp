@@ -187,6 +187,11 @@ GpuLimits Runner::gpu_limits(JobId job, int attempt) const {
   return {.memory = files.has_account() ? GpuLimit::Interposer : GpuLimit::None};
 }
 
+PortBlock Runner::ports(JobId job, int attempt) const {
+  const auto its = core_->given_ports.find({job, attempt});
+  return its == core_->given_ports.end() ? PortBlock{} : its->second;
+}
+
 std::string Runner::log_path(JobId job) const {
   return core_->options.logs_dir + "/" + std::to_string(job.value) + ".log";
 }

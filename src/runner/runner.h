@@ -113,6 +113,7 @@ class Runner : public Executor {
   [[nodiscard]] Memory log_size(JobId job) const override;
   /// The same for whatever node: it serves this machine only.
   [[nodiscard]] GpuLimits gpu_limits(JobId job, int attempt) const override;
+  [[nodiscard]] PortBlock ports(JobId job, int attempt) const override;
   [[nodiscard]] Enforcement enforcement(const std::string& node) const override;
 
   /// The job a process belongs to, by its ancestors up to a shim; empty if it is not gflow's.

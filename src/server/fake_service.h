@@ -37,6 +37,7 @@ class FakeService : public Service {
   [[nodiscard]] GpuLimits gpu_limits(const Job& /*job*/) const override {
     return {.memory = GpuLimit::Interposer};
   }
+  [[nodiscard]] PortBlock ports(const Job& /*job*/) const override { return {41000, 8}; }
   [[nodiscard]] std::string log_path(JobId job) const override {
     return "/logs/" + std::to_string(job.value) + ".log";
   }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 
 #include "base/listen_address.h"
 #include "core/catalogue.h"
@@ -122,9 +123,9 @@ api::TensorflowConfig tensorflow_config(const api::GpuNeed& need, const api::Gpu
   return tensorflow;
 }
 
-Result<void> add_rendezvous(api::GpuConfig& config) {
-  ListenAddress address{"127.0.0.1", 0};
-  (void)GF_TRY(os::listen_tcp(address));  // free again when this returns
+Result<void> add_rendezvous(PortBlock own, api::GpuConfig& config) {
+  ListenAddress address{"127.0.0.1", static_cast<std::uint16_t>(own.base)};
+  if (own.count == 0) (void)GF_TRY(os::listen_tcp(address));  // free again when this returns
   config.environment.emplace_back("MASTER_ADDR", address.host);
   config.environment.emplace_back("MASTER_PORT", std::to_string(address.port));
   config.environment.emplace_back("WORLD_SIZE", std::to_string(std::max(config.gpu_count, 1)));

@@ -4,6 +4,7 @@
 #include "api/gpu_resources.h"
 #include "core/job.h"
 #include "core/machine.h"
+#include "core/port_block.h"
 
 /// What a program that was given GPUs tells its framework.
 namespace gflow::server {
@@ -17,8 +18,9 @@ namespace gflow::server {
                                                 const Machine& machine);
 [[nodiscard]] api::TensorflowConfig tensorflow_config(const api::GpuNeed& need,
                                                       const api::GpuConfig& config);
-/// Where the processes of a distributed training meet: MASTER_ADDR, MASTER_PORT (a port that is
-/// free now) and WORLD_SIZE, added to the environment.
-[[nodiscard]] Result<void> add_rendezvous(api::GpuConfig& config);
+/// Where the processes of a distributed training meet: MASTER_ADDR, MASTER_PORT and WORLD_SIZE,
+/// added to the environment. The port is the first of the allocation's own, so that each process
+/// that asks is told the same; where it was given none, one that is free now.
+[[nodiscard]] Result<void> add_rendezvous(PortBlock own, api::GpuConfig& config);
 
 }  // namespace gflow::server

@@ -47,7 +47,7 @@ Result<api::GpuAllocation> view_of_need(const Service& service,
   config.mixed_precision = need.mixed_precision;
   config.gpu_memory_fraction = need.gpu_memory_fraction;
   if (framework == Framework::None) return view;
-  if (need.distributed_training) GF_CHECK(add_rendezvous(config));
+  if (need.distributed_training) GF_CHECK(add_rendezvous(service.ports(job), config));
   if (framework == Framework::Tensorflow) {
     view.tensorflow_config = tensorflow_config(need, config);
   } else {

@@ -12,6 +12,7 @@
 #include "api/account.h"
 #include "api/types.h"
 #include "core/gpu_limits.h"
+#include "core/port_block.h"
 #include "core/principal.h"
 #include "engine/event.h"
 #include "engine/state.h"
@@ -38,6 +39,8 @@ class Service {
   [[nodiscard]] virtual std::string log_path(JobId job) const = 0;
   /// By what means a job that is under way is held to its part of a GPU.
   [[nodiscard]] virtual GpuLimits gpu_limits(const Job& job) const = 0;
+  /// The TCP ports a job that is under way was given on its node; none if it was given none.
+  [[nodiscard]] virtual PortBlock ports(const Job& job) const = 0;
 
   /// The specs have their owner already.
   virtual void submit(api::SubmitRequest request, const Principal& by, Answer answer) = 0;

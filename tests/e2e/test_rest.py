@@ -315,6 +315,28 @@ def test_a_key_is_of_what_was_asked_for_with_it(served):
         ask(served, "DELETE", f"/api/v1/gpu/allocations/{given[route]['allocation_id']}")
 
 
+def test_the_processes_of_one_training_are_told_of_one_place_to_meet(served):
+    """Each may ask for itself: with the key, with the number of the allocation, of a gflowd that was killed since."""
+    need = {"gpu_count": 2, "gpu_type": "V100", "distributed_training": True}
+
+    def place(framework, more=None, **headers):
+        status, told = ask(served, "POST", f"/api/v1/gpu/setup-{framework}", need | (more or {}), **headers)
+        assert status == 200 and told["success"], told
+        environment = told["gpu_config"]["environment"]
+        return told["allocation_id"], environment["MASTER_ADDR"], environment["MASTER_PORT"]
+
+    key = {"Idempotency-Key": "ranks"}
+    first = place("pytorch", **key)
+    mine = {"allocation_id": first[0]}
+    assert [place("pytorch", **key), place("pytorch", mine), place("tensorflow", mine)] == [first] * 3
+    served.kill_daemon()
+    served.up()
+    served.url = json.loads(served.ok("gflowd", "status", "--json"))["api_url"]
+    assert [place("pytorch", **key), place("pytorch", mine)] == [first] * 2
+    other = place("pytorch", {"gpu_type": "A100"})
+    assert other[0] != first[0] and other[2] != first[2]
+
+
 def test_a_client_that_goes_away_before_its_answer_holds_nothing(served):
     host, port = served.url.removeprefix("http://").split(":")
     body = b'{"gpus": "0"}'

@@ -95,6 +95,7 @@ class Daemon : public server::Service {
   [[nodiscard]] const engine::State& state() const override { return state_; }
   [[nodiscard]] Now now() const override { return now_; }
   [[nodiscard]] GpuLimits gpu_limits(const Job& /*job*/) const override { return {}; }
+  [[nodiscard]] PortBlock ports(const Job& /*job*/) const override { return {}; }
   [[nodiscard]] std::string log_path(JobId job) const override {
     return "/logs/" + std::to_string(job.value) + ".log";
   }
