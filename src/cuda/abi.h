@@ -21,6 +21,9 @@ enum Result : int {
   kNotFound = 500,
   kNotReady = 600,
   kNotSupported = 801,
+  kCaptureUnsupported = 900,
+  kCaptureInvalidated = 901,
+  kCaptureImplicit = 906,
 };
 // NOLINTEND(readability-identifier-naming)
 
@@ -33,6 +36,8 @@ using Stream = struct StreamOf*;
 using Event = struct EventOf*;
 using Function = struct FunctionOf*;
 using Module = struct ModuleOf*;
+using Graph = struct GraphOf*;
+using GraphExec = struct GraphExecOf*;
 using MemPool = struct MemPoolOf*;
 using Array = struct ArrayOf*;
 using MipmappedArray = struct MipmappedArrayOf*;
@@ -110,6 +115,29 @@ constexpr unsigned int kArrayDeferred = 0x80;
 constexpr int kAttributeProcessors = 16;
 constexpr int kAttributeMajor = 75;
 constexpr int kAttributeMinor = 76;
+
+struct LaunchConfig {
+  unsigned int grid_x;
+  unsigned int grid_y;
+  unsigned int grid_z;
+  unsigned int block_x;
+  unsigned int block_y;
+  unsigned int block_z;
+  unsigned int shared_bytes;
+  Stream stream;
+  void* attributes;
+  unsigned int attribute_count;
+};
+static_assert(sizeof(LaunchConfig) == 56 && offsetof(LaunchConfig, stream) == 32);
+
+constexpr unsigned int kEventWithoutTime = 2;  ///< flag of cuEventCreate
+// What a thread may do while one captures: all that others forbid, or what is safe.
+constexpr int kCaptureGlobal = 0;
+constexpr int kCaptureThread = 1;
+constexpr int kCaptureRelaxed = 2;
+// Whether a stream captures what is put into it.
+constexpr int kCaptureNone = 0;
+constexpr int kCaptureActive = 1;
 
 constexpr std::uint64_t kProcPerThreadStream = 2;  ///< flag of cuGetProcAddress
 constexpr ProcAddressStatus kProcFound = 0;
@@ -250,6 +278,34 @@ using cuLaunchKernel = Result(Function function,
                               Stream stream,
                               void** parameters,
                               void** extra);
+using cuLaunchCooperativeKernel = Result(Function function,
+                                         unsigned int grid_x,
+                                         unsigned int grid_y,
+                                         unsigned int grid_z,
+                                         unsigned int block_x,
+                                         unsigned int block_y,
+                                         unsigned int block_z,
+                                         unsigned int shared_bytes,
+                                         Stream stream,
+                                         void** parameters);
+using cuLaunchKernelEx = Result(const LaunchConfig* config,
+                                Function function,
+                                void** parameters,
+                                void** extra);
+using cuLaunch = Result(Function function);
+using cuLaunchGrid = Result(Function function, int width, int height);
+using cuLaunchGridAsync = Result(Function function, int width, int height, Stream stream);
+
+using cuThreadExchangeStreamCaptureMode = Result(int* mode);
+using cuStreamBeginCapture_v2 = Result(Stream stream, int mode);
+using cuStreamEndCapture = Result(Stream stream, Graph* graph);
+using cuStreamIsCapturing = Result(Stream stream, int* status);
+using cuGraphInstantiateWithFlags = Result(GraphExec* executable,
+                                           Graph graph,
+                                           unsigned long long flags);
+using cuGraphLaunch = Result(GraphExec executable, Stream stream);
+using cuGraphExecDestroy = Result(GraphExec executable);
+using cuGraphDestroy = Result(Graph graph);
 // NOLINTEND(readability-identifier-naming)
 
 }  // namespace call

@@ -62,6 +62,15 @@ SAME(abi::kInvalidHandle, CUDA_ERROR_INVALID_HANDLE);
 SAME(abi::kNotFound, CUDA_ERROR_NOT_FOUND);
 SAME(abi::kNotReady, CUDA_ERROR_NOT_READY);
 SAME(abi::kNotSupported, CUDA_ERROR_NOT_SUPPORTED);
+SAME(abi::kCaptureUnsupported, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+SAME(abi::kCaptureInvalidated, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+SAME(abi::kCaptureImplicit, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
+SAME(abi::kEventWithoutTime, CU_EVENT_DISABLE_TIMING);
+SAME(abi::kCaptureGlobal, CU_STREAM_CAPTURE_MODE_GLOBAL);
+SAME(abi::kCaptureThread, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+SAME(abi::kCaptureRelaxed, CU_STREAM_CAPTURE_MODE_RELAXED);
+SAME(abi::kCaptureNone, CU_STREAM_CAPTURE_STATUS_NONE);
+SAME(abi::kCaptureActive, CU_STREAM_CAPTURE_STATUS_ACTIVE);
 SAME(abi::kLocationDevice, CU_MEM_LOCATION_TYPE_DEVICE);
 SAME(abi::kPoolReleaseThreshold, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD);
 SAME(abi::kPoolReservedNow, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
@@ -103,6 +112,10 @@ SAME(offsetof(abi::Array3dDescriptor, depth), offsetof(CUDA_ARRAY3D_DESCRIPTOR, 
 SAME(offsetof(abi::Array3dDescriptor, format), offsetof(CUDA_ARRAY3D_DESCRIPTOR, Format));
 SAME(offsetof(abi::Array3dDescriptor, channels), offsetof(CUDA_ARRAY3D_DESCRIPTOR, NumChannels));
 SAME(offsetof(abi::Array3dDescriptor, flags), offsetof(CUDA_ARRAY3D_DESCRIPTOR, Flags));
+SAME(sizeof(abi::LaunchConfig), sizeof(CUlaunchConfig));
+SAME(offsetof(abi::LaunchConfig, grid_z), offsetof(CUlaunchConfig, gridDimZ));
+SAME(offsetof(abi::LaunchConfig, stream), offsetof(CUlaunchConfig, hStream));
+SAME(offsetof(abi::LaunchConfig, attribute_count), offsetof(CUlaunchConfig, numAttrs));
 
 SAME(own_nvml::kSuccess, NVML_SUCCESS);
 SAME(own_nvml::kUninitialized, NVML_ERROR_UNINITIALIZED);

@@ -86,7 +86,7 @@ def test_what_the_driver_has_not_is_not_there(tmp_path, account):
     for how in ("dlsym", "default", "proc"):
         with gpus.program(account, how) as program:
             found = program.text("where")
-            assert "cuMemAlloc=" in found and "Async" not in found
+            assert "cuMemAlloc=" in found and "MemAllocAsync" not in found
             program.start()
             assert program.ask("alloc", 9 * GIB) == OUT_OF_MEMORY
 

@@ -27,32 +27,77 @@ std::uint64_t start_time_of(int pid) {
   return facts && !facts->is_dead() ? facts->start_time : 0;
 }
 
+/// A byte of the file, locked as fcntl(2) does: the kernel takes it from whoever dies with it.
+void set_lock(int file, off_t byte, short kind) {
+  struct flock lock{};
+  lock.l_type = kind;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = byte;
+  lock.l_len = 1;
+  while (::fcntl(file, F_SETLKW, &lock) != 0 && errno == EINTR) {
+  }
+}
+
+constexpr std::uint64_t kMillisecond = 1'000'000;
+
 }  // namespace
 
-/// Between threads by a mutex, between processes by a lock of the file, which the kernel takes from
-/// whoever dies with it. Sums are made anew each time: there is none that could be wrong.
+/// Between threads by a mutex, between processes by a lock of the file. Sums are made anew each
+/// time: there is none that could be wrong.
 class Machine::Locked {
  public:
   explicit Locked(Machine& machine) : machine_(machine), threads_(machine.threads_) {
-    set(F_WRLCK);
+    set_lock(machine_.file_, 0, F_WRLCK);
     for (Shared::Process& process : machine_.shared_->processes) {
       if (process.pid != 0 && start_time_of(process.pid) != process.start_time) process = {};
     }
   }
-  ~Locked() { set(F_UNLCK); }
+  ~Locked() { set_lock(machine_.file_, 0, F_UNLCK); }
   Locked(const Locked&) = delete;
   Locked& operator=(const Locked&) = delete;
 
  private:
-  void set(short kind) const {
-    struct flock lock{};
-    lock.l_type = kind;
-    lock.l_whence = SEEK_SET;
-    while (::fcntl(machine_.file_, F_SETLKW, &lock) != 0 && errno == EINTR) {
+  Machine& machine_;
+  std::lock_guard<std::mutex> threads_;
+};
+
+/// A device that has worked until now. What a process that died had in its queue goes with it, some
+/// milliseconds later.
+class Machine::Playing {
+ public:
+  Playing(Machine& machine, std::size_t device)
+      : machine_(machine), threads_(machine.playing_), gpu_(machine.shared_->gpus[device]) {
+    set_lock(machine_.file_, 1, F_WRLCK);
+    const std::uint64_t time = now();
+    gpu_.play(time, machine_.slice);
+    if (time < machine_.shared_->queues_swept_at + 5 * kMillisecond) return;
+    machine_.shared_->queues_swept_at = time;
+    for (Gpu& gpu : machine_.shared_->gpus) sweep(gpu);
+  }
+  ~Playing() { set_lock(machine_.file_, 1, F_UNLCK); }
+  Playing(const Playing&) = delete;
+  Playing& operator=(const Playing&) = delete;
+
+  /// This process's.
+  Gpu::Queue& own() {
+    const int pid = ::getpid();
+    Gpu::Queue* its = gpu_.queue_of(pid);
+    if (its == nullptr) sweep(gpu_);
+    if (its == nullptr) its = gpu_.queue_of(pid);
+    if (its == nullptr) std::abort();
+    if (its->pid == 0) *its = {.pid = pid, .start_time = start_time_of(pid)};
+    return *its;
+  }
+
+ private:
+  static void sweep(Gpu& gpu) {
+    for (Gpu::Queue& queue : gpu.queues()) {
+      if (queue.pid != 0 && start_time_of(queue.pid) != queue.start_time) queue = {};
     }
   }
   Machine& machine_;
   std::lock_guard<std::mutex> threads_;
+  Gpu& gpu_;
 };
 
 Machine* Machine::get() {
@@ -85,6 +130,7 @@ bool Machine::read(const std::string& path) {
     std::uint64_t mib = 0;
     if (key == "driver") words >> driver_version;
     if (key == "context" && words >> mib) context_bytes = mib * kMiB;
+    if (key == "slice" && words >> slice) slice *= 1000;
     if (key != "device") continue;
     DeviceFacts device;
     words >> device.uuid >> mib >> std::ws;
@@ -149,11 +195,27 @@ std::map<int, std::uint64_t> Machine::processes(std::size_t device) {
   return found;
 }
 
-std::uint64_t Machine::occupy(std::size_t device, std::uint64_t after, std::uint64_t length) {
-  const Locked locked(*this);
-  std::uint64_t& busy_until = shared_->busy_until[device];
-  busy_until = std::max({busy_until, after, now()}) + length;
-  return busy_until;
+Work Machine::add(std::size_t device, Work length) {
+  Playing playing(*this, device);
+  Gpu::Queue& own = playing.own();
+  own.asked += length;
+  if (length >= kUntilTold) own.told = own.asked;
+  return own.asked;
+}
+
+Work Machine::done(std::size_t device) { return Playing(*this, device).own().done; }
+
+void Machine::tell(std::size_t device) {
+  Playing playing(*this, device);
+  Gpu::Queue& own = playing.own();
+  own.done = std::max(own.done, own.told);
+}
+
+/// When it will be done is not known, as others may come: not before it could be without them.
+void Machine::wait_for(std::size_t device, Work place) {
+  for (Work had = done(device); had < place; had = done(device)) {
+    sleep_until(now() + std::clamp<std::uint64_t>(place - had, 20'000, 2 * kMillisecond));
+  }
 }
 
 std::uint64_t now() {

@@ -9,13 +9,15 @@
 #include <vector>
 
 #include "cuda/abi.h"
+#include "gpu.h"
 
 /// The machine of the fake driver: devices from the file in $GFLOW_FAKE_CUDA, what processes have
 /// of them in another beside it, with ".state" behind its name.
 ///
 ///     driver 12090                        what cuDriverGetVersion says
 ///     context 300                         MiB the first context of a process takes of a device
-///     device GPU-UUID 81920 NVIDIA H100   UUID, MiB, name
+///     slice 2000                          microseconds of a turn, where processes have work at
+///     once device GPU-UUID 81920 NVIDIA H100   UUID, MiB, name
 namespace fake_cuda {
 
 namespace abi = gflow::cuda::abi;
@@ -30,7 +32,8 @@ struct DeviceFacts {
   std::string name;
 };
 
-/// What is true of the devices, whoever asks. Only under Machine::Locked.
+/// What is true of the devices, whoever asks. Only under Machine::Locked; of the GPUs,
+/// Machine::Playing.
 struct Shared {
   struct Process {
     std::int32_t pid = 0;
@@ -38,8 +41,9 @@ struct Shared {
     std::array<std::uint64_t, kMaxDevices> bytes{};
   };
   std::array<std::uint64_t, kMaxDevices> peak{};
-  std::array<std::uint64_t, kMaxDevices> busy_until{};  ///< nanoseconds of CLOCK_MONOTONIC
   std::array<Process, kMaxProcesses> processes{};
+  std::array<Gpu, kMaxDevices> gpus{};
+  std::uint64_t queues_swept_at = 0;
 };
 
 class Machine {
@@ -49,6 +53,7 @@ class Machine {
 
   int driver_version = 12090;
   std::uint64_t context_bytes = 0;
+  std::uint64_t slice = 2'000'000;
   std::vector<DeviceFacts> devices;
 
   /// Of all processes: those that died have given theirs back.
@@ -57,17 +62,27 @@ class Machine {
   [[nodiscard]] std::uint64_t used(std::size_t device);
   [[nodiscard]] std::uint64_t peak(std::size_t device);
   [[nodiscard]] std::map<int, std::uint64_t> processes(std::size_t device);
-  /// Puts work behind all other work of the device: when it will be done.
-  [[nodiscard]] std::uint64_t occupy(std::size_t device, std::uint64_t after, std::uint64_t length);
+
+  /// Puts work behind what this process has given the device to do: its place, when it will be
+  /// done.
+  [[nodiscard]] Work add(std::size_t device, Work length);
+  /// As much as the device has done for this process.
+  [[nodiscard]] Work done(std::size_t device);
+  [[nodiscard]] bool has_done(std::size_t device, Work place) { return done(device) >= place; }
+  void wait_for(std::size_t device, Work place);
+  /// The kernel that waits to be told ends.
+  void tell(std::size_t device);
 
  private:
   class Locked;
+  class Playing;
   explicit Machine(const std::string& path);
   [[nodiscard]] bool read(const std::string& path);
   Shared::Process& own();
   std::uint64_t sum(std::size_t device);
 
   std::mutex threads_;
+  std::mutex playing_;
   int file_ = -1;
   Shared* shared_ = nullptr;
 };
@@ -75,7 +90,7 @@ class Machine {
 /// Counts a call of an exported function by this process; fakeCudaCalls() tells.
 void entered(const char* function);
 
-[[nodiscard]] std::uint64_t now();
+[[nodiscard]] std::uint64_t now();  ///< nanoseconds of CLOCK_MONOTONIC
 void sleep_until(std::uint64_t time);
 
 }  // namespace fake_cuda

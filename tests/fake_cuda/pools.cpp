@@ -16,9 +16,10 @@ std::uint64_t whole(std::uint64_t bytes) { return (bytes + kTaken - 1) / kTaken 
 
 /// What was freed in a stream is free once the stream has come so far, for that stream at once.
 void collect(abi::MemPool pool, abi::Stream stream) {
-  const std::uint64_t time = now();
+  if (pool->freed.empty()) return;
+  const Work done = machine()->done(pool->device);
   std::erase_if(pool->freed, [&](const abi::MemPoolOf::Freed& freed) {
-    if (freed.at > time && freed.stream != stream) return false;
+    if (freed.place > done && freed.stream != stream) return false;
     pool->used -= freed.bytes;
     return true;
   });
@@ -72,7 +73,7 @@ abi::Result free_in(abi::DevicePtr pointer, abi::Stream stream) {
   if (its == nullptr) return abi::kInvalidContext;
   const auto found = Process::get().pool_blocks.find(pointer);
   if (found == Process::get().pool_blocks.end()) return abi::kInvalidValue;
-  found->second.pool->freed.push_back({found->second.bytes, its->done_at, its});
+  found->second.pool->freed.push_back({found->second.bytes, its->place, its});
   Process::get().pool_blocks.erase(found);
   return abi::kSuccess;
 }

@@ -18,10 +18,21 @@ struct ContextOf {
 };
 struct StreamOf {
   std::size_t device = 0;
-  std::uint64_t done_at = 0;  ///< when all that was put into it is done
+  fake_cuda::Work place = 0;  ///< of the last that was put into it
+  Graph captures = nullptr;   ///< what is put into it goes there instead
+  int capture_mode = 0;
 };
 struct EventOf {
-  std::uint64_t done_at = 0;
+  std::size_t device = 0;
+  fake_cuda::Work place = 0;  ///< of what it was recorded after
+  std::uint64_t done_at = 0;  ///< when it was first seen to be done; 0: not yet
+};
+struct GraphOf {
+  fake_cuda::Work length = 0;
+  bool is_valid = true;
+};
+struct GraphExecOf {
+  fake_cuda::Work length = 0;
 };
 struct MemPoolOf {
   std::size_t device = 0;
@@ -30,7 +41,7 @@ struct MemPoolOf {
   std::uint64_t threshold = 0;
   struct Freed {
     std::uint64_t bytes;
-    std::uint64_t at;  ///< when the stream has come so far
+    fake_cuda::Work place;  ///< where the stream frees it
     Stream stream;
   };
   std::list<Freed> freed;
@@ -85,6 +96,13 @@ using Guard = std::lock_guard<std::recursive_mutex>;
 [[nodiscard]] abi::Context current();
 /// The stream a handle means: null is the device's own.
 [[nodiscard]] abi::Stream stream_of(abi::Stream stream);
+/// Work into a stream, or into what it captures.
+[[nodiscard]] abi::Result put(abi::Stream stream, Work length);
+/// Whether a stream of the process captures, and whether the calling thread may ask then what is
+/// done; who does without is answered what this returns, and the captures are lost.
+[[nodiscard]] bool is_capturing();
+[[nodiscard]] bool may_ask();
+abi::Result end_captures();
 /// What pools have free after a stream was waited for is given back.
 void release_free_pools();
 [[nodiscard]] abi::MemPool default_pool(std::size_t device);

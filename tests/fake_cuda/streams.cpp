@@ -3,24 +3,40 @@
 
 #include "process.h"
 
-// Streams, events, and kernels, which take a microsecond for each block of their grid: a device
-// runs one at a time, whoever launched it.
+// Streams and events. What is put into the streams of a process is done in that order, all streams
+// together.
 using namespace fake_cuda;  // NOLINT(google-build-using-namespace): the C interface is global
 
 namespace fake_cuda {
 namespace {
 
-constexpr std::uint64_t kBlockTime = 1000;
-
-abi::Result wait_for(std::uint64_t time) {
-  sleep_until(time);
+abi::Result wait_for(std::size_t device, Work place) {
+  machine()->wait_for(device, place);
   release_free_pools();
   return abi::kSuccess;
 }
 
 abi::Result wait_for_stream(abi::Stream stream) {
   abi::Stream const its = stream_of(stream);
-  return its == nullptr ? abi::kInvalidContext : wait_for(its->done_at);
+  if (its == nullptr) return abi::kInvalidContext;
+  if (its->captures != nullptr || !may_ask()) return end_captures();
+  return wait_for(its->device, its->place);
+}
+
+abi::Result record(abi::Event event, abi::Stream stream) {
+  const Guard guard(Process::get().lock);
+  abi::Stream const its = stream_of(stream);
+  if (its == nullptr) return abi::kInvalidContext;
+  if (its->captures != nullptr) return abi::kSuccess;
+  *event = {.device = its->device, .place = its->place, .done_at = 0};
+  return abi::kSuccess;
+}
+
+bool is_done(abi::Event event) {
+  if (event->done_at == 0 && machine()->has_done(event->device, event->place)) {
+    event->done_at = now();
+  }
+  return event->done_at != 0;
 }
 
 }  // namespace
@@ -55,12 +71,10 @@ FAKE_DECLARE(cuEventRecord);
 FAKE_DECLARE(cuEventQuery);
 FAKE_DECLARE(cuEventSynchronize);
 FAKE_DECLARE(cuEventElapsedTime);
-FAKE_DECLARE(cuModuleLoadData);
-FAKE_DECLARE(cuModuleGetFunction);
-FAKE_DECLARE(cuModuleUnload);
-FAKE_DECLARE(cuFuncSetAttribute);
-FAKE_DECLARE(cuLaunchKernel);
-__attribute__((visibility("default"))) abi::call::cuStreamSynchronize cuStreamSynchronize_ptsz;
+#undef FAKE_DECLARE
+#define FAKE_DECLARE(name) __attribute__((visibility("default"))) abi::call::name name##_ptsz
+FAKE_DECLARE(cuStreamSynchronize);
+FAKE_DECLARE(cuEventRecord);
 
 abi::Result cuStreamCreate(abi::Stream* stream, unsigned int) {
   entered(__func__);
@@ -92,7 +106,8 @@ abi::Result cuStreamQuery(abi::Stream stream) {
   entered(__func__);
   abi::Stream const its = stream_of(stream);
   if (its == nullptr) return abi::kInvalidContext;
-  return its->done_at > now() ? abi::kNotReady : abi::kSuccess;
+  if (its->captures != nullptr || !may_ask()) return end_captures();
+  return machine()->has_done(its->device, its->place) ? abi::kSuccess : abi::kNotReady;
 }
 
 abi::Result cuStreamGetDevice(abi::Stream stream, abi::Device* device) {
@@ -106,20 +121,14 @@ abi::Result cuStreamGetDevice(abi::Stream stream, abi::Device* device) {
 abi::Result cuCtxSynchronize() {
   entered(__func__);
   if (current() == nullptr) return abi::kInvalidContext;
-  std::uint64_t last = 0;
-  {
-    const Guard guard(Process::get().lock);
-    const std::size_t device = current()->device;
-    last = Process::get().default_streams[device].done_at;
-    for (const abi::Stream stream : Process::get().streams) {
-      if (stream->device == device) last = std::max(last, stream->done_at);
-    }
-  }
-  return wait_for(last);
+  if (is_capturing()) return end_captures();
+  const std::size_t device = current()->device;
+  return wait_for(device, machine()->add(device, 0));
 }
 
 abi::Result cuEventCreate(abi::Event* event, unsigned int) {
   entered(__func__);
+  if (!may_ask()) return end_captures();
   *event = new abi::EventOf;
   return abi::kSuccess;
 }
@@ -132,70 +141,32 @@ abi::Result cuEventDestroy_v2(abi::Event event) {
 
 abi::Result cuEventRecord(abi::Event event, abi::Stream stream) {
   entered(__func__);
-  abi::Stream const its = stream_of(stream);
-  if (its == nullptr) return abi::kInvalidContext;
-  event->done_at = std::max(its->done_at, now());
-  return abi::kSuccess;
+  return record(event, stream);
+}
+abi::Result cuEventRecord_ptsz(abi::Event event, abi::Stream stream) {
+  entered(__func__);
+  return record(event, stream);
 }
 
 abi::Result cuEventQuery(abi::Event event) {
   entered(__func__);
-  return event->done_at > now() ? abi::kNotReady : abi::kSuccess;
+  if (!may_ask()) return end_captures();
+  const Guard guard(Process::get().lock);
+  return is_done(event) ? abi::kSuccess : abi::kNotReady;
 }
 
 abi::Result cuEventSynchronize(abi::Event event) {
   entered(__func__);
-  return wait_for(event->done_at);
+  if (!may_ask()) return end_captures();
+  return wait_for(event->device, event->place);
 }
 
+/// Between the times at which it was first seen that they are done.
 abi::Result cuEventElapsedTime(float* milliseconds, abi::Event start, abi::Event end) {
   entered(__func__);
-  *milliseconds = static_cast<float>(end->done_at - start->done_at) / 1e6F;
-  return abi::kSuccess;
-}
-
-/// Any image is a module, and has a function of any name.
-abi::Result cuModuleLoadData(abi::Module* module, const void*) {
-  entered(__func__);
-  *module = new abi::ModuleOf;
-  return abi::kSuccess;
-}
-
-abi::Result cuModuleGetFunction(abi::Function* function, abi::Module module, const char*) {
-  entered(__func__);
-  *function = &module->function;
-  return abi::kSuccess;
-}
-
-abi::Result cuModuleUnload(abi::Module module) {
-  entered(__func__);
-  delete module;
-  return abi::kSuccess;
-}
-
-abi::Result cuFuncSetAttribute(abi::Function, int, int) {
-  entered(__func__);
-  return abi::kSuccess;
-}
-
-// NOLINTNEXTLINE(readability-function-size): the driver's interface
-abi::Result cuLaunchKernel(abi::Function,
-                           unsigned int grid_x,
-                           unsigned int grid_y,
-                           unsigned int grid_z,
-                           unsigned int,
-                           unsigned int,
-                           unsigned int,
-                           unsigned int,
-                           abi::Stream stream,
-                           void**,
-                           void**) {
-  entered(__func__);
   const Guard guard(Process::get().lock);
-  abi::Stream const its = stream_of(stream);
-  if (its == nullptr) return abi::kInvalidContext;
-  const std::uint64_t length = std::uint64_t{grid_x} * grid_y * grid_z * kBlockTime;
-  its->done_at = machine()->occupy(its->device, its->done_at, length);
+  if (!is_done(start) || !is_done(end)) return abi::kNotReady;
+  *milliseconds = static_cast<float>(end->done_at - start->done_at) / 1e6F;
   return abi::kSuccess;
 }
 

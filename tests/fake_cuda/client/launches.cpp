@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <time.h>
+
+#include "client/commands.h"
+
+namespace client {
+namespace {
+
+enum class Way : std::uint8_t { Kernel, Extended, Cooperative, Grid };
+
+abi::Result launch(const Functions& cu, Way way, unsigned int blocks, abi::Stream stream) {
+  switch (way) {
+    case Way::Kernel:
+      return cu.cuLaunchKernel(nullptr, blocks, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr);
+    case Way::Cooperative:
+      return cu.cuLaunchCooperativeKernel(nullptr, blocks, 1, 1, 1, 1, 1, 0, stream, nullptr);
+    case Way::Grid:
+      return cu.cuLaunchGridAsync(nullptr, static_cast<int>(blocks), 1, stream);
+    case Way::Extended:
+      break;
+  }
+  const abi::LaunchConfig config{blocks, 1, 1, 1, 1, 1, 0, stream, nullptr, 0};
+  return cu.cuLaunchKernelEx(&config, nullptr, nullptr, nullptr);
+}
+
+/// "LAUNCHES BLOCKS STREAM": what the stream captured of them, to be launched.
+std::string graph(const Functions& cu, const Request& asked) {
+  auto* const stream = asked.handle<abi::Stream>(2);
+  (void)cu.cuStreamBeginCapture(stream, abi::kCaptureGlobal);
+  for (std::uint64_t count = asked.number(0); count > 0; --count) {
+    (void)launch(cu, Way::Kernel, static_cast<unsigned int>(asked.number(1)), stream);
+  }
+  abi::Graph captured = nullptr;
+  const abi::Result result = cu.cuStreamEndCapture(stream, &captured);
+  if (result != abi::kSuccess) return said(result);
+  return made<abi::GraphExec>([&](auto* out) { return cu.cuGraphInstantiate(out, captured, 0); });
+}
+
+std::uint64_t milliseconds() {
+  timespec time{};
+  (void)::clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1000 +
+         static_cast<std::uint64_t>(time.tv_nsec) / 1'000'000;
+}
+
+/// "MILLISECONDS AT_ONCE ...": launches all that time, and waits for its stream when it has
+/// launched so many. What the device worked for it.
+template <typename Launch>
+std::string keep_busy(const Functions& cu, const Request& asked, Launch launch_one) {
+  auto* const busy = of_fake<std::uint64_t(abi::Device)>("fakeCudaBusy");
+  const std::uint64_t end = milliseconds() + asked.number(0);
+  const std::uint64_t before = busy(0);
+  for (std::uint64_t launched = 1; milliseconds() < end; ++launched) {
+    const abi::Result result = launch_one();
+    if (result != abi::kSuccess) return said(result);
+    if (launched % asked.number(1) == 0) (void)cu.cuStreamSynchronize(nullptr);
+  }
+  return said(abi::kSuccess, busy(0) - before);
+}
+
+}  // namespace
+
+void add_launches(Commands& commands, const Functions& cu) {
+  commands["stream"] = [&](const Request&) {
+    return made<abi::Stream>([&](auto* out) { return cu.cuStreamCreate(out, 1); });
+  };
+  commands["launch"] = [&](const Request& asked) {
+    return said(launch(cu,
+                       static_cast<Way>(asked.number(2)),
+                       static_cast<unsigned int>(asked.number(0)),
+                       asked.handle<abi::Stream>(1)));
+  };
+  commands["graph"] = [&](const Request& asked) { return graph(cu, asked); };
+  commands["launch_graph"] = [&](const Request& asked) {
+    return said(cu.cuGraphLaunch(asked.handle<abi::GraphExec>(0), asked.handle<abi::Stream>(1)));
+  };
+  commands["capture"] = [&](const Request& asked) {
+    return said(cu.cuStreamBeginCapture(asked.handle<abi::Stream>(0), abi::kCaptureGlobal));
+  };
+  commands["captured"] = [&](const Request& asked) {
+    return made<abi::Graph>(
+        [&](auto* out) { return cu.cuStreamEndCapture(asked.handle<abi::Stream>(0), out); });
+  };
+  commands["sync"] = [&](const Request& asked) {
+    return said(cu.cuStreamSynchronize(asked.handle<abi::Stream>(0)));
+  };
+  commands["sync_context"] = [&](const Request&) { return said(cu.cuCtxSynchronize()); };
+  commands["tell"] = [](const Request& asked) {
+    of_fake<void(abi::Device)>("fakeCudaTell")(static_cast<int>(asked.number(0)));
+    return said(abi::kSuccess);
+  };
+  commands["busy"] = [](const Request& asked) {
+    const auto device = static_cast<int>(asked.number(0));
+    return said(abi::kSuccess, of_fake<std::uint64_t(abi::Device)>("fakeCudaBusy")(device));
+  };
+  commands["keep_busy"] = [&](const Request& asked) {
+    return keep_busy(cu, asked, [&] {
+      return launch(cu, Way::Kernel, static_cast<unsigned int>(asked.number(2)), nullptr);
+    });
+  };
+  commands["keep_busy_by_graph"] = [&](const Request& asked) {
+    return keep_busy(
+        cu, asked, [&] { return cu.cuGraphLaunch(asked.handle<abi::GraphExec>(2), nullptr); });
+  };
+}
+
+}  // namespace client

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "process.h"
+
+// Modules, and kernels, which take a microsecond for each block of their grid. One without blocks
+// ends when it is told to (fakeCudaTell), as one does that waits for another.
+using namespace fake_cuda;  // NOLINT(google-build-using-namespace): the C interface is global
+
+namespace fake_cuda {
+namespace {
+
+constexpr Work kBlockTime = 1000;
+
+abi::Result launch(abi::Stream stream, std::uint64_t x, std::uint64_t y, std::uint64_t z) {
+  const Work length = x * y * z * kBlockTime;
+  return put(stream, length == 0 ? kUntilTold : length);
+}
+
+}  // namespace
+
+abi::Result put(abi::Stream stream, Work length) {
+  const Guard guard(Process::get().lock);
+  abi::Stream const its = stream_of(stream);
+  if (its == nullptr) return abi::kInvalidContext;
+  if (its->captures != nullptr) {
+    its->captures->length += length;
+  } else {
+    its->place = machine()->add(its->device, length);
+  }
+  return abi::kSuccess;
+}
+
+}  // namespace fake_cuda
+
+/// Not of the driver: lets the kernel end that waits for it.
+FAKE_EXPORT void fakeCudaTell(abi::Device device) {
+  Machine::get()->tell(static_cast<std::size_t>(device));
+}
+/// Not of the driver: nanoseconds that the device has worked for this process.
+FAKE_EXPORT std::uint64_t fakeCudaBusy(abi::Device device) {
+  return Machine::get()->done(static_cast<std::size_t>(device));
+}
+
+extern "C" {
+
+#define FAKE_DECLARE(name) __attribute__((visibility("default"))) abi::call::name name
+FAKE_DECLARE(cuModuleLoadData);
+FAKE_DECLARE(cuModuleGetFunction);
+FAKE_DECLARE(cuModuleUnload);
+FAKE_DECLARE(cuFuncSetAttribute);
+FAKE_DECLARE(cuLaunch);
+FAKE_DECLARE(cuLaunchGrid);
+FAKE_DECLARE(cuLaunchGridAsync);
+FAKE_DECLARE(cuLaunchKernel);
+FAKE_DECLARE(cuLaunchKernelEx);
+FAKE_DECLARE(cuLaunchCooperativeKernel);
+#undef FAKE_DECLARE
+#define FAKE_DECLARE(name) __attribute__((visibility("default"))) abi::call::name name##_ptsz
+FAKE_DECLARE(cuLaunchKernel);
+FAKE_DECLARE(cuLaunchKernelEx);
+FAKE_DECLARE(cuLaunchCooperativeKernel);
+
+/// Any image is a module, and has a function of any name.
+abi::Result cuModuleLoadData(abi::Module* module, const void*) {
+  entered(__func__);
+  *module = new abi::ModuleOf;
+  return abi::kSuccess;
+}
+
+abi::Result cuModuleGetFunction(abi::Function* function, abi::Module module, const char*) {
+  entered(__func__);
+  *function = &module->function;
+  return abi::kSuccess;
+}
+
+abi::Result cuModuleUnload(abi::Module module) {
+  entered(__func__);
+  delete module;
+  return abi::kSuccess;
+}
+
+abi::Result cuFuncSetAttribute(abi::Function, int, int) {
+  entered(__func__);
+  return abi::kSuccess;
+}
+
+abi::Result cuLaunch(abi::Function) {
+  entered(__func__);
+  return launch(nullptr, 1, 1, 1);
+}
+
+abi::Result cuLaunchGrid(abi::Function, int width, int height) {
+  entered(__func__);
+  return launch(nullptr, static_cast<unsigned>(width), static_cast<unsigned>(height), 1);
+}
+
+abi::Result cuLaunchGridAsync(abi::Function, int width, int height, abi::Stream stream) {
+  entered(__func__);
+  return launch(stream, static_cast<unsigned>(width), static_cast<unsigned>(height), 1);
+}
+
+// NOLINTBEGIN(readability-function-size): the driver's interface
+#define FAKE_LAUNCH(name)              \
+  abi::Result name(abi::Function,      \
+                   unsigned int x,     \
+                   unsigned int y,     \
+                   unsigned int z,     \
+                   unsigned int,       \
+                   unsigned int,       \
+                   unsigned int,       \
+                   unsigned int,       \
+                   abi::Stream stream, \
+                   void**,             \
+                   void**) {           \
+    entered(__func__);                 \
+    return launch(stream, x, y, z);    \
+  }
+FAKE_LAUNCH(cuLaunchKernel)
+FAKE_LAUNCH(cuLaunchKernel_ptsz)
+#undef FAKE_LAUNCH
+
+#define FAKE_LAUNCH(name)              \
+  abi::Result name(abi::Function,      \
+                   unsigned int x,     \
+                   unsigned int y,     \
+                   unsigned int z,     \
+                   unsigned int,       \
+                   unsigned int,       \
+                   unsigned int,       \
+                   unsigned int,       \
+                   abi::Stream stream, \
+                   void**) {           \
+    entered(__func__);                 \
+    return launch(stream, x, y, z);    \
+  }
+FAKE_LAUNCH(cuLaunchCooperativeKernel)
+FAKE_LAUNCH(cuLaunchCooperativeKernel_ptsz)
+#undef FAKE_LAUNCH
+// NOLINTEND(readability-function-size)
+
+abi::Result cuLaunchKernelEx(const abi::LaunchConfig* config, abi::Function, void**, void**) {
+  entered(__func__);
+  return launch(config->stream, config->grid_x, config->grid_y, config->grid_z);
+}
+abi::Result cuLaunchKernelEx_ptsz(const abi::LaunchConfig* config, abi::Function, void**, void**) {
+  entered(__func__);
+  return launch(config->stream, config->grid_x, config->grid_y, config->grid_z);
+}
+
+}  // extern "C"
