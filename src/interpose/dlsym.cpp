@@ -41,12 +41,19 @@ static void* routed_dlsym(void* handle, const char* name) {
   return gflow::interpose::routed(name, gflow::interpose::real_dlsym()(handle, name));
 }
 
+/// For who looks in the libraries behind itself, of which this one may be one, for what no library
+/// has: the C library has none of it, either, and says so.
+static void* absent_dlsym(void* /*handle*/, const char* name) {
+  return gflow::interpose::real_dlsym()(::dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD), name);
+}
+
 /// What the entry below jumps to. The hooks are found wherever they are looked up, as this library
 /// is before all others.
 __attribute__((used, visibility("hidden"))) gflow::interpose::Dlsym* gflow_share_dlsym_for(
     void* handle, const char* name) {
-  const bool is_routed = handle != RTLD_NEXT && gflow::interpose::is_hooked(name);
-  return is_routed ? routed_dlsym : gflow::interpose::real_dlsym();
+  if (!gflow::interpose::is_hooked(name)) return gflow::interpose::real_dlsym();
+  if (handle != RTLD_NEXT) return routed_dlsym;
+  return gflow::interpose::is_behind(name) ? gflow::interpose::real_dlsym() : absent_dlsym;
 }
 
 }  // extern "C"

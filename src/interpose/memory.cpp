@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "cuda/array_format.h"
 #include "interpose/holdings.h"
 #include "interpose/pools.h"
 #include "interpose/real.h"
@@ -51,25 +52,13 @@ abi::Result free_charged(Kind kind, std::uint64_t handle, Free free) {
   return result;
 }
 
-std::uint64_t channel_bytes(int format) {
-  switch (format) {
-    case abi::kFormatUnsigned8:
-    case abi::kFormatSigned8:
-      return 1;
-    case abi::kFormatUnsigned16:
-    case abi::kFormatSigned16:
-    case abi::kFormatHalf:
-      return 2;
-    default:
-      return 4;
-  }
-}
-
 std::uint64_t array_bytes(const abi::Array3dDescriptor& array) {
   if ((array.flags & (abi::kArraySparse | abi::kArrayDeferred)) != 0) return 0;
   const auto at_least_one = [](std::uint64_t count) { return std::max<std::uint64_t>(count, 1); };
-  return array.width * at_least_one(array.height) * at_least_one(array.depth) *
-         at_least_one(array.channels) * channel_bytes(array.format);
+  const auto element = gflow::cuda::array_element(array.format, at_least_one(array.channels));
+  return rounded(array.width, element.in_blocks) *
+         rounded(at_least_one(array.height), element.in_blocks) * at_least_one(array.depth) *
+         element.bits / 8;
 }
 
 std::uint64_t mipmap_bytes(abi::Array3dDescriptor array, unsigned int levels) {

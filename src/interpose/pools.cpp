@@ -93,9 +93,14 @@ StreamCalls of_thread_stream() {
           driver().cuStreamGetDevice_ptsz};
 }
 
-/// Makes the pools give back what is free, that which waits for the stream, too.
-void shrink(const Wanted& wanted, const StreamCalls& calls) {
+using Locked = std::unique_lock<std::mutex>;
+
+/// Makes the pools give back what is free, that which waits for the stream, too: for which others
+/// may have to allocate first.
+void shrink(Locked& locked, const Wanted& wanted, const StreamCalls& calls) {
+  locked.unlock();
   (void)call(calls.wait, wanted.stream);
+  locked.lock();
   for (auto& [pool, charge] : pools().charged) {
     if (charge.device != wanted.device) continue;
     (void)call(driver().cuMemPoolTrimTo, pool, std::size_t{0});
@@ -103,10 +108,16 @@ void shrink(const Wanted& wanted, const StreamCalls& calls) {
   }
 }
 
+/// Under the lock. What the pool is charged; one that was destroyed meanwhile is charged anew.
+Charge& charge_of(const Wanted& wanted) {
+  return pools().charged.try_emplace(wanted.pool, Charge{wanted.device, 0}).first->second;
+}
+
 /// Under the lock: charges the pool what it has. False if it took more than was reserved and there
 /// is no room for that.
-bool charge_taken(Charge& charge, const Wanted& wanted, std::uint64_t reserved) {
+bool charge_taken(const Wanted& wanted, std::uint64_t reserved) {
   Session& session = Session::get();
+  Charge& charge = charge_of(wanted);
   const std::uint64_t has = bytes_of(wanted.pool, abi::kPoolReservedNow).value_or(charge.bytes);
   const std::uint64_t covered = charge.bytes + reserved;
   const bool fits = has <= covered || session.try_reserve(wanted.device, has - covered);
@@ -120,22 +131,21 @@ abi::Result get_of_pool(abi::DevicePtr* pointer,
                         const Wanted& wanted,
                         const StreamCalls& calls,
                         Get get) {
-  const std::lock_guard lock(pools().lock);
+  Locked locked(pools().lock);
   pools().are_any.store(true, std::memory_order_relaxed);
-  Charge& charge = pools().charged.try_emplace(wanted.pool, Charge{wanted.device, 0}).first->second;
-  settle(wanted.pool, charge);
+  settle(wanted.pool, charge_of(wanted));
   const std::uint64_t reserved = rounded(wanted.bytes, kPoolUnit);
   if (!reserve_for_pool(wanted.device, reserved)) {
-    shrink(wanted, calls);
+    shrink(locked, wanted, calls);
     if (!reserve_for_pool(wanted.device, reserved)) {
       Session::get().count_refusal(wanted.device);
       return abi::kOutOfMemory;
     }
   }
   const abi::Result result = get();
-  if (charge_taken(charge, wanted, reserved) || result != abi::kSuccess) return result;
+  if (charge_taken(wanted, reserved) || result != abi::kSuccess) return result;
   (void)call(calls.free, *pointer, wanted.stream);
-  shrink(wanted, calls);
+  shrink(locked, wanted, calls);
   Session::get().count_refusal(wanted.device);
   return abi::kOutOfMemory;
 }

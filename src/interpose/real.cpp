@@ -40,6 +40,12 @@ struct Library {
     }
     return nullptr;
   }
+  [[nodiscard]] bool has(std::string_view name) const {
+    for (const Hook& hook : hooks) {
+      if (hook.name == name) return hook.real != nullptr;
+    }
+    return false;
+  }
 };
 
 #define GFLOW_COUNT(name, type) +1  // NOLINT(bugprone-macro-parentheses): terms of a sum
@@ -173,6 +179,11 @@ bool is_hooked(const char* name) {
   if (name == nullptr) return false;
   const bool may_be = (name[0] == 'c' && name[1] == 'u') || (name[0] == 'n' && name[1] == 'v');
   return may_be && own_hook(name) != nullptr;
+}
+
+bool is_behind(const char* name) {
+  if (name[0] == 'c') return find_driver() != nullptr && find_driver()->has(name);
+  return find_nvml() != nullptr && find_nvml()->has(name);
 }
 
 void* routed(const char* name, void* found) {

@@ -94,6 +94,8 @@ struct Nvml {
 
 /// Whether there is a hook of this name.
 [[nodiscard]] bool is_hooked(const char* name);
+/// Whether the library of a hook is loaded and has a function of its name.
+[[nodiscard]] bool is_behind(const char* name);
 
 /// The hook in the place of a function that a look-up found under this name: the function itself
 /// if it is no hooked one of the libraries above, or nothing is limited in this process.

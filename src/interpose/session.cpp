@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -33,9 +34,8 @@ void say(std::initializer_list<std::string_view> parts) {
   (void)!::write(STDERR_FILENO, line.data(), length + 1);
 }
 
-share::Account* refuse(const char* path, const char* why) {
+void say_unlimited(const char* path, const char* why) {
   say({"gflow: the GPU memory of this process is not limited: ", path, ": ", why});
-  return nullptr;
 }
 
 void after_fork() {
@@ -47,39 +47,80 @@ void after_fork() {
 
 Session& Session::get() {
   // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): in use until the very end of the process
-  static Session* const session = new Session(open());
+  static auto* const session = new Session;
   return *session;
 }
 
+Session::Session() : account_(open()) {
+  if (account_ != nullptr) (void)::pthread_atfork(nullptr, nullptr, after_fork);
+}
+
 share::Account* Session::open() {
+  const auto refuse = [this](const char* why) {
+    say_unlimited(path_.data(), why);
+    return nullptr;
+  };
   const char* const directory = ::getenv("GFLOW_SHARE_DIR");  // NOLINT(concurrency-mt-unsafe)
   if (directory == nullptr || *directory == '\0') return nullptr;
-  std::array<char, 4096> path{};
-  const int length = std::snprintf(path.data(), path.size(), "%s/account", directory);
-  if (length < 0 || static_cast<std::size_t>(length) >= path.size()) {
-    return refuse(directory, std::strerror(ENAMETOOLONG));  // NOLINT(concurrency-mt-unsafe)
+  const int length = std::snprintf(path_.data(), path_.size(), "%s/account", directory);
+  // NOLINTBEGIN(concurrency-mt-unsafe): once, and the words of a known number
+  if (length < 0 || static_cast<std::size_t>(length) >= path_.size()) {
+    return refuse(std::strerror(ENAMETOOLONG));
   }
-  const int file = ::open(path.data(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): once, and the words of a known number
-  if (file < 0) return refuse(path.data(), std::strerror(errno));
+  const int file = ::open(path_.data(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  if (file < 0) return refuse(std::strerror(errno));
+  // NOLINTEND(concurrency-mt-unsafe)
   const bool is_whole = ::lseek(file, 0, SEEK_END) == sizeof(share::Account);
   void* const mapped =
       is_whole
           ? ::mmap(nullptr, sizeof(share::Account), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)
           : MAP_FAILED;
   (void)::close(file);
-  if (mapped == MAP_FAILED)
-    return refuse(path.data(), "it cannot be mapped, or is of another size");
+  if (mapped == MAP_FAILED) return refuse("it cannot be mapped, or is of another size");
   auto* const account = static_cast<share::Account*>(mapped);
   if (!share::AccountBook::is_account(*account, sizeof(share::Account))) {
-    return refuse(path.data(), "it is of another version of gflow");
+    return refuse("it is of another version of gflow");
   }
-  (void)::pthread_atfork(nullptr, nullptr, after_fork);
   return account;
 }
 
+bool Session::limits() const {
+  if (account_ == nullptr || has_given_up_.load(std::memory_order_relaxed)) return false;
+  if (!can_take_locks()) {
+    give_up("this is a child of clone(2), which could not give its lock back");
+  } else if (!is_whole()) {
+    give_up("it was cut short");
+  } else {
+    return true;
+  }
+  return false;
+}
+
+/// The kernel is asked for a page that is there as long as those before it, and does with it what
+/// changes nothing: to wake those who wait for its last word.
+bool Session::is_whole() const {
+  const auto* const end = reinterpret_cast<const std::uint32_t*>(account_ + 1);
+  constexpr int kWake = 1;  // FUTEX_WAKE
+  return ::syscall(SYS_futex, end - 1, kWake, 0, nullptr, nullptr, 0) >= 0 || errno != EFAULT;
+}
+
+/// A process that fork(2) or the loader did not make has not told the kernel where its locks are.
+bool Session::can_take_locks() const {
+  const auto pid = static_cast<std::uint32_t>(::getpid());
+  if (takes_locks_.load(std::memory_order_relaxed) == pid) return true;
+  const void* locks = nullptr;
+  std::size_t size = 0;
+  if (::syscall(SYS_get_robust_list, 0, &locks, &size) == 0 && locks == nullptr) return false;
+  takes_locks_.store(pid, std::memory_order_relaxed);
+  return true;
+}
+
+void Session::give_up(const char* why) const {
+  if (!has_given_up_.exchange(true)) say_unlimited(path_.data(), why);
+}
+
 std::optional<std::size_t> Session::device(cuda::abi::Device ordinal) {
-  if (account_ == nullptr || ordinal < 0) return std::nullopt;
+  if (ordinal < 0 || !limits()) return std::nullopt;
   const auto at = static_cast<std::size_t>(ordinal);
   std::uint8_t known = at < kOrdinals ? known_[at].load(std::memory_order_relaxed) : kUnknown;
   if (known == kUnknown) {
@@ -113,8 +154,7 @@ std::uint8_t Session::find(cuda::abi::Device ordinal) const {
 }
 
 std::optional<std::size_t> Session::device(const char* uuid) const {
-  if (account_ == nullptr) return std::nullopt;
-  return book().find_device(uuid);
+  return limits() ? book().find_device(uuid) : std::nullopt;
 }
 
 std::optional<std::size_t> Session::current_device() {
@@ -142,22 +182,28 @@ std::optional<std::size_t> Session::slot() {
 }
 
 bool Session::try_reserve(std::size_t device, std::uint64_t bytes) {
+  if (!limits()) return true;
   const auto own = slot();
   return own && book().reserve(*own, device, bytes);
 }
 
 void Session::refund(std::size_t device, std::uint64_t bytes) {
+  if (!limits()) return;
   if (const auto own = slot()) book().refund(*own, device, bytes);
 }
 
-void Session::count_refusal(std::size_t device) { book().count_refusal(device); }
+void Session::count_refusal(std::size_t device) {
+  if (limits()) book().count_refusal(device);
+}
 
 void Session::sweep() {
+  if (!limits()) return;
   const std::uint32_t space = share::this_process().pid_namespace;
   book().sweep([&](const share::ProcessId& process) { return share::has_ended(process, space); });
 }
 
 Session::Amounts Session::amounts(std::size_t device) const {
+  if (!limits()) return {~std::uint64_t{0}, 0};
   const share::DeviceAccount& its = book().device(device);
   return {its.limit, its.used.load(std::memory_order_relaxed)};
 }

@@ -18,8 +18,9 @@ class Session {
  public:
   static Session& get();
 
-  /// False where there is no account, or it cannot be used, which was said then.
-  [[nodiscard]] bool limits() const { return account_ != nullptr; }
+  /// False where there is no account, or it cannot be used (any more), which was said then. Nothing
+  /// is limited then: reservations are granted, and what is given back is not counted.
+  [[nodiscard]] bool limits() const;
 
   /// The device of the account that the driver counts as `ordinal`; empty if it is not limited.
   [[nodiscard]] std::optional<std::size_t> device(cuda::abi::Device ordinal);
@@ -47,8 +48,15 @@ class Session {
   void forget_parent();
 
  private:
-  explicit Session(share::Account* account) : account_(account) {}
-  static share::Account* open();
+  Session();
+  [[nodiscard]] share::Account* open();
+  /// Whether the file is still as long as it was. It is its owner's, who may cut it short: a look
+  /// at it ends the process then.
+  [[nodiscard]] bool is_whole() const;
+  /// Whether this process is one whose lock the kernel takes when it dies.
+  [[nodiscard]] bool can_take_locks() const;
+  /// Says why, once, and limits nothing from then on.
+  void give_up(const char* why) const;
   [[nodiscard]] share::AccountBook book() const { return share::AccountBook(*account_); }
   [[nodiscard]] std::optional<std::size_t> slot();
   /// As it is kept in known_.
@@ -59,7 +67,10 @@ class Session {
   static constexpr std::uint8_t kUnlimited = 1;
   static constexpr std::uint8_t kFirst = 2;
 
-  share::Account* account_;
+  std::array<char, 4096> path_{};
+  share::Account* account_ = nullptr;
+  mutable std::atomic<bool> has_given_up_ = false;
+  mutable std::atomic<std::uint32_t> takes_locks_ = 0;  ///< the pid of which it is known
   std::array<std::atomic<std::uint8_t>, kOrdinals> known_{};
   std::mutex entering_;
   std::atomic<std::uint32_t> slot_of_ = 0;  ///< the pid whose slot it is; 0: there is none

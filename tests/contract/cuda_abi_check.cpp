@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "cuda/abi.h"
+#include "cuda/array_format.h"
 #include "cuda/nvml_abi.h"
 
 namespace abi = gflow::cuda::abi;
@@ -93,6 +94,25 @@ SAME(abi::kProcPerThreadStream, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM);
 SAME(abi::kProcFound, CU_GET_PROC_ADDRESS_SUCCESS);
 SAME(abi::kProcNotFound, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
 SAME(abi::kProcVersionNotSufficient, CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
+
+constexpr auto bits(int format) { return gflow::cuda::array_element(format, 1).bits; }
+SAME(bits(CU_AD_FORMAT_UNORM_INT8X1), 8);
+SAME(bits(CU_AD_FORMAT_HALF), 16);
+SAME(bits(CU_AD_FORMAT_UNORM_INT16X1), 16);
+SAME(bits(CU_AD_FORMAT_SNORM_INT16X1), 16);
+SAME(bits(CU_AD_FORMAT_FLOAT), 32);
+SAME(bits(CU_AD_FORMAT_BC1_UNORM_SRGB), 4);
+SAME(bits(CU_AD_FORMAT_BC4_SNORM), 4);
+SAME(bits(CU_AD_FORMAT_BC2_UNORM), 8);
+SAME(bits(CU_AD_FORMAT_BC7_UNORM_SRGB), 8);
+SAME(bits(CU_AD_FORMAT_NV12), 12);
+SAME(bits(CU_AD_FORMAT_P016), 24);
+SAME(bits(CU_AD_FORMAT_Y444_PLANAR8), 24);
+SAME(bits(CU_AD_FORMAT_YUY2), 16);
+SAME(bits(CU_AD_FORMAT_P210), 32);
+SAME(bits(CU_AD_FORMAT_AYUV), 32);
+SAME(bits(CU_AD_FORMAT_YUV444_16bit_SemiPlanar), 48);
+SAME(bits(CU_AD_FORMAT_Y416), 64);
 
 SAME(sizeof(abi::Uuid), sizeof(CUuuid));
 SAME(sizeof(abi::MemLocation), sizeof(CUmemLocation));

@@ -125,6 +125,31 @@ def test_every_kind_of_memory_counts(program, account, kind):
     assert driver_has(program)[1] == LIMIT
 
 
+FORMATS = {  # of elements: format, channels, bits of an element
+    "float x 4": (0x20, 4, 128),
+    "bytes x 1": (0x01, 1, 8),
+    "UNORM_INT8X4": (0xC2, 4, 32),
+    "SNORM_INT16X2": (0xCA, 2, 32),
+    "BC1": (0x91, 4, 4),
+    "BC5": (0x99, 2, 8),
+    "BC6H": (0x9B, 3, 8),
+    "BC7": (0x9E, 4, 8),
+    "NV12": (0xB0, 3, 12),
+    "P010": (0x9F, 3, 24),
+    "UNORM_INT_101010_2": (0x50, 4, 32),
+}
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_an_array_counts_what_its_format_takes(program, account, kind):
+    number, channels, bits = FORMATS[kind]
+    made = program.get("array3d", 1024, 1022, 0, number, channels)
+    rows = 1024 if kind.startswith("BC") else 1022  # in blocks of 4 x 4
+    assert account.used() == 1024 * rows * bits // 8 == driver_has(program)[0]
+    program.get("free_array", made)
+    assert account.used() == 0
+
+
 def test_levels_of_a_mipmap_count(program, account):
     made = program.get("mipmap", 1024, 1024, 1)
     assert account.used() == 2 * (1024 * 1024 + 512 * 512 + 256 * 256)
@@ -327,6 +352,44 @@ def test_a_forked_child_has_a_place_of_its_own(gpus, account):
         assert account.used() == 6 * GIB
 
 
+def test_a_child_that_cannot_give_the_lock_back_does_not_take_it(gpus, account):
+    """Of a clone(2) past the C library: the kernel does not tell others of its death."""
+    with gpus.program(account) as program:
+        assert program.text("clone") == "0 child\n"
+        program.start()
+        program.get("alloc", 9 * GIB)
+        assert program.get("info")[1] == 16 * GIB
+        assert account.processes() == []
+        said = program.end()
+    assert said.count("\n") == 1
+    assert said.startswith("gflow: the GPU memory of this process is not limited: ") and "clone" in said
+
+
+def test_an_account_that_is_cut_short_ends_no_program(gpus, account):
+    with gpus.program(account) as program, gpus.program(account) as other:
+        program.start()
+        other.start()
+        held = program.get("alloc", GIB)
+        waits = program.get("async", GIB)
+        os.truncate(account.file, 4096)
+        program.get("alloc", 9 * GIB)
+        program.get("free", held)
+        program.get("free_async", waits)
+        program.get("sync")
+        assert program.get("info")[1] == 16 * GIB
+        assert program.get("nvml", 0)[0] == 16 * GIB
+        other.get("alloc", GIB)
+        for said in (program.end(), other.end()):
+            assert said.count("\n") == 1 and said.endswith("account: it was cut short\n")
+
+
+def test_who_waits_for_memory_of_a_pool_keeps_nobody(program, account):
+    """Its stream has a kernel that waits for what another thread does."""
+    program.get("alloc", LIMIT - GIB)
+    assert program.get("wait_for_memory", 2 * GIB, MIB) == [*OUT_OF_MEMORY, 0]
+    assert account.used() == LIMIT - GIB + 32 * MIB
+
+
 def test_a_library_before_it_finds_the_next_one(gpus, account):
     """A wrapper that is loaded after the interposer asks for the next function of its own, and must not get itself."""
     wrapper = FAKE / "libnext_dlsym.so"
@@ -339,6 +402,28 @@ def test_a_library_before_it_finds_the_next_one(gpus, account):
         ["/usr/bin/python3", "-c", script], env=environment, capture_output=True, text=True, check=True
     )
     assert done.stdout == f"{os.getpid()}\n"
+
+
+def test_a_library_before_it_finds_no_driver_where_there_is_none(gpus, account):
+    """One that looks for the next function of a name: a hook stands for what a driver has, or for nothing."""
+    wrapper = FAKE / "libnext_dlsym.so"
+    environment = gpus.environment | {
+        "LD_PRELOAD": f"{wrapper}:{INTERPOSER}",
+        "GFLOW_SHARE_DIR": str(account.folder),
+    }
+    script = """
+import ctypes
+finds = ctypes.CDLL(None).finds_next
+print(finds(b"cuMemAlloc_v2"), finds(b"nvmlDeviceGetMemoryInfo"), finds(b"getppid"))
+ctypes.CDLL("libcuda.so.1", ctypes.RTLD_GLOBAL)
+print(finds(b"cuMemAlloc_v2"), finds(b"cuMemAllocAsync"), finds(b"nvmlDeviceGetMemoryInfo"))
+"""
+    for driver, has_pools in ((FAKE, 1), (OLD_FAKE, 0)):
+        environment["LD_LIBRARY_PATH"] = f"{driver}:{FAKE}"
+        done = subprocess.run(
+            ["/usr/bin/python3", "-c", script], env=environment, capture_output=True, text=True, check=True
+        )
+        assert done.stdout == f"0 0 1\n1 {has_pools} 0\n"
 
 
 def test_a_plugin_finds_its_own_and_what_it_needs(gpus, account):

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "cuda/array_format.h"
 #include "process.h"
 
 // Memory and arrays of a context. Device memory has addresses and nothing behind them.
@@ -32,13 +33,14 @@ abi::Result free_block(abi::DevicePtr address) {
   return abi::kSuccess;
 }
 
-std::uint64_t bytes_of_channel(int format) {
-  if (format == abi::kFormatUnsigned8 || format == abi::kFormatSigned8) return 1;
-  if (format == abi::kFormatUnsigned32 || format == abi::kFormatSigned32 ||
-      format == abi::kFormatFloat) {
-    return 4;
-  }
-  return 2;
+std::uint64_t bytes_of(std::uint64_t width,
+                       std::uint64_t height,
+                       std::uint64_t depth,
+                       const gflow::cuda::ArrayElement& element) {
+  const std::uint64_t block = element.in_blocks;
+  const auto whole = [block](std::uint64_t length) { return (length + block - 1) / block * block; };
+  return whole(width) * whole(std::max<std::uint64_t>(height, 1)) *
+         std::max<std::uint64_t>(depth, 1) * element.bits / 8;
 }
 
 template <typename Handle>
@@ -122,16 +124,14 @@ abi::Result cuMemFreeHost(void* pointer) {
 
 abi::Result cuArrayCreate_v2(abi::Array* array, const abi::ArrayDescriptor* descriptor) {
   entered(__func__);
-  return get_array(descriptor->width * std::max<std::size_t>(descriptor->height, 1) *
-                       descriptor->channels * bytes_of_channel(descriptor->format),
-                   array);
+  const auto element = gflow::cuda::array_element(descriptor->format, descriptor->channels);
+  return get_array(bytes_of(descriptor->width, descriptor->height, 1, element), array);
 }
 
 abi::Result cuArray3DCreate_v2(abi::Array* array, const abi::Array3dDescriptor* descriptor) {
   entered(__func__);
-  return get_array(descriptor->width * std::max<std::size_t>(descriptor->height, 1) *
-                       std::max<std::size_t>(descriptor->depth, 1) * descriptor->channels *
-                       bytes_of_channel(descriptor->format),
+  const auto element = gflow::cuda::array_element(descriptor->format, descriptor->channels);
+  return get_array(bytes_of(descriptor->width, descriptor->height, descriptor->depth, element),
                    array);
 }
 
@@ -144,12 +144,13 @@ abi::Result cuMipmappedArrayCreate(abi::MipmappedArray* array,
                                    const abi::Array3dDescriptor* descriptor,
                                    unsigned int levels) {
   entered(__func__);
+  const auto element = gflow::cuda::array_element(descriptor->format, descriptor->channels);
   std::uint64_t bytes = 0;
   for (unsigned int level = 0; level < levels; ++level) {
-    bytes += std::max<std::size_t>(descriptor->width >> level, 1) *
-             std::max<std::size_t>(descriptor->height >> level, 1) *
-             std::max<std::size_t>(descriptor->depth >> level, 1) * descriptor->channels *
-             bytes_of_channel(descriptor->format);
+    bytes += bytes_of(std::max<std::size_t>(descriptor->width >> level, 1),
+                      descriptor->height >> level,
+                      descriptor->depth >> level,
+                      element);
   }
   return get_array(bytes, array);
 }

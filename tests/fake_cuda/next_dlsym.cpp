@@ -8,3 +8,6 @@ extern "C" __attribute__((visibility("default"))) pid_t getppid() {
   static auto* const kNext = reinterpret_cast<pid_t (*)()>(::dlsym(RTLD_NEXT, "getppid"));
   return kNext == &getppid ? -1 : kNext();
 }
+extern "C" __attribute__((visibility("default"))) int finds_next(const char* name) {
+  return ::dlsym(RTLD_NEXT, name) != nullptr ? 1 : 0;
+}
