@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <optional>
 
 #include "api/base64.h"
 #include "api/json.h"
@@ -74,9 +76,23 @@ void Reader::refuse_type(const Place& place, std::string_view expected, const Va
   refuse(place, fmt::format("must be {}, not {}", expected, value.text()));
 }
 
+namespace {
+
+/// 2.0 is as good as 2, as the schema has it (JSON Schema 2020-12, validation 6.1.1), too: what
+/// has only one kind of numbers writes it so. Nothing for what a double may not have exactly.
+std::optional<std::int64_t> whole_number(const Value& value) {
+  if (const auto* number = value.as<std::int64_t>()) return *number;
+  const auto* number = value.as<double>();
+  constexpr double kExact = 1LL << std::numeric_limits<double>::digits;
+  if (number == nullptr || std::abs(*number) > kExact || std::trunc(*number) != *number) return {};
+  return static_cast<std::int64_t>(*number);
+}
+
+}  // namespace
+
 std::int64_t Reader::integer(const Place& place, const Value& value, Range range) {
-  const auto* number = value.as<std::int64_t>();
-  if (number != nullptr && *number >= range.least && *number <= range.most) return *number;
+  const auto number = whole_number(value);
+  if (number && *number >= range.least && *number <= range.most) return *number;
   refuse_type(place, fmt::format("a whole number from {} to {}", range.least, range.most), value);
   return range.least;
 }

@@ -266,6 +266,14 @@ def test_what_is_said_twice_is_refused(served, more):
     assert ask(served, "GET", "/api/v1/gpu/allocations")[1]["allocations"] == []
 
 
+def test_a_whole_number_may_be_written_as_any_number(served):
+    """As the schema has it; what knows one kind of numbers only writes 2.0."""
+    _, given = ask(served, "POST", "/api/v1/gpu/allocate", {"gpu_count": 2.0, "ttl_seconds": 6e2})
+    assert given["success"] and given["gpu_config"]["gpu_count"] == 2, given
+    status, wrong = ask(served, "POST", "/api/v1/gpu/allocate", {"gpu_count": 1.5})
+    assert status == 400 and wrong["detail"] == "/gpu_count: must be a whole number from 1 to 1024, not 1.5", wrong
+
+
 def test_what_is_nested_too_deep_is_refused(served):
     deep = []
     for _ in range(40):
