@@ -8,6 +8,8 @@ import select
 import signal
 import socket
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 KEYCTL = {"x86_64": 250}.get(os.uname().machine, 219)
@@ -82,6 +84,40 @@ def hold_connections(path, count):
     sys.stdin.read()
 
 
+def abandon_polls(path, revision, count):
+    """Asks to be told of a change and goes, so often; says how often."""
+    poll = f"GET /api/v1/changes?revision={revision} HTTP/1.1\r\nHost: gflow\r\n\r\n".encode()
+    for _ in range(int(count)):
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(path)
+            try:
+                connection.sendall(poll)
+            except (BrokenPipeError, ConnectionResetError):
+                pass  # one too many at that moment, which costs the daemon as much
+    print(count, flush=True)
+
+
+def large_bodies(path, count, size):
+    """Sends so many requests of that size at once; says what each was answered."""
+    head = (f"POST /api/v1/jobs/check HTTP/1.1\r\nHost: gflow\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {size}\r\nConnection: close\r\n\r\n").encode()
+    body, together = b" " * int(size), threading.Barrier(int(count))
+
+    def send():
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(path)
+            together.wait()
+            try:
+                connection.sendall(head + body)
+            except (BrokenPipeError, ConnectionResetError):
+                pass  # refused ahead of its body: the answer is there
+            return connection.recv(12)
+
+    with ThreadPoolExecutor(int(count)) as senders:
+        answers = [future.result() for future in [senders.submit(send) for _ in range(int(count))]]
+    print(*(answer.split()[1].decode() for answer in answers), flush=True)
+
+
 def processes(most):
     """As many as its limit allows, each in a session of its own, then a signal to all of them."""
     resource.setrlimit(resource.RLIMIT_NPROC, (int(most), int(most)))
@@ -131,4 +167,5 @@ def fill():
 
 if __name__ == "__main__":
     {"with_session": with_session, "with_key": with_key, "find_key": find_key, "talk": talk, "listen": listen,
-     "hold_connections": hold_connections, "processes": processes, "fill": fill, "flip": flip}[sys.argv[1]](*sys.argv[2:])
+     "hold_connections": hold_connections, "abandon_polls": abandon_polls,
+     "large_bodies": large_bodies, "processes": processes, "fill": fill, "flip": flip}[sys.argv[1]](*sys.argv[2:])

@@ -4,7 +4,9 @@
 How fast others are answered meanwhile is measured by bench/latency_bench.py.
 """
 
+import collections
 import json
+import re
 import subprocess
 
 import pytest
@@ -26,6 +28,40 @@ def test_connections_of_one_user_leave_room_for_others(town):
     holder.stdin.close()
     assert 0 < held <= 5000
     assert holder.wait() == 0
+
+
+def resident(town, figure="VmRSS"):
+    """MiB that gflowd has in memory, or had at most ("VmHWM")."""
+    daemon = town.get("root", "/api/v1/daemon")["pid"]
+    status = town.ok("root", "cat", f"/proc/{daemon}/status")
+    return int(re.search(rf"^{figure}:\s+(\d+) kB$", status, re.MULTILINE).group(1)) // 1024
+
+
+def test_polls_that_nobody_waits_for_leave_nothing(town):
+    """A hundred thousand of them: others are answered all the while, and gflowd is as large as before."""
+    before = resident(town)
+    revision = town.get("root", "/api/v1/jobs?limit=1")["revision"]
+    flood = town.start("mallory", "python3", town.place / "syscalls.py", "abandon_polls", SOCKET, revision, "100000")
+    answered = 0
+    while flood.poll() is None:
+        assert town.get("root", "/api/v1/daemon")["mode"] == "system"
+        answered += 1
+    assert flood.communicate() == (b"100000\n", b"") and answered > 10
+    assert resident(town) < before + 128  # one that waits takes over 3 KiB: all of them would be 300 MiB
+    still_well(town)
+
+
+def test_many_large_bodies_at_once_are_taken_as_far_as_there_is_room(town):
+    """800 MiB that one user sends: 64 MiB of that is taken in at a time, the rest is told to come again."""
+    before = resident(town)
+    flood = town.start("mallory", "python3", town.place / "syscalls.py", "large_bodies", SOCKET, "50", 16 << 20)
+    while flood.poll() is None:
+        assert town.get("root", "/api/v1/daemon")["mode"] == "system"
+    statuses = collections.Counter(flood.communicate()[0].split())
+    # None is refused but for four that are taken in.
+    assert sum(statuses.values()) == 50 and set(statuses) <= {b"400", b"429"} and statuses[b"400"] >= 4, statuses
+    assert resident(town, "VmHWM") < before + 512
+    still_well(town)
 
 
 @pytest.mark.parametrize("body", [
