@@ -6,9 +6,11 @@
 #include <sqlite3.h>
 
 #include <algorithm>
-#include <array>
 #include <span>
 #include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
 
 #include "base/text.h"
 #include "store/columns.h"
@@ -18,32 +20,102 @@ namespace {
 
 /// Of an event: its numbers, user, name, node, GPUs.
 constexpr std::size_t kTexts = 5;
-constexpr std::size_t kNumbers = 12;
-constexpr std::size_t kNumbersOfOne = 9;  ///< where it happened to one job
-constexpr std::size_t kMostRemoved = 8;   ///< with one transaction
+constexpr std::size_t kMostRemoved = 8;  ///< with one transaction
+
+/// The numbers of an event, in the order of its row: `visit` is called with each. What is new goes
+/// to the end, with how many there were before: rows of a day ago are read by the program of today.
+template <class Event, class Visit>
+void each_number(Event& event, Visit& visit) {
+  visit(event.what);
+  visit(event.job.value);
+  visit(event.user.uid);
+  visit(event.allocation);
+  visit(event.status);
+  visit(event.attempt);
+  visit(event.reason);
+  visit(event.exit_code);
+  visit(event.signal);
+}
+/// Behind these, where it happened to more than one job.
+template <class Event, class Visit>
+void each_number_of_many(Event& event, Visit& visit) {
+  visit(event.count);
+  visit(event.naming.by_id);
+  visit(event.naming.step);
+}
+
+[[noreturn]] void refuse() { throw SQLite::Exception("an event that is none", SQLITE_CORRUPT); }
+
+/// "11 7 1000 0 ...": as each_number() goes through them.
+class NumbersWriter {
+ public:
+  template <class T>
+  void operator()(const T& number) {
+    if (!text_.empty()) text_ += ' ';
+    if constexpr (std::is_enum_v<T>) {
+      text_ += fmt::to_string(std::to_underlying(number));
+    } else if constexpr (std::is_same_v<T, bool>) {
+      text_ += number ? '1' : '0';
+    } else {
+      text_ += fmt::to_string(number);
+    }
+  }
+  [[nodiscard]] std::string take() && { return std::move(text_); }
+
+ private:
+  std::string text_;
+};
+/// The other way; refuses what does not fit.
+class NumbersReader {
+ public:
+  explicit NumbersReader(std::string_view text) : words_(split(text, ' ')) {}
+
+  template <class T>
+  void operator()(T& number) {
+    const std::int64_t value = next();
+    if constexpr (std::is_enum_v<T>) {
+      number = static_cast<T>(fitting<std::underlying_type_t<T>>(value));
+    } else {
+      number = fitting<T>(value);
+    }
+  }
+  [[nodiscard]] bool is_at_end() const { return at_ == words_.size(); }
+
+ private:
+  std::int64_t next() {
+    if (is_at_end()) refuse();
+    std::string_view word = words_[at_++];
+    const bool is_negative = word.starts_with('-');
+    if (is_negative) word.remove_prefix(1);
+    const auto number = parse_number(word);
+    if (!number || *number > static_cast<std::uint64_t>(INT64_MAX)) refuse();
+    const auto value = static_cast<std::int64_t>(*number);
+    return is_negative ? -value : value;
+  }
+  template <class T>
+  static T fitting(std::int64_t value) {
+    if constexpr (std::is_same_v<T, bool>) {
+      if (value != 0 && value != 1) refuse();
+    } else if (!std::in_range<T>(value)) {
+      refuse();
+    }
+    return static_cast<T>(value);
+  }
+
+  std::vector<std::string_view> words_;
+  std::size_t at_ = 0;
+};
 
 void add_texts(std::vector<std::string>& texts, const JobEvent& event) {
-  std::string numbers = fmt::format("{} {} {} {} {} {} {} {} {}",
-                                    static_cast<int>(event.what),
-                                    event.job.value,
-                                    event.user.uid,
-                                    event.allocation ? 1 : 0,
-                                    static_cast<int>(event.status),
-                                    event.attempt,
-                                    static_cast<int>(event.reason),
-                                    event.exit_code,
-                                    event.signal);
-  if (event.count > 1) {
-    numbers += fmt::format(" {} {} {}", event.count, event.naming.by_id ? 1 : 0, event.naming.step);
-  }
-  texts.push_back(std::move(numbers));
+  NumbersWriter numbers;
+  each_number(event, numbers);
+  if (event.count > 1) each_number_of_many(event, numbers);
+  texts.push_back(std::move(numbers).take());
   texts.push_back(event.user.name);
   texts.push_back(event.name);
   texts.push_back(event.node);
   texts.push_back(ranges_text(std::span<const int>(event.gpus)));
 }
-
-[[noreturn]] void refuse() { throw SQLite::Exception("an event that is none", SQLITE_CORRUPT); }
 
 std::vector<int> gpus_of(const std::string& text) {
   std::vector<int> gpus;
@@ -61,31 +133,14 @@ std::vector<int> gpus_of(const std::string& text) {
 }
 
 JobEvent read_event(std::span<const std::string> texts) {
-  std::array<std::int64_t, kNumbers> numbers{};
-  const auto words = split(texts[0], ' ');
-  if (words.size() != kNumbers && words.size() != kNumbersOfOne) refuse();
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const bool is_negative = words[i].starts_with('-');
-    const auto number = parse_number(words[i].substr(is_negative ? 1 : 0));
-    if (!number || *number > static_cast<std::uint64_t>(INT64_MAX)) refuse();
-    numbers.at(i) =
-        is_negative ? -static_cast<std::int64_t>(*number) : static_cast<std::int64_t>(*number);
-  }
   JobEvent event;
-  event.what = static_cast<Happening>(numbers[0]);
-  event.job = JobId(static_cast<std::uint64_t>(numbers[1]));
-  event.user = {static_cast<std::uint32_t>(numbers[2]), texts[1]};
-  event.allocation = numbers[3] != 0;
-  event.status = static_cast<Status>(numbers[4]);
-  event.attempt = static_cast<int>(numbers[5]);
-  event.reason = static_cast<EndReason>(numbers[6]);
-  event.exit_code = static_cast<int>(numbers[7]);
-  event.signal = static_cast<int>(numbers[8]);
-  if (words.size() == kNumbers) {
-    event.count = static_cast<std::uint64_t>(numbers[9]);
-    event.naming = {.by_id = numbers[10] != 0, .step = static_cast<std::uint32_t>(numbers[11])};
-    if (numbers[9] < 2 || numbers[11] < 0 || numbers[11] > UINT32_MAX) refuse();
+  NumbersReader numbers(texts[0]);
+  each_number(event, numbers);
+  if (!numbers.is_at_end()) {
+    each_number_of_many(event, numbers);
+    if (event.count < 2 || !numbers.is_at_end()) refuse();
   }
+  event.user.name = texts[1];
   event.name = texts[2];
   event.node = texts[3];
   event.gpus = gpus_of(texts[4]);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/event_rows.h"
 
+#include <SQLiteCpp/SQLiteCpp.h>
 #include <gtest/gtest.h>
 
 #include "store/store.h"
@@ -113,6 +114,38 @@ TEST_F(Events, AreNumberedOnAfterADayWithoutAny) {
   }
   EXPECT_EQ(count(), 1U);
   EXPECT_EQ(store->next_event(later), next);
+}
+
+/// What is read of a row whose numbers were overwritten with as many characters.
+bool is_read_with(const std::string& numbers) {
+  SQLite::Database database(":memory:", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+  database.exec(
+      "CREATE TABLE events (first INTEGER PRIMARY KEY, at_ms INTEGER, count INTEGER, list BLOB)");
+  EventRows rows(database);
+  rows.add({1, kNow, {some_event(1)}});
+  SQLite::Statement overwrite(database,
+                              "UPDATE events SET list = CAST(replace(list, ?, ?) AS BLOB)");
+  overwrite.bind(1, "11 1 1000 1 7 2 2 -1 9");
+  overwrite.bind(2, numbers);
+  EXPECT_EQ(overwrite.exec(), 1);
+  try {
+    return rows.load().size() == 1;
+  } catch (const SQLite::Exception&) {
+    return false;
+  }
+}
+
+TEST(EventRow, WithNumbersThatAreNoneIsRefused) {
+  EXPECT_TRUE(is_read_with("11 1 1000 1 7 2 2 -1 9"));
+  EXPECT_TRUE(is_read_with("11 1 1001 0 7 2 2 -1 8"));
+  for (const char* numbers : {"11 1 1000 2 7 2 2 -1 9",  // a truth that is 2
+                              "11 -11000 1 7 2 2 -1 9",  // a job below none, a number too few
+                              "11 1 1000 1 7 2 2 -19 ",  // a number too few, one that is empty
+                              "11 1 1000 1 7 2 2 9 9 ",  // a tenth
+                              "999 1 100 1 7 2 2 -1 9",  // a happening above the 255th
+                              "11 1 10-0 1 7 2 2 -1 9"}) {
+    EXPECT_FALSE(is_read_with(numbers)) << numbers;
+  }
 }
 
 }  // namespace
