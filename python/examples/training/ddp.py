@@ -30,8 +30,11 @@ for epoch in range(2):
 # Whatever part each saw, all have the same weights.
 mine = nn.utils.parameters_to_vector(model.parameters()).detach()
 least, most = mine.clone(), mine.clone()
-dist.all_reduce(least, op=dist.ReduceOp.MIN)
-dist.all_reduce(most, op=dist.ReduceOp.MAX)
+# A work that is kept is freed with the program. Else a thread of gloo frees it, which aborts a Python before 3.14 that ends.
+works = [dist.all_reduce(least, op=dist.ReduceOp.MIN, async_op=True), dist.all_reduce(most, op=dist.ReduceOp.MAX, async_op=True)]
+for work in works:
+    work.wait()
 print(f"rank {rank} of {world}: {len(sampler)} of {len(data)} samples, weights alike: {torch.equal(least, most)}", flush=True)
-dist.barrier()  # who goes first takes the connections of the others with it
+works.append(dist.barrier(async_op=True))  # who goes first takes the connections of the others with it
+works[-1].wait()
 dist.destroy_process_group()

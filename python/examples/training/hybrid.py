@@ -53,5 +53,6 @@ def train(place: int) -> None:
 
 if dist.get_rank() in workers:
     train(workers.index(dist.get_rank()))
-dist.barrier()
+everybody = dist.barrier(async_op=True)  # kept: a thread of gloo that frees it aborts a Python before 3.14 that ends
+everybody.wait()
 dist.destroy_process_group()
