@@ -86,9 +86,9 @@ class Reader {
   void bytes(std::string_view name, T& out) {
     field(name, out);
   }
-  /// Whether there are any is judged by who has words for it.
+  /// Whether there are any, and not too many, is judged by who has words for it.
   template <typename T>
-  void some(std::string_view name, std::vector<T>& out) {
+  void some(std::string_view name, std::vector<T>& out, std::size_t /*most*/ = SIZE_MAX) {
     required(name, out);
   }
   template <typename T>

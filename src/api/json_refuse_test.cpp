@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -129,6 +130,15 @@ TEST(JsonRefuse, OtherRequests) {
             "/signal: must be a whole number from 0 to 64, not 65");
   EXPECT_EQ(read_jobs_request(R"({"job":[1]})").error().message,
             "/jobs: is missing\n/job: there is no such field; did you mean 'jobs'?");
+  std::string jobs = "1";
+  for (std::size_t job = 2; job <= kMaxJobsChangedAtOnce; ++job) jobs += fmt::format(",{}", job);
+  EXPECT_TRUE(read_jobs_request("{\"jobs\":[" + jobs + ",7]}")) << "7 twice";
+  for (const api::Refusal& error :
+       {read_jobs_request("{\"jobs\":[" + jobs + ",10001]}").error(),
+        read_update_request("{\"jobs\":[" + jobs + ",10001]}").error()}) {
+    EXPECT_EQ(error.message,
+              "/jobs: names 10001 jobs; the maximum is 10000: change them by several requests");
+  }
   std::string many = R"({"jobs":[1])";
   for (int i = 0; i < 100; ++i) many += ",\"f" + std::to_string(i) + "\":0";
   const std::string all = read_jobs_request(many + "}").error().message;

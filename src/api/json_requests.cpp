@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <cstdint>
 
 #include "api/documents.h"
@@ -9,14 +11,14 @@ namespace gflow::api {
 
 template <class Io, Like<JobsRequest> T>
 void fields(Io& io, T& request) {
-  io.some("jobs", request.jobs);
+  io.some("jobs", request.jobs, kMaxJobsChangedAtOnce);
   io.field("signal", request.signal, kSignalRange);
   io.field("at", request.at);
 }
 
 template <class Io, Like<UpdateRequest> T>
 void fields(Io& io, T& request) {
-  io.some("jobs", request.jobs);
+  io.some("jobs", request.jobs, kMaxJobsChangedAtOnce);
   patch_fields(io, patch_of(request.changes));
 }
 
@@ -31,6 +33,21 @@ struct JobIds {
 struct Revision {
   std::uint64_t revision = 0;
 };
+
+/// A request with the jobs it is about in order, if they are some and not too many.
+template <class Request>
+Asked<Request> with_jobs(Asked<Request> request) {
+  if (!request) return request;
+  if (request->jobs.empty()) return refuse("/jobs", "must name at least one job");
+  put_in_order(request->jobs);
+  if (request->jobs.size() > kMaxJobsChangedAtOnce) {
+    return refuse("/jobs",
+                  fmt::format("names {} jobs; the maximum is {}: change them by several requests",
+                              request->jobs.size(),
+                              kMaxJobsChangedAtOnce));
+  }
+  return request;
+}
 
 }  // namespace
 
@@ -52,20 +69,14 @@ void fields(Io& io, T& changes) {
 std::string write(const JobsRequest& request) { return Writer::document("Jobs", request); }
 
 Asked<JobsRequest> read_jobs_request(std::string_view json) {
-  auto request = Reader::request<JobsRequest>(json, "Jobs");
-  if (!request) return request;
-  if (request->jobs.empty()) return refuse("/jobs", "must name at least one job");
-  put_in_order(request->jobs);
-  return request;
+  return with_jobs(Reader::request<JobsRequest>(json, "Jobs"));
 }
 
 std::string write(const UpdateRequest& request) { return Writer::document("Update", request); }
 
 Asked<UpdateRequest> read_update_request(std::string_view json) {
-  auto request = Reader::request<UpdateRequest>(json, "Update");
+  auto request = with_jobs(Reader::request<UpdateRequest>(json, "Update"));
   if (!request) return request;
-  if (request->jobs.empty()) return refuse("/jobs", "must name at least one job");
-  put_in_order(request->jobs);
   put_in_order(request->changes.edit().dependencies.jobs);
   return request;
 }

@@ -107,9 +107,9 @@ class Writer {
   void bytes(std::string_view name, const T& value) {
     field(name, value);
   }
-  /// Required, and not empty.
+  /// Required, not empty, and of so many at most.
   template <typename T>
-  void some(std::string_view name, const std::vector<T>& value) {
+  void some(std::string_view name, const std::vector<T>& value, std::size_t /*most*/ = SIZE_MAX) {
     field(name, value);
   }
   template <typename T>

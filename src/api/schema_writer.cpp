@@ -119,8 +119,9 @@ Value SchemaWriter::nullable(Value schema) {
   return schema;
 }
 
-Value SchemaWriter::not_empty(Value schema) {
+Value SchemaWriter::not_empty(Value schema, std::size_t most) {
   put(schema, "minItems", json(1));
+  if (most != SIZE_MAX) put(schema, "maxItems", json(most));
   return schema;
 }
 

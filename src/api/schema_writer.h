@@ -121,8 +121,8 @@ class SchemaWriter {
     is_bytes_ = false;
   }
   template <typename T>
-  void some(std::string_view name, const std::vector<T>& value) {
-    add(name, not_empty(schema_of(value, {})), true);
+  void some(std::string_view name, const std::vector<T>& value, std::size_t most = SIZE_MAX) {
+    add(name, not_empty(schema_of(value, {}), most), true);
   }
   template <typename T>
   void some_bytes(std::string_view name, const std::vector<T>& value) {
@@ -152,7 +152,7 @@ class SchemaWriter {
   [[nodiscard]] static Value typed(std::string_view type);
   [[nodiscard]] static Value with_format(std::string_view type, std::string_view format);
   [[nodiscard]] static Value nullable(Value schema);
-  [[nodiscard]] static Value not_empty(Value schema);
+  [[nodiscard]] static Value not_empty(Value schema, std::size_t most);
   template <typename Row, typename T>
   [[nodiscard]] Value row_schema(const Row& row, const T& value);
   [[nodiscard]] Value number(Range range, Range of_type) const;

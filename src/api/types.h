@@ -197,6 +197,9 @@ struct SubmitAnswer {
   std::vector<Item> items;
 };
 
+/// Jobs that one request may change. Others wait for some tenths of a second meanwhile.
+constexpr std::size_t kMaxJobsChangedAtOnce = 10'000;
+
 /// The body of POST /api/v1/jobs/{cancel,signal,hold,release,suspend,resume} and of PATCH
 /// /api/v1/jobs.
 struct JobsRequest {

@@ -410,6 +410,14 @@ def test_hold_release_update_signal_and_why(client, machine):
     assert client.cancel() == []
 
 
+def test_more_jobs_are_changed_than_one_request_names(client):
+    jobs = client.submit_array("true", range(10_000), hold=True)
+    jobs.append(client.submit("true", depends_on=jobs[:1]))  # ends with the first, which is of another request
+    ids = [job.id for job in jobs]
+    assert client.update(*jobs, priority=20) == ids and client.hold(*jobs) == ids
+    assert client.cancel(*jobs) == ids
+
+
 def test_suspend_and_resume(client, machine):
     job = client.submit("sleep 600", gpus=1)
     with pytest.raises(gflow.WrongState):

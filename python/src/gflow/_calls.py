@@ -29,6 +29,8 @@ API = "/api/v1"
 
 _POLL = 55  # gflowd answers who waits for news at the latest then
 _PAGE = 1000
+_MOST_CHANGED = 10_000
+"""jobs that one request may change"""
 _SILENT_STREAM = 45.0  # a stream of events says something each 15 s
 _QUIET_LOG = 600.0
 _FOR_EVER = 1e9
@@ -159,12 +161,19 @@ class Calls:
         return told
 
     def act(self, verb: str, jobs: Iterable[JobRef], **more: object) -> Steps[list[int]]:
-        listed = [written.id_of(one) for one in jobs]
-        if not listed:
-            return []
-        told = yield from self.call("POST", f"{API}/jobs/{verb}", {"jobs": listed, **more})
-        done: list[int] = told["jobs"]
-        return done
+        return (yield from self._change("POST", f"{API}/jobs/{verb}", jobs, more))
+
+    def _change(self, method: str, target: str, jobs: Iterable[JobRef], how: Mapping[str, object]) -> Steps[list[int]]:
+        """All or none of those that one request names."""
+        listed = sorted(written.id_of(one) for one in jobs)
+        parts = [listed[begin:begin + _MOST_CHANGED] for begin in range(0, len(listed), _MOST_CHANGED)]
+        if target.endswith("/cancel"):
+            parts.reverse()  # those that depend on others end with these
+        done: list[int] = []
+        for part in parts:
+            told = yield from self.call(method, target, {"jobs": part, **how})
+            done += told["jobs"]
+        return sorted(done)
 
     def cancel(self, jobs: Iterable[JobRef], signal: int) -> Steps[list[int]]:
         """Asked again where no answer came: then those that have ended by now were ended by the first request, or would have been."""
@@ -210,13 +219,10 @@ class Calls:
         return (yield from self.act("release", jobs, at=None if at is None else written.time_of(at, "at")))
 
     def update(self, jobs: Iterable[JobRef], changes: JobChanges) -> Steps[list[int]]:
-        listed = [written.id_of(one) for one in jobs]
         document = document_of(changes, {})
         if "gpus" in changes:
             document = document_of(changes, written.whole_gpu_part((yield from self.request(changes["gpus"]))))
-        told = yield from self.call("PATCH", f"{API}/jobs", {"jobs": listed, **document})
-        done: list[int] = told["jobs"]
-        return done
+        return (yield from self._change("PATCH", f"{API}/jobs", jobs, document))
 
     def explain(self, job_id: int) -> Steps[Explanation]:
         return explanation_of((yield from self.call("GET", f"{API}/jobs/{job_id}/explain")))

@@ -7,6 +7,7 @@ import base64
 import math
 import numbers
 import os
+import reprlib
 import re
 import secrets
 import shlex
@@ -401,7 +402,7 @@ def spec_of(options: SubmitOptions, request: documents.Request, line: str) -> do
 def id_of(job: JobRef) -> int:
     its = job if isinstance(job, numbers.Integral) else getattr(job, "id", None)
     if isinstance(its, bool) or not isinstance(its, numbers.Integral):
-        raise OptionError(f"{job!r} is not a job: one that was submitted, or its number")
+        raise OptionError(f"{reprlib.repr(job)} is not a job: one that was submitted, or its number")
     return int(its)
 
 

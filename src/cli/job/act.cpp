@@ -2,7 +2,10 @@
 #include "cli/job/act.h"
 
 #include <algorithm>
+#include <map>
 #include <ostream>
+#include <span>
+#include <utility>
 
 #include "api/json.h"
 #include "base/translate.h"
@@ -31,40 +34,73 @@ std::set<JobId> those_in(Context& context, const std::vector<JobId>& jobs, Statu
   return found;
 }
 
+namespace {
+
+/// What one request names at most, so that others wait for a few hundredths of a second only.
+constexpr std::size_t kAtOnce = 1000;
+
+/// Acts on jobs in parts, and on halves of a part that is refused, down to the one that cannot.
+class Acting {
+ public:
+  explicit Acting(const Act& act) : act_(act) {}
+
+  void on(std::span<const JobId> jobs) {
+    const std::size_t parts = (jobs.size() + kAtOnce - 1) / kAtOnce;
+    for (std::size_t i = 0; i < parts && !is_over_; ++i) {
+      const std::size_t part = act_.start == Start::Oldest ? i : parts - 1 - i;
+      on_part(jobs.subspan(part * kAtOnce, std::min(kAtOnce, jobs.size() - part * kAtOnce)));
+    }
+  }
+
+  std::set<JobId> accepted;
+  std::set<JobId> changed;
+  std::map<JobId, Error> refused;  ///< by the job, or the first of those nothing more was asked of
+
+ private:
+  void on_part(std::span<const JobId> jobs) {
+    if (is_over_) return;
+    auto done = act_.request({jobs.begin(), jobs.end()});
+    if (done) {
+      accepted.insert(jobs.begin(), jobs.end());
+      changed.insert(done->begin(), done->end());
+      return;
+    }
+    is_over_ = done.error().code == Code::Unreachable;
+    if (jobs.size() == 1 || is_over_) {
+      refused.emplace(jobs.front(), std::move(done).error());
+      return;
+    }
+    const auto older = jobs.first(jobs.size() / 2);
+    const auto newer = jobs.subspan(older.size());
+    on_part(act_.start == Start::Oldest ? older : newer);
+    on_part(act_.start == Start::Oldest ? newer : older);
+  }
+
+  const Act& act_;
+  bool is_over_ = false;  ///< the daemon does not answer
+};
+
+}  // namespace
+
 int act_on_each(Context& context,
                 const std::vector<JobId>& jobs,
                 const Act& act,
                 const std::function<std::string(JobId)>& say,
                 const std::function<std::string(JobId)>& say_otherwise) {
-  std::vector<JobId> accepted;
-  std::vector<JobId> done;
+  Acting acting(act);
+  acting.on(jobs);
   int worst = 0;
-  const auto act_on = [&](const std::vector<JobId>& some) -> Result<void> {
-    const std::vector<JobId> changed = GF_TRY(act(some));
-    accepted.insert(accepted.end(), some.begin(), some.end());
-    done.insert(done.end(), changed.begin(), changed.end());
-    return {};
-  };
-  const auto refused = [&](const Error& error) {
+  for (const auto& [job, error] : acting.refused) {
     context.error(error);
     worst = std::max(worst, exit_code(error.code));
-  };
-  if (const auto all = act_on(jobs); !all) {
-    if (jobs.size() == 1 || all.error().code == Code::Unreachable) {
-      refused(all.error());
-      return worst;
-    }
-    for (const JobId job : jobs) {
-      if (const auto one = act_on({job}); !one) refused(one.error());
-    }
   }
+  if (acting.accepted.empty() && worst != 0) return worst;
   if (context.json) {
-    context.out << api::write_job_ids(done) << '\n';
+    context.out << api::write_job_ids({acting.changed.begin(), acting.changed.end()}) << '\n';
     return worst;
   }
-  for (const JobId job : say_otherwise ? accepted : done) {
-    const bool changed = std::ranges::find(done, job) != done.end();
-    context.out << (changed ? say(job) : say_otherwise(job)) << '\n';
+  for (const JobId job : say_otherwise ? acting.accepted : acting.changed) {
+    context.out << (acting.changed.contains(job) ? say(job) : say_otherwise(job)) << '\n';
   }
   return worst;
 }

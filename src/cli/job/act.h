@@ -20,10 +20,17 @@ namespace gflow::cli {
                                        const std::vector<JobId>& jobs,
                                        StatusSet statuses);
 
-/// One request for several jobs: all or none.
-using Act = std::function<Result<std::vector<JobId>>(const std::vector<JobId>&)>;
+/// Which jobs come first where they are too many for one request: those that are to start first,
+/// or those that end with the ones they depend on.
+enum class Start { Oldest, Newest };
 
-/// Does it for all jobs at once and, if that is refused, for each by itself, so that one that
+/// One request for several jobs: all or none.
+struct Act {
+  std::function<Result<std::vector<JobId>>(const std::vector<JobId>&)> request;
+  Start start = Start::Oldest;
+};
+
+/// Does it for many jobs at once and, if that is refused, for ever fewer of them, so that one that
 /// cannot keeps none of the others. Errors go to stderr; the exit code is that of the worst, 0 if
 /// all went. `say` is what stdout says of each job: "Job 5 put on hold."; `say_otherwise` of those
 /// that were like that already, where the daemon tells them apart.

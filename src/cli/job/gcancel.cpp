@@ -161,9 +161,9 @@ Result<int> preview(Context& context, const std::vector<JobId>& ids, int signal)
 }
 
 Result<int> send_signal(Context& context, const std::vector<JobId>& jobs, int signal) {
-  const Act send = [&](const std::vector<JobId>& ids) {
+  const Act send{[&](const std::vector<JobId>& ids) {
     return context.daemon().act("signal", {.jobs = ids, .signal = signal, .at = {}});
-  };
+  }};
   return act_on_each(
       context, jobs, send, [&, suspended = std::optional<std::set<JobId>>()](JobId job) mutable {
         if (!suspended) suspended = those_in(context, jobs, {Status::Suspended});
@@ -192,13 +192,15 @@ Result<int> run_cancel(const Invocation& invocation, Context& context) {
   if (invocation.has("dry-run")) return preview(context, jobs, signal);
   if (signal != 0) return send_signal(context, jobs, signal);
   const bool is_found = invocation.words.empty() && !invocation.has("states");
-  const Act cancel = [&](const std::vector<JobId>& ids) -> Result<std::vector<JobId>> {
-    auto done = context.daemon().act("cancel", {.jobs = ids, .signal = 0, .at = {}});
-    // One that a filter found and that ended since is as it was to be.
-    const bool has_ended = ids.size() == 1 && !done && done.error().code == Code::WrongState;
-    if (is_found && has_ended) return std::vector<JobId>{};
-    return done;
-  };
+  const Act cancel{
+      [&](const std::vector<JobId>& ids) -> Result<std::vector<JobId>> {
+        auto done = context.daemon().act("cancel", {.jobs = ids, .signal = 0, .at = {}});
+        // One that a filter found and that ended since is as it was to be.
+        const bool has_ended = ids.size() == 1 && !done && done.error().code == Code::WrongState;
+        if (is_found && has_ended) return std::vector<JobId>{};
+        return done;
+      },
+      Start::Newest};
   return act_on_each(
       context, jobs, cancel, [&, active = std::optional<std::set<JobId>>()](JobId job) mutable {
         if (!active) active = those_in(context, jobs, kActive);

@@ -16,9 +16,9 @@ namespace {
 
 Result<int> run_hold(const Invocation& invocation, Context& context) {
   const auto jobs = GF_TRY(resolve_jobs(invocation.words, newest_of(context.daemon())));
-  const Act hold = [&](const std::vector<JobId>& ids) {
+  const Act hold{[&](const std::vector<JobId>& ids) {
     return context.daemon().act("hold", {.jobs = ids, .signal = 0, .at = {}});
-  };
+  }};
   return act_on_each(
       context, jobs, hold, [](JobId job) { return tr_format("Job {} put on hold.", job.value); });
 }
@@ -29,9 +29,9 @@ Result<int> run_release(const Invocation& invocation, Context& context) {
     at = GF_TRY(parse_begin(invocation.get("at"), os::now().wall, os::utc_offset));
   }
   const auto jobs = GF_TRY(resolve_jobs(invocation.words, newest_of(context.daemon())));
-  const Act release = [&](const std::vector<JobId>& ids) {
+  const Act release{[&](const std::vector<JobId>& ids) {
     return context.daemon().act("release", {.jobs = ids, .signal = 0, .at = at});
-  };
+  }};
   return act_on_each(context, jobs, release, [&](JobId job) {
     if (!at) return tr_format("Job {} released back to queue.", job.value);
     return tr_format("Job {} released back to queue (not before {}).", job.value, local_text(*at));

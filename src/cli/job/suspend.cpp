@@ -14,9 +14,9 @@ namespace {
 
 Result<int> run_suspend(const Invocation& invocation, Context& context) {
   const auto jobs = GF_TRY(resolve_jobs(invocation.words, newest_of(context.daemon())));
-  const Act suspend = [&](const std::vector<JobId>& ids) {
+  const Act suspend{[&](const std::vector<JobId>& ids) {
     return context.daemon().act("suspend", {.jobs = ids, .signal = 0, .at = {}});
-  };
+  }};
   return act_on_each(
       context,
       jobs,
@@ -27,9 +27,9 @@ Result<int> run_suspend(const Invocation& invocation, Context& context) {
 
 Result<int> run_resume(const Invocation& invocation, Context& context) {
   const auto jobs = GF_TRY(resolve_jobs(invocation.words, newest_of(context.daemon())));
-  const Act resume = [&](const std::vector<JobId>& ids) {
+  const Act resume{[&](const std::vector<JobId>& ids) {
     return context.daemon().act("resume", {.jobs = ids, .signal = 0, .at = {}});
-  };
+  }};
   std::optional<std::set<JobId>> waiting;
   return act_on_each(
       context,

@@ -234,7 +234,7 @@ Result<int> run_update(const Invocation& invocation, Context& context) {
   }
   const auto jobs = GF_TRY(resolve_jobs(invocation.words, newest_of(context.daemon())));
   const GpuResources resources = GF_TRY(context.gpu_config()).resources;
-  const Act update = [&](const std::vector<JobId>& ids) -> Result<std::vector<JobId>> {
+  const Act update{[&](const std::vector<JobId>& ids) -> Result<std::vector<JobId>> {
     api::UpdateRequest one{ids, changes};
     if (!asks_otherwise) return context.daemon().update(one);
     for (const JobId id : ids) {
@@ -248,7 +248,7 @@ Result<int> run_update(const Invocation& invocation, Context& context) {
       GF_TRY(context.daemon().update(one));
     }
     return ids;
-  };
+  }};
   return act_on_each(context, jobs, update, [](JobId job) {
     return tr_format("Job {} updated successfully.", job.value);
   });

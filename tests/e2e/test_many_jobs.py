@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Changes of more jobs than one request names: others are not kept waiting, and nothing of it is seen by who asks."""
+
+import json
+
+import pytest
+from http_client import ask
+
+
+@pytest.fixture
+def tasks(machine):
+    """2100 jobs on hold."""
+    machine.ok("gbatch", "--hold", "--array", "1-2100", "true")
+    return range(1, 2101)
+
+
+def test_jobs_end_with_those_they_depend_on(machine, tasks):
+    machine.submit("--depends-on", tasks[0], "true")
+    assert machine.ok("gcancel", f"1-{len(tasks) + 1}") == "".join(
+        f"Job {job} cancelled.\n" for job in range(1, len(tasks) + 2))
+    assert machine.ok("gqueue") == machine.ok("gqueue", "-j", "1", "-s", "Running")  # the header alone
+
+
+def test_those_that_cannot_keep_none_of_the_others(machine, tasks):
+    ended = (5, 1500, 2100)
+    machine.ok("gcancel", *ended)
+    ran = machine.run("gjob", "update", "--priority", "70", f"1-{len(tasks)}")
+    assert ran.code == 6
+    assert ran.err == "".join(f"gjob update: job {job} has ended\n" for job in ended)
+    assert ran.out == "".join(f"Job {job} updated successfully.\n" for job in tasks if job not in ended)
+    ran = machine.run("gjob", "hold", f"1-{len(tasks)}", "--json")
+    assert ran.code == 6 and json.loads(ran.out)["jobs"] == [job for job in tasks if job not in ended]
+
+
+def test_more_than_the_maximum_in_one_request_is_refused(machine):
+    body = {"jobs": list(range(1, 10_002))}
+    for method, target in (("POST", "jobs/cancel"), ("POST", "jobs/hold"), ("PATCH", "jobs")):
+        answer = ask(machine, method, f"/api/v1/{target}", json.dumps(body))
+        assert answer.status == 400 and "/jobs: names 10001 jobs; the maximum is 10000" in answer.document["detail"]
