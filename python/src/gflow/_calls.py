@@ -52,6 +52,12 @@ def query_of(named: Mapping[str, object]) -> str:
     return "?" + urlencode(pairs, safe=",", quote_via=quote) if pairs else ""
 
 
+def _parts_of(jobs: Iterable[JobRef]) -> list[list[int]]:
+    """In order, so many as one request may name at a time."""
+    listed = sorted(written.id_of(one) for one in jobs)
+    return [listed[begin:begin + _MOST_CHANGED] for begin in range(0, len(listed), _MOST_CHANGED)]
+
+
 class Calls:
     def __init__(self, patience: float) -> None:
         self.patience = patience
@@ -165,29 +171,29 @@ class Calls:
 
     def _change(self, method: str, target: str, jobs: Iterable[JobRef], how: Mapping[str, object]) -> Steps[list[int]]:
         """All or none of those that one request names."""
-        listed = sorted(written.id_of(one) for one in jobs)
-        parts = [listed[begin:begin + _MOST_CHANGED] for begin in range(0, len(listed), _MOST_CHANGED)]
-        if target.endswith("/cancel"):
-            parts.reverse()  # those that depend on others end with these
         done: list[int] = []
-        for part in parts:
+        for part in _parts_of(jobs):
             told = yield from self.call(method, target, {"jobs": part, **how})
             done += told["jobs"]
-        return sorted(done)
+        return done
 
     def cancel(self, jobs: Iterable[JobRef], signal: int) -> Steps[list[int]]:
+        """The newest first: those that depend on others end with these."""
+        done: list[int] = []
+        for part in reversed(_parts_of(jobs)):
+            done += yield from self._cancel_some(part, signal)
+        return sorted(done)
+
+    def _cancel_some(self, jobs: list[int], signal: int) -> Steps[list[int]]:
         """Asked again where no answer came: then those that have ended by now were ended by the first request, or would have been."""
-        listed = [written.id_of(one) for one in jobs]
-        if not listed:
-            return []
-        ask = Ask("POST", f"{API}/jobs/cancel", {"jobs": listed, "signal": signal}, is_idempotent=True)
+        ask = Ask("POST", f"{API}/jobs/cancel", {"jobs": jobs, "signal": signal}, is_idempotent=True)
         try:
             answer = yield from asked(ask, self.patience)
         except WrongState:
             if ask.times_sent == 1:
                 raise
-            yield from self.cancel_unended(listed, signal)
-            return listed
+            yield from self.cancel_unended(jobs, signal)
+            return jobs
         done: list[int] = answer.document()["jobs"]
         return done
 
