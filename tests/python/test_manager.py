@@ -123,8 +123,39 @@ def test_validating(resources, caplog):
     assert not resources.validate_gpu_requirements(TrainingGPUConfig(gpu_type="V100", memory_gb=80.0))
     assert not resources.validate_gpu_requirements(TrainingGPUConfig(gpu_type="H100"))
     assert "H100" in caplog.text
-    with pytest.raises(gflow.UsageError, match="gpu_count"):
-        resources.validate_gpu_requirements(TrainingGPUConfig(gpu_count=0))
+
+
+@pytest.mark.parametrize(("changes", "says"), [
+    ({"gpu_count": 0}, "gpu_count=0: an allocation has at least 1 GPU"), ({"gpu_count": -1}, "gpu_count=-1: "),
+    ({"gpu_count": None}, "gpu_count=None is not a whole number"), ({"gpu_count": math.nan}, "gpu_count=nan is not a whole number"),
+    ({"gpu_count": 1.5}, "gpu_count=1.5 is not a whole number"), ({"gpu_count": True}, "gpu_count=True is not"),
+    ({"memory_gb": math.nan}, "memory_gb=nan is not an amount of memory in GB"), ({"memory_gb": math.inf}, "memory_gb=inf is not an amount"),
+    ({"memory_gb": -1}, "memory_gb=-1 is not an amount"), ({"memory_gb": "16G"}, "memory_gb='16G' is not an amount"),
+    ({"compute_ratio": math.nan}, "compute_ratio=nan is not a part of a GPU: above 0 and at most 1"),
+    ({"compute_ratio": None}, "compute_ratio=None is not a part"), ({"compute_ratio": 0}, "compute_ratio=0 is not a part"),
+    ({"gpu_memory_fraction": math.nan}, "gpu_memory_fraction=nan is not a part"),
+    ({"gpu_memory_fraction": None}, "gpu_memory_fraction=None is not a part"),
+    ({"gpu_memory_fraction": 1.01}, "gpu_memory_fraction=1.01 is not a part"),
+])
+def test_numbers_that_are_none_are_refused_before_anybody_is_asked(resources, client, changes, says):
+    config = TrainingGPUConfig(**changes)
+    for call in (resources.validate_gpu_requirements, resources.allocate_gpu_resources, TrainingGPUConfig.need):
+        with pytest.raises(gflow.OptionError, match=re.escape(says)):
+            call(config)
+    assert client.allocations() == []
+
+
+def test_other_numbers_that_are_none(resources):
+    for call, says in [
+        (lambda: resources.get_available_gpu_nodes("", math.nan), "min_memory_gb=nan is not an amount"),
+        (lambda: resources.get_available_gpu_nodes("", None), "min_memory_gb=None is not an amount"),
+        (lambda: resources.cleanup_gpu_resources("n", math.nan), "gpu_count=nan is not a whole number"),
+        (lambda: resources.set_memory_strategy(TrainingGPUConfig(), "dynamic", math.nan), "model_memory_gb=nan is not an amount"),
+        (lambda: resources.set_memory_strategy(TrainingGPUConfig(), "dynamic", math.inf), "model_memory_gb=inf is not an amount"),
+        (lambda: resources.set_memory_strategy(TrainingGPUConfig(memory_gb=math.nan), "dynamic", 1), "memory_gb=nan is not an amount"),
+    ]:
+        with pytest.raises(gflow.OptionError, match=re.escape(says)):
+            call()
 
 
 @pytest.mark.devices("sim:2xV100+2xA100")
@@ -227,6 +258,36 @@ def test_without_gflowd_the_gpus_of_this_machine_are_used_which_is_said_once(bar
 def test_without_gflowd_and_without_gpus(bare):
     out, said = local(bare)
     assert out == ["False False False", "{}", "[]", "None None", "None False", "False False None"]
+
+
+COMES = """
+import logging, os, sys
+from gflow.manager import *
+logging.basicConfig(format="%(levelname)s:%(message)s", level=logging.INFO)
+manager, one = get_gpu_resource_manager(), TrainingGPUConfig()
+node = manager.allocate_gpu_resources(one)
+print(os.environ["CUDA_VISIBLE_DEVICES"], [n.gpu_type for n in manager.get_available_gpu_nodes()], flush=True)
+sys.stdin.readline()
+print([n.gpu_type for n in manager.get_available_gpu_nodes()])  # it holds one that gflowd does not know of
+manager.cleanup_gpu_resources(node)
+print([n.gpu_type for n in manager.get_available_gpu_nodes()])
+manager.allocate_gpu_resources(one)
+print(manager.newest().allocation_id)
+"""
+
+
+def test_gflowd_is_found_when_it_comes(bare):
+    tool = bare.work / "nvidia-smi"
+    tool.write_text(SMI)
+    tool.chmod(0o755)
+    environment = bare.environment | {"PYTHONPATH": str(SOURCE), "PATH": f"{bare.work}:{bare.environment['PATH']}"}
+    with subprocess.Popen([sys.executable, "-c", COMES], env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as program:
+        assert program.stdout.readline() == "0 ['Tesla V100-SXM2-32GB']\n"
+        bare.up()
+        out, said = program.communicate("\n", timeout=120)
+    assert out.splitlines() == ["['Tesla V100-SXM2-32GB']", "['RTX3090']", "1"]
+    assert said.count("使用本机GPU") == 1 and said.count("INFO:gflowd已启动: ") == 1
 
 
 def test_a_server_that_was_named_is_not_replaced_by_this_machine(bare, monkeypatch):

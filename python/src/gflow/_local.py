@@ -82,6 +82,12 @@ class LocalSource:
         self._lock = threading.Lock()
         self._taken: set[int] = set()
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether this process holds none of them."""
+        with self._lock:
+            return not self._taken
+
     def is_ready(self) -> bool:
         return bool(read_gpus())
 

@@ -16,13 +16,15 @@ from gflow._calls import API, Calls, query_of
 from gflow._own import OwnGpus
 from gflow.client import Client
 from gflow.devices import EnvironmentChange
-from gflow.errors import GflowError, Infeasible, LeaseLost, NoGpus, NotFound, Unavailable, Unreachable
+from gflow.errors import GflowError, Infeasible, LeaseLost, NoGpus, NotFound, OptionError, Unavailable, Unreachable
 from gflow.leases import Lease, LeaseTerms
+from gflow.submission import is_number, whole_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from gflow import documents
+    from gflow._local import LocalSource
 
 __all__ = [
     "MEMORY_STRATEGIES", "GPUAllocation", "GPUNode", "GPUResourceManager", "TrainingGPUConfig", "get_gpu_resource_manager",
@@ -53,16 +55,33 @@ class TrainingGPUConfig:
     """The part of each GPU's memory a framework may take, 0 to 1."""
 
     def need(self) -> dict[str, Any]:
-        """As the API has it."""
+        """As the API has it. Errors: OptionError of a number that is none, or of no GPUs."""
+        count = whole_of(self.gpu_count, "gpu_count")
+        if count < 1:
+            raise OptionError(f"gpu_count={count}: an allocation has at least 1 GPU")
         return {
-            "gpu_count": self.gpu_count,
+            "gpu_count": count,
             "gpu_type": self.gpu_type or "",
-            "memory_gb": self.memory_gb or 0,
-            "compute_ratio": self.compute_ratio,
+            "memory_gb": 0 if self.memory_gb is None else _gb_of(self.memory_gb, "memory_gb"),
+            "compute_ratio": _part_of(self.compute_ratio, "compute_ratio"),
             "distributed_training": self.distributed_training,
             "mixed_precision": self.mixed_precision,
-            "gpu_memory_fraction": self.gpu_memory_fraction,
+            "gpu_memory_fraction": _part_of(self.gpu_memory_fraction, "gpu_memory_fraction"),
         }
+
+
+def _gb_of(value: Any, what: str) -> float:
+    """Errors: OptionError."""
+    if not is_number(value) or not 0 <= value < math.inf:
+        raise OptionError(f"{what}={value!r} is not an amount of memory in GB")
+    return float(value)
+
+
+def _part_of(value: Any, what: str) -> float:
+    """Errors: OptionError."""
+    if not is_number(value) or not 0 < value <= 1:
+        raise OptionError(f"{what}={value!r} is not a part of a GPU: above 0 and at most 1")
+    return float(value)
 
 
 @dataclass(frozen=True)
@@ -222,14 +241,15 @@ class GPUResourceManager:
     True
 
     client: which gflowd; without one that of gflow.default_client(), or the GPUs of this machine as its driver shows them, where none
-        runs, which is said once.
+        runs, which is said once. It is found when it comes, as soon as this program holds none of these, which it would not know of.
 
-    Errors: of all calls, what gflowd says that is about it and not about GPUs: Unreachable, Unauthenticated."""
+    Errors: of all calls, what gflowd says that is about it and not about GPUs: Unreachable, Unauthenticated; OptionError of numbers that are none."""
 
     def __init__(self, client: Optional[Client] = None) -> None:
         self._client = client
         self._lock = threading.RLock()
         self._source: Optional[Source] = None
+        self._local: Optional[LocalSource] = None  # while no gflowd was found
         self._own = OwnGpus()
         self._held: list[GPUAllocation] = []
 
@@ -247,6 +267,8 @@ class GPUResourceManager:
         with self._lock:
             if self._source is not None:
                 return self._source
+            if self._local is not None and not self._local.is_idle:
+                return self._local
             client = self._client or Client()
             is_named = self._client is not None or bool(os.environ.get("GFLOW_SERVER"))
             try:
@@ -254,13 +276,20 @@ class GPUResourceManager:
             except Unreachable as error:
                 if is_named:
                     raise
-                from gflow._local import LocalSource
-
-                logger.warning("%s. 使用本机GPU，不排队也不与其他用户协调", error)
-                self._source = LocalSource()
-            else:
-                self._source = DaemonSource(client)
+                return self._gpus_here(error)
+            if self._local is not None:
+                logger.info("gflowd已启动: %s", client.server)
+            self._source = DaemonSource(client)
             return self._source
+
+    def _gpus_here(self, why: Unreachable) -> Source:
+        """Those of this machine, which is said once."""
+        if self._local is None:
+            from gflow._local import LocalSource
+
+            logger.warning("%s. 使用本机GPU，不排队也不与其他用户协调", why)
+            self._local = LocalSource()
+        return self._local
 
     def validate_gpu_requirements(self, config: TrainingGPUConfig) -> bool:
         """Whether it can be met here, now or later. Why not is logged."""
@@ -277,7 +306,8 @@ class GPUResourceManager:
     def hold(self, config: TrainingGPUConfig, *, is_seen: bool = True) -> Optional[GPUAllocation]:
         """The same, as an object; `is_seen=False` leaves the environment of this process as it is, for programs that it starts."""
         try:
-            held = self._own.take(config.gpu_count) or self._gpus().allocate(config.need())
+            need = config.need()
+            held = self._own.take(need["gpu_count"]) or self._gpus().allocate(need)
         except (NoGpus, Infeasible) as error:
             logger.warning("GPU资源不足: %s", error.detail if isinstance(error, Infeasible) else error)
             return None
@@ -317,7 +347,7 @@ class GPUResourceManager:
     def cleanup_gpu_resources(self, node_name: Optional[str], gpu_count: Optional[int] = None) -> bool:
         """Gives back the newest allocation of so many GPUs there, or all; first of this process, then of this user.
         False where there is none, as after an allocation that failed."""
-        mine = self._of(node_name, gpu_count)
+        mine = self._of(node_name, None if gpu_count is None else whole_of(gpu_count, "gpu_count"))
         if mine or not node_name:
             return all([self.give_back(one) for one in mine]) and bool(mine)
         try:
@@ -342,7 +372,7 @@ class GPUResourceManager:
     def get_available_gpu_nodes(self, gpu_type: str = "", min_memory_gb: float = 0) -> list[GPUNode]:
         """Those that have such a GPU free."""
         return [GPUNode(one["node_name"], one["gpu_type"], one["available_gpus"], _or_nan(one["memory_per_gpu"]),
-                        _or_nan(one["utilization"])) for one in self._gpus().nodes(gpu_type, min_memory_gb)]
+                        _or_nan(one["utilization"])) for one in self._gpus().nodes(gpu_type, _gb_of(min_memory_gb, "min_memory_gb"))]
 
     def setup_distributed_training(self, config: TrainingGPUConfig) -> dict[str, Any]:
         """`world_size`, `backend`, `init_method`, `devices` and the `environment`, which is set: MASTER_ADDR, MASTER_PORT (free now),
@@ -363,14 +393,15 @@ class GPUResourceManager:
         elif not model_memory_gb:
             raise ValueError("the dynamic strategy follows the size of the model: model_memory_gb=")
         else:
-            wanted = model_memory_gb * _PARAMETER_COPIES * 1.25 / self._memory_of(config)
+            wanted = _gb_of(model_memory_gb, "model_memory_gb") * _PARAMETER_COPIES * 1.25 / self._memory_of(config)
             config.gpu_memory_fraction = min(max(wanted, _LEAST_FRACTION), MEMORY_STRATEGIES["aggressive"])
         return config.gpu_memory_fraction
 
     def _memory_of(self, config: TrainingGPUConfig) -> float:
         """Of the smallest GPU that would do."""
-        sizes = [one.memory_per_gpu for one in self.get_available_gpu_nodes(config.gpu_type, config.memory_gb or 0)]
-        sizes = [one for one in sizes if not math.isnan(one)] or [config.memory_gb or 0]
+        need = config.need()
+        sizes = [one.memory_per_gpu for one in self.get_available_gpu_nodes(config.gpu_type, need["memory_gb"])]
+        sizes = [one for one in sizes if not math.isnan(one)] or [need["memory_gb"]]
         if not min(sizes):
             raise NoGpus("how much memory the GPUs have is not known: memory_gb=")
         return min(sizes)

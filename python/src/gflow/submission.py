@@ -117,7 +117,7 @@ def check_call_options(what: str, options: Mapping[str, object]) -> None:
 
 def option_of_gpus(gpus: Gpus) -> str:
     """As the grammar of requests has it. Numbers may be NumPy's, here as in other options."""
-    if isinstance(gpus, bool) or not isinstance(gpus, (numbers.Real, str)):
+    if not isinstance(gpus, str) and not is_number(gpus):
         raise OptionError(f"gpus is a number or a request as '2(V100)', not {gpus!r}")
     if isinstance(gpus, str):
         text = gpus.strip()
@@ -128,6 +128,10 @@ def option_of_gpus(gpus: Gpus) -> str:
     if not text or (text in ("0", "-0") and not isinstance(gpus, str) and gpus):
         raise OptionError(f"gpus={gpus!r} asks for nothing: 0 is a job without GPUs")
     return text
+
+
+def is_number(value: object) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
 def whole_of(number: object, what: str) -> int:

@@ -17,7 +17,7 @@ from enum import Enum
 from typing import Any, Optional, Union, cast
 
 from gflow._terms import framework_terms
-from gflow.errors import GflowError, LeaseLost, NoGpus, UsageError
+from gflow.errors import GflowError, LeaseLost, NoGpus, OptionError, UsageError
 from gflow.manager import GPUAllocation, GPUResourceManager, TrainingGPUConfig, get_gpu_resource_manager
 from gflow.train._fit import FRAMEWORKS, TrainedModel, fit, model_for, samples_of
 from gflow.train._processes import OutOfMemory, Processes, TrainingFailed, TrainingStopped
@@ -210,7 +210,7 @@ class _Training:
         try:
             self._choose_memory(gpus)
             allocation = self._manager.hold(gpus, is_seen=False) if self._can_be_met(gpus) else None
-        except UsageError:
+        except (UsageError, OptionError):
             raise
         except GflowError as error:
             logger.error("GPU资源分配失败: %s", error)
