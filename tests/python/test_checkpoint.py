@@ -286,7 +286,24 @@ def trained(directory, ends_in=None):
         return begun, ended.code
     return begun, [round(float(numpy.sum(one)), 4) for one in [*model.get_weights(), model.optimizer.iterations]]
 
+def handlers():
+    return [signal.getsignal(one) for one in (signal.SIGUSR1, signal.SIGTERM)]
+
+before = handlers()
 print(trained("whole"), trained("parts", ends_in=2), trained("parts"), sep="\\n")
+assert handlers() == before
+
+def no(epoch, logs):
+    raise ValueError("not this epoch")
+
+model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(1)])
+model.compile("adam", "mse")
+several = [checkpoint.keras_callback(one, model) for one in ("first", "second")]
+try:
+    model.fit(x, y, verbose=0, callbacks=[*several, keras.callbacks.LambdaCallback(on_epoch_begin=no)])
+except ValueError as error:
+    print(error)
+assert handlers() == before and "fit" not in vars(model)
 try:
     checkpoint.keras_callback("whole", keras.Sequential([keras.layers.Dense(1)]))
 except ValueError as error:
@@ -299,9 +316,10 @@ def test_keras(tmp_path):
     done = subprocess.run([python_with("keras"), "-c", KERAS], capture_output=True, text=True, check=False, cwd=tmp_path,
                           env=os.environ | ENVIRONMENT | {"KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu"})
     assert done.returncode == 0, done.stderr
-    *runs, error = done.stdout.splitlines()
+    *runs, raised, error = done.stdout.splitlines()
     (epochs, whole), ended, (rest, parts) = map(ast.literal_eval, runs)
     assert epochs == [0, 1, 2, 3] and ended == ([0, 1, 2], 143) and rest == [2, 3]
     assert whole[-1] == 4 and parts[-1] == 5 and whole[:-1] != parts[:-1]  # a batch is made again, from where it was
     assert names(tmp_path / "whole") == ["step-0000000002", "step-0000000003", "step-0000000004"]
+    assert raised == "not this epoch"
     assert error == "compile the model before its checkpoint is made: its optimizer is saved, too"

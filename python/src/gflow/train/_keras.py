@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,8 +55,30 @@ class Saves:
         self._files.save(epoch, write)
 
 
+def _close_behind_fit(model: Any, told: Told) -> None:
+    """Keras tells callbacks of the end of a training only where it was a good one."""
+    fit = model.fit
+    if hasattr(fit, "told"):  # of a callback before
+        fit.told.append(told)
+        return
+
+    @functools.wraps(fit)
+    def fit_once(*arguments: Any, **named: Any) -> Any:
+        vars(model).pop("fit", None)  # from here on it is that of its class
+        try:
+            return fit(*arguments, **named)
+        finally:
+            for one in reversed(several):
+                one.close()
+
+    several = [told]
+    vars(fit_once)["told"] = several
+    model.fit = fit_once
+
+
 def make_callback(files: Files, model: Any, told: Told) -> Any:
     saves = Saves(files, model)
+    _close_behind_fit(model, told)
 
     class Callback(keras.callbacks.Callback):  # type: ignore[misc,name-defined,unused-ignore]
         """`epoch`: how many are done."""

@@ -292,7 +292,7 @@ def keras_callback(directory: os.PathLike[str] | str, model: Any, *, keep: int =
     """For Keras: `saves = keras_callback("checkpoints", model)`, then `model.fit(..., initial_epoch=saves.epoch, callbacks=[saves])`.
 
     The compiled model has what was saved: weights and optimizer. Saved after each epoch, and when told; an epoch that was begun is
-    made again."""
+    made again. Behind the `fit()` of the model, also one that raises, signals do what they did before."""
     from gflow.train._keras import make_callback
 
     return make_callback(Files(directory, "npz", keep), model, Told(saves_on, ends_on))
