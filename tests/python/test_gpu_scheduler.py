@@ -311,6 +311,25 @@ def test_a_label_that_is_not_taken(guard, answer):
     assert guard.reserve_gpu_memory("v", 1, 1.0) is False and guard.reservations == []
 
 
+@pytest.mark.parametrize("much", [2**70, 2**2000, float("nan"), float("inf"), None, "much", 1e9], ids=["2**70", "2**2000", "nan", "inf", "None", "text", "1e9"])
+def test_a_number_that_is_none_is_said_in_our_words(guard, caplog, much):
+    """And not in those of the native module, which has numbers of 32 bits."""
+    for call in (lambda: guard.reserve_gpu_memory("v", much, 1.0), lambda: guard.reserve_gpu_memory("v", 1, much),
+                 lambda: guard.validate_memory_requirement("1(V100)", much)):
+        with pytest.raises(ValueError, match="(gpu_count|memory_gb|min_memory_gb): .* is not an amount"):
+            call()
+    made = scheduler_of(Cluster([node("n"), dict(node("m"), gpu_info={"nvidia": {"allocatable": much or 2**70}})]))
+    assert names(made._find_suitable_nodes(wanted(), made.gpu_parser.parse("1(V100)"))) == ["n"]
+    assert "忽略节点 m: allocatable: " in caplog.text and "is not an amount" in caplog.text
+    if much is not None:
+        with pytest.raises(ValueError, match="gpu_num: .* is not an amount") if not isinstance(much, str) else pytest.raises(TypeError):
+            made._find_suitable_nodes(wanted(), GPUResource(gpu_num=much, gpu_type=None, resource_name=""))
+    guard.gpu_parser.gpu_memory_mapping["T9"] = much or 2**70
+    guard.k8s_client.nodes.append(node("t9", "T9"))
+    assert [one["node_name"] for one in guard.find_suitable_nodes(33.0)] == ["a"]
+    assert "incompatible function arguments" not in caplog.text
+
+
 def test_the_log_is_that_of_the_documents(caplog):
     caplog.set_level(logging.INFO)
     scheduler_of(Cluster([node("n")])).schedule_pod(wanted())

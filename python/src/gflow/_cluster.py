@@ -97,7 +97,8 @@ class Catalogue:
         self._parser = parser if isinstance(parser, GPUResourceParser) else GPUResourceParser()
 
     def memory_of(self, model: str) -> Optional[float]:
-        return self._parser.memory_of(model) if model else None
+        found = self._parser.memory_of(model) if model else None
+        return None if found is None else amount(found, f"memory of {model}")
 
     def resource_of(self, kind: str) -> str:
         """What pods ask for to get a GPU of this vendor, or of this model."""

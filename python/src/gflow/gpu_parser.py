@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Optional, Union
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GPUResource", "GPUResourceParser", "GPUResourceWarning"]
 
+_MOST = 1e9  # more is a mistake, and no number of the native module
 _NAMES = {
     "gpu": "nvidia.com/gpu",
     "nvidia": "nvidia.com/gpu",
@@ -152,8 +154,11 @@ def plain(info: Any) -> GPUResource:
 
 
 def amount(value: Any, name: str) -> float:
-    """A number that can be one of gigabytes or GPUs."""
-    number = float(value)
-    if not 0 <= number < float("inf"):
+    """A number that can be one of gigabytes or GPUs. Errors: ValueError."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not 0 <= number < _MOST:
         raise ValueError(f"{name}: {value!r} is not an amount")
     return number

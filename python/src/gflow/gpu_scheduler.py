@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Optional
 from gflow._cluster import Catalogue, Cluster, Pods, is_open, listed, logger, selects
 from gflow.errors import OptionError
 from gflow.gpu_memory_guard import GPUMemoryGuard, Requirement, requirement_of
-from gflow.gpu_parser import GPUResource, GPUResourceParser, plain
+from gflow.gpu_parser import GPUResource, GPUResourceParser, amount, plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -159,7 +159,9 @@ class GPUScheduler:
         return [{"node": node, "score": score, "available_gpus": pods.available(node)} for node, score in found]
 
     def _rank(self, cluster: Cluster, need: GPUResource, memory_gb: float) -> list[tuple[Node, float]]:
-        each = max(memory_gb / need.devices if need.devices else 0.0, need.memory_gb or 0.0)
+        amount(max(need.gpu_num, 0), "gpu_num")
+        amount(need.devices, "devices")
+        each = max(memory_gb / need.devices if need.devices else 0.0, amount(need.memory_gb or 0, "memory_gb"))
         return cluster.rank(need, each, self.scheduling_policy.value)
 
     def _get_available_gpus(self, node: Node) -> float:
