@@ -47,7 +47,7 @@ class Acting {
   void on(std::span<const JobId> jobs) {
     const std::size_t parts = (jobs.size() + kAtOnce - 1) / kAtOnce;
     for (std::size_t i = 0; i < parts && !is_over_; ++i) {
-      const std::size_t part = act_.start == Start::Oldest ? i : parts - 1 - i;
+      const std::size_t part = act_.start == Start::AtOldest ? i : parts - 1 - i;
       on_part(jobs.subspan(part * kAtOnce, std::min(kAtOnce, jobs.size() - part * kAtOnce)));
     }
   }
@@ -72,8 +72,8 @@ class Acting {
     }
     const auto older = jobs.first(jobs.size() / 2);
     const auto newer = jobs.subspan(older.size());
-    on_part(act_.start == Start::Oldest ? older : newer);
-    on_part(act_.start == Start::Oldest ? newer : older);
+    on_part(act_.start == Start::AtOldest ? older : newer);
+    on_part(act_.start == Start::AtOldest ? newer : older);
   }
 
   const Act& act_;

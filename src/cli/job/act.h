@@ -22,12 +22,12 @@ namespace gflow::cli {
 
 /// Which jobs come first where they are too many for one request: those that are to start first,
 /// or those that end with the ones they depend on.
-enum class Start { Oldest, Newest };
+enum class Start { AtOldest, AtNewest };
 
 /// One request for several jobs: all or none.
 struct Act {
   std::function<Result<std::vector<JobId>>(const std::vector<JobId>&)> request;
-  Start start = Start::Oldest;
+  Start start = Start::AtOldest;
 };
 
 /// Does it for many jobs at once and, if that is refused, for ever fewer of them, so that one that

@@ -200,7 +200,7 @@ Result<int> run_cancel(const Invocation& invocation, Context& context) {
         if (is_found && has_ended) return std::vector<JobId>{};
         return done;
       },
-      Start::Newest};
+      Start::AtNewest};
   return act_on_each(
       context, jobs, cancel, [&, active = std::optional<std::set<JobId>>()](JobId job) mutable {
         if (!active) active = those_in(context, jobs, kActive);
