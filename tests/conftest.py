@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+import signal
 import sys
 from pathlib import Path
 
@@ -7,6 +8,10 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent / "e2e"))
 
 from machine import Machine  # noqa: E402
+
+# A shell without job control starts what goes to the background with these ignored, and so would be all that is started here.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 
 @pytest.fixture
