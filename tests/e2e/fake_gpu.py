@@ -11,6 +11,7 @@ from machine import BIN, PATIENCE
 FAKE = BIN.parent / "fake_cuda"
 OLD_FAKE = BIN.parent / "fake_cuda_old"
 INTERPOSER = BIN / "libgflow-share.so"
+CLOCK = FAKE / "libvirtual_clock.so"
 UUIDS = ["GPU-11111111-2222-3333-4444-555555555555", "GPU-66666666-2222-3333-4444-555555555555"]
 MIB = 1 << 20
 GIB = 1 << 30
@@ -23,6 +24,7 @@ class Gpus:
 
     def __init__(self, folder, driver=FAKE):
         self.folder = folder
+        self.programs = []
         self.file = folder / "gpus"
         devices = "".join(f"device {uuid} 16384 NVIDIA H100\n" for uuid in UUIDS)
         self.file.write_text(f"driver 12090\ncontext {CONTEXT // MIB}\n{devices}")
@@ -32,14 +34,44 @@ class Gpus:
             "LD_LIBRARY_PATH": f"{driver}:{FAKE}",
         }
 
-    def program(self, account=None, how="proc", arguments=(), **more):
+    def program(self, account=None, how="proc", arguments=(), clock=None, **more):
         environment = self.environment | more
+        libraries = []
+        if clock is not None:
+            environment["GFLOW_VIRTUAL_CLOCK"] = str(clock)
+            libraries.append(str(CLOCK))
         if account is not None:
             environment["GFLOW_SHARE_DIR"] = str(account.folder)
             if how != "within":
-                environment["LD_PRELOAD"] = str(INTERPOSER)
+                libraries.append(str(INTERPOSER))
+        if libraries:
+            environment["LD_PRELOAD"] = ":".join(libraries)
         client = f"cuda_client_{how}" if how in ("linked", "within") else "cuda_client"
-        return Program([FAKE / client, how, *arguments], environment)
+        self.programs.append(Program([FAKE / client, how, *arguments], environment))
+        return self.programs[-1]
+
+    def end(self):
+        """Whatever programs still do."""
+        for program in self.programs:
+            program.process.kill()
+            program.process.wait()
+
+
+def shared_lock():
+    """A mutex of the C library that processes share and that tells of a holder's death."""
+    libc = ctypes.CDLL(None)
+    kind, mutex = ctypes.create_string_buffer(64), ctypes.create_string_buffer(40)
+    libc.pthread_mutexattr_init(kind)
+    libc.pthread_mutexattr_setpshared(kind, 1)
+    libc.pthread_mutexattr_setrobust(kind, 1)
+    libc.pthread_mutex_init(mutex, kind)
+    return mutex.raw
+
+
+def virtual_clock(file, parties):
+    """A clock that goes when all of so many programs wait, so that what they do takes no time (virtual_clock.cpp)."""
+    file.write_bytes(struct.pack("<40sII", shared_lock(), parties, parties).ljust(4096, b"\0"))
+    return file
 
 
 class Account:
@@ -54,22 +86,11 @@ class Account:
         self.file = folder / "account"
         content = bytearray(self.PROCESSES + 256 * self.SLOT)
         struct.pack_into("<8sIIII", content, 0, b"account\n", 1, len(content), len(limits), 0)
-        content[24:64] = self.lock()
+        content[24:64] = shared_lock()
         for index, (uuid, limit) in enumerate(limits.items()):
             struct.pack_into("<48sQ", content, self.DEVICES + 80 * index, uuid.encode(), limit)
         folder.mkdir(exist_ok=True)
         self.file.write_bytes(content)
-
-    @staticmethod
-    def lock():
-        """A mutex that processes share and that tells of a holder's death."""
-        libc = ctypes.CDLL(None)
-        kind, mutex = ctypes.create_string_buffer(64), ctypes.create_string_buffer(40)
-        libc.pthread_mutexattr_init(kind)
-        libc.pthread_mutexattr_setpshared(kind, 1)
-        libc.pthread_mutexattr_setrobust(kind, 1)
-        libc.pthread_mutex_init(mutex, kind)
-        return mutex.raw
 
     def amounts(self, index=0):
         """(used, peak, refused)"""
