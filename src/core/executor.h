@@ -66,18 +66,15 @@ struct Enforcement {
   std::string processes;  ///< the same
   std::string suspend;    ///< "cgroup v2 cgroup.freeze" or "SIGSTOP"
   std::string binding;    ///< "cgroup v2 cpuset.cpus", "cgroup v1 cpuset.cpus", "sched_setaffinity"
-  std::string gpu_memory;   ///< of jobs that share a GPU: kGpuMemoryCapped
-  std::string gpu_compute;  ///< the same: kGpuComputeNotEnforced
+  std::string gpu_memory;   ///< of jobs that share a GPU: kGpuHeld
+  std::string gpu_compute;  ///< of those with a part of its time: the same
 };
 
 /// What libgflow-share.so does where it is installed.
-inline constexpr std::string_view kGpuMemoryCapped =
+inline constexpr std::string_view kGpuHeld =
     "libgflow-share.so, in programs that use an NVIDIA GPU through the CUDA driver";
-inline constexpr std::string_view kGpuMemoryNotCapped =
+inline constexpr std::string_view kGpuNotHeld =
     "none: libgflow-share.so is not installed, or in a directory with a space or a colon";
-/// What is true of every executor there is.
-inline constexpr std::string_view kGpuComputeNotEnforced =
-    "none: a share is reserved, and a job is not held to it";
 
 /// What the store knows of an attempt: whether its program is known to have run.
 enum class Progress { Committed, Started };
@@ -129,7 +126,8 @@ class Executor {
   [[nodiscard]] virtual std::string log_path(JobId job) const = 0;
   /// How large the job's log is on this machine's disk; 0 if it is not there.
   [[nodiscard]] virtual Memory log_size(JobId job) const = 0;
-  /// By what means an attempt of its own that is under way is held to its part of a GPU.
+  /// By what means an attempt of its own that is under way is held to its part of a GPU: of its
+  /// time, if it has a part of that.
   [[nodiscard]] virtual GpuLimits gpu_limits(JobId job, int attempt) const = 0;
   /// The TCP ports of its node that an attempt of its own that is under way was given; none if it
   /// was given none.

@@ -164,7 +164,11 @@ std::vector<executor::Doubt> NodeDispatcher::doubts() const {
 GpuLimits NodeDispatcher::gpu_limits(const Job& job) const {
   const Attempt* attempt = attempt_of(job);
   const Executor* its = attempt == nullptr ? nullptr : executor_at(attempt->allocation.node);
-  return its == nullptr ? GpuLimits{} : its->gpu_limits(job.id, attempt->number);
+  if (its == nullptr) return {};
+  GpuLimits limits = its->gpu_limits(job.id, attempt->number);
+  // Who has all of its time is held to nothing there.
+  if (job.spec.request.share == Share::whole()) limits.compute = GpuLimit::None;
+  return limits;
 }
 
 PortBlock NodeDispatcher::ports(const Job& job) const {

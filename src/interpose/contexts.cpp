@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "interpose/holdings.h"
+#include "interpose/outstanding.h"
 #include "interpose/real.h"
 #include "interpose/session.h"
 
@@ -11,6 +12,7 @@ namespace {
 
 template <typename Destroy>
 abi::Result destroy_context(abi::Context context, Destroy destroy) {
+  forget_launches(context);
   const abi::Result result = destroy();
   if (result == abi::kSuccess && Session::get().limits()) drop_context(context);
   return result;
@@ -37,6 +39,7 @@ template <typename End>
 abi::Result end_primary(abi::Device device, End end) {
   if (!Session::get().limits() || InDriver::is_inside()) return end();
   abi::Context context = primary_context(device);
+  forget_launches(context);
   const abi::Result result = end();
   const bool is_gone = result == abi::kSuccess && context != nullptr && !is_active(device);
   if (is_gone) drop_context(context);

@@ -11,7 +11,7 @@ namespace abi = cuda::abi;
 namespace nvml = cuda::nvml;
 
 // What is hooked, by the name it is exported under and its type in cuda/abi.h: every way to get
-// memory of a GPU and to give it back, and what tells how much there is.
+// memory of a GPU and to give it back, what tells how much there is, and what a GPU is given to do.
 // NOLINTBEGIN(cppcoreguidelines-macro-usage,readability-identifier-naming): lists of names
 #define GFLOW_CUDA_HOOKS(X)                                     \
   X(cuGetProcAddress, cuGetProcAddress)                         \
@@ -52,19 +52,38 @@ namespace nvml = cuda::nvml;
   X(cuStreamSynchronize, cuStreamSynchronize)                   \
   X(cuStreamSynchronize_ptsz, cuStreamSynchronize)              \
   X(cuCtxSynchronize, cuCtxSynchronize)                         \
-  X(cuEventSynchronize, cuEventSynchronize)
+  X(cuEventSynchronize, cuEventSynchronize)                     \
+  X(cuLaunchKernel, cuLaunchKernel)                             \
+  X(cuLaunchKernel_ptsz, cuLaunchKernel)                        \
+  X(cuLaunchKernelEx, cuLaunchKernelEx)                         \
+  X(cuLaunchKernelEx_ptsz, cuLaunchKernelEx)                    \
+  X(cuLaunchCooperativeKernel, cuLaunchCooperativeKernel)       \
+  X(cuLaunchCooperativeKernel_ptsz, cuLaunchCooperativeKernel)  \
+  X(cuLaunch, cuLaunch)                                         \
+  X(cuLaunchGrid, cuLaunchGrid)                                 \
+  X(cuLaunchGridAsync, cuLaunchGridAsync)                       \
+  X(cuGraphLaunch, cuGraphLaunch)                               \
+  X(cuGraphLaunch_ptsz, cuGraphLaunch)
 
 /// What is called besides.
-#define GFLOW_CUDA_CALLS(X)                             \
-  X(cuCtxGetCurrent, cuCtxGetCurrent)                   \
-  X(cuCtxGetDevice, cuCtxGetDevice)                     \
-  X(cuStreamGetDevice, cuStreamGetDevice)               \
-  X(cuStreamGetDevice_ptsz, cuStreamGetDevice)          \
-  X(cuDeviceGetUuid, cuDeviceGetUuid)                   \
-  X(cuDeviceGetUuid_v2, cuDeviceGetUuid_v2)             \
-  X(cuDeviceGetMemPool, cuDeviceGetMemPool)             \
-  X(cuMemPoolGetAttribute, cuMemPoolGetAttribute)       \
-  X(cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain) \
+#define GFLOW_CUDA_CALLS(X)                                               \
+  X(cuCtxGetCurrent, cuCtxGetCurrent)                                     \
+  X(cuCtxSetCurrent, cuCtxSetCurrent)                                     \
+  X(cuEventCreate, cuEventCreate)                                         \
+  X(cuEventRecord, cuEventRecord)                                         \
+  X(cuEventRecord_ptsz, cuEventRecord)                                    \
+  X(cuEventQuery, cuEventQuery)                                           \
+  X(cuStreamIsCapturing, cuStreamIsCapturing)                             \
+  X(cuStreamIsCapturing_ptsz, cuStreamIsCapturing)                        \
+  X(cuThreadExchangeStreamCaptureMode, cuThreadExchangeStreamCaptureMode) \
+  X(cuCtxGetDevice, cuCtxGetDevice)                                       \
+  X(cuStreamGetDevice, cuStreamGetDevice)                                 \
+  X(cuStreamGetDevice_ptsz, cuStreamGetDevice)                            \
+  X(cuDeviceGetUuid, cuDeviceGetUuid)                                     \
+  X(cuDeviceGetUuid_v2, cuDeviceGetUuid_v2)                               \
+  X(cuDeviceGetMemPool, cuDeviceGetMemPool)                               \
+  X(cuMemPoolGetAttribute, cuMemPoolGetAttribute)                         \
+  X(cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain)                   \
   X(cuDevicePrimaryCtxGetState, cuDevicePrimaryCtxGetState)
 
 #define GFLOW_NVML_HOOKS(X)               \

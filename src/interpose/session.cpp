@@ -17,13 +17,25 @@
 #include <new>
 #include <string_view>
 
+#include "interpose/gate.h"
 #include "interpose/holdings.h"
 #include "interpose/real.h"
 
 namespace gflow::interpose {
 namespace {
 
-/// The program's own output is its own: one line on stderr, once, for what is not as promised.
+void say_unlimited(const char* path, const char* why) {
+  say({"gflow: this process is not held to its part of the GPU: ", path, ": ", why});
+}
+
+void after_fork() {
+  Session::get().forget_parent();
+  forget_holdings();
+  forget_gates();
+}
+
+}  // namespace
+
 void say(std::initializer_list<std::string_view> parts) {
   std::array<char, 512> line{};
   std::size_t length = 0;
@@ -34,17 +46,6 @@ void say(std::initializer_list<std::string_view> parts) {
   (void)!::write(STDERR_FILENO, line.data(), length + 1);
 }
 
-void say_unlimited(const char* path, const char* why) {
-  say({"gflow: the GPU memory of this process is not limited: ", path, ": ", why});
-}
-
-void after_fork() {
-  Session::get().forget_parent();
-  forget_holdings();
-}
-
-}  // namespace
-
 Session& Session::get() {
   // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): in use until the very end of the process
   static auto* const session = new Session;
@@ -52,7 +53,13 @@ Session& Session::get() {
 }
 
 Session::Session() : account_(open()) {
-  if (account_ != nullptr) (void)::pthread_atfork(nullptr, nullptr, after_fork);
+  if (account_ == nullptr) return;
+  if (account_->device_count > 1) turn_directory_ = nullptr;
+  for (std::size_t device = 0; device < account_->device_count; ++device) {
+    const std::uint64_t share = account_->devices[device].share;
+    shares_[device] = share > 0 && share < share::kWholeShare;
+  }
+  (void)::pthread_atfork(nullptr, nullptr, after_fork);
 }
 
 share::Account* Session::open() {
@@ -62,6 +69,7 @@ share::Account* Session::open() {
   };
   const char* const directory = ::getenv("GFLOW_SHARE_DIR");  // NOLINT(concurrency-mt-unsafe)
   if (directory == nullptr || *directory == '\0') return nullptr;
+  turn_directory_ = ::strdup(directory);
   const int length = std::snprintf(path_.data(), path_.size(), "%s/account", directory);
   // NOLINTBEGIN(concurrency-mt-unsafe): once, and the words of a known number
   if (length < 0 || static_cast<std::size_t>(length) >= path_.size()) {
@@ -120,10 +128,11 @@ void Session::give_up(const char* why) const {
 }
 
 std::optional<std::size_t> Session::device(cuda::abi::Device ordinal) {
-  if (ordinal < 0 || !limits()) return std::nullopt;
+  if (account_ == nullptr || ordinal < 0) return std::nullopt;
   const auto at = static_cast<std::size_t>(ordinal);
   std::uint8_t known = at < kOrdinals ? known_[at].load(std::memory_order_relaxed) : kUnknown;
   if (known == kUnknown) {
+    if (!limits()) return std::nullopt;
     known = find(ordinal);
     if (at < kOrdinals) known_[at].store(known, std::memory_order_relaxed);
   }
@@ -202,6 +211,19 @@ void Session::sweep() {
   book().sweep([&](const share::ProcessId& process) { return share::has_ended(process, space); });
 }
 
+bool Session::has_share(std::size_t device) const {
+  if (account_ == nullptr || has_given_up_.load(std::memory_order_relaxed)) return false;
+  return device < shares_.size() && shares_[device];
+}
+
+std::uint64_t Session::due(std::size_t device) const {
+  return limits() ? book().device(device).due.load(std::memory_order_relaxed) : 0;
+}
+
+void Session::count_use(std::size_t device, std::uint64_t from, std::uint64_t length) {
+  if (limits()) book().count_use(device, from, length);
+}
+
 Session::Amounts Session::amounts(std::size_t device) const {
   if (!limits()) return {~std::uint64_t{0}, 0};
   const share::DeviceAccount& its = book().device(device);
@@ -210,7 +232,7 @@ Session::Amounts Session::amounts(std::size_t device) const {
 
 void Session::note_unrouted(const char* name) {
   if (said_unrouted_.exchange(true)) return;
-  say({"gflow: the GPU memory of this process is not limited in full: ",
+  say({"gflow: this process is not held to its part of the GPU in full: ",
        name,
        " is not the driver's own, or of a second copy of it"});
 }

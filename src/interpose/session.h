@@ -5,13 +5,18 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <mutex>
 #include <optional>
+#include <string_view>
 
 #include "cuda/abi.h"
 #include "share/account.h"
 
 namespace gflow::interpose {
+
+/// The program's own output is its own: one line on stderr, for what is not as promised.
+void say(std::initializer_list<std::string_view> parts);
 
 /// What this process is limited to: the account in $GFLOW_SHARE_DIR, mapped once. Any thread.
 class Session {
@@ -35,6 +40,15 @@ class Session {
   void count_refusal(std::size_t device);
   /// Gives back what processes had that have ended.
   void sweep();
+
+  /// Whether the job has no more than a part of the device's time.
+  [[nodiscard]] bool has_share(std::size_t device) const;
+  /// When it may be used again, nanoseconds of CLOCK_MONOTONIC.
+  [[nodiscard]] std::uint64_t due(std::size_t device) const;
+  void count_use(std::size_t device, std::uint64_t from, std::uint64_t length);
+  /// The directory of the lock that keeps others off the device meanwhile; null if the job has
+  /// parts of several devices, which it uses without.
+  [[nodiscard]] const char* turn_directory() const { return turn_directory_; }
 
   struct Amounts {
     std::uint64_t limit;
@@ -67,8 +81,10 @@ class Session {
   static constexpr std::uint8_t kUnlimited = 1;
   static constexpr std::uint8_t kFirst = 2;
 
+  const char* turn_directory_ = nullptr;
   std::array<char, 4096> path_{};
   share::Account* account_ = nullptr;
+  std::array<bool, share::kMaxDevices> shares_{};
   mutable std::atomic<bool> has_given_up_ = false;
   mutable std::atomic<std::uint32_t> takes_locks_ = 0;  ///< the pid of which it is known
   std::array<std::atomic<std::uint8_t>, kOrdinals> known_{};

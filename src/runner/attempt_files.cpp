@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "os/file.h"
 #include "runner/spare_files.h"
+#include "share/account.h"
 #include "share/account_file.h"
 
 namespace gflow::runner {
@@ -109,19 +110,35 @@ std::string AttemptFiles::account_path() const {
   return share_directory() + "/" + share::kAccountName;
 }
 
-bool AttemptFiles::has_account() const {
+GpuLimits AttemptFiles::gpu_limits() const {
   struct stat facts{};
-  return ::lstat(account_path().c_str(), &facts) == 0 && S_ISREG(facts.st_mode);
+  if (::lstat(account_path().c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return {};
+  const bool is_of_this_gflow = facts.st_size == sizeof(share::Account);
+  return {.memory = GpuLimit::Interposer,
+          .compute = is_of_this_gflow ? GpuLimit::Interposer : GpuLimit::None};
+}
+
+/// One file for all attempts, with a name in the directory of each: their users lock it, and can
+/// neither take it away nor put another in its place. It has no content, and nobody maps it.
+Result<void> AttemptFiles::link_turn(const std::string& name, const attempt::Order& order) const {
+  const std::string path = parent_of(directory_) + "/" + name;
+  const mode_t mode = order.uid ? 0666 : 0600;
+  const os::Fd file = GF_TRY(os::open_file(path, O_WRONLY | O_CREAT | O_NOFOLLOW, mode));
+  // What open() sets is less the umask.
+  if (order.uid && ::fchmod(file.get(), mode) != 0) return os::errno_error("open to users", path);
+  const std::string own = share_directory() + "/" + share::kTurnName;
+  if (::link(path.c_str(), own.c_str()) != 0) return os::errno_error("link", own);
+  return {};
 }
 
 Result<void> AttemptFiles::create(const attempt::Order& order,
                                   const Payload& payload,
-                                  const std::string& account,
+                                  const GpuPart& part,
                                   SpareFiles* spare) const {
   const auto text = attempt::encode_order(order);
   if (!text) return fail(Code::Usage, text.error());
   const bool can_be_spare =
-      spare != nullptr && !payload.script && !payload.config_name && account.empty();
+      spare != nullptr && !payload.script && !payload.config_name && part.account.empty();
   if (can_be_spare && GF_TRY(spare->use(*this, *text, passage_mode(order)))) return {};
   GF_CHECK(make_passage(directory_, order));
   if (payload.script) {
@@ -130,8 +147,9 @@ Result<void> AttemptFiles::create(const attempt::Order& order,
   if (payload.config_name) {
     GF_CHECK(write_for_user(config_path(payload), payload.config, 0600, order));
   }
-  if (!account.empty()) {
-    GF_CHECK(write_for_user(account_path(), account, 0600, order));
+  if (!part.account.empty()) {
+    GF_CHECK(write_for_user(account_path(), part.account, 0600, order));
+    if (!part.turn.empty()) GF_CHECK(link_turn(part.turn, order));
   }
   return os::write_file(directory_ + "/order", *text);
 }

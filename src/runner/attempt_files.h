@@ -9,11 +9,18 @@
 #include "attempt/exit_record.h"
 #include "attempt/order.h"
 #include "base/result.h"
+#include "core/gpu_limits.h"
 #include "core/job.h"
 
 namespace gflow::runner {
 
 class SpareFiles;
+
+/// What holds an attempt to its part of its devices.
+struct GpuPart {
+  std::string account;  ///< the bytes of its account; "": nothing does
+  std::string turn;     ///< the name of the file beside the attempts that it locks; "": none
+};
 
 /// The directory of one attempt as the runner sees it. The shim's view is shim/attempt_dir.h.
 class AttemptFiles {
@@ -31,17 +38,18 @@ class AttemptFiles {
 
   /// The directory with the account of its GPU memory.
   [[nodiscard]] std::string share_directory() const { return directory_ + "/share"; }
-  /// Whether it was made with one.
-  [[nodiscard]] bool has_account() const;
+  /// What its programs are held to by that: nothing without one, and by one of a gflow before this
+  /// no share of the devices' time.
+  [[nodiscard]] GpuLimits gpu_limits() const;
 
-  /// Makes the directory with the order, script, configuration and, unless it is "", the account.
-  /// The latter three files belong to the order's user; the directories they lie in do not, so that
-  /// whoever removes or walks them meets nothing a user put there. Errors also if the directory is
-  /// there: an attempt is started once. One with the order alone takes a spare directory, if there
-  /// is one.
+  /// Makes the directory with the order, script, configuration and, if it is held to a part of its
+  /// devices, the account. The latter three files belong to the order's user; the directories they
+  /// lie in do not, so that whoever removes or walks them meets nothing a user put there. Errors
+  /// also if the directory is there: an attempt is started once. One with the order alone takes a
+  /// spare directory, if there is one.
   [[nodiscard]] Result<void> create(const attempt::Order& order,
                                     const Payload& payload,
-                                    const std::string& account = "",
+                                    const GpuPart& part = {},
                                     SpareFiles* spare = nullptr) const;
 
   // What follows tells how the attempt stands. An error says nothing of the attempt: whoever gets
@@ -66,6 +74,7 @@ class AttemptFiles {
 
  private:
   [[nodiscard]] std::string account_path() const;
+  [[nodiscard]] Result<void> link_turn(const std::string& name, const attempt::Order& order) const;
 
   JobId job_;
   int attempt_;

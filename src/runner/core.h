@@ -96,11 +96,10 @@ struct Runner::Core {
   void dismiss_standby();
   void remove(const std::string& directory) const;
   [[nodiscard]] std::vector<std::string> groups_made_for(const AttemptFiles& files, Key key) const;
-  [[nodiscard]] Result<attempt::Order> order_for(const LaunchOrder& order,
-                                                 const std::string& account);
+  [[nodiscard]] Result<attempt::Order> order_for(const LaunchOrder& order, const GpuPart& part);
   [[nodiscard]] std::vector<std::string> environment_for(const LaunchOrder& order,
-                                                         const std::string& account);
-  [[nodiscard]] std::string account_for(const LaunchOrder& order) const;
+                                                         const GpuPart& part);
+  [[nodiscard]] GpuPart part_for(const LaunchOrder& order) const;
   Watched& watch(JobId job, int attempt, int shim_pid, os::Fd shim);
   [[nodiscard]] bool listen(const Watched& watched, Source source, const os::Fd& fd) const;
   void report(Report report);

@@ -66,7 +66,7 @@ attempt::Grant grant_of(const DeviceGrant& grant) {
 
 /// What the submitter had, what the order says, and what only this node knows.
 std::vector<std::string> Runner::Core::environment_for(const LaunchOrder& given,
-                                                       const std::string& account) {
+                                                       const GpuPart& part) {
   const AttemptFiles files(options.attempts_dir, given.job, given.attempt);
   Surroundings around;
   around.socket = options.socket;
@@ -81,16 +81,19 @@ std::vector<std::string> Runner::Core::environment_for(const LaunchOrder& given,
   }
   const auto ordered = changed_environment(given.payload.environment, given.environment);
   auto environment = without_interposer(changed_environment(ordered, local_environment(around)));
-  if (account.empty()) return environment;
+  if (part.account.empty()) return environment;
   return with_interposer(std::move(environment), options.share_library, files.share_directory());
 }
 
-/// "" if the attempt is not held to its memory: what is in the way of that is in the way of no job.
-std::string Runner::Core::account_for(const LaunchOrder& given) const {
-  const auto limits = memory_limits(given);
-  if (limits.empty() || !can_be_preloaded(options.share_library)) return "";
-  if (!why_not_loadable(options.share_library, given.user.uid).empty()) return "";
-  return share::encode_account(limits).value_or("");
+/// Nothing if the attempt cannot be held to its part: what is in the way of that is in the way of
+/// no job.
+GpuPart Runner::Core::part_for(const LaunchOrder& given) const {
+  const auto limits = device_limits(given);
+  if (limits.empty() || !can_be_preloaded(options.share_library)) return {};
+  if (!why_not_loadable(options.share_library, given.user.uid).empty()) return {};
+  auto account = share::encode_account(limits);
+  if (!account) return {};
+  return {.account = std::move(*account), .turn = turn_of(limits)};
 }
 
 void Runner::Core::note_ports(Key key) {
@@ -107,8 +110,7 @@ void Runner::Core::note_ports(Key key, PortBlock block) {
   ports.note(block);
 }
 
-Result<attempt::Order> Runner::Core::order_for(const LaunchOrder& given,
-                                               const std::string& account) {
+Result<attempt::Order> Runner::Core::order_for(const LaunchOrder& given, const GpuPart& part) {
   const AttemptFiles files(options.attempts_dir, given.job, given.attempt);
   attempt::Order order;
   order.job = given.job.value;
@@ -130,7 +132,7 @@ Result<attempt::Order> Runner::Core::order_for(const LaunchOrder& given,
   order.argv = given.payload.argv;
   if (order.argv.empty() && given.payload.script) order.argv.emplace_back("script");
   if (order.argv.empty()) return fail(Code::Usage, "the job has no program to run");
-  order.environment = environment_for(given, account);
+  order.environment = environment_for(given, part);
   set_launch_id(order.environment, order.launch_id);
   order.umask = given.payload.umask & 0777;
   order.open_files = options.open_files;
@@ -163,15 +165,15 @@ Result<Shim> Runner::Core::start_shim(const AttemptFiles& files,
 std::optional<Outcome> Runner::Core::start(const LaunchOrder& given) {
   const Key key(given.job, given.attempt);
   const AttemptFiles files(options.attempts_dir, given.job, given.attempt);
-  const std::string account = account_for(given);
-  auto order = order_for(given, account);
+  const GpuPart part = part_for(given);
+  auto order = order_for(given, part);
   if (!order) return not_launched(FailureKind::Job, "write the launch order", order.error());
   const std::string name = attempt_name(given.job, given.attempt);
   const auto made_groups = cgroups.create(
       name, given.limits, *order, standby ? standby->groups : std::vector<std::string>{});
-  made[key] = {
-      .groups = order->cgroups,
-      .only_usual_files = !given.payload.script && !given.payload.config_name && account.empty()};
+  made[key] = {.groups = order->cgroups,
+               .only_usual_files =
+                   !given.payload.script && !given.payload.config_name && part.account.empty()};
   std::optional<Standby> ready = std::exchange(standby, std::nullopt);
   const auto give_up = [&ready](Outcome outcome) {
     if (!ready) return outcome;
@@ -184,7 +186,7 @@ std::optional<Outcome> Runner::Core::start(const LaunchOrder& given) {
     return give_up(
         not_launched(FailureKind::Node, "create the control group", made_groups.error()));
   }
-  if (const auto written = files.create(*order, given.payload, account, &spare); !written) {
+  if (const auto written = files.create(*order, given.payload, part, &spare); !written) {
     if (written.error().number == EEXIST) strangers.insert(key);
     return give_up(not_launched(written.error().code == Code::Usage ? FailureKind::Job
                                 : written.error().number == EEXIST  ? FailureKind::Passing

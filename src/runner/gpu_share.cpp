@@ -19,6 +19,7 @@
 #include "base/text.h"
 #include "os/fd.h"
 #include "os/user.h"
+#include "share/account.h"
 
 namespace gflow::runner {
 namespace {
@@ -94,16 +95,30 @@ int try_to_load_as(std::uint32_t uid, const std::string& library) {
 
 }  // namespace
 
-std::vector<share::DeviceLimit> memory_limits(const LaunchOrder& order) {
+std::vector<share::DeviceLimit> device_limits(const LaunchOrder& order) {
   if (order.mode == GpuMode::Whole || order.only_holds) return {};
   std::vector<share::DeviceLimit> limits;
   for (const DeviceGrant& grant : order.devices) {
     const bool can_be_kept =
         grant.vendor == "nvidia" && !grant.uuid.empty() && grant.memory > Memory{};
     if (!can_be_kept) return {};
-    limits.push_back({grant.uuid, static_cast<std::uint64_t>(grant.memory.bytes)});
+    limits.push_back({.uuid = grant.uuid,
+                      .bytes = static_cast<std::uint64_t>(grant.memory.bytes),
+                      .share = order.mode == GpuMode::Fraction
+                                   ? static_cast<std::uint64_t>(grant.share.parts)
+                                   : share::kWholeShare});
   }
   return limits;
+}
+
+std::string turn_of(const std::vector<share::DeviceLimit>& limits) {
+  if (limits.size() != 1 || limits.front().share >= share::kWholeShare) return "";
+  const auto is_usual = [](char letter) {
+    return (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z') ||
+           (letter >= 'A' && letter <= 'Z') || letter == '-';
+  };
+  const std::string& uuid = limits.front().uuid;
+  return std::ranges::all_of(uuid, is_usual) ? "turn." + uuid : "";
 }
 
 bool can_be_preloaded(const std::string& library) {

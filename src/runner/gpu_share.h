@@ -15,7 +15,12 @@ namespace gflow::runner {
 /// The limits of an attempt's account; none if it has whole GPUs, does not use them itself, or has
 /// ones of which there is nothing to be kept: no memory is set aside, their vendor is not NVIDIA,
 /// or they have no UUID.
-[[nodiscard]] std::vector<share::DeviceLimit> memory_limits(const LaunchOrder& order);
+[[nodiscard]] std::vector<share::DeviceLimit> device_limits(const LaunchOrder& order);
+
+/// The name, beside the attempts, of the file by which attempts with a part of one device's time
+/// use it one at a time; "" if these do not: they have all of it, or parts of several devices,
+/// which would wait for each other's.
+[[nodiscard]] std::string turn_of(const std::vector<share::DeviceLimit>& limits);
 
 /// Whether a library of this path can be named in LD_PRELOAD, where spaces and colons separate.
 [[nodiscard]] bool can_be_preloaded(const std::string& library);

@@ -9,6 +9,8 @@
 #include <fstream>
 #include <string>
 
+#include "share/account.h"
+
 namespace gflow::runner {
 namespace {
 
@@ -30,12 +32,12 @@ TEST(GpuShare, LimitsWhatCanBeLimited) {
     std::vector<DeviceGrant> devices;
     std::vector<share::DeviceLimit> limits;
   } kTable[] = {
-      {"a part", GpuMode::Fraction, {usual}, {{"GPU-1", 8 * gib}}},
-      {"turns", GpuMode::TimeSlice, {usual}, {{"GPU-1", 8 * gib}}},
+      {"a part", GpuMode::Fraction, {usual}, {{"GPU-1", 8 * gib, 5'000}}},
+      {"turns", GpuMode::TimeSlice, {usual}, {{"GPU-1", 8 * gib, share::kWholeShare}}},
       {"parts of two",
        GpuMode::Fraction,
        {usual, second},
-       {{"GPU-1", 8 * gib}, {"GPU-2", 4 * gib}}},
+       {{"GPU-1", 8 * gib, 5'000}, {"GPU-2", 4 * gib, 5'000}}},
       {"the whole", GpuMode::Whole, {usual}, {}},
       {"no GPU", GpuMode::Fraction, {}, {}},
       {"no memory", GpuMode::Fraction, {grant("GPU-1", "nvidia", {})}, {}},
@@ -47,17 +49,25 @@ TEST(GpuShare, LimitsWhatCanBeLimited) {
     LaunchOrder order;
     order.mode = row.mode;
     order.devices = row.devices;
-    EXPECT_EQ(memory_limits(order), row.limits) << row.name;
+    EXPECT_EQ(device_limits(order), row.limits) << row.name;
   }
+}
+
+TEST(GpuShare, WhoHasAPartOfOneDeviceTakesTurns) {
+  EXPECT_EQ(turn_of({{"GPU-1", 1, 5'000}}), "turn.GPU-1");
+  EXPECT_EQ(turn_of({{"GPU-1", 1, share::kWholeShare}}), "");
+  EXPECT_EQ(turn_of({{"GPU-1", 1, 5'000}, {"GPU-2", 1, 5'000}}), "");
+  EXPECT_EQ(turn_of({{"../etc/GPU-1", 1, 5'000}}), "");
+  EXPECT_EQ(turn_of({}), "");
 }
 
 TEST(GpuShare, DoesNotLimitWhatOthersUse) {
   LaunchOrder order;
   order.mode = GpuMode::Fraction;
   order.devices = {grant("GPU-1", "nvidia", Memory::gib(8))};
-  ASSERT_FALSE(memory_limits(order).empty());
+  ASSERT_FALSE(device_limits(order).empty());
   order.only_holds = true;
-  EXPECT_TRUE(memory_limits(order).empty());
+  EXPECT_TRUE(device_limits(order).empty());
 }
 
 TEST(GpuShare, ComesBehindTheLibrariesOfTheUser) {

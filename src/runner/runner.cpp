@@ -42,12 +42,12 @@ Result<Cgroups> find_cgroups(const Options& options) {
 
 /// Now: the library may be gone since this daemon started. A daemon of everyone's asks for those
 /// who have the fewest rights; of a job it is asked for its own user.
-std::string gpu_memory_enforcement(const Options& options) {
+std::string gpu_enforcement(const Options& options) {
   const std::string& library = options.share_library;
-  if (!can_be_preloaded(library)) return std::string(executor::kGpuMemoryNotCapped);
+  if (!can_be_preloaded(library)) return std::string(executor::kGpuNotHeld);
   const std::string why =
       why_not_loadable(library, options.serves_everyone ? kNobody : ::geteuid());
-  if (why.empty()) return std::string(executor::kGpuMemoryCapped);
+  if (why.empty()) return std::string(executor::kGpuHeld);
   return fmt::format("none: {}: {}", library, why);
 }
 
@@ -177,14 +177,13 @@ std::optional<JobId> Runner::owner_of(int pid) const { return core_->owner_of(pi
 
 Enforcement Runner::enforcement(const std::string& /*node*/) const {
   Enforcement enforced = core_->cgroups.enforcement();
-  enforced.gpu_memory = gpu_memory_enforcement(core_->options);
-  enforced.gpu_compute = executor::kGpuComputeNotEnforced;
+  enforced.gpu_memory = gpu_enforcement(core_->options);
+  enforced.gpu_compute = enforced.gpu_memory;
   return enforced;
 }
 
 GpuLimits Runner::gpu_limits(JobId job, int attempt) const {
-  const AttemptFiles files(core_->options.attempts_dir, job, attempt);
-  return {.memory = files.has_account() ? GpuLimit::Interposer : GpuLimit::None};
+  return AttemptFiles(core_->options.attempts_dir, job, attempt).gpu_limits();
 }
 
 PortBlock Runner::ports(JobId job, int attempt) const {

@@ -93,6 +93,21 @@ void AccountBook::refund(std::size_t slot, std::size_t device, std::uint64_t byt
   account_.devices[device].used.fetch_sub(its, std::memory_order_relaxed);
 }
 
+void AccountBook::count_use(std::size_t device, std::uint64_t from, std::uint64_t length) {
+  DeviceAccount& its = account_.devices[device];
+  its.busy.fetch_add(length, std::memory_order_relaxed);
+  if (its.share == 0 || its.share >= kWholeShare) return;
+  const std::uint64_t earned = from - std::min(from, kShareCredit);
+  const std::uint64_t cost =
+      length / its.share * kWholeShare + length % its.share * kWholeShare / its.share;
+  std::uint64_t due = its.due.load(std::memory_order_relaxed);
+  std::uint64_t next = 0;
+  do {
+    // Who uses it for the first time has not waited for it.
+    next = (due == 0 ? from : std::max(due, earned)) + cost;
+  } while (!its.due.compare_exchange_weak(due, next, std::memory_order_relaxed));
+}
+
 ProcessId AccountBook::process_in(std::size_t slot) const {
   const ProcessSlot& its = account_.processes[slot];
   const std::uint32_t pid = its.pid.load(std::memory_order_acquire);

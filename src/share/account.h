@@ -15,9 +15,12 @@
 namespace gflow::share {
 
 constexpr std::uint64_t kAccountMagic = 0x0a746e75'6f636361;  ///< "account\n"
-constexpr std::uint32_t kAccountVersion = 1;
+constexpr std::uint32_t kAccountVersion = 2;
 constexpr std::size_t kMaxDevices = 16;
 constexpr std::size_t kMaxProcesses = 256;
+constexpr std::uint64_t kWholeShare = 10'000;
+/// What was not used of a share counts for this long, in nanoseconds.
+constexpr std::uint64_t kShareCredit = 100'000'000;
 constexpr std::size_t kUuidSize = 48;  ///< with its NUL: "GPU-" or "MIG-" and 36 letters
 
 /// Amounts are atomic so that they may be read without the lock; they change only under it.
@@ -30,6 +33,9 @@ struct DeviceAccount {
   Amount used;           ///< the sum of what the processes are charged
   Amount peak;           ///< the most `used` has been
   Amount refused;        ///< how often a program was told that there is no more
+  std::uint64_t share;   ///< of the device's time, in 10,000ths; kWholeShare: as much as there is
+  Amount due;            ///< when the device may be used again, nanoseconds of CLOCK_MONOTONIC
+  Amount busy;           ///< nanoseconds for which it was used
 };
 
 /// Which process a slot is of. A pid alone may be another process's by now.
@@ -60,7 +66,7 @@ struct Account {
   std::array<DeviceAccount, kMaxDevices> devices;
   std::array<ProcessSlot, kMaxProcesses> processes;
 };
-static_assert(sizeof(DeviceAccount) == 80);
+static_assert(sizeof(DeviceAccount) == 104);
 static_assert(sizeof(ProcessSlot) == 144);
 
 /// What a process does with the account it mapped. Any thread; no call blocks for longer than
@@ -91,6 +97,11 @@ class AccountBook {
   void count_refusal(std::size_t device) { account_.devices[device].refused.fetch_add(1); }
   /// Takes back at most what the process was charged.
   void refund(std::size_t slot, std::size_t device, std::uint64_t bytes);
+
+  /// All processes together used the device for so long, from a time on: they may use it again when
+  /// that much is no more than their share of the time that has passed. Nanoseconds; no lock is
+  /// taken.
+  void count_use(std::size_t device, std::uint64_t from, std::uint64_t length);
 
   /// Gives back what processes had of which `is_dead` says so, asked without the lock.
   template <typename IsDead>

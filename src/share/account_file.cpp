@@ -41,6 +41,7 @@ std::expected<std::string, std::string> encode_account(const std::vector<DeviceL
     DeviceAccount& device = account->devices[index];
     std::memcpy(device.uuid, given.uuid.c_str(), given.uuid.size() + 1);
     device.limit = given.bytes;
+    device.share = given.share;
   }
   std::string bytes(sizeof(Account), '\0');
   std::memcpy(bytes.data(), static_cast<const void*>(account.get()), bytes.size());

@@ -10,10 +10,14 @@ namespace gflow::share {
 
 /// The name of the account in the directory that GFLOW_SHARE_DIR names.
 constexpr const char* kAccountName = "account";
+/// Beside it, where a job has one device of which others have parts, too: a file of the device that
+/// is in the directory of each, and locked by who uses the device.
+constexpr const char* kTurnName = "turn";
 
 struct DeviceLimit {
   std::string uuid;  ///< as NVML writes it
   std::uint64_t bytes = 0;
+  std::uint64_t share = 10'000;  ///< of its time, in 10,000ths
 
   friend bool operator==(const DeviceLimit&, const DeviceLimit&) = default;
 };

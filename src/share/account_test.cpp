@@ -231,5 +231,41 @@ TEST(Account, IsRightAfterAKillAnywhere) {
   }
 }
 
+TEST(Account, UseIsPaidWithTime) {
+  constexpr std::uint64_t kMs = 1'000'000;
+  constexpr std::uint64_t kNow = 1'000'000 * kMs;
+  const SharedAccount account({{kFirst, 1, 5'000}, {kSecond, 1, kWholeShare}});
+  AccountBook book = account.book();
+  const auto due = [&](std::size_t device) { return book.device(device).due.load(); };
+  book.count_use(0, kNow, 20 * kMs);
+  EXPECT_EQ(due(0), kNow + 40 * kMs);
+  book.count_use(0, kNow + 40 * kMs, 80 * kMs);
+  EXPECT_EQ(due(0), kNow + 200 * kMs);
+  // What it did not use counts for a tenth of a second.
+  book.count_use(0, kNow + 250 * kMs, 10 * kMs);
+  EXPECT_EQ(due(0), kNow + 220 * kMs);
+  book.count_use(0, kNow + 900 * kMs, 10 * kMs);
+  EXPECT_EQ(due(0), kNow + 820 * kMs);
+  // However long a use was, it is paid for.
+  book.count_use(0, kNow + 900 * kMs, 3'000 * kMs);
+  EXPECT_EQ(due(0), kNow + 6'820 * kMs);
+  EXPECT_EQ(book.device(0).busy.load(), 3'120 * kMs);
+  // Who has the whole pays nothing.
+  book.count_use(1, kNow, 20 * kMs);
+  EXPECT_EQ(due(1), 0);
+  EXPECT_EQ(book.device(1).busy.load(), 20 * kMs);
+}
+
+TEST(Account, UseOfManyProcessesIsOneSum) {
+  const SharedAccount account({{kFirst, 1, 2'500}});
+  for (int child = 0; child < 3; ++child) {
+    ASSERT_EQ(status_of_child([&] {
+                for (int use = 0; use < 1000; ++use) account.book().count_use(0, 1, 7);
+              }),
+              0);
+  }
+  EXPECT_EQ(account.book().device(0).due.load(), 1 + 3 * 1000 * 28);
+}
+
 }  // namespace
 }  // namespace gflow::share

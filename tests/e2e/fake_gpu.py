@@ -78,23 +78,33 @@ class Account:
     """The account of an attempt: GPU -> bytes. Its layout is in docs/format/account.md."""
 
     DEVICES = 64
-    PROCESSES = DEVICES + 16 * 80
+    DEVICE = 104
+    PROCESSES = DEVICES + 16 * DEVICE
     SLOT = 144
 
-    def __init__(self, folder, limits):
+    def __init__(self, folder, limits, share=1, turn=None):
+        """TURN: the file that accounts of one GPU have in common."""
         self.folder = folder
         self.file = folder / "account"
         content = bytearray(self.PROCESSES + 256 * self.SLOT)
-        struct.pack_into("<8sIIII", content, 0, b"account\n", 1, len(content), len(limits), 0)
+        struct.pack_into("<8sIIII", content, 0, b"account\n", 2, len(content), len(limits), 0)
         content[24:64] = shared_lock()
         for index, (uuid, limit) in enumerate(limits.items()):
-            struct.pack_into("<48sQ", content, self.DEVICES + 80 * index, uuid.encode(), limit)
+            struct.pack_into("<48sQ", content, self.DEVICES + self.DEVICE * index, uuid.encode(), limit)
+            struct.pack_into("<Q", content, self.DEVICES + self.DEVICE * index + 80, round(share * 10_000))
         folder.mkdir(exist_ok=True)
         self.file.write_bytes(content)
+        if turn is not None:
+            turn.touch()
+            os.link(turn, folder / "turn")
 
     def amounts(self, index=0):
         """(used, peak, refused)"""
-        return struct.unpack_from("<QQQ", self.file.read_bytes(), self.DEVICES + 80 * index + 56)
+        return struct.unpack_from("<QQQ", self.file.read_bytes(), self.DEVICES + self.DEVICE * index + 56)
+
+    def busy(self):
+        """Nanoseconds for which the first GPU was used."""
+        return struct.unpack_from("<Q", self.file.read_bytes(), self.DEVICES + 96)[0]
 
     def used(self, index=0):
         return self.amounts(index)[0]

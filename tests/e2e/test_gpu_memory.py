@@ -67,7 +67,7 @@ def test_a_job_over_its_memory_is_shown_and_warned_of(bare):
     assert [use | {"node": bare.job(greedy)["node"]}] == bare.job(greedy)["gpu_memory"]
     shown = bare.ok("gjob", "show", greedy)
     assert "GPU 0: 20G of 8G, more than requested" in shown
-    assert "GPU share     memory capped by the interposer, compute not enforced" in shown
+    assert "GPU share     memory and compute capped by the interposer" in shown
     user = bare.job(greedy)["user"]["name"]
     said = f"job {greedy} ({user}, greedy) uses 20G of the memory of GPU 0; 8G is reserved for it"
     lab.show(**{f"p{pid}": "21G"})
@@ -90,7 +90,7 @@ def test_a_job_over_its_memory_is_shown_and_warned_of(bare):
 
 
 def test_what_is_not_enforced_is_said(bare):
-    assert "compute not enforced" in bare.ok("gflow", "spec", "8G,0.5")
+    assert "memory and compute capped by the interposer on NVIDIA GPUs" in bare.ok("gflow", "spec", "8G,0.5")
     assert "enforced" not in bare.ok("gflow", "spec", "2")
     bare.up()
     doctor = bare.run("gflow", "doctor").out

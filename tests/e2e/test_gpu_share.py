@@ -16,7 +16,9 @@ LIMIT = 8 * GIB
 
 @pytest.fixture
 def gpus(tmp_path):
-    return Gpus(tmp_path)
+    made = Gpus(tmp_path)
+    yield made
+    made.end()
 
 
 @pytest.fixture
@@ -69,7 +71,8 @@ def test_hooks_have_the_arguments_of_what_they_stand_for(gpus, account):
     with gpus.program(account, "dlsym") as program:
         plain = program.text("where").split()[1:]
     assert "cuMemAlloc=libgflow-share.so:cuMemAlloc_v2" in plain
-    assert "cuLaunchKernel=libcuda.so.1:cuLaunchKernel" in plain
+    assert "cuLaunchKernel=libgflow-share.so:cuLaunchKernel" in plain
+    assert "cuStreamCreate=libcuda.so.1:cuStreamCreate" in plain
     for how in ("proc", "proc_v1"):
         with gpus.program(account, how) as program:
             assert [row for row in program.text("where").split()[1:] if "StreamGet" not in row] == plain
@@ -95,7 +98,7 @@ def test_a_second_copy_of_the_driver_is_said_not_to_be_limited(gpus, account):
     with gpus.program(account, "dlmopen") as program:
         program.start()
         program.get("alloc", 9 * GIB)
-        assert "not limited in full: cu" in program.end()
+        assert "not held to its part of the GPU in full: cu" in program.end()
 
 
 KINDS = {  # what takes 1 GiB, what would take 9, and how it is given back
@@ -362,7 +365,7 @@ def test_a_child_that_cannot_give_the_lock_back_does_not_take_it(gpus, account):
         assert account.processes() == []
         said = program.end()
     assert said.count("\n") == 1
-    assert said.startswith("gflow: the GPU memory of this process is not limited: ") and "clone" in said
+    assert said.startswith("gflow: this process is not held to its part of the GPU: ") and "clone" in said
 
 
 def test_an_account_that_is_cut_short_ends_no_program(gpus, account):
@@ -456,7 +459,7 @@ def test_without_a_usable_account_programs_run_and_say_so(gpus, account, spoil, 
         program.get("alloc", 9 * GIB)
         said = program.end()
     assert said.count("\n") == 1
-    assert said.startswith("gflow: the GPU memory of this process is not limited: ") and words in said
+    assert said.startswith("gflow: this process is not held to its part of the GPU: ") and words in said
 
 
 def test_a_limit_below_what_is_used_refuses_and_breaks_nothing(gpus, tmp_path):

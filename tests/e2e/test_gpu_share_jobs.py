@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs that share a GPU are held to its memory: gflowd, its jobs and their driver on the machine of tests/fake_cuda."""
+"""Jobs that share a GPU are held to their part of it: gflowd, its jobs and their driver on the machine of tests/fake_cuda."""
 
 import json
 import os
 import shutil
 
 import pytest
-from fake_gpu import FAKE, GIB, INTERPOSER, Gpus
+from fake_gpu import CLOCK, FAKE, GIB, INTERPOSER, Gpus, virtual_clock
 from machine import BIN, Gate, Machine
 
 CLIENT = FAKE / "cuda_client"
-CAPPED = "memory capped by the interposer, compute not enforced"
+CAPPED = "memory and compute capped by the interposer"
 NOT_ENFORCED = "not enforced: what a job asked for is reserved, and one over its GPU memory is shown"
 
 
@@ -41,11 +41,11 @@ def answers(machine, job):
 class Holder:
     """A job that holds memory until it is let go."""
 
-    def __init__(self, machine, name, request, *commands):
+    def __init__(self, machine, name, request, *commands, more=()):
         self.machine, self.gate = machine, Gate(machine, name)
         lines = "\\n".join(["init", "context 0", *commands, ""])
         script = f"{{ printf '{lines}'; {self.gate.command}; }} | {CLIENT} proc"
-        self.job = machine.submit("--gpus", request, "--name", name, "bash", "-c", script)
+        self.job = machine.submit("--gpus", request, *more, "--name", name, "bash", "-c", script)
         self.gate.reached()
 
     def end(self):
@@ -71,10 +71,10 @@ def test_a_job_gets_what_it_asked_for_and_its_neighbour_too(gpus):
 def test_it_is_said_by_what_means(gpus):
     gpus.up()
     waits = gpus.submit("--hold", "--gpus", "7G,0.5", "true")
-    assert "memory capped by the interposer on NVIDIA GPUs, compute not enforced" in gpus.ok("gjob", "show", waits)
+    assert "memory and compute capped by the interposer on NVIDIA GPUs" in gpus.ok("gjob", "show", waits)
     shares, whole = Holder(gpus, "shares", "7G,0.5", "info"), Holder(gpus, "whole", "1", "info")
     assert f"GPU share     {CAPPED}\n" in gpus.ok("gjob", "show", shares.job)
-    assert gpus.job(shares.job)["gpu_limits"] == {"memory": "interposer", "compute": "none"}
+    assert gpus.job(shares.job)["gpu_limits"] == {"memory": "interposer", "compute": "interposer"}
     assert "GPU share" not in gpus.ok("gjob", "show", whole.job)
     assert gpus.job(whole.job)["gpu_limits"] is None
     # The account is the fact: a daemon that comes after knows, too.
@@ -85,10 +85,10 @@ def test_it_is_said_by_what_means(gpus):
     whole.end()
     assert gpus.job(shares.job)["gpu_limits"] is None
     assert not list(gpus.state.glob("attempts/*/share"))
-    assert "memory capped by the interposer on NVIDIA GPUs" in gpus.ok("gflow", "spec", "8G,0.5")
+    assert "memory and compute capped by the interposer on NVIDIA GPUs" in gpus.ok("gflow", "spec", "8G,0.5")
     checks = {check["name"]: check for check in json.loads(gpus.run("gflow", "doctor", "--json").out)["checks"]}
     assert checks["GPU memory limits"]["level"] == "ok" and "LD_PRELOAD" in checks["GPU memory limits"]["advice"]
-    assert checks["GPU compute shares"]["level"] == "warn"
+    assert checks["GPU compute shares"]["level"] == "ok" and "copies" in checks["GPU compute shares"]["advice"]
 
 
 def test_a_share_has_its_share_of_the_memory(gpus):
@@ -103,6 +103,44 @@ def test_turns_keep_their_memory(gpus):
     job = gpus.submit("--gpus", "1", "--shared", "--gpu-memory", "6G", *asked(f"alloc {7 * GIB}", "info"))
     gpus.wait(job)
     assert answers(gpus, job) == [[2], [0, 6 * GIB, 6 * GIB]]
+
+
+def test_two_jobs_with_shares_of_one_gpu_have_them_without_their_daemon(gpus):
+    """Unmodified programs that launch all the time, of 0.7 and 0.3, while gflowd is dead. The clock stands until then."""
+    gpus.up()
+    clock = virtual_clock(gpus.work / "clock", 3)
+    seconds = 10
+    commands = f"init\\ncontext 0\\nkeep_busy {seconds * 1000} 16 1000\\n"
+    busy = f"LD_PRELOAD={CLOCK}:$LD_PRELOAD GFLOW_VIRTUAL_CLOCK={clock} {CLIENT} proc"
+    script = ["bash", "-c", f"printf '{commands}' | {busy}"]
+    jobs = [gpus.submit("--gpus", f"6G,{share}", *script) for share in (0.7, 0.3)]
+    held = [gpus.running(job) for job in jobs]
+    assert held[0]["gpu_indices"] == held[1]["gpu_indices"]
+    gpus.kill_daemon()
+    with gpus.fake.program(clock=clock) as third:
+        third.get("keep_busy", 0, 1, 0)
+    gpus.up()
+    for job, share in zip(jobs, (0.7, 0.3), strict=True):
+        assert gpus.wait(job)[0]["status"] == "Finished", gpus.log(job)
+        assert abs(answers(gpus, job)[0][1] / (seconds * 1e9) - share) < 0.03
+
+
+def test_turns_are_held_to_no_share(gpus):
+    gpus.up()
+    holder = Holder(gpus, "turns", "1", "info", more=("--shared", "--gpu-memory", "6G"))
+    assert gpus.job(holder.job)["gpu_limits"] == {"memory": "interposer", "compute": "none"}
+    assert "GPU share     memory capped by the interposer, compute not limited\n" in gpus.ok("gjob", "show", holder.job)
+    holder.end()
+
+
+def test_jobs_on_one_gpu_lock_one_file(gpus):
+    gpus.up()
+    jobs = [Holder(gpus, name, "6G,0.5", "info") for name in ("one", "two", "three")]
+    turns = [gpus.state / f"attempts/{job.job}.1/share/turn" for job in jobs]
+    of_gpu = [gpus.job(job.job)["gpu_indices"] for job in jobs]
+    assert len({turn.stat().st_ino for turn in turns}) == len({str(gpu) for gpu in of_gpu}) == 2
+    for job in jobs:
+        job.end()
 
 
 def test_whole_gpus_are_whole(gpus):

@@ -29,7 +29,7 @@ as 1 gbatch --hold --name private echo secret
 code=0; as 2 gcancel 2 || code=$?
 echo "cancel by another: $code"
 as 2 gqueue -u all -o json | grep -c secret || true
-as 1 gbatch --gpus 8G,0.5 bash -c 'stat -c "%u %a" $GFLOW_SHARE_DIR $GFLOW_SHARE_DIR/account; cat $GFLOW_SHARE_DIR/account | wc -c'
+as 1 gbatch --gpus 8G,0.5 bash -c 'stat -c "%u %a" $GFLOW_SHARE_DIR $GFLOW_SHARE_DIR/account $GFLOW_SHARE_DIR/turn; cat $GFLOW_SHARE_DIR/account | wc -c'
 as 1 gjob wait 3
 echo "account: $(tr '\n' ' ' < /var/lib/gflow/logs/3.log)"
 echo "database: $(stat -c '%a' /var/lib/gflow/gflow.db)"
@@ -98,6 +98,6 @@ def test_jobs_run_as_their_owners():
     assert "cancel by another: 5\n" in ran.stdout
     assert "\n0\n" in ran.stdout, "another user sees the command"
     assert "database: 600\n" in ran.stdout
-    # The account of a job that shares a GPU is its user's, in a directory of root's.
-    assert "account: 0 711 1 600 38208 \n" in ran.stdout, ran
+    # The account of a job that shares a GPU is its user's, in a directory of root's, as is the lock of the GPU.
+    assert "account: 0 711 1 600 0 666 38592 \n" in ran.stdout, ran
     assert "Mode: system\n" in ran.stdout

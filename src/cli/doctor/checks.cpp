@@ -48,16 +48,30 @@ Check enforcement(const std::string& name, const std::string& how, const std::st
 }
 
 /// What is in force has its limits, too.
-Check gpu_memory_limits(const std::string& how) {
-  Check check = enforcement(tr_later("GPU memory limits"),
-                            how,
-                            tr("jobs that share a GPU can take memory from each other"));
-  if (check.level == Level::Ok) {
-    check.advice =
-        tr("not held to them: static and setuid programs, those that clear LD_PRELOAD, containers "
-           "without the library; not counted: what the driver takes itself (docs/sharing.md)");
-  }
+Check gpu_limits(const std::string& name,
+                 const std::string& how,
+                 const std::string& cost,
+                 const std::string& what_is_not) {
+  Check check = enforcement(name, how, cost);
+  if (check.level == Level::Ok) check.advice = what_is_not;
   return check;
+}
+
+Check gpu_memory_limits(const std::string& how) {
+  return gpu_limits(
+      tr_later("GPU memory limits"),
+      how,
+      tr("jobs that share a GPU can take memory from each other"),
+      tr("not held to them: static and setuid programs, those that clear LD_PRELOAD, containers "
+         "without the library; not counted: what the driver takes itself (docs/sharing.md)"));
+}
+
+Check gpu_compute_shares(const std::string& how) {
+  return gpu_limits(tr_later("GPU compute shares"),
+                    how,
+                    tr("jobs that share a GPU can take compute from each other"),
+                    tr("not held to them: programs that are not held to their memory; not "
+                       "measured: copies (docs/sharing.md)"));
 }
 
 bool is_loopback_url(std::string_view url) {
@@ -204,9 +218,7 @@ std::vector<Check> check_enforcement(const api::DaemonView& daemon) {
                   daemon.enforcement_processes,
                   tr("a job can start as many processes as its user may")),
       gpu_memory_limits(daemon.enforcement_gpu_memory),
-      enforcement(tr_later("GPU compute shares"),
-                  daemon.enforcement_gpu_compute,
-                  tr("jobs that share a GPU can take compute from each other")),
+      gpu_compute_shares(daemon.enforcement_gpu_compute),
   };
   for (const std::string& warning : daemon.warnings) {
     checks.push_back({tr_later("daemon warning"), Level::Warn, printable(warning), ""});

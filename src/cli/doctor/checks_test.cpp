@@ -81,6 +81,9 @@ TEST(Doctor, SaysWhatMissingEnforcementCosts) {
   EXPECT_NE(checks[4].advice, "") << "what is not held to them";
   EXPECT_EQ(checks[5].name, "GPU compute shares");
   EXPECT_EQ(checks[5].level, Level::Warn);
+  EXPECT_NE(checks[5].advice, "");
+  daemon.enforcement_gpu_compute = "libgflow-share.so";
+  EXPECT_EQ(check_enforcement(daemon)[5].level, Level::Ok);
   EXPECT_EQ(checks[6], (Check{"daemon warning", Level::Warn, "disk nearly full", ""}));
 }
 

@@ -141,9 +141,17 @@ std::string gpu_share_text(const api::JobView& job, const api::DaemonView& daemo
     if (job.spec.allocation || !is_none) return text;
     return text + " (" + tr(printable(daemon.enforcement_gpu_memory)) + ")";
   }
-  return job.gpu_limits
-             ? tr("memory capped by the interposer, compute not enforced")
-             : tr("memory capped by the interposer on NVIDIA GPUs, compute not enforced");
+  // Who takes turns has all of its time.
+  const bool has_part = job.spec.request.mode == GpuMode::Fraction;
+  if (!job.gpu_limits) {
+    return has_part ? tr("memory and compute capped by the interposer on NVIDIA GPUs")
+                    : tr("memory capped by the interposer on NVIDIA GPUs, compute not limited");
+  }
+  if (job.gpu_limits->compute != GpuLimit::None) {
+    return tr("memory and compute capped by the interposer");
+  }
+  return has_part ? tr("memory capped by the interposer, compute not enforced")
+                  : tr("memory capped by the interposer, compute not limited");
 }
 
 void add_enforcement(Facts& facts, const api::JobView& job, const api::DaemonView& daemon) {

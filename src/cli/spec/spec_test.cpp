@@ -24,7 +24,7 @@ TEST(Spec, ExplainsAPartOfAGpu) {
             "  Vendor       any\n"
             "  Models       any\n"
             "  Mode         part of a GPU, shared with other jobs\n"
-            "  Limits       memory capped by the interposer on NVIDIA GPUs, compute not enforced "
+            "  Limits       memory and compute capped by the interposer on NVIDIA GPUs "
             "('gflow doctor' says what is in force here)\n"
             "  Resource     nvidia.com/gpu\n"
             "  Short        8G,0.5\n");

@@ -79,8 +79,11 @@ std::string spec_text(const api::GpuSpecView& view, const GpuConfig& config, con
   line(tr("Mode"), mode_line(request));
   if (request.gpus > 0 && request.mode != GpuMode::Whole) {
     line(tr("Limits"),
-         tr("memory capped by the interposer on NVIDIA GPUs, compute not enforced ('gflow doctor' "
-            "says what is in force here)"));
+         request.mode == GpuMode::Fraction
+             ? tr("memory and compute capped by the interposer on NVIDIA GPUs ('gflow doctor' says "
+                  "what is in force here)")
+             : tr("memory capped by the interposer on NVIDIA GPUs, compute not limited ('gflow "
+                  "doctor' says what is in force here)"));
   }
   line(tr("Resource"), view.resource_name);
   line(tr("Short"), view.canonical);

@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "interpose/gate.h"
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "interpose/holdings.h"
+#include "interpose/outstanding.h"
+#include "interpose/real.h"
+#include "interpose/session.h"
+
+namespace gflow::interpose {
+namespace {
+
+constexpr std::uint64_t kMicrosecond = 1'000;
+constexpr std::uint64_t kMillisecond = 1'000 * kMicrosecond;
+/// How long a process has the device before it is another's turn.
+constexpr std::uint64_t kTurn = 20 * kMillisecond;
+/// Between looks at whether all is done.
+constexpr std::uint64_t kLook = 100 * kMicrosecond;
+/// It stays open for as long without work, if nobody else wants the device.
+constexpr std::uint64_t kIdle = kMillisecond;
+constexpr std::uint64_t kPatience = 1'000 * kMillisecond;
+/// As many as a driver queues, about.
+constexpr std::uint64_t kMostLaunches = 1024;
+
+std::uint64_t now() {
+  timespec time{};
+  (void)::clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+void sleep_for(std::uint64_t length) {
+  const timespec time{.tv_sec = static_cast<time_t>(length / 1'000'000'000),
+                      .tv_nsec = static_cast<long>(length % 1'000'000'000)};
+  (void)::clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nullptr);
+}
+
+}  // namespace
+
+struct Gate::Stretch {
+  std::uint64_t start;
+  std::uint64_t looked_at;
+  std::uint64_t idle_since = 0;  ///< 0: it is busy
+  std::uint64_t used = 0;        ///< and not counted yet
+  bool has_turn;
+  bool was_idle = false;  ///< so the device has not fallen behind
+};
+
+Gate::Gate(std::size_t device, const char* turn_directory)
+    : device_(device), turn_(turn_directory) {
+  (void)::pthread_cond_init(&changed_, nullptr);
+}
+
+// -- who launches
+
+void Gate::enter() {
+  const auto own = static_cast<std::uint32_t>(::getpid());
+  std::unique_lock locked(lock_);
+  if (keeper_of_ == 0) start_keeper();
+  // A child of clone(2) has no keeper, and is not held to anything.
+  while (!is_free_ && keeper_of_ == own && !(is_open_ && entered_ < allowed_)) {
+    is_wanted_ = true;
+    ++waiting_;
+    (void)::pthread_cond_broadcast(&changed_);
+    (void)::pthread_cond_wait(&changed_, lock_.native_handle());
+    --waiting_;
+  }
+  ++entered_;
+  ++inside_;
+}
+
+void Gate::leave() {
+  const std::lock_guard locked(lock_);
+  --inside_;
+}
+
+void Gate::open_for_good() {
+  const std::lock_guard locked(lock_);
+  is_free_ = true;
+  (void)::pthread_cond_broadcast(&changed_);
+}
+
+/// Under the lock.
+void Gate::start_keeper() {
+  keeper_of_ = static_cast<std::uint32_t>(::getpid());
+  sigset_t all;
+  sigset_t before;
+  (void)::sigfillset(&all);
+  (void)::pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread{};
+  if (::pthread_create(&thread, nullptr, keep_of, this) == 0) {
+    (void)::pthread_detach(thread);
+  } else {
+    is_free_ = true;
+    say({"gflow: this process is not held to its share of the GPU: no thread could be made"});
+  }
+  (void)::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+// -- the keeper
+
+void* Gate::keep_of(void* gate) {
+  // What sleeps for a tenth of a millisecond is not to sleep longer.
+  (void)::prctl(PR_SET_TIMERSLACK, kMicrosecond, 0, 0, 0);
+  (void)::prctl(PR_SET_NAME, "gflow-share", 0, 0, 0);
+  int mode = abi::kCaptureRelaxed;
+  (void)call(driver().cuThreadExchangeStreamCaptureMode, &mode);
+  static_cast<Gate*>(gate)->keep();
+  return nullptr;
+}
+
+void Gate::keep() {
+  while (wait_until_wanted()) {
+    wait_until_due();
+    const bool has_turn = take_turn();
+    const std::uint64_t start = now();
+    Stretch stretch{.start = start, .looked_at = start, .has_turn = has_turn};
+    if (busy_since_ != 0) stretch.looked_at = busy_since_;
+    open();
+    watch(stretch);
+    close(stretch);
+  }
+}
+
+bool Gate::wait_until_wanted() {
+  std::unique_lock locked(lock_);
+  while (!is_wanted_ && !is_free_) (void)::pthread_cond_wait(&changed_, lock_.native_handle());
+  is_wanted_ = false;
+  if (!is_free_ && !Session::get().limits()) {
+    is_free_ = true;
+    (void)::pthread_cond_broadcast(&changed_);
+  }
+  return !is_free_;
+}
+
+/// In steps, as a share may be changed meanwhile.
+void Gate::wait_until_due() {
+  for (;;) {
+    const std::uint64_t due = Session::get().due(device_);
+    const std::uint64_t time = now();
+    if (due <= time) return;
+    sleep_for(std::min(due - time, 50 * kMillisecond));
+  }
+}
+
+/// False if it is kept by who does not give it back, as by a process that is stopped: then this one
+/// goes on without it until it is free again.
+bool Gate::take_turn() {
+  if (gave_way_) sleep_for(3 * kLook);  // or who waits for it does not get it
+  gave_way_ = false;
+  if (turn_.try_take()) {
+    trusts_turn_ = turn_.why_not() == 0;
+    if (!trusts_turn_) say_shared(std::strerror(turn_.why_not()));  // NOLINT(concurrency-mt-unsafe)
+    return trusts_turn_;
+  }
+  if (!trusts_turn_) return false;
+  const std::uint64_t asked_at = now();
+  turn_.stand_in_line();
+  while (trusts_turn_ && !turn_.try_take()) {
+    trusts_turn_ = now() - asked_at < kPatience;
+    sleep_for(kLook);
+  }
+  turn_.leave_line();
+  if (!trusts_turn_) say_shared("it is not given back by another process");
+  return trusts_turn_;
+}
+
+/// Once.
+void Gate::say_shared(const char* why) {
+  if (has_said_) return;
+  has_said_ = true;
+  say({"gflow: this process uses the GPU while others do: ", turn_.path(), ": ", why});
+}
+
+void Gate::open() {
+  const std::lock_guard locked(lock_);
+  is_open_ = true;
+  entered_ = 0;
+  (void)::pthread_cond_broadcast(&changed_);
+}
+
+void Gate::watch(Stretch& stretch) {
+  const std::uint64_t pause = std::clamp(launch_time_ / 16, kLook, kMillisecond);
+  for (;;) {
+    sleep_for(pause);
+    switch (look(stretch)) {
+      case Next::On:
+        break;
+      case Next::Anew:
+        Session::get().count_use(device_, stretch.start, stretch.used);
+        stretch.used = 0;
+        if (Session::get().due(device_) > now()) {
+          stop_entries();
+        } else {
+          stretch.start = stretch.looked_at;
+          stretch.was_idle = stretch.idle_since != 0;
+          allow_anew();
+        }
+        break;
+      case Next::End:
+        return;
+    }
+  }
+}
+
+/// Time is used while there is work, and while there is none and others wait for it to end.
+Gate::Next Gate::look(Stretch& stretch) {
+  const std::uint64_t time = now();
+  const bool was_busy = stretch.idle_since == 0;
+  const bool is_at_work = is_busy();
+  const bool is_in_the_way = stretch.has_turn && turn_.is_wanted();
+  const std::uint64_t passed = time - stretch.looked_at;
+  if (is_in_the_way || (was_busy && is_at_work)) {
+    stretch.used += passed;
+  } else if (was_busy || is_at_work) {
+    stretch.used += passed / 2;
+  }
+  stretch.looked_at = time;
+  if (is_at_work) {
+    stretch.idle_since = 0;
+  } else {
+    stretch.was_idle = true;
+    if (was_busy) stretch.idle_since = time;
+    if (is_in_the_way || time - stretch.idle_since >= kIdle) return Next::End;
+  }
+  const std::uint64_t length = time - stretch.start;
+  const bool is_over = length >= kTurn || is_used_up();
+  if (!is_over) return Next::On;
+  if (stretch.was_idle && !is_in_the_way && stretch.used > 0) return Next::Anew;
+  stop_entries();
+  if (!is_at_work) return Next::End;
+  return length >= kTurn + kPatience && has_entries_waiting() ? Next::End : Next::On;
+}
+
+void Gate::close(const Stretch& stretch) {
+  stop_entries();
+  busy_since_ = stretch.idle_since == 0 ? stretch.looked_at : 0;
+  Session::get().count_use(device_, stretch.start, stretch.used);
+  if (stretch.has_turn) {
+    gave_way_ = turn_.is_wanted();
+    turn_.give_back();
+  }
+  learn(stretch);
+}
+
+/// How many launches are a turn: no more than twice as many as last time, as the next may be
+/// longer.
+void Gate::learn(const Stretch& stretch) {
+  const std::lock_guard locked(lock_);
+  if (entered_ == 0) return;
+  const std::uint64_t each =
+      std::max<std::uint64_t>((stretch.looked_at - stretch.start) / entered_, 1);
+  launch_time_ = launch_time_ == 0 ? each : (launch_time_ + each) / 2;
+  const std::uint64_t fit = kTurn / std::max(launch_time_, each);
+  allowed_ = static_cast<std::uint32_t>(
+      std::clamp<std::uint64_t>(fit, 1, std::min<std::uint64_t>(kMostLaunches, 2 * allowed_)));
+}
+
+bool Gate::is_busy() {
+  {
+    const std::lock_guard locked(lock_);
+    const bool is_being_entered = is_open_ && waiting_ > 0 && entered_ < allowed_;
+    if (inside_ > 0 || is_being_entered) return true;
+  }
+  return !is_all_done(device_);
+}
+
+void Gate::stop_entries() {
+  const std::lock_guard locked(lock_);
+  is_open_ = false;
+}
+
+bool Gate::has_entries_waiting() {
+  const std::lock_guard locked(lock_);
+  return waiting_ > 0;
+}
+
+bool Gate::is_used_up() {
+  const std::lock_guard locked(lock_);
+  return waiting_ > 0 && entered_ >= allowed_;
+}
+
+void Gate::allow_anew() {
+  const std::lock_guard locked(lock_);
+  entered_ = 0;
+  allowed_ = static_cast<std::uint32_t>(std::min<std::uint64_t>(kMostLaunches, 2 * allowed_));
+  (void)::pthread_cond_broadcast(&changed_);
+}
+
+// -- all of them
+
+namespace gates {
+
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): read by every launch
+constinit std::atomic<State> state = State::Unknown;
+
+namespace {
+
+using Gates = std::array<std::atomic<Gate*>, share::kMaxDevices>;
+Gates& all() {
+  static constinit Gates its{};
+  return its;
+}
+
+/// Before the driver ends, whose own was registered earlier, as it was loaded before a launch.
+void at_exit() {
+  end_launches();
+  for (auto& gate : all()) {
+    if (Gate* const its = gate.load()) its->open_for_good();
+  }
+}
+
+}  // namespace
+
+State find() {
+  bool is_any = false;
+  for (std::size_t device = 0; device < share::kMaxDevices; ++device) {
+    is_any = is_any || Session::get().has_share(device);
+  }
+  const State found = is_any ? State::Some : State::None;
+  State before = State::Unknown;
+  if (state.compare_exchange_strong(before, found) && is_any) (void)std::atexit(at_exit);
+  return found;
+}
+
+}  // namespace gates
+
+Gate* gate_of(std::size_t device) {
+  if (!Session::get().has_share(device)) return nullptr;
+  std::atomic<Gate*>& place = gates::all()[device];
+  if (Gate* const known = place.load(std::memory_order_acquire)) return known;
+  // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): kept for ever
+  auto* const made = new Gate(device, Session::get().turn_directory());
+  Gate* expected = nullptr;
+  if (place.compare_exchange_strong(expected, made)) return made;
+  delete made;  // NOLINT(cppcoreguidelines-owning-memory): another thread was first
+  return expected;
+}
+
+void forget_gates() {
+  // They may be locked, and wait for a keeper that is the parent's.
+  for (auto& gate : gates::all()) gate.store(nullptr);
+  forget_outstanding();
+}
+
+}  // namespace gflow::interpose
