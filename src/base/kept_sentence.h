@@ -68,6 +68,8 @@ enum class Kept {
   Links,
   NumaNode,
   NumaNodes,
+  UsedOtherGpus,
+  UsedMoreMemory,
 };
 
 /// In the order of Kept. One that begins with a placeholder begins with a number.
@@ -139,8 +141,10 @@ inline constexpr auto kKeptSentences = std::to_array<KeptSentence>({
     {Kept::Links, tr_later("{} links")},
     {Kept::NumaNode, tr_later("{} NUMA node")},
     {Kept::NumaNodes, tr_later("{} NUMA nodes")},
+    {Kept::UsedOtherGpus, tr_later("it used a GPU that it does not hold")},
+    {Kept::UsedMoreMemory, tr_later("it used more GPU memory than is reserved for it")},
 });
-static_assert(kKeptSentences.size() == static_cast<std::size_t>(Kept::NumaNodes) + 1);
+static_assert(kKeptSentences.size() == static_cast<std::size_t>(Kept::UsedMoreMemory) + 1);
 static_assert([] {
   for (std::size_t i = 0; i < kKeptSentences.size(); ++i) {
     if (kKeptSentences[i].which != static_cast<Kept>(i)) return false;

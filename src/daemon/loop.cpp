@@ -353,7 +353,10 @@ void Loop::count(const std::set<JobId>& changed) {
 
 void Loop::log_overuse(const std::vector<engine::effect::Overuse>& overuses) const {
   for (const engine::effect::Overuse& overuse : overuses) {
-    if (const Job* job = state_.find(overuse.job)) spdlog::warn("{}", overuse_text(*job, overuse));
+    const Job* job = state_.find(overuse.job);
+    if (job == nullptr) continue;
+    const char* const then = overuse.is_stopped ? "; it is stopped (stop_overuse)" : "";
+    spdlog::warn("{}{}", overuse_text(*job, overuse), then);
   }
 }
 

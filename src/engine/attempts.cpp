@@ -27,6 +27,16 @@ Outcome with_run_time(Outcome outcome, const Job& job, Now now) {
   return outcome;
 }
 
+/// By nobody, that is.
+bool is_stopped_for_overuse(const Job& job) {
+  const Stop* stopped = stop_of(job);
+  return stopped != nullptr && stopped->reason == EndReason::Cancelled && stopped->by == User{};
+}
+
+std::string overuse_of(const Attempt& attempt) {
+  return attempt.on_other_gpus ? kept<Kept::UsedOtherGpus>() : kept<Kept::UsedMoreMemory>();
+}
+
 }  // namespace
 
 void Step::take(const event::AttemptStarted& event) {
@@ -65,7 +75,7 @@ void Step::take(const event::AttemptEnded& event) {
   index_.forget_processes(event.job, attempt);
 }
 
-void Step::decide_end(const Job& job, const Outcome& outcome) {
+void Step::decide_end(const Job& job, Outcome outcome) {
   const JobId id = job.id;
   const Status status = status_for(outcome);
   const Stop* stopped = stop_of(job);
@@ -75,6 +85,9 @@ void Step::decide_end(const Job& job, const Outcome& outcome) {
   const bool unfinished = never_ran || status == Status::Lost ||
                           outcome.reason == EndReason::Preempted ||
                           outcome.reason == EndReason::Cancelled;
+  if (outcome.reason == EndReason::Cancelled && is_stopped_for_overuse(job)) {
+    outcome.message = overuse_of(*attempt_of(job));
+  }
   if (stopped != nullptr && stopped->reason == EndReason::Preempted && unfinished) {
     return run_again(id, outcome, [](Job& changed) { ++changed.preemptions; });
   }

@@ -67,12 +67,14 @@ struct ChangeLimit {
   int attempt = 0;
 };
 /// An attempt was seen to use more of the devices than it was given: to be said in the log. Once an
-/// attempt for memory of a device it holds, and once for a device it does not hold.
+/// attempt for memory of a device it holds, and once for a device it does not hold; and when it is
+/// stopped for that.
 struct Overuse {
   JobId job;
   int gpu = 0;
   std::optional<Memory> used{};      ///< empty: the device does not tell
   std::optional<Memory> reserved{};  ///< for it; empty: it does not hold the device
+  bool is_stopped = false;
 };
 /// The answer to Submit: the ids given, in the order of the specs; or to another request: the jobs
 /// it changed; or why nothing was done.

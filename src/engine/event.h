@@ -173,6 +173,10 @@ struct Policy {
   bool preempt = true;      ///< running jobs that allow it may make room for one ahead of them
   bool share_with_others = false;  ///< give out devices that have processes not gflow's
   bool allow_see_all = false;      ///< jobs may ask to see every device and hold none
+  /// Jobs are stopped that use a device they do not hold, or that much more of the memory of theirs
+  /// than is reserved for them.
+  bool stop_overuse = false;
+  Memory overuse_margin = Memory::gib(2);
 
   [[nodiscard]] OtherUse other_use() const {
     return share_with_others ? OtherUse::Shared : OtherUse::Barred;

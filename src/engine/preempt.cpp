@@ -85,13 +85,8 @@ void Step::remember_preemption(JobId id, const std::vector<JobId>& victims, bool
 }
 
 void Step::preempt(JobId victim, JobId by) {
-  const Job& waiting = *index_.find(by);
-  index_.change(victim, [&waiting](Job& job) {
-    std::get<Running>(job.state).stop =
-        Stop{EndReason::Preempted, waiting.spec.user, job.spec.preempt_signal};
-  });
-  saved(victim, Happening::Stopping);
-  effects_.emplace_back(effect::StopAttempt{victim, attempt_of(*index_.find(victim))->number});
+  const int signal = index_.find(victim)->spec.preempt_signal;
+  stop(victim, Stop{EndReason::Preempted, index_.find(by)->spec.user, signal});
 }
 
 /// To make room, or by hand: then it may be suspended already.

@@ -156,6 +156,69 @@ TEST_F(Readings, AnAttemptIsWarnedOfOnce) {
   EXPECT_EQ(state_.check(), "");
 }
 
+TEST_F(Readings, OveruseStopsAnAttemptWhereThatIsThePolicy) {
+  struct Row {
+    const char* name;
+    Memory used;       ///< of its own device, where 8 GiB are reserved for it
+    bool is_on_other;  ///< it uses another one, too
+    bool see_all;
+    Policy policy;
+    std::string said;  ///< of its end; "": it is not stopped
+  };
+  const Policy tells;
+  const Policy stops{.stop_overuse = true};
+  const Policy stops_soon{.stop_overuse = true, .overuse_margin = Memory::mib(1)};
+  const std::string more = "it used more GPU memory than is reserved for it";
+  const std::string other = "it used a GPU that it does not hold";
+  const Row rows[] = {
+      {"told only", Memory::gib(20), true, false, tells, ""},
+      {"its own", Memory::gib(8), false, false, stops, ""},
+      {"within the margin", Memory::gib(10), false, false, stops, ""},
+      {"beyond the margin", Memory::gib(11), false, false, stops, more},
+      {"beyond another margin", Memory::gib(9), false, false, stops_soon, more},
+      {"another's", Memory{}, true, false, stops, other},
+      {"all of them were asked for", Memory{}, true, true, stops, ""},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.name);
+    Policy policy = row.policy;
+    policy.allow_see_all = true;
+    State state{policy, "boot"};
+    Machine machine = with_two("a", "b");
+    (void)step(state, event::NodesChanged{{machine}}, Now{});
+    JobSpec spec{.request = {.gpus = 1,
+                             .share = Share::percent(50),
+                             .gpu_memory = Memory::gib(8),
+                             .mode = GpuMode::Fraction}};
+    if (row.see_all) spec.request = {.see_all = true};
+    (void)step(state, event::Submit{{spec}, system_principal()}, Now{});
+    (void)step(state, event::AttemptStarted{JobId(1), 1, 7}, Now{});
+    ASSERT_EQ(status_of(*state.find(JobId(1))), Status::Running);
+    if (row.used > Memory{}) machine.devices[0].uses = {{1, row.used}};
+    if (row.is_on_other) machine.devices[1].processes.push_back({.pid = 5, .job = JobId(1)});
+    int stopped = 0;
+    int said = 0;
+    for (int reading = 0; reading < 2; ++reading) {
+      machine.devices[0].temperature_celsius = 40 + reading;
+      for (const Effect& effect : step(state, event::NodesChanged{{machine}}, Now{})) {
+        if (std::holds_alternative<effect::StopAttempt>(effect)) ++stopped;
+        const auto* overuse = std::get_if<effect::Overuse>(&effect);
+        if (overuse != nullptr && overuse->is_stopped) ++said;
+      }
+      EXPECT_EQ(state.check(), "");
+    }
+    EXPECT_EQ(stopped, row.said.empty() ? 0 : 1);
+    EXPECT_EQ(said, stopped);
+    if (row.said.empty()) continue;
+    const Outcome ended{.reason = EndReason::Cancelled};
+    (void)step(state, event::AttemptEnded{JobId(1), 1, ended}, Now{});
+    const auto* end = std::get_if<Ended>(&state.find(JobId(1))->state);
+    ASSERT_NE(end, nullptr);
+    EXPECT_EQ(end->status, Status::Cancelled);
+    EXPECT_EQ(end->outcome.message, row.said);
+  }
+}
+
 TEST_F(Readings, ADrainFollowsItsDevice) {
   (void)after(with_two("a", "b"));
   const Principal root{.name = "root", .uid = 0, .role = Role::Administrator, .projects = {}};

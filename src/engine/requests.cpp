@@ -44,12 +44,7 @@ void Step::take(const event::Cancel& event) {
            .message = kept<Kept::CancelledBeforeStart>(event.by.name)});
       continue;
     }
-    index_.change(id, [&stop](Job& changed) {
-      if (auto* starting = std::get_if<Starting>(&changed.state)) starting->stop = stop;
-      if (auto* running = std::get_if<Running>(&changed.state)) running->stop = stop;
-    });
-    saved(id, Happening::Stopping);
-    effects_.emplace_back(effect::StopAttempt{id, attempt_of(job)->number});
+    this->stop(id, stop);
   }
   answer(event.jobs);
 }

@@ -8,6 +8,7 @@
 #include "base/kept_sentence.h"
 #include "base/translate.h"
 #include "core/gpu_config.h"
+#include "core/stop.h"
 #include "engine/step.h"
 
 namespace gflow::engine {
@@ -88,6 +89,12 @@ std::string removed_text(const event::NodeRemoved& event) {
                            : kept<Kept::NodeRemovedFor>(event.node, event.why);
 }
 
+bool is_to_be_stopped(const Job& job, const effect::Overuse& overuse, const Policy& policy) {
+  if (!policy.stop_overuse || stop_of(job) != nullptr) return false;
+  if (!overuse.reserved) return !job.spec.request.see_all;
+  return overuse.used.value_or(Memory{}) > *overuse.reserved + policy.overuse_margin;
+}
+
 }  // namespace
 
 void Step::take(const event::NodesChanged& event) {
@@ -116,16 +123,30 @@ void Step::take(const event::NodesChanged& event) {
   ++index_.revision;
 }
 
-/// Once for each attempt under way.
-void Step::tell(bool Attempt::* told, const effect::Overuse& overuse) {
+/// It is told to end, for this reason.
+void Step::stop(JobId id, const Stop& stop) {
+  index_.change(id, [&stop](Job& changed) {
+    if (auto* starting = std::get_if<Starting>(&changed.state)) starting->stop = stop;
+    if (auto* running = std::get_if<Running>(&changed.state)) running->stop = stop;
+  });
+  saved(id, Happening::Stopping);
+  effects_.emplace_back(effect::StopAttempt{id, attempt_of(*index_.find(id))->number});
+}
+
+/// Once for each attempt under way, and once more when it is stopped, if that is later.
+void Step::tell(bool Attempt::* told, effect::Overuse overuse) {
   const Job* job = index_.find(overuse.job);
   const Attempt* attempt = job != nullptr && is_active(*job) ? attempt_of(*job) : nullptr;
-  if (attempt == nullptr || attempt->*told) return;
+  if (attempt == nullptr) return;
+  overuse.is_stopped = is_to_be_stopped(*job, overuse, index_.policy);
+  if (attempt->*told && !overuse.is_stopped) return;
   index_.change(overuse.job, [told](Job& changed) {
     if (auto* starting = std::get_if<Starting>(&changed.state)) starting->attempt.*told = true;
     if (auto* running = std::get_if<Running>(&changed.state)) running->attempt.*told = true;
   });
   effects_.emplace_back(effect::Save{overuse.job});
+  // By nobody: what it did is said when it has ended.
+  if (overuse.is_stopped) stop(overuse.job, Stop{EndReason::Cancelled, User{}, 0});
   effects_.emplace_back(overuse);
 }
 

@@ -52,7 +52,8 @@ class Step {
   void prune();
   void wake();
   void tell_overuse(const Machine& machine);
-  void tell(bool Attempt::* told, const effect::Overuse& overuse);
+  void tell(bool Attempt::* told, effect::Overuse overuse);
+  void stop(JobId id, const Stop& stop);
   void end(JobId id, Status status, const Outcome& outcome);
   void settle_dependents(JobId ended);
   [[nodiscard]] bool is_hopeless(const Job& job) const;
@@ -72,7 +73,7 @@ class Step {
   [[nodiscard]] Result<void> check_new_edges(const std::vector<JobId>& jobs,
                                              const Dependencies& wants) const;
   // attempts.cpp
-  void decide_end(const Job& job, const Outcome& outcome);
+  void decide_end(const Job& job, Outcome outcome);
   template <typename Count>
   void run_again(JobId id, const Outcome& outcome, Count count);
   void start_again(const Job& job, const Outcome& outcome);

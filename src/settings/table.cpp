@@ -269,6 +269,12 @@ void add_sharing(std::vector<Setting>& table) {
       [](auto& s) -> auto& { return s.policy.share_with_others; });
   add(S{.name = "allow_see_all", .help = "allow jobs to see every GPU and reserve none (-1)"},
       [](auto& s) -> auto& { return s.policy.allow_see_all; });
+  add(S{.name = "stop_overuse",
+        .help = "stop jobs that use a GPU they do not hold, or its memory far beyond their part"},
+      [](auto& s) -> auto& { return s.policy.stop_overuse; });
+  add(S{.name = "overuse_margin",
+        .help = "memory of a GPU beyond its part that stop_overuse leaves a job"},
+      [](auto& s) -> auto& { return s.policy.overuse_margin; });
 }
 
 void add_limits(std::vector<Setting>& table) {

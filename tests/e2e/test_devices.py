@@ -197,6 +197,38 @@ def test_what_is_drained_is_the_device_and_not_its_index(bare):
     assert bare.ok("gctl", "show") == "nothing is drained\n"
 
 
+def test_a_job_on_a_gpu_it_does_not_hold_is_stopped_where_that_is_the_policy(bare):
+    """Also by a daemon that is told of the policy after it has warned of the job."""
+    file = bare.work / "lab.yaml"
+    gpu = "  - {{model: H100, uuid: GPU-{0}, processes: [{1}]}}\n".format
+    file.write_text("gpus:\n" + gpu("a", "") + gpu("b", ""))
+    bare.devices = f"sim:{file}"
+    bare.up()
+    gate = Gate(bare)
+    stray = bare.submit("--gpus", "1", "--name", "stray", "--max-retries", "3", "bash", "-c", gate.command)
+    gate.reached()
+    pid = bare.running(stray)["pid"]
+
+    def on_other(memory):
+        file.write_text("gpus:\n" + gpu("a", "") + gpu("b", f"{{pid: {pid}, memory: {memory}}}"))
+
+    log = bare.logs / "gpu_resource_manager.log"
+    said = ", stray) uses GPU 1 (2G of its memory), which it does not hold"
+    on_other("1G")
+    while True:
+        revision = bare.get("/api/v1/jobs?limit=1")["revision"]
+        if "which it does not hold" in log.read_text():
+            break
+        bare.get(f"/api/v1/changes?revision={revision}")
+    assert bare.job(stray)["status"] == "Running"
+    bare.config("[sharing]\nstop_overuse = true\n")
+    bare.ok("gctl", "config", "reload")
+    on_other("2G")
+    assert bare.wait(stray)[0]["status"] == "Cancelled"
+    assert "cancelled: it used a GPU that it does not hold" in bare.ok("gjob", "show", stray)
+    assert said in log.read_text() and log.read_text().count("it is stopped (stop_overuse)") == 1
+
+
 def test_a_job_on_a_gpu_it_does_not_hold_keeps_that_from_others(bare):
     """A program that counts GPUs by itself, and a grandchild of it that has left its session."""
     file = bare.work / "lab.yaml"

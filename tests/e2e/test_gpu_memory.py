@@ -89,6 +89,24 @@ def test_a_job_over_its_memory_is_shown_and_warned_of(bare):
     assert "22G of GPU memory at peak" in bare.ok("gjob", "show", greedy)
 
 
+def test_a_job_far_over_its_memory_is_stopped_where_that_is_the_policy(bare):
+    bare.config('[sharing]\nstop_overuse = true\noveruse_margin = "3G"\n')
+    lab, gate = Lab(bare), Gate(bare)
+    greedy = bare.submit("--gpus", "8G,0.5", "--name", "greedy", "bash", "-c", gate.command)
+    gate.reached()
+    pid = bare.running(greedy)["pid"]
+    lab.show(**{f"p{pid}": "11G"})
+    lab.used(11 << 30)
+    assert bare.job(greedy)["status"] == "Running"
+    lab.show(**{f"p{pid}": "12G"})
+    ended = bare.wait(greedy)[0]
+    assert ended["status"] == "Cancelled"
+    assert "cancelled: it used more GPU memory than is reserved for it" in bare.ok("gjob", "show", greedy)
+    log = (bare.logs / "gpu_resource_manager.log").read_text()
+    assert log.count("it is stopped (stop_overuse)") == 1
+    assert "uses 12G of the memory of GPU 0; 8G is reserved for it; it is stopped (stop_overuse)" in log
+
+
 def test_what_is_not_enforced_is_said(bare):
     assert "memory and compute capped by the interposer on NVIDIA GPUs" in bare.ok("gflow", "spec", "8G,0.5")
     assert "enforced" not in bare.ok("gflow", "spec", "2")
