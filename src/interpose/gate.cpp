@@ -154,26 +154,31 @@ void Gate::wait_until_due() {
   }
 }
 
-/// False if it is kept by who does not give it back, as by a process that is stopped: then this one
-/// goes on without it until it is free again.
+/// False if there is none to be had. What a process keeps that does not give it back, as one that
+/// is stopped, is waited for once, until it is free again.
 bool Gate::take_turn() {
   if (gave_way_) sleep_for(3 * kLook);  // or who waits for it does not get it
   gave_way_ = false;
-  if (turn_.try_take()) {
-    trusts_turn_ = turn_.why_not() == 0;
-    if (!trusts_turn_) say_shared(std::strerror(turn_.why_not()));  // NOLINT(concurrency-mt-unsafe)
-    return trusts_turn_;
+  for (std::size_t place = 0; place < Turn::kPlaces; ++place) {
+    if (!turn_.try_take(place) && (is_kept_[place] || !wait_for_turn(place))) continue;
+    is_kept_[place] = false;
+    if (turn_.why_not() == 0) return true;
+    say_shared(std::strerror(turn_.why_not()));  // NOLINT(concurrency-mt-unsafe)
+    return false;
   }
-  if (!trusts_turn_) return false;
+  return false;
+}
+
+bool Gate::wait_for_turn(std::size_t place) {
   const std::uint64_t asked_at = now();
-  turn_.stand_in_line();
-  while (trusts_turn_ && !turn_.try_take()) {
-    trusts_turn_ = now() - asked_at < kPatience;
-    sleep_for(kLook);
-  }
-  turn_.leave_line();
-  if (!trusts_turn_) say_shared("it is not given back by another process");
-  return trusts_turn_;
+  bool has_it = false;
+  turn_.stand_in_line(place);
+  for (; !has_it && now() - asked_at < kPatience; has_it = turn_.try_take(place)) sleep_for(kLook);
+  turn_.leave_line(place);
+  if (has_it) return true;
+  is_kept_[place] = true;
+  say_shared("it is not given back by another process");
+  return false;
 }
 
 /// Once.

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -20,7 +21,7 @@ namespace gflow::interpose {
 /// Nobody waits for ever: where what was launched is not done in a second while others wait (as a
 /// kernel that ends only after another one was launched), that second is counted and the next ones
 /// are let through when it is paid for; one that waits as long for a turn that is not given back
-/// goes on without.
+/// goes on beside who has it, in turns with the others.
 class Gate {
  public:
   /// Of a device of the account, and as Turn has it.
@@ -45,6 +46,7 @@ class Gate {
   [[nodiscard]] bool wait_until_wanted();
   void wait_until_due();
   [[nodiscard]] bool take_turn();
+  [[nodiscard]] bool wait_for_turn(std::size_t place);
   void say_shared(const char* why);
   void open();
   void watch(Stretch& stretch);
@@ -75,7 +77,7 @@ class Gate {
   // The keeper's.
   std::uint64_t launch_time_ = 0;  ///< nanoseconds a launch takes of the device, as learned
   std::uint64_t busy_since_ = 0;   ///< it closed with something not done
-  bool trusts_turn_ = true;
+  std::array<bool, Turn::kPlaces> is_kept_{};  ///< by who does not give it back
   bool gave_way_ = false;
   bool has_said_ = false;
 };

@@ -12,8 +12,9 @@
 namespace gflow::interpose {
 namespace {
 
-constexpr off_t kUse = 0;
-constexpr off_t kLine = 1;  // shared by who stands in it
+constexpr off_t use_of(std::size_t place) { return static_cast<off_t>(2 * place); }
+/// Shared by who stands in it.
+constexpr off_t line_of(std::size_t place) { return use_of(place) + 1; }
 
 /// 0 if there is no such descriptor. Past the C library: older ones have no function of that name.
 ino_t inode_of(int file) {
@@ -48,10 +49,13 @@ bool Turn::set(off_t byte, short kind) {
   return true;
 }
 
-bool Turn::try_take() { return file() < 0 || set(kUse, F_WRLCK); }
+bool Turn::try_take(std::size_t place) {
+  place_ = place;
+  return file() < 0 || set(use_of(place), F_WRLCK);
+}
 
 void Turn::give_back() {
-  if (file() >= 0) (void)set(kUse, F_UNLCK);
+  if (file() >= 0) (void)set(use_of(place_), F_UNLCK);
 }
 
 bool Turn::is_wanted() {
@@ -59,17 +63,17 @@ bool Turn::is_wanted() {
   struct flock lock{};
   lock.l_type = F_WRLCK;
   lock.l_whence = SEEK_SET;
-  lock.l_start = kLine;
+  lock.l_start = line_of(place_);
   lock.l_len = 1;
   return ::fcntl(file_, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
-void Turn::stand_in_line() {
-  if (file() >= 0) (void)set(kLine, F_RDLCK);
+void Turn::stand_in_line(std::size_t place) {
+  if (file() >= 0) (void)set(line_of(place), F_RDLCK);
 }
 
-void Turn::leave_line() {
-  if (file() >= 0) (void)set(kLine, F_UNLCK);
+void Turn::leave_line(std::size_t place) {
+  if (file() >= 0) (void)set(line_of(place), F_UNLCK);
 }
 
 }  // namespace gflow::interpose

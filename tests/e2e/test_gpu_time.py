@@ -3,6 +3,7 @@
 two milliseconds, as one without MPS does. What each got is what that GPU says it worked for it, on a clock that goes while
 all of them wait: how fast this machine is changes nothing."""
 
+import fcntl
 import os
 import select
 import signal
@@ -193,6 +194,18 @@ def test_a_stopped_neighbour_is_not_waited_for_for_ever(gpus):
     stopped.get("tell", 0)
     stopped.get("sync")
     assert stopped.end() == ""
+
+
+def test_others_have_their_shares_beside_a_stopped_one(gpus):
+    """They wait for it once, a second, and then have turns among themselves."""
+    jobs = Jobs(gpus, 0.7, 0.3, parties=2)
+    with jobs.turn.open("r+") as turn:
+        fcntl.lockf(turn, fcntl.LOCK_EX | fcntl.LOCK_NB, 1)
+        got = jobs.got(launches(1000), launches(1000))
+    assert abs(got[0] / sum(got) - 0.7) < 0.03
+    assert sum(got) > 0.85
+    for said in jobs.end():
+        assert said.count("\n") == 1 and said.endswith("/turn: it is not given back by another process\n")
 
 
 def is_locked(file):
