@@ -27,6 +27,7 @@ c.JupyterHub.hub_port = {hub}
 c.ConfigurableHTTPProxy.api_url = "http://127.0.0.1:{proxy}"
 c.ConfigurableHTTPProxy.command = ["{program}"]
 c.JupyterHub.cleanup_servers = False
+c.JupyterHub.init_spawners_timeout = -1
 c.JupyterHub.services = [dict(name="tests", api_token="{token}")]
 c.JupyterHub.load_roles = [dict(name="tests", services=["tests"], scopes=["admin:users", "admin:servers", "access:servers"])]
 c.Spawner.environment = dict(PYTHONPATH="{source}", PYTHONDONTWRITEBYTECODE="1", JUPYTER_RUNTIME_DIR="{runtime}", FROM_CONFIG="yes")
@@ -98,11 +99,12 @@ class Hub:
         with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
             return answer.status, answer.read().decode()
 
-    def progress(self, user):
+    def progress(self, user, begun=lambda: None):
         """What the waiting page is told, until the server is there or is not going to be. Of the hub itself: this proxy keeps
         answers until they are whole."""
         request = urllib.request.Request(f"{self.inner}/hub/api/users/{user}/server/progress", headers={"Authorization": f"token {self.token}"})
         with urllib.request.urlopen(request, timeout=PATIENCE) as stream:
+            begun()
             for line in stream:
                 if line.startswith(b"data: "):
                     yield json.loads(line[6:])
@@ -144,6 +146,90 @@ def test_a_notebook_through_the_queue(hub, machine, client):
     assert job.status() == "Running" and hub.ask("GET", "/user/root/api/status")[0] == 200
     assert hub.ask("DELETE", "/hub/api/users/root/server")[0] in (202, 204)
     assert job.wait()["status"] == "Cancelled"
+
+
+def waiting_server(hub, client, profile="0"):
+    """The job of a user's server, of which the hub knows."""
+    with client.events(type="job.submitted") as submitted:
+        hub.ask("POST", "/hub/api/users/root/server", {"profile": profile})
+        return client.job(next(submitted)["job"])
+
+
+def test_a_server_that_waits_for_a_hub_that_was_killed_is_cancelled(hub, client):
+    """Another hub does not hear from it: it would take GPUs for nobody. The user may ask for one again."""
+    client.submit("sleep 600", gpus=2)
+    hub.ask("POST", "/hub/api/users/root")
+    job = waiting_server(hub, client)
+    next(hub.progress("root"))
+    hub.down()
+    hub.up()
+    assert job.wait()["status"] == "Cancelled" and job.show()["started"] is None
+    assert waiting_server(hub, client).id == job.id + 1
+
+
+IMPATIENT = """
+c.JupyterHub.tornado_settings = dict(slow_stop_timeout=0)
+from gflow import jupyterhub
+_AsyncClient = jupyterhub.AsyncClient
+jupyterhub.AsyncClient = lambda *arguments, **named: _AsyncClient(*arguments, **named, patience=0)
+"""
+
+
+def test_a_gflowd_that_is_away_for_long(machine, client):
+    """Who waits goes on when it is back, and what is to be stopped is, though the hub's patience with it is over."""
+    hub = Hub(machine, IMPATIENT)
+    try:
+        holder = client.submit("sleep 600", gpus=2)
+        hub.ask("POST", "/hub/api/users/root")
+        job = waiting_server(hub, client)
+        told = hub.progress("root")
+        next(told)
+        machine.kill_daemon()
+        machine.up()
+        holder.cancel()
+        *_, ready = told
+        assert ready.get("ready"), (ready, hub.log())
+
+        # It has told where it listens, and only that is taken.
+        with open(f"/proc/{machine.job(job.id)['pid']}/environ") as environ:
+            environment = dict(one.split("=", 1) for one in environ.read().split("\0") if one)
+        token, port = environment["JUPYTERHUB_API_TOKEN"], int(environment["JUPYTERHUB_SERVICE_URL"].split(":")[2].split("/")[0])
+        assert hub.ask("POST", "/hub/api/gflow", {"port": port}, token)[0] == 204
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            hub.ask("POST", "/hub/api/gflow", {"port": port + 1}, token)
+        assert refused.value.code == 409 and "not waited for any more" in refused.value.read().decode()
+
+        machine.kill_daemon()
+        assert hub.ask("DELETE", "/hub/api/users/root/server")[0] == 202
+        machine.up()
+        assert job.wait()["status"] == "Cancelled"
+    finally:
+        hub.close()
+
+
+HOOKED = """
+import asyncio
+async def hook(spawner):
+    await asyncio.get_running_loop().run_in_executor(None, lambda: open({gate!r}).read())
+c.Spawner.pre_spawn_hook = hook
+"""
+
+
+def test_a_page_that_is_opened_before_there_is_a_job(machine, client):
+    gate = machine.work / "gate"
+    os.mkfifo(gate)
+    hub = Hub(machine, HOOKED.format(gate=str(gate)))
+    try:
+        client.submit("sleep 600", gpus=2)
+        hub.ask("POST", "/hub/api/users/root")
+        hub.ask("POST", "/hub/api/users/root/server", {})
+        told = hub.progress("root", lambda: gate.write_text("go"))
+        assert next(one for one in told if "waits: " in one["message"])
+        machine.ok("gcancel", 2)
+        *_, last = told
+        assert last["failed"]
+    finally:
+        hub.close()
 
 
 def failing(hub, document, user="root"):

@@ -9,13 +9,13 @@ import importlib
 import os
 import pwd
 import sys
-from collections.abc import AsyncIterator, Mapping
-from typing import TYPE_CHECKING, Any, Optional, cast
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, Optional, TypeVar, cast
 
 from gflow._calls import ENDED
 from gflow._html import reasons_of
 from gflow.aio import AsyncClient, AsyncJob
-from gflow.errors import ConfigurationError, GflowError, NotFound, WrongState
+from gflow.errors import ConfigurationError, ConnectionLost, GflowError, NotFound, ServerTimeout, Unavailable, Unreachable, WrongState
 
 if TYPE_CHECKING:
     from gflow.submission import SubmitOptions
@@ -25,7 +25,10 @@ _apihandlers: Any = importlib.import_module("jupyterhub.apihandlers")
 _Spawner: Any = importlib.import_module("jupyterhub.spawner").Spawner
 traits: Any = importlib.import_module("traitlets")
 web: Any = importlib.import_module("tornado.web")
+_T = TypeVar("_T")
 _FAILED = 1
+_AWAY = (Unreachable, ConnectionLost, ServerTimeout, Unavailable)
+_PAUSE = 1.0
 
 
 class PlaceHandler(_apihandlers.APIHandler):  # type: ignore[misc]
@@ -40,7 +43,8 @@ class PlaceHandler(_apihandlers.APIHandler):  # type: ignore[misc]
         port = told.get("port")
         if not mine or not isinstance(port, int) or not 0 < port < 65536:
             raise web.HTTPError(403 if not mine else 400, "that is for the server of a job, which tells its port")
-        mine[0].note_place(str(told.get("host", "")), port)
+        if not mine[0].note_place(str(told.get("host", "")), port):
+            raise web.HTTPError(409, "this server is not waited for any more")
         self.set_status(204)
 
 
@@ -68,6 +72,8 @@ class GflowSpawner(_Spawner):  # type: ignore[misc]
         self._client: Optional[AsyncClient] = None
         self._token_of_client: Optional[str] = None
         self._place: Optional[asyncio.Future[tuple[str, int]]] = None
+        self._has_job = asyncio.Event()
+        self._is_unheard = False
 
     # -- what a user may choose
 
@@ -152,6 +158,9 @@ class GflowSpawner(_Spawner):  # type: ignore[misc]
         except GflowError as error:
             raise web.HTTPError(500, f"gflow takes no such job: {error}") from error
         self.job_id = job.id
+        self._has_job.set()
+        self.orm_spawner.state = self.get_state()  # should this hub be killed, the next one knows of it
+        self.db.commit()
         self.log.info("gflow: job %d is the server of %s", job.id, self.user.name)
         try:
             return await self._started(job)
@@ -161,24 +170,43 @@ class GflowSpawner(_Spawner):  # type: ignore[misc]
 
     async def _started(self, job: AsyncJob) -> tuple[str, int]:
         assert self._place is not None
-        ended = asyncio.ensure_future(job.wait())
+        ended = asyncio.ensure_future(self._when_there(lambda: self.job.wait()))
         await asyncio.wait([cast("asyncio.Future[Any]", self._place), ended], return_when=asyncio.FIRST_COMPLETED)
         if self._place.done():
             ended.cancel()
             return self._place.result()
         told = ended.result()
-        log = await job.log(tail=20) if told["started"] is not None else ""
+        log = await self._when_there(lambda: self.job.log(tail=20)) if told["started"] is not None else ""
         raise web.HTTPError(500, f"the server did not start: job {job.id} {told['status']} {reasons_of(told)}\n{log}")
 
-    def note_place(self, host: str, port: int) -> None:
-        """Where the server said it listens."""
-        if self._place is not None and not self._place.done():
-            self._place.set_result((self.address or host, port))
+    async def _when_there(self, ask: Callable[[], Awaitable[_T]]) -> _T:
+        """What gflowd answers, once it is there: a hub outlives one that is away for longer than a client is patient."""
+        is_told = False
+        while True:
+            try:
+                return await ask()
+            except _AWAY as error:
+                if not is_told:
+                    self.log.warning("gflow: job %d is asked for again until gflowd answers: %s", self.job_id, error)
+                is_told = True
+            await asyncio.sleep(_PAUSE)
+
+    def note_place(self, host: str, port: int) -> bool:
+        """Where the server said it listens; False where nobody waits for it, or it said otherwise before."""
+        if self._place is None:
+            return False
+        place = (self.address or host, port)
+        if not self._place.done():
+            self._place.set_result(place)
+        return self._place.result() == place
 
     async def poll(self) -> Optional[int]:
         """None while it waits or runs."""
         if not self.job_id:
             return 0
+        if self._is_unheard:  # it would take GPUs for nobody
+            await self.stop(now=True)
+            return _FAILED
         try:
             told = await self.job.show()
         except NotFound:
@@ -196,38 +224,54 @@ class GflowSpawner(_Spawner):  # type: ignore[misc]
         if not self.job_id:
             return
         try:
-            await self.job.cancel(signal=9 if now else 0)
+            await self._when_there(lambda: self.job.cancel(signal=9 if now else 0))
         except (WrongState, NotFound):
             return  # it has ended
-        await self.job.wait()
+        await self._when_there(lambda: self.job.wait())
 
     async def progress(self) -> AsyncIterator[dict[str, Any]]:
         """Why it waits, as that changes."""
-        async with self.job.changes() as changes:
-            async for told in changes:
-                if told["status"] in ENDED:
-                    return
-                why = reasons_of(told)
-                where = ",".join(str(one) for one in told["gpu_indices"])
-                if told["started"] is None:
-                    yield {"progress": 20, "message": f"Job {told['id']} waits: {why}" if why else f"Job {told['id']} {told['status']}"}
-                    continue
-                yield {"progress": 70, "message": f"Job {told['id']} runs" + (f" on GPU {where}" if where else "")}
-                return
+        await self._has_job.wait()
+        while True:
+            try:
+                async with self.job.changes() as changes:
+                    async for told in changes:
+                        if told["status"] not in ENDED:
+                            yield _told_of(told)
+                        if told["started"] is not None or told["status"] in ENDED:
+                            return
+            except _AWAY as error:
+                yield {"progress": 20, "message": f"gflowd is waited for: {error}"}
+            await asyncio.sleep(_PAUSE)
 
     # -- over restarts of the hub
 
     def get_state(self) -> dict[str, Any]:
         state: dict[str, Any] = super().get_state()
-        return {**state, "job_id": self.job_id} if self.job_id else state
+        if not self.job_id:
+            return state
+        is_heard = self._place is None or self._place.done()
+        return {**state, "job_id": self.job_id, "is_heard": is_heard and not self._is_unheard}
 
     def load_state(self, state: dict[str, Any]) -> None:
         super().load_state(state)
         self.job_id = state.get("job_id", 0)
+        self._is_unheard = not state.get("is_heard", True)  # by the hub that waited for it, which is gone
 
     def clear_state(self) -> None:
         super().clear_state()
         self.job_id = 0
+        self._has_job.clear()
+        self._is_unheard = False
+
+
+def _told_of(told: Mapping[str, Any]) -> dict[str, Any]:
+    """A job, as the waiting page has it."""
+    if told["started"] is None:
+        why = reasons_of(told)
+        return {"progress": 20, "message": f"Job {told['id']} waits: {why}" if why else f"Job {told['id']} {told['status']}"}
+    where = ",".join(str(one) for one in told["gpu_indices"])
+    return {"progress": 70, "message": f"Job {told['id']} runs" + (f" on GPU {where}" if where else "")}
 
 
 __all__ = ["GflowSpawner"]
