@@ -56,7 +56,7 @@ async def test_jobs(machine, client):
         await job.wait(timeout=0.05)
     await asyncio.get_running_loop().run_in_executor(None, gate.reached)
     await asyncio.get_running_loop().run_in_executor(None, gate.open)
-    assert [piece async for piece in pieces] == ["é\ntwo\n"]
+    assert "".join([piece async for piece in pieces]) == "é\ntwo\n"
     assert (await job.result())["status"] == "Finished" and await job.log(tail=1) == "two\n"
     failing = await client.submit("exit 4", depends_on=job)
     with pytest.raises(gflow.JobFailed, match="exit code 4"):
