@@ -195,10 +195,17 @@ void Gate::open() {
   (void)::pthread_cond_broadcast(&changed_);
 }
 
+/// Half of it to one and a half: work that comes and goes at an even pace would be seen each time
+/// otherwise, or never.
+std::uint64_t Gate::about(std::uint64_t length) {
+  random_ = random_ * 6'364'136'223'846'793'005 + 1'442'695'040'888'963'407;
+  return length / 2 + (random_ >> 32) % length;
+}
+
 void Gate::watch(Stretch& stretch) {
   const std::uint64_t pause = std::clamp(launch_time_ / 16, kLook, kMillisecond);
   for (;;) {
-    sleep_for(pause);
+    sleep_for(about(pause));
     switch (look(stretch)) {
       case Next::On:
         break;

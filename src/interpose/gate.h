@@ -49,6 +49,7 @@ class Gate {
   [[nodiscard]] bool wait_for_turn(std::size_t place);
   void say_shared(const char* why);
   void open();
+  [[nodiscard]] std::uint64_t about(std::uint64_t length);
   void watch(Stretch& stretch);
   void close(const Stretch& stretch);
   /// How the stretch goes on after a look at it.
@@ -78,6 +79,7 @@ class Gate {
   std::uint64_t launch_time_ = 0;  ///< nanoseconds a launch takes of the device, as learned
   std::uint64_t busy_since_ = 0;   ///< it closed with something not done
   std::array<bool, Turn::kPlaces> is_kept_{};  ///< by who does not give it back
+  std::uint64_t random_ = 0;
   bool gave_way_ = false;
   bool has_said_ = false;
 };
