@@ -3,6 +3,7 @@
 two milliseconds, as one without MPS does. What each got is what that GPU says it worked for it, on a clock that goes while
 all of them wait: how fast this machine is changes nothing."""
 
+import contextlib
 import fcntl
 import os
 import select
@@ -179,31 +180,37 @@ def test_a_killed_neighbour_gives_its_turn_back(gpus):
     assert jobs.programs[0].end() == ""
 
 
-def test_a_stopped_neighbour_is_not_waited_for_for_ever(gpus):
-    """It keeps the turn while it is stopped: the other uses the device without, and says so."""
-    jobs = Jobs(gpus, 0.5, 0.5)
-    busy, stopped = jobs.programs
-    stopped.get("launch", 0)  # until it is told to end
-    while not is_locked(jobs.turn):
-        assert stopped.process.poll() is None
-    stopped.process.send_signal(signal.SIGSTOP)
-    for _ in range(200):
-        busy.get("launch", 1000)
-        busy.get("sync")
-    said = busy.end()
+@contextlib.contextmanager
+def kept(turn):
+    """As by a process that is stopped while it has the device."""
+    with turn.open("r+") as file:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1)
+        yield
+
+
+def test_a_stopped_neighbour_is_waited_for_once(gpus):
+    """A second; and when it goes on its turn is everybody's again."""
+    jobs = Jobs(gpus, 0.5, parties=1)
+    program = jobs.programs[0]
+    began = program.get("time")
+    with kept(jobs.turn):
+        for _ in range(100):
+            program.get("launch", 1000)
+            program.get("sync")
+        assert SECOND < program.get("time") - began < 1.3 * SECOND
+    assert not is_locked(jobs.turn)
+    program.get("launch", 30_000)
+    program.get("sync")
+    program.get("launch", 1000)  # which waits until that is paid for
+    assert is_locked(jobs.turn)
+    (said,) = jobs.end()
     assert said.count("\n") == 1 and said.endswith("/turn: it is not given back by another process\n")
-    # It goes on, and so does what it waits for.
-    stopped.process.send_signal(signal.SIGCONT)
-    stopped.get("tell", 0)
-    stopped.get("sync")
-    assert stopped.end() == ""
 
 
 def test_others_have_their_shares_beside_a_stopped_one(gpus):
     """They wait for it once, a second, and then have turns among themselves."""
     jobs = Jobs(gpus, 0.7, 0.3, parties=2)
-    with jobs.turn.open("r+") as turn:
-        fcntl.lockf(turn, fcntl.LOCK_EX | fcntl.LOCK_NB, 1)
+    with kept(jobs.turn):
         got = jobs.got(launches(1000), launches(1000))
     assert abs(got[0] / sum(got) - 0.7) < 0.03
     assert sum(got) > 0.85
@@ -273,7 +280,7 @@ def test_a_forked_child_has_a_gate_of_its_own(gpus):
     jobs = Jobs(gpus, 0.5)
     program = jobs.programs[0]
     program.get("launch", 1000)
-    while jobs.accounts[0].busy() == 0:
+    while jobs.accounts[0].busy() == 0 or is_locked(jobs.turn):
         # Until the device is idle: the fake driver cannot be forked while another thread is in it.
         assert program.process.poll() is None
     assert program.text("fork") == "0 child\n"
