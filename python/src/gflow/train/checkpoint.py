@@ -176,6 +176,9 @@ class Checkpoint:
     keep: so many of the newest stay. saves_on: signals on which it is saved; ends_on: and the program ends, with 128 + its number.
     In a process group of torch.distributed all processes agree at each step; the first one writes, all of them resume."""
 
+    # The last of torch.distributed, kept to the end: a thread of gloo that frees it while Python before 3.14 ends aborts it.
+    _work: Any = None
+
     def __init__(self, directory: os.PathLike[str] | str, *, keep: int = 3, saves_on: Sequence[int] = (signal.SIGUSR1,),
                  ends_on: Sequence[int] = (signal.SIGTERM,), **states: Stateful) -> None:
         if not states:
@@ -236,7 +239,8 @@ class Checkpoint:
             distributed.all_gather_object(random_states, _random_state())
         path = self._files.save(self.step, lambda part: self._write(part, random_states)) if self._is_first else None
         if distributed is not None:
-            distributed.barrier()
+            Checkpoint._work = distributed.barrier(async_op=True)
+            Checkpoint._work.wait()
         return path
 
     def _write(self, path: Path, random_states: list[dict[str, Any]]) -> None:
@@ -255,7 +259,8 @@ class Checkpoint:
             torch = _torch()
             device = "cuda" if distributed.get_backend() == "nccl" else "cpu"
             both = torch.tensor((to_save, ended_by), device=device)
-            distributed.all_reduce(both, op=distributed.ReduceOp.MAX)
+            Checkpoint._work = distributed.all_reduce(both, op=distributed.ReduceOp.MAX, async_op=True)
+            Checkpoint._work.wait()
             to_save, ended_by = (int(one) for one in both)
         return bool(to_save), ended_by
 
