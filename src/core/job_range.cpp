@@ -50,15 +50,43 @@ JobRange JobRange::part(std::uint64_t i, std::uint64_t most) const {
   return {.first = at(i), .count = std::min(most, count - i), .naming = naming};
 }
 
-std::int64_t bytes_of(const JobRange& range) {
-  const auto size = static_cast<std::int64_t>(range.first.spec.name.size());
-  const std::int64_t but_for_name = bytes_of(range.first) - size;
-  std::int64_t bytes = but_for_name * static_cast<std::int64_t>(range.count);
-  if (range.naming == Naming{}) return bytes + size * static_cast<std::int64_t>(range.count);
-  for (std::uint64_t i = 0; i < range.count; ++i) {
-    bytes += static_cast<std::int64_t>(range.name(i).size());
+namespace {
+
+/// The digits of `count` numbers, `step` apart.
+std::uint64_t digits_of(std::uint64_t first, std::uint64_t count, std::uint64_t step) {
+  std::uint64_t digits = 0;
+  for (std::uint64_t length = 1, end = 10; count > 0; ++length, end *= 10) {
+    if (first >= end) continue;
+    const std::uint64_t as_long = std::min(count, (end - first + step - 1) / step);
+    digits += as_long * length;
+    count -= as_long;
+    first += as_long * step;
   }
-  return bytes;
+  return digits;
+}
+
+std::uint64_t bytes_of_names(const JobRange& range) {
+  const std::string& first = range.first.spec.name;
+  if (range.naming == Naming{} || range.count == 1) return first.size() * range.count;
+  if (range.naming.by_id) {
+    std::uint64_t bytes = 0;
+    for (std::uint64_t i = 0; i < range.count; ++i) bytes += range.name(i).size();
+    return bytes;
+  }
+  const std::string second = range.name(1);
+  const std::size_t number = second.rfind('_') + 1;
+  return first.size() + number * (range.count - 1) +
+         digits_of(
+             parse_number(second.substr(number)).value_or(0), range.count - 1, range.naming.step);
+}
+
+}  // namespace
+
+std::int64_t bytes_of(const JobRange& range) {
+  const std::int64_t but_for_name =
+      bytes_of(range.first) - static_cast<std::int64_t>(range.first.spec.name.size());
+  return but_for_name * static_cast<std::int64_t>(range.count) +
+         static_cast<std::int64_t>(bytes_of_names(range));
 }
 
 }  // namespace gflow

@@ -335,19 +335,20 @@ std::vector<Ranked> Placer::rank(const Ledger& ledger, DemandIndex demand, std::
 }
 
 void Placer::arrived(const Ledger& ledger, DemandIndex demand, std::uint64_t count) {
-  for (std::uint64_t i = 0; i < count; ++i) arrived(ledger, demand);
+  traffic_.arrivals += static_cast<std::int64_t>(count);
+  if (learns_) learn(ledger.demand(demand), static_cast<std::int64_t>(count));
+  observe(ledger);
 }
 
-void Placer::arrived(const Ledger& ledger, DemandIndex demand) {
-  ++traffic_.arrivals;
-  if (learns_) {
-    counter_.add(ledger.demand(demand));
-    if (counter_.is_due()) {
-      profile_ = counter_.profile();
-      prepared_ = false;
-    }
+void Placer::learn(const Demand& demand, std::int64_t count) {
+  while (count > 0) {
+    const std::int64_t taken = std::clamp<std::int64_t>(counter_.until_due(), 1, count);
+    counter_.add(demand, taken);
+    count -= taken;
+    if (counter_.until_due() > 0) continue;
+    profile_ = counter_.profile();
+    prepared_ = false;
   }
-  observe(ledger);
 }
 
 void Placer::departed(const Ledger& ledger) {

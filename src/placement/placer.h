@@ -72,9 +72,8 @@ class Placer {
   /// of the nodes is learned when they change, whether anything is placed or not.
   void catch_up(const Ledger& ledger);
 
-  /// A job was submitted, or one that had been placed left. Policies may learn from it.
-  void arrived(const Ledger& ledger, DemandIndex demand);
-  void arrived(const Ledger& ledger, DemandIndex demand, std::uint64_t count);  ///< so many
+  /// Jobs were submitted, or one that had been placed left. Policies may learn from it.
+  void arrived(const Ledger& ledger, DemandIndex demand, std::uint64_t count = 1);
   void departed(const Ledger& ledger);
 
   [[nodiscard]] const Policy& policy() const { return *policy_; }
@@ -95,6 +94,7 @@ class Placer {
   };
 
   void prepare(const Ledger& ledger);
+  void learn(const Demand& demand, std::int64_t count);
   void observe(const Ledger& ledger);
   [[nodiscard]] NodeView valued_view(const Ledger& ledger, NodeIndex node) const;
   void look_at(const Ledger& ledger, NodeIndex node);

@@ -58,10 +58,18 @@ Profile profile_of(std::span<const DemandClass> demands, int percent) {
   return profile;
 }
 
-void DemandCounter::add(const Demand& demand) {
-  ++counts_[scored_part(demand)];
-  ++added_;
-  if (++total_ < 2 * kMemory) return;
+void DemandCounter::add(const Demand& demand, std::int64_t count) {
+  added_ += count;
+  while (count > 0) {
+    const std::int64_t taken = std::min(count, 2 * kMemory - total_);
+    counts_[scored_part(demand)] += taken;
+    total_ += taken;
+    count -= taken;
+    if (total_ == 2 * kMemory) fade();
+  }
+}
+
+void DemandCounter::fade() {
   total_ = 0;
   for (auto entry = counts_.begin(); entry != counts_.end();) {
     entry->second /= 2;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -46,13 +47,16 @@ class DemandCounter {
  public:
   static constexpr std::int64_t kMemory = 10'000;
 
-  void add(const Demand& demand);
-  /// Whether so much was added since profile() was last asked that it is worth asking again: after
-  /// every doubling, later after every 1,024 jobs.
-  [[nodiscard]] bool is_due() const { return added_ >= due_; }
+  void add(const Demand& demand, std::int64_t count = 1);
+  /// How many have to be added until it is worth asking for profile() again: it is after every
+  /// doubling, later after every 1,024 jobs.
+  [[nodiscard]] std::int64_t until_due() const { return std::max<std::int64_t>(due_ - added_, 0); }
   [[nodiscard]] Profile profile();
 
  private:
+  /// What is known counts half.
+  void fade();
+
   std::map<Demand, std::int64_t> counts_;
   std::int64_t total_ = 0;
   std::int64_t added_ = 0;

@@ -14,6 +14,7 @@
 #include "engine/step.h"
 #include "server/event_journal.h"
 #include "server/service.h"
+#include "server/submission.h"
 
 namespace gflow::server {
 
@@ -47,19 +48,12 @@ class FakeService : public Service {
     if (const auto known = submissions_.find(key); known != submissions_.end()) {
       return post_([answer = std::move(answer), jobs = known->second] { answer(jobs); });
     }
-    engine::event::Submit submit{{}, by};
-    for (auto& item : request.items) {
-      for (const std::size_t sibling : item.depends_on_siblings) {
-        item.spec.dependencies.jobs.emplace_back(engine::event::kSibling + sibling);
-      }
-      submit.specs.push_back(item.spec);
-      submit.tasks.push_back(item.tasks);
-      payloads.push_back(std::move(item.payload));
-    }
-    this->request(submit, [this, key, answer = std::move(answer)](Result<std::vector<JobId>> jobs) {
-      if (jobs && !key.second.empty()) submissions_[key] = *jobs;
-      answer(std::move(jobs));
-    });
+    Submission submission = submission_of(std::move(request.items), by);
+    this->request(std::move(submission.event),
+                  [this, key, answer = std::move(answer)](Result<std::vector<JobId>> jobs) {
+                    if (jobs && !key.second.empty()) submissions_[key] = *jobs;
+                    answer(std::move(jobs));
+                  });
   }
 
   void request(engine::Event event, Answer answer, Check check = {}) override {
@@ -147,7 +141,6 @@ class FakeService : public Service {
   std::function<void()> on_wait;    ///< called for everyone who starts to wait for a change
   std::function<void()> on_let_go;  ///< called when nobody wants the change any more, or got it
   std::function<void()> on_hold;    ///< called for every answer that is held back
-  std::vector<Payload> payloads;
   Counters counted;
   EventJournal journal;
 

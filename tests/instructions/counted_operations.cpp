@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a daemon does for a submission, for the end of a job with the start of the next, for a page
-// of the queue, and for each job when it starts: request to answer, commit included, in one thread
-// and without sockets, so that each run executes the same instructions. Usage, under callgrind:
+// What a daemon does for a submission, for that of an array, for the end of a job with the start of
+// the next, for a page of the queue, and for each job when it starts: request to answer, commit
+// included, in one thread and without sockets, so that each run executes the same instructions.
+// Usage, under callgrind:
 //
 //   valgrind --tool=callgrind --instr-atstart=no counted_operations QUEUED...
 //
-// Without arguments it says which compiler made it. // QUEUED: numbers of waiting jobs at which
-// each is done. Callgrind writes a file for each, named "submit 100". "reference" is the yardstick:
-// work of the same kind (texts, maps, JSON, SQL) that is nothing of gflow's, as the same compiler
-// made it.
+// Without arguments it says which compiler made it. QUEUED: numbers of waiting jobs at which each
+// is done, and of tasks of the array. Callgrind writes a file for each, named "submit 100".
+// "reference" is the yardstick: work of the same kind (texts, maps, JSON, SQL) that is nothing of
+// gflow's, as the same compiler made it.
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <valgrind/callgrind.h>
 
@@ -190,6 +191,12 @@ std::string submission_of(int number) {
   return nlohmann::json{{"items", nlohmann::json::array({item_of(number)})}}.dump();
 }
 
+std::string array_of(int number, int tasks) {
+  nlohmann::json item = item_of(number);
+  item["tasks"] = {{"count", tasks}};
+  return nlohmann::json{{"items", nlohmann::json::array({std::move(item)})}}.dump();
+}
+
 /// Counts what `operation` takes, in a file of that name.
 template <typename Operation>
 void count(const std::string& name, int times, Operation operation) {
@@ -235,6 +242,8 @@ void count_at(int queued) {
   count("end to start" + at, kTimes, [&](int) { daemon.end_one(); });
   const std::string query = "state=Queued&limit=50&after=" + std::to_string(queued / 2);
   count("list" + at, 2, [&](int) { daemon.ask(list_jobs, query, ""); });
+  const std::string array = array_of(queued, queued);
+  count("array" + at, 1, [&](int) { daemon.ask(server::submit_jobs, "", array); });
 }
 
 /// As a daemon that starts takes what its store holds.

@@ -259,7 +259,7 @@ TEST(DemandCounter, ForgetsSlowly) {
   int asked = 0;
   for (std::int64_t i = 0; i < DemandCounter::kMemory; ++i) {
     counter.add(one);
-    if (!counter.is_due()) continue;
+    if (counter.until_due() > 0) continue;
     (void)counter.profile();
     ++asked;
   }
@@ -268,6 +268,18 @@ TEST(DemandCounter, ForgetsSlowly) {
   const Profile profile = counter.profile();
   EXPECT_EQ(profile.classes.front().demand.gpus, 2);
   EXPECT_GT(profile.classes.front().count, 20 * profile.classes.back().count);
+}
+
+TEST(DemandCounter, ManyAtOnceAreAsManyOneByOne) {
+  DemandCounter together;
+  DemandCounter apart;
+  for (const std::int64_t count : {1L, 7L, 9'000L, 10'991L, 3L, 45'000L}) {
+    const Demand demand{.gpus = static_cast<int>(count % 3)};
+    together.add(demand, count);
+    for (std::int64_t i = 0; i < count; ++i) apart.add(demand);
+    EXPECT_EQ(together.until_due(), apart.until_due());
+    EXPECT_EQ(together.profile().classes, apart.profile().classes);
+  }
 }
 
 }  // namespace
