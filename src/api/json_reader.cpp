@@ -127,6 +127,10 @@ void Reader::take(const Place& place, const Value& value, std::string& out, Rang
   if (encoded == nullptr) return refuse_type(place, "a string or {\"base64\": \"...\"}", value);
   auto bytes = base64_decode(*encoded);
   if (!bytes) return refuse(place, "is not base64");
+  const bool may_have_nul = is_content_ || findings_.unknown == Unknown::Ignored;
+  if (!may_have_nul && bytes->find('\0') != std::string::npos) {
+    return refuse(place, "must not contain a NUL character");
+  }
   out = std::move(*bytes);
 }
 

@@ -86,6 +86,13 @@ class Reader {
   void bytes(std::string_view name, T& out) {
     field(name, out);
   }
+  /// What a file has, which may be any bytes: other texts of a request have no NUL.
+  template <typename T>
+  void content(std::string_view name, T& out) {
+    is_content_ = true;
+    field(name, out);
+    is_content_ = false;
+  }
   /// Whether there are any, and not too many, is judged by who has words for it.
   template <typename T>
   void some(std::string_view name, std::vector<T>& out, std::size_t /*most*/ = SIZE_MAX) {
@@ -218,6 +225,7 @@ class Reader {
   const Place place_;
   const Value::Object* object_ = nullptr;  // null if the value is not an object
   std::vector<std::string_view> asked_;    // every name a field was looked for by
+  bool is_content_ = false;
 };
 
 }  // namespace gflow::api

@@ -107,6 +107,10 @@ class Writer {
   void bytes(std::string_view name, const T& value) {
     field(name, value);
   }
+  template <typename T>
+  void content(std::string_view name, const T& value) {
+    field(name, value);
+  }
   /// Required, not empty, and of so many at most.
   template <typename T>
   void some(std::string_view name, const std::vector<T>& value, std::size_t /*most*/ = SIZE_MAX) {

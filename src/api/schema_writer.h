@@ -121,6 +121,10 @@ class SchemaWriter {
     is_bytes_ = false;
   }
   template <typename T>
+  void content(std::string_view name, const T& value) {
+    bytes(name, value);
+  }
+  template <typename T>
   void some(std::string_view name, const std::vector<T>& value, std::size_t most = SIZE_MAX) {
     add(name, not_empty(schema_of(value, {}), most), true);
   }

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bad input: a clear error that names it and a way out, the right exit code, nothing half-submitted."""
 
+import base64
 import json
 import os
 
 import pytest
+from http_client import ask
 from machine import Gate
 
 
@@ -276,6 +278,20 @@ def test_a_reason_of_a_drain_has_a_limit(machine):
     ran = machine.run("gctl", "drain", "gpu", "0", "--reason", "x" * 100_000)
     assert ran.code == 2 and "the reason has 100000 bytes; the maximum is 1024" in ran.err, ran
     assert machine.get("/api/v1/drain")["drains"] == []
+
+
+def test_only_what_a_file_has_may_have_a_nul(machine):
+    """Whatever way it comes: a text that others are shown, or that is an argument, has none."""
+    nul = {"base64": "YQBi"}
+    for target, body in [("drain", {"gpu": 0, "reason": nul}), ("place", {"request": {"selector": [{"key": nul, "value": "x"}]}})]:
+        refused = ask(machine, "POST", f"/api/v1/{target}", json.dumps(body))
+        assert refused.status == 400 and "must not contain a NUL character" in refused.document["detail"], refused
+    script = {"base64": base64.b64encode(b"#!/bin/sh\necho ran\nexit\n\0").decode()}
+    items = [{"spec": {"work_dir": "/"}, "payload": {"argv": ["unpack"], "script": script, "config_name": "c", "config": nul}}]
+    taken = ask(machine, "POST", "/api/v1/jobs", json.dumps({"items": items}))
+    assert taken.status == 201, taken
+    (job,) = machine.wait(taken.document["items"][0]["id"])
+    assert job["status"] == "Finished" and machine.log(job["id"]) == "ran\n"
 
 
 def test_malformed_requests_do_not_end_the_daemon(machine):
