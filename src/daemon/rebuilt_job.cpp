@@ -14,9 +14,11 @@
 #include "base/kept_sentence.h"
 #include "base/text.h"
 #include "core/cpu_list.h"
+#include "core/gpu_request.h"
 #include "os/file.h"
 #include "os/user.h"
 #include "runner/attempt_files.h"
+#include "server/holder.h"
 
 namespace gflow::daemon {
 namespace {
@@ -86,7 +88,9 @@ JobSpec spec_of(const attempt::Order& order, const Told& told) {
   spec.request = request_of(told);
   spec.time_limit = order.time_limit;
   spec.grace = order.grace;
-  spec.command = join(order.argv, " ");
+  spec.allocation = server::is_holder_command(order.argv);
+  spec.command =
+      spec.allocation ? "allocation of " + gpu_request_text(spec.request) : join(order.argv, " ");
   spec.work_dir = order.work_dir;
   return spec;
 }

@@ -2,6 +2,7 @@
 #include "server/holder.h"
 
 #include <limits>
+#include <string_view>
 #include <utility>
 
 #include "base/text.h"
@@ -10,6 +11,7 @@ namespace gflow::server {
 namespace {
 
 constexpr std::size_t kFixed = 2;  // the program and its option
+constexpr std::string_view kHold = "--hold";
 
 void add(std::vector<std::string>& argv, const std::optional<ProcessId>& process) {
   if (!process) return;
@@ -20,11 +22,15 @@ void add(std::vector<std::string>& argv, const std::optional<ProcessId>& process
 }  // namespace
 
 std::vector<std::string> holder_command(std::string shim, const HeldFor& held_for) {
-  std::vector<std::string> argv = {std::move(shim), "--hold"};
+  std::vector<std::string> argv = {std::move(shim), std::string(kHold)};
   const bool only_waits = !held_for.owner && held_for.waiter;
   add(argv, only_waits ? std::optional(ProcessId{}) : held_for.owner);
   add(argv, held_for.waiter);
   return argv;
+}
+
+bool is_holder_command(const std::vector<std::string>& argv) {
+  return argv.size() >= kFixed && argv[0].ends_with("/gflow-shim") && argv[1] == kHold;
 }
 
 std::vector<ProcessId> waiting_processes(const Payload& payload) {

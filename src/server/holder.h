@@ -26,6 +26,8 @@ struct HeldFor {
 
 /// What is run in place of a program, with the path of gflow-shim: see shim/hold.h.
 [[nodiscard]] std::vector<std::string> holder_command(std::string shim, const HeldFor& held_for);
+/// Whether that is what it is, of gflow wherever it was installed then.
+[[nodiscard]] bool is_holder_command(const std::vector<std::string>& argv);
 /// The processes with any of which such an allocation ends while it waits.
 [[nodiscard]] std::vector<ProcessId> waiting_processes(const Payload& payload);
 

@@ -8,6 +8,7 @@ import sys
 from contextlib import closing
 
 import pytest
+from http_client import ask
 from machine import Gate, appears
 
 
@@ -96,6 +97,21 @@ def test_deleted_database_while_a_job_runs(busy, ids):
     assert busy.job(second)["status"] == "Queued", "its GPU was given on"
     busy.gate.open()
     assert busy.wait(busy.first, second)[0]["outcome"]["exit_code"] == 3
+
+
+def test_an_allocation_is_got_back_as_one(machine):
+    given = ask(machine, "POST", "/api/v1/gpu/allocate", '{"gpu_count": 1}').document
+    path = f"/api/v1/gpu/allocations/{given['allocation_id']}"
+    machine.kill_daemon()
+    for name in ("gflow.db", "gflow.db-wal"):
+        (machine.state / name).unlink()
+    assert recover(machine)["from_attempts"] == [given["allocation_id"]]
+    machine.up()
+    again = ask(machine, "GET", path)
+    assert again.status == 200, again
+    assert again.document["success"] and again.document["gpu_config"]["devices"] == given["gpu_config"]["devices"]
+    assert machine.job(given["allocation_id"])["spec"]["command"] == "allocation of 1"
+    assert ask(machine, "DELETE", path).status == 200
 
 
 def test_page_flipped_after_an_orderly_end(busy):
