@@ -85,8 +85,8 @@ std::string to_text(const ListenAddress& address) {
 
 std::string_view host_of(std::string_view host_and_port) {
   const auto [host, port] = parts_of(host_and_port);
-  const bool is_port = port.empty() || decimal<std::uint16_t>(port);
-  return is_port ? host : host_and_port;
+  if (!port.empty() && !decimal<std::uint16_t>(port)) return host_and_port;
+  return host.ends_with('.') ? host.substr(0, host.size() - 1) : host;
 }
 
 bool is_loopback_host(std::string_view host_and_port) {

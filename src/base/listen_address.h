@@ -28,7 +28,8 @@ struct ListenAddress {
 /// "127.0.0.1:8000", "[::1]:8000".
 [[nodiscard]] std::string to_text(const ListenAddress& address);
 
-/// "lab1" of "lab1:8000", "[::1]" of "[::1]:8000"; the whole text where no port follows.
+/// "lab1" of "lab1:8000" and of "lab1.:8000" (a name of which nothing is to be looked for behind
+/// the dot), "[::1]" of "[::1]:8000"; the whole text where no port follows.
 [[nodiscard]] std::string_view host_of(std::string_view host_and_port);
 /// Whether what a URL names is always this machine: "localhost", "[::1]" or one of 127.0.0.0/8,
 /// with a port or without.
