@@ -47,8 +47,8 @@ Connections possible_connections(const HttpServer::Options& options) {
   constexpr std::size_t kMostElsewhere = 512;
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) limit.rlim_cur = 0;
-  const std::size_t there_are = std::max<std::size_t>(limit.rlim_cur, 2 * kSpareDescriptors);
-  const std::size_t free = there_are - kSpareDescriptors;
+  const std::size_t free =
+      limit.rlim_cur - std::min<std::size_t>(kSpareDescriptors, limit.rlim_cur / 2);
   const std::size_t wanted = options.max_connections;
   const std::size_t elsewhere =
       options.tls ? std::min({wanted, kMostElsewhere, free / 3 / kOfEachTls}) : 0;

@@ -155,16 +155,20 @@ def test_an_allocation_is_given_and_given_back(served):
     assert ask(served, "GET", "/api/v1/gpu/nodes?gpu_type=A100")[1]["available_nodes"][0]["available_gpus"] == 2
 
 
-def test_who_finds_every_connection_in_use_is_told_when_to_try_again(bare):
-    bare.environment |= LOOPBACK | {"GFLOW_API__MAX_CONNECTIONS": "16"}
-    bare.up()
+@pytest.mark.parametrize(("start", "most"), [
+    (["env", "GFLOW_API__MAX_CONNECTIONS=16"], 16),
+    (["prlimit", "--nofile=64:64"], 16),  # each takes two at most, and half of them are for everything else
+])
+def test_who_finds_every_connection_in_use_is_told_when_to_try_again(bare, start, most):
+    bare.environment |= LOOPBACK
+    bare.ok(*start, "gflowd", "up", "--devices", bare.devices)
     host, port = json.loads(bare.ok("gflowd", "status", "--json"))["api_url"].removeprefix("http://").split(":")
     with ExitStack() as held:
-        clients = [held.enter_context(socket.create_connection((host, int(port)), PATIENCE)) for _ in range(17)]
+        clients = [held.enter_context(socket.create_connection((host, int(port)), PATIENCE)) for _ in range(most + 1)]
         refused, *_ = select.select(clients, [], [], PATIENCE)[0]
         head, _, body = b"".join(iter(lambda: refused.recv(65536), b"")).decode().partition("\r\n\r\n")
     assert head.startswith("HTTP/1.1 429 Too Many Requests\r\n") and "\r\nRetry-After: 1\r\n" in head, head
-    assert json.loads(body)["detail"] == "all 16 connections are in use; try again"
+    assert json.loads(body)["detail"] == f"all {most} connections are in use; try again"
 
 
 @contextmanager
