@@ -167,6 +167,28 @@ def test_a_server_that_waits_for_a_hub_that_was_killed_is_cancelled(hub, client)
     assert waiting_server(hub, client).id == job.id + 1
 
 
+CULLER = """
+import sys
+c.JupyterHub.services.append(dict(
+    name="culler", command=[sys.executable, "-m", "jupyterhub_idle_culler", "--timeout=2", "--cull-every=1"]))
+c.JupyterHub.load_roles.append(dict(
+    name="culler", services=["culler"], scopes=["list:users", "read:users:activity", "read:servers", "delete:servers"]))
+"""
+
+
+def test_a_server_that_nobody_uses_gives_its_gpus_back(machine, client):
+    """To who waits for them, by the culler that hubs have for that."""
+    hub = Hub(machine, CULLER)
+    try:
+        hub.ask("POST", "/hub/api/users/root")
+        job = waiting_server(hub, client, "1")
+        next_one = client.submit("true", gpus=2)
+        assert job.wait()["status"] == "Cancelled", hub.log()
+        assert job.show()["started"] is not None and next_one.wait()["status"] == "Finished"
+    finally:
+        hub.close()
+
+
 IMPATIENT = """
 c.JupyterHub.tornado_settings = dict(slow_stop_timeout=0)
 from gflow import jupyterhub
