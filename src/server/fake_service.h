@@ -49,6 +49,7 @@ class FakeService : public Service {
       return post_([answer = std::move(answer), jobs = known->second] { answer(jobs); });
     }
     Submission submission = submission_of(std::move(request.items), by);
+    for (TaskPayload& payload : submission.payloads) payloads.push_back(std::move(payload));
     this->request(std::move(submission.event),
                   [this, key, answer = std::move(answer)](Result<std::vector<JobId>> jobs) {
                     if (jobs && !key.second.empty()) submissions_[key] = *jobs;
@@ -141,6 +142,7 @@ class FakeService : public Service {
   std::function<void()> on_wait;    ///< called for everyone who starts to wait for a change
   std::function<void()> on_let_go;  ///< called when nobody wants the change any more, or got it
   std::function<void()> on_hold;    ///< called for every answer that is held back
+  std::vector<TaskPayload> payloads;
   Counters counted;
   EventJournal journal;
 

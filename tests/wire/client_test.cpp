@@ -107,7 +107,7 @@ TEST(Client, CarriesCommandLinesOfAnyLength) {
   ASSERT_TRUE(client.submit(request));
   EXPECT_EQ(client.job(JobId(1))->spec.command, "run it");
   daemon.on_loop(
-      [&] { EXPECT_EQ(daemon.service().payloads.at(0).argv, request.items[0].payload.argv); });
+      [&] { EXPECT_EQ(daemon.service().payloads.at(0).own.argv, request.items[0].payload.argv); });
 
   request.items[0].payload.script = std::string(std::size_t{17} << 20, 'x');
   const auto refused = client.submit(request);
