@@ -64,6 +64,8 @@ memory_weight = 0
 cpu_weight = 3
 fragmentation_weight = 100
 [sharing]
+stop_overuse = true
+overuse_margin = "512M"
 max_jobs = 5
 max_time_sliced = 6
 mix_modes = true
@@ -131,6 +133,8 @@ max_backups = 0
   want.policy.placement_options.cpu_weight = 3;
   want.policy.placement_options.fragmentation_weight = 100;
   want.policy.sharing = {.max_jobs = 5, .max_time_sliced = 6, .mix_modes = true};
+  want.policy.stop_overuse = true;
+  want.policy.overuse_margin = Memory::mib(512);
   want.policy.share_with_others = true;
   want.policy.allow_see_all = true;
   want.node_name = "lab1";
