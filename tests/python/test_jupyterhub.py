@@ -168,9 +168,7 @@ def test_a_server_that_waits_for_a_hub_that_was_killed_is_cancelled(hub, client)
 
 
 CULLER = """
-import sys
-c.JupyterHub.services.append(dict(
-    name="culler", command=[sys.executable, "-m", "jupyterhub_idle_culler", "--timeout=2", "--cull-every=1"]))
+c.JupyterHub.services.append(dict(name="culler", command=["jupyterhub-idle-culler", "--timeout=2", "--cull-every=1"]))
 c.JupyterHub.load_roles.append(dict(
     name="culler", services=["culler"], scopes=["list:users", "read:users:activity", "read:servers", "delete:servers"]))
 """
@@ -178,6 +176,7 @@ c.JupyterHub.load_roles.append(dict(
 
 def test_a_server_that_nobody_uses_gives_its_gpus_back(machine, client):
     """To who waits for them, by the culler that hubs have for that."""
+    program("jupyterhub-idle-culler")
     hub = Hub(machine, CULLER)
     try:
         hub.ask("POST", "/hub/api/users/root")
