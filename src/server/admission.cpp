@@ -6,6 +6,13 @@
 #include "base/translate.h"
 
 namespace gflow::server {
+namespace {
+
+/// What is left of `all` for who comes this way: commands come by the socket, and find room however
+/// many connections programs and strangers keep open over TCP.
+std::size_t open_to(Via via, std::size_t all) { return via == Via::Tcp ? all - all / 4 : all; }
+
+}  // namespace
 
 Admission::Admission(Limits here, Limits elsewhere, std::size_t max_connections_per_user)
     : max_connections_per_user_(max_connections_per_user) {
@@ -22,9 +29,9 @@ Result<Admission::Lease> Admission::take_connection(const Guest& guest) {
         tr_format("{} has {} connections open; close some first", who, use->second.connections));
   }
   const All& all = core_->all_of(guest.via);
-  if (all.use.connections >= all.most.connections) {
-    return fail(Code::Exhausted,
-                tr_format("all {} connections are in use; try again", all.most.connections));
+  const std::size_t most = open_to(guest.via, all.most.connections);
+  if (all.use.connections >= most) {
+    return fail(Code::Exhausted, tr_format("all {} connections are in use; try again", most));
   }
   return lend(guest, {.connections = 1, .bodies = {}, .replies = {}});
 }

@@ -24,7 +24,7 @@ class Admission {
  public:
   /// Of all who come one way.
   struct Limits {
-    std::size_t connections = 0;
+    std::size_t connections = 0;  ///< of those on this machine a quarter is the socket's alone
     Memory bodies;
   };
   /// What was taken, given back when it is let go of.
