@@ -4,7 +4,9 @@
 import http.client
 import json
 import re
+import select
 import socket
+from contextlib import ExitStack
 
 import pytest
 from http_client import ask
@@ -198,3 +200,20 @@ def test_the_page_is_in_the_language_of_who_asks(machine):
         assert b'<html lang="en">' not in ask(machine, "GET", "/docs", Accept_Language=language).body, language
     page = ask(machine, "GET", "/docs", Accept_Language="zh_CN").body.decode()
     assert '<html lang="zh-CN">' in page and "列出任务" in page and "List jobs" not in page
+
+
+@pytest.mark.parametrize(("start", "most"), [
+    (["env", "GFLOW_API__MAX_CONNECTIONS=16"], 12),
+    (["prlimit", "--nofile=64:64"], 12),  # each takes two at most, and half of them are for everything else
+])
+def test_who_finds_every_connection_in_use_is_told_when_to_try_again_and_commands_find_room(bare, start, most):
+    bare.environment["GFLOW_API__LISTEN"] = "127.0.0.1:0"
+    bare.ok(*start, "gflowd", "up", "--devices", bare.devices)
+    host, port = json.loads(bare.ok("gflowd", "status", "--json"))["api_url"].removeprefix("http://").split(":")
+    with ExitStack() as held:
+        clients = [held.enter_context(socket.create_connection((host, int(port)), PATIENCE)) for _ in range(most + 1)]
+        refused, *_ = select.select(clients, [], [], PATIENCE)[0]
+        head, _, body = b"".join(iter(lambda: refused.recv(65536), b"")).decode().partition("\r\n\r\n")
+        assert bare.ok("gqueue", "--json")  # the socket has a quarter of its own
+    assert head.startswith("HTTP/1.1 429 Too Many Requests\r\n") and "\r\nRetry-After: 1\r\n" in head, head
+    assert json.loads(body)["detail"] == f"all {most} connections are in use; try again"
