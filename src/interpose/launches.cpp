@@ -51,65 +51,34 @@ abi::Result launch(abi::Result (*function)(Parameters...),
 }  // namespace
 
 // NOLINTBEGIN(readability-function-size,cppcoreguidelines-macro-usage): the driver's interface
-#define GFLOW_LAUNCH_KERNEL(name, calls)                   \
-  GFLOW_EXPORT abi::Result name(abi::Function function,    \
-                                unsigned int grid_x,       \
-                                unsigned int grid_y,       \
-                                unsigned int grid_z,       \
-                                unsigned int block_x,      \
-                                unsigned int block_y,      \
-                                unsigned int block_z,      \
-                                unsigned int shared_bytes, \
-                                abi::Stream stream,        \
-                                void** parameters,         \
-                                void** extra) {            \
-    return launch(driver().name,                           \
-                  calls,                                   \
-                  stream,                                  \
-                  function,                                \
-                  grid_x,                                  \
-                  grid_y,                                  \
-                  grid_z,                                  \
-                  block_x,                                 \
-                  block_y,                                 \
-                  block_z,                                 \
-                  shared_bytes,                            \
-                  stream,                                  \
-                  parameters,                              \
-                  extra);                                  \
-  }
-GFLOW_LAUNCH_KERNEL(cuLaunchKernel, of_legacy_stream)
-GFLOW_LAUNCH_KERNEL(cuLaunchKernel_ptsz, of_thread_stream)
-#undef GFLOW_LAUNCH_KERNEL
+#define GFLOW_KERNEL_PARAMETERS                                                                    \
+  abi::Function function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,           \
+      unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared_bytes, \
+      abi::Stream stream, void **parameters
+#define GFLOW_KERNEL_ARGUMENTS \
+  function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes, stream, parameters
 
-#define GFLOW_LAUNCH_KERNEL(name, calls)                   \
-  GFLOW_EXPORT abi::Result name(abi::Function function,    \
-                                unsigned int grid_x,       \
-                                unsigned int grid_y,       \
-                                unsigned int grid_z,       \
-                                unsigned int block_x,      \
-                                unsigned int block_y,      \
-                                unsigned int block_z,      \
-                                unsigned int shared_bytes, \
-                                abi::Stream stream,        \
-                                void** parameters) {       \
-    return launch(driver().name,                           \
-                  calls,                                   \
-                  stream,                                  \
-                  function,                                \
-                  grid_x,                                  \
-                  grid_y,                                  \
-                  grid_z,                                  \
-                  block_x,                                 \
-                  block_y,                                 \
-                  block_z,                                 \
-                  shared_bytes,                            \
-                  stream,                                  \
-                  parameters);                             \
-  }
-GFLOW_LAUNCH_KERNEL(cuLaunchCooperativeKernel, of_legacy_stream)
-GFLOW_LAUNCH_KERNEL(cuLaunchCooperativeKernel_ptsz, of_thread_stream)
-#undef GFLOW_LAUNCH_KERNEL
+GFLOW_EXPORT abi::Result cuLaunchKernel(GFLOW_KERNEL_PARAMETERS, void** extra) {
+  return launch(driver().cuLaunchKernel, of_legacy_stream, stream, GFLOW_KERNEL_ARGUMENTS, extra);
+}
+
+GFLOW_EXPORT abi::Result cuLaunchKernel_ptsz(GFLOW_KERNEL_PARAMETERS, void** extra) {
+  return launch(
+      driver().cuLaunchKernel_ptsz, of_thread_stream, stream, GFLOW_KERNEL_ARGUMENTS, extra);
+}
+
+GFLOW_EXPORT abi::Result cuLaunchCooperativeKernel(GFLOW_KERNEL_PARAMETERS) {
+  return launch(
+      driver().cuLaunchCooperativeKernel, of_legacy_stream, stream, GFLOW_KERNEL_ARGUMENTS);
+}
+
+GFLOW_EXPORT abi::Result cuLaunchCooperativeKernel_ptsz(GFLOW_KERNEL_PARAMETERS) {
+  return launch(
+      driver().cuLaunchCooperativeKernel_ptsz, of_thread_stream, stream, GFLOW_KERNEL_ARGUMENTS);
+}
+
+#undef GFLOW_KERNEL_ARGUMENTS
+#undef GFLOW_KERNEL_PARAMETERS
 // NOLINTEND(readability-function-size,cppcoreguidelines-macro-usage)
 
 GFLOW_EXPORT abi::Result cuLaunchKernelEx(const abi::LaunchConfig* config,
