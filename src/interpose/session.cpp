@@ -20,6 +20,7 @@
 #include "interpose/gate.h"
 #include "interpose/holdings.h"
 #include "interpose/real.h"
+#include "share/account_file.h"
 
 namespace gflow::interpose {
 namespace {
@@ -70,7 +71,8 @@ share::Account* Session::open() {
   const char* const directory = ::getenv("GFLOW_SHARE_DIR");  // NOLINT(concurrency-mt-unsafe)
   if (directory == nullptr || *directory == '\0') return nullptr;
   turn_directory_ = ::strdup(directory);
-  const int length = std::snprintf(path_.data(), path_.size(), "%s/account", directory);
+  const int length =
+      std::snprintf(path_.data(), path_.size(), "%s/%s", directory, share::kAccountName);
   // NOLINTBEGIN(concurrency-mt-unsafe): once, and the words of a known number
   if (length < 0 || static_cast<std::size_t>(length) >= path_.size()) {
     return refuse(std::strerror(ENAMETOOLONG));

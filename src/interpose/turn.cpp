@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "share/account_file.h"
+
 namespace gflow::interpose {
 namespace {
 
@@ -25,7 +27,8 @@ ino_t inode_of(int file) {
 }  // namespace
 
 Turn::Turn(const char* directory) : is_needed_(directory != nullptr) {
-  if (is_needed_) (void)std::snprintf(path_.data(), path_.size(), "%s/turn", directory);
+  if (!is_needed_) return;
+  (void)std::snprintf(path_.data(), path_.size(), "%s/%s", directory, share::kTurnName);
 }
 
 int Turn::file() {

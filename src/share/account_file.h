@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "share/account.h"
+
 namespace gflow::share {
 
 /// The name of the account in the directory that GFLOW_SHARE_DIR names.
@@ -17,7 +19,7 @@ constexpr const char* kTurnName = "turn";
 struct DeviceLimit {
   std::string uuid;  ///< as NVML writes it
   std::uint64_t bytes = 0;
-  std::uint64_t share = 10'000;  ///< of its time, in 10,000ths
+  std::uint64_t share = kWholeShare;  ///< of its time, in 10,000ths
 
   friend bool operator==(const DeviceLimit&, const DeviceLimit&) = default;
 };
