@@ -15,13 +15,6 @@ LIMIT = 8 * GIB
 
 
 @pytest.fixture
-def gpus(tmp_path):
-    made = Gpus(tmp_path)
-    yield made
-    made.end()
-
-
-@pytest.fixture
 def account(tmp_path):
     return Account(tmp_path / "share", {UUIDS[0]: LIMIT})
 

@@ -10,19 +10,12 @@ import select
 import signal
 
 import pytest
-from fake_gpu import GIB, UUIDS, Account, Gpus, virtual_clock
+from fake_gpu import GIB, UUIDS, Account, virtual_clock
 from machine import PATIENCE
 
 MILLISECOND = 1_000_000
 SECOND = 1000 * MILLISECOND
 LENGTH = 10 * SECOND
-
-
-@pytest.fixture
-def gpus(tmp_path):
-    made = Gpus(tmp_path)
-    yield made
-    made.end()
 
 
 def launches(microseconds, at_once=16, command="keep_busy"):

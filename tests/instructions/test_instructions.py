@@ -92,3 +92,4 @@ def test_a_regression_would_be_seen():
     assert list(changed(counts | {"load": 400}, recorded)) == ["load"]
     assert changed({name: 3 * count for name, count in counts.items()}, recorded) == {}  # another machine's library
     assert grown(counts | {f"submit {MANY}": 2400}) == {"submit": 0.2}
+    assert grown(counts | {f"array {MANY}": 14_000}) == {"array": 6.0}
