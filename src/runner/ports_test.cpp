@@ -7,10 +7,15 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <optional>
+#include <utility>
+
 #include "os/fd.h"
 
 namespace gflow::runner {
 namespace {
+
+const Ports::Time kStart{std::chrono::hours(1)};
 
 /// Binds the port of this machine alone as another program would; invalid if it cannot be had.
 os::Fd listener_at(int port) {
@@ -40,11 +45,23 @@ os::Fd listener_at_ipv6(int port) {
   return bound ? std::move(listener) : os::Fd();
 }
 
+/// A block that was free, and another program that listens at its second port since then.
+struct Listened {
+  PortBlock block;
+  os::Fd listener;
+};
+std::optional<Listened> listened_in(Ports& ports, int count) {
+  while (const auto block = ports.take(count, kStart)) {
+    os::Fd listener = listener_at(block->base + 1);
+    if (listener.valid()) return Listened{*block, std::move(listener)};
+    // A program that is none of this test's has come there meanwhile.
+  }
+  return std::nullopt;
+}
+
 bool meet(PortBlock one, PortBlock other) {
   return one.base < other.base + other.count && other.base < one.base + one.count;
 }
-
-const Ports::Time kStart{std::chrono::hours(1)};
 
 TEST(Ports, BlocksDoNotMeetThoseTaken) {
   Ports ports;
@@ -62,13 +79,12 @@ TEST(Ports, BlocksDoNotMeetThoseTaken) {
 }
 
 TEST(Ports, OnesInUseArePassedOver) {
-  const auto block = Ports().take(3, kStart);
-  ASSERT_TRUE(block);
-  const os::Fd listener = listener_at(block->base + 1);
-  ASSERT_TRUE(listener.valid());
+  Ports ports;
+  const auto listened = listened_in(ports, 3);
+  ASSERT_TRUE(listened);
   const auto next = Ports().take(3, kStart);
   ASSERT_TRUE(next);
-  EXPECT_FALSE(meet(*next, {block->base + 1, 1})) << next->base;
+  EXPECT_FALSE(meet(*next, {listened->block.base + 1, 1})) << next->base;
 }
 
 TEST(Ports, OnesInUseOnIpv6ArePassedOver) {
@@ -93,14 +109,12 @@ TEST(Ports, OneThatTurnsOutToBeInUseIsNotGivenAgainSoon) {
 
 TEST(Ports, WhatWasFreeIsTriedAgainAfterAWhile) {
   Ports ports;
-  const auto first = ports.take(8, kStart);
-  ASSERT_TRUE(first);
-  ports.give_back(*first);
-  const os::Fd listener = listener_at(first->base);
-  ASSERT_TRUE(listener.valid());
+  const auto listened = listened_in(ports, 8);
+  ASSERT_TRUE(listened);
+  ports.give_back(listened->block);
   int given = 0;
   while (const auto block = ports.take(8, kStart + Ports::kTrust)) {
-    EXPECT_FALSE(meet(*block, {first->base, 1}));
+    EXPECT_FALSE(meet(*block, {listened->block.base + 1, 1}));
     ++given;
   }
   EXPECT_GT(given, 0);
@@ -112,9 +126,10 @@ TEST(Ports, WhatIsGivenBackIsGivenAgain) {
   while (const auto block = ports.take(8, kStart)) all.push_back(*block);
   ASSERT_GT(all.size(), 2U);
   ports.give_back(all[1]);
-  const auto again = ports.take(8, kStart);
-  ASSERT_TRUE(again);
-  EXPECT_EQ(*again, all[1]);
+  bool is_given = false;
+  // Others may be free by now that other programs had.
+  while (const auto block = ports.take(8, kStart)) is_given = is_given || meet(*block, all[1]);
+  EXPECT_TRUE(is_given);
 }
 
 TEST(Ports, NoneLeftIsSaid) {
