@@ -11,9 +11,10 @@ import sys
 
 import gflow
 import pytest
+import wheels
 from package import ROOT, SOURCE
 from guide import OF_FRAMEWORKS, PATHS, PLAIN, snippets
-from gflow import manager
+from gflow import _local, manager
 from gflow._terms import framework_terms
 from gflow.manager import GPUResourceManager, TrainingGPUConfig
 
@@ -236,7 +237,7 @@ print(m.cleanup_gpu_resources(node, 2), m.cleanup_gpu_resources(node, 2), os.env
 
 
 def local(bare, path=""):
-    environment = bare.environment | {"PYTHONPATH": str(SOURCE), "PYTHONWARNINGS": "error"}
+    environment = bare.environment | {"PYTHONPATH": str(wheels.package()), "PYTHONWARNINGS": "error"}
     environment["PATH"] = f"{path}:/usr/bin:/bin" if path else "/usr/bin:/bin"
     environment["GFLOW_SOCKET"] = f"{bare.root}/nobody.sock"
     done = subprocess.run([sys.executable, "-c", LOCAL], env=environment, capture_output=True, text=True, timeout=120, check=False)
@@ -258,6 +259,54 @@ def test_without_gflowd_the_gpus_of_this_machine_are_used_which_is_said_once(bar
 def test_without_gflowd_and_without_gpus(bare):
     out, said = local(bare)
     assert out == ["False False False", "{}", "[]", "None None", "None False", "False False None"]
+
+
+MANY = """#!/bin/sh
+echo "0, GPU-aa, NVIDIA A100-SXM4-80GB, 81920, 4, 0, 33, 42.10"
+echo "1, GPU-ab, NVIDIA GeForce RTX 3090, 24576, 4, 0, 33, 42.10"
+echo "2, GPU-bb, NVIDIA L40S, 46068, 4, 0, 33, 42.10"
+echo "3, GPU-bc, Tesla V100-SXM2-32GB, 32768, 4, 0, 33, 42.10"
+echo "4, GPU-bd, Tesla V100-SXM2-16GB, 16160, 4, 0, 33, 42.10"
+"""
+
+
+@pytest.fixture
+def driver(tmp_path, monkeypatch):
+    """This machine has many GPUs, and who asks sees these."""
+    tool = tmp_path / "nvidia-smi"
+    tool.write_text(MANY)
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+
+
+@pytest.mark.parametrize(("asked", "given"), [
+    ("RTX3090", [1]), ("rtx 3090", [1]), ("A10", []), ("A100", [0]), ("L4", []), ("L40S", [2]), ("V100", [3, 4]), ("V100-16G", [4]),
+    ("A10|A100 | RTX3090", [0, 1]), ("Any", [0, 1, 2, 3, 4]), ("nvidia", [0, 1, 2, 3, 4]), ("amd", []), ("garbage", []),
+])
+def test_a_model_is_what_the_daemon_takes_for_it(native, driver, asked, given):
+    need = TrainingGPUConfig(gpu_type=asked).need()
+    source, found = _local.LocalSource(), []
+    for _ in given:
+        found += source.allocate(need).indices
+    assert found == given
+    with pytest.raises(gflow.NoGpus):
+        source.allocate(need)
+
+
+@pytest.mark.parametrize(("visible", "given"), [
+    ("3,4", [3, 4]), ("GPU-b", [2, 3, 4]), (" 1 ", [1]), ("GPU-aa,1", [0, 1]), ("", []), ("-1", []), ("NoDevFiles", []), ("MIG-GPU-aa/1/0", []),
+])
+def test_gpus_that_were_kept_from_this_program_are_left_alone(driver, monkeypatch, visible, given):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    source, one = _local.LocalSource(), TrainingGPUConfig().need()
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")  # as what it gives is set: that keeps nothing from it
+    assert source.is_ready() is bool(given)
+    assert sum(kind["available_gpus"] for kind in source.nodes("", 0)) == len(given)
+    assert [gpu["index"] for node in source.monitoring()["nodes"] for gpu in node["gpus"]] == given
+    assert [source.allocate(one).indices for _ in given] == [[index] for index in given]
+    with pytest.raises(gflow.NoGpus):
+        source.allocate(one)
 
 
 COMES = """

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import threading
@@ -10,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Optional
 
+from gflow._engine import native
 from gflow._terms import framework_terms, rendezvous
 from gflow.errors import NoGpus, NotFound
 
@@ -54,6 +56,19 @@ def read_gpus() -> list[_Gpu]:
     return [_Gpu(int(row[0]), row[1], row[2], *(_number(word) for word in row[3:8])) for row in rows if len(row) == 8]
 
 
+class _Visible:
+    """Those that CUDA_VISIBLE_DEVICES left to this program when it asked for its first: a container, or who started it, has the others."""
+
+    def __init__(self) -> None:
+        said = os.environ.get("CUDA_VISIBLE_DEVICES")
+        self._names = None if said is None else [name.strip() for name in said.split(",")]
+
+    def has(self, gpu: _Gpu) -> bool:
+        """By its number, its UUID, or the beginning of it."""
+        return self._names is None or any(
+            name == str(gpu.index) or (name.startswith("GPU-") and gpu.uuid.startswith(name)) for name in self._names)
+
+
 class _LocalHeld:
     def __init__(self, source: LocalSource, gpus: Sequence[_Gpu]) -> None:
         self.node = socket.gethostname()
@@ -81,6 +96,7 @@ class LocalSource:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._taken: set[int] = set()
+        self._visible = _Visible()
 
     @property
     def is_idle(self) -> bool:
@@ -89,10 +105,13 @@ class LocalSource:
             return not self._taken
 
     def is_ready(self) -> bool:
-        return bool(read_gpus())
+        return bool(self._read())
+
+    def _read(self) -> list[_Gpu]:
+        return [one for one in read_gpus() if self._visible.has(one)]
 
     def validation(self, need: Mapping[str, Any]) -> tuple[bool, str]:
-        fitting = self._fitting(read_gpus(), need)
+        fitting = self._fitting(self._read(), need)
         if need["compute_ratio"] < 1:
             return False, "a part of a GPU needs gflowd"
         if len(fitting) >= need["gpu_count"]:
@@ -100,7 +119,7 @@ class LocalSource:
         return False, f"{len(fitting)} such GPUs on this machine, not {need['gpu_count']}"
 
     def allocate(self, need: Mapping[str, Any]) -> Held:
-        gpus = read_gpus()
+        gpus = self._read()
         valid, why = self.validation(need)
         with self._lock:
             free = [one for one in self._fitting(gpus, need) if self._is_free(one)]
@@ -119,7 +138,7 @@ class LocalSource:
         raise NotFound(problem, "cleanup_gpu_resources")
 
     def monitoring(self) -> dict[str, Any]:
-        gpus = read_gpus()
+        gpus = self._read()
         shown = [{"index": one.index, "uuid": one.uuid, "gpu_type": one.name, "available": self._is_free(one),
                   "gpu_utilization": None if one.utilization is None else one.utilization / 100,
                   "gpu_memory_usage": _part(one), "memory_total_gb": one.memory_gb,
@@ -130,7 +149,7 @@ class LocalSource:
         return {"utilization": utilization, "nodes": [{"node_name": socket.gethostname(), "gpus": shown}]}
 
     def nodes(self, gpu_type: str, min_memory_gb: float) -> Sequence[Mapping[str, Any]]:
-        wanted = self._fitting(read_gpus(), {"gpu_type": gpu_type, "memory_gb": min_memory_gb})
+        wanted = self._fitting(self._read(), {"gpu_type": gpu_type, "memory_gb": min_memory_gb})
         free = [one for one in wanted if self._is_free(one)]
         return [{"node_name": socket.gethostname(), "gpu_type": name,
                  "available_gpus": sum(one.name == name for one in free),
@@ -143,9 +162,10 @@ class LocalSource:
         return gpu.index not in self._taken and (gpu.used_mib or 0) < _IDLE_MIB
 
     def _fitting(self, gpus: Sequence[_Gpu], need: Mapping[str, Any]) -> list[_Gpu]:
-        kinds = [kind.strip().lower() for kind in need["gpu_type"].split("|")]
-        any_kind = kinds in ([""], ["any"], ["nvidia"])
-        return [one for one in gpus if any_kind or any(kind in one.name.lower() for kind in kinds)
+        """Errors: NativeModuleMissing where a model is named, as the daemon's catalogue says which device is one."""
+        kind = need["gpu_type"].strip()
+        any_kind = kind.lower() in ("", "any", "nvidia")
+        return [one for one in gpus if any_kind or native().answers(kind, one.name)
                 if not need["memory_gb"] or (one.memory_gb or 0) >= need["memory_gb"]]
 
 
