@@ -48,11 +48,18 @@ fresh_run() {
     ln -s /proc/self/fd "$root/dev/fd"
     for stream in stdin:0 stdout:1 stderr:2; do ln -s "/proc/self/fd/${stream#*:}" "$root/dev/${stream%:*}"; done
     mount -t tmpfs tmpfs "$root/run"
+    # The way to the network is that of the machine: where a proxy signs, its authority is known, too.
     cp /etc/resolv.conf "$root/etc/resolv.conf"
+    cp -R /usr/local/share/ca-certificates/. "$root/usr/local/share/ca-certificates"
+    network=()
+    for name in {http,https,no}_proxy {HTTP,HTTPS,NO}_PROXY SSL_CERT_FILE PIP_CERT PIP_INDEX_URL UV_INDEX_URL; do
+      if [[ -v $name ]]; then network+=("$name=${!name}"); fi
+    done
     # A root of the namespace, not only of the process: tests make namespaces of their own and enter them.
     cd "$root" && pivot_root . . && umount -l . && cd /
+    update-ca-certificates >/dev/null 2>&1
     exec env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-      LANG=C.UTF-8 JOBS="$JOBS" CI="${CI:-}" bash -c "cd /root/gflow && exec \"\$@\"" fresh "$@"
+      LANG=C.UTF-8 JOBS="$JOBS" CI="${CI:-}" "${network[@]}" bash -c "cd /root/gflow && exec \"\$@\"" fresh "$@"
   ' fresh "$root" "$@"
 }
 
