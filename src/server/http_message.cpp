@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/http_message.h"
 
+#include <array>
 #include <boost/beast/core/string.hpp>
 #include <boost/beast/http/error.hpp>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "base/translate.h"
@@ -13,6 +15,52 @@ namespace gflow::server {
 
 namespace http = boost::beast::http;
 using boost::system::error_code;
+
+namespace {
+
+constexpr std::array kLists{http::field::accept,
+                            http::field::accept_encoding,
+                            http::field::accept_language,
+                            http::field::content_encoding,
+                            http::field::if_match,
+                            http::field::if_none_match};
+// Host and Authorization have answers of their own.
+constexpr std::array<std::string_view, 7> kThereOnce{"Content-Type",
+                                                     "Idempotency-Key",
+                                                     "If-Range",
+                                                     "Last-Event-ID",
+                                                     "Origin",
+                                                     "Range",
+                                                     "Sec-Fetch-Site"};
+constexpr std::array<std::string_view, 2> kNeverEmpty{"Idempotency-Key", "If-Match"};
+
+}  // namespace
+
+void join_lists(HttpHeader& header) {
+  for (const http::field name : kLists) {
+    if (header.count(name) < 2) continue;
+    std::string all;
+    const auto [begin, end] = header.equal_range(name);
+    for (auto line = begin; line != end; ++line) {
+      all += (all.empty() ? "" : ", ") + std::string(line->value());
+    }
+    header.set(name, all);
+  }
+}
+
+Result<void> check_headers(const HttpHeader& header) {
+  for (const std::string_view name : kThereOnce) {
+    if (header.count(name) < 2) continue;
+    return fail(Code::Usage, tr_format("the header '{}' is there twice", name));
+  }
+  for (const std::string_view name : kNeverEmpty) {
+    const auto line = header.find(name);
+    if (line == header.end() || !line->value().empty()) continue;
+    return fail(Code::Usage,
+                tr_format("the header '{}' is empty: leave it out, or fill it in", name));
+  }
+  return {};
+}
 
 HttpResponse response_of(Reply reply) {
   constexpr unsigned kHttp11 = 11;
@@ -44,8 +92,11 @@ Request request_of(HttpRequest&& message) {
     request.origin = std::string(origin->value());
   }
   request.idempotency_key = std::string(message["Idempotency-Key"]);
-  // Of what it was read from before nothing is known here: then all of it is to be sent.
-  if (message["If-Range"].empty()) request.range = std::string(message[http::field::range]);
+  // Of what it was read from before nothing is known here: then all of it is to be sent. Of a
+  // method other than GET a range is none (RFC 9110, 14.2).
+  const bool is_get = message.method() == http::verb::get;
+  if (is_get && message["If-Range"].empty())
+    request.range = std::string(message[http::field::range]);
   request.last_event_id = std::string(message["Last-Event-ID"]);
   request.language = std::string(message[http::field::accept_language]);
   request.authorization = authorization_of(message);

@@ -9,16 +9,23 @@
 #include <optional>
 #include <string_view>
 
+#include "base/result.h"
 #include "server/exchange.h"
 
 namespace gflow::server {
 
 using HttpParser = boost::beast::http::request_parser<boost::beast::http::string_body>;
 using HttpRequest = boost::beast::http::request<boost::beast::http::string_body>;
+using HttpHeader = HttpRequest::header_type;
 using HttpResponse = boost::beast::http::response<boost::beast::http::string_body>;
 
 constexpr std::uint32_t kMaxHeaderBytes = 64 * 1024;
 
+/// Of a list that came in several lines (RFC 9110, 5.3) makes the one it is.
+void join_lists(HttpHeader& header);
+/// Errors: Usage for one that may be there once and is there twice, of which others may have taken
+/// the other one, and for a condition or a key that is empty: it was meant to be something.
+[[nodiscard]] Result<void> check_headers(const HttpHeader& header);
 /// What handlers see of it. The body is moved out.
 [[nodiscard]] Request request_of(HttpRequest&& message);
 /// What it shows of who asks; "" of two of them, of which others may have taken the other one.

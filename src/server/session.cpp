@@ -50,6 +50,7 @@ void Session::read_header() {
   asked_at_.reset();
   messages_ = nullptr;
   parser_.emplace();
+  header_.reset();
   parser_->header_limit(kMaxHeaderBytes);
   parser_->body_limit(static_cast<std::uint64_t>(kMaxBody.bytes));
   expect_within(host_.idle());
@@ -70,6 +71,8 @@ void Session::on_header(const error_code& error) {
   receipt_.reset();
   if (error) return on_bad_request(error);
   idle_ = false;
+  join_lists(parser_->get());
+  if (parser_->chunked()) header_ = parser_->get().base();
   messages_ = messages_wanted(parser_->get()[http::field::accept_language]);
   const MessagesOfThread language(messages_);
   if (!reads_coding(parser_->get()[http::field::transfer_encoding])) {
@@ -126,6 +129,7 @@ void Session::on_body(const error_code& error) {
   if (closed_) return;
   const MessagesOfThread language(messages_);
   if (error) return on_bad_request(error);
+  if (header_) parser_->get().base() = std::move(*header_);
   if (host_.is_closing()) {
     return refuse(Refusal::Stopping,
                   problem(Error{Code::Unreachable, tr("gflowd is stopping; try again")}));
@@ -151,6 +155,7 @@ void Session::take_request(HttpRequest message, bool is_unread) {
   is_head_ = message.method() == http::verb::head;
   is_http10_ = message.version() < 11;
   terms_ = terms_of(message);
+  if (auto taken = check_headers(message); !taken) return send(problem(taken.error()));
   auto target = read_target(message.target());
   if (!target) return send(problem(target.error()));
   std::optional<WebHeaders> web;

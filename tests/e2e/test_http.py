@@ -143,6 +143,48 @@ def test_a_problem_names_each_field_that_is_wrong(machine):
         assert f'id="problem-{code}"' in page
 
 
+def changed(machine, job, priority, *lines, trailer=""):
+    """The status of a change that is sent chunked, with these headers, and with some behind its body."""
+    body = json.dumps({"priority": priority})
+    answer = raw(machine, "\r\n".join([
+        f"PATCH /api/v1/jobs/{job} HTTP/1.1", "Host: gflow", "Content-Type: application/json", "Connection: close",
+        "Transfer-Encoding: chunked", *lines, "", f"{len(body):x}", body, "0", trailer, ""]) + ("\r\n" if trailer else ""))
+    return int(answer.split()[1]), answer
+
+
+@pytest.mark.parametrize("trailer", ['If-Match: "another"', "Content-Type: text/plain", "Content-Encoding: gzip",
+                                     "Idempotency-Key: "])
+def test_what_comes_behind_a_body_is_no_header(machine, trailer):
+    status, answer = changed(machine, submit(machine), 7, trailer=trailer)
+    assert status == 200, answer
+
+
+@pytest.mark.parametrize("name, values", [
+    ("Content-Type", ["text/plain"]), ("Idempotency-Key", ["one", "another"]), ("Range", ["bytes=0-1", "bytes=2-3"]),
+    ("If-Range", ["one", "another"]), ("Last-Event-ID", ["1", "2"]), ("Origin", ["http://a", "http://b"]),
+    ("Sec-Fetch-Site", ["same-origin", "cross-site"])])
+def test_a_header_of_which_others_may_take_the_other_one_is_refused(machine, name, values):
+    status, answer = changed(machine, submit(machine), 7, *(f"{name}: {value}" for value in values))
+    assert status == 400 and f"the header '{name}' is there twice" in answer, answer
+
+
+def test_a_list_in_several_lines_is_one(machine):
+    job = submit(machine)
+    tag = ask(machine, "GET", f"/api/v1/jobs/{job}").headers["ETag"]
+    assert changed(machine, job, 7, 'If-Match: "another"', f"If-Match: {tag}")[0] == 200
+    assert changed(machine, job, 8, 'If-Match: "another"', 'If-Match: "yet another"')[0] == 412
+    assert changed(machine, job, 8, "Content-Encoding: identity", "Content-Encoding: gzip")[0] == 415
+
+
+@pytest.mark.parametrize("name", ["Idempotency-Key", "If-Match"])
+def test_a_condition_that_says_nothing_is_refused(machine, name):
+    """As where the variable of a script is not set: what was meant is not known."""
+    job = submit(machine)
+    status, answer = changed(machine, job, 7, f"{name}:")
+    assert status == 400 and f"the header '{name}' is empty" in answer, answer
+    assert ask(machine, "GET", f"/api/v1/jobs/{job}").document["spec"]["priority"] != 7
+
+
 def test_a_body_that_was_read_is_given_back_whatever_the_answer(machine):
     """A chunked one is counted as the most there may be, of which a user has four at a time."""
     chunked = "Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n"

@@ -50,6 +50,8 @@ def test_the_head_of_a_log_tells_its_length(written):
     machine, job, text = written
     head = ask(machine, "HEAD", f"/api/v1/jobs/{job}/log")
     assert (head.status, head.headers["Content-Length"], head.body) == (200, str(len(text)), b"")
+    part = ask(machine, "HEAD", f"/api/v1/jobs/{job}/log", Range="bytes=2-4")  # a range is of GET alone
+    assert (part.status, part.headers["Content-Length"], part.headers["Content-Range"]) == (200, str(len(text)), None)
     followed = ask(machine, "HEAD", f"/api/v1/jobs/{job}/log?follow=true")
     assert (followed.status, followed.headers["Content-Length"]) == (200, None)
 
