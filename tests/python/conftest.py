@@ -21,6 +21,17 @@ def client(machine):
         yield made
 
 
+@pytest.fixture
+def few_connections():
+    """A machine that gives a user so few that they are all in use soon."""
+    made = Machine(config="[api]\nmax_connections_per_user = 16\n")
+    try:
+        made.up()
+        yield made
+    finally:
+        made.close()
+
+
 @pytest.fixture(scope="module")
 def lab():
     with a_lab() as made:

@@ -2,12 +2,15 @@
 """gflow.AsyncClient: the same steps on an event loop."""
 
 import asyncio
+import contextlib
 import inspect
 import os
+import select
 
 import gflow
 import pytest
 import work
+from gflow import _async, _calls, _sync
 from machine import Gate
 
 
@@ -209,6 +212,48 @@ async def test_leases(machine, client):
             await client.cancel(devices.allocation_id)
             assert await lost == "cancelled"
     assert (await client.select(1)).indices == [0]
+
+
+def test_many_that_wait_leave_room_for_who_gives_back(few_connections, monkeypatch):
+    monkeypatch.setattr(_calls, "_MOST_LISTENING", 4)
+
+    async def body():
+        async with gflow.AsyncClient(f"unix:{few_connections.socket}") as client:
+
+            async def wait():
+                async with client.gpus(2, set_environment=False) as devices:
+                    return devices.indices
+
+            async with client.gpus(2), client.events(type="job.submitted") as submitted:
+                waiting = [asyncio.ensure_future(wait()) for _ in range(24)]
+                for _ in waiting:
+                    await submitted.__anext__()
+            assert await asyncio.gather(*waiting) == [[0, 1]] * len(waiting) and await client.allocations() == []
+
+    asyncio.run(body())
+
+
+@pytest.mark.parametrize("turns", [0, 3])  # of the loop, which may read first
+def test_who_is_refused_before_it_asked_is_told_why(few_connections, monkeypatch, turns):
+    opened = _async.Connection.open
+
+    async def open_and_be_refused(server):
+        connection = await opened(server)
+        select.select([connection._to.get_extra_info("socket").fileno()], [], [])
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        return connection
+
+    async def body():
+        async with gflow.AsyncClient(f"unix:{few_connections.socket}", patience=0) as client:
+            monkeypatch.setattr(_async.Connection, "open", open_and_be_refused)
+            with pytest.raises(gflow.Exhausted, match="has 16 connections open"):
+                await client.jobs()
+
+    with contextlib.ExitStack() as stack:
+        for _ in range(16):
+            stack.enter_context(contextlib.closing(_sync.Connection(gflow.Client(f"unix:{few_connections.socket}").server)))
+        asyncio.run(body())
 
 
 @on_a_loop

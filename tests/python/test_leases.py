@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """GPUs for a program: held while it wants them, given back whatever happens, and told when they are lost."""
 
+import asyncio
 import contextlib
 import os
 import signal
@@ -11,8 +12,8 @@ import threading
 import gflow
 import pytest
 from package import SOURCE
-from gflow import leases
-from machine import kill
+from gflow import _calls, _http, _sync, leases
+from machine import PATIENCE, kill
 
 
 def test_they_are_held_and_given_back(client, monkeypatch):
@@ -37,6 +38,49 @@ def test_whatever_the_order_they_are_given_back_in_those_that_are_held_are_visib
     assert os.environ["CUDA_VISIBLE_DEVICES"] == str(1 - first_back)
     held.pop().release()
     assert os.environ["CUDA_VISIBLE_DEVICES"] == "7"
+
+
+def test_many_that_wait_leave_room_for_who_gives_back(few_connections, monkeypatch):
+    """Each that listens has a connection, of which gflowd gives a user so many."""
+    monkeypatch.setattr(_calls, "_MOST_LISTENING", 4)
+    client = gflow.Client(f"unix:{few_connections.socket}")
+    given = []
+
+    def wait():
+        with client.gpus(2, set_environment=False) as devices:
+            given.append(devices.indices)
+
+    waiting = [threading.Thread(target=wait) for _ in range(24)]
+    with client.gpus(2), client.events(type="job.submitted") as submitted:
+        for one in waiting:
+            one.start()
+        for _ in waiting:
+            next(submitted)
+    for one in waiting:
+        one.join()
+    assert given == [[0, 1]] * len(waiting) and client.allocations() == []
+
+
+def test_the_time_to_wait_is_that_for_gflowd_too(machine):
+    client = gflow.Client(f"unix:{machine.socket}", patience=PATIENCE)
+    machine.down()
+    with pytest.raises(gflow.Unreachable), client.gpus(1, timeout=0.05):
+        pass
+
+    async def body():
+        async with gflow.AsyncClient(f"unix:{machine.socket}", patience=PATIENCE) as awaited, awaited.gpus(1, timeout=0.05):
+            pass
+
+    with pytest.raises(gflow.Unreachable):
+        asyncio.run(body())
+
+
+def test_a_connection_that_is_closed_before_it_asks_is_lost(client):
+    """As that of who watches a lease which is given back at once."""
+    closed = _sync.Connection(client.server)
+    closed.close()
+    with pytest.raises(gflow.ConnectionLost):
+        closed.ask(_http.Ask("GET", "/api/v1/events", is_stream=True))
 
 
 def test_a_lease_that_has_its_gpus_takes_no_others(client):

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 from collections.abc import AsyncIterator, Awaitable
 from typing import Any, Optional, TypeVar
@@ -36,29 +37,64 @@ async def _within(awaited: Awaitable[T], seconds: float) -> T:
     return task.result()
 
 
+class _Heard(asyncio.StreamReaderProtocol):
+    """Of a connection that breaks as something is written there, what came before is read all the same: who refuses early says why."""
+
+    def __init__(self) -> None:
+        loop = asyncio.get_running_loop()
+        self.reader = asyncio.StreamReader(loop=loop)
+        super().__init__(self.reader, loop=loop)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._its = transport
+        super().connection_made(transport)
+
+    def connection_lost(self, exc: Optional[Exception]) -> None:
+        if isinstance(exc, OSError):
+            self.reader.feed_data(_unread(self._its))
+            exc = None
+        super().connection_lost(exc)
+
+
+def _unread(transport: asyncio.BaseTransport) -> bytes:
+    if transport.get_extra_info("ssl_object"):
+        return b""
+    try:
+        with socket.socket(fileno=os.dup(transport.get_extra_info("socket").fileno())) as same:
+            return same.recv(_PIECE, socket.MSG_DONTWAIT)
+    except OSError:
+        return b""
+
+
 async def _connect(server: Server) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    transport, protocol = await _connected(server)
+    return protocol.reader, asyncio.StreamWriter(transport, protocol, protocol.reader, asyncio.get_running_loop())
+
+
+async def _connected(server: Server) -> tuple[asyncio.Transport, _Heard]:
+    loop = asyncio.get_running_loop()
     if server.socket:
         try:  # on no other thread: at the end of a program there are none to be had
             made = connect_unix(server, may_wait=False)
         except BlockingIOError:  # on another it waits for its turn
-            made = await asyncio.get_running_loop().run_in_executor(None, connect_unix, server)
+            made = await loop.run_in_executor(None, connect_unix, server)
         made.setblocking(False)
-        return await asyncio.open_unix_connection(sock=made)
+        return await loop.create_unix_connection(_Heard, sock=made)
     tls = tls_context() if server.fingerprint else None
     try:
-        reader, writer = await _within(
-            asyncio.open_connection(server.host, server.port, ssl=tls,
-                                    server_hostname=server.host if tls else None), _CONNECT_SECONDS)
+        transport, protocol = await _within(
+            loop.create_connection(_Heard, server.host, server.port, ssl=tls, server_hostname=server.host if tls else None),
+            _CONNECT_SECONDS)
     except (OSError, asyncio.TimeoutError) as error:
         raise unreachable(server, getattr(error, "strerror", None) or error or "no answer") from error
-    writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if tls:
         try:
-            check_certificate(server, writer.get_extra_info("ssl_object").getpeercert(binary_form=True))
+            check_certificate(server, transport.get_extra_info("ssl_object").getpeercert(binary_form=True))
         except GflowError:
-            writer.transport.abort()
+            transport.abort()
             raise
-    return reader, writer
+    return transport, protocol
 
 
 class Connection:
@@ -146,6 +182,8 @@ class Driver:
         except StopIteration as done:
             result: T = done.value
             return result
+        finally:
+            steps.close()
 
     def close(self) -> None:
         idle, self._idle = self._idle, []

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import threading
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Optional, Union
@@ -36,6 +37,8 @@ _QUIET_LOG = 600.0
 _FOR_EVER = 1e9
 _GIVING_BACK = 10.0
 _BETWEEN_LOOKS = 0.1  # where much happens
+_MOST_LISTENING = 64  # gflowd gives a user so many connections, and who listens must not keep them all from who gives back
+_UNHEARD_LOOK = 1.0
 
 
 def query_of(named: Mapping[str, object]) -> str:
@@ -62,6 +65,7 @@ class Calls:
     def __init__(self, patience: float) -> None:
         self.patience = patience
         """Seconds a gflowd that is away is tried again where that is safe."""
+        self._listening = threading.BoundedSemaphore(_MOST_LISTENING)
 
     def call(self, method: str, target: str, document: Optional[object] = None, key: Optional[str] = None,
              patience: Optional[float] = None, is_idempotent: bool = False) -> Steps[Any]:
@@ -259,8 +263,17 @@ class Calls:
             yield Pause(_BETWEEN_LOOKS)
 
     def _news(self, revision: int, job_id: Optional[int], deadline: Deadline, what: str) -> Steps[None]:
-        """Something happened to the job (None: to any), or time passed."""
+        """Something happened to the job (None: to any), or time passed. Of very many that wait, some look again each second."""
         deadline.check(what)
+        if not self._listening.acquire(blocking=False):
+            yield Pause(deadline.left(_UNHEARD_LOOK))
+            return
+        try:
+            yield from self._heard(revision, job_id, deadline, what)
+        finally:
+            self._listening.release()
+
+    def _heard(self, revision: int, job_id: Optional[int], deadline: Deadline, what: str) -> Steps[None]:
         patience = deadline.left(_POLL + 5)
         changes = Ask("GET", f"{API}/changes{query_of({'revision': revision, 'job': job_id})}", patience=patience)
         try:
@@ -321,16 +334,16 @@ class Calls:
 
     # -- GPUs
 
-    def allocate(self, need: Mapping[str, Any]) -> Steps[documents.GpuAllocation]:
+    def allocate(self, need: Mapping[str, Any], deadline: Deadline) -> Steps[documents.GpuAllocation]:
         """Where it waits, `state` says so; where it is refused, NoGpus does."""
-        told: documents.GpuAllocation = yield from self.call("POST", f"{API}/gpu/allocate", need, uuid.uuid4().hex)
+        told: documents.GpuAllocation = yield from self.call(
+            "POST", f"{API}/gpu/allocate", need, uuid.uuid4().hex, deadline.left(self.patience))
         if not told["success"] and not (need.get("wait") and told["state"] not in (None, *ENDED)):
             raise NoGpus(told["error_message"])
         return told
 
-    def await_allocation(self, allocation: documents.GpuAllocation, timeout: Optional[float]) -> Steps[documents.GpuAllocation]:
+    def await_allocation(self, allocation: documents.GpuAllocation, deadline: Deadline) -> Steps[documents.GpuAllocation]:
         """Until its GPUs are there. Errors: WaitTimeout; NoGpus where it ended before."""
-        deadline = Deadline(timeout)
         its = allocation["allocation_id"]
         assert its is not None
         while not allocation["success"]:

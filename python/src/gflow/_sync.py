@@ -126,13 +126,13 @@ class Connection:
     def ask(self, ask: Ask) -> None:
         """Returns once the head of the answer is there; what came of its body with it is in `begun`."""
         self.reader = Reader(ask)
-        self._socket.settimeout(ask.patience)
         try:
+            self._socket.settimeout(ask.patience)
             self._socket.sendall(ask.encoded(self._server.authority, self._server.token))
         except TimeoutError as error:
             raise ServerTimeout(f"{self._server} does not take {ask!s}") from error
         except OSError:
-            pass  # one that refuses early stops reading: its answer may be there
+            pass  # one that refuses early stops reading: its answer may be there; one that was closed meanwhile says so below
         self.begun = b""
         while self.reader.headers is None:
             self.begun = self._receive(f"does not answer {ask!s}")
@@ -209,6 +209,8 @@ class Driver:
         except StopIteration as done:
             result: T = done.value
             return result
+        finally:
+            steps.close()
 
     def close(self) -> None:
         with self._lock:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Optional, TypeVar, Union
 from gflow._async import Driver, Iteration
 from gflow._calls import API, ENDED, Calls, query_of
 from gflow._servers import find_server
+from gflow._steps import Deadline
 from gflow.client import RESTART_SECONDS, Client, Job
 from gflow.devices import Devices, EnvironmentChange, devices_of_allocation, devices_of_choice
 from gflow.errors import GflowError, JobFailed, LeaseLost, NotFound, WrongState
@@ -279,20 +280,21 @@ class AsyncLease:
             raise
 
     async def _acquire(self) -> Devices:
-        told = await self._allocate()
+        deadline = Deadline(self._timeout)
+        told = await self._allocate(deadline)
         try:
-            told = await self._driver.run(self._calls.await_allocation(told, self._timeout))
+            told = await self._driver.run(self._calls.await_allocation(told, deadline))
             self._devices = devices_of_allocation(told)
+            self._change = EnvironmentChange(self._devices.environment) if self._sets_environment else None
         except BaseException:
             await asyncio.shield(self._give_back(told["allocation_id"]))
             raise
-        self._change = EnvironmentChange(self._devices.environment) if self._sets_environment else None
         self._watcher = asyncio.ensure_future(self._watch())
         return self._devices
 
-    async def _allocate(self) -> documents.GpuAllocation:
+    async def _allocate(self, deadline: Deadline) -> documents.GpuAllocation:
         """Who is cancelled while gflowd answers gives back what it answers: nobody else knows of it."""
-        asked = asyncio.ensure_future(self._driver.run(self._calls.allocate(self._terms.need)))
+        asked = asyncio.ensure_future(self._driver.run(self._calls.allocate(self._terms.need, deadline)))
         try:
             return await asyncio.shield(asked)
         except asyncio.CancelledError:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Optional
 
 from gflow import submission
 from gflow._calls import Calls
+from gflow._steps import Deadline
 from gflow._sync import Driver, Iteration, shares_processes
 from gflow.devices import Devices, EnvironmentChange, devices_of_allocation
 from gflow.errors import GflowError, LeaseLost, NotFound, WrongState
@@ -100,9 +101,10 @@ class Lease:
         with self._lock:
             check_is_free(self._is_held)
             self._is_held = True
-        asked = _Asked(self)
+        deadline = Deadline(self._timeout)
+        asked = _Asked(self, deadline)
         try:
-            told = self._driver.run(self._calls.await_allocation(asked.told(), self._timeout))
+            told = self._driver.run(self._calls.await_allocation(asked.told(), deadline))
             devices = devices_of_allocation(told)
             assert devices.allocation_id is not None
             self._watched = Iteration(self._driver, self._calls.watch(devices.allocation_id, self._terms.heartbeat))
@@ -190,8 +192,9 @@ class _Asked:
     """An allocation that is asked for on a thread of its own: an exception that a signal raises (Ctrl-C) between its
     answer and whoever is to give it back would leave it to nobody."""
 
-    def __init__(self, lease: Lease) -> None:
+    def __init__(self, lease: Lease, deadline: Deadline) -> None:
         self._lease = lease
+        self._deadline = deadline
         self._lock = threading.Lock()
         self._told: Optional[documents.GpuAllocation] = None
         self._error: Optional[BaseException] = None
@@ -217,7 +220,7 @@ class _Asked:
     def _ask(self) -> None:
         lease = self._lease
         try:
-            told = lease._driver.run(lease._calls.allocate(lease._terms.need))
+            told = lease._driver.run(lease._calls.allocate(lease._terms.need, self._deadline))
         except BaseException as error:
             self._error = error
         else:
