@@ -116,6 +116,14 @@ def test_names_and_memory_of_gpu_config():
     assert parser.validate_gpu_memory(parser.parse("1(X9999)"), 7)
 
 
+def test_memory_of_models_as_people_write_them():
+    parser = GPUResourceParser({"gpu_memory_specs": {"v100": "16", "RTX 3090": 20, "a100-40g": 39.5, "Card": 5}})
+    assert [parser.memory_of(one) for one in ("V100", "RTX3090", "A100-40G", "Card")] == [16.0, 20.0, 39.5, 5.0]
+    for wrong in ("16G", None, -1, float("nan")):
+        with pytest.raises(ValueError, match="gpu_memory_specs: V100: .* is not an amount"):
+            GPUResourceParser({"gpu_memory_specs": {"V100": wrong}})
+
+
 def test_it_reads_as_the_daemon_does(parser, client):
     """One grammar: what gflowd understands of a text, and what it says of a mistake, is what is read here."""
     for text in ("2(A100),40G", "8G,0.5", "0.3333(v100)", "gpu:v100:2", "2x0.5"):

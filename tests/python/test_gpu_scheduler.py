@@ -211,11 +211,38 @@ def test_a_client_that_was_told_nothing_and_one_that_raises(caplog):
 @pytest.mark.parametrize("broken", [
     {"gpu_info": {"nvidia": {"allocatable": -1}}}, {"gpu_info": {"nvidia": {"allocatable": "many"}}}, {"gpu_info": {"nvidia": 4}},
     {"gpu_info": ["nvidia"]}, {"cpu_allocatable": float("nan")}, {"name": None, "cpu_allocatable": "x"}, {"name": "good"},
+    {"labels": ["gpu-type=V100"]}, {"labels": "V100"}, {"name": ["bad"]},
 ])
-def test_a_node_that_makes_no_sense_is_left_out(broken, caplog):
+@pytest.mark.parametrize("selector", [None, {"gpu-type": "V100"}])
+def test_a_node_that_makes_no_sense_is_left_out(broken, selector, caplog):
     cluster = Cluster([node("good"), {**node("bad"), **broken}])
-    assert scheduler_of(cluster).schedule_pod(wanted("2(V100)")) == "good"
+    assert scheduler_of(cluster).schedule_pod(wanted("2(V100)", node_selector=selector)) == "good"
     assert "忽略节点" in caplog.text
+
+
+@pytest.mark.parametrize("nowhere", [["n"], {"n": 1}])
+def test_a_pod_that_is_on_no_node_is_left_out(nowhere, caplog):
+    cluster = Cluster([node("n")], [{"name": "p", "node_name": nowhere, "gpu_resources": {"nvidia.com/gpu": 4}}])
+    assert scheduler_of(cluster).schedule_pod(wanted("2(V100)")) == "n"
+    assert "忽略Pod p: node_name: " in caplog.text
+
+
+@pytest.mark.parametrize(("said", "where"), [
+    ({"phase": "Succeeded"}, "n"), ({"status": "Failed"}, "n"), ({"status": {"phase": "Succeeded"}}, "n"), ({"status": {"phase": "Running"}}, None),
+    ({"status": {}}, None), ({}, None),
+])
+def test_a_pod_that_has_ended_holds_nothing(said, where):
+    cluster = Cluster([node("n")], [{"node_name": "n", "gpu_resources": {"nvidia.com/gpu": 4}, **said}])
+    assert scheduler_of(cluster).schedule_pod(wanted("2(V100)")) == where
+
+
+@pytest.mark.parametrize("priority", ["high", None, float("nan")])
+def test_a_priority_that_is_none_keeps_nobody_else_waiting(priority):
+    made = scheduler_of(Cluster([node("n")]))
+    with pytest.raises(gflow.OptionError, match="priority=.* of pod wrong is not a number"):
+        made.add_scheduling_request(wanted(pod_name="wrong", priority=priority))
+    made.add_scheduling_request(wanted(pod_name="right", priority=1.5))
+    assert [one.pod_name for one, _ in made.process_pending_requests()] == ["right"] and made.pending_requests == []
 
 
 def test_a_mistake_is_not_a_pod_without_gpus(caplog):
@@ -303,6 +330,25 @@ def test_reserving_memory(guard, caplog):
     assert guard.release_gpu_memory("v", 2, 20.0) is True and guard.release_gpu_memory("v", 2, 20.0) is False
     assert guard.k8s_client.labels[-1] == (["v"], {"reserved-gpu-memory-20gb": None})
     assert scheduler.schedule_pod(wanted("1(V100)", 16.0)) == "v"
+
+
+def test_a_label_says_what_all_reservations_hold(guard):
+    assert guard.reserve_gpu_memory("v", 1, 8.0) and guard.reserve_gpu_memory("v", 2, 8.5) and guard.reserve_gpu_memory("a", 1, 8.0)
+    assert guard.release_gpu_memory("v", 1, 8.0) and guard.release_gpu_memory("v", 2, 8.5)
+    assert guard.k8s_client.labels == [([where], {"reserved-gpu-memory-8gb": value})
+                                       for where, value in (("v", "1"), ("v", "3"), ("a", "1"), ("v", "2"), ("v", None))]
+
+
+def test_reservations_of_a_client_that_gives_one_node_after_the_other(guard):
+    with patch.object(guard.k8s_client, "get_nodes", lambda: iter([node("v")])):
+        assert [guard.reserve_gpu_memory(*one) for one in (("nowhere", 1, 1.0), ("v", 99, 1.0), ("v", 1, 1.0))] == [False, False, True]
+
+
+def test_a_part_of_a_gpu_is_not_set_aside(guard):
+    for call in (guard.reserve_gpu_memory, guard.release_gpu_memory):
+        with pytest.raises(ValueError, match="gpu_count: 1.9 is not a number of whole GPUs"):
+            call("v", 1.9, 1.0)
+    assert guard.reservations == []
 
 
 @pytest.mark.parametrize("answer", [False, ConnectionError("down")])

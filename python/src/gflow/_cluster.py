@@ -57,6 +57,8 @@ def is_open(node: Node) -> bool:
 
 def selects(selector: Optional[Mapping[str, str]], node: Node) -> bool:
     labels = node.get("labels") or {}
+    if not isinstance(labels, Mapping):
+        return True  # a node that makes no sense, which is said where it is added
     return all(labels.get(name) == value for name, value in (selector or {}).items())
 
 
@@ -70,14 +72,24 @@ def _kinds(node: Node) -> Iterable[tuple[str, float]]:
         yield str(kind), _number(told, "allocatable")
 
 
+def _phase_of(pod: Mapping[str, Any]) -> Any:
+    """As `phase` or `status`, also as Kubernetes has it: a `phase` within `status`."""
+    said = pod.get("phase") or pod.get("status")
+    return said.get("phase") if isinstance(said, Mapping) else said
+
+
 class Pods:
     """What pods hold on the nodes they are on."""
 
     def __init__(self, pods: Iterable[Mapping[str, Any]]) -> None:
         self._by_node: dict[Any, list[Mapping[str, Any]]] = {}
         for pod in pods:
-            if (pod.get("phase") or pod.get("status")) not in _ENDED:
+            if _phase_of(pod) in _ENDED:
+                continue
+            try:
                 self._by_node.setdefault(pod.get("node_name"), []).append(pod.get("gpu_resources") or {})
+            except TypeError as error:  # a name that is none
+                logger.warning("忽略Pod %s: node_name: %s", pod.get("name"), error)
 
     def on(self, node: Node) -> list[tuple[str, float]]:
         """By the name of the resource."""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Optional, Union
 
@@ -78,7 +79,7 @@ class GPUMemoryGuard:
         log, where the cluster does not answer."""
         need = requirement_of(memory_requirement)
         try:
-            cluster = self._cluster()
+            cluster = self._cluster(self.k8s_client.get_nodes())
         except Exception as error:
             logger.error("查找节点失败: %s", error)
             return []
@@ -97,15 +98,18 @@ class GPUMemoryGuard:
 
     def reserve_gpu_memory(self, node_name: str, gpu_count: int, memory_gb: float) -> bool:
         """Sets so much memory aside on each of so many GPUs of a node, for what this guard and its scheduler choose
-        afterwards. False where they do not have it, or the cluster does not take the label."""
-        one = Reservation(node_name, int(amount(gpu_count, "gpu_count")), amount(memory_gb, "memory_gb"))
+        afterwards. False where they do not have it, or the cluster does not take the label.
+
+        Errors: ValueError of numbers that are none."""
+        one = _reservation(node_name, gpu_count, memory_gb)
         with self._lock:
             try:
                 told = self.k8s_client.get_nodes()
-                if isinstance(told, (list, tuple)) and not self._cluster().reserve(one):
+                is_told = isinstance(told, (list, tuple, Iterator))  # and not a stand-in that was told nothing
+                if is_told and not self._cluster(told).reserve(one):
                     logger.warning("预留GPU显存失败: %s 没有 %s 个各有 %sGB 可用显存的GPU", node_name, one.gpu_count, one.memory_gb)
                     return False
-                if not self._label(one, str(one.gpu_count)):
+                if not self._label(one, [*self._reservations, one]):
                     return False
             except Exception as error:
                 logger.error("预留GPU显存失败: %s", error)
@@ -115,27 +119,41 @@ class GPUMemoryGuard:
 
     def release_gpu_memory(self, node_name: str, gpu_count: int, memory_gb: float) -> bool:
         """Gives back what reserve_gpu_memory() set aside; False if there is no such reservation."""
-        one = Reservation(node_name, int(gpu_count), float(memory_gb))
+        one = _reservation(node_name, gpu_count, memory_gb)
         with self._lock:
             if one not in self._reservations:
                 return False
             self._reservations.remove(one)
             try:
-                self._label(one, None)
+                self._label(one, self._reservations)
             except Exception as error:
                 logger.error("移除显存预留标签失败: %s", error)
         return True
 
-    def _label(self, one: Reservation, value: Optional[str]) -> bool:
-        """Says it on the node, if the client can; None takes the label away."""
+    def _label(self, one: Reservation, held: Sequence[Reservation]) -> bool:
+        """Says on its node what is held there, if the client can: GPUs by their memory. Of none the label is taken away."""
         label = getattr(self.k8s_client, "label_node", None)
         if label is None:
             return True
-        return bool(label([one.node_name], {f"reserved-gpu-memory-{int(one.memory_gb)}gb": value}))
+        name = _label_name(one)
+        gpus = sum(other.gpu_count for other in held if (other.node_name, _label_name(other)) == (one.node_name, name))
+        return bool(label([one.node_name], {name: str(gpus) if gpus else None}))
 
-    def _cluster(self) -> Cluster:
-        nodes = [node for node in listed(self.k8s_client.get_nodes(), "get_nodes()") if is_open(node)]
+    def _cluster(self, told: Any) -> Cluster:
+        nodes = [node for node in listed(told, "get_nodes()") if is_open(node)]
         return Cluster(self._catalogue, nodes, Pods(listed(self.k8s_client.get_pods(), "get_pods()")), self.reservations)
+
+
+def _reservation(node_name: str, gpu_count: Any, memory_gb: Any) -> Reservation:
+    """Errors: ValueError."""
+    gpus = amount(gpu_count, "gpu_count")
+    if not gpus.is_integer():
+        raise ValueError(f"gpu_count: {gpu_count!r} is not a number of whole GPUs")
+    return Reservation(node_name, int(gpus), amount(memory_gb, "memory_gb"))
+
+
+def _label_name(one: Reservation) -> str:
+    return f"reserved-gpu-memory-{int(one.memory_gb)}gb"
 
 
 def _is_of(gpu_type: Optional[str], model: Optional[str]) -> bool:

@@ -59,18 +59,19 @@ class GPUResourceParser:
 
     config: what gpu_config.yaml has: `gpu_resource`, `default_gpu_resource_name`, `gpu_memory_specs`, in letters of either case.
 
-    Errors: NativeModuleMissing."""
+    Errors: NativeModuleMissing; ValueError of memory that is no number of GB."""
 
     def __init__(self, config: Optional[Mapping[str, Any]] = None) -> None:
         said = {name.lower(): value for name, value in (config or {}).items()}
         self.config: Mapping[str, Any] = config or {}
         self.gpu_resource_mapping: dict[str, str] = dict(said.get("gpu_resource") or _NAMES)
         self.default_gpu_resource_name: str = said.get("default_gpu_resource_name") or "nvidia.com/gpu"
-        self.gpu_memory_mapping: dict[str, float] = {
-            **native().memory_of_models(), **(said.get("gpu_memory_specs") or {})}
-        """GB of one GPU, by its model. It may be changed."""
         self._read = native().read_request
         self._resources: _native.Resources = native().Resources(self.gpu_resource_mapping, self.default_gpu_resource_name)
+        self.gpu_memory_mapping: dict[str, float] = native().memory_of_models()
+        """GB of one GPU, by its model. It may be changed."""
+        for model, gb in (said.get("gpu_memory_specs") or {}).items():
+            self.gpu_memory_mapping[self._model_of(model)] = amount(gb, f"gpu_memory_specs: {model}")
 
     def __reduce__(self) -> tuple[type[GPUResourceParser], tuple[Mapping[str, Any]]]:
         return GPUResourceParser, (self.config,)
@@ -110,6 +111,13 @@ class GPUResourceParser:
         """GB of one GPU of this model, the smallest where there are several; None where it is not known."""
         sizes = [self.gpu_memory_mapping.get(one) or native().memory_of_model(one) for one in gpu_type.split("|")]
         return None if None in sizes else min(size for size in sizes if size is not None)
+
+    def _model_of(self, written: str) -> str:
+        """As requests have it: "V100" of "v100"."""
+        try:
+            return self.parse(f"1({written})").gpu_type or written
+        except RequestError:
+            return written
 
     def resource_of_model(self, model: str) -> str:
         """What a cluster calls GPUs of this model."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from dataclasses import dataclass
 from enum import Enum
@@ -12,6 +13,7 @@ from gflow._cluster import Catalogue, Cluster, Pods, is_open, listed, logger, se
 from gflow.errors import OptionError
 from gflow.gpu_memory_guard import GPUMemoryGuard, Requirement, requirement_of
 from gflow.gpu_parser import GPUResource, GPUResourceParser, amount, plain
+from gflow.submission import is_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -108,7 +110,9 @@ class GPUScheduler:
         return node
 
     def add_scheduling_request(self, request: SchedulingRequest) -> None:
-        """Queues it."""
+        """Queues it. Errors: OptionError of a priority that is no number."""
+        if not is_number(request.priority) or math.isnan(request.priority):
+            raise OptionError(f"priority={request.priority!r} of pod {request.pod_name} is not a number")
         with self._lock:
             self.pending_requests.append(request)
             self.pending_requests.sort(key=lambda one: -one.priority)
