@@ -2,7 +2,7 @@
 """Runs cells in a real kernel, run itself by a Python that has one: a cell a line on stdin, what it gave a line on stdout.
 
 A cell is {"code": ...} and, optional, when the kernel is interrupted: "interrupt", the path of a FIFO, once somebody writes there;
-"interrupt_at", a type of message, once there is one."""
+"interrupt_at", a type of message, once there is one. "shown" is the path of a FIFO where something is written once it has shown something."""
 
 import json
 import sys
@@ -23,6 +23,9 @@ def run(manager, client, cell):
     def note(message):
         if message["msg_type"] in ("stream", "display_data", "update_display_data", "execute_result", "error"):
             given.append([message["msg_type"], message["content"]])
+        if message["msg_type"] == "display_data" and "shown" in cell:
+            with open(cell.pop("shown"), "w") as told:
+                told.write("now")
         if message["msg_type"] == cell.get("interrupt_at"):
             manager.interrupt_kernel()
 

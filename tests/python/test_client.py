@@ -5,12 +5,12 @@ import copy
 import os
 import pickle
 import threading
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import gflow
 import pytest
-from gflow import submission
+from gflow import _http, submission
 from machine import Gate
 
 
@@ -177,6 +177,16 @@ def test_time_sliced(client):
     ({"priority": "high"}, gflow.OptionError, "priority='high' is not a whole number"),
     ({"depends_on": True}, gflow.OptionError, "True is not a job"),
     ({"config": "/no/such"}, gflow.OptionError, "config '/no/such' cannot be read: No such file"),
+    ({"time_limit": 10**400}, gflow.OptionError, "time_limit: 10*.* is not a time"),
+    ({"memory": "9" * 400 + "G"}, gflow.OptionError, "memory='9*G' is not an amount of memory"),
+    ({"memory": "٣G"}, gflow.OptionError, "memory='٣G' is not an amount of memory"),
+    ({"begin": timedelta.max}, gflow.OptionError, "begin=.* is out of the range of times"),
+    ({"begin": datetime.min.replace(tzinfo=timezone(timedelta(hours=1)))}, gflow.OptionError, "begin=.* is out of the range of times"),
+    ({"env": {"A": "x\ud800"}}, gflow.OptionError, r"'A=x\\ud800' is no text: '\\ud800' is half a character"),
+    ({"cwd": "/tmp/\ud800"}, gflow.OptionError, "is half a character"),
+    ({"name": "\ud800"}, gflow.OptionError, "is half a character"),
+    ({"gpus": "1(\ud800)"}, gflow.OptionError, "is half a character"),
+    ({"name": "\udcff"}, gflow.UsageError, "a job name"),
 ])
 def test_what_is_wrong_is_an_exception_that_says_it(client, options, error, says):
     with pytest.raises(error, match=says):
@@ -184,6 +194,50 @@ def test_what_is_wrong_is_an_exception_that_says_it(client, options, error, says
     assert client.jobs() == []
     if error in (gflow.RequestError, gflow.OptionError):
         assert issubclass(error, ValueError) and issubclass(error, gflow.GflowError)
+
+
+@pytest.mark.parametrize(("command", "error", "says"), [
+    (b"true", TypeError, "a command is a text, a list of a program and its arguments, or a Path to a script, not b'true'"),
+    (5, TypeError, "a command is a text"), (None, TypeError, "a command is a text"), (["sleep", 1], TypeError, "not int"),
+    ("echo \ud800", gflow.OptionError, "is half a character"), (["echo", "\ud800"], gflow.OptionError, "is half a character"),
+    ([], gflow.OptionError, "there is no command"),
+])
+def test_what_is_no_command(client, command, error, says):
+    with pytest.raises(error, match=says):
+        client.submit(command)
+    assert client.jobs() == []
+
+
+def test_bytes_are_what_they_are(client, machine):
+    """As words, paths and values of variables, also where they are no UTF-8."""
+    there = os.fsencode(machine.work) + b"/caf\xe9"
+    os.mkdir(there)
+    job = client.submit([b"bash", "-c", b'printf "%s|$PWD|$A|$B|$C" "$1"', "x", b"w\xf6rd"], cwd=there, env={"A": b"v\xe4lue", "B": machine.work, "C": 5})
+    job.result()
+    assert (machine.logs / f"{job.id}.log").read_bytes() == b"w\xf6rd|" + there + b"|v\xe4lue|" + os.fsencode(machine.work) + b"|5"
+
+
+@pytest.mark.parametrize("number", ["newest", "1/../2", None, 1.0, True])
+def test_what_is_no_number_of_a_job(client, number):
+    client.submit("true")
+    with pytest.raises(gflow.OptionError, match="is not a job"):
+        client.job(number)
+
+
+def test_nobody_is_called_what_is_no_text(client):
+    client.submit("true")
+    assert client.jobs(user="\ud800") == [] == client.jobs(user="\udcff")
+
+
+@pytest.mark.parametrize(("body", "detail"), [
+    (b'{"detail":"Not Found"}', "Not Found"), (b'[1]', "[1]"), (b'"no"', '"no"'), (b"<html>", "<html>"), (b"", ""),
+    (b'{"detail":"odd","status":"many"}', "odd"),
+])
+def test_a_refusal_of_another_program_is_one(body, detail):
+    answer = _http.Answer(_http.Ask("GET", "/api/v1/jobs"), 404, {}, body)
+    with pytest.raises(gflow.Problem) as refused:
+        answer.checked()
+    assert (refused.value.status, refused.value.detail) == (404, detail)
 
 
 @pytest.mark.parametrize(("tasks", "says"), [

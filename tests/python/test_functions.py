@@ -10,6 +10,7 @@ import resource
 import signal
 import subprocess
 import sys
+import threading
 
 import gflow
 import pytest
@@ -467,3 +468,9 @@ def test_ten_thousand_are_submitted_at_once(client):
     """All of them in one request and one transaction."""
     jobs = functions.submit_calls(client, work.divide, [((item,), {}) for item in range(10_000)], {"hold": True})
     assert len(jobs) == 10_000 and jobs[-1].name == "divide_9999"
+
+
+def test_which_call_cannot_be_sent_is_said(client, machine):
+    with pytest.raises(TypeError, match="what call 1 is given cannot be sent to a job: .*lock"):
+        client.map(len, ["well", threading.Lock(), "well"])
+    assert client.jobs() == [] and folders(machine) == []

@@ -79,11 +79,12 @@ def test_a_cell_is_a_job(notebook, machine):
 def test_it_says_why_it_waits_and_shows_output_as_it_comes(notebook, machine):
     holder = machine.submit("--gpus", "2", "sleep", "600")
     machine.running(holder)
-    gate = Gate(machine)
-    with gflow.Client(f"unix:{machine.socket}") as client, client.events(type="job.submitted") as submitted:
-        notebook.begin(f"%%gflow --gpus 1\nimport os\nprint('begun')\nleft = os.system({gate.command!r})\nprint('done')")
-        job = client.job(next(submitted)["job"])
-        reason = job.why()[0]["text"]
+    gate, shown = Gate(machine), machine.work / "shown"
+    os.mkfifo(shown)
+    with gflow.Client(f"unix:{machine.socket}") as client:
+        notebook.begin(f"%%gflow --gpus 1\nimport os\nprint('begun')\nleft = os.system({gate.command!r})\nprint('done')", shown=str(shown))
+        assert shown.read_text() == "now"
+        reason = client.newest().why()[0]["text"]
         client.cancel(holder)
         gate.reached()
         gate.open()
@@ -115,6 +116,15 @@ def test_what_only_ipython_runs_is_refused_with_its_line(notebook, client):
         assert f"%%gflow: {says}" in streams(given) and "Traceback" not in str(given), (cell, given)
     assert client.jobs() == []
     assert streams(notebook.run("%%gflow\n  print('%time !ls x?', 7 % 4)")) == "%time !ls x? 3\n"
+
+
+@pytest.mark.parametrize(("options", "says"), [
+    ("--job 1x", "argument --job: '1x' is not the name of a variable"), ("--job class", "argument --job: 'class' is not"),
+    ("--bring 'a b'", "argument --bring: 'a b' is not"), ("--bring a,b.c", "argument --bring: 'b.c' is not"),
+])
+def test_a_name_that_no_variable_has_is_refused_before_there_is_a_job(notebook, client, options, says):
+    assert says in streams(notebook.run(f"%%gflow {options}\na = 1"))
+    assert client.jobs() == []
 
 
 def test_a_cell_is_compiled_as_it_is(notebook):

@@ -52,7 +52,7 @@ def query_of(named: Mapping[str, object]) -> str:
         elif isinstance(value, (list, tuple, set, frozenset)):
             value = ",".join(str(one) for one in value)
         pairs.append((name, str(value)))
-    return "?" + urlencode(pairs, safe=",", quote_via=quote) if pairs else ""
+    return "?" + urlencode(pairs, safe=",", errors="surrogatepass", quote_via=quote) if pairs else ""
 
 
 def _parts_of(jobs: Iterable[JobRef]) -> list[list[int]]:
@@ -166,8 +166,8 @@ class Calls:
                 break
         return found
 
-    def job(self, job_id: int) -> Steps[documents.Job]:
-        told: documents.Job = yield from self.call("GET", f"{API}/jobs/{job_id}")
+    def job(self, job: JobRef) -> Steps[documents.Job]:
+        told: documents.Job = yield from self.call("GET", f"{API}/jobs/{written.id_of(job)}")
         return told
 
     def act(self, verb: str, jobs: Iterable[JobRef], **more: object) -> Steps[list[int]]:

@@ -76,10 +76,14 @@ class Answer:
         """Itself; the problem it carries is raised."""
         if self.status < 400:
             return self
+        document: dict[str, Any] = {"detail": self.body[:500].decode(errors="replace")}
         try:
-            document = json.loads(self.body)
+            told = json.loads(self.body)
         except ValueError:
-            document = {"status": self.status, "detail": self.body[:500].decode(errors="replace")}
+            told = None
+        if isinstance(told, dict):  # else another program listens there
+            document.update(told)
+        document["status"] = self.status
         after = self.headers.get("retry-after", "")
         raise problem_of(document, str(self.asked), float(after) if after.isascii() and after.isdigit() else None)
 

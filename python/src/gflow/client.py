@@ -146,7 +146,7 @@ class Client:
     def job(self, job_id: int) -> Job:
         """The job of that number.
 
-        Errors: NotFound."""
+        Errors: NotFound; OptionError of what is no number."""
         told = self._driver.run(self._calls.job(job_id))
         return Job(self, told["id"], told["spec"]["name"])
 

@@ -122,9 +122,16 @@ def pickled(function: Callable[..., Any]) -> bytes:
                                  "or put it into a module")
     try:
         return cast("bytes", pickler.dumps(by_place(function)))
-    except (pickle.PicklingError, AttributeError, TypeError) as error:
-        way = "; pip install 'gflow[cloudpickle]' takes most" if pickler is pickle else ""
-        raise TypeError(f"{function!r} cannot be sent to a job: {error}{way}") from error
+    except _UNSENT as error:
+        raise _not_sent(repr(function), error) from error
+
+
+_UNSENT = (pickle.PicklingError, AttributeError, TypeError)  # by what pickle says no
+
+
+def _not_sent(what: str, error: Exception) -> TypeError:
+    way = "; pip install 'gflow[cloudpickle]' takes most" if _worker.pickler() is pickle else ""
+    return TypeError(f"{what} cannot be sent to a job: {error}{way}")
 
 
 def _write_calls(folder: Path, function: Callable[..., Any], calls: Sequence[tuple[Sequence[Any], Any]]) -> None:
@@ -135,7 +142,10 @@ def _write_calls(folder: Path, function: Callable[..., Any], calls: Sequence[tup
         file.write(pickle.dumps((path, pickled(function))))
         for arguments, named in calls:
             places.append(file.tell())
-            file.write(dumps((tuple(arguments), dict(named))))
+            try:
+                file.write(dumps((tuple(arguments), dict(named))))
+            except _UNSENT as error:
+                raise _not_sent(f"what call {len(places) - 1} is given", error) from error
         places.append(file.tell())
     with open(_worker.places_file(str(folder)), "wb") as file:
         places.tofile(file)

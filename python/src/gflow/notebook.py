@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import keyword
 import shlex
 import sys
 from collections.abc import Sequence
@@ -43,6 +44,17 @@ def seconds_of_time(text: str) -> int:
 
 def _names(text: Optional[str]) -> list[str]:
     return [name.strip() for name in (text or "").split(",") if name.strip()]
+
+
+def _variable(text: str) -> str:
+    """A name that the notebook can say."""
+    if not text.isidentifier() or keyword.iskeyword(text):
+        raise argparse.ArgumentTypeError(f"'{text}' is not the name of a variable")
+    return text
+
+
+def _variables(text: str) -> list[str]:
+    return [_variable(name) for name in _names(text)]
 
 
 def options_of(said: argparse.Namespace) -> SubmitOptions:
@@ -131,8 +143,8 @@ def _parser() -> _Parser:
     parser.add_argument("--project", "-P", help="the job belongs to")
     parser.add_argument("--priority", "-p", type=int, help="0 to 255; higher starts first")
     parser.add_argument("--send", metavar="NAMES", help="variables of the notebook that the cell gets: model,lr")
-    parser.add_argument("--bring", metavar="NAMES", help="variables the cell leaves that the notebook gets: loss")
-    parser.add_argument("--job", metavar="NAME", help="do not wait: the job is this variable")
+    parser.add_argument("--bring", metavar="NAMES", type=_variables, default=[], help="variables the cell leaves that the notebook gets: loss")
+    parser.add_argument("--job", type=_variable, metavar="NAME", help="do not wait: the job is this variable")
     return parser
 
 
@@ -171,7 +183,7 @@ class Magic:
 
     def _run(self, said: argparse.Namespace, cell: str) -> Optional[FunctionJob[dict[str, Any]]]:
         source = python_of(self._shell.transform_cell(cell), cell)
-        call: tuple[list[Any], dict[str, Any]] = ([source, self._sent(_names(said.send)), _names(said.bring)], {})
+        call: tuple[list[Any], dict[str, Any]] = ([source, self._sent(_names(said.send)), said.bring], {})
         job: FunctionJob[dict[str, Any]] = submit_calls(default_client(), run_cell, [call], options_of(said))[0]
         if said.job:
             self._variables[said.job] = job

@@ -13,7 +13,7 @@ import secrets
 import shlex
 import subprocess
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Union, cast
 
@@ -127,6 +127,7 @@ def option_of_gpus(gpus: Gpus) -> str:
         text = f"{float(gpus):.10f}".rstrip("0").rstrip(".") if gpus else "0"
     if not text or (text in ("0", "-0") and not isinstance(gpus, str) and gpus):
         raise OptionError(f"gpus={gpus!r} asks for nothing: 0 is a job without GPUs")
+    wire_text(text)
     return text
 
 
@@ -146,7 +147,13 @@ _WHOLE_NUMBERS = {"priority", "max_retries", "preempt_signal", "max_concurrent"}
 
 def plain_of(options: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
     """Those of a specification that are said as they are written there."""
-    return {name: whole_of(value, name) if name in _WHOLE_NUMBERS else value for name, value in options.items() if name in names}
+    return {name: _plain(name, value) for name, value in options.items() if name in names}
+
+
+def _plain(name: str, value: object) -> object:
+    if name in _WHOLE_NUMBERS:
+        return whole_of(value, name)
+    return wire_text(value) if isinstance(value, str) else value
 
 
 def pairs_of(named: Mapping[str, str], what: str) -> list[tuple[str, str]]:
@@ -241,33 +248,48 @@ def bytes_of(memory: Memory, what: str) -> int:
     """Of "16G", "512M", "1.5GiB" or a number of bytes."""
     if isinstance(memory, numbers.Integral) and not isinstance(memory, bool):
         return int(memory)
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT])(?:i?B)?", str(memory).strip(), re.IGNORECASE)
-    if not found:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT])(?:i?B)?", str(memory).strip(), re.IGNORECASE | re.ASCII)
+    amount = float(found[1]) * _UNITS[found[2].upper()] if found else math.nan
+    if not math.isfinite(amount):
         raise OptionError(f"{what}={memory!r} is not an amount of memory, as '16G', '512M' or a number of bytes")
-    return math.ceil(float(found[1]) * _UNITS[found[2].upper()])
+    return math.ceil(amount)
 
 
 def seconds_of(time: Seconds, what: str) -> int:
     seconds = time.total_seconds() if isinstance(time, timedelta) else time
-    if isinstance(seconds, bool) or not isinstance(seconds, numbers.Real) or not math.isfinite(seconds):
+    if not is_number(seconds) or not _is_finite(seconds):
         raise OptionError(f"{what}: {time!r} is not a time: seconds, or a timedelta")
     return math.ceil(seconds)
+
+
+def _is_finite(number: Any) -> bool:
+    """Of whole numbers those are not that no time has."""
+    try:
+        return math.isfinite(number)
+    except OverflowError:
+        return False
 
 
 def time_of(time: Union[datetime, timedelta], what: str) -> str:
     """In UTC; a time without a zone is this machine's."""
     if not isinstance(time, (datetime, timedelta)):
         raise OptionError(f"{what}={time!r} is no time: a datetime, or a timedelta from now on")
-    moment = datetime.now(timezone.utc) + time if isinstance(time, timedelta) else time
-    return moment.astimezone(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    try:
+        moment = datetime.now(timezone.utc) + time if isinstance(time, timedelta) else time
+        return moment.astimezone(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    except (OverflowError, ValueError, OSError):
+        raise OptionError(f"{what}={time!r} is out of the range of times: years 1 to 9999, in UTC") from None
 
 
 def wire_text(text: str) -> documents.Bytes:
-    """What is not UTF-8 is wrapped."""
+    """What is not UTF-8 is wrapped. Errors: OptionError of half a character, which no bytes are."""
     try:
         text.encode()
     except UnicodeEncodeError:
-        return {"base64": base64.b64encode(os.fsencode(text)).decode()}
+        try:
+            return {"base64": base64.b64encode(os.fsencode(text)).decode()}
+        except UnicodeEncodeError as error:
+            raise OptionError(f"{reprlib.repr(text)} is no text: {text[error.start]!r} is half a character") from None
     return text
 
 
@@ -286,7 +308,12 @@ def environment_of(options: SubmitOptions) -> list[documents.Bytes]:
             raise OptionError(f"env: {name!r} is not the name of a variable")
     if "launch" in options:
         set_besides["GFLOW_LAUNCH"] = _launch_of(options["launch"])
-    return [wire_text(f"{name}={value}") for name, value in {**passed, **set_besides}.items()]
+    return [wire_text(f"{name}={_text_of(value)}") for name, value in {**passed, **set_besides}.items()]
+
+
+def _text_of(value: object) -> str:
+    """Of a value, a word or a path, which may be bytes."""
+    return os.fsdecode(value) if isinstance(value, (bytes, os.PathLike)) else str(value)
 
 
 def _launch_of(how: str) -> str:
@@ -348,16 +375,18 @@ def payload_of(command: Command, options: SubmitOptions) -> tuple[str, documents
     if isinstance(command, str):
         line, argv = command, ["bash", "-c", command]
     elif isinstance(command, os.PathLike):
-        line, argv = shlex.quote(os.fspath(command)), [os.fspath(command)]
+        line, argv = shlex.quote(_text_of(command)), [_text_of(command)]
         payload["script"] = _content(command, "the script")
+    elif isinstance(command, (bytes, bytearray)) or not isinstance(command, Iterable):
+        raise TypeError(f"a command is a text, a list of a program and its arguments, or a Path to a script, not {reprlib.repr(command)}")
     else:
-        argv = [os.fspath(word) for word in command]
+        argv = [os.fsdecode(word) for word in command]
         line = shlex.join(argv)
     if not argv or not line.strip():
         raise OptionError("there is no command to submit")
     payload["argv"] = [wire_text(word) for word in argv]
     if "config" in options:
-        payload["config_name"] = wire_text(os.path.basename(os.fspath(options["config"])))
+        payload["config_name"] = wire_text(os.fsdecode(os.path.basename(options["config"])))
         payload["config"] = _content(options["config"], "config")
     return shown_line(line), payload
 
@@ -393,7 +422,7 @@ def spec_of(options: SubmitOptions, request: documents.Request, line: str) -> do
     spec = cast("documents.JobSpec", plain_of(options, plain))
     spec["request"] = request
     spec["command"] = line
-    spec["work_dir"] = wire_text(os.path.abspath(options.get("cwd", os.curdir)))
+    spec["work_dir"] = wire_text(os.fsdecode(os.path.abspath(options.get("cwd", os.curdir))))
     if "time_limit" in options:
         spec["time_limit_seconds"] = seconds_of(options["time_limit"], "time_limit")
     if "grace" in options:
