@@ -10,8 +10,13 @@
 namespace gflow::server {
 namespace {
 
-std::string expiry_of(const Job& job, const Attempt& attempt) {
-  return job.spec.time_limit ? timestamp_of(attempt.started + *job.spec.time_limit) : "";
+/// By the clock as it is now: it may have been set since, which shortens and lengthens nothing. In
+/// whole seconds, so that the end stays where it was told while the clocks drift.
+std::string expiry_of(const Job& job, const Attempt& attempt, Now now) {
+  if (!job.spec.time_limit) return "";
+  const auto was_set = std::chrono::round<std::chrono::seconds>(now.wall - attempt.started -
+                                                                run_time_of(job, now.mono));
+  return timestamp_of(attempt.started + *job.spec.time_limit + was_set);
 }
 
 }  // namespace
@@ -39,7 +44,7 @@ api::GpuAllocation view_of_allocation(const Service& service, const Job& job) {
   if (machine == nullptr || !view.error_message.empty()) return view;
   view.success = true;
   view.node_name = attempt->allocation.node;
-  view.expires_at = expiry_of(job, *attempt);
+  view.expires_at = expiry_of(job, *attempt, service.now());
   view.gpu_config = config_of(job, *attempt, *machine);
   return view;
 }

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """In which order jobs start, with real programs on one GPU."""
 
-import os
-
 import pytest
-from machine import BIN, Gate
+from clock import Clock
+from machine import Gate
 
 ONE_GPU = "sim:1xH100"
 
@@ -41,22 +40,8 @@ def test_a_daemon_that_is_killed_between_them_changes_no_order(bare):
 
 
 def test_a_clock_that_is_set_changes_no_order_and_forgets_nothing(bare):
-    library = BIN.parent / "set_clock/libset_clock.so"
-    if not library.exists():
-        pytest.skip("the library that sets the clock is not built")
-    ahead = bare.root / "ahead"
-    bare.environment |= {
-        "LD_PRELOAD": str(library),
-        "GFLOW_SET_CLOCK": str(ahead),
-        "ASAN_OPTIONS": bare.environment.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0",
-    }
-
-    def set_clock(seconds):
-        (bare.root / "new").write_text(str(seconds))
-        os.replace(bare.root / "new", ahead)
-
+    clock = Clock(bare)
     bare.devices = ONE_GPU
-    set_clock(0)
     bare.up()
     first = bare.submit("true")
     bare.wait(first)
@@ -65,7 +50,7 @@ def test_a_clock_that_is_set_changes_no_order_and_forgets_nothing(bare):
     gate.reached()
     submitted = set()
     for n, seconds in enumerate([0, -7200, 400 * 86400, 3600], start=1):
-        set_clock(seconds)
+        clock.set(seconds)
         jobs.append(bare.submit("--gpus", "1", "bash", "-c", f"echo {n} >> order"))
         submitted.add(bare.job(jobs[-1])["submitted"][:13])
         if n == 3:
@@ -75,6 +60,6 @@ def test_a_clock_that_is_set_changes_no_order_and_forgets_nothing(bare):
     gate.open()
     bare.wait(*jobs)
     assert started(bare) == ["1", "2", "3", "4"]
-    set_clock(400 * 86400)
+    clock.set(400 * 86400)
     assert bare.wait(first)[0]["status"] == "Finished"
     assert bare.ok("gqueue", "-a", "-f", "JOBID").split() == ["JOBID", *(str(job) for job in [first, *jobs])]
