@@ -172,7 +172,7 @@ struct GpuMonitoring {
 
 /// The answer to GET /api/v1/gpu/health.
 struct GpuHealth {
-  std::string status;  ///< "healthy", "degraded" (some devices cannot be used), "unhealthy"
+  std::string status;  ///< "healthy", "degraded" (nothing starts on some devices), "unhealthy"
   bool initialized = false;
   int total_gpus = 0;
   int usable_gpus = 0;

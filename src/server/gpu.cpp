@@ -109,7 +109,8 @@ void list_gpu_nodes(Exchange exchange, GpuNodesQuery query) {
 }
 
 void show_gpu_health(Exchange exchange) {
-  api::GpuHealth health = health_of(node_views(exchange.service));
+  api::GpuHealth health =
+      health_of(node_views(exchange.service), unhealthy_views(exchange.service));
   health.timestamp = timestamp_of(exchange.service.now().wall);
   const bool is_ready = health.initialized;
   Reply reply = json_reply_of(std::move(health));

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/gpu_nodes.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <string_view>
 
+#include "base/text.h"
 #include "base/translate.h"
 #include "core/catalogue.h"
 #include "os/clock.h"
@@ -81,6 +84,22 @@ api::MonitoredGpu monitored(const api::DeviceView& view) {
   return gpu;
 }
 
+/// Of a node, or of a GPU of one.
+std::string drain_text(const std::string& what, const std::string& reason) {
+  return reason.empty() ? tr_format("{}: drained", what)
+                        : tr_format("{}: drained: {}", what, printable(reason));
+}
+
+/// Why nothing starts on it that is not said of its node; "" if there is nothing.
+std::string problem_of(const api::NodeView& node, const api::DeviceView& view) {
+  const int index = view.device.index;
+  if (!view.device.usable && view.device.trouble != node.note) {
+    return tr_format("{}: GPU {}: {}", node.name, index, tr(view.device.trouble));
+  }
+  if (!view.drained || node.drained) return "";
+  return drain_text(fmt::format("{}: GPU {}", node.name, index), view.drained_reason);
+}
+
 }  // namespace
 
 std::string timestamp_of(WallTime time) {
@@ -148,25 +167,28 @@ std::vector<api::MonitoredNode> monitored(const std::vector<api::NodeView>& node
   return all;
 }
 
-api::GpuHealth health_of(const std::vector<api::NodeView>& nodes) {
+api::GpuHealth health_of(const std::vector<api::NodeView>& nodes,
+                         const std::vector<api::UnhealthyNode>& unhealthy) {
   api::GpuHealth health;
   health.total_nodes = static_cast<int>(nodes.size());
   for (const api::NodeView& node : nodes) {
-    if (!node.unreachable.empty()) health.problems.push_back(node.name + ": " + node.unreachable);
+    const bool is_reached = node.unreachable.empty();
+    if (!is_reached) health.problems.push_back(node.name + ": " + node.unreachable);
     if (!node.note.empty()) health.problems.push_back(node.name + ": " + tr(node.note));
+    if (node.drained) health.problems.push_back(drain_text(node.name, node.drained_reason));
     for (const api::DeviceView& device : node.devices) {
       ++health.total_gpus;
-      if (device.device.usable) {
-        ++health.usable_gpus;
-      } else if (device.device.trouble != node.note) {
-        health.problems.push_back(
-            tr_format("{}: GPU {}: {}", node.name, device.device.index, tr(device.device.trouble)));
-      }
+      if (device.device.usable && !device.drained && is_reached) ++health.usable_gpus;
+      const std::string problem = problem_of(node, device);
+      if (!problem.empty()) health.problems.push_back(problem);
     }
   }
+  for (const api::UnhealthyNode& node : unhealthy) {
+    health.problems.push_back(tr_format("{}: launches fail: {}", node.node, node.reason));
+  }
   health.initialized = !check_devices_known(nodes);
-  const bool all_usable = health.usable_gpus == health.total_gpus;
-  health.status = !health.initialized ? "unhealthy" : all_usable ? "healthy" : "degraded";
+  const bool is_whole = health.usable_gpus == health.total_gpus && unhealthy.empty();
+  health.status = !health.initialized ? "unhealthy" : is_whole ? "healthy" : "degraded";
   return health;
 }
 

@@ -26,7 +26,8 @@ namespace gflow::server {
 /// An entry for each model on each node, also of those with nothing free.
 [[nodiscard]] std::vector<api::GpuNode> gpu_nodes_of(const std::vector<api::NodeView>& nodes);
 [[nodiscard]] std::vector<api::MonitoredNode> monitored(const std::vector<api::NodeView>& nodes);
-/// Without the time.
-[[nodiscard]] api::GpuHealth health_of(const std::vector<api::NodeView>& nodes);
+/// Without the time. `unhealthy`: where launches fail.
+[[nodiscard]] api::GpuHealth health_of(const std::vector<api::NodeView>& nodes,
+                                       const std::vector<api::UnhealthyNode>& unhealthy);
 
 }  // namespace gflow::server

@@ -34,12 +34,15 @@ def test_a_fault_of_the_machine_ends_no_job():
         assert "Unhealthy: " in machine.ok("ginfo") and "Not a directory" in machine.ok("ginfo", "-1")
         assert json.loads(machine.ok("ginfo", "--json"))["unhealthy"][0]["failures"] >= 1
         assert "jobs cannot be started" in machine.run("gflow", "doctor").out
+        health = machine.get("/api/v1/gpu/health")
+        assert health["status"] == "degraded" and "launches fail: " in health["problems"][0], health
         attempts.unlink()
         (machine.state / "put away").rename(attempts)
         ended = machine.wait(*jobs)
         assert {job["status"] for job in ended} == {"Finished"}
         assert {job["retries"] for job in ended} == {0}
         assert json.loads(machine.ok("ginfo", "--json"))["unhealthy"] == []
+        assert machine.get("/api/v1/gpu/health")["status"] == "healthy"
     finally:
         machine.close()
 

@@ -439,6 +439,23 @@ def test_what_never_fits_is_not_valid_and_what_is_taken_is_not_available(served)
     assert (later["valid"], later["available"]) == (True, False) and later["error_message"], later
 
 
+def test_health_tells_what_nothing_starts_on(served):
+    def health():
+        status, told = ask(served, "GET", "/api/v1/gpu/health")
+        assert status == 200, told
+        return told["status"], told["usable_gpus"], told["problems"]
+
+    node = ask(served, "GET", "/api/v1/gpu/status")[1]["available_nodes"][0]["node_name"]
+    assert health() == ("healthy", 4, [])
+    served.ok("gctl", "drain", "gpu", "1", "--reason", "its fan is loud")
+    assert health() == ("degraded", 3, [f"{node}: GPU 1: drained: its fan is loud"])
+    served.ok("gctl", "drain", "node", "--reason", "it is moved")
+    assert health() == ("degraded", 0, [f"{node}: drained: it is moved"])
+    served.ok("gctl", "resume", "node")
+    served.ok("gctl", "resume", "gpu", "1")
+    assert health() == ("healthy", 4, [])
+
+
 def test_a_web_page_gets_nothing(served):
     for headers, code in [
         ({"Host": "gflow.evil.example"}, 421),
