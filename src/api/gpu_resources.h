@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -16,6 +17,9 @@
 /// manager has them. Memory is in GB of 2^30 bytes, ratios are from 0 to 1, times are those of this
 /// machine's clock without a zone ("2024-01-01T12:00:00"). docs/rest.md describes them.
 namespace gflow::api {
+
+/// That an allocation may have to live, as any job.
+constexpr std::chrono::seconds kLongestTtl{std::int64_t{10} * 365 * 86400};
 
 /// Measured, of all devices that tell; null where none does.
 struct GpuUtilization {

@@ -18,7 +18,7 @@ constexpr Range kPids = {0, INT32_MAX};
 constexpr Bounds kRatio = {.least = 0, .most = 1, .at = Bounds::Least::Excluded};
 constexpr Bounds kGb = {.least = 0, .most = 1 << 20};
 constexpr std::array<std::string_view, 3> kHealth = {"healthy", "degraded", "unhealthy"};
-constexpr Range kTtl = {0, std::int64_t{10} * 365 * 86400};
+constexpr Range kTtl = {0, kLongestTtl.count()};
 
 }  // namespace
 

@@ -206,7 +206,10 @@ void allocate(Exchange exchange, api::GpuNeed need, Framework framework) {
   if (need.allocation_id.is_set()) {
     const auto job = find_allocation(exchange, need.allocation_id);
     if (!job) return exchange.respond(problem(job.error()));
-    return exchange.respond(reply_of(view_of_need(service, **job, need, framework)));
+    const auto view = view_of_need(service, **job, need, framework);
+    if (!view) return exchange.respond(problem(view.error()));
+    const auto same = check_is_of(need, **job, view->gpu_config);
+    return exchange.respond(same ? reply_of(view) : problem(same.error()));
   }
   auto request = submission_of_need(need, exchange.caller, service.state().policy());
   if (!request) return exchange.respond(problem(request.error()));

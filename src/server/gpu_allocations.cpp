@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Allocations that there are: listed, shown, renewed.
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <utility>
@@ -48,8 +49,10 @@ void renew(Exchange exchange, api::GpuRenewal renewal) {
   if (!job) return exchange.respond(problem(job.error()));
   const auto ran =
       std::chrono::ceil<std::chrono::seconds>(run_time_of(**job, exchange.service.now().mono));
+  // Of the longest there is what ran is over.
+  const auto limit = std::min(ran + std::chrono::seconds(renewal.ttl_seconds), api::kLongestTtl);
   JobChanges changes;
-  changes.set(&JobSpec::time_limit, ran + std::chrono::seconds(renewal.ttl_seconds));
+  changes.set(&JobSpec::time_limit, limit);
   Service& service = exchange.service;
   service.request(engine::event::Update{{(*job)->id}, exchange.caller, std::move(changes)},
                   [&service, id = (*job)->id, respond = std::move(exchange.respond)](

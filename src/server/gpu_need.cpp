@@ -24,11 +24,26 @@ bool says_more(const api::GpuNeed& need) {
          need.memory_gb != usual.memory_gb || need.compute_ratio != usual.compute_ratio;
 }
 
+/// Whether that is what is told of an allocation. What is not said is as it is.
+bool is_told(const api::GpuNeed& need, const api::GpuConfig& told) {
+  const api::GpuNeed usual;
+  return need.gpu_count == told.gpu_count &&
+         (need.gpu_type.empty() || to_lower(need.gpu_type) == to_lower(told.gpu_type)) &&
+         (need.memory_gb == usual.memory_gb || need.memory_gb == told.memory_gb) &&
+         (need.compute_ratio == usual.compute_ratio || need.compute_ratio == told.compute_ratio);
+}
+
 }  // namespace
 
 Result<void> read_gpu_type(std::string_view text, gflow::Request& into) {
   const std::string_view type = trim(text);
   if (type.empty() || to_lower(type) == "any") return {};
+  if (type.contains(',')) {
+    return fail(
+        Code::Usage,
+        tr_format("gpu_type: '{}' has a comma; models have '|' between them, as 'V100|A100'",
+                  printable(type)));
+  }
   if (const auto vendor = read_vendor(type)) {
     into.vendor = *vendor;
   } else {
@@ -58,6 +73,26 @@ Result<gflow::Request> request_of(const api::GpuNeed& need) {
   GF_CHECK(read_gpu_type(need.gpu_type, request));
   GF_CHECK(normalise(request));
   return request;
+}
+
+Result<void> check_is_of(const api::GpuNeed& need,
+                         const Job& allocation,
+                         const std::optional<api::GpuConfig>& told) {
+  if (need.wait || need.ttl_seconds != 0 || need.pid != 0 || need.wait_pid != 0) {
+    return fail(Code::Usage,
+                tr("allocation_id is of one that there is, which stays as it is: leave wait, "
+                   "ttl_seconds, pid and wait_pid out"));
+  }
+  if (need.gpus.empty() && !says_more(need)) return {};
+  const gflow::Request& has = allocation.spec.request;
+  const gflow::Request wanted = GF_TRY(request_of(need));
+  if (wanted == has || (told && need.gpus.empty() && is_told(need, *told))) return {};
+  return fail(
+      Code::Usage,
+      tr_format("allocation {} is {}, not {}; leave what it is out, or allocate another one",
+                allocation.id.value,
+                gpu_request_text(has),
+                gpu_request_text(wanted)));
 }
 
 }  // namespace gflow::server

@@ -414,9 +414,33 @@ def test_an_allocation_ends_in_its_time_and_can_be_renewed(served):
     assert served.wait(given["allocation_id"])[0]["status"] == "Timeout"
 
 
+def test_an_allocation_is_renewed_for_as_long_as_any_may_have(served):
+    _, given = ask(served, "POST", "/api/v1/gpu/allocate", {"ttl_seconds": 3600})
+    longest = 10 * 365 * 86400  # as the description of the API has it
+    status, renewed = ask(served, "POST", f"/api/v1/gpu/allocations/{given['allocation_id']}/renew", {"ttl_seconds": longest})
+    assert status == 200 and renewed["expires_at"] > given["expires_at"], renewed
+
+
+@pytest.mark.parametrize("more", [
+    {"wait": True}, {"ttl_seconds": 5}, {"pid": os.getpid()}, {"wait_pid": os.getpid()},
+    {"gpu_count": 3}, {"gpu_type": "A100"}, {"memory_gb": 80}, {"compute_ratio": 0.5}, {"gpus": "1(A100)"}])
+@pytest.mark.parametrize("what", ["allocate", "setup-pytorch", "setup-tensorflow"])
+def test_an_allocation_there_is_is_not_made_another(served, what, more):
+    need = {"gpu_count": 2, "gpu_type": "v100"}
+    _, given = ask(served, "POST", "/api/v1/gpu/allocate", need)
+    mine = {"allocation_id": given["allocation_id"]}
+    status, told = ask(served, "POST", f"/api/v1/gpu/{what}", mine | more)
+    assert (status, told["code"]) == (400, "usage"), told
+    config = {name: given["gpu_config"][name] for name in ("gpu_count", "gpu_type", "memory_gb", "compute_ratio")}
+    for same in ({}, need, config, {"gpus": "2(V100)"}, {"distributed_training": True}):
+        status, told = ask(served, "POST", f"/api/v1/gpu/{what}", mine | same)
+        assert (status, told["allocation_id"]) == (200, given["allocation_id"]), told
+
+
 @pytest.mark.parametrize(("need", "says"), [
     ({"gpu_count": 0}, "/gpu_count"),
     ({"gpu_type": "Voodoo2"}, "VOODOO2"),
+    ({"gpu_type": "V100,A100"}, "'V100|A100'"),
     ({"compute_ratio": 1.5}, "/compute_ratio"),
     ({"gpu_memory_fraction": 0}, "/gpu_memory_fraction"),
     ({"memory_gb": -1}, "/memory_gb"),
