@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A client that openapi-python-client makes of the description submits a job, waits for it and shows it."""
+"""A client that openapi-python-client makes of the description submits a job, waits for it and reads its log."""
 
 import json
 import os
@@ -15,7 +15,7 @@ import sys
 
 import httpx
 from made.api.gpu import show_gpu_status
-from made.api.jobs import show_job, submit_jobs, wait_for_change
+from made.api.jobs import show_job, show_job_log, submit_jobs, wait_for_change
 from made.client import Client
 from made.models import Job, JobSpec, Payload, Problem, Request, Submit, SubmitAnswer
 from made.models import SubmitRequestItemType0 as Item
@@ -37,6 +37,8 @@ while True:
 assert (shown.status.value, shown.spec.name, shown.outcome.exit_code) == ("Finished", "made", 0), shown
 free = show_gpu_status.sync(client=client)
 assert free.available_nodes[0].gpu_type == "RTX3090", free
+log = show_job_log.sync(shown.id, client=client)
+assert log == "hello\\n", log
 missing = show_job.sync(99, client=client)
 assert isinstance(missing, Problem) and missing.code == "not_found", missing
 print("finished", shown.id)
