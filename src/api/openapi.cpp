@@ -279,8 +279,10 @@ Value header_parameter(std::string_view name, const std::string& help, Value sch
 }
 
 Value shared_parameters() {
-  const Value key = Members().add("type", "string").add("maxLength", json(200)).value();
   const Value text = Members().add("type", "string").value();
+  const Value tags = Members().add("type", "string").add("minLength", json(1)).value();
+  const Value key =
+      Members().add("type", "string").add("minLength", json(1)).add("maxLength", json(200)).value();
   return Members()
       .add(
           "IdempotencyKey",
@@ -290,7 +292,7 @@ Value shared_parameters() {
                            key))
       .add("IfMatch",
            header_parameter(
-               "If-Match", tr("ETag of what is to be changed: 412 if it is another by now"), text))
+               "If-Match", tr("ETag of what is to be changed: 412 if it is another by now"), tags))
       .add("IfNoneMatch",
            header_parameter(
                "If-None-Match", tr("ETag of what you have: 304 if it is the same"), text))

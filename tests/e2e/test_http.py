@@ -183,6 +183,8 @@ def test_a_condition_that_says_nothing_is_refused(machine, name):
     status, answer = changed(machine, job, 7, f"{name}:")
     assert status == 400 and f"the header '{name}' is empty" in answer, answer
     assert ask(machine, "GET", f"/api/v1/jobs/{job}").document["spec"]["priority"] != 7
+    told = ask(machine, "GET", "/api/v1/openapi.json").document["components"]["parameters"]
+    assert told[name.replace("-", "")]["schema"]["minLength"] == 1
 
 
 def test_a_body_that_was_read_is_given_back_whatever_the_answer(machine):
