@@ -129,10 +129,12 @@ ClusterNode node_of(
 }  // namespace
 }  // namespace gflow::native
 
+#define PyInit__native begun_by_nanobind  // which Python does not find, and asks below
 NB_MODULE(_native, m) {
   using namespace gflow;
   using namespace gflow::native;
   using namespace nb::literals;
+  nb::set_leak_warnings(false);  // what a thread or a cache has at the end is nobody's mistake
   m.attr("__doc__") =
       "What the package has of the daemon, in the process. Use gflow.gpu_parser and its like.";
 
@@ -230,4 +232,14 @@ NB_MODULE(_native, m) {
           "models"_a,
           "policy"_a,
           "The nodes that have so many GPUs, so much of each: index and score, the best first.");
+}
+#undef PyInit__native
+
+/// What Python calls. nanobind has one set of types in a process: a subinterpreter, as mod_wsgi has
+/// them, would take those of the first from it.
+extern "C" NB_EXPORT PyObject* PyInit__native() {
+  if (PyInterpreterState_GetID(PyInterpreterState_Get()) == 0) return begun_by_nanobind();
+  PyErr_SetString(PyExc_ImportError,
+                  "it is for the main interpreter of a process, and this is a subinterpreter");
+  return nullptr;
 }

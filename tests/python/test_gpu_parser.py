@@ -3,10 +3,13 @@
 
 import copy
 import pickle
+import subprocess
+import sys
 import warnings
 
 import gflow
 import pytest
+import wheels
 from gflow import GPUResource, GPUResourceParser, GPUResourceWarning, RequestError
 
 pytestmark = pytest.mark.usefixtures("native")
@@ -74,6 +77,68 @@ def test_what_is_no_text(parser, nothing):
         parser.parse(nothing)
     with pytest.warns(GPUResourceWarning):
         assert parser.parse_gpu_resource(nothing).gpu_num == 0
+
+
+class _Unshown:
+    def __repr__(self):
+        raise RuntimeError("not shown")
+
+
+@pytest.mark.parametrize("much", ["x" * 10**6, "1" * 10**6, "2(" + "A|" * 10**5, b"2" * 10**6, _Unshown()], ids=["x", "1", "A|", "bytes", "unshown"])
+def test_what_is_wrong_is_said_in_few_words(parser, much):
+    with pytest.warns(GPUResourceWarning, match="taken for 0 GPUs: ") as told:
+        assert parser.parse_gpu_resource(much).gpu_num == 0
+    assert len(str(told[0].message)) < 500
+    with pytest.raises((RequestError, TypeError)) as wrong:
+        parser.parse(much)
+    assert getattr(wrong.value, "text", much) is much
+
+
+def program(script):
+    """What it wrote, to its errors, too."""
+    done = subprocess.run([sys.executable, "-c", script], env={"PYTHONPATH": str(wheels.package())}, capture_output=True, text=True,
+                          timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
+
+
+def test_a_program_ends_without_a_word_though_a_thread_still_reads():
+    assert program("""
+import gflow, threading
+begun = threading.Event()
+def reads():
+    parser = gflow.GPUResourceParser()
+    while True:
+        parser.parse("2(V100)")
+        begun.set()
+threading.Thread(target=reads, daemon=True).start()
+begun.wait()
+""") == ""
+
+
+def test_a_subinterpreter_is_refused_and_takes_nothing_from_the_first():
+    said = program("""
+import importlib, gflow
+for name in ("_interpreters", "_xxsubinterpreters"):
+    try:
+        them = importlib.import_module(name)
+        break
+    except ImportError:
+        pass
+parser = gflow.GPUResourceParser()
+try:  # as embedding programs make them: with what is shared of the process
+    other = them.create("legacy")
+except TypeError:
+    other = them.create(isolated=False)
+try:
+    failed = them.run_string(other, "import gflow; gflow.GPUResourceParser()")
+except them.RunFailedError as error:
+    failed = error
+print(failed)
+them.destroy(other)
+print(parser.parse("2(V100)").gpu_num)
+""")
+    assert "this is a subinterpreter" in said and said.endswith("\n2\n")
 
 
 def test_the_warning_is_where_it_was_called(parser):

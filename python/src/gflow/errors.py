@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from gflow import documents
 
 
+_MOST_SHOWN = 200  # of a text that was taken for a request
+
+
 class GflowError(Exception):
     """Of all of them."""
 
@@ -37,7 +40,8 @@ class RequestError(GflowError, ValueError):
         if self.is_whole:
             return self.what
         hint = f"; {self.instead}" if self.instead else ""
-        return f"{self.text!r}, column {self.begin + 1}: {self.what}{hint}"
+        shown = repr(self.text) if len(self.text) <= _MOST_SHOWN else f"{self.text[:_MOST_SHOWN]!r}..."
+        return f"{shown}, column {self.begin + 1}: {self.what}{hint}"
 
 
 class OptionError(GflowError, ValueError):

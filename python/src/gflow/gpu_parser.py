@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import reprlib
 import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Optional, Union
@@ -89,7 +90,7 @@ class GPUResourceParser:
 
         Errors: RequestError, which says where, of what is none; TypeError of what is no text."""
         if not isinstance(text, str):
-            raise TypeError(f"a request for GPUs is a text such as '2(V100)', not {text!r}")
+            raise TypeError(f"a request for GPUs is a text such as '2(V100)', not {reprlib.repr(text)}")
         # Half a character cannot be read natively; it is none of a request anyway.
         read = self._read(text if text.isascii() else text.encode("utf-8", "replace").decode(), self._resources)
         if not isinstance(read, tuple):
