@@ -137,6 +137,7 @@ def test_validating(resources, caplog):
     ({"gpu_memory_fraction": math.nan}, "gpu_memory_fraction=nan is not a part"),
     ({"gpu_memory_fraction": None}, "gpu_memory_fraction=None is not a part"),
     ({"gpu_memory_fraction": 1.01}, "gpu_memory_fraction=1.01 is not a part"),
+    ({"gpu_type": 5}, "gpu_type=5 is not a text: "), ({"gpu_type": ["A100"]}, "gpu_type=['A100'] is not a text: "),
 ])
 def test_numbers_that_are_none_are_refused_before_anybody_is_asked(resources, client, changes, says):
     config = TrainingGPUConfig(**changes)
@@ -150,6 +151,7 @@ def test_other_numbers_that_are_none(resources):
     for call, says in [
         (lambda: resources.get_available_gpu_nodes("", math.nan), "min_memory_gb=nan is not an amount"),
         (lambda: resources.get_available_gpu_nodes("", None), "min_memory_gb=None is not an amount"),
+        (lambda: resources.get_available_gpu_nodes(["V100"]), "gpu_type=['V100'] is not a text"),
         (lambda: resources.cleanup_gpu_resources("n", math.nan), "gpu_count=nan is not a whole number"),
         (lambda: resources.set_memory_strategy(TrainingGPUConfig(), "dynamic", math.nan), "model_memory_gb=nan is not an amount"),
         (lambda: resources.set_memory_strategy(TrainingGPUConfig(), "dynamic", math.inf), "model_memory_gb=inf is not an amount"),

@@ -49,6 +49,12 @@ def test_what_is_no_time_is_refused(executor, time):
         executor.update_parameters(slurm_time=time)
 
 
+@pytest.mark.parametrize("gb", ["16", None, -1, float("nan"), float("inf")])
+def test_memory_that_is_none_is_refused(executor, gb):
+    with pytest.raises(gflow.OptionError, match="mem_gb=.* is not an amount of memory in GB"):
+        executor.update_parameters(mem_gb=gb)
+
+
 def test_what_is_left_out_is_logged(executor, caplog):
     caplog.set_level("INFO", logger="gflow")
     executor.update_parameters(slurm_partition="dev")

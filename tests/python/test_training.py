@@ -25,7 +25,7 @@ pytestmark = pytest.mark.devices("sim:2xV100+2xA100")
 @pytest.fixture
 def engine(client):
     made = AlgorithmTrainingEngine(GPUResourceManager(client))
-    for name in ("seen", "wrong", "killed", "leaves", "waits", "needs_memory", "together", "second_fails"):
+    for name in ("seen", "wrong", "killed", "leaves", "waits", "needs_memory", "together", "second_fails", "reports"):
         made.register_algorithm(name, getattr(trainings, name))
     return made
 
@@ -231,6 +231,12 @@ def test_who_is_killed_leaves_neither_processes_nor_data_nor_gpus(client, machin
     assert list(kept.iterdir()) == []
     client.wait(1)
     assert client.allocations() == []
+
+
+def test_numbers_of_frameworks_are_reported(engine, caplog):
+    caplog.set_level("INFO")
+    engine.train("reports", config())
+    assert "第2轮 loss=0.25 accuracy=1" in caplog.text
 
 
 def test_several_processes_train_together(engine, client, caplog, gate):

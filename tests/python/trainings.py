@@ -45,6 +45,17 @@ def needs_memory(run):
     return run.part_size
 
 
+class OneNumber:
+    """As NumPy's, and tensors of one."""
+
+    def __float__(self):
+        return 0.25
+
+
+def reports(run):
+    run.report(2, loss=OneNumber(), accuracy=1)
+
+
 def together(run):
     run.report(1, loss=0.5)
     return run.rank, run.world_size, os.environ["LOCAL_RANK"], os.environ["MASTER_ADDR"], os.environ["WORLD_SIZE"]

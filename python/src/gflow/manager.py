@@ -55,19 +55,26 @@ class TrainingGPUConfig:
     """The part of each GPU's memory a framework may take, 0 to 1."""
 
     def need(self) -> dict[str, Any]:
-        """As the API has it. Errors: OptionError of a number that is none, or of no GPUs."""
+        """As the API has it. Errors: OptionError of a number that is none, of no GPUs, or of a type that is no text."""
         count = whole_of(self.gpu_count, "gpu_count")
         if count < 1:
             raise OptionError(f"gpu_count={count}: an allocation has at least 1 GPU")
         return {
             "gpu_count": count,
-            "gpu_type": self.gpu_type or "",
+            "gpu_type": _type_of(self.gpu_type),
             "memory_gb": 0 if self.memory_gb is None else _gb_of(self.memory_gb, "memory_gb"),
             "compute_ratio": _part_of(self.compute_ratio, "compute_ratio"),
             "distributed_training": self.distributed_training,
             "mixed_precision": self.mixed_precision,
             "gpu_memory_fraction": _part_of(self.gpu_memory_fraction, "gpu_memory_fraction"),
         }
+
+
+def _type_of(value: Optional[str]) -> str:
+    """Errors: OptionError."""
+    if value is not None and not isinstance(value, str):
+        raise OptionError(f"gpu_type={value!r} is not a text: 'A100', 'A100|H100' or 'any'")
+    return value or ""
 
 
 def _gb_of(value: Any, what: str) -> float:
@@ -372,7 +379,7 @@ class GPUResourceManager:
     def get_available_gpu_nodes(self, gpu_type: str = "", min_memory_gb: float = 0) -> list[GPUNode]:
         """Those that have such a GPU free."""
         return [GPUNode(one["node_name"], one["gpu_type"], one["available_gpus"], _or_nan(one["memory_per_gpu"]),
-                        _or_nan(one["utilization"])) for one in self._gpus().nodes(gpu_type, _gb_of(min_memory_gb, "min_memory_gb"))]
+                        _or_nan(one["utilization"])) for one in self._gpus().nodes(_type_of(gpu_type), _gb_of(min_memory_gb, "min_memory_gb"))]
 
     def setup_distributed_training(self, config: TrainingGPUConfig) -> dict[str, Any]:
         """`world_size`, `backend`, `init_method`, `devices` and the `environment`, which is set: MASTER_ADDR, MASTER_PORT (free now),

@@ -7,6 +7,7 @@ what is computed (a partition, a comment) is left out, which is logged."""
 from __future__ import annotations
 
 import logging
+import math
 import os
 import re
 from collections.abc import Callable, Iterable
@@ -42,6 +43,12 @@ def _seconds_of(name: str, time: object) -> float:
     if read is None:
         raise OptionError(f"{name}={time!r} is not a time: minutes, or a text such as '90', '1:30:00' and '2-12'")
     return sum(int(value) * _SECONDS[unit] for unit, value in read.groupdict().items() if value)
+
+
+def _bytes_of(name: str, gb: object) -> int:
+    if not isinstance(gb, (int, float)) or not 0 <= gb < math.inf:
+        raise OptionError(f"{name}={gb!r} is not an amount of memory in GB")
+    return int(gb * _GIB)
 
 
 class SubmititJob:
@@ -115,14 +122,14 @@ class AutoExecutor:
         """timeout_min, mem_gb, gpus_per_node, cpus_per_task, name, slurm_array_parallelism, ..., and options of gflow.submit()
         as `gflow_OPTION`.
 
-        Errors: NameError of what gflow has no word for; OptionError of a time that is none; ValueError of more than one process."""
+        Errors: NameError of what gflow has no word for; OptionError of a time or memory that is none; ValueError of more than one process."""
         for name, value in parameters.items():
             if name in _ONE and value != 1:
                 raise ValueError(f"{name}={value!r}: a function is one process; processes of one training are `gbatch --launch`")
             if name in ("timeout_min", "slurm_time"):
                 self._options["time_limit"] = _seconds_of(name, value)
             elif name == "mem_gb":
-                self._options["memory"] = int(value * _GIB)
+                self._options["memory"] = _bytes_of(name, value)
             elif name.startswith("gflow_"):
                 self._options[name.removeprefix("gflow_")] = value
             elif name in _SAME:

@@ -43,9 +43,10 @@ class TrainingRun:
         return max(self.batch_size // self.accumulation_steps, 1)
 
     def report(self, epoch: int, **values: float) -> None:
-        """Logged by who waits for the training: `第1轮 loss=0.1`."""
+        """Logged by who waits for the training: `第1轮 loss=0.1`. Numbers may be NumPy's, or tensors of one."""
         if self.progress is not None and self.rank == 0:
-            os.write(self.progress, json.dumps([epoch, values]).encode() + b"\n")
+            numbers = {name: float(value) for name, value in values.items()}
+            os.write(self.progress, json.dumps([int(epoch), numbers]).encode() + b"\n")
 
     def on(self, rank: int, progress: Optional[int]) -> TrainingRun:
         """The same, for one of its processes."""
