@@ -12,9 +12,11 @@ namespace {
 
 template <typename Destroy>
 abi::Result destroy_context(abi::Context context, Destroy destroy) {
-  forget_launches(context);
+  LaunchesSetAside launches(context);
   const abi::Result result = destroy();
-  if (result == abi::kSuccess && Session::get().limits()) drop_context(context);
+  if (result != abi::kSuccess) return result;
+  launches.forget();
+  if (Session::get().limits()) drop_context(context);
   return result;
 }
 
@@ -39,10 +41,11 @@ template <typename End>
 abi::Result end_primary(abi::Device device, End end) {
   if (!Session::get().limits() || InDriver::is_inside()) return end();
   abi::Context context = primary_context(device);
-  forget_launches(context);
+  LaunchesSetAside launches(context);
   const abi::Result result = end();
-  const bool is_gone = result == abi::kSuccess && context != nullptr && !is_active(device);
-  if (is_gone) drop_context(context);
+  if (result != abi::kSuccess || context == nullptr || is_active(device)) return result;
+  launches.forget();
+  drop_context(context);
   return result;
 }
 

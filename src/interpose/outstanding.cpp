@@ -25,6 +25,7 @@ struct Last {
   std::size_t device = 0;
   abi::Event event = nullptr;
   bool is_done = true;
+  int set_aside = 0;  ///< by how many, and not to be asked about
 };
 struct Outstanding {
   std::mutex lock;
@@ -94,6 +95,10 @@ bool is_all_done(std::size_t device) {
   bool is_all = true;
   for (Last& last : outstanding().lasts) {
     if (last.is_done || last.device != device) continue;
+    if (last.set_aside > 0) {
+      is_all = false;
+      continue;
+    }
     if (last.key.context != current) {
       current = last.key.context;
       (void)call(driver().cuCtxSetCurrent, current);
@@ -105,10 +110,26 @@ bool is_all_done(std::size_t device) {
   return is_all;
 }
 
-void forget_launches(abi::Context context) {
+// Not by holding the lock: the context's end waits for its work, which may wait for a launch in
+// another.
+LaunchesSetAside::LaunchesSetAside(abi::Context context) : context_(context) {
+  const std::lock_guard lock(outstanding().lock);
+  for (Last& last : outstanding().lasts) {
+    if (last.key.context == context_) ++last.set_aside;
+  }
+}
+
+LaunchesSetAside::~LaunchesSetAside() {
+  const std::lock_guard lock(outstanding().lock);
+  for (Last& last : outstanding().lasts) {
+    if (last.key.context == context_ && last.set_aside > 0) --last.set_aside;
+  }
+}
+
+void LaunchesSetAside::forget() {
   const std::lock_guard lock(outstanding().lock);
   std::erase_if(outstanding().lasts,
-                [context](const Last& last) { return last.key.context == context; });
+                [this](const Last& last) { return last.key.context == context_; });
 }
 
 void end_launches() {

@@ -23,8 +23,20 @@ void note_launch(std::size_t device, cuda::abi::Stream stream, const LaunchCalls
 /// whichever it is about, and waits for nothing.
 [[nodiscard]] bool is_all_done(std::size_t device);
 
-/// Before a context goes, and its events with it.
-void forget_launches(cuda::abi::Context context);
+/// While a context may be going, and its events with it: what was launched in it is not done, and
+/// the driver is not asked of it. What was known stays, unless `forget` was told that it is gone.
+class LaunchesSetAside {
+ public:
+  explicit LaunchesSetAside(cuda::abi::Context context);
+  ~LaunchesSetAside();
+  LaunchesSetAside(const LaunchesSetAside&) = delete;
+  LaunchesSetAside& operator=(const LaunchesSetAside&) = delete;
+
+  void forget();
+
+ private:
+  cuda::abi::Context context_;
+};
 /// Before the driver goes, at the end of the process: it is not asked any more.
 void end_launches();
 /// In the child of a fork.

@@ -114,6 +114,20 @@ def test_every_way_to_launch_counts(gpus, way):
     assert 250 * MILLISECOND < jobs.accounts[0].busy() < 350 * MILLISECOND
 
 
+def test_a_context_that_others_hold_is_measured_on(gpus):
+    """Who gives back a primary context does not end it, nor what was launched in it."""
+    jobs = Jobs(gpus, 0.5, parties=1)
+    program = jobs.programs[0]
+    program.get("primary", 0)
+    for _ in range(100):
+        program.get("primary", 0)
+        program.get("launch", 3000)
+        program.get("unretain", 0)
+        program.get("sync")
+    assert 250 * MILLISECOND < jobs.accounts[0].busy() < 350 * MILLISECOND
+    assert program.get("calls", "cuEventCreate") == 1  # for one stream, however often
+
+
 def test_who_has_the_whole_gpu_is_not_measured(gpus):
     jobs = Jobs(gpus, 1, parties=1)
     (got,) = jobs.got(launches(1000))
