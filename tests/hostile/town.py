@@ -20,13 +20,21 @@ UIDS = {"root": 0, "alice": 20001, "bob": 20002, "mallory": 20003}
 TEAM = 20100
 SOCKET = "/run/gflow/gflowd.sock"
 STATE = "/var/lib/gflow"
+CHECKOUT = Path(__file__).resolve().parents[2]
 DAEMON_LOG = f"{STATE}/logs/gpu_resource_manager.log"
 
 # Process 1 of the town: everything ends with it, and it reaps what loses its parent.
 INIT = r"""
 set -eu
-place=$1
+place=$1 checkout=$2
+exec 3<"$checkout"
 for directory in /run /var/lib /home /root /mnt; do mount -t tmpfs none "$directory"; done
+# Where that hides the checkout, which has programs that people of the town start.
+if [[ ! -d $checkout ]]; then
+  mkdir -p "$checkout"
+  mount --no-canonicalize --bind /proc/self/fd/3 "$checkout"
+fi
+exec 3<&-
 mount --bind "$place/passwd" /etc/passwd
 mount --bind "$place/group" /etc/group
 mkdir -p /run/shared
@@ -71,7 +79,7 @@ class Town:
         (self.place / "group").write_text(Path("/etc/group").read_text() + "".join(groups))
         self.init = subprocess.Popen(
             ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc",
-             "bash", "-c", INIT, "init", self.place],
+             "bash", "-c", INIT, "init", self.place, CHECKOUT],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )
         if self.init.stdout.readline() != "ready\n":

@@ -49,7 +49,7 @@ fresh_run() {
     for stream in stdin:0 stdout:1 stderr:2; do ln -s "/proc/self/fd/${stream#*:}" "$root/dev/${stream%:*}"; done
     mount -t tmpfs tmpfs "$root/run"
     # The way to the network is that of the machine: where a proxy signs, its authority is known, too.
-    cp /etc/resolv.conf "$root/etc/resolv.conf"
+    cp /etc/resolv.conf /etc/hosts "$root/etc/"
     cp -R /usr/local/share/ca-certificates/. "$root/usr/local/share/ca-certificates"
     network=()
     for name in {http,https,no}_proxy {HTTP,HTTPS,NO}_PROXY SSL_CERT_FILE PIP_CERT PIP_INDEX_URL UV_INDEX_URL; do
