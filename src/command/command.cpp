@@ -7,8 +7,6 @@
 
 namespace gflow::cli {
 
-namespace {
-
 std::vector<Option> common_options(Common common) {
   std::vector<Option> options;
   if (common == Common::Client) {
@@ -44,8 +42,6 @@ std::vector<Option> common_options(Common common) {
                      .group = tr("Common options")});
   return options;
 }
-
-}  // namespace
 
 Option no_pager_option() {
   return {.name = "no-pager", .help = tr("Do not use PAGER for output longer than the screen.")};

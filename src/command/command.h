@@ -90,6 +90,7 @@ enum class Common {
   Basic,   ///< --help, --version
   Client,  ///< and --json, --color, --gflow-config
 };
+[[nodiscard]] std::vector<Option> common_options(Common common);
 
 struct Command {
   std::string name = {};                ///< "gbatch", or of a subcommand "show"

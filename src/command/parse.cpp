@@ -15,7 +15,7 @@ namespace {
 class Reader {
  public:
   Reader(const Command& command, std::span<const std::string> arguments)
-      : command_(command), table_(command.all_options()), rest_(arguments) {}
+      : command_(command), common_(common_options(command.common)), rest_(arguments) {}
 
   Result<Invocation> read() {
     found_.command = &command_;
@@ -49,24 +49,30 @@ class Reader {
     return found_.words.empty() && !command_.subcommands.empty();
   }
 
+  /// The first that is so, of its own and then of the common ones; null if there is none.
+  template <class IsSo>
+  [[nodiscard]] const Option* option_that(IsSo is_so) const {
+    for (const std::vector<Option>* table : {&command_.options, &common_}) {
+      const auto at = std::ranges::find_if(*table, is_so);
+      if (at != table->end()) return &*at;
+    }
+    return nullptr;
+  }
+
   [[nodiscard]] const Option* by_name(std::string_view name) const {
-    const auto at = std::ranges::find_if(table_, [&](const Option& option) {
+    return option_that([&](const Option& option) {
       return option.name == name || std::ranges::find(option.aliases, name) != option.aliases.end();
     });
-    return at == table_.end() ? nullptr : &*at;
   }
 
   [[nodiscard]] const Option* by_letter(char letter) const {
-    const auto at = std::ranges::find_if(table_, [&](const Option& option) {
-      return option.letters.find(letter) != std::string::npos;
-    });
-    return at == table_.end() ? nullptr : &*at;
+    return option_that([&](const Option& option) { return option.letters.contains(letter); });
   }
 
   [[nodiscard]] std::unexpected<Error> unknown(const std::string& typed,
                                                std::string_view name) const {
     std::vector<std::string> names;
-    for (const Option& option : table_) {
+    for (const Option& option : command_.all_options()) {
       if (option.hidden) continue;
       names.push_back(option.name);
       names.insert(names.end(), option.aliases.begin(), option.aliases.end());
@@ -143,7 +149,7 @@ class Reader {
   }
 
   const Command& command_;
-  std::vector<Option> table_;
+  std::vector<Option> common_;
   std::span<const std::string> rest_;
   Invocation found_;
 };

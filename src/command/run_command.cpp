@@ -132,10 +132,15 @@ int run_command(const Command& command, std::span<const std::string> arguments) 
   Context context(std::cout, std::cerr);
   Invocation invocation;
   invocation.command = &command;
-  invocation.program = program_of(command, arguments);
+  invocation.program = command.name;
   const auto go = [&]() -> Result<int> {
     if (built_in(arguments) != nullptr) return run_built_in(command, arguments);
-    invocation = GF_TRY(parse(command, arguments));
+    Result<Invocation> parsed = parse(command, arguments);
+    if (!parsed) {
+      invocation.program = program_of(command, arguments);
+      return std::unexpected(std::move(parsed).error());
+    }
+    invocation = *std::move(parsed);
     if (invocation.has("help")) {
       std::cout << help_text(*invocation.command, invocation.program);
       return 0;
