@@ -234,7 +234,7 @@ def test_many_that_wait_leave_room_for_who_gives_back(few_connections, monkeypat
 
 
 @pytest.mark.parametrize("turns", [0, 3])  # of the loop, which may read first
-def test_who_is_refused_before_it_asked_is_told_why(few_connections, monkeypatch, turns):
+def test_who_is_refused_before_it_asked_is_told_why(few_connections, monkeypatch, caplog, turns):
     opened = _async.Connection.open
 
     async def open_and_be_refused(server):
@@ -254,6 +254,7 @@ def test_who_is_refused_before_it_asked_is_told_why(few_connections, monkeypatch
         for _ in range(16):
             stack.enter_context(contextlib.closing(_sync.Connection(gflow.Client(f"unix:{few_connections.socket}").server)))
         asyncio.run(body())
+    assert caplog.text == ""  # nothing went wrong behind it
 
 
 @on_a_loop

@@ -152,6 +152,7 @@ def test_other_numbers_that_are_none(resources):
         (lambda: resources.get_available_gpu_nodes("", math.nan), "min_memory_gb=nan is not an amount"),
         (lambda: resources.get_available_gpu_nodes("", None), "min_memory_gb=None is not an amount"),
         (lambda: resources.get_available_gpu_nodes(["V100"]), "gpu_type=['V100'] is not a text"),
+        (lambda: resources.cleanup_gpu_resources(5, 1), "node_name=5 is not the name of a node"),
         (lambda: resources.cleanup_gpu_resources("n", math.nan), "gpu_count=nan is not a whole number"),
         (lambda: resources.set_memory_strategy(TrainingGPUConfig(), "dynamic", math.nan), "model_memory_gb=nan is not an amount"),
         (lambda: resources.set_memory_strategy(TrainingGPUConfig(), "dynamic", math.inf), "model_memory_gb=inf is not an amount"),

@@ -12,15 +12,10 @@ from typing import Any, Optional, TypeVar
 from gflow._http import Answer, Ask, Reader
 from gflow._servers import Server
 from gflow._steps import Course, Give, More, Opened, Pause, Step, Steps
-from gflow._sync import check_certificate, connect_unix, tls_context, unreachable
+from gflow._sync import CONNECT_SECONDS, KEPT_SECONDS, MOST_IDLE, PIECE, check_certificate, connect_unix, tls_context, unreachable
 from gflow.errors import ConnectionLost, GflowError, ServerTimeout
 
 T = TypeVar("T")
-
-_CONNECT_SECONDS = 10
-_KEPT_SECONDS = 20
-_MOST_IDLE = 8
-_PIECE = 65536
 
 
 async def _within(awaited: Awaitable[T], seconds: float) -> T:
@@ -51,7 +46,8 @@ class _Heard(asyncio.StreamReaderProtocol):
 
     def connection_lost(self, exc: Optional[Exception]) -> None:
         if isinstance(exc, OSError):
-            self.reader.feed_data(_unread(self._its))
+            if piece := _unread(self._its):
+                self.reader.feed_data(piece)
             exc = None
         super().connection_lost(exc)
 
@@ -61,7 +57,7 @@ def _unread(transport: asyncio.BaseTransport) -> bytes:
         return b""
     try:
         with socket.socket(fileno=os.dup(transport.get_extra_info("socket").fileno())) as same:
-            return same.recv(_PIECE, socket.MSG_DONTWAIT)
+            return same.recv(PIECE, socket.MSG_DONTWAIT)
     except OSError:
         return b""
 
@@ -84,7 +80,7 @@ async def _connected(server: Server) -> tuple[asyncio.Transport, _Heard]:
     try:
         transport, protocol = await _within(
             loop.create_connection(_Heard, server.host, server.port, ssl=tls, server_hostname=server.host if tls else None),
-            _CONNECT_SECONDS)
+            CONNECT_SECONDS)
     except (OSError, asyncio.TimeoutError) as error:
         raise unreachable(server, getattr(error, "strerror", None) or error or "no answer") from error
     transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -128,7 +124,7 @@ class Connection:
 
     async def _receive(self, silence: str, patience: float) -> bytes:
         try:
-            data = await _within(self._from.read(_PIECE), patience)
+            data = await _within(self._from.read(PIECE), patience)
         except asyncio.TimeoutError as error:
             raise ServerTimeout(f"{self._server} {silence}") from error
         except OSError as error:
@@ -215,7 +211,7 @@ class Driver:
             connection.close()
             raise
         connection.idle_since = asyncio.get_running_loop().time()
-        if connection.reader.may_go_on and len(self._idle) < _MOST_IDLE:
+        if connection.reader.may_go_on and len(self._idle) < MOST_IDLE:
             self._idle.append(connection)
         else:
             connection.close()
@@ -224,7 +220,7 @@ class Driver:
     def _kept(self) -> Optional[Connection]:
         while self._idle:
             connection = self._idle.pop()
-            if asyncio.get_running_loop().time() - connection.idle_since < _KEPT_SECONDS:
+            if asyncio.get_running_loop().time() - connection.idle_since < KEPT_SECONDS:
                 return connection
             connection.close()
         return None

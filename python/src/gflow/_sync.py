@@ -20,10 +20,10 @@ from gflow.errors import ConnectionLost, GflowError, ServerTimeout, Unreachable
 
 T = TypeVar("T")
 
-_CONNECT_SECONDS = 10
-_KEPT_SECONDS = 20  # gflowd closes what is idle for 30 s
-_MOST_IDLE = 8
-_PIECE = 65536
+CONNECT_SECONDS = 10
+KEPT_SECONDS = 20  # gflowd closes what is idle for 30 s
+MOST_IDLE = 8
+PIECE = 65536
 
 
 def unreachable(server: Server, why: object) -> Unreachable:
@@ -58,7 +58,7 @@ def connect_unix(server: Server, *, may_wait: bool = True) -> socket.socket:
                           "may have open, and raises it") from error
     try:
         made.setblocking(may_wait)
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", _CONNECT_SECONDS, 0))
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", CONNECT_SECONDS, 0))
         made.connect(server.socket)
         _, uid = _peer_of(made)
         if uid not in (0, os.geteuid()):
@@ -96,7 +96,7 @@ def _connect(server: Server) -> socket.socket:
     if server.socket:
         return connect_unix(server)
     try:
-        made = socket.create_connection((server.host, server.port), _CONNECT_SECONDS)
+        made = socket.create_connection((server.host, server.port), CONNECT_SECONDS)
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if not server.fingerprint:
             return made
@@ -143,7 +143,7 @@ class Connection:
         try:
             if patience is not None:
                 self._socket.settimeout(patience)  # an OSError, too, once it is closed
-            data = self._socket.recv(_PIECE)
+            data = self._socket.recv(PIECE)
         except TimeoutError as error:
             raise ServerTimeout(f"{self._server} {silence}") from error
         except OSError as error:
@@ -251,7 +251,7 @@ class Driver:
                 self._idle, self._pid = [], os.getpid()
             while self._idle:
                 connection = self._idle.pop()
-                if time.monotonic() - connection.idle_since < _KEPT_SECONDS:
+                if time.monotonic() - connection.idle_since < KEPT_SECONDS:
                     return connection
                 connection.close()
         return None
@@ -259,7 +259,7 @@ class Driver:
     def _keep(self, connection: Connection) -> None:
         connection.idle_since = time.monotonic()
         with self._lock:
-            if connection.reader.may_go_on and len(self._idle) < _MOST_IDLE and self._pid == os.getpid():
+            if connection.reader.may_go_on and len(self._idle) < MOST_IDLE and self._pid == os.getpid():
                 self._idle.append(connection)
                 return
         connection.close()

@@ -225,7 +225,7 @@ class DaemonSource:
         return _DaemonHeld(client, terms, need["gpu_count"])
 
     def clean_up(self, node: str, count: Optional[int]) -> None:
-        self._client.call("DELETE", f"{API}/gpu/cleanup/{quote(node, safe='')}{query_of({'gpu_count': count})}")
+        self._client.call("DELETE", f"{API}/gpu/cleanup/{quote(node, safe='', errors='surrogatepass')}{query_of({'gpu_count': count})}")
 
     def monitoring(self) -> dict[str, Any]:
         return {**self._client.monitoring()}
@@ -353,7 +353,9 @@ class GPUResourceManager:
 
     def cleanup_gpu_resources(self, node_name: Optional[str], gpu_count: Optional[int] = None) -> bool:
         """Gives back the newest allocation of so many GPUs there, or all; first of this process, then of this user.
-        False where there is none, as after an allocation that failed."""
+        False where there is none, as after an allocation that failed. Errors: OptionError of a node that is no text."""
+        if node_name is not None and not isinstance(node_name, str):
+            raise OptionError(f"node_name={node_name!r} is not the name of a node")
         mine = self._of(node_name, None if gpu_count is None else whole_of(gpu_count, "gpu_count"))
         if mine or not node_name:
             return all([self.give_back(one) for one in mine]) and bool(mine)
