@@ -186,6 +186,9 @@ std::string with_instance(std::string problem, std::string_view request_id) {
 
 Error read_problem(int status, std::string_view body) {
   auto problem = Reader::answer<Problem>(body, "Problem");
+  if (!problem && status < 400) {
+    return no_answer(fmt::format("HTTP status {}", status));
+  }
   if (!problem) {
     return {code_of(status),
             fmt::format("the daemon answered {} {}", status, status_title(status))};

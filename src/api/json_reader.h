@@ -42,12 +42,19 @@ class Reader {
   [[nodiscard]] static Asked<T> request(std::string_view json, std::string_view kind) {
     return document<T>(json, kind, Unknown::Refused);
   }
-  /// An answer: the first that is wrong. A newer daemon may say more, which is ignored.
+  /// What somebody kept: the first that is wrong. Newer ones may say more, which is ignored.
   template <typename T>
-  [[nodiscard]] static Result<T> answer(std::string_view json, std::string_view kind) {
+  [[nodiscard]] static Result<T> kept(std::string_view json, std::string_view kind) {
     auto read = document<T>(json, kind, Unknown::Ignored);
     if (!read) return fail(read.error().code, std::move(read.error().message));
     return std::move(*read);
+  }
+  /// An answer, in the same way. Errors: Failure, as nothing that was typed is wrong.
+  template <typename T>
+  [[nodiscard]] static Result<T> answer(std::string_view json, std::string_view kind) {
+    auto read = kept<T>(json, kind);
+    if (!read) return std::unexpected(no_answer(read.error().message));
+    return read;
   }
 
   /// A field that is not there leaves `out` as it is.

@@ -114,7 +114,7 @@ void describe_snapshot(Schemas& schemas) { schemas.document<Snapshot>("Snapshot"
 std::string write(const Snapshot& snapshot) { return Writer::document("Snapshot", snapshot); }
 
 Result<Snapshot> read_snapshot(std::string_view json) {
-  auto snapshot = GF_TRY(Reader::answer<Snapshot>(json, "Snapshot"));
+  auto snapshot = GF_TRY(Reader::kept<Snapshot>(json, "Snapshot"));
   if (snapshot.version != Snapshot::kVersion) {
     return fail(Code::Usage,
                 fmt::format("a snapshot of version {}; this program reads version {}",

@@ -193,7 +193,11 @@ TEST(Json, AnswersOfANewerDaemonAreRead) {
 TEST(Json, AnAnswerOfAnotherKindIsRefused) {
   const auto ids = read_job_ids(write_revision(1));
   ASSERT_FALSE(ids);
-  EXPECT_EQ(ids.error().message, "/kind: must be 'JobIds', not 'Changes'");
+  EXPECT_EQ(
+      ids.error(),
+      (Error{Code::Failure,
+             "what answers is no gflowd that this program knows: /kind: must be 'JobIds', not "
+             "'Changes'"}));
   EXPECT_FALSE(read_job(R"({"apiVersion":"gflow/v2","kind":"Job","id":1})"));
 }
 

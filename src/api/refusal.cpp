@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "base/translate.h"
+
 namespace gflow::api {
 namespace {
 
@@ -27,6 +29,10 @@ std::unexpected<Refusal> refuse(std::string pointer, std::string detail) {
 
 std::unexpected<Refusal> refuse(std::string pointer, const Error& why) {
   return std::unexpected(Refusal({FieldError{std::move(pointer), why.message}}, why.code));
+}
+
+Error no_answer(const std::string& why) {
+  return {Code::Failure, tr_format("what answers is no gflowd that this program knows: {}", why)};
 }
 
 }  // namespace gflow::api

@@ -34,4 +34,8 @@ using Asked = std::expected<T, Refusal>;
 [[nodiscard]] std::unexpected<Refusal> refuse(std::string pointer, std::string detail);
 [[nodiscard]] std::unexpected<Refusal> refuse(std::string pointer, const Error& why);
 
+/// Of what came in place of an answer, and is none of gflowd's: Failure, as nothing that was typed
+/// is wrong.
+[[nodiscard]] Error no_answer(const std::string& why);
+
 }  // namespace gflow::api

@@ -3,11 +3,15 @@
 
 import json
 import os
+import re
 import select
 import signal
 import socket
+import socketserver
+import ssl
 import subprocess
 import threading
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -108,6 +112,67 @@ def test_a_token_comes_by_stdin_too(lab, laptop):
         ran = laptop.run("gctl", "remote", "add", "other", lab.url, input=wrong)
         assert ran.code == 2 and not remote_file(laptop, "other").exists(), ran
     assert laptop.run("gctl", "remote", "add", "lab", lab.url, input=secret).code == 6
+
+
+@contextmanager
+def stranger(tmp_path, answer):
+    """The URL of a server with TLS that is no gflowd: whatever it is asked, it answers so."""
+    made = [tmp_path / "key", tmp_path / "certificate"]
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1",
+         "-subj", "/CN=elsewhere", "-keyout", made[0], "-out", made[1]], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(made[1], made[0])
+
+    class Server(socketserver.ThreadingTCPServer):
+        daemon_threads = True
+
+    class Handler(socketserver.BaseRequestHandler):
+        def handle(self):
+            with suppress(OSError), context.wrap_socket(self.request, server_side=True) as connection:
+                while connection.recv(65536):
+                    connection.sendall(answer)
+
+    with Server(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"https://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+
+
+def http_answer(status, body, *lines):
+    return "\r\n".join([f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *lines, "", body]).encode()
+
+
+@pytest.mark.parametrize("answer", [
+    http_answer("200 OK", "{}"), http_answer("200 OK", "<html>hello</html>"), b"SSH-2.0-OpenSSH_9.2\r\n",
+    http_answer("302 Found", "", "Location: http://127.0.0.1/"), http_answer("404 Not Found", "nothing here")])
+@pytest.mark.parametrize("secret", ["gflow_" + "0" * 64, ""])
+def test_what_is_no_gflowd_is_not_added(laptop, tmp_path, answer, secret):
+    with stranger(tmp_path, answer) as url:
+        ran = laptop.run("gctl", "remote", "add", "lab", url, input=secret + "\n")
+        assert ran.code in (1, 3) and "nothing was added" in ran.err and "--help" not in ran.err, ran
+        assert not remote_file(laptop).exists()
+
+
+def test_a_token_that_is_nobodys_is_told_when_it_is_added(lab, laptop):
+    file = token_file(lab, laptop)
+    lab.ok("gctl", "token", "revoke", file.name)
+    ran = laptop.run("gctl", "remote", "add", "lab", lab.url, "--token-file", file)
+    assert ran.code == 5 and "revoked; nothing was added" in ran.err and not remote_file(laptop).exists(), ran
+
+
+def test_who_answers_otherwise_later_is_not_said_to_be_typed_wrong(lab, laptop, tmp_path):
+    added(lab, laptop)
+    kept = remote_file(laptop)
+    with stranger(tmp_path, http_answer("200 OK", "{}")) as url:
+        ran = laptop.run("gctl", "remote", "add", "stranger", url, input="\n")
+        fingerprint = re.search("SHA256:[0-9a-f]{64}", ran.err)[0]
+        kept.write_text(kept.read_text().replace(lab.fingerprint, fingerprint).replace(lab.url, url))
+        for command in (["gqueue"], ["ginfo"], ["gctl", "token", "list"]):
+            ran = laptop.run(*command, "--server", "lab")
+            assert ran.code == 1 and "what answers is no gflowd that this program knows: " in ran.err and "--help" not in ran.err, ran
 
 
 def test_another_certificate_is_refused_before_anything_is_sent(lab, laptop):

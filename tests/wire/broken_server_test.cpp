@@ -188,9 +188,9 @@ TEST(BrokenServer, NonsenseIsAnError) {
       {"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort", Code::Unreachable},
       {"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n", Code::Failure},
       {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab", Code::Unreachable},
-      {http("not json"), Code::Usage},
-      {http("{}"), Code::Usage},
-      {http(api::write_revision(1)), Code::Usage},
+      {http("not json"), Code::Failure},
+      {http("{}"), Code::Failure},
+      {http(api::write_revision(1)), Code::Failure},
       {"HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n", Code::Failure},
       {"HTTP/1.1 302 Found\r\nLocation: http://x\r\nContent-Length: 0\r\n\r\n", Code::Failure},
   };

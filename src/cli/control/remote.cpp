@@ -4,9 +4,12 @@
 #include <iostream>
 #include <ostream>
 
+#include "api/account.h"
+#include "api/refusal.h"
 #include "base/text.h"
 #include "base/translate.h"
 #include "cli/control/subcommands.h"
+#include "client/client.h"
 #include "client/tunnel.h"
 #include "command/context.h"
 #include "command/run_command.h"
@@ -59,6 +62,19 @@ Result<std::string> read_fingerprint(std::string_view text) {
                         printable(text.substr(0, 200))));
 }
 
+/// Whether a gflowd is there, to which the token is of somebody. It is asked as later commands ask.
+Result<void> check_there(const client::Remote& remote) {
+  client::Client there(client::remote_server(remote.name));
+  if (!remote.token.empty()) {
+    const std::string principal = GF_TRY(there.call("GET", "/api/v1/principal"));
+    GF_CHECK(api::read_principal(principal));
+    return {};
+  }
+  const std::string health = GF_TRY(there.call("GET", "/healthz"));
+  if (health != "ok\n") return std::unexpected(api::no_answer(printable(health.substr(0, 100))));
+  return {};
+}
+
 Result<int> add_remote(const Invocation& invocation, Context& context) {
   client::Remote remote = GF_TRY(client::parse_remote_url(invocation.words.at(1)));
   remote.name = invocation.words.at(0);
@@ -89,6 +105,10 @@ Result<int> add_remote(const Invocation& invocation, Context& context) {
       expected.empty() ? tr("pinned from now on") : tr("the one expected"));
   if (file.empty()) remote.token = GF_TRY(token_of_stdin(context));
   GF_CHECK(client::keep_remote(remote));
+  if (const auto there = check_there(remote); !there) {
+    GF_CHECK(client::forget_remote(remote.name));
+    return fail(there.error().code, tr_format("{}; nothing was added", there.error().message));
+  }
   context.out << tr_format(
       "remote '{}' is added: 'gqueue --server {}'\n", remote.name, remote.name);
   return 0;
@@ -124,27 +144,28 @@ Result<int> remove_remotes(const Invocation& invocation, Context& context) {
 }
 
 Command remote_add_command() {
-  return {.name = "add",
-          .summary = tr("add a gflowd of another machine"),
-          .usage = {"[--token-file FILE] [--fingerprint SHA256:...] NAME URL"},
-          .description = tr(
-              "Connects, shows the fingerprint of the certificate and pins it, as ssh does: where "
-              "another one is shown later, nothing is sent. The token is read from a file, or "
-              "from stdin. Both are kept in ~/.config/gflow/remotes, readable by you only."),
-          .options = {{.name = "token-file",
-                       .value = "FILE",
-                       .help = tr("File with the token, readable by you only (default: stdin)."),
-                       .complete = Complete::File},
-                      {.name = "fingerprint",
-                       .value = "SHA256:...",
-                       .help = tr("Add it only if its certificate is this one.")}},
-          .words = {.name = "NAME URL",
-                    .help = tr("What it is called here, and where it is: https://lab1:8443."),
-                    .least = 2,
-                    .most = 2},
-          .examples = {{"gctl remote add lab https://lab1:8443 --token-file laptop.token",
-                        tr("then: gqueue --server lab")}},
-          .run = add_remote};
+  return {
+      .name = "add",
+      .summary = tr("add a gflowd of another machine"),
+      .usage = {"[--token-file FILE] [--fingerprint SHA256:...] NAME URL"},
+      .description = tr(
+          "Connects, shows the fingerprint of the certificate and pins it, as ssh does: where "
+          "another one is shown later, nothing is sent. The token is read from a file, or "
+          "from stdin, and tried. Both are kept in ~/.config/gflow/remotes, readable by you only."),
+      .options = {{.name = "token-file",
+                   .value = "FILE",
+                   .help = tr("File with the token, readable by you only (default: stdin)."),
+                   .complete = Complete::File},
+                  {.name = "fingerprint",
+                   .value = "SHA256:...",
+                   .help = tr("Add it only if its certificate is this one.")}},
+      .words = {.name = "NAME URL",
+                .help = tr("What it is called here, and where it is: https://lab1:8443."),
+                .least = 2,
+                .most = 2},
+      .examples = {{"gctl remote add lab https://lab1:8443 --token-file laptop.token",
+                    tr("then: gqueue --server lab")}},
+      .run = add_remote};
 }
 
 }  // namespace
