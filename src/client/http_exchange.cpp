@@ -9,8 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <boost/asio/buffer.hpp>
-#include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/string_body.hpp>
 #include <cerrno>
 #include <chrono>
 #include <limits>
@@ -22,6 +20,7 @@
 #include "base/time.h"
 #include "base/translate.h"
 #include "client/tunnel.h"
+#include "os/http_parser.h"
 #include "os/lock_holder.h"
 #include "os/unix_socket.h"
 #include "os/user.h"
@@ -32,6 +31,7 @@ namespace {
 namespace http = boost::beast::http;
 
 constexpr std::uint64_t kMaxAnswer = std::uint64_t{256} << 20;
+constexpr std::size_t kMostUnread = std::size_t{1} << 20;  // of what is no body
 
 std::unexpected<Error> nobody_answers(const std::string& socket_path) {
   return fail(
@@ -241,6 +241,8 @@ class Answer {
       const std::size_t used =
           parser_.put(boost::asio::buffer(waiting_.data(), waiting_.size()), error);
       waiting_.erase(0, used);
+      const bool is_too_long = waiting_.size() > kMostUnread;
+      if (error == http::error::need_more && is_too_long) error = http::error::header_limit;
       if (error == http::error::need_more) break;
       if (error)
         return fail(Code::Failure, tr_format("gflowd's answer is not HTTP: {}", error.message()));
@@ -275,7 +277,7 @@ class Answer {
 
   const std::function<bool(std::string_view)>& take_;
   bool enough_ = false;
-  http::response_parser<http::string_body> parser_;
+  os::HttpParser<false> parser_;
   std::string waiting_;
 };
 

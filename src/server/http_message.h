@@ -2,7 +2,7 @@
 // Includes Beast, which takes long to compile: for session.cpp and what converts for it.
 #pragma once
 
-#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/message.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <boost/system/error_code.hpp>
 #include <cstdint>
@@ -10,11 +10,12 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "os/http_parser.h"
 #include "server/exchange.h"
 
 namespace gflow::server {
 
-using HttpParser = boost::beast::http::request_parser<boost::beast::http::string_body>;
+using HttpParser = os::HttpParser<true>;
 using HttpRequest = boost::beast::http::request<boost::beast::http::string_body>;
 using HttpHeader = HttpRequest::header_type;
 using HttpResponse = boost::beast::http::response<boost::beast::http::string_body>;

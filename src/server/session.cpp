@@ -50,7 +50,6 @@ void Session::read_header() {
   asked_at_.reset();
   messages_ = nullptr;
   parser_.emplace();
-  header_.reset();
   parser_->header_limit(kMaxHeaderBytes);
   parser_->body_limit(static_cast<std::uint64_t>(kMaxBody.bytes));
   expect_within(host_.idle());
@@ -72,7 +71,6 @@ void Session::on_header(const error_code& error) {
   if (error) return on_bad_request(error);
   idle_ = false;
   join_lists(parser_->get());
-  if (parser_->chunked()) header_ = parser_->get().base();
   messages_ = messages_wanted(parser_->get()[http::field::accept_language]);
   const MessagesOfThread language(messages_);
   if (!reads_coding(parser_->get()[http::field::transfer_encoding])) {
@@ -129,7 +127,6 @@ void Session::on_body(const error_code& error) {
   if (closed_) return;
   const MessagesOfThread language(messages_);
   if (error) return on_bad_request(error);
-  if (header_) parser_->get().base() = std::move(*header_);
   if (host_.is_closing()) {
     return refuse(Refusal::Stopping,
                   problem(Error{Code::Unreachable, tr("gflowd is stopping; try again")}));

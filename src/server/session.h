@@ -124,9 +124,6 @@ class Session : public std::enable_shared_from_this<Session> {
   bool too_late_ = false;
   boost::beast::flat_buffer buffer_{kMaxBufferBytes};
   std::optional<HttpParser> parser_;
-  /// Of a chunked body, as it was before that, which may end with more of it: that is not taken for
-  /// what came ahead (RFC 9110, 6.5.1).
-  std::optional<HttpHeader> header_;
   std::optional<HttpResponse> response_;
   std::shared_ptr<BodyWriter> writer_;  // of an answer in pieces
   std::shared_ptr<Receipt> receipt_;    // of what was sent last, until the next request

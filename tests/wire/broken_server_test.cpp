@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/socket.h>
 
 #include "api/json.h"
 #include "client/http_exchange.h"
@@ -56,7 +57,12 @@ class Script {
       request.append(buffer.data(), static_cast<std::size_t>(got));
     }
     requests_.push_back(std::move(request));
-    (void)os::write_all(connection.get(), text);  // a client that hung up is the test's matter
+    std::string_view left = text;
+    while (!left.empty()) {
+      const ssize_t put = ::send(connection.get(), left.data(), left.size(), MSG_NOSIGNAL);
+      if (put <= 0) return;  // a client that hung up is the test's matter
+      left.remove_prefix(static_cast<std::size_t>(put));
+    }
   }
 
   TempDir directory_;
@@ -191,6 +197,11 @@ TEST(BrokenServer, NonsenseIsAnError) {
       {http("not json"), Code::Failure},
       {http("{}"), Code::Failure},
       {http(api::write_revision(1)), Code::Failure},
+      {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\nX: " +
+           std::string(70'000, 'x') + "\r\n\r\n",
+       Code::Failure},
+      {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX: " + std::string(2 << 20, 'x'),
+       Code::Failure},
       {"HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n", Code::Failure},
       {"HTTP/1.1 302 Found\r\nLocation: http://x\r\nContent-Length: 0\r\n\r\n", Code::Failure},
   };
