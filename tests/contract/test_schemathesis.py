@@ -128,7 +128,8 @@ def ask_everything(lab, identity, description, ids):
     # Who is not known is told so, and not which methods there are.
     checks = [one for one in CHECKS if identity.is_let_in or one != "unsupported_method"]
     started = lab.town.start(
-        identity.user, program("st"), "run", path, "--url", url, "--no-color", "--workers", "1", "--tls-verify", "false",
+        identity.user, program("st"), "--config-file", Path(__file__).with_name("schemathesis.toml"), "run", path,
+        "--url", url, "--no-color", "--workers", "1", "--tls-verify", "false",
         "--phases", phases(identity), "--max-examples", CASES,
         "--checks", ",".join(checks), "--generation-deterministic", "--generation-with-security-parameters", "false",
         "--suppress-health-check", "all", "--warnings", "off", "--request-timeout", 90,
