@@ -6,6 +6,7 @@ import contextlib
 import inspect
 import os
 import select
+import threading
 
 import gflow
 import pytest
@@ -215,7 +216,7 @@ async def test_leases(machine, client):
 
 
 def test_many_that_wait_leave_room_for_who_gives_back(few_connections, monkeypatch):
-    monkeypatch.setattr(_calls, "_MOST_LISTENING", 4)
+    monkeypatch.setattr(_calls, "_listening", threading.BoundedSemaphore(4))
 
     async def body():
         async with gflow.AsyncClient(f"unix:{few_connections.socket}") as client:

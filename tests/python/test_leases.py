@@ -42,7 +42,7 @@ def test_whatever_the_order_they_are_given_back_in_those_that_are_held_are_visib
 
 def test_many_that_wait_leave_room_for_who_gives_back(few_connections, monkeypatch):
     """Each that listens has a connection, of which gflowd gives a user so many."""
-    monkeypatch.setattr(_calls, "_MOST_LISTENING", 4)
+    monkeypatch.setattr(_calls, "_listening", threading.BoundedSemaphore(4))
     client = gflow.Client(f"unix:{few_connections.socket}")
     given = []
 
@@ -81,6 +81,46 @@ def test_a_connection_that_is_closed_before_it_asks_is_lost(client):
     closed.close()
     with pytest.raises(gflow.ConnectionLost):
         closed.ask(_http.Ask("GET", "/api/v1/events", is_stream=True))
+
+
+def test_one_that_is_closed_while_it_is_read_keeps_its_number_until_it_was(client):
+    """Else a connection that is made meanwhile has it, and is waited for: it was 45 s until a lease was given back."""
+
+    class Watched:
+        def __init__(self):
+            self.done, self.is_read, self.may_go_on = [], threading.Event(), threading.Event()
+
+        def recv(self, _):
+            self.is_read.set()
+            assert self.may_go_on.wait(PATIENCE)
+            return b""
+
+        def shutdown(self, _):
+            self.done.append("shutdown")
+
+        def close(self):
+            self.done.append("close")
+
+    connection = _sync.Connection(client.server)
+    connection.reader = _http.Reader(_http.Ask("GET", "/"))
+    connection._socket.close()
+    connection._socket = watched = Watched()
+    lost = []
+
+    def read():
+        with pytest.raises(gflow.ConnectionLost):
+            connection.answer()
+        lost.append(True)
+
+    connection.begun = b""
+    reads = threading.Thread(target=read)
+    reads.start()
+    watched.is_read.wait()
+    connection.close()
+    assert watched.done == ["shutdown"]
+    watched.may_go_on.set()
+    reads.join()
+    assert watched.done == ["shutdown", "close"] and lost == [True]
 
 
 def test_a_lease_that_has_its_gpus_takes_no_others(client):

@@ -37,7 +37,8 @@ _QUIET_LOG = 600.0
 _FOR_EVER = 1e9
 _GIVING_BACK = 10.0
 _BETWEEN_LOOKS = 0.1  # where much happens
-_MOST_LISTENING = 64  # gflowd gives a user so many connections, and who listens must not keep them all from who gives back
+# gflowd gives a user so many connections, whatever clients they are of: those that listen leave some to who gives back.
+_listening = threading.BoundedSemaphore(64)
 _UNHEARD_LOOK = 1.0
 
 
@@ -65,7 +66,6 @@ class Calls:
     def __init__(self, patience: float) -> None:
         self.patience = patience
         """Seconds a gflowd that is away is tried again where that is safe."""
-        self._listening = threading.BoundedSemaphore(_MOST_LISTENING)
 
     def call(self, method: str, target: str, document: Optional[object] = None, key: Optional[str] = None,
              patience: Optional[float] = None, is_idempotent: bool = False) -> Steps[Any]:
@@ -265,13 +265,13 @@ class Calls:
     def _news(self, revision: int, job_id: Optional[int], deadline: Deadline, what: str) -> Steps[None]:
         """Something happened to the job (None: to any), or time passed. Of very many that wait, some look again each second."""
         deadline.check(what)
-        if not self._listening.acquire(blocking=False):
+        if not _listening.acquire(blocking=False):
             yield Pause(deadline.left(_UNHEARD_LOOK))
             return
         try:
             yield from self._heard(revision, job_id, deadline, what)
         finally:
-            self._listening.release()
+            _listening.release()
 
     def _heard(self, revision: int, job_id: Optional[int], deadline: Deadline, what: str) -> Steps[None]:
         patience = deadline.left(_POLL + 5)

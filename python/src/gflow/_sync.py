@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import socket
@@ -117,8 +118,9 @@ class Connection:
     def __init__(self, server: Server) -> None:
         self._server = server
         self._socket = _connect(server)
-        self._lock = threading.Lock()  # of close(), which may come from another thread
+        self._lock = threading.RLock()  # of close(), which may come from another thread, and of:
         self._is_closed = False
+        self._is_used = False
         self._pid = os.getpid()
         self.idle_since = 0.0
         self.reader: Reader
@@ -127,23 +129,42 @@ class Connection:
         """Returns once the head of the answer is there; what came of its body with it is in `begun`."""
         self.reader = Reader(ask)
         try:
-            self._socket.settimeout(ask.patience)
-            self._socket.sendall(ask.encoded(self._server.authority, self._server.token))
+            with self._used():
+                self._socket.settimeout(ask.patience)
+                self._socket.sendall(ask.encoded(self._server.authority, self._server.token))
         except TimeoutError as error:
             raise ServerTimeout(f"{self._server} does not take {ask!s}") from error
         except OSError:
-            pass  # one that refuses early stops reading: its answer may be there; one that was closed meanwhile says so below
+            pass  # one that refuses early stops reading: its answer may be there
         self.begun = b""
         while self.reader.headers is None:
             self.begun = self._receive(f"does not answer {ask!s}")
+
+    @contextlib.contextmanager
+    def _used(self) -> Iterator[None]:
+        """Who closes it meanwhile wakes this one, and leaves it its socket: its number would be another's at once, which this one would wait for.
+
+        Errors: ConnectionLost where it was closed before."""
+        with self._lock:
+            if self._is_closed:
+                raise ConnectionLost(f"the connection to {self._server} was closed")
+            self._is_used = True
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._is_used = False
+                if self._is_closed:
+                    self._socket.close()
 
     def _receive(self, silence: str, patience: Optional[float] = None) -> bytes:
         if self._pid != os.getpid():  # what was read here would be missing there
             raise ConnectionLost(f"this connection to {self._server} is of the process that this one was forked from")
         try:
-            if patience is not None:
-                self._socket.settimeout(patience)  # an OSError, too, once it is closed
-            data = self._socket.recv(PIECE)
+            with self._used():
+                if patience is not None:
+                    self._socket.settimeout(patience)
+                data = self._socket.recv(PIECE)
         except TimeoutError as error:
             raise ServerTimeout(f"{self._server} {silence}") from error
         except OSError as error:
@@ -178,12 +199,13 @@ class Connection:
             if self._is_closed:
                 return
             self._is_closed = True
-        try:
-            if self._pid == os.getpid():  # to the process this one was forked from it stays open
-                self._socket.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
-        self._socket.close()
+            try:
+                if self._pid == os.getpid():  # to the process this one was forked from it stays open
+                    self._socket.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+            if not self._is_used or self._pid != os.getpid():
+                self._socket.close()
 
 
 class Driver:
