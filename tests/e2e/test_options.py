@@ -5,7 +5,6 @@ import json
 import os
 import re
 import signal
-import socket
 import socketserver
 import threading
 from http.server import BaseHTTPRequestHandler
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from machine import Gate
+from relay import Relay
 
 
 def test_stdin_is_a_script(machine):
@@ -60,35 +60,6 @@ def test_wait_passes_the_exit_code_on(machine):
     job = machine.submit("bash", "-c", "exit 3")
     assert machine.run("gjob", "wait", job).code == 3
     assert machine.run("gjob", "wait", machine.submit("true")).code == 0
-
-
-class Relay:
-    """Between a command and the daemon: hands everything on, and keeps what was asked for."""
-
-    def __init__(self, machine):
-        self.daemon = str(machine.socket)
-        self.path = str(machine.root / "relay")
-        self.asked = []
-        self.listener = socket.socket(socket.AF_UNIX)
-        self.listener.bind(self.path)
-        self.listener.listen()
-        self.thread = threading.Thread(target=self.serve, daemon=True)
-        self.thread.start()
-
-    def serve(self):
-        while True:
-            client = self.listener.accept()[0]
-            daemon = socket.socket(socket.AF_UNIX)
-            daemon.connect(self.daemon)
-            for source, target in ((client, daemon), (daemon, client)):
-                threading.Thread(target=self.hand_on, args=(source, target, source is client), daemon=True).start()
-
-    def hand_on(self, source, target, is_client):
-        while data := source.recv(1 << 20):
-            if is_client:
-                self.asked += re.findall(r"^(?:GET|POST) (\S+) HTTP", data.decode(errors="replace"), re.MULTILINE)
-            target.sendall(data)
-        target.shutdown(socket.SHUT_WR)
 
 
 def test_who_waits_for_many_asks_for_each_a_few_times(machine):

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a command asks the daemon for, seen in between."""
+
+import re
+import socket
+import threading
+
+
+class Relay:
+    """Between a command and the daemon: hands everything on, and keeps what was asked for."""
+
+    def __init__(self, machine):
+        self.daemon = str(machine.socket)
+        self.path = str(machine.root / "relay")
+        self.asked = []
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(self.path)
+        self.listener.listen()
+        self.thread = threading.Thread(target=self.serve, daemon=True)
+        self.thread.start()
+
+    def serve(self):
+        while True:
+            client = self.listener.accept()[0]
+            daemon = socket.socket(socket.AF_UNIX)
+            daemon.connect(self.daemon)
+            for source, target in ((client, daemon), (daemon, client)):
+                threading.Thread(target=self.hand_on, args=(source, target, source is client), daemon=True).start()
+
+    def hand_on(self, source, target, is_client):
+        while data := source.recv(1 << 20):
+            if is_client:
+                self.asked += re.findall(r"^(?:GET|POST) (\S+) HTTP", data.decode(errors="replace"), re.MULTILINE)
+            target.sendall(data)
+        target.shutdown(socket.SHUT_WR)
