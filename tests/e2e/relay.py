@@ -7,9 +7,13 @@ import threading
 
 
 class Relay:
-    """Between a command and the daemon: hands everything on, and keeps what was asked for."""
+    """Between a command and the daemon: hands everything on, and keeps what was asked for.
 
-    def __init__(self, machine):
+    `before(target)` is called before a request is handed on.
+    """
+
+    def __init__(self, machine, before=lambda _target: None):
+        self.before = before
         self.daemon = str(machine.socket)
         self.path = str(machine.root / "relay")
         self.asked = []
@@ -30,6 +34,9 @@ class Relay:
     def hand_on(self, source, target, is_client):
         while data := source.recv(1 << 20):
             if is_client:
-                self.asked += re.findall(r"^(?:GET|POST) (\S+) HTTP", data.decode(errors="replace"), re.MULTILINE)
+                asked = re.findall(r"^(?:GET|POST) (\S+) HTTP", data.decode(errors="replace"), re.MULTILINE)
+                self.asked += asked
+                for request in asked:
+                    self.before(request)
             target.sendall(data)
         target.shutdown(socket.SHUT_WR)

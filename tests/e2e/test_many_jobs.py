@@ -5,6 +5,7 @@ import json
 
 import pytest
 from http_client import ask
+from relay import Relay
 
 
 @pytest.fixture
@@ -30,6 +31,21 @@ def test_those_that_cannot_keep_none_of_the_others(machine, tasks):
     assert ran.out == "".join(f"Job {job} updated successfully.\n" for job in tasks if job not in ended)
     ran = machine.run("gjob", "hold", f"1-{len(tasks)}", "--json")
     assert ran.code == 6 and json.loads(ran.out)["jobs"] == [job for job in tasks if job not in ended]
+
+
+def test_those_that_end_meanwhile_cost_a_request_more(machine, tasks):
+    """It used to ask for ever fewer, down to each alone: a queue of 10,000 went on starting while it was cancelled."""
+
+    def end_every_other(target):
+        if target == "/api/v1/jobs/cancel" and relay.asked.count(target) == 1:
+            assert ask(machine, "POST", target, json.dumps({"jobs": list(tasks)[1::2]})).status == 200
+
+    relay = Relay(machine, end_every_other)
+    out = machine.ok("gcancel", "--me", env={"GFLOW_SOCKET": relay.path})
+    assert out == "".join(f"Job {job} cancelled.\n" for job in list(tasks)[::2])
+    assert relay.asked.count("/api/v1/jobs/cancel") == 6, relay.asked  # each of three parts twice
+    listings = [target for target in relay.asked if target.startswith("/api/v1/jobs?")]
+    assert listings and all("fields=" in target for target in listings), "more than it looks at is made and read"
 
 
 def test_more_than_the_maximum_in_one_request_is_refused(machine):

@@ -25,6 +25,7 @@ std::set<JobId> those_in(Context& context, const std::vector<JobId>& jobs, Statu
   JobQuery query;
   query.jobs = jobs;
   query.statuses = statuses;
+  query.fields = {"status"};
   std::set<JobId> found;
   // What was done is known; a daemon that went away meanwhile does not make it untrue.
   const auto page = fetch_jobs(context.daemon(), query);
@@ -58,7 +59,7 @@ class Acting {
 
  private:
   void on_part(std::span<const JobId> jobs) {
-    if (is_over_) return;
+    if (is_over_ || jobs.empty()) return;
     auto done = act_.request({jobs.begin(), jobs.end()});
     if (done) {
       accepted.insert(jobs.begin(), jobs.end());
@@ -66,6 +67,10 @@ class Acting {
       return;
     }
     is_over_ = done.error().code == Code::Unreachable;
+    if (act_.left && done.error().code == Code::WrongState) {
+      const auto left = act_.left({jobs.begin(), jobs.end()});
+      if (left && left->size() < jobs.size()) return on_part(*left);
+    }
     if (jobs.size() == 1 || is_over_) {
       refused.emplace(jobs.front(), std::move(done).error());
       return;

@@ -28,6 +28,9 @@ enum class Start { AtOldest, AtNewest };
 struct Act {
   std::function<Result<std::vector<JobId>>(const std::vector<JobId>&)> request;
   Start start = Start::AtOldest;
+  /// Where states have changed meanwhile: on which of these it still is to be done. The others are
+  /// left out without a word.
+  std::function<Result<std::vector<JobId>>(const std::vector<JobId>&)> left = {};
 };
 
 /// Does it for many jobs at once and, if that is refused, for ever fewer of them, so that one that

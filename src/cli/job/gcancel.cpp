@@ -47,6 +47,7 @@ Result<std::vector<api::JobView>> filtered(const Invocation& invocation, Context
   if (invocation.has("me")) query.users = {GF_TRY(caller_name(context))};
   query.names = parse_list(invocation.get("names"));
   query.group = invocation.get("group");
+  query.fields = {"user"};
   if (!invocation.words.empty()) {
     query.jobs = GF_TRY(resolve_jobs(invocation.words, newest_of(context.daemon())));
   }
@@ -55,6 +56,18 @@ Result<std::vector<api::JobView>> filtered(const Invocation& invocation, Context
     keep_own_group(jobs, GF_TRY(caller_name(context)));
   }
   return jobs;
+}
+
+Result<std::vector<JobId>> not_ended(Context& context, const std::vector<JobId>& jobs) {
+  JobQuery query;
+  query.statuses = kNotEnded;
+  query.jobs = jobs;
+  query.fields = {"status"};
+  std::vector<JobId> left;
+  for (const api::JobView& job : GF_TRY(fetch_jobs(context.daemon(), query)).jobs) {
+    left.push_back(job.id);
+  }
+  return left;
 }
 
 Result<std::vector<JobId>> chosen(const Invocation& invocation, Context& context) {
@@ -192,15 +205,14 @@ Result<int> run_cancel(const Invocation& invocation, Context& context) {
   if (invocation.has("dry-run")) return preview(context, jobs, signal);
   if (signal != 0) return send_signal(context, jobs, signal);
   const bool is_found = invocation.words.empty() && !invocation.has("states");
-  const Act cancel{
-      [&](const std::vector<JobId>& ids) -> Result<std::vector<JobId>> {
-        auto done = context.daemon().act("cancel", {.jobs = ids, .signal = 0, .at = {}});
-        // One that a filter found and that ended since is as it was to be.
-        const bool has_ended = ids.size() == 1 && !done && done.error().code == Code::WrongState;
-        if (is_found && has_ended) return std::vector<JobId>{};
-        return done;
-      },
-      Start::AtNewest};
+  Act cancel{[&](const std::vector<JobId>& ids) {
+               return context.daemon().act("cancel", {.jobs = ids, .signal = 0, .at = {}});
+             },
+             Start::AtNewest};
+  // One that a filter found and that ended since is as it was to be.
+  if (is_found) {
+    cancel.left = [&](const std::vector<JobId>& ids) { return not_ended(context, ids); };
+  }
   return act_on_each(
       context, jobs, cancel, [&, active = std::optional<std::set<JobId>>()](JobId job) mutable {
         if (!active) active = those_in(context, jobs, kActive);
