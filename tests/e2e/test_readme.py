@@ -87,7 +87,8 @@ class TwoPeople:
         keep = ("ASAN_OPTIONS", "UBSAN_OPTIONS")
         self.environment = {key: value for key, value in os.environ.items() if key in keep} | {
             "PATH": f"{self.place}/bin:{os.environ['PATH']}", "TZ": zone_where_it_is(13, 4), "LC_ALL": language,
-            "NO_COLOR": "1", "HOME": str(self.work)}
+            "NO_COLOR": "1", "HOME": str(self.work),
+            "GFLOW_API__LISTEN": ""}  # not the one port all would listen on
         for name in ("passwd", "group"):
             shell = ":/:/bin/sh" if name == "passwd" else ""
             people = "".join(f"{who}:x:{uid}:{f'{uid}:' if shell else ''}{shell}\n" for who, uid in PEOPLE.items())
