@@ -52,6 +52,38 @@ std::vector<Piece> pieces_of(std::string_view paragraph) {
   return pieces;
 }
 
+/// Where the first words of a line end and a gap begins; its end where it has none.
+std::size_t end_of_words(std::string_view line) { return std::min(line.find("  "), line.size()); }
+
+std::size_t begin_of_words(std::string_view line, std::size_t from) {
+  return std::min(line.find_first_not_of(' ', from), line.size());
+}
+
+/// A line that is too wide, on several.
+std::string broken(std::string_view line, std::size_t columns) {
+  constexpr std::size_t kNarrowest = 20;  // less is no room for words
+  constexpr std::size_t kDeeper = 4;
+  std::size_t margin = begin_of_words(line, 0);
+  std::size_t end = margin + end_of_words(line.substr(margin));
+  const std::string_view first = line.substr(margin, end - margin);
+  if (first.ends_with('.') && end < line.size()) {  // a number, and what it counts
+    margin = begin_of_words(line, end);
+    end = margin + end_of_words(line.substr(margin));
+  }
+  std::string out(line.substr(0, margin));
+  std::vector<std::string> below;
+  const auto add = [&](std::string_view words, std::size_t indent) {
+    const std::size_t room = std::max(columns - std::min(columns, indent), kNarrowest);
+    for (const std::string& part : wrap(words, room)) {
+      below.push_back((below.empty() ? "" : std::string(indent, ' ')) + part);
+    }
+  };
+  add(line.substr(margin, end - margin), margin);
+  const std::size_t rest = begin_of_words(line, end);
+  if (rest < line.size()) add(line.substr(rest), margin + kDeeper);
+  return out + join(below, "\n");
+}
+
 /// A head and a text beside it, or below it where the head is too long.
 std::string entry(const std::string& head, std::string_view text) {
   const std::vector<std::string> lines = wrap(text, kColumns - kHeadColumns);
@@ -113,6 +145,19 @@ std::vector<std::string> wrap(std::string_view text, std::size_t width) {
     lines.push_back(std::move(line));
   }
   return lines;
+}
+
+std::string fit_lines(std::string_view text, std::size_t columns) {
+  std::string out;
+  const bool ends = text.ends_with('\n');
+  if (ends) text.remove_suffix(1);
+  for (const std::string_view line : split(text, '\n')) {
+    out +=
+        columns == 0 || display_width(line) <= columns ? std::string(line) : broken(line, columns);
+    out += '\n';
+  }
+  if (!ends) out.pop_back();
+  return out;
 }
 
 std::string option_head(const Option& option) {

@@ -50,6 +50,28 @@ def test_the_queue_fits(machine, columns):
     assert lines[-1] == "Why it waits: gjob why 2"
 
 
+@pytest.mark.parametrize("columns", [40, 80, 200])
+@pytest.mark.parametrize("language", ["C.UTF-8", "zh_CN.UTF-8"])
+def test_why_a_job_waits_fits(machine, columns, language):
+    machine.submit("--gpus", 1, "--time", "3-0:00:00", "--name", "runs", "sleep", "1000")
+    machine.submit("--gpus", 1, "--name", "has-no-limit", "sleep", "1000")
+    machine.submit("--gpus", 2, "--name", "waits", "sleep", "1000")
+    machine.running(2)
+    chosen = {"LC_ALL": language}
+
+    def words_of(said):
+        return re.sub(r"[(（](in)?[dhms\d]+(ago|前|后)?[)）]", "", re.sub(r"\s", "", said))
+
+    for words in (("gjob", "why", 3), ("gbatch", "--dry-run", "--gpus", 1, "true")):
+        terminal, code = on_terminal(machine, *words, columns=columns, rows=60, env=chosen)
+        text = terminal.screen.text()
+        assert (code, terminal.screen.wrapped, terminal.screen.scrolled) == (0, 0, 0), text
+        in_a_pipe = machine.ok(*words, env=chosen)
+        assert words_of(text) == words_of(in_a_pipe), "nothing is lost"
+    said = machine.ok("gbatch", "--dry-run", "--gpus", 1, "true", env={"LANG": "C.UTF-8"})
+    assert "1 job is already waiting: those ahead of it start first." in said, "the expected start knows nothing of them"
+
+
 def test_a_queue_of_twenty_columns_still_says_where(machine):
     fill(machine, 3)
     terminal, code = on_terminal(machine, "gqueue", "--no-pager", columns=20, rows=60)

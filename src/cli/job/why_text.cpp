@@ -119,7 +119,7 @@ std::string expected_start_text(const std::optional<api::ExpectedStart>& start,
   if (start->by == api::StartBy::RunTimes) {
     return tr_format("\nExpected start: {}, by how long jobs like those that run took.\n", at);
   }
-  return tr_format("\nExpected start: {}, when what it needs reaches its time limit.\n", at);
+  return tr_format("\nExpected start: {}, by the time limits of the jobs that run.\n", at);
 }
 
 std::string why_text(const api::Explanation& explanation, const Clocks& clocks) {

@@ -18,6 +18,7 @@
 #include "cli/submit/script_options.h"
 #include "cli/submit/values.h"
 #include "command/context.h"
+#include "command/help.h"
 #include "core/requests.h"
 #include "os/clock.h"
 #include "os/file.h"
@@ -255,7 +256,7 @@ Result<int> dry_run(const api::SubmitRequest& request, Terms terms, Context& con
   const Clocks clocks{os::now().wall, os::utc_offset};
   const int columns = context.out_is_terminal ? os::terminal_size(1).columns : 0;
   const DryRun dry{request.count(), terms, static_cast<std::size_t>(columns)};
-  context.out << placement_text(*placement, machine, dry, clocks);
+  context.out << fit_lines(placement_text(*placement, machine, dry, clocks), dry.columns);
   return 0;
 }
 

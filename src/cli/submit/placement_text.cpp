@@ -172,7 +172,7 @@ std::string placement_text(const api::PlacementView& view,
   const std::string gates = gates_text(view, clocks);
   // Where there is room now is nothing to one that never starts.
   if (std::ranges::any_of(view.blockers, &api::BlockerView::never)) return gates;
-  if (!view.fits) return gates + waiting_text(view, asked.jobs, clocks);
+  if (!view.fits) return gates + waiting_text(view, asked.jobs, clocks) + queue_ahead_text(machine);
   const bool all = asked.terms == Terms::Shown;
   std::string out = gates;
   if (asked.jobs > 1) out += starts_text(view, machine, asked);
