@@ -222,10 +222,17 @@ Result<int> up(const Invocation& as_typed, Context& context) {
     context.set_socket(os::own_socket());  // one's own that was killed is started again
   }
   GF_CHECK(let_die(options.paths, context));
-  const auto target = aim_at(options.paths, context);
+  auto target = aim_at(options.paths, context);
   if (target) GF_CHECK(check_not_stopped(target->holder));
-  const auto running = GF_TRY(find_running(target, context));
-  if (!running) return start(typed, options.paths, context);
+  auto running = GF_TRY(find_running(target, context));
+  if (!running) {
+    auto started = start(typed, options.paths, context);
+    if (started || started.error().code != Code::WrongState) return started;
+    // Another one that was started at the same time has the lock.
+    target = aim_at(options.paths, context);
+    if (target) running = GF_TRY(find_running(target, context));
+    if (!running) return started;
+  }
   if (typed.has("devices") && typed.get("devices") != running->devices) {
     return fail(Code::WrongState,
                 tr_format("gflowd is already running (pid {}) with devices '{}'; 'gflowd restart "
@@ -318,7 +325,12 @@ Result<int> restart(const Invocation& as_typed, Context& context) {
   const auto running = context.daemon().daemon();
   if (!running) {
     if (running.error().code != Code::Unreachable) return std::unexpected(running.error());
-    return target ? deaf(*target) : up(typed, context);
+    if (target) return deaf(*target);
+    if (!typed.has("devices")) {
+      context.note(
+          tr("gflowd was not running: the options it was last started with are not known"));
+    }
+    return up(typed, context);
   }
   const Invocation old = GF_TRY(like(*running, context));
   for (const auto& [name, values] : old.options) typed.options.try_emplace(name, values);

@@ -20,7 +20,7 @@ namespace {
 std::string no_api_text(const std::string& trouble) {
   return fmt::format(
       "the API is not served everywhere it should be: {}; set [api] listen to a free port, or to "
-      "\"\"",
+      "\"\", and run 'gflowd restart'",
       trouble);
 }
 

@@ -6,6 +6,7 @@ import pty
 import re
 import select
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -135,6 +136,38 @@ def test_a_restart_starts_anew_as_it_was(bare):
     said = bare.ok("gctl", "config", "show", "--origin", "--json")
     assert f"{other}:2" in said
     assert "5 GPUs" in bare.ok("gflowd", "restart", "--devices", "sim:5xH100")
+
+
+def test_a_restart_of_one_that_was_killed_says_that_its_options_are_gone(bare):
+    bare.ok("gflowd", "up", "--devices", "sim:3xH100")
+    bare.kill_daemon()
+    said = "gflowd restart: note: gflowd was not running: the options it was last started with are not known\n"
+    for words, err in (([], said), (["--devices", "sim:3xH100"], "")):
+        ran = bare.run("gflowd", "restart", *words)
+        assert (ran.code, ran.err) == (0, err), ran
+        bare.down()
+
+
+def test_all_who_start_it_at_once_have_it(bare):
+    """Those that were a moment late used to fail."""
+    started = [subprocess.Popen(["gflowd", "up", "--devices", bare.devices], env=bare.environment, cwd=bare.work,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+               for _ in range(8)]
+    said = [(*one.communicate(timeout=PATIENCE), one.returncode) for one in started]
+    assert all(code == 0 for _, _, code in said), said
+    outs = [out.splitlines()[0] for out, _, _ in said]
+    pid = bare.daemon_pid()
+    assert sum(out.startswith(f"gflowd is up (pid {pid}): ") for out in outs) == 1, outs
+    assert outs.count(f"gflowd is already running (pid {pid})") == 7, outs
+
+
+def test_a_port_that_is_taken_is_told_with_what_helps(bare):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        bare.environment["GFLOW_API__LISTEN"] = "127.0.0.1:%d" % taken.getsockname()[1]
+        bare.up()
+        said = bare.run("ginfo").err
+    assert said.startswith("ginfo: note: the API is not served everywhere it should be: "), said
+    assert said.endswith("; set [api] listen to a free port, or to \"\", and run 'gflowd restart'\n"), said
 
 
 # -- what is said when it is silent

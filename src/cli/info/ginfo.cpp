@@ -50,8 +50,7 @@ Result<int> run_ginfo(const Invocation& invocation, Context& context) {
   const api::MachineView machine = GF_TRY(context.daemon().machine());
   // What is wrong beside the devices: to the standard error, so that scripts read what they know.
   if (const auto daemon = context.daemon().daemon()) {
-    for (const std::string& warning : daemon->warnings)
-      context.note(tr_format("warning: {}", tr(warning)));
+    for (const std::string& warning : daemon->warnings) context.note(printable(tr(warning)));
   }
   if (context.json) {
     context.out << api::write(machine) << '\n';
