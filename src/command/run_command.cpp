@@ -65,6 +65,7 @@ std::vector<Candidate> look_up(Complete kind) {
   std::vector<Candidate> found;
   JobQuery query;
   query.statuses = kNotEnded;
+  query.fields = {"user", "status", "spec.name"};
   const Result<api::JobPage> page = context.another_daemon().jobs(query);  // silently
   if (!page) return found;
   std::set<std::string> users;

@@ -53,3 +53,10 @@ def test_more_than_the_maximum_in_one_request_is_refused(machine):
     for method, target in (("POST", "jobs/cancel"), ("POST", "jobs/hold"), ("PATCH", "jobs")):
         answer = ask(machine, method, f"/api/v1/{target}", json.dumps(body))
         assert answer.status == 400 and "/jobs: names 10001 jobs; the maximum is 10000" in answer.document["detail"]
+
+
+def test_completion_asks_for_no_more_than_it_shows(machine):
+    machine.submit("--hold", "--name", "first", "true")
+    relay = Relay(machine)
+    assert "1\tH first\n" in machine.ok("gcancel", "__complete", "", env={"GFLOW_SOCKET": relay.path})
+    assert [target.split("&fields=")[1] for target in relay.asked] == ["user,status,spec.name"], relay.asked
