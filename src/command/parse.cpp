@@ -170,7 +170,7 @@ Result<void> check_exclusions(const Invocation& invocation) {
 Result<void> check_words(const Invocation& invocation) {
   const Positional& words = invocation.command->words;
   if (invocation.words.size() < words.least) {
-    return fail(Code::Usage, tr_format("{} is missing", words.name));
+    return fail(Code::Usage, tr_format("missing argument: {}", words.name));
   }
   if (invocation.words.size() > words.most) {
     return fail(Code::Usage,

@@ -122,7 +122,7 @@ TEST(Parse, ChoosesASubcommand) {
       {"s -l 5", "demo show: long= | 5"},
       {"--json show 5", "demo show: json= | 5"},
       {"show --help", "demo show: help= | "},
-      {"show", "error: JOB is missing"},
+      {"show", "error: missing argument: JOB"},
       {"", "error: no command given"},
       {"shw 5", "error: unknown command 'shw'; did you mean demo show?"},
       {"signal", "error: unknown command 'signal'; use 'demo --signal'"},

@@ -122,6 +122,9 @@ std::vector<Option> options() {
   for (auto make : {gpu_options, node_options}) {
     for (Option& option : make()) {
       option.group.clear();
+      // What is not given stays as it is: the defaults are those of gbatch.
+      if (option.name == "gpus") option.help = tr("GPUs, as for 'gbatch --gpus'.");
+      if (option.name == "nodes") option.help = tr("Number of nodes, with all of that on each.");
       all.push_back(std::move(option));
     }
   }

@@ -180,7 +180,8 @@ std::string placement_text(const api::PlacementView& view,
     std::string head =
         starts_at_once(view, machine) ? tr("It would start now") : tr("There is room now");
     if (asked.jobs > 1) head = tr("One of them alone");
-    out += head + (all ? tr_format("; policy {}:\n", printable(view.policy)) : ":\n");
+    out += all ? tr_format("{}; policy {}:\n", head, printable(view.policy))
+               : tr_format("{}:\n", head);
     out += candidates_text(view, machine, asked);
   }
   return out + queue_ahead_text(machine);
