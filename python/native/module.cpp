@@ -129,7 +129,6 @@ ClusterNode node_of(
 }  // namespace
 }  // namespace gflow::native
 
-#define PyInit__native begun_by_nanobind  // which Python does not find, and asks below
 NB_MODULE(_native, m) {
   using namespace gflow;
   using namespace gflow::native;
@@ -232,14 +231,4 @@ NB_MODULE(_native, m) {
           "models"_a,
           "policy"_a,
           "The nodes that have so many GPUs, so much of each: index and score, the best first.");
-}
-#undef PyInit__native
-
-/// What Python calls. nanobind has one set of types in a process: a subinterpreter, as mod_wsgi has
-/// them, would take those of the first from it.
-extern "C" NB_EXPORT PyObject* PyInit__native() {
-  if (PyInterpreterState_GetID(PyInterpreterState_Get()) == 0) return begun_by_nanobind();
-  PyErr_SetString(PyExc_ImportError,
-                  "it is for the main interpreter of a process, and this is a subinterpreter");
-  return nullptr;
 }

@@ -27,9 +27,26 @@ if TYPE_CHECKING:
     _Read = tuple[Union[int, float], Optional[str], str, Optional[float], Optional[float]]
 
 
+# Of Python 3.13 and newer, and of those before.
+_INTERPRETERS = ("_interpreters", "_xxsubinterpreters")
+
+
+def _check_interpreter() -> None:
+    """ImportError in a subinterpreter, as mod_wsgi has them: nanobind has one set of types in a process, and would take the first's."""
+    for name in _INTERPRETERS:
+        try:
+            current = importlib.import_module(name).get_current()
+        except ImportError:
+            continue
+        if int(current[0] if isinstance(current, tuple) else current) != 0:
+            raise ImportError("it is for the main interpreter of a process, and this is a subinterpreter")
+        return
+
+
 def native() -> Native:
     """The module; NativeModuleMissing where this installation has none."""
     try:
+        _check_interpreter()
         return cast("Native", importlib.import_module("gflow._native"))
     except ImportError as error:
         version = ".".join(map(str, sys.version_info[:2]))
