@@ -13,6 +13,20 @@ import gflow  # noqa: E402
 import wheels  # noqa: E402
 from gflow import _calls  # noqa: E402
 from machine import PATIENCE, Machine  # noqa: E402
+from pypi import module, program  # noqa: E402
+
+DASK_ALONE = """
+import distributed
+from distributed.security import Security
+if __name__ == "__main__":
+    with distributed.LocalCluster(n_workers=0, security=Security.temporary(), protocol="tls://", dashboard_address=None) as cluster:
+        with distributed.Client(cluster) as client:
+            for count in (1, 2, 3, 1, 2):
+                cluster.scale(count)
+                client.wait_for_workers(count)
+                for _ in range(50):
+                    cluster.sync(cluster.scheduler_comm.identity)
+"""
 
 
 @pytest.fixture
@@ -65,6 +79,17 @@ def python(machine):
         return done.stdout
 
     return run
+
+
+@pytest.fixture(scope="session")
+def dask_over_tls(tmp_path_factory):
+    """Where Dask's own cluster loses its connections over TLS, as with OpenSSL 3.5, that of gflow does: docs/python.md."""
+    module("distributed")
+    alone = tmp_path_factory.mktemp("dask") / "alone.py"
+    alone.write_text(DASK_ALONE)
+    done = subprocess.run([program("python"), alone], cwd=alone.parent, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    if "CommClosedError" in done.stderr:
+        pytest.skip(f"Dask's LocalCluster loses its connections over TLS here: {done.stderr.splitlines()[-1]}")
 
 
 @pytest.fixture

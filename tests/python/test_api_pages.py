@@ -59,7 +59,7 @@ def test_every_name_has_its_place(environment, tmp_path):
     assert missing == [] and count > 150, "these have no docstring, or no page"
 
 
-def test_every_example_does_what_it_says(environment, machine, tmp_path):
+def test_every_example_does_what_it_says(environment, machine, dask_over_tls, tmp_path):
     said = run(program("sphinx-build"), "-W", "-b", "doctest", PAGES, tmp_path / "doctest", env=environment, cwd=machine.work)
     ran = sum(map(int, re.findall(r"(?m)^ *(\d+) tests?$", said.split("Doctest summary")[1])))
     there = sum(len(re.findall(r"(?m)^ *>>> ", path.read_text())) for path in (ROOT / "python/src/gflow").rglob("*.py"))

@@ -25,9 +25,8 @@ def where(x):
 
 
 @pytest.fixture
-def dask(python):
+def dask(python, dask_over_tls):
     """Runs a program that has distributed."""
-    module("distributed")
     return lambda script, **more: python(script=HEAD + script, program=program("python"), **more)
 
 

@@ -2,7 +2,7 @@
 """The examples, as a person runs them."""
 
 from package import ROOT
-from pypi import module, program
+from pypi import program
 
 EXAMPLES = ROOT / "python/examples"
 
@@ -21,7 +21,6 @@ def test_functions(python):
     assert first.startswith("0.1 was on GPU ") and second.startswith("0.01 was on GPU ") and power == "1024"
 
 
-def test_dask_workers(python):
-    module("distributed")
+def test_dask_workers(python, dask_over_tls):
     lines = python(EXAMPLES / "dask_workers.py", program=program("python")).splitlines()
     assert [line[:-1] for line in lines] == [f"{rate} was on GPU " for rate in (0.1, 0.01, 0.001)]
