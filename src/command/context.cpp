@@ -45,6 +45,7 @@ Result<void> Context::configure(const Invocation& invocation) {
   json = invocation.has("json");
   if (json) set_messages(nullptr);
   out_is_terminal = os::is_terminal(1);
+  if (out_is_terminal) columns = static_cast<std::size_t>(os::terminal_size(1).columns);
   err_is_terminal = os::is_terminal(2);
   can_move_cursor = out_is_terminal && !is_dumb(os::environment("TERM"));
   pager = out_is_terminal && !invocation.has("no-pager");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <iosfwd>
 #include <memory>
 #include <optional>
@@ -32,6 +33,7 @@ class Context {
   bool out_is_terminal = false;
   bool err_is_terminal = false;
   bool can_move_cursor = false;  ///< out is a terminal that knows how
+  std::size_t columns = 0;       ///< of the screen that out is; 0 if it is none
   bool json = false;
   bool pager = false;  ///< what is longer than the screen is shown in one
 

@@ -27,14 +27,6 @@ struct OptionGroup {
 /// The options that are shown, under their headings, in the order of the table.
 [[nodiscard]] std::vector<OptionGroup> option_groups(const Command& command);
 
-/// Breaks text between words into lines of at most `width` columns; line ends in it are kept.
-[[nodiscard]] std::vector<std::string> wrap(std::string_view text, std::size_t width);
-
-/// Lines that are too wide for a screen of so many columns are broken, at a gap of two spaces or
-/// more where there is one, else between words, and go on below where they began, behind a number
-/// such as " 1.  ". 0: no screen, nothing is broken.
-[[nodiscard]] std::string fit_lines(std::string_view text, std::size_t columns);
-
 struct ExitCode {
   int code;
   std::string_view meaning;

@@ -13,7 +13,6 @@
 #include "cli/info/machine_text.h"
 #include "command/context.h"
 #include "os/clock.h"
-#include "os/terminal.h"
 
 namespace gflow::cli {
 
@@ -36,10 +35,7 @@ std::string screen_text(const Invocation& invocation,
                         const api::MachineView& machine,
                         Context& context) {
   const Painter& paint = context.paint;
-  const MachineViewer viewer{viewer_name(context),
-                             os::now().wall,
-                             os::utc_offset,
-                             static_cast<std::size_t>(os::terminal_size(1).columns)};
+  const MachineViewer viewer{viewer_name(context), os::now().wall, os::utc_offset, context.columns};
   const std::string table = gpus_screen(machine, viewer, paint);
   const bool only_table = invocation.has("brief") && !table.empty();
   return only_table ? table : machine_screen(machine, viewer, paint);

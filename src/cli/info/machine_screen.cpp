@@ -10,9 +10,9 @@
 #include "base/text.h"
 #include "base/translate.h"
 #include "cli/info/machine_text.h"
-#include "command/help.h"
 #include "command/table.h"
 #include "command/times.h"
+#include "command/wrap.h"
 
 namespace gflow::cli {
 

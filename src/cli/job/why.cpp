@@ -7,9 +7,8 @@
 #include "cli/job/print_jobs.h"
 #include "cli/job/subcommands.h"
 #include "command/context.h"
-#include "command/help.h"
+#include "command/wrap.h"
 #include "os/clock.h"
-#include "os/terminal.h"
 
 namespace gflow::cli {
 
@@ -19,9 +18,7 @@ Result<int> run_why(const Invocation& invocation, Context& context) {
   return print_jobs(invocation, context, [&context](JobId id) -> Result<std::string> {
     const api::Explanation explanation = GF_TRY(context.daemon().explain(id));
     if (context.json) return api::write(explanation) + '\n';
-    const int columns = context.out_is_terminal ? os::terminal_size(1).columns : 0;
-    return fit_lines(why_text(explanation, {os::now().wall, os::utc_offset}),
-                     static_cast<std::size_t>(columns));
+    return fit_lines(why_text(explanation, {os::now().wall, os::utc_offset}), context.columns);
   });
 }
 

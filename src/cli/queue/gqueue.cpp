@@ -19,7 +19,6 @@
 #include "cli/selection.h"
 #include "command/context.h"
 #include "os/clock.h"
-#include "os/terminal.h"
 
 namespace gflow::cli {
 
@@ -248,10 +247,7 @@ void show_page(Context& context, const Listing& listing, const api::JobPage& pag
     context.out << context.listing([&] { return listing_text(listing, page, context.paint); });
     return;
   }
-  const Viewer viewer{viewer_name(context),
-                      os::now().wall,
-                      os::utc_offset,
-                      static_cast<std::size_t>(os::terminal_size(1).columns)};
+  const Viewer viewer{viewer_name(context), os::now().wall, os::utc_offset, context.columns};
   if (!page.jobs.empty()) context.show(queue_screen(listing, page, viewer, context.paint));
 }
 

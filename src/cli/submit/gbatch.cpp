@@ -18,12 +18,11 @@
 #include "cli/submit/script_options.h"
 #include "cli/submit/values.h"
 #include "command/context.h"
-#include "command/help.h"
+#include "command/wrap.h"
 #include "core/requests.h"
 #include "os/clock.h"
 #include "os/file.h"
 #include "os/random.h"
-#include "os/terminal.h"
 #include "os/user.h"
 
 namespace gflow::cli {
@@ -254,8 +253,7 @@ Result<int> dry_run(const api::SubmitRequest& request, Terms terms, Context& con
   const api::MachineView machine = GF_TRY(context.daemon().machine());
   print_request();
   const Clocks clocks{os::now().wall, os::utc_offset};
-  const int columns = context.out_is_terminal ? os::terminal_size(1).columns : 0;
-  const DryRun dry{request.count(), terms, static_cast<std::size_t>(columns)};
+  const DryRun dry{request.count(), terms, context.columns};
   context.out << fit_lines(placement_text(*placement, machine, dry, clocks), dry.columns);
   return 0;
 }

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "base/translate.h"
 #include "cli/submit/request.h"
-#include "command/help.h"
+#include "command/wrap.h"
 
 namespace gflow::cli {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "command/help.h"
+#include "command/wrap.h"
 
 #include <gtest/gtest.h>
 
