@@ -153,7 +153,7 @@ struct MonitoredGpu {
   std::string uuid;
   std::string gpu_type;
   bool available = false;
-  std::string trouble;  ///< "" if all is well
+  std::string trouble;  ///< why nothing starts on it; "" if all is well
   std::optional<double> gpu_utilization;
   std::optional<double> gpu_memory_usage;
   std::optional<double> memory_used_gb;

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 
+#include "base/text.h"
+#include "base/translate.h"
+
 namespace gflow {
 namespace {
 
@@ -56,6 +59,10 @@ bool is_present(const Drain& drain, const Machine& machine) {
   return !drain.gpu || std::ranges::any_of(machine.devices, [&](const Device& device) {
     return is_of_device(drain, device);
   });
+}
+
+std::string drained_text(std::string_view reason) {
+  return reason.empty() ? tr("drained") : tr_format("drained: {}", printable(reason));
 }
 
 DeviceBar bar_of(const Device& device, const Drain* drain, OtherUse use) {

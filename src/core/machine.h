@@ -70,6 +70,9 @@ struct Drain {
   friend bool operator==(const Drain&, const Drain&) = default;
 };
 
+/// As people are told of it: "drained: its fan is loud".
+[[nodiscard]] std::string drained_text(std::string_view reason);
+
 /// A node as it describes itself.
 struct Machine {
   std::string name;              ///< unique among nodes; is_node_name()

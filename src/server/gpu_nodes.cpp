@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/gpu_nodes.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <string_view>
 
-#include "base/text.h"
 #include "base/translate.h"
 #include "core/catalogue.h"
 #include "os/clock.h"
@@ -68,7 +65,8 @@ api::MonitoredGpu monitored(const api::DeviceView& view) {
   gpu.uuid = device.uuid;
   gpu.gpu_type = gpu_type_of(view);
   gpu.available = view.available();
-  gpu.trouble = device.trouble;
+  gpu.trouble =
+      device.trouble.empty() && view.drained ? drained_text(view.drained_reason) : device.trouble;
   Mean use;
   add_use(use, device);
   gpu.gpu_utilization = use.value();
@@ -84,12 +82,6 @@ api::MonitoredGpu monitored(const api::DeviceView& view) {
   return gpu;
 }
 
-/// Of a node, or of a GPU of one.
-std::string drain_text(const std::string& what, const std::string& reason) {
-  return reason.empty() ? tr_format("{}: drained", what)
-                        : tr_format("{}: drained: {}", what, printable(reason));
-}
-
 /// Why nothing starts on it that is not said of its node; "" if there is nothing.
 std::string problem_of(const api::NodeView& node, const api::DeviceView& view) {
   const int index = view.device.index;
@@ -97,7 +89,16 @@ std::string problem_of(const api::NodeView& node, const api::DeviceView& view) {
     return tr_format("{}: GPU {}: {}", node.name, index, tr(view.device.trouble));
   }
   if (!view.drained || node.drained) return "";
-  return drain_text(fmt::format("{}: GPU {}", node.name, index), view.drained_reason);
+  return tr_format("{}: GPU {}: {}", node.name, index, drained_text(view.drained_reason));
+}
+
+/// Of a node itself.
+void add_problems(std::vector<std::string>& problems, const api::NodeView& node) {
+  if (!node.unreachable.empty()) problems.push_back(node.name + ": " + node.unreachable);
+  if (!node.note.empty()) problems.push_back(node.name + ": " + tr(node.note));
+  if (node.drained) {
+    problems.push_back(tr_format("{}: {}", node.name, drained_text(node.drained_reason)));
+  }
 }
 
 }  // namespace
@@ -172,10 +173,8 @@ api::GpuHealth health_of(const std::vector<api::NodeView>& nodes,
   api::GpuHealth health;
   health.total_nodes = static_cast<int>(nodes.size());
   for (const api::NodeView& node : nodes) {
+    add_problems(health.problems, node);
     const bool is_reached = node.unreachable.empty();
-    if (!is_reached) health.problems.push_back(node.name + ": " + node.unreachable);
-    if (!node.note.empty()) health.problems.push_back(node.name + ": " + tr(node.note));
-    if (node.drained) health.problems.push_back(drain_text(node.name, node.drained_reason));
     for (const api::DeviceView& device : node.devices) {
       ++health.total_gpus;
       if (device.device.usable && !device.drained && is_reached) ++health.usable_gpus;

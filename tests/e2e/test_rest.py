@@ -469,15 +469,23 @@ def test_health_tells_what_nothing_starts_on(served):
         assert status == 200, told
         return told["status"], told["usable_gpus"], told["problems"]
 
+    def troubles():
+        gpus = ask(served, "GET", "/api/v1/gpu/monitoring")[1]["nodes"][0]["gpus"]
+        assert [gpu["available"] for gpu in gpus] == [gpu["trouble"] is None for gpu in gpus]
+        return [gpu["trouble"] for gpu in gpus]
+
     node = ask(served, "GET", "/api/v1/gpu/status")[1]["available_nodes"][0]["node_name"]
     assert health() == ("healthy", 4, [])
     served.ok("gctl", "drain", "gpu", "1", "--reason", "its fan is loud")
     assert health() == ("degraded", 3, [f"{node}: GPU 1: drained: its fan is loud"])
+    assert troubles() == [None, "drained: its fan is loud", None, None]
     served.ok("gctl", "drain", "node", "--reason", "it is moved")
     assert health() == ("degraded", 0, [f"{node}: drained: it is moved"])
+    assert troubles() == ["drained: it is moved", "drained: its fan is loud", *["drained: it is moved"] * 2]
     served.ok("gctl", "resume", "node")
     served.ok("gctl", "resume", "gpu", "1")
     assert health() == ("healthy", 4, [])
+    assert troubles() == [None] * 4
 
 
 def test_a_web_page_gets_nothing(served):

@@ -97,10 +97,6 @@ Style style_of(const api::DeviceView& view) {
 
 bool is_draining(const api::DeviceView& view) { return view.drained && !view.jobs.empty(); }
 
-std::string drained_text(std::string_view reason) {
-  return reason.empty() ? tr("drained") : tr_format("drained: {}", printable(reason));
-}
-
 std::string gpu_list(const std::vector<int>& gpus) {
   if (gpus.empty()) return tr("no GPU");
   return fmt::format("GPU {}", fmt::join(gpus, ","));
