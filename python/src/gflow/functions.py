@@ -115,6 +115,9 @@ def returned(left: Left) -> Any:
     raise left.value from RemoteTraceback(left.text)
 
 
+_UNSENT = (pickle.PicklingError, AttributeError, TypeError)  # by what pickle says no
+
+
 def pickled(function: Callable[..., Any]) -> bytes:
     pickler = _worker.pickler()
     if pickler is pickle and getattr(function, "__module__", "") == "__main__":
@@ -124,9 +127,6 @@ def pickled(function: Callable[..., Any]) -> bytes:
         return cast("bytes", pickler.dumps(by_place(function)))
     except _UNSENT as error:
         raise _not_sent(repr(function), error) from error
-
-
-_UNSENT = (pickle.PicklingError, AttributeError, TypeError)  # by what pickle says no
 
 
 def _not_sent(what: str, error: Exception) -> TypeError:

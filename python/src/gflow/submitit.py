@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Optional, cast
 from gflow._default import default_client
 from gflow.errors import OptionError
 from gflow.functions import FunctionJob, submit_calls
+from gflow.submission import is_number
 
 if TYPE_CHECKING:
     from gflow.client import Client
@@ -45,8 +46,8 @@ def _seconds_of(name: str, time: object) -> float:
     return sum(int(value) * _SECONDS[unit] for unit, value in read.groupdict().items() if value)
 
 
-def _bytes_of(name: str, gb: object) -> int:
-    if not isinstance(gb, (int, float)) or not 0 <= gb < math.inf:
+def _bytes_of(name: str, gb: Any) -> int:
+    if not is_number(gb) or not 0 <= gb < math.inf:
         raise OptionError(f"{name}={gb!r} is not an amount of memory in GB")
     return int(gb * _GIB)
 

@@ -144,28 +144,28 @@ Result<int> remove_remotes(const Invocation& invocation, Context& context) {
 }
 
 Command remote_add_command() {
-  return {
-      .name = "add",
-      .summary = tr("add a gflowd of another machine"),
-      .usage = {"[--token-file FILE] [--fingerprint SHA256:...] NAME URL"},
-      .description = tr(
-          "Connects, shows the fingerprint of the certificate and pins it, as ssh does: where "
-          "another one is shown later, nothing is sent. The token is read from a file, or "
-          "from stdin, and tried. Both are kept in ~/.config/gflow/remotes, readable by you only."),
-      .options = {{.name = "token-file",
-                   .value = "FILE",
-                   .help = tr("File with the token, readable by you only (default: stdin)."),
-                   .complete = Complete::File},
-                  {.name = "fingerprint",
-                   .value = "SHA256:...",
-                   .help = tr("Add it only if its certificate is this one.")}},
-      .words = {.name = "NAME URL",
-                .help = tr("What it is called here, and where it is: https://lab1:8443."),
-                .least = 2,
-                .most = 2},
-      .examples = {{"gctl remote add lab https://lab1:8443 --token-file laptop.token",
-                    tr("then: gqueue --server lab")}},
-      .run = add_remote};
+  return {.name = "add",
+          .summary = tr("add a gflowd of another machine"),
+          .usage = {"[--token-file FILE] [--fingerprint SHA256:...] NAME URL"},
+          .description = tr(
+              "Connects, shows the fingerprint of the certificate and pins it, as ssh does: where "
+              "another one is shown later, nothing is sent. The token is read from a file, or "
+              "from stdin, and tried. Both are kept in ~/.config/gflow/remotes, readable by you "
+              "only."),
+          .options = {{.name = "token-file",
+                       .value = "FILE",
+                       .help = tr("File with the token, readable by you only (default: stdin)."),
+                       .complete = Complete::File},
+                      {.name = "fingerprint",
+                       .value = "SHA256:...",
+                       .help = tr("Add it only if its certificate is this one.")}},
+          .words = {.name = "NAME URL",
+                    .help = tr("What it is called here, and where it is: https://lab1:8443."),
+                    .least = 2,
+                    .most = 2},
+          .examples = {{"gctl remote add lab https://lab1:8443 --token-file laptop.token",
+                        tr("then: gqueue --server lab")}},
+          .run = add_remote};
 }
 
 }  // namespace
