@@ -48,8 +48,8 @@ def test_all_that_gbatch_can_say(client, machine, tmp_path):
         preempt_signal=10, group="g", max_concurrent=3, cwd=tmp_path, config=config)
     spec = job.show()["spec"]
     assert spec["request"] == {
-        "gpus": 1, "gpu_share_parts": 5000, "gpu_memory_bytes": 8 << 30, "gpu_mode": "fraction", "gpu_vendor": "",
-        "gpu_models": ["RTX3090"], "see_all": False, "cpus": 2, "memory_bytes": 1 << 30, "nodes": 1,
+        "gpus": 1, "gpu_share_parts": 5000, "gpu_share_limit_parts": 0, "gpu_memory_bytes": 8 << 30,
+        "gpu_mode": "fraction", "gpu_vendor": "", "gpu_models": ["RTX3090"], "see_all": False, "cpus": 2, "memory_bytes": 1 << 30, "nodes": 1,
         "selector": []}
     assert spec["dependencies"] == {"jobs": [1], "mode": "all", "auto_cancel": False}
     assert spec["begin"] is not None and spec["work_dir"] == str(tmp_path)

@@ -335,7 +335,7 @@ def test_a_server_by_the_token_of_its_user(lab):
         made.ask("POST", "/hub/api/users/alice")
         if os.geteuid() == 0:  # who the token says, which root may not over TCP
             code, said = failing(made, {"profile": "One GPU"}, "alice")
-            assert code == 500 and "root submits no jobs over TCP" in json.loads(said)["message"]
+            assert code == 500 and "root cannot submit jobs over TCP" in json.loads(said)["message"]
             return
         made.ask("POST", "/hub/api/users/alice/server", {"profile": "One GPU"})
         *_, ready = made.progress("alice")

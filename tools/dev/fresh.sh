@@ -52,7 +52,7 @@ fresh_run() {
     cp /etc/resolv.conf /etc/hosts "$root/etc/"
     cp -R /usr/local/share/ca-certificates/. "$root/usr/local/share/ca-certificates"
     network=()
-    for name in {http,https,no}_proxy {HTTP,HTTPS,NO}_PROXY SSL_CERT_FILE PIP_CERT PIP_INDEX_URL UV_INDEX_URL; do
+    for name in {http,https,no}_proxy {HTTP,HTTPS,NO}_PROXY SSL_CERT_FILE PIP_CERT PIP_INDEX_URL UV_INDEX_URL GOPROXY; do
       if [[ -v $name ]]; then network+=("$name=${!name}"); fi
     done
     # A root of the namespace, not only of the process: tests make namespaces of their own and enter them.

@@ -12,7 +12,7 @@ readonly BUILD_PACKAGES=(
 # shellcheck disable=SC2034  # used by build.sh
 readonly DEMO_PACKAGES=(python3 procps)
 readonly TEST_PACKAGES=(
-  libgtest-dev librapidcheck-dev libbenchmark-dev python3 python3-pytest python3-pytest-xdist python3-jsonschema python3-dev python3-venv curl shellcheck codespell strace util-linux procps iproute2 valgrind prometheus
+  libgtest-dev librapidcheck-dev libbenchmark-dev python3 python3-pytest python3-pytest-xdist python3-pytest-timeout python3-jsonschema python3-dev python3-venv curl shellcheck codespell strace util-linux procps iproute2 valgrind prometheus
   "clang-19 clang" "libclang-rt-19-dev libclang-rt-dev" "clang-format-19 clang-format"
   "clang-tidy-19 clang-tidy" mold debootstrap
 )
@@ -99,6 +99,9 @@ install_frameworks() {
   ln -sfn "$FRAMEWORKS_HOME/${key:0:16}" .venv-frameworks
 }
 
+# kube-apiserver and etcd for the tests of gflow.kubernetes, by their hashes: five minutes of compiling, once for all checkouts of a machine.
+install_cluster() { nice -n 10 tests/cluster/build.sh >/dev/null; }
+
 setup_tools() {
   install_packages "${BUILD_PACKAGES[@]}" "${TEST_PACKAGES[@]}"
   install_python_tools || say "PyPI cannot be reached: tests that need what tools/dev/python.in lists are skipped"
@@ -107,5 +110,6 @@ setup_tools() {
 setup() {
   setup_tools
   install_frameworks || say "PyPI cannot be reached: what needs PyTorch, TensorFlow or JAX is skipped"
+  install_cluster || say "no Kubernetes control plane could be built: what needs one is skipped"
   say "everything needed is installed"
 }

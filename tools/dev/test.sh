@@ -62,6 +62,9 @@ reported() {
   noted "$name" $((SECONDS - start))
 }
 
+# The longest first, so that nobody waits for one of them at the end.
+readonly LONG_TESTS='/(engine|daemon|lab|placement|replay)_test$'
+
 # One process per program, as many at once as there are processors: run_units PRESET PROGRAM...
 run_units() {
   local preset=$1
@@ -78,6 +81,8 @@ unit_tests() {
     mapfile -t programs < <(compgen -G "build/$preset/test/*_test")
     programs+=("build/$preset/test/play_scenario")
     mapfile -t -O "${#programs[@]}" programs < <(compgen -G "build/$preset/fuzz/*_replay")
+    mapfile -t programs < <(printf '%s\n' "${programs[@]}" | grep -E "$LONG_TESTS"
+      printf '%s\n' "${programs[@]}" | grep -vE "$LONG_TESTS")
   fi
   for program in "${programs[@]}"; do reports+=("$REPORTS/unit-$preset-${program##*/}.xml"); done
   reported "unit ($preset)" "${reports[@]}" -- run_units "$preset" "${programs[@]}"
@@ -100,10 +105,12 @@ run_pytest() {
   local preset=$1 report=$2 python
   shift 2
   python=$(test_python)
-  local -a parallel=()
+  local -a parallel=() limited=()
   if "$python" -c 'import xdist' 2>/dev/null; then parallel=(-n "$((JOBS * 2))"); fi
+  # A test that hangs is named, and the others go on.
+  if [[ -z "${GFLOW_TEST_FULL:-}" ]] && "$python" -c 'import pytest_timeout' 2>/dev/null; then limited=(--timeout=600); fi
   GFLOW_BIN_DIR="$PWD/build/$preset/bin" "$python" -m pytest -q -p no:cacheprovider --durations=5 \
-    "${parallel[@]}" --junit-xml "$report" "$@"
+    "${parallel[@]}" "${limited[@]}" --junit-xml "$report" "$@"
 }
 
 # python_tests PRESET FOLDER...: of tests/, those that are there.
@@ -149,11 +156,22 @@ frameworks_tests() {
   reported "frameworks ($preset)" "${reports[@]}" -- run_frameworks "$preset" "${files[@]}"
 }
 
+# How a build is configured beyond its preset, one argument a line. With sanitizers clang compiles in a third of
+# g++'s time; g++ has the other builds.
+configuration_of() {
+  case $1 in
+    asan) if have clang++-19; then printf '%s\n' -DCMAKE_CXX_COMPILER=clang++-19 -DCMAKE_C_COMPILER=clang-19; fi ;;
+    dev) if in_ci; then say -DGFLOW_UNITY_FILES=32; fi ;;
+  esac
+}
+
 # A build in the background, its log in the reports: compile_behind PRESET [target...]
 compile_behind() {
   local preset=$1
+  local -a more
   shift
-  (configure "$preset") >"$REPORTS/build-$preset.log" 2>&1 &&
+  mapfile -t more < <(configuration_of "$preset")
+  (configure "$preset" "${more[@]}") >"$REPORTS/build-$preset.log" 2>&1 &&
     nice -n 10 cmake --build "build/$preset" -j "$JOBS" ${1:+--target "$@"} >>"$REPORTS/build-$preset.log" 2>&1
 }
 
@@ -265,7 +283,7 @@ run_full() {
 
 # run_tests [--full]: compilers work behind while tests, which mostly wait, run in front.
 run_tests() {
-  local full="${1:-}" asan supervisor frameworks=""
+  local full="${1:-}" asan supervisor frameworks="" cluster=""
   case $full in "" | --full) ;; *) die "test takes --full or nothing, not '$full'" ;; esac
   REPORTS="$PWD/build/reports"
   rm -rf "$REPORTS" && mkdir -p "$REPORTS"
@@ -275,6 +293,8 @@ run_tests() {
     setup_tools >"$REPORTS/setup.log" 2>&1 || tail -n 5 "$REPORTS/setup.log"
     install_frameworks >"$REPORTS/frameworks.log" 2>&1 &  # which come while compilers work
     frameworks=$!
+    install_cluster >"$REPORTS/cluster.log" 2>&1 &
+    cluster=$!
   fi
   if [[ -n $full ]]; then
     export GFLOW_TEST_FULL=1 GFLOW_FAULTS="${GFLOW_FAULTS:-all}" GFLOW_STORM_KILLS="${GFLOW_STORM_KILLS:-3000}"
@@ -288,6 +308,7 @@ run_tests() {
   compile_behind release gflow-shim &  # what it loads is asked of it as it is installed
   supervisor=$!
   if [[ -n $frameworks ]]; then wait "$frameworks" || tail -n 5 "$REPORTS/frameworks.log"; fi
+  if [[ -n $cluster ]]; then wait "$cluster" || tail -n 5 "$REPORTS/cluster.log"; fi
   python_tests dev tools crash hostile instructions contract python
   frameworks_tests dev
   part "check" check "$full" || true

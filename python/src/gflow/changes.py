@@ -60,7 +60,7 @@ class Explanation(TypedDict):
 
 
 _PLAIN = ("name", "project", "priority", "requeue", "max_retries", "preemption", "preempt_signal", "max_concurrent")
-_OF_GPUS = {"gpus", "gpu_share_parts", "gpu_mode", "gpu_vendor", "gpu_models", "see_all"}
+_OF_GPUS = {"gpus", "gpu_share_parts", "gpu_share_limit_parts", "gpu_mode", "gpu_vendor", "gpu_models", "see_all"}
 
 
 def document_of(changes: JobChanges, gpus: documents.Request) -> dict[str, Any]:

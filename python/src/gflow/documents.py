@@ -295,6 +295,7 @@ class Device(TypedDict):
     available: bool
     unavailable_because: Literal["none", "broken", "drained", "in_use"]
     jobs: list[int]
+    other_jobs: int
     drained: bool
     drained_reason: str
     gpu_mode: Union[Literal["whole", "fraction", "time_slice"], None]
@@ -353,6 +354,7 @@ class DeviceOnNodeView(TypedDict):
     available: bool
     unavailable_because: Literal["none", "broken", "drained", "in_use"]
     jobs: list[int]
+    other_jobs: int
     drained: bool
     drained_reason: str
     gpu_mode: Union[Literal["whole", "fraction", "time_slice"], None]
@@ -456,6 +458,7 @@ class DeviceView(TypedDict):
     available: bool
     unavailable_because: Literal["none", "broken", "drained", "in_use"]
     jobs: list[int]
+    other_jobs: int
     drained: bool
     drained_reason: str
     gpu_mode: Union[Literal["whole", "fraction", "time_slice"], None]
@@ -1259,6 +1262,8 @@ class PatchRequest(TypedDict):
     """GPUs on each node"""
     gpu_share_parts: NotRequired[int]
     """share of each GPU in 10,000ths"""
+    gpu_share_limit_parts: NotRequired[int]
+    """most of each GPU in 10,000ths, where other jobs leave it; 0: the share"""
     gpu_memory_bytes: NotRequired[int]
     """memory of each GPU that has to be free; 0: not declared"""
     gpu_mode: NotRequired[Literal["whole", "fraction", "time_slice"]]
@@ -1284,6 +1289,8 @@ class PatchRequestShown(TypedDict):
     """GPUs on each node"""
     gpu_share_parts: NotRequired[int]
     """share of each GPU in 10,000ths"""
+    gpu_share_limit_parts: NotRequired[int]
+    """most of each GPU in 10,000ths, where other jobs leave it; 0: the share"""
     gpu_memory_bytes: NotRequired[int]
     """memory of each GPU that has to be free; 0: not declared"""
     gpu_mode: NotRequired[Literal["whole", "fraction", "time_slice"]]
@@ -1405,6 +1412,8 @@ class Request(TypedDict):
     """GPUs on each node"""
     gpu_share_parts: NotRequired[int]
     """share of each GPU in 10,000ths"""
+    gpu_share_limit_parts: NotRequired[int]
+    """most of each GPU in 10,000ths, where other jobs leave it; 0: the share"""
     gpu_memory_bytes: NotRequired[int]
     """memory of each GPU that has to be free; 0: not declared"""
     gpu_mode: NotRequired[Literal["whole", "fraction", "time_slice"]]
@@ -1430,6 +1439,8 @@ class RequestPart(TypedDict):
     """GPUs on each node"""
     gpu_share_parts: NotRequired[int]
     """share of each GPU in 10,000ths"""
+    gpu_share_limit_parts: NotRequired[int]
+    """most of each GPU in 10,000ths, where other jobs leave it; 0: the share"""
     gpu_memory_bytes: NotRequired[int]
     """memory of each GPU that has to be free; 0: not declared"""
     gpu_mode: NotRequired[Literal["whole", "fraction", "time_slice"]]
@@ -1455,6 +1466,8 @@ class RequestShown(TypedDict):
     """GPUs on each node"""
     gpu_share_parts: int
     """share of each GPU in 10,000ths"""
+    gpu_share_limit_parts: int
+    """most of each GPU in 10,000ths, where other jobs leave it; 0: the share"""
     gpu_memory_bytes: int
     """memory of each GPU that has to be free; 0: not declared"""
     gpu_mode: Literal["whole", "fraction", "time_slice"]

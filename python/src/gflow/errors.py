@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can go wrong: each with what was asked and what gflowd said."""
+"""What can go wrong: each with what was asked and what gflowd, or the API server of a Kubernetes cluster, said."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ _MOST_SHOWN = 200  # of a text that was taken for a request
 
 class GflowError(Exception):
     """Of all of them."""
+
+    _is_of_a_look = False  # which did nothing
 
 
 class ConfigurationError(GflowError):
@@ -70,7 +72,7 @@ class WaitTimeout(GflowError, TimeoutError):
 
 
 class Problem(GflowError):
-    """gflowd refused. `code` is what to branch on; `request_id` finds the request in gflowd's log."""
+    """gflowd, or the API server of a Kubernetes cluster, refused. `code` is what to branch on; `request_id` finds the request in gflowd's log."""
 
     def __init__(self, document: Mapping[str, Any], asked: str, retry_after: Optional[float] = None) -> None:
         self._document = document

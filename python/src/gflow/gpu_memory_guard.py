@@ -109,7 +109,7 @@ class GPUMemoryGuard:
                 if is_told and not self._cluster(told).reserve(one):
                     logger.warning("预留GPU显存失败: %s 没有 %s 个各有 %sGB 可用显存的GPU", node_name, one.gpu_count, one.memory_gb)
                     return False
-                if not self._label(one, [*self._reservations, one]):
+                if not self._label(one, 1, [*self._reservations, one]):
                     return False
             except Exception as error:
                 logger.error("预留GPU显存失败: %s", error)
@@ -125,13 +125,19 @@ class GPUMemoryGuard:
                 return False
             self._reservations.remove(one)
             try:
-                self._label(one, self._reservations)
+                self._label(one, -1, self._reservations)
             except Exception as error:
                 logger.error("移除显存预留标签失败: %s", error)
         return True
 
-    def _label(self, one: Reservation, held: Sequence[Reservation]) -> bool:
-        """Says on its node what is held there, if the client can: GPUs by their memory. Of none the label is taken away."""
+    def _label(self, one: Reservation, sign: int, held: Sequence[Reservation]) -> bool:
+        """Says on its node what is held there, if the client can: GPUs by their memory. Of none the label is taken away. Where others may count
+        with the same label it is added to what they have."""
+        from gflow.kubernetes import KubernetesClient
+
+        if isinstance(self.k8s_client, KubernetesClient):
+            self.k8s_client._add_to_label(one.node_name, f"gflow/{_label_name(one)}", sign * one.gpu_count)
+            return True
         label = getattr(self.k8s_client, "label_node", None)
         if label is None:
             return True

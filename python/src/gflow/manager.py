@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The GPU resource manager of the guide (docs/python.md): GPUs for a training program, by gflowd or, where none runs, of
-this machine as its driver shows them."""
+this machine as its driver shows them; or those of a Kubernetes cluster."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from gflow import documents
     from gflow._local import LocalSource
+    from gflow.kubernetes import KubernetesClient
 
 __all__ = [
     "MEMORY_STRATEGIES", "GPUAllocation", "GPUNode", "GPUResourceManager", "TrainingGPUConfig", "get_gpu_resource_manager",
@@ -249,10 +250,12 @@ class GPUResourceManager:
 
     client: which gflowd; without one that of gflow.default_client(), or the GPUs of this machine as its driver shows them, where none
         runs, which is said once. It is found when it comes, as soon as this program holds none of these, which it would not know of.
+        A KubernetesClient: GPUs of its cluster, which are held for pods: the environment of this process stays as it is. Without a client it is
+        one where GFLOW_KUBERNETES names a context of the kubeconfig file, or is "auto", as KubernetesClient() finds it.
 
     Errors: of all calls, what gflowd says that is about it and not about GPUs: Unreachable, Unauthenticated; OptionError of numbers that are none."""
 
-    def __init__(self, client: Optional[Client] = None) -> None:
+    def __init__(self, client: Union[Client, KubernetesClient, None] = None) -> None:
         self._client = client
         self._lock = threading.RLock()
         self._source: Optional[Source] = None
@@ -270,13 +273,15 @@ class GPUResourceManager:
             return False
 
     def _gpus(self) -> Source:
-        """gflowd's where one answers or was named, else those of this machine."""
+        """A cluster's where one was named, gflowd's where one answers or was named, else those of this machine."""
         with self._lock:
+            if self._source is None:
+                self._source = self._cluster()
             if self._source is not None:
                 return self._source
             if self._local is not None and not self._local.is_idle:
                 return self._local
-            client = self._client or Client()
+            client = self._client if isinstance(self._client, Client) else Client()
             is_named = self._client is not None or bool(os.environ.get("GFLOW_SERVER"))
             try:
                 client._driver.run((client._calls if is_named else Calls(0)).call("GET", f"{API}/daemon"))
@@ -288,6 +293,16 @@ class GPUResourceManager:
                 logger.info("gflowd已启动: %s", client.server)
             self._source = DaemonSource(client)
             return self._source
+
+    def _cluster(self) -> Optional[Source]:
+        """That of Kubernetes, where it is meant."""
+        context = os.environ.get("GFLOW_KUBERNETES", "")
+        if isinstance(self._client, Client) or (self._client is None and not context):
+            return None
+        from gflow._kube_source import KubernetesSource
+        from gflow.kubernetes import KubernetesClient
+
+        return KubernetesSource(self._client or KubernetesClient(None if context == "auto" else context))
 
     def _gpus_here(self, why: Unreachable) -> Source:
         """Those of this machine, which is said once."""
@@ -314,7 +329,7 @@ class GPUResourceManager:
         """The same, as an object; `is_seen=False` leaves the environment of this process as it is, for programs that it starts."""
         try:
             need = config.need()
-            held = self._own.take(need["gpu_count"]) or self._gpus().allocate(need)
+            held = self._own_gpus(need["gpu_count"]) or self._gpus().allocate(need)
         except (NoGpus, Infeasible) as error:
             logger.warning("GPU资源不足: %s", error.detail if isinstance(error, Infeasible) else error)
             return None
@@ -326,6 +341,10 @@ class GPUResourceManager:
             self._held.append(allocation)
         logger.info("GPU资源分配成功: %s (%s个GPU)", held.node, held.count)
         return allocation
+
+    def _own_gpus(self, count: int) -> Optional[Held]:
+        """Those of the job this runs in, unless others were named."""
+        return self._own.take(count) if self._client is None or isinstance(self._client, Client) else None
 
     def newest(self, gpu_count: Optional[int] = None) -> Optional[GPUAllocation]:
         """That this process has and sees, of so many GPUs."""

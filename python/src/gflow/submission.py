@@ -179,7 +179,7 @@ _WHOLE = 10_000
 
 
 def request_of(canonical: str) -> documents.Request:
-    """Of "2(A100),40G", "8G,0.5(T4)", "2x0.5", "-1": gflowd read what was written, this is how it writes it."""
+    """Of "2(A100),40G", "8G,0.5(T4)", "0.3..1", "2x0.5", "-1": gflowd read what was written, this is how it writes it."""
     found = re.fullmatch(r"([^()]*)(?:\(([^()]*)\))?([^()]*)", canonical)
     if not found:
         raise GflowError(f"gflowd wrote a request as '{canonical}', which this version does not know")
@@ -198,7 +198,9 @@ def gpus_of(request: Mapping[str, Any]) -> Gpus:
     if request.get("see_all"):
         return -1
     count, share = request.get("gpus", 0), request.get("gpu_share_parts", _WHOLE) / _WHOLE
+    limit = request.get("gpu_share_limit_parts", 0) / _WHOLE
     amount = str(count) if share == 1 else f"{share:g}" if count == 1 else f"{count}x{share:g}"
+    amount += f"..{limit:g}" if limit else ""
     kind = ",".join(filter(None, [request.get("gpu_vendor", ""), "|".join(request.get("gpu_models", ()))]))
     return f"{amount}({kind})" if kind else count if share == 1 else amount
 
@@ -206,7 +208,8 @@ def gpus_of(request: Mapping[str, Any]) -> Gpus:
 def whole_gpu_part(request: documents.Request) -> documents.Request:
     """All that a job asks of GPUs, for one that asked otherwise before; only memory stays where none is named."""
     part: documents.Request = {
-        "gpus": 0, "gpu_share_parts": _WHOLE, "gpu_mode": "whole", "gpu_vendor": "", "gpu_models": [], "see_all": False}
+        "gpus": 0, "gpu_share_parts": _WHOLE, "gpu_share_limit_parts": 0, "gpu_mode": "whole", "gpu_vendor": "",
+        "gpu_models": [], "see_all": False}
     if not request.get("gpus"):
         part["gpu_memory_bytes"] = 0
     part.update(request)
@@ -227,7 +230,10 @@ def _set_amount(request: documents.Request, amount: str) -> None:
         request["gpus"] = int(amount)
         return
     request["gpus"] = int(count or 1)
+    share, _, limit = share.partition("..")
     request["gpu_share_parts"] = round(float(share) * _WHOLE)
+    if limit:
+        request["gpu_share_limit_parts"] = round(float(limit) * _WHOLE)
     request["gpu_mode"] = "fraction"
 
 

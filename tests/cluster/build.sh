@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# kube-apiserver and etcd for tests, built of the modules that go.sum names, once for all checkouts of a machine: build.sh
+# builds what is missing; build.sh --where says only where it is, or would be.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+readonly PROGRAMS=(k8s.io/kubernetes/cmd/kube-apiserver go.etcd.io/etcd/server/v3)
+readonly KEPT=${GFLOW_CLUSTER:-${XDG_CACHE_HOME:-$HOME/.cache}/gflow-cluster}
+
+# That of ./dev setup, which is as new as the modules want it, or any that is.
+find_go() {
+  local go
+  for go in ../../.venv/bin/go go /usr/local/go/bin/go; do
+    if GOTOOLCHAIN=local "$go" list -m >/dev/null 2>&1; then
+      printf '%s\n' "$go"
+      return 0
+    fi
+  done
+  printf 'no Go as new as tests/cluster/go.mod wants it (./dev setup)\n' >&2
+  return 1
+}
+
+# What is compiled takes 2 GB, which go with it; where it was broken off, the next one goes on.
+build() {
+  local go made=$1
+  go=$(find_go)
+  mkdir -p "$made"
+  GOCACHE=$made/compiled CGO_ENABLED=0 GOTOOLCHAIN=local GOFLAGS=-mod=readonly \
+    "$go" build -p "${JOBS:-$(nproc)}" -trimpath -buildvcs=false -ldflags "-s -w" -o "$made/" "${PROGRAMS[@]}"
+  mv "$made/server" "$made/etcd"  # it is named after a folder
+  rm -rf "$made/compiled"
+  touch "$made/complete"
+}
+
+main() {
+  local key made
+  key=$(sha256sum <go.sum)
+  made=$KEPT/${key:0:16}
+  if [[ ${1:-} != --where && ! -f $made/complete ]]; then
+    mkdir -p "$KEPT"
+    (
+      flock 9  # checkouts that are set up at once wait for each other
+      if [[ ! -f $made/complete ]]; then build "$made"; fi
+    ) 9>"$KEPT/lock"
+  fi
+  printf '%s\n' "$made"
+}
+
+main "$@"
