@@ -77,11 +77,9 @@ std::string on_node(const std::string& node) {
   return node.empty() ? "" : tr_format(" on {}", printable(node));
 }
 
-/// "Resources: Need 4 GPUs, only 1 available", "Resources: Need 1 CPU, none available on n2".
-std::string shortage_text(const std::string& wanted, int available, const std::string& node) {
-  const std::string there = available <= 0 ? tr_format("{}, none available", wanted)
-                                           : tr_format("{}, only {} available", wanted, available);
-  return tr_format("Resources: {}", there + on_node(node));
+/// "Resources: Need 1 CPU, none available on n2".
+std::string none_text(const std::string& wanted, const std::string& node) {
+  return tr_format("Resources: {}", tr_format("{}, none available", wanted) + on_node(node));
 }
 
 std::uint64_t count(int number) { return static_cast<std::uint64_t>(std::max(number, 0)); }
@@ -133,15 +131,21 @@ struct TextVisitor {
     for (const JobId id : b.waiting_for) jobs.push_back(id.value);
     const bool any = b.mode == DependencyMode::Any && jobs.size() > 1;
     return any ? tr_format("{}: any of {}", tr(code), list_text(jobs))
-               : fmt::format("{}: {}", tr(code), list_text(jobs));
+               : tr_format("{}: {}", tr(code), list_text(jobs));
   }
   std::string operator()(const blocker::Gpus& b) const {
     const std::string others = unusable_text(b.unusable);
     const bool partly = b.available > 0 && b.available < b.need;
     const std::string kind = b.kind.empty() ? "" : b.kind + " ";
-    const std::string wanted =
-        tr_count(count(b.need), "Need {} {}GPU", "Need {} {}GPUs", b.need, kind);
-    if (partly) return shortage_text(wanted, b.available, b.node) + others;
+    if (partly) {
+      const std::string shortage = tr_count(count(b.need),
+                                            "Need {0} {2}GPU, only {1} available",
+                                            "Need {0} {2}GPUs, only {1} available",
+                                            b.need,
+                                            b.available,
+                                            kind);
+      return tr_format("Resources: {}", shortage + on_node(b.node)) + others;
+    }
     if (others.empty()) return tr("Resources");
     return tr_format("Resources: {}", without_separator(others));
   }
@@ -160,15 +164,22 @@ struct TextVisitor {
                      on_node(b.node));
   }
   std::string operator()(const blocker::Nodes& b) const {
-    return shortage_text(
-        tr_count(count(b.need), "Need {} node", "Need {} nodes", b.need), b.available, "");
+    if (b.available <= 0) {
+      return none_text(tr_count(count(b.need), "Need {} node", "Need {} nodes", b.need), "");
+    }
+    return tr_format("Resources: {}",
+                     tr_count(count(b.need),
+                              "Need {} node, only {} available",
+                              "Need {} nodes, only {} available",
+                              b.need,
+                              b.available));
   }
   std::string operator()(const blocker::NodeClosed& b) const {
     const std::string_view code = CodeVisitor{}(b);
     if (b.reason.empty()) return tr(code);
     // A drain has the words of a person, whatever they are.
     const bool is_drained = b.closed == blocker::Closed::Drained;
-    return fmt::format("{}: {}", tr(code), printable(is_drained ? b.reason : kept_text(b.reason)));
+    return tr_format("{}: {}", tr(code), printable(is_drained ? b.reason : kept_text(b.reason)));
   }
   std::string operator()(const blocker::NodeUnhealthy& b) const {
     return tr_format("NodeUnhealthy: {}, {}",
@@ -177,6 +188,7 @@ struct TextVisitor {
                                         : tr("a launch is being tried"));
   }
   std::string operator()(const blocker::Preemption& b) const {
+    if (b.jobs.empty()) return tr("Preemption: waiting for other jobs");
     std::vector<std::uint64_t> jobs;
     for (const JobId id : b.jobs) jobs.push_back(id.value);
     return tr_count(jobs.size(),
@@ -185,22 +197,31 @@ struct TextVisitor {
                     list_text(jobs));
   }
   std::string operator()(const blocker::HostMemory& b) const {
-    const std::string wanted = tr_format("Need {} memory", memory_text(b.need, b.available));
-    const std::string there =
-        b.available.bytes <= 0
-            ? tr_format("{}, none available", wanted)
-            : tr_format("{}, only {} available", wanted, memory_text(b.available));
-    return tr_format("Resources: {}", there + on_node(b.node));
+    const std::string need = memory_text(b.need, b.available);
+    if (b.available.bytes <= 0) return none_text(tr_format("Need {} memory", need), b.node);
+    return tr_format(
+        "Resources: {}",
+        tr_format("Need {} memory, only {} available", need, memory_text(b.available)) +
+            on_node(b.node));
   }
   std::string operator()(const blocker::Cpus& b) const {
-    return shortage_text(
-        tr_count(count(b.need), "Need {} CPU", "Need {} CPUs", b.need), b.available, b.node);
+    if (b.available <= 0) {
+      return none_text(tr_count(count(b.need), "Need {} CPU", "Need {} CPUs", b.need), b.node);
+    }
+    return tr_format("Resources: {}",
+                     tr_count(count(b.need),
+                              "Need {} CPU, only {} available",
+                              "Need {} CPUs, only {} available",
+                              b.need,
+                              b.available) +
+                         on_node(b.node));
   }
   std::string operator()(const blocker::Priority& b) const {
     if (!b.behind.is_set()) return tr("Priority");
     return tr_format("Priority: behind job {}", b.behind.value);
   }
   std::string operator()(const blocker::GroupLimit& b) const {
+    if (b.group.empty()) return tr_format("GroupLimit: at most {} of its group at once", b.limit);
     return tr_format("GroupLimit: at most {} of group {} at once", b.limit, printable(b.group));
   }
   std::string operator()(const blocker::LaunchBackoff& b) const {

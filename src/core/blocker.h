@@ -103,7 +103,7 @@ struct NodeUnhealthy {
 };
 /// Room is being made: these jobs were told to stop or suspended for it.
 struct Preemption {
-  std::vector<JobId> jobs;
+  std::vector<JobId> jobs;  ///< none are named to who does not see them
   friend bool operator==(const Preemption&, const Preemption&) = default;
 };
 struct HostMemory {
@@ -122,12 +122,12 @@ struct Cpus {
 };
 /// It would fit, but could delay a job ahead of it that is waiting for the same things.
 struct Priority {
-  JobId behind;
+  JobId behind;                           ///< not set for who does not see it
   std::optional<WallTime> reserved_from;  ///< when that job is expected to start, if known
   friend bool operator==(const Priority&, const Priority&) = default;
 };
 struct GroupLimit {
-  std::string group;
+  std::string group;  ///< "" for who is not shown its name
   int limit = 0;
   friend bool operator==(const GroupLimit&, const GroupLimit&) = default;
 };

@@ -107,6 +107,9 @@ class Executor {
                             int attempt,
                             std::optional<std::chrono::seconds> limit,
                             std::chrono::milliseconds ran) = 0;
+  /// The most of its GPU's time it may have from now on, where others leave it: no less than its
+  /// share. Told after each adoption, too.
+  virtual void change_share_limit(JobId job, int attempt, Share limit) = 0;
   /// After a restart of the daemon: how an attempt stands; one that runs is watched again. boot_id
   /// is that of the attempt.
   [[nodiscard]] virtual executor::Adoption adopt(JobId job,

@@ -17,6 +17,7 @@ class IdleExecutor : public Executor {
                     int /*attempt*/,
                     std::optional<std::chrono::seconds> /*limit*/,
                     std::chrono::milliseconds /*ran*/) override {}
+  void change_share_limit(JobId /*job*/, int /*attempt*/, Share /*limit*/) override {}
   [[nodiscard]] executor::Adoption adopt(JobId /*job*/,
                                          int /*attempt*/,
                                          const std::string& /*boot_id*/,

@@ -73,7 +73,9 @@ std::string gpu_request_text(const GpuRequest& request) {
     const std::string devices = fmt::format("{}{}", request.gpus, kind_text(request));
     return memory.empty() ? devices : devices + "," + memory;
   }
-  const std::string share = share_text(request.share) + kind_text(request);
+  std::string share = share_text(request.share);
+  if (request.share_limit != Share{}) share += ".." + share_text(request.share_limit);
+  share += kind_text(request);
   const std::string devices = request.gpus == 1 ? share : fmt::format("{}x{}", request.gpus, share);
   return memory.empty() ? devices : memory + "," + devices;
 }
@@ -102,11 +104,29 @@ GpuMode mode_with(Share share, GpuMode mode) {
   return mode == GpuMode::Fraction ? GpuMode::Whole : mode;
 }
 
+Result<void> normalise_share_limit(Request& request) {
+  if (request.share_limit == request.share || request.mode != GpuMode::Fraction) {
+    request.share_limit = Share{};
+  }
+  if (request.share_limit == Share{}) return {};
+  if (request.share_limit < request.share) {
+    return fail(Code::Usage,
+                tr_format("gpu_share_limit_parts: {} is less than the share, {}",
+                          request.share_limit.parts,
+                          request.share.parts));
+  }
+  if (request.gpus > 1) {
+    return fail(Code::Usage, tr("gpu_share_limit_parts: only for a part of one GPU"));
+  }
+  return {};
+}
+
 }  // namespace
 
 void apply(const GpuRequest& from, Request& to) {
   to.gpus = from.gpus;
   to.share = from.share;
+  to.share_limit = from.share_limit;
   if (from.memory.bytes > 0) to.gpu_memory = from.memory;
   to.mode = mode_with(from.share, GpuMode::Whole);
   to.vendor = from.vendor;
@@ -117,6 +137,7 @@ void apply(const GpuRequest& from, Request& to) {
 GpuRequest gpu_request_of(const Request& request) {
   return {.gpus = request.gpus,
           .share = request.mode == GpuMode::Fraction ? request.share : Share::whole(),
+          .share_limit = request.mode == GpuMode::Fraction ? request.share_limit : Share{},
           .memory = request.gpu_memory,
           .vendor = request.vendor,
           .models = request.models,
@@ -155,7 +176,7 @@ Result<void> normalise(Request& request) {
   each_once(request.models);
   each_once(request.selector);
   request.mode = mode_with(request.share, request.mode);
-  return {};
+  return normalise_share_limit(request);
 }
 
 Error error_of(const GpuRequestMistake& mistake, std::string_view text) {

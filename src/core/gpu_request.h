@@ -20,6 +20,7 @@
 ///            | part ["," part]                    an amount and memory, in either order
 ///   part    := (amount | memory) [kind]           one kind in all
 ///   amount  := COUNT | SHARE | COUNT "x" SHARE    2   0.5   2x0.5
+///            | SHARE ".." SHARE                   0.3..1: guaranteed, and the most
 ///   memory  := NUMBER (K|M|G|T)["i"]["B"]         of each device: 8G, 512M, 1.5GiB
 ///   kind    := "(" [vendor ","] model {"|" model} ")"  |  "(" vendor ")"
 ///
@@ -31,6 +32,7 @@ namespace gflow {
 struct GpuRequest {
   int gpus = 0;
   Share share = Share::whole();     ///< of each
+  Share share_limit{};              ///< the most of it; 0: `share`
   Memory memory{};                  ///< of each; 0: not said
   std::string vendor;               ///< "nvidia", "amd", "intel", "ascend", or one of GpuResources
   std::vector<std::string> models;  ///< as catalogue::read_model() writes them, sorted; any of them

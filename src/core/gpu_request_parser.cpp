@@ -35,6 +35,7 @@ class Parser {
   Read<void> take_amount(const Decimal& number);
   Read<void> take_memory(const Decimal& number, int shift, Piece at);
   Read<void> take_product(const Decimal& count, Piece share);
+  Read<void> take_range(const Decimal& share, Piece at, Piece most);
   Read<void> take_kind(Piece inner);
   Read<void> take_models(Piece piece);
   [[nodiscard]] Read<std::string> model(Piece piece) const;
@@ -132,6 +133,33 @@ Read<void> Parser::take_memory(const Decimal& number, int shift, Piece at) {
   return {};
 }
 
+/// "0.3..1" of one GPU: so much in any case, and the most.
+Read<void> Parser::take_range(const Decimal& share, Piece at, Piece most) {
+  const auto number = scan_.leading_number(most);
+  if (!number) return std::unexpected(number.error());
+  const bool is_one =
+      *number && (*number)->at.end == most.end && (*number)->is_whole() && (*number)->whole == 1;
+  const bool is_part =
+      *number && (*number)->at.end == most.end && !(*number)->is_whole() && (*number)->whole == 0;
+  const bool has_three_dots = !most.empty() && scan_.at(most.begin) == '.';
+  if (share.is_whole() || !(is_one || is_part) || has_three_dots) {
+    return mistake(at,
+                   tr("a range is of parts of one GPU, what is guaranteed and the most"),
+                   tr("write 0.3..1"));
+  }
+  const auto limit = is_one ? Read<Share>(Share::whole()) : share_of(**number);
+  if (!limit) return std::unexpected(limit.error());
+  if (auto taken = take_amount(share); !taken) return taken;
+  if (*limit < request_.share) {
+    return mistake(at,
+                   tr("the most is less than what is guaranteed"),
+                   tr_format("write {}..{}", scan_.view((*number)->at), scan_.view(share.at)));
+  }
+  if (*limit != request_.share) request_.share_limit = *limit;
+  amount_ = at;
+  return {};
+}
+
 /// "2x0.5": so much of each of so many devices.
 Read<void> Parser::take_product(const Decimal& count, Piece share) {
   const auto number = scan_.leading_number(share);
@@ -194,6 +222,9 @@ Read<void> Parser::take_part(const Part& part) {
                    tr("memory needs a unit, such as 8G,0.5"));
   }
   if (rest.empty()) return take_amount(**number);
+  if (scan_.view(rest).starts_with("..")) {
+    return take_range(**number, part.body, scan_.trimmed({rest.begin + 2, rest.end}));
+  }
   return take_rest(**number, rest);
 }
 
@@ -209,6 +240,17 @@ Read<void> Parser::take_negative(Piece body, const Decimal& number, Piece rest) 
 /// What stands behind a number: of the second in "2x0.5", or a mistake.
 Read<void> Parser::take_rest(const Decimal& number, Piece rest) {
   const std::string again(scan_.view(rest));
+  if (const std::size_t to = again.find(".."); to != std::string::npos) {
+    const Piece all{number.at.begin, rest.end};
+    if (!unit_shift(again.substr(0, to))) {
+      return mistake(all,
+                     tr("a range is of parts of one GPU, what is guaranteed and the most"),
+                     tr("write 0.3..1"));
+    }
+    return mistake(all,
+                   tr("memory has no range: what a job has got of it cannot be taken back"),
+                   tr("write the most it needs"));
+  }
   if (again.starts_with('x') || again.starts_with('X') || again.starts_with('*')) {
     const Piece share = scan_.trimmed({rest.begin + 1, rest.end});
     if (!share.empty() && (is_digit(scan_.at(share.begin)) || scan_.at(share.begin) == '.')) {

@@ -114,7 +114,8 @@ Read<std::optional<Decimal>> Scan::leading_number(Piece piece) const {
   };
   const std::string whole = digits();
   std::string decimals;
-  if (i < piece.end && plain_[i] == '.') {
+  const bool is_range = i + 1 < piece.end && plain_[i] == '.' && plain_[i + 1] == '.';
+  if (i < piece.end && plain_[i] == '.' && !is_range) {
     number.pointed = true;
     ++i;
     decimals = digits();

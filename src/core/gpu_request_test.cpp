@@ -16,6 +16,7 @@ std::string fields(const GpuRequest& request) {
   if (request.see_all) return "all" + (request.models.empty() ? "" : " " + request.models[0]);
   std::string out = fmt::format("{}", request.gpus);
   if (request.share != Share::whole()) out += fmt::format(" x {}", request.share.parts);
+  if (request.share_limit != Share{}) out += fmt::format("..{}", request.share_limit.parts);
   if (!request.vendor.empty()) out += " " + request.vendor;
   if (!request.models.empty()) out += " " + join(request.models, "|");
   if (request.memory.bytes > 0) out += fmt::format(" {}MiB", request.memory.bytes >> 20);
@@ -64,6 +65,10 @@ TEST(GpuRequest, UnderstandsWhatElsePeopleWrite) {
       {"0.333300", "1 x 3333", "0.3333"},
       {"2x0.5", "2 x 5000", "2x0.5"},
       {"2 × 0.25(A100)", "2 x 2500 A100", "2x0.25(A100)"},
+      // What is guaranteed, and the most.
+      {"0.3..1", "1 x 3000..10000", "0.3..1"},
+      {"8G,0.25 .. 0.50(A100)", "1 x 2500..5000 A100 8192MiB", "8G,0.25..0.5(A100)"},
+      {"0.5..0.5", "1 x 5000", "0.5"},
       {"2*1", "2", "2"},
       {"0.5(T4)", "1 x 5000 T4", "0.5(T4)"},
       // Full width, as a Chinese keyboard gives it.
@@ -138,6 +143,8 @@ TEST(GpuRequest, SaysWhereAMistakeIsAndWhatWouldBeRight) {
     std::size_t column;
     std::string_view message;
   };
+  constexpr std::string_view kRange =
+      "a range is of parts of one GPU, what is guaranteed and the most; write 0.3..1";
   constexpr std::array kRows = std::to_array<Row>({
       {"", "", 1, "a value is missing here; write 0 for a job without GPUs"},
       {"   ", "", 1, "a value is missing here"},
@@ -145,6 +152,23 @@ TEST(GpuRequest, SaysWhereAMistakeIsAndWhatWouldBeRight) {
       {"0.00005", "0.00005", 1, "a share has at most four decimals; write 0.0001"},
       {"0.12345", "0.12345", 1, "a share has at most four decimals; write 0.1234"},
       {"0.0", "0.0", 1, "a share of zero; write 0 for a job without GPUs"},
+      {"0.5..0.3", "0.5..0.3", 1, "the most is less than what is guaranteed; write 0.3..0.5"},
+      {"0..1", "0..1", 1, kRange},
+      {"0.3..0", "0.3..0", 1, kRange},
+      {"0.3..2", "0.3..2", 1, kRange},
+      {"1..2", "1..2", 1, kRange},
+      {"1..1", "1..1", 1, kRange},
+      {"0.3..", "0.3..", 1, kRange},
+      {"0.3..1.5", "0.3..1.5", 1, kRange},
+      {"0.3...1", "0.3...1", 1, kRange},
+      {"0.3..1G", "0.3..1G", 1, kRange},
+      {"0.3..0.5..1", "0.3..0.5..1", 1, kRange},
+      {"2x0.3..1", "2x0.3..1", 1, kRange},
+      {"8G..16G,0.5",
+       "8G..16G",
+       1,
+       "memory has no range: what a job has got of it cannot be taken back; write the most it "
+       "needs"},
       {"1025", "1025", 1, "more than the 1024 GPUs a job may ask for"},
       {"3090", "3090", 1, "more than the 1024 GPUs a job may ask for; write 1(RTX3090) for the"},
       {"99999999999999999999999", "99999999999999999999999", 1, "more than the 1024 GPUs"},

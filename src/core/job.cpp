@@ -128,6 +128,19 @@ std::vector<Allocation> allocations_of(const Attempt& attempt) {
   return all;
 }
 
+std::int64_t gpu_parts_of(const Request& request) {
+  return std::int64_t{request.gpus} * request.share.parts * request.nodes;
+}
+
+std::chrono::milliseconds gpu_time_of(const Request& request, std::chrono::milliseconds held) {
+  return held * gpu_parts_of(request) / Share::kWholeParts;
+}
+
+std::chrono::milliseconds gpu_time_of(const Job& job, const Ended& ended) {
+  const auto ran = ended.attempt ? ended.outcome.run_time : std::chrono::milliseconds(0);
+  return job.served_gpu_time + gpu_time_of(job.spec.request, ran);
+}
+
 std::chrono::milliseconds run_time_of(const Job& job, MonoTime now) {
   using std::chrono::milliseconds;
   if (const auto* ended = std::get_if<Ended>(&job.state)) return ended->outcome.run_time;

@@ -40,6 +40,7 @@ enum class GpuMode {
 struct Request {
   int gpus = 0;                   ///< devices
   Share share = Share::whole();   ///< of each; below the whole only in mode Fraction
+  Share share_limit{};            ///< the most of each, where others leave it; 0: its share
   Memory gpu_memory{};            ///< of each, guaranteed to be free at the start; 0: not declared
   GpuMode mode = GpuMode::Whole;  ///< means nothing without devices
   std::string vendor;             ///< "nvidia", "amd", "intel", "ascend"; "" is any
@@ -250,6 +251,8 @@ struct Job {
   int retries = 0;                      ///< of them, how many replaced a failed run
   int preemptions = 0;                  ///< of them, how many had to make room
   std::chrono::milliseconds served{0};  ///< run time of the attempts before the present one
+  /// GPU time of these: for each, what was asked for then.
+  std::chrono::milliseconds served_gpu_time{0};
 
   friend bool operator==(const Job&, const Job&) = default;
 };
@@ -266,6 +269,13 @@ struct Job {
 [[nodiscard]] bool is_ended(const Job& job);
 /// The attempt that runs, or ran last; null if it never started.
 [[nodiscard]] const Attempt* attempt_of(const Job& job);
+/// GPUs it asks for, all nodes together, in parts of one: Share::kWholeParts.
+[[nodiscard]] std::int64_t gpu_parts_of(const Request& request);
+/// These GPUs times the time, a share counting as its part.
+[[nodiscard]] std::chrono::milliseconds gpu_time_of(const Request& request,
+                                                    std::chrono::milliseconds held);
+/// The same of a job that has ended, in all its attempts.
+[[nodiscard]] std::chrono::milliseconds gpu_time_of(const Job& job, const Ended& ended);
 /// How long its present attempt has run by `now`, or its last one ran in all, on the monotonic
 /// clock: without the time it was suspended. 0 for an attempt of another boot that has not ended.
 [[nodiscard]] std::chrono::milliseconds run_time_of(const Job& job, MonoTime now);

@@ -51,15 +51,16 @@ void JobChanges::apply(JobSpec& spec) const {
   }
 }
 
-std::vector<FieldInfo> JobChanges::rows() const {
+std::vector<FieldInfo> JobChanges::rows(const JobSpec& from) const {
   std::vector<FieldInfo> found;
   std::size_t index = 0;
   each_leaf(
-      [&](const auto& row, const auto& /*value*/) {
-        if (meant_.test(index)) found.push_back(row);
+      [&](const auto& row, const auto& to, const auto& now) {
+        if (meant_.test(index) && !(to == now)) found.push_back(row);
         ++index;
       },
-      to_);
+      to_,
+      from);
   return found;
 }
 

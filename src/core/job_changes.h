@@ -44,8 +44,8 @@ class JobChanges {
   }
 
   void apply(JobSpec& spec) const;
-  /// The rows of what is to be changed.
-  [[nodiscard]] std::vector<FieldInfo> rows() const;
+  /// The rows of what is to be changed and is not as it will be already.
+  [[nodiscard]] std::vector<FieldInfo> rows(const JobSpec& from) const;
 
   /// For readers and writers, which go through the table: `value` is a part of what edit() gives.
   [[nodiscard]] JobSpec& edit() { return to_; }

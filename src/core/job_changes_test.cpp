@@ -13,9 +13,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::set<std::string> names_of(const JobChanges& changes) {
+std::set<std::string> names_of(const JobChanges& changes, const JobSpec& from) {
   std::set<std::string> names;
-  for (const FieldInfo& row : changes.rows()) names.emplace(row.name);
+  for (const FieldInfo& row : changes.rows(from)) names.emplace(row.name);
   return names;
 }
 
@@ -34,7 +34,9 @@ TEST(JobChanges, OnlyWhatIsMeantIsApplied) {
   EXPECT_TRUE(changes.has(&Request::gpus));
   EXPECT_FALSE(changes.has(&Request::cpus));
   EXPECT_FALSE(changes.has(&JobSpec::name));
-  EXPECT_EQ(names_of(changes), (std::set<std::string>{"priority", "time_limit_seconds", "gpus"}));
+  changes.set(&Request::models, {"A100"});  // as it is
+  EXPECT_EQ(names_of(changes, spec),
+            (std::set<std::string>{"priority", "time_limit_seconds", "gpus"}));
   JobSpec wanted = spec;
   wanted.priority = 50;
   wanted.time_limit.reset();
@@ -46,7 +48,7 @@ TEST(JobChanges, OnlyWhatIsMeantIsApplied) {
 TEST(JobChanges, AMemberWithATableOfItsOwnIsAllOfItsRows) {
   JobChanges changes;
   changes.set(&JobSpec::dependencies, {{JobId(3)}, DependencyMode::Any, false});
-  EXPECT_EQ(names_of(changes), (std::set<std::string>{"jobs", "mode", "auto_cancel"}));
+  EXPECT_EQ(names_of(changes, {}), (std::set<std::string>{"jobs", "mode", "auto_cancel"}));
 }
 
 TEST(JobChanges, TheSignalOfPreemptionGoesWithIt) {

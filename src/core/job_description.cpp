@@ -57,9 +57,9 @@ consteval bool all_texts_are_limited() {
   return std::apply(
       [](const auto&... rows) {
         const auto is_limited = [](const auto& row) {
-          using Value = typename std::remove_cvref_t<decltype(row)>::Value;
-          if constexpr (Described<Value>) return all_texts_are_limited<Value>();
-          return !kIsText<Value> || row.max_bytes > 0;
+          using Field = typename std::remove_cvref_t<decltype(row)>::Value;
+          if constexpr (Described<Field>) return all_texts_are_limited<Field>();
+          return !kIsText<Field> || row.max_bytes > 0;
         };
         return (is_limited(rows) && ...);
       },
@@ -165,6 +165,10 @@ void hide_private(JobSpec& spec) {
       },
       spec,
       empty);
+}
+
+void hide_names(JobSpec& spec) {
+  each_alias(spec, [](std::string& text, std::string_view /*alias*/) { text.clear(); });
 }
 
 }  // namespace gflow

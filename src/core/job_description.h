@@ -51,6 +51,12 @@ struct Description<Request> {
                               .range = {1, Share::kWholeParts},
                               .change = Change::Pending,
                               .column = "share_parts"}),
+      field<&Request::share_limit>(
+          {.name = "gpu_share_limit_parts",
+           .help = "most of each GPU in 10,000ths, where other jobs leave it; 0: the share",
+           .range = {0, Share::kWholeParts},
+           .change = Change::Active,
+           .column = "share_limit_parts"}),
       field<&Request::gpu_memory>(
           {.name = "gpu_memory_bytes",
            .help = "memory of each GPU that has to be free; 0: not declared",
@@ -334,6 +340,9 @@ struct Description<Job> {
       field<&Job::served>({.name = "served_seconds",
                            .help = "run time of the attempts before the present one",
                            .column = "served_ms"}),
+      field<&Job::served_gpu_time>({.name = "served_gpu_ms",
+                                    .help = "GPU time of these, a share counting as its part",
+                                    .wire = Wire::Elsewhere}),
   };
 };
 
@@ -353,5 +362,7 @@ void each_alias(JobSpec& spec, Visit&& visit) {
 }
 /// Empties what only the owner is shown.
 void hide_private(JobSpec& spec);
+/// Empties what it is called: the texts that each_alias() shows.
+void hide_names(JobSpec& spec);
 
 }  // namespace gflow

@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "core/job.h"
+#include "core/job_sight.h"
 #include "core/status.h"
 
 namespace gflow {
@@ -53,6 +54,8 @@ struct JobQuery {
   /// What is shown of each, by their names in JSON: "status", "spec.name"; empty: everything. The
   /// id always is.
   std::vector<std::string> fields;
+  /// Of whoever asks: jobs they do not know of match nothing, and names only what they are shown.
+  JobSight sight;
 
   [[nodiscard]] bool newest_first() const {
     return order.key == JobKey::Id && order.descending != order.reversed;

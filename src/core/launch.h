@@ -19,6 +19,7 @@ struct DeviceGrant {
   std::string uuid;    ///< "" if the source of devices does not tell
   std::string vendor;  ///< lower case; "" if not known
   Share share;         ///< of its compute; the whole for turns, which take none from each other
+  Share share_limit;   ///< the most of its compute; 0: `share`
   Memory memory{};     ///< of its memory, guaranteed; 0: none was set aside
 
   friend bool operator==(const DeviceGrant&, const DeviceGrant&) = default;

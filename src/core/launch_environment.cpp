@@ -160,6 +160,9 @@ void set_devices(EnvironmentChanges& changes,
   changes.set("GFLOW_GPU_UUIDS", join(uuids, ","));
   changes.set("GFLOW_GPU_VENDOR", vendor);
   changes.set("GFLOW_GPU_SHARE", share_text(indices.empty() ? Share{} : request.share));
+  if (request.share_limit != Share{} && !indices.empty()) {
+    changes.set("GFLOW_GPU_SHARE_LIMIT", share_text(request.share_limit));
+  }
   changes.set("GFLOW_GPU_MODE", std::string(indices.empty() ? "" : gpu_mode_name(request.mode)));
   if (request.gpu_memory.bytes > 0 && !indices.empty()) {
     changes.set("GFLOW_GPU_MEMORY_MIB", request.gpu_memory.bytes >> 20);

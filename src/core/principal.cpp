@@ -85,6 +85,15 @@ bool is_operator(const Principal& principal) { return principal.role >= Role::Op
 
 bool owns(const Principal& principal, const User& owner) { return principal.uid == owner.uid; }
 
+JobSight sight_of(const Principal& principal) {
+  const OthersJobs others = is_operator(principal) ? OthersJobs::All : principal.others_jobs;
+  return {others, principal.uid};
+}
+
+bool knows_of(const Principal& principal, const User& owner) {
+  return sight_of(principal).knows(owner);
+}
+
 Result<void> may_change(const Principal& principal, JobId job, const User& owner) {
   if (is_operator(principal) || owns(principal, owner)) return {};
   return fail(Code::Permission,

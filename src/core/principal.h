@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "core/job.h"
+#include "core/job_sight.h"
 
 /// Who asks, and what that allows. A Principal is made at the edge, where a request comes in, and
 /// carried inward; each question of what it may do is one function here.
@@ -53,6 +54,7 @@ struct Principal {
   std::vector<std::string> projects;  ///< it is a member of, sorted; of those with a setting
   Scope scope = Scope::Admin;         ///< of the token it showed
   std::string credential = {};  ///< the token's name, the certificate's subject; "" for others
+  OthersJobs others_jobs = OthersJobs::All;  ///< what a user is shown of them; an operator sees all
 
   friend bool operator==(const Principal&, const Principal&) = default;
 };
@@ -68,6 +70,10 @@ struct Principal {
 [[nodiscard]] bool is_operator(const Principal& principal);
 [[nodiscard]] bool owns(const Principal& principal, const User& owner);
 
+/// The jobs they are shown, and how much of these.
+[[nodiscard]] JobSight sight_of(const Principal& principal);
+/// Whether a job of `owner` is there for them; if not, it is answered as one that does not exist.
+[[nodiscard]] bool knows_of(const Principal& principal, const User& owner);
 /// Cancel, hold, release, suspend, resume, update. Errors: Permission naming the owner.
 [[nodiscard]] Result<void> may_change(const Principal& principal, JobId job, const User& owner);
 /// What a job runs and where: its command, directory and log.

@@ -34,6 +34,12 @@ std::string devices(const Request& request) {
 std::string fraction(const Request& request) {
   const std::string share =
       request.share == Share::percent(50) ? tr("half") : share_text(request.share);
+  if (request.share_limit != Share{}) {
+    return tr_format("{} of {}, up to {} of it where others leave it",
+                     share,
+                     one_device(request),
+                     share_text(request.share_limit));
+  }
   if (request.gpus == 1) return tr_format("{} of {}", share, one_device(request));
   return tr_format("{} of each of {}", share, devices(request));
 }

@@ -64,7 +64,7 @@ Result<void> check_spec(Index& index, const event::Submit& event, std::size_t po
   GF_CHECK(check_name_of(event, position));
   GF_CHECK(check_fields(spec));
   GF_CHECK(check_preemption(spec));
-  GF_CHECK(check_dependencies(index, spec.dependencies, position));
+  GF_CHECK(check_dependencies(index, spec.dependencies, position, sight_of(event.by)));
   return check_request(index, spec.request);
 }
 

@@ -37,6 +37,12 @@ std::string overuse_of(const Attempt& attempt) {
   return attempt.on_other_gpus ? kept<Kept::UsedOtherGpus>() : kept<Kept::UsedMoreMemory>();
 }
 
+/// What it ran for so far is remembered, and what it held: it may ask for something else next.
+void note_served(Job& job, std::chrono::milliseconds run_time) {
+  job.served += run_time;
+  job.served_gpu_time += gpu_time_of(job.spec.request, run_time);
+}
+
 }  // namespace
 
 void Step::take(const event::AttemptStarted& event) {
@@ -103,11 +109,11 @@ void Step::decide_end(const Job& job, Outcome outcome) {
   end(id, status, outcome);
 }
 
-/// Back into the queue; what it ran for so far is remembered.
+/// Back into the queue.
 template <typename Count>
 void Step::run_again(JobId id, const Outcome& outcome, Count count) {
   index_.change(id, [&](Job& job) {
-    job.served += outcome.run_time;
+    note_served(job, outcome.run_time);
     count(job);
     job.state = Queued{};
   });
@@ -134,6 +140,35 @@ void Step::take(const event::AttemptRevoked& event) {
   const Attempt attempt = *attempt_of(*job);
   to_queue(event.job, std::move(queued));
   index_.put_nodes_used_by(event.job, attempt);
+}
+
+void Step::take(const event::StopBegun& event) {
+  const Job* job = under_way(index_, event.job, event.attempt);
+  if (job == nullptr || stop_of(*job) != nullptr) return;
+  note_stop(event.job, Stop{EndReason::Preempted, {}, 0});
+  index_.fronts.open_all();
+}
+
+void Step::take(const event::StopRefused& event) {
+  const Job* job = under_way(index_, event.job, event.attempt);
+  const Stop* stopped = job == nullptr ? nullptr : stop_of(*job);
+  if (stopped == nullptr || stopped->reason != EndReason::Preempted) return;
+  index_.change(event.job, [](Job& changed) {
+    if (auto* starting = std::get_if<Starting>(&changed.state)) starting->stop.reset();
+    if (auto* running = std::get_if<Running>(&changed.state)) running->stop.reset();
+    changed.spec.preemption = Preemption::None;
+  });
+  saved(event.job, Happening::Nothing);
+  for (const JobId id : index_.in(Status::Queued)) {
+    const auto* queued = std::get_if<Queued>(&index_.find(id)->state);
+    if (queued == nullptr || !std::ranges::binary_search(queued->victims, event.job)) continue;
+    auto& waiting = std::get<Queued>(index_.jobs.at(id).state);
+    std::erase(waiting.victims, event.job);
+    // Others of them may have gone, for nothing then: that is not done again at once.
+    if (!index_.several_stopped_for.contains(id)) waiting.preemption_at.reset();
+    saved(id, Happening::Nothing);
+  }
+  index_.fronts.open_all();
 }
 
 /// Nothing ran. A job that fails first on a node that was well may itself be the cause, and is held
@@ -170,8 +205,11 @@ void Step::queue_again(const Job& job,
   }
   const int requeues = before + 1;
   const std::string why = in_english([&] { return outcome_text(outcome); });
-  JobState next =
-      Queued{requeues, not_before.value_or(index_.lived() + index_.launch_pause(requeues)), why};
+  Queued again{requeues, not_before.value_or(index_.lived() + index_.launch_pause(requeues)), why};
+  if (const auto* starting = std::get_if<Starting>(&job.state)) {
+    again.preemption_at = starting->preemption_at;  // others made room for it: not so soon again
+  }
+  JobState next = std::move(again);
   const bool may_be_cause =
       outcome.reason != EndReason::NotStarted || !is_of_any_job(outcome.failure);
   if (requeues >= index_.policy.max_launch_failures && may_be_cause) {
@@ -184,7 +222,7 @@ void Step::queue_again(const Job& job,
   }
   const bool is_held = std::holds_alternative<Held>(next);
   index_.change(job.id, [&](Job& changed) {
-    changed.served += outcome.run_time;
+    note_served(changed, outcome.run_time);
     changed.state = std::move(next);
   });
   saved(job.id, is_held ? Happening::Held : Happening::Requeued);

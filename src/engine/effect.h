@@ -61,7 +61,7 @@ struct Resume {
 struct SaveDrains {};
 /// What failed launches say of nodes changed: write State::unhealthy().
 struct SaveHealth {};
-/// Tell the supervisor that the time limit is another one now.
+/// Tell the executor that the time limit, or that of the share, is another one now.
 struct ChangeLimit {
   JobId job;
   int attempt = 0;

@@ -102,6 +102,17 @@ struct AttemptRevoked {
   JobId job;
   int attempt = 0;
 };
+/// Somebody else stops an attempt: what it holds is free before long, as of one that makes room.
+struct StopBegun {
+  JobId job;
+  int attempt = 0;
+};
+/// An attempt that was to make room may not be stopped now: it goes on, and makes room for nobody
+/// until its preemption is set again by an Update. Who waited for it looks for other room.
+struct StopRefused {
+  JobId job;
+  int attempt = 0;
+};
 /// Nodes that are there, by name: new ones, those that are not what they were, those that answer
 /// again. Processes listed per device are only those not gflow's.
 struct NodesChanged {
@@ -201,6 +212,8 @@ using Event = std::variant<event::Submit,
                            event::AttemptStarted,
                            event::AttemptEnded,
                            event::AttemptRevoked,
+                           event::StopBegun,
+                           event::StopRefused,
                            event::NodesChanged,
                            event::NodeUnreachable,
                            event::NodeRemoved,

@@ -295,7 +295,7 @@ void explain_user_limit(const Index& index, const JobSpec& spec, std::vector<Blo
 
 /// Who goes before the job: the one whose place is kept against all, or else the first in the
 /// queue.
-std::optional<Blocker> explain_order(Index& index, const Job& job, Now now) {
+std::optional<blocker::Priority> explain_order(Index& index, const Job& job, Now now) {
   const auto& [head, first] = index.find_awaited();
   const auto is_ahead = [&](JobId id) {
     return id != job.id && index.place_of(*index.find(id)) < index.place_of(job);
@@ -466,15 +466,21 @@ std::vector<Blocker> State::blockers(JobId id, Now now) const {
   return why;
 }
 
+std::optional<blocker::Priority> State::ahead_of(JobId id, Now now) const {
+  const Job* job = index_->find(id);
+  if (job == nullptr || !is_pending(*job)) return std::nullopt;
+  return explain_order(*index_, *job, now);
+}
+
 std::optional<ExpectedStart> State::expected_start(JobId id, Now now) const {
   const auto& head = index_->find_awaited().head;
   if (!head || head->job != id || !head->start) return std::nullopt;
   return ExpectedStart{now.wall + (*head->start - now.mono), head->proven};
 }
 
-Result<Preview> State::preview(const JobSpec& spec, Now now) const {
+Result<Preview> State::preview(const JobSpec& spec, Now now, const JobSight& sight) const {
   Index& index = *index_;
-  GF_CHECK(check_dependencies(index, spec.dependencies, 0));
+  GF_CHECK(check_dependencies(index, spec.dependencies, 0, sight));
   GF_CHECK(check_request(index, spec.request));
   const auto end_of = [&index](JobId id) { return index.end_of(id); };
   const DependencyState state = DependencyGraph::state_of(spec.dependencies, end_of);

@@ -155,7 +155,8 @@ Result<void> check_preemption(const JobSpec& spec) {
 
 Result<void> check_dependencies(const Index& index,
                                 const Dependencies& dependencies,
-                                std::size_t position) {
+                                std::size_t position,
+                                const JobSight& sight) {
   if (dependencies.jobs.size() > index.policy.max_dependencies_per_job) {
     return fail(Code::Exhausted,
                 tr_format("it depends on {} jobs; the maximum is {}",
@@ -165,8 +166,10 @@ Result<void> check_dependencies(const Index& index,
   for (const JobId id : dependencies.jobs) {
     const bool sibling = (id.value & event::kSibling) != 0;
     if (sibling && (id.value ^ event::kSibling) < position) continue;
-    if (!sibling && index.find(id) != nullptr) continue;
-    if (sibling || id >= index.next_id) {
+    const Job* job = sibling ? nullptr : index.find(id);
+    if (job != nullptr && sight.knows(job->spec.user)) continue;
+    // Who is not shown others' jobs is not told that one was there either.
+    if (sibling || id >= index.next_id || sight.others == OthersJobs::None) {
       return fail(Code::NotFound,
                   sibling ? tr("a job can only depend on jobs before it")
                           : tr_format("it depends on job {}, which does not exist", id.value));

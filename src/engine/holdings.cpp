@@ -83,7 +83,7 @@ void Index::link_active(const Job& job, const Attempt& attempt) {
   }
   if (goes_on_by_itself(job)) suspended.insert({job.submitted, job.id});
   if (job.spec.preemption != Preemption::None) preemptible.insert(job.id);
-  fair.hold(job.spec.user.uid, parts_of(job.spec.request));
+  fair.hold(job.spec.user.uid, gpu_parts_of(job.spec.request));
   if (const auto end = latest_end(job)) ends.emplace(*end, job.id);
   if (Group* own = group(job)) {
     ++own->active;
@@ -110,7 +110,7 @@ void Index::unlink_active(const Job& job, const Attempt& attempt) {
   suspended.erase({job.submitted, job.id});
   preemptible.erase(job.id);
   incumbents.erase(job.id);
-  fair.hold(job.spec.user.uid, -parts_of(job.spec.request));
+  fair.hold(job.spec.user.uid, -gpu_parts_of(job.spec.request));
   if (const auto end = latest_end(job)) ends.erase({*end, job.id});
   if (Group* own = group(job)) {
     --own->active;

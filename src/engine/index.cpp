@@ -66,6 +66,8 @@ void Index::erase(JobId id) {
   unlink(*job);
   unlist(*job);
   jobs.erase(id);
+  sparing.erase(id);
+  several_stopped_for.erase(id);
   ++revision;
 }
 

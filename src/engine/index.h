@@ -24,9 +24,6 @@
 /// Inside of the engine: what State holds. Not for other modules.
 namespace gflow::engine {
 
-/// Parts of GPUs it wants, all nodes together; Share::kWholeParts is one.
-[[nodiscard]] std::int64_t parts_of(const Request& request);
-
 /// Whether an active job computes or is suspended.
 [[nodiscard]] placement::Presence presence_of(const Job& job);
 
@@ -148,6 +145,8 @@ struct Index {
   std::map<DeviceKey, std::set<JobId>> holders;    ///< devices that have jobs
   std::set<std::pair<WallTime, JobId>> suspended;  ///< to make room, by submission
   std::set<JobId> preemptible;                     ///< active jobs that may have to make room
+  std::set<JobId> sparing;                         ///< State::spare()
+  std::set<JobId> several_stopped_for;             ///< when others were last told to make room
   std::map<placement::NodeIndex, std::multiset<int>> cpus_taken;  ///< by number
   std::set<std::pair<MonoTime, JobId>> ends;  ///< active jobs with a limit, by latest end
   EndedJobs ended;

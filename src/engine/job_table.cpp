@@ -194,14 +194,15 @@ void JobTable::pack() {
 }
 
 // A new field of a job: Packed has it, or a job in which it says something is not packed.
-static_assert(std::tuple_size_v<decltype(Description<Job>::kFields)> == 8);
+static_assert(std::tuple_size_v<decltype(Description<Job>::kFields)> == 9);
 
 /// One of which everything is in Packed.
 bool JobTable::can_be_packed(const Job& job) {
   const auto* held = std::get_if<Held>(&job.state);
   const bool waits = held != nullptr ? says_nothing(*held) : job.state == JobState(Queued{});
   return waits && job.attempts == 0 && job.retries == 0 && job.preemptions == 0 &&
-         job.served == std::chrono::milliseconds(0) && fits(job.spec.name.size()) &&
+         job.served == std::chrono::milliseconds(0) &&
+         job.served_gpu_time == std::chrono::milliseconds(0) && fits(job.spec.name.size()) &&
          fits(job.spec.command.size());
 }
 

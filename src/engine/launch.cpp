@@ -7,7 +7,11 @@ namespace gflow::engine {
 namespace {
 
 DeviceGrant grant_of(const Index& index, const Machine& machine, const Request& request, int gpu) {
-  DeviceGrant grant{.index = gpu, .uuid = "", .vendor = "", .share = request.share};
+  DeviceGrant grant{.index = gpu,
+                    .uuid = "",
+                    .vendor = "",
+                    .share = request.share,
+                    .share_limit = request.share_limit};
   const auto device = std::ranges::find(machine.devices, gpu, &Device::index);
   if (device == machine.devices.end()) return grant;
   grant.uuid = device->uuid;

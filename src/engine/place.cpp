@@ -47,10 +47,6 @@ Run run_of(const Job& job) {
 
 }  // namespace
 
-std::int64_t parts_of(const Request& request) {
-  return std::int64_t{request.gpus} * request.share.parts * request.nodes;
-}
-
 seconds Index::ran(const Job& job) const {
   return is_active(job) ? std::chrono::floor<seconds>(run_time_of(job, now.mono)) : seconds::zero();
 }
@@ -73,7 +69,7 @@ Contender Index::contender_of(const Job& job) const {
   return {.ready = ready_at(job),
           .served = std::chrono::floor<seconds>(job.served) + ran(job),
           .signature = {.limit_class = limit_class(job.spec.time_limit),
-                        .parts = parts_of(job.spec.request),
+                        .parts = gpu_parts_of(job.spec.request),
                         .uid = job.spec.user.uid,
                         .name = program_of(job.spec.command)},
           .limit = job.spec.time_limit,
@@ -234,7 +230,7 @@ std::optional<seconds> Index::next_look() const {
 
 void Index::carry(const Job& job, int times) {
   const seconds served = std::chrono::floor<seconds>(job.served);
-  fair.carry(job.spec.user.uid, parts_of(job.spec.request), served, times);
+  fair.carry(job.spec.user.uid, gpu_parts_of(job.spec.request), served, times);
 }
 
 /// What waits stands by the policy: taken out before it changes, put back after.
@@ -254,7 +250,7 @@ void Index::link_waiting() {
 void Index::charge(const Job& job) {
   const Run run = run_of(job);
   fair.charge(job.spec.user.uid,
-              parts_of(job.spec.request),
+              gpu_parts_of(job.spec.request),
               run.took,
               on_clock(std::get<Ended>(job.state).lived));
 }

@@ -41,6 +41,7 @@ bool Step::might_preempt() {
 /// that may not pass one whose place is kept, nor again for one that did not take its chance.
 bool Step::preempt_for(JobId id, Places& places) {
   if (!index_.policy.preempt || index_.preemptible.empty()) return false;
+  if (index_.sparing.contains(id)) return false;
   if (!candidates_) candidates_ = preemption_candidates(index_);
   const Passer passer = index_.passer_of(*index_.find(id));
   const std::vector<placement::NodeIndex> nodes = places.nodes_kept(passer);
@@ -63,6 +64,8 @@ bool Step::preempt_for(JobId id, Places& places) {
   // One that stops on several nodes is waited for once.
   std::ranges::sort(stopping);
   stopping.erase(std::ranges::unique(stopping).begin(), stopping.end());
+  if (plan->victims.size() == 1) index_.several_stopped_for.erase(id);
+  if (plan->victims.size() > 1) index_.several_stopped_for.insert(id);
   remember_preemption(id, stopping, !plan->victims.empty());
   if (stopping.empty()) return true;
   for (const JobId other : stopping) longest = std::max(longest, index_.find(other)->spec.grace);

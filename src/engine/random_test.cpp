@@ -67,6 +67,8 @@ class Chance {
     const Job* job = state.find(id);
     const int attempt = job == nullptr ? 1 : job->attempts - (one_in(10) ? 1 : 0);
     if (one_in(4)) return event::AttemptStarted{id, attempt, 1 + below(1000)};
+    if (one_in(8)) return event::StopBegun{id, attempt};
+    if (one_in(8)) return event::StopRefused{id, attempt};
     Outcome outcome;
     outcome.reason = static_cast<EndReason>(1 + below(11));
     if (one_in(4)) outcome.reason = EndReason::NotStarted;

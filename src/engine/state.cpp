@@ -65,6 +65,14 @@ void State::restore(Job job) {
   index_->jobs.pack();
 }
 
+void State::spare(JobId id, bool is_sparing) {
+  if (is_sparing) {
+    index_->sparing.insert(id);
+  } else {
+    index_->sparing.erase(id);
+  }
+}
+
 void State::restore(const JobRange& range) {
   if (!JobTable::can_be_packed(range.first)) {
     for (std::uint64_t i = 0; i < range.count; ++i) restore(range.at(i));
@@ -144,6 +152,9 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
 }
 
 bool matches(const Glance& job, const JobQuery& query) {
+  const bool asks_by_name = !query.names.empty() || !query.project.empty() || !query.group.empty();
+  if (!query.sight.knows(job.spec->user)) return false;
+  if (asks_by_name && !query.sight.names(job.spec->user)) return false;
   const auto named = [&job](const std::string& pattern) { return glob_match(pattern, job.name()); };
   return (query.statuses.empty() || query.statuses.contains(job.status)) &&
          (query.users.empty() || contains(query.users, job.spec->user.name)) &&
@@ -151,6 +162,16 @@ bool matches(const Glance& job, const JobQuery& query) {
          (query.project.empty() || query.project == job.spec->project) &&
          (query.group.empty() || query.group == job.spec->group) &&
          (!query.submitted_since || job.submitted >= *query.submitted_since);
+}
+
+/// Whether jobs of a user are looked for; of a query by_user() is true of.
+bool asks_for(const JobQuery& query, std::uint32_t uid, const std::string& name) {
+  const bool is_seen = query.sight.knows({uid, name});
+  return is_seen && (query.users.empty() || contains(query.users, name));
+}
+/// Whether only jobs of some users can match.
+bool by_user(const JobQuery& query) {
+  return !query.users.empty() || query.sight.others == OthersJobs::None;
 }
 
 /// Ids of several sets at once, from one id on, in one direction.
@@ -197,9 +218,9 @@ class Merge {
 /// The smallest index that holds every job the filter can match.
 Merge candidates(const Index& index, const JobQuery& query) {
   Merge merge(query);
-  if (!query.users.empty()) {
+  if (by_user(query)) {
     for (const auto& [uid, user] : index.by_user) {
-      if (contains(query.users, user.name)) merge.add(user.jobs);
+      if (asks_for(query, uid, user.name)) merge.add(user.jobs);
     }
     return merge;
   }
@@ -352,10 +373,10 @@ std::size_t State::size() const { return index_->jobs.size(); }
 
 std::size_t State::seen_for(const JobQuery& query) const {
   if (!query.jobs.empty()) return query.jobs.size();
-  if (query.users.empty()) return query.statuses.empty() ? size() : count(query.statuses);
+  if (!by_user(query)) return query.statuses.empty() ? size() : count(query.statuses);
   std::size_t theirs = 0;
   for (const auto& [uid, user] : index_->by_user) {
-    if (contains(query.users, user.name)) theirs += user.jobs.size();
+    if (asks_for(query, uid, user.name)) theirs += user.jobs.size();
   }
   return theirs;
 }

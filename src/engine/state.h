@@ -93,6 +93,9 @@ class State {
   /// Takes a job read from the store. All jobs, then restored() once, before the first step.
   /// An attempt of another boot keeps its state; the shell reports how it ended.
   void restore(Job job);
+  /// Whether nobody has to make room for this job, which may be the next that is submitted. Kept as
+  /// long as the job is, and by no store.
+  void spare(JobId id, bool is_sparing);
   void restore(const JobRange& range);  ///< the same of jobs that wait
   /// next_id: the smallest id never given out, at least one more than every restored job's.
   void restored(JobId next_id);
@@ -172,6 +175,9 @@ class State {
   /// Every reason a pending job does not run now, or a suspended one does not go on; empty for any
   /// other.
   [[nodiscard]] std::vector<Blocker> blockers(JobId id, Now now) const;
+  /// Who goes before a pending job, of those that it would delay; empty where nobody does. Costs
+  /// less than all its reasons.
+  [[nodiscard]] std::optional<blocker::Priority> ahead_of(JobId id, Now now) const;
   /// When the job whose place is kept against all behind it should start; empty for any other, and
   /// where nothing says when.
   [[nodiscard]] std::optional<ExpectedStart> expected_start(JobId id, Now now) const;
@@ -180,8 +186,10 @@ class State {
   /// limit of its user or those ahead of it. Costs what there are requests of, not jobs.
   [[nodiscard]] PendingReasons pending_reasons() const;
   /// What would become of such a job of its user if it were submitted on its own now. Errors: those
-  /// of its submission for what it requests and depends on.
-  [[nodiscard]] Result<Preview> preview(const JobSpec& spec, Now now) const;
+  /// of its submission for what it requests and depends on, by one who sees so much.
+  [[nodiscard]] Result<Preview> preview(const JobSpec& spec,
+                                        Now now,
+                                        const JobSight& sight = {}) const;
 
   /// Where such a job could start now if nothing waited ahead of it: the best nodes first, at most
   /// so many, by the policy in force. Errors: as of a submission that could never start.

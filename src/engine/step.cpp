@@ -73,7 +73,7 @@ void Step::answer(Result<std::vector<JobId>> jobs) {
 
 Result<const Job*> Step::changeable(JobId id, const Principal& by) const {
   const Job* job = index_.find(id);
-  if (job == nullptr) {
+  if (job == nullptr || !knows_of(by, job->spec.user)) {
     return fail(Code::NotFound,
                 tr_format("there is no job {}; 'gqueue -a' lists all jobs", id.value));
   }
@@ -124,12 +124,16 @@ void Step::take(const event::NodesChanged& event) {
 }
 
 /// It is told to end, for this reason.
-void Step::stop(JobId id, const Stop& stop) {
+void Step::note_stop(JobId id, const Stop& stop) {
   index_.change(id, [&stop](Job& changed) {
     if (auto* starting = std::get_if<Starting>(&changed.state)) starting->stop = stop;
     if (auto* running = std::get_if<Running>(&changed.state)) running->stop = stop;
   });
   saved(id, Happening::Stopping);
+}
+
+void Step::stop(JobId id, const Stop& stop) {
+  note_stop(id, stop);
   effects_.emplace_back(effect::StopAttempt{id, attempt_of(*index_.find(id))->number});
 }
 

@@ -37,6 +37,8 @@ class Step {
   void take(const event::NodesChanged& event);
   void take(const event::NodeUnreachable& event);
   void take(const event::NodeRemoved& event);
+  void take(const event::StopBegun& event);
+  void take(const event::StopRefused& event);
   void take(const event::Drain& event);
   void take(const event::Tick& event);
   void take(const event::Configure& event);
@@ -53,6 +55,7 @@ class Step {
   void wake();
   void tell_overuse(const Machine& machine);
   void tell(bool Attempt::* told, effect::Overuse overuse);
+  void note_stop(JobId id, const Stop& stop);
   void stop(JobId id, const Stop& stop);
   void end(JobId id, Status status, const Outcome& outcome);
   void settle_dependents(JobId ended);
@@ -71,7 +74,8 @@ class Step {
   [[nodiscard]] Result<void> check_cycle(const std::vector<JobId>& jobs,
                                          const Dependencies& dependencies) const;
   [[nodiscard]] Result<void> check_new_edges(const std::vector<JobId>& jobs,
-                                             const Dependencies& wants) const;
+                                             const Dependencies& wants,
+                                             const Principal& by) const;
   // attempts.cpp
   void decide_end(const Job& job, Outcome outcome);
   template <typename Count>

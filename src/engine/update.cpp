@@ -32,7 +32,7 @@ Result<void> check_time(const Job& job, const JobChanges& changes) {
   if (is_ended(job)) {
     return fail(Code::WrongState, tr_format("job {} has ended", job.id.value));
   }
-  for (const FieldInfo& row : changes.rows()) {
+  for (const FieldInfo& row : changes.rows(job.spec)) {
     if (row.change == Change::Never) {
       return fail(Code::Usage,
                   tr_format("the {} of a job cannot be changed", field_words(row.name)));
@@ -81,8 +81,9 @@ Result<void> Step::check_cycle(const std::vector<JobId>& jobs,
 
 /// The new dependencies as a whole, which all the jobs get; whose these are has been checked.
 Result<void> Step::check_new_edges(const std::vector<JobId>& jobs,
-                                   const Dependencies& wants) const {
-  GF_CHECK(check_dependencies(index_, wants, 0));
+                                   const Dependencies& wants,
+                                   const Principal& by) const {
+  GF_CHECK(check_dependencies(index_, wants, 0, sight_of(by)));
   std::map<std::uint32_t, std::pair<std::size_t, std::size_t>> users;  // more, fewer
   for (const JobId id : jobs) {
     const Job& job = *index_.find(id);
@@ -126,7 +127,8 @@ void Step::update(JobId id, JobSpec spec, const JobChanges& changes) {
   if (changes.has(&JobSpec::request)) (void)index_.demand_of(job.spec);
   saved(id, Happening::Changed);
   if (changes.has(&JobSpec::max_concurrent)) limit_group(job, job.spec.max_concurrent);
-  if (changes.has(&JobSpec::time_limit) && is_active(job)) {
+  const bool moves_limit = changes.has(&JobSpec::time_limit) || changes.has(&Request::share_limit);
+  if (moves_limit && is_active(job)) {
     effects_.emplace_back(effect::ChangeLimit{id, attempt_of(job)->number});
   }
   if (is_hopeless(job)) {
@@ -161,7 +163,7 @@ void Step::take(const event::Update& event) {
   if (changes.marked(&wants, sizeof(std::vector<JobId>))) {
     std::ranges::sort(wants);
     wants.erase(std::ranges::unique(wants).begin(), wants.end());
-    if (auto checked = check_new_edges(event.jobs, changes.to().dependencies); !checked) {
+    if (auto checked = check_new_edges(event.jobs, changes.to().dependencies, event.by); !checked) {
       return answer(std::unexpected(checked.error()));
     }
   }

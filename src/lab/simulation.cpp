@@ -18,10 +18,6 @@ constexpr std::size_t kEventsBetweenWatches = 2048;
 /// After so many ticks in a row that change nothing, with nothing else to come, nothing ever will.
 constexpr int kMaxIdleTicks = 10'000;
 
-std::int64_t parts_of(const Request& request) {
-  return std::int64_t{request.gpus} * request.share.parts * request.nodes;
-}
-
 std::optional<Stop> stop_of(const Job& job) {
   if (const auto* starting = std::get_if<Starting>(&job.state)) return starting->stop;
   if (const auto* running = std::get_if<Running>(&job.state)) return running->stop;
@@ -48,7 +44,7 @@ void Simulation::restore(Job job, milliseconds work) {
     Life life;
     life.id = job.id;
     life.user = job.spec.user.name;
-    life.parts = parts_of(job.spec.request);
+    life.parts = gpu_parts_of(job.spec.request);
     life.submitted = job.submitted - begins_.wall;
     life.work = work;
     life.starts = job.attempts;
@@ -91,7 +87,7 @@ void Simulation::tell(const engine::Event& event) { step(event); }
 void Simulation::submit(const JobSpec& spec, milliseconds at, milliseconds work) {
   Life life;
   life.user = spec.user.name;
-  life.parts = parts_of(spec.request);
+  life.parts = gpu_parts_of(spec.request);
   life.submitted = at;
   life.work = work;
   planned_.push({begins_.mono + at, 1, ++number_, {}, submissions_.size(), {}});

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "kube/access.h"
+#include "kube/connection.h"
+#include "kube/credentials.h"
+
+namespace gflow::kube {
+
+struct Request {
+  std::string method = "GET";
+  std::string path;  ///< "/api/v1/nodes?limit=500"
+  std::string body = {};
+  std::string content_type = "application/json";
+  std::chrono::milliseconds limit{
+      15'000};  ///< from connecting to the last byte, both tries together
+};
+
+struct Answer {
+  int status = 0;
+  std::string body;
+  std::optional<std::chrono::seconds> retry_after;
+
+  [[nodiscard]] bool is_ok() const { return status >= 200 && status < 300; }
+};
+
+/// What an answer that is no success means, in a sentence that says what to do. 401 and 403 are
+/// Permission, 404 NotFound, 409 WrongState, 410 and 429 Exhausted, 422 and 400 Usage, 5xx
+/// Unreachable.
+[[nodiscard]] Error error_of(const Answer& answer, std::string_view doing);
+
+/// Asks an API server, over one connection that is kept. One thread at a time, but for cancel().
+class Api {
+ public:
+  Api(const Access& access, Credentials& credentials)
+      : access_(access), credentials_(credentials) {}
+
+  /// The answer, whatever its status; asked once more where a connection that was kept turns out to
+  /// be closed, or the server did not know who asked. Errors: Unreachable, Timeout, Permission (the
+  /// server is not the one expected): whether it was done is not known then.
+  [[nodiscard]] Result<Answer> ask(const Request& request);
+  /// A watch: each line that comes, until the server ends it or `take` says false. `silence` is
+  /// what may lie between two. An answer that is no success is returned and nothing is taken.
+  [[nodiscard]] Result<Answer> follow(const Request& request,
+                                      std::chrono::seconds silence,
+                                      const std::function<bool(std::string_view)>& take);
+  /// From another thread: what is under way ends, and all to come.
+  void cancel();
+
+ private:
+  [[nodiscard]] Result<void> connect(Deadline deadline);
+  [[nodiscard]] Result<Answer> exchange(const Request& request, Deadline deadline, bool& reached);
+  [[nodiscard]] Result<void> send(const Request& request, Deadline deadline);
+  void hang_up();
+
+  const Access& access_;
+  Credentials& credentials_;
+  std::optional<Identity> identity_;
+  std::optional<Trust> trust_;
+  std::optional<Connection> connection_;
+  std::atomic<bool> is_cancelled_ = false;
+  std::atomic<int> socket_ = -1;
+};
+
+}  // namespace gflow::kube

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kube/objects.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "kube/fields.h"
+#include "kube/quantity.h"
+
+namespace gflow::kube {
+namespace {
+
+using Json = nlohmann::json;
+
+bool is_true(const Json& of, const char* key) {
+  const Json& value = part(of, key);
+  return value.is_boolean() && value.get<bool>();
+}
+
+Words words(const Json& of, const char* key) {
+  Words read;
+  for (const auto& [name, value] : part(of, key).items()) {
+    if (value.is_string()) read[name] = value.get<std::string>();
+  }
+  return read;
+}
+
+Amounts amounts(const Json& of, const char* key, std::string& mistake) {
+  Amounts read;
+  for (const auto& [name, value] : part(of, key).items()) {
+    const auto amount = read_milli(value.is_string() ? value.get<std::string>() : value.dump());
+    if (amount) read[name] = *amount;
+    if (!amount && mistake.empty()) mistake = name + ": " + amount.error().message;
+  }
+  return read;
+}
+
+/// What is not requested is what it is limited to, as the API server has it.
+Amounts requests_of(const Json& container, std::string& mistake) {
+  const Json& resources = part(container, "resources");
+  Amounts all = amounts(resources, "requests", mistake);
+  all.merge(amounts(resources, "limits", mistake));
+  return all;
+}
+
+void raise(Amounts& to, const Amounts& others) {
+  for (const auto& [name, amount] : others) to[name] = std::max(to[name], amount);
+}
+
+Term term_of(const Json& written) {
+  Term term;
+  for (const char* list : {"matchExpressions", "matchFields"}) {
+    for (const Json& one : part(written, list)) {
+      Match match{
+          text(one, "key"), text(one, "operator"), {}, std::string_view(list) == "matchFields"};
+      for (const Json& value : part(one, "values")) {
+        if (value.is_string()) match.values.push_back(value.get<std::string>());
+      }
+      term.push_back(std::move(match));
+    }
+  }
+  return term;
+}
+
+Wishes wishes_of(const Json& spec) {
+  Wishes wishes;
+  wishes.node_selector = words(spec, "nodeSelector");
+  const Json& required = part(part(part(spec, "affinity"), "nodeAffinity"),
+                              "requiredDuringSchedulingIgnoredDuringExecution");
+  if (required.is_object()) {
+    wishes.affinity.emplace();
+    for (const Json& term : part(required, "nodeSelectorTerms")) {
+      wishes.affinity->push_back(term_of(term));
+    }
+  }
+  for (const Json& one : part(spec, "tolerations")) {
+    wishes.tolerations.push_back(
+        {text(one, "key"), text(one, "operator"), text(one, "value"), text(one, "effect")});
+  }
+  std::ranges::sort(wishes.tolerations);
+  return wishes;
+}
+
+std::vector<HostPort> ports_of(const Json& spec) {
+  std::vector<HostPort> ports;
+  const auto take = [&ports](const Json& container) {
+    for (const Json& one : part(container, "ports")) {
+      const int port = number(one, "hostPort");
+      if (port > 0) ports.push_back({port, text(one, "protocol"), text(one, "hostIP")});
+    }
+  };
+  for (const Json& container : part(spec, "containers")) take(container);
+  for (const Json& container : part(spec, "initContainers")) {
+    if (text(container, "restartPolicy") == "Always") take(container);
+  }
+  return ports;
+}
+
+/// Hard wishes that nobody here judges: a pod with one is not placed, as it could be placed wrong.
+std::vector<std::string> unjudged_of(const Json& spec) {
+  std::vector<std::string> found;
+  const Json& affinity = part(spec, "affinity");
+  for (const char* kind : {"podAffinity", "podAntiAffinity"}) {
+    const Json& required =
+        part(part(affinity, kind), "requiredDuringSchedulingIgnoredDuringExecution");
+    if (!required.empty()) found.emplace_back(kind);
+  }
+  for (const Json& one : part(spec, "topologySpreadConstraints")) {
+    if (text(one, "whenUnsatisfiable") == "ScheduleAnyway") continue;
+    found.emplace_back("topologySpreadConstraints");
+    break;
+  }
+  for (const Json& volume : part(spec, "volumes")) {
+    const bool has_claim = volume.contains("persistentVolumeClaim") || volume.contains("ephemeral");
+    if (!has_claim) continue;
+    found.emplace_back("volumes with a PersistentVolumeClaim");
+    break;
+  }
+  if (!part(spec, "resourceClaims").empty()) found.emplace_back("resourceClaims");
+  return found;
+}
+
+std::string told_in(const Json& status) {
+  for (const Json& one : part(status, "conditions")) {
+    if (text(one, "type") == "PodScheduled" && text(one, "status") == "False") {
+      return text(one, "message");
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::int64_t amount_of(const Amounts& amounts, std::string_view name) {
+  const auto at = amounts.find(std::string(name));
+  return at == amounts.end() ? 0 : at->second;
+}
+
+void add_to(Amounts& sum, const Amounts& more) {
+  for (const auto& [name, amount] : more) {
+    std::int64_t& all = sum[name];
+    if (__builtin_add_overflow(all, amount, &all)) all = INT64_MAX;
+  }
+}
+
+Amounts held_by(const Json& spec, std::string& mistake) {
+  Amounts beside;
+  Amounts first;
+  for (const Json& container : part(spec, "initContainers")) {
+    const Amounts needs = requests_of(container, mistake);
+    if (text(container, "restartPolicy") == "Always") {
+      add_to(beside, needs);
+      raise(first, beside);
+      continue;
+    }
+    Amounts together = beside;
+    add_to(together, needs);
+    raise(first, together);
+  }
+  Amounts held = std::move(beside);
+  for (const Json& container : part(spec, "containers"))
+    add_to(held, requests_of(container, mistake));
+  raise(held, first);
+  for (const auto& [name, amount] : requests_of(spec, mistake)) held[name] = amount;
+  add_to(held, amounts(spec, "overhead", mistake));
+  std::erase_if(held, [](const auto& one) { return one.second == 0; });
+  return held;
+}
+
+Node node_of(const Json& object) {
+  const Json& metadata = part(object, "metadata");
+  const Json& spec = part(object, "spec");
+  Node node;
+  node.uid = text(metadata, "uid");
+  node.name = text(metadata, "name");
+  node.labels = words(metadata, "labels");
+  node.is_cordoned = is_true(spec, "unschedulable");
+  for (const Json& one : part(spec, "taints")) {
+    node.taints.push_back({text(one, "key"), text(one, "value"), text(one, "effect")});
+  }
+  std::string unread;  // a resource that cannot be read is none
+  node.allocatable = amounts(part(object, "status"), "allocatable", unread);
+  return node;
+}
+
+Pod pod_of(const Json& object) {
+  const Json& metadata = part(object, "metadata");
+  const Json& spec = part(object, "spec");
+  const Words annotations = words(metadata, "annotations");
+  const auto noted = [&annotations](std::string_view name) {
+    const auto at = annotations.find(std::string(name));
+    return at == annotations.end() ? std::string() : at->second;
+  };
+  Pod pod;
+  pod.uid = text(metadata, "uid");
+  pod.name_space = text(metadata, "namespace");
+  pod.name = text(metadata, "name");
+  pod.version = text(metadata, "resourceVersion");
+  pod.scheduler = text(spec, "schedulerName");
+  pod.node = text(spec, "nodeName");
+  pod.gpu = noted(kGpuAnnotation);
+  pod.allocation = noted(kAllocationAnnotation);
+  pod.priority = number(spec, "priority");
+  pod.is_sparing = text(spec, "preemptionPolicy") == "Never";
+  pod.grace = std::chrono::seconds(number(spec, "terminationGracePeriodSeconds", 30));
+  pod.is_gated = !part(spec, "schedulingGates").empty();
+  pod.is_deleted = metadata.is_object() && metadata.contains("deletionTimestamp");
+  if (const auto at = parse_rfc3339(text(metadata, "creationTimestamp"))) pod.created = *at;
+  pod.requests = held_by(spec, pod.mistake);
+  pod.wishes = wishes_of(spec);
+  pod.ports = ports_of(spec);
+  pod.unjudged = unjudged_of(spec);
+  pod.told = told_in(part(object, "status"));
+  return pod;
+}
+
+}  // namespace gflow::kube

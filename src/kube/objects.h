@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/time.h"
+
+/// Nodes and pods, with what a decision looks at and nothing else.
+namespace gflow::kube {
+
+/// Resources in thousandths, by name: "cpu", "memory", "pods", "nvidia.com/gpu".
+using Amounts = std::map<std::string, std::int64_t>;
+/// 0 of one that is not there.
+[[nodiscard]] std::int64_t amount_of(const Amounts& amounts, std::string_view name);
+void add_to(Amounts& sum, const Amounts& more);
+using Words = std::map<std::string, std::string>;
+
+struct Taint {
+  std::string key;
+  std::string value;
+  std::string effect;
+
+  friend auto operator<=>(const Taint&, const Taint&) = default;
+};
+
+struct Toleration {
+  std::string key;  ///< "" is every key
+  std::string op;   ///< "Exists" or "Equal"
+  std::string value;
+  std::string effect;  ///< "" is every effect
+
+  friend auto operator<=>(const Toleration&, const Toleration&) = default;
+};
+
+struct Node {
+  std::string uid;
+  std::string name;
+  Words labels;
+  std::vector<Taint> taints;
+  bool is_cordoned = false;  ///< spec.unschedulable
+  Amounts allocatable;
+
+  friend bool operator==(const Node&, const Node&) = default;
+};
+
+/// matchExpressions and matchFields of a term: all of them have to hold.
+struct Match {
+  std::string key;
+  std::string op;  ///< In, NotIn, Exists, DoesNotExist, Gt, Lt
+  std::vector<std::string> values;
+  bool is_field = false;  ///< of the node's name, not of a label
+
+  friend auto operator<=>(const Match&, const Match&) = default;
+};
+using Term = std::vector<Match>;
+
+struct HostPort {
+  int port = 0;
+  std::string protocol;
+  std::string ip;
+
+  friend auto operator<=>(const HostPort&, const HostPort&) = default;
+};
+
+/// What a pod allows of its node, whatever is left there.
+struct Wishes {
+  Words node_selector;
+  /// Required node affinity: one of them has to hold; empty optional: it has none.
+  std::optional<std::vector<Term>> affinity;
+  std::vector<Toleration> tolerations;
+
+  friend auto operator<=>(const Wishes&, const Wishes&) = default;
+};
+
+struct Pod {
+  std::string uid;
+  std::string name_space;
+  std::string name;
+  std::string version;  ///< resourceVersion
+  std::string scheduler;
+  std::string node;        ///< "" while it waits
+  std::string gpu;         ///< the annotation gflow/gpu
+  std::string allocation;  ///< the annotation gflow/allocation
+  int priority = 0;
+  bool is_sparing = false;         ///< preemptionPolicy Never: nobody is evicted for it
+  std::chrono::seconds grace{30};  ///< between being told to end and its end
+  bool is_gated = false;           ///< has scheduling gates
+  bool is_deleted = false;         ///< being deleted
+  WallTime created;
+  Amounts requests;  ///< what it holds of its node
+  Wishes wishes;
+  std::vector<HostPort> ports;
+  std::vector<std::string> unjudged;  ///< what it asks for that is not judged here
+  std::string mistake;                ///< what of it cannot be read; "" if all can
+  std::string told;  ///< message of PodScheduled=False; "" if that is not its condition
+
+  [[nodiscard]] std::string full_name() const { return name_space + "/" + name; }
+};
+
+[[nodiscard]] Node node_of(const nlohmann::json& object);
+[[nodiscard]] Pod pod_of(const nlohmann::json& object);
+/// What a pod holds of its node, as kube-scheduler counts it: the containers together with those
+/// that run beside them, or the most of what runs before; what the pod says of itself in place of
+/// that; the overhead.
+[[nodiscard]] Amounts held_by(const nlohmann::json& spec, std::string& mistake);
+
+constexpr std::string_view kGpuAnnotation = "gflow/gpu";
+constexpr std::string_view kAllocationAnnotation = "gflow/allocation";
+
+}  // namespace gflow::kube

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kube/objects.h"
+
+/// What kube-scheduler demands of a node whatever is left there, by its rules: TaintToleration,
+/// NodeUnschedulable, NodeAffinity.
+namespace gflow::kube {
+
+[[nodiscard]] bool tolerates(const std::vector<Toleration>& tolerations, const Taint& taint);
+[[nodiscard]] bool matches(const Match& match, const Node& node);
+
+/// Why the pod may not go to the node, in the words of kube-scheduler: "node(s) were
+/// unschedulable", "node(s) had untolerated taint(s)"; "" if it may.
+[[nodiscard]] std::string refusal_of(const Node& node, const Wishes& wishes);
+
+/// Whether two ports cannot be had at once on one machine.
+[[nodiscard]] bool collide(const HostPort& a, const HostPort& b);
+
+}  // namespace gflow::kube

@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kube/scheduler.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "core/principal.h"
+#include "kube/predicates.h"
+
+namespace gflow::kube {
+namespace {
+
+constexpr const char* kBoot = "cluster";
+
+engine::Policy for_cluster(engine::Policy policy) {
+  policy.order.order = engine::Order::Submission;  // how long pods run is not known
+  policy.keep_ended = std::chrono::seconds(0);
+  policy.max_ended = 0;
+  policy.max_launch_failures = std::numeric_limits<int>::max();
+  policy.max_unreserved_per_user = std::numeric_limits<std::size_t>::max();
+  policy.max_queued_per_user = policy.max_queued;
+  return policy;
+}
+
+/// Whether what it asks for is another thing now.
+bool wants_else(const Pod& a, const Pod& b) {
+  return a.gpu != b.gpu || a.is_sparing != b.is_sparing || a.requests != b.requests ||
+         a.wishes != b.wishes || a.ports != b.ports || a.priority != b.priority ||
+         a.unjudged != b.unjudged || a.mistake != b.mistake;
+}
+
+std::string unjudged_text(const std::vector<std::string>& unjudged) {
+  std::string text = "it has ";
+  for (std::size_t i = 0; i < unjudged.size(); ++i) {
+    text += (i == 0 ? "" : ", ") + unjudged[i];
+  }
+  return text + ", which gflow-kube does not judge yet: leave it to another scheduler";
+}
+
+}  // namespace
+
+Scheduler::Scheduler(std::string name, engine::Policy policy)
+    : name_(std::move(name)),
+      preempts_(policy.preempt),
+      state_(for_cluster(std::move(policy)), kBoot) {}
+
+bool Scheduler::is_mine(const Pod& pod) const { return pod.scheduler == name_; }
+
+void Scheduler::put(Node node) {
+  node_names_[node.uid] = node.name;
+  NodeEntry& entry = nodes_[node.name];
+  if (entry.node == node) return;
+  touch(node.name);
+  entry.node = std::move(node);
+}
+
+void Scheduler::node_gone(const std::string& uid) {
+  const auto at = node_names_.find(uid);
+  if (at == node_names_.end()) return;
+  const std::string name = at->second;
+  node_names_.erase(at);
+  const auto node = nodes_.find(name);
+  if (node == nodes_.end() || node->second.node.uid != uid) return;  // another has its name by now
+  nodes_.erase(node);
+  dirty_.erase(name);
+  if (has_begun_) removed_.push_back(name);
+}
+
+void Scheduler::put(Pod pod) {
+  const auto [at, is_new] = pods_.try_emplace(pod.uid);
+  PodEntry& entry = at->second;
+  if (!is_new) return update(entry, std::move(pod));
+  entry.pod = std::move(pod);
+  if (has_begun_) admit(entry);
+}
+
+/// One that was not known, or has to be taken in anew.
+void Scheduler::admit(PodEntry& entry) {
+  const Pod& pod = entry.pod;
+  entry.role = Role::Ignored;
+  entry.trouble.clear();
+  entry.is_stale = false;
+  if (!pod.node.empty()) {
+    entry.role = Role::Foreign;
+    place(entry, pod.node, pod.allocation);
+  } else if (is_mine(pod) && !pod.is_gated && !pod.is_deleted) {
+    entry.role = Role::New;
+    new_.push_back(pod.uid);
+  }
+}
+
+void Scheduler::update(PodEntry& entry, Pod pod) {
+  const bool is_same = entry.pod.is_gated == pod.is_gated &&
+                       entry.pod.is_deleted == pod.is_deleted && !wants_else(entry.pod, pod);
+  entry.pod = std::move(pod);
+  if (!has_begun_) return;
+  const std::string& node = entry.pod.node;
+  switch (entry.role) {
+    case Role::Foreign:
+      return touch(entry.node);
+    case Role::Bound:
+      return note_deleted(entry);
+    case Role::Launched:
+      entry.is_stale = entry.is_stale || !is_same;
+      if (node.empty()) return;  // what becomes of its binding is told
+      if (node == entry.node) return bound(entry.pod.uid);
+      break;
+    case Role::Ignored:
+      break;
+    case Role::New:
+    case Role::Refused:
+    case Role::Queued:
+      if (node.empty() && is_same) return;
+      break;
+  }
+  leave(entry);
+  admit(entry);
+}
+
+void Scheduler::pod_gone(const std::string& uid) {
+  const auto at = pods_.find(uid);
+  if (at == pods_.end()) return;
+  leave(at->second);
+  pods_.erase(at);
+}
+
+/// It is neither in the engine nor on a node any more.
+void Scheduler::leave(PodEntry& entry) {
+  end(entry);
+  drop_class(entry);
+  unplace(entry);
+  entry.role = Role::Ignored;
+}
+
+void Scheduler::end(PodEntry& entry) {
+  if (!entry.job.is_set()) return;
+  over_.push_back(entry.job);
+  by_job_.erase(std::exchange(entry.job, JobId{}));
+}
+
+/// How it ends is what it is by then: what was told before may have given it room.
+void Scheduler::tell_over(JobId id) {
+  const Job* job = state_.find(id);
+  if (job == nullptr) return;
+  if (is_active(*job)) {
+    step(engine::event::AttemptEnded{id, attempt_of(*job)->number, Outcome{}});
+  } else {
+    step(engine::event::Cancel{{id}, system_principal()});
+  }
+}
+
+void Scheduler::drop_class(PodEntry& entry) {
+  if (entry.pods_class == nullptr) return;
+  --entry.pods_class->waiting;
+  entry.pods_class = nullptr;
+}
+
+void Scheduler::place(PodEntry& entry, const std::string& node, const std::string& given) {
+  entry.node = node;
+  entry.given = given;
+  on_node_[node].insert(entry.pod.uid);
+  touch(node);
+}
+
+void Scheduler::unplace(PodEntry& entry) {
+  if (entry.node.empty()) return;
+  touch(entry.node);
+  const auto at = on_node_.find(entry.node);
+  at->second.erase(entry.pod.uid);
+  if (at->second.empty()) on_node_.erase(at);
+  entry.node.clear();
+  entry.given.clear();
+}
+
+Decisions Scheduler::settle(Now now) {
+  now_ = now;
+  if (!has_begun_) return {};
+  for (const std::string& name : std::exchange(removed_, {})) {
+    step(engine::event::NodeRemoved{name, ""});
+  }
+  flush_nodes();
+  for (const engine::Event& event : std::exchange(events_, {})) step(event);
+  pass_pauses();
+  for (const JobId id : std::exchange(over_, {})) tell_over(id);
+  flush_nodes();
+  submit_new();
+  if (wake_ && *wake_ <= now.mono) {
+    wake_.reset();
+    step(engine::event::Tick{});
+  }
+  take_back();
+  if (std::exchange(retries_refused_, false)) {
+    for (auto& [uid, entry] : pods_) {
+      if (entry.role == Role::Refused && entry.request) new_.push_back(uid);
+    }
+    submit_new();
+    take_back();
+    retries_refused_ = false;
+  }
+  drop_needless_evictions();
+  return std::exchange(decided_, {});
+}
+
+std::optional<MonoTime> Scheduler::wake() const {
+  std::optional<MonoTime> first = wake_;
+  const auto add = [&first](MonoTime time) { first = std::min(first.value_or(time), time); };
+  if (!protected_.empty()) add(protected_.begin()->first);
+  if (evicts_again_) add(*evicts_again_);
+  if (!looks_.empty()) add(*looks_.begin());
+  return first;
+}
+
+/// What a node turned out not to take; what it takes is known to the engine first.
+void Scheduler::take_back() {
+  while (!revoked_.empty() || !dirty_.empty()) {
+    flush_nodes();
+    for (const Launched& one : std::exchange(revoked_, {})) {
+      step(engine::event::AttemptRevoked{one.job, one.attempt});
+    }
+  }
+}
+
+/// Those that are new, and those that were refused, in the order of the queue.
+void Scheduler::submit_new() {
+  std::vector<PodEntry*> entries;
+  for (const std::string& uid : std::exchange(new_, {})) {
+    const auto at = pods_.find(uid);
+    if (at == pods_.end()) continue;
+    PodEntry& entry = at->second;
+    if (entry.role != Role::New && entry.role != Role::Refused) continue;
+    entries.push_back(&entry);
+    if (entry.pods_class != nullptr) continue;
+    entry.pods_class = &class_of(entry.pod);
+    ++entry.pods_class->waiting;
+  }
+  flush_nodes();
+  std::ranges::stable_sort(entries, [](const PodEntry* a, const PodEntry* b) {
+    return std::tie(b->pod.priority, a->pod.created, a->pod.name_space, a->pod.name) <
+           std::tie(a->pod.priority, b->pod.created, b->pod.name_space, b->pod.name);
+  });
+  std::set<std::tuple<int, gflow::Request>> refused;  // those alike need not be asked for again
+  for (PodEntry* entry : entries) {
+    if (entry->role != Role::New && entry->role != Role::Refused) continue;
+    const bool is_retry = entry->role == Role::Refused && entry->request;
+    if (is_retry && refused.contains({entry->pods_class->id, *entry->request})) continue;
+    submit(*entry);
+    if (entry->role == Role::Refused && entry->request) {
+      refused.insert({entry->pods_class->id, *entry->request});
+    }
+    flush_nodes();
+  }
+}
+
+JobSpec Scheduler::spec_of(const PodEntry& entry) {
+  const auto [at, is_new] = users_.try_emplace(entry.pod.name_space, 0);
+  if (is_new) at->second = static_cast<std::uint32_t>(users_.size());
+  JobSpec spec;
+  spec.user = {at->second, entry.pod.name_space};
+  spec.request = *entry.request;
+  if (entry.pods_class != nullptr) spec.request.selector = selector_of(*entry.pods_class);
+  spec.priority = priority_of(entry.pod.priority);
+  if (preempts_) spec.preemption = Preemption::Requeue;
+  spec.grace = std::clamp<std::chrono::seconds>(
+      entry.pod.grace, std::chrono::seconds(0), std::chrono::hours(24));
+  spec.work_dir = "/";
+  return spec;
+}
+
+void Scheduler::submit(PodEntry& entry) {
+  entry.role = Role::Refused;
+  entry.request.reset();
+  if (!entry.pod.unjudged.empty()) {
+    entry.trouble = unjudged_text(entry.pod.unjudged);
+    return;
+  }
+  auto request = request_of(entry.pod);
+  if (!request) {
+    entry.trouble = request.error().message;
+    return;
+  }
+  entry.request = *request;
+  entry.trouble.clear();
+  entry.role = Role::Queued;
+  entry.job = state_.next_id();
+  by_job_[entry.job] = entry.pod.uid;
+  answer_.reset();
+  state_.spare(entry.job, entry.pod.is_sparing);
+  step(engine::event::Submit{{spec_of(entry)}, system_principal()});
+  if (!answer_) return;
+  state_.spare(entry.job, false);
+  by_job_.erase(std::exchange(entry.job, JobId{}));
+  entry.role = Role::Refused;
+  if (answer_->code != Code::Infeasible) entry.trouble = answer_->message;
+}
+
+void Scheduler::step(const engine::Event& event) {
+  namespace e = engine::effect;
+  for (const engine::Effect& effect : engine::step(state_, event, now_)) {
+    if (const auto* launch = std::get_if<e::Launch>(&effect)) take(*launch);
+    if (const auto* answer = std::get_if<e::Answer>(&effect); answer && !answer->jobs) {
+      answer_ = answer->jobs.error();
+    }
+    if (const auto* wake = std::get_if<e::WakeAt>(&effect)) wake_ = wake->mono;
+    if (const auto* save = std::get_if<e::Save>(&effect)) see(*save);
+    if (const auto* stop = std::get_if<e::StopAttempt>(&effect)) take(*stop);
+  }
+}
+
+/// A job that the engine gave up though its pod is still there, or has wait again, as its node
+/// went.
+void Scheduler::see(const engine::effect::Save& save) {
+  const auto at = by_job_.find(save.job);
+  if (at == by_job_.end()) return;
+  const Role role = pods_.at(at->second).role;
+  const Job* job = state_.find(save.job);
+  const bool holds = role == Role::Launched || role == Role::Bound;
+  if (job == nullptr || is_ended(*job)) {
+    lose(save.job);
+  } else if (holds && !is_active(*job)) {
+    lose(save.job);
+    over_.push_back(save.job);
+  }
+}
+
+void Scheduler::lose(JobId id) {
+  const auto at = by_job_.find(id);
+  PodEntry& entry = pods_.at(at->second);
+  by_job_.erase(at);
+  entry.job = JobId{};
+  if (entry.role == Role::Bound || entry.role == Role::Launched) {  // or about to be there
+    entry.role = Role::Foreign;
+    return touch(entry.node);
+  }
+  leave(entry);
+  admit(entry);
+}
+
+/// What the engine does not count is looked at before anybody is told.
+void Scheduler::take(const engine::effect::Launch& launch) {
+  const LaunchOrder& order = *launch.order;
+  const auto uid = by_job_.find(order.job);
+  if (uid == by_job_.end()) return;  // its pod is gone, and the engine is about to be told
+  PodEntry& entry = pods_.at(uid->second);
+  const auto node = nodes_.find(order.node);
+  if (node == nodes_.end() || !lacks(node->second, *entry.pods_class).empty()) {
+    touch(order.node);
+    revoked_.push_back({order.job, order.attempt});
+    return;
+  }
+  drop_class(entry);
+  entry.role = Role::Launched;
+  ChosenDevices chosen{order.node, {}};
+  for (const DeviceGrant& grant : order.devices) {
+    Chosen device = name_device(node->second.sent.devices, grant.index);
+    device.share = order.mode == GpuMode::Fraction ? grant.share : Share::whole();
+    device.memory = grant.memory;
+    chosen.devices.push_back(std::move(device));
+  }
+  place(entry, order.node, chosen.devices.empty() ? "" : text_of(chosen));
+  count_extras(node->second);
+  const Pod& pod = entry.pod;
+  decided_.binds.push_back({pod.uid, pod.name_space, pod.name, entry.node, entry.given});
+}
+
+void Scheduler::bound(const std::string& uid) {
+  const auto at = pods_.find(uid);
+  if (at == pods_.end() || at->second.role != Role::Launched) return;
+  PodEntry& entry = at->second;
+  entry.role = Role::Bound;
+  const Job* job = state_.find(entry.job);
+  if (job == nullptr || !is_active(*job)) return;
+  events_.emplace_back(engine::event::AttemptStarted{entry.job, attempt_of(*job)->number, 1});
+  note_deleted(entry);
+}
+
+void Scheduler::not_bound(const std::string& uid, const std::string& why) {
+  const auto at = pods_.find(uid);
+  if (at == pods_.end()) return;
+  PodEntry& entry = at->second;
+  const bool has_lost_its_node = entry.role == Role::Foreign && entry.pod.node.empty();
+  if (has_lost_its_node || (entry.role == Role::Launched && entry.is_stale)) {
+    leave(entry);
+    return admit(entry);
+  }
+  if (entry.role != Role::Launched) return;
+  unplace(entry);
+  entry.role = Role::Queued;
+  entry.pods_class = &class_of(entry.pod);
+  ++entry.pods_class->waiting;
+  const Job* job = state_.find(entry.job);
+  if (job == nullptr || !is_active(*job)) return;
+  Outcome outcome{.reason = EndReason::NotStarted, .message = why};
+  outcome.failure.kind = FailureKind::Passing;
+  events_.emplace_back(
+      engine::event::AttemptEnded{entry.job, attempt_of(*job)->number, std::move(outcome)});
+}
+
+}  // namespace gflow::kube

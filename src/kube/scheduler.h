@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/step.h"
+#include "kube/objects.h"
+#include "kube/want.h"
+
+namespace gflow::kube {
+
+/// A pod that is to be bound.
+struct Bind {
+  std::string uid;
+  std::string name_space;
+  std::string name;
+  std::string node;
+  std::string allocation;  ///< for its annotation; "" if it has no GPU
+};
+
+/// A pod that has to make room.
+struct Evict {
+  std::string uid;
+  std::string name_space;
+  std::string name;
+  std::string by;  ///< the namespace of who gets the room
+};
+
+/// What is to be done.
+struct Decisions {
+  std::vector<Bind> binds;
+  std::vector<Evict> evictions;
+};
+
+/// Why a pod waits.
+struct Waiting {
+  const Pod* pod = nullptr;
+  std::string why;  ///< whole sentences
+};
+
+/// A cluster as events of the engine, and what the engine decides as bindings. Nothing is decided
+/// here: order, fit and place are the engine's, which is told of each node what it has and which
+/// pods it admits. All it knows it was told; a new one that is told the same knows the same. One
+/// thread owns it.
+///
+/// What the engine has no notion of (taints, selectors, host ports, numbers of pods, further
+/// resources) is a label of the machine for each class of pods that are alike in it: a machine has
+/// it while it admits them, and jobs of the class ask for it. Where one decision of the engine puts
+/// more on a node than that allows, the rest is taken back and decided again with the label gone.
+class Scheduler {
+ public:
+  /// `name`: the schedulerName of its pods.
+  Scheduler(std::string name, engine::Policy policy);
+
+  void put(Node node);
+  void node_gone(const std::string& uid);
+  void put(Pod pod);
+  void pod_gone(const std::string& uid);
+
+  /// Once, when all there is was told: pods that are bound are taken as they say they are.
+  void begin(Now now);
+  /// Decides what was told since. Changes nothing where nothing was.
+  [[nodiscard]] Decisions settle(Now now);
+  /// A binding was accepted.
+  void bound(const std::string& uid);
+  /// A binding was refused: the pod waits again, for a while.
+  void not_bound(const std::string& uid, const std::string& why);
+  /// An eviction was refused. By a disruption budget: others make room in its place, for a while.
+  /// For another reason, which is that of all: nobody is evicted for a while.
+  void not_evicted(const std::string& uid, bool is_of_budget);
+
+  /// All pods of it that wait, with the reasons.
+  [[nodiscard]] std::vector<Waiting> waiting(Now now);
+  /// When settle() is to be called though nothing is told; empty: never.
+  [[nodiscard]] std::optional<MonoTime> wake() const;
+  [[nodiscard]] const engine::State& state() const { return state_; }
+  [[nodiscard]] std::size_t nodes() const { return nodes_.size(); }
+  [[nodiscard]] std::size_t pods() const { return pods_.size(); }
+  /// The first contradiction in words, or "": for tests, after settle().
+  [[nodiscard]] std::string check() const;
+
+ private:
+  enum class Role {
+    Ignored,   ///< not on a node, and not to be put on one by this
+    New,       ///< to be told to the engine
+    Refused,   ///< the engine sees no node that could ever take it, as they are
+    Queued,    ///< waits in the engine
+    Launched,  ///< its binding is under way
+    Bound,     ///< holds in the engine what it has
+    Foreign,   ///< on a node by somebody else: what it holds is missing from the machine
+  };
+  /// Pods alike in what the engine does not count.
+  struct Class {
+    int id = 0;
+    Wishes wishes;
+    Amounts extras;
+    std::vector<HostPort> ports;
+    std::size_t waiting = 0;  ///< pods of it that are not on a node
+  };
+  using ClassKey = std::tuple<Wishes, Amounts, std::vector<HostPort>>;
+  struct PodEntry {
+    Pod pod;
+    Role role = Role::Ignored;
+    JobId job{};                  ///< of Queued, Launched and Bound
+    std::string node;             ///< of Launched, Bound and Foreign
+    std::string given;            ///< gflow/allocation of these, whatever it says later
+    Class* pods_class = nullptr;  ///< of those not on a node
+    bool is_stale = false;        ///< Launched, and not as it was decided on any more
+    std::optional<gflow::Request> request{};
+    std::string trouble;  ///< why the engine is not asked, or what it refused
+  };
+  struct NodeEntry {
+    Node node;
+    Machine sent;
+    bool was_sent = false;
+    Amounts extras_used;
+    std::vector<HostPort> ports_used;
+  };
+  struct Launched {
+    JobId job;
+    int attempt = 0;
+  };
+
+  // scheduler.cpp
+  void step(const engine::Event& event);
+  void take(const engine::effect::Launch& launch);
+  void see(const engine::effect::Save& save);
+  void lose(JobId id);
+  void admit(PodEntry& entry);
+  [[nodiscard]] bool is_mine(const Pod& pod) const;
+  void submit_new();
+  void take_back();
+  void submit(PodEntry& entry);
+  void update(PodEntry& entry, Pod pod);
+  void leave(PodEntry& entry);
+  void end(PodEntry& entry);
+  void tell_over(JobId id);
+  void drop_class(PodEntry& entry);
+  void place(PodEntry& entry, const std::string& node, const std::string& given);
+  void unplace(PodEntry& entry);
+  [[nodiscard]] gflow::JobSpec spec_of(const PodEntry& entry);
+  // scheduler_evict.cpp
+  void take(const engine::effect::StopAttempt& stop);
+  void drop_needless_evictions();
+  void pass_pauses();
+  [[nodiscard]] engine::event::Configure preempting(bool is_on) const;
+  void note_deleted(const PodEntry& entry);
+  [[nodiscard]] std::string why_evicting(const gflow::Queued& queued) const;
+  // scheduler_check.cpp
+  [[nodiscard]] std::string check_job(const PodEntry& entry) const;
+  [[nodiscard]] std::string check_place(const PodEntry& entry) const;
+  // scheduler_recover.cpp
+  void adopt(PodEntry& entry, JobId job);
+  void queue(PodEntry& entry, JobId job);
+  [[nodiscard]] std::optional<std::vector<int>> devices_held(const PodEntry& entry);
+  void restore(PodEntry& entry, JobState state);
+  [[nodiscard]] std::vector<PodEntry*> by_age();
+  // scheduler_nodes.cpp
+  void touch(const std::string& node) { dirty_.insert(node); }
+  void touch_all();
+  void flush_nodes();
+  void count_extras(NodeEntry& node) const;
+  [[nodiscard]] std::string lacks(const NodeEntry& node, const Class& pods) const;
+  [[nodiscard]] Machine machine_of(const NodeEntry& node) const;
+  void mark_foreign(Machine& machine) const;
+  void mark_asked_for(Machine& machine, const Pod& pod) const;
+  Class& class_of(const Pod& pod);
+  [[nodiscard]] static std::vector<Label> selector_of(const Class& pods);
+  // scheduler_reasons.cpp
+  struct Why {
+    std::string text;
+    bool has_room = false;  ///< some node has what it asks for
+  };
+  [[nodiscard]] Why why(const PodEntry& entry, std::optional<placement::Ledger>& whatif) const;
+  [[nodiscard]] std::string why_not_yet(const PodEntry& entry, bool has_room) const;
+
+  std::string name_;
+  bool preempts_;
+  engine::State state_;
+  Now now_{};
+  bool has_begun_ = false;
+  std::map<std::string, NodeEntry> nodes_;                ///< by name
+  std::map<std::string, std::string> node_names_;         ///< by uid
+  std::map<std::string, PodEntry> pods_;                  ///< by uid
+  std::map<std::string, std::set<std::string>> on_node_;  ///< uids by the node's name
+  std::map<JobId, std::string> by_job_;                   ///< uids
+  std::map<ClassKey, Class> classes_;
+  int next_class_ = 0;
+  std::set<std::string> dirty_;        ///< nodes to be looked at
+  std::vector<std::string> removed_;   ///< nodes to be told of as gone
+  std::vector<engine::Event> events_;  ///< to be told to the engine
+  std::vector<JobId> over_;            ///< jobs whose pods are gone, to be told after these
+  std::vector<std::string> new_;       ///< uids
+  std::vector<Launched> revoked_;      ///< to be taken back
+  Decisions decided_;
+  std::multimap<MonoTime, std::string> protected_;  ///< uids of pods not evicted until then
+  std::vector<std::string> refused_;                ///< uids of those that become such
+  std::optional<MonoTime> evicts_again_;            ///< empty: it does now, or never
+  std::set<MonoTime> looks_;  ///< when others may make room for one whose room was lost
+  std::map<std::string, std::uint32_t> users_;                    ///< uid of each namespace
+  std::map<std::tuple<std::string, int>, std::int32_t> adopted_;  ///< parts of each device
+  std::optional<Error> answer_;
+  bool retries_refused_ = false;
+  std::optional<MonoTime> wake_;
+};
+
+}  // namespace gflow::kube

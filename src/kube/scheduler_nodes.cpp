@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "kube/predicates.h"
+#include "kube/scheduler.h"
+
+/// What the engine is told of nodes.
+namespace gflow::kube {
+namespace {
+
+constexpr std::size_t kMostClasses = 4096;  // kept though no pod of them waits
+
+void use_device(Device& device, const std::string& pod) {
+  DeviceProcess process;
+  process.name = pod;
+  device.processes.push_back(std::move(process));
+}
+
+/// The devices of its annotation, whichever gflow-kube wrote it.
+void mark_named(Machine& machine, const std::string& given, const std::string& pod) {
+  const auto chosen = read_chosen(given);
+  if (!chosen || chosen->node != machine.name) return;
+  for (const Chosen& one : chosen->devices) {
+    const auto index = index_of(machine.devices, one);
+    if (index) use_device(machine.devices[static_cast<std::size_t>(*index)], pod);
+  }
+}
+
+/// Whether all devices of the node are of this resource, so that the engine counts it.
+bool is_only_gpu(const Node& node, std::string_view name) {
+  bool is_gpu = false;
+  for (const GpuResource& resource : kGpuResources) {
+    if (resource.name == name) {
+      is_gpu = true;
+    } else if (amount_of(node.allocatable, resource.name) > 0) {
+      return false;
+    }
+  }
+  return is_gpu;
+}
+
+/// Amounts are what whoever made a pod wrote there, however much that is.
+std::int64_t less(std::int64_t there, std::int64_t taken) {
+  return taken < there ? there - taken : 0;
+}
+
+}  // namespace
+
+void Scheduler::touch_all() {
+  for (const auto& [name, node] : nodes_) touch(name);
+}
+
+/// One that is new has to be asked for at every node.
+Scheduler::Class& Scheduler::class_of(const Pod& pod) {
+  ClassKey key{pod.wishes, extras_of(pod), pod.ports};
+  if (const auto at = classes_.find(key); at != classes_.end()) {
+    if (at->second.waiting == 0) touch_all();  // it may have been left out meanwhile
+    return at->second;
+  }
+  if (classes_.size() >= kMostClasses) {
+    std::erase_if(classes_, [](const auto& one) { return one.second.waiting == 0; });
+  }
+  touch_all();
+  const auto& [wishes, extras, ports] = key;
+  Class made{next_class_++, wishes, extras, ports};
+  return classes_.emplace(std::move(key), std::move(made)).first->second;
+}
+
+std::vector<Label> Scheduler::selector_of(const Class& pods) {
+  return {{fmt::format("admits-{}", pods.id), ""}};
+}
+
+void Scheduler::count_extras(NodeEntry& node) const {
+  node.extras_used.clear();
+  node.ports_used.clear();
+  const auto here = on_node_.find(node.node.name);
+  if (here == on_node_.end()) return;
+  for (const std::string& uid : here->second) {
+    const Pod& pod = pods_.at(uid).pod;
+    add_to(node.extras_used, extras_of(pod));
+    node.ports_used.insert(node.ports_used.end(), pod.ports.begin(), pod.ports.end());
+  }
+}
+
+/// What keeps pods of the class from the node, of all that the engine does not count; "" if nothing
+/// does.
+std::string Scheduler::lacks(const NodeEntry& node, const Class& pods) const {
+  if (std::string refusal = refusal_of(node.node, pods.wishes); !refusal.empty()) return refusal;
+  for (const auto& [name, wanted] : pods.extras) {
+    const std::int64_t there = amount_of(node.node.allocatable, name);
+    // One that is full just now could admit them all the same.
+    const std::int64_t used = is_only_gpu(node.node, name) ? 0 : amount_of(node.extras_used, name);
+    if (wanted <= there - used) continue;
+    return name == "pods" ? "Too many pods" : "Insufficient " + name;
+  }
+  for (const HostPort& port : pods.ports) {
+    const auto taken = [&port](const HostPort& used) { return collide(port, used); };
+    if (!std::ranges::any_of(node.ports_used, taken)) continue;
+    return "node(s) didn't have free ports for the requested pod ports";
+  }
+  return {};
+}
+
+Machine Scheduler::machine_of(const NodeEntry& node) const {
+  Machine machine;
+  machine.name = node.node.name;
+  machine.source = "kubernetes";
+  machine.devices = devices_of(node.node);
+  std::int64_t cpus = amount_of(node.node.allocatable, "cpu");
+  std::int64_t memory = amount_of(node.node.allocatable, "memory") / 1000;
+  if (const auto here = on_node_.find(machine.name); here != on_node_.end()) {
+    for (const std::string& uid : here->second) {
+      const PodEntry& entry = pods_.at(uid);
+      if (entry.role != Role::Foreign) continue;
+      cpus = less(cpus, amount_of(entry.pod.requests, "cpu"));
+      const std::int64_t used = amount_of(entry.pod.requests, "memory");
+      memory = less(memory, used / 1000 + (used % 1000 == 0 ? 0 : 1));
+    }
+  }
+  machine.cpus = static_cast<int>(std::clamp<std::int64_t>(cpus, 0, INT32_MAX));
+  machine.memory = Memory{std::max<std::int64_t>(memory, 0)};
+  for (const auto& [key, one] : classes_) {
+    if (one.waiting == 0 || !lacks(node, one).empty()) continue;
+    machine.labels.push_back(selector_of(one).front());
+  }
+  std::ranges::sort(machine.labels);
+  mark_foreign(machine);
+  return machine;
+}
+
+/// Those that a pod of another scheduler says it has; and of what else its containers ask for, only
+/// its kubelet knows which: as many from the last one on are taken for theirs, of those that nobody
+/// has.
+void Scheduler::mark_foreign(Machine& machine) const {
+  const auto here = on_node_.find(machine.name);
+  if (here == on_node_.end()) return;
+  std::vector<const PodEntry*> foreign;
+  for (const std::string& uid : here->second) {
+    const PodEntry& entry = pods_.at(uid);
+    if (entry.role == Role::Foreign) foreign.push_back(&entry);
+  }
+  for (const PodEntry* one : foreign) mark_named(machine, one->given, one->pod.full_name());
+  for (const PodEntry* one : foreign) mark_asked_for(machine, one->pod);
+}
+
+void Scheduler::mark_asked_for(Machine& machine, const Pod& pod) const {
+  for (const GpuResource& resource : kGpuResources) {
+    const std::string prefix = std::string(resource.name) + "/";
+    const auto is_its = [&](const Device& device) {
+      return device.uuid.starts_with(prefix) &&
+             std::ranges::find(device.processes, pod.full_name(), &DeviceProcess::name) !=
+                 device.processes.end();
+    };
+    std::int64_t left = amount_of(pod.requests, resource.name) / 1000 -
+                        std::ranges::count_if(machine.devices, is_its);
+    const auto is_held = [&](const Device& device) {  // by one whose pod is still there
+      return std::ranges::any_of(state_.holders(machine.name, device.index),
+                                 [this](JobId job) { return by_job_.contains(job); });
+    };
+    for (auto at = machine.devices.rbegin(); at != machine.devices.rend() && left > 0; ++at) {
+      const bool is_its_to_take = at->uuid.starts_with(prefix) && at->processes.empty();
+      if (!is_its_to_take || is_held(*at)) continue;
+      use_device(*at, pod.full_name());
+      --left;
+    }
+  }
+}
+
+void Scheduler::flush_nodes() {
+  while (!dirty_.empty()) {
+    engine::event::NodesChanged changed;
+    for (const std::string& name : std::exchange(dirty_, {})) {
+      const auto at = nodes_.find(name);
+      if (at == nodes_.end()) continue;
+      NodeEntry& node = at->second;
+      count_extras(node);
+      Machine machine = machine_of(node);
+      if (node.was_sent && machine == node.sent) continue;
+      node.sent = machine;
+      node.was_sent = true;
+      changed.nodes.push_back(std::move(machine));
+    }
+    if (changed.nodes.empty()) return;
+    retries_refused_ = true;
+    step(changed);
+  }
+}
+
+}  // namespace gflow::kube

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/blocker.h"
+#include "core/gpu_request.h"
+#include "kube/scheduler.h"
+#include "placement/demand.h"
+
+/// Why pods wait, for people and for what reads the condition PodScheduled.
+namespace gflow::kube {
+namespace {
+
+/// What is not enough of on a node, most telling first; "" if all is.
+std::string lack(const placement::Shortfall& shortfall, const gflow::Request& request) {
+  if (shortfall.closed) return "node(s) do not take pods now";
+  if (shortfall.devices > 0) {
+    if (shortfall.devices_suitable >= request.gpus) {
+      if (shortfall.gpu_memory > Memory{}) return "Insufficient GPU memory";
+      if (shortfall.share > Share{}) return "Insufficient share of a GPU";
+    }
+    const GpuRequest gpus = gpu_request_of(request);
+    const bool has_few = shortfall.devices_suitable < request.gpus;
+    if (has_few && !gpus.models.empty()) return "node(s) had too few GPUs of the model";
+    return "Insufficient " + resource_name(gpus, GpuResources{});
+  }
+  if (shortfall.milli_cpus > 0) return "Insufficient cpu";
+  if (shortfall.memory > Memory{}) return "Insufficient memory";
+  return shortfall.selector ? "node(s) are being looked at" : "";
+}
+
+}  // namespace
+
+std::vector<Waiting> Scheduler::waiting(Now now) {
+  now_ = now;
+  std::vector<Waiting> all;
+  std::map<std::tuple<int, gflow::Request>, Why> known;  // pods alike wait for the same
+  std::optional<placement::Ledger> whatif;
+  for (const auto& [uid, entry] : pods_) {
+    if (entry.role == Role::Refused && !entry.trouble.empty()) {
+      all.push_back({&entry.pod, entry.trouble});
+      continue;
+    }
+    if (entry.role != Role::Refused && entry.role != Role::Queued) continue;
+    Why& of_all = known[{entry.pods_class->id, *entry.request}];
+    if (of_all.text.empty()) of_all = why(entry, whatif);
+    const std::string own = why_not_yet(entry, of_all.has_room);
+    all.push_back({&entry.pod, own.empty() ? of_all.text : of_all.text + " " + own});
+  }
+  return all;
+}
+
+Scheduler::Why Scheduler::why(const PodEntry& entry,
+                              std::optional<placement::Ledger>& whatif) const {
+  gflow::Request request = *entry.request;
+  request.selector = selector_of(*entry.pods_class);
+  const placement::Demand demand = placement::demand_of(request);
+  const placement::Ledger* ledger = &state_.ledger();
+  std::optional<placement::DemandIndex> index = ledger->find(demand);
+  if (!index) {  // the engine keeps no request that no node could meet
+    if (!whatif) whatif = *ledger;
+    index = whatif->intern(demand);
+    ledger = &*whatif;
+  }
+  std::map<std::string, int> counts;
+  int fits = 0;
+  for (const auto& [name, node] : nodes_) {
+    std::string reason = lacks(node, *entry.pods_class);
+    const auto at = ledger->find(name);
+    if (reason.empty() && at) reason = lack(ledger->shortfall(*index, *at), request);
+    if (reason.empty()) {
+      ++fits;
+    } else {
+      ++counts[reason];
+    }
+  }
+  if (nodes_.empty()) return {"0/0 nodes are available: there are none."};
+  std::vector<std::string> reasons;
+  for (const auto& [reason, count] : counts) reasons.push_back(fmt::format("{} {}", count, reason));
+  std::ranges::sort(reasons);
+  return {fmt::format("{}/{} nodes are available{} {}.",
+                      fits,
+                      nodes_.size(),
+                      reasons.empty() ? "" : ":",
+                      fmt::join(reasons, ", ")),
+          fits > 0};
+}
+
+/// What besides the nodes keeps it from them.
+std::string Scheduler::why_not_yet(const PodEntry& entry, bool has_room) const {
+  if (entry.role != Role::Queued) return {};
+  const Job* job = state_.find(entry.job);
+  const auto* queued = job == nullptr ? nullptr : std::get_if<gflow::Queued>(&job->state);
+  if (queued != nullptr && queued->not_before && *queued->not_before > state_.lived(now_.mono)) {
+    return fmt::format("Binding it failed, and is tried again: {}.", queued->why);
+  }
+  if (queued != nullptr && !queued->victims.empty()) return why_evicting(*queued);
+  const auto ahead = has_room ? state_.ahead_of(entry.job, now_) : std::nullopt;
+  if (!ahead) return {};
+  const auto uid = by_job_.find(ahead->behind);
+  if (uid == by_job_.end()) return "It waits for pods ahead of it.";
+  return fmt::format("It would delay pod {}, which is ahead of it.",
+                     pods_.at(uid->second).pod.full_name());
+}
+
+}  // namespace gflow::kube

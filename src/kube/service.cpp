@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kube/service.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <climits>
+#include <csignal>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <thread>
+
+#include "base/text.h"
+#include "kube/election.h"
+#include "kube/fields.h"
+#include "kube/inbox.h"
+#include "kube/log.h"
+#include "kube/reflector.h"
+#include "kube/scheduler.h"
+#include "kube/workers.h"
+#include "kube/writer.h"
+#include "os/clock.h"
+#include "os/random.h"
+#include "os/signals.h"
+
+namespace gflow::kube {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kTellAtMost = 200ms;  // how often reasons are looked at anew
+constexpr auto kTellAgain = 1s;
+/// Pods that have ended hold nothing, and are none here.
+constexpr std::string_view kNotEnded =
+    "&fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed";
+
+engine::Policy policy_of(const Options& options) {
+  engine::Policy policy;
+  policy.preempt = options.preempt;
+  return policy;
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  if (::gethostname(name.data(), name.size() - 1) != 0) return "localhost";
+  return name.data();
+}
+
+/// Follows one kind of objects in a thread of its own.
+class Follower {
+ public:
+  Follower(const Access& access, Credentials& credentials, Followed followed, Listener listener)
+      : api_(access, credentials), reflector_(api_, std::move(followed), std::move(listener)) {
+    thread_ = std::jthread([this] { reflector_.run(); });
+  }
+  ~Follower() { reflector_.stop(); }
+
+ private:
+  Api api_;
+  Reflector reflector_;
+  std::jthread thread_;
+};
+
+/// The one thread that decides, and all that tell it something.
+class Service {
+ public:
+  Service(const Options& options,
+          const Access& access,
+          Inbox inbox,
+          os::SignalWatch signals,
+          std::ostream& log)
+      : options_(options),
+        access_(access),
+        log_(log),
+        credentials_(access_),
+        inbox_(std::move(inbox)),
+        signals_(std::move(signals)),
+        identity_(fmt::format("{}_{}_{}", host_name(), ::getpid(), os::random_hex(4))),
+        scheduler_(options.name, policy_of(options)) {}
+
+  Result<void> run() {
+    GF_CHECK(greet());
+    Election election(access_,
+                      credentials_,
+                      {options_.name_space, lease_name(), identity_, options_.lease},
+                      log_);
+    auto workers = std::make_unique<Workers>(access_, credentials_, options_.writers);
+    Writer writer(*workers, election, log_, identity_);
+    writer_ = &writer;
+    election.run([this] { inbox_.post([this] { begin(); }); },
+                 [this](const std::string& why) { inbox_.post([this, why] { lost_ = why; }); });
+    const auto ended = loop();
+    followers_.clear();
+    workers.reset();  // before the writer that its tasks have
+    if (writer.uncertain() > 0) election.keep();
+    return ended;
+  }
+
+ private:
+  /// Each schedulerName has one.
+  [[nodiscard]] std::string lease_name() const {
+    return options_.name == "gflow" ? "gflow-kube" : "gflow-kube-" + options_.name;
+  }
+
+  /// Whether that is a cluster, and knows who asks. One that is not there yet is waited for.
+  Result<void> greet() {
+    Api api(access_, credentials_);
+    while (true) {
+      const auto answer = api.ask({.path = "/version"});
+      if (answer && answer->is_ok()) {
+        const auto version = nlohmann::json::parse(answer->body, nullptr, false);
+        log_.info(fmt::format("{} ({}), Kubernetes {}, pods of schedulerName {}",
+                              access_.url(),
+                              access_.source,
+                              text(version, "gitVersion"),
+                              options_.name));
+        return {};
+      }
+      const Error error = answer ? error_of(*answer, "ask " + access_.url()) : answer.error();
+      if (error.code != Code::Unreachable && error.code != Code::Timeout) {
+        return std::unexpected(error);
+      }
+      log_.warn_again(error.message + "; trying again");
+      if (is_ended(500ms)) return {};
+    }
+  }
+
+  [[nodiscard]] bool is_ended(std::chrono::milliseconds wait) {
+    pollfd came{signals_.fd(), POLLIN, 0};
+    (void)::poll(&came, 1, static_cast<int>(wait.count()));
+    if (signals_.next()) ends_ = true;
+    return ends_;
+  }
+
+  /// What it decides by is read only now: all that another decided before is in it.
+  void begin() {
+    log_.info(fmt::format("{} has the lease {}/{}", identity_, options_.name_space, lease_name()));
+    won_ = os::now().mono;
+    Listener nodes = listener([](Scheduler& to, const std::string& uid) { to.node_gone(uid); });
+    nodes.put = [this](const nlohmann::json& object) {
+      inbox_.post([this, node = node_of(object)] { scheduler_.put(node); });
+    };
+    Listener pods = listener([](Scheduler& to, const std::string& uid) { to.pod_gone(uid); });
+    pods.put = [this](const nlohmann::json& object) {
+      inbox_.post([this, pod = pod_of(object)] { scheduler_.put(pod); });
+    };
+    follow({"/api/v1/nodes", "", 500}, std::move(nodes));
+    follow({"/api/v1/pods", std::string(kNotEnded), 500}, std::move(pods));
+  }
+
+  void follow(Followed what, Listener listener) {
+    followers_.push_back(
+        std::make_unique<Follower>(access_, credentials_, std::move(what), std::move(listener)));
+  }
+
+  Listener listener(void (*gone)(Scheduler&, const std::string&)) {
+    Listener made;
+    made.gone = [this, gone](const std::string& uid) {
+      inbox_.post([this, gone, uid] { gone(scheduler_, uid); });
+    };
+    made.synced = [this] { inbox_.post([this] { synced(); }); };
+    made.trouble = [this](const std::string& what) { log_.warn_again(what); };
+    return made;
+  }
+
+  void synced() {
+    if (++synced_ < 2) return;
+    const Now now = os::now();
+    scheduler_.begin(now);
+    log_.info(fmt::format("{} nodes and {} pods, known {} ms after the lease",
+                          scheduler_.nodes(),
+                          scheduler_.pods(),
+                          (now.mono - won_).count()));
+  }
+
+  Result<void> loop() {
+    while (!ends_) {
+      wait();
+      if (is_ended(0ms)) break;
+      const auto tasks = inbox_.take();
+      for (const Inbox::Task& task : tasks) task();
+      if (lost_) return fail(Code::WrongState, "the lease is lost: " + *lost_);
+      if (synced_ < 2) continue;
+      const Now now = os::now();
+      const std::uint64_t revision = scheduler_.state().revision();
+      Decisions decisions = scheduler_.settle(now);
+      for (Bind& bind : decisions.binds) write(std::move(bind));
+      for (Evict& evict : decisions.evictions) write(std::move(evict));
+      if (!tasks.empty() || revision != scheduler_.state().revision()) has_news_ = true;
+      tell(now);
+    }
+    log_.info("ended by a signal");
+    return {};
+  }
+
+  /// For something to do.
+  void wait() {
+    std::optional<MonoTime> until = scheduler_.wake();
+    if (has_news_ || teller_.has_more()) {
+      const MonoTime then = told_ + (has_news_ ? kTellAtMost : kTellAgain);
+      until = std::min(until.value_or(then), then);
+    }
+    int patience = -1;
+    if (until && synced_ >= 2) {
+      patience =
+          static_cast<int>(std::clamp<std::int64_t>((*until - os::now().mono).count(), 0, INT_MAX));
+    }
+    std::array<pollfd, 2> come = {{{inbox_.fd(), POLLIN, 0}, {signals_.fd(), POLLIN, 0}}};
+    (void)::poll(come.data(), come.size(), patience);
+  }
+
+  void write(Bind bind) {
+    writer_->bind(std::move(bind), [this](Bound bound) {
+      inbox_.post([this, bound = std::move(bound)] {
+        if (bound.refused.empty()) {
+          scheduler_.bound(bound.uid);
+        } else {
+          scheduler_.not_bound(bound.uid, bound.refused);
+        }
+      });
+    });
+  }
+
+  void write(Evict evict) {
+    const std::string uid = evict.uid;
+    writer_->evict(std::move(evict), [this, uid](bool is_of_budget) {
+      inbox_.post([this, uid, is_of_budget] { scheduler_.not_evicted(uid, is_of_budget); });
+    });
+  }
+
+  void tell(Now now) {
+    const bool is_time = now.mono - told_ >= (has_news_ ? kTellAtMost : kTellAgain);
+    if (!is_time || (!has_news_ && !teller_.has_more())) return;
+    has_news_ = false;
+    told_ = now.mono;
+    for (const Waiting& one : teller_.due(scheduler_.waiting(now), now.mono)) {
+      writer_->tell(*one.pod, one.why);
+    }
+  }
+
+  const Options& options_;
+  Access access_;
+  Log log_;
+  Credentials credentials_;
+  Inbox inbox_;
+  os::SignalWatch signals_;
+  std::string identity_;
+  Scheduler scheduler_;
+  Teller teller_;
+  Writer* writer_ = nullptr;
+  std::vector<std::unique_ptr<Follower>> followers_;
+  MonoTime won_{};
+  MonoTime told_{};
+  int synced_ = 0;
+  bool has_news_ = false;
+  bool ends_ = false;
+  std::optional<std::string> lost_;
+};
+
+}  // namespace
+
+Result<void> serve(const Options& options, std::ostream& log) {
+  const Access access = GF_TRY(find_access(options.access));
+  constexpr std::array<int, 2> kEnds = {SIGTERM, SIGINT};
+  os::SignalWatch signals = GF_TRY(os::SignalWatch::open(kEnds));
+  Inbox inbox = GF_TRY(Inbox::open());
+  Service service(options, access, std::move(inbox), std::move(signals), log);
+  return service.run();
+}
+
+}  // namespace gflow::kube

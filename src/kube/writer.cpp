@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kube/writer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/text.h"
+#include "kube/fields.h"
+#include "os/clock.h"
+#include "os/random.h"
+
+namespace gflow::kube {
+namespace {
+
+using namespace std::chrono_literals;
+using Json = nlohmann::json;
+
+constexpr auto kTellPause = 5s;
+constexpr auto kMostPause = 5s;  // between two tries of a binding
+constexpr auto kEvictPause = 500ms;
+constexpr int kMostTries = 5;                 // of an eviction
+constexpr std::size_t kMostBacklog = 10'000;  // behind which nobody looks for an Event
+constexpr std::size_t kMostNote = 1024;       // of an Event
+
+std::string path_of(const std::string& name_space, const std::string& name) {
+  return fmt::format("/api/v1/namespaces/{}/pods/{}", name_space, name);
+}
+
+Json binding_of(const Bind& bind) {
+  Json metadata = {{"name", bind.name}, {"namespace", bind.name_space}, {"uid", bind.uid}};
+  if (!bind.allocation.empty()) {
+    metadata["annotations"] = {{std::string(kAllocationAnnotation), bind.allocation}};
+  }
+  return {{"apiVersion", "v1"},
+          {"kind", "Binding"},
+          {"metadata", std::move(metadata)},
+          {"target", {{"apiVersion", "v1"}, {"kind", "Node"}, {"name", bind.node}}}};
+}
+
+std::string dumped(const Json& document) {
+  return document.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+/// What requests and events say of a pod that may have changed, or gone, since.
+template <typename Named>
+Pod pod_named(const Named& one) {
+  Pod pod;
+  pod.uid = one.uid;
+  pod.name_space = one.name_space;
+  pod.name = one.name;
+  return pod;
+}
+
+/// Whether another try may go otherwise: the server is busy, or has a bad time.
+bool is_passing(int status) { return status == 429 || status >= 500; }
+
+/// Whether it is a disruption budget that refuses, and not a server that has too much to do.
+bool is_of_budget(const Answer& answer) {
+  const Json status = Json::parse(answer.body, nullptr, false);
+  const Json& causes = part(part(status, "details"), "causes");
+  return causes.is_array() && std::ranges::any_of(causes, [](const Json& cause) {
+           return text(cause, "reason") == "DisruptionBudget";
+         });
+}
+
+}  // namespace
+
+void Writer::bind(Bind bind, std::function<void(Bound)> done) {
+  workers_.urgent([this, binding = Binding{std::move(bind), std::move(done)}](Api& api) {
+    if (!election_.may_write()) return;
+    ++uncertain_;
+    try_binding(api, binding);
+  });
+}
+
+void Writer::try_binding(Api& api, Binding binding) {
+  if (!election_.may_write()) return;
+  const Bind& bind = binding.bind;
+  const auto answer =
+      api.ask({.method = "POST",
+               .path = path_of(bind.name_space, bind.name) + "/binding",
+               .body = dumped(binding_of(bind)),
+               .limit = std::min<std::chrono::milliseconds>(election_.write_limit(), 5s)});
+  const Seen seen = seen_after(api, bind, answer);
+  if (seen == Seen::There) {
+    tell_bound(bind);
+    --uncertain_;
+    return binding.done({bind.uid, ""});
+  }
+  const std::string why =
+      answer ? error_of(*answer, fmt::format("bind {}/{}", bind.name_space, bind.name)).message
+             : "nobody answered its binding, and it is gone or on another node by now";
+  if (seen == Seen::Elsewhere) {
+    log_.warn(why);
+    --uncertain_;
+    return binding.done({bind.uid, why});
+  }
+  log_.warn_again(answer ? why : "bind: " + answer.error().message);
+  std::chrono::milliseconds pause = binding.pause;
+  if (answer && answer->retry_after) {
+    pause = std::max<std::chrono::milliseconds>(pause, *answer->retry_after);
+  }
+  binding.pause = std::min<std::chrono::milliseconds>(pause * 2, kMostPause);
+  workers_.urgent_after(
+      std::min<std::chrono::milliseconds>(pause, kMostPause),
+      [this, binding = std::move(binding)](Api& other) { try_binding(other, binding); });
+}
+
+/// Where the pod is after a try; where the answer does not say, the pod does. A conflict may be
+/// with an earlier try of this very binding.
+Writer::Seen Writer::seen_after(Api& api, const Bind& bind, const Result<Answer>& answer) {
+  if (answer && answer->is_ok()) return Seen::There;
+  const bool is_conflict = answer && answer->status == 409;
+  if (answer && !is_conflict && !is_passing(answer->status)) return Seen::Elsewhere;
+  const Seen seen = look(api, bind);
+  return is_conflict && seen == Seen::Waits ? Seen::Elsewhere : seen;
+}
+
+void Writer::tell_bound(const Bind& bind) {
+  log_.info(fmt::format("bound {}/{} to {}{}{}",
+                        bind.name_space,
+                        bind.name,
+                        bind.node,
+                        bind.allocation.empty() ? "" : " ",
+                        bind.allocation));
+  if (workers_.backlog() > kMostBacklog) return;
+  const Pod pod = pod_named(bind);
+  const std::string note = fmt::format("Assigned {} to {}", pod.full_name(), bind.node);
+  workers_.later([this, pod, note](Api& api) { event(api, pod, {"Scheduled", "Binding", note}); });
+}
+
+void Writer::evict(Evict evict, std::function<void(bool)> refused) {
+  workers_.urgent([this, eviction = Eviction{std::move(evict), std::move(refused)}](Api& api) {
+    try_eviction(api, eviction);
+  });
+}
+
+/// Asked for again it is the same eviction, of this very pod.
+void Writer::try_eviction(Api& api, Eviction eviction) {
+  if (!election_.may_write()) return;
+  const Evict& evict = eviction.evict;
+  const Json document = {{"apiVersion", "policy/v1"},
+                         {"kind", "Eviction"},
+                         {"metadata", {{"name", evict.name}, {"namespace", evict.name_space}}},
+                         {"deleteOptions", {{"preconditions", {{"uid", evict.uid}}}}}};
+  const auto answer =
+      api.ask({.method = "POST",
+               .path = path_of(evict.name_space, evict.name) + "/eviction",
+               .body = dumped(document),
+               .limit = std::min<std::chrono::milliseconds>(election_.write_limit(), kMostPause)});
+  const Pod pod = pod_named(evict);
+  if (answer && answer->is_ok()) {
+    log_.info(fmt::format("evicted {} for a pod of {}", pod.full_name(), evict.by));
+    const std::string note = fmt::format("Makes room for a pod of namespace {}", evict.by);
+    return event(api, pod, {"Preempted", "Preempting", note});
+  }
+  if (answer && answer->status == 404) return;  // it is gone
+  const Error error = answer ? error_of(*answer, "evict " + pod.full_name()) : answer.error();
+  log_.warn_again(error.message);
+  // A conflict is with another pod of the name, whose end is told, or with a change of this one.
+  const bool is_again = !answer || answer->status == 409 || is_passing(answer->status);
+  const bool is_budget = answer && is_of_budget(*answer);
+  if (is_budget || !is_again || ++eviction.tries >= kMostTries) return eviction.refused(is_budget);
+  workers_.urgent_after(kEvictPause, [this, eviction = std::move(eviction)](Api& other) {
+    try_eviction(other, eviction);
+  });
+}
+
+/// Where the pod is.
+Writer::Seen Writer::look(Api& api, const Bind& bind) {
+  const auto answer = api.ask({.path = path_of(bind.name_space, bind.name), .limit = 5s});
+  if (!answer) return Seen::Unknown;
+  if (answer->status == 404) return Seen::Elsewhere;
+  if (!answer->is_ok()) return Seen::Unknown;
+  const Json pod = Json::parse(answer->body, nullptr, false);
+  const Json& metadata = part(pod, "metadata");
+  if (text(metadata, "uid") != bind.uid) return Seen::Elsewhere;
+  const std::string node = text(part(pod, "spec"), "nodeName");
+  if (node.empty()) return Seen::Waits;
+  const std::string noted =
+      text(part(metadata, "annotations"), std::string(kAllocationAnnotation).c_str());
+  return node == bind.node && noted == bind.allocation ? Seen::There : Seen::Elsewhere;
+}
+
+void Writer::tell(const Pod& pod, const std::string& why) {
+  News news{pod_named(pod), why};
+  news.pod.version = pod.version;
+  news.pod.told = pod.told;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!news_.insert_or_assign(pod.uid, std::move(news)).second) return;  // somebody is on the way
+  }
+  workers_.later([this, uid = pod.uid](Api& api) {
+    std::unique_lock lock(mutex_);
+    const auto node = news_.extract(uid);
+    lock.unlock();
+    tell_now(api, node.mapped());
+  });
+}
+
+void Writer::tell_now(Api& api, const News& news) {
+  if (!election_.may_write()) return;
+  const Pod& pod = news.pod;
+  Json condition = {{"type", "PodScheduled"},
+                    {"status", "False"},
+                    {"reason", "Unschedulable"},
+                    {"message", news.why}};
+  if (pod.told.empty()) condition["lastTransitionTime"] = rfc3339(os::now().wall);
+  // Of this very pod as it was then: another of its name, or one that was bound meanwhile, is a
+  // conflict.
+  Json metadata = {{"uid", pod.uid}};
+  if (!pod.version.empty()) metadata["resourceVersion"] = pod.version;
+  const Json patch = {{"metadata", std::move(metadata)},
+                      {"status", {{"conditions", Json::array({std::move(condition)})}}}};
+  const auto answer = api.ask({.method = "PATCH",
+                               .path = path_of(pod.name_space, pod.name) + "/status",
+                               .body = dumped(patch),
+                               .content_type = "application/strategic-merge-patch+json",
+                               .limit = election_.write_limit()});
+  if (!answer) log_.warn_again("tell why pods wait: " + answer.error().message);
+  const bool is_gone = answer && (answer->status == 404 || answer->status == 409);
+  if (!answer || is_gone) return;
+  if (!answer->is_ok()) {
+    log_.warn_again(error_of(*answer, "tell why pods wait").message);
+    return;
+  }
+  event(api, pod, {"FailedScheduling", "Scheduling", news.why, true});
+}
+
+void Writer::event(Api& api, const Pod& pod, const EventText& text) {
+  if (!election_.may_write()) return;
+  const std::string now = rfc3339(os::now().wall);
+  const Json document = {
+      {"apiVersion", "events.k8s.io/v1"},
+      {"kind", "Event"},
+      {"metadata",
+       {{"name", fmt::format("{}.{}", pod.name.substr(0, 200), os::random_hex(8))},
+        {"namespace", pod.name_space}}},
+      {"eventTime", now.substr(0, now.size() - 1) + "000Z"},
+      {"reportingController", "gflow-kube"},
+      {"reportingInstance", instance_.substr(0, 128)},
+      {"action", text.action},
+      {"reason", text.reason},
+      {"regarding",
+       {{"apiVersion", "v1"},
+        {"kind", "Pod"},
+        {"name", pod.name},
+        {"namespace", pod.name_space},
+        {"uid", pod.uid}}},
+      {"note", text.note.substr(0, kMostNote)},
+      {"type", text.is_warning ? "Warning" : "Normal"}};
+  const auto answer =
+      api.ask({.method = "POST",
+               .path = fmt::format("/apis/events.k8s.io/v1/namespaces/{}/events", pod.name_space),
+               .body = dumped(document),
+               .limit = election_.write_limit()});
+  // The condition says it, too; events are for people who look just now.
+  if (!answer) log_.warn_again("write events: " + answer.error().message);
+  if (answer && !answer->is_ok() && answer->status != 404) {
+    log_.warn_again(error_of(*answer, "write events").message);
+  }
+}
+
+std::vector<Waiting> Teller::due(const std::vector<Waiting>& waiting, MonoTime now) {
+  ++round_;
+  has_more_ = false;
+  std::vector<Waiting> due;
+  for (const Waiting& one : waiting) {
+    const auto [at, is_new] = told_.try_emplace(one.pod->uid);
+    Told& told = at->second;
+    told.round = round_;
+    // What the pod itself says counts: a request may have come to nothing.
+    if (one.pod->told == one.why) continue;
+    if (!is_new && now - told.at < kTellPause) {
+      has_more_ = true;
+      continue;
+    }
+    told.at = now;
+    has_more_ = true;  // until it is seen to have arrived
+    due.push_back(one);
+  }
+  std::erase_if(told_, [this](const auto& one) { return one.second.round != round_; });
+  return due;
+}
+
+}  // namespace gflow::kube

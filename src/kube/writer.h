@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "kube/api.h"
+#include "kube/election.h"
+#include "kube/log.h"
+#include "kube/scheduler.h"
+#include "kube/workers.h"
+
+namespace gflow::kube {
+
+/// What became of a binding.
+struct Bound {
+  std::string uid;
+  std::string refused;  ///< why it is not bound; "": it is
+};
+
+/// What is written to a cluster, by workers. Nothing is once the lease may be another's.
+class Writer {
+ public:
+  /// `instance`: which of several this is.
+  Writer(Workers& workers, const Election& election, Log& log, std::string instance)
+      : workers_(workers), election_(election), log_(log), instance_(std::move(instance)) {}
+
+  /// Binds the pod, however often that takes: where nobody knows what became of a request, the pod
+  /// says. `done` is called by a worker, once, or never where the lease is lost.
+  void bind(Bind bind, std::function<void(Bound)> done);
+  /// Evicts the pod, as its disruption budgets allow; `refused` is called by a worker, once, where
+  /// they do not or it cannot be done. That it goes the cluster tells.
+  void evict(Evict evict, std::function<void(bool is_of_budget)> refused);
+  /// PodScheduled=False with why, and an Event; what was to be told of the pod before and is not
+  /// yet no longer counts.
+  void tell(const Pod& pod, const std::string& why);
+  /// Bindings that were asked for and whose end nobody knows.
+  [[nodiscard]] int uncertain() const { return uncertain_; }
+
+ private:
+  /// Of a pod: where it is to be, on no node, never to be there, or nobody says.
+  enum class Seen { There, Waits, Elsewhere, Unknown };
+  /// A binding with what it took so far.
+  struct Binding {
+    Bind bind;
+    std::function<void(Bound)> done;
+    std::chrono::milliseconds pause{100};  ///< before the next try
+  };
+  struct Eviction {
+    Evict evict;
+    std::function<void(bool is_of_budget)> refused;
+    int tries = 0;
+  };
+  struct News {
+    Pod pod;  ///< which one and as of when
+    std::string why;
+  };
+  void try_binding(Api& api, Binding binding);
+  [[nodiscard]] Seen seen_after(Api& api, const Bind& bind, const Result<Answer>& answer);
+  [[nodiscard]] Seen look(Api& api, const Bind& bind);
+  void tell_bound(const Bind& bind);
+  void try_eviction(Api& api, Eviction eviction);
+  void tell_now(Api& api, const News& news);
+  struct EventText {
+    std::string reason;
+    std::string action;
+    std::string note;
+    bool is_warning = false;
+  };
+  void event(Api& api, const Pod& pod, const EventText& text);
+
+  Workers& workers_;
+  const Election& election_;
+  Log& log_;
+  std::string instance_;
+  std::atomic<int> uncertain_ = 0;
+  std::mutex mutex_;
+  std::map<std::string, News> news_;  ///< to be told, by uid
+};
+
+/// When a pod is told why it waits: at once where it was told nothing, and where that changed or
+/// did not arrive not more often than each five seconds.
+class Teller {
+ public:
+  /// Those of `waiting` that are to be told now.
+  [[nodiscard]] std::vector<Waiting> due(const std::vector<Waiting>& waiting, MonoTime now);
+  /// Whether some are left for later, or on their way.
+  [[nodiscard]] bool has_more() const { return has_more_; }
+
+ private:
+  struct Told {
+    MonoTime at;
+    std::uint64_t round = 0;
+  };
+  std::map<std::string, Told> told_;  ///< by uid
+  std::uint64_t round_ = 0;
+  bool has_more_ = false;
+};
+
+}  // namespace gflow::kube

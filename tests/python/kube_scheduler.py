@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""gflow-kube as tests run it, and an oracle that reads nothing but the API server."""
+
+import contextlib
+import json
+import os
+import signal
+import ssl
+import subprocess
+import time
+import urllib.request
+from fractions import Fraction
+
+import pytest
+from cluster import ADMIN, path_of
+from machine import BIN, PATIENCE
+from package import ROOT
+
+GPUS = ("nvidia.com/gpu", "amd.com/gpu")
+SUFFIXES = {"": 1, "m": Fraction(1, 1000), "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
+
+
+def amount(text):
+    number = text.rstrip("Kimg" + "MG")
+    return Fraction(number) * SUFFIXES[text[len(number):]]
+
+
+class Scheduler:
+    """One process."""
+
+    def __init__(self, kube, *options, account="gflow-kube", user=None, server=None):
+        config = kube.kubeconfig("" if user else kube.token(account, "gflow"), f"of-{account}", user, server)
+        self.log = kube.root / f"gflow-kube-{time.monotonic_ns()}.log"
+        with open(self.log, "wb") as log:
+            self._process = subprocess.Popen(
+                [BIN / "gflow-kube", "--kubeconfig", config, "--lease-duration", "3", *options], stderr=log, stdout=log,
+                env={"PATH": os.environ["PATH"], "HOME": str(kube.root)})
+
+    @property
+    def pid(self):
+        return self._process.pid
+
+    def said(self):
+        return self.log.read_text()
+
+    def says(self, text):
+        """Whether it does before long. Its log is a file: there is nothing to be told by."""
+        end = time.monotonic() + 30
+        while text not in self.said() and time.monotonic() < end:
+            time.sleep(0.02)
+        return text in self.said()
+
+    def is_running(self):
+        return self._process.poll() is None
+
+    def end(self, how=signal.SIGTERM):
+        if self.is_running():
+            self._process.send_signal(how)
+        return self._process.wait(PATIENCE)
+
+
+def make_pod(kube, name, gpu=None, count=0, *, cpu=None, memory=None, priority=None, namespace="default", scheduler="gflow", **spec):
+    limits = {**({"nvidia.com/gpu": str(count)} if count else {}), **({"cpu": cpu} if cpu else {}), **({"memory": memory} if memory else {})}
+    return kube.make({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": name, "namespace": namespace, "annotations": {"gflow/gpu": gpu} if gpu else {}},
+        "spec": {"schedulerName": scheduler, "terminationGracePeriodSeconds": 0, **spec,
+                 "containers": spec.get("containers", [{"name": "main", "image": "none", "resources": {"limits": limits}}])}})
+
+
+def pods_of(kube, namespace="default"):
+    listed = kube.ask("GET", path_of("Pod", namespace))
+    return {one["metadata"]["name"]: one for one in listed["items"]}
+
+
+def node_of(pod):
+    return pod["spec"].get("nodeName")
+
+
+def told(pod):
+    """Why it waits, as its condition says."""
+    for one in pod.get("status", {}).get("conditions", ()):
+        if one["type"] == "PodScheduled" and one["status"] == "False":
+            return one["message"]
+    return None
+
+
+def chosen(pod):
+    """(resource, index, parts) of each device that it has."""
+    written = pod["metadata"].get("annotations", {}).get("gflow/allocation")
+    if written is None:
+        return []
+    return [(one["resource"], one["index"], one["share_parts"]) for one in json.loads(written)["devices"]]
+
+
+def until(kube, is_so, patience=60, namespace="default"):
+    """The pods by name once that is so of them: a list, and a watch from there on."""
+    end = time.monotonic() + patience
+    trusted = ssl.create_default_context(cafile=kube.root / "certs/apiserver.crt")
+    pods = {}
+    while True:
+        with contextlib.suppress(OSError):  # the server is down just now
+            listed = json.loads(kube.raw("GET", path_of("Pod", namespace)))
+            pods = {one["metadata"]["name"]: one for one in listed["items"]}
+            version = listed["metadata"]["resourceVersion"]
+            if is_so(pods):
+                return pods
+            asked = urllib.request.Request(
+                f"{kube.url}{path_of('Pod', namespace)}?watch=1&timeoutSeconds=2&resourceVersion={version}",
+                headers={"Authorization": f"Bearer {ADMIN}"})
+            with urllib.request.urlopen(asked, timeout=PATIENCE, context=trusted) as answer:
+                for line in answer:
+                    event = json.loads(line)
+                    if event["type"] == "ERROR":
+                        break
+                    name = event["object"]["metadata"]["name"]
+                    pods.pop(name, None)
+                    if event["type"] != "DELETED":
+                        pods[name] = event["object"]
+                    if is_so(pods):
+                        return pods
+        assert time.monotonic() < end, {name: (node_of(pod), told(pod)) for name, pod in pods.items()}
+
+
+def until_bound(kube, *names, **more):
+    return until(kube, lambda pods: all(name in pods and node_of(pods[name]) for name in names), **more)
+
+
+def until_told(kube, name, text, **more):
+    return told(until(kube, lambda pods: name in pods and text in (told(pods[name]) or ""), **more)[name])
+
+
+def held(pod):
+    """What its containers ask for; the pods here have no others."""
+    sums = {}
+    for container in pod["spec"]["containers"]:
+        for name, text in container["resources"].get("limits", {}).items():
+            sums[name] = sums.get(name, 0) + amount(text)
+    return sums
+
+
+def contradictions(kube):
+    """What cannot be: a device or a node that has more than it is. From the API server alone."""
+    nodes = {one["metadata"]["name"]: one for one in kube.ask("GET", "/api/v1/nodes")["items"]}
+    found, parts, sums = [], {}, {}
+    for pod in kube.ask("GET", "/api/v1/pods")["items"]:
+        node = node_of(pod)
+        if not node or pod["status"].get("phase") in ("Succeeded", "Failed"):
+            continue
+        name = pod["metadata"]["name"]
+        if node not in nodes:
+            found.append(f"{name} is on {node}, which is not there")
+            continue
+        has = nodes[node]["status"]["allocatable"]
+        for what, much in [*held(pod).items(), ("pods", 1)]:
+            sums[node, what] = sums.get((node, what), 0) + much
+            if sums[node, what] > amount(has.get(what, "0")):
+                found.append(f"{node} has {sums[node, what]} of {what} given out, {name} the last")
+        devices = chosen(pod)
+        if len({device[:2] for device in devices}) != len(devices):
+            found.append(f"{name} has a device twice")
+        for resource, index, much in devices:
+            if index >= int(has.get(resource, 0)):
+                found.append(f"{name} has {resource} {index} of {node}, which is not there")
+            key = (node, resource, index)
+            parts[key] = parts.get(key, 0) + much
+            if parts[key] > 10_000:
+                found.append(f"{key} is given out {parts[key] / 10_000} times, {name} the last")
+    return found
+
+
+@pytest.fixture(scope="session")
+def with_rights(control_plane):
+    control_plane.apply(ROOT / "packaging/kubernetes/rbac-scheduler.yaml")
+
+
+@pytest.fixture
+def start(kube, with_rights):
+    """Starts a scheduler; all end with the test, whose cluster has no contradiction then."""
+    made = []
+
+    def one(*options, **more):
+        made.append(Scheduler(kube, *options, **more))
+        return made[-1]
+
+    yield one
+    for each in made:
+        each.end(signal.SIGKILL)
+    assert contradictions(kube) == [], "\n".join(each.said() for each in made)
+
+
+@pytest.fixture(scope="session")
+def classes(control_plane):
+    """Of priority: low, high, and polite, which is as high and has nobody make room."""
+    for name, value, policy in (("low", 5, "PreemptLowerPriority"), ("high", 1000, "PreemptLowerPriority"), ("polite", 1000, "Never")):
+        control_plane.ask("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", {
+            "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": value, "preemptionPolicy": policy})
