@@ -50,7 +50,7 @@ struct Details {
     view.holders = cpus.holders;
   }
   void operator()(const blocker::Priority& priority) const {
-    view.jobs = {priority.behind};
+    if (priority.behind.is_set()) view.jobs = {priority.behind};
     view.at = priority.reserved_from;
   }
   void operator()(const blocker::GroupLimit&) const {}

@@ -33,6 +33,7 @@ void fields(Io& io, T& view) {
   io.derived("available", view.available());
   io.field("unavailable_because", view.bar);
   io.field("jobs", view.jobs);
+  io.field("other_jobs", view.other_jobs);
   io.field("drained", view.drained);
   io.field("drained_reason", view.drained_reason);
   io.field("gpu_mode", view.mode);

@@ -147,7 +147,8 @@ bool EventFilter::takes(const JobEvent& event) const {
     return list.empty() || std::ranges::find(list, value) != list.end();
   };
   const bool is_of_jobs = jobs.empty() || std::ranges::binary_search(jobs, event.job);
-  return is_of_jobs && has(users, event.user.name) && has(types, event_type(event.what));
+  return sight.knows(event.user) && is_of_jobs && has(users, event.user.name) &&
+         has(types, event_type(event.what));
 }
 
 bool EventFilter::takes(std::string_view type) const {

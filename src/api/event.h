@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "core/device_change.h"
 #include "core/job_event.h"
+#include "core/job_sight.h"
 #include "core/node_change.h"
 
 namespace gflow::api {
@@ -29,8 +30,11 @@ struct EventFilter {
   std::vector<JobId> jobs;         ///< ascending; empty: all
   std::vector<std::string> users;  ///< the same
   std::vector<std::string> types;  ///< the same
+  JobSight sight;                  ///< of whoever listens: not in the query
 
-  [[nodiscard]] bool takes_all() const { return jobs.empty() && users.empty() && types.empty(); }
+  [[nodiscard]] bool takes_all() const {
+    return jobs.empty() && users.empty() && types.empty() && sight.others == OthersJobs::All;
+  }
   [[nodiscard]] bool takes(const JobEvent& event) const;
   /// Events of a type that are not of jobs.
   [[nodiscard]] bool takes(std::string_view type) const;

@@ -14,6 +14,7 @@ void fields(Writer& io, const GpuSpecView& view) {
   io.field("gpus", request.gpus);
   io.field("gpu_share_parts", request.share.parts);
   io.field("gpu_share", share_text(request.share));
+  io.field("gpu_share_limit_parts", request.share_limit.parts);
   io.known_amount("gpu_memory_bytes", request.gpu_memory);
   io.known_text("gpu_vendor", request.vendor);
   io.field("gpu_models", request.models);

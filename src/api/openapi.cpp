@@ -320,13 +320,13 @@ Value info_of(std::string_view version) {
       .add("version", version)
       .add("summary", tr("GPUs of this machine, and the jobs that run on them"))
       .add("description",
-           fmt::format("{} {}",
-                       tr(identifications().front().help),
-                       tr("From elsewhere you show a token or a certificate. x-who, x-role and "
-                          "x-scope of an operation are who may, the least role, and the least "
-                          "scope of a token. Fields that a request does not know are refused, "
-                          "readers of answers ignore what they do not know. Text must not contain "
-                          "NUL characters.")))
+           fmt::format(
+               "{} {}",
+               tr(identifications().front().help),
+               tr("Requests from other machines need a token or a certificate. Each operation has "
+                  "x-who (who may use it), x-role (the least role) and x-scope (the least scope of "
+                  "a token). Unknown fields in a request are refused; readers of answers should "
+                  "ignore fields they do not know. Text must not contain NUL characters.")))
       .add("license", Members().add("name", "Apache-2.0").add("identifier", "Apache-2.0").value())
       .value();
 }

@@ -32,9 +32,9 @@ const std::array<Identification, 3>& identifications() {
                 "nothing for that, and nothing in it can claim otherwise.")},
       {kToken,
        tr_later("With a token"),
-       tr_later("Authorization: Bearer gflow_... of 'gctl token create NAME --scope SCOPE': you "
-                "are its owner, within its scope (read, submit, operate, admin; each allows what "
-                "those before it do). Over TCP only; it goes before a certificate.")},
+       tr_later("Authorization: Bearer gflow_..., from 'gctl token create NAME --scope SCOPE': you "
+                "act as its owner, within its scope (read, submit, operate, admin; each includes "
+                "those before it). Over TCP only; it takes precedence over a certificate.")},
       {kCertificate,
        tr_later("With a certificate"),
        tr_later("Over https, of the authority in [api] client_ca: you are the account that its "

@@ -78,6 +78,7 @@ struct JobPage {
 struct DeviceView {
   Device device;
   std::vector<JobId> jobs;             ///< gflow's on it; several if they share it
+  std::size_t other_jobs = 0;          ///< so many more, which who asks is not shown
   std::vector<DeviceProcess> foreign;  ///< processes that are not gflow's
   std::string model_short;             ///< the catalogue's name, as --gpus '1(A100)' takes it
   bool drained = false;                ///< an administrator lets nothing new start on it
@@ -88,8 +89,9 @@ struct DeviceView {
   Share share_free;                   ///< of its compute
   std::optional<Memory> memory_free;  ///< that can be promised to a job; empty: not known
   DeviceBar bar = DeviceBar::None;    ///< why nothing new may start on it, if so
+  [[nodiscard]] bool has_jobs() const { return !jobs.empty() || other_jobs > 0; }
   /// A job could have all of it now.
-  [[nodiscard]] bool available() const { return jobs.empty() && bar == DeviceBar::None; }
+  [[nodiscard]] bool available() const { return !has_jobs() && bar == DeviceBar::None; }
 };
 
 /// A node on which launches fail.

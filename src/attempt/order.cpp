@@ -21,11 +21,20 @@ bool set_seconds(std::string_view value, std::chrono::seconds& field) {
   return number.has_value();
 }
 
-/// "INDEX SHARE_PARTS MEMORY_BYTES VENDOR UUID".
+/// "SHARE_PARTS" or "SHARE_PARTS..SHARE_LIMIT_PARTS".
+bool set_share(std::string_view value, Grant& grant) {
+  constexpr std::string_view kTo = "..";
+  const std::size_t to = value.find(kTo);
+  if (to == std::string_view::npos) return set_number(value, grant.share_parts);
+  return set_number(value.substr(0, to), grant.share_parts) &&
+         set_number(value.substr(to + kTo.size()), grant.share_limit_parts);
+}
+
+/// "INDEX SHARE MEMORY_BYTES VENDOR UUID".
 bool set_device(std::string_view value, std::vector<Grant>& devices) {
   Grant grant;
   const bool understood = set_number(take_field(value, ' '), grant.index) &&
-                          set_number(take_field(value, ' '), grant.share_parts) &&
+                          set_share(take_field(value, ' '), grant) &&
                           set_number(take_field(value, ' '), grant.memory_bytes);
   grant.vendor = take_field(value, ' ');
   grant.uuid = value;
@@ -36,6 +45,9 @@ bool set_device(std::string_view value, std::vector<Grant>& devices) {
 std::string device_text(const Grant& grant) {
   std::string text = std::to_string(grant.index);
   text.append(" ").append(std::to_string(grant.share_parts));
+  if (grant.share_limit_parts != 0) {
+    text.append("..").append(std::to_string(grant.share_limit_parts));
+  }
   text.append(" ").append(std::to_string(grant.memory_bytes));
   return text.append(" ").append(grant.vendor).append(" ").append(grant.uuid);
 }

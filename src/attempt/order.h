@@ -16,11 +16,12 @@ constexpr std::uint32_t kOrderProtocol = 1;
 
 /// What was granted of one device.
 struct Grant {
-  std::uint32_t index = 0;         ///< on its node
-  std::uint32_t share_parts = 0;   ///< of its compute, in 10,000ths
-  std::uint64_t memory_bytes = 0;  ///< of its memory; 0: none was set aside
-  std::string vendor;              ///< without spaces; "" if not known
-  std::string uuid;                ///< "" if not known
+  std::uint32_t index = 0;              ///< on its node
+  std::uint32_t share_parts = 0;        ///< of its compute, in 10,000ths
+  std::uint32_t share_limit_parts = 0;  ///< the most of it; 0: that
+  std::uint64_t memory_bytes = 0;       ///< of its memory; 0: none was set aside
+  std::string vendor;                   ///< without spaces; "" if not known
+  std::string uuid;                     ///< "" if not known
 
   friend bool operator==(const Grant&, const Grant&) = default;
 };

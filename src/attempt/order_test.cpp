@@ -29,8 +29,8 @@ Order full_order() {
   order.freeze_cgroup = "/sys/fs/cgroup/unified/x";
   order.cpus = {0, 1, 8, 4095};
   order.node = "lab1";
-  order.devices = {{0, 5000, 12'884'901'888, "nvidia", "GPU-3f6c1f0a 5d0e"},
-                   {7, 10'000, 0, "", ""}};
+  order.devices = {{0, 3000, 5000, 12'884'901'888, "nvidia", "GPU-3f6c1f0a 5d0e"},
+                   {7, 10'000, 0, 0, "", ""}};
   order.gpu_mode = "fraction";
   order.cpu_limit = 8;
   order.memory_limit = 68'719'476'736;

@@ -16,6 +16,7 @@ namespace gflow::cli {
 [[nodiscard]] Command ginfo_command();
 [[nodiscard]] Command gcancel_command();
 [[nodiscard]] Command gjob_command();
+[[nodiscard]] Command gstats_command();
 [[nodiscard]] Command gctl_command();
 [[nodiscard]] Command doctor_command();
 [[nodiscard]] Command spec_command();
@@ -32,6 +33,7 @@ inline constexpr std::array kPrograms = {Program{"gbatch", gbatch_command},
                                          Program{"ginfo", ginfo_command},
                                          Program{"gcancel", gcancel_command},
                                          Program{"gjob", gjob_command},
+                                         Program{"gstats", gstats_command},
                                          Program{"gctl", gctl_command}};
 
 /// The tables of all of them.

@@ -72,7 +72,10 @@ std::vector<std::string> parse_users(std::string_view text) {
   return users;
 }
 
-Result<WallTime> parse_since(std::string_view text, WallTime now, const Zone& zone) {
+namespace {
+
+/// Empty if it is none.
+std::optional<WallTime> since_of(std::string_view text, WallTime now, const Zone& zone) {
   using std::chrono::days;
   const auto today = std::chrono::floor<days>(now + zone.offset(now));
   if (text == "today") return zone.instant(today);
@@ -84,19 +87,29 @@ Result<WallTime> parse_since(std::string_view text, WallTime now, const Zone& zo
   }
   const bool has_unit =
       !text.empty() && std::string_view("smhd").find(text.back()) != std::string_view::npos;
-  if (has_unit) return now - GF_TRY(parse_duration(text));
-  const bool is_date = text.find('-') != std::string_view::npos;
-  if (const auto unix_seconds = is_date ? std::nullopt : parse_number(text);
-      unix_seconds && *unix_seconds > 100'000'000 && *unix_seconds < 100'000'000'000) {
-    return WallTime(std::chrono::seconds(*unix_seconds));
+  if (has_unit) {
+    const auto ago = parse_duration(text);
+    return ago ? std::optional(now - *ago) : std::nullopt;
   }
-  if (!is_date) {
-    return fail(Code::Usage,
-                tr_format("'{}' is not a time; write 2h, 3d, 1w, today, yesterday, 2026-03-01 or "
-                          "2026-03-01T12:00",
-                          printable(text)));
+  if (text.contains('-')) {
+    const auto date = parse_begin(text, now, zone);
+    return date ? std::optional(*date) : std::nullopt;
   }
-  return parse_begin(text, now, zone);
+  const auto unix_seconds = parse_number(text);
+  if (!unix_seconds || *unix_seconds <= 100'000'000 || *unix_seconds >= 100'000'000'000) {
+    return std::nullopt;
+  }
+  return WallTime(std::chrono::seconds(*unix_seconds));
+}
+
+}  // namespace
+
+Result<WallTime> parse_since(std::string_view text, WallTime now, const Zone& zone) {
+  if (const auto at = since_of(text, now, zone)) return *at;
+  return fail(Code::Usage,
+              tr_format("'{}' is not a time; write 2h, 3d, 1w, today, yesterday, 2026-03-01 or "
+                        "2026-03-01T12:00",
+                        printable(text)));
 }
 
 Result<api::JobPage> fetch_jobs(client::Client& daemon, JobQuery query, std::size_t most) {

@@ -240,6 +240,17 @@ Result<api::MachineView> Client::machine() {
   return api::read_machine(GF_TRY(core_->call({"GET", "/api/v1/machine", {}, {}})));
 }
 
+Result<api::StatisticsView> Client::statistics(const StatisticsWish& wish) {
+  std::string query;
+  if (wish.since) api::append_parameter(query, "since", rfc3339(*wish.since));
+  if (wish.until) api::append_parameter(query, "until", rfc3339(*wish.until));
+  if (!wish.users.empty()) api::append_parameter(query, "user", join(wish.users, ","));
+  if (!wish.project.empty()) api::append_parameter(query, "project", wish.project);
+  if (!wish.group.empty()) api::append_parameter(query, "group", wish.group);
+  api::append_parameter(query, "by", wish.by);
+  return api::read_statistics(GF_TRY(core_->call({"GET", "/api/v1/statistics?" + query, {}, {}})));
+}
+
 Result<api::PlacementView> Client::place(const api::PlaceRequest& request) {
   return api::read_placement(
       GF_TRY(core_->call({"POST", "/api/v1/place", api::write(request), {}})));

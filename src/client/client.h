@@ -14,6 +14,7 @@
 #include "api/json.h"
 #include "api/placement_view.h"
 #include "api/snapshot.h"
+#include "api/statistics.h"
 #include "api/token.h"
 #include "api/types.h"
 #include "base/result.h"
@@ -27,6 +28,16 @@ enum class Follow { No, Yes };
 struct LogEnd {
   std::uint64_t first = 0;  ///< where in the log they begin
   std::string bytes;
+};
+
+/// Of which jobs statistics are wanted; what is empty is not asked about.
+struct StatisticsWish {
+  std::optional<WallTime> since;  ///< of when they ended
+  std::optional<WallTime> until;
+  std::vector<std::string> users;
+  std::string project;
+  std::string group;
+  std::string by = "none";  ///< also of each "user" or "project"
 };
 
 /// Talks to gflowd over its unix socket. Every call fails with
@@ -79,6 +90,7 @@ class Client {
                                                const api::JobsRequest& request);
   [[nodiscard]] Result<std::vector<JobId>> update(const api::UpdateRequest& request);
   [[nodiscard]] Result<api::MachineView> machine();
+  [[nodiscard]] Result<api::StatisticsView> statistics(const StatisticsWish& wish);
   /// What is drained: GET /api/v1/drain.
   [[nodiscard]] Result<std::vector<api::DrainView>> drains();
   /// Where such a job would run now.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <ostream>
+#include <utility>
 
 #include "base/text.h"
 #include "base/translate.h"
@@ -38,14 +39,16 @@ Result<std::string> socket_of_config(const std::string& path) {
 }  // namespace
 
 Context::Context(std::ostream& data, std::ostream& rest)
-    : out(data), err(rest), socket_(os::client_socket()) {}
+    : out(data),
+      err(rest),
+      out_is_terminal(os::is_terminal(1)),
+      columns(out_is_terminal ? static_cast<std::size_t>(os::terminal_size(1).columns) : 0),
+      socket_(os::client_socket()) {}
 
 Result<void> Context::configure(const Invocation& invocation) {
   program_ = invocation.program;
   json = invocation.has("json");
   if (json) set_messages(nullptr);
-  out_is_terminal = os::is_terminal(1);
-  if (out_is_terminal) columns = static_cast<std::size_t>(os::terminal_size(1).columns);
   err_is_terminal = os::is_terminal(2);
   can_move_cursor = out_is_terminal && !is_dumb(os::environment("TERM"));
   pager = out_is_terminal && !invocation.has("no-pager");
@@ -60,8 +63,13 @@ Result<void> Context::configure(const Invocation& invocation) {
   config_file_ = config.empty() ? usual : config;
   if (config.empty() && os::is_file(usual)) config = usual;
   if (!config.empty() && !is_remote() && !os::environment("GFLOW_SOCKET")) {
-    const std::string named = GF_TRY(socket_of_config(config));
-    if (!named.empty()) socket_ = named;
+    const auto named = socket_of_config(config);
+    if (!named && !named_config_.empty()) return std::unexpected(named.error());
+    if (!named) {
+      config_trouble_ = named.error().message;
+    } else if (!named->empty()) {
+      socket_ = *named;
+    }
   }
   return {};
 }
@@ -70,10 +78,11 @@ Result<void> Context::choose_server(const Invocation& invocation) {
   const bool is_of_daemon = program_.starts_with("gflowd");  // which is the one here
   const bool is_of_remotes = program_.starts_with("gctl remote");
   if (is_of_daemon && invocation.has("server")) {
-    return fail(Code::Usage, tr("gflowd is started, stopped and looked at on its own machine"));
+    return fail(Code::Usage,
+                tr("gflowd can be started, stopped and inspected only on its own machine"));
   }
   if (is_of_remotes && invocation.has("server")) {
-    return fail(Code::Usage, tr("remotes are known on this machine only: leave --server out"));
+    return fail(Code::Usage, tr("remotes are stored on this machine only: omit --server"));
   }
   if (is_of_daemon || is_of_remotes) return {};
   std::string server = invocation.get("server");
@@ -97,6 +106,10 @@ Result<GpuConfig> Context::gpu_config() const {
 }
 
 client::Client& Context::daemon() {
+  if (!config_trouble_.empty()) {
+    note(
+        tr_format("{}; asking at the usual socket", printable(std::exchange(config_trouble_, {}))));
+  }
   if (!client_) {
     client_.emplace(socket_);
     client_->on_silence([this](const std::string& text) { note(text); });

@@ -23,7 +23,8 @@ class Context {
   Context(std::ostream& out, std::ostream& err);
 
   /// Takes --color, --gflow-config and --json from what was typed.
-  /// Errors: NotFound for a configuration file that is not there, Usage for one that is no TOML.
+  /// Errors: of the configuration file that was named, NotFound and Usage for one that is no TOML;
+  /// trouble with the usual one keeps nobody from the daemon, and is noted when that is asked.
   [[nodiscard]] Result<void> configure(const Invocation& invocation);
 
   std::ostream& out;  ///< data
@@ -83,6 +84,7 @@ class Context {
   std::string config_file_;
   std::string remote_;  ///< its name or URL; empty: it is the gflowd here
   std::string named_config_;
+  std::string config_trouble_;  ///< why the usual file does not tell the socket; "" once noted
   std::optional<client::Client> client_;
   bool for_programs_ = false;
 };

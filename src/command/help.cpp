@@ -15,21 +15,23 @@ namespace gflow::cli {
 namespace {
 
 constexpr std::size_t kColumns = 80;
-constexpr std::size_t kHeadColumns = 28;
+constexpr std::size_t kNarrowestHelp = 20;
 
 /// A head and a text beside it, or below it where the head is too long.
-std::string entry(const std::string& head, std::string_view text) {
-  const std::vector<std::string> lines = wrap(text, kColumns - kHeadColumns);
+std::string entry(const std::string& head, std::string_view text, std::size_t columns) {
+  constexpr std::size_t kNarrow = 60;
+  const std::size_t margin = columns < kNarrow ? 6 : 28;
+  const std::vector<std::string> lines = wrap(text, columns - margin);
   std::string out = "  " + head;
   const std::size_t used = 2 + display_width(head);
   std::size_t first = 0;
-  if (used + 2 <= kHeadColumns && !lines.empty()) {
-    out += std::string(kHeadColumns - used, ' ') + lines[0];
+  if (used + 2 <= margin && !lines.empty()) {
+    out += std::string(margin - used, ' ') + lines[0];
     first = 1;
   }
   out += '\n';
   for (std::size_t i = first; i < lines.size(); ++i) {
-    out += std::string(kHeadColumns, ' ') + lines[i] + '\n';
+    out += std::string(margin, ' ') + lines[i] + '\n';
   }
   return out;
 }
@@ -45,13 +47,13 @@ std::string usage_lines(const Command& command, const std::string& program) {
   return out;
 }
 
-std::string subcommand_lines(const Command& command) {
+std::string subcommand_lines(const Command& command, std::size_t columns) {
   std::string out;
   for (const Command& sub : command.subcommands) {
     if (sub.hidden) continue;
     std::string head = sub.name;
     if (!sub.aliases.empty()) head += fmt::format(" ({})", fmt::join(sub.aliases, ", "));
-    out += entry(head, sub.summary + tr("."));
+    out += entry(head, sub.summary + tr("."), columns);
   }
   return out.empty() ? out : tr("\nCommands:\n") + out;
 }
@@ -87,26 +89,28 @@ std::vector<OptionGroup> option_groups(const Command& command) {
   return groups;
 }
 
-std::string help_text(const Command& command, const std::string& program) {
+std::string help_text(const Command& command, const std::string& program, std::size_t screen) {
+  const std::size_t columns =
+      screen == 0 ? kColumns : std::clamp<std::size_t>(screen, kNarrowestHelp, kColumns);
   std::string out =
       fmt::format("{} - {}\n\n{}", program, command.summary, usage_lines(command, program));
   if (!command.description.empty()) {
     out += '\n';
-    for (const std::string& line : wrap(command.description, kColumns)) out += line + '\n';
+    for (const std::string& line : wrap(command.description, columns)) out += line + '\n';
   }
-  out += subcommand_lines(command);
+  out += subcommand_lines(command, columns);
   if (!command.words.help.empty()) {
-    out += tr("\nArguments:\n") + entry(command.words.name, command.words.help);
+    out += tr("\nArguments:\n") + entry(command.words.name, command.words.help, columns);
   }
   for (const OptionGroup& group : option_groups(command)) {
     out += tr_format("\n{}:\n", group.heading);
     for (const Option& option : group.options) {
-      out += entry(option_head(option), option_help(option));
+      out += entry(option_head(option), option_help(option), columns);
     }
   }
   for (const Example& note : command.notes) {
     out += tr_format("\n{}:\n", note.line);
-    for (const std::string& line : wrap(note.text, kColumns - 2)) out += "  " + line + '\n';
+    for (const std::string& line : wrap(note.text, columns - 2)) out += "  " + line + '\n';
   }
   if (!command.examples.empty()) out += tr("\nExamples:\n");
   for (const Example& example : command.examples) {
@@ -117,12 +121,12 @@ std::string help_text(const Command& command, const std::string& program) {
   for (const ExitCode& exit : exit_codes()) {
     codes += fmt::format("{}{} {}", codes.empty() ? "" : tr(", "), exit.code, tr(exit.meaning));
   }
-  out += fmt::format("{}\n", fmt::join(wrap(codes, kColumns - 2), "\n  "));
+  out += fmt::format("{}\n", fmt::join(wrap(codes, columns - 2), "\n  "));
   for (const Legend& legend : command.legends) {
     out += tr_format("\n{}:\n", legend.heading);
-    for (const Example& word : legend.words) out += entry(word.line, word.text);
+    for (const Example& word : legend.words) out += entry(word.line, word.text, columns);
   }
-  return out;
+  return fit_lines(out, screen);
 }
 
 const std::vector<ExitCode>& exit_codes() {

@@ -10,8 +10,11 @@
 /// Texts made from a command's table.
 namespace gflow::cli {
 
-/// What --help prints. `program` is the command as called: "gjob show".
-[[nodiscard]] std::string help_text(const Command& command, const std::string& program);
+/// What --help prints. `program` is the command as called: "gjob show". On a screen of fewer than
+/// 80 columns it is as wide as that; 0: no screen.
+[[nodiscard]] std::string help_text(const Command& command,
+                                    const std::string& program,
+                                    std::size_t screen = 0);
 /// The man page as roff, with a section for each subcommand.
 [[nodiscard]] std::string man_page(const Command& command, std::string_view version);
 

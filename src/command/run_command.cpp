@@ -81,10 +81,19 @@ std::vector<Candidate> look_up(Complete kind) {
   return found;
 }
 
+/// Whether it begins with a place in a file, "gflow.toml:3: ": what is wrong is there, and no help
+/// of a command tells of it.
+bool names_a_place(std::string_view message) {
+  const std::string_view place = message.substr(0, message.find(": "));
+  const std::size_t colon = place.rfind(':');
+  return place.size() < message.size() && colon != std::string_view::npos &&
+         parse_number(place.substr(colon + 1));
+}
+
 int print_error(const Invocation& invocation, Context& context, const Error& error) {
   std::cout.flush();
   context.err << fmt::format("{}: {}\n", invocation.program, error.message);
-  if (error.code == Code::Usage) {
+  if (error.code == Code::Usage && !names_a_place(error.message)) {
     context.err << tr_format("Try '{} --help'.\n", invocation.program);
   }
   return exit_code(error.code);
@@ -143,7 +152,7 @@ int run_command(const Command& command, std::span<const std::string> arguments) 
     }
     invocation = *std::move(parsed);
     if (invocation.has("help")) {
-      std::cout << help_text(*invocation.command, invocation.program);
+      std::cout << help_text(*invocation.command, invocation.program, context.columns);
       return 0;
     }
     if (invocation.has("version")) {
@@ -163,7 +172,7 @@ int run_command(const Command& command, std::span<const std::string> arguments) 
 }
 
 Result<int> run_help(const Invocation& invocation, Context& context) {
-  context.out << help_text(*invocation.command, invocation.program);
+  context.out << help_text(*invocation.command, invocation.program, context.columns);
   return 0;
 }
 

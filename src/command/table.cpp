@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/text.h"
+#include "command/wrap.h"
 
 namespace gflow::cli {
 
@@ -109,7 +110,23 @@ ScreenLayout lay_out(const std::vector<Column>& columns,
 }
 
 std::string cut_text(const std::string& text, Cut cut, std::size_t width) {
-  return cut == Cut::Middle ? cut_middle(text, width) : cut_end(text, width);
+  const bool in_middle = cut == Cut::Middle || cut == Cut::Wrap;
+  return in_middle ? cut_middle(text, width) : cut_end(text, width);
+}
+
+/// A row, and below it what of its cells goes on there.
+std::vector<Row> wrapped(const std::vector<Column>& columns,
+                         const Row& row,
+                         const ScreenLayout& layout) {
+  std::vector<Row> parts{row};
+  for (std::size_t i = 0; i < layout.shown.size(); ++i) {
+    const std::size_t place = layout.shown[i];
+    if (columns[place].cut != Cut::Wrap) continue;
+    const std::vector<std::string> lines = wrap(row[place].text, layout.widths[i]);
+    parts.resize(std::max(parts.size(), lines.size()), Row(row.size()));
+    for (std::size_t k = 0; k < lines.size(); ++k) parts[k][place] = {lines[k], row[place].style};
+  }
+  return parts;
 }
 
 std::string screen_line(const std::vector<Column>& columns,
@@ -195,11 +212,14 @@ std::string screen_table(const std::vector<Column>& columns,
                          std::size_t width,
                          Header header,
                          const Painter& paint) {
+  if (width == 0) return table_text(columns, rows, header, paint);
   const ScreenLayout layout = lay_out(columns, widths_of(columns, rows, header), width);
   const auto line = [&](const Row& row) { return screen_line(columns, row, layout, width, paint); };
   std::string out;
   if (header == Header::Shown) out += line(header_row(columns, Style::Bold));
-  for (const Row& row : rows) out += line(row);
+  for (const Row& row : rows) {
+    for (const Row& part : wrapped(columns, row, layout)) out += line(part);
+  }
   return out;
 }
 

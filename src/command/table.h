@@ -9,8 +9,8 @@
 
 namespace gflow::cli {
 
-/// Where a cell that is too wide for a screen gives way.
-enum class Cut { Never, Middle, End };
+/// Where a cell that is too wide for a screen gives way; Wrap: it goes on below, between words.
+enum class Cut { Never, Middle, End, Wrap };
 enum class Align { Left, Right };
 
 struct Column {
@@ -40,7 +40,7 @@ enum class Header { Shown, Hidden };
                                      const Painter& paint);
 
 /// The same on a screen of so many columns, two spaces apart. No line is wider: cells are cut
-/// first, then columns are left out, as each column says.
+/// first, then columns are left out, as each column says. 0: no screen, as above.
 [[nodiscard]] std::string screen_table(const std::vector<Column>& columns,
                                        const std::vector<Row>& rows,
                                        std::size_t width,

@@ -182,5 +182,18 @@ TEST(Times, AreBriefInColumns) {
   }
 }
 
+TEST(ScreenTable, GoesOnBelowWhereACellWraps) {
+  const std::vector<Column> columns = {
+      {.header = "GPU"}, {.header = "WHY", .cut = Cut::Wrap, .narrowest = 4}, {.header = "BY"}};
+  const std::vector<Row> rows = {{{"0"}, {"fan is loud"}, {"eve"}}, {{"1"}, {"moved"}, {"bob"}}};
+  EXPECT_EQ(screen_table(columns, rows, 17, Header::Shown, Painter()),
+            "GPU  WHY      BY\n"
+            "0    fan is   eve\n"
+            "     loud\n"
+            "1    moved    bob\n");
+  EXPECT_EQ(screen_table(columns, rows, 0, Header::Shown, Painter()),
+            table_text(columns, rows, Header::Shown, Painter()));
+}
+
 }  // namespace
 }  // namespace gflow::cli

@@ -2,6 +2,7 @@
 #include "command/wrap.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/text.h"
@@ -10,6 +11,16 @@
 namespace gflow::cli {
 
 namespace {
+
+/// Columns of text that may be painted.
+std::size_t columns_of(std::string_view text) {
+  std::size_t columns = 0;
+  for (std::size_t escape = 0; (escape = text.find('\x1b')) != std::string_view::npos;) {
+    columns += display_width(text.substr(0, escape));
+    text.remove_prefix(std::min(text.find('m', escape), text.size() - 1) + 1);
+  }
+  return columns + display_width(text);
+}
 
 /// Text that stays on one line, and whether a space stands before it.
 struct Piece {
@@ -53,9 +64,10 @@ std::size_t begin_of_words(std::string_view line, std::size_t from) {
   return std::min(line.find_first_not_of(' ', from), line.size());
 }
 
+constexpr std::size_t kNarrowest = 20;  // columns; less is no room for words
+
 /// A line that is too wide, on several.
 std::string broken(std::string_view line, std::size_t columns) {
-  constexpr std::size_t kNarrowest = 20;  // less is no room for words
   constexpr std::size_t kDeeper = 4;
   std::size_t margin = begin_of_words(line, 0);
   std::size_t end = margin + end_of_words(line.substr(margin));
@@ -86,7 +98,7 @@ std::vector<std::string> wrap(std::string_view text, std::size_t width) {
     std::string line;
     std::size_t used = 0;
     for (const Piece& piece : pieces_of(paragraph)) {
-      const std::size_t wide = display_width(piece.text);
+      const std::size_t wide = columns_of(piece.text);
       const std::size_t gap = piece.is_spaced && used > 0 ? 1 : 0;
       if (used > 0 && used + gap + wide > width) {
         lines.push_back(std::move(line));
@@ -102,13 +114,32 @@ std::vector<std::string> wrap(std::string_view text, std::size_t width) {
   return lines;
 }
 
+std::string labelled(std::string_view label, std::string_view text, std::size_t columns) {
+  constexpr std::size_t kDeeper = 6;
+  std::size_t margin = columns_of(label);
+  std::string out(label);
+  if (columns > 0 && margin + std::min(kNarrowest, display_width(text)) > columns) {
+    margin = kDeeper;
+    out = out.substr(0, out.find_last_not_of(' ') + 1) + '\n' + std::string(margin, ' ');
+  }
+  const std::size_t room = std::max(columns - std::min(columns, margin), kNarrowest);
+  std::vector<std::string> lines;
+  for (const std::string_view line : split(text, '\n')) {
+    if (columns == 0 || display_width(line) <= room) {
+      lines.emplace_back(line);
+    } else {
+      std::ranges::move(wrap(line, room), std::back_inserter(lines));
+    }
+  }
+  return out + join(lines, '\n' + std::string(margin, ' ')) + '\n';
+}
+
 std::string fit_lines(std::string_view text, std::size_t columns) {
   std::string out;
   const bool ends = text.ends_with('\n');
   if (ends) text.remove_suffix(1);
   for (const std::string_view line : split(text, '\n')) {
-    out +=
-        columns == 0 || display_width(line) <= columns ? std::string(line) : broken(line, columns);
+    out += columns == 0 || columns_of(line) <= columns ? std::string(line) : broken(line, columns);
     out += '\n';
   }
   if (!ends) out.pop_back();

@@ -14,7 +14,14 @@ namespace gflow::cli {
 
 /// Lines that are too wide for a screen of so many columns are broken, at a gap of two spaces or
 /// more where there is one, else between words, and go on below where they began, behind a number
-/// such as " 1.  ". 0: no screen, nothing is broken.
+/// such as " 1.  ". What paints them takes no columns. 0: no screen, nothing is broken.
 [[nodiscard]] std::string fit_lines(std::string_view text, std::size_t columns);
+
+/// A label and its text on one line; what is too long for a screen of so many columns goes on below
+/// where the text began, or deeper than the label where that leaves no room for words. 0: no
+/// screen.
+[[nodiscard]] std::string labelled(std::string_view label,
+                                   std::string_view text,
+                                   std::size_t columns);
 
 }  // namespace gflow::cli

@@ -37,10 +37,50 @@ TEST(FitLines, BreaksWhatIsTooWide) {
        24,
        "  at /a/path/that/is/longer/than/it\n",
        "  at\n  /a/path/that/is/longer/than/it\n"},
+      {"what paints it takes no columns",
+       24,
+       "  \x1b[1mone two three four\x1b[0m\n  \x1b[33mone two three four five\x1b[0m\n",
+       "  \x1b[1mone two three four\x1b[0m\n  \x1b[33mone two three four\n  five\x1b[0m\n"},
       {"without an end", 22, "one two three four five six", "one two three four\nfive six"},
   };
   for (const FittedLines& one : cases) {
     EXPECT_EQ(fit_lines(one.text, one.columns), one.fitted) << one.name;
+  }
+}
+
+TEST(Labelled, GoesOnBelowWhereTheTextBegan) {
+  struct Case {
+    const char* name;
+    std::size_t columns;
+    const char* label;
+    const char* text;
+    const char* lines;
+  };
+  const Case cases[] = {
+      {"no screen",
+       0,
+       "ok  disk  ",
+       "one two  three\nfour",
+       "ok  disk  one two  three\n          four\n"},
+      {"what fits stays", 30, "ok  disk  ", "one two  three", "ok  disk  one two  three\n"},
+      {"below the text",
+       32,
+       "ok  disk  ",
+       "one two three four five\nsix",
+       "ok  disk  one two three four\n          five\n          six\n"},
+      {"no room beside the label",
+       26,
+       "\x1b[32mok\x1b[0m  disk  ",
+       "one two three four five",
+       "\x1b[32mok\x1b[0m  disk\n      one two three four\n      five\n"},
+      {"wide characters",
+       30,
+       "磁盘  ",
+       "一二三四五六七八九十一二三",
+       "磁盘  一二三四五六七八九十一二\n      三\n"},
+  };
+  for (const Case& one : cases) {
+    EXPECT_EQ(labelled(one.label, one.text, one.columns), one.lines) << one.name;
   }
 }
 

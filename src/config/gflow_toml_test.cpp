@@ -51,6 +51,7 @@ guard = "100h"
 [access]
 administrators = "alice, @gpu-admins"
 operators = ["bob", "@gpu-operators"]
+others_jobs = "usage"
 [priority]
 max = 20
 projects = "urgent=100"
@@ -123,6 +124,7 @@ max_backups = 0
   want.policy.order.guard = 100h;
   want.roles.administrators = {"alice", "@gpu-admins"};
   want.roles.operators = {"bob", "@gpu-operators"};
+  want.others_jobs = OthersJobs::Usage;
   want.policy.priority.max = 20;
   want.policy.priority.users = {{"carol", 50}, {"dave", 5}};
   want.policy.priority.projects = {{"urgent", 100}};

@@ -32,7 +32,7 @@ Result<std::vector<Yaml::Entry>> map_of(const Fields& fields, std::string_view k
   const Yaml* found = fields.find(key);
   if (found == nullptr) return std::vector<Yaml::Entry>();
   const auto* entries = std::get_if<std::vector<Yaml::Entry>>(&found->value);
-  if (entries == nullptr) return fields.error(key, "has to be a map");
+  if (entries == nullptr) return fields.error(key, tr("has to be a map"));
   return *entries;
 }
 
@@ -54,7 +54,7 @@ Result<std::string> entry_text(const Fields& fields,
                                std::string_view key,
                                const Yaml::Entry& entry) {
   const auto* text = std::get_if<std::string>(&entry.value.value);
-  if (text == nullptr) return entry_error(fields, key, entry, "has to be one word or number");
+  if (text == nullptr) return entry_error(fields, key, entry, tr("has to be one word or number"));
   return *text;
 }
 
@@ -78,7 +78,7 @@ Result<void> read_resources(const Fields& fields, GpuResources& resources) {
           return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
         });
     if (!word || !catalogue::read_model(vendor).empty()) {
-      return entry_error(fields, kKey, entry, "a vendor is a word that is no model of a GPU");
+      return entry_error(fields, kKey, entry, tr("a vendor is a word that is no model of a GPU"));
     }
     const std::string name = GF_TRY(entry_text(fields, kKey, entry));
     if (!is_resource_name(name)) {
@@ -111,7 +111,7 @@ Result<void> read_specs(const Fields& fields, GpuConfig& config) {
   constexpr std::string_view kKey = "gpu_memory_specs";
   for (const Yaml::Entry& entry : GF_TRY(map_of(fields, kKey))) {
     const std::string model = catalogue::read_model(entry.key);
-    if (model.empty()) return entry_error(fields, kKey, entry, "is not a model of a GPU");
+    if (model.empty()) return entry_error(fields, kKey, entry, tr("is not a model of a GPU"));
     const auto memory = gigabytes(GF_TRY(entry_text(fields, kKey, entry)));
     if (!memory) return entry_error(fields, kKey, entry, memory.error().message);
     if (!config.memory_specs.emplace(model, *memory).second) {

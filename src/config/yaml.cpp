@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "base/translate.h"
 
 namespace gflow::config {
 namespace {
@@ -22,8 +23,8 @@ class Copier {
 
   Result<Yaml> copy(const YAML::Node& node, int depth) {
     const int line = std::max(0, node.Mark().line) + 1;
-    if (++values_ > kMaxYamlValues) return error_at(file_, line, "too many values");
-    if (depth > kMaxYamlDepth) return error_at(file_, line, "too deeply nested");
+    if (++values_ > kMaxYamlValues) return error_at(file_, line, tr("too many values"));
+    if (depth > kMaxYamlDepth) return error_at(file_, line, tr("too deeply nested"));
     if (node.IsScalar()) return Yaml{line, node.Scalar()};
     if (node.IsSequence()) return copy_list(node, line, depth);
     if (node.IsMap()) return copy_map(node, line, depth);
@@ -42,10 +43,10 @@ class Copier {
     for (const auto& entry : node) {
       const YAML::Node& key = entry.first;
       const int at = std::max(0, key.Mark().line) + 1;
-      if (!key.IsScalar()) return error_at(file_, at, "a key has to be a word");
+      if (!key.IsScalar()) return error_at(file_, at, tr("a key has to be a word"));
       const std::string& name = key.Scalar();
       if (std::ranges::find(entries, name, &Yaml::Entry::key) != entries.end()) {
-        return error_at(file_, at, fmt::format("'{}' is given twice", printable(name)));
+        return error_at(file_, at, tr_format("'{}' is given twice", printable(name)));
       }
       Yaml copied = GF_TRY(copy(entry.second, depth + 1));
       copied.line = at;  // the key's line is what a person looks for
@@ -62,9 +63,9 @@ class Copier {
 
 Result<Yaml> read_yaml(const std::string& text, const std::string& file) {
   if (text.size() > static_cast<std::size_t>(kMaxYamlText.bytes)) {
-    return error_at(file, 1, fmt::format("larger than {}", memory_text(kMaxYamlText)));
+    return error_at(file, 1, tr_format("larger than {}", memory_text(kMaxYamlText)));
   }
-  if (!is_utf8(text)) return error_at(file, 1, "not UTF-8 text");
+  if (!is_utf8(text)) return error_at(file, 1, tr("not UTF-8 text"));
   try {
     return Copier(file).copy(YAML::Load(text), 1);
   } catch (const YAML::Exception& problem) {
@@ -79,15 +80,15 @@ Result<Fields> Fields::of(const Yaml& node,
   Fields fields(std::move(file), std::move(path), node.line);
   const auto* entries = std::get_if<std::vector<Yaml::Entry>>(&node.value);
   if (entries == nullptr) {
-    return fields.error("", fmt::format("has to be a map with {}", join(known, ", ")));
+    return fields.error("", tr_format("has to be a map with {}", join(known, ", ")));
   }
   fields.entries_ = *entries;
   for (const Yaml::Entry& entry : *entries) {
     if (std::ranges::find(known, entry.key) != known.end()) continue;
     const auto near = nearest(entry.key, known);
-    const std::string way_out = near ? fmt::format("did you mean '{}'?", *near)
-                                     : fmt::format("the keys are {}", join(known, ", "));
-    return fields.error(entry.key, fmt::format("unknown key; {}", way_out));
+    const std::string way_out = near ? tr_format("unknown key; did you mean '{}'?", *near)
+                                     : tr_format("unknown key; the keys are {}", join(known, ", "));
+    return fields.error(entry.key, way_out);
   }
   return fields;
 }
@@ -104,7 +105,7 @@ Result<std::optional<std::string>> Fields::text(std::string_view key) const {
   const Yaml* found = find(key);
   if (found == nullptr) return std::optional<std::string>();
   const auto* text = std::get_if<std::string>(&found->value);
-  if (text == nullptr) return error(key, "has to be one word or number");
+  if (text == nullptr) return error(key, tr("has to be one word or number"));
   return *text;
 }
 
@@ -116,7 +117,7 @@ Result<std::optional<std::int64_t>> Fields::number(std::string_view key, Range r
       static_cast<std::int64_t>(*number) < range.least) {
     return error(
         key,
-        fmt::format(
+        tr_format(
             "'{}' is not a whole number from {} to {}", printable(*text), range.least, range.most));
   }
   return static_cast<std::int64_t>(*number);
@@ -135,7 +136,7 @@ Result<std::vector<Yaml>> Fields::list(std::string_view key) const {
   const Yaml* found = find(key);
   if (found == nullptr) return std::vector<Yaml>();
   const auto* items = std::get_if<std::vector<Yaml>>(&found->value);
-  if (items == nullptr) return error(key, "has to be a list");
+  if (items == nullptr) return error(key, tr("has to be a list"));
   return *items;
 }
 
@@ -143,7 +144,7 @@ Result<std::vector<std::string>> Fields::texts(std::string_view key) const {
   std::vector<std::string> words;
   for (const Yaml& item : GF_TRY(list(key))) {
     const auto* word = std::get_if<std::string>(&item.value);
-    if (word == nullptr) return error(key, "has to be a list of words");
+    if (word == nullptr) return error(key, tr("has to be a list of words"));
     words.push_back(*word);
   }
   return words;

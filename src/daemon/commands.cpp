@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "base/translate.h"
 #include "command/context.h"
+#include "command/wrap.h"
 #include "daemon/background.h"
 #include "daemon/daemon.h"
 #include "daemon/daemon_lock.h"
@@ -97,6 +98,26 @@ std::vector<std::string> arguments_of(const Invocation& typed) {
   return arguments;
 }
 
+/// What the gflowd that had this lock last was started with and is not typed now, so that one that
+/// was killed comes back as it was.
+std::vector<std::string> add_last_arguments(Invocation& typed, const os::Paths& paths) {
+  std::vector<std::string> added;
+  const auto last = os::read_lock(paths.lock());
+  if (!last) return added;
+  for (const std::string& argument : last->arguments) {
+    const std::size_t equals = argument.find('=');
+    if (equals == std::string::npos) continue;
+    const std::string name = argument.substr(2, equals - 2);
+    const bool is_known =
+        name == "gflow-config" ||
+        std::ranges::any_of(settings::table(), [&](const auto& one) { return one.flag == name; });
+    if (!is_known || typed.has(name)) continue;
+    typed.options[name] = {argument.substr(equals + 1)};
+    added.push_back(argument);
+  }
+  return added;
+}
+
 Result<int> run_recover(const Options& options, Context& context) {
   const Recovery done = GF_TRY(recover(options.paths, os::now()));
   context.out << (context.json ? recovery_json(done) : recovery_text(done));
@@ -105,8 +126,9 @@ Result<int> run_recover(const Options& options, Context& context) {
 
 Result<int> run_foreground(const Invocation& typed, Context& context) {
   set_messages(nullptr);  // its log and its answers are for everybody
-  const Options options = GF_TRY(options_of(typed));
+  Options options = GF_TRY(options_of(typed));
   if (typed.has("recover")) return run_recover(options, context);
+  options.arguments = arguments_of(with_absolute_files(typed));
   auto daemon = Daemon::start(options);
   if (!daemon) {
     (void)tell_starter(options.ready_fd, &daemon.error());
@@ -314,6 +336,19 @@ Result<int> replace(const Invocation& typed, int old, Context& context) {
   return say_up(context);
 }
 
+Result<int> restart(const Invocation& as_typed, Context& context);
+
+/// Where this user never had one and the machine's was killed, that is the one that is meant.
+Result<int> restart_systems(Invocation typed, Context& context) {
+  if (os::own_account().uid != 0) {
+    return fail(Code::Permission,
+                tr("the gflowd of this machine is down, and only root starts it: sudo gflowd "
+                   "restart; 'gflowd up' starts one of your own"));
+  }
+  typed.options["system"] = {""};
+  return restart(typed, context);
+}
+
 Result<int> restart(const Invocation& as_typed, Context& context) {
   Invocation typed = with_absolute_files(as_typed);
   const Options options = GF_TRY(options_of(typed));
@@ -326,9 +361,14 @@ Result<int> restart(const Invocation& as_typed, Context& context) {
   if (!running) {
     if (running.error().code != Code::Unreachable) return std::unexpected(running.error());
     if (target) return deaf(*target);
-    if (!typed.has("devices")) {
-      context.note(
-          tr("gflowd was not running: the options it was last started with are not known"));
+    if (!options.system && !os::read_lock(options.paths.lock()) &&
+        os::read_lock(os::system_paths().lock())) {
+      return restart_systems(std::move(typed), context);
+    }
+    const std::vector<std::string> added = add_last_arguments(typed, options.paths);
+    if (!added.empty()) {
+      context.note(tr_format("gflowd was not running; it starts with the options it had last: {}",
+                             printable(join(added, " "))));
     }
     return up(typed, context);
   }
@@ -380,7 +420,7 @@ Result<int> status(const Invocation& /*typed*/, Context& context) {
   const auto daemon = context.daemon().daemon();
   if (!daemon) return status_unasked(target, daemon.error(), context);
   const auto machine = GF_TRY(context.daemon().machine());
-  context.out << context.listing([&] {
+  std::string text = context.listing([&] {
     return tr_format(
         "Status: Running\nPID: {}\nVersion: {}\nMode: {}\nUptime: {}\nSocket: {}\nAPI: {}\n"
         "State: {}\nLog: {}\nConfiguration: {}{}\nDevices: {} ({})\nJobs: {} running, {} queued, "
@@ -402,7 +442,7 @@ Result<int> status(const Invocation& /*typed*/, Context& context) {
         machine.held);
   });
   if (!daemon->tls_url.empty()) {
-    context.out << context.listing([&] {
+    text += context.listing([&] {
       const auto& expires = daemon->tls_expires;
       return tr_format("API for other machines: {}\nIts certificate: {}\nValid until: {}\n",
                        daemon->tls_url,
@@ -410,6 +450,7 @@ Result<int> status(const Invocation& /*typed*/, Context& context) {
                        expires ? rfc3339(*expires) : tr("not known"));
     });
   }
+  context.out << cli::fit_lines(text, context.columns);
   for (const std::string& warning : daemon->warnings) context.note(warning);
   return 0;
 }
@@ -450,7 +491,9 @@ Command gflowd_command() {
   command.description =
       tr("Without a command, runs in the foreground: SIGTERM or SIGINT stops it, SIGHUP reloads "
          "the configuration. Jobs keep running when the daemon ends, however it ends; the next one "
-         "takes them over.");
+         "takes them over.\n\n"
+         "What it keeps, the logs of jobs and its own among it, is in ~/.local/share/gflow, with "
+         "--system in /var/lib/gflow; 'gflowd status' names the files.");
   command.options = start_options();
   command.options.push_back({.name = "ready-fd",
                              .letters = "",

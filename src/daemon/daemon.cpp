@@ -141,7 +141,8 @@ Result<std::unique_ptr<Daemon>> Daemon::start(Options options) {
     GF_CHECK(store::Ballast(options.paths.ballast(), config.ballast).check());
     if (const auto old = os::lock_holder(options.paths.lock())) GF_CHECK(end_holder(*old));
   }
-  os::Fd lock = GF_TRY(take_daemon_lock(options.paths.lock(), options.paths.socket));
+  os::Fd lock = GF_TRY(take_daemon_lock(
+      options.paths.lock(), {os::process_id(), options.paths.socket, options.arguments}));
   GF_CHECK(open_log(options.paths.daemon_log(), config.log_level));
   return logged(
       [&] { return start_under(std::move(lock), std::move(options), config, std::move(source)); });

@@ -13,7 +13,6 @@
 #include "base/translate.h"
 #include "os/file.h"
 #include "os/lock_holder.h"
-#include "os/user.h"
 
 namespace gflow::daemon {
 namespace {
@@ -30,7 +29,7 @@ bool holder_is_gone(const std::string& path) {
 
 }  // namespace
 
-Result<os::Fd> take_daemon_lock(const std::string& path, const std::string& socket) {
+Result<os::Fd> take_daemon_lock(const std::string& path, const os::LockHolder& self) {
   auto lock = os::lock_file(path);
   // A daemon that was killed keeps the lock until the kernel has taken back its memory. If it was
   // starting a program it left the lock to that for a moment: a child between clone(2) and
@@ -52,7 +51,7 @@ Result<os::Fd> take_daemon_lock(const std::string& path, const std::string& sock
                           holder ? std::to_string(holder->pid) : std::string("unknown")));
   }
   // Over what is there and cut then: a block given back on a full disk is somebody else's at once.
-  const std::string holder = os::lock_text({os::process_id(), socket});
+  const std::string holder = os::lock_text(self);
   GF_CHECK(os::write_all(lock->get(), holder));
   if (::ftruncate(lock->get(), static_cast<off_t>(holder.size())) != 0) {
     return os::errno_error("write", path);

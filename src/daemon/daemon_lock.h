@@ -11,10 +11,9 @@
 
 namespace gflow::daemon {
 
-/// The lock that makes this the only daemon of the state directory, with our pid and the socket in
-/// it (os/lock_holder.h); held as long as the descriptor is open. Errors: WrongState naming the pid
-/// of the one that has it.
-[[nodiscard]] Result<os::Fd> take_daemon_lock(const std::string& path, const std::string& socket);
+/// The lock that makes this the only daemon of the state directory, with who we are in it; held as
+/// long as the descriptor is open. Errors: WrongState naming the pid of the one that has it.
+[[nodiscard]] Result<os::Fd> take_daemon_lock(const std::string& path, const os::LockHolder& self);
 
 /// Waits until a daemon that was killed has gone, if the lock names such a one; says which it waits
 /// for if that takes longer than a person waits in silence. Errors: Timeout after 5 minutes.

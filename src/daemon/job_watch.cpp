@@ -46,10 +46,10 @@ void JobWatch::see_start(const Job& job, const Attempt& attempt, const std::stri
 
 void JobWatch::see_end(const Job& job, const Ended& ended, const std::string& trace_id) {
   ++counters_.ended.at(static_cast<std::size_t>(ended.status));
+  counters_.gpu_seconds += Seconds(gpu_time_of(job, ended)).count();
   if (!ended.attempt) return;
   const double ran = Seconds(job.served + ended.outcome.run_time).count();
   counters_.run_time.observe(ran, server::Exemplar{job.id.value, trace_id, ran, ended.at});
-  counters_.gpu_seconds += ran * server::gpus_held(job.spec);
 }
 
 }  // namespace gflow::daemon

@@ -68,6 +68,17 @@ TEST(JobWatch, CountsAStartOnceAndAnEnd) {
   }
 }
 
+TEST(JobWatch, CountsWhatOneHeldThatEndedWhileItWaitedAgain) {
+  server::Counters counters;
+  Job job = queued();
+  job.served = 60s;
+  job.served_gpu_time = 240s;  // it asked for more then
+  job.state = Ended{.status = Status::Cancelled};
+  JobWatch(counters).see(job, "");
+  EXPECT_EQ(counters.gpu_seconds, 240);
+  EXPECT_EQ(count_of(counters.run_time), 0U);
+}
+
 TEST(JobWatch, CountsOneThatStartedAndEndedBetweenTwoLooks) {
   server::Counters counters;
   JobWatch(counters).see(ended(running(1, 5s), Status::Finished, 1s), "");

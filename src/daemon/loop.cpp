@@ -297,7 +297,7 @@ void Loop::log_disk() {
   if (full == disk_was_full_) return;
   disk_was_full_ = full;
   if (full) {
-    spdlog::error("{}", shell_.disk_text());
+    spdlog::error("{}", shell_.disk_text(OthersJobs::All));
   } else {
     spdlog::warn("there is room on the disk again: what had waited is written");
   }
@@ -456,17 +456,20 @@ void Loop::watch_wall_timer() {
 }
 
 void Loop::watch_signals() {
-  for (const int number : {SIGTERM, SIGINT, SIGHUP}) {
+  // Those that mean nothing here are taken, too: by default they would end it without a word.
+  for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2}) {
     error_code ignored;  // a signal that cannot be watched keeps its default action
     signals_.add(number, ignored);
   }
   signals_.async_wait([this](const error_code& error, int number) {
     if (error) return;
-    if (number != SIGHUP) {
+    if (number == SIGTERM || number == SIGINT) {
       stop();
       return;
     }
-    if (auto done = reload(); !done) spdlog::error("{}, ignoring", done.error().message);
+    if (number == SIGHUP) {
+      if (auto done = reload(); !done) spdlog::error("{}, ignoring", done.error().message);
+    }
     watch_signals();
   });
 }

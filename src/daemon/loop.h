@@ -86,7 +86,7 @@ class Loop : public server::Service {
     return &answered_;
   }
   [[nodiscard]] server::EventJournal& events() override { return events_; }
-  [[nodiscard]] api::DaemonView daemon() const override;
+  [[nodiscard]] api::DaemonView daemon(OthersJobs shown) const override;
   [[nodiscard]] const server::Counters& counters() const override { return counters_; }
   [[nodiscard]] const server::HttpCounters* http_counters() const override {
     return server_ ? &server_->counters() : nullptr;

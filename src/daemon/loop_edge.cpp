@@ -4,8 +4,10 @@
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
 
+#include "base/kept_sentence.h"
 #include "base/listen_address.h"
 #include "base/text.h"
+#include "base/translate.h"
 #include "base/version.h"
 #include "daemon/log.h"
 #include "daemon/loop.h"
@@ -18,7 +20,7 @@ namespace gflow::daemon {
 namespace {
 
 std::string no_api_text(const std::string& trouble) {
-  return fmt::format(
+  return tr_format(
       "the API is not served everywhere it should be: {}; set [api] listen to a free port, or to "
       "\"\", and run 'gflowd restart'",
       trouble);
@@ -81,12 +83,13 @@ Result<void> Loop::set_remote(server::HttpServer::Options& options) const {
 }
 
 void Loop::configure_access() {
+  shell_.show_of_others(parts_.config.others_jobs);
   if (!server_) return;
   std::vector<std::string> projects;
   for (const auto& [project, max] : parts_.config.policy.priority.projects) {
     projects.push_back(project);
   }
-  unknown_names_ = server_->configure(parts_.config.roles, projects);
+  unknown_names_ = server_->configure(parts_.config.roles, projects, parts_.config.others_jobs);
   for (const std::string& unknown : unknown_names_) spdlog::warn("{}", printable(unknown));
 }
 
@@ -104,7 +107,7 @@ server::Vitals Loop::vitals() const {
           .spans_dropped = traces_.dropped()};
 }
 
-api::DaemonView Loop::daemon() const {
+api::DaemonView Loop::daemon(OthersJobs shown) const {
   const executor::Enforcement enforced =
       parts_.executors.front().executor->enforcement(parts_.node);
   api::DaemonView view;
@@ -137,23 +140,27 @@ api::DaemonView Loop::daemon() const {
   view.warnings = parts_.config.warnings;
   view.warnings.insert(view.warnings.end(), unknown_names_.begin(), unknown_names_.end());
   for (const NodeHealth& health : state_.unhealthy()) {
+    const std::string reason = kept_text(health.reason);
     view.warnings.push_back(
-        fmt::format("jobs cannot be started{}: {}; they wait, and it is tried again",
-                    state_.nodes().size() > 1 ? " on node " + health.node : "",
-                    health.reason));
+        state_.nodes().size() > 1
+            ? tr_format("jobs cannot be started on node {}: {}; they wait, and it is tried again",
+                        health.node,
+                        reason)
+            : tr_format("jobs cannot be started: {}; they wait, and it is tried again", reason));
   }
   for (const executor::Doubt& doubt : dispatcher_.doubts()) {
+    if (shown == OthersJobs::None) break;  // they name jobs
     view.warnings.push_back(doubt_text(doubt));
   }
   if (!ballast_.held() || shell_.disk_is_full()) {
-    view.warnings.push_back(shell_.disk_text());
+    view.warnings.push_back(shell_.disk_text(shown));
   }
   if (server_ && !server_->listen_trouble().empty()) {
     view.warnings.push_back(no_api_text(server_->listen_trouble()));
   }
   if (const std::string trouble = hpc_jobs_.trouble(); !trouble.empty()) {
     view.warnings.push_back(
-        fmt::format("the jobs of each GPU cannot be written for dcgm-exporter: {}", trouble));
+        tr_format("the jobs of each GPU cannot be written for dcgm-exporter: {}", trouble));
   }
   if (!backups_.trouble().empty()) view.warnings.push_back(backups_.trouble());
   return view;

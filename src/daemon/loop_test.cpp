@@ -183,7 +183,7 @@ TEST(Loop, RunsJobsOnANodeOfAnotherKind) {
         const std::string doubt =
             "it is not known how job 1 stands, and it keeps what it holds until that is known: the "
             "line is cut";
-        EXPECT_EQ(std::ranges::count(loop.daemon().warnings, doubt), 1);
+        EXPECT_EQ(std::ranges::count(loop.daemon(OthersJobs::All).warnings, doubt), 1);
         EXPECT_EQ(loop.log_path(job->id), "") << "its log is not on this machine";
         there.say(executor::Gone{job->id, 1, {.reason = EndReason::Exited, .exit_code = 0}});
       }

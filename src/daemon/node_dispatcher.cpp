@@ -9,6 +9,7 @@
 
 #include "base/kept_sentence.h"
 #include "base/text.h"
+#include "base/translate.h"
 #include "core/stop.h"
 #include "os/clock.h"
 #include "runner/outcome.h"
@@ -112,9 +113,13 @@ void NodeDispatcher::signal(const Job& job, int number) {
 }
 
 void NodeDispatcher::change_limit(const Job& job) {
-  if (Executor* executor = executor_of(job)) {
-    executor->change_limit(
-        job.id, attempt_of(job)->number, job.spec.time_limit, run_time_of(job, os::now().mono));
+  Executor* executor = executor_of(job);
+  if (executor == nullptr) return;
+  const int attempt = attempt_of(job)->number;
+  executor->change_limit(job.id, attempt, job.spec.time_limit, run_time_of(job, os::now().mono));
+  const Request& request = job.spec.request;
+  if (request.mode == GpuMode::Fraction) {
+    executor->change_share_limit(job.id, attempt, std::max(request.share, request.share_limit));
   }
 }
 
@@ -142,11 +147,17 @@ std::string NodeDispatcher::largest_log() const {
   std::ranges::for_each(state_.list({.statuses = kActive}), look_at);
   std::ranges::for_each(state_.last_ended(kMaxEnded), look_at);
   if (largest == nullptr) return {};
-  return fmt::format("the largest log is that of job {} of {}, which {} ({})",
-                     largest->id.value,
-                     printable(largest->spec.user.name),
-                     is_ended(*largest) ? "has ended" : "runs",
-                     memory_text(size));
+  const std::string owner = printable(largest->spec.user.name);
+  const std::string bytes = memory_text(size);
+  return is_ended(*largest)
+             ? tr_format("the largest log is that of job {} of {}, which has ended ({})",
+                         largest->id.value,
+                         owner,
+                         bytes)
+             : tr_format("the largest log is that of job {} of {}, which runs ({})",
+                         largest->id.value,
+                         owner,
+                         bytes);
 }
 
 void NodeDispatcher::sweep(const std::vector<std::pair<JobId, int>>& known) {
@@ -184,7 +195,7 @@ std::string NodeDispatcher::log_path(const Job& job) const {
 }
 
 std::string doubt_text(const executor::Doubt& doubt) {
-  return fmt::format(
+  return tr_format(
       "it is not known how job {} stands, and it keeps what it holds until that is known: {}",
       doubt.job.value,
       doubt.why);

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "os/paths.h"
@@ -16,7 +17,8 @@ struct Options {
   bool config_required = false;  ///< the configuration file was named
   /// What flags say, by the full names of settings: they go before all else.
   std::map<std::string, std::string> flags;
-  int ready_fd = -1;  ///< told when the daemon answers, or why it cannot
+  std::vector<std::string> arguments;  ///< what makes another one like this
+  int ready_fd = -1;                   ///< told when the daemon answers, or why it cannot
   /// Ends the gflowd that has the lock and goes on in its place, once all that can be known before
   /// is known to be right: the configuration, the devices, the programs it needs.
   bool replace = false;

@@ -68,7 +68,11 @@ Request request_of(const Told& told) {
   Request request;
   request.gpus = told.number("GFLOW_GPUS");
   request.mode = mode_of(told.text("GFLOW_GPU_MODE"));
-  if (request.mode == GpuMode::Fraction) request.share = share_of(told.text("GFLOW_GPU_SHARE"));
+  if (request.mode == GpuMode::Fraction) {
+    request.share = share_of(told.text("GFLOW_GPU_SHARE"));
+    const std::string limit = told.text("GFLOW_GPU_SHARE_LIMIT");
+    if (!limit.empty()) request.share_limit = share_of(limit);
+  }
   request.gpu_memory = Memory::mib(told.number("GFLOW_GPU_MEMORY_MIB"));
   request.cpus = told.number("GFLOW_CPUS");
   request.memory = Memory::mib(told.number("GFLOW_MEMORY_MIB"));

@@ -15,6 +15,8 @@
 #include "daemon/daemon_lock.h"
 #include "daemon/rebuilt_job.h"
 #include "os/file.h"
+#include "os/lock_holder.h"
+#include "os/user.h"
 #include "runner/attempt_list.h"
 #include "store/salvage.h"
 #include "store/store.h"
@@ -369,7 +371,9 @@ Result<bool> is_in_order(const os::Paths& paths) {
 }  // namespace
 
 Result<Recovery> recover(const os::Paths& paths, Now now) {
-  const os::Fd lock = GF_TRY(take_daemon_lock(paths.lock(), ""));
+  os::LockHolder self{os::process_id(), ""};
+  if (const auto last = os::read_lock(paths.lock())) self.arguments = last->arguments;
+  const os::Fd lock = GF_TRY(take_daemon_lock(paths.lock(), self));
   const bool in_order = GF_TRY(is_in_order(paths));
   if (in_order) return Recovery{.database = paths.database(), .needed = false};
   return Recoverer(paths, now).run();

@@ -144,9 +144,10 @@ void Shell::withdraw_largest(Plan& plan, Now now) {
   });
   const Memory size{static_cast<std::int64_t>(unwritten.bytes)};
   for (const std::size_t reply : unwritten.replies) {
-    plan.replies[reply].jobs =
-        fail(Code::Exhausted,
-             fmt::format("this submission of {} does not fit: {}", memory_text(size), disk_text()));
+    plan.replies[reply].jobs = fail(
+        Code::Exhausted,
+        fmt::format(
+            "this submission of {} does not fit: {}", memory_text(size), disk_text(others_jobs_)));
   }
   const auto is_of_it = [&](JobId id) { return std::ranges::binary_search(unwritten.jobs, id); };
   std::erase_if(plan.events.events, [&](const JobEvent& event) { return is_of_it(event.job); });
@@ -176,7 +177,7 @@ Shell::Ticked Shell::put_off(std::unique_ptr<Plan> plan, Now now) {
       reply.jobs = fail(Code::Exhausted,
                         "this change is not written yet and is lost if gflowd ends before; it is "
                         "tried again every second: " +
-                            disk_text());
+                            disk_text(others_jobs_));
     }
     reply.answer(std::move(reply.jobs));
   }
@@ -189,19 +190,21 @@ Shell::Ticked Shell::put_off(std::unique_ptr<Plan> plan, Now now) {
   return ticked;
 }
 
-std::string Shell::disk_text() const {
-  std::string fills = dispatcher_.largest_log();
-  if (const auto most = state_.stores_most(); most && most->second >= Memory::mib(1)) {
+std::string Shell::disk_text(OthersJobs shown) const {
+  const bool names_users = shown != OthersJobs::None;
+  std::string fills = names_users ? dispatcher_.largest_log() : "";
+  if (const auto most = state_.stores_most();
+      names_users && most && most->second >= Memory::mib(1)) {
     if (!fills.empty()) fills += "; ";
-    fills += fmt::format(
+    fills += tr_format(
         "the jobs of {} that have not ended hold {}", most->first, memory_text(most->second));
   }
   const Memory missing = ballast_ == nullptr ? Memory{} : ballast_->missing();
-  return fmt::format(
+  return tr_format(
       "the disk of gflow's state directory is full ({} free{}): running jobs keep running and "
       "can be cancelled, new ones are taken again when there is room{}{}",
       ballast_ == nullptr ? "0" : memory_text(ballast_->disk_free()),
-      missing > Memory{} ? fmt::format(", and {} are to be set aside first", memory_text(missing))
+      missing > Memory{} ? tr_format(", and {} are to be set aside first", memory_text(missing))
                          : "",
       fills.empty() ? "" : "; ",
       fills);
@@ -271,7 +274,7 @@ std::optional<Result<std::vector<JobId>>> Shell::answered_before(const Posted& p
     const bool is_tried = std::holds_alternative<engine::event::Submit>(posted.event) &&
                           ballast_ != nullptr && ballast_->held();
     if ((plan.was_put_off && !is_tried) || is_short_of_disk()) {
-      return fail(Code::Exhausted, disk_text());
+      return fail(Code::Exhausted, disk_text(others_jobs_));
     }
   }
   if (!std::holds_alternative<engine::event::Submit>(posted.event)) return std::nullopt;
@@ -285,7 +288,7 @@ std::optional<Result<std::vector<JobId>>> Shell::answered_before(const Posted& p
   }
   if (*before) return (*before)->jobs;
   if (ballast_ != nullptr && !ballast_->held()) {
-    return fail(Code::Exhausted, disk_text());
+    return fail(Code::Exhausted, disk_text(others_jobs_));
   }
   return std::nullopt;
 }

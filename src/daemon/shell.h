@@ -70,8 +70,11 @@ class Shell {
   /// until then jobs are only told to stop, and nothing new is taken but cancelling.
   [[nodiscard]] Result<Ticked> tick(Now now, const std::function<bool()>& is_enough = {});
   [[nodiscard]] bool disk_is_full() const { return unwritten_ != nullptr; }
-  /// Why nothing new is taken, and who fills the disk, for people.
-  [[nodiscard]] std::string disk_text() const;
+  /// Why nothing new is taken, and who fills the disk, for people who are shown others' jobs so
+  /// far.
+  [[nodiscard]] std::string disk_text(OthersJobs shown) const;
+  /// What users are shown of them in answers from now on.
+  void show_of_others(OthersJobs what) { others_jobs_ = what; }
 
   /// Launches are committed with the tick that decided them and carried out one at a time, between
   /// which others are answered.
@@ -131,6 +134,7 @@ class Shell {
   store::Store& store_;
   Dispatcher& dispatcher_;
   store::Ballast* ballast_;
+  OthersJobs others_jobs_ = OthersJobs::All;
   std::deque<Posted> posted_;
   std::unique_ptr<Plan> unwritten_;  ///< decided, but the disk is full
   /// Committed, not carried out yet. Shared with the effects that ordered them.

@@ -95,7 +95,7 @@ void SocketWatch::look() {
 }
 
 void SocketWatch::make_again() {
-  constexpr std::chrono::seconds kPause{1};
+  constexpr std::chrono::seconds kRetryPause{1};
   again_.cancel();
   const auto made = make();
   if (made) {
@@ -108,7 +108,7 @@ void SocketWatch::make_again() {
                   printable(made.error().message));
   }
   made_ = {};
-  again_.expires_after(kPause);
+  again_.expires_after(kRetryPause);
   again_.async_wait([this](const error_code& error) {
     if (!error) make_again();
   });

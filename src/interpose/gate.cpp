@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "interpose/holdings.h"
 #include "interpose/outstanding.h"
@@ -23,12 +24,18 @@ namespace {
 
 constexpr std::uint64_t kMicrosecond = 1'000;
 constexpr std::uint64_t kMillisecond = 1'000 * kMicrosecond;
-/// How long a process has the device before it is another's turn.
+/// How long a process has the device before it is another's turn: with the whole of it; who has a
+/// part has it shorter, where others want it, as one that wants it again after a moment would wait
+/// long for those with little.
 constexpr std::uint64_t kTurn = 20 * kMillisecond;
+constexpr std::uint64_t kShortestTurn = 4 * kMillisecond;
+constexpr std::uint64_t kRemembered = 100 * kMillisecond;
 /// Between looks at whether all is done.
 constexpr std::uint64_t kLook = 100 * kMicrosecond;
-/// It stays open for as long without work, if nobody else wants the device.
+/// It stays open for as long without work, if nobody else stands before it.
 constexpr std::uint64_t kIdle = kMillisecond;
+/// Who is first in line and does not take a device that is free for so long is passed.
+constexpr std::uint64_t kPassed = 20 * kMillisecond;
 constexpr std::uint64_t kPatience = 1'000 * kMillisecond;
 /// As many as a driver queues, about.
 constexpr std::uint64_t kMostLaunches = 1024;
@@ -157,11 +164,8 @@ void Gate::wait_until_due() {
 /// False if there is none to be had. What a process keeps that does not give it back, as one that
 /// is stopped, is waited for once, until it is free again.
 bool Gate::take_turn() {
-  if (gave_way_) sleep_for(3 * kLook);  // or who waits for it does not get it
-  gave_way_ = false;
   for (std::size_t place = 0; place < Turn::kPlaces; ++place) {
-    if (!turn_.try_take(place) && (is_kept_[place] || !wait_for_turn(place))) continue;
-    is_kept_[place] = false;
+    if (!wait_for_turn(place)) continue;
     if (turn_.why_not() == 0) return true;
     say_shared(std::strerror(turn_.why_not()));  // NOLINT(concurrency-mt-unsafe)
     return false;
@@ -170,15 +174,38 @@ bool Gate::take_turn() {
 }
 
 bool Gate::wait_for_turn(std::size_t place) {
-  const std::uint64_t asked_at = now();
-  bool has_it = false;
-  turn_.stand_in_line(place);
-  for (; !has_it && now() - asked_at < kPatience; has_it = turn_.try_take(place)) sleep_for(kLook);
-  turn_.leave_line(place);
-  if (has_it) return true;
-  is_kept_[place] = true;
-  say_shared("it is not given back by another process");
-  return false;
+  turn_.go_to(place);
+  line_up();
+  Turn::Holder holder = turn_.holder();
+  std::uint64_t since = now();
+  std::uint64_t passed_at = since;
+  while (!holder.is_nobody() || !turn_.try_take()) {
+    const std::uint64_t time = now();
+    wanted_at_ = time;
+    const bool is_kept = !holder.is_nobody() && holder == kept_by_[place];
+    if (is_kept || time - since >= kPatience) {
+      turn_.leave_line();
+      kept_by_[place] = holder;
+      say_shared("it is not given back by another process");
+      return false;
+    }
+    if (holder.is_nobody() && time - std::max(since, passed_at) >= kPassed) {
+      turn_.pass_first();
+      passed_at = time;
+    }
+    sleep_for(kLook);
+    const Turn::Holder before = std::exchange(holder, turn_.holder());
+    if (holder != before) since = now();
+    turn_.stand_in_line(Session::get().progress(device_, 0));  // other processes change it
+  }
+  kept_by_[place] = {};
+  return true;
+}
+
+void Gate::line_up() {
+  const auto first = turn_.first();
+  turn_.stand_in_line(first ? Session::get().line_up(device_, *first, now() - left_at_)
+                            : Session::get().progress(device_, 0));
 }
 
 /// Once.
@@ -195,6 +222,13 @@ void Gate::open() {
   (void)::pthread_cond_broadcast(&changed_);
 }
 
+bool Gate::is_contended(std::uint64_t time) const { return time - wanted_at_ < kRemembered; }
+
+std::uint64_t Gate::turn_length(std::uint64_t time) const {
+  if (!is_contended(time)) return kTurn;
+  return std::max(kTurn * Session::get().share(device_) / share::kWholeShare, kShortestTurn);
+}
+
 /// Half of it to one and a half: work that comes and goes at an even pace would be seen each time
 /// otherwise, or never.
 std::uint64_t Gate::about(std::uint64_t length) {
@@ -203,7 +237,8 @@ std::uint64_t Gate::about(std::uint64_t length) {
 }
 
 void Gate::watch(Stretch& stretch) {
-  const std::uint64_t pause = std::clamp(launch_time_ / 16, kLook, kMillisecond);
+  const std::uint64_t longest = is_contended(now()) ? 2 * kLook : kMillisecond;
+  const std::uint64_t pause = std::clamp(launch_time_ / 16, kLook, longest);
   for (;;) {
     sleep_for(about(pause));
     switch (look(stretch)) {
@@ -227,13 +262,10 @@ void Gate::watch(Stretch& stretch) {
 }
 
 /// Time is used while there is work, and while there is none and others wait for it to end.
-Gate::Next Gate::look(Stretch& stretch) {
-  const std::uint64_t time = now();
+void Gate::count(Stretch& stretch, std::uint64_t time, bool is_at_work, bool is_wanted) {
   const bool was_busy = stretch.idle_since == 0;
-  const bool is_at_work = is_busy();
-  const bool is_in_the_way = stretch.has_turn && turn_.is_wanted();
   const std::uint64_t passed = time - stretch.looked_at;
-  if (is_in_the_way || (was_busy && is_at_work)) {
+  if (is_wanted || (was_busy && is_at_work)) {
     stretch.used += passed;
   } else if (was_busy || is_at_work) {
     stretch.used += passed / 2;
@@ -244,25 +276,38 @@ Gate::Next Gate::look(Stretch& stretch) {
   } else {
     stretch.was_idle = true;
     if (was_busy) stretch.idle_since = time;
-    if (is_in_the_way || time - stretch.idle_since >= kIdle) return Next::End;
   }
+}
+
+Gate::Next Gate::look(Stretch& stretch) {
+  const std::uint64_t time = now();
+  const bool is_at_work = is_busy();
+  const bool is_wanted = stretch.has_turn && turn_.is_wanted();
+  if (is_wanted) wanted_at_ = time;
+  count(stretch, time, is_at_work, is_wanted);
+  const bool is_idle = !is_at_work && time - stretch.idle_since >= kIdle;
+  if (is_idle || (!is_at_work && is_wanted && is_passed(stretch))) return Next::End;
   const std::uint64_t length = time - stretch.start;
-  const bool is_over = length >= kTurn || is_used_up();
+  const bool is_over = length >= turn_length(time) || is_used_up();
   if (!is_over) return Next::On;
-  if (stretch.was_idle && !is_in_the_way && stretch.used > 0) return Next::Anew;
+  const bool may_stay = !is_wanted && turn_.is_in_first_place();
+  if (stretch.was_idle && may_stay && stretch.used > 0) return Next::Anew;
   stop_entries();
   if (!is_at_work) return Next::End;
   return length >= kTurn + kPatience && has_entries_waiting() ? Next::End : Next::On;
+}
+
+/// Others have made less progress than the job has by now.
+bool Gate::is_passed(const Stretch& stretch) {
+  return turn_.is_wanted_before(Session::get().progress(device_, stretch.used));
 }
 
 void Gate::close(const Stretch& stretch) {
   stop_entries();
   busy_since_ = stretch.idle_since == 0 ? stretch.looked_at : 0;
   Session::get().count_use(device_, stretch.start, stretch.used);
-  if (stretch.has_turn) {
-    gave_way_ = turn_.is_wanted();
-    turn_.give_back();
-  }
+  if (stretch.has_turn) turn_.give_back();
+  left_at_ = now();
   learn(stretch);
 }
 
@@ -274,7 +319,7 @@ void Gate::learn(const Stretch& stretch) {
   const std::uint64_t each =
       std::max<std::uint64_t>((stretch.looked_at - stretch.start) / entered_, 1);
   launch_time_ = launch_time_ == 0 ? each : (launch_time_ + each) / 2;
-  const std::uint64_t fit = kTurn / std::max(launch_time_, each);
+  const std::uint64_t fit = turn_length(now()) / std::max(launch_time_, each);
   allowed_ = static_cast<std::uint32_t>(
       std::clamp<std::uint64_t>(fit, 1, std::min<std::uint64_t>(kMostLaunches, 2 * allowed_)));
 }
@@ -305,6 +350,7 @@ bool Gate::is_used_up() {
 
 void Gate::allow_anew() {
   const std::lock_guard locked(lock_);
+  is_open_ = true;
   entered_ = 0;
   allowed_ = static_cast<std::uint32_t>(std::min<std::uint64_t>(kMostLaunches, 2 * allowed_));
   (void)::pthread_cond_broadcast(&changed_);

@@ -20,8 +20,8 @@ namespace gflow::interpose {
 ///
 /// Nobody waits for ever: where what was launched is not done in a second while others wait (as a
 /// kernel that ends only after another one was launched), that second is counted and the next ones
-/// are let through when it is paid for; one that waits as long for a turn that is not given back
-/// goes on beside who has it, in turns with the others.
+/// are let through when it is paid for; one that waits as long while the same turn
+/// goes on has the next ones beside who has that, in turns with the others.
 class Gate {
  public:
   /// Of a device of the account, and as Turn has it.
@@ -47,14 +47,19 @@ class Gate {
   void wait_until_due();
   [[nodiscard]] bool take_turn();
   [[nodiscard]] bool wait_for_turn(std::size_t place);
+  void line_up();
   void say_shared(const char* why);
   void open();
+  [[nodiscard]] bool is_contended(std::uint64_t time) const;
+  [[nodiscard]] std::uint64_t turn_length(std::uint64_t time) const;
   [[nodiscard]] std::uint64_t about(std::uint64_t length);
   void watch(Stretch& stretch);
   void close(const Stretch& stretch);
   /// How the stretch goes on after a look at it.
   enum class Next : std::uint8_t { On, Anew, End };
   [[nodiscard]] Next look(Stretch& stretch);
+  static void count(Stretch& stretch, std::uint64_t time, bool is_at_work, bool is_wanted);
+  [[nodiscard]] bool is_passed(const Stretch& stretch);
   void learn(const Stretch& stretch);
   [[nodiscard]] bool is_busy();
   void stop_entries();
@@ -78,9 +83,10 @@ class Gate {
   // The keeper's.
   std::uint64_t launch_time_ = 0;  ///< nanoseconds a launch takes of the device, as learned
   std::uint64_t busy_since_ = 0;   ///< it closed with something not done
-  std::array<bool, Turn::kPlaces> is_kept_{};  ///< by who does not give it back
+  std::array<Turn::Holder, Turn::kPlaces> kept_by_{};  ///< who did not give it back
   std::uint64_t random_ = 0;
-  bool gave_way_ = false;
+  std::uint64_t left_at_ = 0;    ///< when it closed; 0: it never was open
+  std::uint64_t wanted_at_ = 0;  ///< when it was seen last that others want the device, too
   bool has_said_ = false;
 };
 

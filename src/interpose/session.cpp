@@ -218,12 +218,28 @@ bool Session::has_share(std::size_t device) const {
   return device < shares_.size() && shares_[device];
 }
 
+std::uint64_t Session::share(std::size_t device) const {
+  return limits() ? book().device(device).share : share::kWholeShare;
+}
+
 std::uint64_t Session::due(std::size_t device) const {
-  return limits() ? book().device(device).due.load(std::memory_order_relaxed) : 0;
+  if (!limits()) return 0;
+  const share::DeviceAccount& its = book().device(device);
+  // Who may have what others leave owes nothing any more of when it was limited.
+  const bool is_limited = its.share_limit.load(std::memory_order_relaxed) < share::kWholeShare;
+  return is_limited ? its.due.load(std::memory_order_relaxed) : 0;
 }
 
 void Session::count_use(std::size_t device, std::uint64_t from, std::uint64_t length) {
   if (limits()) book().count_use(device, from, length);
+}
+
+std::uint64_t Session::progress(std::size_t device, std::uint64_t more) const {
+  return limits() ? book().progress(device, more) : 0;
+}
+
+std::uint64_t Session::line_up(std::size_t device, std::uint64_t first, std::uint64_t away) {
+  return limits() ? book().line_up(device, first, away) : 0;
 }
 
 Session::Amounts Session::amounts(std::size_t device) const {

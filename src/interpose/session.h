@@ -43,9 +43,15 @@ class Session {
 
   /// Whether the job has no more than a part of the device's time.
   [[nodiscard]] bool has_share(std::size_t device) const;
+  /// In 10,000ths.
+  [[nodiscard]] std::uint64_t share(std::size_t device) const;
   /// When it may be used again, nanoseconds of CLOCK_MONOTONIC.
   [[nodiscard]] std::uint64_t due(std::size_t device) const;
   void count_use(std::size_t device, std::uint64_t from, std::uint64_t length);
+  /// How much of its share the job has used, in nanoseconds, if it used so much more now.
+  [[nodiscard]] std::uint64_t progress(std::size_t device, std::uint64_t more) const;
+  /// As AccountBook has it.
+  std::uint64_t line_up(std::size_t device, std::uint64_t first, std::uint64_t away);
   /// The directory of the lock that keeps others off the device meanwhile; null if the job has
   /// parts of several devices, which it uses without.
   [[nodiscard]] const char* turn_directory() const { return turn_directory_; }

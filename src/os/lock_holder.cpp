@@ -56,7 +56,11 @@ std::string state_text(int pid, char state) {
 }  // namespace
 
 std::string lock_text(const LockHolder& holder) {
-  return fmt::format("{}\n{}\n", holder.pid, holder.socket);
+  std::string text = fmt::format("{}\n{}\n", holder.pid, holder.socket);
+  for (const std::string& argument : holder.arguments) {
+    if (!argument.contains('\n')) text += argument + '\n';
+  }
+  return text;
 }
 
 std::optional<LockHolder> read_lock(const std::string& path) {
@@ -65,7 +69,11 @@ std::optional<LockHolder> read_lock(const std::string& path) {
   const auto lines = split(*text, '\n');
   const auto pid = parse_number(trim(lines.front()));
   if (!pid || *pid == 0) return std::nullopt;
-  return LockHolder{static_cast<int>(*pid), lines.size() > 1 ? std::string(lines[1]) : ""};
+  LockHolder holder{static_cast<int>(*pid), lines.size() > 1 ? std::string(lines[1]) : ""};
+  for (std::size_t i = 2; i < lines.size(); ++i) {
+    if (lines[i].starts_with("--")) holder.arguments.emplace_back(lines[i]);
+  }
+  return holder;
 }
 
 std::optional<LockHolder> lock_holder(const std::string& path) {

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace gflow::os {
 
@@ -10,9 +11,11 @@ namespace gflow::os {
 struct LockHolder {
   int pid = 0;
   std::string socket;  ///< where it listens, or will; "" in a lock of an older gflowd
+  /// What makes another one like it, "--devices=sim:8xH100"; none that has a line feed.
+  std::vector<std::string> arguments{};
 };
 
-/// A line each: pid, socket.
+/// A line each: pid, socket, arguments.
 [[nodiscard]] std::string lock_text(const LockHolder& holder);
 /// What the lock file says; its writer may have ended since. Empty if it names no process.
 [[nodiscard]] std::optional<LockHolder> read_lock(const std::string& path);

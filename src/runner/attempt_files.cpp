@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
+#include <cstdint>
 
 #include "base/text.h"
 #include "os/file.h"
@@ -116,6 +118,24 @@ GpuLimits AttemptFiles::gpu_limits() const {
   const bool is_of_this_gflow = facts.st_size == sizeof(share::Account);
   return {.memory = GpuLimit::Interposer,
           .compute = is_of_this_gflow ? GpuLimit::Interposer : GpuLimit::None};
+}
+
+/// The account is its user's, who may have made anything of it: it is written to, where this
+/// gflow's has the limit, and neither mapped nor believed.
+Result<void> AttemptFiles::change_share_limit(Share limit) const {
+  const std::string path = account_path();
+  if (gpu_limits().compute == GpuLimit::None) return {};
+  const os::Fd file = GF_TRY(os::open_file(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK, 0));
+  const auto parts = static_cast<std::uint64_t>(limit.parts);
+  for (std::size_t device = 0; device < share::kMaxDevices; ++device) {
+    const std::size_t at = offsetof(share::Account, devices) +
+                           device * sizeof(share::DeviceAccount) +
+                           offsetof(share::DeviceAccount, share_limit);
+    if (::pwrite(file.get(), &parts, sizeof parts, static_cast<off_t>(at)) != sizeof parts) {
+      return os::errno_error("write", path);
+    }
+  }
+  return {};
 }
 
 /// One file for all attempts, with a name in the directory of each: their users lock it, and can

@@ -41,6 +41,8 @@ class AttemptFiles {
   /// What its programs are held to by that: nothing without one, and by one of a gflow before this
   /// no share of the devices' time.
   [[nodiscard]] GpuLimits gpu_limits() const;
+  /// Writes it into the account; nothing without one of this gflow.
+  [[nodiscard]] Result<void> change_share_limit(Share limit) const;
 
   /// Makes the directory with the order, script, configuration and, if it is held to a part of its
   /// devices, the account. The latter three files belong to the order's user; the directories they

@@ -57,6 +57,7 @@ void set_launch_id(std::vector<std::string>& environment, const std::string& lau
 attempt::Grant grant_of(const DeviceGrant& grant) {
   return {.index = static_cast<std::uint32_t>(grant.index),
           .share_parts = static_cast<std::uint32_t>(grant.share.parts),
+          .share_limit_parts = static_cast<std::uint32_t>(grant.share_limit.parts),
           .memory_bytes = static_cast<std::uint64_t>(grant.memory.bytes),
           .vendor = grant.vendor,
           .uuid = grant.uuid};

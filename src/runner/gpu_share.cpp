@@ -102,11 +102,14 @@ std::vector<share::DeviceLimit> device_limits(const LaunchOrder& order) {
     const bool can_be_kept =
         grant.vendor == "nvidia" && !grant.uuid.empty() && grant.memory > Memory{};
     if (!can_be_kept) return {};
-    limits.push_back({.uuid = grant.uuid,
-                      .bytes = static_cast<std::uint64_t>(grant.memory.bytes),
-                      .share = order.mode == GpuMode::Fraction
-                                   ? static_cast<std::uint64_t>(grant.share.parts)
-                                   : share::kWholeShare});
+    share::DeviceLimit limit{.uuid = grant.uuid,
+                             .bytes = static_cast<std::uint64_t>(grant.memory.bytes)};
+    if (order.mode == GpuMode::Fraction) {
+      const Share most = std::max(grant.share, grant.share_limit);
+      limit.share = static_cast<std::uint64_t>(grant.share.parts);
+      limit.share_limit = static_cast<std::uint64_t>(most.parts);
+    }
+    limits.push_back(std::move(limit));
   }
   return limits;
 }

@@ -32,12 +32,12 @@ TEST(GpuShare, LimitsWhatCanBeLimited) {
     std::vector<DeviceGrant> devices;
     std::vector<share::DeviceLimit> limits;
   } kTable[] = {
-      {"a part", GpuMode::Fraction, {usual}, {{"GPU-1", 8 * gib, 5'000}}},
+      {"a part", GpuMode::Fraction, {usual}, {{"GPU-1", 8 * gib, 5'000, 5'000}}},
       {"turns", GpuMode::TimeSlice, {usual}, {{"GPU-1", 8 * gib, share::kWholeShare}}},
       {"parts of two",
        GpuMode::Fraction,
        {usual, second},
-       {{"GPU-1", 8 * gib, 5'000}, {"GPU-2", 4 * gib, 5'000}}},
+       {{"GPU-1", 8 * gib, 5'000, 5'000}, {"GPU-2", 4 * gib, 5'000, 5'000}}},
       {"the whole", GpuMode::Whole, {usual}, {}},
       {"no GPU", GpuMode::Fraction, {}, {}},
       {"no memory", GpuMode::Fraction, {grant("GPU-1", "nvidia", {})}, {}},

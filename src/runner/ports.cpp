@@ -66,11 +66,13 @@ PortBlock ports_in(const std::vector<std::string>& environment) {
   return block.base > 0 && block.count > 0 ? block : PortBlock{};
 }
 
+Ports::Ports() : can_bind_(can_bind) {}
+
 bool Ports::is_free(int port, Time now) {
   Port& its = ports_.at(static_cast<std::size_t>(port - kFirstPort));
   if (its.holders > 0) return false;
   if (its.was_tried && now - its.found_free < kTrust) return true;
-  its.was_tried = can_bind(port);
+  its.was_tried = can_bind_(port);
   its.found_free = now;
   return its.was_tried;
 }

@@ -5,7 +5,9 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -13,10 +15,10 @@
 
 namespace gflow::runner {
 
-/// Where jobs' ports come from. Linux may give these to outgoing connections too, unless
-/// ip_local_port_range says otherwise, so each is tried.
-constexpr int kFirstPort = 41000;
-constexpr int kLastPort = 42999;
+/// Where jobs' ports come from: below those that Linux gives to outgoing connections (32768 on, by
+/// ip_local_port_range), of which thousands may linger and cannot be bound. Each is tried.
+constexpr int kFirstPort = 23000;
+constexpr int kLastPort = 24999;
 
 /// The ports a job was given, by its environment; none if it was given none.
 [[nodiscard]] PortBlock ports_in(const std::vector<std::string>& environment);
@@ -29,6 +31,12 @@ class Ports {
   /// that is done for a short job. Whoever is given one may find it taken anyway: it is bound long
   /// after it was tried.
   static constexpr std::chrono::seconds kTrust{10};
+  /// Whether a port can be bound now.
+  using Probe = std::function<bool(int port)>;
+
+  /// Of this machine.
+  Ports();
+  explicit Ports(Probe can_bind) : can_bind_(std::move(can_bind)) {}
 
   /// The next block of `count` ports behind the one given last, from the first again behind the
   /// last, that nobody has and that can be bound, on IPv4 and on IPv6 where there is one. So one
@@ -51,6 +59,7 @@ class Ports {
   [[nodiscard]] PortBlock find(int count, int first, int last, Time now);
   void hold(PortBlock block, int change);
 
+  Probe can_bind_;
   std::array<Port, kPorts> ports_{};
   int next_ = kFirstPort;
 };

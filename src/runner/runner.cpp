@@ -153,6 +153,12 @@ void Runner::change_limit(JobId job,
   core_->change_limit({job, attempt}, limit, ran);
 }
 
+void Runner::change_share_limit(JobId job, int attempt, Share limit) {
+  const AttemptFiles files(core_->options.attempts_dir, job, attempt);
+  // Where it cannot be written the job keeps the one it has until it is said again.
+  (void)files.change_share_limit(limit);
+}
+
 Adoption Runner::adopt(JobId job, int attempt, const std::string& boot_id, Progress progress) {
   Adoption found = core_->adopt({job, attempt}, {boot_id, progress == Progress::Started});
   const bool may_run =

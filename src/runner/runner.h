@@ -92,6 +92,7 @@ class Runner : public Executor {
   /// its job, and one that is stopped then, or after stop(), is made to go on; one that is stopped
   /// again when the grace is over is told to kill it, and at last killed with it. So is one that is
   /// not, where its job runs on for Options::kill_patience past that.
+  void change_share_limit(JobId job, int attempt, Share limit) override;
   void change_limit(JobId job,
                     int attempt,
                     std::optional<std::chrono::seconds> limit,

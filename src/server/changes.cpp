@@ -12,7 +12,8 @@ constexpr std::chrono::seconds kMaxWait{55};
 }  // namespace
 
 void wait_for_change(Exchange exchange, ChangesQuery query) {
-  if (query.job && exchange.service.state().find(*query.job) == nullptr) {
+  const Job* job = query.job ? exchange.service.state().find(*query.job) : nullptr;
+  if (query.job && (job == nullptr || !knows_of(exchange.caller, job->spec.user))) {
     return exchange.respond(
         problem({Code::NotFound, tr_format("there is no job {}", query.job->value)}));
   }

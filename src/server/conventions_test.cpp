@@ -47,6 +47,7 @@ TEST(Weights, AreReadOfAWord) {
   EXPECT_EQ(weight_in("br, GZIP ; q=0.5", "gzip"), 0.5);
   EXPECT_EQ(weight_in("gzip;q=0", "gzip"), 0);
   EXPECT_EQ(weight_in("gzip;q=x", "gzip"), 1);
+  EXPECT_EQ(weight_in("gzip;v=1;q=0.2, gzip;q=0.7, gzip;q=0.1", "gzip"), 0.7);
   EXPECT_EQ(weight_in("gzipped", "gzip"), std::nullopt);
   EXPECT_EQ(weight_in("", "gzip"), std::nullopt);
   EXPECT_EQ(weight_in(",,;;", "gzip"), std::nullopt);

@@ -27,9 +27,7 @@ void Histogram::observe(double value, std::optional<Exemplar> exemplar) {
 }
 
 double gpus_held(const JobSpec& spec) {
-  const auto& request = spec.request;
-  return static_cast<double>(request.gpus) * request.nodes * request.share.parts /
-         Share::kWholeParts;
+  return static_cast<double>(gpu_parts_of(spec.request)) / Share::kWholeParts;
 }
 
 Counters::Counters() : wait(kWaits), run_time(kWaits), pass(kPasses) {}

@@ -4,7 +4,10 @@
 
 namespace gflow::server {
 
-void show_daemon(Exchange exchange) { exchange.respond(json_reply_of(exchange.service.daemon())); }
+void show_daemon(Exchange exchange) {
+  const OthersJobs shown = sight_of(exchange.caller).others;
+  exchange.respond(json_reply_of(exchange.service.daemon(shown)));
+}
 
 void stop_daemon(Exchange exchange) {
   // Answered first: the tick that stops writes nothing any more.

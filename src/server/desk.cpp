@@ -16,6 +16,16 @@ namespace gflow::server {
 
 namespace asio = boost::asio;
 
+namespace {
+
+/// Whether somebody is shown all that they were shown before.
+bool has_as_much(const Principal& now, const Principal& was) {
+  return now.uid == was.uid && now.role >= was.role && now.scope >= was.scope &&
+         sight_of(now).others >= sight_of(was).others;
+}
+
+}  // namespace
+
 /// A request that is not answered yet.
 struct Desk::Ticket {
   Guest guest;
@@ -23,6 +33,7 @@ struct Desk::Ticket {
   Asker asker;
   std::optional<std::string> authorization = {};  // what it showed
   Principal caller = {};                          // once it is known
+  bool looks = false;                             // and changes nothing
   const MessageCatalogue* messages = nullptr;     // of who asks
   std::uint64_t number = 0;                       // in the order in which they came
   std::atomic<bool> answered{false};              // set on the loop's thread
@@ -36,6 +47,7 @@ std::shared_ptr<void> Desk::ask(Guest guest, Request request, Asker asker) {
   const std::uint32_t uid = guest.peer.uid;
   const auto ticket = std::make_shared<Ticket>();
   ticket->guest = std::move(guest);
+  ticket->looks = request.method == "GET";
   ticket->request = std::move(request);
   ticket->asker = std::move(asker);
   asio::post(loop_, [desk = weak_from_this(), uid, ticket] {
@@ -136,8 +148,10 @@ void Desk::keep(const std::shared_ptr<Ticket>& ticket, std::shared_ptr<void> wai
 }
 
 std::vector<std::string> Desk::configure(const RoleNames& roles,
-                                         const std::vector<std::string>& projects) {
+                                         const std::vector<std::string>& projects,
+                                         OthersJobs others_jobs) {
   auto unknown = authenticator_.identity().configure(roles, projects);
+  authenticator_.identity().show_of_others(others_jobs);
   look_again();
   return unknown;
 }
@@ -162,22 +176,27 @@ void Desk::look_at_streams(Now now) {
     const auto body = stream.body.lock();
     if (!body) return true;
     const auto is = authenticator_.still(stream.guest, stream.authorization, now);
-    const Principal& was = stream.caller;
-    if (is && is->uid == was.uid && is->role >= was.role && is->scope >= was.scope) return false;
+    if (is && has_as_much(*is, stream.caller)) return false;
     body->revoke();
     return true;
   });
 }
 
-/// Of these nothing was sent yet: they are told.
+/// Of these nothing was sent yet: they are told. Who waits for GPUs of their own goes on waiting.
 void Desk::look_at_waits(Now now) {
-  std::vector<std::pair<std::shared_ptr<Ticket>, Error>> over;
+  std::vector<std::pair<std::shared_ptr<Ticket>, Reply>> over;
   for (const auto& [ticket, wait] : waits_) {
     const MessagesOfThread language(ticket->messages);
     const auto is = authenticator_.still(ticket->guest, ticket->authorization, now);
-    if (!is) over.emplace_back(wait.ticket, is.error());
+    if (!is) {
+      over.emplace_back(wait.ticket, unauthorized(is.error()));
+    } else if (ticket->looks && !has_as_much(*is, ticket->caller)) {
+      over.emplace_back(wait.ticket,
+                        problem(Error{Code::Unreachable,
+                                      tr("what you may see has changed meanwhile; ask again")}));
+    }
   }
-  for (const auto& [ticket, why] : over) answer(*ticket, unauthorized(why));
+  for (auto& [ticket, reply] : over) answer(*ticket, std::move(reply));
 }
 
 /// A token expires by itself; who is known by the connection stays so until others say otherwise.

@@ -45,9 +45,11 @@ class Desk : public FairWork, public std::enable_shared_from_this<Desk> {
   [[nodiscard]] std::shared_ptr<void> ask(Guest guest, Request request, Asker asker);
   /// Runs it on the loop's thread. From any thread.
   void tell(std::function<void()> news);
-  /// Who has which role from now on. Returns what Identity does.
+  /// Who has which role from now on, and what users are shown of others' jobs. Returns what
+  /// Identity does.
   std::vector<std::string> configure(const RoleNames& roles,
-                                     const std::vector<std::string>& projects);
+                                     const std::vector<std::string>& projects,
+                                     OthersJobs others_jobs);
   /// Ends what is sent to, and waited for by, those who may not have it any more: their token was
   /// revoked or has expired, or they lost a role.
   void look_again();

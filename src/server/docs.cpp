@@ -32,10 +32,11 @@ Reply reply_made_once(const Exchange& exchange,
 }
 
 void show_docs(Exchange exchange) {
-  Reply page = reply_made_once(
-      exchange, exchange.request.path, [version = exchange.service.daemon().version] {
-        return docs_page(route_views(), version);
-      });
+  Reply page = reply_made_once(exchange,
+                               exchange.request.path,
+                               [version = exchange.service.daemon(OthersJobs::All).version] {
+                                 return docs_page(route_views(), version);
+                               });
   exchange.respond(page_reply(std::move(page), "text/html; charset=utf-8"));
 }
 

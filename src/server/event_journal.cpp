@@ -25,6 +25,12 @@ std::string as_event(std::string_view type, std::string_view id, const std::stri
   return fmt::format("event: {}\n{}data: {}\n\n", type, id, data);
 }
 
+/// For who is not shown what the job is called.
+JobEvent unnamed(JobEvent event) {
+  event.name.clear();
+  return event;
+}
+
 }  // namespace
 
 class EventJournal::Block {
@@ -49,7 +55,8 @@ class EventJournal::Block {
     if (filter.takes_all() && after < events_.first) return rendered();
     std::string some;
     each([&](std::uint64_t id, const JobEvent& event) {
-      if (id > after && filter.takes(event)) some += text_of(id, event);
+      if (id <= after || !filter.takes(event)) return;
+      some += filter.sight.names(event.user) ? text_of(id, event) : text_of(id, unnamed(event));
     });
     return std::make_shared<const std::string>(std::move(some));
   }

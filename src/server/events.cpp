@@ -5,11 +5,13 @@
 
 namespace gflow::server {
 
-/// There is nothing in an event that not everybody may know: one text of each is for all.
+/// There is nothing in an event that not all may know who know of the job: one text of each is for
+/// all, but for those who are shown less of others' jobs.
 void listen_to_events(Exchange exchange, api::EventQuery query) {
   if (auto begun = api::begin_behind(query, exchange.request.last_event_id); !begun) {
     return exchange.respond(problem(begun.error()));
   }
+  query.filter.sight = sight_of(exchange.caller);
   const bool is_endless = query.follow;
   auto body = exchange.service.events().listen(std::move(query));
   if (!body) {

@@ -48,7 +48,8 @@ void explain_job(Exchange exchange) {
   api::Asker asker = asker_of(exchange.caller, service, **job);
   api::Explanation explanation;
   explanation.job = view_for(exchange.caller, service, **job);
-  explanation.expected_start = expected_start_of(service, explanation.job);
+  // Read off all who hold what it waits for, whoever of them is shown: it is no more than a time.
+  explanation.expected_start = expected_start_of(service, view_of(service, **job));
   asker.ahead = priority_ahead(service.state(), explanation.job);
   explanation.suggestions = api::suggestions_for(explanation.job, asker);
   exchange.respond(json_reply_of(std::move(explanation)));

@@ -83,7 +83,7 @@ class FakeService : public Service {
 
   [[nodiscard]] EventJournal& events() override { return journal; }
   [[nodiscard]] const Counters& counters() const override { return counted; }
-  [[nodiscard]] api::DaemonView daemon() const override {
+  [[nodiscard]] api::DaemonView daemon(OthersJobs /*shown*/) const override {
     api::DaemonView view;
     view.version = "0.1.0";
     view.mode = "user";

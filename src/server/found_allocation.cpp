@@ -27,7 +27,9 @@ const Machine* machine_of(const engine::State& state, const std::string& node) {
 }
 
 /// What belongs to an allocation, whoever asks.
-api::GpuAllocation view_of_allocation(const Service& service, const Job& job) {
+api::GpuAllocation view_of_allocation(const Principal& caller,
+                                      const Service& service,
+                                      const Job& job) {
   const engine::State& state = service.state();
   api::GpuAllocation view;
   view.allocation_id = job.id;
@@ -39,7 +41,7 @@ api::GpuAllocation view_of_allocation(const Service& service, const Job& job) {
   if (const auto* ended = std::get_if<Ended>(&job.state)) {
     view.error_message = outcome_text(ended->outcome);
   } else if (machine == nullptr) {
-    view.error_message = why_text(state.blockers(job.id, service.now()));
+    view.error_message = why_text(blockers_for(caller, service, job));
   }
   if (machine == nullptr || !view.error_message.empty()) return view;
   view.success = true;
@@ -51,7 +53,8 @@ api::GpuAllocation view_of_allocation(const Service& service, const Job& job) {
 
 Result<const Job*> find_allocation(const Exchange& exchange, JobId id) {
   const Job* job = exchange.service.state().find(id);
-  if (job == nullptr || !job->spec.allocation) {
+  const bool is_known = job != nullptr && knows_of(exchange.caller, job->spec.user);
+  if (!is_known || !job->spec.allocation) {
     return fail(Code::NotFound, tr_format("there is no allocation {}", id.value));
   }
   GF_CHECK(may_change(exchange.caller, id, job->spec.user));

@@ -12,7 +12,7 @@ namespace gflow::server {
 Result<const Job*> find_job(const Exchange& exchange) {
   const auto number = parse_number(exchange.segment);
   const Job* job = number ? exchange.service.state().find(JobId(*number)) : nullptr;
-  if (job != nullptr) return job;
+  if (job != nullptr && knows_of(exchange.caller, job->spec.user)) return job;
   return fail(Code::NotFound, tr_format("there is no job {}", exchange.segment.substr(0, 30)));
 }
 

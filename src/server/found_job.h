@@ -5,7 +5,7 @@
 
 namespace gflow::server {
 
-/// The job a request names by {id}. Errors: NotFound.
+/// The job a request names by {id}. Errors: NotFound, also for one the caller does not know of.
 [[nodiscard]] Result<const Job*> find_job(const Exchange& exchange);
 /// A job as this caller may see it, with its entity tag.
 [[nodiscard]] Reply job_reply(const Principal& caller, const Service& service, const Job& job);

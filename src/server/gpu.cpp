@@ -10,6 +10,7 @@
 #include "server/gpu_need.h"
 #include "server/gpu_nodes.h"
 #include "server/handlers.h"
+#include "server/shown.h"
 #include "server/views.h"
 
 namespace gflow::server {
@@ -57,7 +58,7 @@ api::GpuStatus available(const Service& service,
 
 /// The nodes, where something is known of their devices; else that is answered.
 std::optional<std::vector<api::NodeView>> known_nodes(Exchange& exchange) {
-  std::vector<api::NodeView> nodes = node_views(exchange.service);
+  std::vector<api::NodeView> nodes = node_views_for(exchange.caller, exchange.service);
   const auto trouble = check_devices_known(nodes);
   if (!trouble) return nodes;
   exchange.respond(problem(*trouble, kNotReady));
@@ -80,7 +81,8 @@ void answer_validation(Exchange exchange, api::GpuNeed need) {
     validation.available = !starts.jobs.empty();
     if (!validation.available) {
       const auto preview = GF_TRY(state.preview(spec, exchange.service.now()));
-      validation.error_message = why_text(preview.blockers);
+      const Shown shown(exchange.caller, state);
+      validation.error_message = why_text(shown.of(preview.blockers, owner));
     }
     return {};
   };
@@ -109,8 +111,8 @@ void list_gpu_nodes(Exchange exchange, GpuNodesQuery query) {
 }
 
 void show_gpu_health(Exchange exchange) {
-  api::GpuHealth health =
-      health_of(node_views(exchange.service), unhealthy_views(exchange.service));
+  api::GpuHealth health = health_of(node_views_for(exchange.caller, exchange.service),
+                                    unhealthy_views(exchange.caller, exchange.service));
   health.timestamp = timestamp_of(exchange.service.now().wall);
   const bool is_ready = health.initialized;
   Reply reply = json_reply_of(std::move(health));

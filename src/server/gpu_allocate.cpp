@@ -22,6 +22,7 @@
 #include "server/gpu_nodes.h"
 #include "server/handlers.h"
 #include "server/holder.h"
+#include "server/shown.h"
 #include "server/views.h"
 
 namespace gflow::server {
@@ -36,11 +37,12 @@ std::string asked_of(Framework framework) {
 }
 
 /// The same, with what was asked for besides.
-Result<api::GpuAllocation> view_of_need(const Service& service,
+Result<api::GpuAllocation> view_of_need(const Exchange& exchange,
                                         const Job& job,
                                         const api::GpuNeed& need,
                                         Framework framework) {
-  api::GpuAllocation view = view_of_allocation(service, job);
+  const Service& service = exchange.service;
+  api::GpuAllocation view = view_of_allocation(exchange.caller, service, job);
   if (!view.gpu_config) return view;
   api::GpuConfig& config = *view.gpu_config;
   config.distributed_training = need.distributed_training;
@@ -139,7 +141,7 @@ void await_start(const std::shared_ptr<Asked>& asked) {
   }
   if (status_of(*job) == Status::Starting) return wait_for_news(asked);
   const bool waits = is_pending(*job);
-  Reply reply = reply_of(view_of_need(service, *job, asked->need, asked->framework),
+  Reply reply = reply_of(view_of_need(asked->exchange, *job, asked->need, asked->framework),
                          waits && asked->need.wait ? kAccepted : 200);
   if (waits && !asked->need.wait) asked->give_back();
   answer(asked, std::move(reply));
@@ -189,24 +191,26 @@ Result<api::SubmitRequest> submission_of_need(const api::GpuNeed& need,
 }
 
 /// Why it could not start now; "" if it could.
-std::string refusal_of(const Service& service, const JobSpec& spec) {
+std::string refusal_of(const Exchange& exchange, const JobSpec& spec) {
+  const Service& service = exchange.service;
   const auto starts = service.state().starts(spec, 1);
   if (!starts) return starts.error().message;
   if (!starts->jobs.empty()) return "";
   if (starts->limit) return why_text({*starts->limit});
   const auto preview = service.state().preview(spec, service.now());
-  return preview ? why_text(preview->blockers) : preview.error().message;
+  if (!preview) return preview.error().message;
+  return why_text(Shown(exchange.caller, service.state()).of(preview->blockers, spec.user));
 }
 
 void allocate(Exchange exchange, api::GpuNeed need, Framework framework) {
   Service& service = exchange.service;
-  if (auto unknown = check_devices_known(node_views(service))) {
+  if (auto unknown = check_devices_known(node_views_for(exchange.caller, service))) {
     return exchange.respond(problem(*unknown, 503));
   }
   if (need.allocation_id.is_set()) {
     const auto job = find_allocation(exchange, need.allocation_id);
     if (!job) return exchange.respond(problem(job.error()));
-    const auto view = view_of_need(service, **job, need, framework);
+    const auto view = view_of_need(exchange, **job, need, framework);
     if (!view) return exchange.respond(problem(view.error()));
     const auto same = check_is_of(need, **job, view->gpu_config);
     return exchange.respond(same ? reply_of(view) : problem(same.error()));
@@ -215,7 +219,7 @@ void allocate(Exchange exchange, api::GpuNeed need, Framework framework) {
   if (!request) return exchange.respond(problem(request.error()));
   const bool may_be_known = !exchange.request.idempotency_key.empty();
   const std::string refusal =
-      need.wait || may_be_known ? "" : refusal_of(service, request->items.front().spec);
+      need.wait || may_be_known ? "" : refusal_of(exchange, request->items.front().spec);
   if (!refusal.empty()) {
     return exchange.respond(json_reply_of(api::GpuAllocation{.error_message = refusal}));
   }

@@ -29,7 +29,7 @@ bool go_on(AllocationListing& listing) {
   for (const Job* job : some.jobs) {
     listing.query.after = job->id;
     if (!job->spec.allocation) continue;
-    listing.found.allocations.push_back(view_of_allocation(service, *job));
+    listing.found.allocations.push_back(view_of_allocation(listing.exchange.caller, service, *job));
   }
   if (some.more_after) listing.query.after = *some.more_after;
   return !some.more_after;
@@ -54,14 +54,15 @@ void renew(Exchange exchange, api::GpuRenewal renewal) {
   JobChanges changes;
   changes.set(&JobSpec::time_limit, limit);
   Service& service = exchange.service;
-  service.request(engine::event::Update{{(*job)->id}, exchange.caller, std::move(changes)},
-                  [&service, id = (*job)->id, respond = std::move(exchange.respond)](
-                      const Result<std::vector<JobId>>& changed) {
-                    if (!changed) return respond(problem(changed.error()));
-                    const Job* its = service.state().find(id);
-                    if (its == nullptr) return respond(empty_reply());
-                    respond(json_reply_of(view_of_allocation(service, *its)));
-                  });
+  service.request(
+      engine::event::Update{{(*job)->id}, exchange.caller, std::move(changes)},
+      [&service, caller = exchange.caller, id = (*job)->id, respond = std::move(exchange.respond)](
+          const Result<std::vector<JobId>>& changed) {
+        if (!changed) return respond(problem(changed.error()));
+        const Job* its = service.state().find(id);
+        if (its == nullptr) return respond(empty_reply());
+        respond(json_reply_of(view_of_allocation(caller, service, *its)));
+      });
 }
 
 }  // namespace
@@ -75,7 +76,7 @@ void list_gpu_allocations(Exchange exchange) {
 void show_gpu_allocation(Exchange exchange) {
   const auto job = find_allocation(exchange);
   if (!job) return exchange.respond(problem(job.error()));
-  Reply reply = json_reply_of(view_of_allocation(exchange.service, **job));
+  Reply reply = json_reply_of(view_of_allocation(exchange.caller, exchange.service, **job));
   reply.headers.emplace_back("ETag", version_of_job(exchange.caller, exchange.service, **job));
   exchange.respond(std::move(reply));
 }

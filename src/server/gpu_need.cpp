@@ -57,8 +57,8 @@ Result<gflow::Request> request_of(const api::GpuNeed& need) {
   if (!need.gpus.empty()) {
     if (says_more(need)) {
       return fail(Code::Usage,
-                  tr("gpus says all of it: leave gpu_count, gpu_type, memory_gb and compute_ratio "
-                     "out, or say it with these"));
+                  tr("gpus specifies the whole request: omit gpu_count, gpu_type, memory_gb and "
+                     "compute_ratio, or use them instead of it"));
     }
     apply(GF_TRY(parse_gpu_request(need.gpus)), request);
     return request;
@@ -80,19 +80,18 @@ Result<void> check_is_of(const api::GpuNeed& need,
                          const std::optional<api::GpuConfig>& told) {
   if (need.wait || need.ttl_seconds != 0 || need.pid != 0 || need.wait_pid != 0) {
     return fail(Code::Usage,
-                tr("allocation_id is of one that there is, which stays as it is: leave wait, "
-                   "ttl_seconds, pid and wait_pid out"));
+                tr("allocation_id names an existing allocation, which is not changed: omit wait, "
+                   "ttl_seconds, pid and wait_pid"));
   }
   if (need.gpus.empty() && !says_more(need)) return {};
   const gflow::Request& has = allocation.spec.request;
   const gflow::Request wanted = GF_TRY(request_of(need));
   if (wanted == has || (told && need.gpus.empty() && is_told(need, *told))) return {};
-  return fail(
-      Code::Usage,
-      tr_format("allocation {} is {}, not {}; leave what it is out, or allocate another one",
-                allocation.id.value,
-                gpu_request_text(has),
-                gpu_request_text(wanted)));
+  return fail(Code::Usage,
+              tr_format("allocation {} is {}, not {}: omit what it is, or allocate another one",
+                        allocation.id.value,
+                        gpu_request_text(has),
+                        gpu_request_text(wanted)));
 }
 
 }  // namespace gflow::server

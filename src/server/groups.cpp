@@ -24,11 +24,11 @@ GroupPlace place_of(const JobSpec& spec) { return {spec.group, spec.user.uid}; }
 /// let go of because enough stand before it never comes back.
 class FirstGroups {
  public:
-  FirstGroups(std::optional<GroupPlace> after, std::size_t most)
-      : after_(std::move(after)), most_(most) {}
+  FirstGroups(const JobSight& sight, std::optional<GroupPlace> after, std::size_t most)
+      : sight_(sight), after_(std::move(after)), most_(most) {}
 
   void add(const engine::Glance& job) {
-    if (job.spec->group.empty()) return;
+    if (job.spec->group.empty() || !sight_.names(job.spec->user)) return;
     GroupPlace place = place_of(*job.spec);
     if (after_ && place <= *after_) return;
     const bool is_full = groups_.size() > most_;  // one more tells that there are more
@@ -66,6 +66,7 @@ class FirstGroups {
     group.states.add(job.status);
   }
 
+  JobSight sight_;
   std::optional<GroupPlace> after_;
   std::size_t most_;
   std::map<GroupPlace, api::GroupView> groups_;
@@ -99,7 +100,8 @@ Result<api::GroupView> only_one(std::vector<api::GroupView> groups, const Exchan
 void list_groups(Exchange exchange, GroupsQuery query) {
   auto after = read_after(query.after);
   if (!after) return exchange.respond(problem(after.error()));
-  const auto first = std::make_shared<FirstGroups>(*std::move(after), query.most);
+  const auto first =
+      std::make_shared<FirstGroups>(sight_of(exchange.caller), *std::move(after), query.most);
   see_jobs(
       std::move(exchange),
       std::move(query.jobs),
@@ -120,7 +122,8 @@ void list_groups(Exchange exchange, GroupsQuery query) {
 
 void show_group(Exchange exchange, GroupQuery query) {
   JobQuery jobs{.users = std::move(query.users), .group = exchange.segment};
-  const auto first = std::make_shared<FirstGroups>(std::nullopt, api::kMaxJobsOnPage);
+  const auto first =
+      std::make_shared<FirstGroups>(sight_of(exchange.caller), std::nullopt, api::kMaxJobsOnPage);
   see_jobs(
       std::move(exchange),
       std::move(jobs),

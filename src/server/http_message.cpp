@@ -51,7 +51,7 @@ void join_lists(HttpHeader& header) {
 Result<void> check_headers(const HttpHeader& header) {
   for (const std::string_view name : kThereOnce) {
     if (header.count(name) < 2) continue;
-    return fail(Code::Usage, tr_format("the header '{}' is there twice", name));
+    return fail(Code::Usage, tr_format("the header '{}' is given twice", name));
   }
   for (const std::string_view name : kNeverEmpty) {
     const auto line = header.find(name);

@@ -47,8 +47,9 @@ HttpServer::~HttpServer() {
 }
 
 std::vector<std::string> HttpServer::configure(const RoleNames& roles,
-                                               const std::vector<std::string>& projects) {
-  return desk_->configure(roles, projects);
+                                               const std::vector<std::string>& projects,
+                                               OthersJobs others_jobs) {
+  return desk_->configure(roles, projects, others_jobs);
 }
 
 void HttpServer::tokens_changed() { desk_->look_again(); }

@@ -54,9 +54,11 @@ class HttpServer {
   [[nodiscard]] static Result<std::unique_ptr<HttpServer>> listen(boost::asio::io_context& io,
                                                                   Options options,
                                                                   Service& service);
-  /// Who has which role from now on, open connections included. Returns what Identity does.
+  /// Who has which role from now on, and what users are shown of others' jobs, open connections
+  /// included. Returns what Identity does.
   std::vector<std::string> configure(const RoleNames& roles,
-                                     const std::vector<std::string>& projects);
+                                     const std::vector<std::string>& projects,
+                                     OthersJobs others_jobs);
   /// Tokens were revoked: what is sent for them, and waited for, ends.
   void tokens_changed();
   /// As close(); answers that are not read within a second are cut off.

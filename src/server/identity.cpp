@@ -68,7 +68,8 @@ Principal Identity::of(const os::Peer& peer) {
                       .uid = peer.uid,
                       .role = role_of(peer),
                       .known_by = KnownBy::Peer,
-                      .projects = {}};
+                      .projects = {},
+                      .others_jobs = others_jobs_};
   for (const auto& [gid, project] : projects_) {
     if (std::ranges::find(peer.groups, gid) != peer.groups.end()) {
       principal.projects.push_back(project);

@@ -24,6 +24,8 @@ class Identity {
   /// nobody.
   std::vector<std::string> configure(const RoleNames& roles,
                                      const std::vector<std::string>& projects);
+  /// What they are shown of others' jobs from now on.
+  void show_of_others(OthersJobs what) { others_jobs_ = what; }
   [[nodiscard]] Principal of(const os::Peer& peer);
   /// Of an account that showed a token or a certificate. Groups are those of the account, looked up
   /// once until the configuration is read again.
@@ -46,6 +48,7 @@ class Identity {
   std::uint32_t own_uid_;
   Members administrators_;
   Members operators_;
+  OthersJobs others_jobs_ = OthersJobs::All;
   std::map<std::uint32_t, std::string> projects_;  // by group
   std::map<std::uint32_t, std::string> names_;     // of users, looked up once
   std::map<std::uint32_t, os::Peer> accounts_;     // of those who came over TCP

@@ -25,7 +25,7 @@ constexpr std::size_t kDependenciesPerJob = 64;
 constexpr std::size_t kSeenPerPiece = 1000;
 
 /// How much of a piece a job is, in jobs.
-std::size_t weight_of(const Job& job) {
+std::size_t jobs_worth(const Job& job) {
   return 1 + job.spec.dependencies.jobs.size() / kDependenciesPerJob;
 }
 
@@ -52,7 +52,7 @@ bool go_on(Listing& listing) {
   const auto found = listing.exchange.service.state().list_some(listing.query, kSeenPerPiece);
   std::size_t weight = 0;
   for (const Job* job : found.jobs) {
-    weight += weight_of(*job);
+    weight += jobs_worth(*job);
     if (weight > kJobsPerPiece && job != found.jobs.front()) return false;  // the next piece has it
     const bool fits =
         listing.left > 0 &&
@@ -80,7 +80,7 @@ struct SortedListing {
         as_of(moment(exchange.service.now(), begin.as_of)),
         goes_by_index(is_faster_by_index(exchange.service.state(), query)),
         cursor(std::move(begin)),
-        top(query.order, most + 1, after()),
+        top(query.order, most + 1, after(), query.sight),
         revision(exchange.service.state().revision()),
         page(kMaxPageBytes, query.fields) {
     if (goes_by_index && after()) {
@@ -160,7 +160,7 @@ bool show_some(SortedListing& listing) {
   for (std::size_t weight = 0; listing.shown < wanted && weight < kJobsPerPiece; ++listing.shown) {
     const Job* job = service.state().find(listing.found[listing.shown].id);
     if (job == nullptr) continue;  // forgotten meanwhile
-    weight += weight_of(*job);
+    weight += jobs_worth(*job);
     if (!listing.page.add(view_for(listing.exchange.caller, service, *job))) {
       end_page(listing);
       return true;
@@ -200,6 +200,7 @@ Result<JobCursor> begin_of(const JobQuery& query, WallTime now) {
 }  // namespace
 
 void list_jobs(Exchange exchange, JobQuery query) {
+  query.sight = sight_of(exchange.caller);
   if (query.order.key == JobKey::Id) {
     return go_on_listing(std::make_shared<Listing>(std::move(exchange), std::move(query)));
   }

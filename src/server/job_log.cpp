@@ -14,7 +14,7 @@ namespace gflow::server {
 namespace {
 
 /// What is known of a log that was asked for.
-struct Asked {
+struct LogReading {
   Exchange exchange;
   JobId job;
   LogFile where;
@@ -35,18 +35,18 @@ Result<const Job*> job_with_log(const Exchange& exchange) {
   return job;
 }
 
-Result<Asked> read_asked(Exchange& exchange, const LogQuery& wish) {
+Result<LogReading> reading_of(Exchange& exchange, const LogQuery& wish) {
   const Job& job = *GF_TRY(job_with_log(exchange));
   LogFile where{exchange.service.log_path(job.id), job.spec.user.uid};
   if (where.path.empty()) {
     return fail(Code::NotFound,
                 tr_format("the log of job {} is not on this machine", job.id.value));
   }
-  return Asked{std::move(exchange), job.id, std::move(where), wish, is_ended(job)};
+  return LogReading{std::move(exchange), job.id, std::move(where), wish, is_ended(job)};
 }
 
 /// Away from the loop.
-void open(Asked& asked) {
+void open(LogReading& asked) {
   if (asked.wish.follow) {
     if (auto can = asked.exchange.logs->can_follow(); !can) {
       asked.file = std::unexpected(std::move(can).error());
@@ -79,7 +79,7 @@ Reply text_reply(std::shared_ptr<Body> body, std::optional<std::uint64_t> length
   return reply;
 }
 
-std::shared_ptr<LogBody> body_of(Asked& asked, LogPart part) {
+std::shared_ptr<LogBody> body_of(LogReading& asked, LogPart part) {
   return std::make_shared<LogBody>(
       asked.exchange.logs, std::move(asked.where), std::move(*asked.file), part);
 }
@@ -97,7 +97,7 @@ void watch(Service& service, FairWork* work, JobId id, const std::shared_ptr<Log
   body->keep(work == nullptr ? std::move(wait) : work->lend(std::move(wait)));
 }
 
-Reply followed(Asked& asked) {
+Reply followed(LogReading& asked) {
   if (asked.wish.from > asked.size) return outside(asked.size);
   LogPart part{.first = asked.wish.from, .last_lines = asked.wish.tail, .follow = true};
   const auto body = body_of(asked, part);
@@ -106,7 +106,7 @@ Reply followed(Asked& asked) {
 }
 
 /// As it is now.
-Reply present(Asked& asked) {
+Reply present(LogReading& asked) {
   if (asked.wish.tail) return text_reply(body_of(asked, {.last_lines = asked.wish.tail}), {});
   if (asked.wish.from > asked.size) return outside(asked.size);
   LogPart part{.first = asked.wish.from, .size = asked.size - asked.wish.from};
@@ -123,7 +123,7 @@ Reply present(Asked& asked) {
   return reply;
 }
 
-void answer(Asked& asked) {
+void answer(LogReading& asked) {
   if (!asked.file) {
     const bool is_missing = asked.file.error().code == Code::NotFound;
     return asked.exchange.respond(
@@ -136,7 +136,7 @@ void answer(Asked& asked) {
   asked.exchange.respond(asked.wish.follow ? followed(asked) : present(asked));
 }
 
-Result<void> check_range(const Asked& asked) {
+Result<void> check_range(const LogReading& asked) {
   const bool has_range = !asked.exchange.request.range.empty();
   if (!has_range || !(asked.wish.follow || asked.wish.tail || asked.wish.from > 0)) return {};
   return fail(Code::Usage,
@@ -147,9 +147,9 @@ Result<void> check_range(const Asked& asked) {
 
 // NOLINTNEXTLINE(performance-unnecessary-value-param): as handlers take it
 void show_job_log(Exchange exchange, LogQuery query) {
-  auto read = read_asked(exchange, query);
+  auto read = reading_of(exchange, query);
   if (!read) return exchange.respond(problem(read.error()));
-  const auto asked = std::make_shared<Asked>(std::move(*read));
+  const auto asked = std::make_shared<LogReading>(std::move(*read));
   Exchange& known = asked->exchange;
   if (auto may = check_range(*asked); !may) return known.respond(problem(may.error()));
   if (known.fair_work == nullptr) {

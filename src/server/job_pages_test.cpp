@@ -13,8 +13,6 @@
 namespace gflow::server {
 namespace {
 
-using Desk = FakeDesk;
-
 /// Others have their turn after each piece: counts those, and goes on at once.
 struct Turns : FairWork {
   int pieces = 0;
@@ -33,7 +31,7 @@ struct Turns : FairWork {
 };
 
 TEST(Listing, AJobOfManyDependenciesIsAPieceOfItsOwn) {
-  Desk desk;
+  FakeDesk desk;
   std::string hundreds;
   for (int i = 0; i < 600; ++i) {
     const JobId id = desk.submit(kAlice, R"("hold":true)");
@@ -55,7 +53,7 @@ TEST(Listing, AJobOfManyDependenciesIsAPieceOfItsOwn) {
 }
 
 TEST(Jobs, AreListedByPages) {
-  Desk desk;
+  FakeDesk desk;
   for (int i = 0; i < 5; ++i) (void)desk.submit(i == 2 ? kBob : kAlice, R"("request":{"gpus":1})");
   const auto list = [&desk](const std::string& query) {
     return api::read_job_page(desk.ask(kAlice, "GET", "/api/v1/jobs", {}, query).body).value();
@@ -78,7 +76,7 @@ TEST(Jobs, AreListedByPages) {
 }
 
 TEST(Jobs, APageTellsWhereTheNextOneIs) {
-  Desk desk;
+  FakeDesk desk;
   for (int i = 0; i < 5; ++i) (void)desk.submit(kAlice, R"("hold":true,"name":"a b")");
   const auto link = [&desk](const std::string& path, const std::string& query) {
     return header(desk.ask(kAlice, "GET", path, {}, query), "Link");
@@ -101,7 +99,7 @@ TEST(Jobs, APageTellsWhereTheNextOneIs) {
 }
 
 TEST(Jobs, AFieldOfTheRequestIsShownAlone) {
-  Desk desk;
+  FakeDesk desk;
   (void)desk.submit(kAlice, R"("hold":true,"request":{"gpus":2})");
   const auto jobs = [&desk](const std::string& fields) {
     const std::string body = desk.ask(kAlice, "GET", "/api/v1/jobs", {}, "fields=" + fields).body;
@@ -120,7 +118,7 @@ struct Fat {
   std::function<std::string(int)> spec;
 };
 
-std::size_t read_all_pages(Desk& desk, const std::string& query) {
+std::size_t read_all_pages(FakeDesk& desk, const std::string& query) {
   std::size_t seen = 0;
   for (std::optional<JobId> after = JobId{}; after;) {
     const Reply reply = desk.ask(
@@ -162,7 +160,7 @@ TEST(Jobs, APageIsCutByItsSizeWhateverIsInIt) {
   };
   for (const Fat& fat : cases) {
     SCOPED_TRACE(fat.what);
-    Desk desk;
+    FakeDesk desk;
     for (int i = 0; i < fat.jobs; ++i) {
       const Reply reply = desk.ask(kAlice,
                                    "POST",

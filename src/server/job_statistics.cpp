@@ -7,16 +7,12 @@
 #include <string_view>
 #include <utility>
 
+#include "server/counters.h"
+
 namespace gflow::server {
 namespace {
 
 using std::chrono::milliseconds;
-
-/// GPUs it has while it runs; a share counts as its part.
-double gpus_of(const gflow::Request& request) {
-  constexpr double kWhole = Share::whole().parts;
-  return request.gpus * request.nodes * (request.share.parts / kWhole);
-}
 
 double seconds_of(milliseconds time) { return std::chrono::duration<double>(time).count(); }
 
@@ -44,18 +40,18 @@ api::TimesView times_of(std::vector<milliseconds> times) {
 }  // namespace
 
 void JobStatistics::Usage::add_active(const JobSpec& spec) {
-  view.gpus_held += gpus_of(spec.request);
+  view.gpus_held += server::gpus_held(spec);
 }
 
-/// What never ran did not wait for anything that can be compared.
+/// What never ran did not wait for anything that can be compared; one that ended while it was
+/// queued again held GPUs before.
 void JobStatistics::Usage::add_ended(const Job& job, const Ended& ended) {
+  view.gpu_seconds += seconds_of(gpu_time_of(job, ended));
   if (!ended.attempt) return;
-  const milliseconds ran = ended.outcome.run_time;
   const auto since_submission =
       std::chrono::duration_cast<milliseconds>(ended.attempt->started - job.submitted);
   waits.push_back(std::max(milliseconds(0), since_submission - job.served));
-  run_times.push_back(ran);
-  view.gpu_seconds += seconds_of(ran + job.served) * gpus_of(job.spec.request);
+  run_times.push_back(ended.outcome.run_time);
   view.cpu_seconds += seconds_of(ended.outcome.cpu_time);
 }
 
@@ -71,7 +67,8 @@ bool JobStatistics::is_in_time(WallTime ended) const {
 
 JobStatistics::Usage* JobStatistics::part_of(const JobSpec& spec) {
   if (wish_.by == StatisticsWish::By::None) return nullptr;
-  const std::string& name = wish_.by == StatisticsWish::By::User ? spec.user.name : spec.project;
+  const std::string project = sight_.names(spec.user) ? spec.project : "";
+  const std::string& name = wish_.by == StatisticsWish::By::User ? spec.user.name : project;
   Usage& part = parts_[name];
   part.view.name = name;
   return &part;

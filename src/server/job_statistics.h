@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "api/statistics.h"
+#include "core/job_sight.h"
 #include "engine/glance.h"
 
 namespace gflow::server {
@@ -23,7 +24,9 @@ struct StatisticsWish {
 /// Counts jobs it is shown one after the other, and tells at the end what came of that.
 class JobStatistics {
  public:
-  explicit JobStatistics(const StatisticsWish& wish) : wish_(wish) {}
+  /// Of one who sees so much: projects they are not shown count as none.
+  explicit JobStatistics(const StatisticsWish& wish, const JobSight& sight = {})
+      : wish_(wish), sight_(sight) {}
 
   void add(const engine::Glance& job);
   /// Sorts what was counted; touches nothing else.
@@ -43,6 +46,7 @@ class JobStatistics {
   [[nodiscard]] Usage* part_of(const JobSpec& spec);
 
   StatisticsWish wish_;
+  JobSight sight_;
   Usage total_;
   std::map<std::string, Usage> parts_;
   std::optional<WallTime> known_since_;

@@ -12,10 +12,8 @@
 namespace gflow::server {
 namespace {
 
-using Desk = FakeDesk;
-
 TEST(Jobs, AreSubmittedInTheNameOfTheCaller) {
-  Desk desk;
+  FakeDesk desk;
   const Reply reply = desk.ask(kAlice,
                                "POST",
                                "/api/v1/jobs",
@@ -37,7 +35,7 @@ TEST(Jobs, AreSubmittedInTheNameOfTheCaller) {
 }
 
 TEST(Jobs, ThatCanNeverRunAreRefused) {
-  Desk desk;
+  FakeDesk desk;
   const Reply reply = desk.ask(
       kAlice,
       "POST",
@@ -55,7 +53,7 @@ TEST(Jobs, OfOthersCannotBeChanged) {
       {"PATCH /api/v1/jobs", R"({"jobs":[1],"priority":99})"},
   };
   for (const auto& [route, body] : changes) {
-    Desk desk;
+    FakeDesk desk;
     const std::size_t space = route.find(' ');
     const std::string method = route.substr(0, space);
     const std::string path = route.substr(space + 1);
@@ -69,7 +67,7 @@ TEST(Jobs, OfOthersCannotBeChanged) {
 }
 
 TEST(Jobs, OfOthersShowNoCommand) {
-  Desk desk;
+  FakeDesk desk;
   const JobId id = desk.submit(kAlice, R"("name":"train")");
   for (const Principal& caller : {kAlice, kRoot}) {
     EXPECT_EQ(desk.show(caller, id).spec.command, "secret");
@@ -85,7 +83,7 @@ TEST(Jobs, OfOthersShowNoCommand) {
 }
 
 TEST(Jobs, CheckAnswersAsASubmissionAndTakesNothing) {
-  Desk desk;
+  FakeDesk desk;
   for (const std::string body : {R"({"jobs":[{"command":"true"}]})",
                                  R"({"jobs":[{"command":"true","gpus":"9"}]})",
                                  R"({"jobs":[{"command":"true","dependencies":{"jobs":[99]}}]})",
@@ -110,7 +108,7 @@ TEST(Jobs, TextsHaveLimits) {
       {R"("name":")" + std::string(300, 'x') + '"', "128"},
   };
   for (const auto& [spec, said] : cases) {
-    Desk desk;
+    FakeDesk desk;
     const Reply reply = desk.ask(
         kAlice,
         "POST",
@@ -132,7 +130,7 @@ TEST(Jobs, TextsHaveTheSameLimitsWhenTheyChange) {
       {R"("name":")" + std::string(300, 'x') + '"', "128"},
   };
   for (const auto& [change, said] : cases) {
-    Desk desk;
+    FakeDesk desk;
     (void)desk.submit(kAlice, R"("hold":true)");
     const Reply reply = desk.ask(kAlice, "PATCH", "/api/v1/jobs", R"({"jobs":[1],)" + change + "}");
     EXPECT_EQ(reply.status, 400) << reply.body;
@@ -141,7 +139,7 @@ TEST(Jobs, TextsHaveTheSameLimitsWhenTheyChange) {
 }
 
 TEST(Jobs, TheNewestIsTheCallersOwn) {
-  Desk desk;
+  FakeDesk desk;
   for (const Principal& caller : {kAlice, kAlice, kBob})
     (void)desk.submit(caller, R"("hold":true)");
   const auto newest = [&desk](const Principal& caller, const std::string& query) {

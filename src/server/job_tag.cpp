@@ -43,7 +43,8 @@ struct Matched {
   Result<void> check() {
     for (const JobId id : jobs) {
       const Job* job = service.state().find(id);
-      if (job == nullptr) continue;  // said by whoever changes it
+      // Said by whoever changes it.
+      if (job == nullptr || !knows_of(caller, job->spec.user)) continue;
       if (names_version(wanted, version_of_job(caller, service, *job))) continue;
       is_other = true;
       return fail(Code::WrongState,

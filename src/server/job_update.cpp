@@ -9,14 +9,15 @@ namespace gflow::server {
 namespace {
 
 /// Whoever uses what an allocation holds is not told to stop and started again, as a job is.
-Result<void> check_allocations(const engine::State& state, const api::UpdateRequest& update) {
+Result<void> check_allocations(const Exchange& exchange, const api::UpdateRequest& update) {
   const JobChanges& changes = update.changes;
   const bool may_move = changes.has(&JobSpec::preemption) || changes.has(&JobSpec::requeue) ||
                         changes.has(&JobSpec::max_retries);
   if (!may_move) return {};
   for (const JobId id : update.jobs) {
-    const Job* job = state.find(id);
+    const Job* job = exchange.service.state().find(id);
     if (job == nullptr || !job->spec.allocation) continue;
+    if (!knows_of(exchange.caller, job->spec.user)) continue;  // said by whoever changes it
     return fail(
         Code::WrongState,
         tr_format("job {} is an allocation: it can be neither preempted nor run again", id.value));
@@ -26,7 +27,7 @@ Result<void> check_allocations(const engine::State& state, const api::UpdateRequ
 
 /// Has it decided, if the jobs are as If-Match says; else answers why not.
 void update(Exchange exchange, api::UpdateRequest update, Service::Answer answer) {
-  if (auto may = check_allocations(exchange.service.state(), update); !may) {
+  if (auto may = check_allocations(exchange, update); !may) {
     return exchange.respond(problem(may.error()));
   }
   request_if_match(exchange,

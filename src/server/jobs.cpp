@@ -10,6 +10,7 @@
 #include "base/word_hash.h"
 #include "server/handlers.h"
 #include "server/submission.h"
+#include "server/views.h"
 
 namespace gflow::server {
 namespace {
@@ -42,7 +43,8 @@ std::string advice_for(const engine::State& state, const JobSpec& spec) {
 }
 
 /// `counts`: for how many jobs each item of the submission stands.
-api::SubmitAnswer answer_of(const Service& service,
+api::SubmitAnswer answer_of(const Principal& caller,
+                            const Service& service,
                             const std::vector<JobId>& jobs,
                             const std::vector<std::uint64_t>& counts) {
   api::SubmitAnswer answer;
@@ -57,7 +59,7 @@ api::SubmitAnswer answer_of(const Service& service,
       item.name = job->spec.name;
       item.status = status_of(*job);
       if (answer.items.size() < kMaxReasons) {
-        item.reason = reason_text(service.state().blockers(id, service.now()));
+        item.reason = reason_text(blockers_for(caller, service, *job));
         item.advice = advice_for(service.state(), job->spec);
       }
     }
@@ -66,11 +68,12 @@ api::SubmitAnswer answer_of(const Service& service,
   return answer;
 }
 
-Reply submitted(const Service& service,
+Reply submitted(const Principal& caller,
+                const Service& service,
                 const Result<std::vector<JobId>>& jobs,
                 const std::vector<std::uint64_t>& counts) {
   if (!jobs) return problem(jobs.error());
-  Reply reply = json_reply_of(answer_of(service, *jobs, counts));
+  Reply reply = json_reply_of(answer_of(caller, service, *jobs, counts));
   reply.status = 201;
   if (!jobs->empty()) {
     reply.headers.emplace_back("Location", fmt::format("/api/v1/jobs/{}", jobs->front().value));
@@ -90,7 +93,7 @@ api::Asked<void> check_no_allocation(const api::SubmitRequest& submission) {
     if (!submission.items[i].spec.allocation) continue;
     return api::refuse(
         fmt::format("/items/{}/spec/allocation", i),
-        tr("a job is none; POST /api/v1/gpu/allocate and 'galloc' make allocations"));
+        tr("a submitted job cannot be an allocation: use POST /api/v1/gpu/allocate or 'galloc'"));
   }
   return {};
 }
@@ -99,7 +102,7 @@ api::Asked<void> check_no_allocation(const api::SubmitRequest& submission) {
 Result<void> check_not_root_over_tcp(const Principal& caller) {
   if (caller.known_by == KnownBy::Peer || caller.uid != 0U) return {};
   return fail(Code::Permission,
-              tr("root submits no jobs over TCP; use the socket, as gbatch does"));
+              tr("root cannot submit jobs over TCP: use the socket, as gbatch does"));
 }
 
 void submit(Exchange exchange, api::SubmitRequest submission) {
@@ -120,9 +123,10 @@ void submit(Exchange exchange, api::SubmitRequest submission) {
   exchange.service.submit(std::move(submission),
                           exchange.caller,
                           [&service = exchange.service,
+                           caller = exchange.caller,
                            respond = std::move(exchange.respond),
                            counts = std::move(counts)](const Result<std::vector<JobId>>& jobs) {
-                            respond(submitted(service, jobs, counts));
+                            respond(submitted(caller, service, jobs, counts));
                           });
 }
 

@@ -60,7 +60,8 @@ template <typename T>
 // The families by what they are about. Not empty, but for those that were not asked for.
 void add_gpu_metrics(MetricFamilies& all, const std::vector<api::NodeView>& nodes);
 void add_dcgm_metrics(MetricFamilies& all, const std::vector<api::NodeView>& nodes);
-void add_job_metrics(MetricFamilies& all, const Service& service);
+/// Of the jobs that this caller knows of.
+void add_job_metrics(MetricFamilies& all, const Principal& caller, const Service& service);
 void add_http_metrics(MetricFamilies& all, const HttpCounters& counters);
 
 }  // namespace gflow::server

@@ -95,7 +95,7 @@ void add_counters(MetricFamilies& all, const Counters& counters) {
 }
 
 void add_daemon(MetricFamilies& all, const Service& service) {
-  const api::DaemonView daemon = service.daemon();
+  const api::DaemonView daemon = service.daemon(OthersJobs::All);
   MetricFamily build = MetricFamily::gauge("gflow_build_info", "The version of gflowd that runs.");
   build.add({{"version", daemon.version}, {"mode", daemon.mode}}, 1.0);
   all.push_back(std::move(build));
@@ -151,18 +151,22 @@ void add_health(MetricFamilies& all, const engine::State& state) {
   if (!healthy.empty()) all.push_back(std::move(healthy));
 }
 
-MetricFamilies metric_families(const Service& service) {
+MetricFamilies metric_families(const Principal& caller, const Service& service) {
   MetricFamilies all;
   add_daemon(all, service);
   add_vitals(all, service.vitals());
-  add_queue(all, service);
-  add_counters(all, service.counters());
+  // Sums over all jobs, before and after one of them, tell of that one.
+  const bool sees_others = sight_of(caller).others != OthersJobs::None;
+  if (sees_others) {
+    add_queue(all, service);
+    add_counters(all, service.counters());
+    if (const auto* http = service.http_counters()) add_http_metrics(all, *http);
+  }
   add_health(all, service.state());
-  const auto nodes = node_views(service);
+  const auto nodes = node_views_for(caller, service);
   add_gpu_metrics(all, nodes);
-  if (const auto* http = service.http_counters()) add_http_metrics(all, *http);
   if (service.metrics_wanted().dcgm) add_dcgm_metrics(all, nodes);
-  add_job_metrics(all, service);
+  add_job_metrics(all, caller, service);
   return all;
 }
 
@@ -179,7 +183,7 @@ Reply written(const MetricFamilies& families, const std::string& accept) {
 }  // namespace
 
 std::string metrics_text(const Service& service) {
-  return prometheus_text(metric_families(service));
+  return prometheus_text(metric_families(system_principal(), service));
 }
 
 /// What is known is gathered on the loop and written down away from it.
@@ -189,7 +193,7 @@ void show_metrics(Exchange exchange) {
     MetricFamilies families;
     Reply reply;
   };
-  auto families = metric_families(exchange.service);
+  auto families = metric_families(exchange.caller, exchange.service);
   if (exchange.fair_work == nullptr) {
     return exchange.respond(written(families, exchange.request.accept));
   }

@@ -6,7 +6,7 @@ namespace {
 
 std::string_view state_of(const api::DeviceView& view) {
   if (view.bar != DeviceBar::None) return device_bar_name(view.bar);
-  return view.jobs.empty() ? "free" : "allocated";
+  return view.has_jobs() ? "allocated" : "free";
 }
 
 /// A family and how a device stands in it.
@@ -33,7 +33,7 @@ class GpuFamilies {
     temperature_.add(labels, scaled(device.temperature_celsius, 1));
     power_.add(labels, scaled(device.power_milliwatts, 1000));
     power_limit_.add(labels, scaled(device.power_limit_milliwatts, 1000));
-    jobs_.add(labels, static_cast<double>(view.jobs.size()));
+    jobs_.add(labels, static_cast<double>(view.jobs.size() + view.other_jobs));
     foreign_.add(labels, static_cast<double>(view.foreign.size()));
   }
 

@@ -12,7 +12,10 @@ namespace {
 constexpr std::size_t kMostJobs = 5'000;
 constexpr std::size_t kMostUsers = 200;
 
-void add_running(MetricFamilies& all, const Service& service, const std::vector<const Job*>& jobs) {
+void add_running(MetricFamilies& all,
+                 const JobSight& sight,
+                 const Service& service,
+                 const std::vector<const Job*>& jobs) {
   MetricFamily gpus =
       MetricFamily::gauge("gflow_job_gpus", "GPUs a running job has; a share counts as its part.");
   MetricFamily time = MetricFamily::gauge("gflow_job_run_seconds", "How long it runs.");
@@ -22,7 +25,7 @@ void add_running(MetricFamilies& all, const Service& service, const std::vector<
   for (const Job* job : std::span(jobs).first(std::min(jobs.size(), kMostJobs))) {
     const MetricLabels labels = {{"job_id", std::to_string(job->id.value)},
                                  {"user", job->spec.user.name},
-                                 {"project", job->spec.project}};
+                                 {"project", sight.names(job->spec.user) ? job->spec.project : ""}};
     gpus.add(labels, gpus_held(job->spec));
     time.add(labels, std::chrono::duration<double>(run_time_of(*job, now)).count());
     const auto uses = service.state().gpu_memory_of(*job);
@@ -73,11 +76,13 @@ void add_users(MetricFamilies& all, const std::vector<const Job*>& jobs) {
 
 }  // namespace
 
-void add_job_metrics(MetricFamilies& all, const Service& service) {
+void add_job_metrics(MetricFamilies& all, const Principal& caller, const Service& service) {
   const settings::Metrics wanted = service.metrics_wanted();
   if (!wanted.jobs && !wanted.users) return;
-  const std::vector<const Job*> running = service.state().list({.statuses = kActive});
-  if (wanted.jobs) add_running(all, service, running);
+  const JobSight sight = sight_of(caller);
+  const std::vector<const Job*> running =
+      service.state().list({.statuses = kActive, .sight = sight});
+  if (wanted.jobs) add_running(all, sight, service, running);
   if (wanted.users) add_users(all, running);
 }
 

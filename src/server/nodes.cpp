@@ -42,10 +42,11 @@ bool takes(const DevicesQuery& query, const api::DeviceOnNodeView& view) {
          (!query.drained || *query.drained == device.drained);
 }
 
-std::vector<api::NodeStateView> all_nodes(const Service& service) {
-  std::vector<api::UnhealthyNode> unhealthy = unhealthy_views(service);
+std::vector<api::NodeStateView> all_nodes(const Exchange& exchange) {
+  const Service& service = exchange.service;
+  std::vector<api::UnhealthyNode> unhealthy = unhealthy_views(exchange.caller, service);
   std::vector<api::NodeStateView> nodes;
-  for (api::NodeView& node : node_views(service)) {
+  for (api::NodeView& node : node_views_for(exchange.caller, service)) {
     const auto at = std::ranges::find(unhealthy, node.name, &api::UnhealthyNode::node);
     api::NodeStateView& view = nodes.emplace_back();
     if (at != unhealthy.end()) view.unhealthy = std::move(*at);
@@ -54,9 +55,9 @@ std::vector<api::NodeStateView> all_nodes(const Service& service) {
   return nodes;
 }
 
-std::vector<api::DeviceOnNodeView> all_devices(const Service& service) {
+std::vector<api::DeviceOnNodeView> all_devices(const Exchange& exchange) {
   std::vector<api::DeviceOnNodeView> devices;
-  for (api::NodeView& node : node_views(service)) {
+  for (api::NodeView& node : node_views_for(exchange.caller, exchange.service)) {
     for (api::DeviceView& device : node.devices) {
       devices.push_back({node.name, std::move(device)});
     }
@@ -78,13 +79,13 @@ std::unexpected<Error> no_node(const std::string& name, const engine::State& sta
 
 // NOLINTNEXTLINE(performance-unnecessary-value-param): as handlers take it
 void list_nodes(Exchange exchange, NodesQuery query) {
-  api::NodeList list{all_nodes(exchange.service)};
+  api::NodeList list{all_nodes(exchange)};
   std::erase_if(list.nodes, [&query](const auto& node) { return !takes(query, node); });
   exchange.respond(json_reply_of(std::move(list)));
 }
 
 void show_node(Exchange exchange) {
-  for (api::NodeStateView& view : all_nodes(exchange.service)) {
+  for (api::NodeStateView& view : all_nodes(exchange)) {
     if (view.node.name != exchange.segment) continue;
     return exchange.respond(json_reply_of(std::move(view)));
   }
@@ -93,13 +94,13 @@ void show_node(Exchange exchange) {
 
 // NOLINTNEXTLINE(performance-unnecessary-value-param): as handlers take it
 void list_devices(Exchange exchange, DevicesQuery query) {
-  api::DeviceList list{all_devices(exchange.service)};
+  api::DeviceList list{all_devices(exchange)};
   std::erase_if(list.devices, [&query](const auto& device) { return !takes(query, device); });
   exchange.respond(json_reply_of(std::move(list)));
 }
 
 void show_device(Exchange exchange) {
-  for (api::DeviceOnNodeView& view : all_devices(exchange.service)) {
+  for (api::DeviceOnNodeView& view : all_devices(exchange)) {
     if (view.device.device.uuid != exchange.segment) continue;
     return exchange.respond(json_reply_of(std::move(view)));
   }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
 
 #include "base/text.h"
 #include "server/metric_family.h"
+#include "server/weights.h"
 
 namespace gflow::server {
 namespace {
@@ -98,16 +98,6 @@ void write_family(std::string& out, const MetricFamily& one) {
   }
 }
 
-/// What somebody gives one of the forms: "type;q=0.5"; 1 if nothing is said.
-double weight_of(std::string_view range) {
-  const std::size_t at = range.find("q=");
-  if (at == std::string_view::npos) return 1;
-  double weight = 0;
-  const std::string_view digits = range.substr(at + 2);
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), weight);
-  return error == std::errc() ? weight : 0;
-}
-
 }  // namespace
 
 std::string open_metrics_text(const MetricFamilies& families) {
@@ -117,16 +107,8 @@ std::string open_metrics_text(const MetricFamilies& families) {
 }
 
 bool prefers_open_metrics(std::string_view accept) {
-  double open = 0;
-  double plain = 0;
-  for (const std::string_view part : split(accept, ',')) {
-    const std::string_view range = trim(part);
-    if (range.starts_with("application/openmetrics-text")) {
-      open = std::max(open, weight_of(range));
-    } else if (range.starts_with("text/plain")) {
-      plain = std::max(plain, weight_of(range));
-    }
-  }
+  const double open = weight_in(accept, "application/openmetrics-text").value_or(0);
+  const double plain = weight_in(accept, "text/plain").value_or(0);
   return open > 0 && open >= plain;
 }
 

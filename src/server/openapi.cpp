@@ -57,10 +57,11 @@ std::vector<api::RouteView> route_views() {
 }
 
 void show_openapi(Exchange exchange) {
-  exchange.respond(reply_made_once(
-      exchange, exchange.request.path, [version = exchange.service.daemon().version] {
-        return api::openapi_document(route_views(), version);
-      }));
+  exchange.respond(reply_made_once(exchange,
+                                   exchange.request.path,
+                                   [version = exchange.service.daemon(OthersJobs::All).version] {
+                                     return api::openapi_document(route_views(), version);
+                                   }));
 }
 
 }  // namespace gflow::server

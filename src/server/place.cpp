@@ -6,6 +6,7 @@
 #include "core/request_text.h"
 #include "placement/policy.h"
 #include "server/handlers.h"
+#include "server/shown.h"
 
 namespace gflow::server {
 
@@ -42,7 +43,8 @@ void answer_place(Exchange exchange, api::PlaceRequest asked) {
   spec.max_concurrent = asked.max_concurrent;
   const gflow::Request& request = spec.request;
   const engine::State& state = exchange.service.state();
-  const auto preview = state.preview(spec, exchange.service.now());
+  const Shown shown(exchange.caller, state);
+  const auto preview = state.preview(spec, exchange.service.now(), shown.sight());
   if (!preview) return exchange.respond(problem(preview.error()));
   const auto nodes = static_cast<std::size_t>(request.nodes);
   const auto most = std::max(static_cast<std::size_t>(asked.most), nodes);
@@ -68,7 +70,7 @@ void answer_place(Exchange exchange, api::PlaceRequest asked) {
   for (placement::Ranked& one : *ranked) {
     view.ranked.push_back(ranked_node(state.ledger(), std::move(one)));
   }
-  for (const Blocker& blocker : preview->blockers) {
+  for (const Blocker& blocker : shown.of(preview->blockers, spec.user)) {
     view.blockers.push_back(api::view_of(public_part(blocker)));
   }
   view.cancelled = preview->cancelled;

@@ -11,10 +11,8 @@
 namespace gflow::server {
 namespace {
 
-using Desk = FakeDesk;
-
 TEST(Place, SaysWhatKeepsTheJobWaitingWhateverIsFree) {
-  Desk desk;
+  FakeDesk desk;
   const JobId held = desk.submit(kAlice, R"("hold":true)");
   const auto place = [&desk](const std::string& more) {
     return desk.ask(kBob, "POST", "/api/v1/place", R"({"request":{"gpus":1})" + more + "}");
@@ -45,7 +43,7 @@ TEST(Place, SaysWhatKeepsTheJobWaitingWhateverIsFree) {
 
 /// Of a group those that run count, and those that stand in the queue before them.
 TEST(Place, KnowsHowManyOfAGroupMayRun) {
-  Desk desk;
+  FakeDesk desk;
   const std::string group = R"("group":"g","max_concurrent":3)";
   const auto place = [&](const std::string& more) {
     const std::string body = R"({"request":{"gpus":0},"jobs":5,)" + group + more + "}";

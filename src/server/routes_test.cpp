@@ -11,8 +11,6 @@
 namespace gflow::server {
 namespace {
 
-using Desk = FakeDesk;
-
 /// Every route there is, and who may use it: written out, so that neither a route that goes nor one
 /// that opens to everybody goes unnoticed.
 struct Right {
@@ -86,7 +84,7 @@ constexpr Right kRights[] = {
 TEST(Routes, AreThoseAndForThose) {
   EXPECT_EQ(routes().size(), std::size(kRights)) << "a new route needs its line here";
   for (const Right& right : kRights) {
-    Desk desk;
+    FakeDesk desk;
     const Reply reply = desk.ask(kAlice, right.method, right.path, "{}", "");
     EXPECT_NE(reply.status, 405) << right.path;
     EXPECT_EQ(reply.body.find("there is no '"), std::string::npos) << reply.body;
@@ -109,7 +107,7 @@ TEST(Routes, ThatReadChangeNothing) {
         std::string_view(right.path) != "/api/v1/place") {
       continue;
     }
-    Desk desk;
+    FakeDesk desk;
     (void)desk.submit(kAlice, R"("hold":true)");
     const std::uint64_t before = desk.service.state().revision();
     (void)desk.ask(kRoot, right.method, right.path, R"({"request":{"gpus":1}})", "revision=0");
@@ -119,7 +117,7 @@ TEST(Routes, ThatReadChangeNothing) {
 
 TEST(Routes, WebPagesAreRefusedEverywhere) {
   for (const Route& route : routes()) {
-    Desk desk;
+    FakeDesk desk;
     const auto reply = desk.ask(
         kRoot, {std::string(route.method), std::string(route.pattern), "", "http://evil", "", ""});
     ASSERT_TRUE(reply) << route.pattern;
@@ -140,7 +138,7 @@ TEST(Routes, WhatIsNotThereIsNamedWithTheNearest) {
       {"/api/v1/jobs/18446744073709551616", "there is no job 18446744073709551616"},
   };
   for (const auto& [path, message] : cases) {
-    Desk desk;
+    FakeDesk desk;
     const Reply reply = desk.ask(kAlice, "GET", path);
     EXPECT_EQ(reply.status, 404);
     EXPECT_EQ(reply.content_type, "application/problem+json");
@@ -161,7 +159,7 @@ TEST(Routes, AMethodAPathDoesNotTakeIsNamedWithThoseItDoes) {
       {"get", "/healthz", "GET, HEAD, OPTIONS"},
   };
   for (const auto& [method, path, allow] : cases) {
-    Desk desk;
+    FakeDesk desk;
     const Reply reply = desk.ask(kRoot, method, path);
     EXPECT_EQ(reply.status, 405) << path;
     EXPECT_EQ(header(reply, "Allow"), allow);
@@ -169,7 +167,7 @@ TEST(Routes, AMethodAPathDoesNotTakeIsNamedWithThoseItDoes) {
 }
 
 TEST(Changes, AreWaitedFor) {
-  Desk desk;
+  FakeDesk desk;
   const JobId watched = desk.submit(kAlice, R"("hold":true)");
   const std::string now = std::to_string(desk.service.state().revision());
   std::vector<std::string> answers;
@@ -198,7 +196,7 @@ TEST(Changes, AreWaitedFor) {
 }
 
 TEST(Daemon, StopsAndReloadsForAdministrators) {
-  Desk desk;
+  FakeDesk desk;
   EXPECT_EQ(desk.ask(kRoot, "POST", "/api/v1/daemon/reload").status, 204);
   desk.service.reloaded = fail(Code::Usage, "gflow.toml:3: what is this");
   const Reply reply = desk.ask(kRoot, "POST", "/api/v1/daemon/reload");

@@ -34,6 +34,7 @@ void see_jobs(Exchange exchange,
               JobQuery query,
               std::function<void(const engine::Glance&)> see,
               std::function<void(Exchange)> then) {
+  query.sight = sight_of(exchange.caller);
   go_on_seeing(std::make_shared<Seeing>(
       std::move(exchange), std::move(query), std::move(see), std::move(then)));
 }

@@ -9,8 +9,9 @@
 
 namespace gflow::server {
 
-/// Shows every job that matches, some at a time, others in between, and then goes on with `then`.
-/// Jobs that come or change meanwhile may be seen as they were or as they are.
+/// Shows every job that matches and that the caller knows of, some at a time, others in between,
+/// and then goes on with `then`. Jobs that come or change meanwhile may be seen as they were or as
+/// they are.
 void see_jobs(Exchange exchange,
               JobQuery query,
               std::function<void(const engine::Glance&)> see,

@@ -58,7 +58,8 @@ class Service {
   [[nodiscard]] virtual const AnsweredAllocations* answered_allocations() const { return nullptr; }
   /// What happened, for those who listen.
   [[nodiscard]] virtual EventJournal& events() = 0;
-  [[nodiscard]] virtual api::DaemonView daemon() const = 0;
+  /// With the warnings that name jobs for who is shown others' so far.
+  [[nodiscard]] virtual api::DaemonView daemon(OthersJobs shown) const = 0;
   [[nodiscard]] virtual const Counters& counters() const = 0;
   /// What connections do; null where there are none.
   [[nodiscard]] virtual const HttpCounters* http_counters() const { return nullptr; }

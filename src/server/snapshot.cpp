@@ -12,6 +12,7 @@
 #include "engine/peaks.h"
 #include "os/user.h"
 #include "server/handlers.h"
+#include "server/shown.h"
 #include "settings/settings.h"
 
 namespace gflow::server {
@@ -60,12 +61,11 @@ void show(api::SnapshotJob& shown, const Ended& ended) {
   shown.peak_gpu_memory = ended.outcome.peak_gpu_memory;
 }
 
-api::SnapshotJob job_of(const Job& job, Now now, ProgramNumbers& programs) {
+api::SnapshotJob job_of(const Job& job, Now now) {
   api::SnapshotJob shown;
   shown.id = job.id;
   shown.spec = job.spec;
   hide_private(shown.spec);
-  shown.spec.command = programs(engine::program_of(job.spec.command));
   if (!is_pending(job)) shown.spec.dependencies.jobs.clear();  // history
   shown.status = status_of(job);
   shown.submitted = job.submitted;
@@ -95,6 +95,41 @@ std::optional<Memory> used_by_others(const placement::Node& node, const Device& 
   return device.memory_used || lost > Memory{} ? std::optional(lost) : std::nullopt;
 }
 
+/// The jobs as one who asks is shown them.
+class ShownJobs {
+ public:
+  ShownJobs(const Shown& shown, Now now) : shown_(shown), now_(now) {}
+
+  api::SnapshotJob operator()(const Job& job) {
+    api::SnapshotJob one = job_of(job, now_);
+    shown_.hide(one.victims);
+    if (shown_.sight().names(job.spec.user)) {
+      one.spec.command = programs_(engine::program_of(job.spec.command));
+    } else {
+      hide_names(one.spec);
+    }
+    return one;
+  }
+
+ private:
+  const Shown& shown_;
+  Now now_;
+  ProgramNumbers programs_;
+};
+
+api::SnapshotHealth health_of(const Shown& shown, const NodeHealth& health) {
+  api::SnapshotHealth view{health.node,
+                           health.reason,
+                           health.failures,
+                           health.retry_at,
+                           health.trial,
+                           {health.tried.begin(), health.tried.end()}};
+  if (view.trial && !shown.knows(*view.trial)) view.trial.reset();
+  shown.hide(view.tried);
+  shown.hide_cause(view.reason);
+  return view;
+}
+
 api::SnapshotNode node_of(const engine::State& state, const engine::NodeRecord& record) {
   const Machine& machine = record.machine;
   const engine::Totals totals = state.totals(machine.name);
@@ -122,6 +157,15 @@ api::SnapshotNode node_of(const engine::State& state, const engine::NodeRecord& 
 }  // namespace
 
 api::Snapshot snapshot_of(const engine::State& state, Now now, std::size_t history) {
+  return snapshot_for(system_principal(), state, now, history);
+}
+
+api::Snapshot snapshot_for(const Principal& caller,
+                           const engine::State& state,
+                           Now now,
+                           std::size_t history) {
+  const Shown shown_to(caller, state);
+  const JobSight sight = shown_to.sight();
   api::Snapshot snapshot;
   snapshot.taken = now.wall;
   snapshot.hostname = os::host_name();
@@ -131,38 +175,36 @@ api::Snapshot snapshot_of(const engine::State& state, Now now, std::size_t histo
   }
   snapshot.lived = state.lived(now.mono);
   for (const auto& [name, record] : state.nodes()) {
-    if (!record.removed) snapshot.nodes.push_back(node_of(state, record));
+    if (record.removed) continue;
+    snapshot.nodes.push_back(node_of(state, record));
+    for (Device& device : snapshot.nodes.back().devices) shown_to.hide(device.processes);
   }
   snapshot.drains = state.drains();
   for (const NodeHealth& health : state.unhealthy()) {
-    snapshot.unhealthy.push_back({health.node,
-                                  health.reason,
-                                  health.failures,
-                                  health.retry_at,
-                                  health.trial,
-                                  {health.tried.begin(), health.tried.end()}});
+    snapshot.unhealthy.push_back(health_of(shown_to, health));
   }
 
-  ProgramNumbers programs;
-  for (const Job* job : state.list({.statuses = kActive})) {
-    snapshot.jobs.push_back(job_of(*job, now, programs));
+  ShownJobs job_of_caller(shown_to, now);
+  for (const Job* job : state.list({.statuses = kActive, .sight = sight})) {
+    snapshot.jobs.push_back(job_of_caller(*job));
   }
   std::size_t shown = 0;
   std::set<JobId> awaited;
   std::size_t edges = 0;
-  for (const Job* job : state.list({.statuses = kPending, .most = api::kMaxSnapshotPending})) {
+  for (const Job* job :
+       state.list({.statuses = kPending, .most = api::kMaxSnapshotPending, .sight = sight})) {
     edges += job->spec.dependencies.jobs.size();
     if (edges > kMaxSnapshotDependencies) break;
     awaited.insert(job->spec.dependencies.jobs.begin(), job->spec.dependencies.jobs.end());
-    snapshot.jobs.push_back(job_of(*job, now, programs));
+    snapshot.jobs.push_back(job_of_caller(*job));
     ++shown;
   }
   snapshot.left_out = state.count(kPending) - shown;
-  const auto ended = state.list({.statuses = kEnded});
+  const auto ended = state.list({.statuses = kEnded, .sight = sight});
   const std::size_t first = ended.size() > history ? ended.size() - history : 0;
   for (std::size_t i = 0; i < ended.size(); ++i) {
     if (i < first && !awaited.contains(ended[i]->id)) continue;
-    snapshot.jobs.push_back(job_of(*ended[i], now, programs));
+    snapshot.jobs.push_back(job_of_caller(*ended[i]));
   }
   return snapshot;
 }
@@ -170,8 +212,8 @@ api::Snapshot snapshot_of(const engine::State& state, Now now, std::size_t histo
 void show_snapshot(Exchange exchange, SnapshotQuery query) {
   const auto history = std::min<std::size_t>(query.history, api::kMaxSnapshotEnded);
   const Service& service = exchange.service;
-  const auto shown =
-      std::make_shared<api::Snapshot>(snapshot_of(service.state(), service.now(), history));
+  const auto shown = std::make_shared<api::Snapshot>(
+      snapshot_for(exchange.caller, service.state(), service.now(), history));
   if (exchange.fair_work == nullptr) return exchange.respond(json_reply(api::write(*shown)));
   const auto text = std::make_shared<std::string>();
   FairWork& fair_work = *exchange.fair_work;

@@ -19,6 +19,7 @@
 #include <ctime>
 #include <iterator>
 
+#include "base/free_by.h"
 #include "base/text.h"
 #include "base/translate.h"
 #include "os/file.h"
@@ -26,13 +27,6 @@
 namespace gflow::server {
 namespace {
 
-template <auto kFree>
-struct FreeBy {
-  template <typename T>
-  void operator()(T* what) const {
-    kFree(what);
-  }
-};
 using Key = std::unique_ptr<EVP_PKEY, FreeBy<EVP_PKEY_free>>;
 using Certificate = std::unique_ptr<X509, FreeBy<X509_free>>;
 using Text = std::unique_ptr<BIO, FreeBy<BIO_free>>;

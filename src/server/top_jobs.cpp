@@ -56,7 +56,7 @@ bool TopJobs::is_before(const Key& a, const Key& b) const {
 void TopJobs::add(const engine::Glance& job, Now as_of) {
   std::string made;  // of a job whose name follows from another's there is none to look at
   Key key{number_of(job, as_of), "", job.id};
-  if (order_.key == JobKey::Name) {
+  if (order_.key == JobKey::Name && sight_.names(job.spec->user)) {
     if (!job.has_given_name()) made = job.name();
     key.text = job.has_given_name() ? job.given_name : std::string_view(made);
   }

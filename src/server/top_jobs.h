@@ -28,8 +28,12 @@ struct SortPlace {
 /// no more than it was asked for.
 class TopJobs {
  public:
-  TopJobs(JobOrder order, std::size_t most, std::optional<SortPlace> after = {})
-      : order_(order), most_(most), after_(std::move(after)) {}
+  /// For one who sees so much: names they are not shown are as none.
+  TopJobs(JobOrder order,
+          std::size_t most,
+          std::optional<SortPlace> after = {},
+          const JobSight& sight = {})
+      : order_(order), most_(most), after_(std::move(after)), sight_(sight) {}
 
   /// Run times are those of a moment, so that who asks for page after page finds all in one order.
   void add(const engine::Glance& job, Now as_of);
@@ -52,6 +56,7 @@ class TopJobs {
   JobOrder order_;
   std::size_t most_;
   std::optional<SortPlace> after_;
+  JobSight sight_;
   std::vector<SortPlace> heap_;  ///< the last of them is its first
 };
 

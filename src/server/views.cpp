@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "base/translate.h"
+#include "server/shown.h"
 
 namespace gflow::server {
 namespace {
@@ -53,14 +54,20 @@ void show(api::JobView& view, const std::vector<Blocker>& blockers) {
 /// It has what blockers() tells.
 bool is_blocked(const Job& job) { return is_pending(job) || status_of(job) == Status::Suspended; }
 
-void add_reason(api::JobView& view, const Service& service, const Job& job) {
-  if (const auto* ended = std::get_if<Ended>(&job.state)) {
-    view.ended = ended->at;
-    view.outcome = ended->outcome;
-    if (ended->status != Status::Finished) view.reason = outcome_text(ended->outcome);
+/// That it failed or is held, and how, is for all who know of it; the detail names what its owner
+/// runs, where.
+void add_reason(api::JobView& view,
+                const Principal& caller,
+                const Service& service,
+                const Job& job) {
+  const auto* ended = std::get_if<Ended>(&job.state);
+  if (ended == nullptr) {
+    if (is_blocked(job)) show(view, blockers_for(caller, service, job));
     return;
   }
-  if (is_blocked(job)) show(view, service.state().blockers(job.id, service.now()));
+  view.ended = ended->at;
+  view.outcome = may_see(caller, job.spec.user) ? ended->outcome : public_part(ended->outcome);
+  if (ended->status != Status::Finished) view.reason = outcome_text(*view.outcome);
 }
 
 /// Suspended jobs have no time slice.
@@ -140,21 +147,10 @@ api::NodeView node_view(const engine::State& state, const engine::NodeRecord& re
   return view;
 }
 
-void hide_private(api::JobView& view) {
-  gflow::hide_private(view.spec);
-  view.log_path.clear();
-}
-
-/// That it failed or is held, and how, is everybody's; the detail names what its owner runs, where.
-void hide_details(api::JobView& view, const Service& service, const Job& job) {
-  if (const auto* ended = std::get_if<Ended>(&job.state)) {
-    view.outcome = public_part(ended->outcome);
-    if (!view.reason.empty()) view.reason = outcome_text(*view.outcome);
-  } else if (is_blocked(job)) {
-    std::vector<Blocker> blockers = service.state().blockers(job.id, service.now());
-    for (Blocker& blocker : blockers) blocker = public_part(std::move(blocker));
-    show(view, blockers);
-  }
+/// Its process tells its command line, to who looks for it.
+void hide_names(api::JobView& view) {
+  gflow::hide_names(view.spec);
+  view.pid = 0;
 }
 
 /// In a listing all of that stands beside it, and only what is partly there is told.
@@ -171,7 +167,12 @@ std::string shortage_of(const blocker::Gpus& shortage) {
 
 }  // namespace
 
-api::JobView view_of(const Service& service, const Job& job) {
+std::vector<Blocker> blockers_for(const Principal& caller, const Service& service, const Job& job) {
+  const engine::State& state = service.state();
+  return Shown(caller, state).of(state.blockers(job.id, service.now()), job.spec.user);
+}
+
+api::JobView view_for(const Principal& caller, const Service& service, const Job& job) {
   api::JobView view;
   view.id = job.id;
   view.spec = job.spec;
@@ -181,8 +182,16 @@ api::JobView view_of(const Service& service, const Job& job) {
   view.retries = job.retries;
   view.log_path = service.log_path(job.id);
   add_attempt(view, service, job);
-  add_reason(view, service, job);
+  add_reason(view, caller, service, job);
+  if (may_see(caller, job.spec.user)) return view;
+  hide_private(view.spec);
+  view.log_path.clear();
+  if (!sight_of(caller).names(job.spec.user)) hide_names(view);
   return view;
+}
+
+api::JobView view_of(const Service& service, const Job& job) {
+  return view_for(system_principal(), service, job);
 }
 
 std::string why_text(const std::vector<Blocker>& blockers) {
@@ -194,34 +203,40 @@ std::string why_text(const std::vector<Blocker>& blockers) {
   return join(sentences, "; ");
 }
 
-std::vector<api::NodeView> node_views(const Service& service) {
+std::vector<api::NodeView> node_views_for(const Principal& caller, const Service& service) {
   const engine::State& state = service.state();
+  const Shown shown(caller, state);
   std::vector<api::NodeView> views;
-  for (const auto& [name, record] : state.nodes()) views.push_back(node_view(state, record));
-  return views;
-}
-
-std::vector<api::UnhealthyNode> unhealthy_views(const Service& service) {
-  const engine::State& state = service.state();
-  std::vector<api::UnhealthyNode> views;
-  for (const NodeHealth& health : state.unhealthy()) {
-    views.push_back(unhealthy_node(state, health, service.now()));
+  for (const auto& [name, record] : state.nodes()) {
+    views.push_back(node_view(state, record));
+    for (api::DeviceView& device : views.back().devices) shown.hide(device);
   }
   return views;
 }
 
-api::MachineView machine_view(const Service& service) {
+std::vector<api::UnhealthyNode> unhealthy_views(const Principal& caller, const Service& service) {
+  const engine::State& state = service.state();
+  const Shown shown(caller, state);
+  std::vector<api::UnhealthyNode> views;
+  for (const NodeHealth& health : state.unhealthy()) {
+    views.push_back(unhealthy_node(state, health, service.now()));
+    shown.hide_cause(views.back().reason);
+  }
+  return views;
+}
+
+api::MachineView machine_view_for(const Principal& caller, const Service& service) {
   const engine::State& state = service.state();
   const engine::Totals totals = state.totals();
   api::MachineView view;
-  view.nodes = node_views(service);
-  view.unhealthy = unhealthy_views(service);
+  view.nodes = node_views_for(caller, service);
+  view.unhealthy = unhealthy_views(caller, service);
   view.cpus = totals.cpus;
   view.cpus_free = totals.cpus_free;
   view.memory = totals.memory;
   view.memory_free = totals.memory_free;
-  for (const Job* job : state.list({.statuses = kActive})) {
-    view.running.push_back(view_of(service, *job));
+  for (const Job* job : state.list({.statuses = kActive, .sight = sight_of(caller)})) {
+    view.running.push_back(view_for(caller, service, *job));
     // What it depended on is history, and may be more than all the rest.
     view.running.back().spec.dependencies.jobs.clear();
   }
@@ -231,20 +246,8 @@ api::MachineView machine_view(const Service& service) {
   return view;
 }
 
-api::JobView view_for(const Principal& caller, const Service& service, const Job& job) {
-  api::JobView view = view_of(service, job);
-  if (may_see(caller, job.spec.user)) return view;
-  hide_private(view);
-  hide_details(view, service, job);
-  return view;
-}
-
-api::MachineView machine_view_for(const Principal& caller, const Service& service) {
-  api::MachineView view = machine_view(service);
-  for (api::JobView& job : view.running) {
-    if (!may_see(caller, job.spec.user)) hide_private(job);
-  }
-  return view;
+api::MachineView machine_view(const Service& service) {
+  return machine_view_for(system_principal(), service);
 }
 
 std::vector<api::DrainView> drain_views(const engine::State& state) {

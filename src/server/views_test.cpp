@@ -12,10 +12,8 @@
 namespace gflow::server {
 namespace {
 
-using Desk = FakeDesk;
-
 TEST(Views, SayHowLongAJobRanAndHowItEnded) {
-  Desk desk;
+  FakeDesk desk;
   const JobId id = desk.submit(kAlice, R"("request":{"gpus":2})");
   desk.service.advance(std::chrono::milliseconds(61'900));
   api::JobView job = desk.show(kAlice, id);
@@ -52,7 +50,7 @@ TEST(Views, SayHowLongAJobRanAndHowItEnded) {
 
 // What the machine says of a device is what the engine goes by.
 TEST(Views, SayWhyADeviceIsNotGivenOut) {
-  Desk desk;
+  FakeDesk desk;
   const auto tell = [&desk](const engine::Event& event) { (void)desk.service.apply(event); };
   const auto first = [&desk] {
     return api::read_machine(desk.ask(kBob, "GET", "/api/v1/machine").body)
@@ -77,7 +75,7 @@ TEST(Views, SayWhyADeviceIsNotGivenOut) {
 }
 
 TEST(Drains, AnIndexBesideAUuidIsOfTheSameGpu) {
-  Desk desk;
+  FakeDesk desk;
   Machine machine = desk.service.state().nodes().at("lab1").machine;
   Device& first = machine.devices.at(0);
   first.uuid = "GPU-a";

@@ -30,10 +30,11 @@ std::string_view word_of(std::string_view part) { return trim(part.substr(0, par
 }  // namespace
 
 std::optional<double> weight_in(std::string_view header, std::string_view word) {
+  std::optional<double> most;
   for (const std::string_view part : split(header, ',')) {
-    if (to_lower(word_of(part)) == word) return weight_of(part);
+    if (to_lower(word_of(part)) == word) most = std::max(most.value_or(0), weight_of(part));
   }
-  return std::nullopt;
+  return most;
 }
 
 std::vector<std::string_view> by_weight(std::string_view header) {

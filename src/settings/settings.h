@@ -44,6 +44,7 @@ struct Settings {
   std::string node_name;      ///< of this machine; "": what the machine file or the host is called
   std::vector<Label> labels;  ///< of this machine, sorted
   RoleNames roles;            ///< [access]
+  OthersJobs others_jobs = OthersJobs::All;   ///< [access]
   std::string api_listen = "localhost:8000";  ///< "": only the socket
   std::size_t max_connections = 4096;
   std::size_t max_connections_per_user = 256;

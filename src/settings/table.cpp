@@ -176,6 +176,19 @@ void add_scheduler(std::vector<Setting>& table) {
       [](auto& s) -> auto& { return s.policy.max_submit; });
 }
 
+std::string write_others_jobs(const Settings& settings) {
+  return std::string(kOthersJobsNames.at(static_cast<std::size_t>(settings.others_jobs)));
+}
+Result<void> read_others_jobs(Settings& settings, const std::string& text) {
+  const auto* const found = std::ranges::find(kOthersJobsNames, text);
+  if (found == kOthersJobsNames.end()) {
+    return fail(Code::Usage,
+                tr_format("'{}' is not one of {}{}", printable(text), "all, usage, none", ""));
+  }
+  settings.others_jobs = static_cast<OthersJobs>(found - kOthersJobsNames.begin());
+  return {};
+}
+
 /// Whose names these are is nobody else's business: they are no part of a snapshot.
 void add_people(std::vector<Setting>& table) {
   table.push_back({.section = "access",
@@ -196,6 +209,14 @@ void add_people(std::vector<Setting>& table) {
                      s.roles.operators = read_list(text);
                      return {};
                    }});
+  table.push_back({.section = "access",
+                   .name = "others_jobs",
+                   .type = Type::Choice,
+                   .choices = {"all", "usage", "none"},
+                   .help = "what users see of others' jobs: all but what is run, usage without "
+                           "names, or none (privacy.md)",
+                   .write = write_others_jobs,
+                   .read = read_others_jobs});
   table.push_back(of(S{.section = "priority",
                        .name = "max",
                        .max = kMaxPriority,

@@ -6,6 +6,27 @@
 #include <cstring>
 
 namespace gflow::share {
+namespace {
+
+/// Time at full use that so long a use is of a share. The share is not 0.
+std::uint64_t cost_of(std::uint64_t length, std::uint64_t share) {
+  return length / share * kWholeShare + length % share * kWholeShare / share;
+}
+
+bool is_part(std::uint64_t share) { return share > 0 && share < kWholeShare; }
+
+/// `change` may be asked several times, as processes do this at once.
+template <typename Change>
+std::uint64_t update(Amount& amount, Change change) {
+  std::uint64_t before = amount.load(std::memory_order_relaxed);
+  std::uint64_t after = change(before);
+  while (!amount.compare_exchange_weak(before, after, std::memory_order_relaxed)) {
+    after = change(before);
+  }
+  return after;
+}
+
+}  // namespace
 
 /// The lock of an account. A process that died with it may have left the sums wrong, not the slots:
 /// whoever gets the lock next counts again.
@@ -96,16 +117,36 @@ void AccountBook::refund(std::size_t slot, std::size_t device, std::uint64_t byt
 void AccountBook::count_use(std::size_t device, std::uint64_t from, std::uint64_t length) {
   DeviceAccount& its = account_.devices[device];
   its.busy.fetch_add(length, std::memory_order_relaxed);
-  if (its.share == 0 || its.share >= kWholeShare) return;
+  if (!is_part(its.share)) return;
+  const std::uint64_t step = cost_of(length, its.share);
+  its.step.store(step, std::memory_order_relaxed);
+  its.progress.fetch_add(step, std::memory_order_relaxed);
+  const std::uint64_t most = its.share_limit.load(std::memory_order_relaxed);
+  if (!is_part(most)) return;
   const std::uint64_t earned = from - std::min(from, kShareCredit);
-  const std::uint64_t cost =
-      length / its.share * kWholeShare + length % its.share * kWholeShare / its.share;
-  std::uint64_t due = its.due.load(std::memory_order_relaxed);
-  std::uint64_t next = 0;
-  do {
+  update(its.due, [&](std::uint64_t due) {
     // Who uses it for the first time has not waited for it.
-    next = (due == 0 ? from : std::max(due, earned)) + cost;
-  } while (!its.due.compare_exchange_weak(due, next, std::memory_order_relaxed));
+    return (due == 0 ? from : std::max(due, earned)) + cost_of(length, most);
+  });
+}
+
+std::uint64_t AccountBook::line_up(std::size_t device, std::uint64_t first, std::uint64_t away) {
+  DeviceAccount& its = account_.devices[device];
+  const std::uint64_t least = first - std::min(first, kShareCredit);
+  // Who was served when it was its turn is no further ahead than by what it got then.
+  const std::uint64_t most = first + its.step.load(std::memory_order_relaxed) + kShareCredit;
+  const std::uint64_t lost =
+      away < kLongAway && is_part(its.share) ? cost_of(away, its.share) : ~std::uint64_t{0};
+  return update(its.progress, [&](std::uint64_t progress) {
+    if (progress > most) return most;
+    return progress < least ? progress + std::min(least - progress, lost) : progress;
+  });
+}
+
+std::uint64_t AccountBook::progress(std::size_t device, std::uint64_t more) const {
+  const DeviceAccount& its = account_.devices[device];
+  const std::uint64_t now = its.progress.load(std::memory_order_relaxed);
+  return is_part(its.share) ? now + cost_of(more, its.share) : now;
 }
 
 ProcessId AccountBook::process_in(std::size_t slot) const {

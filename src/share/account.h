@@ -15,12 +15,14 @@
 namespace gflow::share {
 
 constexpr std::uint64_t kAccountMagic = 0x0a746e75'6f636361;  ///< "account\n"
-constexpr std::uint32_t kAccountVersion = 2;
+constexpr std::uint32_t kAccountVersion = 3;
 constexpr std::size_t kMaxDevices = 16;
 constexpr std::size_t kMaxProcesses = 256;
 constexpr std::uint64_t kWholeShare = 10'000;
 /// What was not used of a share counts for this long, in nanoseconds.
 constexpr std::uint64_t kShareCredit = 100'000'000;
+/// Who was away for as long, in nanoseconds, comes as one that was never there.
+constexpr std::uint64_t kLongAway = 1'000'000'000'000;
 constexpr std::size_t kUuidSize = 48;  ///< with its NUL: "GPU-" or "MIG-" and 36 letters
 
 /// Amounts are atomic so that they may be read without the lock; they change only under it.
@@ -33,9 +35,12 @@ struct DeviceAccount {
   Amount used;           ///< the sum of what the processes are charged
   Amount peak;           ///< the most `used` has been
   Amount refused;        ///< how often a program was told that there is no more
-  std::uint64_t share;   ///< of the device's time, in 10,000ths; kWholeShare: as much as there is
+  std::uint64_t share;   ///< of the device's time, in 10,000ths, that is the job's if it wants it
+  Amount share_limit;    ///< the most of it, as much or more; kWholeShare: what others leave
   Amount due;            ///< when the device may be used again, nanoseconds of CLOCK_MONOTONIC
   Amount busy;           ///< nanoseconds for which it was used
+  Amount progress;       ///< `busy` divided by `share`, brought near to that of others in line
+  Amount step;           ///< how far the last use brought it
 };
 
 /// Which process a slot is of. A pid alone may be another process's by now.
@@ -66,7 +71,7 @@ struct Account {
   std::array<DeviceAccount, kMaxDevices> devices;
   std::array<ProcessSlot, kMaxProcesses> processes;
 };
-static_assert(sizeof(DeviceAccount) == 104);
+static_assert(sizeof(DeviceAccount) == 128);
 static_assert(sizeof(ProcessSlot) == 144);
 
 /// What a process does with the account it mapped. Any thread; no call blocks for longer than
@@ -99,9 +104,16 @@ class AccountBook {
   void refund(std::size_t slot, std::size_t device, std::uint64_t bytes);
 
   /// All processes together used the device for so long, from a time on: they may use it again when
-  /// that much is no more than their share of the time that has passed. Nanoseconds; no lock is
-  /// taken.
+  /// that much is no more than the limit of their share of the time that has passed, and stand
+  /// behind those who used less of theirs. Nanoseconds; no lock is taken.
   void count_use(std::size_t device, std::uint64_t from, std::uint64_t length);
+  /// The job comes to the line for the device, where the first of the others has made so much
+  /// progress, after so long `away` from it. What it did not use meanwhile is forgotten but for
+  /// kShareCredit, not what others had while it stood there; and what it used while nobody else
+  /// wanted it. Its progress then.
+  std::uint64_t line_up(std::size_t device, std::uint64_t first, std::uint64_t away);
+  /// Its progress if it used the device for so much longer.
+  [[nodiscard]] std::uint64_t progress(std::size_t device, std::uint64_t more) const;
 
   /// Gives back what processes had of which `is_dead` says so, asked without the lock.
   template <typename IsDead>

@@ -42,6 +42,7 @@ std::expected<std::string, std::string> encode_account(const std::vector<DeviceL
     std::memcpy(device.uuid, given.uuid.c_str(), given.uuid.size() + 1);
     device.limit = given.bytes;
     device.share = given.share;
+    device.share_limit.store(given.share_limit, std::memory_order_relaxed);
   }
   std::string bytes(sizeof(Account), '\0');
   std::memcpy(bytes.data(), static_cast<const void*>(account.get()), bytes.size());

@@ -19,7 +19,8 @@ constexpr const char* kTurnName = "turn";
 struct DeviceLimit {
   std::string uuid;  ///< as NVML writes it
   std::uint64_t bytes = 0;
-  std::uint64_t share = kWholeShare;  ///< of its time, in 10,000ths
+  std::uint64_t share = kWholeShare;        ///< of its time, in 10,000ths
+  std::uint64_t share_limit = kWholeShare;  ///< the most of it, no less than `share`
 
   friend bool operator==(const DeviceLimit&, const DeviceLimit&) = default;
 };

@@ -234,7 +234,7 @@ TEST(Account, IsRightAfterAKillAnywhere) {
 TEST(Account, UseIsPaidWithTime) {
   constexpr std::uint64_t kMs = 1'000'000;
   constexpr std::uint64_t kNow = 1'000'000 * kMs;
-  const SharedAccount account({{kFirst, 1, 5'000}, {kSecond, 1, kWholeShare}});
+  const SharedAccount account({{kFirst, 1, 5'000, 5'000}, {kSecond, 1}});
   AccountBook book = account.book();
   const auto due = [&](std::size_t device) { return book.device(device).due.load(); };
   book.count_use(0, kNow, 20 * kMs);
@@ -256,8 +256,44 @@ TEST(Account, UseIsPaidWithTime) {
   EXPECT_EQ(book.device(1).busy.load(), 20 * kMs);
 }
 
+TEST(Account, WhatIsGuaranteedIsOneThingAndTheMostAnother) {
+  constexpr std::uint64_t kMs = 1'000'000;
+  constexpr std::uint64_t kNow = 1'000'000 * kMs;
+  const SharedAccount account({{kFirst, 1, 2'500, 5'000}, {kSecond, 1, 2'500, kWholeShare}});
+  AccountBook book = account.book();
+  for (const std::size_t device : {0U, 1U}) book.count_use(device, kNow, 20 * kMs);
+  EXPECT_EQ(book.device(0).due.load(), kNow + 40 * kMs);
+  EXPECT_EQ(book.device(1).due.load(), 0) << "it may have what others leave";
+  for (const std::size_t device : {0U, 1U}) EXPECT_EQ(book.progress(device, 0), 80 * kMs);
+  EXPECT_EQ(book.progress(0, 5 * kMs), 100 * kMs);
+  // It may be changed while the job runs.
+  (*account).devices[1].share_limit.store(2'500);
+  book.count_use(1, kNow, 20 * kMs);
+  EXPECT_EQ(book.device(1).due.load(), kNow + 80 * kMs);
+}
+
+TEST(Account, InLineNobodyIsFarAheadOfOthersNorBehind) {
+  constexpr std::uint64_t kMs = 1'000'000;
+  const SharedAccount account({{kFirst, 1, 2'500, kWholeShare}});
+  AccountBook book = account.book();
+  // It comes anew.
+  EXPECT_EQ(book.line_up(0, 50 * kMs, kLongAway), 0);
+  EXPECT_EQ(book.line_up(0, 4'000 * kMs, kLongAway), 3'900 * kMs);
+  // After a while without work; what others had while it stood there is owed to it.
+  EXPECT_EQ(book.line_up(0, 4'900 * kMs, 25 * kMs), 4'000 * kMs);
+  EXPECT_EQ(book.line_up(0, 4'900 * kMs, 0), 4'000 * kMs);
+  EXPECT_EQ(book.line_up(0, 5'000 * kMs, 1'000 * kMs), 4'900 * kMs);
+  EXPECT_EQ(book.line_up(0, 4'950 * kMs, 1'000 * kMs), 4'900 * kMs);
+  // It was served when it was first: what that cost stands.
+  book.count_use(0, 1, 500 * kMs);
+  EXPECT_EQ(book.line_up(0, 4'900 * kMs, 0), 6'900 * kMs);
+  // What it used when nobody else was there does not.
+  for (int turn = 0; turn < 100; ++turn) book.count_use(0, 1, 20 * kMs);
+  EXPECT_EQ(book.line_up(0, 7'000 * kMs, 0), (7'000 + 80 + 100) * kMs);
+}
+
 TEST(Account, UseOfManyProcessesIsOneSum) {
-  const SharedAccount account({{kFirst, 1, 2'500}});
+  const SharedAccount account({{kFirst, 1, 2'500, 2'500}});
   for (int child = 0; child < 3; ++child) {
     ASSERT_EQ(status_of_child([&] {
                 for (int use = 0; use < 1000; ++use) account.book().count_use(0, 1, 7);

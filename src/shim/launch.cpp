@@ -74,13 +74,6 @@ class Variables {
   Strings list_;
 };
 
-std::vector<char*> pointers(Strings& strings) {
-  std::vector<char*> list;
-  for (std::string& text : strings) list.push_back(text.data());
-  list.push_back(nullptr);
-  return list;
-}
-
 /// Returns only if it cannot be run. By value: execvpe(3) wants them without const.
 int run(Strings words, Variables variables) {
   const std::vector<char*> argv = pointers(words);

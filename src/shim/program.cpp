@@ -12,6 +12,7 @@
 
 #include "attempt/exit_record.h"
 #include "attempt/program.h"
+#include "shim/io.h"
 #include "shim/launch.h"
 
 namespace gflow::shim {
@@ -20,14 +21,6 @@ namespace {
 using attempt::Order;
 using attempt::Step;
 using Strings = std::vector<std::string>;
-
-std::vector<char*> pointers(Strings& strings) {
-  std::vector<char*> list;
-  list.reserve(strings.size() + 1);
-  for (std::string& text : strings) list.push_back(text.data());
-  list.push_back(nullptr);
-  return list;
-}
 
 /// Without it whoever finds the record concludes that the program never ran.
 bool note_pid(int record) {

@@ -98,6 +98,7 @@ Job full(std::uint64_t id, JobState state) {
   job.retries = 2;
   job.preemptions = 1;
   job.served = std::chrono::milliseconds(86'400'001);
+  job.served_gpu_time = std::chrono::milliseconds(123'456'789);
   return job;
 }
 
@@ -208,8 +209,9 @@ std::vector<Job> states_of(int schema) {
   jobs.insert(jobs.end() - 1, std::begin(more), std::end(more));
   if (schema < 4) return jobs;
   if (schema >= 15) {
-    jobs.insert(jobs.end() - 1,
-                full(24, Running{attempt(), {}, since, milliseconds(5), 0, "alice"}));
+    Job suspended = full(24, Running{attempt(), {}, since, milliseconds(5), 0, "alice"});
+    if (schema >= 17) suspended.spec.request.share_limit = Share::percent(70);
+    jobs.insert(jobs.end() - 1, std::move(suspended));
   }
   for (Job& job : jobs) {
     if (auto* ended = std::get_if<Ended>(&job.state)) ended->lived = milliseconds(7'654'321);
@@ -220,6 +222,8 @@ std::vector<Job> states_of(int schema) {
 std::vector<Job> every_state(int schema) {
   std::vector<Job> jobs = states_of(schema);
   for (Job& job : jobs) {
+    // As schema 18 makes it of what is asked for last.
+    if (schema < 18) job.served_gpu_time = gpu_time_of(job.spec.request, job.served);
     if (schema >= 9) continue;
     job.payload_bytes = is_ended(job) ? 0 : static_cast<std::int64_t>(bytes_of(payload()));
   }

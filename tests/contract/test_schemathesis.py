@@ -138,7 +138,7 @@ def ask_everything(lab, identity, description, ids):
         env={"SCHEMATHESIS_HOOKS": "bounded", "PYTHONPATH": str(Path(__file__).parent)},
     )
     out, err = started.communicate(timeout=3600 if FULL else PATIENCE)
-    return Ran(subprocess.CompletedProcess("st", started.returncode, out, err))
+    return Ran(started.returncode, out, err)
 
 
 @pytest.mark.parametrize("identity", IDENTITIES, ids=lambda one: one.name)

@@ -82,11 +82,13 @@ def test_a_job_whose_log_fills_the_disk(small):
     """The daemon stays, says who it is, and the job can be cancelled; also by a daemon started anew."""
     small.up()
     pid = small.daemon_pid()
-    gate = Gate(small)
+    begin, gate = Gate(small, "begin"), Gate(small)
     endless = "while :; do dd if=/dev/zero bs=64k count=64 status=none; done"
     until_full = "until ! dd if=/dev/zero bs=64k count=64 status=none; do :; done"
-    hog = small.submit("--gpus", "1", "bash", "-c", f"{until_full} 2>/dev/null; {gate.command}; {endless}")
+    hog = small.submit("--gpus", "1", "bash", "-c", f"{begin.command}; {until_full} 2>/dev/null; {gate.command}; {endless}")
     waiting = small.submit("--gpus", "1", "true")
+    begin.reached()
+    begin.open()
     gate.reached()
     gate.open()
     # Each needs something written, and the job takes whatever is given back.

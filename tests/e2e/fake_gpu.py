@@ -78,20 +78,21 @@ class Account:
     """The account of an attempt: GPU -> bytes. Its layout is in docs/format/account.md."""
 
     DEVICES = 64
-    DEVICE = 104
+    DEVICE = 128
     PROCESSES = DEVICES + 16 * DEVICE
     SLOT = 144
 
-    def __init__(self, folder, limits, share=1, turn=None):
-        """TURN: the file that accounts of one GPU have in common."""
+    def __init__(self, folder, limits, share=1, turn=None, share_limit=None):
+        """TURN: the file that accounts of one GPU have in common. SHARE is also the most, if that is not given."""
         self.folder = folder
         self.file = folder / "account"
         content = bytearray(self.PROCESSES + 256 * self.SLOT)
-        struct.pack_into("<8sIIII", content, 0, b"account\n", 2, len(content), len(limits), 0)
+        struct.pack_into("<8sIIII", content, 0, b"account\n", 3, len(content), len(limits), 0)
         content[24:64] = shared_lock()
         for index, (uuid, limit) in enumerate(limits.items()):
             struct.pack_into("<48sQ", content, self.DEVICES + self.DEVICE * index, uuid.encode(), limit)
-            struct.pack_into("<Q", content, self.DEVICES + self.DEVICE * index + 80, round(share * 10_000))
+            shares = [round(part * 10_000) for part in (share, share if share_limit is None else share_limit)]
+            struct.pack_into("<QQ", content, self.DEVICES + self.DEVICE * index + 80, *shares)
         folder.mkdir(exist_ok=True)
         self.file.write_bytes(content)
         if turn is not None:
@@ -104,7 +105,13 @@ class Account:
 
     def busy(self):
         """Nanoseconds for which the first GPU was used."""
-        return struct.unpack_from("<Q", self.file.read_bytes(), self.DEVICES + 96)[0]
+        return struct.unpack_from("<Q", self.file.read_bytes(), self.DEVICES + 104)[0]
+
+    def set_progress(self, nanoseconds):
+        """Of the first GPU, as if it had been used so much of its share."""
+        with self.file.open("r+b") as file:
+            file.seek(self.DEVICES + 112)
+            file.write(struct.pack("<Q", nanoseconds))
 
     def used(self, index=0):
         return self.amounts(index)[0]

@@ -29,10 +29,10 @@ ENDED = {"Finished", "Failed", "Cancelled", "Timeout", "Lost"}
 class Ran:
     """What a command left: exit code and both streams."""
 
-    def __init__(self, done):
-        self.code = done.returncode
-        self.out = done.stdout.decode(errors="surrogateescape")
-        self.err = done.stderr.decode(errors="surrogateescape")
+    def __init__(self, code, out, err):
+        self.code = code
+        self.out = out.decode(errors="surrogateescape")
+        self.err = err.decode(errors="surrogateescape")
 
     def __repr__(self):
         return f"exit {self.code}\n--- stdout\n{self.out}--- stderr\n{self.err}"
@@ -69,19 +69,23 @@ class Machine:
         path.write_text(text)
 
     def run(self, *command, input=None, cwd=None, env=None, shell=False):
-        done = subprocess.run(
+        with subprocess.Popen(
             command[0] if shell else [str(part) if not isinstance(part, bytes) else part for part in command],
             shell=shell,
             executable="/bin/bash" if shell else None,
-            input=input.encode() if isinstance(input, str) else input,
-            stdin=subprocess.DEVNULL if input is None else None,
-            capture_output=True,
+            stdin=subprocess.DEVNULL if input is None else subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             cwd=cwd or self.work,
             env=self.environment | (env or {}),
-            timeout=PATIENCE,
-            check=False,
-        )
-        return Ran(done)
+            process_group=0,
+        ) as process:
+            try:
+                streams = process.communicate(input.encode() if isinstance(input, str) else input, timeout=PATIENCE)
+            except BaseException:
+                os.killpg(process.pid, signal.SIGKILL)  # a child that outlived it would keep the pipes open, and us here
+                raise
+        return Ran(process.returncode, *streams)
 
     def ok(self, *command, **more):
         ran = self.run(*command, **more)

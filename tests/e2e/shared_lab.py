@@ -14,14 +14,16 @@ from machine import PATIENCE
 SCOPES = ("read", "submit", "operate", "admin")
 LISTEN = {"GFLOW_API__LISTEN": "127.0.0.1:0", "GFLOW_API__TLS_LISTEN": "127.0.0.1:0"}
 SECRET = "alice-only"  # stands in whatever nobody else may see of hers
+CALLED = "swordfish"  # stands in what her jobs are called: their names, projects and groups
+TOML = "/etc/gflow/gflow.toml"
 
 # Asks as whoever runs it, a request a line: of a port of this machine.
 MOUTH = """
 import http.client, json, sys
 for line in sys.stdin:
-    port, method, target, body = json.loads(line)
+    port, method, target, body, accept = json.loads(line)
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
-    connection.request(method, target, body, {"Content-Type": "application/json"} if body else {})
+    connection.request(method, target, body, {"Accept": accept} | ({"Content-Type": "application/json"} if body else {}))
     answer = connection.getresponse()
     print(json.dumps([answer.status, answer.read().decode(errors="replace")]), flush=True)
 """
@@ -34,9 +36,9 @@ class Mouth:
         self.lab = lab
         self.process = lab.town.start(user, "python3", "-c", MOUTH, stdin=subprocess.PIPE)
 
-    def ask(self, method, target, body=None):
+    def ask(self, method, target, body=None, accept="*/*"):
         text = None if body is None else json.dumps(body)
-        self.process.stdin.write(json.dumps([self.lab.port, method, target, text]).encode() + b"\n")
+        self.process.stdin.write(json.dumps([self.lab.port, method, target, text, accept]).encode() + b"\n")
         self.process.stdin.flush()
         return json.loads(self.process.stdout.readline())
 
@@ -48,10 +50,12 @@ class Lab:
         self.town = town
         self.strangers = itertools.count(70_000)
         self.names = itertools.count(1)
-        town.ok("root", "tee", "-a", "/etc/gflow/gflow.toml", input="[access]\nadministrators = ['alice']\n")
+        town.ok("root", "tee", "-a", TOML, input="[access]\nadministrators = ['alice']\noperators = ['mallory']\nothers_jobs = 'all'\n")
+        town.ok("alice", "mkdir", f"/home/alice/{SECRET}")
         self.up()
         self.alice, self.bob = Mouth(self, "alice"), Mouth(self, "bob")
         self.tokens = {scope: self.token(scope, "--scope", scope) for scope in SCOPES}
+        self.operator = town.ok("mallory", "gctl", "token", "create", "operator", "--scope", "operate").strip()
         self.expired = self.token("expired", "--scope", "admin", "--expires", "1s")
         while not next(one for one in self.of_alice("/api/v1/tokens")["tokens"] if one["name"] == "expired")["expired"]:
             pass  # each round asks gflowd, whose clock it is
@@ -61,6 +65,11 @@ class Lab:
         told = self.town.get("root", "/api/v1/daemon")
         self.port = urllib.parse.urlsplit(told["api_url"]).port
         self.tls_port = urllib.parse.urlsplit(told["tls_url"]).port
+
+    def show_of_others(self, level):
+        """[access] others_jobs, taken up by the gflowd that runs."""
+        self.town.ok("root", "sed", "-i", f"s/^others_jobs.*/others_jobs = '{level}'/", TOML)
+        self.town.ok("root", "gctl", "config", "reload")
 
     def token(self, name, *words):
         return self.town.ok("alice", "gctl", "token", "create", name, *words).strip()
@@ -80,7 +89,7 @@ class Lab:
     # -- what of alice's is asked for
 
     def make(self, what):
-        """Something of hers, as names of what stands in targets and bodies."""
+        """Something of hers, as names of what stands in targets and bodies; of more fields a job of these."""
         if what is None:
             return {}
         if what == "token":
@@ -95,15 +104,17 @@ class Lab:
         if what in ("node", "device"):
             there = self.of_alice("/api/v1/devices")["devices"][0]
             return {"name": there["node"], "uuid": there["uuid"]}
-        more = {"job": {"hold": True}, "group": {"hold": True, "group": "sweep"}, "waiting": {"begin": "2099-01-01T00:00:00Z"}, "running": {}}[what]
-        item = {"spec": {"work_dir": "/", "command": SECRET, **more},
-                "payload": {"argv": ["sh", "-c", f"trap : USR1; echo {SECRET}; sleep 600 & wait; wait"], "environment": []}}
+        kinds = {"job": {"hold": True}, "group": {"hold": True}, "waiting": {"begin": "2099-01-01T00:00:00Z"}, "running": {}}
+        more = what if isinstance(what, dict) else kinds[what]
+        called = f"{CALLED}-{next(self.names)}"
+        item = {"spec": {"work_dir": f"/home/alice/{SECRET}", "command": SECRET, "name": called, "project": called, "group": called, **more},
+                "payload": {"argv": ["sh", "-c", f"trap : USR1; echo {SECRET}; sleep 600 & wait; wait"], "environment": [f"MARK={SECRET}"]}}
         status, text = self.alice.ask("POST", "/api/v1/jobs", {"items": [item]})
         assert status == 201, text
         job = json.loads(text)["items"][0]["id"]
         if what == "running":
             self.town.running(job)
-        return {"id": job, "name": "sweep"} if what == "group" else {"id": job}
+        return {"id": job, "name": called} if what == "group" else {"id": job}
 
     def seen(self, what, names):
         """All of it that a request might have changed."""
@@ -121,10 +132,10 @@ class Lab:
 
     # -- who asks
 
-    def ask(self, who, method, target, body):
+    def ask(self, who, method, target, body, accept="*/*"):
         """Status and text of the answer that one of WHO gets."""
         if who in ("owner", "other"):
-            return (self.alice if who == "owner" else self.bob).ask(method, target, body)
+            return (self.alice if who == "owner" else self.bob).ask(method, target, body, accept)
         if who in ("nobody", "expired"):
             connection = http.client.HTTPSConnection(
                 "127.0.0.1", self.tls_port, timeout=PATIENCE, context=ssl._create_unverified_context())  # noqa: S323
@@ -136,11 +147,13 @@ class Lab:
                 os.seteuid(0)
         else:
             connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
-        headers = {} if body is None else {"Content-Type": "application/json"}
+        headers = {"Accept": accept} | ({} if body is None else {"Content-Type": "application/json"})
         if who == "expired":
             headers["Authorization"] = f"Bearer {self.expired}"
         if who in SCOPES:
             headers["Authorization"] = f"Bearer {self.tokens[who]}"
+        if who == "operator":
+            headers["Authorization"] = f"Bearer {self.operator}"
         if who == "host":
             headers |= {"Host": "gflow.evil.example", "Authorization": f"Bearer {self.tokens['admin']}"}
         if who == "origin":

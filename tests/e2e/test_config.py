@@ -41,6 +41,36 @@ def test_wrong_lines_are_named_without_a_daemon(bare):
     assert bare.ok("gctl", "config", "check") == f"{bare.home}/.config/gflow/gflow.toml: no errors\n"
 
 
+@pytest.mark.parametrize(("name", "text"), [("gflow.toml", "[scheduler\n"), ("gflow.toml", "[scheduler]\nmax_queued = 0\n"),
+                                            ("gpu_config.yaml", "log_level: [\n")])
+def test_a_mistake_in_a_file_is_none_on_the_command_line(machine, name, text):
+    """What to do is in the file, and no help of a command tells of it."""
+    path = machine.home / ".config/gflow" / name
+    machine.config("")
+    path.write_text(text)
+    for words in (["gflowd", "reload"], ["gctl", "config", "reload"], ["gflowd", "restart"], ["gflowd"]):
+        ran = machine.run(*words)
+        assert ran.code == 2 and f"{path}:" in ran.err and "--help" not in ran.err, ran
+    machine.kill_daemon()
+    ran = machine.run("gflowd", "up", "--devices", "sim:1xNothing")
+    assert f"{path}:" in ran.err and "--help" not in ran.err, ran
+    path.unlink()
+    ran = machine.run("gflowd", "up", "--devices", "sim:1xNothing")
+    assert ran.code == 2 and "--help" in ran.err, ran
+
+
+def test_a_file_that_is_no_toml_keeps_nobody_from_the_daemon(machine):
+    """It is the daemon's next start that needs it: till then jobs are seen, ended, submitted, and the daemon stopped."""
+    machine.config("[scheduler\n")
+    path = machine.home / ".config/gflow/gflow.toml"
+    for words in (["gbatch", "true"], ["gqueue"], ["gflowd", "status"], ["gflowd", "down"]):
+        ran = machine.run(*words)
+        assert ran.code == 0 and ran.err.count(f"{path}:1: ") == 1, ran
+        assert "asking at the usual socket" in ran.err, ran
+    ran = machine.run("gqueue", "--gflow-config", path)
+    assert ran.code == 2 and f"{path}:1: " in ran.err, ran
+
+
 def test_the_other_gflows_keys_are_no_errors(bare):
     bare.config("[daemon]\nport = 59000\n")
     ran = bare.run("gctl", "config", "check")
@@ -98,7 +128,7 @@ def test_what_goes_before_the_file_is_said(bare):
     bare.environment["GFLOW_SCHEDULER__PREEMPT"] = "true"
     bare.up()
     out = bare.ok("gctl", "config", "set", "scheduler.preempt", "false")
-    assert out.endswith("GFLOW_SCHEDULER__PREEMPT goes before the file, and stays in force\n"), out
+    assert out.endswith("GFLOW_SCHEDULER__PREEMPT overrides the file and stays in force\n"), out
     (other := bare.work / "other.toml").write_text("")
     out = bare.ok("gctl", "config", "set", "scheduler.preempt", "false", "--gflow-config", other)
     assert "reads another file" in out and other.read_text() == "[scheduler]\npreempt = false\n"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The daemon as a program: where it is found, how it is replaced, what is said when it is silent."""
 
+import contextlib
 import os
 import pty
 import re
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from machine import CONTROL_GROUPS, PATIENCE, Gate, Machine, appears
+from terminal import on_terminal
 
 SOCKET = ("gflowd", ".sock")
 
@@ -138,14 +140,21 @@ def test_a_restart_starts_anew_as_it_was(bare):
     assert "5 GPUs" in bare.ok("gflowd", "restart", "--devices", "sim:5xH100")
 
 
-def test_a_restart_of_one_that_was_killed_says_that_its_options_are_gone(bare):
-    bare.ok("gflowd", "up", "--devices", "sim:3xH100")
-    bare.kill_daemon()
-    said = "gflowd restart: note: gflowd was not running: the options it was last started with are not known\n"
-    for words, err in (([], said), (["--devices", "sim:3xH100"], "")):
+def test_a_restart_of_one_that_was_killed_starts_it_as_it_was(bare):
+    (bare.work / "other.toml").write_text("[scheduler]\nmax_submit = 3\n")
+    bare.ok("gflowd", "up", "--devices", "sim:3xH100", "--gflow-config", "other.toml")
+    said = ("gflowd restart: note: gflowd was not running; it starts with the options it had last: "
+            f"--gflow-config={bare.work}/other.toml --devices=")
+    for words, gpus, err in (([], 3, f"{said}sim:3xH100\n"),
+                             (["--devices", "sim:5xH100"], 5, f"{said.removesuffix(' --devices=')}\n"),
+                             ([], 5, f"{said}sim:5xH100\n")):
+        bare.kill_daemon()
         ran = bare.run("gflowd", "restart", *words)
         assert (ran.code, ran.err) == (0, err), ran
-        bare.down()
+        assert f"{gpus} GPUs" in ran.out
+        assert f"{bare.work}/other.toml:2" in bare.ok("gctl", "config", "show", "--origin", "--json")
+    bare.down()
+    assert "5 GPUs" in bare.ok("gflowd", "restart")
 
 
 def test_all_who_start_it_at_once_have_it(bare):
@@ -168,6 +177,35 @@ def test_a_port_that_is_taken_is_told_with_what_helps(bare):
         said = bare.run("ginfo").err
     assert said.startswith("ginfo: note: the API is not served everywhere it should be: "), said
     assert said.endswith("; set [api] listen to a free port, or to \"\", and run 'gflowd restart'\n"), said
+    for words in (["ginfo"], ["gflowd", "status"]):
+        terminal, _ = on_terminal(bare, *words, columns=400, rows=60, env={"LC_ALL": "zh_CN.UTF-8"})
+        said = terminal.screen.text()
+        assert "API 未能在所有应有的地址上提供服务" in said and "gflowd restart" in said, said
+
+
+@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGUSR2, signal.SIGHUP, signal.SIGPIPE])
+def test_signals_that_ask_for_no_end_end_nothing(machine, number):
+    """It used to die of a SIGUSR1, without a line in its log."""
+    pid = machine.daemon_pid()
+    for _ in range(200):
+        os.kill(pid, number)
+        assert machine.get("/api/v1/daemon")["pid"] == pid
+    job = machine.submit("bash", "-c", f"kill -{number.name[3:]} $$")
+    assert machine.wait(job)[0]["outcome"]["signal"] == number, "a job takes them as always"
+
+
+def test_a_storm_of_signals_that_ask_for_its_end_is_one_end(machine):
+    job = machine.submit("--gpus", 1, "sleep", "1000")
+    machine.running(job)
+    daemon = os.pidfd_open(machine.daemon_pid())
+    with contextlib.suppress(ProcessLookupError):
+        for _ in range(100):
+            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1):
+                signal.pidfd_send_signal(daemon, number)
+    assert select.select([daemon], [], [], PATIENCE)[0]
+    os.close(daemon)
+    machine.up()
+    assert machine.job(job)["status"] == "Running"
 
 
 # -- what is said when it is silent

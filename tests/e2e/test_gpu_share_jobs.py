@@ -4,9 +4,10 @@
 import json
 import os
 import shutil
+import struct
 
 import pytest
-from fake_gpu import CLOCK, FAKE, GIB, INTERPOSER, Gpus, virtual_clock
+from fake_gpu import CLOCK, FAKE, GIB, INTERPOSER, Account, Gpus, virtual_clock
 from machine import BIN, Gate, Machine
 
 CLIENT = FAKE / "cuda_client"
@@ -36,6 +37,17 @@ def asked(*commands):
 def answers(machine, job):
     """Of its commands: the numbers of each."""
     return [[int(word) for word in line.split()] for line in machine.log(job).splitlines()][2:]
+
+
+def limit_of(account):
+    """The most of the first GPU's time, in 10,000ths."""
+    return struct.unpack_from("<Q", account.read_bytes(), Account.DEVICES + 88)[0]
+
+
+def set_limit(account, parts):
+    with account.open("r+b") as file:
+        file.seek(Account.DEVICES + 88)
+        file.write(struct.pack("<Q", parts))
 
 
 class Holder:
@@ -105,24 +117,70 @@ def test_turns_keep_their_memory(gpus):
     assert answers(gpus, job) == [[2], [0, 6 * GIB, 6 * GIB]]
 
 
-def test_two_jobs_with_shares_of_one_gpu_have_them_without_their_daemon(gpus):
-    """Unmodified programs that launch all the time, of 0.7 and 0.3, while gflowd is dead. The clock stands until then."""
+@pytest.mark.parametrize("shares, expected", [(("0.7", "0.3"), (0.7, 0.3)), (("0.3..1", "0.1..1"), (0.75, 0.25))])
+def test_two_jobs_with_shares_of_one_gpu_have_them_without_their_daemon(gpus, shares, expected):
+    """Unmodified programs that launch all the time, while gflowd is dead. The clock stands until then."""
     gpus.up()
     clock = virtual_clock(gpus.work / "clock", 3)
     seconds = 10
     commands = f"init\\ncontext 0\\nkeep_busy {seconds * 1000} 16 1000\\n"
     busy = f"LD_PRELOAD={CLOCK}:$LD_PRELOAD GFLOW_VIRTUAL_CLOCK={clock} {CLIENT} proc"
     script = ["bash", "-c", f"printf '{commands}' | {busy}"]
-    jobs = [gpus.submit("--gpus", f"6G,{share}", *script) for share in (0.7, 0.3)]
+    jobs = [gpus.submit("--gpus", f"6G,{share}", *script) for share in shares]
     held = [gpus.running(job) for job in jobs]
     assert held[0]["gpu_indices"] == held[1]["gpu_indices"]
     gpus.kill_daemon()
     with gpus.fake.program(clock=clock) as third:
         third.get("keep_busy", 0, 1, 0)
     gpus.up()
-    for job, share in zip(jobs, (0.7, 0.3), strict=True):
+    for job, share in zip(jobs, expected, strict=True):
         assert gpus.wait(job)[0]["status"] == "Finished", gpus.log(job)
         assert abs(answers(gpus, job)[0][1] / (seconds * 1e9) - share) < 0.03
+
+
+def test_the_most_of_its_share_is_another_while_the_job_runs(gpus):
+    gpus.up()
+    clock = virtual_clock(gpus.work / "clock", 1)
+    gate = Gate(gpus, "ranged")
+    commands = f"{{ printf 'init\ncontext 0\n'; {gate.command}; printf 'keep_busy 10000 16 1000\n'; }}"
+    busy = f"LD_PRELOAD={CLOCK}:$LD_PRELOAD GFLOW_VIRTUAL_CLOCK={clock} {CLIENT} proc"
+    job = gpus.submit("--gpus", "6G,0.1..1", "bash", "-c", f"{commands} | {busy}")
+    gate.reached()
+    assert "compute 0.1 guaranteed, up to 1\n" in gpus.ok("gjob", "show", job)
+    refused = gpus.run("gjob", "update", job, "--gpus", "6G,0.2..1")
+    assert refused.code != 0 and f"job {job} is running: its gpu share can no longer be changed" in refused.err
+    gpus.ok("gjob", "update", job, "--gpus", "6G,0.1..0.2")
+    assert "compute 0.1 guaranteed, up to 0.2\n" in gpus.ok("gjob", "show", job)
+    # What was committed is said again where it may not have been.
+    account = gpus.state / f"attempts/{job}.1/share/account"
+    assert limit_of(account) == 2_000
+    gpus.kill_daemon()
+    set_limit(account, 10_000)
+    gpus.up()
+    assert limit_of(account) == 2_000
+    gate.open()
+    assert gpus.wait(job)[0]["status"] == "Finished", gpus.log(job)
+    assert abs(answers(gpus, job)[0][1] / 10e9 - 0.2) < 0.01
+
+
+@pytest.mark.parametrize("spoil", ["cut", "link", "gone"])
+def test_an_account_that_its_user_spoiled_keeps_nobody_from_an_update(gpus, spoil):
+    gpus.up()
+    holder = Holder(gpus, "spoiler", "6G,0.1..1")
+    account = gpus.state / f"attempts/{holder.job}.1/share/account"
+    victim = gpus.work / "victim"
+    victim.write_bytes(bytes(account.stat().st_size))
+    if spoil == "cut":
+        os.truncate(account, 100)
+    else:
+        account.unlink()
+    if spoil == "link":
+        account.symlink_to(victim)
+    gpus.ok("gjob", "update", holder.job, "--gpus", "6G,0.1..0.2")
+    assert not any(victim.read_bytes())
+    assert not account.exists() or account.stat().st_size == (100 if spoil == "cut" else len(victim.read_bytes()))
+    holder.gate.open()
+    assert gpus.wait(holder.job)[0]["status"] == "Finished"
 
 
 def test_turns_are_held_to_no_share(gpus):

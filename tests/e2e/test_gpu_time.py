@@ -18,9 +18,9 @@ SECOND = 1000 * MILLISECOND
 LENGTH = 10 * SECOND
 
 
-def launches(microseconds, at_once=16, command="keep_busy"):
-    """All the time, waiting for the stream when there are so many."""
-    return command, LENGTH // MILLISECOND, at_once, microseconds
+def launches(microseconds, at_once=16, command="keep_busy", pause=0):
+    """All the time, waiting for the stream when there are so many, and then for so many microseconds."""
+    return command, LENGTH // MILLISECOND, at_once, microseconds, pause
 
 
 def got(programs, *commands):
@@ -45,16 +45,29 @@ def test_a_gpu_works_for_all_programs_in_turns(gpus, count):
         assert abs(part - 1 / count) < 0.01
 
 
+STRETCH = 1 << 59
+LINE = STRETCH  # of those who want it; before it, who has it
+
+
+@contextlib.contextmanager
+def kept(turn, at=0):
+    """As by a process that is stopped while it has the device."""
+    with turn.open("r+") as file:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, at)
+        yield
+
+
 class Jobs:
-    """One program of each job, with a share of the same GPU. With PARTIES, which are as many programs, on a virtual clock."""
+    """One program of each job, with a share of the same GPU, or what is guaranteed of it and the most. With PARTIES, which
+    are as many programs, on a virtual clock."""
 
     def __init__(self, gpus, *shares, parties=None):
         self.gpus = gpus
         self.turn = gpus.folder / "turn"
         self.clock = None if parties is None else virtual_clock(gpus.folder / "clock", parties)
         self.accounts = [
-            Account(gpus.folder / f"share-{at}", {UUIDS[0]: 4 * GIB}, share, self.turn)
-            for at, share in enumerate(shares)
+            Account(gpus.folder / f"share-{at}", {UUIDS[0]: 4 * GIB}, share, self.turn, most)
+            for at, (share, most) in enumerate(part if isinstance(part, tuple) else (part, part) for part in shares)
         ]
         self.programs = []
         for account in self.accounts:
@@ -155,6 +168,85 @@ def test_jobs_that_want_all_of_it_get_their_shares(gpus, case):
     assert jobs.end() == [""] * len(shares)
 
 
+GUARANTEES = {
+    "3 to 1": ((0.3, 1), (0.1, 1)),
+    "three, all of it": ((0.5, 1), (0.3, 1), (0.2, 1)),
+    "beside a cap": ((0.3, 1), 0.2, (0.1, 1)),
+    "up to a cap of its own": ((0.3, 0.5), (0.1, 1)),
+}
+
+
+@pytest.mark.parametrize(
+    "case, expected",
+    [
+        ("3 to 1", (0.75, 0.25)),
+        ("three, all of it", (0.5, 0.3, 0.2)),
+        ("beside a cap", (0.6, 0.2, 0.2)),
+        ("up to a cap of its own", (0.5, 0.5)),
+    ],
+)
+@pytest.mark.parametrize("kernel", [200, 1000, 5000])
+def test_what_nobody_is_guaranteed_is_shared_as_the_guarantees_are(gpus, case, expected, kernel):
+    """And nothing of it is left."""
+    jobs = Jobs(gpus, *GUARANTEES[case], parties=len(expected))
+    got = jobs.got(*[launches(kernel)] * len(expected))
+    assert sum(got) > 0.96, got
+    for part, its in zip(got, expected, strict=True):
+        assert abs(part - its) < 0.03, got
+    assert jobs.end() == [""] * len(expected)
+
+
+@pytest.mark.parametrize("kind", KERNELS)
+def test_a_program_alone_has_all_up_to_its_limit(gpus, kind):
+    (got,) = Jobs(gpus, (0.1, 1), parties=1).got(KERNELS[kind])
+    assert got > (0.96 if "waited" not in kind else 0.9)
+
+
+@pytest.mark.parametrize("small, kernel", [(0.1, 200_000), (0.05, 20_000), (0.01, 50_000), (0.01, 1000)])
+def test_long_kernels_of_a_small_share_take_nothing_from_others(gpus, small, kernel):
+    jobs = Jobs(gpus, (small, 1), (0.9, 1), parties=2)
+    got = jobs.got(launches(kernel, 1), launches(1000))
+    assert abs(got[0] - small / (small + 0.9)) < 0.03 and sum(got) > 0.96, got
+
+
+@pytest.mark.parametrize("shares", [(0.2, 0.3, 0.5), (0.1, 0.9), (0.9, 0.1)])
+def test_after_a_kernel_of_more_than_a_second_turns_come_back(gpus, shares):
+    """Others go on beside it meanwhile; it pays for that."""
+    jobs = Jobs(gpus, *((share, 1) for share in shares), parties=len(shares))
+    jobs.programs[0].get("launch", 1_500_000)
+    got = jobs.got(*[launches(1000)] * len(shares))
+    for share, part in zip(shares, got, strict=True):
+        assert abs(part / sum(got) - share) < 0.12, got  # 0.45 where they did not
+    for said in jobs.end()[1:]:
+        assert said.count("\n") == 1 and said.endswith("/turn: it is not given back by another process\n")
+
+
+@pytest.mark.parametrize("old", [0, 1])
+def test_what_a_job_had_while_nobody_else_wanted_it_counts_for_nothing(gpus, old):
+    jobs = Jobs(gpus, (0.1, 1), (0.6, 1), parties=2)
+    jobs.accounts[old].set_progress(1000 * SECOND)
+    got = jobs.got(launches(1000), launches(1000))
+    assert abs(got[0] - 0.1 / 0.7) < 0.03 and abs(got[1] - 0.6 / 0.7) < 0.03, got
+
+
+def test_who_computes_between_kernels_keeps_what_is_guaranteed(gpus):
+    """A short while: the device stays its own, which counts as use."""
+    jobs = Jobs(gpus, (0.9, 1), (0.1, 1), parties=2)
+    got = jobs.got(launches(1000, 1, pause=200), launches(1000))
+    assert got[0] > 0.9 * 1000 / 1200 - 0.03, got
+
+
+@pytest.mark.parametrize("where", ["first", "last"])
+def test_who_is_stopped_in_line_is_passed(gpus, where):
+    """As by a process that is stopped before it had the device."""
+    jobs = Jobs(gpus, (0.7, 1), (0.3, 1), parties=2)
+    with kept(jobs.turn, LINE if where == "first" else LINE + (3600 * SECOND >> 16)):
+        got = jobs.got(launches(1000), launches(1000))
+    assert abs(got[0] / sum(got) - 0.7) < 0.03
+    assert sum(got) > 0.9
+    assert jobs.end() == [""] * 2
+
+
 def test_processes_of_a_job_have_one_share(gpus):
     jobs = Jobs(gpus, 0.5, parties=2)
     jobs.start(jobs.accounts[0])
@@ -185,14 +277,6 @@ def test_a_killed_neighbour_gives_its_turn_back(gpus):
         jobs.programs[0].get("launch", 1000)
         jobs.programs[0].get("sync")
     assert jobs.programs[0].end() == ""
-
-
-@contextlib.contextmanager
-def kept(turn):
-    """As by a process that is stopped while it has the device."""
-    with turn.open("r+") as file:
-        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1)
-        yield
 
 
 def test_a_stopped_neighbour_is_waited_for_once(gpus):
@@ -226,10 +310,10 @@ def test_others_have_their_shares_beside_a_stopped_one(gpus):
 
 
 def is_locked(file):
-    """Whether a process has the first byte of it, as the kernel tells."""
+    """Whether a process has the first bytes of it, as the kernel tells."""
     inode = file.stat().st_ino
     with open("/proc/locks") as locks:
-        return any(f":{inode} 0 0" in line and "WRITE" in line for line in locks)
+        return any(f":{inode} 0 " in line and "WRITE" in line for line in locks)
 
 
 @pytest.mark.parametrize("spoil, words", [("remove", "No such file"), ("replace", "symbolic links")])

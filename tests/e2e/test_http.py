@@ -176,7 +176,7 @@ def test_whatever_comes_behind_a_body_harms_nobody(machine):
     ("Sec-Fetch-Site", ["same-origin", "cross-site"])])
 def test_a_header_of_which_others_may_take_the_other_one_is_refused(machine, name, values):
     status, answer = changed(machine, submit(machine), 7, *(f"{name}: {value}" for value in values))
-    assert status == 400 and f"the header '{name}' is there twice" in answer, answer
+    assert status == 400 and f"the header '{name}' is given twice" in answer, answer
 
 
 def test_a_list_in_several_lines_is_one(machine):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from machine import BIN, Machine
-from terminal import on_terminal, width_of
+from terminal import Terminal, on_terminal, width_of
 
 CHINESE = {"LANG": "zh_CN.UTF-8", "LC_ALL": "zh_CN.UTF-8"}
 HAN = re.compile("[\u4e00-\u9fff]")
@@ -126,6 +126,13 @@ def test_a_begin_time_is_that_of_the_clock_on_the_wall():
         machine.up()
         machine.submit("--begin", "2099-03-01T12:00", "true")
         assert "(BeginTime: 2099-03-01 12:00:00)" in machine.ok("gqueue", "-j", 1)
+        shown = machine.ok("gjob", "show", 1)
+        assert "  Reason        BeginTime: 2099-03-01 12:00:00\n" in shown
+        assert shown.count("\n  Begin  ") == 1
+        with Terminal(machine, "gjob", "wait", 1, columns=120) as waits:
+            waits.shows("(BeginTime: 2099-03-01 12:00:00)")
+        with Terminal(machine, "gjob", "log", "-f", 1, columns=120) as waits:
+            waits.shows("Waiting for job 1 to start: BeginTime: 2099-03-01 12:00:00")
     finally:
         machine.close()
 
@@ -185,7 +192,7 @@ def test_the_words_of_a_person_stay_his_own(chinese):
     """A reason to drain that reads like a sentence of gflow's own: nobody translates what somebody wrote."""
     chinese.ok("gctl", "drain", "node", "--reason", "it was not stored")
     job = chinese.submit("true")
-    assert "已停用: it was not stored" in chinese.ok("gjob", "why", job)
+    assert "已停用：it was not stored" in chinese.ok("gjob", "why", job)
     assert "Drained: it was not stored" in chinese.run("gjob", "why", job, env={"LC_ALL": "C"}).out
 
 

@@ -119,14 +119,14 @@ def test_a_command_that_is_not_there(machine):
 def test_others_launchers_get_what_they_need(machine, how, gpus, words):
     """What torchrun does not get as words it reads."""
     program = machine.work / how
-    program.write_text('#!/bin/bash\necho "$PET_NPROC_PER_NODE $PET_NNODES $PET_MASTER_ADDR $MASTER_PORT ${GFLOW_LAUNCH-none}"\necho "$@"\n')
+    program.write_text('#!/bin/bash\necho "$PET_NPROC_PER_NODE $PET_NNODES $PET_MASTER_ADDR $MASTER_PORT ${GFLOW_LAUNCH-none} ${LOCAL_RANK-none}"\necho "$@"\n')
     program.chmod(0o755)
     (machine.work / "train.sh").write_text("echo never\n")
     job = machine.submit("--gpus", gpus, "--launch", how, "train.sh", "a", "b", env={"PATH": f"{machine.work}:{machine.environment['PATH']}"})
     assert machine.wait(job)[0]["status"] == "Finished"
     told, given = machine.log(job).splitlines()
-    processes, nodes, address, port, launch = told.split()
-    assert (processes, nodes, address, launch) == (str(max(gpus, 1)), "1", "127.0.0.1", "none")
+    processes, nodes, address, port, launch, rank = told.split()
+    assert (processes, nodes, address, launch, rank) == (str(max(gpus, 1)), "1", "127.0.0.1", "none", "none")
     script = given.split("/bin/bash ")[1].split()[0]
     assert given == words.format(port=port, script=script)
 

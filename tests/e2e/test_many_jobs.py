@@ -2,10 +2,13 @@
 """Changes of more jobs than one request names: others are not kept waiting, and nothing of it is seen by who asks."""
 
 import json
+import threading
 
 import pytest
 from http_client import ask
+from machine import PATIENCE
 from relay import Relay
+from terminal import Terminal
 
 
 @pytest.fixture
@@ -46,6 +49,20 @@ def test_those_that_end_meanwhile_cost_a_request_more(machine, tasks):
     assert relay.asked.count("/api/v1/jobs/cancel") == 6, relay.asked  # each of three parts twice
     listings = [target for target in relay.asked if target.startswith("/api/v1/jobs?")]
     assert listings and all("fields=" in target for target in listings), "more than it looks at is made and read"
+
+
+def test_who_waits_long_is_told_how_far_it_is(machine, tasks):
+    heard = threading.Event()
+
+    def when_silence_was_said(target):
+        if target == "/api/v1/jobs/cancel":
+            assert heard.wait(PATIENCE)
+
+    relay = Relay(machine, when_silence_was_said)
+    with Terminal(machine, "gcancel", "--me", env={"GFLOW_SOCKET": relay.path}) as terminal:
+        terminal.shows("does not answer")
+        heard.set()
+        assert terminal.ends() == 0 and b"1000 of 2100 jobs so far" in terminal.raw
 
 
 def test_more_than_the_maximum_in_one_request_is_refused(machine):

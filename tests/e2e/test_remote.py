@@ -467,7 +467,7 @@ def test_a_connection_that_is_cut_goes_on_where_it_was(lab, laptop):
     gates[1].open()
     code, out, err = followed.end()
     assert (code, out) == (0, b"one\ntwo\nthree\n"), err
-    assert "the connection was cut; going on at byte 4" in err and "going on at byte 8" in err, err
+    assert "the connection was lost; continuing at byte 4" in err and "continuing at byte 8" in err, err
 
 
 def test_the_log_of_another_is_theirs(lab, laptop):

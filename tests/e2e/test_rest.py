@@ -249,7 +249,7 @@ def test_an_allocation_can_wait_in_the_queue(served):
 @pytest.mark.parametrize("more", [{"gpu_count": 2}, {"gpu_type": "V100"}, {"memory_gb": 1}, {"compute_ratio": 0.5}])
 def test_what_is_said_twice_is_refused(served, more):
     status, wrong = ask(served, "POST", "/api/v1/gpu/allocate", {"gpus": "1"} | more)
-    assert status == 400 and "gpus says all of it" in wrong["detail"], wrong
+    assert status == 400 and "gpus specifies the whole request" in wrong["detail"], wrong
     assert ask(served, "GET", "/api/v1/gpu/allocations")[1]["allocations"] == []
 
 
@@ -556,6 +556,17 @@ def test_galloc_that_is_interrupted_leaves_nothing(served):
     assert served.wait(2)[0]["status"] == "Cancelled"
 
 
+@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGUSR2, signal.SIGTERM])
+def test_a_signal_at_galloc_is_the_programs(served, number):
+    """As one that asks for a checkpoint: galloc used to die of it, and left the program behind."""
+    words = ["galloc", "bash", "-c", f"trap 'exit 3' {number.name}; echo ready; while :; do sleep infinity & wait; done"]
+    with subprocess.Popen(words, env=served.environment, cwd=served.work, text=True,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as holding:
+        assert holding.stdout.readline() == "ready\n"
+        holding.send_signal(number)
+        assert holding.wait(timeout=PATIENCE) == 3
+
+
 def test_what_galloc_runs_keeps_its_gpus_when_galloc_is_killed(served):
     holding = subprocess.Popen(
         ["galloc", "sh", "-c", "echo $$; exec sleep infinity"], env=served.environment, cwd=served.work,
@@ -590,7 +601,7 @@ def test_all_that_galloc_runs_ends_with_its_allocation(served):
 
 def test_galloc_env_that_cannot_be_told_holds_nothing(served):
     ran = served.run("galloc --env >/dev/full", shell=True)
-    assert ran.code == 1 and "given back" in ran.err, ran
+    assert ran.code == 1 and "released" in ran.err, ran
     # Either way it is over: the shell it was for ends at the same time.
     assert served.wait(1)[0]["status"] in ("Cancelled", "Finished")
 

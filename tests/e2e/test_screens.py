@@ -9,7 +9,7 @@ import termios
 
 import pytest
 from machine import PATIENCE
-from terminal import Terminal, on_terminal
+from terminal import Terminal, on_terminal, width_of
 
 LONG = "a-name-as-long-as-people-make-them-" + "x" * 80
 
@@ -62,7 +62,8 @@ def test_why_a_job_waits_fits(machine, columns, language):
     def words_of(said):
         return re.sub(r"[(（](in)?[dhms\d]+(ago|前|后)?[)）]", "", re.sub(r"\s", "", said))
 
-    for words in (("gjob", "why", 3), ("gbatch", "--dry-run", "--gpus", 1, "true")):
+    long = ("gbatch", "--dry-run", "--gpus", 1, "--array", "1-5", "--name", "a-name-of-its-own", "true")
+    for words in (("gjob", "why", 3), ("gbatch", "--dry-run", "--gpus", 1, "true"), long):
         terminal, code = on_terminal(machine, *words, columns=columns, rows=60, env=chosen)
         text = terminal.screen.text()
         assert (code, terminal.screen.wrapped, terminal.screen.scrolled) == (0, 0, 0), text
@@ -70,6 +71,81 @@ def test_why_a_job_waits_fits(machine, columns, language):
         assert words_of(text) == words_of(in_a_pipe), "nothing is lost"
     said = machine.ok("gbatch", "--dry-run", "--gpus", 1, "true", env={"LANG": "C.UTF-8"})
     assert "1 job is already waiting: those ahead of it start first." in said, "the expected start knows nothing of them"
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+@pytest.mark.parametrize("language", ["C.UTF-8", "zh_CN.UTF-8"])
+def test_what_would_be_cancelled_fits(machine, columns, language):
+    fill(machine, 3)
+    machine.submit("--depends-on", 2, "--name", "等待的任务", "true")
+    terminal, code = on_terminal(machine, "gcancel", "--dry-run", "1-3", columns=columns, env={"LC_ALL": language})
+    text = terminal.screen.text()
+    assert (code, terminal.screen.wrapped) == (0, 0), text
+    assert [line.split()[0] for line in text.splitlines()[1:]] == ["1", "2", "3", "5"] and "…" in text, text
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+@pytest.mark.parametrize("language", ["C.UTF-8", "zh_CN.UTF-8"])
+def test_what_is_known_of_a_job_fits(machine, columns, language):
+    """But for what people copy, which the terminal itself goes on with below."""
+    machine.running(machine.submit("--gpus", "20G,0.5", "--name", "训练任务", "sleep", "1000"))
+    chosen = {"LC_ALL": language}
+    terminal, code = on_terminal(machine, "gjob", "show", 1, columns=columns, rows=60, env=chosen)
+    in_a_pipe = machine.ok("gjob", "show", 1, env=chosen)
+    to_copy = [line for line in in_a_pipe.splitlines() if str(machine.root) in line]
+    text = terminal.screen.text()
+    assert len(to_copy) == 2 and code == 0
+    assert terminal.screen.wrapped == sum((sum(map(width_of, line)) - 1) // columns for line in to_copy), text
+    assert re.sub(r"\s|[\d:]{8}", "", text) == re.sub(r"\s|[\d:]{8}", "", in_a_pipe), "nothing is lost"
+
+
+def test_a_name_that_is_too_long_for_the_title_is_a_line_of_its_own(machine):
+    machine.running(machine.submit("--name", LONG, "sleep", "1000"))
+    terminal, code = on_terminal(machine, "gjob", "show", 1, columns=80, rows=60)
+    lines = terminal.screen.text().splitlines()
+    assert code == 0 and lines[0].startswith("Job 1: a-name-as-long") and "…" in lines[0] and lines[0].endswith("x")
+    assert "".join(lines[1:3]) == f"  Name          {LONG}", lines
+    wide, _ = on_terminal(machine, "gjob", "show", 1, columns=200, rows=60)
+    assert wide.screen.text().splitlines()[0] == f"Job 1: {LONG}" and "Name" not in wide.screen.text()
+
+
+SCREENS = [("ginfo", "-l"), ("gctl", "show"), ("gctl", "config", "show", "gpu_config"), ("gflowd", "status"), ("gflow", "doctor"),
+           ("gflow", "spec", "8G,0.5")]
+
+
+@pytest.mark.parametrize("columns", [40, 80, 120])
+@pytest.mark.parametrize("language", ["C.UTF-8", "zh_CN.UTF-8"])
+@pytest.mark.parametrize("words", SCREENS, ids=" ".join)
+def test_no_line_is_too_long_but_for_what_has_no_spaces(machine, words, columns, language):
+    """A path or a UUID stays whole, to be copied; the terminal goes on with it below."""
+    machine.running(machine.submit("--gpus", "20G,0.5", "--name", "训练任务" * 8, "sleep", "1000"))
+    machine.ok("gctl", "drain", "gpu", 1, "--reason", "the fan is loud, and nobody has had the time to look at it yet")
+    chosen = {"LC_ALL": language, "PAGER": "cat"}
+    terminal, _ = on_terminal(machine, *words, columns=columns, rows=100, env=chosen)
+    text = terminal.screen.text()
+    in_a_pipe = machine.run(*words, env=chosen).out
+    margin = 26 if words == ("gflow", "doctor") and columns > 40 else 6
+    long = [len(word) + margin for word in in_a_pipe.split() if word.isascii() and len(word) + margin > columns]
+    assert terminal.screen.wrapped <= sum((width - 1) // columns for width in long), text
+    if language == "C.UTF-8" and words[0] not in ("gctl", "gflow"):
+        assert re.sub(r"\s", "", text) == re.sub(r"\s", "", in_a_pipe), "nothing is lost"
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_why_a_gpu_is_drained_is_told_whole(machine, columns):
+    reason = "the fan is loud and nobody has had the time to look at it yet"
+    machine.ok("gctl", "drain", "gpu", 1, "--reason", reason)
+    terminal, code = on_terminal(machine, "gctl", "show", columns=columns)
+    text = terminal.screen.text()
+    assert (code, terminal.screen.wrapped) == (0, 0), text
+    assert " ".join(text.split()).endswith(reason), text
+
+
+@pytest.mark.parametrize("language", ["C.UTF-8", "zh_CN.UTF-8"])
+@pytest.mark.parametrize("program", ["gbatch", "gqueue", "ginfo", "gjob", "gcancel", "gstats", "gctl", "galloc", "gflow", "gflowd"])
+def test_help_fits_a_narrow_terminal(machine, program, language):
+    terminal, code = on_terminal(machine, program, "--help", columns=40, rows=1000, env={"LC_ALL": language})
+    assert (code, terminal.screen.wrapped) == (0, 0), terminal.screen.text()
 
 
 def test_a_queue_of_twenty_columns_still_says_where(machine):

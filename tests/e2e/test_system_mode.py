@@ -65,6 +65,27 @@ mine gflowd down
 """
 
 
+# What root restarts without --system where it never had one of its own.
+KILLED = r"""
+set -eu
+export PATH=$1:$PATH
+unset XDG_RUNTIME_DIR GFLOW_SOCKET
+mkdir -p /run /var/lib /etc/gflow
+mount -t tmpfs none /run
+mount -t tmpfs none /var/lib
+install -d /var/lib/home
+export HOME=/var/lib/home
+cd /
+trap 'gflowd down >/dev/null 2>&1 || true' EXIT
+gflowd up --system --devices sim:2xH100
+pid=$(head -n 1 /var/lib/gflow/gflowd.lock)
+kill -9 "$pid"
+tail --pid="$pid" -f /dev/null
+gflowd restart
+gflowd status | grep Mode
+"""
+
+
 def run_in_namespace(script):
     if os.geteuid() != 0:
         pytest.skip("only root can run a daemon for all users")
@@ -90,6 +111,11 @@ def test_one_that_was_killed_does_not_hide_the_one_for_all():
     assert [re.search("[AHV]100", model)[0] for model in models] == ["A100", "H100", "V100"], ran
 
 
+def test_the_one_for_all_that_was_killed_is_the_one_that_root_restarts():
+    ran = run_in_namespace(KILLED)
+    assert "Mode: system" in ran.stdout and "2 GPUs" in ran.stdout, ran
+
+
 def test_jobs_run_as_their_owners():
     ran = run_in_namespace(SCRIPT)
     assert "Submitted batch job 1\n" in ran.stdout
@@ -99,5 +125,5 @@ def test_jobs_run_as_their_owners():
     assert "\n0\n" in ran.stdout, "another user sees the command"
     assert "database: 600\n" in ran.stdout
     # The account of a job that shares a GPU is its user's, in a directory of root's, as is the lock of the GPU.
-    assert "account: 0 711 1 600 0 666 38592 \n" in ran.stdout, ran
+    assert "account: 0 711 1 600 0 666 38976 \n" in ran.stdout, ran
     assert "Mode: system\n" in ran.stdout

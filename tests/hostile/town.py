@@ -122,7 +122,7 @@ class Town:
         except subprocess.TimeoutExpired:
             started.kill()
             raise
-        return Ran(subprocess.CompletedProcess(command, started.returncode, out or b"", err or b""))
+        return Ran(started.returncode, out or b"", err or b"")
 
     def ok(self, user, *command, **more):
         ran = self.run(user, *command, **more)

@@ -114,7 +114,7 @@ class Daemon : public server::Service {
   }
   [[nodiscard]] server::EventJournal& events() override { return events_; }
   [[nodiscard]] const server::Counters& counters() const override { return counters_; }
-  [[nodiscard]] api::DaemonView daemon() const override { return {}; }
+  [[nodiscard]] api::DaemonView daemon(OthersJobs /*shown*/) const override { return {}; }
   [[nodiscard]] std::vector<api::SettingView> settings() const override { return {}; }
   [[nodiscard]] const server::TokenTable& tokens() const override { return tokens_; }
   Result<void> keep_tokens(std::vector<Token> /*tokens*/) override { return {}; }

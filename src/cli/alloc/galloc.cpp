@@ -27,7 +27,7 @@
 namespace gflow::cli {
 namespace {
 
-constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 constexpr int kBySignal = 128;
 constexpr int kNotFound = 127;  // as shells have it
 
@@ -170,7 +170,7 @@ int accompany(os::HeldChild& child,
       return child.wait_for_exit_code();
     }
     // The terminal sends SIGINT and SIGQUIT to the program itself.
-    if (const auto signal = signals.next(); signal == SIGTERM || signal == SIGHUP) {
+    if (const auto signal = signals.next(); signal && *signal != SIGINT && *signal != SIGQUIT) {
       (void)::kill(child.pid(), *signal);
     }
     if (waits[2].revents == 0) continue;
@@ -213,13 +213,13 @@ Result<int> run(const Invocation& invocation, Context& context) {
       tr("what holds the GPUs is a process where they are; log in there, or ask for an allocation "
          "by POST /api/v1/gpu/allocate")));
   if (invocation.has("env") && !invocation.words.empty()) {
-    return fail(Code::Usage, tr("--env runs no command; leave one of them out"));
+    return fail(Code::Usage, tr("--env runs no command; omit one of them"));
   }
   if (invocation.has("pid") && !invocation.has("env")) {
     return fail(Code::Usage, tr("--pid requires --env"));
   }
   if (context.json && !invocation.has("env")) {
-    return fail(Code::Usage, tr("--json is for --env: what a command prints is its own"));
+    return fail(Code::Usage, tr("--json requires --env: the output of a command is its own"));
   }
   // What is held is held for the program itself: it keeps it should this process be killed.
   std::optional<os::HeldChild> child;
@@ -243,7 +243,7 @@ Result<int> run(const Invocation& invocation, Context& context) {
     if (context.out.flush() && !signal) return 0;
     release(context, allocation.allocation_id);
     if (signal) return kBySignal + *signal;
-    return fail(Code::Failure, tr("the environment could not be printed; the GPUs are given back"));
+    return fail(Code::Failure, tr("the environment could not be printed; the GPUs are released"));
   }
   context.hint(granted_text(allocation));
   auto code = run_with(allocation, *child, invocation, signals, context);
@@ -259,9 +259,9 @@ Command galloc_command() {
       .summary = tr("hold GPUs for a command or a shell"),
       .usage = {"[options] [--] [COMMAND [ARGS...]]", "[options] --env"},
       .description =
-          tr("Holds GPUs while a command runs, here and now, and gives them back when it ends; "
-             "without a command, while a shell runs. Where nothing is free it waits in the queue "
-             "as a job does. The command sees only the GPUs it holds. An allocation is a job: "
+          tr("Allocates GPUs, runs a command with them in this terminal and releases them when it "
+             "ends; without a command, runs a shell. If no GPUs are free, it waits in the queue "
+             "like a job. The command sees only the GPUs it holds. An allocation is a job: "
              "'gqueue' shows it and 'gcancel' ends it.\n\nThe exit code is that of the command."),
       .options =
           {
@@ -273,20 +273,21 @@ Command galloc_command() {
                .letters = "t",
                .aliases = {"time"},
                .value = "TIME",
-               .help = tr("Give them back after this time, whatever runs (2h, 1-12:00:00).")},
+               .help = tr("Release the GPUs after this time, even if the command still runs (2h, "
+                          "1-12:00:00).")},
               {.name = "immediate",
                .letters = "I",
                .help = tr("Fail if the GPUs are not free now, instead of waiting.")},
               {.name = "pid",
                .value = "PID",
-               .help = tr("With --env: hold the GPUs until this process of yours ends (default: "
-                          "the one galloc was started from).")},
+               .help = tr("With --env: hold the GPUs until this process ends (default: the parent "
+                          "of galloc).")},
               {.name = "env",
-               .help = tr("Run nothing: print what a shell has to set, and hold the GPUs until "
-                          "that shell ends.")},
+               .help = tr("Run no command: print the variables for a shell to set, and hold the "
+                          "GPUs until that shell ends.")},
           },
       .words = {.name = "COMMAND [ARGS...]",
-                .help = tr("What to run, in place of a shell."),
+                .help = tr("Command to run instead of a shell."),
                 .most = kAnyNumber,
                 .complete = Complete::Command},
       .order = Order::FirstWordEndsOptions,

@@ -54,15 +54,16 @@ Result<int> run_config_show(const Invocation& invocation, Context& context) {
     return 0;
   }
   const bool origin = invocation.has("origin");
-  std::vector<Column> columns = {{tr("SETTING")}, {tr("VALUE")}};
-  if (origin) columns.push_back({tr("ORIGIN")});
+  std::vector<Column> columns = {{.header = tr("SETTING"), .cut = Cut::Middle, .narrowest = 20},
+                                 {.header = tr("VALUE"), .cut = Cut::Wrap, .narrowest = 8}};
+  if (origin) columns.push_back({.header = tr("ORIGIN"), .cut = Cut::Middle, .narrowest = 8});
   std::vector<Row> rows;
   for (const api::SettingView& setting : settings) {
     rows.push_back(
         {{printable(setting.name)}, {setting.value.empty() ? "-" : printable(setting.value)}});
     if (origin) rows.back().push_back({printable(setting.origin)});
   }
-  context.out << table_text(columns, rows, Header::Shown, context.paint);
+  context.out << screen_table(columns, rows, context.columns, Header::Shown, context.paint);
   return 0;
 }
 

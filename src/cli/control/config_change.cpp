@@ -28,7 +28,7 @@ Result<api::SettingView> in_force(const std::string& name, Context& context) {
   const auto found = std::ranges::find(all, name, &api::SettingView::name);
   if (found == all.end()) {
     return fail(Code::NotFound,
-                tr_format("the gflowd that runs does not know {}: it is of another version", name));
+                tr_format("the running gflowd does not know {}: it is another version", name));
   }
   return *found;
 }
@@ -64,15 +64,15 @@ Result<void> take_up(const ConfigFile& file,
 
 std::string consequence(const api::ConfigChangeView& change) {
   if (change.state == "not_running")
-    return tr("gflowd is not running: it takes it up at its start");
+    return tr("gflowd is not running: it takes effect when gflowd starts");
   if (change.state == "other_file") {
-    return tr("the gflowd that runs reads another file: 'gflowd status' names it");
+    return tr("the running gflowd reads another file: 'gflowd status' names it");
   }
   if (change.state == "restart") {
-    return tr("'gflowd restart' makes gflowd take it up; jobs keep running");
+    return tr("it takes effect after 'gflowd restart'; jobs keep running");
   }
   if (change.state == "overridden") {
-    return tr_format("{} goes before the file, and stays in force", printable(change.origin));
+    return tr_format("{} overrides the file and stays in force", printable(change.origin));
   }
   return tr("in force");
 }
@@ -121,7 +121,7 @@ Result<int> change_setting(const std::string& name,
   if (auto taken = take_up(file, *setting, change, context); !taken) {
     return with_context(
         taken.error(),
-        tr_format("{} was changed, but gflowd did not take it up", printable(file.path)));
+        tr_format("{} was changed, but gflowd did not apply it", printable(file.path)));
   }
   print(change, context);
   return 0;
@@ -169,13 +169,13 @@ ConfigFile config_file_in_use(Context& context) {
 Command config_set_command() {
   return {
       .name = "set",
-      .summary = tr("change a setting in gflow.toml and have gflowd take it up"),
+      .summary = tr("change a setting in gflow.toml and apply it"),
       .usage = {"SETTING VALUE"},
       .description =
           tr("Writes the value into the gflow.toml in use, keeping its comments and order, and "
-             "reloads the configuration of the gflowd that runs. What it would not take is refused "
-             "and nothing is written. Prints the value before and after, and whether gflowd has it "
-             "now or needs 'gflowd restart'."),
+             "reloads the configuration of the running gflowd. A value that gflowd would reject is "
+             "refused, and nothing is written. Prints the old and the new value, and whether it is "
+             "in force now or requires 'gflowd restart'."),
       .words = {.name = "SETTING VALUE",
                 .help = tr("A setting ('scheduler.max_queued', or 'max_queued' where one section "
                            "has it) and its new value, as 'gctl config show' writes it."),
@@ -188,25 +188,24 @@ Command config_set_command() {
 }
 
 Command config_unset_command() {
-  return {
-      .name = "unset",
-      .summary = tr("take a setting out of gflow.toml: its default is in force again"),
-      .usage = {"SETTING"},
-      .description = tr("Removes the line of the setting from the gflow.toml in use and reloads "
-                        "the configuration of the gflowd that runs."),
-      .words = {.name = "SETTING",
-                .help = tr("The setting."),
-                .least = 1,
-                .most = 1,
-                .first = setting_names()},
-      .examples = {{"gctl config unset scheduler.preempt", tr("as it was by default")}},
-      .run = run_unset};
+  return {.name = "unset",
+          .summary = tr("remove a setting from gflow.toml and restore its default"),
+          .usage = {"SETTING"},
+          .description = tr("Removes the line of the setting from the gflow.toml in use and "
+                            "reloads the configuration of the running gflowd."),
+          .words = {.name = "SETTING",
+                    .help = tr("The setting."),
+                    .least = 1,
+                    .most = 1,
+                    .first = setting_names()},
+          .examples = {{"gctl config unset scheduler.preempt", tr("restore the default")}},
+          .run = run_unset};
 }
 
 Command config_reload_command() {
   return {
       .name = "reload",
-      .summary = tr("have gflowd read its configuration again"),
+      .summary = tr("reload the configuration"),
       .usage = {"[options]"},
       .description = tr("The same as 'gflowd reload'. With --json, the settings in force then."),
       .run = run_reload};

@@ -13,7 +13,7 @@
 namespace gflow::cli {
 namespace {
 
-constexpr Memory kMost = Memory::mib(1);  // as the daemon reads it
+constexpr Memory kLargestFile = Memory::mib(1);  // as the daemon reads it
 
 bool is_yaml(std::string_view path) { return path.ends_with(".yaml") || path.ends_with(".yml"); }
 
@@ -31,7 +31,7 @@ Result<std::vector<std::string>> files_to_check(const std::vector<std::string>& 
 
 Result<api::ConfigCheckView::File> check_file(const std::string& path, bool required) {
   api::ConfigCheckView::File file{.path = path, .exists = true, .problems = {}, .notes = {}};
-  const auto text = os::read_regular_file(path, kMost);
+  const auto text = os::read_regular_file(path, kLargestFile);
   if (!text && text.error().code == Code::NotFound && !required) {
     file.exists = false;
     return file;
@@ -90,7 +90,7 @@ Command config_check_command() {
                     .complete = Complete::File},
           .examples = {{"gctl config check", tr("the files in use")},
                        {"gctl config check new.toml && cp new.toml ~/.config/gflow/gflow.toml",
-                        tr("before a file is put in place")}},
+                        tr("before installing a file")}},
           .run = run_check};
 }
 

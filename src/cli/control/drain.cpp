@@ -104,14 +104,14 @@ Result<int> run_change(const Invocation& invocation, Context& context, DrainChan
   return 0;
 }
 
-Result<int> run_drain(const Invocation& invocation, Context& context) {
+Result<int> run_drain_devices(const Invocation& invocation, Context& context) {
   return run_change(invocation, context, DrainChange::Drain);
 }
-Result<int> run_resume(const Invocation& invocation, Context& context) {
+Result<int> run_resume_devices(const Invocation& invocation, Context& context) {
   return run_change(invocation, context, DrainChange::Resume);
 }
 
-Result<int> run_show(const Invocation& /*invocation*/, Context& context) {
+Result<int> run_show_drained(const Invocation& /*invocation*/, Context& context) {
   if (context.json) {
     context.out << GF_TRY(context.daemon().call("GET", kPath)) << '\n';
     return 0;
@@ -128,8 +128,11 @@ Result<int> run_show(const Invocation& /*invocation*/, Context& context) {
                     {printable(drain.by)},
                     {printable(drain.reason)}});
   }
-  context.out << table_text(
-      {{tr("DRAINED")}, {"UUID"}, {tr("BY")}, {tr("REASON")}}, rows, Header::Shown, context.paint);
+  const std::vector<Column> columns = {{.header = tr("DRAINED")},
+                                       {.header = "UUID", .leaves = 1},
+                                       {.header = tr("BY"), .leaves = 2},
+                                       {.header = tr("REASON"), .cut = Cut::Wrap, .narrowest = 12}};
+  context.out << screen_table(columns, rows, context.columns, Header::Shown, context.paint);
   return 0;
 }
 
@@ -149,7 +152,7 @@ Command gctl_show_command() {
   return {.name = "show",
           .summary = tr("show what is drained, by whom and why"),
           .usage = {"[options]"},
-          .run = run_show};
+          .run = run_show_drained};
 }
 
 Command gctl_drain_command() {
@@ -167,7 +170,7 @@ Command gctl_drain_command() {
       .words = what_words(Complete::Gpu),
       .examples = {{"gctl drain gpu 3 --reason 'ECC errors'", tr("drain GPU 3")},
                    {"gctl drain node -r 'reboot at noon'", tr("drain the whole machine")}},
-      .run = run_drain,
+      .run = run_drain_devices,
   };
 }
 
@@ -178,7 +181,7 @@ Command gctl_resume_command() {
       .usage = {"gpu [NODE:]N|UUID...", "node [NAME]"},
       .words = what_words(Complete::DrainedGpu),
       .examples = {{"gctl resume gpu 3", tr("return GPU 3 to service")}},
-      .run = run_resume,
+      .run = run_resume_devices,
   };
 }
 

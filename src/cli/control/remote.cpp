@@ -24,7 +24,9 @@ namespace {
 Result<std::string> read_token(std::string_view text) {
   text = trim(text);
   if (text.empty() || is_token_secret(text)) return std::string(text);
-  return fail(Code::Usage, tr("this is no token: one is gflow_ and 64 digits and letters a to f"));
+  return fail(
+      Code::Usage,
+      tr("this is not a token: a token is gflow_ followed by 64 digits and letters a to f"));
 }
 
 /// From a file that only its owner reads; nothing that others see, as the words of a command are.
@@ -80,10 +82,10 @@ Result<int> add_remote(const Invocation& invocation, Context& context) {
   remote.name = invocation.words.at(0);
   GF_CHECK(client::check_remote_name(remote.name));
   if (client::find_remote(remote.name)) {
-    return fail(
-        Code::WrongState,
-        tr_format(
-            "there is a remote '{}': 'gctl remote remove {}' first", remote.name, remote.name));
+    return fail(Code::WrongState,
+                tr_format("remote '{}' already exists: run 'gctl remote remove {}' first",
+                          remote.name,
+                          remote.name));
   }
   std::string expected = invocation.get("fingerprint");
   if (!expected.empty()) expected = GF_TRY(read_fingerprint(expected));
@@ -128,10 +130,12 @@ Result<int> list_remotes(const Invocation& /*invocation*/, Context& context) {
                     {remote.token.empty() ? tr("no") : tr("yes")},
                     {printable(remote.fingerprint)}});
   }
-  context.out << table_text({{tr("REMOTE")}, {"URL"}, {tr("TOKEN")}, {tr("CERTIFICATE")}},
-                            rows,
-                            Header::Shown,
-                            context.paint);
+  const std::vector<Column> columns = {
+      {.header = tr("REMOTE"), .cut = Cut::Middle, .narrowest = 8},
+      {.header = "URL", .cut = Cut::Middle, .narrowest = 12},
+      {.header = tr("TOKEN"), .leaves = 2},
+      {.header = tr("CERTIFICATE"), .cut = Cut::Middle, .narrowest = 12, .leaves = 1}};
+  context.out << screen_table(columns, rows, context.columns, Header::Shown, context.paint);
   return 0;
 }
 
@@ -147,20 +151,19 @@ Command remote_add_command() {
   return {.name = "add",
           .summary = tr("add a gflowd of another machine"),
           .usage = {"[--token-file FILE] [--fingerprint SHA256:...] NAME URL"},
-          .description = tr(
-              "Connects, shows the fingerprint of the certificate and pins it, as ssh does: where "
-              "another one is shown later, nothing is sent. The token is read from a file, or "
-              "from stdin, and tried. Both are kept in ~/.config/gflow/remotes, readable by you "
-              "only."),
+          .description = tr("Connects, shows the fingerprint of the certificate and pins it, as "
+                            "ssh does: if another certificate is presented later, nothing is sent. "
+                            "The token is read from a file or from stdin and is tried once. Both "
+                            "are kept in ~/.config/gflow/remotes, readable by you only."),
           .options = {{.name = "token-file",
                        .value = "FILE",
                        .help = tr("File with the token, readable by you only (default: stdin)."),
                        .complete = Complete::File},
                       {.name = "fingerprint",
                        .value = "SHA256:...",
-                       .help = tr("Add it only if its certificate is this one.")}},
+                       .help = tr("Add it only if it has this certificate.")}},
           .words = {.name = "NAME URL",
-                    .help = tr("What it is called here, and where it is: https://lab1:8443."),
+                    .help = tr("Its name on this machine, and its URL, such as https://lab1:8443."),
                     .least = 2,
                     .most = 2},
           .examples = {{"gctl remote add lab https://lab1:8443 --token-file laptop.token",
@@ -172,19 +175,19 @@ Command remote_add_command() {
 
 Command gctl_remote_command() {
   Command list{.name = "list",
-               .summary = tr("list them, with what is pinned"),
+               .summary = tr("list remotes and their pinned certificates"),
                .usage = {"[options]"},
                .run = list_remotes};
   Command remove{.name = "remove",
-                 .summary = tr("forget them, with their tokens"),
+                 .summary = tr("remove remotes and their tokens"),
                  .usage = {"NAME..."},
                  .words = {.name = "NAME...",
-                           .help = tr("Remotes to forget."),
+                           .help = tr("Remotes to remove."),
                            .least = 1,
                            .most = kAnyNumber},
                  .run = remove_remotes};
   return {.name = "remote",
-          .summary = tr("add, list and remove gflowd of other machines, for --server"),
+          .summary = tr("add, list and remove the gflowd of other machines, for --server"),
           .usage = {"COMMAND [options]"},
           .subcommands = {remote_add_command(), std::move(list), std::move(remove)},
           .run = run_help};

@@ -37,8 +37,8 @@ Result<int> run_create(const Invocation& invocation, Context& context) {
     return 0;
   }
   context.note(
-      tr_format("token '{}' of scope '{}', until: {}. It is shown once; whoever has it is "
-                "you, within its scope",
+      tr_format("token '{}', scope '{}', valid until: {}. It is shown only once; whoever holds it "
+                "acts as you within its scope",
                 printable(made.view.name),
                 scope_name(made.view.scope),
                 expiry_text(made.view)));
@@ -64,11 +64,13 @@ Result<int> run_list(const Invocation& /*invocation*/, Context& context) {
                     {local_text(token.created)},
                     {expiry_text(token), token.expired ? Style::Red : Style::Plain}});
   }
-  context.out << table_text(
-      {{tr("TOKEN")}, {tr("USER")}, {tr("SCOPE")}, {tr("CREATED")}, {tr("EXPIRES")}},
-      rows,
-      Header::Shown,
-      context.paint);
+  const std::vector<Column> columns = {
+      {.header = tr("TOKEN"), .cut = Cut::Middle, .narrowest = 8},
+      {.header = tr("USER"), .cut = Cut::End, .narrowest = 6, .leaves = 1},
+      {.header = tr("SCOPE")},
+      {.header = tr("CREATED"), .leaves = 2},
+      {.header = tr("EXPIRES")}};
+  context.out << screen_table(columns, rows, context.columns, Header::Shown, context.paint);
   return 0;
 }
 
@@ -83,33 +85,31 @@ Result<int> run_revoke(const Invocation& invocation, Context& context) {
 }
 
 Command create_command() {
-  return {
-      .name = "create",
-      .summary = tr("make a token and print it, once"),
-      .usage = {"[--scope SCOPE] [--expires TIME] NAME"},
-      .description =
-          tr("Makes a token of yours and prints it: gflowd keeps only a digest of it. A token can "
-             "do what its scope says and never more than you can, and it is made on the machine "
-             "itself."),
-      .options = {{.name = "scope",
-                   .value = "SCOPE",
-                   .help = tr("read: look; submit: jobs and allocations of yours, too; operate: "
-                              "what an operator may, too; admin: all you may. Default: read."),
-                   .complete = Complete::Choice,
-                   .choices = {"read", "submit", "operate", "admin"}},
-                  {.name = "expires",
-                   .value = "TIME",
-                   .help = tr("Not taken any more after that: '12h', '30d', 'never'. Default: "
-                              "30d.")}},
-      .words = {.name = "NAME", .help = tr("What it is called."), .least = 1, .most = 1},
-      .examples = {{"gctl token create laptop --scope submit --expires 90d > laptop.token",
-                    tr("for 'gctl remote add'")}},
-      .run = run_create};
+  return {.name = "create",
+          .summary = tr("create a token and print it once"),
+          .usage = {"[--scope SCOPE] [--expires TIME] NAME"},
+          .description = tr("Creates a token that acts for you and prints it; gflowd keeps only a "
+                            "digest of it. A token allows what its scope says and never more than "
+                            "you may do. Tokens are created on the machine itself."),
+          .options = {{.name = "scope",
+                       .value = "SCOPE",
+                       .help = tr(
+                           "read: view; submit: also your own jobs and allocations; operate: also "
+                           "what operators may do; admin: all that you may do (default: read)."),
+                       .complete = Complete::Choice,
+                       .choices = {"read", "submit", "operate", "admin"}},
+                      {.name = "expires",
+                       .value = "TIME",
+                       .help = tr("Expires after this time: 12h, 30d or never (default: 30d).")}},
+          .words = {.name = "NAME", .help = tr("Name of the token."), .least = 1, .most = 1},
+          .examples = {{"gctl token create laptop --scope submit --expires 90d > laptop.token",
+                        tr("for 'gctl remote add'")}},
+          .run = run_create};
 }
 
 Command list_command() {
   return {.name = "list",
-          .summary = tr("list your tokens; an administrator sees those of all"),
+          .summary = tr("list your tokens; administrators see those of all users"),
           .usage = {"[options]"},
           .run = run_list};
 }
@@ -117,11 +117,11 @@ Command list_command() {
 Command revoke_command() {
   return {
       .name = "revoke",
-      .summary = tr("take tokens back, at once"),
+      .summary = tr("revoke tokens immediately"),
       .usage = {"[--user USER] NAME..."},
       .options = {{.name = "user",
                    .value = "USER",
-                   .help = tr("Whose they are, for administrators."),
+                   .help = tr("Owner of the tokens; for administrators."),
                    .complete = Complete::User}},
       .words = {.name = "NAME...", .help = tr("Tokens to revoke."), .least = 1, .most = kAnyNumber},
       .run = run_revoke};
@@ -131,10 +131,10 @@ Command revoke_command() {
 
 Command gctl_token_command() {
   return {.name = "token",
-          .summary = tr("make, list and revoke tokens for programs and other machines"),
+          .summary = tr("create, list and revoke tokens for programs and other machines"),
           .usage = {"COMMAND [options]"},
           .examples = {{"gctl token create ci --scope submit", tr("a token that can submit jobs")},
-                       {"gctl token revoke ci", tr("take it back")}},
+                       {"gctl token revoke ci", tr("revoke it")}},
           .subcommands = {create_command(), list_command(), revoke_command()},
           .run = run_help};
 }

@@ -9,6 +9,7 @@
 #include "api/json.h"
 #include "base/text.h"
 #include "base/translate.h"
+#include "command/wrap.h"
 
 namespace gflow::cli {
 
@@ -179,12 +180,13 @@ std::vector<Check> check_gpus(const api::NodeView& node) {
     } else if (!view.device.trouble.empty()) {
       checks.push_back(
           {name, Level::Warn, printable(view.device.trouble), tr("some readings are missing")});
-    } else if (!view.foreign.empty() && view.jobs.empty()) {
+    } else if (!view.foreign.empty() && !view.has_jobs()) {
       const DeviceProcess& first = view.foreign.front();
       checks.push_back({name,
                         Level::Warn,
-                        !first.job
-                            ? tr_format("used outside gflow by pid {}", first.pid)
+                        !first.job ? tr_format("used outside gflow by pid {}", first.pid)
+                        : first.pid == 0
+                            ? tr_format("used by job {}, which does not hold it", first.job->value)
                             : tr_format("used by job {}, which does not hold it, with pid {}",
                                         first.job->value,
                                         first.pid),
@@ -295,13 +297,16 @@ Check check_helper(const std::string& name, const Result<std::string>& path, Lev
       name, missing, path.error().message, missing == Level::Fail ? tr("no job can start") : ""};
 }
 
-std::string checks_text(const std::vector<Check>& checks, const Painter& paint) {
+std::string checks_text(const std::vector<Check>& checks,
+                        const Painter& paint,
+                        std::size_t columns) {
   std::string out;
   for (const Check& check : checks) {
     const std::string level = fmt::format("{:<4}", tr(level_name(check.level)));
-    out += fmt::format(
-        "{}  {:<17}  {}\n", paint(style_of(check.level), level), tr(check.name), check.text);
-    if (!check.advice.empty()) out += fmt::format("{:25}{}\n", "", check.advice);
+    const std::string label =
+        fmt::format("{}  {:<18}  ", paint(style_of(check.level), level), tr(check.name));
+    const std::string advice = check.advice.empty() ? "" : "\n" + check.advice;
+    out += labelled(label, check.text + advice, columns);
   }
   return out;
 }

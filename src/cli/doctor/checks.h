@@ -63,7 +63,10 @@ struct Session {
                                  const Result<std::string>& path,
                                  Level missing);
 
-[[nodiscard]] std::string checks_text(const std::vector<Check>& checks, const Painter& paint);
+/// For a screen of so many columns; 0: for none.
+[[nodiscard]] std::string checks_text(const std::vector<Check>& checks,
+                                      const Painter& paint,
+                                      std::size_t columns = 0);
 [[nodiscard]] std::string checks_json(const std::vector<Check>& checks);
 /// 1 if anything failed.
 [[nodiscard]] int exit_code_of(const std::vector<Check>& checks);

@@ -124,9 +124,9 @@ TEST(Doctor, PrintsALineForEach) {
   const std::vector<Check> checks = {{"daemon", Level::Ok, "answers", ""},
                                      {"disk space", Level::Warn, "0.5 GiB free", "make room"}};
   EXPECT_EQ(checks_text(checks, Painter()),
-            "ok    daemon             answers\n"
-            "warn  disk space         0.5 GiB free\n"
-            "                         make room\n");
+            "ok    daemon              answers\n"
+            "warn  disk space          0.5 GiB free\n"
+            "                          make room\n");
   EXPECT_EQ(checks_json({checks[0]}),
             "{\"apiVersion\":\"gflow/v1\",\"kind\":\"Doctor\",\"checks\":[{\"name\":\"daemon\","
             "\"level\":\"ok\",\"text\":\"answers\",\"advice\":\"\"}]}\n");

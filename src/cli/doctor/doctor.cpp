@@ -123,7 +123,8 @@ Result<int> run_doctor(const Invocation& typed, Context& context) {
       tr("it looks at disk, session and programs of this one; log in there, and run it there")));
   if (typed.has("recover")) return run_recover(typed, context);
   const std::vector<Check> checks = examine(context);
-  context.out << (context.json ? checks_json(checks) : checks_text(checks, context.paint));
+  context.out << (context.json ? checks_json(checks)
+                               : checks_text(checks, context.paint, context.columns));
   return exit_code_of(checks);
 }
 

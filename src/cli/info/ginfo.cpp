@@ -12,6 +12,7 @@
 #include "cli/info/machine_screen.h"
 #include "cli/info/machine_text.h"
 #include "command/context.h"
+#include "command/wrap.h"
 #include "os/clock.h"
 
 namespace gflow::cli {
@@ -57,7 +58,8 @@ Result<int> run_ginfo(const Invocation& invocation, Context& context) {
   } else if (invocation.has("brief")) {
     context.out << context.listing([&] { return machine_brief(machine, context.paint); });
   } else {
-    context.show(context.listing([&] { return machine_text(machine, context.paint); }));
+    const auto text = context.listing([&] { return machine_text(machine, context.paint); });
+    context.show(fit_lines(text, context.columns));
   }
   return 0;
 }

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "base/translate.h"
 #include "cli/info/machine_text.h"
+#include "cli/job_name.h"
 #include "command/table.h"
 #include "command/times.h"
 #include "command/wrap.h"
@@ -42,10 +43,10 @@ constexpr const GpuStateInfo& info_of(GpuState state) {
 }
 
 GpuState state_of_gpu(const api::DeviceView& view) {
-  if (!view.jobs.empty()) {
+  if (view.has_jobs()) {
     if (view.drained) return GpuState::Draining;
     const bool whole = !view.mode || *view.mode == GpuMode::Whole;
-    return whole && view.jobs.size() == 1 ? GpuState::InUse : GpuState::Shared;
+    return whole && view.jobs.size() + view.other_jobs == 1 ? GpuState::InUse : GpuState::Shared;
   }
   switch (view.bar) {
     case DeviceBar::Drained:
@@ -132,7 +133,7 @@ class GpuRows {
     for (const JobId id : view.jobs) {
       if (const api::JobView* job = find(id)) add(printable(job->spec.user.name));
     }
-    if (view.jobs.empty()) {
+    if (!view.has_jobs()) {
       for (const DeviceProcess& process : view.foreign) add(printable(process.user));
     }
     return join(names, ",");
@@ -144,7 +145,7 @@ class GpuRows {
     for (const JobId id : view.jobs) {
       std::string text = fmt::format("{}", id.value);
       if (const api::JobView* job = find(id)) {
-        text += " " + printable(job->spec.name);
+        text += " " + job_name_text(job->spec);
         if (job->status == Status::Suspended) {
           text += tr(" (suspended)");
         } else if (job->spec.request.mode == GpuMode::Fraction) {
@@ -153,16 +154,19 @@ class GpuRows {
       }
       all.push_back(std::move(text));
     }
+    if (view.other_jobs > 0) all.push_back(other_jobs_text(view.other_jobs));
     return join(all, ", ");
   }
 
   [[nodiscard]] std::string what(GpuState state, const api::DeviceView& view) const {
-    if (!view.jobs.empty()) return jobs(view);
+    if (view.has_jobs()) return jobs(view);
     if (state == GpuState::Drained) return printable(view.drained_reason);
     if (state == GpuState::Broken) return printable(view.device.trouble);
     std::vector<std::string> processes;
     for (const DeviceProcess& process : view.foreign) {
-      processes.push_back(fmt::format("pid {} {}", process.pid, printable(process.name)) +
+      processes.push_back((process.pid > 0
+                               ? fmt::format("pid {} {}", process.pid, printable(process.name))
+                               : tr("a process")) +
                           (process.job ? tr_format(" of job {}", process.job->value) : ""));
     }
     return join(processes, ", ");
@@ -180,6 +184,7 @@ class GpuRows {
 
   /// When the last of them has to end; a suspended one ends nobody knows when.
   [[nodiscard]] std::string until(const api::DeviceView& view) const {
+    if (view.other_jobs > 0) return "-";
     std::optional<WallTime> last;
     for (const JobId id : view.jobs) {
       const api::JobView* job = find(id);

@@ -8,6 +8,7 @@
 #include "base/kept_sentence.h"
 #include "base/text.h"
 #include "base/translate.h"
+#include "cli/job_name.h"
 #include "command/table.h"
 #include "core/request_text.h"
 
@@ -37,7 +38,9 @@ std::string power_line(const Device& device) {
 
 /// " (outside gflow)", " (of job 3, which does not hold it)", "" for one of a job that holds it.
 std::string foreign_text(const api::DeviceView& view, const DeviceProcess& process) {
-  const auto foreign = std::ranges::find(view.foreign, process.pid, &DeviceProcess::pid);
+  const auto foreign = std::ranges::find_if(view.foreign, [&process](const DeviceProcess& one) {
+    return one.pid == process.pid && one.job == process.job;
+  });
   if (foreign == view.foreign.end()) return "";
   return foreign->job ? tr_format(" (of job {}, which does not hold it)", foreign->job->value)
                       : tr(" (outside gflow)");
@@ -91,11 +94,11 @@ std::string readings(const api::DeviceView& view) {
 
 Style style_of(const api::DeviceView& view) {
   if (view.available()) return Style::Green;
-  if (!view.jobs.empty()) return Style::Plain;
+  if (view.has_jobs()) return Style::Plain;
   return view.device.usable ? Style::Yellow : Style::Red;
 }
 
-bool is_draining(const api::DeviceView& view) { return view.drained && !view.jobs.empty(); }
+bool is_draining(const api::DeviceView& view) { return view.drained && view.has_jobs(); }
 
 std::string gpu_list(const std::vector<int>& gpus) {
   if (gpus.empty()) return tr("no GPU");
@@ -119,7 +122,7 @@ std::string allocations(const api::MachineView& machine) {
     if (request.memory.bytes > 0) held += tr_format(", {} memory", memory_text(request.memory));
     out += tr_format("  Job {} ({}, {}): {}\n",
                      job.id.value,
-                     printable(job.spec.name),
+                     job_name_text(job.spec),
                      printable(job.spec.user.name),
                      held);
   }
@@ -214,17 +217,31 @@ std::string node_title(const api::NodeView& node) {
 }
 
 std::string process_text(const DeviceProcess& process) {
-  std::string out = fmt::format("pid {}", process.pid);
+  std::string out = process.pid > 0 ? fmt::format("pid {}", process.pid) : tr("a process");
   if (!process.user.empty()) out += fmt::format(" ({})", printable(process.user));
   if (!process.name.empty()) out += " " + printable(process.name);
   if (process.memory) out += ", " + reading(*process.memory);
   return out;
 }
 
+std::string other_jobs_text(std::size_t count) {
+  return tr_count(count, "{} job of others", "{} jobs of others", count);
+}
+
 std::string device_status(const api::DeviceView& view) {
-  if (!view.jobs.empty()) {
+  if (view.other_jobs > 0 && view.jobs.empty()) {
+    return tr_format("In use by {}", other_jobs_text(view.other_jobs));
+  }
+  if (view.has_jobs()) {
     std::vector<std::uint64_t> jobs;
     for (const JobId id : view.jobs) jobs.push_back(id.value);
+    if (view.other_jobs > 0) {
+      return tr_count(jobs.size(),
+                      "In use by job {} and by {}",
+                      "In use by jobs {} and by {}",
+                      fmt::join(jobs, ", "),
+                      other_jobs_text(view.other_jobs));
+    }
     return tr_count(jobs.size(), "In use by job {}", "In use by jobs {}", fmt::join(jobs, ", "));
   }
   switch (view.bar) {

@@ -24,6 +24,8 @@ namespace gflow::cli {
 /// "Node n1", "Node n1: drained: move".
 [[nodiscard]] std::string node_title(const api::NodeView& node);
 
+/// "2 jobs of others": of which is told no more.
+[[nodiscard]] std::string other_jobs_text(std::size_t count);
 /// "Available", "In use by job 5", "In use outside gflow: pid 4711 (dave) python", "Not usable:
 /// ...".
 [[nodiscard]] std::string device_status(const api::DeviceView& device);

@@ -2,6 +2,7 @@
 #include "cli/job/act.h"
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <ostream>
 #include <span>
@@ -10,6 +11,7 @@
 #include "api/json.h"
 #include "base/translate.h"
 #include "cli/selection.h"
+#include "os/clock.h"
 
 namespace gflow::cli {
 
@@ -39,17 +41,20 @@ namespace {
 
 /// What one request names at most, so that others wait for a few hundredths of a second only.
 constexpr std::size_t kAtOnce = 1000;
+/// How long a person is left without a word of how far it is.
+constexpr std::chrono::seconds kSilent{2};
 
 /// Acts on jobs in parts, and on halves of a part that is refused, down to the one that cannot.
 class Acting {
  public:
-  explicit Acting(const Act& act) : act_(act) {}
+  Acting(const Act& act, Context& context) : act_(act), context_(context) {}
 
   void on(std::span<const JobId> jobs) {
     const std::size_t parts = (jobs.size() + kAtOnce - 1) / kAtOnce;
     for (std::size_t i = 0; i < parts && !is_over_; ++i) {
       const std::size_t part = act_.start == Start::AtOldest ? i : parts - 1 - i;
       on_part(jobs.subspan(part * kAtOnce, std::min(kAtOnce, jobs.size() - part * kAtOnce)));
+      if (i + 1 < parts && !is_over_) say_how_far((i + 1) * kAtOnce, jobs.size());
     }
   }
 
@@ -58,6 +63,13 @@ class Acting {
   std::map<JobId, Error> refused;  ///< by the job, or the first of those nothing more was asked of
 
  private:
+  void say_how_far(std::size_t done, std::size_t all) {
+    const MonoTime now = os::now().mono;
+    if (now - told_ < kSilent) return;
+    told_ = now;
+    context_.hint(tr_format("{} of {} jobs so far", std::min(done, all), all));
+  }
+
   void on_part(std::span<const JobId> jobs) {
     if (is_over_ || jobs.empty()) return;
     auto done = act_.request({jobs.begin(), jobs.end()});
@@ -82,6 +94,8 @@ class Acting {
   }
 
   const Act& act_;
+  Context& context_;
+  MonoTime told_ = os::now().mono;
   bool is_over_ = false;  ///< the daemon does not answer
 };
 
@@ -92,7 +106,7 @@ int act_on_each(Context& context,
                 const Act& act,
                 const std::function<std::string(JobId)>& say,
                 const std::function<std::string(JobId)>& say_otherwise) {
-  Acting acting(act);
+  Acting acting(act, context);
   acting.on(jobs);
   int worst = 0;
   for (const auto& [job, error] : acting.refused) {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <ostream>
 #include <set>
@@ -133,9 +134,11 @@ Result<std::set<std::string>> strangers_to_caller(Context& context,
 Result<int> preview(Context& context, const std::vector<JobId>& ids, int signal) {
   JobQuery named;
   named.jobs = ids;
+  named.fields = {"user", "status", "spec.name"};
   const std::vector<api::JobView> jobs = GF_TRY(fetch_jobs(context.daemon(), named)).jobs;
   JobQuery pending;
   pending.statuses = kPending;
+  pending.fields = {"status", "spec.name", "spec.dependencies"};
   const std::vector<api::JobView> waiting = GF_TRY(fetch_jobs(context.daemon(), pending)).jobs;
   const std::set<std::string> strangers = GF_TRY(strangers_to_caller(context, jobs));
   std::vector<Row> rows;
@@ -145,19 +148,22 @@ Result<int> preview(Context& context, const std::vector<JobId>& ids, int signal)
                     {std::string(status_code(job.status))},
                     {std::move(fate)}});
   };
+  std::map<JobId, const api::JobView*> known;
+  for (const api::JobView& job : jobs) known.emplace(job.id, &job);
   int worst = 0;
   std::vector<JobId> changed;
   for (const JobId id : ids) {
-    const auto at = std::ranges::find(jobs, id, &api::JobView::id);
-    if (at == jobs.end()) {
+    const auto found = known.find(id);
+    if (found == known.end()) {
       context.error({Code::NotFound, tr_format("there is no job {}", id.value)});
       worst = std::max(worst, exit_code(Code::NotFound));
-    } else if (const std::string& owner = at->spec.user.name; strangers.contains(owner)) {
+    } else if (const std::string& owner = found->second->spec.user.name;
+               strangers.contains(owner)) {
       context.error(
           {Code::Permission, tr_format("job {} belongs to {}", id.value, printable(owner))});
       worst = std::max(worst, exit_code(Code::Permission));
     } else {
-      add(*at, fate_of(*at, signal));
+      add(*found->second, fate_of(*found->second, signal));
       changed.push_back(id);
     }
   }
@@ -166,10 +172,12 @@ Result<int> preview(Context& context, const std::vector<JobId>& ids, int signal)
   for (const auto& [job, parent] : dependents) {
     add(*job, tr_format("would be cancelled: depends on job {}", parent.value));
   }
-  context.out << table_text({{tr("JOBID")}, {tr("NAME"), 16}, {tr("ST")}, {tr("EFFECT")}},
-                            rows,
-                            Header::Shown,
-                            context.paint);
+  const std::vector<Column> columns = {
+      {.header = tr("JOBID")},
+      {.header = tr("NAME"), .least_width = 16, .cut = Cut::Middle},
+      {.header = tr("ST")},
+      {.header = tr("EFFECT"), .cut = Cut::End}};
+  context.out << screen_table(columns, rows, context.columns, Header::Shown, context.paint);
   return worst;
 }
 

@@ -3,10 +3,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/kept_sentence.h"
 #include "base/text.h"
 #include "base/translate.h"
 #include "cli/described.h"
+#include "cli/job_name.h"
+#include "cli/job_reason.h"
+#include "command/wrap.h"
 #include "core/cpu_list.h"
 #include "core/gpu_request.h"
 #include "core/request_text.h"
@@ -18,12 +23,21 @@ namespace {
 /// Lines of "name  value", names padded; empty values are left out.
 class Facts {
  public:
+  /// For a screen of so many columns; 0: for none.
+  explicit Facts(std::size_t columns) : columns_(columns) {}
+
+  /// What is too long for the line goes on below where it began.
   void add(std::string_view name, const std::string& value) {
+    if (!value.empty()) out_ += labelled(fmt::format("  {:<12}  ", name), value, columns_);
+  }
+  /// On one line, to be copied.
+  void add_as_is(std::string_view name, const std::string& value) {
     if (!value.empty()) out_ += fmt::format("  {:<12}  {}\n", name, value);
   }
   [[nodiscard]] const std::string& text() const { return out_; }
 
  private:
+  std::size_t columns_;
   std::string out_;
 };
 
@@ -143,12 +157,22 @@ std::string gpu_share_text(const api::JobView& job, const api::DaemonView& daemo
   }
   // Who takes turns has all of its time.
   const bool has_part = job.spec.request.mode == GpuMode::Fraction;
+  const Share limit = job.spec.request.share_limit;
   if (!job.gpu_limits) {
+    if (limit != Share{}) {
+      return tr_format(
+          "memory capped by the interposer on NVIDIA GPUs, compute {} guaranteed, up to {}",
+          share_text(job.spec.request.share),
+          share_text(limit));
+    }
     return has_part ? tr("memory and compute capped by the interposer on NVIDIA GPUs")
                     : tr("memory capped by the interposer on NVIDIA GPUs, compute not limited");
   }
   if (job.gpu_limits->compute != GpuLimit::None) {
-    return tr("memory and compute capped by the interposer");
+    if (limit == Share{}) return tr("memory and compute capped by the interposer");
+    return tr_format("memory capped by the interposer, compute {} guaranteed, up to {}",
+                     share_text(job.spec.request.share),
+                     share_text(limit));
   }
   return has_part ? tr("memory capped by the interposer, compute not enforced")
                   : tr("memory capped by the interposer, compute not limited");
@@ -183,13 +207,19 @@ std::string ended_text(const api::JobView& job) {
 std::string job_text(const api::JobView& job,
                      const std::optional<api::DaemonView>& daemon,
                      const std::function<std::string(WallTime)>& time_text,
-                     const Painter& paint) {
+                     const Painter& paint,
+                     std::size_t columns) {
   const auto when = [&](const std::optional<WallTime>& time) {
     return time ? time_text(*time) : std::string();
   };
-  Facts facts;
+  std::string title = tr_format("Job {}: {}", job.id.value, job_name_text(job.spec));
+  Facts facts(columns);
+  if (columns > 0 && display_width(title) > columns) {
+    title = cut_middle(title, columns);
+    facts.add_as_is(tr("Name"), job_name_text(job.spec));
+  }
   facts.add(tr("State"), fmt::format("{} ({})", status_name(job.status), status_code(job.status)));
-  if (!job.outcome && !job.reason.empty()) facts.add(tr("Reason"), printable(job.reason));
+  if (!job.outcome && !job.reason.empty()) facts.add(tr("Reason"), printable(reason_of(job)));
   facts.add(tr("Ended"), ended_text(job));
   facts.add(tr("User"), printable(job.spec.user.name));
   add_request(facts, job);
@@ -202,11 +232,10 @@ std::string job_text(const api::JobView& job,
   if (job.pid > 0 && !job.ended) facts.add(tr("Process"), fmt::format("{}", job.pid));
   facts.add(tr("GPU memory"), gpu_memory_text(job));
   if (job.outcome && job.started) facts.add(tr("Used"), usage_text(*job.outcome));
-  facts.add(tr("Command"), printable(job.spec.command));
-  facts.add(tr("Directory"), printable(job.spec.work_dir));
-  facts.add(tr("Log"), printable(job.log_path));
+  facts.add_as_is(tr("Command"), printable(job.spec.command));
+  facts.add_as_is(tr("Directory"), printable(job.spec.work_dir));
+  facts.add_as_is(tr("Log"), printable(job.log_path));
   if (daemon && !job.ended) add_enforcement(facts, job, *daemon);
-  const std::string title = tr_format("Job {}: {}", job.id.value, printable(job.spec.name));
   return paint(Style::Bold, title) + '\n' + facts.text();
 }
 

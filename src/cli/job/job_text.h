@@ -11,11 +11,13 @@
 
 namespace gflow::cli {
 
-/// Everything about a job, a fact per line. `daemon` adds what is enforced on it.
+/// Everything about a job, a fact per line. `daemon` adds what is enforced on it. On a screen of so
+/// many columns what is longer is broken, but for what is to be copied: command, directory, log.
 [[nodiscard]] std::string job_text(const api::JobView& job,
                                    const std::optional<api::DaemonView>& daemon,
                                    const std::function<std::string(WallTime)>& time_text,
-                                   const Painter& paint);
+                                   const Painter& paint,
+                                   std::size_t columns = 0);
 
 /// "exited with code 1 after 3m20s", "killed by signal 9 (SIGKILL) after 2h".
 [[nodiscard]] std::string ended_text(const api::JobView& job);

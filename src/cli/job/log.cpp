@@ -17,6 +17,7 @@
 #include "base/translate.h"
 #include "cli/job/subcommands.h"
 #include "cli/job/wait.h"
+#include "cli/job_reason.h"
 #include "cli/selection.h"
 #include "command/context.h"
 #include "os/file.h"
@@ -206,7 +207,7 @@ std::optional<std::size_t> back_over_lines(std::string_view block,
 }
 
 std::string waits_to_start(const api::JobView& job) {
-  return tr_format("Waiting for job {} to start: {}", job.id.value, printable(job.reason));
+  return tr_format("Waiting for job {} to start: {}", job.id.value, printable(reason_of(job)));
 }
 
 Command job_log_command() {

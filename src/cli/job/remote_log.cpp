@@ -68,7 +68,7 @@ Result<void> print_from(
       return std::unexpected(all.error());
     };
     if (GF_TRY(patience(read))) return {};
-    context.note(tr_format("the connection was cut; going on at byte {}", at));
+    context.note(tr_format("the connection was lost; continuing at byte {}", at));
   }
 }
 

@@ -24,7 +24,8 @@ Result<int> run_show(const Invocation& invocation, Context& context) {
     if (job.status == Status::Queued) {
       context.hint(tr_format("try: gjob why {}", job.id.value));
     }
-    return job_text(job, daemon, [](WallTime at) { return local_text(at); }, context.paint);
+    const auto when = [](WallTime at) { return local_text(at); };
+    return job_text(job, daemon, when, context.paint, context.columns);
   });
 }
 

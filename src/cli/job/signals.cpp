@@ -12,22 +12,22 @@
 namespace gflow::cli {
 
 Result<int> parse_signal(std::string_view text) {
-  constexpr std::pair<std::string_view, int> kSignals[] = {{"hup", SIGHUP},
-                                                           {"int", SIGINT},
-                                                           {"quit", SIGQUIT},
-                                                           {"kill", SIGKILL},
-                                                           {"usr1", SIGUSR1},
-                                                           {"usr2", SIGUSR2},
-                                                           {"term", SIGTERM},
-                                                           {"alrm", SIGALRM},
-                                                           {"cont", SIGCONT},
-                                                           {"stop", SIGSTOP},
-                                                           {"tstp", SIGTSTP},
-                                                           {"abrt", SIGABRT},
-                                                           {"winch", SIGWINCH}};
+  constexpr std::pair<std::string_view, int> kNames[] = {{"hup", SIGHUP},
+                                                         {"int", SIGINT},
+                                                         {"quit", SIGQUIT},
+                                                         {"kill", SIGKILL},
+                                                         {"usr1", SIGUSR1},
+                                                         {"usr2", SIGUSR2},
+                                                         {"term", SIGTERM},
+                                                         {"alrm", SIGALRM},
+                                                         {"cont", SIGCONT},
+                                                         {"stop", SIGSTOP},
+                                                         {"tstp", SIGTSTP},
+                                                         {"abrt", SIGABRT},
+                                                         {"winch", SIGWINCH}};
   std::string name = to_lower(trim(text));
   if (name.starts_with("sig")) name = name.substr(3);
-  for (const auto& [known, number] : kSignals) {
+  for (const auto& [known, number] : kNames) {
     if (name == known) return number;
   }
   const auto number = parse_number(name);

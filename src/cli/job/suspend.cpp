@@ -51,10 +51,10 @@ Command job_suspend_command() {
       .name = "suspend",
       .summary = tr("suspend running jobs, which keep their memory"),
       .usage = {"JOB..."},
-      .description = tr(
-          "A suspended job keeps its memory, that of its GPUs, too, and gives back their compute "
-          "and its CPUs. It continues only after 'gjob resume', and its time limit does not count "
-          "meanwhile. A job that did not say how much GPU memory it needs keeps all of it."),
+      .description =
+          tr("A suspended job keeps its host and GPU memory and releases its GPU compute and CPUs. "
+             "It continues only after 'gjob resume'; the time in between does not count towards "
+             "its time limit. A job that did not declare its GPU memory keeps all of it."),
       .words = jobs_to_act_on(),
       .run = run_suspend,
   };
@@ -65,9 +65,8 @@ Command job_resume_command() {
       .name = "resume",
       .summary = tr("continue suspended jobs"),
       .usage = {"JOB..."},
-      .description =
-          tr("A job continues at once, or when those that got its GPUs or CPUs meanwhile "
-             "have given them back."),
+      .description = tr("A job continues at once, or as soon as the jobs that got its GPUs or CPUs "
+                        "meanwhile have released them."),
       .words = jobs_to_act_on(),
       .run = run_resume,
   };

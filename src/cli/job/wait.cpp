@@ -14,6 +14,7 @@
 
 #include "base/text.h"
 #include "base/translate.h"
+#include "cli/job_reason.h"
 #include "cli/patience.h"
 #include "cli/selection.h"
 
@@ -28,7 +29,7 @@ std::string waits_for_text(const std::vector<api::JobView>& left, std::size_t jo
   return tr_format("Waiting for job {}: {}{}",
                    job.id.value,
                    status_name(job.status),
-                   job.reason.empty() ? "" : fmt::format(" ({})", printable(job.reason)));
+                   job.reason.empty() ? "" : fmt::format(" ({})", printable(reason_of(job))));
 }
 
 bool is_over(const api::JobView& job) { return job.outcome || job.ended; }

@@ -2,6 +2,7 @@
 #include <string>
 
 #include "api/explanation.h"
+#include "base/text.h"
 #include "base/translate.h"
 #include "cli/job/job_text.h"
 #include "cli/job/print_jobs.h"
@@ -16,8 +17,12 @@ namespace {
 
 Result<int> run_why(const Invocation& invocation, Context& context) {
   return print_jobs(invocation, context, [&context](JobId id) -> Result<std::string> {
-    const api::Explanation explanation = GF_TRY(context.daemon().explain(id));
+    api::Explanation explanation = GF_TRY(context.daemon().explain(id));
     if (context.json) return api::write(explanation) + '\n';
+    if (context.columns > 0) {
+      std::string& name = explanation.job.spec.name;
+      name = cut_middle(name, context.columns / 2);
+    }
     return fit_lines(why_text(explanation, {os::now().wall, os::utc_offset}), context.columns);
   });
 }

@@ -8,6 +8,7 @@
 #include "base/translate.h"
 #include "cli/info/machine_text.h"
 #include "cli/job/job_text.h"
+#include "cli/job_name.h"
 #include "command/times.h"
 
 namespace gflow::cli {
@@ -65,13 +66,13 @@ std::string details(const api::BlockerView& blocker, const Clocks& clocks) {
 /// The daemon's words, but a time as clocks on the wall have it.
 std::string headline(const api::BlockerView& blocker, const Clocks& clocks) {
   if (blocker.kind == BlockerKind::BeginTime && blocker.at) {
-    return fmt::format("{}: {}", tr(printable(blocker.code)), moment(*blocker.at, clocks));
+    return tr_format("{}: {}", tr(printable(blocker.code)), moment(*blocker.at, clocks));
   }
   return printable(blocker.text);
 }
 
 std::string instead(const api::JobView& job) {
-  const std::string name = tr_format("Job {} ({})", job.id.value, printable(job.spec.name));
+  const std::string name = tr_format("Job {} ({})", job.id.value, job_name_text(job.spec));
   if (job.outcome)
     return tr_format("{} is not waiting, it has ended: {}.\n", name, ended_text(job));
   if (job.status == Status::Starting) {
@@ -117,16 +118,17 @@ std::string expected_start_text(const std::optional<api::ExpectedStart>& start,
   if (!start || start->by == api::StartBy::BeginTime) return "";
   const std::string at = moment(start->at, clocks);
   if (start->by == api::StartBy::RunTimes) {
-    return tr_format("\nExpected start: {}, by how long jobs like those that run took.\n", at);
+    return tr_format("\nExpected start: {}, from the run times of jobs similar to those running.\n",
+                     at);
   }
-  return tr_format("\nExpected start: {}, by the time limits of the jobs that run.\n", at);
+  return tr_format("\nExpected start: {}, from the time limits of the running jobs.\n", at);
 }
 
 std::string why_text(const api::Explanation& explanation, const Clocks& clocks) {
   const api::JobView& job = explanation.job;
   if (job.status == Status::Suspended) {
     const std::string out = tr_format(
-        "Job {} ({}) is suspended and keeps its memory.\n", job.id.value, printable(job.spec.name));
+        "Job {} ({}) is suspended and keeps its memory.\n", job.id.value, job_name_text(job.spec));
     if (job.blockers.empty()) return out;
     return out + blocked_by_text(job.blockers, clocks) +
            suggestions_text(tr("What would continue it:"), explanation.suggestions);
@@ -134,7 +136,7 @@ std::string why_text(const api::Explanation& explanation, const Clocks& clocks) 
   if (!is_pending(job.status)) return instead(job);
   std::string out = tr_format("Job {} ({}) has been waiting since {}.\n",
                               job.id.value,
-                              printable(job.spec.name),
+                              job_name_text(job.spec),
                               moment(job.submitted, clocks));
   if (job.blockers.empty())
     return out + tr("\nNothing blocks it: it starts in the next scheduling pass.\n");

@@ -73,7 +73,7 @@ struct TaskName {
   std::string_view stem;
   std::uint64_t task = 0;
 };
-std::optional<TaskName> task_name(std::string_view name) {
+std::optional<TaskName> parse_task_name(std::string_view name) {
   const std::size_t line = name.rfind('_');
   if (line == std::string_view::npos || line == 0) return std::nullopt;
   const auto task = parse_number(name.substr(line + 1));
@@ -142,10 +142,10 @@ std::string FoldedJobs::ids() const {
 
 std::string FoldedJobs::name() const {
   if (jobs.size() == 1) return printable(first().spec.name);
-  const auto named = task_name(first().spec.name);
+  const auto named = parse_task_name(first().spec.name);
   std::vector<std::uint64_t> tasks;
   for (const api::JobView* job : jobs) {
-    const auto other = task_name(job->spec.name);
+    const auto other = parse_task_name(job->spec.name);
     if (named && other && other->stem == named->stem) tasks.push_back(other->task);
   }
   if (tasks.size() < jobs.size()) {

@@ -8,10 +8,10 @@
 #include "base/text.h"
 #include "base/translate.h"
 #include "cli/described.h"
+#include "cli/job_reason.h"
 #include "cli/queue/brief.h"
 #include "cli/selection.h"
 #include "command/times.h"
-#include "core/blocker.h"
 #include "core/gpu_request.h"
 
 namespace gflow::cli {
@@ -55,14 +55,6 @@ Cell exit_code(const JobView& job) {
   if (job.outcome->reason == EndReason::Exited) return {fmt::format("{}", job.outcome->exit_code)};
   if (job.outcome->signal > 0) return {fmt::format("signal {}", job.outcome->signal)};
   return {"-"};
-}
-
-/// Why it waits or how it ended; a begin time as clocks on the wall have it.
-std::string reason_of(const JobView& job) {
-  if (!job.spec.begin) return job.reason;
-  const Blocker begin = blocker::BeginTime{*job.spec.begin};
-  if (job.reason != blocker_text(begin)) return job.reason;
-  return fmt::format("{}: {}", blocker_code(begin), local_text(*job.spec.begin));
 }
 
 std::vector<Field> request_fields() {

@@ -35,7 +35,8 @@ Result<int> run_spec(const Invocation& invocation, Context& context) {
   apply(*gpus, request);
   GF_CHECK(read_gpu_options(invocation, config.resources, request));
   const api::GpuSpecView view = api::gpu_spec_view(text, request, config.resources);
-  context.out << (context.json ? api::write(view) + "\n" : spec_text(view, config, context.paint));
+  context.out << (context.json ? api::write(view) + "\n"
+                               : spec_text(view, config, context.paint, context.columns));
   return 0;
 }
 

@@ -74,12 +74,13 @@ TEST(Spec, MarksAMistakeBelowTheText) {
 TEST(Spec, IsADocument) {
   Request request;
   apply(*parse_gpu_request("1(mi300x),40G"), request);
-  EXPECT_EQ(api::write(api::gpu_spec_view("1(mi300x),40G", request, {})),
-            R"({"apiVersion":"gflow/v1","kind":"GpuSpec","text":"1(mi300x),40G",)"
-            R"("canonical":"1(MI300X),40G","words":"1 MI300X GPU, 40G free on it","gpus":1,)"
-            R"("gpu_share_parts":10000,"gpu_share":"1","gpu_memory_bytes":42949672960,)"
-            R"("gpu_vendor":null,"gpu_models":["MI300X"],"gpu_mode":"whole","see_all":false,)"
-            R"("resource_name":"amd.com/gpu","load_mode":"count"})");
+  EXPECT_EQ(
+      api::write(api::gpu_spec_view("1(mi300x),40G", request, {})),
+      R"({"apiVersion":"gflow/v1","kind":"GpuSpec","text":"1(mi300x),40G",)"
+      R"("canonical":"1(MI300X),40G","words":"1 MI300X GPU, 40G free on it","gpus":1,)"
+      R"("gpu_share_parts":10000,"gpu_share":"1","gpu_share_limit_parts":0,"gpu_memory_bytes":42949672960,)"
+      R"("gpu_vendor":null,"gpu_models":["MI300X"],"gpu_mode":"whole","see_all":false,)"
+      R"("resource_name":"amd.com/gpu","load_mode":"count"})");
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "base/translate.h"
+#include "command/wrap.h"
 #include "core/catalogue.h"
 
 namespace gflow::cli {
@@ -16,10 +17,14 @@ namespace {
 std::string share_line(const Request& request) {
   if (request.see_all) return tr("none");
   if (request.mode != GpuMode::Fraction) return tr("1, whole GPUs");
-  return tr_format("{} of each, {} of {} parts",
-                   share_text(request.share),
-                   request.share.parts,
-                   Share::kWholeParts);
+  std::string line = tr_format("{} of each, {} of {} parts",
+                               share_text(request.share),
+                               request.share.parts,
+                               Share::kWholeParts);
+  if (request.share_limit != Share{}) {
+    line += tr_format("; up to {} where others leave it", share_text(request.share_limit));
+  }
+  return line;
 }
 
 std::string memory_line(const Request& request) {
@@ -62,12 +67,15 @@ std::string mode_line(const Request& request) {
 
 }  // namespace
 
-std::string spec_text(const api::GpuSpecView& view, const GpuConfig& config, const Painter& paint) {
+std::string spec_text(const api::GpuSpecView& view,
+                      const GpuConfig& config,
+                      const Painter& paint,
+                      std::size_t columns) {
   const Request& request = view.request;
-  std::string out = paint(Style::Bold, fmt::format("{}: {}", printable(view.text), view.words));
-  out += '\n';
-  const auto line = [&out](std::string_view name, std::string_view value) {
-    out += fmt::format("  {:<11}  {}\n", name, value);
+  const std::string title = fmt::format("{}: {}", printable(view.text), view.words);
+  std::string out = fit_lines(paint(Style::Bold, title) + '\n', columns);
+  const auto line = [&out, columns](std::string_view name, std::string_view value) {
+    out += labelled(fmt::format("  {:<11}  ", name), value, columns);
   };
   line(tr("GPUs"), request.see_all ? tr("all, none reserved") : fmt::format("{}", request.gpus));
   if (request.gpus > 0 || request.see_all) {

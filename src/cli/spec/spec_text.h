@@ -10,10 +10,11 @@
 
 namespace gflow::cli {
 
-/// A line for each thing a request says, for people.
+/// A line for each thing a request says, for people; for a screen of so many columns, 0: for none.
 [[nodiscard]] std::string spec_text(const api::GpuSpecView& view,
                                     const GpuConfig& config,
-                                    const Painter& paint);
+                                    const Painter& paint,
+                                    std::size_t columns = 0);
 
 /// The text with what is wrong marked below it:
 ///     2(nvdia)

@@ -228,7 +228,8 @@ Result<int> wait_for_all(Context& context, const api::SubmitAnswer& answer) {
 /// line: Submit, Placement.
 Result<int> dry_run(const api::SubmitRequest& request, Terms terms, Context& context) {
   const auto print_request = [&] {
-    context.out << (context.json ? api::write(request) + "\n" : dry_run_text(request));
+    context.out << (context.json ? api::write(request) + "\n"
+                                 : dry_run_text(request, context.columns));
   };
   const JobSpec& first = request.items.front().spec;
   GF_CHECK(check_body_size(request));

@@ -97,8 +97,9 @@ std::vector<Option> gpu_options() {
        .letters = "g",
        .aliases = {"gres", "gpus-per-node"},
        .value = "REQUEST",
-       .help = tr("GPUs: 2, a part 0.5, a model 2(V100) or 1(A100|H100), with memory 8G,0.5 or "
-                  "2(A100),40G; Slurm's gpu:v100:2 is accepted (default: 0). 'gflow spec' explains "
+       .help = tr("GPUs: 2, a part 0.5, a part with a limit 0.3..1, a model 2(V100) or "
+                  "1(A100|H100), with memory 8G,0.5 or 2(A100),40G; Slurm's gpu:v100:2 is accepted "
+                  "(default: 0). 'gflow spec' explains "
                   "a request."),
        .group = tr("Resources")},
       {.name = "gpu-memory",

@@ -11,6 +11,7 @@
 #include "cli/job/signals.h"
 #include "cli/submit/gpu_options.h"
 #include "cli/submit/values.h"
+#include "command/wrap.h"
 #include "core/job_description.h"
 #include "core/request_text.h"
 #include "core/requests.h"
@@ -230,9 +231,23 @@ std::string dry_run_facts(const JobSpec& spec, const std::string& task, const st
   return facts;
 }
 
+/// "  [1] train.py (GPUs: 1)"; on a screen that this is too wide for, what is said of the command
+/// stands below it.
+std::string dry_run_line(const std::string& number,
+                         const std::string& command,
+                         const std::string& facts,
+                         std::size_t columns) {
+  const std::string line = fmt::format("  [{}] {}", number, command);
+  const std::string words = fmt::format("({})", facts);
+  if (columns == 0 || display_width(line) + 1 + display_width(words) <= columns) {
+    return fmt::format("{} {}\n", line, words);
+  }
+  return line + '\n' + fit_lines("      " + words + '\n', columns);
+}
+
 }  // namespace
 
-std::string dry_run_text(const api::SubmitRequest& request) {
+std::string dry_run_text(const api::SubmitRequest& request, std::size_t columns) {
   constexpr std::size_t kListed = 20;
   const std::vector<api::SubmitRequest::Item>& items = request.items;
   const std::uint64_t count = request.count();
@@ -243,14 +258,15 @@ std::string dry_run_text(const api::SubmitRequest& request) {
     const std::string tasks = tasks_text(items);
     const std::string name = one.name.empty() ? "" : fmt::format("{}_[{}]", one.name, tasks);
     const std::string facts = dry_run_facts(one, tr_format(", task_ids: {}", tasks), name);
-    return out + fmt::format("  [1-{}] {} ({})\n", count, one.command, facts);
+    return out + dry_run_line(fmt::format("1-{}", count), one.command, facts, columns);
   }
   for (std::size_t i = 0; i < std::min(items.size(), kListed); ++i) {
     const JobSpec& spec = items[i].spec;
     const auto& tasks = items[i].tasks;
     const std::string task = tasks ? tr_format(", task_id: {}", tasks->first) : "";
     const std::string name = tasks ? task_name(spec.name, tasks->first) : spec.name;
-    out += fmt::format("  [{}] {} ({})\n", i + 1, spec.command, dry_run_facts(spec, task, name));
+    const std::string facts = dry_run_facts(spec, task, name);
+    out += dry_run_line(fmt::format("{}", i + 1), spec.command, facts, columns);
   }
   if (items.size() > kListed) out += tr_format("  ... {} more\n", items.size() - kListed);
   return out;

@@ -62,7 +62,8 @@ struct DryRun {
                                          const Clocks& clocks);
 
 /// "Would submit 2 batch jobs:" and a line for each, of a sweep for the first twenty; the tasks of
-/// an array, which are alike, have one.
-[[nodiscard]] std::string dry_run_text(const api::SubmitRequest& request);
+/// an array, which are alike, have one. On a screen of so many columns a line that is longer is
+/// two.
+[[nodiscard]] std::string dry_run_text(const api::SubmitRequest& request, std::size_t columns = 0);
 
 }  // namespace gflow::cli

@@ -44,6 +44,11 @@ std::uint64_t nanoseconds() {
          static_cast<std::uint64_t>(time.tv_nsec);
 }
 
+void sleep_for(std::uint64_t microseconds) {
+  const timespec time{.tv_sec = 0, .tv_nsec = static_cast<long>(microseconds * 1000)};
+  (void)::clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nullptr);
+}
+
 /// Behind a virtual clock: until all others that are counted in have come as far.
 void leave_clock() {
   using Leave = void();
@@ -51,8 +56,8 @@ void leave_clock() {
   if (leave != nullptr) leave();
 }
 
-/// "MILLISECONDS AT_ONCE ...": launches all that time, and waits for its stream when it has
-/// launched so many. What the device worked for it.
+/// "MILLISECONDS AT_ONCE WHAT [MICROSECONDS]": launches all that time, and waits for its stream
+/// when it has launched so many, and then for so long. What the device worked for it.
 template <typename Launch>
 std::string keep_busy(const Functions& cu, const Request& asked, Launch launch_one) {
   auto* const busy = of_fake<std::uint64_t(abi::Device)>("fakeCudaBusy");
@@ -61,7 +66,9 @@ std::string keep_busy(const Functions& cu, const Request& asked, Launch launch_o
   for (std::uint64_t launched = 1; nanoseconds() < end; ++launched) {
     const abi::Result result = launch_one();
     if (result != abi::kSuccess) return said(result);
-    if (launched % asked.number(1) == 0) (void)cu.cuStreamSynchronize(nullptr);
+    if (launched % asked.number(1) != 0) continue;
+    (void)cu.cuStreamSynchronize(nullptr);
+    if (asked.number(3) != 0) sleep_for(asked.number(3));
   }
   const std::uint64_t worked = busy(0) - before;
   leave_clock();

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""gstats beside what happened: jobs whose GPUs, ends and times are known from the start."""
+
+import json
+
+import pytest
+from machine import Gate, Machine
+from terminal import on_terminal
+
+
+@pytest.fixture
+def machine():
+    made = Machine("sim:2xRTX3090")
+    try:
+        made.up()
+        yield made
+    finally:
+        made.close()
+
+
+def rows(machine, *options):
+    """Of the table: {name: {column: cell}}."""
+    head, *lines = [line.split() for line in machine.ok("gstats", *options).splitlines()]
+    return {cells[0]: dict(zip(head[1:], cells[1:], strict=True)) for cells in lines}
+
+
+def test_who_used_what_is_counted_from_the_jobs(machine):
+    for project, command in (("vision", "true"), ("vision", "false"), ("speech", "true")):
+        machine.wait(machine.submit("-P", project, "--gpus", "1", command))
+    gate = Gate(machine)
+    held = machine.submit("--gpus", "0.5", "-P", "speech", "bash", "-c", gate.command)
+    gate.reached()
+    machine.submit("--hold", "-P", "speech", "true")
+    by_project = rows(machine, "--by", "project")
+    assert {name: (row["ENDED"], row["FAILED"], row["RUNNING"], row["WAITING"], row["GPUS"])
+            for name, row in by_project.items()} == {
+        "vision": ("2", "1", "0", "0", "0"), "speech": ("1", "0", "1", "1", "0.5"), "all": ("3", "1", "1", "1", "0.5")}
+    assert list(rows(machine, "--by", "none")) == ["all"]
+    assert rows(machine, "-P", "vision", "--by", "none")["all"]["ENDED"] == "2"
+    assert rows(machine, "--me", "--by", "none")["all"]["ENDED"] == "3"
+    assert rows(machine, "-u", "nobody")["all"]["ENDED"] == "0"
+    assert rows(machine, "--since", "1d", "--until", "1h", "--by", "none")["all"]["ENDED"] == "0"
+    # As the jobs themselves have it.
+    told = json.loads(machine.ok("gstats", "--json", "--by", "project"))
+    vision, = (part for part in told["parts"] if part["name"] == "vision")
+    seconds = [machine.job(job)["run_time_seconds"] for job in (1, 2)]
+    assert vision["run_time_seconds"]["count"] == 2
+    assert sum(seconds) <= vision["gpu_seconds"] < sum(seconds) + len(seconds)  # each in whole seconds, cut off
+    gate.open()
+    machine.wait(held)
+
+
+def test_what_ran_and_was_cancelled_while_it_waited_again_is_counted(machine):
+    gate, ahead = Gate(machine), Gate(machine, "ahead")
+    first = machine.submit("--gpus", "2", "--preemptible", "--priority", "5", "bash", "-c", gate.command)
+    gate.reached()
+    second = machine.submit("--gpus", "2", "--priority", "200", "--time", "1h", "bash", "-c", ahead.command)
+    ahead.reached()
+    assert machine.job(first)["status"] == "Queued"
+    machine.ok("gcancel", first)
+    told = json.loads(machine.ok("gstats", "--json"))["total"]
+    assert told["gpu_seconds"] > 0 and told["run_time_seconds"]["count"] == 0
+    ahead.open()
+    machine.wait(second)
+
+
+def test_an_attempt_counts_by_what_was_asked_for_it(machine):
+    """Also after another request, and a restart of the daemon."""
+    gate, ahead = Gate(machine), Gate(machine, "ahead")
+    first = machine.submit("--gpus", "2", "--preemptible", "--priority", "5", "bash", "-c", gate.command)
+    gate.reached()
+    second = machine.submit("--gpus", "2", "--priority", "200", "--time", "1h", "bash", "-c", ahead.command)
+    ahead.reached()
+    machine.ok("gjob", "update", first, "--gpus", "0.5")
+    machine.kill_daemon()
+    machine.up()
+    served, = (job["served_seconds"] for job in json.loads(machine.ok("gctl", "snapshot"))["jobs"] if job["id"] == first)
+    machine.ok("gcancel", first)
+    assert json.loads(machine.ok("gstats", "--json"))["total"]["gpu_seconds"] == pytest.approx(2 * served) != 0
+    ahead.open()
+    machine.wait(second)
+
+
+def test_who_is_asked_for_and_has_no_jobs_is_named(machine):
+    me = machine.wait(machine.submit("true"))[0]["user"]["name"]
+
+    def words_of(*options):
+        terminal, code = on_terminal(machine, "gstats", *options)
+        assert code == 0
+        return [line for line in terminal.screen.text().splitlines() if line.startswith("No jobs")]
+    known = " 'gstats --since all' counts all that are known."
+    assert words_of("-u", f"nosuch,{me},other") == ["No jobs of nosuch, other." + known]
+    assert words_of("-u", "nosuch", "--by", "none", "--since", "all") == ["No jobs of nosuch."]
+    assert words_of("-P", "nosuch") == ["No jobs." + known]
+    assert words_of() == words_of("--me") == []
+
+
+@pytest.mark.parametrize("options, words", [
+    (["--since", "soon"], "'soon' is not a time"),
+    (["--since", "2026-02-30"], "'2026-02-30' is not a time; write 2h"),
+    (["--until", "-5h"], "'-5h' is not a time; write 2h"),
+    (["--since", "1h", "--until", "2h"], "--until is not later than --since"),
+    (["--by", "week"], "week"),
+    (["--me", "-u", "bob"], "--me"),
+    (["bob"], "unexpected argument"),
+])
+def test_what_it_cannot_answer_is_said(machine, options, words):
+    ran = machine.run("gstats", *options)
+    assert ran.code == 2 and words in ran.err and ran.out == ""
