@@ -13,7 +13,7 @@
 namespace gflow::runner {
 namespace {
 
-#ifdef __SANITIZE_ADDRESS__
+#ifdef GFLOW_ADDRESS_SANITIZER
 constexpr int kStride = 11;  // most points lie in the sanitizer's own start, and each takes long
 #else
 constexpr int kStride = 1;
