@@ -12,6 +12,7 @@
 
 namespace gflow::engine {
 
+using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 namespace {
@@ -54,10 +55,16 @@ std::int64_t amount_of(std::int64_t parts, seconds held) {
          product % Share::kWholeParts * units / Share::kWholeParts;
 }
 
+std::int64_t amount_of(milliseconds gpu_time) {
+  const std::int64_t units = std::int64_t{1} << kFractionBits;
+  const milliseconds most = seconds(kMax / units);
+  return std::clamp(gpu_time, milliseconds::zero(), most).count() * units / 1000;
+}
+
 }  // namespace
 
-void FairShare::charge(std::uint32_t uid, std::int64_t parts, seconds held, seconds now) {
-  const std::int64_t amount = amount_of(parts, held);
+void FairShare::charge(std::uint32_t uid, milliseconds gpu_time, seconds now) {
+  const std::int64_t amount = amount_of(gpu_time);
   if (amount == 0) return;
   const std::int64_t at = moment(now);
   Account& account = accounts_[uid];
@@ -87,8 +94,8 @@ void FairShare::forget_released() {
   }
 }
 
-void FairShare::carry(std::uint32_t uid, std::int64_t parts, seconds held, int times) {
-  const std::int64_t amount = amount_of(parts, held);
+void FairShare::carry(std::uint32_t uid, milliseconds gpu_time, int times) {
+  const std::int64_t amount = amount_of(gpu_time);
   if (amount == 0) return;
   accounts_[uid].carried += amount * times;
   forget_if_idle(uid);

@@ -40,18 +40,15 @@ class FairShare {
   explicit FairShare(FairShareRules rules = {}) : rules_(rules) {}
   void set_rules(FairShareRules rules) { rules_ = rules; }
 
-  /// An ended job of the user held so many parts of GPUs (Share::kWholeParts is one) for so long,
-  /// until `now`, which never goes back.
-  void charge(std::uint32_t uid,
-              std::int64_t parts,
-              std::chrono::seconds held,
-              std::chrono::seconds now);
-  /// Active jobs of the user hold so many parts more, or less.
+  /// An ended job of the user had so much of GPUs, a whole one for a second being a second, until
+  /// `now`, which never goes back.
+  void charge(std::uint32_t uid, std::chrono::milliseconds gpu_time, std::chrono::seconds now);
+  /// Active jobs of the user hold so many parts of GPUs (Share::kWholeParts is one) more, or less.
   void hold(std::uint32_t uid, std::int64_t parts);
   void forget_released();
-  /// Jobs of the user that have not ended held so many parts for so long in attempts that did:
-  /// `times` 1 when there is one more of them, -1 for one less.
-  void carry(std::uint32_t uid, std::int64_t parts, std::chrono::seconds held, int times);
+  /// A job of the user that has not ended had so much of GPUs in attempts that did: `times` 1 when
+  /// there is one more of them, -1 for one less.
+  void carry(std::uint32_t uid, std::chrono::milliseconds gpu_time, int times);
   /// So many more jobs of the user may start, or less.
   void wait(std::uint32_t uid, std::int64_t jobs);
 

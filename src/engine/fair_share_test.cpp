@@ -18,7 +18,7 @@ constexpr std::int64_t kGpu = Share::kWholeParts;
 
 TEST(FairShare, CountsGpuSecondsAndHalvesThem) {
   FairShare shares;
-  shares.charge(1, 4 * kGpu, 1000s, 0s);
+  shares.charge(1, 4000s, 0s);
   EXPECT_EQ(shares.used(1, 0s), 4000);
   EXPECT_EQ(shares.used(1, 7 * 24h), 2000);
   EXPECT_EQ(shares.used(1, 14 * 24h), 1000);
@@ -29,8 +29,8 @@ TEST(FairShare, CountsGpuSecondsAndHalvesThem) {
 TEST(FairShare, HowOftenItIsChargedDoesNotMatter) {
   FairShare once;
   FairShare often;
-  for (int hour = 0; hour < 24 * 7; ++hour) often.charge(1, 1, 1s, hour * 1h);
-  for (FairShare* shares : {&once, &often}) shares->charge(1, kGpu, 100'000s, 24h * 7);
+  for (int hour = 0; hour < 24 * 7; ++hour) often.charge(1, 1ms, hour * 1h);
+  for (FairShare* shares : {&once, &often}) shares->charge(1, 100'000s, 24h * 7);
   EXPECT_NEAR(
       static_cast<double>(often.used(1, 24h * 21)), static_cast<double>(once.used(1, 24h * 21)), 5);
 }
@@ -45,10 +45,10 @@ FairShare four_users(FairShareRules rules = {}) {
 TEST(FairShare, WhoHadMoreThanAnEqualPartStandsBack) {
   const FairShareRules rules;
   FairShare shares = four_users();
-  for (std::uint32_t uid = 1; uid <= 4; ++uid) shares.charge(uid, kGpu, 1000s, 0s);
+  for (std::uint32_t uid = 1; uid <= 4; ++uid) shares.charge(uid, 1000s, 0s);
   shares.settle(0s);
   for (std::uint32_t uid = 1; uid <= 4; ++uid) EXPECT_EQ(shares.penalty(uid), 0s) << uid;
-  shares.charge(1, kGpu, 4000s, 0s);  // 5 of 8, an equal part is 2
+  shares.charge(1, 4000s, 0s);  // 5 of 8, an equal part is 2
   EXPECT_FALSE(shares.settle(0s));
   EXPECT_EQ(shares.penalty(1), rules.lead + rules.step);
   EXPECT_EQ(shares.penalty(2), 0s);
@@ -57,8 +57,8 @@ TEST(FairShare, WhoHadMoreThanAnEqualPartStandsBack) {
 
 TEST(FairShare, OnlyThoseCompeteWhoHaveJobs) {
   FairShare shares;
-  shares.charge(1, kGpu, 4000s, 0s);
-  shares.charge(2, kGpu, 1000s, 0s);
+  shares.charge(1, 4000s, 0s);
+  shares.charge(2, 1000s, 0s);
   shares.wait(1, 3);
   shares.settle(0s);
   EXPECT_EQ(shares.penalty(1), 0s) << "alone, all is an equal part";
@@ -72,8 +72,8 @@ TEST(FairShare, OnlyThoseCompeteWhoHaveJobs) {
 
 TEST(FairShare, WhatIsHeldCountsAtOnce) {
   FairShare shares;
-  shares.charge(1, kGpu, 1h, 0s);
-  shares.charge(2, kGpu, 1h, 0s);
+  shares.charge(1, 1h, 0s);
+  shares.charge(2, 1h, 0s);
   shares.wait(1, 1);
   shares.wait(2, 1);
   shares.hold(1, kGpu);
@@ -83,10 +83,10 @@ TEST(FairShare, WhatIsHeldCountsAtOnce) {
   shares.hold(2, kGpu);
   EXPECT_TRUE(shares.settle(0s));
   EXPECT_EQ(shares.penalty(1), 0s);
-  shares.carry(1, 4 * kGpu, 7 * 24h, 1);
+  shares.carry(1, 4 * 7 * 24h, 1);
   shares.settle(0s);
   EXPECT_GT(shares.penalty(1), 0s) << "what a job had that is queued again";
-  shares.carry(1, 4 * kGpu, 7 * 24h, -1);
+  shares.carry(1, 4 * 7 * 24h, -1);
   EXPECT_TRUE(shares.settle(0s));
 }
 
@@ -94,21 +94,21 @@ TEST(FairShare, HasBoundsAndCanBeOff) {
   FairShareRules small;
   small.max_steps = 1;
   FairShare bounded = four_users(small);
-  bounded.charge(1, 1000 * kGpu, 1'000'000s, 0s);
+  bounded.charge(1, 1'000'000'000s, 0s);
   bounded.settle(0s);
   EXPECT_EQ(bounded.penalty(1), small.lead + small.step);
   FairShareRules off;
   off.step = 0s;
   FairShare none = four_users(off);
-  none.charge(1, 100 * kGpu, 1000s, 0s);
+  none.charge(1, 100'000s, 0s);
   none.settle(0s);
   EXPECT_EQ(none.penalty(1), 0s);
 }
 
 TEST(FairShare, ForgetsWhoHadNothingForLong) {
   FairShare shares;
-  shares.charge(1, kGpu, 1000s, 0s);
-  shares.charge(2, kGpu, 1000s, std::chrono::years(2));
+  shares.charge(1, 1000s, 0s);
+  shares.charge(2, 1000s, std::chrono::years(2));
   EXPECT_EQ(shares.users(), 1U);
 }
 
@@ -125,9 +125,9 @@ TEST(FairShare, IsSaneWhateverIsCharged) {
     const auto uid = static_cast<std::uint32_t>(below(5));
     const std::int64_t before = shares.used(uid, now);
     const std::int64_t other = shares.used(uid + 1, now);
-    const std::int64_t parts = below(2) == 0 ? below(100 * kGpu) : below(INT64_MAX);
-    const seconds held(below(4) == 0 ? below(1'000'000'000) : below(100'000));
-    shares.charge(uid, parts, held, now);
+    const std::chrono::milliseconds gpu_time(below(2) == 0 ? below(10'000'000'000)
+                                                           : below(INT64_MAX));
+    shares.charge(uid, gpu_time, now);
     ASSERT_GE(shares.used(uid, now), before - 1);
     ASSERT_EQ(shares.used(uid + 1, now), other);
     shares.settle(now);

@@ -229,8 +229,7 @@ std::optional<seconds> Index::next_look() const {
 }
 
 void Index::carry(const Job& job, int times) {
-  const seconds served = std::chrono::floor<seconds>(job.served);
-  fair.carry(job.spec.user.uid, gpu_parts_of(job.spec.request), served, times);
+  fair.carry(job.spec.user.uid, job.served_gpu_time, times);
 }
 
 /// What waits stands by the policy: taken out before it changes, put back after.
@@ -248,11 +247,8 @@ void Index::link_waiting() {
 }
 
 void Index::charge(const Job& job) {
-  const Run run = run_of(job);
-  fair.charge(job.spec.user.uid,
-              gpu_parts_of(job.spec.request),
-              run.took,
-              on_clock(std::get<Ended>(job.state).lived));
+  const auto& end = std::get<Ended>(job.state);
+  fair.charge(job.spec.user.uid, gpu_time_of(job, end), on_clock(end.lived));
 }
 
 /// What ended is learned at the next full ten minutes, by when it ended: so that it does not matter
