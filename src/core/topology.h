@@ -90,7 +90,8 @@ struct Topology {
 [[nodiscard]] Result<Topology> parse_topology(std::string_view text, const LinkSpeeds& speeds);
 
 /// The matrix for people: a header, a row for each GPU with its NUMA node and CPUs, each line
-/// ended. parse_topology() reads it.
-[[nodiscard]] std::string topology_text(const Topology& topology);
+/// ended. parse_topology() reads it, unless it is for a screen of so many columns: then what is too
+/// wide for it goes on below, under a header of its own. 0: no screen.
+[[nodiscard]] std::string topology_text(const Topology& topology, std::size_t columns = 0);
 
 }  // namespace gflow

@@ -209,8 +209,12 @@ Result<Topology> parse_topology(std::string_view text, const LinkSpeeds& speeds)
   return topology;
 }
 
-std::string topology_text(const Topology& topology) {
-  std::vector<std::vector<std::string>> rows(1, {std::string(kCorner)});
+namespace {
+
+using Rows = std::vector<std::vector<std::string>>;
+
+Rows matrix_rows(const Topology& topology) {
+  Rows rows(1, {std::string(kCorner)});
   for (int gpu = 0; gpu < topology.gpus; ++gpu) rows[0].push_back(fmt::format("GPU{}", gpu));
   rows[0].insert(rows[0].end(), {"CPU Affinity", "NUMA Affinity"});
   for (int a = 0; a < topology.gpus; ++a) {
@@ -222,24 +226,51 @@ std::string topology_text(const Topology& topology) {
     row.push_back(node ? std::to_string(*node) : "N/A");
     rows.push_back(std::move(row));
   }
-  std::vector<std::size_t> widths(rows[0].size());
-  for (const auto& row : rows) {
-    for (std::size_t at = 0; at < row.size(); ++at) {
-      widths[at] = std::max(widths[at], row[at].size());
-    }
-  }
+  return rows;
+}
+
+/// Of each column, with what stands between it and the next.
+std::vector<std::size_t> widths_of(const Rows& rows, int gpus) {
   // Eight and more stand closer, so that eight fit a usual terminal.
   constexpr int kMany = 8;
-  const auto last = static_cast<std::size_t>(topology.gpus);
+  std::vector<std::size_t> widths(rows[0].size());
+  for (std::size_t at = 0; at < widths.size(); ++at) {
+    for (const auto& row : rows) widths[at] = std::max(widths[at], row[at].size());
+    widths[at] += gpus >= kMany && at < static_cast<std::size_t>(gpus) ? 1 : 2;
+  }
+  return widths;
+}
+
+/// The first column, and from `first` on up to `end`.
+std::string part_of(const Rows& rows,
+                    const std::vector<std::size_t>& widths,
+                    std::size_t first,
+                    std::size_t end) {
   std::string out;
   for (const auto& row : rows) {
-    std::string line;
-    for (std::size_t at = 0; at < row.size(); ++at) {
-      const bool close = topology.gpus >= kMany && at < last;
-      line += fmt::format("{:<{}}{}", row[at], widths[at], close ? " " : "  ");
+    std::string line = fmt::format("{:<{}}", row[0], widths[0]);
+    for (std::size_t at = first; at < end; ++at) {
+      line += fmt::format("{:<{}}", row[at], widths[at]);
     }
     line.erase(line.find_last_not_of(' ') + 1);
     out += line + "\n";
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string topology_text(const Topology& topology, std::size_t columns) {
+  const Rows rows = matrix_rows(topology);
+  const std::vector<std::size_t> widths = widths_of(rows, topology.gpus);
+  constexpr std::size_t kGap = 2;  // behind the last column there is none
+  std::string out;
+  for (std::size_t first = 1, end = 1; first < widths.size(); first = end) {
+    std::size_t used = widths[0];
+    do {
+      used += widths[end++];
+    } while (end < widths.size() && (columns == 0 || used + widths[end] <= columns + kGap));
+    out += (first == 1 ? "" : "\n") + part_of(rows, widths, first, end);
   }
   return out;
 }

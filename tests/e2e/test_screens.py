@@ -453,10 +453,12 @@ def test_a_gpu_is_a_line(machine, columns):
 
 @pytest.mark.devices("sim:8xH100")
 def test_the_links_of_eight_gpus_fit(machine):
-    terminal, code = on_terminal(machine, "ginfo", "--topo", rows=40)
-    text = terminal.screen.text()
-    assert (code, terminal.screen.wrapped) == (0, 0), text
-    assert "NUMA Affinity" in text.splitlines()[0], text
+    for columns in (80, 40, 30):
+        terminal, code = on_terminal(machine, "ginfo", "--topo", columns=columns, rows=60)
+        text = terminal.screen.text()
+        assert (code, terminal.screen.wrapped) == (0, 0), text
+        assert ("NUMA Affinity" in text.splitlines()[0]) == (columns == 80), text
+        assert text.count("NUMA Affinity") == 1 and text.count(" GPU7") == 1, text
 
 
 def test_ginfo_gives_the_block_of_the_documents_where_it_is_asked_for(machine):

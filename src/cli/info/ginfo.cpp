@@ -20,13 +20,13 @@ namespace gflow::cli {
 namespace {
 
 /// Of each node that has GPUs or says why not, under its name where there are several.
-Result<std::string> topology_text(const api::MachineView& machine) {
+Result<std::string> topology_text(const api::MachineView& machine, std::size_t columns) {
   std::string out;
   for (const api::NodeView& node : machine.nodes) {
     if (machine.nodes.size() > 1) {
       out += tr_format("{}Node {}\n", out.empty() ? "" : "\n", printable(node.name));
     }
-    out += GF_TRY(links_text(node));
+    out += GF_TRY(links_text(node, columns));
   }
   return out;
 }
@@ -52,7 +52,7 @@ Result<int> run_ginfo(const Invocation& invocation, Context& context) {
   if (context.json) {
     context.out << api::write(machine) << '\n';
   } else if (invocation.has("topo")) {
-    context.out << GF_TRY(context.listing([&] { return topology_text(machine); }));
+    context.out << GF_TRY(context.listing([&] { return topology_text(machine, context.columns); }));
   } else if (context.out_is_terminal && !invocation.has("long")) {
     context.show(screen_text(invocation, machine, context));
   } else if (invocation.has("brief")) {

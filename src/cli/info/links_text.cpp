@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "base/translate.h"
+#include "command/wrap.h"
 
 namespace gflow::cli {
 
@@ -70,17 +71,19 @@ std::string legend(const Topology& topology) {
 
 }  // namespace
 
-Result<std::string> links_text(const api::NodeView& node) {
+Result<std::string> links_text(const api::NodeView& node, std::size_t columns) {
   if (node.devices.empty()) {
-    return node.note.empty() ? tr("No GPUs\n")
-                             : tr_format("No GPUs: {}\n", tr(printable(node.note)));
+    return node.note.empty()
+               ? tr("No GPUs\n")
+               : fit_lines(tr_format("No GPUs: {}\n", tr(printable(node.note))), columns);
   }
   Topology topology = GF_TRY(api::topology_of(node.topology));
-  if (topology.gpus == 0) return tr("How the GPUs are connected is not known.\n");
+  if (topology.gpus == 0)
+    return fit_lines(tr("How the GPUs are connected is not known.\n"), columns);
   // Text of a daemon that need not be ours.
   topology.link_name = printable(topology.link_name);
   for (NumaCpus& one : topology.cpus) one.cpus = printable(one.cpus);
-  return topology_text(topology) + legend(topology);
+  return topology_text(topology, columns) + fit_lines(legend(topology), columns);
 }
 
 }  // namespace gflow::cli
