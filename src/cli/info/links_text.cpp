@@ -47,24 +47,26 @@ bool shows(const Topology& topology, PathClass path) {
   return false;
 }
 
-std::string legend(const Topology& topology) {
+std::string legend(const Topology& topology, std::size_t columns) {
   std::string out;
+  const auto add = [&](std::string_view word, const std::string& text) {
+    out += labelled(fmt::format("  {:<6}", word), text, columns);
+  };
   if (has_links(topology)) {
     // A message of its own: that of kept_sentence.h counts links.
     const std::string links =
         topology.link_name == "NV" ? "NVLinks" : tr_format("{0} links", topology.link_name);
     const std::string speed = speed_text(topology.speeds.link);
-    out += fmt::format("  {:<6}", topology.link_name + "#");
-    out += topology.has_switch() ? tr_format("that many {} to a switch, {} each\n", links, speed)
-                                 : tr_format("that many {}, {} each\n", links, speed);
+    add(topology.link_name + "#",
+        topology.has_switch() ? tr_format("that many {} to a switch, {} each", links, speed)
+                              : tr_format("that many {}, {} each", links, speed));
   }
   for (const Meaning& meaning : kMeanings) {
     if (!shows(topology, meaning.path)) continue;
     const int speed = topology.speeds.path.at(static_cast<std::size_t>(meaning.path));
-    out += fmt::format("  {:<6}{}, {}\n",
-                       path_class_name(meaning.path),
-                       tr(meaning.text),
-                       speed == 0 ? tr("speed not known") : speed_text(speed));
+    add(path_class_name(meaning.path),
+        fmt::format(
+            "{}, {}", tr(meaning.text), speed == 0 ? tr("speed not known") : speed_text(speed)));
   }
   return out.empty() ? "" : "\n" + out;
 }
@@ -83,7 +85,7 @@ Result<std::string> links_text(const api::NodeView& node, std::size_t columns) {
   // Text of a daemon that need not be ours.
   topology.link_name = printable(topology.link_name);
   for (NumaCpus& one : topology.cpus) one.cpus = printable(one.cpus);
-  return topology_text(topology, columns) + fit_lines(legend(topology), columns);
+  return topology_text(topology, columns) + legend(topology, columns);
 }
 
 }  // namespace gflow::cli

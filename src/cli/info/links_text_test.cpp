@@ -46,25 +46,20 @@ TEST(LinksText, FitsTheScreen) {
   Topology topology = plain_topology(3, PathClass::Node);
   topology.numa = {0, 0, 0};
   topology.cpus = {{0, "0-31"}};
-  EXPECT_EQ(links_text(node_with(topology), 30).value(),
+  EXPECT_EQ(links_text(node_with(topology), 34).value(),
             "GPU   GPU0  GPU1  GPU2\n"
             "GPU0  X     NODE  NODE\n"
             "GPU1  NODE  X     NODE\n"
             "GPU2  NODE  NODE  X\n"
             "\n"
-            "GPU   CPU Affinity\n"
-            "GPU0  0-31\n"
-            "GPU1  0-31\n"
-            "GPU2  0-31\n"
+            "GPU   CPU Affinity  NUMA Affinity\n"
+            "GPU0  0-31          0\n"
+            "GPU1  0-31          0\n"
+            "GPU2  0-31          0\n"
             "\n"
-            "GPU   NUMA Affinity\n"
-            "GPU0  0\n"
-            "GPU1  0\n"
-            "GPU2  0\n"
-            "\n"
-            "  NODE  several host bridges\n"
-            "        of one NUMA node,\n"
-            "        speed not known\n");
+            "  NODE  several host bridges of\n"
+            "        one NUMA node, speed not\n"
+            "        known\n");
 }
 
 TEST(LinksText, SaysWhatIsNotKnown) {
