@@ -4,14 +4,16 @@
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 #include "base/text.h"
-#include "os/fd.h"
 
 namespace gflow::runner {
 namespace {
@@ -34,9 +36,11 @@ bool can_bind_ipv4(int port) {
          ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
 }
 
+}  // namespace
+
 /// On IPv6 and on IPv4 at once, which is half the work; on IPv4 alone where the machine has no
 /// IPv6.
-bool can_bind(int port) {
+bool Ports::can_bind(int port) {
   const os::Fd fd = reusable_socket(AF_INET6);
   if (!fd.valid()) return can_bind_ipv4(port);
   const int off = 0;  // whatever net.ipv6.bindv6only says
@@ -50,7 +54,19 @@ bool can_bind(int port) {
   return errno == EADDRNOTAVAIL && can_bind_ipv4(port);
 }
 
-}  // namespace
+/// A name that is no file's (unix(7), abstract): one network namespace has it, as it has the ports,
+/// and it is gone with who has it.
+os::Fd Ports::claim_lane(int lane) {
+  os::Fd fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string name =
+      fmt::format("gflow-ports-{}", kFirstPort + lane * static_cast<int>(kLanePorts));
+  (void)name.copy(&address.sun_path[1], sizeof address.sun_path - 1);
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  const bool claimed = ::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), size) == 0;
+  return claimed ? std::move(fd) : os::Fd();
+}
 
 PortBlock ports_in(const std::vector<std::string>& environment) {
   PortBlock block;
@@ -66,40 +82,67 @@ PortBlock ports_in(const std::vector<std::string>& environment) {
   return block.base > 0 && block.count > 0 ? block : PortBlock{};
 }
 
-Ports::Ports() : can_bind_(can_bind) {}
+std::size_t Ports::lane_of(int port) {
+  return static_cast<std::size_t>(port - kFirstPort) / kLanePorts;
+}
 
-bool Ports::is_free(int port, Time now) {
+bool Ports::claim_lane_of(int port) {
+  Lane& lane = lanes_.at(lane_of(port));
+  if (!lane.claim.valid()) lane.claim = claim_(static_cast<int>(lane_of(port)));
+  return lane.claim.valid();
+}
+
+void Ports::leave_idle_lanes() {
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    Lane& lane = lanes_.at(i);
+    if (!lane.claim.valid() || lane.held > 0 || lane_of(next_) == i) continue;
+    lane.claim.reset();
+    // What another daemon's jobs bind there meanwhile is to be found out.
+    for (std::size_t port = 0; port < kLanePorts; ++port) {
+      ports_.at(i * kLanePorts + port).was_tried = false;
+    }
+  }
+}
+
+bool Ports::is_free(int port, Whose lane, Time now) {
   Port& its = ports_.at(static_cast<std::size_t>(port - kFirstPort));
   if (its.holders > 0) return false;
-  if (its.was_tried && now - its.found_free < kTrust) return true;
+  if (lane == Whose::Ours && !claim_lane_of(port)) return false;
+  if (lane == Whose::Ours && its.was_tried && now - its.found_free < kTrust) return true;
   its.was_tried = can_bind_(port);
   its.found_free = now;
   return its.was_tried;
 }
 
 /// The first port of the block that it cannot have; the one behind it if it can have all.
-int Ports::first_unusable(PortBlock block, Time now) {
+int Ports::first_unusable(PortBlock block, Whose lane, Time now) {
   int port = block.base;
-  while (port < block.base + block.count && is_free(port, now)) ++port;
+  while (port < block.base + block.count && is_free(port, lane, now)) ++port;
   return port;
 }
 
 /// The first usable block that begins in [first, last]; none if there is none.
-PortBlock Ports::find(int count, int first, int last, Time now) {
+PortBlock Ports::find(int count, int first, int last, Whose lane, Time now) {
   PortBlock block{first, count};
   while (block.base <= last && block.base + count - 1 <= kLastPort) {
-    const int unusable = first_unusable(block, now);
+    const int unusable = first_unusable(block, lane, now);
     if (unusable == block.base + count) return block;
     block.base = unusable + 1;
   }
   return {};
 }
 
+PortBlock Ports::find(int count, Whose lane, Time now) {
+  const PortBlock block = find(count, next_, kLastPort, lane, now);
+  return block.count > 0 ? block : find(count, kFirstPort, next_ - 1, lane, now);
+}
+
 Result<PortBlock> Ports::take(int count, Time now) {
   PortBlock block;
-  if (count > 0) block = find(count, next_, kLastPort, now);
-  if (count > 0 && block.count == 0) block = find(count, kFirstPort, next_ - 1, now);
+  if (count > 0) block = find(count, Whose::Ours, now);
+  if (count > 0 && block.count == 0) block = find(count, Whose::Anybodys, now);
   if (block.count == 0) {
+    leave_idle_lanes();
     return fail(
         Code::Exhausted,
         fmt::format(
@@ -117,8 +160,12 @@ void Ports::hold(PortBlock block, int change) {
   const int end = std::min(block.base + block.count, kLastPort + 1);
   for (int port = std::max(block.base, kFirstPort); port < end; ++port) {
     Port& its = ports_.at(static_cast<std::size_t>(port - kFirstPort));
-    its.holders = static_cast<std::uint16_t>(std::max(its.holders + change, 0));
+    const auto holders = static_cast<std::uint16_t>(std::max(its.holders + change, 0));
+    lanes_.at(lane_of(port)).held += holders - its.holders;
+    its.holders = holders;
+    if (holders > 0) (void)claim_lane_of(port);
   }
+  leave_idle_lanes();
 }
 
 }  // namespace gflow::runner

@@ -12,6 +12,7 @@
 
 #include "base/result.h"
 #include "core/port_block.h"
+#include "os/fd.h"
 
 namespace gflow::runner {
 
@@ -23,7 +24,8 @@ constexpr int kLastPort = 24999;
 /// The ports a job was given, by its environment; none if it was given none.
 [[nodiscard]] PortBlock ports_in(const std::vector<std::string>& environment);
 
-/// Which ports jobs have. One thread owns it.
+/// Which ports jobs have. The ports are in lanes, each of one daemon at a time: several daemons of
+/// a machine, of people who have one of their own, give none twice. One thread owns it.
 class Ports {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -33,14 +35,20 @@ class Ports {
   static constexpr std::chrono::seconds kTrust{10};
   /// Whether a port can be bound now.
   using Probe = std::function<bool(int port)>;
+  /// What keeps other daemons out of a lane while it is open; invalid if one of them has it.
+  using Claim = std::function<os::Fd(int lane)>;
 
   /// Of this machine.
-  Ports();
-  explicit Ports(Probe can_bind) : can_bind_(std::move(can_bind)) {}
+  [[nodiscard]] static bool can_bind(int port);
+  [[nodiscard]] static os::Fd claim_lane(int lane);
+
+  explicit Ports(Probe probe = can_bind, Claim claim = claim_lane)
+      : can_bind_(std::move(probe)), claim_(std::move(claim)) {}
 
   /// The next block of `count` ports behind the one given last, from the first again behind the
   /// last, that nobody has and that can be bound, on IPv4 and on IPv6 where there is one. So one
-  /// that turns out to be taken is not given again soon.
+  /// that turns out to be taken is not given again soon. Of another daemon's lane only if there is
+  /// none else.
   /// Errors: Exhausted if there is none.
   [[nodiscard]] Result<PortBlock> take(int count, Time now);
   /// A block that a job was given before.
@@ -49,18 +57,31 @@ class Ports {
 
  private:
   static constexpr std::size_t kPorts = kLastPort - kFirstPort + 1;
+  static constexpr std::size_t kLanePorts = 40;
+  static_assert(kPorts % kLanePorts == 0);
   struct Port {
     std::uint16_t holders = 0;  ///< jobs; more than one only by what earlier daemons gave
     Time found_free{};
     bool was_tried = false;
   };
-  [[nodiscard]] bool is_free(int port, Time now);
-  [[nodiscard]] int first_unusable(PortBlock block, Time now);
-  [[nodiscard]] PortBlock find(int count, int first, int last, Time now);
+  struct Lane {
+    os::Fd claim;
+    int held = 0;  ///< ports, by jobs
+  };
+  enum class Whose { Ours, Anybodys };
+  [[nodiscard]] static std::size_t lane_of(int port);
+  [[nodiscard]] bool claim_lane_of(int port);
+  void leave_idle_lanes();
+  [[nodiscard]] bool is_free(int port, Whose lane, Time now);
+  [[nodiscard]] int first_unusable(PortBlock block, Whose lane, Time now);
+  [[nodiscard]] PortBlock find(int count, int first, int last, Whose lane, Time now);
+  [[nodiscard]] PortBlock find(int count, Whose lane, Time now);
   void hold(PortBlock block, int change);
 
   Probe can_bind_;
+  Claim claim_;
   std::array<Port, kPorts> ports_{};
+  std::array<Lane, kPorts / kLanePorts> lanes_{};
   int next_ = kFirstPort;
 };
 

@@ -3,12 +3,15 @@
 
 #include "runner/ports.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <optional>
+#include <set>
 #include <utility>
+#include <vector>
 
 #include "os/fd.h"
 
@@ -20,6 +23,9 @@ const Ports::Time kStart{std::chrono::hours(1)};
 /// A machine on which nobody else has ports. On a real one others have many: each connection that
 /// some program made lately keeps the one that Linux gave it, which may be of these.
 bool nobody_has_it(int /*port*/) { return true; }
+
+/// No other daemon is there.
+os::Fd granted(int /*lane*/) { return os::Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC)); }
 
 /// Binds the port of this machine alone as another program would; invalid if it cannot be had.
 os::Fd listener_at(int port) {
@@ -68,7 +74,7 @@ bool meet(PortBlock one, PortBlock other) {
 }
 
 TEST(Ports, BlocksDoNotMeetThoseTaken) {
-  Ports ports(nobody_has_it);
+  Ports ports(nobody_has_it, granted);
   ports.note({kFirstPort + 3, 8});
   std::vector<PortBlock> taken = {{kFirstPort + 3, 8}};
   for (int i = 0; i < 20; ++i) {
@@ -83,26 +89,26 @@ TEST(Ports, BlocksDoNotMeetThoseTaken) {
 }
 
 TEST(Ports, OnesInUseArePassedOver) {
-  Ports ports;
+  Ports ports(Ports::can_bind, granted);
   const auto listened = listened_in(ports, 3);
   ASSERT_TRUE(listened);
-  const auto next = Ports().take(3, kStart);
+  const auto next = Ports(Ports::can_bind, granted).take(3, kStart);
   ASSERT_TRUE(next);
   EXPECT_FALSE(meet(*next, {listened->block.base + 1, 1})) << next->base;
 }
 
 TEST(Ports, OnesInUseOnIpv6ArePassedOver) {
-  const auto block = Ports().take(3, kStart);
+  const auto block = Ports(Ports::can_bind, granted).take(3, kStart);
   ASSERT_TRUE(block);
   const os::Fd listener = listener_at_ipv6(block->base + 1);
   if (!listener.valid()) GTEST_SKIP() << "this machine has no IPv6";
-  const auto next = Ports().take(3, kStart);
+  const auto next = Ports(Ports::can_bind, granted).take(3, kStart);
   ASSERT_TRUE(next);
   EXPECT_FALSE(meet(*next, {block->base + 1, 1})) << next->base;
 }
 
 TEST(Ports, OneThatTurnsOutToBeInUseIsNotGivenAgainSoon) {
-  Ports ports(nobody_has_it);
+  Ports ports(nobody_has_it, granted);
   const auto first = ports.take(8, kStart);
   ASSERT_TRUE(first);
   ports.give_back(*first);
@@ -112,7 +118,7 @@ TEST(Ports, OneThatTurnsOutToBeInUseIsNotGivenAgainSoon) {
 }
 
 TEST(Ports, WhatWasFreeIsTriedAgainAfterAWhile) {
-  Ports ports;
+  Ports ports(Ports::can_bind, granted);
   const auto listened = listened_in(ports, 8);
   ASSERT_TRUE(listened);
   ports.give_back(listened->block);
@@ -125,7 +131,7 @@ TEST(Ports, WhatWasFreeIsTriedAgainAfterAWhile) {
 }
 
 TEST(Ports, WhatIsGivenBackIsGivenAgain) {
-  Ports ports(nobody_has_it);
+  Ports ports(nobody_has_it, granted);
   std::vector<PortBlock> all;
   while (const auto block = ports.take(8, kStart)) all.push_back(*block);
   ASSERT_GT(all.size(), 2U);
@@ -136,14 +142,55 @@ TEST(Ports, WhatIsGivenBackIsGivenAgain) {
   EXPECT_FALSE(ports.take(8, kStart));
 }
 
+TEST(Ports, DaemonsOfOneMachineGiveNoneTwice) {
+  Ports one(nobody_has_it);
+  Ports other(nobody_has_it);
+  std::vector<PortBlock> taken;
+  for (int i = 0; i < 20; ++i) {
+    for (Ports* ports : {&one, &other}) {
+      const auto block = ports->take(i % 2 == 0 ? 8 : 50, kStart);
+      ASSERT_TRUE(block) << block.error().message;
+      for (const PortBlock& before : taken) ASSERT_FALSE(meet(*block, before)) << block->base;
+      taken.push_back(*block);
+    }
+  }
+}
+
+TEST(Ports, ALaneThatNoJobHasPortsOfIsLeft) {
+  std::set<int> claimed;
+  Ports ports(nobody_has_it, [&claimed](int lane) {
+    claimed.insert(lane);
+    return granted(lane);
+  });
+  const auto claimed_by = [&claimed, &ports](PortBlock block) {
+    ports.give_back(block);
+    claimed.clear();
+    ports.note(block);
+    return claimed.size();
+  };
+  const auto first = ports.take(50, kStart);  // of two lanes, and the next one is of the second
+  const auto second = ports.take(50, kStart);
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(claimed_by(*first), 1U) << "the lane that the second has ports of is kept";
+  EXPECT_EQ(claimed_by(*second), 0U) << "the lane of the next one is kept, too";
+}
+
+TEST(Ports, WhereOthersHaveAllLanesTheirsAreTried) {
+  const auto refused = [](int /*lane*/) { return os::Fd(); };
+  Ports ports([](int port) { return port != kFirstPort + 2; }, refused);
+  const auto block = ports.take(3, kStart);
+  ASSERT_TRUE(block);
+  EXPECT_EQ(block->base, kFirstPort + 3);
+}
+
 TEST(Ports, NoneLeftIsSaid) {
-  Ports ports(nobody_has_it);
+  Ports ports(nobody_has_it, granted);
   ports.note({kFirstPort, kLastPort - kFirstPort + 1});
   const auto none = ports.take(8, kStart);
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().code, Code::Exhausted);
-  EXPECT_FALSE(Ports(nobody_has_it).take(kLastPort - kFirstPort + 2, kStart));
-  EXPECT_FALSE(Ports(nobody_has_it).take(0, kStart));
+  EXPECT_FALSE(Ports(nobody_has_it, granted).take(kLastPort - kFirstPort + 2, kStart));
+  EXPECT_FALSE(Ports(nobody_has_it, granted).take(0, kStart));
 }
 
 }  // namespace
