@@ -51,10 +51,13 @@ class Acting {
 
   void on(std::span<const JobId> jobs) {
     const std::size_t parts = (jobs.size() + kAtOnce - 1) / kAtOnce;
+    std::size_t done = 0;
     for (std::size_t i = 0; i < parts && !is_over_; ++i) {
-      const std::size_t part = act_.start == Start::AtOldest ? i : parts - 1 - i;
-      on_part(jobs.subspan(part * kAtOnce, std::min(kAtOnce, jobs.size() - part * kAtOnce)));
-      if (i + 1 < parts && !is_over_) say_how_far((i + 1) * kAtOnce, jobs.size());
+      const std::size_t first = (act_.start == Start::AtOldest ? i : parts - 1 - i) * kAtOnce;
+      const auto part = jobs.subspan(first, std::min(kAtOnce, jobs.size() - first));
+      on_part(part);
+      done += part.size();
+      if (i + 1 < parts && !is_over_) say_how_far(done, jobs.size());
     }
   }
 
@@ -67,7 +70,7 @@ class Acting {
     const MonoTime now = os::now().mono;
     if (now - told_ < kSilent) return;
     told_ = now;
-    context_.hint(tr_format("{} of {} jobs so far", std::min(done, all), all));
+    context_.hint(tr_format("{} of {} jobs so far", done, all));
   }
 
   void on_part(std::span<const JobId> jobs) {
