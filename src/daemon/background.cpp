@@ -5,10 +5,13 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <string_view>
 
 #include "base/text.h"
 #include "base/translate.h"
@@ -57,6 +60,26 @@ class SpawnPlan {
   posix_spawnattr_t attributes_{};
 };
 
+/// What it wrote before it could tell its starter anything, such as that a file is not there; its
+/// exit code is that of the error.
+Error error_of(pid_t pid, const os::Fd& standard_error, const std::string& log) {
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  const int exit = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+  const bool is_told = exit > 0 && exit <= static_cast<int>(Code::KeyReused);
+  const Code code = is_told ? static_cast<Code>(exit) : Code::Failure;
+  (void)::lseek(standard_error.get(), 0, SEEK_SET);
+  const auto written = read_to_end(standard_error.get());
+  std::string_view text = trim(written ? std::string_view(*written) : std::string_view());
+  if (text.empty()) {
+    return {code, tr_format("gflowd ended before it answered; see its log: {}", printable(log))};
+  }
+  constexpr std::string_view kProgram = "gflowd: ";
+  if (text.starts_with(kProgram)) text.remove_prefix(kProgram.size());
+  return {code, std::string(text)};
+}
+
 /// Of the write end of a pipe.
 bool has_no_reader(int fd) {
   pollfd end{fd, 0, 0};
@@ -78,10 +101,13 @@ Result<void> start_in_background(std::vector<std::string> arguments, const std::
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
 
+  const os::Fd standard_error(::memfd_create("gflowd: standard error", MFD_CLOEXEC));
+  if (!standard_error.valid()) return os::errno_error("make room for what gflowd says");
   SpawnPlan plan;
-  for (const int standard : {0, 1, 2}) {
+  for (const int standard : {0, 1}) {
     (void)::posix_spawn_file_actions_addopen(plan.actions(), standard, "/dev/null", O_RDWR, 0);
   }
+  (void)::posix_spawn_file_actions_adddup2(plan.actions(), standard_error.get(), 2);
   (void)::posix_spawn_file_actions_adddup2(plan.actions(), write_end.get(), kReadyFd);
   (void)::posix_spawn_file_actions_addchdir_np(plan.actions(), "/");
   pid_t pid = 0;
@@ -94,10 +120,7 @@ Result<void> start_in_background(std::vector<std::string> arguments, const std::
   write_end.reset();
   const std::string said = GF_TRY(read_to_end(read_end.get()));
   if (said == "ready\n") return {};
-  if (said.empty()) {
-    return fail(Code::Failure,
-                tr_format("gflowd ended before it answered; see its log: {}", printable(log)));
-  }
+  if (said.empty()) return std::unexpected(error_of(pid, standard_error, log));
   // "<code> <message>", as tell_starter() writes it.
   const std::size_t space = said.find(' ');
   const auto code = parse_number(std::string_view(said).substr(0, space)).value_or(1);
@@ -110,6 +133,10 @@ Result<void> tell_starter(int ready_fd, const Error* error) {
   const std::string said =
       error == nullptr ? "ready\n"
                        : fmt::format("{} {}\n", static_cast<int>(error->code), error->message);
+  if (error == nullptr) {  // nobody reads it from now on
+    const os::Fd nowhere(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+    (void)::dup2(nowhere.get(), 2);
+  }
   auto written = os::write_all(fd.get(), said);
   if (written || has_no_reader(fd.get())) return {};
   return with_context(written.error(), "tell who started gflowd that it answers");

@@ -9,12 +9,13 @@
 namespace gflow::daemon {
 
 /// Starts this very program again in a session of its own, detached from terminal and directory,
-/// and waits until it says that it answers. Errors: what it says instead.
-/// `log` is named where it says nothing.
+/// and waits until it says that it answers. Errors: what it says instead, or wrote to its standard
+/// error; `log` is named where it says nothing.
 [[nodiscard]] Result<void> start_in_background(std::vector<std::string> arguments,
                                                const std::string& log);
 
 /// Says to the one who waits that this daemon answers, or the error because of which it does not.
+/// With the former its standard error is read no more, and goes nowhere.
 /// One who has gone need not know. Errors: it could not be said, so that it is taken for one that
 /// failed.
 [[nodiscard]] Result<void> tell_starter(int ready_fd, const Error* error);

@@ -59,6 +59,21 @@ def test_a_mistake_in_a_file_is_none_on_the_command_line(machine, name, text):
     assert ran.code == 2 and "--help" in ran.err, ran
 
 
+def test_a_file_named_at_the_start_that_is_no_more_is_named(bare):
+    """By who starts it with the words of the last start, which nobody typed this time."""
+    named = bare.work / "mine.toml"
+    named.write_text("")
+    bare.ok("gflowd", "up", "--devices", "sim:1xH100", "--gflow-config", named)
+    named.unlink()
+    ran = bare.run("gflowd", "restart")
+    assert ran.code == 3 and f"open '{named}': No such file or directory" in ran.err, ran
+    assert ran.err.startswith("gflowd restart: open ") and "keeps running" in ran.err, ran
+    named.write_text("[scheduler\n")
+    bare.kill_daemon()
+    ran = bare.run("gflowd", "restart")
+    assert ran.code == 2 and f"{named}:1: " in ran.err, ran
+
+
 def test_a_file_that_is_no_toml_keeps_nobody_from_the_daemon(machine):
     """It is the daemon's next start that needs it: till then jobs are seen, ended, submitted, and the daemon stopped."""
     machine.config("[scheduler\n")
