@@ -18,13 +18,27 @@ import tempfile
 from collections.abc import Iterator
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# What each state means; what is not enforced; what a field of a job is that an option can change.
+# What each state means; what is not enforced; what the fields of a job are, and what people call them.
+JOB_FIELD = r'field<&(?:JobSpec|Request|Dependencies)::\w+>\(\s*\{\.name = "([^"]*)",\s*\.help = "([^"]*)"'
 TABLES = {"src/core/status.h": r'"([a-z][^"\\\n]*)"\}',
           "src/core/executor.h": r'kGpu\w+ =\s*"([^"\\\n]*)";',
-          "src/core/job_description.h": r'JobSpec::\w+>\(\s*\{[^}]*\.help = "([^"\\\n]*)",[^}]*\.change'}
+          "src/core/job_description.h": JOB_FIELD}
 KEYWORDS = ["tr", "tr_later", "tr_format", "tr_count:2,3"]
 XGETTEXT = ["xgettext", "--language=C++", "--from-code=UTF-8", "--keyword=", "--sort-by-file", "--add-location=file",
             "--no-wrap", "--package-name=gflow", *(f"--keyword={word}" for word in KEYWORDS)]
+
+
+def field_words(name: str) -> str:
+    """A field as field_label() says it: without its unit."""
+    return re.sub(r"_(seconds|bytes|parts|ms)$", "", name).replace("_", " ")
+
+
+def table_messages(name: str) -> list[str]:
+    """The messages of one of the tables."""
+    found = re.findall(TABLES[name], (ROOT / name).read_text(encoding="utf-8"))
+    if TABLES[name] != JOB_FIELD:
+        return found
+    return sorted({text for field, help_text in found for text in (field_words(field), help_text)})
 
 
 def extract(template: pathlib.Path) -> None:
@@ -32,11 +46,10 @@ def extract(template: pathlib.Path) -> None:
     sources = sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("src/**/*.*")
                      if path.suffix in (".cpp", ".h") and not path.stem.endswith("_test"))
     with tempfile.TemporaryDirectory() as folder:
-        for name, pattern in TABLES.items():
-            texts = re.findall(pattern, (ROOT / name).read_text(encoding="utf-8"))
+        for name in TABLES:
             copy = pathlib.Path(folder) / name
             copy.parent.mkdir(parents=True, exist_ok=True)
-            copy.write_text("\n".join(f'tr("{text}");' for text in texts), encoding="utf-8")
+            copy.write_text("\n".join(f'tr("{text}");' for text in table_messages(name)), encoding="utf-8")
         subprocess.run([*XGETTEXT, "-o", str(template), f"--directory={folder}", f"--directory={ROOT}",
                         *sources, *TABLES], check=True)
 

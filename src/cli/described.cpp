@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 #include "api/json_names.h"
 #include "base/text.h"
@@ -124,6 +125,10 @@ std::string text_of(const std::optional<T>& value) {
   return value ? text_of(*value) : "";
 }
 
+/// A value as people are shown it; what programs read, text_of(), is the same in every language.
+std::string shown(bool value) { return value ? tr("yes") : tr("no"); }
+std::string shown(const auto& value) { return text_of(value); }
+
 Result<void> read_value(std::string_view option, std::string_view text, std::string& out) {
   if (printable(text) != text) {
     return fail(Code::Usage, tr_format("{}: control characters are not allowed", option));
@@ -131,9 +136,19 @@ Result<void> read_value(std::string_view option, std::string_view text, std::str
   out = text;
   return {};
 }
-Result<void> read_value(std::string_view option, std::string_view text, int& out) {
-  out = GF_TRY(read_count(option, text));
-  return {};
+Result<void> read_value(std::string_view option,
+                        std::string_view text,
+                        int& out,
+                        Range range = kCountRange) {
+  const auto end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, out);
+  if (error == std::errc() && stop == end && range.contains(out)) return {};
+  return fail(Code::Usage,
+              tr_format("{}: '{}' is not a number from {} to {}",
+                        option,
+                        printable(text),
+                        range.least,
+                        range.most));
 }
 Result<void> read_value(std::string_view option, std::string_view text, bool& out) {
   if (text != "yes" && text != "no") {
@@ -213,7 +228,11 @@ Result<void> read_each(const Invocation& invocation, JobSpec& spec, Take take) {
           const auto option = std::ranges::find(options, name, &Option::name);
           if (!read || option == options.end() || option->field != row.name) return;
           if (!invocation.has(name)) return;
-          read = read_value("--" + name, invocation.get(name), value);
+          if constexpr (std::is_same_v<Value, int>) {
+            read = read_value("--" + name, invocation.get(name), value, row.range);
+          } else {
+            read = read_value("--" + name, invocation.get(name), value);
+          }
           take(value);
         }
       },
@@ -303,9 +322,9 @@ std::vector<Fact> described_facts(const JobSpec& spec) {
   each_leaf(
       [&facts](const auto& row, const auto& value, const auto& plain) {
         if (is_among(kOtherwiseShown, row.name) || value == plain) return;
-        std::string name = field_words(row.name);
+        std::string name = field_label(row.name);
         name.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(name.front())));
-        facts.push_back({std::move(name), text_of(value)});
+        facts.push_back({std::move(name), shown(value)});
       },
       spec,
       defaults);

@@ -26,7 +26,7 @@ class Reader {
         rest_ = rest_.subspan(1);
         break;
       }
-      if (argument.size() < 2 || argument.front() != '-') {
+      if (argument.size() < 2 || argument.front() != '-' || is_number(argument)) {
         if (command_.order == Order::FirstWordEndsOptions || starts_subcommand()) break;
         found_.words.push_back(argument);
         rest_ = rest_.subspan(1);
@@ -44,6 +44,12 @@ class Reader {
   }
 
  private:
+  /// "-1", where no option has that digit for its letter.
+  [[nodiscard]] bool is_number(std::string_view argument) const {
+    const char first = argument[1];
+    return first >= '0' && first <= '9' && by_letter(first) == nullptr && command_.words.most > 0;
+  }
+
   /// Options after the name of a subcommand belong to it.
   [[nodiscard]] bool starts_subcommand() const {
     return found_.words.empty() && !command_.subcommands.empty();

@@ -85,6 +85,13 @@ TEST(Parse, LeavesWhatFollowsTheFirstWordToTheJob) {
   }
 }
 
+TEST(Parse, ANumberBelowZeroIsAWordWhereNoLetterIsThatDigit) {
+  EXPECT_EQ(parsed(job_command(Order::Mixed), "-1 -g 2"), "gpus=2 | -1");
+  Command command = job_command(Order::Mixed);
+  command.options.push_back({.name = "one", .letters = "1"});
+  EXPECT_EQ(parsed(command, "-1 x"), "one= | x");
+}
+
 TEST(Parse, SaysWhatIsWrongAndWhatIsNear) {
   constexpr Case kCases[] = {
       {"--gpu 2", "error: unknown option '--gpu'; did you mean --gpus?"},

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/translate.h"
+
 namespace gflow {
 
 std::string field_words(std::string_view name) {
@@ -15,5 +17,7 @@ std::string field_words(std::string_view name) {
   std::ranges::replace(words, '_', ' ');
   return words;
 }
+
+std::string field_label(std::string_view name) { return tr(field_words(name)); }
 
 }  // namespace gflow

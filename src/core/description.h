@@ -147,5 +147,7 @@ template <Described T>
 
 /// A name as people say it, without its unit: "time limit" for "time_limit_seconds".
 [[nodiscard]] std::string field_words(std::string_view name);
+/// The same in the reader's language, to be said to people.
+[[nodiscard]] std::string field_label(std::string_view name);
 
 }  // namespace gflow

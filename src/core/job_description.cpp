@@ -71,7 +71,7 @@ Result<void> check_range(const FieldInfo& row, std::int64_t number) {
   if (row.range.contains(number)) return {};
   return fail(Code::Usage,
               tr_format("{} {} is not between {} and {}",
-                        field_words(row.name),
+                        field_label(row.name),
                         number,
                         row.range.least,
                         row.range.most));
@@ -82,7 +82,7 @@ Result<void> check_length(const FieldInfo& row, std::size_t bytes) {
   return fail(
       Code::Usage,
       tr_format(
-          "its {} has {} bytes; the maximum is {}", field_words(row.name), bytes, row.max_bytes));
+          "its {} has {} bytes; the maximum is {}", field_label(row.name), bytes, row.max_bytes));
 }
 
 Result<void> check_characters(const FieldInfo& row, std::string_view text) {
@@ -90,7 +90,7 @@ Result<void> check_characters(const FieldInfo& row, std::string_view text) {
   if (count <= row.max_characters) return {};
   return fail(Code::Usage,
               tr_format("its {} has {} characters; the maximum is {}",
-                        field_words(row.name),
+                        field_label(row.name),
                         count,
                         row.max_characters));
 }
@@ -99,19 +99,19 @@ Result<void> check_letters(const FieldInfo& row, std::string_view text) {
   if (row.letters == Letters::Any) return {};
   if (!is_utf8(text)) {
     return fail(Code::Usage,
-                tr_format("its {} is not UTF-8: '{}'", field_words(row.name), printable(text)));
+                tr_format("its {} is not UTF-8: '{}'", field_label(row.name), printable(text)));
   }
   if (const auto unseen = first_unseen(text)) {
     return fail(Code::Usage,
                 tr_format("its {} has only characters that can be seen, not U+{:04X}",
-                          field_words(row.name),
+                          field_label(row.name),
                           static_cast<std::uint32_t>(*unseen)));
   }
   if (row.letters == Letters::Name || trim(text) == text) return {};
   return fail(Code::Usage,
-              trim(text).empty() ? tr_format("its {} is blank", field_words(row.name))
+              trim(text).empty() ? tr_format("its {} is blank", field_label(row.name))
                                  : tr_format("its {} begins or ends with a blank: '{}'; write '{}'",
-                                             field_words(row.name),
+                                             field_label(row.name),
                                              printable(text),
                                              printable(trim(text))));
 }
@@ -128,7 +128,7 @@ Result<void> check_field(const FieldInfo& row, const T& value) {
     return fail(
         Code::Usage,
         tr_format(
-            "its {} are {}; the maximum is {}", field_words(row.name), value.size(), kMaxLabels));
+            "its {} are {}; the maximum is {}", field_label(row.name), value.size(), kMaxLabels));
   } else {
     const auto number = number_in(value);
     return number ? check_range(row, *number) : Result<void>();

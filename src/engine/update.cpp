@@ -22,7 +22,7 @@ std::string changeable_names() {
   std::vector<std::string> names;
   each_leaf(
       [&names](const auto& row, const auto& /*value*/) {
-        if (row.change == Change::Active) names.push_back(field_words(row.name));
+        if (row.change == Change::Active) names.push_back(field_label(row.name));
       },
       any);
   return join(names, ", ");
@@ -35,13 +35,13 @@ Result<void> check_time(const Job& job, const JobChanges& changes) {
   for (const FieldInfo& row : changes.rows(job.spec)) {
     if (row.change == Change::Never) {
       return fail(Code::Usage,
-                  tr_format("the {} of a job cannot be changed", field_words(row.name)));
+                  tr_format("the {} of a job cannot be changed", field_label(row.name)));
     }
     if (row.change == Change::Pending && is_active(job)) {
       return fail(Code::WrongState,
                   tr_format("job {} is running: its {} can no longer be changed, only {}",
                             job.id.value,
-                            field_words(row.name),
+                            field_label(row.name),
                             changeable_names()));
     }
   }

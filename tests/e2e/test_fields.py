@@ -34,7 +34,7 @@ def test_a_project_is_refused_alike_wherever_it_is_said(bare):
 def test_what_can_be_changed_while_a_job_runs_is_in_the_help(bare):
     """And is what is then taken."""
     text = " ".join(bare.ok("gjob", "update", "--help").split())
-    assert "while a job runs: --name, --priority, --time-limit, --requeue, --max-retries, --preemptible, --preempt-signal, --max-concurrent." in text
+    assert "while a job runs: --name, --gpus, --priority, --time-limit, --requeue, --max-retries, --preemptible, --preempt-signal, --max-concurrent." in text
 
 
 def test_an_update_of_a_running_job_is_refused_by_the_field(bare):

@@ -123,7 +123,11 @@ std::vector<Option> options() {
     for (Option& option : make()) {
       option.group.clear();
       // What is not given stays as it is: the defaults are those of gbatch.
-      if (option.name == "gpus") option.help = tr("GPUs, as for 'gbatch --gpus'.");
+      if (option.name == "gpus") {
+        option.help =
+            tr("GPUs, as for 'gbatch --gpus'. Of a running job only the upper end of a range.");
+        option.field = "gpu_share_limit_parts";
+      }
       if (option.name == "nodes") option.help = tr("Number of nodes, with all of that on each.");
       all.push_back(std::move(option));
     }
