@@ -86,11 +86,15 @@ def test_a_job_that_ends_while_no_daemon_runs(machine):
 
 
 def test_time_limit_holds_without_a_daemon(machine):
+    """The supervisor takes notice of the limit when the daemon is gone: it is stopped until then."""
     gate = Gate(machine)
-    job = machine.submit("--time", "1s", "--grace", "1s", *counted(machine, gate.command))
+    job = machine.submit("--time", "1h", "--grace", "1s", *counted(machine, gate.command))
     gate.reached()
     shim = parent(machine.running(job)["pid"])
+    os.kill(shim, signal.SIGSTOP)
+    machine.ok("gjob", "update", job, "--time", "1s")
     machine.kill_daemon()
+    os.kill(shim, signal.SIGCONT)
     gone(shim)
     machine.up()
     assert machine.wait(job)[0]["status"] == "Timeout"
