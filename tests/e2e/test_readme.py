@@ -55,16 +55,23 @@ def screens(text):
 
 
 def same_at_any_time(text):
-    """Without how long it has been, in columns that stay where they are."""
+    """Without how long it has been, in columns that stay where they are for the hour that the shortest of its jobs may run."""
     def padded(found):
         columns = sum(map(width_of, found[0]))
         left = f"T/{found[1]}"
         return left + " " * (columns - len(left))
 
-    text = re.sub(r"\d+s/(\w+) *", padded, text)
-    text = re.sub(r"\d+h\d+m\d+s|\d+m\d+s|\d+s\b", "T", text)
+    text = re.sub(r"(?:\d+[dhms])+/(\w+) *", padded, text)
+    text = re.sub(r"([(（](?:in )?)(?:\d+[dhms])+(?=(?: ago| 前| 后)?[)）])", r"\1T", text)
     text = re.sub(r"(\d\d):\d\d(:\d\d)?", r"\1:mm", text)  # as many columns in each place
     return "\n".join(line.rstrip() for line in text.strip().splitlines())
+
+
+@pytest.mark.parametrize("since, left", [("0s", "8h"), ("38s", "7h59m22s"), ("1m", "7h59m"), ("1m2s", "7h58m58s"), ("59m59s", "7h1s")])
+def test_a_screen_is_the_same_whenever_it_is_asked_for(since, left):
+    queue = f"1  R  4  {since}/8h".ljust(20) + "13:04"
+    assert same_at_any_time(f"{queue}\nsince 13:05 ({since} ago)\n等了（{since} 前）\nat 21:04 (in {left})\n（{left} 后）\nlimit: 8h, -/12h") == (
+        "1  R  4  T/8h       13:mm\nsince 13:mm (T ago)\n等了（T 前）\nat 21:mm (in T)\n（T 后）\nlimit: 8h, -/12h")
 
 
 def zone_where_it_is(hour, minute):
