@@ -3,8 +3,6 @@
 
 import contextlib
 import os
-import pty
-import re
 import select
 import signal
 import socket
@@ -14,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from machine import CONTROL_GROUPS, PATIENCE, Gate, Machine, appears
-from terminal import on_terminal
+from terminal import Terminal, on_terminal
 
 SOCKET = ("gflowd", ".sock")
 
@@ -250,31 +248,19 @@ def test_who_waits_for_a_job_is_told_for_what(machine):
     job = machine.submit("bash", "-c", gate.command)
     gate.reached()
     machine.running(job)
-    here, there = pty.openpty()
-    waits = subprocess.Popen(
-        ["gjob", "wait", str(job)], env=machine.environment, stdout=subprocess.DEVNULL, stderr=there
-    )
-    os.close(there)
-    assert select.select([here], [], [], PATIENCE)[0]
-    assert re.search(rf"Waiting for job {job}: Running", os.read(here, 4096).decode())
-    gate.open()
-    assert waits.wait(PATIENCE) == 0
-    os.close(here)
+    with Terminal(machine, "bash", "-c", f"exec gjob wait {job} > /dev/null") as terminal:
+        terminal.shows(f"Waiting for job {job}: Running")
+        gate.open()
+        assert terminal.ends() == 0
 
 
 def test_who_waits_for_a_job_that_fails_is_told_how_and_where_to_look(machine):
     job = machine.submit("bash", "-c", "exit 2")
     quiet = machine.run("gjob", "wait", job)
     assert (quiet.code, quiet.out, quiet.err) == (2, "", "")
-    here, there = pty.openpty()
-    waits = subprocess.Popen(
-        ["gjob", "wait", str(job)], env=machine.environment, stdout=subprocess.DEVNULL, stderr=there
-    )
-    os.close(there)
-    assert waits.wait(PATIENCE) == 2
-    shown = os.read(here, 4096).decode()
-    assert f"Job {job} exited with code 2" in shown and f"'gjob log {job}' shows its output" in shown, shown
-    os.close(here)
+    terminal, code = on_terminal(machine, "bash", "-c", f"exec gjob wait {job} > /dev/null", columns=200)
+    shown = terminal.screen.text()
+    assert code == 2 and f"Job {job} exited with code 2" in shown and f"'gjob log {job}' shows its output" in shown, shown
 
 
 # -- who goes
