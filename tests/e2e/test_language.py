@@ -8,12 +8,12 @@ import signal
 from pathlib import Path
 
 import pytest
+from commands import COMMANDS
 from machine import BIN, Machine
 from terminal import Terminal, on_terminal, width_of
 
 CHINESE = {"LANG": "zh_CN.UTF-8", "LC_ALL": "zh_CN.UTF-8"}
 HAN = re.compile("[\u4e00-\u9fff]")
-COMMANDS = ["gbatch", "gqueue", "ginfo", "gcancel", "gjob", "gctl", "gflow", "gflowd"]
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import subprocess
 import termios
 
 import pytest
+from commands import COMMANDS
 from machine import PATIENCE
 from terminal import Terminal, on_terminal, width_of
 
@@ -145,7 +146,7 @@ def test_why_a_gpu_is_drained_is_told_whole(machine, columns):
 
 
 @pytest.mark.parametrize("language", ["C.UTF-8", "zh_CN.UTF-8"])
-@pytest.mark.parametrize("program", ["gbatch", "gqueue", "ginfo", "gjob", "gcancel", "gstats", "gctl", "galloc", "gflow", "gflowd"])
+@pytest.mark.parametrize("program", COMMANDS)
 def test_help_fits_a_narrow_terminal(machine, program, language):
     terminal, code = on_terminal(machine, program, "--help", columns=40, rows=1000, env={"LC_ALL": language})
     assert (code, terminal.screen.wrapped) == (0, 0), terminal.screen.text()
