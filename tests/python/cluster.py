@@ -39,10 +39,12 @@ def programs():
     return where
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+def port_of_ours():
+    """A socket that holds a port, where nobody else is given it; a server that shares ports listens there, as often as it is started."""
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    held.bind(("127.0.0.1", 0))
+    return held
 
 
 def path_of(kind, namespace=""):
@@ -56,7 +58,8 @@ class Cluster:
         self.root = Path(tempfile.mkdtemp(prefix="gflow-cluster-", dir=memory))
         self._running = {}
         self.strangers = set()
-        self.port, self._etcd_port, self._peer_port = free_port(), free_port(), free_port()
+        self._held = [port_of_ours() for _ in range(3)]
+        self.port, self._etcd_port, self._peer_port = (held.getsockname()[1] for held in self._held)
         self.url = f"https://127.0.0.1:{self.port}"
         (self.root / "audit.json").write_text(json.dumps({
             "apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["ResponseStarted", "ResponseComplete", "Panic"],
@@ -85,11 +88,11 @@ class Cluster:
         client, peer = (f"http://127.0.0.1:{port}" for port in (self._etcd_port, self._peer_port))
         return (f"--data-dir={self.root}/etcd", f"--listen-client-urls={client}", f"--advertise-client-urls={client}",
                 f"--listen-peer-urls={peer}", f"--initial-advertise-peer-urls={peer}", f"--initial-cluster=default={peer}",
-                "--unsafe-no-fsync", "--log-level=warn")
+                "--socket-reuse-port", "--unsafe-no-fsync", "--log-level=warn")
 
     def _of_apiserver(self):
         # No kubelet and no controller is here to say that a node is ready, or to make a service account for each namespace.
-        return (f"--etcd-servers=http://127.0.0.1:{self._etcd_port}", f"--secure-port={self.port}", "--bind-address=127.0.0.1",
+        return (f"--etcd-servers=http://127.0.0.1:{self._etcd_port}", f"--secure-port={self.port}", "--permit-port-sharing", "--bind-address=127.0.0.1",
                 f"--cert-dir={self.root}/certs", f"--client-ca-file={self.root}/clients.crt", f"--token-auth-file={self.root}/tokens", "--authorization-mode=RBAC",
                 "--service-account-issuer=https://kubernetes.default.svc", f"--service-account-key-file={self.root}/accounts.key",
                 f"--service-account-signing-key-file={self.root}/accounts.key", "--service-cluster-ip-range=10.0.0.0/24",
@@ -121,6 +124,8 @@ class Cluster:
             process.kill()
         for process in self._running.values():
             process.wait(PATIENCE)
+        for held in self._held:
+            held.close()
         shutil.rmtree(self.root, ignore_errors=True)
 
     def raw(self, method, path, body=None, token=ADMIN):
@@ -186,7 +191,8 @@ class Cluster:
 
     def asked_by(self, user):
         """Each verb, group and resource that it asked for, and its subresource. It is written before it is answered."""
-        asked = [json.loads(line) for line in (self.root / "asked").read_text().splitlines()]
+        whole, _, _ = (self.root / "asked").read_text().rpartition("\n")  # of others a line is being written
+        asked = [json.loads(line) for line in whole.splitlines()]
         objects = [(one["verb"], one["objectRef"]) for one in asked if one["user"].get("username") == user and "objectRef" in one]
         return {(verb, it.get("apiGroup", ""), "/".join(filter(None, (it["resource"], it.get("subresource"))))) for verb, it in objects}
 
