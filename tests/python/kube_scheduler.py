@@ -33,7 +33,7 @@ class Scheduler:
         self.log = kube.root / f"gflow-kube-{time.monotonic_ns()}.log"
         with open(self.log, "wb") as log:
             self._process = subprocess.Popen(
-                [BIN / "gflow-kube", "--kubeconfig", config, "--lease-duration", "3", *options], stderr=log, stdout=log,
+                [BIN / "gflow-kube", "--kubeconfig", config, *options], stderr=log, stdout=log,
                 env={"PATH": os.environ["PATH"], "HOME": str(kube.root)})
 
     @property
@@ -57,6 +57,11 @@ class Scheduler:
         if self.is_running():
             self._process.send_signal(how)
         return self._process.wait(PATIENCE)
+
+
+def end_lease(kube):
+    """Of one that was killed: as its time does, and sooner."""
+    kube.ask("DELETE", path_of("Lease", "gflow"))
 
 
 def make_pod(kube, name, gpu=None, count=0, *, cpu=None, memory=None, priority=None, namespace="default", scheduler="gflow", **spec):
