@@ -53,8 +53,8 @@ def asked(monkeypatch):
     return found
 
 
-def raised_by(kind, name, job, asked, end, *where, **how):
-    """What such a wait raises where `end()` is called in its middle."""
+def raised_by(kind, name, job, end, *where, **how):
+    """What such a wait raises; `end(part)` is called once it has begun."""
     plain, awaited, part = WAITS[name]
     raised = []
 
@@ -71,12 +71,21 @@ def raised_by(kind, name, job, asked, end, *where, **how):
         except gflow.GflowError as error:
             raised.append(error)
 
-    waits = threading.Thread(target=wait)
+    waits = threading.Thread(target=wait, daemon=True)
     waits.start()
-    asked[part].wait()
-    end()
-    waits.join()
+    end(part)
+    waits.join(PATIENCE)
     return raised[0]
+
+
+def in_its_middle(asked, end):
+    """`end()`, once gflowd was asked for what does not come."""
+
+    def when_asked(part):
+        assert asked[part].wait(PATIENCE)
+        end()
+
+    return when_asked
 
 
 @pytest.mark.parametrize("kind", ["threads", "asyncio"])
@@ -85,7 +94,7 @@ def test_gflowd_goes_away(machine, client, asked, kind, name):
     """And does not come back for as long as is waited for that."""
     job = client.submit("sleep 600", gpus=2)
     machine.running(job.id)
-    error = raised_by(kind, name, job.id, asked, machine.kill_daemon, f"unix:{machine.socket}", patience=0)
+    error = raised_by(kind, name, job.id, in_its_middle(asked, machine.kill_daemon), f"unix:{machine.socket}", patience=0)
     assert isinstance(error, (gflow.Unreachable, gflow.ConnectionLost)) and str(error), repr(error)
 
 
@@ -178,14 +187,15 @@ def held(lab):
 def test_a_token_is_revoked(lab, held, asked, kind, name):
     """It ends with it, and not with what was waited for."""
     token = lab.ok("gctl", "token", "create", f"{kind}-{name}", "--scope", "submit").strip()
-    error = raised_by(kind, name, held, asked, lambda: lab.ok("gctl", "token", "revoke", f"{kind}-{name}"),
-                      lab.tls_url, token=token, fingerprint=lab.fingerprint)
+    revoke = in_its_middle(asked, lambda: lab.ok("gctl", "token", "revoke", f"{kind}-{name}"))
+    error = raised_by(kind, name, held, revoke, lab.tls_url, token=token, fingerprint=lab.fingerprint)
     assert isinstance(error, gflow.Unauthenticated) and isinstance(error, PermissionError), repr(error)
     assert error.status == 401 and "revoked" in error.detail and token not in f"{error!r} {error}"
 
 
 @pytest.mark.parametrize("name", ["wait", "events"])
-def test_a_token_expires(lab, held, asked, name):
-    token = lab.ok("gctl", "token", "create", f"expires-{name}", "--expires", "1s").strip()
-    error = raised_by("threads", name, held, asked, lambda: None, lab.tls_url, token=token, fingerprint=lab.fingerprint)
+def test_a_token_expires(lab, held, name):
+    """Whether gflowd has been asked by then or not."""
+    token = lab.ok("gctl", "token", "create", f"expires-{name}", "--expires", "2s").strip()
+    error = raised_by("threads", name, held, lambda _: None, lab.tls_url, token=token, fingerprint=lab.fingerprint)
     assert isinstance(error, gflow.Unauthenticated) and "expired" in error.detail, repr(error)
