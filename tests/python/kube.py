@@ -101,3 +101,11 @@ def kubeconfig_of(kube):
 def through(between, kubeconfig_of, kubernetes_client):
     """Makes clients that ask through the proxy."""
     return lambda **options: kubernetes_client(kubeconfig=kubeconfig_of(server=between.url), **options)
+
+
+@pytest.fixture
+def frequent_renewals(monkeypatch):
+    """A minute's lease, renewed each half second."""
+    from gflow import _kube_source
+
+    monkeypatch.setattr(_kube_source, "_RENEWALS", 120)

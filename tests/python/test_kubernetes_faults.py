@@ -302,9 +302,9 @@ def test_what_a_newer_version_wrote_stays(kube, manager, kubernetes_client):
     assert one["devices"] == [0, 3] and one["gpus"] == 1
 
 
-def test_a_renewal_goes_on_when_what_was_written_can_be_read_again(kube, manager, kubernetes_client, caplog):
+def test_a_renewal_goes_on_when_what_was_written_can_be_read_again(kube, manager, frequent_renewals, kubernetes_client, caplog):
     kube.node("a", 2)
-    resources = manager(kubernetes_client(lease_seconds=6))
+    resources = manager(kubernetes_client())
     held = resources.hold(config(1))
     caplog.set_level(logging.WARNING)
     right = kube.ask("GET", f"{LEASES}/a")["metadata"]["annotations"]["gflow/allocations"]
@@ -469,10 +469,10 @@ def test_gpus_that_were_given_back_unheard_are_given_back(kube, between, through
     assert resources.give_back(held) is True and held.lost is None
 
 
-def test_who_could_not_give_back_still_holds(kube, between, through, manager):
+def test_who_could_not_give_back_still_holds(kube, between, through, manager, frequent_renewals):
     """It is renewed until it is tried again; what somebody else takes away meanwhile is lost."""
     kube.node("a", 2)
-    client = through(lease_seconds=3)
+    client = through()
     resources = manager(client)
     one, other = resources.hold(config(1)), resources.hold(config(1))
     lost = threading.Event()
@@ -491,9 +491,9 @@ def test_who_could_not_give_back_still_holds(kube, between, through, manager):
     assert one.lost is None and resources.give_back(one) is True
 
 
-def test_who_hears_of_a_loss_may_give_it_back(kube, manager, kubernetes_client):
+def test_who_hears_of_a_loss_may_give_it_back(kube, manager, frequent_renewals, kubernetes_client):
     kube.node("a", 1)
-    client = kubernetes_client(lease_seconds=3)
+    client = kubernetes_client()
     resources = manager(client)
     held = resources.hold(config(1))
     told, heard = [], threading.Event()
