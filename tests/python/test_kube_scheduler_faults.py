@@ -93,18 +93,31 @@ def test_the_lease_is_kept_until_what_was_asked_for_has_its_end(kube, start, bet
     """Another must not decide by what is not there yet."""
     kube.node("n", 1)
     held = Held(between, is_binding)
-    first = start("--lease-duration", "15", server=between.url)
+    first = start(server=between.url)
     make_pod(kube, "a", "1")
     held.reached()
-    second = start("--lease-duration", "15")
-    assert second.says("waiting for it")
-    ended = threading.Thread(target=first.end)
+    decided = threading.Event()
+
+    def hook(method, path, forward):
+        is_ending = "ended by a signal" in first.said()
+        told = forward()
+        if is_ending and method == "PUT" and "/leases/" in path:
+            decided.set()
+        return told
+
+    def end():
+        first.end()
+        decided.set()
+
+    between.hook = hook
+    ended = threading.Thread(target=end)
     ended.start()
-    ended.join(0.5)
-    assert ended.is_alive()
-    assert f"_{second.pid}_" not in second.said()
+    assert decided.wait(PATIENCE), "the lease is neither renewed nor given up"
+    (lease,) = kube.ask("GET", path_of("Lease", "gflow"))["items"]
+    assert f"_{first.pid}_" in lease["spec"]["holderIdentity"]
     held.go()
     ended.join(PATIENCE)
+    start()
     make_pod(kube, "b", "1")
     until_told(kube, "b", "0/1 nodes are available")
     pods = pods_of(kube)
@@ -174,7 +187,7 @@ def test_what_was_to_be_written_while_the_lease_was_slow_is_not_lost(kube, start
         return forward()
 
     between.hook = hook
-    one = start(server=between.url)
+    one = start("--lease-duration", "3", server=between.url)
     make_pod(kube, "first", "1")
     until_bound(kube, "first")
     slow.set()
