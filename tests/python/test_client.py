@@ -4,6 +4,7 @@
 import copy
 import os
 import pickle
+import signal
 import threading
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -11,6 +12,8 @@ from pathlib import Path
 import gflow
 import pytest
 from gflow import _http, submission
+from gflow.changes import JobChanges
+from gflow.submission import SubmitOptions
 from machine import Gate
 
 
@@ -168,10 +171,13 @@ def test_time_sliced(client):
     ({"launch": ""}, gflow.OptionError, "launch='' is none of"),
     ({"gpus": " "}, gflow.OptionError, "gpus=' ' asks for nothing"),
     ({"gpus": 1e-12}, gflow.OptionError, "gpus=1e-12 asks for nothing"),
-    ({"time_limit": None}, gflow.OptionError, "time_limit: None is not a time"),
+    ({"preempt_signal": "USR3"}, gflow.OptionError, "preempt_signal='USR3' is not a signal"),
+    ({"preempt_signal": "0"}, gflow.OptionError, "preempt_signal='0' is not a signal"),
+    ({"preempt_signal": "65"}, gflow.OptionError, "preempt_signal='65' is not a signal"),
+    ({"preempt_signal": 1.5}, gflow.OptionError, "preempt_signal=1.5 is not a whole number"),
     ({"begin": "tomorrow"}, gflow.OptionError, "begin='tomorrow' is no time: a datetime"),
     ({"constraint": "zone=b"}, gflow.OptionError, "constraint='zone=b' is not a dictionary"),
-    ({"env": None}, gflow.OptionError, "env=None is not a dictionary"),
+    ({"env": "A=1"}, gflow.OptionError, "env='A=1' is not a dictionary"),
     ({"env": {"A": None}}, gflow.OptionError, "env: 'A': None is not a name and a text"),
     ({"cpus": 1.5}, gflow.OptionError, "cpus=1.5 is not a whole number"),
     ({"priority": "high"}, gflow.OptionError, "priority='high' is not a whole number"),
@@ -194,6 +200,35 @@ def test_what_is_wrong_is_an_exception_that_says_it(client, options, error, says
     assert client.jobs() == []
     if error in (gflow.RequestError, gflow.OptionError):
         assert issubclass(error, ValueError) and issubclass(error, gflow.GflowError)
+
+
+@pytest.mark.parametrize("said", ["USR1", "SIGUSR1", " usr1", "10", 10, signal.SIGUSR1])
+def test_a_signal_is_said_as_to_gbatch(client, said):
+    job = client.submit("true", hold=True, preemption="requeue", preempt_signal=said)
+    assert job.show()["spec"]["preempt_signal"] == signal.SIGUSR1
+    job.update(preempt_signal="KILL")
+    job.update(preempt_signal=said)
+    assert job.show()["spec"]["preempt_signal"] == signal.SIGUSR1
+
+
+def test_none_is_as_if_it_was_not_said(client):
+    nothing = dict.fromkeys(SubmitOptions.__annotations__)
+    plain, silent = client.submit_all([gflow.Submission("true"), gflow.Submission("true", **nothing)])
+    specs = [{**job.show()["spec"], "name": ""} for job in (plain, silent)]
+    assert specs[0] == specs[1]
+    assert list(client.map(abs, [-1], **nothing)) == [gflow.Executor(client, **nothing).submit(abs, -1).result()] == [1]
+
+
+@pytest.mark.parametrize("name", JobChanges.__annotations__)
+def test_what_is_taken_away_can_be_without(client, name):
+    job = client.submit("true", hold=True, gpus=1, gpu_memory="8G", memory="1G", time_limit=60)
+    if name in ("gpu_memory", "memory", "time_limit"):
+        job.update(**{name: None})
+        field = job.show()["spec"]
+        assert not (field["time_limit_seconds"] if name == "time_limit" else field["request"][f"{name}_bytes"])
+        return
+    with pytest.raises(gflow.OptionError, match=f"^{name}=None: only gpu_memory, memory, time_limit can be taken away"):
+        job.update(**{name: None})
 
 
 @pytest.mark.parametrize(("command", "error", "says"), [

@@ -99,9 +99,9 @@ def function(**options: Unpack[SubmitOptions]) -> Callable[[Callable[P, R]], Fun
 
     Errors: TypeError of one that there is not, OptionError of `launch`: a call is one process."""
     from gflow._function import Function
-    from gflow.submission import check_call_options
+    from gflow.submission import given_to_calls
 
-    check_call_options("a function", options)
+    given_to_calls("a function", options)
     return lambda one: Function(one, options)
 
 

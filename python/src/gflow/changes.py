@@ -7,14 +7,15 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Optional, TypedDict, Union, cast
 
 from gflow import submission as written
+from gflow.errors import OptionError
 
 if TYPE_CHECKING:
     from gflow import documents
-    from gflow.submission import Gpus, JobRef, Memory, Seconds
+    from gflow.submission import Gpus, JobRef, Memory, Seconds, Signal
 
 
 class JobChanges(TypedDict, total=False):
-    """As the options of `gjob update`; None takes away what can be without."""
+    """As the options of `gjob update`. None takes a limit or a memory away; the others cannot be without."""
 
     gpus: Gpus
     """all that is asked of GPUs; a memory that it does not name stays"""
@@ -37,7 +38,7 @@ class JobChanges(TypedDict, total=False):
     requeue: bool
     max_retries: int
     preemption: Literal["none", "requeue", "suspend"]
-    preempt_signal: int
+    preempt_signal: Signal
     max_concurrent: int
 
 
@@ -60,12 +61,16 @@ class Explanation(TypedDict):
 
 
 _PLAIN = ("name", "project", "priority", "requeue", "max_retries", "preemption", "preempt_signal", "max_concurrent")
+_CAN_BE_WITHOUT = {"gpu_memory", "memory", "time_limit"}
 _OF_GPUS = {"gpus", "gpu_share_parts", "gpu_share_limit_parts", "gpu_mode", "gpu_vendor", "gpu_models", "see_all"}
 
 
 def document_of(changes: JobChanges, gpus: documents.Request) -> dict[str, Any]:
     """As the API has them; `gpus` is what gflowd read of those. Errors: OptionError, TypeError."""
     written.check_names("an update", changes, JobChanges)
+    for name, value in changes.items():
+        if value is None and name not in _CAN_BE_WITHOUT:
+            raise OptionError(f"{name}=None: only {', '.join(sorted(_CAN_BE_WITHOUT))} can be taken away")
     document = written.plain_of(changes, _PLAIN)
     if "time_limit" in changes:
         limit = changes["time_limit"]
@@ -74,7 +79,7 @@ def document_of(changes: JobChanges, gpus: documents.Request) -> dict[str, Any]:
         document["grace_seconds"] = written.seconds_of(changes["grace"], "grace")
     if dependencies := _dependencies_of(changes):
         document["dependencies"] = dependencies
-    said = cast("written.SubmitOptions", {name: 0 if value is None else value for name, value in changes.items()})
+    said = {name: 0 if value is None else value for name, value in changes.items()}
     if request := {**gpus, **written.node_part(said)}:
         document["request"] = request
     return document
@@ -85,7 +90,7 @@ def _dependencies_of(changes: JobChanges) -> dict[str, Any]:
     said = {"depends_on", "depends_on_any", "auto_cancel"} & set(changes)
     if not said:
         return {}
-    options = cast("written.SubmitOptions", {name: value for name, value in changes.items() if name in said})
+    options = {name: value for name, value in changes.items() if name in said}
     whole, _ = written.dependencies_of(options, {})
     named = {} if said == {"auto_cancel"} else {"jobs": whole.get("jobs", []), "mode": whole.get("mode", "all")}
     return {**named, **({"auto_cancel": whole.get("auto_cancel", True)} if "auto_cancel" in said else {})}

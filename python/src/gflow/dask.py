@@ -17,7 +17,7 @@ from gflow._servers import find_server
 from gflow.aio import AsyncClient, AsyncJob
 from gflow.aio_functions import AsyncEndings, ended_of
 from gflow.errors import ConfigurationError, ConnectionLost, GflowError, JobFailed, NotFound, OptionError, ServerTimeout, Unreachable, WrongState
-from gflow.submission import SubmitOptions, bytes_of, check_call_options, whole_of
+from gflow.submission import SubmitOptions, bytes_of, given_to_calls, whole_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -92,7 +92,7 @@ class GflowCluster(_spec.SpecCluster):  # type: ignore[misc]
                  worker_extra_args: Sequence[str] = (), scheduler_options: Optional[Mapping[str, Any]] = None, security: Any = None,
                  death_timeout: int = _DEATH_SECONDS, asynchronous: bool = False, loop: Any = None,
                  **options: Unpack[SubmitOptions]) -> None:
-        check_call_options("a worker", options)
+        given = given_to_calls("a worker", options)
         _check_worker(nthreads, worker_extra_args, security, death_timeout)
         self._server = (server, token)
         self._client: Optional[AsyncClient] = None
@@ -107,11 +107,11 @@ class GflowCluster(_spec.SpecCluster):  # type: ignore[misc]
                "protocol": "tls://" if safety.tls_scheduler_cert else "tcp://", "security": safety, **(scheduler_options or {})}
         near = ["--host", "127.0.0.1"] if its["host"] == "127.0.0.1" else []
         self.worker_words = ["--death-timeout", str(death_timeout), "--no-dashboard", *near, *worker_extra_args]
-        self._job_name = options.get("name", "dask-worker")
-        self._options = cast("SubmitOptions", {**options, "env": {**options.get("env", {}), **_inherited(safety)}})
-        memory = bytes_of(options["memory"], "memory") if "memory" in options else None
+        self._job_name = given.get("name", "dask-worker")
+        self._options = cast("SubmitOptions", {**given, "env": {**given.get("env", {}), **_inherited(safety)}})
+        memory = bytes_of(given["memory"], "memory") if "memory" in given else None
         worker = {"cls": GflowWorker, "options": {
-            "cluster": self, "nthreads": nthreads or options.get("cpus") or 1, "memory_limit": memory}}
+            "cluster": self, "nthreads": nthreads or given.get("cpus") or 1, "memory_limit": memory}}
         try:
             super().__init__(workers={place: worker for place in range(n_workers)}, worker=worker, asynchronous=asynchronous, loop=loop,
                              scheduler={"cls": _scheduler.Scheduler, "options": its}, security=safety, silence_logs=logging.WARNING)

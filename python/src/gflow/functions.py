@@ -21,7 +21,7 @@ from gflow._folders import Folder, Left, swept
 from gflow._function import by_place
 from gflow.client import Client, Job
 from gflow.errors import ConfigurationError, EventsGone, GflowError, JobFailed
-from gflow.submission import Submission, SubmitOptions, check_call_options, shown_line
+from gflow.submission import Given, Submission, SubmitOptions, given_to_calls, shown_line
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -163,7 +163,7 @@ def _shown(function: Callable[..., Any], arguments: Sequence[Any]) -> str:
 def steps_of_calls(its: Calls, server: Server, function: Callable[..., Any], calls: Sequence[tuple[Sequence[Any], Any]],
                    options: SubmitOptions) -> Steps[list[tuple[int, str, Folder, int]]]:
     """A job for each call, all of them or none: id, name, the folder of its result and its index there."""
-    check_call_options("a function", options)
+    given = given_to_calls("a function", options)
     if not calls:
         return []
     if not server.is_here:
@@ -173,7 +173,7 @@ def steps_of_calls(its: Calls, server: Server, function: Callable[..., Any], cal
     folder = Folder(len(calls))
     try:
         _write_calls(folder.path, function, calls)
-        items = yield from its.items([_submission(folder.path, function, options)])
+        items = yield from its.items([_submission(folder.path, function, given)])
         answers = yield from its.submit_items(_alike(items[0], function, calls))
         folder.note_jobs(server, [one["id"] for one in answers])
     except BaseException:
@@ -188,7 +188,7 @@ def submit_calls(client: Client, function: Callable[..., R], calls: Sequence[tup
     return [FunctionJob(client, *one) for one in made]
 
 
-def _submission(folder: Path, function: Callable[..., Any], options: SubmitOptions) -> Submission:
+def _submission(folder: Path, function: Callable[..., Any], options: Given) -> Submission:
     package = str(Path(__file__).parents[1])
     environment = {**options.get("env", {})}
     kept = environment.get("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
@@ -344,7 +344,7 @@ class Executor(concurrent.futures.Executor):
     def __init__(self, client: Optional[Client] = None, **options: Unpack[SubmitOptions]) -> None:
         from gflow._default import default_client
 
-        check_call_options("an executor", options)
+        given_to_calls("an executor", options)
         self._client = client or default_client()
         self._options = options
         self._lock = threading.RLock()

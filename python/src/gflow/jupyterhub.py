@@ -16,6 +16,7 @@ from gflow._calls import ENDED
 from gflow._html import reasons_of
 from gflow.aio import AsyncClient, AsyncJob
 from gflow.errors import ConfigurationError, ConnectionLost, GflowError, NotFound, ServerTimeout, Unavailable, Unreachable, WrongState
+from gflow.submission import given_of
 
 if TYPE_CHECKING:
     from gflow.submission import SubmitOptions
@@ -139,7 +140,7 @@ class GflowSpawner(_Spawner):  # type: ignore[misc]
 
     def _options(self) -> SubmitOptions:
         """What the hub itself has in its environment is not for users."""
-        given = {"name": f"jupyter-{self.user.name}", **self._profile().get("options", {})}
+        given = {"name": f"jupyter-{self.user.name}", **given_of(self._profile().get("options", {}))}
         environment = {**self.get_env(), **given.get("env", {})}
         if self.notebook_dir:
             given.setdefault("cwd", os.path.expanduser(self.format_string(self.notebook_dir)))

@@ -11,11 +11,12 @@ import reprlib
 import re
 import secrets
 import shlex
+import signal
 import subprocess
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Union, cast
+from typing import TYPE_CHECKING, Any, Literal, Optional, Protocol, TypedDict, Union, cast
 
 from gflow.errors import ConfigurationError, GflowError, OptionError
 
@@ -28,6 +29,7 @@ Command = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]
 Gpus = Union[int, float, str]
 Memory = Union[int, str]
 Seconds = Union[int, float, timedelta]
+Signal = Union[int, str]
 
 
 class HasId(Protocol):
@@ -39,52 +41,53 @@ JobRef = Union[int, HasId]
 
 
 class SubmitOptions(TypedDict, total=False):
-    """What may be said of a job; what is not said is as `gbatch` has it."""
+    """What may be said of a job; what is not said, or None, is as `gbatch` has it."""
 
-    gpus: Gpus
+    gpus: Optional[Gpus]
     """2, 0.5, or a request: "2(V100)", "8G,0.5", "1(A100|H100)" (docs/requests.md)"""
-    gpu_memory: Memory
+    gpu_memory: Optional[Memory]
     """that has to be free on each GPU: "16G", or bytes"""
-    shared: bool
+    shared: Optional[bool]
     """takes turns on its GPUs with others; needs gpu_memory"""
-    cpus: int
-    memory: Memory
+    cpus: Optional[int]
+    memory: Optional[Memory]
     """host memory, reserved and, where the machine can, enforced: "20G", or bytes"""
-    nodes: int
-    constraint: Mapping[str, str]
+    nodes: Optional[int]
+    constraint: Optional[Mapping[str, str]]
     """labels each of its nodes must have"""
-    time_limit: Seconds
-    grace: Seconds
+    time_limit: Optional[Seconds]
+    grace: Optional[Seconds]
     """between SIGTERM and SIGKILL when it is stopped"""
-    name: str
-    project: str
-    priority: int
+    name: Optional[str]
+    project: Optional[str]
+    priority: Optional[int]
     """0 to 255, higher goes first"""
-    depends_on: Union[JobRef, Submission, Sequence[Union[JobRef, Submission]]]
+    depends_on: Optional[Union[JobRef, Submission, Sequence[Union[JobRef, Submission]]]]
     """jobs, or others of the same submit_all(), that have to finish well first"""
-    depends_on_any: Union[JobRef, Submission, Sequence[Union[JobRef, Submission]]]
+    depends_on_any: Optional[Union[JobRef, Submission, Sequence[Union[JobRef, Submission]]]]
     """one of these has to"""
-    auto_cancel: bool
+    auto_cancel: Optional[bool]
     """cancelled once that cannot happen any more; True"""
-    begin: Union[datetime, timedelta]
-    hold: bool
-    requeue: bool
-    max_retries: int
-    preemption: Literal["none", "requeue", "suspend"]
-    preempt_signal: int
-    group: str
-    max_concurrent: int
+    begin: Optional[Union[datetime, timedelta]]
+    hold: Optional[bool]
+    requeue: Optional[bool]
+    max_retries: Optional[int]
+    preemption: Optional[Literal["none", "requeue", "suspend"]]
+    preempt_signal: Optional[Signal]
+    """that it gets instead of SIGTERM when it is preempted: "USR1", or signal.SIGUSR1"""
+    group: Optional[str]
+    max_concurrent: Optional[int]
     """of the jobs of its group"""
-    cwd: Union[str, os.PathLike[str]]
-    env: Mapping[str, str]
+    cwd: Optional[Union[str, os.PathLike[str]]]
+    env: Optional[Mapping[str, str]]
     """set besides the environment of this process"""
-    inherit_env: bool
+    inherit_env: Optional[bool]
     """False: HOME, PATH and the like are all it has of this process"""
-    conda_env: str
+    conda_env: Optional[str]
     """its environment is that of this process as `conda activate` would leave it"""
-    launch: Literal["ddp", "torchrun", "accelerate"]
+    launch: Optional[Literal["ddp", "torchrun", "accelerate"]]
     """a process for each of its GPUs, as `gbatch --launch` (docs/environment.md); not of functions"""
-    config: Union[str, os.PathLike[str]]
+    config: Optional[Union[str, os.PathLike[str]]]
     """a file, copied now; GFLOW_JOB_CONFIG in the job is its path"""
 
 
@@ -96,7 +99,7 @@ class Submission:
     def __init__(self, command: Command, /, **options: Unpack[SubmitOptions]) -> None:
         check_names("a submission", options, SubmitOptions)
         self.command = command
-        self.options = options
+        self.options = given_of(options)
 
 
 def check_names(what: str, said: Mapping[str, object], kind: type) -> None:
@@ -108,11 +111,21 @@ def check_names(what: str, said: Mapping[str, object], kind: type) -> None:
         raise TypeError(f"{what} has no option '{name}'" + (f"; it has '{near[0]}'" if near else ""))
 
 
-def check_call_options(what: str, options: Mapping[str, object]) -> None:
+Given = Mapping[str, Any]
+"""Options that something is said of, without None."""
+
+
+def given_of(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def given_to_calls(what: str, options: SubmitOptions) -> dict[str, Any]:
     """Of jobs that run something of gflow and no command. Errors: those of check_names(); OptionError of `launch`."""
     check_names(what, options, SubmitOptions)
-    if "launch" in options:
-        raise OptionError(f"launch={options['launch']!r} is for commands: a job of {what} is one process")
+    given = given_of(options)
+    if "launch" in given:
+        raise OptionError(f"launch={given['launch']!r} is for commands: a job of {what} is one process")
+    return given
 
 
 def option_of_gpus(gpus: Gpus) -> str:
@@ -142,7 +155,18 @@ def whole_of(number: object, what: str) -> int:
     return int(number)
 
 
-_WHOLE_NUMBERS = {"priority", "max_retries", "preempt_signal", "max_concurrent"}
+def signal_of(number: Signal, what: str) -> int:
+    """Of "USR1", "SIGUSR1", "10" or a number, as gbatch reads them. Errors: OptionError of what is no signal."""
+    if not isinstance(number, str):
+        return whole_of(number, what)
+    name = number.strip().upper().removeprefix("SIG")
+    named = signal.Signals.__members__.get(f"SIG{name}")
+    if named is None and not (is_plain(name) and 0 < int(name) <= signal.SIGRTMAX):
+        raise OptionError(f"{what}={number!r} is not a signal, as 'TERM', 'INT', 'USR1', 'KILL' or a number")
+    return int(named or name)
+
+
+_WHOLE_NUMBERS = {"priority", "max_retries", "max_concurrent"}
 
 
 def plain_of(options: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
@@ -153,6 +177,8 @@ def plain_of(options: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]
 def _plain(name: str, value: object) -> object:
     if name in _WHOLE_NUMBERS:
         return whole_of(value, name)
+    if name == "preempt_signal":
+        return signal_of(cast("Signal", value), name)
     return wire_text(value) if isinstance(value, str) else value
 
 
@@ -303,7 +329,7 @@ _MINE = re.compile(r"GFLOW_(JOB_|ARRAY_|PARAM_|GPU|LOG_|PORT_|ATTEMPT|LAUNCH)")
 _BASIC = {"HOME", "USER", "LOGNAME", "SHELL", "PATH", "LANG", "TZ", "XDG_RUNTIME_DIR"}
 
 
-def environment_of(options: SubmitOptions) -> list[documents.Bytes]:
+def environment_of(options: Given) -> list[documents.Bytes]:
     """What of this process a job gets, and what is set besides. What gflow set for a job this runs in is that job's."""
     everything = options.get("inherit_env", True)
     given = activated(options["conda_env"]) if "conda_env" in options else os.environ
@@ -375,7 +401,7 @@ def _content(path: Union[str, os.PathLike[str]], what: str) -> documents.Bytes:
         raise OptionError(f"{what} '{os.fspath(path)}' cannot be read: {error.strerror or error}") from error
 
 
-def payload_of(command: Command, options: SubmitOptions) -> tuple[str, documents.Payload]:
+def payload_of(command: Command, options: Given) -> tuple[str, documents.Payload]:
     """The command in one line, and what is run."""
     payload: documents.Payload = {"argv": [], "environment": environment_of(options), "umask": _umask()}
     if isinstance(command, str):
@@ -397,14 +423,14 @@ def payload_of(command: Command, options: SubmitOptions) -> tuple[str, documents
     return shown_line(line), payload
 
 
-def complete(request: documents.Request, options: SubmitOptions) -> documents.Request:
+def complete(request: documents.Request, options: Given) -> documents.Request:
     """With what else is asked of a node."""
     request["cpus"] = 0 if request.get("gpus") else 1
     request.update(node_part(options))
     return request
 
 
-def node_part(options: SubmitOptions) -> documents.Request:
+def node_part(options: Given) -> documents.Request:
     """What is said there of a request, besides its GPUs."""
     part: documents.Request = {}
     if "gpu_memory" in options:
@@ -422,7 +448,7 @@ def node_part(options: SubmitOptions) -> documents.Request:
     return part
 
 
-def spec_of(options: SubmitOptions, request: documents.Request, line: str) -> documents.JobSpec:
+def spec_of(options: Given, request: documents.Request, line: str) -> documents.JobSpec:
     plain = ("name", "project", "priority", "hold", "requeue", "max_retries", "preemption", "preempt_signal", "group",
              "max_concurrent")
     spec = cast("documents.JobSpec", plain_of(options, plain))
@@ -445,7 +471,7 @@ def id_of(job: JobRef) -> int:
     return int(its)
 
 
-def dependencies_of(options: SubmitOptions, places: Mapping[int, int]) -> tuple[documents.Dependencies, list[int]]:
+def dependencies_of(options: Given, places: Mapping[int, int]) -> tuple[documents.Dependencies, list[int]]:
     """Jobs it waits for, and the positions of those that are submitted with it: `places`, by their id()."""
     if "depends_on" in options and "depends_on_any" in options:
         raise OptionError("a job waits for all of some jobs or for any of them: depends_on or depends_on_any")
