@@ -153,6 +153,28 @@ os._exit(3)
     assert machine.job(waiting)["status"] == "Hold"
 
 
+def test_a_filter_that_names_nothing_cancels_nothing(machine):
+    """It is the variable of a script that was not set."""
+    job = machine.submit("--hold", "true")
+    for words in (["-u", ""], ["--group", ""], ["--names", " "], ["-s", ","], ["--me", "--group", ""]):
+        ran = machine.run("gcancel", *words)
+        assert ran.code == 2 and "names nothing" in ran.err, ran
+    assert machine.job(job)["status"] == "Hold"
+    ran = machine.run("gctl", "drain", "node", "")
+    assert ran.code == 2 and "the name of the node is empty" in ran.err, ran
+
+
+def test_what_would_be_cancelled_is_there_for_programs(machine):
+    first = machine.submit("--hold", "true")
+    after = machine.submit("--hold", "-d", first, "true")
+    other = machine.submit("--hold", "true")
+    machine.ok("gcancel", other)
+    assert json.loads(machine.ok("gcancel", "--dry-run", "--json", first))["jobs"] == [first, after]
+    ran = machine.run("gcancel", "--dry-run", "--json", first, 99)
+    assert ran.code == 3 and json.loads(ran.out)["jobs"] == [first, after], ran
+    assert json.loads(machine.ok("gcancel", "--dry-run", "--json", other))["jobs"] == []
+
+
 def test_cancel_by_state_of_everyone(machine):
     """As in gqueue 'all' is everyone, and no user of that name."""
     gate = Gate(machine)

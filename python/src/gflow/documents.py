@@ -1261,9 +1261,9 @@ class PatchRequest(TypedDict):
     gpus: NotRequired[int]
     """GPUs on each node"""
     gpu_share_parts: NotRequired[int]
-    """share of each GPU in 10,000ths"""
+    """share of each GPU (JSON: 10,000ths)"""
     gpu_share_limit_parts: NotRequired[int]
-    """most of each GPU in 10,000ths, where other jobs leave it; 0: the share"""
+    """most of each GPU, where other jobs leave it (JSON: 10,000ths); 0: the share"""
     gpu_memory_bytes: NotRequired[int]
     """memory of each GPU that has to be free; 0: not declared"""
     gpu_mode: NotRequired[Literal["whole", "fraction", "time_slice"]]
@@ -1288,9 +1288,9 @@ class PatchRequestShown(TypedDict):
     gpus: NotRequired[int]
     """GPUs on each node"""
     gpu_share_parts: NotRequired[int]
-    """share of each GPU in 10,000ths"""
+    """share of each GPU (JSON: 10,000ths)"""
     gpu_share_limit_parts: NotRequired[int]
-    """most of each GPU in 10,000ths, where other jobs leave it; 0: the share"""
+    """most of each GPU, where other jobs leave it (JSON: 10,000ths); 0: the share"""
     gpu_memory_bytes: NotRequired[int]
     """memory of each GPU that has to be free; 0: not declared"""
     gpu_mode: NotRequired[Literal["whole", "fraction", "time_slice"]]
@@ -1411,9 +1411,9 @@ class Request(TypedDict):
     gpus: NotRequired[int]
     """GPUs on each node"""
     gpu_share_parts: NotRequired[int]
-    """share of each GPU in 10,000ths"""
+    """share of each GPU (JSON: 10,000ths)"""
     gpu_share_limit_parts: NotRequired[int]
-    """most of each GPU in 10,000ths, where other jobs leave it; 0: the share"""
+    """most of each GPU, where other jobs leave it (JSON: 10,000ths); 0: the share"""
     gpu_memory_bytes: NotRequired[int]
     """memory of each GPU that has to be free; 0: not declared"""
     gpu_mode: NotRequired[Literal["whole", "fraction", "time_slice"]]
@@ -1438,9 +1438,9 @@ class RequestPart(TypedDict):
     gpus: NotRequired[int]
     """GPUs on each node"""
     gpu_share_parts: NotRequired[int]
-    """share of each GPU in 10,000ths"""
+    """share of each GPU (JSON: 10,000ths)"""
     gpu_share_limit_parts: NotRequired[int]
-    """most of each GPU in 10,000ths, where other jobs leave it; 0: the share"""
+    """most of each GPU, where other jobs leave it (JSON: 10,000ths); 0: the share"""
     gpu_memory_bytes: NotRequired[int]
     """memory of each GPU that has to be free; 0: not declared"""
     gpu_mode: NotRequired[Literal["whole", "fraction", "time_slice"]]
@@ -1465,9 +1465,9 @@ class RequestShown(TypedDict):
     gpus: int
     """GPUs on each node"""
     gpu_share_parts: int
-    """share of each GPU in 10,000ths"""
+    """share of each GPU (JSON: 10,000ths)"""
     gpu_share_limit_parts: int
-    """most of each GPU in 10,000ths, where other jobs leave it; 0: the share"""
+    """most of each GPU, where other jobs leave it (JSON: 10,000ths); 0: the share"""
     gpu_memory_bytes: int
     """memory of each GPU that has to be free; 0: not declared"""
     gpu_mode: Literal["whole", "fraction", "time_slice"]

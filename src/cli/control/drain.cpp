@@ -52,6 +52,9 @@ Result<void> read_gpus(const std::string& word, std::vector<api::DrainRequest>& 
 Result<std::vector<api::DrainRequest>> read_what(const std::vector<std::string>& words) {
   if (words.front() == "node") {
     if (words.size() > 2) return fail(Code::Usage, tr("name one node at a time"));
+    if (words.size() == 2 && trim(words[1]).empty()) {
+      return fail(Code::Usage, tr("the name of the node is empty; without a name it is this node"));
+    }
     const std::string node = words.size() == 2 ? words[1] : "";
     return std::vector{api::DrainRequest{.node = node, .gpu = {}, .uuid = "", .reason = ""}};
   }

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <ostream>
@@ -24,9 +25,20 @@ namespace gflow::cli {
 
 namespace {
 
+constexpr std::array kFilters = {"states", "user", "names", "group"};
+
 bool has_filter(const Invocation& invocation) {
-  return invocation.has("states") || invocation.has("user") || invocation.has("me") ||
-         invocation.has("names") || invocation.has("group");
+  const auto is_given = [&](const char* filter) { return invocation.has(filter); };
+  return invocation.has("me") || std::ranges::any_of(kFilters, is_given);
+}
+
+/// One that names nothing would take everything: the variable of a script that was not set.
+Result<void> check_filters(const Invocation& invocation) {
+  for (const char* filter : kFilters) {
+    if (!invocation.has(filter) || !parse_list(invocation.get(filter)).empty()) continue;
+    return fail(Code::Usage, tr_format("--{} names nothing; leave it out, or name one", filter));
+  }
+  return {};
 }
 
 /// A group is its owner's, and others may have named one alike: where the caller has one, it is
@@ -164,13 +176,19 @@ Result<int> preview(Context& context, const std::vector<JobId>& ids, int signal)
       worst = std::max(worst, exit_code(Code::Permission));
     } else {
       add(*found->second, fate_of(*found->second, signal));
-      changed.push_back(id);
+      const Status status = found->second->status;
+      if (signal != 0 ? is_active(status) : !is_ended(status)) changed.push_back(id);
     }
   }
   const auto dependents =
       signal == 0 ? dependents_of(waiting, changed) : decltype(dependents_of(waiting, ids)){};
   for (const auto& [job, parent] : dependents) {
     add(*job, tr_format("would be cancelled: depends on job {}", parent.value));
+  }
+  if (context.json) {
+    for (const auto& [job, parent] : dependents) changed.push_back(job->id);
+    context.out << api::write_job_ids(changed) << '\n';
+    return worst;
   }
   const std::vector<Column> columns = {
       {.header = tr("JOBID")},
@@ -203,6 +221,7 @@ Result<int> run_cancel(const Invocation& invocation, Context& context) {
   if (std::ranges::find(invocation.words, "all") != invocation.words.end()) {
     return fail(Code::Usage, tr("'all' is not a job id; 'gcancel --me' cancels all of your jobs"));
   }
+  GF_CHECK(check_filters(invocation));
   int signal = 0;
   if (invocation.has("signal")) signal = GF_TRY(parse_signal(invocation.get("signal")));
   const std::vector<JobId> jobs = GF_TRY(chosen(invocation, context));
@@ -262,7 +281,7 @@ Command gcancel_command() {
                .letters = "u",
                .aliases = {"users"},
                .value = "LIST",
-               .help = tr("Only jobs of these users."),
+               .help = tr("Only jobs of these users; 'all' means everyone."),
                .complete = Complete::User},
               {.name = "me", .help = tr("Only your own jobs."), .excludes = {"user"}},
               {.name = "names",
