@@ -15,6 +15,7 @@
 #include "os/clock.h"
 #include "os/usage.h"
 #include "os/user.h"
+#include "server/shown.h"
 
 namespace gflow::daemon {
 namespace {
@@ -140,7 +141,8 @@ api::DaemonView Loop::daemon(OthersJobs shown) const {
   view.warnings = parts_.config.warnings;
   view.warnings.insert(view.warnings.end(), unknown_names_.begin(), unknown_names_.end());
   for (const NodeHealth& health : state_.unhealthy()) {
-    const std::string reason = kept_text(health.reason);
+    const std::string reason =
+        shown == OthersJobs::None ? server::cause_withheld() : kept_text(health.reason);
     view.warnings.push_back(
         state_.nodes().size() > 1
             ? tr_format("jobs cannot be started on node {}: {}; they wait, and it is tried again",

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/translate.h"
+#include "server/shown.h"
 
 namespace gflow::server {
 namespace {
@@ -37,8 +38,18 @@ class EventJournal::Block {
  public:
   explicit Block(JobEvents what) : events_(std::move(what)), count_(events_.count()) {}
   /// What is not kept.
-  Block(WallTime at, std::string_view type, const std::string& document)
-      : events_{.at = at}, type_(type), text_(as_event(type, "", document)) {}
+  Block(WallTime at, const DeviceChange& change)
+      : events_{.at = at},
+        type_(api::kDeviceEvent),
+        text_(as_event(type_, "", api::write_device_event(at, change))) {}
+  Block(WallTime at, NodeChange change)
+      : events_{.at = at},
+        type_(api::kNodeEvent),
+        text_(as_event(type_, "", api::write_node_event(at, change))) {
+    if (change.what != NodeChange::What::Unhealthy) return;
+    change.reason = in_english(cause_withheld);
+    guarded_text_ = as_event(type_, "", api::write_node_event(at, change));
+  }
 
   [[nodiscard]] std::uint64_t first() const { return events_.first; }
   [[nodiscard]] std::uint64_t end() const { return events_.first + count_; }
@@ -50,7 +61,9 @@ class EventJournal::Block {
   [[nodiscard]] std::shared_ptr<const std::string> text(const api::EventFilter& filter,
                                                         std::uint64_t after) {
     if (!is_kept()) {
-      return std::make_shared<const std::string>(filter.takes(type_) ? text_ : std::string());
+      if (!filter.takes(type_)) return std::make_shared<const std::string>();
+      const bool is_guarded = filter.sight.others == OthersJobs::None && !guarded_text_.empty();
+      return std::make_shared<const std::string>(is_guarded ? guarded_text_ : text_);
     }
     if (filter.takes_all() && after < events_.first) return rendered();
     std::string some;
@@ -92,8 +105,9 @@ class EventJournal::Block {
 
   JobEvents events_;
   std::size_t count_ = 0;
-  std::string_view type_{};  ///< of what is not kept
-  std::string text_{};       ///< the same
+  std::string_view type_{};     ///< of what is not kept
+  std::string text_{};          ///< the same
+  std::string guarded_text_{};  ///< for those to whom it would tell of others' jobs; empty: text_
   std::mutex mutex_;
   std::weak_ptr<const std::string> rendered_;  // guarded by the mutex
 };
@@ -213,11 +227,11 @@ void EventJournal::begin_at(std::uint64_t next) {
 }
 
 void EventJournal::add(WallTime at, const DeviceChange& change) {
-  pass_on(std::make_shared<Block>(at, api::kDeviceEvent, api::write_device_event(at, change)));
+  pass_on(std::make_shared<Block>(at, change));
 }
 
 void EventJournal::add(WallTime at, const NodeChange& change) {
-  pass_on(std::make_shared<Block>(at, api::kNodeEvent, api::write_node_event(at, change)));
+  pass_on(std::make_shared<Block>(at, change));
 }
 
 void EventJournal::pass_on(std::shared_ptr<Block> block) {

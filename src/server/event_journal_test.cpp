@@ -149,6 +149,24 @@ TEST(EventJournal, TellsOnlyWhatIsAskedFor) {
   EXPECT_FALSE(devices.text.contains("node.changed"));
 }
 
+TEST(EventJournal, WhyLaunchesFailIsNotForThoseWhoAreShownNothingOfOthers) {
+  EventJournal journal;
+  Listener all(journal.listen({}));
+  Listener none(journal.listen({.filter = {.sight = {.others = OthersJobs::None}}}));
+  journal.add(
+      kNow,
+      NodeChange{
+          .node = "lab1", .what = NodeChange::What::Unhealthy, .reason = "open 'attempts/7.1'"});
+  journal.add(kNow,
+              NodeChange{.node = "lab1", .what = NodeChange::What::Drained, .reason = "loud fan"});
+  (void)all.ids();
+  (void)none.ids();
+  EXPECT_TRUE(all.text.contains("attempts/7.1")) << all.text;
+  EXPECT_FALSE(none.text.contains("attempts/7.1")) << none.text;
+  EXPECT_TRUE(none.text.contains("an operator is told the reason")) << none.text;
+  EXPECT_TRUE(none.text.contains("loud fan")) << none.text;
+}
+
 TEST(EventJournal, DropsWhoIsTooSlow) {
   EventJournal journal;
   journal.begin_at(1);

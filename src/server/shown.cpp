@@ -81,8 +81,10 @@ void Shown::hide(std::vector<DeviceProcess>& processes) const {
   }
 }
 
+std::string cause_withheld() { return tr("an operator is told the reason"); }
+
 void Shown::hide_cause(std::string& reason) const {
-  if (sight_.others == OthersJobs::None) reason = tr("an operator is told the reason");
+  if (sight_.others == OthersJobs::None) reason = cause_withheld();
 }
 
 std::size_t Shown::hide(std::vector<JobId>& jobs) const {

@@ -10,6 +10,9 @@
 
 namespace gflow::server {
 
+/// What stands in the place of why launches fail on a node: that may name the job that met it.
+[[nodiscard]] std::string cause_withheld();
+
 /// What one who asks is shown where jobs are named that may be others': [access] others_jobs.
 class Shown {
  public:
@@ -25,7 +28,7 @@ class Shown {
   /// A process of a job of which nothing is shown is not among them; of one whose names are hidden,
   /// neither is its number, which leads to them.
   void hide(std::vector<DeviceProcess>& processes) const;
-  /// Why launches fail on a node: that may name the job that met it.
+  /// Why launches fail on a node.
   void hide_cause(std::string& reason) const;
   /// Takes out the jobs of which nothing is shown; how many these were.
   std::size_t hide(std::vector<JobId>& jobs) const;

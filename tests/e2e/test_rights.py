@@ -265,3 +265,22 @@ def test_who_waits_for_news_of_what_is_taken_away_gets_none(crowded):
     crowded.show_of_others("none")
     assert asked.stdout.read().split()[-1] in (b"503", b"404")
     asked.communicate()
+
+
+def test_why_launches_fail_is_told_to_operators(lab, level):
+    """What a job met there names it and its directory."""
+    attempts = "/var/lib/gflow/attempts"
+    lab.town.ok("root", "mv", attempts, attempts + ".away")
+    lab.town.ok("root", "touch", attempts)
+    job = int(lab.town.ok("alice", "gbatch", "--parsable", "true"))
+    try:
+        while not json.loads(lab.town.ok("root", "ginfo", "--json"))["unhealthy"]:
+            pass  # each round asks gflowd, which tries to start it
+        told = lab.town.ok("mallory", "gflowd", "status", "--json") + lab.town.ok("mallory", "ginfo", "--json")
+        hidden = lab.town.ok("bob", "gflowd", "status", "--json") + lab.town.ok("bob", "ginfo", "--json")
+        assert attempts in told, told
+        assert (attempts in hidden) == (level != "none"), hidden
+    finally:
+        lab.town.ok("root", "rm", attempts)
+        lab.town.ok("root", "mv", attempts + ".away", attempts)
+    lab.town.ok("root", "gjob", "wait", str(job))
