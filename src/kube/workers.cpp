@@ -67,7 +67,8 @@ Workers::Task Workers::next() {
     if (delayed_.empty()) {
       changed_.wait(lock);
     } else {
-      changed_.wait_until(lock, delayed_.begin()->first);
+      const Clock::time_point due = delayed_.begin()->first;  // others may take it meanwhile
+      changed_.wait_until(lock, due);
     }
   }
   return {};
