@@ -84,7 +84,8 @@ struct Snapshot {
   std::vector<Drain> drains;
   std::vector<SnapshotHealth> unhealthy;
   std::vector<SnapshotJob> jobs;  ///< pending and active ones, then ended ones; each by id
-  std::uint64_t left_out = 0;     ///< pending jobs beyond the most there can be
+  /// Pending jobs beyond the most there can be, and those that who asks is shown nothing of.
+  std::uint64_t left_out = 0;
 };
 
 constexpr std::size_t kMaxSnapshotPending = 8000;

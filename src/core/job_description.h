@@ -8,8 +8,7 @@
 #include "core/job.h"
 #include "core/text_limits.h"
 
-/// What a job consists of, row by row. A new field: the member in job.h, its row here, and a
-/// schema/NNNN_*.sql with its column.
+/// What a job consists of, row by row. A new field: see the table of ARCHITECTURE.md.
 namespace gflow {
 
 inline constexpr Range kGpuRange = {0, 1024};

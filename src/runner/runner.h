@@ -87,12 +87,12 @@ class Runner : public Executor {
   void signal(JobId job, int attempt, int number) override;
   void suspend(JobId job, int attempt) override;
   void resume(JobId job, int attempt) override;
+  void change_share_limit(JobId job, int attempt, Share limit) override;
   /// See Executor. The supervisor keeps the limit and the grace. As a job of the same user can stop
   /// that, both are counted here, too: Options::end_patience past the time limit it is told to end
   /// its job, and one that is stopped then, or after stop(), is made to go on; one that is stopped
   /// again when the grace is over is told to kill it, and at last killed with it. So is one that is
   /// not, where its job runs on for Options::kill_patience past that.
-  void change_share_limit(JobId job, int attempt, Share limit) override;
   void change_limit(JobId job,
                     int attempt,
                     std::optional<std::chrono::seconds> limit,
