@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Allocations that are given back.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "api/gpu_resources.h"
@@ -40,17 +42,17 @@ Result<std::vector<const Job*>> to_clean_up(const Exchange& exchange,
                 tr_format("you have no allocation on node '{}'", printable(exchange.segment)));
   }
   if (!count) return there;
-  std::string sizes;
+  std::set<int> sizes;
   for (const Job* job : there) {
     const int gpus = gpus_on(*job, exchange.segment);
     if (std::cmp_equal(gpus, *count)) return std::vector<const Job*>{job};
-    sizes += fmt::format("{}{}", sizes.empty() ? "" : ", ", gpus);
+    sizes.insert(gpus);
   }
   return fail(Code::NotFound,
               tr_format("you have no allocation of {} GPUs on node '{}', but of {}",
                         *count,
                         printable(exchange.segment),
-                        sizes));
+                        fmt::join(sizes, ", ")));
 }
 
 /// Allocations that were told to end.
