@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "server/waits.h"
+
 namespace gflow::daemon {
 namespace {
 
@@ -40,7 +42,7 @@ void JobWatch::see(const Job& job, const std::string& trace_id) {
 void JobWatch::see_start(const Job& job, const Attempt& attempt, const std::string& trace_id) {
   ++counters_.started;
   if (attempt.number > 1) return;
-  const double waited = std::max(Seconds(attempt.started - job.submitted).count(), 0.0);
+  const double waited = Seconds(server::waited(state_, job, attempt)).count();
   counters_.wait.observe(waited, server::Exemplar{job.id.value, trace_id, waited, attempt.started});
 }
 

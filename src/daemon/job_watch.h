@@ -5,6 +5,7 @@
 #include <map>
 
 #include "core/job.h"
+#include "engine/state.h"
 #include "server/counters.h"
 
 namespace gflow::daemon {
@@ -13,7 +14,8 @@ namespace gflow::daemon {
 /// run.
 class JobWatch {
  public:
-  explicit JobWatch(server::Counters& counters) : counters_(counters) {}
+  JobWatch(server::Counters& counters, const engine::State& state)
+      : counters_(counters), state_(state) {}
 
   /// One that ran when the daemon started: it did not start now.
   void know(const Job& job);
@@ -30,6 +32,7 @@ class JobWatch {
   void see_end(const Job& job, const Ended& ended, const std::string& trace_id);
 
   server::Counters& counters_;
+  const engine::State& state_;
   std::map<JobId, Known> running_;
 };
 

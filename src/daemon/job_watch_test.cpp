@@ -26,6 +26,8 @@ Job running(int attempt, std::chrono::seconds after) {
   Running state;
   state.attempt.number = attempt;
   state.attempt.started = kStart + after;
+  state.attempt.started_mono = MonoTime(after);
+  state.attempt.boot_id = "boot";
   job.state = state;
   return job;
 }
@@ -41,6 +43,12 @@ Job ended(const Job& ran, Status status, std::chrono::milliseconds run_time) {
   return job;
 }
 
+/// One that saw no time pass before its boot.
+const engine::State& state() {
+  static const engine::State state{engine::Policy{}, "boot"};
+  return state;
+}
+
 std::uint64_t count_of(const server::Histogram& histogram) {
   std::uint64_t count = 0;
   for (const auto& bucket : histogram.buckets()) count += bucket.count;
@@ -49,7 +57,7 @@ std::uint64_t count_of(const server::Histogram& histogram) {
 
 TEST(JobWatch, CountsAStartOnceAndAnEnd) {
   server::Counters counters;
-  JobWatch watch(counters);
+  JobWatch watch(counters, state());
   watch.see(queued(), "");
   EXPECT_EQ(counters.started, 0U);
   watch.see(running(1, 90s), "");
@@ -74,23 +82,34 @@ TEST(JobWatch, CountsWhatOneHeldThatEndedWhileItWaitedAgain) {
   job.served = 60s;
   job.served_gpu_time = 240s;  // it asked for more then
   job.state = Ended{.status = Status::Cancelled};
-  JobWatch(counters).see(job, "");
+  JobWatch(counters, state()).see(job, "");
   EXPECT_EQ(counters.gpu_seconds, 240);
   EXPECT_EQ(count_of(counters.run_time), 0U);
 }
 
 TEST(JobWatch, CountsOneThatStartedAndEndedBetweenTwoLooks) {
   server::Counters counters;
-  JobWatch(counters).see(ended(running(1, 5s), Status::Finished, 1s), "");
+  JobWatch(counters, state()).see(ended(running(1, 5s), Status::Finished, 1s), "");
   EXPECT_EQ(counters.started, 1U);
   EXPECT_EQ(count_of(counters.wait), 1U);
+}
+
+TEST(JobWatch, AClockThatIsSetMakesNoJobWaitLonger) {
+  using std::chrono::days;
+  for (const days set : {days(10), days(-10)}) {
+    server::Counters counters;
+    Job job = running(1, 90s);
+    std::get<Running>(job.state).attempt.started += set;
+    JobWatch(counters, state()).see(job, "");
+    EXPECT_EQ(counters.wait.sum(), 90);
+  }
 }
 
 TEST(JobWatch, TellsWhyAJobIsQueuedAgain) {
   using server::Requeue;
   const auto requeued = [](int preemptions, int retries) {
     server::Counters counters;
-    JobWatch watch(counters);
+    JobWatch watch(counters, state());
     watch.see(running(1, 1s), "");
     Job again = queued();
     again.attempts = 1;
@@ -111,7 +130,7 @@ TEST(JobWatch, TellsWhyAJobIsQueuedAgain) {
 
 TEST(JobWatch, CountsOneThatWasQueuedAgainAndStartedBetweenTwoLooks) {
   server::Counters counters;
-  JobWatch watch(counters);
+  JobWatch watch(counters, state());
   watch.see(running(1, 1s), "");
   Job again = running(2, 2s);
   again.retries = 1;
@@ -122,7 +141,7 @@ TEST(JobWatch, CountsOneThatWasQueuedAgainAndStartedBetweenTwoLooks) {
 
 TEST(JobWatch, WhatRanBeforeTheDaemonDidNotStartNow) {
   server::Counters counters;
-  JobWatch watch(counters);
+  JobWatch watch(counters, state());
   watch.know(running(1, 5s));
   watch.see(running(1, 5s), "");
   EXPECT_EQ(counters.started, 0U);

@@ -149,7 +149,7 @@ class Loop : public server::Service {
   server::EventJournal events_;
   server::Counters counters_;
   server::TokenTable tokens_;
-  JobWatch job_watch_{counters_};
+  JobWatch job_watch_{counters_, state_};
   JobTraces traces_;
   HpcJobs hpc_jobs_;
   std::optional<WallTime> last_reading_;

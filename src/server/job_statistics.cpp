@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "server/counters.h"
+#include "server/waits.h"
 
 namespace gflow::server {
 namespace {
@@ -45,12 +46,12 @@ void JobStatistics::Usage::add_active(const JobSpec& spec) {
 
 /// What never ran did not wait for anything that can be compared; one that ended while it was
 /// queued again held GPUs before.
-void JobStatistics::Usage::add_ended(const Job& job, const Ended& ended) {
+void JobStatistics::Usage::add_ended(const engine::State& state,
+                                     const Job& job,
+                                     const Ended& ended) {
   view.gpu_seconds += seconds_of(gpu_time_of(job, ended));
   if (!ended.attempt) return;
-  const auto since_submission =
-      std::chrono::duration_cast<milliseconds>(ended.attempt->started - job.submitted);
-  waits.push_back(std::max(milliseconds(0), since_submission - job.served));
+  waits.push_back(std::max(milliseconds(0), waited(state, job, *ended.attempt) - job.served));
   run_times.push_back(ended.outcome.run_time);
   view.cpu_seconds += seconds_of(ended.outcome.cpu_time);
 }
@@ -83,7 +84,7 @@ void JobStatistics::add(const engine::Glance& job) {
   for (Usage* usage : {&total_, part_of(*job.spec)}) {
     if (usage == nullptr) continue;
     usage->view.states.add(job.status);
-    if (ended != nullptr) usage->add_ended(*job.job, *ended);
+    if (ended != nullptr) usage->add_ended(state_, *job.job, *ended);
     // A suspended job has given its GPUs' compute back.
     if (is_active(job.status) && job.status != Status::Suspended) usage->add_active(*job.spec);
   }

@@ -10,6 +10,7 @@
 #include "api/statistics.h"
 #include "core/job_sight.h"
 #include "engine/glance.h"
+#include "engine/state.h"
 
 namespace gflow::server {
 
@@ -25,9 +26,10 @@ struct StatisticsWish {
 class JobStatistics {
  public:
   /// Of one who sees so much: projects they are not shown count as none.
-  explicit JobStatistics(const StatisticsWish& wish, const JobSight& sight = {})
-      : wish_(wish), sight_(sight) {}
+  JobStatistics(const StatisticsWish& wish, const engine::State& state, const JobSight& sight = {})
+      : wish_(wish), state_(state), sight_(sight) {}
 
+  /// Of the state it was made for.
   void add(const engine::Glance& job);
   /// Sorts what was counted; touches nothing else.
   [[nodiscard]] api::StatisticsView finish(WallTime now) &&;
@@ -39,13 +41,14 @@ class JobStatistics {
     std::vector<std::chrono::milliseconds> run_times;
 
     void add_active(const JobSpec& spec);
-    void add_ended(const Job& job, const Ended& ended);
+    void add_ended(const engine::State& state, const Job& job, const Ended& ended);
     [[nodiscard]] api::UsageView finish() &&;
   };
   [[nodiscard]] bool is_in_time(WallTime ended) const;
   [[nodiscard]] Usage* part_of(const JobSpec& spec);
 
   StatisticsWish wish_;
+  const engine::State& state_;
   JobSight sight_;
   Usage total_;
   std::map<std::string, Usage> parts_;

@@ -48,7 +48,7 @@ void add_queue(MetricFamilies& all, const Service& service) {
   const JobQuery waiting{.statuses = {Status::Queued}, .most = 1};
   constexpr std::size_t kSeen = 10'000;  // of those on hold before it; a scrape keeps all waiting
   for (const Job* job : state.list_some(waiting, kSeen).jobs) {
-    const std::chrono::duration<double> waited = service.now().wall - job->submitted;
+    const std::chrono::duration<double> waited = state.lived(service.now().mono) - job->lived;
     all.push_back(one(MetricFamily::gauge("gflow_queue_oldest_wait_seconds",
                                           "How long the queued job that was submitted first has "
                                           "waited."),

@@ -8,7 +8,8 @@
 namespace gflow::server {
 /// What took long to count is sorted where the answer is written, away from the loop.
 void show_statistics(Exchange exchange, StatisticsQuery query) {
-  const auto statistics = std::make_shared<JobStatistics>(query.wish, sight_of(exchange.caller));
+  const auto statistics = std::make_shared<JobStatistics>(
+      query.wish, exchange.service.state(), sight_of(exchange.caller));
   see_jobs(
       std::move(exchange),
       std::move(query.jobs),

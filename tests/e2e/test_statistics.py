@@ -4,6 +4,8 @@
 import json
 
 import pytest
+from clock import Clock
+from http_client import ask
 from machine import Gate, Machine
 from terminal import on_terminal
 
@@ -79,6 +81,23 @@ def test_an_attempt_counts_by_what_was_asked_for_it(machine):
     assert json.loads(machine.ok("gstats", "--json"))["total"]["gpu_seconds"] == pytest.approx(2 * served) != 0
     ahead.open()
     machine.wait(second)
+
+
+def test_a_clock_that_is_set_makes_no_wait_longer(bare):
+    clock = Clock(bare)
+    bare.up()
+    gate = Gate(bare)
+    first = bare.submit("--gpus", "1", "bash", "-c", gate.command)
+    gate.reached()
+    second = bare.submit("--depends-on", first, "true")
+    clock.set(10 * 86400)
+    gate.open()
+    bare.wait(second)
+    waits = json.loads(bare.ok("gstats", "--json", "--since", "all"))["total"]["wait_seconds"]
+    assert waits["count"] == 2 and waits["max"] < 3600
+    metrics = ask(bare, "GET", "/metrics").body.decode()
+    waited, = (line.split()[1] for line in metrics.splitlines() if line.startswith("gflow_job_wait_seconds_sum"))
+    assert float(waited) < 3600
 
 
 def test_who_is_asked_for_and_has_no_jobs_is_named(machine):
