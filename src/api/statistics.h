@@ -40,7 +40,9 @@ struct StatisticsView {
   WallTime at;
   std::optional<WallTime> since;  ///< jobs that ended from here on; empty: all that are known
   std::optional<WallTime> until;
-  std::optional<WallTime> known_since;  ///< when the first that is still known ended
+  /// Of the jobs that ended later each is counted: when the last one ended of those that gflow has
+  /// forgotten; empty: it has forgotten none.
+  std::optional<WallTime> known_since;
   UsageView total;
   std::string by;                ///< what `parts` are of: "user", "project", or "none"
   std::vector<UsageView> parts;  ///< by name

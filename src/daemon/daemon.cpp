@@ -86,6 +86,7 @@ Result<engine::State> load_state(store::Store& store,
   tokens = std::move(loaded.tokens);
   const MonoTime now = os::now().mono;
   state.set_lived(loaded.lived.now(now, boot_id), now);
+  state.set_forgotten(loaded.forgotten);
   state.restored(loaded.next_id);
   return state;
 }

@@ -315,7 +315,8 @@ Result<void> Recoverer::write(store::Store& store) {
   }
   GF_CHECK(commit(store, batch));
   known_.next_id = next;
-  store::Batch rest{.next_id = next};
+  // Which jobs had ended that are in no source is not known.
+  store::Batch rest{.next_id = next, .forgotten = now_.wall};
   if (!sources_.empty()) {
     rest.drains = GF_TRY(sources_.front().content->drains());
     rest.unhealthy = GF_TRY(sources_.front().content->unhealthy());

@@ -429,6 +429,7 @@ Result<void> Shell::commit(Plan& plan, Now now) {
     }
   }
   batch.forgets = plan.forgets;
+  if (!plan.forgets.empty()) batch.forgotten = state_.forgotten();
   batch.submissions = plan.submissions;
   if (plan.new_ids) batch.next_id = state_.next_id();
   if (plan.new_drains) batch.drains = state_.drains();

@@ -38,6 +38,7 @@ Index rebuilt_from(const Index& index) {
   fresh.now = index.now;
   fresh.lived_before = index.lived_before;
   fresh.lived_from = index.lived_from;
+  fresh.forgotten = index.forgotten;
   fresh.nodes = index.nodes;
   fresh.drains = index.drains;
   fresh.health = index.health;

@@ -119,6 +119,12 @@ class Few {
     tell(event::Cancel{.jobs = jobs, .by = system_principal()});
     return jobs;
   }
+  /// When one ended that ran now.
+  WallTime run_at(std::uint32_t uid) {
+    const JobId id = run(uid);
+    return std::get<Ended>(state_.find(id)->state).at;
+  }
+  [[nodiscard]] std::optional<WallTime> forgotten() const { return state_.forgotten(); }
   /// A job that ran and ended.
   JobId run(std::uint32_t uid) {
     JobSpec spec;
@@ -227,6 +233,19 @@ TEST(EndedJobs, ThatNeverRanAreForgottenBeforeThoseThatDid) {
   few.pass(2h);
   EXPECT_TRUE(few.knows(ran));
   EXPECT_EQ(few.known(never), 3U);
+}
+
+TEST(EndedJobs, LeaveWhenTheLastThatWasForgottenEnded) {
+  Few few(3);
+  const WallTime first = few.run_at(Few::kAlice);
+  few.pass(1min);
+  few.run_at(Few::kMallory);
+  EXPECT_EQ(few.forgotten(), std::nullopt);
+  few.pass(1min);
+  few.run_at(Few::kAlice);
+  few.run_at(Few::kAlice);
+  few.pass(2h);
+  EXPECT_EQ(few.forgotten(), first) << "of who has most, though others ended before";
 }
 
 TEST(EndedJobs, AreKeptAnHourUnlessThereAreTwiceAsMany) {

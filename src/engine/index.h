@@ -150,6 +150,7 @@ struct Index {
   std::map<placement::NodeIndex, std::multiset<int>> cpus_taken;  ///< by number
   std::set<std::pair<MonoTime, JobId>> ends;  ///< active jobs with a limit, by latest end
   EndedJobs ended;
+  std::optional<WallTime> forgotten;          ///< State::forgotten()
   std::chrono::milliseconds lived_before{0};  ///< the time gflow had seen pass at `lived_from`
   MonoTime lived_from{};
 

@@ -57,6 +57,9 @@ void State::set_lived(std::chrono::milliseconds lived, MonoTime at) {
 }
 std::chrono::milliseconds State::lived(MonoTime at) const { return index_->lived_at(at); }
 
+std::optional<WallTime> State::forgotten() const { return index_->forgotten; }
+void State::set_forgotten(std::optional<WallTime> ended) { index_->forgotten = ended; }
+
 void State::restore(Job job) {
   const JobId id = job.id;
   index_->list(job);

@@ -90,6 +90,10 @@ class State {
   /// new state has seen what the clock of this boot says.
   void set_lived(std::chrono::milliseconds lived, MonoTime at);
   [[nodiscard]] std::chrono::milliseconds lived(MonoTime at) const;
+  /// When the last one ended of the ended jobs that were forgotten: of those that ended later each
+  /// is here. Empty: none was.
+  [[nodiscard]] std::optional<WallTime> forgotten() const;
+  void set_forgotten(std::optional<WallTime> ended);  ///< as the store has it; before restored()
   /// Takes a job read from the store. All jobs, then restored() once, before the first step.
   /// An attempt of another boot keeps its state; the shell reports how it ended.
   void restore(Job job);

@@ -287,6 +287,8 @@ void Step::prune() {
                                  .jobs = policy.max_ended,
                                  .user_bytes = policy.max_stored_per_user.bytes};
   while (const auto id = index_.ended.next(index_.lived(), limits)) {
+    const WallTime ended = std::get<Ended>(index_.find(*id)->state).at;
+    index_.forgotten = std::max(index_.forgotten.value_or(ended), ended);
     index_.erase(*id);
     effects_.emplace_back(effect::Forget{*id});
   }

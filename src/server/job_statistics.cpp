@@ -77,10 +77,7 @@ JobStatistics::Usage* JobStatistics::part_of(const JobSpec& spec) {
 
 void JobStatistics::add(const engine::Glance& job) {
   const Ended* ended = job.job == nullptr ? nullptr : std::get_if<Ended>(&job.job->state);
-  if (ended != nullptr) {
-    known_since_ = known_since_ ? std::min(*known_since_, ended->at) : ended->at;
-    if (!is_in_time(ended->at)) return;
-  }
+  if (ended != nullptr && !is_in_time(ended->at)) return;
   for (Usage* usage : {&total_, part_of(*job.spec)}) {
     if (usage == nullptr) continue;
     usage->view.states.add(job.status);
@@ -90,13 +87,16 @@ void JobStatistics::add(const engine::Glance& job) {
   }
 }
 
+void JobStatistics::counted() { known_since_ = state_.forgotten(); }
+
 api::StatisticsView JobStatistics::finish(WallTime now) && {
   constexpr std::array<std::string_view, 3> kBy = {"none", "user", "project"};
   api::StatisticsView view;
   view.at = now;
   view.since = wish_.since;
   view.until = wish_.until;
-  view.known_since = known_since_;
+  // A clock that was set back since is not waited for.
+  if (known_since_) view.known_since = std::min(*known_since_, now);
   view.total = std::move(total_).finish();
   view.by = kBy.at(static_cast<std::size_t>(wish_.by));
   for (auto& [name, part] : parts_) view.parts.push_back(std::move(part).finish());

@@ -31,6 +31,8 @@ class JobStatistics {
 
   /// Of the state it was made for.
   void add(const engine::Glance& job);
+  /// All were shown: notes what the state knows of those that are not there any more.
+  void counted();
   /// Sorts what was counted; touches nothing else.
   [[nodiscard]] api::StatisticsView finish(WallTime now) &&;
 

@@ -15,6 +15,7 @@ void show_statistics(Exchange exchange, StatisticsQuery query) {
       std::move(query.jobs),
       [statistics](const engine::Glance& job) { statistics->add(job); },
       [statistics](Exchange done) {
+        statistics->counted();
         done.respond(json_reply_later([statistics, now = done.service.now().wall] {
           return api::write(std::move(*statistics).finish(now));
         }));

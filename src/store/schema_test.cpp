@@ -17,6 +17,7 @@ using namespace samples;
 
 constexpr const char* kKey = "2f0c3c5e";
 constexpr const char* kDigest = "2a-0123456789abcdef";
+constexpr WallTime kForgotten{std::chrono::milliseconds(1'700'000'000'123)};
 constexpr Memory kGoldenMost = Memory::mib(1);
 
 /// What the golden database of a schema holds. Never changed: a new schema gets a new one.
@@ -31,6 +32,7 @@ void write_golden(const std::string& path) {
   batch.drains = drains();
   batch.unhealthy = unhealthy();
   batch.tokens = tokens();
+  batch.forgotten = kForgotten;
   ASSERT_TRUE(store->commit(batch));
 }
 
@@ -49,6 +51,15 @@ int user_version(const std::string& path) {
 }
 
 SQLite::Database writable(const std::string& path) { return {path, SQLite::OPEN_READWRITE}; }
+
+std::optional<WallTime> first_end_of(const std::vector<Job>& jobs) {
+  std::optional<WallTime> first;
+  for (const Job& job : jobs) {
+    const auto* ended = std::get_if<Ended>(&job.state);
+    if (ended != nullptr) first = std::min(first.value_or(ended->at), ended->at);
+  }
+  return first;
+}
 
 TEST(SchemaTest, DatabasesOfEverySchemaOpen) {
   const Directory directory;
@@ -93,6 +104,8 @@ TEST(SchemaTest, DatabasesOfEverySchemaOpen) {
                 migration.number < 7 ? std::vector<NodeHealth>() : unhealthy());
       EXPECT_EQ(store->load().value().tokens,
                 migration.number < 13 ? std::vector<Token>() : tokens());
+      EXPECT_EQ(store->load().value().forgotten,
+                migration.number < 19 ? first_end_of(jobs) : kForgotten);
       // Whatever it came from, it takes what the newest schema knows.
       const std::vector<Job> newest = every_state();
       Batch batch = batch_of(newest, payload());

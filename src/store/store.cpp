@@ -100,6 +100,7 @@ struct Store::Core {
   Statement set_meta_lived{database,
                            "UPDATE meta SET lived_ms = ?, lived_mono_ms = ?, lived_boot_id = ?"};
   Statement set_meta{database, "UPDATE meta SET next_id = ?, commits = ?"};
+  Statement set_forgotten{database, "UPDATE meta SET forgotten_ms = ?"};
   Statement set_node{database, "UPDATE meta SET node = ?"};
   EventRows events{database};
   ArrayRows arrays{database};
@@ -251,6 +252,9 @@ void Store::Core::write(const Batch& batch, JobId first_free) {
     query.integer(batch.lived->total.count());
     query.integer(batch.lived->at.time_since_epoch().count()).text(batch.lived->boot_id).run();
   }
+  if (batch.forgotten) {
+    Query(set_forgotten).integer(batch.forgotten->time_since_epoch().count()).run();
+  }
   transaction.commit();
   events.added();
   next_id = first_free;
@@ -332,6 +336,10 @@ Result<Loaded> Store::load() {
     loaded.unhealthy = read_health_rows(core_->database);
     loaded.tokens = read_token_rows(core_->database);
     loaded.lived = read_lived(core_->database);
+    const auto forgotten = core_->database.execAndGet("SELECT forgotten_ms FROM meta");
+    if (!forgotten.isNull()) {
+      loaded.forgotten = WallTime(std::chrono::milliseconds(forgotten.getInt64()));
+    }
     loaded.node = core_->database.execAndGet("SELECT coalesce(node, '') FROM meta").getString();
     return loaded;
   } catch (const SQLite::Exception& exception) {

@@ -41,6 +41,7 @@ struct Loaded {
   std::vector<NodeHealth> unhealthy{};  ///< by node
   std::vector<Token> tokens{};          ///< by owner and name
   Lived lived{};
+  std::optional<WallTime> forgotten{};  ///< see Batch
   std::string node{};  ///< what the daemon's node was called; "" in stores that did not name it
 };
 
@@ -84,6 +85,8 @@ struct Batch {
   std::optional<std::string> node = {};                   ///< what the daemon's node is called
   /// Written with the rest; alone it is no reason to. The age of `submissions` is counted on it.
   std::optional<Lived> lived = {};
+  /// When the last one ended of the ended jobs that were forgotten. Alone, too, no reason to.
+  std::optional<WallTime> forgotten = {};
   /// What happened to the jobs; numbered as next_event() said before. Alone, too, no reason to.
   const JobEvents* events = nullptr;  ///< borrowed
 

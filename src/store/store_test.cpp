@@ -133,6 +133,18 @@ TEST(StoreTest, TheTimeThatPassedGoesOnInTheSameBoot) {
   EXPECT_EQ(kept.now(MonoTime(std::chrono::hours(1)), "boot-1"), std::chrono::hours(100));
 }
 
+TEST(StoreTest, UntilWhenJobsWereForgottenIsKept) {
+  const Directory directory;
+  const std::string path = directory.file("gflow.db");
+  const WallTime ended(std::chrono::milliseconds(1'772'366'400'123));
+  EXPECT_EQ(open(path)->load().value().forgotten, std::nullopt);
+  const Job job = queued(1);
+  ASSERT_TRUE(open(path)->commit(Batch{.saves = {&job}, .forgotten = ended}));
+  EXPECT_EQ(open(path)->load().value().forgotten, ended);
+  ASSERT_TRUE(open(path)->commit(Batch{.forgets = {JobId(1)}}));
+  EXPECT_EQ(open(path)->load().value().forgotten, ended);
+}
+
 // A node is the same one after its host was renamed; in old stores it had no name.
 TEST(StoreTest, TheDaemonsNodeKeepsWhatItHasUnderANewName) {
   const Directory directory;

@@ -100,6 +100,27 @@ def test_a_clock_that_is_set_makes_no_wait_longer(bare):
     assert float(waited) < 3600
 
 
+def test_since_when_all_that_ended_is_known_is_told(bare):
+    """Also by the next gflowd: what was forgotten is in no sum."""
+    bare.config("[scheduler]\nmax_ended = 1\n")
+    bare.up()
+
+    def told():
+        return json.loads(bare.ok("gstats", "--json", "--since", "all"))
+    ends = [bare.wait(bare.submit("true"))[0]["ended"] for _ in range(2)]
+    assert told()["known_since"] is None
+    ends += [bare.wait(bare.submit("true"))[0]["ended"] for _ in range(3)]
+    bare.submit("--hold", "true")
+    known = told()
+    counted = known["total"]["states"]["Finished"]
+    assert 1 <= counted < len(ends) and known["known_since"] == ends[-counted - 1]
+    bare.kill_daemon()
+    bare.up()
+    assert told()["known_since"] == known["known_since"]
+    terminal, _ = on_terminal(bare, "gstats")
+    assert "gflow has forgotten some that ended until" in " ".join(terminal.screen.text().split())
+
+
 def test_who_is_asked_for_and_has_no_jobs_is_named(machine):
     me = machine.wait(machine.submit("true"))[0]["user"]["name"]
 

@@ -133,7 +133,7 @@ std::string heading(const api::StatisticsView& statistics, const Zone& zone) {
   const std::string what = counted(statistics, zone);
   if (!known_since || (statistics.since && *known_since <= *statistics.since)) return what;
   return what + " " +
-         tr_format("The first that is known ended {}.",
+         tr_format("gflow has forgotten some that ended until {}: sums from before are too small.",
                    local_text(*known_since, zone.offset(*known_since)));
 }
 
