@@ -45,7 +45,7 @@ Value schema_of_one(const QueryParameter& parameter) {
       schema.add("type", "string").add("format", "date-time");
       break;
     case Type::Text:
-      schema.add("type", "string");
+      schema.add("type", "string").add("minLength", json(std::int64_t{1}));
       break;
   }
   if (!parameter.words.empty()) {
@@ -91,7 +91,7 @@ Value segment_value(std::string_view pattern, std::string_view help) {
   const std::string_view name = pattern.substr(open, pattern.find('}') - open);
   Members schema;
   if (name == "id") {
-    schema.add("type", "integer").add("minimum", json(1));
+    schema.add("type", "integer").add("minimum", json(std::int64_t{1}));
   } else {
     schema.add("type", "string").add("pattern", "^[^/]+$");
   }

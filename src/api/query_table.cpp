@@ -18,9 +18,15 @@ std::string words_of(const QueryParameter& told) {
   return join(std::vector<std::string>(told.words.begin(), told.words.end()), ", ");
 }
 
+/// What an unset variable of a script makes of a filter: it means neither all nor none.
+std::unexpected<Error> says_nothing(const QueryParameter& told) {
+  return fail(Code::Usage, tr_format("{} is empty; leave it out if it is not wanted", told.name));
+}
+
 }  // namespace
 
-Result<void> read_value(std::string& into, const QueryParameter& /*told*/, std::string_view value) {
+Result<void> read_value(std::string& into, const QueryParameter& told, std::string_view value) {
+  if (value.empty()) return says_nothing(told);
   into = value;
   return {};
 }
@@ -28,7 +34,11 @@ Result<void> read_value(std::string& into, const QueryParameter& /*told*/, std::
 Result<void> read_value(std::vector<std::string>& into,
                         const QueryParameter& told,
                         std::string_view value) {
-  if (told.many == QueryParameter::Many::Repeated) {
+  const bool is_list = told.many != QueryParameter::Many::Repeated;
+  if (value.find_first_not_of(is_list ? " ," : "") == std::string_view::npos) {
+    return says_nothing(told);
+  }
+  if (!is_list) {
     into.emplace_back(value);
     return {};
   }

@@ -90,6 +90,11 @@ TEST(Query, RefusesWhatItDoesNotKnow) {
       {"name=%zz", "'%zz' is not a query"},
       {"name=%00", "'%00' is not a query: it contains a NUL character"},
       {std::string("name=a\0b", 8), "'a\\x00b' is not a query: it contains a NUL character"},
+      {"group=", "group is empty; leave it out if it is not wanted"},
+      {"project", "project is empty"},
+      {"user=", "user is empty"},
+      {"user=,", "user is empty"},
+      {"name=", "name is empty"},
       {"since=now", "since: 'now' is not a time"},
       {"%1b=1", "there is no query parameter '\\x1b'"},
   };

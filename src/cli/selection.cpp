@@ -49,6 +49,12 @@ Result<std::vector<JobId>> resolve_jobs(std::span<const std::string> words, cons
   return jobs;
 }
 
+Result<std::string> selected_by(const Invocation& invocation, std::string_view option) {
+  const std::string text = invocation.get(option);
+  if (!invocation.has(option) || !parse_list(text).empty()) return text;
+  return fail(Code::Usage, tr_format("--{} names nothing; leave it out, or name one", option));
+}
+
 Result<StatusSet> parse_statuses(std::string_view text) {
   StatusSet statuses;
   for (const std::string& name : parse_list(text)) {

@@ -10,6 +10,7 @@
 
 #include "base/zone.h"
 #include "client/client.h"
+#include "command/command.h"
 #include "core/job.h"
 
 /// Which jobs a command means.
@@ -25,6 +26,10 @@ using Newest = std::function<Result<JobId>(std::uint64_t back)>;
 [[nodiscard]] Result<std::vector<JobId>> resolve_jobs(std::span<const std::string> words,
                                                       const Newest& newest);
 
+/// What jobs are selected by: the value of an option, "" if it is not there. Errors: Usage for one
+/// that is there and says nothing, as an unset variable of a shell does: that would mean all jobs.
+[[nodiscard]] Result<std::string> selected_by(const Invocation& invocation,
+                                              std::string_view option);
 /// "Running,PD". Errors: Usage for a name that is none.
 [[nodiscard]] Result<StatusSet> parse_statuses(std::string_view text);
 /// The pieces of a list separated by commas, without empty ones.

@@ -37,6 +37,20 @@ TEST(Selection, ReadsJobsFromManyWords) {
   }
 }
 
+TEST(Selection, IsNotByNothing) {
+  for (const auto& [value, want] : {std::pair{"", "usage"},
+                                    std::pair{" ", "usage"},
+                                    std::pair{",", "usage"},
+                                    std::pair{"a", "a"},
+                                    std::pair{"a,", "a,"}}) {
+    Invocation invocation;
+    invocation.options["group"] = {value};
+    const auto text = selected_by(invocation, "group");
+    EXPECT_EQ(text ? *text : std::string(code_name(text.error().code)), want);
+  }
+  EXPECT_EQ(selected_by({}, "group"), "") << "it is not there";
+}
+
 TEST(Selection, ReadsTimesOfThePast) {
   const WallTime now = *parse_rfc3339("2026-03-10T12:00:00Z");
   const auto since = [&](std::string_view text) {

@@ -47,6 +47,7 @@ TEST(Queries, AreRefusedByTheirTables) {
         EXPECT_EQ(refusal(route, name + "=1&" + name + "=1"),
                   "query parameter '" + name + "' is given twice");
       }
+      EXPECT_TRUE(refusal(route, name + '=').starts_with(name)) << route.pattern;
       if (const std::string wrong = wrong_value(told); !wrong.empty()) {
         const std::string said = refusal(route, name + '=' + wrong);
         EXPECT_TRUE(said.starts_with(name + " must be ") || said.starts_with(name + ": '~wrong'") ||

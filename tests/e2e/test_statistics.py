@@ -143,7 +143,19 @@ def test_who_is_asked_for_and_has_no_jobs_is_named(machine):
     (["--by", "week"], "week"),
     (["--me", "-u", "bob"], "--me"),
     (["bob"], "unexpected argument"),
+    (["--user", ""], "--user names nothing; leave it out, or name one"),
+    (["--group", ""], "--group names nothing"),
+    (["-P", ""], "--project names nothing"),
 ])
 def test_what_it_cannot_answer_is_said(machine, options, words):
     ran = machine.run("gstats", *options)
     assert ran.code == 2 and words in ran.err and ran.out == ""
+
+
+def test_a_filter_that_says_nothing_is_refused(machine):
+    for option in ("--user", "--group", "--project", "--names", "--states"):
+        ran = machine.run("gqueue", option, "")
+        assert ran.code == 2 and f"{option} names nothing" in ran.err and ran.out == ""
+    for route in ("jobs", "statistics", "groups"):
+        answer = ask(machine, "GET", f"/api/v1/{route}?user=")
+        assert answer.status == 400 and answer.document["detail"].startswith("user is empty")

@@ -131,7 +131,7 @@ Result<JobQuery> query_of(const Invocation& invocation, Context& context) {
   JobQuery query;
   const bool all_states = invocation.has("all") || invocation.has("jobs");
   if (invocation.has("states")) {
-    const std::string states = invocation.get("states");
+    const std::string states = GF_TRY(selected_by(invocation, "states"));
     if (to_lower(trim(states)) == "all") {
       return fail(Code::Usage, tr("'all' is not a state; -a lists jobs in all states"));
     }
@@ -141,11 +141,11 @@ Result<JobQuery> query_of(const Invocation& invocation, Context& context) {
   } else if (!all_states) {
     query.statuses = kNotEnded;
   }
-  query.users = parse_users(invocation.get("user"));
+  query.users = parse_users(GF_TRY(selected_by(invocation, "user")));
   if (invocation.has("me")) query.users = {GF_TRY(caller_name(context))};
-  query.names = parse_list(invocation.get("names"));
-  query.project = invocation.get("project");
-  query.group = invocation.get("group");
+  query.names = parse_list(GF_TRY(selected_by(invocation, "names")));
+  query.project = GF_TRY(selected_by(invocation, "project"));
+  query.group = GF_TRY(selected_by(invocation, "group"));
   if (invocation.has("jobs")) {
     const std::vector<std::string> words = {invocation.get("jobs")};
     query.jobs = GF_TRY(resolve_jobs(words, newest_of(context.daemon())));

@@ -30,10 +30,10 @@ Result<client::StatisticsWish> wish_of(const Invocation& invocation, Context& co
   if (wish.since && wish.until && *wish.until <= *wish.since) {
     return fail(Code::Usage, tr("--until is not later than --since"));
   }
-  wish.users = parse_users(invocation.get("user"));
+  wish.users = parse_users(GF_TRY(selected_by(invocation, "user")));
   if (invocation.has("me")) wish.users = {GF_TRY(caller_name(context))};
-  wish.project = invocation.get("project");
-  wish.group = invocation.get("group");
+  wish.project = GF_TRY(selected_by(invocation, "project"));
+  wish.group = GF_TRY(selected_by(invocation, "group"));
   wish.by = invocation.get("by");
   if (wish.by.empty()) wish.by = "user";
   return wish;
