@@ -123,7 +123,7 @@ const std::vector<Break>& breaks() {
       {"begin times gone by", [](Busy& b) { b.index().begun.clear(); }},
       {"hold and wait for", [](Busy& b) { b.index().fair.hold(1000, 1); }},
       {"hold and wait for", [](Busy& b) { b.index().fair.wait(2000, 1); }},
-      {"hold and wait for", [](Busy& b) { b.index().fair.carry(2000, 10'000, 60s, 1); }},
+      {"hold and wait for", [](Busy& b) { b.index().fair.carry(2000, 60s, 1); }},
       {"back-offs", [](Busy& b) { b.index().backoff.clear(); }},
       {"waiting jobs by user", [](Busy& b) { ++b.index().pending[1000]; }},
       {"users have stored", [](Busy& b) { ++b.index().stored[1000]; }},
