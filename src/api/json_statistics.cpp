@@ -2,6 +2,7 @@
 #include "api/documents.h"
 #include "api/schema_writer.h"
 #include "api/statistics.h"
+#include "core/job_sight.h"
 
 namespace gflow::api {
 namespace {
@@ -41,6 +42,7 @@ void fields(Io& io, T& statistics) {
   io.field("since", statistics.since);
   io.field("until", statistics.until);
   io.field("known_since", statistics.known_since);
+  io.choice("others_jobs", statistics.others_jobs, kOthersJobsNames);
   io.field("total", statistics.total);
   io.choice("by", statistics.by, kParts);
   io.field("parts", statistics.parts);

@@ -30,7 +30,8 @@ struct UsageView {
   StatusCounts states;  ///< of jobs that wait and run now, and of those that ended in the time
   TimesView waits;      ///< of jobs that ended in the time and had started: until their last start
   TimesView run_times;  ///< of the same jobs, their last attempt
-  /// GPUs times seconds that the same jobs held, in all attempts; a share counts as its part.
+  /// GPUs times seconds that jobs held in the time, also those that run and that ended later; a
+  /// share counts as its part.
   double gpu_seconds = 0;
   double cpu_seconds = 0;  ///< processor time their last attempts used
   double gpus_held = 0;    ///< now
@@ -43,6 +44,7 @@ struct StatisticsView {
   /// Of the jobs that ended later each is counted: when the last one ended of those that gflow has
   /// forgotten; empty: it has forgotten none.
   std::optional<WallTime> known_since;
+  std::string others_jobs = "all";  ///< what is counted of others' jobs: of kOthersJobsNames
   UsageView total;
   std::string by;                ///< what `parts` are of: "user", "project", or "none"
   std::vector<UsageView> parts;  ///< by name

@@ -44,6 +44,12 @@ namespace gflow::api {
 namespace {
 
 constexpr std::array<std::string_view, 3> kParts = {"none", "user", "project"};
+Result<void> finish(server::StatisticsQuery& query) {
+  const auto& [since, until, by] = query.wish;
+  if (!since || !until || *until > *since) return {};
+  return fail(Code::Usage, tr("until is not later than since"));
+}
+
 constexpr Range kGroupsOnPage = {1, static_cast<std::int64_t>(kMaxJobsOnPage)};
 
 }  // namespace
@@ -105,7 +111,7 @@ QueryTable<server::StatisticsQuery> query_table<server::StatisticsQuery>() {
                                           .words = kParts,
                                           .example = "user"}),
   });
-  return {kRows};
+  return {kRows, finish};
 }
 
 }  // namespace gflow::api

@@ -10,6 +10,7 @@
 namespace gflow::server {
 namespace {
 
+using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 std::vector<std::string> names_of(const api::NodeList& list) {
@@ -155,12 +156,52 @@ TEST(Statistics, AreOfWhatEndedInATime) {
   EXPECT_EQ(all.parts[1].run_times.most, seconds(50));
   const api::StatisticsView late = ask("since=" + rfc3339(middle + seconds(1)));
   EXPECT_EQ(late.total.run_times.count, 1U);
-  EXPECT_EQ(late.total.gpu_seconds, 50);
+  EXPECT_EQ(late.total.gpu_seconds, 49);
   EXPECT_TRUE(late.parts.empty());
   EXPECT_EQ(ask("until=" + rfc3339(middle)).total.run_times.count, 0U) << "not at its end";
   EXPECT_EQ(ask("project=p").total.gpu_seconds, 200);
   EXPECT_EQ(ask("until=" + rfc3339(middle)).total.run_times.median, std::nullopt);
-  EXPECT_EQ(desk.ask(kAlice, "GET", "/api/v1/statistics", "", "by=day").status, 400);
+  const auto status = [&desk](const std::string& query) {
+    return desk.ask(kAlice, "GET", "/api/v1/statistics", "", query).status;
+  };
+  EXPECT_EQ(status("by=day"), 400);
+  const std::string from = rfc3339(middle);
+  EXPECT_EQ(status("since=" + from + "&until=" + from), 400);
+  EXPECT_EQ(status("since=" + from + "&until=" + rfc3339(middle + seconds(1))), 200);
+}
+
+TEST(Statistics, CountTheGpuTimeThatWasHeldInATime) {
+  FakeDesk desk;
+  const WallTime begin = desk.service.now().wall;
+  const JobId job = desk.submit(kAlice, R"("request":{"gpus":2})");
+  const auto held = [&desk, begin](int since, std::optional<int> until = {}) {
+    std::string query = "since=" + rfc3339(begin + seconds(since));
+    if (until) query += "&until=" + rfc3339(begin + seconds(*until));
+    return desk.read(desk.ask(kAlice, "GET", "/api/v1/statistics", "", query), api::read_statistics)
+        .total.gpu_seconds;
+  };
+  desk.service.advance(seconds(100));
+  EXPECT_EQ(held(0), 200) << "it runs";
+  EXPECT_EQ(held(70), 60);
+  EXPECT_EQ(held(20, 50), 60);
+  EXPECT_EQ(held(100), 0);
+  desk.service.end(job, Outcome{.run_time = seconds(100)});
+  desk.service.advance(seconds(50));
+  EXPECT_EQ(held(0), 200);
+  EXPECT_EQ(held(70), 60) << "it ended in the time, and held them before, too";
+  EXPECT_EQ(held(20, 50), 60) << "it ended later";
+  EXPECT_EQ(held(120), 0);
+}
+
+TEST(Statistics, SumsHaveThreeDigits) {
+  FakeDesk desk;
+  for (int i = 0; i < 10; ++i) {
+    const JobId job = desk.submit(kAlice, R"("request":{"gpus":1})");
+    desk.service.advance(milliseconds(1100));
+    desk.service.end(job, Outcome{.run_time = milliseconds(1100), .cpu_time = milliseconds(1100)});
+  }
+  const std::string body = desk.ask(kAlice, "GET", "/api/v1/statistics").body;
+  EXPECT_TRUE(body.contains(R"("gpu_seconds":11,"cpu_seconds":11,)")) << body;
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ def test_what_ran_and_was_cancelled_while_it_waited_again_is_counted(machine):
 def test_an_attempt_counts_by_what_was_asked_for_it(machine):
     """Also after another request, and a restart of the daemon."""
     gate, ahead = Gate(machine), Gate(machine, "ahead")
-    first = machine.submit("--gpus", "2", "--preemptible", "--priority", "5", "bash", "-c", gate.command)
+    first = machine.submit("-P", "first", "--gpus", "2", "--preemptible", "--priority", "5", "bash", "-c", gate.command)
     gate.reached()
     second = machine.submit("--gpus", "2", "--priority", "200", "--time", "1h", "bash", "-c", ahead.command)
     ahead.reached()
@@ -78,7 +78,7 @@ def test_an_attempt_counts_by_what_was_asked_for_it(machine):
     machine.up()
     served, = (job["served_seconds"] for job in json.loads(machine.ok("gctl", "snapshot"))["jobs"] if job["id"] == first)
     machine.ok("gcancel", first)
-    assert json.loads(machine.ok("gstats", "--json"))["total"]["gpu_seconds"] == pytest.approx(2 * served) != 0
+    assert json.loads(machine.ok("gstats", "--json", "-P", "first"))["total"]["gpu_seconds"] == pytest.approx(2 * served) != 0
     ahead.open()
     machine.wait(second)
 
@@ -119,6 +119,18 @@ def test_since_when_all_that_ended_is_known_is_told(bare):
     assert told()["known_since"] == known["known_since"]
     terminal, _ = on_terminal(bare, "gstats")
     assert "gflow has forgotten some that ended until" in " ".join(terminal.screen.text().split())
+
+
+def test_what_runs_counts_with_what_it_held_until_now(machine):
+    gate = Gate(machine)
+    job = machine.submit("--gpus", "1", "bash", "-c", gate.command)
+    gate.reached()
+    total = json.loads(machine.ok("gstats", "--json", "--since", "1h"))["total"]
+    assert 0 < total["gpu_seconds"] == round(total["gpu_seconds"], 3)
+    gate.open()
+    machine.wait(job)
+    answer = ask(machine, "GET", "/api/v1/statistics?since=2026-01-02T00:00:00Z&until=2026-01-01T00:00:00Z")
+    assert answer.status == 400 and answer.document["detail"] == "until is not later than since"
 
 
 def test_who_is_asked_for_and_has_no_jobs_is_named(machine):

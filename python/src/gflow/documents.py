@@ -1592,6 +1592,7 @@ class Statistics(TypedDict):
     since: Union[str, None]
     until: Union[str, None]
     known_since: Union[str, None]
+    others_jobs: Literal["none", "usage", "all"]
     total: UsageView
     by: Literal["none", "user", "project"]
     parts: list[UsageView]

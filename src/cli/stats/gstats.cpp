@@ -43,7 +43,8 @@ Result<client::StatisticsWish> wish_of(const Invocation& invocation, Context& co
 void hint_at_none(Context& context,
                   const client::StatisticsWish& wish,
                   const api::StatisticsView& statistics) {
-  const bool is_empty = statistics.total.states == api::StatusCounts{};
+  const bool is_empty =
+      statistics.total.states == api::StatusCounts{} && statistics.total.gpu_seconds == 0;
   std::vector<std::string> users = wish.users;
   std::erase_if(users, [&](const std::string& user) {
     const auto part = std::ranges::find(statistics.parts, user, &api::UsageView::name);
@@ -113,9 +114,12 @@ Command gstats_command() {
       .usage = {"[options]"},
       .description =
           tr("Shows, for each user, how many jobs ended and how many of them failed, how many run "
-             "and wait now, the GPUs they hold now and the GPU-hours they held, and how long their "
-             "jobs waited and ran. A part of a GPU counts as that part; time in which a GPU was "
-             "held counts whether it was busy or not, but not while the job was suspended. Waiting "
+             "and wait now, the GPUs they hold now and the GPU-hours they held between --since and "
+             "--until, and how long their jobs waited and ran. Jobs that run count with what they "
+             "held until now, and those that ended later with what they held before --until. A "
+             "part of a GPU counts as that part; time in which a GPU was held counts whether it "
+             "was busy or not, but not while the job was suspended. Not known is when a job was "
+             "interrupted: what it ran is taken to lie right before its last end, or now. Waiting "
              "times are those of jobs that have ended, until their last start; time on hold or "
              "behind a dependency counts."),
       .options = selection(),

@@ -78,7 +78,7 @@ std::vector<UsageColumn> usage_columns() {
        tr("GPUs held now"),
        [](const api::UsageView& usage) { return amount_text(usage.gpus_held); }},
       {number("GPU-HOURS"),
-       tr("GPUs times hours held by the jobs that ended, in all their attempts"),
+       tr("GPUs times hours held in the time, also by jobs that run and that ended later"),
        [](const api::UsageView& usage) { return amount_text(usage.gpu_seconds / 3600); }},
       {number("CPU-HOURS", 9),
        tr("processor time their last attempts used"),
