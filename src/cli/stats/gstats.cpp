@@ -51,12 +51,11 @@ void hint_at_none(Context& context,
     return !is_empty && (statistics.by != "user" || part != statistics.parts.end());
   });
   if (users.empty() && !is_empty) return;
-  std::string none =
-      users.empty() ? tr("No jobs.") : tr_format("No jobs of {}.", printable(join(users, ", ")));
+  context.hint(users.empty() ? tr("No jobs.")
+                             : tr_format("No jobs of {}.", printable(join(users, ", "))));
   if (wish.since || wish.until) {
-    none += " " + tr("'gstats --since all' counts all that are known.");
+    context.hint(tr("'gstats --since all' counts all that are known."));
   }
-  context.hint(none);
 }
 
 Result<int> run_gstats(const Invocation& invocation, Context& context) {
@@ -121,7 +120,8 @@ Command gstats_command() {
              "was busy or not, but not while the job was suspended. Not known is when a job was "
              "interrupted: what it ran is taken to lie right before its last end, or now. Waiting "
              "times are those of jobs that have ended, until their last start; time on hold or "
-             "behind a dependency counts."),
+             "behind a dependency counts. In a pipe the totals are left out, as a user or a "
+             "project may have any name: '--by none' shows them alone."),
       .options = selection(),
       .examples = {{"gstats", tr("the last 30 days, by user")},
                    {"gstats --since today --by project", tr("today, by project")},

@@ -12,6 +12,7 @@
 #include "command/table.h"
 #include "command/times.h"
 #include "command/wrap.h"
+#include "core/job_sight.h"
 
 namespace gflow::cli {
 
@@ -60,47 +61,48 @@ std::vector<UsageColumn> usage_columns() {
     return Column{.header = std::move(header), .leaves = leaves, .align = Align::Right};
   };
   return {
-      {number("ENDED", 1),
+      {number(tr("ENDED"), 1),
        tr("jobs that ended in the time"),
        [](const api::UsageView& usage) { return std::to_string(count(usage.states, kEnded)); }},
-      {number("FAILED", 5),
+      {number(tr("FAILED"), 5),
        tr("of these, failed, timed out or lost"),
        [](const api::UsageView& usage) {
          return std::to_string(count(usage.states, not_as_wished()));
        }},
-      {number("RUNNING", 3),
+      {number(tr("RUNNING"), 3),
        tr("jobs that hold what they were given, now"),
        [](const api::UsageView& usage) { return std::to_string(count(usage.states, kActive)); }},
-      {number("WAITING", 2),
+      {number(tr("WAITING"), 2),
        tr("jobs that wait or are on hold, now"),
        [](const api::UsageView& usage) { return std::to_string(count(usage.states, kPending)); }},
-      {number("GPUS", 6),
+      {number(tr("GPUS"), 6),
        tr("GPUs held now"),
        [](const api::UsageView& usage) { return amount_text(usage.gpus_held); }},
-      {number("GPU-HOURS"),
+      {number(tr("GPU-HOURS")),
        tr("GPUs times hours held in the time, also by jobs that run and that ended later"),
        [](const api::UsageView& usage) { return amount_text(usage.gpu_seconds / 3600); }},
-      {number("CPU-HOURS", 9),
+      {number(tr("CPU-HOURS"), 9),
        tr("processor time their last attempts used"),
        [](const api::UsageView& usage) { return amount_text(usage.cpu_seconds / 3600); }},
-      {number("WAIT", 4),
+      {number(tr("WAIT"), 4),
        tr("median of the time from submission to the last start"),
        [](const api::UsageView& usage) { return time_text(usage.waits.median); }},
-      {number("WAIT-P90", 8),
+      {number(tr("WAIT-P90"), 8),
        tr("90 of 100 waited no longer"),
        [](const api::UsageView& usage) { return time_text(usage.waits.p90); }},
-      {number("RUN", 4),
+      {number(tr("RUN"), 4),
        tr("median of the run time"),
        [](const api::UsageView& usage) { return time_text(usage.run_times.median); }},
-      {number("RUN-P90", 7),
+      {number(tr("RUN-P90"), 7),
        tr("90 of 100 ran no longer"),
        [](const api::UsageView& usage) { return time_text(usage.run_times.p90); }},
   };
 }
 
 /// What a part is called: users by name, projects too, and what has none.
-std::string name_of(const api::UsageView& usage) {
-  return usage.name.empty() ? tr("(none)") : printable(usage.name);
+std::string name_of(const api::UsageView& usage, const UsageViewer& viewer) {
+  if (!usage.name.empty()) return printable(usage.name);
+  return viewer.columns == 0 ? "-" : tr("(none)");
 }
 
 Row row_of(std::string name, const std::vector<UsageColumn>& columns, const api::UsageView& usage) {
@@ -128,31 +130,46 @@ std::string counted(const api::StatisticsView& statistics, const Zone& zone) {
   return tr("Jobs that ended, and those that wait or run now.");
 }
 
-std::string heading(const api::StatisticsView& statistics, const Zone& zone) {
+/// A line for each thing to know; long ones are several.
+std::vector<std::string> heading(const api::StatisticsView& statistics, const UsageViewer& viewer) {
+  const Zone& zone = viewer.zone;
+  std::vector<std::string> sentences = {counted(statistics, zone)};
   const auto& known_since = statistics.known_since;
-  const std::string what = counted(statistics, zone);
-  if (!known_since || (statistics.since && *known_since <= *statistics.since)) return what;
-  return what + " " +
-         tr_format("gflow has forgotten some that ended until {}: sums from before are too small.",
-                   local_text(*known_since, zone.offset(*known_since)));
+  if (known_since && (!statistics.since || *known_since > *statistics.since)) {
+    sentences.push_back(
+        tr_format("gflow has forgotten some that ended until {}: sums from before are too small.",
+                  local_text(*known_since, zone.offset(*known_since))));
+  }
+  if (statistics.others_jobs == kOthersJobsNames.front()) {
+    sentences.push_back(tr("These are your own jobs alone: others' are not shown to you."));
+  }
+  std::vector<std::string> lines;
+  for (const std::string& sentence : sentences) {
+    for (std::string& line : wrap(sentence, viewer.columns)) lines.push_back(std::move(line));
+  }
+  return lines;
 }
 
 }  // namespace
 
 std::string usage_text(const api::StatisticsView& statistics, const UsageViewer& viewer) {
   const std::vector<UsageColumn> described = usage_columns();
-  std::vector<Column> columns = {{.header = statistics.by == "project" ? "PROJECT" : "USER",
+  std::vector<Column> columns = {{.header = statistics.by == "project" ? tr("PROJECT") : tr("USER"),
                                   .cut = Cut::Middle,
                                   .narrowest = 8}};
   for (const UsageColumn& one : described) columns.push_back(one.column);
   std::vector<api::UsageView> parts = statistics.parts;
   std::ranges::stable_sort(parts, std::ranges::greater(), &api::UsageView::gpu_seconds);
   std::vector<Row> rows;
-  for (const api::UsageView& part : parts) rows.push_back(row_of(name_of(part), described, part));
-  rows.push_back(row_of(tr("all"), described, statistics.total));
-  for (Cell& cell : rows.back()) cell.style = Style::Bold;
+  for (const api::UsageView& part : parts)
+    rows.push_back(row_of(name_of(part, viewer), described, part));
+  // A program could not tell it from a user or project of that name: --by none has it alone.
+  if (viewer.columns > 0 || statistics.by == "none") {
+    rows.push_back(row_of(tr("all"), described, statistics.total));
+    for (Cell& cell : rows.back()) cell.style = Style::Bold;
+  }
   if (viewer.columns == 0) return table_text(columns, rows, Header::Shown, viewer.paint);
-  const std::string head = join(wrap(heading(statistics, viewer.zone), viewer.columns), "\n");
+  const std::string head = join(heading(statistics, viewer), "\n");
   return head + "\n" + screen_table(columns, rows, viewer.columns, Header::Shown, viewer.paint);
 }
 

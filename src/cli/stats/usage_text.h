@@ -20,7 +20,7 @@ struct UsageViewer {
 };
 
 /// What was counted and since when, a row for each user or project, most GPU time first, and the
-/// totals. In a pipe: the rows and the totals alone.
+/// totals. In a pipe: the rows alone, or where there are none the totals.
 [[nodiscard]] std::string usage_text(const api::StatisticsView& statistics,
                                      const UsageViewer& viewer);
 [[nodiscard]] std::vector<Example> usage_legend();

@@ -41,16 +41,19 @@ api::StatisticsView a_month() {
 
 TEST(UsageText, InAPipeIsEveryColumnAndNoHeading) {
   EXPECT_EQ(usage_text(a_month(), {}),
-            "USER      ENDED    FAILED    RUNNING    WAITING    GPUS    GPU-HOURS    CPU-HOURS    "
+            "USER     ENDED    FAILED    RUNNING    WAITING    GPUS    GPU-HOURS    CPU-HOURS    "
             "WAIT     WAIT-P90    RUN    RUN-P90\n"
-            "bob       7        3         2          1          2.5     1200.5       <0.01        "
+            "bob      7        3         2          1          2.5     1200.5       <0.01        "
             "1m30s    3h12m       45s    2d4h\n"
-            "alice     1        0         0          0          0       0.25         0            "
+            "alice    1        0         0          0          0       0.25         0            "
             "-        -           -      -\n"
-            "(none)    0        0         0          0          0       0            0            "
-            "-        -           -      -\n"
-            "all       4        0         0          0          0       1200.8       0            "
+            "-        0        0         0          0          0       0            0            "
             "-        -           -      -\n");
+  api::StatisticsView all = a_month();
+  all.parts.clear();
+  all.by = "none";
+  const std::string text = usage_text(all, {});
+  EXPECT_TRUE(text.contains("\nall ") && text.ends_with("-\n")) << text;
 }
 
 TEST(UsageText, FitsTheScreen) {
@@ -77,6 +80,14 @@ TEST(UsageText, ShowsWhoUsedHowMuchOnANarrowScreen) {
                      "(none)            0          0\n"
                      "all               4     1200.8\n"))
       << text;
+}
+
+TEST(UsageText, SaysWhoseJobsTheTotalsAreOf) {
+  api::StatisticsView month = a_month();
+  const UsageViewer viewer{.columns = 200};
+  EXPECT_FALSE(usage_text(month, viewer).contains("your own jobs alone"));
+  month.others_jobs = "none";
+  EXPECT_TRUE(usage_text(month, viewer).contains("\nThese are your own jobs alone")) << "a line";
 }
 
 TEST(UsageText, SaysFromWhenOnJobsAreKnown) {
