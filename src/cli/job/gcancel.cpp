@@ -32,15 +32,6 @@ bool has_filter(const Invocation& invocation) {
   return invocation.has("me") || std::ranges::any_of(kFilters, is_given);
 }
 
-/// One that names nothing would take everything: the variable of a script that was not set.
-Result<void> check_filters(const Invocation& invocation) {
-  for (const char* filter : kFilters) {
-    if (!invocation.has(filter) || !parse_list(invocation.get(filter)).empty()) continue;
-    return fail(Code::Usage, tr_format("--{} names nothing; leave it out, or name one", filter));
-  }
-  return {};
-}
-
 /// A group is its owner's, and others may have named one alike: where the caller has one, it is
 /// meant.
 void keep_own_group(std::vector<api::JobView>& jobs, const std::string& own) {
@@ -54,12 +45,15 @@ Result<std::vector<api::JobView>> filtered(const Invocation& invocation, Context
   JobQuery query;
   query.statuses = invocation.has("signal") ? kActive : kNotEnded;
   if (invocation.has("states")) {
-    query.statuses = GF_TRY(parse_statuses(invocation.get("states")));
+    const std::string states = GF_TRY(selected_by(invocation, "states"));
+    query.statuses = GF_TRY(parse_statuses(states));
   }
-  query.users = parse_users(invocation.get("user"));
+  const std::string users = GF_TRY(selected_by(invocation, "user"));
+  query.users = parse_users(users);
   if (invocation.has("me")) query.users = {GF_TRY(caller_name(context))};
-  query.names = parse_list(invocation.get("names"));
-  query.group = invocation.get("group");
+  const std::string names = GF_TRY(selected_by(invocation, "names"));
+  query.names = parse_list(names);
+  query.group = GF_TRY(selected_by(invocation, "group"));
   query.fields = {"user"};
   if (!invocation.words.empty()) {
     query.jobs = GF_TRY(resolve_jobs(invocation.words, newest_of(context.daemon())));
@@ -221,7 +215,6 @@ Result<int> run_cancel(const Invocation& invocation, Context& context) {
   if (std::ranges::find(invocation.words, "all") != invocation.words.end()) {
     return fail(Code::Usage, tr("'all' is not a job id; 'gcancel --me' cancels all of your jobs"));
   }
-  GF_CHECK(check_filters(invocation));
   int signal = 0;
   if (invocation.has("signal")) signal = GF_TRY(parse_signal(invocation.get("signal")));
   const std::vector<JobId> jobs = GF_TRY(chosen(invocation, context));
