@@ -75,7 +75,7 @@ def test_a_list_whose_pages_expired_is_read_anew(kube, kubernetes_client, monkey
     assert [one["name"] for one in client.get_nodes()] == ["a", "b", "c", "d"] and refused == ["/api/v1/nodes"] * 2
     refused.clear()
     monkeypatch.setattr("gflow._kube_api._MOST_STARTS", 1)
-    with pytest.raises(gflow.EventsGone, match="too old"):
+    with pytest.raises(gflow.Unavailable, match="expires before it is read: The provided continue parameter is too old"):
         client.get_nodes()
 
 

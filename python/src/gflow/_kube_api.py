@@ -266,8 +266,11 @@ class KubernetesApi:
             try:
                 return self._pages(path, **query)
             except Problem as error:
-                if error.status != _GONE or start == _MOST_STARTS:
+                if error.status != _GONE:
                     raise
+                if start == _MOST_STARTS:
+                    detail = f"the list expires before it is read: {error.detail}"
+                    raise Unavailable({"status": _UNAVAILABLE, "code": "failure", "detail": detail}, error.asked) from error
         raise AssertionError("a list that was neither read nor refused")
 
     def _pages(self, path: str, **query: Any) -> tuple[list[dict[str, Any]], int]:
