@@ -55,8 +55,8 @@ class Storm {
       ASSERT_EQ(scheduler_.check(), "");
     }
     for (const auto& [uid, pod] : pods_) {
-      if (pod.scheduler == "gflow" && !pod.is_gated)
-        ASSERT_NE(pod.node, "") << uid << " waits for nothing";
+      if (pod.scheduler != "gflow" || pod.is_gated) continue;
+      ASSERT_NE(pod.node, "") << uid << " waits for nothing";
     }
   }
 

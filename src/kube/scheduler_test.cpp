@@ -434,7 +434,8 @@ TEST(KubeScheduler, OneThatBeginsAnewGivesNothingOutTwice) {
       const auto before = cluster.all();
       cluster.restart();
       for (const auto& [name, where] : before) {
-        if (where != " ") EXPECT_EQ(cluster.all().at(name), where) << name;
+        if (where == " ") continue;
+        EXPECT_EQ(cluster.all().at(name), where) << name;
       }
     }
     if (random() % 8 == 0) cluster.refuses_next = true;
