@@ -8,7 +8,7 @@ import sys
 import pytest
 from machine import PATIENCE, kill
 from package import SOURCE
-from pypi import module, program
+from pypi import program
 
 HEAD = """
 import asyncio, logging, os, ssl, socket, sys
@@ -242,8 +242,7 @@ with GflowCluster(1, gpus=1) as cluster, cluster.get_client() as client:
     assert said == "refused\nrefused\n"
 
 
-def test_workers_end_with_a_program_that_is_killed(machine):
-    module("distributed")
+def test_workers_end_with_a_program_that_is_killed(machine, dask_over_tls):
     script = HEAD + """
 cluster = GflowCluster(1, gpus=1)
 cluster.get_client().wait_for_workers(1)
@@ -258,9 +257,8 @@ sys.stdin.read()
     assert machine.wait(1)[0]["status"] in ("Finished", "Failed")
 
 
-def test_a_program_that_ends_without_closing_it_leaves_nothing(machine, client):
+def test_a_program_that_ends_without_closing_it_leaves_nothing(machine, client, dask_over_tls):
     """Neither workers nor those that wait, and it says nothing of it."""
-    module("distributed")
     script = HEAD + """
 cluster = GflowCluster(3, gpus=1)
 print(cluster.get_client().submit(pow, 2, 10).result())
