@@ -57,6 +57,7 @@ void fields(Io& io, T& job) {
   io.field("attempts", job.attempts, kCountRange);
   io.field("preemptions", job.preemptions, kCountRange);
   io.field("served_seconds", job.served);
+  io.field("served_gpu_seconds", job.served_gpu_time);
   io.field("started", job.started);
   io.field("run_time_seconds", job.run_time);
   io.field("ended", job.ended);

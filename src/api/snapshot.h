@@ -47,7 +47,9 @@ struct SnapshotJob {
   WallTime submitted;
   int attempts = 0;
   int preemptions = 0;
-  std::chrono::milliseconds served{0};    ///< by the attempts before the present one
+  std::chrono::milliseconds served{0};  ///< by the attempts before the present one
+  /// GPU time of these; empty in snapshots of old.
+  std::optional<std::chrono::milliseconds> served_gpu_time{};
   std::optional<WallTime> started;        ///< of the present or last attempt
   std::chrono::milliseconds run_time{0};  ///< of that attempt, so far or in all
   std::optional<WallTime> ended;

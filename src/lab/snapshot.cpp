@@ -96,6 +96,8 @@ Job job_of(const api::SnapshotJob& shown, WallTime taken) {
   job.retries = shown.retries;
   job.preemptions = shown.preemptions;
   job.served = shown.served;
+  job.served_gpu_time =
+      shown.served_gpu_time.value_or(gpu_time_of(shown.spec.request, shown.served));
   if (is_active(job)) job.attempts = std::max(job.attempts, 1);
   return job;
 }

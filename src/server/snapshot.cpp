@@ -72,6 +72,7 @@ api::SnapshotJob job_of(const Job& job, Now now) {
   shown.attempts = job.attempts;
   shown.preemptions = job.preemptions;
   shown.served = job.served;
+  shown.served_gpu_time = job.served_gpu_time;
   shown.run_time = run_time_of(job, now.mono);
   shown.lived = job.lived;
   shown.retries = job.retries;
