@@ -133,12 +133,14 @@ Result<void> tell_starter(int ready_fd, const Error* error) {
   const std::string said =
       error == nullptr ? "ready\n"
                        : fmt::format("{} {}\n", static_cast<int>(error->code), error->message);
-  if (error == nullptr) {  // nobody reads it from now on
-    const os::Fd nowhere(::open("/dev/null", O_WRONLY | O_CLOEXEC));
-    (void)::dup2(nowhere.get(), 2);
-  }
   auto written = os::write_all(fd.get(), said);
-  if (written || has_no_reader(fd.get())) return {};
+  if (written || has_no_reader(fd.get())) {
+    if (error == nullptr) {  // nobody reads it from now on
+      const os::Fd nowhere(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+      (void)::dup2(nowhere.get(), 2);
+    }
+    return {};
+  }
   return with_context(written.error(), "tell who started gflowd that it answers");
 }
 

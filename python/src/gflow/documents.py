@@ -1546,6 +1546,7 @@ class SnapshotJobShown(TypedDict):
     attempts: int
     preemptions: int
     served_seconds: float
+    served_gpu_seconds: Union[float, None]
     started: Union[str, None]
     run_time_seconds: float
     ended: Union[str, None]
