@@ -121,12 +121,16 @@ class Load:
 
     UNITS = {"us": 1e-3, "ms": 1.0, "s": 1e3, "m": 6e4}
 
-    def __init__(self, url, pid, seconds, body=None, connections=CLIENTS):
+    def __init__(self, url, pid, seconds, body=None, connections=CLIENTS, pause=None):
+        """pause: least and most milliseconds between an answer and the next question of its client."""
         script = []
-        if body is not None:
+        if body is not None or pause is not None:
             file = tempfile.NamedTemporaryFile("w", suffix=".lua")  # gone with this function
-            file.write('wrk.method = "POST"\nwrk.headers["Content-Type"] = "application/json"\n')
-            file.write(f"wrk.body = [==[{body}]==]\n")
+            if body is not None:
+                file.write('wrk.method = "POST"\nwrk.headers["Content-Type"] = "application/json"\n')
+                file.write(f"wrk.body = [==[{body}]==]\n")
+            if pause is not None:
+                file.write(f"function delay() return math.random({pause[0]}, {pause[1]}) end\n")
             file.flush()
             os.chmod(file.name, 0o644)
             script = ["-s", file.name]
@@ -206,11 +210,16 @@ def handing_over(daemon, ear, rounds):
 
 
 def hand_over(seconds, rounds=400):
+    status, page, submission = ("/api/v1/gpu/status", None), ("/api/v1/jobs?limit=20", None), ("/api/v1/jobs", json.dumps({"items": [JOB]}))
+    reading, submitting = (2, 3), (10, 13)  # 64 clients then ask the 20,000 times, and submit the 5,000 times a second of the aims
     floods = {
         "idle": None,
-        "reads of /api/v1/gpu/status": ("/api/v1/gpu/status", None),
-        "reads of /api/v1/jobs?limit=20": ("/api/v1/jobs?limit=20", None),
-        "submissions": ("/api/v1/jobs", json.dumps({"items": [JOB]})),
+        "reads of gpu/status": (*status, reading),
+        "reads of jobs?limit=20": (*page, reading),
+        "submissions": (*submission, submitting),
+        "as many reads of gpu/status as go": (*status, None),
+        "as many reads of jobs?limit=20": (*page, None),
+        "as many submissions": (*submission, None),
     }
     idle = None
     for name, flood in floods.items():
@@ -223,7 +232,7 @@ def hand_over(seconds, rounds=400):
 
             def keep_up(over=over, daemon=daemon, flood=flood, loads=loads):
                 while not over.is_set():
-                    loads.append(Load(daemon.url + flood[0], daemon.pid, seconds, flood[1]))
+                    loads.append(Load(daemon.url + flood[0], daemon.pid, seconds, flood[1], pause=flood[2]))
 
             flooder = threading.Thread(target=keep_up)
             if flood:
