@@ -19,7 +19,7 @@ void show_principal(Exchange exchange) {
     const int there = max_priority(limits, caller, project);
     if (there != view.max_priority) view.projects.push_back({project, there});
   }
-  exchange.respond(json_reply_of(std::move(view)));
+  exchange.respond(short_reply_of(std::move(view)));
 }
 
 void show_settings(Exchange exchange) {

@@ -81,6 +81,8 @@ struct Reply {
   std::vector<std::pair<std::string, std::string>> headers;
   /// Makes the body, away from the loop; none where `body` is it.
   std::function<std::string()> write = {};
+  /// It is made sooner than it could be handed to another thread: of one thing, or of few.
+  bool is_short = false;
   std::optional<Streamed> streamed = {};  ///< in place of `body`
   bool hangs_up = false;                  ///< it is the last of its connection
   std::shared_ptr<Receipt> receipt = {};  ///< of who wants to know; not of one that is streamed
@@ -104,6 +106,13 @@ template <typename View>
 [[nodiscard]] Reply json_reply_of(View view) {
   return json_reply_later(
       [view = std::make_shared<const View>(std::move(view))] { return write(*view); });
+}
+/// The same of a document of one thing, or of few.
+template <typename View>
+[[nodiscard]] Reply short_reply_of(View view) {
+  Reply reply = json_reply_of(std::move(view));
+  reply.is_short = true;
+  return reply;
 }
 [[nodiscard]] Reply empty_reply();
 [[nodiscard]] Reply problem(const Error& error);

@@ -87,7 +87,7 @@ void answer_validation(Exchange exchange, api::GpuNeed need) {
     return {};
   };
   if (const auto judged = judge(); !judged) validation.error_message = judged.error().message;
-  exchange.respond(json_reply_of(std::move(validation)));
+  exchange.respond(short_reply_of(std::move(validation)));
 }
 
 }  // namespace
@@ -98,7 +98,7 @@ void show_gpu_status(Exchange exchange) {
   const api::GpuUtilization utilization = utilization_of(*nodes);
   api::GpuStatus status = available(exchange.service, std::move(*nodes), {});
   status.utilization = utilization;
-  exchange.respond(json_reply_of(std::move(status)));
+  exchange.respond(short_reply_of(std::move(status)));
 }
 
 // NOLINTNEXTLINE(performance-unnecessary-value-param): as handlers take it
@@ -115,7 +115,7 @@ void show_gpu_health(Exchange exchange) {
                                     unhealthy_views(exchange.caller, exchange.service));
   health.timestamp = timestamp_of(exchange.service.now().wall);
   const bool is_ready = health.initialized;
-  Reply reply = json_reply_of(std::move(health));
+  Reply reply = short_reply_of(std::move(health));
   if (!is_ready) reply.status = kNotReady;
   exchange.respond(std::move(reply));
 }

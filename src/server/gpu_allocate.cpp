@@ -61,7 +61,7 @@ Result<api::GpuAllocation> view_of_need(const Exchange& exchange,
 
 Reply reply_of(const Result<api::GpuAllocation>& view, int status = 200) {
   if (!view) return problem(view.error());
-  Reply reply = json_reply_of(*view);
+  Reply reply = short_reply_of(*view);
   reply.status = status;
   return reply;
 }
@@ -221,7 +221,7 @@ void allocate(Exchange exchange, api::GpuNeed need, Framework framework) {
   const std::string refusal =
       need.wait || may_be_known ? "" : refusal_of(exchange, request->items.front().spec);
   if (!refusal.empty()) {
-    return exchange.respond(json_reply_of(api::GpuAllocation{.error_message = refusal}));
+    return exchange.respond(short_reply_of(api::GpuAllocation{.error_message = refusal}));
   }
   request->idempotency_key = exchange.request.idempotency_key;
   request->digest = digest_of(asked_of(framework) + api::write(need));

@@ -61,7 +61,7 @@ void renew(Exchange exchange, api::GpuRenewal renewal) {
         if (!changed) return respond(problem(changed.error()));
         const Job* its = service.state().find(id);
         if (its == nullptr) return respond(empty_reply());
-        respond(json_reply_of(view_of_allocation(caller, service, *its)));
+        respond(short_reply_of(view_of_allocation(caller, service, *its)));
       });
 }
 
@@ -76,7 +76,7 @@ void list_gpu_allocations(Exchange exchange) {
 void show_gpu_allocation(Exchange exchange) {
   const auto job = find_allocation(exchange);
   if (!job) return exchange.respond(problem(job.error()));
-  Reply reply = json_reply_of(view_of_allocation(exchange.caller, exchange.service, **job));
+  Reply reply = short_reply_of(view_of_allocation(exchange.caller, exchange.service, **job));
   reply.headers.emplace_back("ETag", version_of_job(exchange.caller, exchange.service, **job));
   exchange.respond(std::move(reply));
 }

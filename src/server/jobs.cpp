@@ -17,6 +17,7 @@ namespace {
 
 // Nobody reads the reasons of thousands of new jobs, and finding them takes the loop's time.
 constexpr std::size_t kMaxReasons = 100;
+constexpr std::size_t kFewItems = 8;
 
 /// What earlier runs of the same command say about the memory this one asks for.
 std::string advice_for(const engine::State& state, const JobSpec& spec) {
@@ -74,6 +75,7 @@ Reply submitted(const Principal& caller,
                 const std::vector<std::uint64_t>& counts) {
   if (!jobs) return problem(jobs.error());
   Reply reply = json_reply_of(answer_of(caller, service, *jobs, counts));
+  reply.is_short = counts.size() <= kFewItems;
   reply.status = 201;
   if (!jobs->empty()) {
     reply.headers.emplace_back("Location", fmt::format("/api/v1/jobs/{}", jobs->front().value));

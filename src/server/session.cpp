@@ -45,6 +45,7 @@ OtherEnd other_end(int socket) {
 }  // namespace
 
 void Session::read_header() {
+  buffer_.reserve(kUsualBytes);  // it reads no more at once than there is room for
   idle_ = true;
   route_ = routes().size();
   asked_at_.reset();
@@ -310,6 +311,7 @@ void Session::send(Reply reply) {
   keep_alive_ = keep_alive_ && !reply.hangs_up;
   if (terms_.request_id.empty()) terms_.request_id = request_id_of("");
   const std::uint32_t uid = reply.uid.value_or(guest_.peer.uid);
+  if (reply.is_short) reply = written(std::move(reply));
   if (reply.streamed && !is_head_) return send_streamed(uid, std::move(reply));
   if (!is_soon_finished(terms_, reply)) return send_later(uid, std::move(reply));
   send_finished(finished(terms_, std::move(reply)));

@@ -113,7 +113,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void lose_receipt();
 
   static constexpr std::size_t kMaxBufferBytes =
-      std::size_t{2} * kMaxHeaderBytes;  // and the start of a body
+      std::size_t{2} * kMaxHeaderBytes;             // and the start of a body
+  static constexpr std::size_t kUsualBytes = 4096;  // most requests, in one piece
 
   SessionHost& host_;
   Guest guest_;

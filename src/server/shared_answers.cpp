@@ -44,12 +44,13 @@ class SharedText : public Making {
 
 /// The same as often as it is wanted.
 Reply for_several(Reply reply) {
-  const bool is_short = !reply.write && reply.body.size() <= kShort;
-  if (reply.making || is_short) return reply;  // made once already, or soon copied
+  const bool is_soon_copied = !reply.write && reply.body.size() <= kShort;
+  if (reply.making || is_soon_copied) return reply;
   Reply shared;
   shared.status = reply.status;
   shared.content_type = reply.content_type;
   shared.headers = reply.headers;
+  shared.is_short = reply.is_short;
   shared.making = std::make_shared<SharedText>(std::move(reply));
   return shared;
 }

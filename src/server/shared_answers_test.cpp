@@ -133,6 +133,17 @@ TEST(SharedAnswers, AreSoonFinishedOnceTheyAreMade) {
   EXPECT_FALSE(is_soon_finished(plain, json_reply_later([] { return std::string(); })));
 }
 
+/// What is short is written where it is sent, for each of several, too.
+TEST(SharedAnswers, AreWrittenAtOnceWhereTheyAreShort) {
+  SharedAnswers shared;
+  std::vector<Reply> replies;
+  Reply one = json_reply_later([] { return std::string(400, 'x'); });
+  one.is_short = true;
+  shared.begin(question(), [&](const Reply& reply) { replies.push_back(reply); })(std::move(one));
+  ASSERT_TRUE(replies.at(0).is_short);
+  EXPECT_TRUE(is_soon_finished({.method = "GET"}, written(replies.at(0))));
+}
+
 /// A desk on a loop of its own, asked by alice over the socket.
 struct AskedDesk {
   boost::asio::io_context loop;
