@@ -1,18 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 # What `cmake --install` puts where. The programs people call are in bin, those they do not call in
 # libexec/gflow; man pages and completions are what the programs themselves print.
-set(GFLOW_COMMANDS gbatch galloc gqueue ginfo gcancel gjob gstats gctl)  # names gflow is called by
+# What people call: gbatch is a program of its own, which starts sooner; the others are names gflow is called by.
+set(GFLOW_COMMANDS gbatch galloc gqueue ginfo gcancel gjob gstats gctl)
 
 if(TARGET gflow AND TARGET gflowd)
   set(links "")
-  foreach(command ${GFLOW_COMMANDS})
+  set(names ${GFLOW_COMMANDS})
+  list(REMOVE_ITEM names gbatch)
+  foreach(command ${names})
     list(APPEND links COMMAND ${CMAKE_COMMAND} -E create_symlink gflow ${command})
   endforeach()
   add_custom_target(gflow_links ALL ${links} WORKING_DIRECTORY ${CMAKE_RUNTIME_OUTPUT_DIRECTORY} VERBATIM)
   add_dependencies(gflow_links gflow)
 
-  install(TARGETS gflow gflowd gflow-kube RUNTIME)
-  foreach(command ${GFLOW_COMMANDS})
+  # It was a link to gflow once: what is written to that would be written to gflow.
+  if(IS_SYMLINK ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/gbatch)
+    file(REMOVE ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/gbatch)
+  endif()
+  install(CODE "set(gbatch \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}/gbatch\")
+    if(IS_SYMLINK \"\${gbatch}\")
+      file(REMOVE \"\${gbatch}\")
+    endif()")
+  install(TARGETS gflow gbatch gflowd gflow-kube RUNTIME)
+  foreach(command ${names})
     install(FILES ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/${command} TYPE BIN)
   endforeach()
   set(printed_pages

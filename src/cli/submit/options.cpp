@@ -243,7 +243,9 @@ std::vector<Option> refused() {
 }  // namespace
 
 std::vector<Option> submit_options() {
+  constexpr std::size_t kRoom = 96;  // for all of them: they are large, and moved where it is short
   std::vector<Option> all;
+  all.reserve(kRoom);
   for (auto make : {resources, when, identity, sweeps, submission, refused}) {
     for (Option& option : make()) all.push_back(std::move(option));
   }
