@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "api/json_names.h"
 #include "base/text.h"
@@ -140,15 +139,8 @@ Result<void> read_value(std::string_view option,
                         std::string_view text,
                         int& out,
                         Range range = kCountRange) {
-  const auto end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, out);
-  if (error == std::errc() && stop == end && range.contains(out)) return {};
-  return fail(Code::Usage,
-              tr_format("{}: '{}' is not a number from {} to {}",
-                        option,
-                        printable(text),
-                        range.least,
-                        range.most));
+  out = GF_TRY(read_count(option, text, range));
+  return {};
 }
 Result<void> read_value(std::string_view option, std::string_view text, bool& out) {
   if (text != "yes" && text != "no") {

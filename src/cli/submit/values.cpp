@@ -78,13 +78,18 @@ bool is_variable_name(std::string_view name) {
 
 }  // namespace
 
-Result<int> read_count(std::string_view option, std::string_view text) {
-  const auto number = parse_number(trim(text));
-  if (!number || *number > 1'000'000) {
-    return fail(Code::Usage,
-                tr_format("{}: '{}' is not a number from 0 to 1000000", option, printable(text)));
-  }
-  return static_cast<int>(*number);
+Result<int> read_count(std::string_view option, std::string_view text, Range range) {
+  const std::string_view digits = trim(text);
+  const char* const end = digits.data() + digits.size();
+  int count = 0;
+  const auto [stop, error] = std::from_chars(digits.data(), end, count);
+  if (error == std::errc() && stop == end && range.contains(count)) return count;
+  return fail(Code::Usage,
+              tr_format("{}: '{}' is not a number from {} to {}",
+                        option,
+                        printable(text),
+                        range.least,
+                        range.most));
 }
 
 Result<std::optional<std::chrono::seconds>> read_time_limit(std::string_view text) {

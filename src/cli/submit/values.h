@@ -10,12 +10,14 @@
 
 #include "cli/selection.h"
 #include "core/job.h"
+#include "core/job_description.h"
 
 /// Values of gbatch's options, in gflow's spelling and in Slurm's. Errors: Usage naming the option.
 namespace gflow::cli {
 
-/// A number from 0 to a million.
-[[nodiscard]] Result<int> read_count(std::string_view option, std::string_view text);
+[[nodiscard]] Result<int> read_count(std::string_view option,
+                                     std::string_view text,
+                                     Range range = kCountRange);
 /// As parse_duration(); "UNLIMITED", "infinite" and "0" are no limit, as for Slurm.
 [[nodiscard]] Result<std::optional<std::chrono::seconds>> read_time_limit(std::string_view text);
 /// A bare number is seconds.
