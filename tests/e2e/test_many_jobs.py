@@ -64,6 +64,8 @@ def test_who_waits_long_is_told_how_far_it_is(machine, tasks):
         terminal.shows("does not answer")
         heard.set()
         assert terminal.ends() == 0 and re.search(rb"(?<!\d)100 of 2100 jobs so far", terminal.raw), terminal.raw  # the newest first
+        assert re.findall(rb"Job (\d+) cancelled\.", terminal.raw) == [b"%d" % job for job in range(1, 20)]
+        assert terminal.screen.text().endswith("\n... 2081 more"), "2100 lines of the same"
 
 
 def test_more_than_the_maximum_in_one_request_is_refused(machine):

@@ -43,6 +43,8 @@ namespace {
 constexpr std::size_t kAtOnce = 1000;
 /// How long a person is left without a word of how far it is.
 constexpr std::chrono::seconds kSilent{2};
+/// What a terminal is told of single jobs at most.
+constexpr std::size_t kMostLines = 20;
 
 /// Acts on jobs in parts, and on halves of a part that is refused, down to the one that cannot.
 class Acting {
@@ -121,9 +123,14 @@ int act_on_each(Context& context,
     context.out << api::write_job_ids({acting.changed.begin(), acting.changed.end()}) << '\n';
     return worst;
   }
-  for (const JobId job : say_otherwise ? acting.accepted : acting.changed) {
+  const std::set<JobId>& told = say_otherwise ? acting.accepted : acting.changed;
+  const bool is_cut = context.out_is_terminal && told.size() > kMostLines;
+  std::size_t lines = is_cut ? kMostLines - 1 : told.size();
+  for (const JobId job : told) {
+    if (lines-- == 0) break;
     context.out << (acting.changed.contains(job) ? say(job) : say_otherwise(job)) << '\n';
   }
+  if (is_cut) context.out << tr_format("... {} more", told.size() - (kMostLines - 1)) << '\n';
   return worst;
 }
 
