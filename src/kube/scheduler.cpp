@@ -232,6 +232,7 @@ void Scheduler::submit_new() {
     PodEntry& entry = at->second;
     if (entry.role != Role::New && entry.role != Role::Refused) continue;
     entries.push_back(&entry);
+    entry.seen = entry.seen.value_or(now_.mono);
     if (entry.pods_class != nullptr) continue;
     entry.pods_class = &class_of(entry.pod);
     ++entry.pods_class->waiting;
@@ -362,7 +363,8 @@ void Scheduler::take(const engine::effect::Launch& launch) {
   place(entry, order.node, chosen.devices.empty() ? "" : text_of(chosen));
   count_extras(node->second);
   const Pod& pod = entry.pod;
-  decided_.binds.push_back({pod.uid, pod.name_space, pod.name, entry.node, entry.given});
+  const MonoTime seen = entry.seen.value_or(now_.mono);
+  decided_.binds.push_back({pod.uid, pod.name_space, pod.name, entry.node, entry.given, seen});
 }
 
 void Scheduler::bound(const std::string& uid) {

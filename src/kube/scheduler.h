@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/step.h"
+#include "kube/counts.h"
 #include "kube/objects.h"
 #include "kube/want.h"
 
@@ -23,6 +24,7 @@ struct Bind {
   std::string name;
   std::string node;
   std::string allocation;  ///< for its annotation; "" if it has no GPU
+  MonoTime seen{};         ///< when it could be decided on for the first time
 };
 
 /// A pod that has to make room.
@@ -83,6 +85,8 @@ class Scheduler {
   [[nodiscard]] const engine::State& state() const { return state_; }
   [[nodiscard]] std::size_t nodes() const { return nodes_.size(); }
   [[nodiscard]] std::size_t pods() const { return pods_.size(); }
+  /// As of the last settle(). Looks at each pod and each GPU.
+  [[nodiscard]] Counts counts() const;
   /// The first contradiction in words, or "": for tests, after settle().
   [[nodiscard]] std::string check() const;
 
@@ -114,7 +118,8 @@ class Scheduler {
     Class* pods_class = nullptr;  ///< of those not on a node
     bool is_stale = false;        ///< Launched, and not as it was decided on any more
     std::optional<gflow::Request> request{};
-    std::string trouble;  ///< why the engine is not asked, or what it refused
+    std::string trouble;             ///< why the engine is not asked, or what it refused
+    std::optional<MonoTime> seen{};  ///< when it could be decided on for the first time
   };
   struct NodeEntry {
     Node node;
@@ -173,6 +178,8 @@ class Scheduler {
   void mark_asked_for(Machine& machine, const Pod& pod) const;
   Class& class_of(const Pod& pod);
   [[nodiscard]] static std::vector<Label> selector_of(const Class& pods);
+  // scheduler_counts.cpp
+  void count_gpus(const NodeEntry& node, Counts& counts) const;
   // scheduler_reasons.cpp
   struct Why {
     std::string text;

@@ -52,6 +52,7 @@ void Scheduler::queue(PodEntry& entry, JobId job) {
   const auto request = request_of(entry.pod);
   if (!request) return;
   entry.request = *request;
+  entry.seen = now_.mono;
   entry.job = job;
   entry.pods_class = &class_of(entry.pod);
   ++entry.pods_class->waiting;

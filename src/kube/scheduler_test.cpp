@@ -34,8 +34,11 @@ class Cluster {
                         {"memory", std::int64_t{32} << 40},
                         {"pods", pods * 1000},
                         {"nvidia.com/gpu", gpus * 1000}};
-    nodes_[name] = made;
-    scheduler_->put(made);
+    put(made);
+  }
+  void put(const Node& node) {
+    nodes_[node.name] = node;
+    scheduler_->put(node);
     settle();
   }
   /// And its pods.
@@ -88,6 +91,7 @@ class Cluster {
     }
     return {};
   }
+  [[nodiscard]] Counts counts() const { return scheduler_->counts(); }
   /// As text, of each pod: "a n1 0,1".
   [[nodiscard]] std::map<std::string, std::string> all() const {
     std::map<std::string, std::string> found;
@@ -95,6 +99,7 @@ class Cluster {
     return found;
   }
   [[nodiscard]] const std::map<std::string, Pod>& pods() const { return pods_; }
+  [[nodiscard]] const std::map<std::string, Node>& nodes() const { return nodes_; }
 
   /// No device has more than it is.
   void verify() {
@@ -176,6 +181,27 @@ TEST(KubeScheduler, PutsPodsWhereThereIsRoomAndSaysWhyOthersWait) {
   EXPECT_EQ(cluster.why("b"), "0/1 nodes are available: 1 Insufficient nvidia.com/gpu.");
   cluster.gone("a");
   EXPECT_EQ(cluster.where("b"), "n1");
+}
+
+TEST(KubeScheduler, CountsWhatThereIs) {
+  Cluster cluster;
+  EXPECT_EQ(cluster.counts(), Counts());
+  cluster.node("n1", 4);
+  cluster.node("closed", 1);
+  Node cordoned = cluster.nodes().at("closed");
+  cordoned.is_cordoned = true;
+  cluster.put(cordoned);
+  Pod foreign;
+  foreign.uid = foreign.name = "theirs";
+  foreign.node = "n1";
+  foreign.requests = {{"nvidia.com/gpu", 1000}};
+  cluster.put(foreign);
+  cluster.pod("half", "0.5");
+  cluster.pod("two", "2");
+  cluster.pod("later", "1");
+  cluster.pod("never", "8");
+  cluster.pod("mistake", "1.5");
+  EXPECT_EQ(cluster.counts(), (Counts{2, {1, 1, 1, 0}, {25'000, 10'000, 10'000, 5'000}}));
 }
 
 TEST(KubeScheduler, OneDecisionPutsNoMoreOnANodeThanItTakes) {

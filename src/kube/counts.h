@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+/// What there is in a cluster, as numbers.
+namespace gflow::kube {
+
+/// What a pod waits for.
+enum class WaitsFor {
+  Room,     ///< some node could take it, if others left
+  Node,     ///< no node could, as they are
+  Request,  ///< another one: what it asks for cannot be had here
+  Binding,  ///< it has its node, and that is being written
+};
+constexpr std::array<const char*, 4> kWaitsForNames = {"room", "node", "request", "binding"};
+
+enum class GpuState {
+  Held,      ///< by pods that this scheduler put there; a part counts as its part
+  Others,    ///< asked for by pods of others
+  Cordoned,  ///< free, of a node that takes no pods
+  Free,
+};
+constexpr std::array<const char*, 4> kGpuStateNames = {"held", "others", "cordoned", "free"};
+
+struct Counts {
+  std::size_t nodes = 0;
+  std::array<std::size_t, kWaitsForNames.size()> waiting{};
+  /// In parts, of which a GPU has Share::kWholeParts.
+  std::array<std::int64_t, kGpuStateNames.size()> gpus{};
+
+  friend bool operator==(const Counts&, const Counts&) = default;
+};
+
+}  // namespace gflow::kube

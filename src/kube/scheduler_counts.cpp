@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kube/scheduler.h"
+
+namespace gflow::kube {
+
+Counts Scheduler::counts() const {
+  Counts counts;
+  counts.nodes = nodes_.size();
+  const auto wait = [&counts](WaitsFor what) {
+    ++counts.waiting.at(static_cast<std::size_t>(what));
+  };
+  for (const auto& [uid, entry] : pods_) {
+    if (entry.role == Role::Queued) wait(WaitsFor::Room);
+    if (entry.role == Role::Launched) wait(WaitsFor::Binding);
+    if (entry.role == Role::Refused)
+      wait(entry.trouble.empty() ? WaitsFor::Node : WaitsFor::Request);
+  }
+  for (const auto& [name, node] : nodes_) count_gpus(node, counts);
+  return counts;
+}
+
+void Scheduler::count_gpus(const NodeEntry& node, Counts& counts) const {
+  const auto gpus = [&counts](GpuState state) -> std::int64_t& {
+    return counts.gpus.at(static_cast<std::size_t>(state));
+  };
+  const placement::Ledger& ledger = state_.ledger();
+  const auto at = ledger.find(node.node.name);
+  for (const Device& device : node.sent.devices) {
+    if (!device.processes.empty()) {
+      gpus(GpuState::Others) += Share::kWholeParts;
+      continue;
+    }
+    const auto index = static_cast<std::size_t>(device.index);
+    const bool is_known = at && index < ledger.state(*at).devices.size();
+    const Share free = is_known ? ledger.state(*at).devices[index].free : Share::whole();
+    gpus(GpuState::Held) += Share::kWholeParts - free.parts;
+    gpus(node.node.is_cordoned ? GpuState::Cordoned : GpuState::Free) += free.parts;
+  }
+}
+
+}  // namespace gflow::kube
