@@ -39,6 +39,11 @@ Result<int> run(const Invocation& typed, Context& context) {
   options.lease = std::chrono::seconds(GF_TRY(number_of(typed, "lease-duration", 15, 3, 3600)));
   options.writers = static_cast<int>(GF_TRY(number_of(typed, "writers", 16, 1, 256)));
   options.preempt = typed.has("preempt");
+  if (typed.has("listen")) {
+    const auto address = parse_listen_address(typed.get("listen"));
+    if (!address) return with_context(address.error(), "--listen");
+    options.listen = *address;
+  }
   set_messages(nullptr);  // its log is for everybody
   GF_CHECK(serve(options, context.err));
   return 0;
@@ -79,11 +84,17 @@ cli::Command gflow_kube_command() {
                    .help = tr("requests to the API server at once (16)")},
                   {.name = "preempt",
                    .help = tr("evicts pods of a lower priority for one that finds no room, within "
-                              "their disruption budgets")}},
+                              "their disruption budgets")},
+                  {.name = "listen",
+                   .value = "ADDRESS:PORT",
+                   .help = tr("shows /healthz, /readyz and /metrics there, by HTTP, to whoever "
+                              "can reach it; otherwise it listens nowhere")}},
       .common = cli::Common::Basic,
       .examples = {{"gflow-kube", tr("in a pod, as its service account")},
                    {"gflow-kube --kubeconfig admin.conf --context lab",
-                    tr("from outside, as a user of a kubeconfig")}},
+                    tr("from outside, as a user of a kubeconfig")},
+                   {"gflow-kube --listen 0.0.0.0:10259",
+                    tr("in a pod that is probed and scraped")}},
       .run = run,
   };
 }

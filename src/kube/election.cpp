@@ -25,8 +25,9 @@ std::string micro_time() {
 
 }  // namespace
 
-Election::Election(const Access& access, Credentials& credentials, LeaseWish wish, Log& log)
-    : api_(access, credentials), wish_(std::move(wish)), log_(log) {}
+Election::Election(
+    const Access& access, Credentials& credentials, LeaseWish wish, Log& log, Health& health)
+    : api_(access, credentials), wish_(std::move(wish)), log_(log), health_(health) {}
 
 Election::~Election() {
   {
@@ -52,7 +53,6 @@ bool Election::pause(std::chrono::milliseconds time) {
 void Election::stand(const std::function<void()>& won,
                      const std::function<void(const std::string&)>& lost) {
   const auto beat = std::chrono::milliseconds(wish_.duration) / 8;
-  bool told = false;
   do {
     const Clock::time_point begun = Clock::now();
     const Turn now = turn();
@@ -65,10 +65,20 @@ void Election::stand(const std::function<void()>& won,
       continue;
     }
     if (is_held_ && (now == Turn::Others || !may_write())) return lost(why_);
-    if (now == Turn::Unknown) log_.warn_again(why_);
-    if (now == Turn::Others && !std::exchange(told, true)) log_.info(why_ + "; waiting for it");
+    tell(now);
   } while (pause(beat));
   if (is_held_ && !is_kept_) release();
+}
+
+/// Of a turn after which it is not renewed.
+void Election::tell(Turn turn) {
+  if (turn == Turn::Others) {
+    health_.ready();
+    if (!std::exchange(is_told_, true)) log_.info(why_ + "; waiting for it");
+    return;
+  }
+  if (!is_held_) health_.not_ready("nobody says whose the Lease is: " + why_);
+  log_.warn_again(why_);
 }
 
 /// One look at the lease, and one try to have it where nobody has.

@@ -13,6 +13,7 @@
 
 #include "base/result.h"
 #include "kube/api.h"
+#include "kube/health.h"
 #include "kube/log.h"
 
 namespace gflow::kube {
@@ -28,7 +29,9 @@ struct LeaseWish {
 /// the clock of this machine, since it was last seen to change.
 class Election {
  public:
-  Election(const Access& access, Credentials& credentials, LeaseWish wish, Log& log);
+  /// `health` is told whether it stands by for the lease as it should, until it has it.
+  Election(
+      const Access& access, Credentials& credentials, LeaseWish wish, Log& log, Health& health);
   ~Election();
   Election(const Election&) = delete;
   Election& operator=(const Election&) = delete;
@@ -54,6 +57,7 @@ class Election {
   };
 
   [[nodiscard]] Turn turn();
+  void tell(Turn turn);
   [[nodiscard]] bool is_others(const nlohmann::json& lease);
   [[nodiscard]] Turn take(const std::string& method, const std::string& document);
   void stand(const std::function<void()>& won, const std::function<void(const std::string&)>& lost);
@@ -63,8 +67,10 @@ class Election {
   Api api_;
   LeaseWish wish_;
   Log& log_;
+  Health& health_;
   std::optional<Seen> seen_;
   bool is_held_ = false;
+  bool is_told_ = false;  ///< whose it is
   std::atomic<bool> is_kept_ = false;
   std::string why_;
   std::atomic<Clock::time_point> renewed_{};

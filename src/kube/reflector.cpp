@@ -51,16 +51,18 @@ void Reflector::run() {
         if (!pause()) return;
         continue;
       }
-      needs_list = false;
       failures_ = 0;
     }
     heard_ = false;
-    const Ended ended = watch();
+    const WatchEnd ended = watch();
     if (heard_) failures_ = 0;
-    needs_list = ended == Ended::Expired;
-    if ((ended == Ended::Broken || !heard_) && !pause()) return;
-    const std::lock_guard lock(mutex_);
-    if (is_stopped_) return;
+    needs_list = ended == WatchEnd::Expired;
+    if ((ended == WatchEnd::Broken || !heard_) && !pause()) return;
+    {
+      const std::lock_guard lock(mutex_);
+      if (is_stopped_) return;
+    }
+    listener_.restarts(ended);
   }
 }
 
@@ -122,15 +124,19 @@ Result<void> Reflector::list() {
     there.insert(text(part(object, "metadata"), "uid"));
     put(object);
   }
+  keep_only(there);
+  version_ = version;
+  if (!is_synced_) listener_.synced();
+  is_synced_ = true;
+  return {};
+}
+
+void Reflector::keep_only(const std::set<std::string>& there) {
   for (auto known = versions_.begin(); known != versions_.end();) {
     const bool is_gone = !there.contains(known->first);
     if (is_gone) listener_.gone(known->first);
     known = is_gone ? versions_.erase(known) : std::next(known);
   }
-  version_ = version;
-  if (!is_synced_) listener_.synced();
-  is_synced_ = true;
-  return {};
 }
 
 void Reflector::put(const Json& object) {
@@ -141,7 +147,7 @@ void Reflector::put(const Json& object) {
   listener_.put(object);
 }
 
-Reflector::Ended Reflector::watch() {
+WatchEnd Reflector::watch() {
   const Request request{
       .path =
           fmt::format("{}?watch=1&allowWatchBookmarks=true&timeoutSeconds={}&resourceVersion={}{}",
@@ -149,25 +155,25 @@ Reflector::Ended Reflector::watch() {
                       std::chrono::seconds(kWatch).count(),
                       escaped(version_),
                       followed_.selector)};
-  Ended ended = Ended::Quietly;
+  WatchEnd ended = WatchEnd::Quiet;
   const auto answer = api_.follow(
       request, kSilence, [this, &ended](std::string_view line) { return take(line, ended); });
   if (!answer) {
     trouble(fmt::format("watch {}: {}", followed_.path, answer.error().message));
-    return Ended::Broken;
+    return WatchEnd::Broken;
   }
   if (answer->is_ok()) return ended;
   const Error error = error_of(*answer, "watch " + followed_.path);
   trouble(error.message);
   const bool is_ahead = error.message.contains("Too large resource version");
-  return answer->status == kStale || is_ahead ? Ended::Expired : Ended::Broken;
+  return answer->status == kStale || is_ahead ? WatchEnd::Expired : WatchEnd::Broken;
 }
 
-bool Reflector::take(std::string_view line, Ended& ended) {
+bool Reflector::take(std::string_view line, WatchEnd& ended) {
   if (line.empty()) return true;
   const Json event = without_managers(line);
   if (!event.is_object() || !event.contains("object")) {
-    ended = Ended::Expired;  // what it said is lost: look at all
+    ended = WatchEnd::Expired;  // what it said is lost: look at all
     return false;
   }
   heard_ = true;
@@ -177,7 +183,7 @@ bool Reflector::take(std::string_view line, Ended& ended) {
     const int code = number(object, "code");
     trouble(
         fmt::format("watch {}: {} ({})", followed_.path, printable(text(object, "message")), code));
-    ended = code == kStale ? Ended::Expired : Ended::Broken;
+    ended = code == kStale ? WatchEnd::Expired : WatchEnd::Broken;
     return false;
   }
   const std::string uid = text(part(object, "metadata"), "uid");

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <condition_variable>
 #include <functional>
 #include <map>
 #include <mutex>
 #include <nlohmann/json_fwd.hpp>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -21,12 +23,18 @@ struct Followed {
   int page = 500;        ///< objects asked for at once
 };
 
+/// How a watch ended: as the server said at its beginning, by what broke, or as the server does not
+/// remember any more what it goes on from.
+enum class WatchEnd { Quiet, Broken, Expired };
+constexpr std::array<const char*, 3> kWatchEndNames = {"quiet", "broken", "expired"};
+
 /// What a reflector tells, in the order of the cluster. Called by its thread.
 struct Listener {
   std::function<void(const nlohmann::json& object)> put;  ///< new, or not as it was
   std::function<void(const std::string& uid)> gone;
   std::function<void()> synced;                     ///< all there is was told, for the first time
   std::function<void(const std::string&)> trouble;  ///< a sentence: what does not work now
+  std::function<void(WatchEnd)> restarts;           ///< its watch, or all from the list on
 };
 
 /// What is in the cluster, and what changes: LIST in pages, then WATCH from there on. A watch that
@@ -42,12 +50,12 @@ class Reflector {
   void stop();
 
  private:
-  enum class Ended { Quietly, Broken, Expired };
   [[nodiscard]] Result<void> list();
   [[nodiscard]] Result<Answer> page(const std::string& next);
-  [[nodiscard]] Ended watch();
-  [[nodiscard]] bool take(std::string_view line, Ended& ended);
+  [[nodiscard]] WatchEnd watch();
+  [[nodiscard]] bool take(std::string_view line, WatchEnd& ended);
   void put(const nlohmann::json& object);
+  void keep_only(const std::set<std::string>& there);  ///< uids
   void trouble(const std::string& what);
   /// The longer the more often in a row; false once it is stopped.
   [[nodiscard]] bool pause();

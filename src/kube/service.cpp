@@ -17,10 +17,14 @@
 #include "base/text.h"
 #include "kube/election.h"
 #include "kube/fields.h"
+#include "kube/health.h"
 #include "kube/inbox.h"
 #include "kube/log.h"
+#include "kube/metrics.h"
 #include "kube/reflector.h"
 #include "kube/scheduler.h"
+#include "kube/status_pages.h"
+#include "kube/status_server.h"
 #include "kube/workers.h"
 #include "kube/writer.h"
 #include "os/clock.h"
@@ -83,17 +87,20 @@ class Service {
         scheduler_(options.name, policy_of(options)) {}
 
   Result<void> run() {
+    GF_CHECK(show());
     GF_CHECK(greet());
     Election election(access_,
                       credentials_,
                       {options_.name_space, lease_name(), identity_, options_.lease},
-                      log_);
+                      log_,
+                      health_);
     auto workers = std::make_unique<Workers>(access_, credentials_, options_.writers);
-    Writer writer(*workers, election, log_, identity_);
+    Writer writer(*workers, election, log_, metrics_, identity_);
     writer_ = &writer;
-    election.run([this] { inbox_.post([this] { begin(); }); },
+    election.run([this] { won(); },
                  [this](const std::string& why) { inbox_.post([this, why] { lost_ = why; }); });
     const auto ended = loop();
+    health_.not_ready("it ends");
     followers_.clear();
     workers.reset();  // before the writer that its tasks have
     if (writer.uncertain() > 0) election.keep();
@@ -104,6 +111,15 @@ class Service {
   /// Each schedulerName has one.
   [[nodiscard]] std::string lease_name() const {
     return options_.name == "gflow" ? "gflow-kube" : "gflow-kube-" + options_.name;
+  }
+
+  /// Before all else, so that whoever looks is told what it waits for.
+  Result<void> show() {
+    if (!options_.listen) return {};
+    ListenAddress address = *options_.listen;
+    status_ = GF_TRY(StatusServer::listen(address, status_pages(health_, metrics_)));
+    log_.info(fmt::format("health and metrics at http://{}", to_text(address)));
+    return {};
   }
 
   /// Whether that is a cluster, and knows who asks. One that is not there yet is waited for.
@@ -124,6 +140,7 @@ class Service {
       if (error.code != Code::Unreachable && error.code != Code::Timeout) {
         return std::unexpected(error);
       }
+      health_.not_ready("it waits for the API server: " + error.message);
       log_.warn_again(error.message + "; trying again");
       if (is_ended(500ms)) return {};
     }
@@ -136,15 +153,23 @@ class Service {
     return ends_;
   }
 
+  void won() {
+    health_.not_ready("it waits for the first lists of nodes and pods");
+    inbox_.post([this] { begin(); });
+  }
+
   /// What it decides by is read only now: all that another decided before is in it.
   void begin() {
     log_.info(fmt::format("{} has the lease {}/{}", identity_, options_.name_space, lease_name()));
     won_ = os::now().mono;
-    Listener nodes = listener([](Scheduler& to, const std::string& uid) { to.node_gone(uid); });
+    metrics_.leads();
+    Listener nodes =
+        listener("nodes", [](Scheduler& to, const std::string& uid) { to.node_gone(uid); });
     nodes.put = [this](const nlohmann::json& object) {
       inbox_.post([this, node = node_of(object)] { scheduler_.put(node); });
     };
-    Listener pods = listener([](Scheduler& to, const std::string& uid) { to.pod_gone(uid); });
+    Listener pods =
+        listener("pods", [](Scheduler& to, const std::string& uid) { to.pod_gone(uid); });
     pods.put = [this](const nlohmann::json& object) {
       inbox_.post([this, pod = pod_of(object)] { scheduler_.put(pod); });
     };
@@ -157,13 +182,14 @@ class Service {
         std::make_unique<Follower>(access_, credentials_, std::move(what), std::move(listener)));
   }
 
-  Listener listener(void (*gone)(Scheduler&, const std::string&)) {
+  Listener listener(const std::string& resource, void (*gone)(Scheduler&, const std::string&)) {
     Listener made;
     made.gone = [this, gone](const std::string& uid) {
       inbox_.post([this, gone, uid] { gone(scheduler_, uid); });
     };
     made.synced = [this] { inbox_.post([this] { synced(); }); };
     made.trouble = [this](const std::string& what) { log_.warn_again(what); };
+    made.restarts = [this, resource](WatchEnd how) { metrics_.watch_ended(resource, how); };
     return made;
   }
 
@@ -171,6 +197,7 @@ class Service {
     if (++synced_ < 2) return;
     const Now now = os::now();
     scheduler_.begin(now);
+    health_.ready();
     log_.info(fmt::format("{} nodes and {} pods, known {} ms after the lease",
                           scheduler_.nodes(),
                           scheduler_.pods(),
@@ -187,7 +214,7 @@ class Service {
       if (synced_ < 2) continue;
       const Now now = os::now();
       const std::uint64_t revision = scheduler_.state().revision();
-      Decisions decisions = scheduler_.settle(now);
+      Decisions decisions = decide(now);
       for (Bind& bind : decisions.binds) write(std::move(bind));
       for (Evict& evict : decisions.evictions) write(std::move(evict));
       if (!tasks.empty() || revision != scheduler_.state().revision()) has_news_ = true;
@@ -195,6 +222,13 @@ class Service {
     }
     log_.info("ended by a signal");
     return {};
+  }
+
+  Decisions decide(Now now) {
+    const auto begun = std::chrono::steady_clock::now();
+    Decisions decisions = scheduler_.settle(now);
+    metrics_.decided(std::chrono::steady_clock::now() - begun);
+    return decisions;
   }
 
   /// For something to do.
@@ -210,7 +244,9 @@ class Service {
           static_cast<int>(std::clamp<std::int64_t>((*until - os::now().mono).count(), 0, INT_MAX));
     }
     std::array<pollfd, 2> come = {{{inbox_.fd(), POLLIN, 0}, {signals_.fd(), POLLIN, 0}}};
+    health_.turn_ends();
     (void)::poll(come.data(), come.size(), patience);
+    health_.turn_begins(os::now().mono);
   }
 
   void write(Bind bind) {
@@ -237,6 +273,7 @@ class Service {
     if (!is_time || (!has_news_ && !teller_.has_more())) return;
     has_news_ = false;
     told_ = now.mono;
+    metrics_.set(scheduler_.counts());
     for (const Waiting& one : teller_.due(scheduler_.waiting(now), now.mono)) {
       writer_->tell(*one.pod, one.why);
     }
@@ -245,6 +282,9 @@ class Service {
   const Options& options_;
   Access access_;
   Log log_;
+  Health health_;
+  Metrics metrics_;
+  std::unique_ptr<StatusServer> status_;  ///< after what it shows
   Credentials credentials_;
   Inbox inbox_;
   os::SignalWatch signals_;

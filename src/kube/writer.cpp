@@ -57,6 +57,12 @@ Pod pod_named(const Named& one) {
 /// Whether another try may go otherwise: the server is busy, or has a bad time.
 bool is_passing(int status) { return status == 429 || status >= 500; }
 
+BindFailure failure_of(const Result<Answer>& answer) {
+  if (!answer) return BindFailure::Unanswered;
+  if (answer->status == 409) return BindFailure::Conflict;
+  return is_passing(answer->status) ? BindFailure::Server : BindFailure::Refused;
+}
+
 /// Whether it is a disruption budget that refuses, and not a server that has too much to do.
 bool is_of_budget(const Answer& answer) {
   const Json status = Json::parse(answer.body, nullptr, false);
@@ -84,8 +90,10 @@ void Writer::try_binding(Api& api, Binding binding) {
                .path = path_of(bind.name_space, bind.name) + "/binding",
                .body = dumped(binding_of(bind)),
                .limit = std::min<std::chrono::milliseconds>(election_.write_limit(), 5s)});
+  if (!answer || !answer->is_ok()) metrics_.bind_failed(failure_of(answer));
   const Seen seen = seen_after(api, bind, answer);
   if (seen == Seen::There) {
+    metrics_.bound(os::now().mono - bind.seen);
     tell_bound(bind);
     --uncertain_;
     return binding.done({bind.uid, ""});
@@ -153,6 +161,7 @@ void Writer::try_eviction(Api& api, Eviction eviction) {
                .limit = std::min<std::chrono::milliseconds>(election_.write_limit(), kMostPause)});
   const Pod pod = pod_named(evict);
   if (answer && answer->is_ok()) {
+    metrics_.evicted();
     log_.info(fmt::format("evicted {} for a pod of {}", pod.full_name(), evict.by));
     const std::string note = fmt::format("Makes room for a pod of namespace {}", evict.by);
     return event(api, pod, {"Preempted", "Preempting", note});
@@ -163,7 +172,10 @@ void Writer::try_eviction(Api& api, Eviction eviction) {
   // A conflict is with another pod of the name, whose end is told, or with a change of this one.
   const bool is_again = !answer || answer->status == 409 || is_passing(answer->status);
   const bool is_budget = answer && is_of_budget(*answer);
-  if (is_budget || !is_again || ++eviction.tries >= kMostTries) return eviction.refused(is_budget);
+  if (is_budget || !is_again || ++eviction.tries >= kMostTries) {
+    metrics_.eviction_refused(is_budget ? EvictionRefusal::Budget : EvictionRefusal::Other);
+    return eviction.refused(is_budget);
+  }
   workers_.urgent_after(kEvictPause, [this, eviction = std::move(eviction)](Api& other) {
     try_eviction(other, eviction);
   });

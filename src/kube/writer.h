@@ -13,6 +13,7 @@
 #include "kube/api.h"
 #include "kube/election.h"
 #include "kube/log.h"
+#include "kube/metrics.h"
 #include "kube/scheduler.h"
 #include "kube/workers.h"
 
@@ -28,8 +29,13 @@ struct Bound {
 class Writer {
  public:
   /// `instance`: which of several this is.
-  Writer(Workers& workers, const Election& election, Log& log, std::string instance)
-      : workers_(workers), election_(election), log_(log), instance_(std::move(instance)) {}
+  Writer(
+      Workers& workers, const Election& election, Log& log, Metrics& metrics, std::string instance)
+      : workers_(workers),
+        election_(election),
+        log_(log),
+        metrics_(metrics),
+        instance_(std::move(instance)) {}
 
   /// Binds the pod, however often that takes: where nobody knows what became of a request, the pod
   /// says. `done` is called by a worker, once, or never where the lease is lost.
@@ -78,6 +84,7 @@ class Writer {
   Workers& workers_;
   const Election& election_;
   Log& log_;
+  Metrics& metrics_;
   std::string instance_;
   std::atomic<int> uncertain_ = 0;
   std::mutex mutex_;

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kube/metrics.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+namespace gflow::kube {
+namespace {
+
+bool shows(const Metrics& metrics, const std::string& line) {
+  return ("\n" + metrics.text()).contains("\n" + line + "\n");
+}
+
+TEST(KubeMetrics, HaveNoSeriesOfWhatIsNotKnown) {
+  Metrics metrics;
+  EXPECT_TRUE(shows(metrics, "gflow_kube_leader 0")) << metrics.text();
+  for (const auto* unknown : {"gflow_kube_nodes", "gflow_kube_gpus", "gflow_kube_pods_waiting"}) {
+    EXPECT_FALSE(metrics.text().contains(unknown)) << unknown;
+  }
+  Counts counts;
+  counts.nodes = 2;
+  counts.waiting = {3, 0, 0, 1};
+  counts.gpus = {5'000, 10'000, 0, 25'000};
+  metrics.set(counts);
+  metrics.leads();
+  for (const auto* line : {"gflow_kube_leader 1",
+                           "gflow_kube_nodes 2",
+                           R"(gflow_kube_pods_waiting{reason="room"} 3)",
+                           R"(gflow_kube_pods_waiting{reason="node"} 0)",
+                           R"(gflow_kube_pods_waiting{reason="binding"} 1)",
+                           R"(gflow_kube_gpus{state="held"} 0.5)",
+                           R"(gflow_kube_gpus{state="others"} 1)",
+                           R"(gflow_kube_gpus{state="free"} 2.5)"}) {
+    EXPECT_TRUE(shows(metrics, line)) << line << "\n" << metrics.text();
+  }
+}
+
+TEST(KubeMetrics, CountersBeginAtNothing) {
+  Metrics metrics;
+  for (const char* kind : kBindFailureNames) {
+    EXPECT_TRUE(
+        shows(metrics, fmt::format("gflow_kube_bind_failures_total{{reason=\"{}\"}} 0", kind)));
+  }
+  metrics.bind_failed(BindFailure::Conflict);
+  metrics.bound(std::chrono::milliseconds(20));
+  metrics.evicted();
+  metrics.eviction_refused(EvictionRefusal::Budget);
+  metrics.watch_ended("pods", WatchEnd::Expired);
+  metrics.decided(std::chrono::microseconds(700));
+  for (const auto* line : {R"(gflow_kube_bind_failures_total{reason="conflict"} 1)",
+                           "gflow_kube_pods_bound_total 1",
+                           R"(gflow_kube_scheduling_duration_seconds_bucket{le="0.01"} 0)",
+                           R"(gflow_kube_scheduling_duration_seconds_bucket{le="0.05"} 1)",
+                           "gflow_kube_evictions_total 1",
+                           R"(gflow_kube_eviction_refusals_total{reason="budget"} 1)",
+                           R"(gflow_kube_eviction_refusals_total{reason="other"} 0)",
+                           "gflow_kube_decision_duration_seconds_count 1"}) {
+    EXPECT_TRUE(shows(metrics, line)) << line << "\n" << metrics.text();
+  }
+}
+
+}  // namespace
+}  // namespace gflow::kube

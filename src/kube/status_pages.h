@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "kube/status_server.h"
+
+namespace gflow::kube {
+
+class Health;
+class Metrics;
+
+/// What a kubelet and Prometheus ask: /healthz (to be restarted where it is not 200), /readyz and
+/// /metrics. REQUIRES: both outlive them.
+[[nodiscard]] Pages status_pages(const Health& health, const Metrics& metrics);
+
+}  // namespace gflow::kube
