@@ -108,6 +108,10 @@ setup_tools() {
 }
 
 setup() {
+  if [[ "${1:-}" == build ]]; then
+    install_packages "${BUILD_PACKAGES[@]}"
+    return
+  fi
   setup_tools
   install_frameworks || say "PyPI cannot be reached: what needs PyTorch, TensorFlow or JAX is skipped"
   install_cluster || say "no Kubernetes control plane could be built: what needs one is skipped"
