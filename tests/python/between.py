@@ -3,6 +3,7 @@
 
 import contextlib
 import http.server
+import json
 import ssl
 import threading
 import urllib.error
@@ -109,3 +110,36 @@ def lost_after(forward):
     """Done, and nobody hears of it."""
     forward()
     return LOST
+
+
+def status(code, message):
+    return code, {"Content-Type": "application/json"}, json.dumps({"kind": "Status", "code": code, "message": message}).encode()
+
+
+BROKEN = status(500, "a webhook failed")
+CONFLICT = status(409, "the object has been modified")
+
+
+def is_binding(method, path, namespace=""):
+    return method == "POST" and path.endswith("/binding") and f"/namespaces/{namespace}" in path
+
+
+class Held:
+    """The first request that is `which` waits at the proxy, and is answered by told(forward) when it goes on."""
+
+    def __init__(self, between, which, told=lambda forward: forward()):
+        self.there = threading.Event()
+        self._go = threading.Event()
+
+        def wait(forward):
+            self.there.set()
+            assert self._go.wait(PATIENCE)
+            return told(forward)
+
+        between.once(which, wait)
+
+    def reached(self):
+        assert self.there.wait(PATIENCE)
+
+    def go(self):
+        self._go.set()

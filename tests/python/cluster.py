@@ -28,6 +28,7 @@ _PATHS = {
     "Role": "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/roles",
     "RoleBinding": "/apis/rbac.authorization.k8s.io/v1/namespaces/{}/rolebindings",
     "ClusterRole": "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+    "Deployment": "/apis/apps/v1/namespaces/{}/deployments",
     "ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
 }
 
@@ -128,18 +129,19 @@ class Cluster:
             held.close()
         shutil.rmtree(self.root, ignore_errors=True)
 
-    def raw(self, method, path, body=None, token=ADMIN):
+    def raw(self, method, path, body=None, token=ADMIN, content_type=None):
         """Errors: OSError, of which urllib's HTTPError is one."""
+        usual = "application/merge-patch+json" if method == "PATCH" else "application/json"
         asked = urllib.request.Request(self.url + path, method=method, data=None if body is None else json.dumps(body).encode(), headers={
             "Authorization": f"Bearer {token}",
-            "Content-Type": "application/merge-patch+json" if method == "PATCH" else "application/json"})
+            "Content-Type": content_type or usual})
         trusted = ssl.create_default_context(cafile=self.root / "certs/apiserver.crt")
         with urllib.request.urlopen(asked, timeout=PATIENCE, context=trusted) as answer:
             return answer.read()
 
-    def ask(self, method, path, body=None, token=ADMIN):
+    def ask(self, method, path, body=None, token=ADMIN, content_type=None):
         try:
-            return json.loads(self.raw(method, path, body, token))
+            return json.loads(self.raw(method, path, body, token, content_type))
         except urllib.error.HTTPError as error:
             raise AssertionError(f"{method} {path}: {error.code} {error.read().decode()}") from error
 

@@ -53,9 +53,12 @@ class Scheduler:
     def is_running(self):
         return self._process.poll() is None
 
-    def end(self, how=signal.SIGTERM):
+    def send(self, how):
         if self.is_running():
             self._process.send_signal(how)
+
+    def end(self, how=signal.SIGTERM):
+        self.send(how)
         return self._process.wait(PATIENCE)
 
 
@@ -71,6 +74,17 @@ def make_pod(kube, name, gpu=None, count=0, *, cpu=None, memory=None, priority=N
         "metadata": {"name": name, "namespace": namespace, "annotations": {"gflow/gpu": gpu} if gpu else {}},
         "spec": {"schedulerName": scheduler, "terminationGracePeriodSeconds": 0, **spec,
                  "containers": spec.get("containers", [{"name": "main", "image": "none", "resources": {"limits": limits}}])}})
+
+
+def make_budget(kube, name, allowed, **labels):
+    """What the disruption controller would write of it is given."""
+    path = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+    made = kube.ask("POST", path, {
+        "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": name},
+        "spec": {"minAvailable": 1, "selector": {"matchLabels": labels}}})
+    kube.ask("PATCH", f"{path}/{name}/status", {"status": {
+        "observedGeneration": made["metadata"]["generation"], "disruptionsAllowed": allowed, "currentHealthy": 1, "desiredHealthy": 1, "expectedPods": 1}})
+    return f"{path}/{name}"
 
 
 def pods_of(kube, namespace="default"):

@@ -10,7 +10,7 @@ import urllib.error
 
 import pytest
 from cluster import path_of
-from kube_scheduler import chosen, contradictions, end_lease, make_pod, node_of, pods_of, told, until, until_bound, until_told
+from kube_scheduler import chosen, contradictions, end_lease, make_budget, make_pod, node_of, pods_of, told, until, until_bound, until_told
 
 DEDICATED = {"key": "team", "value": "vision", "effect": "NoSchedule"}
 
@@ -399,17 +399,6 @@ def test_a_server_of_another_certificate_is_not_trusted(kube, start):
     config.write_text(config.read_text().replace("certs/apiserver.crt", "clients.crt"))
     one = start("--kubeconfig", str(config))
     assert one.end(signal.SIGCONT) == 5 and "is not trusted" in one.said()
-
-
-def make_budget(kube, name, allowed, **labels):
-    """What the disruption controller would write of it is given."""
-    path = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
-    made = kube.ask("POST", path, {
-        "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": name},
-        "spec": {"minAvailable": 1, "selector": {"matchLabels": labels}}})
-    kube.ask("PATCH", f"{path}/{name}/status", {"status": {
-        "observedGeneration": made["metadata"]["generation"], "disruptionsAllowed": allowed, "currentHealthy": 1, "desiredHealthy": 1, "expectedPods": 1}})
-    return f"{path}/{name}"
 
 
 def test_higher_priorities_have_lower_ones_make_room(kube, start, classes):

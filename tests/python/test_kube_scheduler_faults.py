@@ -2,48 +2,14 @@
 """gflow-kube where the API server answers late, wrongly or not at all."""
 
 import contextlib
-import json
 import threading
 import urllib.error
 
 import pytest
-from between import LOST, lost_after
+from between import BROKEN, CONFLICT, LOST, Held, is_binding, lost_after, status
 from cluster import path_of
 from kube_scheduler import chosen, make_pod, node_of, pods_of, told, until, until_bound, until_told
 from machine import PATIENCE
-
-
-def status(code, message):
-    return code, {"Content-Type": "application/json"}, json.dumps({"kind": "Status", "code": code, "message": message}).encode()
-
-
-BROKEN = status(500, "a webhook failed")
-CONFLICT = status(409, "the object has been modified")
-
-
-def is_binding(method, path, namespace=""):
-    return method == "POST" and path.endswith("/binding") and f"/namespaces/{namespace}" in path
-
-
-class Held:
-    """The first request that is `which` waits at the proxy, and is answered by told(forward) when it goes on."""
-
-    def __init__(self, between, which, told=lambda forward: forward()):
-        self.there = threading.Event()
-        self._go = threading.Event()
-
-        def wait(forward):
-            self.there.set()
-            assert self._go.wait(PATIENCE)
-            return told(forward)
-
-        between.once(which, wait)
-
-    def reached(self):
-        assert self.there.wait(PATIENCE)
-
-    def go(self):
-        self._go.set()
 
 
 @pytest.mark.parametrize("how", [lost_after, lambda forward: LOST, lambda forward: BROKEN, lambda forward: forward() and BROKEN],

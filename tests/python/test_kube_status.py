@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What gflow-kube tells of itself: health, metrics, and the manifests of packaging/kubernetes that have it probed and scraped."""
+
+import contextlib
+import re
+import resource
+import shutil
+import signal
+import socket
+import subprocess
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+import yaml
+from between import BROKEN, CONFLICT, LOST, Held, is_binding, status
+from cluster import path_of
+from kube_scheduler import end_lease, make_budget, make_pod, until, until_bound, until_told
+from machine import BIN, PATIENCE
+from package import ROOT
+
+PACKAGING = ROOT / "packaging"
+MANIFESTS = PACKAGING / "kubernetes"
+ANYWHERE = ("--listen", "127.0.0.1:0")
+
+needs_promtool = pytest.mark.skipif(not shutil.which("promtool"), reason="needs promtool (package prometheus)")
+
+
+def url_of(one):
+    assert one.says("health and metrics at http://")
+    return re.search(r"health and metrics at (http://\S+)", one.said())[1]
+
+
+def ask(one, path, method="GET"):
+    """The status and the body."""
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url_of(one) + path, method=method), timeout=PATIENCE) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def metrics_of(one):
+    """The values by series, as they are written."""
+    code, text = ask(one, "/metrics")
+    assert code == 200
+    return {series: float(value) for series, value in (line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))}
+
+
+def by_label(metrics, name):
+    """{"room": 1, ...} of a family whose series have one label."""
+    return {found[1]: value for series, value in metrics.items() if (found := re.fullmatch(name + r'\{\w+="(\w+)"\}', series))}
+
+
+def test_metrics_are_what_happened(kube, start):
+    kube.node("n", 3)
+    kube.node("cordoned", 1, unschedulable=True)
+    one = start(*ANYWHERE)
+    names = ("a", "b", "c")
+    for name in names:
+        make_pod(kube, name, "1")
+    until_bound(kube, *names)
+    assert all(one.says(f"bound default/{name}") for name in names)
+    make_pod(kube, "waits", "1")
+    make_pod(kube, "never", "8")
+    make_pod(kube, "mistake", "1.5")
+    until(kube, lambda pods: all(pods[name]["status"].get("conditions") for name in ("waits", "never", "mistake")))
+    metrics = metrics_of(one)
+    assert metrics["gflow_kube_leader"] == 1 and metrics["gflow_kube_nodes"] == 2
+    assert by_label(metrics, "gflow_kube_gpus") == {"held": 3, "others": 0, "cordoned": 1, "free": 0}
+    assert by_label(metrics, "gflow_kube_pods_waiting") == {"room": 1, "node": 1, "request": 1, "binding": 0}
+    assert metrics["gflow_kube_pods_bound_total"] == metrics["gflow_kube_scheduling_duration_seconds_count"] == 3
+    assert set(by_label(metrics, "gflow_kube_bind_failures_total").values()) == {0}
+    assert metrics["gflow_kube_evictions_total"] == 0
+    assert metrics["gflow_kube_decision_duration_seconds_count"] >= 2
+    assert metrics["process_resident_memory_bytes"] > 1 << 20
+    assert not [series for series in metrics if "default" in series or "cordoned}" in series]
+
+
+@needs_promtool
+def test_promtool_finds_nothing_to_say(kube, start):
+    one = start(*ANYWHERE)
+    assert one.says("known")
+    checked = subprocess.run(["promtool", "check", "metrics"], input=ask(one, "/metrics")[1], text=True, capture_output=True, check=False)
+    assert (checked.returncode, checked.stdout + checked.stderr) == (0, ""), checked
+
+
+def names_in(text):
+    return set(re.findall(r"\b(?:gflow_kube|process)_[a-z_]+", text))
+
+
+def test_documents_and_alerts_name_the_metrics_that_there_are(kube, start):
+    kube.node("n", 1)
+    one = start(*ANYWHERE)
+    make_pod(kube, "p", "1")
+    until_bound(kube, "p")
+    make_pod(kube, "waits", "1")
+    until_told(kube, "waits", "Insufficient")
+    served = set(re.findall(r"^# TYPE (\S+)", ask(one, "/metrics")[1], re.MULTILINE))
+    for name in ("cluster.md", "cluster.zh-CN.md"):
+        assert names_in((ROOT / "docs" / name).read_text()) == served, name
+    assert names_in((PACKAGING / "prometheus/gflow-kube.rules.yml").read_text()) <= served | {f"{name}_bucket" for name in served}
+
+
+@needs_promtool
+@pytest.mark.parametrize("words", [("check", "rules", "gflow-kube.rules.yml"), ("test", "rules", "gflow-kube.rules.test.yml")])
+def test_promtool_takes_the_alerts(words):
+    done = subprocess.run(["promtool", *words], cwd=PACKAGING / "prometheus", text=True, capture_output=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(("how", "kind"), [
+    (CONFLICT, "conflict"), (status(403, "a policy denies it"), "refused"), (BROKEN, "server"), (LOST, "unanswered")])
+def test_tries_that_fail_are_counted_by_how(kube, start, between, how, kind):
+    kube.node("n", 1)
+    between.once(is_binding, lambda forward: how)
+    one = start(*ANYWHERE, server=between.url)
+    make_pod(kube, "a", "1")
+    until_bound(kube, "a")
+    assert one.says("bound default/a")
+    metrics = metrics_of(one)
+    assert by_label(metrics, "gflow_kube_bind_failures_total") == {"conflict": 0, "refused": 0, "server": 0, "unanswered": 0, kind: 1}
+    assert metrics["gflow_kube_pods_bound_total"] == 1
+
+
+def test_evictions_are_counted(kube, start, classes):
+    kube.node("n", 2)
+    one = start("--preempt", *ANYWHERE)
+    for name in ("free", "kept"):
+        make_pod(kube, name, "1")
+        until_bound(kube, name)
+        kube.raw("PATCH", f"{path_of('Pod', 'default')}/{name}", {"metadata": {"labels": {"app": name}}})
+        kube.raw("PATCH", f"{path_of('Pod', 'default')}/{name}/status", {
+            "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}})
+    budget = make_budget(kube, "kept", 0, app="kept")
+    try:
+        make_pod(kube, "vip", "1", priorityClassName="high")
+        until_bound(kube, "vip")
+    finally:
+        kube.ask("DELETE", budget)
+    metrics = metrics_of(one)
+    assert metrics["gflow_kube_evictions_total"] == 1
+    assert by_label(metrics, "gflow_kube_eviction_refusals_total") == {"budget": 1, "other": 0}
+
+
+def test_a_watch_that_breaks_is_counted(kube, start):
+    one = start(*ANYWHERE, "--lease-duration", "60")
+    assert one.says("known")
+    kube.stop_apiserver()
+    kube.up()
+    kube.node("n", 1)
+    make_pod(kube, "p", "1")
+    until_bound(kube, "p")
+    restarts = {series: value for series, value in metrics_of(one).items() if series.startswith("gflow_kube_watch_restarts_total")}
+    assert len(restarts) == 6
+    for resource in ("nodes", "pods"):
+        assert sum(value for series, value in restarts.items() if f'resource="{resource}"' in series) >= 1, restarts
+    one.end()  # gives its lease up
+
+
+# -- health
+
+
+def test_who_stands_by_is_ready_and_takes_over(kube, start):
+    kube.node("n", 1)
+    leader = start(*ANYWHERE)
+    assert leader.says("known") and ask(leader, "/readyz") == (200, "ok")
+    standby = start(*ANYWHERE)
+    assert standby.says("waiting for it")
+    assert ask(standby, "/readyz") == ask(standby, "/healthz") == (200, "ok")
+    metrics = metrics_of(standby)
+    assert metrics["gflow_kube_leader"] == 0 and metrics["gflow_kube_pods_bound_total"] == 0
+    assert not {"gflow_kube_nodes", 'gflow_kube_gpus{state="free"}', 'gflow_kube_pods_waiting{reason="room"}'} & metrics.keys()
+    leader.end(signal.SIGKILL)
+    end_lease(kube)
+    make_pod(kube, "p", "1")
+    until_bound(kube, "p")
+    assert ask(standby, "/readyz") == (200, "ok") and metrics_of(standby)["gflow_kube_leader"] == 1
+
+
+def test_who_waits_for_the_api_server_is_alive_and_not_ready(kube, start):
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))  # and does not listen
+        one = start(*ANYWHERE, server=f"https://127.0.0.1:{nobody.getsockname()[1]}")
+        assert one.says("trying again")
+        code, text = ask(one, "/readyz")
+        assert code == 503 and text.startswith("it waits for the API server: "), text
+        assert ask(one, "/healthz") == (200, "ok")
+
+
+def test_who_may_not_have_the_lease_is_not_ready(kube, start):
+    with contextlib.suppress(urllib.error.HTTPError):
+        kube.raw("POST", path_of("ServiceAccount", "gflow"), {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "nobody", "namespace": "gflow"}})
+    one = start(*ANYWHERE, account="nobody")
+    assert one.says("cannot get resource")
+    code, text = ask(one, "/readyz")
+    assert code == 503 and text.startswith("nobody says whose the Lease is: ") and "cannot get resource" in text, text
+
+
+def test_who_has_not_read_the_cluster_yet_is_not_ready(kube, start, between):
+    held = Held(between, lambda method, path: path.startswith("/api/v1/nodes?limit="))
+    one = start(*ANYWHERE, server=between.url)
+    held.reached()
+    assert ask(one, "/readyz") == (503, "it waits for the first lists of nodes and pods\n")
+    assert ask(one, "/healthz") == (200, "ok")
+    assert metrics_of(one)["gflow_kube_leader"] == 1
+    held.go()
+    assert one.says("known") and ask(one, "/readyz") == (200, "ok")
+
+
+def test_who_ends_is_not_ready(kube, start, between):
+    kube.node("n", 1)
+    held = Held(between, is_binding)
+    one = start(*ANYWHERE, server=between.url)
+    make_pod(kube, "a", "1")
+    held.reached()
+    url = url_of(one)
+    one.send(signal.SIGTERM)
+    assert one.says("ended by a signal")
+    assert ask(one, "/readyz") == (503, "it ends\n")
+    held.go()
+    one.end()
+    with pytest.raises(urllib.error.URLError):
+        urllib.request.urlopen(url + "/healthz", timeout=PATIENCE)
+
+
+@pytest.fixture
+def many_descriptors():
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 2048)), hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_a_thousand_who_never_ask_and_much_that_is_no_question_disturb_nothing(kube, start, many_descriptors):
+    kube.node("n", 1)
+    one = start(*ANYWHERE)
+    host, port = url_of(one).removeprefix("http://").split(":")
+    with contextlib.ExitStack() as stack:
+        for _ in range(1000):
+            idle = stack.enter_context(socket.create_connection((host, int(port)), timeout=PATIENCE))
+            idle.sendall(b"GET /metrics HTTP/1.1\r\n")
+        much = stack.enter_context(socket.create_connection((host, int(port)), timeout=PATIENCE))
+        with contextlib.suppress(OSError):  # it is hung up on before all is sent
+            much.sendall(b"GET /metrics HTTP/1.1\r\nX: " + b"a" * (1 << 20))
+        make_pod(kube, "p", "1")
+        until_bound(kube, "p")
+        assert ask(one, "/healthz") == ask(one, "/readyz") == (200, "ok")
+        files = list(Path(f"/proc/{one.pid}/fd").iterdir())
+        assert len(files) < 64 + 64, len(files)
+
+
+@pytest.mark.parametrize("address", ["10259", "localhost:10259", "127.0.0.1", "127.0.0.1:65536", "example.com:1", ""])
+def test_what_is_no_address_is_a_usage_error(kube, start, address):
+    one = start("--listen", address)
+    assert one.end(signal.SIGCONT) == 2 and "--listen" in one.said()
+
+
+def test_an_address_that_is_taken_is_named_at_once(kube, start):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        one = start("--listen", address)
+        assert one.end(signal.SIGCONT) == 1 and f"listen at '{address}': Address already in use" in one.said()
+
+
+# -- manifests
+
+
+def manifests():
+    for name in yaml.safe_load((MANIFESTS / "kustomization.yaml").read_text())["resources"]:
+        yield from yaml.safe_load_all((MANIFESTS / name).read_text())
+
+
+def deployment():
+    (found,) = (one for one in manifests() if one["kind"] == "Deployment")
+    return found
+
+
+def test_the_api_server_takes_each_object_of_the_kustomization(kube):
+    """As kubectl apply --server-side has it check them: no field that there is not."""
+    kinds = set()
+    for one in manifests():
+        metadata = one["metadata"]
+        path = f"{path_of(one['kind'], metadata.get('namespace', ''))}/{metadata['name']}"
+        kube.ask("PATCH", f"{path}?fieldManager=test&dryRun=All&fieldValidation=Strict&force=true", one, content_type="application/apply-patch+yaml")
+        kinds.add(one["kind"])
+    assert kinds == {"Namespace", "ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", "Deployment"}
+
+
+@pytest.mark.skipif(not shutil.which("kubectl"), reason="needs kubectl")
+def test_kubectl_puts_them_together():
+    made = subprocess.run(["kubectl", "kustomize", MANIFESTS], text=True, capture_output=True, check=True)
+    objects = list(yaml.safe_load_all(made.stdout))
+    assert {(one["kind"], one["metadata"]["name"]) for one in objects} == {(one["kind"], one["metadata"]["name"]) for one in manifests()}
+    (image,) = (one["spec"]["template"]["spec"]["containers"][0]["image"] for one in objects if one["kind"] == "Deployment")
+    version = subprocess.run([BIN / "gflow-kube", "--version"], text=True, capture_output=True, check=True).stdout.split()[-1]
+    assert image == f"gflow-kube:{version}"
+
+
+def test_its_pods_are_what_the_strictest_pod_security_admits(kube):
+    with contextlib.suppress(urllib.error.HTTPError):  # of an earlier test
+        kube.raw("POST", path_of("Namespace"), {"apiVersion": "v1", "kind": "Namespace", "metadata": {
+            "name": "restricted", "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}})
+    template = deployment()["spec"]["template"]
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "labels": template["metadata"]["labels"]}, "spec": template["spec"]}
+    path = path_of("Pod", "restricted") + "?dryRun=All"
+    kube.ask("POST", path, pod)
+    del pod["spec"]["securityContext"]
+    with pytest.raises(AssertionError, match="violates PodSecurity"):
+        kube.ask("POST", path, pod)
+
+
+def test_what_the_manifest_probes_and_scrapes_is_there(kube, start):
+    template = deployment()["spec"]["template"]
+    (container,) = template["spec"]["containers"]
+    (port,) = container["ports"]
+    annotations = template["metadata"]["annotations"]
+    assert container["args"] == [f"--listen=0.0.0.0:{port['containerPort']}"]
+    assert annotations["prometheus.io/port"] == str(port["containerPort"])
+    assert template["spec"]["serviceAccountName"] == "gflow-kube"
+    probes = [container[name]["httpGet"] for name in ("livenessProbe", "readinessProbe")]
+    assert {probe["port"] for probe in probes} == {port["name"]}
+    one = start(*ANYWHERE)
+    assert one.says("known")
+    for path in (*(probe["path"] for probe in probes), annotations["prometheus.io/path"]):
+        assert ask(one, path)[0] == 200, path
