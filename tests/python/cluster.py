@@ -30,6 +30,9 @@ _PATHS = {
     "ClusterRole": "/apis/rbac.authorization.k8s.io/v1/clusterroles",
     "Deployment": "/apis/apps/v1/namespaces/{}/deployments",
     "ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+    "FlowSchema": "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas",
+    "MutatingAdmissionPolicy": "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies",
+    "MutatingAdmissionPolicyBinding": "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings",
 }
 
 
@@ -130,14 +133,17 @@ class Cluster:
         shutil.rmtree(self.root, ignore_errors=True)
 
     def raw(self, method, path, body=None, token=ADMIN, content_type=None):
-        """Errors: OSError, of which urllib's HTTPError is one."""
+        """The body. Errors: OSError, of which urllib's HTTPError is one."""
+        with self.answer(method, path, body, token, content_type) as answer:
+            return answer.read()
+
+    def answer(self, method, path, body=None, token=ADMIN, content_type=None):
         usual = "application/merge-patch+json" if method == "PATCH" else "application/json"
         asked = urllib.request.Request(self.url + path, method=method, data=None if body is None else json.dumps(body).encode(), headers={
             "Authorization": f"Bearer {token}",
             "Content-Type": content_type or usual})
         trusted = ssl.create_default_context(cafile=self.root / "certs/apiserver.crt")
-        with urllib.request.urlopen(asked, timeout=PATIENCE, context=trusted) as answer:
-            return answer.read()
+        return urllib.request.urlopen(asked, timeout=PATIENCE, context=trusted)
 
     def ask(self, method, path, body=None, token=ADMIN, content_type=None):
         try:
