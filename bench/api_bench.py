@@ -209,7 +209,7 @@ def handing_over(daemon, ear, rounds):
     return statistics.median(times) * 1e3, statistics.quantiles(times, n=100)[98] * 1e3
 
 
-def hand_over(seconds, rounds=400):
+def hand_over(seconds, rounds=1000):
     status, page, submission = ("/api/v1/gpu/status", None), ("/api/v1/jobs?limit=20", None), ("/api/v1/jobs", json.dumps({"items": [JOB]}))
     reading, submitting = (2, 3), (10, 13)  # 64 clients then ask the 20,000 times, and submit the 5,000 times a second of the aims
     floods = {

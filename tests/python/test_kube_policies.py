@@ -29,7 +29,7 @@ def applied(kube):
         kube.ask("DELETE", path)
 
 
-def until(is_so):
+def until_in_force(is_so):
     """What was applied is in force a moment later, and nobody tells when."""
     end = time.monotonic() + PATIENCE
     while not is_so():
@@ -45,8 +45,8 @@ def test_what_it_asks_is_as_urgent_as_what_kube_scheduler_asks(kube, with_rights
             return schemas.get(answer.headers["X-Kubernetes-PF-FlowSchema-UID"])
 
     lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "gflow-kube"}, "spec": {}}
-    until(lambda: schema_of("GET", "/api/v1/nodes") == "gflow-kube")
-    until(lambda: schema_of("POST", path_of("Lease", "gflow") + "?dryRun=All", lease) == "gflow-kube-lease")
+    until_in_force(lambda: schema_of("GET", "/api/v1/nodes") == "gflow-kube")
+    until_in_force(lambda: schema_of("POST", path_of("Lease", "gflow") + "?dryRun=All", lease) == "gflow-kube-lease")
     assert schema_of("GET", "/api/v1/pods?limit=1") == schema_of("GET", "/version") == "gflow-kube"
     assert schema_of("GET", "/api/v1/nodes", account="gflow") is None, "that is somebody else"
     levels = {one["metadata"]["name"]: one["spec"]["priorityLevelConfiguration"]["name"] for one in kube.ask("GET", path_of("FlowSchema"))["items"]}
@@ -63,7 +63,7 @@ def scheduler_of(kube, name, scheduler="default-scheduler", gpu="1", **spec):
 
 def test_pods_with_the_annotation_are_its_unless_somebody_chose(kube, start, applied):
     applied("admission-policy.yaml")
-    until(lambda: scheduler_of(kube, "p") == "gflow")
+    until_in_force(lambda: scheduler_of(kube, "p") == "gflow")
     assert scheduler_of(kube, "p", scheduler=None) == "gflow"
     assert scheduler_of(kube, "p", scheduler="another") == "another"
     assert scheduler_of(kube, "p", gpu=None) == "default-scheduler"

@@ -15,6 +15,7 @@
 /// Values of gbatch's options, in gflow's spelling and in Slurm's. Errors: Usage naming the option.
 namespace gflow::cli {
 
+/// A number of that range.
 [[nodiscard]] Result<int> read_count(std::string_view option,
                                      std::string_view text,
                                      Range range = kCountRange);
