@@ -182,6 +182,7 @@ using cuCtxPushCurrent_v2 = Result(Context context);
 using cuCtxPopCurrent_v2 = Result(Context* context);
 using cuCtxGetDevice = Result(Device* device);
 using cuCtxSynchronize = Result();
+using cuCtxSynchronize_v2 = Result(Context context);
 using cuDevicePrimaryCtxRetain = Result(Context* context, Device device);
 using cuDevicePrimaryCtxRelease_v2 = Result(Device device);
 using cuDevicePrimaryCtxReset_v2 = Result(Device device);

@@ -318,6 +318,10 @@ GFLOW_EXPORT abi::Result cuCtxSynchronize() {
   return wait_and_settle([&] { return call(driver().cuCtxSynchronize); });
 }
 
+GFLOW_EXPORT abi::Result cuCtxSynchronize_v2(abi::Context context) {
+  return wait_and_settle([&] { return call(driver().cuCtxSynchronize_v2, context); });
+}
+
 GFLOW_EXPORT abi::Result cuEventSynchronize(abi::Event event) {
   return wait_and_settle([&] { return call(driver().cuEventSynchronize, event); });
 }

@@ -52,6 +52,7 @@ namespace nvml = cuda::nvml;
   X(cuStreamSynchronize, cuStreamSynchronize)                   \
   X(cuStreamSynchronize_ptsz, cuStreamSynchronize)              \
   X(cuCtxSynchronize, cuCtxSynchronize)                         \
+  X(cuCtxSynchronize_v2, cuCtxSynchronize_v2)                   \
   X(cuEventSynchronize, cuEventSynchronize)                     \
   X(cuLaunchKernel, cuLaunchKernel)                             \
   X(cuLaunchKernel_ptsz, cuLaunchKernel)                        \

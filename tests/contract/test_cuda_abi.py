@@ -21,7 +21,7 @@ def declared_calls():
 
 
 def compile_check(folder, calls):
-    includes = [header_folder("cuda_runtime", "cuda.h"), header_folder("nvml_dev", "nvml.h")]
+    includes = [header_folder("cu13", "cuda.h"), header_folder("nvml_dev", "nvml.h")]
     source = folder / "check.cpp"
     lines = "\n".join(f"CHECK({name})" for name in calls)
     source.write_text(CHECK.read_text().replace("\nCALLS\n", f"\n{lines}\n"))
@@ -43,3 +43,21 @@ def test_declarations_are_nvidias(tmp_path):
 def test_a_declaration_of_nothing_is_found(tmp_path):
     done = compile_check(tmp_path, ["cuNoSuchFunction"])
     assert "cuNoSuchFunction" in done.stderr and done.returncode != 0
+
+
+# Of before CUDA 3.2, with sizes of 32 bits, which no program of 64 bits is made with.
+OF_32_BITS = {"cuArray3DCreate", "cuArrayCreate", "cuDeviceTotalMem", "cuMemAllocPitch", "cuMemGetInfo"}
+
+
+def test_every_version_of_a_hooked_function_is_hooked():
+    """What a driver answers with is that of the newest version the program knows: one without a hook is not limited."""
+    hooks = set(re.findall(r"X\((cu\w+), cu", (ROOT / "src/interpose/real.h").read_text().split("GFLOW_CUDA_CALLS")[0]))
+    header = (header_folder("cu13", "cuda.h") / "cuda.h").read_text()
+    declared = set(re.findall(r"CUresult CUDAAPI (cu\w+)\(", header))
+    assert "cuCtxSynchronize_v2" in declared
+
+    def base(name):
+        return re.sub(r"(_v\d+)?(_ptsz)?$", "", name)
+
+    hooked = {base(name) for name in hooks}
+    assert {name for name in declared if base(name) in hooked} - hooks == OF_32_BITS

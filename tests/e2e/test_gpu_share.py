@@ -77,6 +77,14 @@ def test_hooks_have_the_arguments_of_what_they_stand_for(gpus, account):
         assert program.text("calls", "cuMemAllocAsync_ptsz") == "0 1\n"
 
 
+def test_what_a_newer_driver_has_anew_is_hooked(gpus, account):
+    """As PyTorch on a driver of CUDA 13 looks it up."""
+    gpus.file.write_text(gpus.file.read_text().replace("driver 12090", "driver 13000"))
+    with gpus.program(account, "proc_13") as program:
+        assert "cuCtxSynchronize=libgflow-share.so:cuCtxSynchronize_v2" in program.text("where")
+        assert program.end() == ""
+
+
 def test_what_the_driver_has_not_is_not_there(tmp_path, account):
     gpus = Gpus(tmp_path, driver=OLD_FAKE)
     for how in ("dlsym", "default", "proc"):

@@ -23,6 +23,12 @@ abi::Result wait_for_stream(abi::Stream stream) {
   return wait_for(its->device, its->place);
 }
 
+abi::Result wait_for_context(abi::Context context) {
+  if (context == nullptr) return abi::kInvalidContext;
+  if (is_capturing()) return end_captures();
+  return wait_for(context->device, machine()->add(context->device, 0));
+}
+
 abi::Result record(abi::Event event, abi::Stream stream) {
   const Guard guard(Process::get().lock);
   abi::Stream const its = stream_of(stream);
@@ -65,6 +71,7 @@ FAKE_DECLARE(cuStreamSynchronize);
 FAKE_DECLARE(cuStreamQuery);
 FAKE_DECLARE(cuStreamGetDevice);
 FAKE_DECLARE(cuCtxSynchronize);
+FAKE_DECLARE(cuCtxSynchronize_v2);
 FAKE_DECLARE(cuEventCreate);
 FAKE_DECLARE(cuEventDestroy_v2);
 FAKE_DECLARE(cuEventRecord);
@@ -120,10 +127,12 @@ abi::Result cuStreamGetDevice(abi::Stream stream, abi::Device* device) {
 
 abi::Result cuCtxSynchronize() {
   entered(__func__);
-  if (current() == nullptr) return abi::kInvalidContext;
-  if (is_capturing()) return end_captures();
-  const std::size_t device = current()->device;
-  return wait_for(device, machine()->add(device, 0));
+  return wait_for_context(current());
+}
+
+abi::Result cuCtxSynchronize_v2(abi::Context context) {
+  entered(__func__);
+  return wait_for_context(context == nullptr ? current() : context);
 }
 
 abi::Result cuEventCreate(abi::Event* event, unsigned int) {

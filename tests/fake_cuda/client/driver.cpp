@@ -35,19 +35,19 @@ namespace {
 
 #ifndef CLIENT_LINKED
 using Lookup = std::function<void*(const char* base, const char* symbol)>;
-constexpr int kVersion = 12090;
 
-/// Through cuGetProcAddress_v2 as the runtime does: it looks that up itself first.
-Lookup by_proc_address(std::uint64_t flags) {
+/// Through cuGetProcAddress_v2 as the runtime of that version of CUDA does: it looks that up itself
+/// first.
+Lookup by_proc_address(std::uint64_t flags, int version) {
   auto* first = reinterpret_cast<abi::call::cuGetProcAddress_v2*>(
       ::dlsym(driver_handle(RTLD_NOW), "cuGetProcAddress_v2"));
   void* own = nullptr;
-  (void)first("cuGetProcAddress", &own, kVersion, flags, nullptr);
+  (void)first("cuGetProcAddress", &own, version, flags, nullptr);
   auto* ask = reinterpret_cast<abi::call::cuGetProcAddress_v2*>(own);
-  return [ask, flags](const char* base, const char*) {
+  return [ask, flags, version](const char* base, const char*) {
     void* found = nullptr;
     abi::ProcAddressStatus status = 0;
-    (void)ask(base, &found, kVersion, flags, &status);
+    (void)ask(base, &found, version, flags, &status);
     return found;
   };
 }
@@ -71,7 +71,8 @@ Lookup lookup_of(const std::string& how, bool thread_stream) {
   if (how == "dlsym") return by_dlsym(driver_handle(RTLD_NOW));
   if (how == "deepbind") return by_dlsym(driver_handle(RTLD_NOW | RTLD_DEEPBIND));
   if (how == "dlmopen") return by_dlsym(::dlmopen(LM_ID_NEWLM, "libcuda.so.1", RTLD_NOW));
-  if (how == "proc") return by_proc_address(flags);
+  if (how == "proc") return by_proc_address(flags, 12090);
+  if (how == "proc_13") return by_proc_address(flags, 13000);
   if (how == "proc_v1") return by_first_proc_address(flags);
   if (how == "default") {
     (void)driver_handle(RTLD_NOW | RTLD_GLOBAL);
