@@ -32,6 +32,8 @@ constexpr std::uint64_t kShortestTurn = 4 * kMillisecond;
 constexpr std::uint64_t kRemembered = 100 * kMillisecond;
 /// Between looks at whether all is done.
 constexpr std::uint64_t kLook = 100 * kMicrosecond;
+/// Between looks at what is still to be done before others have their turn.
+constexpr std::uint64_t kLastLook = 20 * kMicrosecond;
 /// It stays open for as long without work, if nobody else stands before it.
 constexpr std::uint64_t kIdle = kMillisecond;
 /// Who is first in line and does not take a device that is free for so long is passed.
@@ -62,6 +64,7 @@ struct Gate::Stretch {
   std::uint64_t used = 0;        ///< and not counted yet
   bool has_turn;
   bool was_idle = false;  ///< so the device has not fallen behind
+  bool is_ending = false;
 };
 
 Gate::Gate(std::size_t device, const char* turn_directory)
@@ -236,11 +239,16 @@ std::uint64_t Gate::about(std::uint64_t length) {
   return length / 2 + (random_ >> 32) % length;
 }
 
+/// Until the next look: sooner where others wait for the end.
+std::uint64_t Gate::pause(const Stretch& stretch) const {
+  const bool is_contended = this->is_contended(now());
+  if (stretch.is_ending && is_contended) return kLastLook;
+  return std::clamp(launch_time_ / 16, kLook, is_contended ? 2 * kLook : kMillisecond);
+}
+
 void Gate::watch(Stretch& stretch) {
-  const std::uint64_t longest = is_contended(now()) ? 2 * kLook : kMillisecond;
-  const std::uint64_t pause = std::clamp(launch_time_ / 16, kLook, longest);
   for (;;) {
-    sleep_for(about(pause));
+    sleep_for(about(pause(stretch)));
     switch (look(stretch)) {
       case Next::On:
         break;
@@ -293,6 +301,7 @@ Gate::Next Gate::look(Stretch& stretch) {
   const bool may_stay = !is_wanted && turn_.is_in_first_place();
   if (stretch.was_idle && may_stay && stretch.used > 0) return Next::Anew;
   stop_entries();
+  stretch.is_ending = true;
   if (!is_at_work) return Next::End;
   return length >= kTurn + kPatience && has_entries_waiting() ? Next::End : Next::On;
 }

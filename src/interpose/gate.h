@@ -53,6 +53,7 @@ class Gate {
   [[nodiscard]] bool is_contended(std::uint64_t time) const;
   [[nodiscard]] std::uint64_t turn_length(std::uint64_t time) const;
   [[nodiscard]] std::uint64_t about(std::uint64_t length);
+  [[nodiscard]] std::uint64_t pause(const Stretch& stretch) const;
   void watch(Stretch& stretch);
   void close(const Stretch& stretch);
   /// How the stretch goes on after a look at it.
