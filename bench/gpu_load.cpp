@@ -20,6 +20,8 @@
 //                                                        kernels done in that time
 //   gpu_load latency ROUNDS FROM SECONDS MICROSECONDS PAUSE
 //                                                        medians and 99th percentiles, microseconds
+//   gpu_load launches                                    nanoseconds of a launch, to the program
+//   gpu_load calls                                       nanoseconds of calls beside a launch
 //   gpu_load memory                                      bytes given, and how large the GPU is said
 //   to be
 //
@@ -181,6 +183,55 @@ void latency(const Work& work, std::uint64_t pause) {
                     static_cast<double>(took[took.size() * 99 / 100]) / 1000);
 }
 
+/// The median of lots that fit into what a driver queues, each waited for before the next.
+void launches() {
+  Gpu gpu;
+  constexpr std::size_t kLots = 401;
+  constexpr std::uint64_t kEach = 500;
+  std::vector<std::uint64_t> took;
+  for (std::size_t lot = 0; lot < kLots; ++lot) {
+    const std::uint64_t start = nanoseconds(CLOCK_MONOTONIC);
+    for (std::uint64_t one = 0; one < kEach; ++one) gpu.launch(1, 1);
+    took.push_back(nanoseconds(CLOCK_MONOTONIC) - start);
+    gpu.wait();
+  }
+  std::ranges::sort(took);
+  (void)std::printf("%.0f\n", static_cast<double>(took[kLots / 2]) / kEach);
+}
+
+template <typename Call>
+void time_calls(const char* name, Call call) {
+  constexpr std::uint64_t kCalls = 500;
+  std::uint64_t best = ~std::uint64_t{0};
+  for (int again = 0; again < 20; ++again) {
+    const std::uint64_t start = nanoseconds(CLOCK_MONOTONIC);
+    for (std::uint64_t one = 0; one < kCalls; ++one) call();
+    best = std::min(best, nanoseconds(CLOCK_MONOTONIC) - start);
+    check(DRIVER(cuStreamSynchronize)(nullptr), "cuStreamSynchronize");
+  }
+  (void)std::printf("%s %.0f\n", name, static_cast<double>(best) / kCalls);
+}
+
+void calls() {
+  Gpu gpu;
+  abi::Event event = nullptr;
+  check(DRIVER(cuEventCreate)(&event, abi::kEventWithoutTime), "cuEventCreate");
+  abi::Context context = nullptr;
+  abi::Device device = 0;
+  int status = 0;
+  time_calls("launch", [&] { gpu.launch(1, 1); });
+  time_calls("cuEventRecord", [&, record = DRIVER(cuEventRecord)] { record(event, nullptr); });
+  time_calls("launch and cuEventRecord", [&, record = DRIVER(cuEventRecord)] {
+    gpu.launch(1, 1);
+    record(event, nullptr);
+  });
+  time_calls("cuEventQuery", [&, query = DRIVER(cuEventQuery)] { query(event); });
+  time_calls("cuStreamIsCapturing",
+             [&, ask = DRIVER(cuStreamIsCapturing)] { ask(nullptr, &status); });
+  time_calls("cuCtxGetCurrent", [&, ask = DRIVER(cuCtxGetCurrent)] { ask(&context); });
+  time_calls("cuCtxGetDevice", [&, ask = DRIVER(cuCtxGetDevice)] { ask(&device); });
+}
+
 void memory() {
   const Gpu gpu;
   std::size_t free = 0;
@@ -212,11 +263,16 @@ int main(int count, char** words) {
     busy(work, number(5), number(6));
   } else if (what == "latency" && given.size() == 6) {
     latency(work, number(5));
+  } else if (what == "launches") {
+    launches();
+  } else if (what == "calls") {
+    calls();
   } else if (what == "memory") {
     memory();
   } else {
     (void)std::fprintf(stderr,
-                       "gpu_load: calibrate, busy, latency or memory; see bench/gpu_load.cpp\n");
+                       "gpu_load: calibrate, busy, latency, launches, calls or memory; see "
+                       "bench/gpu_load.cpp\n");
     return 2;
   }
   return 0;
