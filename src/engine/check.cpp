@@ -60,6 +60,9 @@ Index rebuilt_from(const Index& index) {
 std::string check_ledger(const Index& index, const Index& fresh) {
   for (const auto& [name, record] : index.nodes) {
     if (!index.ledger.find(name)) return fmt::format("node '{}' is not in the ledger", name);
+    if (record.removed.has_value() != index.removed.contains(name)) {
+      return fmt::format("node '{}' is not among those that were removed, or was not", name);
+    }
   }
   for (placement::NodeIndex node = 0; node < index.ledger.size(); ++node) {
     const std::string& name = index.ledger.node(node).name;

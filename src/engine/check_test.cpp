@@ -138,6 +138,8 @@ const std::vector<Break>& breaks() {
       {"by user", [](Busy& b) { b.index().by_user.erase(2000); }},
       {"by priority", [](Busy& b) { b.index().by_priority.begin()->second.insert(JobId(999)); }},
       {"by priority", [](Busy& b) { b.index().by_priority.clear(); }},
+      {"not among those that were removed",
+       [](Busy& b) { b.index().nodes["n1"].removed = "burnt"; }},
       {"not in the ledger", [](Busy& b) { b.index().nodes["n7"].machine.name = "n7"; }},
       {"not what was told", [](Busy& b) { b.index().nodes["n1"].machine.cpus = 3; }},
       {"not what was told", [](Busy& b) { b.index().drains.push_back({.node = "n1"}); }},

@@ -205,11 +205,11 @@ void Index::forget_processes(JobId id, const Attempt& attempt) {
 
 bool Index::forget_removed() {
   bool was_unhealthy = false;
-  std::erase_if(nodes, [&](const auto& entry) {
-    const auto& [name, record] = entry;
+  std::erase_if(removed, [&](const std::string& name) {
     const auto at = ledger.find(name);
-    if (!record.removed || !ledger.holds(*at).empty()) return false;
+    if (!ledger.holds(*at).empty()) return false;
     ledger.remove(*at);
+    nodes.erase(name);
     was_unhealthy = health.erase(name) > 0 || was_unhealthy;
     count_gpus();
     return true;

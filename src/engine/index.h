@@ -99,6 +99,7 @@ struct Index {
   /// Jobs alike with groups, by their first; until State::restored().
   std::map<JobId, std::uint64_t> restored_in_groups;
   std::map<std::string, NodeRecord> nodes;  ///< by name, those that were told of
+  std::set<std::string> removed;  ///< those of them that were and on which something is held still
   std::vector<Drain> drains;
   std::map<std::string, NodeHealth> health;  ///< of nodes on which launches fail, by name
   std::uint64_t revision = 0;

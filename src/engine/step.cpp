@@ -110,6 +110,7 @@ void Step::take(const event::NodesChanged& event) {
     const bool shown_only = known.unreachable == told.unreachable &&
                             known.removed == told.removed &&
                             decides_alike(known.machine, told.machine);
+    if (known.removed) index_.removed.erase(machine.name);
     known = std::move(told);
     if (shown_only) continue;
     is_news = true;
@@ -186,6 +187,7 @@ void Step::take(const event::NodeRemoved& event) {
   const auto at = index_.nodes.find(event.node);
   if (at == index_.nodes.end() || at->second.removed) return;
   at->second.removed = event.why;
+  index_.removed.insert(event.node);
   index_.put_node(at->second);
   index_.count_gpus();
   ++index_.revision;
