@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # kube-apiserver and etcd for tests, built of the modules that go.sum names, once for all checkouts of a machine: build.sh
-# builds what is missing; build.sh --where says only where it is, or would be.
+# builds what is missing, with --kube-scheduler that, too; build.sh --where says only where it is, or would be.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 readonly PROGRAMS=(k8s.io/kubernetes/cmd/kube-apiserver go.etcd.io/etcd/server/v3)
@@ -23,24 +23,33 @@ find_go() {
 # What is compiled takes 2 GB, which go with it; where it was broken off, the next one goes on.
 build() {
   local go made=$1
+  shift
   go=$(find_go)
   mkdir -p "$made"
   GOCACHE=$made/compiled CGO_ENABLED=0 GOTOOLCHAIN=local GOFLAGS=-mod=readonly \
-    "$go" build -p "${JOBS:-$(nproc)}" -trimpath -buildvcs=false -ldflags "-s -w" -o "$made/" "${PROGRAMS[@]}"
-  mv "$made/server" "$made/etcd"  # it is named after a folder
+    "$go" build -p "${JOBS:-$(nproc)}" -trimpath -buildvcs=false -ldflags "-s -w" -o "$made/" "$@"
   rm -rf "$made/compiled"
-  touch "$made/complete"
+}
+
+build_missing() {
+  local made=$1
+  if [[ ! -f $made/complete ]]; then
+    build "$made" "${PROGRAMS[@]}"
+    mv "$made/server" "$made/etcd"  # it is named after a folder
+    touch "$made/complete"
+  fi
+  if [[ $2 == --kube-scheduler && ! -f $made/kube-scheduler ]]; then build "$made" k8s.io/kubernetes/cmd/kube-scheduler; fi
 }
 
 main() {
   local key made
   key=$(sha256sum <go.sum)
   made=$KEPT/${key:0:16}
-  if [[ ${1:-} != --where && ! -f $made/complete ]]; then
+  if [[ ${1:-} != --where ]]; then
     mkdir -p "$KEPT"
     (
       flock 9  # checkouts that are set up at once wait for each other
-      if [[ ! -f $made/complete ]]; then build "$made"; fi
+      build_missing "$made" "${1:-}"
     ) 9>"$KEPT/lock"
   fi
   printf '%s\n' "$made"
