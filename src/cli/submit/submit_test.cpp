@@ -68,6 +68,8 @@ TEST(Values, ReadTimesAndNumbers) {
   EXPECT_EQ(lower_priority(10, "x").error().code, Code::Usage);
   EXPECT_EQ(outcome(read_count("--cpus", "8")), "8");
   EXPECT_EQ(read_count("--cpus", "-8").error().code, Code::Usage);
+  EXPECT_EQ(read_count("--cpus", "-0").error().code, Code::Usage);
+  EXPECT_EQ(outcome(read_count("--nice", "-8", {.least = -8, .most = 8})), "-8");
 }
 
 std::string array(std::string_view text) {

@@ -83,7 +83,8 @@ Result<int> read_count(std::string_view option, std::string_view text, Range ran
   const char* const end = digits.data() + digits.size();
   int count = 0;
   const auto [stop, error] = std::from_chars(digits.data(), end, count);
-  if (error == std::errc() && stop == end && range.contains(count)) return count;
+  const bool is_signed = digits.starts_with('-') && range.least >= 0;  // "-0"
+  if (error == std::errc() && stop == end && !is_signed && range.contains(count)) return count;
   return fail(Code::Usage,
               tr_format("{}: '{}' is not a number from {} to {}",
                         option,
