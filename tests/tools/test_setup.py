@@ -36,6 +36,12 @@ def test_the_first_alternative_that_can_be_had_is_chosen_every_time(fake_debian)
     assert run.stdout.split() == ["libboost1.83-dev"] * 100
 
 
+def test_what_it_does_not_know_it_does_not_take_for_all(fake_debian):
+    ran = subprocess.run([ROOT / "dev", "setup", "biuld"], env=fake_debian, capture_output=True, text=True, check=False)
+    assert ran.returncode == 1
+    assert ran.stderr == "dev: setup: 'biuld' is nothing to set up; 'build' is what compiling needs, and without a word it is all\n"
+
+
 def test_no_script_asks_grep_behind_a_pipe():
     scripts = [ROOT / "dev", ROOT / ".ci/run", *ROOT.glob("tools/**/*.sh")]
     found = [

@@ -108,6 +108,10 @@ setup_tools() {
 }
 
 setup() {
+  case "${1:-}" in
+    "" | build) ;;
+    *) die "setup: '$1' is nothing to set up; 'build' is what compiling needs, and without a word it is all" ;;
+  esac
   if [[ "${1:-}" == build ]]; then
     install_packages "${BUILD_PACKAGES[@]}"
     return
