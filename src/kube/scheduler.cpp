@@ -86,6 +86,8 @@ void Scheduler::admit(PodEntry& entry) {
   if (!pod.node.empty()) {
     entry.role = Role::Foreign;
     place(entry, pod.node, pod.allocation);
+    const auto chosen = read_chosen(pod.allocation);
+    if (!chosen || chosen->node != pod.node) note_unnamed(entry);
   } else if (is_mine(pod) && !pod.is_gated && !pod.is_deleted) {
     entry.role = Role::New;
     new_.push_back(pod.uid);

@@ -35,10 +35,21 @@ struct Evict {
   std::string by;  ///< the namespace of who gets the room
 };
 
+/// A pod of this scheduler that is on a node, and does not say which GPUs it has there, or says
+/// what cannot be: as many as it asks for are given to nobody else.
+struct Unnamed {
+  std::string uid;
+  std::string name_space;
+  std::string name;
+  std::string node;
+  int gpus = 0;
+};
+
 /// What is to be done.
 struct Decisions {
   std::vector<Bind> binds;
   std::vector<Evict> evictions;
+  std::vector<Unnamed> unnamed;  ///< to be told of, each once
 };
 
 /// Why a pod waits.
@@ -98,7 +109,8 @@ class Scheduler {
     Queued,    ///< waits in the engine
     Launched,  ///< its binding is under way
     Bound,     ///< holds in the engine what it has
-    Foreign,   ///< on a node by somebody else: what it holds is missing from the machine
+    Foreign,   ///< on a node by somebody else, or without a word of what it has there: what it
+               ///< holds is missing from the machine
   };
   /// Pods alike in what the engine does not count.
   struct Class {
@@ -166,6 +178,7 @@ class Scheduler {
   void queue(PodEntry& entry, JobId job);
   [[nodiscard]] std::optional<std::vector<int>> devices_held(const PodEntry& entry);
   void restore(PodEntry& entry, JobState state);
+  void note_unnamed(const PodEntry& entry);
   [[nodiscard]] std::vector<PodEntry*> by_age();
   // scheduler_nodes.cpp
   void touch(const std::string& node) { dirty_.insert(node); }
@@ -176,6 +189,13 @@ class Scheduler {
   [[nodiscard]] Machine machine_of(const NodeEntry& node) const;
   void mark_foreign(Machine& machine) const;
   void mark_asked_for(Machine& machine, const Pod& pod) const;
+  struct Asked {
+    std::string prefix;  ///< of the devices, "nvidia.com/gpu/"; "" is any
+    std::int64_t count = 0;
+    std::int32_t held = 0;  ///< parts of a device that pods of this scheduler may have
+  };
+  [[nodiscard]] std::int64_t mark(Machine& machine, const Pod& pod, const Asked& asked) const;
+  [[nodiscard]] std::int32_t parts_held(const std::string& node, int device) const;
   Class& class_of(const Pod& pod);
   [[nodiscard]] static std::vector<Label> selector_of(const Class& pods);
   // scheduler_counts.cpp

@@ -132,7 +132,8 @@ Machine Scheduler::machine_of(const NodeEntry& node) const {
 
 /// Those that a pod of another scheduler says it has; and of what else its containers ask for, only
 /// its kubelet knows which: as many from the last one on are taken for theirs, of those that nobody
-/// has.
+/// has. So it is with pods of this one that do not say, as who may write annotations may remove
+/// them.
 void Scheduler::mark_foreign(Machine& machine) const {
   const auto here = on_node_.find(machine.name);
   if (here == on_node_.end()) return;
@@ -146,26 +147,51 @@ void Scheduler::mark_foreign(Machine& machine) const {
 }
 
 void Scheduler::mark_asked_for(Machine& machine, const Pod& pod) const {
+  bool has_resource = false;
   for (const GpuResource& resource : kGpuResources) {
-    const std::string prefix = std::string(resource.name) + "/";
-    const auto is_its = [&](const Device& device) {
-      return device.uuid.starts_with(prefix) &&
-             std::ranges::find(device.processes, pod.full_name(), &DeviceProcess::name) !=
-                 device.processes.end();
-    };
-    std::int64_t left = amount_of(pod.requests, resource.name) / 1000 -
-                        std::ranges::count_if(machine.devices, is_its);
-    const auto is_held = [&](const Device& device) {  // by one whose pod is still there
-      return std::ranges::any_of(state_.holders(machine.name, device.index),
-                                 [this](JobId job) { return by_job_.contains(job); });
-    };
-    for (auto at = machine.devices.rbegin(); at != machine.devices.rend() && left > 0; ++at) {
-      const bool is_its_to_take = at->uuid.starts_with(prefix) && at->processes.empty();
-      if (!is_its_to_take || is_held(*at)) continue;
-      use_device(*at, pod.full_name());
-      --left;
-    }
+    const std::int64_t asked = amount_of(pod.requests, resource.name) / 1000;
+    has_resource = has_resource || asked > 0;
+    (void)mark(machine, pod, {.prefix = std::string(resource.name) + "/", .count = asked});
   }
+  if (has_resource || !is_mine(pod)) return;
+  const auto request = request_of(pod);
+  if (!request || request->gpus == 0) return;
+  const std::int64_t left = mark(machine, pod, {.prefix = "", .count = request->gpus});
+  // Then it is on one of which others have a part, and nobody is given the rest.
+  constexpr std::int32_t kSomeLeft = Share::kWholeParts - 1;
+  (void)mark(machine, pod, {.prefix = "", .count = left, .held = kSomeLeft});
+}
+
+/// So many devices are the pod's, with those that it has already; how many there are not.
+std::int64_t Scheduler::mark(Machine& machine, const Pod& pod, const Asked& asked) const {
+  std::int64_t left = asked.count;
+  const auto is_one = [&](const Device& device, std::int32_t held) {
+    return device.uuid.starts_with(asked.prefix) && parts_held(machine.name, device.index) <= held;
+  };
+  for (const Device& device : machine.devices) {
+    const bool is_its =
+        std::ranges::find(device.processes, pod.full_name(), &DeviceProcess::name) !=
+        device.processes.end();
+    if (is_its && is_one(device, Share::kWholeParts - 1)) --left;
+  }
+  for (auto at = machine.devices.rbegin(); at != machine.devices.rend() && left > 0; ++at) {
+    if (!at->processes.empty() || !is_one(*at, asked.held)) continue;
+    use_device(*at, pod.full_name());
+    --left;
+  }
+  return std::max<std::int64_t>(left, 0);
+}
+
+/// What pods that are still there have of a device.
+std::int32_t Scheduler::parts_held(const std::string& node, int device) const {
+  std::int32_t parts = 0;
+  for (const JobId id : state_.holders(node, device)) {
+    const Job* job = by_job_.contains(id) ? state_.find(id) : nullptr;
+    if (job == nullptr) continue;
+    const gflow::Request& request = job->spec.request;
+    parts += request.mode == GpuMode::Fraction ? request.share.parts : Share::kWholeParts;
+  }
+  return std::min(parts, Share::kWholeParts);
 }
 
 void Scheduler::flush_nodes() {

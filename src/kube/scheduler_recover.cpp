@@ -65,7 +65,7 @@ void Scheduler::adopt(PodEntry& entry, JobId job) {
   entry.role = Role::Foreign;
   place(entry, entry.pod.node, entry.pod.allocation);
   const auto devices = is_mine(entry.pod) ? devices_held(entry) : std::nullopt;
-  if (!devices) return;
+  if (!devices) return note_unnamed(entry);
   entry.role = Role::Bound;
   entry.job = job;
   Running running;
@@ -107,6 +107,14 @@ std::optional<std::vector<int>> Scheduler::devices_held(const PodEntry& entry) {
   for (const int index : devices) used(index) += parts;
   pods_.at(entry.pod.uid).request = *std::move(request);
   return devices;
+}
+
+void Scheduler::note_unnamed(const PodEntry& entry) {
+  const Pod& pod = entry.pod;
+  if (!is_mine(pod) || !nodes_.contains(pod.node)) return;
+  const auto request = request_of(pod);
+  if (!request || request->gpus == 0) return;
+  decided_.unnamed.push_back({pod.uid, pod.name_space, pod.name, pod.node, request->gpus});
 }
 
 void Scheduler::restore(PodEntry& entry, JobState state) {

@@ -124,8 +124,9 @@ class Cluster {
   bool refuses_next = false;      ///< the next binding is a conflict
   std::set<std::string> guarded;  ///< pods that a disruption budget keeps
   std::vector<std::string> evicted;
-  std::chrono::seconds pace{120};  ///< of the clock, each time: no pause is still going on
-  bool takes_its_time = false;     ///< what is evicted is told to end, and still there
+  std::vector<std::string> unnamed;  ///< "a 1"
+  std::chrono::seconds pace{120};    ///< of the clock, each time: no pause is still going on
+  bool takes_its_time = false;       ///< what is evicted is told to end, and still there
 
  private:
   [[nodiscard]] Now now() {
@@ -137,6 +138,9 @@ class Cluster {
       const Decisions decisions = scheduler_->settle(now());
       ASSERT_EQ(scheduler_->check(), "");
       for (const Evict& evict : decisions.evictions) this->evict(evict.name);
+      for (const Unnamed& one : decisions.unnamed) {
+        unnamed.push_back(one.name + " " + std::to_string(one.gpus));
+      }
       for (const Bind& bind : decisions.binds) {
         if (std::exchange(refuses_next, false)) {
           scheduler_->not_bound(bind.uid, "a conflict");
@@ -299,6 +303,82 @@ TEST(KubeScheduler, PodsOfOthersHaveWhatTheySayAndWhatElseTheyAskFor) {
     cluster.pod("b", "1");
     EXPECT_EQ(cluster.where("b"), "n1") << each.allocation << each.next;
   }
+}
+
+TEST(KubeScheduler, APodThatDoesNotSayWhatItHasHoldsWhatItAsksFor) {
+  for (const auto* gpu : {"1", "0.5"}) {
+    for (const auto* allocation : {"", "nonsense", R"({"node":"n1","devices":[]})"}) {
+      Cluster cluster;
+      cluster.node("n1", 2);
+      cluster.pod("a", "1");
+      cluster.pod("b", gpu);
+      Pod spoilt = cluster.pods().at("b");
+      spoilt.allocation = allocation;
+      cluster.put(spoilt);
+      EXPECT_EQ(cluster.unnamed, std::vector<std::string>{}) << "what it was given is known";
+      cluster.restart();
+      EXPECT_EQ(cluster.unnamed, std::vector<std::string>{"b 1"});
+      cluster.pod("c", gpu);
+      EXPECT_EQ(cluster.where("c"), "") << gpu << allocation;
+      cluster.gone("b");
+      EXPECT_EQ(cluster.where("c"), "n1") << gpu << allocation;
+    }
+  }
+}
+
+TEST(KubeScheduler, APodThatDoesNotSayWhichPartItHasLeavesNoneOfIts) {
+  Cluster cluster;
+  cluster.node("n1", 1);
+  cluster.pod("a", "0.5");
+  cluster.pod("b", "0.5");
+  Pod spoilt = cluster.pods().at("b");
+  spoilt.allocation = "";
+  cluster.put(spoilt);
+  cluster.restart();
+  cluster.pod("c", "0.5");
+  EXPECT_EQ(cluster.where("c"), "");
+}
+
+TEST(KubeScheduler, APodThatComesOnANodeWithoutSayingWhatItHasHoldsWhatItAsksFor) {
+  Cluster cluster;
+  cluster.node("n1", 2);
+  Pod pod;
+  pod.uid = pod.name = "came";
+  pod.scheduler = "gflow";
+  pod.node = "n1";
+  pod.gpu = "1";
+  cluster.put(pod);
+  EXPECT_EQ(cluster.unnamed, std::vector<std::string>{"came 1"});
+  cluster.pod("a", "2");
+  EXPECT_EQ(cluster.where("a"), "");
+  cluster.pod("b", "1");
+  EXPECT_EQ(cluster.where("b"), "n1");
+}
+
+TEST(KubeScheduler, APodThatSaysItHasWhatAnotherHasHoldsAnother) {
+  Scheduler scheduler("gflow", engine::Policy{});
+  Node node;
+  node.uid = node.name = "n1";
+  node.allocatable = {{"cpu", 8000}, {"pods", 110'000}, {"nvidia.com/gpu", 2000}};
+  scheduler.put(node);
+  Pod pod;
+  pod.scheduler = "gflow";
+  pod.gpu = "1";
+  pod.node = "n1";
+  pod.allocation =
+      R"({"node":"n1","devices":[{"resource":"nvidia.com/gpu","index":0,"share_parts":10000}]})";
+  for (const auto* name : {"a", "b"}) {
+    pod.uid = pod.name = name;
+    scheduler.put(pod);
+  }
+  pod.uid = pod.name = "c";
+  pod.node = pod.allocation = "";
+  scheduler.put(pod);
+  const Now now{WallTime(std::chrono::hours(24)), MonoTime(std::chrono::seconds(1))};
+  scheduler.begin(now);
+  const Decisions decisions = scheduler.settle(now);
+  EXPECT_TRUE(decisions.binds.empty());
+  EXPECT_EQ(decisions.unnamed.size(), 1);
 }
 
 TEST(KubeScheduler, WhatAPodWasGivenIsNoLessForWhatItsAnnotationSaysLater) {

@@ -217,6 +217,7 @@ class Service {
       Decisions decisions = decide(now);
       for (Bind& bind : decisions.binds) write(std::move(bind));
       for (Evict& evict : decisions.evictions) write(std::move(evict));
+      for (const Unnamed& one : decisions.unnamed) writer_->warn(one);
       if (!tasks.empty() || revision != scheduler_.state().revision()) has_news_ = true;
       tell(now);
     }

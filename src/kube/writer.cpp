@@ -140,6 +140,23 @@ void Writer::tell_bound(const Bind& bind) {
   workers_.later([this, pod, note](Api& api) { event(api, pod, {"Scheduled", "Binding", note}); });
 }
 
+void Writer::warn(const Unnamed& unnamed) {
+  const Pod pod = pod_named(unnamed);
+  const std::string note = fmt::format(
+      "it is on {} without a word of which GPUs it has there ({}): {} of the node {} given to "
+      "nobody "
+      "else while it is there",
+      unnamed.node,
+      kAllocationAnnotation,
+      unnamed.gpus,
+      unnamed.gpus == 1 ? "is" : "are");
+  log_.warn(pod.full_name() + ": " + note);
+  if (workers_.backlog() > kMostBacklog) return;
+  workers_.later([this, pod, note](Api& api) {
+    event(api, pod, {"AllocationUnknown", "Scheduling", note, true});
+  });
+}
+
 void Writer::evict(Evict evict, std::function<void(bool)> refused) {
   workers_.urgent([this, eviction = Eviction{std::move(evict), std::move(refused)}](Api& api) {
     try_eviction(api, eviction);

@@ -46,6 +46,8 @@ class Writer {
   /// PodScheduled=False with why, and an Event; what was to be told of the pod before and is not
   /// yet no longer counts.
   void tell(const Pod& pod, const std::string& why);
+  /// In the log, and to whoever looks at the pod.
+  void warn(const Unnamed& unnamed);
   /// Bindings that were asked for and whose end nobody knows.
   [[nodiscard]] int uncertain() const { return uncertain_; }
 

@@ -231,6 +231,23 @@ def test_another_goes_on_where_one_ended(kube, start, how):
     assert chosen(pods["other"]) == chosen(pods["half"]) and node_of(pods["other"]) == node_of(pods["half"])
 
 
+@pytest.mark.parametrize("gpu", ["1", "0.5"])
+def test_a_pod_whose_annotation_was_removed_keeps_its_gpu(kube, start, gpu):
+    kube.node("n", 1)
+    one = start()
+    uid = make_pod(kube, "a", gpu)["metadata"]["uid"]
+    until_bound(kube, "a")
+    kube.ask("PATCH", f"{path_of('Pod', 'default')}/a", {"metadata": {"annotations": {"gflow/allocation": None}}})
+    one.end()
+    other = start()
+    make_pod(kube, "b", "1")
+    until_told(kube, "b", "Insufficient nvidia.com/gpu")
+    assert other.says("default/a: it is on n without a word of which GPUs it has there (gflow/allocation): 1 of the node is given to nobody else")
+    assert until_events(kube, "a", uid, "AllocationUnknown")[0]["type"] == "Warning"
+    kube.delete_pod("a")
+    until_bound(kube, "b")
+
+
 def test_one_of_two_decides_and_the_other_takes_over(kube, start):
     kube.node("n", 8)
     one = start()
