@@ -2,11 +2,12 @@
 """What packaging/kubernetes has of the API server's own policies: how urgent gflow-kube is, and which pods are its."""
 
 import time
+import urllib.error
 
 import pytest
 import yaml
 from cluster import path_of
-from kube_scheduler import make_pod, until_bound
+from kube_scheduler import chosen, make_pod, until_bound, until_told
 from machine import PATIENCE
 from package import ROOT
 
@@ -74,3 +75,52 @@ def test_pods_with_the_annotation_are_its_unless_somebody_chose(kube, start, app
     start()
     make_pod(kube, "half", "0.5", scheduler="default-scheduler")
     until_bound(kube, "half")
+
+
+ALLOCATION = '{"node":"n","devices":[{"resource":"nvidia.com/gpu","index":0,"share_parts":10000}]}'
+
+
+def refusal(kube, method, path, body):
+    """Why the API server does not do that; "" if it would."""
+    try:
+        kube.raw(method, path + "?dryRun=All", body)
+    except urllib.error.HTTPError as error:
+        return error.read().decode()
+    return ""
+
+
+def annotated(kube, name, annotations, subresource=""):
+    return refusal(kube, "PATCH", f"{path_of('Pod', 'default')}/{name}{subresource}", {"metadata": {"annotations": annotations}})
+
+
+def made_with(kube, annotations, **spec):
+    return refusal(kube, "POST", path_of("Pod", "default"), {
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "forged", "annotations": annotations},
+        "spec": {"containers": [{"name": "main", "image": "none"}], **spec}})
+
+
+def test_nobody_else_says_what_a_pod_was_given(kube, start, applied):
+    """Whoever asks here may do all that there is."""
+    kube.node("n", 2)
+    applied("annotation-policy.yaml")
+    until_in_force(lambda: "gflow/allocation" in made_with(kube, {"gflow/allocation": ALLOCATION}))
+    assert "gflow/allocation" in made_with(kube, {"gflow/allocation": ALLOCATION, "gflow/gpu": "1"}, schedulerName="gflow", nodeName="n")
+    assert made_with(kube, {"gflow/gpu": "1", "else": "where"}, schedulerName="gflow") == made_with(kube, {}) == ""
+
+    start()
+    make_pod(kube, "a", "1")
+    make_pod(kube, "waits", "3")
+    make_pod(kube, "of-others", None, scheduler="another")
+    assert chosen(until_bound(kube, "a")["a"]), "its binding is not refused"
+    until_told(kube, "waits", "Insufficient nvidia.com/gpu")
+    for subresource in ("", "/status"):
+        for annotations in ({"gflow/allocation": None}, {"gflow/allocation": ALLOCATION.replace("10000", "1")}, {"gflow/allocation": ""}):
+            assert "comes with its binding" in annotated(kube, "a", annotations, subresource), annotations
+        for gpu in (None, "0.5"):
+            assert "before it was on its node" in annotated(kube, "a", {"gflow/gpu": gpu}, subresource)
+        assert annotated(kube, "a", {"else": "where"}, subresource) == ""
+    assert "comes with its binding" in annotated(kube, "waits", {"gflow/allocation": ALLOCATION})
+    assert annotated(kube, "waits", {"gflow/gpu": "2"}) == annotated(kube, "waits", {"gflow/gpu": None}) == ""
+    assert "is not the scheduler of this pod" in annotated(kube, "of-others", {"gflow/gpu": "1"})
+    assert annotated(kube, "of-others", {"else": "where"}) == ""
+    kube.end_pod("a")

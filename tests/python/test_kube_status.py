@@ -285,7 +285,8 @@ def test_the_api_server_takes_each_object_of_the_kustomization(kube):
         path = f"{path_of(one['kind'], metadata.get('namespace', ''))}/{metadata['name']}"
         kube.ask("PATCH", f"{path}?fieldManager=test&dryRun=All&fieldValidation=Strict&force=true", one, content_type="application/apply-patch+yaml")
         kinds.add(one["kind"])
-    assert kinds == {"Namespace", "ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", "Deployment", "FlowSchema"}
+    assert kinds == {"Namespace", "ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", "Deployment", "FlowSchema",
+                     "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
 
 
 @pytest.mark.skipif(not shutil.which("kubectl"), reason="needs kubectl")
