@@ -104,7 +104,8 @@ Code code_of(int status) {
 
 std::string_view way_out(int status) {
   if (status == 401) return "; the API server does not know who asks: see the token or certificate";
-  if (status == 403) return "; apply packaging/kubernetes/rbac-scheduler.yaml";
+  if (status == 403)
+    return "; apply packaging/kubernetes/rbac-scheduler.yaml, and to evict rbac-preempt.yaml";
   return "";
 }
 

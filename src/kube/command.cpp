@@ -63,32 +63,32 @@ cli::Command gflow_kube_command() {
           "gflow/allocation; why a pod waits in its condition PodScheduled and in an Event.\n\n"
           "Of several that run, one decides: who has the Lease. It keeps nothing, and one that "
           "starts finds everything in the cluster."),
-      .options = {{.name = "kubeconfig",
-                   .value = "FILE",
-                   .help = tr(
-                       "which cluster, and who asks; otherwise KUBECONFIG, ~/.kube/config, or the "
+      .options =
+          {{.name = "kubeconfig",
+            .value = "FILE",
+            .help = tr("which cluster, and who asks; otherwise KUBECONFIG, ~/.kube/config, or the "
                        "service account of the pod it runs in"),
-                   .complete = cli::Complete::File},
-                  {.name = "context",
-                   .value = "NAME",
-                   .help = tr("of that file; otherwise its current one")},
-                  {.name = "scheduler-name",
-                   .value = "NAME",
-                   .help = tr("schedulerName of the pods it is for (gflow)")},
-                  {.name = "namespace", .value = "NAME", .help = tr("where its Lease is (gflow)")},
-                  {.name = "lease-duration",
-                   .value = "SECONDS",
-                   .help = tr("after which another takes over from one that is gone (15)")},
-                  {.name = "writers",
-                   .value = "COUNT",
-                   .help = tr("requests to the API server at once (16)")},
-                  {.name = "preempt",
-                   .help = tr("evicts pods of a lower priority for one that finds no room, within "
-                              "their disruption budgets")},
-                  {.name = "listen",
-                   .value = "ADDRESS:PORT",
-                   .help = tr("shows /healthz, /readyz and /metrics there, by HTTP, to whoever "
-                              "can reach it; otherwise it listens nowhere")}},
+            .complete = cli::Complete::File},
+           {.name = "context",
+            .value = "NAME",
+            .help = tr("of that file; otherwise its current one")},
+           {.name = "scheduler-name",
+            .value = "NAME",
+            .help = tr("schedulerName of the pods it is for (gflow)")},
+           {.name = "namespace", .value = "NAME", .help = tr("where its Lease is (gflow-system)")},
+           {.name = "lease-duration",
+            .value = "SECONDS",
+            .help = tr("after which another takes over from one that is gone (15)")},
+           {.name = "writers",
+            .value = "COUNT",
+            .help = tr("requests to the API server at once (16)")},
+           {.name = "preempt",
+            .help = tr("evicts pods of a lower priority for one that finds no room, within "
+                       "their disruption budgets")},
+           {.name = "listen",
+            .value = "ADDRESS:PORT",
+            .help = tr("shows /healthz, /readyz and /metrics there, by HTTP, to whoever "
+                       "can reach it; otherwise it listens nowhere")}},
       .common = cli::Common::Basic,
       .examples = {{"gflow-kube", tr("in a pod, as its service account")},
                    {"gflow-kube --kubeconfig admin.conf --context lab",

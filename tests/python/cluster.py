@@ -30,6 +30,8 @@ _PATHS = {
     "ClusterRole": "/apis/rbac.authorization.k8s.io/v1/clusterroles",
     "Deployment": "/apis/apps/v1/namespaces/{}/deployments",
     "ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+    "PodDisruptionBudget": "/apis/policy/v1/namespaces/{}/poddisruptionbudgets",
+    "NetworkPolicy": "/apis/networking.k8s.io/v1/namespaces/{}/networkpolicies",
     "FlowSchema": "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas",
     "ValidatingAdmissionPolicy": "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
     "ValidatingAdmissionPolicyBinding": "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings",
@@ -191,7 +193,7 @@ class Cluster:
 
     def clear(self):
         """Nodes, pods and Leases go."""
-        for kind, namespace in (("Pod", "default"), ("Node", ""), ("Lease", "gflow")):
+        for kind, namespace in (("Pod", "default"), ("Node", ""), ("Lease", "gflow"), ("Lease", "gflow-system")):
             self.ask("DELETE", f"{path_of(kind, namespace)}?gracePeriodSeconds=0")
 
     def token(self, account, namespace):

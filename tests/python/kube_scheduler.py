@@ -16,6 +16,7 @@ from cluster import ADMIN, path_of
 from machine import BIN, PATIENCE
 from package import ROOT
 
+SYSTEM = "gflow-system"  # its namespace
 GPUS = ("nvidia.com/gpu", "amd.com/gpu")
 SUFFIXES = {"": 1, "m": Fraction(1, 1000), "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
 
@@ -29,7 +30,7 @@ class Scheduler:
     """One process."""
 
     def __init__(self, kube, *options, account="gflow-kube", user=None, server=None):
-        config = kube.kubeconfig("" if user else kube.token(account, "gflow"), f"of-{account}", user, server)
+        config = kube.kubeconfig("" if user else kube.token(account, SYSTEM), f"of-{account}", user, server)
         self.log = kube.root / f"gflow-kube-{time.monotonic_ns()}.log"
         with open(self.log, "wb") as log:
             self._process = subprocess.Popen(
@@ -64,7 +65,7 @@ class Scheduler:
 
 def end_lease(kube):
     """Of one that was killed: as its time does, and sooner."""
-    kube.ask("DELETE", path_of("Lease", "gflow"))
+    kube.ask("DELETE", path_of("Lease", SYSTEM))
 
 
 def make_pod(kube, name, gpu=None, count=0, *, cpu=None, memory=None, priority=None, namespace="default", scheduler="gflow", **spec):
@@ -190,7 +191,8 @@ def contradictions(kube):
 
 @pytest.fixture(scope="session")
 def with_rights(control_plane):
-    control_plane.apply(ROOT / "packaging/kubernetes/rbac-scheduler.yaml")
+    for name in ("namespace", "rbac-scheduler", "rbac-preempt"):
+        control_plane.apply(ROOT / f"packaging/kubernetes/{name}.yaml")
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import urllib.error
 import pytest
 import yaml
 from cluster import path_of
-from kube_scheduler import chosen, make_pod, until_bound, until_told
+from kube_scheduler import SYSTEM, chosen, make_pod, until_bound, until_told
 from machine import PATIENCE
 from package import ROOT
 
@@ -41,15 +41,15 @@ def until_in_force(is_so):
 def test_what_it_asks_is_as_urgent_as_what_kube_scheduler_asks(kube, with_rights, applied):
     schemas = {one["metadata"]["uid"]: one["metadata"]["name"] for one in applied("flowschema.yaml")}
 
-    def schema_of(method, path, body=None, account="gflow-kube"):
-        with kube.answer(method, path, body, token=kube.token(account, "gflow")) as answer:
+    def schema_of(method, path, body=None, account="gflow-kube", namespace=SYSTEM):
+        with kube.answer(method, path, body, token=kube.token(account, namespace)) as answer:
             return schemas.get(answer.headers["X-Kubernetes-PF-FlowSchema-UID"])
 
     lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "gflow-kube"}, "spec": {}}
     until_in_force(lambda: schema_of("GET", "/api/v1/nodes") == "gflow-kube")
-    until_in_force(lambda: schema_of("POST", path_of("Lease", "gflow") + "?dryRun=All", lease) == "gflow-kube-lease")
+    until_in_force(lambda: schema_of("POST", path_of("Lease", SYSTEM) + "?dryRun=All", lease) == "gflow-kube-lease")
     assert schema_of("GET", "/api/v1/pods?limit=1") == schema_of("GET", "/version") == "gflow-kube"
-    assert schema_of("GET", "/api/v1/nodes", account="gflow") is None, "that is somebody else"
+    assert schema_of("GET", "/api/v1/nodes", account="gflow", namespace="gflow") is None, "that is somebody else"
     levels = {one["metadata"]["name"]: one["spec"]["priorityLevelConfiguration"]["name"] for one in kube.ask("GET", path_of("FlowSchema"))["items"]}
     assert levels["gflow-kube"] == levels["kube-scheduler"] and levels["gflow-kube-lease"] == levels["system-leader-election"]
 

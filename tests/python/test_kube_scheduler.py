@@ -10,7 +10,7 @@ import urllib.error
 
 import pytest
 from cluster import path_of
-from kube_scheduler import chosen, contradictions, end_lease, make_budget, make_pod, node_of, pods_of, told, until, until_bound, until_told
+from kube_scheduler import SYSTEM, chosen, contradictions, end_lease, make_budget, make_pod, node_of, pods_of, told, until, until_bound, until_told
 
 DEDICATED = {"key": "team", "value": "vision", "effect": "NoSchedule"}
 
@@ -350,12 +350,12 @@ def test_its_rights_are_those_that_it_uses(kube, start):
     granted = {("list", "", "nodes"), ("watch", "", "nodes"), ("list", "", "pods"), ("watch", "", "pods"), ("get", "", "pods"),
                ("create", "", "pods/binding"), ("create", "", "pods/eviction"), ("patch", "", "pods/status"), ("create", "events.k8s.io", "events"),
                ("get", "coordination.k8s.io", "leases"), ("create", "coordination.k8s.io", "leases"), ("update", "coordination.k8s.io", "leases")}
-    assert kube.asked_by("system:serviceaccount:gflow:gflow-kube") <= granted
+    assert kube.asked_by("system:serviceaccount:gflow-system:gflow-kube") <= granted
 
 
 def test_without_rights_it_says_what_is_missing(kube, start):
     with contextlib.suppress(urllib.error.HTTPError):
-        kube.raw("POST", path_of("ServiceAccount", "gflow"), {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "nobody", "namespace": "gflow"}})
+        kube.raw("POST", path_of("ServiceAccount", SYSTEM), {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "nobody", "namespace": SYSTEM}})
     one = start(account="nobody")
     assert one.says("apply packaging/kubernetes/rbac-scheduler.yaml") and "cannot get resource" in one.said()
     assert one.is_running() and one.end() == 0
@@ -366,12 +366,12 @@ def in_base64(path):
 
 
 def by_token_file(kube):
-    (kube.root / "token").write_text(kube.token("gflow-kube", "gflow") + "\n")
+    (kube.root / "token").write_text(kube.token("gflow-kube", SYSTEM) + "\n")
     return {"tokenFile": "token"}  # beside the kubeconfig
 
 
 def by_plugin(kube):
-    credential = {"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": {"token": kube.token("gflow-kube", "gflow")}}
+    credential = {"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": {"token": kube.token("gflow-kube", SYSTEM)}}
     (kube.root / "credential").write_text(json.dumps(credential))
     words = ["-c", 'case $KUBERNETES_EXEC_INFO in *ExecCredential*) test "$WHO" = me && cat "$0" ;; esac', str(kube.root / "credential")]
     return {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "sh", "args": words, "env": [{"name": "WHO", "value": "me"}],
@@ -380,7 +380,7 @@ def by_plugin(kube):
 
 def by_certificate(kube):
     certificate, key = kube.certificate("scheduler")
-    for kind, group in (("ClusterRoleBinding", ""), ("RoleBinding", "gflow")):
+    for kind, group in (("ClusterRoleBinding", ""), ("RoleBinding", SYSTEM)):
         role = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind.removesuffix("Binding"), "name": "gflow-kube"}
         with contextlib.suppress(urllib.error.HTTPError):
             kube.raw("POST", path_of(kind, group), {
@@ -412,7 +412,7 @@ def test_what_is_wrong_with_a_kubeconfig_is_said(kube, start, user, text):
 
 
 def test_a_server_of_another_certificate_is_not_trusted(kube, start):
-    config = kube.kubeconfig(kube.token("gflow-kube", "gflow"), "distrusted")
+    config = kube.kubeconfig(kube.token("gflow-kube", SYSTEM), "distrusted")
     config.write_text(config.read_text().replace("certs/apiserver.crt", "clients.crt"))
     one = start("--kubeconfig", str(config))
     assert one.end(signal.SIGCONT) == 5 and "is not trusted" in one.said()

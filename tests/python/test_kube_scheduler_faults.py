@@ -8,7 +8,7 @@ import urllib.error
 import pytest
 from between import BROKEN, CONFLICT, LOST, Held, is_binding, lost_after, status
 from cluster import path_of
-from kube_scheduler import chosen, make_pod, node_of, pods_of, told, until, until_bound, until_told
+from kube_scheduler import SYSTEM, chosen, make_pod, node_of, pods_of, told, until, until_bound, until_told
 from machine import PATIENCE
 
 
@@ -79,7 +79,7 @@ def test_the_lease_is_kept_until_what_was_asked_for_has_its_end(kube, start, bet
     ended = threading.Thread(target=end)
     ended.start()
     assert decided.wait(PATIENCE), "the lease is neither renewed nor given up"
-    (lease,) = kube.ask("GET", path_of("Lease", "gflow"))["items"]
+    (lease,) = kube.ask("GET", path_of("Lease", SYSTEM))["items"]
     assert f"_{first.pid}_" in lease["spec"]["holderIdentity"]
     held.go()
     ended.join(PATIENCE)

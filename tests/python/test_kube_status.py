@@ -16,7 +16,7 @@ import pytest
 import yaml
 from between import BROKEN, CONFLICT, LOST, Held, is_binding, status
 from cluster import path_of
-from kube_scheduler import end_lease, make_budget, make_pod, until, until_bound, until_told
+from kube_scheduler import SYSTEM, end_lease, make_budget, make_pod, until, until_bound, until_told
 from machine import BIN, PATIENCE
 from package import ROOT
 
@@ -191,7 +191,7 @@ def test_who_waits_for_the_api_server_is_alive_and_not_ready(kube, start):
 
 def test_who_may_not_have_the_lease_is_not_ready(kube, start):
     with contextlib.suppress(urllib.error.HTTPError):
-        kube.raw("POST", path_of("ServiceAccount", "gflow"), {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "nobody", "namespace": "gflow"}})
+        kube.raw("POST", path_of("ServiceAccount", SYSTEM), {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "nobody", "namespace": SYSTEM}})
     one = start(*ANYWHERE, account="nobody")
     assert one.says("cannot get resource")
     code, text = ask(one, "/readyz")
@@ -272,41 +272,65 @@ def manifests():
         yield from yaml.safe_load_all((MANIFESTS / name).read_text())
 
 
+def beside():
+    """Those of the scheduler that are applied by themselves."""
+    for name in ("rbac-preempt", "network-policy", "admission-policy"):
+        yield from yaml.safe_load_all((MANIFESTS / f"{name}.yaml").read_text())
+
+
 def deployment():
     (found,) = (one for one in manifests() if one["kind"] == "Deployment")
     return found
 
 
-def test_the_api_server_takes_each_object_of_the_kustomization(kube):
+def test_the_api_server_takes_each_object_of_the_kustomization(kube, with_rights):
     """As kubectl apply --server-side has it check them: no field that there is not."""
     kinds = set()
-    for one in manifests():
+    for one in (*manifests(), *beside()):
         metadata = one["metadata"]
         path = f"{path_of(one['kind'], metadata.get('namespace', ''))}/{metadata['name']}"
         kube.ask("PATCH", f"{path}?fieldManager=test&dryRun=All&fieldValidation=Strict&force=true", one, content_type="application/apply-patch+yaml")
         kinds.add(one["kind"])
     assert kinds == {"Namespace", "ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", "Deployment", "FlowSchema",
-                     "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
+                     "PodDisruptionBudget", "NetworkPolicy", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
+                     "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"}
+
+
+def test_nothing_but_the_scheduler_is_where_the_scheduler_is(kube, with_rights):
+    """Who may make pods or write Leases there is the scheduler: programs that use gflow are elsewhere."""
+    of_system = [one for one in (*manifests(), *beside()) if one["metadata"].get("namespace") is not None]
+    assert {one["metadata"]["namespace"] for one in of_system} == {SYSTEM}
+    (namespace,) = (one["metadata"] for one in manifests() if one["kind"] == "Namespace")
+    assert (namespace["name"], namespace["labels"]["pod-security.kubernetes.io/enforce"]) == (SYSTEM, "restricted")
+    program = kube.token("gflow", "gflow")
+    lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "gflow-kube"}, "spec": {}}
+    kube.raw("POST", path_of("Lease", "gflow") + "?dryRun=All", lease, token=program)
+    with pytest.raises(urllib.error.HTTPError, match="403"):
+        kube.raw("POST", path_of("Lease", SYSTEM) + "?dryRun=All", lease, token=program)
 
 
 @pytest.mark.skipif(not shutil.which("kubectl"), reason="needs kubectl")
 def test_kubectl_puts_them_together():
     made = subprocess.run(["kubectl", "kustomize", MANIFESTS], text=True, capture_output=True, check=True)
     objects = list(yaml.safe_load_all(made.stdout))
-    assert {(one["kind"], one["metadata"]["name"]) for one in objects} == {(one["kind"], one["metadata"]["name"]) for one in manifests()}
+
+    def named(found):
+        return {(one["kind"], one["metadata"].get("namespace"), one["metadata"]["name"]) for one in found}
+
+    assert named(objects) == named(manifests())
     (image,) = (one["spec"]["template"]["spec"]["containers"][0]["image"] for one in objects if one["kind"] == "Deployment")
     version = subprocess.run([BIN / "gflow-kube", "--version"], text=True, capture_output=True, check=True).stdout.split()[-1]
     assert image == f"gflow-kube:{version}"
 
 
-def test_its_pods_are_what_the_strictest_pod_security_admits(kube):
-    with contextlib.suppress(urllib.error.HTTPError):  # of an earlier test
-        kube.raw("POST", path_of("Namespace"), {"apiVersion": "v1", "kind": "Namespace", "metadata": {
-            "name": "restricted", "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}})
+def test_its_pods_are_what_the_strictest_pod_security_admits(kube, with_rights):
+    """As its namespace enforces. They are as urgent as a cluster's own, and one at a time is taken away."""
     template = deployment()["spec"]["template"]
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "labels": template["metadata"]["labels"]}, "spec": template["spec"]}
-    path = path_of("Pod", "restricted") + "?dryRun=All"
-    kube.ask("POST", path, pod)
+    path = path_of("Pod", SYSTEM) + "?dryRun=All"
+    assert kube.ask("POST", path, pod)["spec"]["priority"] == 2_000_000_000
+    (budget,) = (one for one in manifests() if one["kind"] == "PodDisruptionBudget")
+    assert budget["spec"]["selector"] == deployment()["spec"]["selector"] and budget["spec"]["maxUnavailable"] < deployment()["spec"]["replicas"]
     del pod["spec"]["securityContext"]
     with pytest.raises(AssertionError, match="violates PodSecurity"):
         kube.ask("POST", path, pod)
