@@ -116,14 +116,15 @@ Election::Turn Election::turn() {
   return take(is_new ? "POST" : "PUT", lease.dump());
 }
 
-/// Whether somebody else has it, or had it since it was held here.
+/// Whether somebody else has it, or had it since it was held here. How long a lease lasts is what
+/// this one would have it for, as all that stand for it are told the same, and not what is written
+/// there: whoever may write it could have it last for decades, or for less than the holder writes.
 bool Election::is_others(const Json& lease) {
   const std::string version = text(lease["metadata"], "resourceVersion");
   if (!seen_ || seen_->version != version) seen_ = Seen{version, Clock::now()};
   const std::string holder = text(lease["spec"], "holderIdentity");
   if (holder == wish_.identity) return false;
-  const std::chrono::seconds lasts(number(lease["spec"], "leaseDurationSeconds", 15));
-  const bool is_free = holder.empty() || Clock::now() > seen_->since + lasts;
+  const bool is_free = holder.empty() || Clock::now() > seen_->since + wish_.duration;
   if (is_free && !is_held_) return false;
   why_ = is_free ? "the lease was given up or taken by somebody else"
                  : fmt::format("{} has the lease {}/{}", holder, wish_.name_space, wish_.name);

@@ -22,7 +22,8 @@ struct LeaseWish {
   std::string name_space;
   std::string name;
   std::string identity;               ///< who holds it, unique
-  std::chrono::seconds duration{15};  ///< without being renewed, others may take it
+  /// Without being renewed, others may take it. The same for all that stand for it.
+  std::chrono::seconds duration{15};
 };
 
 /// Of several that run, one decides: who holds a Lease. Whether another's has run out is judged by

@@ -248,6 +248,16 @@ def test_a_pod_whose_annotation_was_removed_keeps_its_gpu(kube, start, gpu):
     until_bound(kube, "b")
 
 
+def test_a_lease_lasts_as_long_as_leases_do_whatever_is_written_there(kube, start):
+    kube.node("n", 1)
+    kube.make({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "gflow-kube", "namespace": SYSTEM},
+               "spec": {"holderIdentity": "gone", "leaseDurationSeconds": 2**31 - 1, "renewTime": "2026-01-01T00:00:00.000000Z"}})
+    make_pod(kube, "p", "1")
+    one = start("--lease-duration", "3")
+    assert one.says("gone has the lease")
+    until_bound(kube, "p")
+
+
 def test_one_of_two_decides_and_the_other_takes_over(kube, start):
     kube.node("n", 8)
     one = start()
