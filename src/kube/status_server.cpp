@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/address.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
@@ -17,8 +19,10 @@
 #include <boost/beast/http/status.hpp>
 #include <chrono>
 #include <cstdint>
-#include <deque>
+#include <list>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -34,9 +38,7 @@ namespace http = boost::beast::http;
 using boost::asio::ip::tcp;
 using boost::system::error_code;
 
-constexpr std::size_t kMostConnections = 64;
 constexpr std::size_t kMostRequest = 8192;
-constexpr std::chrono::seconds kPatience{10};  // from the first byte to the last one
 
 std::string head_of(const Page& page, std::string_view more) {
   const auto reason =
@@ -74,14 +76,51 @@ std::string refusal_of(const error_code& error) {
 
 }  // namespace
 
+/// Those there are, by who they are with: an address.
+class StatusServer::Talks {
+ public:
+  using Ones = std::list<Talk*>;  ///< the oldest first
+
+  [[nodiscard]] std::size_t size() const { return size_; }
+  Ones::iterator add(const asio::ip::address& with, Talk& talk) {
+    ++size_;
+    Ones& ones = by_address_[with];
+    return ones.insert(ones.end(), &talk);
+  }
+  void remove(const asio::ip::address& with, Ones::iterator at) {
+    --size_;
+    const auto ones = by_address_.find(with);
+    ones->second.erase(at);
+    if (ones->second.empty()) by_address_.erase(ones);
+  }
+  /// Of the address that has most; null where there is none.
+  [[nodiscard]] Talk* oldest_of_most() const {
+    const auto most = std::ranges::max_element(
+        by_address_, {}, [](const auto& one) { return one.second.size(); });
+    return most == by_address_.end() ? nullptr : most->second.front();
+  }
+
+ private:
+  std::map<asio::ip::address, Ones> by_address_;
+  std::size_t size_ = 0;
+};
+
 /// One connection: a request, its answer, the end. What is under way of it owns it.
 class StatusServer::Talk : public std::enable_shared_from_this<Talk> {
  public:
-  Talk(tcp::socket socket, const Pages& pages)
-      : stream_(std::move(socket)), buffer_(kMostRequest), pages_(pages) {}
+  Talk(tcp::socket socket, const asio::ip::address& with, const Pages& pages, Talks& talks)
+      : stream_(std::move(socket)),
+        buffer_(kMostRequest),
+        pages_(pages),
+        with_(with),
+        talks_(talks),
+        at_(talks.add(with, *this)) {}
+  ~Talk() { leave(); }
+  Talk(const Talk&) = delete;
+  Talk& operator=(const Talk&) = delete;
 
-  void begin() {
-    stream_.expires_after(kPatience);
+  void begin(std::chrono::milliseconds patience) {
+    stream_.expires_after(patience);
     parser_.header_limit(static_cast<std::uint32_t>(kMostRequest));
     http::async_read_header(
         stream_,
@@ -91,9 +130,17 @@ class StatusServer::Talk : public std::enable_shared_from_this<Talk> {
           self->answer(error);
         });
   }
-  void end() { stream_.close(); }
+  void end() {
+    leave();
+    stream_.close();
+  }
 
  private:
+  void leave() {
+    if (at_) talks_.remove(with_, *at_);
+    at_.reset();
+  }
+
   void answer(const error_code& error) {
     text_ = error ? refusal_of(error) : answer_to(parser_.get(), pages_);
     if (text_.empty()) return;
@@ -125,10 +172,14 @@ class StatusServer::Talk : public std::enable_shared_from_this<Talk> {
   std::string text_;
   std::array<char, 1024> dropped_{};
   const Pages& pages_;
+  const asio::ip::address with_;
+  Talks& talks_;
+  std::optional<Talks::Ones::iterator> at_;  ///< empty once it is over
 };
 
 struct StatusServer::State {
-  explicit State(Pages shown) : pages(std::move(shown)), acceptor(io), pause(io) {}
+  State(Pages shown, StatusLimits allowed)
+      : pages(std::move(shown)), limits(allowed), acceptor(io), pause(io) {}
 
   void accept() {
     acceptor.async_accept([this](const error_code& error, tcp::socket socket) {
@@ -138,34 +189,42 @@ struct StatusServer::State {
     });
   }
 
-  /// Most likely it is out of descriptors: asking again at once would spin.
+  /// Most likely it is out of descriptors. Where no connection ends for it, others have them all,
+  /// and asking again at once would spin.
   void accept_later() {
+    if (end_one()) return accept();
     pause.expires_after(std::chrono::milliseconds(100));
     pause.async_wait([this](const error_code& /*never*/) { accept(); });
   }
 
+  bool end_one() {
+    Talk* const one = talks.oldest_of_most();
+    if (one != nullptr) one->end();
+    return one != nullptr;
+  }
+
   void welcome(tcp::socket socket) {
-    std::erase_if(talks, [](const auto& talk) { return talk.expired(); });
-    if (talks.size() >= kMostConnections) {
-      if (const auto oldest = talks.front().lock()) oldest->end();
-      talks.pop_front();
-    }
-    const auto talk = std::make_shared<Talk>(std::move(socket), pages);
-    talks.push_back(talk);
-    talk->begin();
+    error_code error;
+    const tcp::endpoint with = socket.remote_endpoint(error);
+    if (error) return;  // it went
+    if (talks.size() >= limits.connections) (void)end_one();
+    std::make_shared<Talk>(std::move(socket), with.address(), pages, talks)->begin(limits.patience);
   }
 
   const Pages pages;
+  const StatusLimits limits;
+  Talks talks;  ///< before what is under way, which ends with `io`
   asio::io_context io{1};
   tcp::acceptor acceptor;
   asio::steady_timer pause;
-  std::deque<std::weak_ptr<Talk>> talks;  ///< the oldest first
   std::jthread thread;
 };
 
-Result<std::unique_ptr<StatusServer>> StatusServer::listen(ListenAddress& address, Pages pages) {
+Result<std::unique_ptr<StatusServer>> StatusServer::listen(ListenAddress& address,
+                                                           Pages pages,
+                                                           StatusLimits limits) {
   os::Fd socket = GF_TRY(os::listen_tcp(address));
-  auto state = std::make_unique<State>(std::move(pages));
+  auto state = std::make_unique<State>(std::move(pages), limits);
   error_code error;
   const tcp family = address.host.contains(':') ? tcp::v6() : tcp::v4();
   state->acceptor.assign(family, socket.get(), error);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <memory>
@@ -19,14 +21,22 @@ struct Page {
 /// What makes each page, by its path. Called by the server's thread, which nobody may keep waiting.
 using Pages = std::map<std::string, std::function<Page()>, std::less<>>;
 
+/// What those who connect may take.
+struct StatusLimits {
+  std::size_t connections = 1024;
+  std::chrono::milliseconds patience{10'000};  ///< from being let in to the last byte
+};
+
 /// Shows pages over HTTP to whoever can reach it, GET and HEAD, one answer for each connection, on
-/// a thread of its own. Nobody who connects keeps another from an answer: there are 64 connections,
-/// of 8 KiB of request and ten seconds each, and where one more comes the oldest ends.
+/// a thread of its own. Nobody who connects keeps those of other addresses from an answer: where
+/// there are as many as may be, or no descriptor is left, of the address that has most connections
+/// the oldest one ends. A request has 8 KiB.
 class StatusServer {
  public:
   /// `address` is told the port it got where it says 0. Errors: those of os::listen_tcp.
   [[nodiscard]] static Result<std::unique_ptr<StatusServer>> listen(ListenAddress& address,
-                                                                    Pages pages);
+                                                                    Pages pages,
+                                                                    StatusLimits limits = {});
   /// Hangs up.
   ~StatusServer();
   StatusServer(const StatusServer&) = delete;
@@ -34,6 +44,7 @@ class StatusServer {
 
  private:
   class Talk;
+  class Talks;
   struct State;
   explicit StatusServer(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;

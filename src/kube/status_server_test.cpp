@@ -4,8 +4,12 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 
 #include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -16,13 +20,18 @@
 namespace gflow::kube {
 namespace {
 
-os::Fd connected(const ListenAddress& address) {
+/// As 127.0.0.`from`.
+os::Fd connected(const ListenAddress& address, std::uint32_t from = 1) {
   os::Fd client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const timeval most{.tv_sec = 60, .tv_usec = 0};  // reached where something is broken
+  EXPECT_EQ(::setsockopt(client.get(), SOL_SOCKET, SO_RCVTIMEO, &most, sizeof most), 0);
   sockaddr_in name{};
+  auto* const raw = reinterpret_cast<sockaddr*>(&name);  // NOLINT: as the calls take it
   name.sin_family = AF_INET;
+  name.sin_addr.s_addr = htonl(INADDR_LOOPBACK - 1 + from);
+  EXPECT_EQ(::bind(client.get(), raw, sizeof name), 0);
   name.sin_port = htons(address.port);
   name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  auto* const raw = reinterpret_cast<sockaddr*>(&name);  // NOLINT: as the calls take it
   EXPECT_EQ(::connect(client.get(), raw, sizeof name), 0);
   return client;
 }
@@ -41,6 +50,7 @@ std::string heard(const os::Fd& client) {
   std::array<char, 4096> some{};
   while (true) {
     const ssize_t got = ::recv(client.get(), some.data(), some.size(), 0);
+    if (got < 0 && errno == EAGAIN) return text + "... and it does not hang up";
     if (got <= 0) return text;
     text.append(some.data(), static_cast<std::size_t>(got));
   }
@@ -48,10 +58,14 @@ std::string heard(const os::Fd& client) {
 
 class ServedPages : public ::testing::Test {
  protected:
-  ServedPages() {
-    auto listening = StatusServer::listen(address_,
-                                          {{"/ok", [] { return Page{200, "ok"}; }},
-                                           {"/bad", [] { return Page{503, "it waits\n"}; }}});
+  ServedPages() { listen({}); }
+  void listen(StatusLimits limits) {
+    server_.reset();
+    address_.port = 0;
+    auto listening = StatusServer::listen(
+        address_,
+        {{"/ok", [] { return Page{200, "ok"}; }}, {"/bad", [] { return Page{503, "it waits\n"}; }}},
+        limits);
     EXPECT_TRUE(listening) << listening.error().message;
     if (listening) server_ = *std::move(listening);
   }
@@ -94,6 +108,7 @@ TEST_F(ServedPages, AMegabyteOfHeadersIsNotRead) {
 
 /// Those that were there first have to go, and nobody waits for them.
 TEST_F(ServedPages, HundredsThatNeverAskKeepNobodyFromAnAnswer) {
+  listen({.connections = 64});
   std::vector<os::Fd> idle;
   for (int i = 0; i < 500; ++i) {
     idle.push_back(connected(address_));
@@ -101,6 +116,24 @@ TEST_F(ServedPages, HundredsThatNeverAskKeepNobodyFromAnAnswer) {
   }
   EXPECT_TRUE(get("/ok").ends_with("ok"));
   EXPECT_EQ(heard(idle.front()), "") << "it was hung up on";
+}
+
+TEST_F(ServedPages, ManyOfOneAddressKeepNobodyOfAnotherFromAnAnswerThatIsSlowToAsk) {
+  listen({.connections = 64});
+  const os::Fd slow = connected(address_, 2);
+  say(slow, "GET /ok HT");
+  std::vector<os::Fd> flood;
+  for (int i = 0; i < 300; ++i) flood.push_back(connected(address_, 3));
+  EXPECT_EQ(heard(flood.front()), "") << "the oldest of those that have most";
+  say(slow, "TP/1.1\r\nHost: a\r\n\r\n");
+  EXPECT_TRUE(heard(slow).ends_with("ok"));
+}
+
+TEST_F(ServedPages, WhoAsksNothingIsHungUpOn) {
+  listen({.patience = std::chrono::milliseconds(20)});
+  const os::Fd idle = connected(address_);
+  say(idle, "GET /ok HT");
+  EXPECT_EQ(heard(idle), "");
 }
 
 TEST_F(ServedPages, EndWithTheirServerWhoeverIsConnected) {

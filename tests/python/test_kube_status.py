@@ -238,7 +238,7 @@ def test_a_thousand_who_never_ask_and_much_that_is_no_question_disturb_nothing(k
     one = start(*ANYWHERE)
     host, port = url_of(one).removeprefix("http://").split(":")
     with contextlib.ExitStack() as stack:
-        for _ in range(1000):
+        for _ in range(1200):
             idle = stack.enter_context(socket.create_connection((host, int(port)), timeout=PATIENCE))
             idle.sendall(b"GET /metrics HTTP/1.1\r\n")
         much = stack.enter_context(socket.create_connection((host, int(port)), timeout=PATIENCE))
@@ -248,7 +248,20 @@ def test_a_thousand_who_never_ask_and_much_that_is_no_question_disturb_nothing(k
         until_bound(kube, "p")
         assert ask(one, "/healthz") == ask(one, "/readyz") == (200, "ok")
         files = list(Path(f"/proc/{one.pid}/fd").iterdir())
-        assert len(files) < 64 + 64, len(files)
+        assert len(files) < 1024 + 64, len(files)
+
+
+def test_out_of_descriptors_it_is_still_probed(kube, start):
+    """As a kubelet probes: in five seconds. Whoever is connected and asks nothing is hung up on after ten."""
+    one = start(*ANYWHERE)
+    assert one.says("known")
+    host, port = url_of(one).removeprefix("http://").split(":")
+    resource.prlimit(one.pid, resource.RLIMIT_NOFILE, (len(list(Path(f"/proc/{one.pid}/fd").iterdir())) + 16,) * 2)
+    with contextlib.ExitStack() as stack:
+        for _ in range(64):
+            stack.enter_context(socket.create_connection((host, int(port)), timeout=PATIENCE))
+        with urllib.request.urlopen(url_of(one) + "/healthz", timeout=5) as answer:
+            assert answer.read() == b"ok"
 
 
 @pytest.mark.parametrize("address", ["10259", "localhost:10259", "127.0.0.1", "127.0.0.1:65536", "example.com:1", ""])
