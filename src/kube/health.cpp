@@ -5,14 +5,9 @@
 
 #include <utility>
 
+#include "os/clock.h"
+
 namespace gflow::kube {
-namespace {
-
-/// The longest turn there is takes seconds: the first one, over tens of thousands of pods. Whoever
-/// restarts one that is at it has it begin from the start, so this is far beyond.
-constexpr std::chrono::seconds kLongestTurn{60};
-
-}  // namespace
 
 void Health::not_ready(std::string why) {
   const std::lock_guard lock(mutex_);
@@ -24,9 +19,15 @@ std::string Health::unready() const {
   return unready_;
 }
 
+void Health::wait(const std::function<void()>& until_there_is) {
+  turn_began_ = kWaits;
+  until_there_is();
+  turn_began_ = os::now().mono;
+}
+
 std::string Health::stuck(MonoTime now) const {
   const MonoTime began = turn_began_;
-  if (began == kWaits || now - began < kLongestTurn) return {};
+  if (began == kWaits || now - began < longest_turn_) return {};
   const auto since = std::chrono::floor<std::chrono::seconds>(now - began);
   return fmt::format("the loop has been at one turn for {} s", since.count());
 }

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "os/clock.h"
+
 namespace gflow::kube {
 namespace {
 
@@ -18,17 +20,15 @@ TEST(Health, IsReadyOnceThatIsSaidAndSaysWhatItWaitsForBefore) {
   EXPECT_EQ(health.unready(), "it ends");
 }
 
-TEST(Health, ALoopIsStuckThatIsAtOneTurnForAMinuteAndNotOneThatHasNothingToDo) {
-  Health health;
-  const MonoTime begin{hours(1)};
-  EXPECT_EQ(health.stuck(begin), "") << "it has not begun";
-  health.turn_begins(begin);
-  EXPECT_EQ(health.stuck(begin + seconds(59)), "");
-  EXPECT_EQ(health.stuck(begin + seconds(61)), "the loop has been at one turn for 61 s");
-  health.turn_ends();
-  EXPECT_EQ(health.stuck(begin + hours(24)), "");
-  health.turn_begins(begin + hours(24));
-  EXPECT_EQ(health.stuck(begin + hours(24)), "");
+TEST(Health, ALoopIsStuckThatIsAtOneTurnForLongAndNotOneThatHasNothingToDo) {
+  Health health(seconds(60));
+  const auto stuck_after = [&health](seconds time) { return health.stuck(os::now().mono + time); };
+  EXPECT_EQ(stuck_after(hours(24)), "") << "it has not begun";
+  for (int turn = 0; turn < 2; ++turn) {
+    health.wait([&] { EXPECT_EQ(stuck_after(hours(24)), ""); });
+    EXPECT_EQ(stuck_after(seconds(30)), "");
+    EXPECT_EQ(stuck_after(hours(1)), "the loop has been at one turn for 3600 s");
+  }
 }
 
 }  // namespace

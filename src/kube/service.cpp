@@ -245,9 +245,7 @@ class Service {
           static_cast<int>(std::clamp<std::int64_t>((*until - os::now().mono).count(), 0, INT_MAX));
     }
     std::array<pollfd, 2> come = {{{inbox_.fd(), POLLIN, 0}, {signals_.fd(), POLLIN, 0}}};
-    health_.turn_ends();
-    (void)::poll(come.data(), come.size(), patience);
-    health_.turn_begins(os::now().mono);
+    health_.wait([&come, patience] { (void)::poll(come.data(), come.size(), patience); });
   }
 
   void write(Bind bind) {
