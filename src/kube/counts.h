@@ -15,7 +15,8 @@ enum class WaitsFor {
   Request,  ///< another one: what it asks for cannot be had here
   Binding,  ///< it has its node, and that is being written
 };
-constexpr std::array<const char*, 4> kWaitsForNames = {"room", "node", "request", "binding"};
+constexpr std::array kWaitsForNames = {"room", "node", "request", "binding"};
+static_assert(kWaitsForNames.size() == static_cast<std::size_t>(WaitsFor::Binding) + 1);
 
 enum class GpuState {
   Held,      ///< by pods that this scheduler put there; a part counts as its part
@@ -23,7 +24,8 @@ enum class GpuState {
   Cordoned,  ///< free, of a node that takes no pods
   Free,
 };
-constexpr std::array<const char*, 4> kGpuStateNames = {"held", "others", "cordoned", "free"};
+constexpr std::array kGpuStateNames = {"held", "others", "cordoned", "free"};
+static_assert(kGpuStateNames.size() == static_cast<std::size_t>(GpuState::Free) + 1);
 
 struct Counts {
   std::size_t nodes = 0;

@@ -21,7 +21,7 @@ namespace gflow::kube {
 struct LeaseWish {
   std::string name_space;
   std::string name;
-  std::string identity;               ///< who holds it, unique
+  std::string identity;  ///< who holds it, unique
   /// Without being renewed, others may take it. The same for all that stand for it.
   std::chrono::seconds duration{15};
 };

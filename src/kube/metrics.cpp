@@ -4,7 +4,6 @@
 #include <prometheus/text_serializer.h>
 
 #include <sstream>
-#include <vector>
 
 #include "base/share.h"
 #include "base/version.h"
@@ -19,8 +18,6 @@ const std::vector<double> kWaits = {
     0.01, 0.05, 0.1, 0.5, 1, 5, 30, 60, 300, 900, 3600, 14400, 43200, 86400, 259200, 604800};
 const std::vector<double> kDecisions = {
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5};
-
-constexpr std::array kResources = {"nodes", "pods"};
 
 /// Counters that are there from the start: what came from nothing would be no rate.
 template <typename Names>
@@ -74,7 +71,7 @@ Metrics::Metrics()
                            "Watches that had to be begun again, by how the one before ended.")) {
   begin(bind_failures_, "reason", kBindFailureNames);
   begin(eviction_refusals_, "reason", kEvictionRefusalNames);
-  for (const char* resource : kResources) {
+  for (const char* resource : kWatchedNames) {
     for (const char* reason : kWatchEndNames) {
       watch_ends_.Add({{"resource", resource}, {"reason", reason}});
     }
@@ -117,8 +114,11 @@ void Metrics::eviction_refused(EvictionRefusal by) {
   eviction_refusals_.Add({{"reason", name_in(kEvictionRefusalNames, by)}}).Increment();
 }
 
-void Metrics::watch_ended(const std::string& resource, WatchEnd how) {
-  watch_ends_.Add({{"resource", resource}, {"reason", name_in(kWatchEndNames, how)}}).Increment();
+void Metrics::watch_ended(Watched resource, WatchEnd how) {
+  watch_ends_
+      .Add({{"resource", name_in(kWatchedNames, resource)},
+            {"reason", name_in(kWatchEndNames, how)}})
+      .Increment();
 }
 
 void Metrics::set(const Counts& counts) {

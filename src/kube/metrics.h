@@ -9,8 +9,9 @@
 
 #include <array>
 #include <chrono>
-#include <map>
+#include <cstddef>
 #include <string>
+#include <vector>
 
 #include "kube/counts.h"
 #include "kube/reflector.h"
@@ -24,12 +25,18 @@ enum class BindFailure {
   Server,      ///< it is busy, or has a bad time
   Unanswered,  ///< nobody knows whether it was done, so the pod is asked
 };
-constexpr std::array<const char*, 4> kBindFailureNames = {
-    "conflict", "refused", "server", "unanswered"};
+constexpr std::array kBindFailureNames = {"conflict", "refused", "server", "unanswered"};
+static_assert(kBindFailureNames.size() == static_cast<std::size_t>(BindFailure::Unanswered) + 1);
 
 /// By what an eviction is refused.
 enum class EvictionRefusal { Budget, Other };
-constexpr std::array<const char*, 2> kEvictionRefusalNames = {"budget", "other"};
+constexpr std::array kEvictionRefusalNames = {"budget", "other"};
+static_assert(kEvictionRefusalNames.size() == static_cast<std::size_t>(EvictionRefusal::Other) + 1);
+
+/// What is followed by a watch.
+enum class Watched { Nodes, Pods };
+constexpr std::array kWatchedNames = {"nodes", "pods"};
+static_assert(kWatchedNames.size() == static_cast<std::size_t>(Watched::Pods) + 1);
 
 /// What is counted for Prometheus, by any thread: docs/cluster.md lists it. As many series whatever
 /// the cluster: none is of a pod, a node or a namespace.
@@ -45,8 +52,7 @@ class Metrics {
   void bind_failed(BindFailure how);
   void evicted() { evictions_.Increment(); }
   void eviction_refused(EvictionRefusal by);
-  /// `resource`: "nodes" or "pods".
-  void watch_ended(const std::string& resource, WatchEnd how);
+  void watch_ended(Watched resource, WatchEnd how);
   /// What there is now; before, there are no series of that.
   void set(const Counts& counts);
 

@@ -4,11 +4,21 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <string>
+#include <string_view>
+
 namespace gflow::kube {
 namespace {
 
 bool shows(const Metrics& metrics, const std::string& line) {
   return ("\n" + metrics.text()).contains("\n" + line + "\n");
+}
+
+std::string watch_restarts(std::string_view resource, std::string_view reason, int count) {
+  return fmt::format(R"(gflow_kube_watch_restarts_total{{reason="{}",resource="{}"}} {})",
+                     reason,
+                     resource,
+                     count);
 }
 
 TEST(KubeMetrics, HaveNoSeriesOfWhatIsNotKnown) {
@@ -41,11 +51,15 @@ TEST(KubeMetrics, CountersBeginAtNothing) {
     EXPECT_TRUE(
         shows(metrics, fmt::format("gflow_kube_bind_failures_total{{reason=\"{}\"}} 0", kind)));
   }
+  for (const auto* kind : {"quiet", "broken", "expired"}) {
+    for (const auto* resource : {"nodes", "pods"}) {
+      EXPECT_TRUE(shows(metrics, watch_restarts(resource, kind, 0))) << metrics.text();
+    }
+  }
   metrics.bind_failed(BindFailure::Conflict);
   metrics.bound(std::chrono::milliseconds(20));
   metrics.evicted();
   metrics.eviction_refused(EvictionRefusal::Budget);
-  metrics.watch_ended("pods", WatchEnd::Expired);
   metrics.decided(std::chrono::microseconds(700));
   for (const auto* line : {R"(gflow_kube_bind_failures_total{reason="conflict"} 1)",
                            "gflow_kube_pods_bound_total 1",
@@ -56,6 +70,34 @@ TEST(KubeMetrics, CountersBeginAtNothing) {
                            R"(gflow_kube_eviction_refusals_total{reason="other"} 0)",
                            "gflow_kube_decision_duration_seconds_count 1"}) {
     EXPECT_TRUE(shows(metrics, line)) << line << "\n" << metrics.text();
+  }
+}
+
+TEST(KubeMetrics, EachKindHasItsName) {
+  Metrics metrics;
+  struct Ended {
+    Watched what;
+    WatchEnd how;
+    const char* what_name;
+    const char* how_name;
+  };
+  for (const Ended& each : {Ended{Watched::Nodes, WatchEnd::Quiet, "nodes", "quiet"},
+                            Ended{Watched::Pods, WatchEnd::Broken, "pods", "broken"},
+                            Ended{Watched::Pods, WatchEnd::Expired, "pods", "expired"}}) {
+    metrics.watch_ended(each.what, each.how);
+    EXPECT_TRUE(shows(metrics, watch_restarts(each.what_name, each.how_name, 1))) << each.how_name;
+  }
+  struct Failed {
+    BindFailure how;
+    const char* name;
+  };
+  for (const Failed& each : {Failed{BindFailure::Conflict, "conflict"},
+                             Failed{BindFailure::Refused, "refused"},
+                             Failed{BindFailure::Server, "server"},
+                             Failed{BindFailure::Unanswered, "unanswered"}}) {
+    metrics.bind_failed(each.how);
+    EXPECT_TRUE(shows(metrics,
+                      fmt::format("gflow_kube_bind_failures_total{{reason=\"{}\"}} 1", each.name)));
   }
 }
 

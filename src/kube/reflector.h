@@ -3,6 +3,7 @@
 
 #include <array>
 #include <condition_variable>
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -26,7 +27,8 @@ struct Followed {
 /// How a watch ended: as the server said at its beginning, by what broke, or as the server does not
 /// remember any more what it goes on from.
 enum class WatchEnd { Quiet, Broken, Expired };
-constexpr std::array<const char*, 3> kWatchEndNames = {"quiet", "broken", "expired"};
+constexpr std::array kWatchEndNames = {"quiet", "broken", "expired"};
+static_assert(kWatchEndNames.size() == static_cast<std::size_t>(WatchEnd::Expired) + 1);
 
 /// What a reflector tells, in the order of the cluster. Called by its thread.
 struct Listener {

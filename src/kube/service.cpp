@@ -164,12 +164,12 @@ class Service {
     won_ = os::now().mono;
     metrics_.leads();
     Listener nodes =
-        listener("nodes", [](Scheduler& to, const std::string& uid) { to.node_gone(uid); });
+        listener(Watched::Nodes, [](Scheduler& to, const std::string& uid) { to.node_gone(uid); });
     nodes.put = [this](const nlohmann::json& object) {
       inbox_.post([this, node = node_of(object)] { scheduler_.put(node); });
     };
     Listener pods =
-        listener("pods", [](Scheduler& to, const std::string& uid) { to.pod_gone(uid); });
+        listener(Watched::Pods, [](Scheduler& to, const std::string& uid) { to.pod_gone(uid); });
     pods.put = [this](const nlohmann::json& object) {
       inbox_.post([this, pod = pod_of(object)] { scheduler_.put(pod); });
     };
@@ -182,7 +182,7 @@ class Service {
         std::make_unique<Follower>(access_, credentials_, std::move(what), std::move(listener)));
   }
 
-  Listener listener(const std::string& resource, void (*gone)(Scheduler&, const std::string&)) {
+  Listener listener(Watched resource, void (*gone)(Scheduler&, const std::string&)) {
     Listener made;
     made.gone = [this, gone](const std::string& uid) {
       inbox_.post([this, gone, uid] { gone(scheduler_, uid); });

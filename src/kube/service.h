@@ -14,7 +14,7 @@ namespace gflow::kube {
 
 struct Options {
   AccessWish access;
-  std::string name = "gflow";        ///< schedulerName of the pods it is for
+  std::string name = "gflow";               ///< schedulerName of the pods it is for
   std::string name_space = "gflow-system";  ///< of its Lease
   std::chrono::seconds lease{15};
   int writers = 16;                       ///< requests at once

@@ -90,6 +90,33 @@ def names_in(text):
     return set(re.findall(r"\b(?:gflow_kube|process)_[a-z_]+", text))
 
 
+def values_served(text):
+    """{"gflow_kube_gpus": {"state": {"free", ...}}, ...}, but for what no document can list: versions, bounds, and who schedules."""
+    values = {}
+    for name, labels in re.findall(r"^(\w+)\{(.*)\} \S+$", text, re.MULTILINE):
+        for label, value in re.findall(r'(\w+)="([^"]*)"', labels):
+            if label not in ("le", "version", "scheduler"):
+                values.setdefault(name, {}).setdefault(label, set()).add(value)
+    return values
+
+
+def values_told(document):
+    """The same, of the table: what stands in backquotes in the row of a metric, its labels first."""
+    values = {}
+    for name, labels, told in re.findall(r"^\| `(gflow_kube_\w+)` \| (.*?) \| (.*) \|$", document, re.MULTILINE):
+        names = re.findall(r"`(\w+)`", labels)
+        if names:
+            values[name] = (set(names), set(re.findall(r"`(\w+)`", told)))
+    return values
+
+
+def matchers(expression):
+    """(metric, label, what a value has to match) of each matcher in an expression."""
+    for name, inside in re.findall(r"\b(gflow_kube_\w+)\{([^}]*)\}", expression):
+        for label, how, value in re.findall(r'(\w+)(=~|!~|!=|=)"([^"]*)"', inside):
+            yield name, label, value.split("|") if "~" in how else [value]
+
+
 def test_documents_and_alerts_name_the_metrics_that_there_are(kube, start):
     kube.node("n", 1)
     one = start(*ANYWHERE)
@@ -97,10 +124,22 @@ def test_documents_and_alerts_name_the_metrics_that_there_are(kube, start):
     until_bound(kube, "p")
     make_pod(kube, "waits", "1")
     until_told(kube, "waits", "Insufficient")
-    served = set(re.findall(r"^# TYPE (\S+)", ask(one, "/metrics")[1], re.MULTILINE))
+    text = ask(one, "/metrics")[1]
+    served = set(re.findall(r"^# TYPE (\S+)", text, re.MULTILINE))
+    values = values_served(text)
+    assert {"gflow_kube_gpus", "gflow_kube_pods_waiting", "gflow_kube_watch_restarts_total"} <= values.keys()
     for name in ("cluster.md", "cluster.zh-CN.md"):
-        assert names_in((ROOT / "docs" / name).read_text()) == served, name
-    assert names_in((PACKAGING / "prometheus/gflow-kube.rules.yml").read_text()) <= served | {f"{name}_bucket" for name in served}
+        document = (ROOT / "docs" / name).read_text()
+        assert names_in(document) == served, name
+        told = values_told(document)
+        for metric, labels in values.items():
+            assert told[metric] == (set(labels), set().union(*labels.values())), (name, metric)
+    rules = (PACKAGING / "prometheus/gflow-kube.rules.yml").read_text()
+    assert names_in(rules) <= served | {f"{name}_bucket" for name in served}
+    asked = [one for group in yaml.safe_load(rules)["groups"] for rule in group["rules"] for one in matchers(rule["expr"])]
+    assert len(asked) >= 3
+    for metric, label, alternatives in asked:
+        assert set(alternatives) <= values[metric][label], (metric, label)
 
 
 @needs_promtool
