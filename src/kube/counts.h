@@ -19,12 +19,12 @@ constexpr std::array kWaitsForNames = {"room", "node", "request", "binding"};
 static_assert(kWaitsForNames.size() == static_cast<std::size_t>(WaitsFor::Binding) + 1);
 
 enum class GpuState {
-  Held,      ///< by pods that this scheduler put there; a part counts as its part
-  Others,    ///< asked for by pods of others
-  Cordoned,  ///< free, of a node that takes no pods
+  Held,    ///< by pods that this scheduler put there; a part counts as its part
+  Others,  ///< asked for by pods of others
+  Closed,  ///< free, of a node that takes no pods: cordoned, or with a taint of Kubernetes' own
   Free,
 };
-constexpr std::array kGpuStateNames = {"held", "others", "cordoned", "free"};
+constexpr std::array kGpuStateNames = {"held", "others", "closed", "free"};
 static_assert(kGpuStateNames.size() == static_cast<std::size_t>(GpuState::Free) + 1);
 
 struct Counts {

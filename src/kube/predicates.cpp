@@ -87,6 +87,12 @@ std::string refusal_of(const Node& node, const Wishes& wishes) {
   return is_wanted ? "" : "node(s) didn't match Pod's node affinity/selector";
 }
 
+bool is_closed(const Node& node) {
+  return node.is_cordoned || std::ranges::any_of(node.taints, [](const Taint& taint) {
+           return taint.key.starts_with("node.kubernetes.io/") && keeps_away(taint);
+         });
+}
+
 bool collide(const HostPort& a, const HostPort& b) {
   const auto every = [](const std::string& ip) {
     return ip.empty() || ip == "0.0.0.0" || ip == "::";

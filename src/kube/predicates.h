@@ -17,6 +17,10 @@ namespace gflow::kube {
 /// unschedulable", "node(s) had untolerated taint(s)"; "" if it may.
 [[nodiscard]] std::string refusal_of(const Node& node, const Wishes& wishes);
 
+/// Whether it takes no usual pods: it is cordoned, or what Kubernetes finds of it (not ready,
+/// unreachable, full) keeps them away. Taints of others say for whom a node is.
+[[nodiscard]] bool is_closed(const Node& node);
+
 /// Whether two ports cannot be had at once on one machine.
 [[nodiscard]] bool collide(const HostPort& a, const HostPort& b);
 

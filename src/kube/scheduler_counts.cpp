@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "kube/predicates.h"
 #include "kube/scheduler.h"
 
 namespace gflow::kube {
@@ -25,6 +26,7 @@ void Scheduler::count_gpus(const NodeEntry& node, Counts& counts) const {
   };
   const placement::Ledger& ledger = state_.ledger();
   const auto at = ledger.find(node.node.name);
+  const bool is_open = !is_closed(node.node);
   for (const Device& device : node.sent.devices) {
     if (!device.processes.empty()) {
       gpus(GpuState::Others) += Share::kWholeParts;
@@ -34,7 +36,7 @@ void Scheduler::count_gpus(const NodeEntry& node, Counts& counts) const {
     const bool is_known = at && index < ledger.state(*at).devices.size();
     const Share free = is_known ? ledger.state(*at).devices[index].free : Share::whole();
     gpus(GpuState::Held) += Share::kWholeParts - free.parts;
-    gpus(node.node.is_cordoned ? GpuState::Cordoned : GpuState::Free) += free.parts;
+    gpus(is_open ? GpuState::Free : GpuState::Closed) += free.parts;
   }
 }
 

@@ -208,6 +208,26 @@ TEST(KubeScheduler, CountsWhatThereIs) {
   EXPECT_EQ(cluster.counts(), (Counts{2, {1, 1, 1, 0}, {25'000, 10'000, 10'000, 5'000}}));
 }
 
+TEST(KubeScheduler, GpusOfANodeThatTakesNoPodsAreNotFree) {
+  struct Case {
+    const char* key;
+    const char* effect;
+    bool is_free;
+  };
+  for (const Case& each : {Case{"node.kubernetes.io/not-ready", "NoExecute", false},
+                           Case{"node.kubernetes.io/disk-pressure", "NoSchedule", false},
+                           Case{"node.kubernetes.io/busy", "PreferNoSchedule", true},
+                           Case{"nvidia.com/gpu", "NoSchedule", true}}) {
+    Cluster cluster;
+    cluster.node("n1", 2);
+    Node node = cluster.nodes().at("n1");
+    node.taints = {{each.key, "", each.effect}};
+    cluster.put(node);
+    const auto state = static_cast<std::size_t>(each.is_free ? GpuState::Free : GpuState::Closed);
+    EXPECT_EQ(cluster.counts().gpus.at(state), 2 * Share::kWholeParts) << each.key << each.effect;
+  }
+}
+
 TEST(KubeScheduler, OneDecisionPutsNoMoreOnANodeThanItTakes) {
   Cluster cluster;
   for (int i = 0; i < 5; ++i) cluster.pod("p" + std::to_string(i), "");

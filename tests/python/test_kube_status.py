@@ -56,6 +56,7 @@ def by_label(metrics, name):
 def test_metrics_are_what_happened(kube, start):
     kube.node("n", 3)
     kube.node("cordoned", 1, unschedulable=True)
+    kube.node("gone", 4, taints=[{"key": "node.kubernetes.io/unreachable", "effect": one} for one in ("NoSchedule", "NoExecute")])
     one = start(*ANYWHERE)
     names = ("a", "b", "c")
     for name in names:
@@ -67,8 +68,8 @@ def test_metrics_are_what_happened(kube, start):
     make_pod(kube, "mistake", "1.5")
     until(kube, lambda pods: all(pods[name]["status"].get("conditions") for name in ("waits", "never", "mistake")))
     metrics = metrics_of(one)
-    assert metrics["gflow_kube_leader"] == 1 and metrics["gflow_kube_nodes"] == 2
-    assert by_label(metrics, "gflow_kube_gpus") == {"held": 3, "others": 0, "cordoned": 1, "free": 0}
+    assert metrics["gflow_kube_leader"] == 1 and metrics["gflow_kube_nodes"] == 3
+    assert by_label(metrics, "gflow_kube_gpus") == {"held": 3, "others": 0, "closed": 5, "free": 0}
     assert by_label(metrics, "gflow_kube_pods_waiting") == {"room": 1, "node": 1, "request": 1, "binding": 0}
     assert metrics["gflow_kube_pods_bound_total"] == metrics["gflow_kube_scheduling_duration_seconds_count"] == 3
     assert set(by_label(metrics, "gflow_kube_bind_failures_total").values()) == {0}
