@@ -4,6 +4,7 @@
 #include <prometheus/text_serializer.h>
 
 #include <sstream>
+#include <utility>
 
 #include "base/share.h"
 #include "base/version.h"
@@ -46,8 +47,9 @@ prometheus::MetricFamily one(const std::string& name,
 
 }  // namespace
 
-Metrics::Metrics()
-    : leader_(gauges("gflow_kube_leader", "1 where this one decides: it has the Lease.").Add({})),
+Metrics::Metrics(std::string scheduler)
+    : labels_{{"scheduler", std::move(scheduler)}},
+      leader_(gauges("gflow_kube_leader", "1 where this one decides: it has the Lease.").Add({})),
       nodes_(gauges("gflow_kube_nodes", "Nodes of the cluster.")),
       gpus_(gauges("gflow_kube_gpus",
                    "GPUs of all nodes by state; a part of one counts as its part.")),
@@ -80,25 +82,29 @@ Metrics::Metrics()
       .Add({{"version", std::string(kVersion)}})
       .Set(1);
   const std::chrono::duration<double> now = os::now().wall.time_since_epoch();
-  gauges("process_start_time_seconds", "When gflow-kube started, in Unix time.")
+  prometheus::BuildGauge()
+      .Name("process_start_time_seconds")
+      .Help("When gflow-kube started, in Unix time.")
+      .Register(registry_)
       .Add({})
       .Set(now.count());
 }
 
 Metrics::Family<prometheus::Gauge>& Metrics::gauges(const std::string& name,
                                                     const std::string& help) {
-  return prometheus::BuildGauge().Name(name).Help(help).Register(registry_);
+  return prometheus::BuildGauge().Name(name).Help(help).Labels(labels_).Register(registry_);
 }
 
 Metrics::Family<prometheus::Counter>& Metrics::counters(const std::string& name,
                                                         const std::string& help) {
-  return prometheus::BuildCounter().Name(name).Help(help).Register(registry_);
+  return prometheus::BuildCounter().Name(name).Help(help).Labels(labels_).Register(registry_);
 }
 
 prometheus::Histogram& Metrics::histogram(const std::string& name,
                                           const std::string& help,
                                           const std::vector<double>& bounds) {
-  return prometheus::BuildHistogram().Name(name).Help(help).Register(registry_).Add({}, bounds);
+  return prometheus::BuildHistogram().Name(name).Help(help).Labels(labels_).Register(registry_).Add(
+      {}, bounds);
 }
 
 void Metrics::bound(std::chrono::duration<double> since_seen) {

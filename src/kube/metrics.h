@@ -5,6 +5,7 @@
 #include <prometheus/family.h>
 #include <prometheus/gauge.h>
 #include <prometheus/histogram.h>
+#include <prometheus/labels.h>
 #include <prometheus/registry.h>
 
 #include <array>
@@ -42,7 +43,8 @@ static_assert(kWatchedNames.size() == static_cast<std::size_t>(Watched::Pods) + 
 /// the cluster: none is of a pod, a node or a namespace.
 class Metrics {
  public:
-  Metrics();
+  /// `scheduler`: the schedulerName of the pods that are counted, which is a label of each series.
+  explicit Metrics(std::string scheduler);
 
   void leads() { leader_.Set(1); }
   /// A decision of the engine: all that was told since the one before.
@@ -69,6 +71,7 @@ class Metrics {
                                                  const std::string& help,
                                                  const std::vector<double>& bounds);
 
+  prometheus::Labels labels_;
   prometheus::Registry registry_;
   prometheus::Gauge& leader_;
   Family<prometheus::Gauge>& nodes_;

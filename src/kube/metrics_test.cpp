@@ -15,15 +15,16 @@ bool shows(const Metrics& metrics, const std::string& line) {
 }
 
 std::string watch_restarts(std::string_view resource, std::string_view reason, int count) {
-  return fmt::format(R"(gflow_kube_watch_restarts_total{{reason="{}",resource="{}"}} {})",
-                     reason,
-                     resource,
-                     count);
+  return fmt::format(
+      R"(gflow_kube_watch_restarts_total{{scheduler="gflow",reason="{}",resource="{}"}} {})",
+      reason,
+      resource,
+      count);
 }
 
 TEST(KubeMetrics, HaveNoSeriesOfWhatIsNotKnown) {
-  Metrics metrics;
-  EXPECT_TRUE(shows(metrics, "gflow_kube_leader 0")) << metrics.text();
+  Metrics metrics("gflow");
+  EXPECT_TRUE(shows(metrics, "gflow_kube_leader{scheduler=\"gflow\"} 0")) << metrics.text();
   for (const auto* unknown : {"gflow_kube_nodes", "gflow_kube_gpus", "gflow_kube_pods_waiting"}) {
     EXPECT_FALSE(metrics.text().contains(unknown)) << unknown;
   }
@@ -33,23 +34,25 @@ TEST(KubeMetrics, HaveNoSeriesOfWhatIsNotKnown) {
   counts.gpus = {5'000, 10'000, 0, 25'000};
   metrics.set(counts);
   metrics.leads();
-  for (const auto* line : {"gflow_kube_leader 1",
-                           "gflow_kube_nodes 2",
-                           R"(gflow_kube_pods_waiting{reason="room"} 3)",
-                           R"(gflow_kube_pods_waiting{reason="node"} 0)",
-                           R"(gflow_kube_pods_waiting{reason="binding"} 1)",
-                           R"(gflow_kube_gpus{state="held"} 0.5)",
-                           R"(gflow_kube_gpus{state="others"} 1)",
-                           R"(gflow_kube_gpus{state="free"} 2.5)"}) {
+  for (const auto* line : {R"(gflow_kube_leader{scheduler="gflow"} 1)",
+                           R"(gflow_kube_nodes{scheduler="gflow"} 2)",
+                           R"(gflow_kube_pods_waiting{scheduler="gflow",reason="room"} 3)",
+                           R"(gflow_kube_pods_waiting{scheduler="gflow",reason="node"} 0)",
+                           R"(gflow_kube_pods_waiting{scheduler="gflow",reason="binding"} 1)",
+                           R"(gflow_kube_gpus{scheduler="gflow",state="held"} 0.5)",
+                           R"(gflow_kube_gpus{scheduler="gflow",state="others"} 1)",
+                           R"(gflow_kube_gpus{scheduler="gflow",state="free"} 2.5)"}) {
     EXPECT_TRUE(shows(metrics, line)) << line << "\n" << metrics.text();
   }
 }
 
 TEST(KubeMetrics, CountersBeginAtNothing) {
-  Metrics metrics;
+  Metrics metrics("gflow");
   for (const char* kind : kBindFailureNames) {
     EXPECT_TRUE(
-        shows(metrics, fmt::format("gflow_kube_bind_failures_total{{reason=\"{}\"}} 0", kind)));
+        shows(metrics,
+              fmt::format("gflow_kube_bind_failures_total{{scheduler=\"gflow\",reason=\"{}\"}} 0",
+                          kind)));
   }
   for (const auto* kind : {"quiet", "broken", "expired"}) {
     for (const auto* resource : {"nodes", "pods"}) {
@@ -61,20 +64,21 @@ TEST(KubeMetrics, CountersBeginAtNothing) {
   metrics.evicted();
   metrics.eviction_refused(EvictionRefusal::Budget);
   metrics.decided(std::chrono::microseconds(700));
-  for (const auto* line : {R"(gflow_kube_bind_failures_total{reason="conflict"} 1)",
-                           "gflow_kube_pods_bound_total 1",
-                           R"(gflow_kube_scheduling_duration_seconds_bucket{le="0.01"} 0)",
-                           R"(gflow_kube_scheduling_duration_seconds_bucket{le="0.05"} 1)",
-                           "gflow_kube_evictions_total 1",
-                           R"(gflow_kube_eviction_refusals_total{reason="budget"} 1)",
-                           R"(gflow_kube_eviction_refusals_total{reason="other"} 0)",
-                           "gflow_kube_decision_duration_seconds_count 1"}) {
+  for (const auto* line :
+       {R"(gflow_kube_bind_failures_total{scheduler="gflow",reason="conflict"} 1)",
+        R"(gflow_kube_pods_bound_total{scheduler="gflow"} 1)",
+        R"(gflow_kube_scheduling_duration_seconds_bucket{scheduler="gflow",le="0.01"} 0)",
+        R"(gflow_kube_scheduling_duration_seconds_bucket{scheduler="gflow",le="0.05"} 1)",
+        R"(gflow_kube_evictions_total{scheduler="gflow"} 1)",
+        R"(gflow_kube_eviction_refusals_total{scheduler="gflow",reason="budget"} 1)",
+        R"(gflow_kube_eviction_refusals_total{scheduler="gflow",reason="other"} 0)",
+        R"(gflow_kube_decision_duration_seconds_count{scheduler="gflow"} 1)"}) {
     EXPECT_TRUE(shows(metrics, line)) << line << "\n" << metrics.text();
   }
 }
 
 TEST(KubeMetrics, EachKindHasItsName) {
-  Metrics metrics;
+  Metrics metrics("gflow");
   struct Ended {
     Watched what;
     WatchEnd how;
@@ -96,8 +100,10 @@ TEST(KubeMetrics, EachKindHasItsName) {
                              Failed{BindFailure::Server, "server"},
                              Failed{BindFailure::Unanswered, "unanswered"}}) {
     metrics.bind_failed(each.how);
-    EXPECT_TRUE(shows(metrics,
-                      fmt::format("gflow_kube_bind_failures_total{{reason=\"{}\"}} 1", each.name)));
+    EXPECT_TRUE(
+        shows(metrics,
+              fmt::format("gflow_kube_bind_failures_total{{scheduler=\"gflow\",reason=\"{}\"}} 1",
+                          each.name)));
   }
 }
 

@@ -80,6 +80,7 @@ class Service {
       : options_(options),
         access_(access),
         log_(log),
+        metrics_(options.name),
         credentials_(access_),
         inbox_(std::move(inbox)),
         signals_(std::move(signals)),

@@ -11,7 +11,7 @@ namespace {
 
 TEST(StatusPages, SayWhatAKubeletAsksFor) {
   Health health(std::chrono::milliseconds(0));
-  const Metrics metrics;
+  const Metrics metrics("gflow");
   const Pages pages = status_pages(health, metrics);
   const auto shown = [&pages](const char* path) {
     const Page page = pages.find(path)->second();

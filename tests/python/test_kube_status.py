@@ -41,11 +41,15 @@ def ask(one, path, method="GET"):
         return error.code, error.read().decode()
 
 
-def metrics_of(one):
-    """The values by series, as they are written."""
+def metrics_of(one, scheduler="gflow"):
+    """The values by series, as they are written, without the label that all have."""
     code, text = ask(one, "/metrics")
     assert code == 200
-    return {series: float(value) for series, value in (line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))}
+    found = {}
+    for series, value in (line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#")):
+        assert series.startswith("process_") or f'scheduler="{scheduler}"' in series, series
+        found[re.sub(r'scheduler="[^"]*",?', "", series).removesuffix("{}")] = float(value)
+    return found
 
 
 def by_label(metrics, name):
@@ -77,6 +81,12 @@ def test_metrics_are_what_happened(kube, start):
     assert metrics["gflow_kube_decision_duration_seconds_count"] >= 2
     assert metrics["process_resident_memory_bytes"] > 1 << 20
     assert not [series for series in metrics if "default" in series or "cordoned}" in series]
+
+
+def test_series_say_whose_pods_they_are_of(kube, start):
+    one = start(*ANYWHERE, "--scheduler-name", "second")
+    assert one.says("cannot get resource")
+    assert metrics_of(one, scheduler="second")["gflow_kube_leader"] == 0
 
 
 @needs_promtool
