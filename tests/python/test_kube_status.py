@@ -22,6 +22,7 @@ from package import ROOT
 
 PACKAGING = ROOT / "packaging"
 MANIFESTS = PACKAGING / "kubernetes"
+DOCUMENTS = ("cluster.md", "cluster.zh-CN.md")
 ANYWHERE = ("--listen", "127.0.0.1:0")
 
 needs_promtool = pytest.mark.skipif(not shutil.which("promtool"), reason="needs promtool (package prometheus)")
@@ -139,7 +140,7 @@ def test_documents_and_alerts_name_the_metrics_that_there_are(kube, start):
     served = set(re.findall(r"^# TYPE (\S+)", text, re.MULTILINE))
     values = values_served(text)
     assert {"gflow_kube_gpus", "gflow_kube_pods_waiting", "gflow_kube_watch_restarts_total"} <= values.keys()
-    for name in ("cluster.md", "cluster.zh-CN.md"):
+    for name in DOCUMENTS:
         document = (ROOT / "docs" / name).read_text()
         assert names_in(document) == served, name
         told = values_told(document)
@@ -346,6 +347,23 @@ def deployment():
     return found
 
 
+@needs_promtool
+def test_prometheus_finds_it_by_the_lines_that_are_commented_out(tmp_path):
+    read = yaml.safe_load(re.sub(r"^  # (?= |-)", "  ", (PACKAGING / "prometheus/prometheus.yml").read_text(), flags=re.MULTILINE))
+    assert "gflow-kube.rules.yml" in read["rule_files"]
+    (job,) = (one for one in read["scrape_configs"] if one["job_name"] == "gflow-kube")
+    (found,) = job.pop("kubernetes_sd_configs")
+    assert found == {"role": "pod", "namespaces": {"names": [deployment()["metadata"]["namespace"]]}}
+    (port,) = deployment()["spec"]["template"]["spec"]["containers"][0]["ports"]
+    assert port["name"] in [one.get("regex") for one in job["relabel_configs"]]
+    job["static_configs"] = [{"targets": ["127.0.0.1:10259"]}]  # Debian's knows no other discovery
+    for rules in (PACKAGING / "prometheus").glob("*.rules.yml"):
+        shutil.copy(rules, tmp_path)
+    (tmp_path / "prometheus.yml").write_text(yaml.safe_dump(read))
+    checked = subprocess.run(["promtool", "check", "config", "prometheus.yml"], cwd=tmp_path, text=True, capture_output=True, check=False)
+    assert checked.returncode == 0, checked
+
+
 def test_the_api_server_takes_each_object_of_the_kustomization(kube, with_rights):
     """As kubectl apply --server-side has it check them: no field that there is not."""
     kinds = set()
@@ -381,9 +399,29 @@ def test_kubectl_puts_them_together():
         return {(one["kind"], one["metadata"].get("namespace"), one["metadata"]["name"]) for one in found}
 
     assert named(objects) == named(manifests())
-    (image,) = (one["spec"]["template"]["spec"]["containers"][0]["image"] for one in objects if one["kind"] == "Deployment")
+
+
+def test_the_image_is_of_this_version_wherever_it_is_named():
     version = subprocess.run([BIN / "gflow-kube", "--version"], text=True, capture_output=True, check=True).stdout.split()[-1]
-    assert image == f"gflow-kube:{version}"
+    (image,) = yaml.safe_load((MANIFESTS / "kustomization.yaml").read_text())["images"]
+    assert image == {"name": "gflow-kube", "newName": "gflow-kube", "newTag": version}
+    (container,) = deployment()["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == image["name"]
+    places = [*(MANIFESTS / name for name in ("Dockerfile", "README.md", "README.zh-CN.md")), *(ROOT / "docs" / name for name in DOCUMENTS)]
+    for place in places:
+        assert set(re.findall(r"gflow-kube:(\d[\w.]*\w)", place.read_text())) == {version}, place
+
+
+@pytest.mark.skipif(not shutil.which("kubectl"), reason="needs kubectl")
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_the_image_of_a_registry_is_one_command(tmp_path, document):
+    """The line of the documents that says where it is."""
+    place = tmp_path / "packaging/kubernetes"
+    shutil.copytree(MANIFESTS, place)
+    (line,) = re.findall(r"^sed .*$", (ROOT / "docs" / document).read_text(), re.MULTILINE)
+    subprocess.run(["bash", "-c", line], cwd=tmp_path, check=True)
+    made = subprocess.run(["kubectl", "kustomize", place], text=True, capture_output=True, check=True)
+    assert re.search(r"image: registry\.example\.com/gflow-kube:\d", made.stdout)
 
 
 def test_its_pods_are_what_the_strictest_pod_security_admits(kube, with_rights):
