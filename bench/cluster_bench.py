@@ -141,7 +141,7 @@ def main():
     cluster = Cluster()
     try:
         cluster.up()
-        cluster.make({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "gflow"}})
+        cluster.make({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "gflow-system"}})
         bench = Bench(cluster, options.nodes, options.pods)
         bench.make_nodes()
         print(f"{options.nodes} nodes, {options.pods} pods; in a second, round by round:")
