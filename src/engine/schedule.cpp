@@ -104,10 +104,11 @@ void tell_apart(const Index& index, Candidates& candidates, Blocked& blocked) {
 void Step::schedule() {
   index_.fair.settle(std::chrono::floor<std::chrono::seconds>(index_.lived()));
   index_.fronts.find_room(index_.ledger);
+  // Also where none gets so far that room is looked for: what is placed next does not hang on that.
+  if (!index_.ready.empty()) index_.placer->catch_up(index_.ledger);
   if (index_.fronts.open() > 0 || !index_.suspended.empty() || might_preempt()) {
     look_at_queue();
   } else {
-    if (!index_.ready.empty()) index_.placer->catch_up(index_.ledger);
     index_.awaited.reset();
   }
   index_.fronts.pass_ended(index_.ledger);
