@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "api/types.h"
 
 namespace gflow::api {
@@ -57,6 +59,12 @@ struct Details {
   void operator()(const blocker::LaunchBackoff&) const {}
   void operator()(const blocker::UserLimit&) const {}
   void operator()(const blocker::Suspended&) const {}
+  void operator()(const blocker::GpuLimit& limit) const {
+    view.need = limit.need.parts;
+    view.available = std::max(limit.limit - limit.held, Share{}).parts;
+    view.holders = limit.holders;
+    view.at = limit.until;
+  }
 };
 
 }  // namespace

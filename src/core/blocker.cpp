@@ -114,6 +114,7 @@ struct CodeVisitor {
   }
   std::string_view operator()(const blocker::UserLimit&) const { return tr_later("UserLimit"); }
   std::string_view operator()(const blocker::Suspended&) const { return tr_later("Suspended"); }
+  std::string_view operator()(const blocker::GpuLimit&) const { return tr_later("GpuLimit"); }
 };
 
 struct TextVisitor {
@@ -237,6 +238,22 @@ struct TextVisitor {
   }
   std::string operator()(const blocker::Suspended& b) const {
     return tr_format("Suspended by {}", printable(b.by));
+  }
+  std::string operator()(const blocker::GpuLimit& b) const {
+    if (b.need > b.limit) {
+      return tr_format("GpuLimit: Need {} GPUs, its user may hold {} at once",
+                       share_text(b.need),
+                       share_text(b.limit));
+    }
+    if (b.need == Share::whole()) {
+      return tr_format("GpuLimit: Need 1 GPU, its user holds {} and may hold {} at once",
+                       share_text(b.held),
+                       share_text(b.limit));
+    }
+    return tr_format("GpuLimit: Need {} GPUs, its user holds {} and may hold {} at once",
+                     share_text(b.need),
+                     share_text(b.held),
+                     share_text(b.limit));
   }
 };
 

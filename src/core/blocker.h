@@ -136,6 +136,15 @@ struct UserLimit {
   std::size_t limit = 0;
   friend bool operator==(const UserLimit&, const UserLimit&) = default;
 };
+/// It would take its user over what jobs of one user may hold of GPUs at once.
+struct GpuLimit {
+  Share need;
+  Share held;
+  Share limit;
+  std::vector<Holder> holders;      ///< the user's jobs that hold GPUs
+  std::optional<WallTime> until{};  ///< enough of them have ended, at their time limits; if known
+  friend bool operator==(const GpuLimit&, const GpuLimit&) = default;
+};
 /// An attempt was not started or was lost; the next one is made after a pause.
 struct LaunchBackoff {
   int failures = 0;  ///< in a row
@@ -162,7 +171,8 @@ using Blocker = std::variant<blocker::OnHold,
                              blocker::GroupLimit,
                              blocker::LaunchBackoff,
                              blocker::UserLimit,
-                             blocker::Suspended>;
+                             blocker::Suspended,
+                             blocker::GpuLimit>;
 
 /// Which kind of Blocker, in the order of its alternatives.
 enum class BlockerKind {
@@ -183,6 +193,7 @@ enum class BlockerKind {
   LaunchBackoff,
   UserLimit,
   Suspended,
+  GpuLimit,
 };
 inline constexpr std::array<std::string_view, std::variant_size_v<Blocker>> kBlockerKinds = {
     "hold",
@@ -201,7 +212,8 @@ inline constexpr std::array<std::string_view, std::variant_size_v<Blocker>> kBlo
     "group_limit",
     "launch_backoff",
     "user_limit",
-    "suspended"};
+    "suspended",
+    "gpu_limit"};
 [[nodiscard]] constexpr BlockerKind blocker_kind(const Blocker& blocker) {
   return static_cast<BlockerKind>(blocker.index());
 }

@@ -65,7 +65,8 @@ Result<void> check_spec(Index& index, const event::Submit& event, std::size_t po
   GF_CHECK(check_fields(spec));
   GF_CHECK(check_preemption(spec));
   GF_CHECK(check_dependencies(index, spec.dependencies, position, sight_of(event.by)));
-  return check_request(index, spec.request);
+  GF_CHECK(check_request(index, spec.request));
+  return check_gpu_quota(index.policy.gpu_quota, spec);
 }
 
 /// Whether so much more of scripts, environments and other texts may come to those of a user.

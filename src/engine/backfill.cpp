@@ -191,6 +191,29 @@ void Reservation::take_spare(const Index& index,
   }
 }
 
+/// Whether its user would hold more of GPUs than may be, if all his jobs start whose places are
+/// kept: one place for two of which only one may run keeps GPUs idle, and one that starts instead
+/// of another wastes what was kept for that.
+bool Places::is_over_limit(const Index& index,
+                           std::uint32_t uid,
+                           std::int64_t gpu_parts,
+                           std::optional<JobId> self) const {
+  if (gpu_parts == 0 || index.policy.gpu_quota.none()) return false;
+  std::set<JobId> counted;
+  if (self) counted.insert(*self);
+  std::int64_t wanted = gpu_parts;
+  for (const Reservation& kept : kept_) {
+    const Job& head = *index.find(kept.head.job);
+    if (head.spec.user.uid != uid || !counted.insert(head.id).second) continue;
+    wanted += gpu_parts_of(head.spec.request);
+  }
+  return wanted > index.gpu_limit_left(uid);
+}
+
+bool Places::is_over_limit(const Index& index, const Job& job) const {
+  return is_over_limit(index, job.spec.user.uid, gpu_parts_of(job.spec.request), job.id);
+}
+
 void Places::block(Index& index, JobId job) {
   if (!first_) first_ = job;
   if (keep_against_all(index, job)) {
@@ -208,7 +231,7 @@ bool Places::could_keep_one_more(const Index& index) const {
 /// wants several nodes: these do not become free together by themselves.
 bool Places::keep_against_all(Index& index, JobId id) {
   const Job& job = *index.find(id);
-  if (!could_keep_one_more(index)) return false;
+  if (!could_keep_one_more(index) || is_over_limit(index, job)) return false;
   const bool waited = index.keeps_reservation(job);
   if (!waited) {
     const bool makes_room = index.is_stoppable(job);
@@ -236,7 +259,7 @@ std::set<NodeIndex> Places::nodes_against_all() const {
 void Places::keep_outranking(Index& index, int priority) {
   const auto outranks = [&](JobId id) { return index.find(id)->spec.priority > priority; };
   for (const JobId id : blocked_) {
-    if (!outranks(id)) continue;
+    if (!outranks(id) || is_over_limit(index, *index.find(id))) continue;
     kept_.push_back(reserve(index, leavings_, id, {}));
     kept_.back().against_all = false;
   }
@@ -256,6 +279,7 @@ std::optional<QueueKey> Places::needed_by(const Index& index, const Passer& pass
 
 bool Places::let_pass(Index& index, const Passer& passer, const std::vector<Placement>& there) {
   keep_outranking(index, passer.priority);
+  if (!passer.suspended && is_over_limit(index, passer.uid, passer.gpu_parts)) return false;
   const std::optional<QueueKey> needed = needed_by(index, passer);
   const auto is_behind = [&](const Reservation& reservation) {
     return needed && *needed < index.place_of(*index.find(reservation.head.job));
@@ -275,6 +299,7 @@ bool Places::would_let_pass(Index& index,
                             const Passer& passer,
                             const std::map<NodeIndex, NodeState>& on) {
   keep_outranking(index, passer.priority);
+  if (is_over_limit(index, passer.uid, passer.gpu_parts)) return false;
   return std::ranges::all_of(kept_, [&](const Reservation& reservation) {
     if (!reservation.concerns(passer) || reservation.passage_by_time(index, passer)) return true;
     return std::ranges::none_of(

@@ -122,6 +122,11 @@ class Places {
  private:
   [[nodiscard]] bool keep_against_all(Index& index, JobId job);
   void keep_outranking(Index& index, int priority);
+  [[nodiscard]] bool is_over_limit(const Index& index,
+                                   std::uint32_t uid,
+                                   std::int64_t gpu_parts,
+                                   std::optional<JobId> self = std::nullopt) const;
+  [[nodiscard]] bool is_over_limit(const Index& index, const Job& job) const;
   [[nodiscard]] std::set<placement::NodeIndex> nodes_against_all() const;
   [[nodiscard]] std::optional<QueueKey> needed_by(const Index& index, const Passer& passer) const;
 

@@ -162,6 +162,9 @@ std::string check_next(const Index& index) {
   if (head && !is_queued(index, head->job)) {
     return fmt::format("a place is kept for job {}, which does not wait", head->job.value);
   }
+  if (head && index.is_at_user_limit(index.find(head->job)->spec)) {
+    return fmt::format("a place is kept for job {}, whose user is at a limit", head->job.value);
+  }
   if (first && !is_queued(index, *first)) {
     return fmt::format("job {} is first of those that wait and does not", first->value);
   }

@@ -37,7 +37,7 @@ class Busy {
       spec.priority = 20;
       spec.request.gpu_memory = Memory::gib(4);
     });
-    submit(4, [](JobSpec& spec) { spec.priority = 15; });
+    stands_in_line_ = submit(4, [](JobSpec& spec) { spec.priority = 15; });
     waits_ = submit(1, [](JobSpec& spec) { spec.user = {2000, "bob"}; });
     begins_ = submit(1, [](JobSpec& spec) { spec.begin = WallTime(3000min); });
     begun_ = submit(1, [](JobSpec& spec) { spec.begin = WallTime(1001min); });
@@ -91,7 +91,8 @@ class Busy {
   }
   [[nodiscard]] const Job& job(JobId id) const { return *index_.find(id); }
 
-  JobId runs_, stands_, leaves_, outranks_, waits_, begins_, begun_, depends_, grouped_, ended_;
+  JobId runs_, stands_, leaves_, outranks_, stands_in_line_, waits_, begins_, begun_, depends_,
+      grouped_, ended_;
 
  private:
   static Machine machine(std::string name) {
@@ -175,6 +176,11 @@ const std::vector<Break>& breaks() {
       {"a place is kept",
        [](Busy& b) {
          b.index().awaited = Index::Awaited{Index::Head{b.runs_, std::nullopt, false}, {}};
+       }},
+      {"whose user is at a limit",
+       [](Busy& b) {
+         b.index().policy.gpu_quota.per_user = 1;
+         b.index().awaited = Index::Awaited{Index::Head{b.stands_in_line_, {}, false}, {}};
        }},
       {"first of those that wait",
        [](Busy& b) { b.index().awaited = Index::Awaited{{}, b.runs_}; }},

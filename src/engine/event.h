@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -149,6 +150,18 @@ struct Configure;
 
 }  // namespace event
 
+/// GPUs that the jobs of one user may hold at once; 0 is any number.
+struct GpuQuota {
+  int per_user = 0;
+  std::map<std::string, int, std::less<>> users;  ///< of single users instead, by name
+
+  [[nodiscard]] bool none() const { return per_user == 0 && users.empty(); }
+  /// Nothing where there is no limit.
+  [[nodiscard]] std::optional<Share> of(std::string_view user) const;
+
+  friend bool operator==(const GpuQuota&, const GpuQuota&) = default;
+};
+
 /// What the engine decides by. An administrator sets it, but for `preemption` and `fair_share`.
 struct Policy {
   /// How long a blocked job at the head of the queue lets smaller jobs without a provable end pass.
@@ -161,6 +174,7 @@ struct Policy {
   std::size_t max_queued_per_user = 1'000'000;  ///< of one user
   /// Running jobs of one user that reserve no GPUs and no CPUs, which nothing else bounds.
   std::size_t max_unreserved_per_user = 1000;
+  GpuQuota gpu_quota;
   /// What jobs of one user that have not ended take of memory and disk in texts: descriptions,
   /// scripts, environments. As much again of the descriptions of his ended jobs.
   Memory max_stored_per_user = Memory::gib(1);

@@ -3,6 +3,7 @@
 #include <map>
 #include <tuple>
 
+#include "engine/explain.h"
 #include "engine/feasible.h"
 #include "engine/index.h"
 
@@ -288,9 +289,40 @@ void explain_gates(const Index& index,
   if (spec.begin && *spec.begin > now.wall) why.emplace_back(blocker::BeginTime{*spec.begin});
 }
 
-void explain_user_limit(const Index& index, const JobSpec& spec, std::vector<Blocker>& why) {
-  if (!index.is_at_user_limit(spec)) return;
-  why.emplace_back(blocker::UserLimit{index.policy.max_unreserved_per_user});
+Share share_of(std::int64_t parts) { return Share{static_cast<std::int32_t>(parts)}; }
+
+/// When so many parts are given back by what ends then, if ever.
+std::optional<WallTime> given_back_at(std::vector<std::pair<WallTime, std::int64_t>> ends,
+                                      std::int64_t missing) {
+  std::ranges::sort(ends);
+  for (const auto& [end, parts] : ends) {
+    missing -= parts;
+    if (missing <= 0) return end;
+  }
+  return std::nullopt;
+}
+
+/// Its user's jobs that hold GPUs, and when enough of them have ended at their time limits.
+blocker::GpuLimit explain_gpu_limit(
+    const Index& index, const JobSpec& spec, std::int64_t held, Share limit, Now now) {
+  const std::int64_t need = gpu_parts_of(spec.request);
+  blocker::GpuLimit why{share_of(need), share_of(held), limit, {}, std::nullopt};
+  std::vector<std::pair<WallTime, std::int64_t>> ends;
+  for (const Status status : kActive.list()) {
+    for (const JobId id : index.in(status)) {
+      const Job& job = *index.find(id);
+      const std::int64_t parts = gpu_parts_of(job.spec.request);
+      if (job.spec.user.uid != spec.user.uid || parts == 0) continue;
+      if (const auto end = end_on_calendar(index, job, now)) ends.emplace_back(*end, parts);
+      for (Allocation& part : allocations_of(*attempt_of(job))) {
+        if (why.holders.size() == kMaxHolders) break;
+        why.holders.push_back(holder_of(index, job, std::move(part.gpus), now));
+      }
+    }
+  }
+  std::ranges::sort(why.holders, {}, &blocker::Holder::job);
+  why.until = given_back_at(std::move(ends), held + need - limit.parts);
+  return why;
 }
 
 /// Who goes before the job: the one whose place is kept against all, or else the first in the
@@ -411,11 +443,10 @@ class PendingCount {
       const std::size_t jobs = line.jobs.size();
       if (!is_looked_at) {
         reasons_.others += jobs;
-      } else if (lack) {
-        of(*lack) += jobs;
+      } else if (const JobSpec& spec = first_of(line); index_.is_at_user_limit(spec)) {
+        of(spec.request.gpus > 0 ? BlockerKind::GpuLimit : BlockerKind::UserLimit) += jobs;
       } else {
-        const bool at_limit = index_.is_at_user_limit(first_of(line));
-        of(at_limit ? BlockerKind::UserLimit : BlockerKind::Priority) += jobs;
+        of(lack.value_or(BlockerKind::Priority)) += jobs;
       }
     }
   }
@@ -429,7 +460,24 @@ class PendingCount {
   std::size_t looks_ = 0;
 };
 
+void explain_user_limit(const Index& index,
+                        const JobSpec& spec,
+                        Now now,
+                        std::vector<Blocker>& why) {
+  if (index.is_at_user_limit(spec)) why.push_back(user_limit_of(index, spec, now));
+}
+
 }  // namespace
+
+Blocker user_limit_of(const Index& index, const JobSpec& spec, Now now, std::size_t more) {
+  const auto limit = index.policy.gpu_quota.of(spec.user.name);
+  if (!limit || spec.request.gpus == 0) {
+    return blocker::UserLimit{index.policy.max_unreserved_per_user};
+  }
+  const std::int64_t held =
+      index.fair.held(spec.user.uid) + gpu_parts_of(spec.request) * static_cast<std::int64_t>(more);
+  return explain_gpu_limit(index, spec, held, *limit, now);
+}
 
 PendingReasons State::pending_reasons() const { return PendingCount(*index_).count(); }
 
@@ -454,7 +502,7 @@ std::vector<Blocker> State::blockers(JobId id, Now now) const {
       group != nullptr && group->parked.contains(index.key_of(*job))) {
     why.emplace_back(blocker::GroupLimit{job->spec.group, group->limit});
   }
-  explain_user_limit(index, job->spec, why);
+  explain_user_limit(index, job->spec, now, why);
   const bool stands_in_queue = why.empty();
   if (auto leaving = leaving_for(index, *job); !leaving.empty()) {
     why.emplace_back(blocker::Preemption{std::move(leaving)});
@@ -482,6 +530,7 @@ Result<Preview> State::preview(const JobSpec& spec, Now now, const JobSight& sig
   Index& index = *index_;
   GF_CHECK(check_dependencies(index, spec.dependencies, 0, sight));
   GF_CHECK(check_request(index, spec.request));
+  GF_CHECK(check_gpu_quota(index.policy.gpu_quota, spec));
   const auto end_of = [&index](JobId id) { return index.end_of(id); };
   const DependencyState state = DependencyGraph::state_of(spec.dependencies, end_of);
   Preview preview{.cancelled = is_hopeless(spec.dependencies, state)};
@@ -490,7 +539,7 @@ Result<Preview> State::preview(const JobSpec& spec, Now now, const JobSight& sig
   if (index.group_limit_left(spec) == 0) {
     preview.blockers.emplace_back(blocker::GroupLimit{spec.group, spec.max_concurrent});
   }
-  explain_user_limit(index, spec, preview.blockers);
+  explain_user_limit(index, spec, now, preview.blockers);
   // A demand that no job has is known to the ledger meanwhile; nothing that decides changes.
   const PassingDemand passing(index, spec.request);
   explain_resources(index, spec.request, now, preview.blockers);

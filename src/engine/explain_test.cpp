@@ -258,6 +258,45 @@ TEST(Explain, SaysThatAUserIsAtHisLimit) {
   EXPECT_TRUE(state.preview(spec, kNow)->blockers.empty()) << "the limit is of each user";
 }
 
+TEST(Explain, SaysWhoseGpusWouldHaveToComeBack) {
+  Policy policy;
+  policy.order.order = Order::Submission;
+  policy.gpu_quota = {.per_user = 2, .users = {{"bob", 1}}};
+  State state(policy, "boot");
+  state.restored(JobId(1));
+  (void)step(state, event::NodesChanged{{mixed()}}, kNow);
+  JobSpec spec;
+  spec.user = {7, "amy"};
+  spec.request.gpus = 1;
+  spec.time_limit = std::chrono::hours(1);
+  JobSpec longer = spec;
+  longer.time_limit = std::chrono::hours(2);
+  (void)step(state, event::Submit{{spec, longer, spec}, system_principal()}, kNow);
+  const auto ends = kNow.wall + std::chrono::hours(1);
+  blocker::GpuLimit why{
+      Share::whole(),
+      Share::percent(200),
+      Share::percent(200),
+      {{JobId(1), "amy", {0}, ends}, {JobId(2), "amy", {1}, ends + std::chrono::hours(1)}},
+      ends};
+  EXPECT_EQ(state.blockers(JobId(3), kNow), std::vector<Blocker>{why});
+  EXPECT_EQ(state.pending_reasons().by_kind.at(static_cast<std::size_t>(BlockerKind::GpuLimit)),
+            1U);
+  spec.request.gpus = 2;
+  why.need = Share::percent(200);
+  why.until = ends + std::chrono::hours(1);
+  EXPECT_EQ(state.preview(spec, kNow)->blockers.front(), Blocker(why));
+  spec.request.gpus = 3;
+  EXPECT_EQ(state.preview(spec, kNow).error().code, Code::Infeasible);
+  spec.request.gpus = 1;
+  spec.user = {8, "bob"};
+  EXPECT_TRUE(state.preview(spec, kNow)->blockers.empty());
+  const auto starts = state.starts(spec, 2);
+  EXPECT_EQ(starts->jobs.size(), 1U);
+  EXPECT_EQ(starts->limit,
+            Blocker(blocker::GpuLimit{Share::whole(), Share::whole(), Share::whole(), {}, {}}));
+}
+
 /// Whoever only asks leaves nothing behind: neither do requests that could never start.
 TEST(Rank, KeepsNoDemandThatNoJobHas) {
   State state(Policy{}, "boot");

@@ -85,6 +85,11 @@ void FairShare::hold(std::uint32_t uid, std::int64_t parts) {
   forget_if_idle(uid);
 }
 
+std::int64_t FairShare::held(std::uint32_t uid) const {
+  const auto account = accounts_.find(uid);
+  return account == accounts_.end() ? 0 : account->second.held;
+}
+
 void FairShare::forget_released() {
   for (const std::uint32_t uid : std::exchange(released_, {})) {
     const auto account = accounts_.find(uid);

@@ -45,6 +45,7 @@ class FairShare {
   void charge(std::uint32_t uid, std::chrono::milliseconds gpu_time, std::chrono::seconds now);
   /// Active jobs of the user hold so many parts of GPUs (Share::kWholeParts is one) more, or less.
   void hold(std::uint32_t uid, std::int64_t parts);
+  [[nodiscard]] std::int64_t held(std::uint32_t uid) const;  ///< by hold()
   void forget_released();
   /// A job of the user that has not ended had so much of GPUs in attempts that did: `times` 1 when
   /// there is one more of them, -1 for one less.

@@ -138,6 +138,22 @@ std::string kind_text(const Request& request) {
   return request.vendor;
 }
 
+Result<void> check_gpu_quota(const GpuQuota& quota, const JobSpec& spec) {
+  const auto limit = quota.of(spec.user.name);
+  const std::int64_t parts = gpu_parts_of(spec.request);
+  if (!limit || parts <= limit->parts) return {};
+  const std::string gpus = share_text(*limit);
+  return fail(
+      Code::Infeasible,
+      tr_format("the job requests {} GPUs and {} may hold {} at once: it could never start; "
+                "request {} or fewer, or ask an administrator for more (limits.max_gpus_per_user, "
+                "limits.max_gpus_of)",
+                share_text(Share{static_cast<std::int32_t>(parts)}),
+                printable(spec.user.name),
+                gpus,
+                gpus));
+}
+
 Result<void> check_preemption(const JobSpec& spec) {
   if (spec.preempt_signal != 0 && spec.preemption != Preemption::Requeue) {
     return fail(Code::Usage,

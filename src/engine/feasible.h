@@ -18,6 +18,9 @@ namespace gflow::engine {
 /// one that no set of nodes could meet even if nothing ran.
 [[nodiscard]] Result<void> check_request(Index& index, const Request& request);
 
+/// Errors: Code::Infeasible for more of GPUs than jobs of its user may hold at once.
+[[nodiscard]] Result<void> check_gpu_quota(const GpuQuota& quota, const JobSpec& spec);
+
 /// The vendor and the models asked for, for people: "V100", "A100|H100", "nvidia"; "" is any.
 [[nodiscard]] std::string kind_text(const Request& request);
 

@@ -275,7 +275,21 @@ std::size_t Index::count(StatusSet statuses) const {
 
 bool Index::is_at_user_limit(const JobSpec& spec) const { return user_limit_left(spec) == 0; }
 
+std::int64_t Index::gpu_limit_left(std::uint32_t uid, std::string_view user) const {
+  const auto limit = policy.gpu_quota.of(user);
+  return limit ? limit->parts - fair.held(uid) : std::numeric_limits<std::int64_t>::max();
+}
+
+std::int64_t Index::gpu_limit_left(std::uint32_t uid) const {
+  if (policy.gpu_quota.none()) return std::numeric_limits<std::int64_t>::max();
+  return gpu_limit_left(uid, by_user.at(uid).name);
+}
+
 std::size_t Index::user_limit_left(const JobSpec& spec) const {
+  if (const std::int64_t parts = gpu_parts_of(spec.request); parts > 0) {
+    const std::int64_t left = gpu_limit_left(spec.user.uid, spec.user.name);
+    return static_cast<std::size_t>(std::max<std::int64_t>(left, 0) / parts);
+  }
   if (!is_unreserved(spec)) return std::numeric_limits<std::size_t>::max();
   const auto user = unreserved.find(spec.user.uid);
   const std::size_t used = user == unreserved.end() ? 0 : user->second;

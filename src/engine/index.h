@@ -58,6 +58,8 @@ struct Group {
 struct Passer {
   Shape shape;
   int priority = kDefaultPriority;
+  std::uint32_t uid = 0;             ///< of its owner
+  std::int64_t gpu_parts = 0;        ///< that it would hold
   std::chrono::seconds run_time{0};  ///< expected; no longer than its limit
   std::optional<JobId> suspended{};  ///< which suspended job would go on, if it is one
 };
@@ -303,7 +305,12 @@ struct Index {
   /// Jobs of a user that wait.
   [[nodiscard]] std::size_t pending_of(std::uint32_t uid) const;
 
-  /// Whether as many of its user's jobs run without GPUs and CPUs, as it does, as may at once.
+  /// How much more of GPUs the user's jobs may hold, in parts: of all that are active, as a
+  /// suspended one keeps its place there. Less than nothing after the limit was lowered.
+  [[nodiscard]] std::int64_t gpu_limit_left(std::uint32_t uid, std::string_view user) const;
+  [[nodiscard]] std::int64_t gpu_limit_left(std::uint32_t uid) const;  ///< REQUIRES: he has jobs
+  /// Whether as many of its user's jobs run without GPUs and CPUs, as it does, as may at once, or
+  /// it would hold more of GPUs than is left to its user.
   [[nodiscard]] bool is_at_user_limit(const JobSpec& spec) const;
   /// How many more such jobs may run now by the limit of their user, and of their group if they
   /// came to it: its jobs that may start, too, stand before them.

@@ -246,6 +246,33 @@ std::string explained(const State& state, Now now) {
   return text;
 }
 
+/// Of the jobs just started the first that took its user over what may be held of GPUs, or "".
+std::string over_quota(const State& state, const std::vector<Effect>& effects) {
+  for (const Effect& effect : effects) {
+    const auto* launch = std::get_if<effect::Launch>(&effect);
+    if (launch == nullptr) continue;
+    const JobSpec& spec = state.find(launch->order->job)->spec;
+    const User& user = spec.user;
+    if (gpu_parts_of(spec.request) == 0) continue;
+    std::int64_t held = 0;
+    for (const Job* job : state.list({.statuses = kActive, .most = 100'000})) {
+      if (job->spec.user == user) held += gpu_parts_of(job->spec.request);
+    }
+    const auto limit = state.policy().gpu_quota.of(user.name);
+    if (limit && held > limit->parts) {
+      return "job " + std::to_string(launch->order->job.value) + " of " + user.name + ": " +
+             std::to_string(held);
+    }
+  }
+  return "";
+}
+
+/// None, some, or of bob another than of all.
+GpuQuota quota(unsigned which) {
+  if (which % 4 == 0) return {};
+  return {.per_user = static_cast<int>(which % 4), .users = {{"bob", which % 3 == 0 ? 6 : 2}}};
+}
+
 class RandomLife : public testing::TestWithParam<unsigned> {};
 
 /// The twin looks at all that waits in every pass, the other only at what may have room; and the
@@ -255,6 +282,7 @@ TEST_P(RandomLife, KeepsEveryIndexRightAndDecidesAsOneThatLooksAtAll) {
   Policy policy;
   policy.order.order = GetParam() % 2 == 0 ? Order::Learned : Order::Submission;
   policy.preempt = GetParam() % 3 != 0;
+  policy.gpu_quota = quota(GetParam());
   State state(policy, "boot");
   State twin(policy, "boot");
   state.restored(JobId(1));
@@ -267,11 +295,14 @@ TEST_P(RandomLife, KeepsEveryIndexRightAndDecidesAsOneThatLooksAtAll) {
     const auto forward = std::chrono::seconds(chance.below(600));
     now.mono += forward;
     now.wall += chance.one_in(20) ? -forward * 10 : forward;
-    const Event event = chance.next(state);
+    policy.gpu_quota = quota(GetParam() + static_cast<unsigned>(i / 100));
+    const Event event = i % 100 == 99 ? Event(event::Configure{policy}) : chance.next(state);
     twin.look_at_all_again();
     const bool is_submission = std::holds_alternative<event::Submit>(event);
-    const std::string first = trace(step(state, event, now), is_submission);
-    ASSERT_EQ(first, trace(step(twin, one_by_one(event), now), is_submission))
+    const std::vector<Effect> effects = step(state, event, now);
+    ASSERT_EQ(over_quota(state, effects), "") << "seed " << GetParam() << " step " << i;
+    ASSERT_EQ(trace(effects, is_submission),
+              trace(step(twin, one_by_one(event), now), is_submission))
         << "seed " << GetParam() << " step " << i;
     ASSERT_EQ(state.check(), "") << "seed " << GetParam() << " step " << i;
     if (i % 16 != 0) continue;
@@ -282,7 +313,64 @@ TEST_P(RandomLife, KeepsEveryIndexRightAndDecidesAsOneThatLooksAtAll) {
   EXPECT_GT(state.next_id().value, 50U);
 }
 
+/// What starts, where, in these events one after the other.
+std::string launches(State& state, const std::vector<Event>& events, Now now) {
+  std::string text;
+  for (const Event& event : events) {
+    for (const Effect& effect : step(state, event, now)) {
+      const auto* launch = std::get_if<effect::Launch>(&effect);
+      if (launch == nullptr) continue;
+      text += std::to_string(launch->order->job.value) + launch->order->node + " ";
+    }
+  }
+  return text;
+}
+
+/// The jobs that only wait, and first of all for a limit of their user.
+std::vector<JobId> at_limit(const State& state, Now now) {
+  std::vector<JobId> found;
+  for (const Job* job : state.list({.statuses = StatusSet{Status::Queued}, .most = 100'000})) {
+    if (job->state != JobState(Queued{}) || !job->spec.group.empty()) continue;
+    const auto why = state.blockers(job->id, now);
+    if (!why.empty() && blocker_kind(why.front()) == BlockerKind::GpuLimit) {
+      found.push_back(job->id);
+    }
+  }
+  return found;
+}
+
+class LimitedLife : public testing::TestWithParam<unsigned> {};
+
+/// The twin has jobs at the limit of their user on hold, whenever nothing happens.
+TEST_P(LimitedLife, NobodyWaitsForAJobAtTheLimitOfItsUser) {
+  Chance chance(GetParam());
+  Policy policy;
+  policy.order.order = Order::Submission;  // where no place hangs on who else waits
+  policy.preempt = GetParam() % 3 != 0;
+  policy.gpu_quota = {.per_user = 3, .users = {}};
+  State state(policy, "boot");
+  State twin(policy, "boot");
+  state.restored(JobId(1));
+  twin.restored(JobId(1));
+  Now now{WallTime(1000min), MonoTime(0ms)};
+  std::vector<JobId> away;
+  for (int i = 0; i < 200; ++i) {
+    const auto forward = std::chrono::seconds(chance.below(600));
+    now.mono += forward;
+    now.wall += forward;
+    const Event event =
+        i == 0 ? Event(event::NodesChanged{{chance.machine("n0")}}) : chance.next(state);
+    const std::string first = launches(state, {event::Tick{}, event, event::Tick{}}, now);
+    std::string second =
+        launches(twin, {event::Release{away, system_principal(), std::nullopt}, event}, now);
+    away = at_limit(twin, now);
+    second += launches(twin, {event::Hold{away, system_principal()}}, now);
+    ASSERT_EQ(first, second) << "seed " << GetParam() << " step " << i;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomLife, testing::Range(1U, 61U));
+INSTANTIATE_TEST_SUITE_P(Seeds, LimitedLife, testing::Range(1U, 21U));
 
 }  // namespace
 }  // namespace gflow::engine

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "engine/explain.h"
 #include "engine/feasible.h"
 #include "engine/index.h"
 #include "engine/state.h"
@@ -18,6 +19,7 @@ Result<std::vector<placement::Ranked>> State::rank(const Request& request, std::
 Result<Starts> State::starts(const JobSpec& spec, std::size_t jobs) const {
   Index& index = *index_;
   GF_CHECK(check_request(index, spec.request));
+  GF_CHECK(check_gpu_quota(index.policy.gpu_quota, spec));
   const PassingDemand passing(index, spec.request);
   const std::size_t of_user = index.user_limit_left(spec);
   const std::size_t of_group = index.group_limit_left(spec);
@@ -32,7 +34,7 @@ Result<Starts> State::starts(const JobSpec& spec, std::size_t jobs) const {
     if (!choice) break;
     if (starts.jobs.size() == allowed) {
       if (of_user <= of_group) {
-        starts.limit = blocker::UserLimit{index.policy.max_unreserved_per_user};
+        starts.limit = user_limit_of(index, spec, index.now, starts.jobs.size());
       } else {
         starts.limit = blocker::GroupLimit{spec.group, spec.max_concurrent};
       }

@@ -21,6 +21,8 @@ bool could_keep_place(const Index& index, const Places& places, const Front& fro
 }
 
 bool is_at_user_limit(const Index& index, const Candidate& first) {
+  const Signature& signature = first.line->contender.signature;
+  if (signature.parts > 0) return signature.parts > index.gpu_limit_left(signature.uid);
   const placement::Demand& demand = index.ledger.demand(index.fronts.shape(first.shape).demand);
   return demand.gpus == 0 && demand.milli_cpus == 0 &&
          index.is_at_user_limit(index.find(first.job())->spec);
@@ -135,8 +137,12 @@ void Step::look_at_queue() {
       continue;
     }
     resume_before(first.place, suspended, places);
-    const Passer passer{
-        index_.fronts.shape(first.shape), first.place.priority, first.line->run_time};
+    const Signature& signature = first.line->contender.signature;
+    const Passer passer{index_.fronts.shape(first.shape),
+                        first.place.priority,
+                        signature.uid,
+                        signature.parts,
+                        first.line->run_time};
     auto there = room_for(first, passer.shape.demand, places);
     if (!there) {
       if (!places.is_full() || could_keep_place(index_, places, index_.fronts.of(*first.line))) {

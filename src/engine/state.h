@@ -186,8 +186,8 @@ class State {
   /// where nothing says when.
   [[nodiscard]] std::optional<ExpectedStart> expected_start(JobId id, Now now) const;
   /// All that wait, each counted once: under its hold, begin time, pause, dependencies or group if
-  /// any of these keeps it from the queue, else under what the nodes lack for it, else under the
-  /// limit of its user or those ahead of it. Costs what there are requests of, not jobs.
+  /// any of these keeps it from the queue, else under a limit of its user, else under what the
+  /// nodes lack for it or those ahead of it. Costs what there are requests of, not jobs.
   [[nodiscard]] PendingReasons pending_reasons() const;
   /// What would become of such a job of its user if it were submitted on its own now. Errors: those
   /// of its submission for what it requests and depends on, by one who sees so much.

@@ -11,6 +11,12 @@
 
 namespace gflow::engine {
 
+std::optional<Share> GpuQuota::of(std::string_view user) const {
+  const auto own = users.find(user);
+  const int gpus = own == users.end() ? per_user : own->second;
+  return gpus == 0 ? std::nullopt : std::optional(Share{gpus * Share::kWholeParts});
+}
+
 std::uint64_t event::Submit::count() const {
   std::uint64_t count = 0;
   for (std::size_t i = 0; i < specs.size(); ++i) count += count_of(i);

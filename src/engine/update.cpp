@@ -114,7 +114,10 @@ Result<JobSpec> Step::updated(const Job& job, const JobChanges& changes, const P
       changes.has(&JobSpec::preempt_signal)) {
     GF_CHECK(check_preemption(spec));
   }
-  if (asks_otherwise) GF_CHECK(check_request(index_, spec.request));
+  if (asks_otherwise) {
+    GF_CHECK(check_request(index_, spec.request));
+    GF_CHECK(check_gpu_quota(index_.policy.gpu_quota, spec));
+  }
   return spec;
 }
 

@@ -26,6 +26,10 @@ struct HideJobs {
   void operator()(blocker::GpuShare& b) const { hide(b.holders); }
   void operator()(blocker::HostMemory& b) const { hide(b.holders); }
   void operator()(blocker::Cpus& b) const { hide(b.holders); }
+  void operator()(blocker::GpuLimit& b) const {
+    hide(b.holders);
+    if (b.holders.empty()) b.until.reset();
+  }
   void operator()(blocker::Preemption& b) const { shown.hide(b.jobs); }
   void operator()(blocker::NodeUnhealthy& b) const { shown.hide_cause(b.reason); }
   void operator()(blocker::Priority& b) const {

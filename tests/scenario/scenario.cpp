@@ -163,6 +163,12 @@ Result<void> Scenario::policy(const Line& line) {
       policy_.max_ended = parse_number(value).value_or(0);
     } else if (key == "max_unreserved") {
       policy_.max_unreserved_per_user = parse_number(value).value_or(0);
+    } else if (key == "max_gpus") {
+      policy_.gpu_quota.per_user = GF_TRY(whole_number(line.keys, key, 0));
+    } else if (key == "max_gpus_of") {
+      const std::size_t colon = value.find(':');
+      policy_.gpu_quota.users[value.substr(0, colon)] =
+          static_cast<int>(parse_number(value.substr(colon + 1)).value_or(0));
     } else if (key == "max_queued") {
       policy_.max_queued = parse_number(value).value_or(0);
     } else {

@@ -21,7 +21,9 @@ std::string numbers_text(const std::vector<std::uint64_t>& numbers) {
 }
 
 std::string amount_text(BlockerKind kind, std::int64_t amount) {
-  if (kind == BlockerKind::GpuShare) return share_text(Share{static_cast<std::int32_t>(amount)});
+  if (kind == BlockerKind::GpuShare || kind == BlockerKind::GpuLimit) {
+    return share_text(Share{static_cast<std::int32_t>(amount)});
+  }
   if (kind == BlockerKind::GpuMemory || kind == BlockerKind::HostMemory) {
     return memory_text(Memory{std::max<std::int64_t>(amount, 0)});
   }

@@ -46,6 +46,7 @@ bool is_gate(const api::BlockerView& blocker) {
     case BlockerKind::GroupLimit:
     case BlockerKind::LaunchBackoff:
     case BlockerKind::UserLimit:
+    case BlockerKind::GpuLimit:
     case BlockerKind::Suspended:
       return true;
     case BlockerKind::Gpus:
