@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 
@@ -8,6 +9,7 @@
 #include "api/documents.h"
 #include "api/snapshot.h"
 #include "api/spec_fields.h"
+#include "base/text.h"
 
 namespace gflow::api {
 
@@ -146,6 +148,23 @@ class Names {
   std::map<std::string, std::size_t> numbers_;
 };
 
+/// The users of "alice=8, bob=0", which a setting that decides names.
+std::string with_names(Names& users, std::string_view pairs) {
+  std::vector<std::string> renamed;
+  for (const std::string_view pair : split(pairs, ',')) {
+    const std::string_view one = trim(pair);
+    const std::size_t equals = std::min(one.find('='), one.size());
+    renamed.push_back(users(std::string(one.substr(0, equals))) + std::string(one.substr(equals)));
+  }
+  return join(renamed, ", ");
+}
+
+void hide_users(Names& users, std::vector<Label>& policy) {
+  for (Label& setting : policy) {
+    if (setting.key == kGpusOfUsers) setting.value = with_names(users, setting.value);
+  }
+}
+
 }  // namespace
 
 Snapshot anonymous(Snapshot snapshot) {
@@ -160,6 +179,7 @@ Snapshot anonymous(Snapshot snapshot) {
       text = names.try_emplace(alias, alias).first->second(text);
     });
   }
+  hide_users(users, snapshot.policy);
   Names nodes("node");
   for (SnapshotNode& node : snapshot.nodes) {
     node.name = nodes(node.name);

@@ -73,6 +73,9 @@ struct SnapshotJob {
   Memory peak_gpu_memory{};                    ///< most on one device; 0: not known
 };
 
+/// The setting of a policy that names users.
+constexpr std::string_view kGpusOfUsers = "limits.max_gpus_of";
+
 struct Snapshot {
   static constexpr int kVersion = 1;
 

@@ -82,6 +82,8 @@ max_launch_failures = 7
 [limits]
 max_queued_per_user = 11
 max_unreserved_per_user = 12
+max_gpus_per_user = 4
+max_gpus_of = "alice = 8, bob=0"
 max_stored_per_user = "64M"
 max_dependencies_per_job = 8
 max_dependencies_per_user = 9
@@ -156,6 +158,7 @@ max_backups = 0
   want.metrics = {.dcgm = true, .jobs = true, .users = true, .hpc_job_mapping_dir = "/run/hpc"};
   want.otlp_endpoint = "http://lab:4318";
   want.policy.max_unreserved_per_user = 12;
+  want.policy.gpu_quota = {.per_user = 4, .users = {{"alice", 8}, {"bob", 0}}};
   want.policy.max_stored_per_user = Memory::mib(64);
   want.policy.max_dependencies_per_job = 8;
   want.policy.max_dependencies_per_user = 9;
@@ -212,6 +215,7 @@ TEST(Config, SaysWhatIsWrongAndWhere) {
       {"[scheduler]\npreempt = ['a']", "neither a text"},
       {"[priority]\nmax = 256", "'256' is not a number from 0 to 255"},
       {"[priority]\nusers = 'alice'", "'alice' is not of the form KEY=VALUE"},
+      {"[limits.max_gpus_of]\nalice = -1", "'-1' of alice is not a number from 0 to 100000"},
       {"[priority.users]\nalice = 300", "'300' of alice is not a number from 0 to 255"},
       {"[runner]\nlaunch_backoff = '0s'", "'0s' is too short; the minimum is 1s"},
       {"[daemon", ".toml:1: "},

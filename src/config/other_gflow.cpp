@@ -18,6 +18,8 @@ constexpr std::array kOtherKeys = {
     OtherKey{"executor", "", ""},
     OtherKey{"projects", "", ""},
     OtherKey{"quota.default_user.max_queued_jobs", "limits.max_queued_per_user", ""},
+    OtherKey{"quota.default_user.max_running_gpus", "limits.max_gpus_per_user", ""},
+    OtherKey{"quota.users", "", "see max_gpus_of in [limits]"},
     OtherKey{"quota", "", ""},
     OtherKey{"notifications", "", ""},
 };

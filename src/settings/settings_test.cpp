@@ -87,7 +87,7 @@ TEST(Settings, OfThePolicyGoIntoASnapshotAndBack) {
   EXPECT_EQ(again.placement_options.gpu_weight, policy.placement_options.gpu_weight);
 }
 
-TEST(Settings, ThatNameUsersAreNoPartOfASnapshot) {
+TEST(Settings, PrioritiesOfUsersAreNoPartOfASnapshot) {
   engine::Policy policy;
   policy.priority.users["alice"] = 100;
   for (const Value& value : policy_values(policy)) {

@@ -79,29 +79,30 @@ Result<void> read_node_name(Settings& settings, const std::string& text) {
   return {};
 }
 
-using Priorities = std::map<std::string, int, std::less<>>;
+using Numbers = std::map<std::string, int, std::less<>>;
 
-std::string write_priorities(const Priorities& priorities) {
+constexpr int kMaxGpus = 100'000;
+
+std::string write_numbers(const Numbers& numbers) {
   std::string text;
-  for (const auto& [name, most] : priorities) {
+  for (const auto& [name, most] : numbers) {
     text += fmt::format("{}{}={}", text.empty() ? "" : ", ", name, most);
   }
   return text;
 }
-Result<void> read_priorities(Priorities& priorities, const std::string& text) {
-  Priorities read;
+Result<void> read_numbers(Numbers& numbers, const std::string& text, int max) {
+  Numbers read;
   for (const auto& [name, value] : GF_TRY(read_pairs(text))) {
     const auto most = parse_number(value);
-    if (!most || *most > kMaxPriority) {
-      return fail(Code::Usage,
-                  tr_format("'{}' of {} is not a number from 0 to {}",
-                            printable(value),
-                            printable(name),
-                            kMaxPriority));
+    if (!most || std::cmp_greater(*most, max)) {
+      return fail(
+          Code::Usage,
+          tr_format(
+              "'{}' of {} is not a number from 0 to {}", printable(value), printable(name), max));
     }
     read[name] = static_cast<int>(*most);
   }
-  priorities = std::move(read);
+  numbers = std::move(read);
   return {};
 }
 
@@ -189,7 +190,8 @@ Result<void> read_others_jobs(Settings& settings, const std::string& text) {
   return {};
 }
 
-/// Whose names these are is nobody else's business: they are no part of a snapshot.
+/// Whose names these are is nobody else's business, and nothing that starts hangs on them: they are
+/// no part of a snapshot.
 void add_people(std::vector<Setting>& table) {
   table.push_back({.section = "access",
                    .name = "administrators",
@@ -227,20 +229,20 @@ void add_people(std::vector<Setting>& table) {
        .name = "users",
        .type = Type::Map,
        .help = "highest priority of single users: \"alice=100, bob=5\"",
-       .write = [](const Settings& s) { return write_priorities(s.policy.priority.users); },
+       .write = [](const Settings& s) { return write_numbers(s.policy.priority.users); },
        .read =
            [](Settings& s, const std::string& text) {
-             return read_priorities(s.policy.priority.users, text);
+             return read_numbers(s.policy.priority.users, text, kMaxPriority);
            }});
   table.push_back(
       {.section = "priority",
        .name = "projects",
        .type = Type::Map,
        .help = "highest priority of jobs of a project, for members of the unix group of its name",
-       .write = [](const Settings& s) { return write_priorities(s.policy.priority.projects); },
+       .write = [](const Settings& s) { return write_numbers(s.policy.priority.projects); },
        .read =
            [](Settings& s, const std::string& text) {
-             return read_priorities(s.policy.priority.projects, text);
+             return read_numbers(s.policy.priority.projects, text, kMaxPriority);
            }});
 }
 
@@ -312,6 +314,23 @@ void add_limits(std::vector<Setting>& table) {
   add(S{.name = "max_unreserved_per_user",
         .help = "maximum number of running jobs of one user that reserve no GPUs and no CPUs"},
       [](auto& s) -> auto& { return s.policy.max_unreserved_per_user; });
+  table.push_back(of(S{.section = kSection,
+                       .name = "max_gpus_per_user",
+                       .part = kPolicy,
+                       .max = kMaxGpus,
+                       .help = "maximum number of GPUs the jobs of one user hold at once; 0: any"},
+                     [](auto& s) -> auto& { return s.policy.gpu_quota.per_user; }));
+  table.push_back(
+      {.section = kSection,
+       .name = "max_gpus_of",
+       .type = Type::Map,
+       .part = kPolicy,
+       .help = "the same of single users: \"alice=8, bob=0\"",
+       .write = [](const Settings& s) { return write_numbers(s.policy.gpu_quota.users); },
+       .read =
+           [](Settings& s, const std::string& text) {
+             return read_numbers(s.policy.gpu_quota.users, text, kMaxGpus);
+           }});
   add(S{.name = "max_stored_per_user",
         .help = "maximum size of scripts, environments and other texts of one user's jobs"},
       [](auto& s) -> auto& { return s.policy.max_stored_per_user; });
