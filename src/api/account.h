@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,8 @@ struct PrincipalView {
   std::string credential;         ///< the token's name, the certificate's subject; "" for others
   int max_priority = 0;           ///< the highest it may give a job
   std::vector<Project> projects;  ///< it is a member of, with another highest priority
+  double gpus_held = 0;           ///< by its jobs, now
+  std::optional<int> max_gpus;    ///< its jobs may hold at once; empty: any number
 };
 [[nodiscard]] std::string write(const PrincipalView& principal);
 [[nodiscard]] Result<PrincipalView> read_principal(std::string_view json);

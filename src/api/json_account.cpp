@@ -37,6 +37,8 @@ void fields(Io& io, T& principal) {
   io.known_text("credential", principal.credential);
   io.field("max_priority", principal.max_priority);
   io.field("projects", principal.projects);
+  io.field("gpus_held", principal.gpus_held);
+  io.field("max_gpus", principal.max_gpus);
 }
 
 template <>

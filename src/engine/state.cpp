@@ -402,6 +402,10 @@ std::optional<std::pair<std::string, Memory>> State::stores_most() const {
   return std::pair{index_->by_user.at(most->first).name, Memory{most->second}};
 }
 
+Share State::gpus_held(std::uint32_t uid) const {
+  return Share{static_cast<std::int32_t>(index_->fair.held(uid))};
+}
+
 std::uint64_t State::dependency_visits() const { return index_->dependencies.visits(); }
 
 std::uint64_t State::passes() const { return index_->passes; }

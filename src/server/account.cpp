@@ -7,7 +7,8 @@ namespace gflow::server {
 
 void show_principal(Exchange exchange) {
   const Principal& caller = exchange.caller;
-  const PriorityLimits& limits = exchange.service.state().policy().priority;
+  const engine::State& state = exchange.service.state();
+  const PriorityLimits& limits = state.policy().priority;
   api::PrincipalView view;
   view.name = caller.name;
   view.role = role_name(caller.role);
@@ -18,6 +19,13 @@ void show_principal(Exchange exchange) {
   for (const std::string& project : caller.projects) {
     const int there = max_priority(limits, caller, project);
     if (there != view.max_priority) view.projects.push_back({project, there});
+  }
+  if (caller.uid) {
+    const Share held = state.gpus_held(*caller.uid);
+    view.gpus_held = static_cast<double>(held.parts) / Share::kWholeParts;
+    if (const auto most = state.policy().gpu_quota.of(caller.name)) {
+      view.max_gpus = most->parts / Share::kWholeParts;
+    }
   }
   exchange.respond(short_reply_of(std::move(view)));
 }

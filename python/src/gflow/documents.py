@@ -1366,6 +1366,8 @@ class Principal(TypedDict):
     credential: Union[str, None]
     max_priority: int
     projects: list[PrincipalViewProjectShown]
+    gpus_held: float
+    max_gpus: Union[int, None]
 
 
 class PrincipalViewProjectShown(TypedDict):

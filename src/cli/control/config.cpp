@@ -83,6 +83,9 @@ Result<int> run_whoami(const Invocation& /*invocation*/, Context& context) {
     context.out << tr_format(
         "Highest priority in {}: {}\n", printable(project.name), project.max_priority);
   }
+  if (me.max_gpus) {
+    context.out << tr_format("GPUs: {} held, at most {}\n", me.gpus_held, *me.max_gpus);
+  }
   return 0;
 }
 

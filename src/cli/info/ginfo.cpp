@@ -3,6 +3,7 @@
 
 #include <ostream>
 
+#include "api/account.h"
 #include "api/json.h"
 #include "base/text.h"
 #include "base/translate.h"
@@ -31,6 +32,15 @@ Result<std::string> topology_text(const api::MachineView& machine, std::size_t c
   return out;
 }
 
+/// How much of GPUs who asks holds of what they may, if there is a limit.
+std::string limit_line(Context& context) {
+  const auto body = context.daemon().call("GET", "/api/v1/principal");
+  if (!body) return "";
+  const auto me = api::read_principal(*body);
+  if (!me || !me->max_gpus) return "";
+  return tr_format("you hold {} of at most {} GPUs\n", me->gpus_held, *me->max_gpus);
+}
+
 /// What a person at a terminal sees who asked for no form of their own.
 std::string screen_text(const Invocation& invocation,
                         const api::MachineView& machine,
@@ -39,7 +49,7 @@ std::string screen_text(const Invocation& invocation,
   const MachineViewer viewer{viewer_name(context), os::now().wall, os::utc_offset, context.columns};
   const std::string table = gpus_screen(machine, viewer, paint);
   const bool only_table = invocation.has("brief") && !table.empty();
-  return only_table ? table : machine_screen(machine, viewer, paint);
+  return only_table ? table : machine_screen(machine, viewer, paint) + limit_line(context);
 }
 
 Result<int> run_ginfo(const Invocation& invocation, Context& context) {
