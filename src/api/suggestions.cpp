@@ -79,13 +79,24 @@ void add_gates(const JobView& job, Suggestions& list) {
   }
 }
 
+/// As many as are free, and as its user may still hold.
 void add_fewer_gpus(const JobView& job, Suggestions& list) {
   const BlockerView* gpus = blocker_of(job, BlockerKind::Gpus);
-  if (gpus == nullptr || gpus->available.value_or(0) <= 0) return;
-  GpuRequest fewer = gpu_request_of(job.spec.request);
-  fewer.gpus = static_cast<int>(*gpus->available);
+  const BlockerView* limit = blocker_of(job, BlockerKind::GpuLimit);
+  const Request& request = job.spec.request;
+  std::int64_t there = request.gpus;
+  if (gpus != nullptr) there = std::min(there, gpus->available.value_or(0));
+  if (limit != nullptr) {
+    const std::int64_t each = std::int64_t{request.share.parts} * request.nodes;
+    there = std::min(there, limit->available.value_or(0) / each);
+  }
+  if (there <= 0 || there == request.gpus) return;
+  GpuRequest fewer = gpu_request_of(request);
+  fewer.gpus = static_cast<int>(there);
   list.update(
-      gpus_option(fewer), change_of(&Request::gpus, fewer.gpus), tr("as many as are free now"));
+      gpus_option(fewer),
+      change_of(&Request::gpus, fewer.gpus),
+      limit == nullptr ? tr("as many as are free now") : tr("as many as its user may still hold"));
 }
 
 /// Asking for as much of a GPU as there is, where there is some.

@@ -104,6 +104,31 @@ TEST(Why, SaysByHowMuchAPartOfAGpuMisses) {
             "  gjob update 42 --gpus '20G,0.5(T4)'  as much of one as is free now\n");
 }
 
+TEST(Why, NamesTheJobsThatKeepItsUserAtTheLimit) {
+  api::JobView job = pending();
+  blocker::GpuLimit limit{Share::percent(400),
+                          Share::percent(250),
+                          Share::percent(600),
+                          {{JobId(31), "alice", {0, 1}, kNoon + hours(6)}},
+                          kNoon + hours(6)};
+  job.blockers = {view_of(limit)};
+  EXPECT_EQ(why(job),
+            "Job 42 (ddp) has been waiting since 11:22 (38m ago).\n"
+            "\n"
+            "Blocked by:\n"
+            "   1.  GpuLimit: Need 4 GPUs, its user holds 2.5 and may hold 6 at once\n"
+            "       job 31 of alice has GPU 0,1, ends at the latest 18:00 (in 6h)\n"
+            "\n"
+            "Expected start: 18:00 (in 6h), from the time limits of the running jobs.\n"
+            "\n"
+            "What would start it sooner:\n"
+            "  gjob update 42 --gpus 3             as many as its user may still hold\n");
+  job.blockers.push_back(view_of(blocker::Gpus{.need = 4, .available = 1}));
+  EXPECT_NE(why(job).find("--gpus 1 "), std::string::npos) << "no more than are free";
+  job.spec.request.nodes = 4;
+  EXPECT_EQ(why(job).find("--gpus"), std::string::npos) << "not one on each node";
+}
+
 TEST(Why, KeepsTheKindWhenItAdvisesFewer) {
   api::JobView job = pending();
   apply(*parse_gpu_request("4(V100)"), job.spec.request);
