@@ -308,8 +308,8 @@ class PriorityWalk {
   /// Calls `take` with each job from a place on, until it returns false. Returns the last one taken
   /// then; nothing where these were all.
   template <typename Take>
-  std::optional<State::PriorityPlace> go(const std::optional<State::PriorityPlace>& after,
-                                         const Take& take) const {
+  [[nodiscard]] std::optional<State::PriorityPlace> go(
+      const std::optional<State::PriorityPlace>& after, const Take& take) const {
     for (auto at = first(after); at != all_.end(); at = next(at)) {
       const bool goes_on = after && at->first == after->priority;
       if (const auto last = go_through(at->second, goes_on ? after->id : JobId{}, take)) {
@@ -331,7 +331,9 @@ class PriorityWalk {
     return at == all_.begin() ? all_.end() : std::prev(at);
   }
   template <typename Take>
-  std::optional<JobId> go_through(const RunSet<JobId>& ids, JobId after, const Take& take) const {
+  [[nodiscard]] std::optional<JobId> go_through(const RunSet<JobId>& ids,
+                                                JobId after,
+                                                const Take& take) const {
     if (!newest_first_) {
       for (auto at = after.is_set() ? ids.upper_bound(after) : ids.begin(); at != ids.end(); ++at) {
         if (!take(*at)) return *at;
@@ -400,6 +402,11 @@ std::optional<std::pair<std::string, Memory>> State::stores_most() const {
       index_->stored, {}, &std::pair<const std::uint32_t, std::int64_t>::second);
   if (most == index_->stored.end()) return std::nullopt;
   return std::pair{index_->by_user.at(most->first).name, Memory{most->second}};
+}
+
+bool State::is_at_user_limit(JobId id) const {
+  const Job* job = index_->find(id);
+  return job != nullptr && is_pending(*job) && index_->is_at_user_limit(job->spec);
 }
 
 Share State::gpus_held(std::uint32_t uid) const {

@@ -158,6 +158,8 @@ class State {
   /// Whose jobs that have not ended hold most in texts (Policy::max_stored_per_user), and how much;
   /// empty if there are none.
   [[nodiscard]] std::optional<std::pair<std::string, Memory>> stores_most() const;
+  /// Whether it waits, and its user is at a limit of what runs or what is held at once.
+  [[nodiscard]] bool is_at_user_limit(JobId id) const;
   /// What jobs of the user hold of GPUs, as their limit counts it.
   [[nodiscard]] Share gpus_held(std::uint32_t uid) const;
   /// How often an edge of the dependencies was looked at so far: for tests of growth.

@@ -14,9 +14,10 @@ enum class WaitsFor {
   Node,     ///< no node could, as they are
   Request,  ///< another one: what it asks for cannot be had here
   Binding,  ///< it has its node, and that is being written
+  Limit,    ///< its namespace to hold fewer GPUs
 };
-constexpr std::array kWaitsForNames = {"room", "node", "request", "binding"};
-static_assert(kWaitsForNames.size() == static_cast<std::size_t>(WaitsFor::Binding) + 1);
+constexpr std::array kWaitsForNames = {"room", "node", "request", "binding", "limit"};
+static_assert(kWaitsForNames.size() == static_cast<std::size_t>(WaitsFor::Limit) + 1);
 
 enum class GpuState {
   Held,    ///< by pods that this scheduler put there; a part counts as its part

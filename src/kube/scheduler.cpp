@@ -45,7 +45,8 @@ std::string unjudged_text(const std::vector<std::string>& unjudged) {
 Scheduler::Scheduler(std::string name, engine::Policy policy)
     : name_(std::move(name)),
       preempts_(policy.preempt),
-      state_(for_cluster(std::move(policy)), kBoot) {}
+      policy_(for_cluster(std::move(policy))),
+      state_(policy_, kBoot) {}
 
 bool Scheduler::is_mine(const Pod& pod) const { return pod.scheduler == name_; }
 
@@ -250,7 +251,7 @@ void Scheduler::submit_new() {
     const bool is_retry = entry->role == Role::Refused && entry->request;
     if (is_retry && refused.contains({entry->pods_class->id, *entry->request})) continue;
     submit(*entry);
-    if (entry->role == Role::Refused && entry->request) {
+    if (entry->role == Role::Refused && entry->request && entry->trouble.empty()) {
       refused.insert({entry->pods_class->id, *entry->request});
     }
     flush_nodes();
@@ -285,7 +286,8 @@ void Scheduler::submit(PodEntry& entry) {
     return;
   }
   entry.request = *request;
-  entry.trouble.clear();
+  entry.trouble = beyond_limit(entry);
+  if (!entry.trouble.empty()) return;
   entry.role = Role::Queued;
   entry.job = state_.next_id();
   by_job_[entry.job] = entry.pod.uid;
@@ -367,6 +369,13 @@ void Scheduler::take(const engine::effect::Launch& launch) {
   const Pod& pod = entry.pod;
   const MonoTime seen = entry.seen.value_or(now_.mono);
   decided_.binds.push_back({pod.uid, pod.name_space, pod.name, entry.node, entry.given, seen});
+}
+
+void Scheduler::limit(engine::GpuQuota quota) {
+  if (policy_.gpu_quota == quota) return;
+  policy_.gpu_quota = std::move(quota);
+  retries_refused_ = true;
+  if (has_begun_) events_.emplace_back(engine::event::Configure{policy_});
 }
 
 void Scheduler::bound(const std::string& uid) {

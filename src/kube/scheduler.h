@@ -79,6 +79,8 @@ class Scheduler {
 
   /// Once, when all there is was told: pods that are bound are taken as they say they are.
   void begin(Now now);
+  /// How many GPUs the pods of a namespace hold at once; what runs goes on.
+  void limit(engine::GpuQuota quota);
   /// Decides what was told since. Changes nothing where nothing was.
   [[nodiscard]] Decisions settle(Now now);
   /// A binding was accepted.
@@ -167,7 +169,7 @@ class Scheduler {
   void take(const engine::effect::StopAttempt& stop);
   void drop_needless_evictions();
   void pass_pauses();
-  [[nodiscard]] engine::event::Configure preempting(bool is_on) const;
+  [[nodiscard]] engine::event::Configure preempting(bool is_on);
   void note_deleted(const PodEntry& entry);
   [[nodiscard]] std::string why_evicting(const gflow::Queued& queued) const;
   // scheduler_check.cpp
@@ -206,10 +208,12 @@ class Scheduler {
     bool has_room = false;  ///< some node has what it asks for
   };
   [[nodiscard]] Why why(const PodEntry& entry, std::optional<placement::Ledger>& whatif) const;
+  [[nodiscard]] std::string beyond_limit(const PodEntry& entry) const;
   [[nodiscard]] std::string why_not_yet(const PodEntry& entry, bool has_room) const;
 
   std::string name_;
   bool preempts_;
+  engine::Policy policy_;  ///< as the engine knows it when it has been told all of events_
   engine::State state_;
   Now now_{};
   bool has_begun_ = false;

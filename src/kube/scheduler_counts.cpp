@@ -11,7 +11,9 @@ Counts Scheduler::counts() const {
     ++counts.waiting.at(static_cast<std::size_t>(what));
   };
   for (const auto& [uid, entry] : pods_) {
-    if (entry.role == Role::Queued) wait(WaitsFor::Room);
+    if (entry.role == Role::Queued) {
+      wait(state_.is_at_user_limit(entry.job) ? WaitsFor::Limit : WaitsFor::Room);
+    }
     if (entry.role == Role::Launched) wait(WaitsFor::Binding);
     if (entry.role == Role::Refused)
       wait(entry.trouble.empty() ? WaitsFor::Node : WaitsFor::Request);

@@ -36,10 +36,9 @@ void Scheduler::not_evicted(const std::string& uid, bool is_of_budget) {
   refused_.push_back(uid);
 }
 
-engine::event::Configure Scheduler::preempting(bool is_on) const {
-  engine::Policy policy = state_.policy();
-  policy.preempt = is_on;
-  return {std::move(policy)};
+engine::event::Configure Scheduler::preempting(bool is_on) {
+  policy_.preempt = is_on;
+  return {policy_};
 }
 
 /// Those decided in a step in which the pod that they were for was not yet known to be gone.

@@ -79,12 +79,23 @@ Scheduler::Why Scheduler::why(const PodEntry& entry,
   std::vector<std::string> reasons;
   for (const auto& [reason, count] : counts) reasons.push_back(fmt::format("{} {}", count, reason));
   std::ranges::sort(reasons);
-  return {fmt::format("{}/{} nodes are available{} {}.",
+  return {fmt::format("{}/{} nodes are available{}{}.",
                       fits,
                       nodes_.size(),
-                      reasons.empty() ? "" : ":",
+                      reasons.empty() ? "" : ": ",
                       fmt::join(reasons, ", ")),
           fits > 0};
+}
+
+/// That its namespace may never hold what it asks for; "" if it may.
+std::string Scheduler::beyond_limit(const PodEntry& entry) const {
+  const auto limit = policy_.gpu_quota.of(entry.pod.name_space);
+  const std::int64_t parts = gpu_parts_of(*entry.request);
+  if (!limit || parts <= limit->parts) return {};
+  return fmt::format("It asks for {} GPUs, and its namespace {} may hold {} at once.",
+                     share_text(Share{static_cast<std::int32_t>(parts)}),
+                     entry.pod.name_space,
+                     share_text(*limit));
 }
 
 /// What besides the nodes keeps it from them.
@@ -94,6 +105,14 @@ std::string Scheduler::why_not_yet(const PodEntry& entry, bool has_room) const {
   const auto* queued = job == nullptr ? nullptr : std::get_if<gflow::Queued>(&job->state);
   if (queued != nullptr && queued->not_before && *queued->not_before > state_.lived(now_.mono)) {
     return fmt::format("Binding it failed, and is tried again: {}.", queued->why);
+  }
+  if (state_.is_at_user_limit(entry.job)) {
+    if (std::string never = beyond_limit(entry); !never.empty()) return never;
+    const auto limit = policy_.gpu_quota.of(entry.pod.name_space).value_or(Share{});
+    return fmt::format("Its namespace {} holds {} GPUs and may hold {} at once.",
+                       entry.pod.name_space,
+                       share_text(state_.gpus_held(job->spec.user.uid)),
+                       share_text(limit));
   }
   if (queued != nullptr && !queued->victims.empty()) return why_evicting(*queued);
   const auto ahead = has_room ? state_.ahead_of(entry.job, now_) : std::nullopt;

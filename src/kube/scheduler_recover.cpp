@@ -44,6 +44,7 @@ void Scheduler::begin(Now now) {
   adopted_.clear();
   state_.restored(JobId(last + 1));
   touch_all();
+  if (!policy_.gpu_quota.none()) step(engine::event::Configure{policy_});
 }
 
 /// A pod that waits gets the place its age gives it; what is wrong with one submit() says.

@@ -20,6 +20,7 @@ class Cluster {
 
   void restart() {
     scheduler_.emplace("gflow", engine::Policy{});
+    scheduler_->limit(quota_);
     for (const auto& [name, node] : nodes_) scheduler_->put(node);
     for (const auto& [name, pod] : pods_) scheduler_->put(pod);
     scheduler_->begin(now());
@@ -74,6 +75,11 @@ class Cluster {
   void gone(std::string name) {  // which may be the key
     pods_.erase(name);
     scheduler_->pod_gone(name);
+    settle();
+  }
+  void limit(const engine::GpuQuota& quota) {
+    quota_ = quota;
+    scheduler_->limit(quota);
     settle();
   }
   void pass() { settle(); }  ///< eight times the pace, in which nothing happens
@@ -170,6 +176,7 @@ class Cluster {
 
   std::map<std::string, Node> nodes_;
   std::map<std::string, Pod> pods_;
+  engine::GpuQuota quota_;
   std::optional<Scheduler> scheduler_;
   std::chrono::milliseconds mono_{1000};
   int time_ = 0;
@@ -185,6 +192,42 @@ TEST(KubeScheduler, PutsPodsWhereThereIsRoomAndSaysWhyOthersWait) {
   EXPECT_EQ(cluster.why("b"), "0/1 nodes are available: 1 Insufficient nvidia.com/gpu.");
   cluster.gone("a");
   EXPECT_EQ(cluster.where("b"), "n1");
+}
+
+TEST(KubeScheduler, HoldsEachNamespaceToItsLimit) {
+  Cluster cluster;
+  cluster.limit({2, {{"vision", 0}}});
+  cluster.node("n1", 4);
+  for (const char* name : {"a", "b", "c"}) cluster.pod(name, "1");
+  cluster.pod("d", "3");
+  EXPECT_EQ(cluster.where("b"), "n1");
+  EXPECT_EQ(cluster.why("c"),
+            "1/1 nodes are available. Its namespace default holds 2 GPUs and may hold 2 at once.");
+  EXPECT_EQ(cluster.why("d"), "It asks for 3 GPUs, and its namespace default may hold 2 at once.");
+  const auto waiting = [&cluster](WaitsFor what) {
+    return cluster.counts().waiting.at(static_cast<std::size_t>(what));
+  };
+  EXPECT_EQ(waiting(WaitsFor::Limit), 1U);
+  EXPECT_EQ(waiting(WaitsFor::Request), 1U);
+  Pod other = cluster.pods().at("a");
+  other.uid = other.name = "e";
+  other.name_space = "vision";
+  other.node = other.allocation = "";
+  other.gpu = "2";
+  cluster.put(other);
+  EXPECT_EQ(cluster.where("e"), "n1") << "the limit is of each namespace";
+  cluster.restart();
+  EXPECT_EQ(cluster.where("c"), "") << "what is bound counts after a restart, too";
+  cluster.gone("e");
+  EXPECT_EQ(cluster.where("c"), "");
+  cluster.limit({3, {}});
+  EXPECT_EQ(cluster.where("c"), "n1");
+  cluster.limit({1, {}});
+  EXPECT_EQ(cluster.where("a"), "n1") << "what runs goes on";
+  for (const char* name : {"a", "b", "c"}) cluster.gone(name);
+  EXPECT_EQ(cluster.where("d"), "");
+  cluster.limit({});
+  EXPECT_EQ(cluster.where("d"), "n1");
 }
 
 TEST(KubeScheduler, CountsWhatThereIs) {

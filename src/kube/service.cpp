@@ -19,6 +19,7 @@
 #include "kube/fields.h"
 #include "kube/health.h"
 #include "kube/inbox.h"
+#include "kube/limits.h"
 #include "kube/log.h"
 #include "kube/metrics.h"
 #include "kube/reflector.h"
@@ -38,6 +39,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kTellAtMost = 200ms;  // how often reasons are looked at anew
 constexpr auto kTellAgain = 1s;
+constexpr int kKinds = 3;  ///< of objects that are followed
 /// Pods that have ended hold nothing, and are none here.
 constexpr std::string_view kNotEnded =
     "&fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed";
@@ -114,6 +116,8 @@ class Service {
     return options_.name == "gflow" ? "gflow-kube" : "gflow-kube-" + options_.name;
   }
 
+  [[nodiscard]] std::string limits_name() const { return lease_name() + "-limits"; }
+
   /// Before all else, so that whoever looks is told what it waits for.
   Result<void> show() {
     if (!options_.listen) return {};
@@ -174,8 +178,24 @@ class Service {
     pods.put = [this](const nlohmann::json& object) {
       inbox_.post([this, pod = pod_of(object)] { scheduler_.put(pod); });
     };
+    Listener limits =
+        listener(Watched::Limits, [](Scheduler& to, const std::string&) { to.limit({}); });
+    limits.put = [this](const nlohmann::json& object) {
+      inbox_.post([this, read = limits_of(object)] { take(read); });
+    };
+    follow({fmt::format("/api/v1/namespaces/{}/configmaps", options_.name_space),
+            "&fieldSelector=metadata.name%3D" + limits_name(),
+            1},
+           std::move(limits));
     follow({"/api/v1/nodes", "", 500}, std::move(nodes));
     follow({"/api/v1/pods", std::string(kNotEnded), 500}, std::move(pods));
+  }
+
+  void take(const Limits& limits) {
+    scheduler_.limit(limits.quota);
+    for (const std::string& mistake : limits.mistakes) {
+      log_.warn(fmt::format("configmap {}/{}: {}", options_.name_space, limits_name(), mistake));
+    }
   }
 
   void follow(Followed what, Listener listener) {
@@ -195,7 +215,7 @@ class Service {
   }
 
   void synced() {
-    if (++synced_ < 2) return;
+    if (++synced_ < kKinds) return;
     const Now now = os::now();
     scheduler_.begin(now);
     health_.ready();
@@ -212,7 +232,7 @@ class Service {
       const auto tasks = inbox_.take();
       for (const Inbox::Task& task : tasks) task();
       if (lost_) return fail(Code::WrongState, "the lease is lost: " + *lost_);
-      if (synced_ < 2) continue;
+      if (synced_ < kKinds) continue;
       const Now now = os::now();
       const std::uint64_t revision = scheduler_.state().revision();
       Decisions decisions = decide(now);
@@ -241,7 +261,7 @@ class Service {
       until = std::min(until.value_or(then), then);
     }
     int patience = -1;
-    if (until && synced_ >= 2) {
+    if (until && synced_ == kKinds) {
       patience =
           static_cast<int>(std::clamp<std::int64_t>((*until - os::now().mono).count(), 0, INT_MAX));
     }

@@ -357,7 +357,8 @@ def test_its_rights_are_those_that_it_uses(kube, start):
     until_told(kube, "q", "Insufficient")
     until_events(kube, "q")
     one.end()
-    granted = {("list", "", "nodes"), ("watch", "", "nodes"), ("list", "", "pods"), ("watch", "", "pods"), ("get", "", "pods"),
+    granted = {("list", "", "configmaps"), ("watch", "", "configmaps"),
+               ("list", "", "nodes"), ("watch", "", "nodes"), ("list", "", "pods"), ("watch", "", "pods"), ("get", "", "pods"),
                ("create", "", "pods/binding"), ("create", "", "pods/eviction"), ("patch", "", "pods/status"), ("create", "events.k8s.io", "events"),
                ("get", "coordination.k8s.io", "leases"), ("create", "coordination.k8s.io", "leases"), ("update", "coordination.k8s.io", "leases")}
     assert kube.asked_by("system:serviceaccount:gflow-system:gflow-kube") <= granted
@@ -485,3 +486,32 @@ def test_who_makes_room_is_named_until_it_is_gone(kube, start, classes):
     assert pods_of(kube)["slow"]["metadata"]["deletionTimestamp"]
     kube.delete_pod("slow")
     until_bound(kube, "vip")
+
+
+def make_limits(kube, **data):
+    path = "/api/v1/namespaces/gflow-system/configmaps"
+    kube.ask("POST", path, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "gflow-kube-limits"}, "data": data})
+    return f"{path}/gflow-kube-limits"
+
+
+def test_a_namespace_is_held_to_its_limit(kube, start):
+    kube.node("v", 4, "V100")
+    path = make_limits(kube, max_gpus_per_namespace="2", nonsense="1")
+    try:
+        scheduler = start()
+        make_pod(kube, "first", "2")
+        until_bound(kube, "first")
+        make_pod(kube, "second", "1")
+        text = until_told(kube, "second", "Its namespace")
+        assert text == "1/1 nodes are available. Its namespace default holds 2 GPUs and may hold 2 at once."
+        assert [one["note"] for one in until_events(kube, "second")] == [text]
+        make_pod(kube, "never", "3")
+        assert until_told(kube, "never", "may hold") == "It asks for 3 GPUs, and its namespace default may hold 2 at once."
+        assert scheduler.says("configmap gflow-system/gflow-kube-limits: there is no limit 'nonsense', ignoring it"), scheduler.said()
+        kube.ask("PATCH", path, {"data": {"max_gpus_of.default": "3"}})
+        until_bound(kube, "second")
+        assert node_of(pods_of(kube)["first"]) == "v", "what runs goes on"
+    finally:
+        kube.ask("DELETE", path)
+    kube.delete_pod("first")
+    until_bound(kube, "never")

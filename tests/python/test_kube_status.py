@@ -75,7 +75,7 @@ def test_metrics_are_what_happened(kube, start):
     metrics = metrics_of(one)
     assert metrics["gflow_kube_leader"] == 1 and metrics["gflow_kube_nodes"] == 3
     assert by_label(metrics, "gflow_kube_gpus") == {"held": 3, "others": 0, "closed": 5, "free": 0}
-    assert by_label(metrics, "gflow_kube_pods_waiting") == {"room": 1, "node": 1, "request": 1, "binding": 0}
+    assert by_label(metrics, "gflow_kube_pods_waiting") == {"room": 1, "node": 1, "request": 1, "binding": 0, "limit": 0}
     assert metrics["gflow_kube_pods_bound_total"] == metrics["gflow_kube_scheduling_duration_seconds_count"] == 3
     assert set(by_label(metrics, "gflow_kube_bind_failures_total").values()) == {0}
     assert metrics["gflow_kube_evictions_total"] == 0
@@ -204,7 +204,7 @@ def test_a_watch_that_breaks_is_counted(kube, start):
     make_pod(kube, "p", "1")
     until_bound(kube, "p")
     restarts = {series: value for series, value in metrics_of(one).items() if series.startswith("gflow_kube_watch_restarts_total")}
-    assert len(restarts) == 6
+    assert len(restarts) == 9
     for resource in ("nodes", "pods"):
         assert sum(value for series, value in restarts.items() if f'resource="{resource}"' in series) >= 1, restarts
     one.end()  # gives its lease up

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "engine/event.h"
+
+namespace gflow::kube {
+
+/// What a ConfigMap says of how many GPUs the pods of a namespace hold at once.
+struct Limits {
+  engine::GpuQuota quota;             ///< its users are namespaces
+  std::vector<std::string> mistakes;  ///< sentences: what of it is not taken
+};
+
+/// Of its data: max_gpus_per_namespace, and max_gpus_of.NAMESPACE for single ones.
+[[nodiscard]] Limits limits_of(const nlohmann::json& config_map);
+
+}  // namespace gflow::kube
