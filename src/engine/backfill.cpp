@@ -192,26 +192,23 @@ void Reservation::take_spare(const Index& index,
 }
 
 /// Whether its user would hold more of GPUs than may be, if all his jobs start whose places are
-/// kept: one place for two of which only one may run keeps GPUs idle, and one that starts instead
-/// of another wastes what was kept for that.
-bool Places::is_over_limit(const Index& index,
-                           std::uint32_t uid,
-                           std::int64_t gpu_parts,
-                           std::optional<JobId> self) const {
-  if (gpu_parts == 0 || index.policy.gpu_quota.none()) return false;
-  std::set<JobId> counted;
-  if (self) counted.insert(*self);
-  std::int64_t wanted = gpu_parts;
+/// kept: places for two of which only one may run keep GPUs idle.
+bool Places::is_over_limit(const Index& index, const Job& job) const {
+  std::int64_t wanted = gpu_parts_of(job.spec.request);
+  if (wanted == 0 || index.policy.gpu_quota.none()) return false;
+  std::set<JobId> counted{job.id};
   for (const Reservation& kept : kept_) {
     const Job& head = *index.find(kept.head.job);
-    if (head.spec.user.uid != uid || !counted.insert(head.id).second) continue;
+    if (head.spec.user.uid != job.spec.user.uid || !counted.insert(head.id).second) continue;
     wanted += gpu_parts_of(head.spec.request);
   }
-  return wanted > index.gpu_limit_left(uid);
+  return wanted > index.gpu_limit_left(job.spec.user.uid);
 }
 
-bool Places::is_over_limit(const Index& index, const Job& job) const {
-  return is_over_limit(index, job.spec.user.uid, gpu_parts_of(job.spec.request), job.id);
+bool Places::has_one_at_limit(const Index& index) const {
+  return std::ranges::any_of(kept_, [&index](const Reservation& kept) {
+    return index.is_at_user_limit(index.find(kept.head.job)->spec);
+  });
 }
 
 void Places::block(Index& index, JobId job) {
@@ -279,7 +276,6 @@ std::optional<QueueKey> Places::needed_by(const Index& index, const Passer& pass
 
 bool Places::let_pass(Index& index, const Passer& passer, const std::vector<Placement>& there) {
   keep_outranking(index, passer.priority);
-  if (!passer.suspended && is_over_limit(index, passer.uid, passer.gpu_parts)) return false;
   const std::optional<QueueKey> needed = needed_by(index, passer);
   const auto is_behind = [&](const Reservation& reservation) {
     return needed && *needed < index.place_of(*index.find(reservation.head.job));
@@ -299,7 +295,6 @@ bool Places::would_let_pass(Index& index,
                             const Passer& passer,
                             const std::map<NodeIndex, NodeState>& on) {
   keep_outranking(index, passer.priority);
-  if (is_over_limit(index, passer.uid, passer.gpu_parts)) return false;
   return std::ranges::all_of(kept_, [&](const Reservation& reservation) {
     if (!reservation.concerns(passer) || reservation.passage_by_time(index, passer)) return true;
     return std::ranges::none_of(

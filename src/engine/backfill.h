@@ -119,13 +119,12 @@ class Places {
   /// The first of all that does not fit.
   [[nodiscard]] const std::optional<JobId>& first() const { return first_; }
 
+  /// Whether a place is kept for a job whose user is at a limit by now.
+  [[nodiscard]] bool has_one_at_limit(const Index& index) const;
+
  private:
   [[nodiscard]] bool keep_against_all(Index& index, JobId job);
   void keep_outranking(Index& index, int priority);
-  [[nodiscard]] bool is_over_limit(const Index& index,
-                                   std::uint32_t uid,
-                                   std::int64_t gpu_parts,
-                                   std::optional<JobId> self = std::nullopt) const;
   [[nodiscard]] bool is_over_limit(const Index& index, const Job& job) const;
   [[nodiscard]] std::set<placement::NodeIndex> nodes_against_all() const;
   [[nodiscard]] std::optional<QueueKey> needed_by(const Index& index, const Passer& passer) const;

@@ -58,8 +58,6 @@ struct Group {
 struct Passer {
   Shape shape;
   int priority = kDefaultPriority;
-  std::uint32_t uid = 0;             ///< of its owner
-  std::int64_t gpu_parts = 0;        ///< that it would hold
   std::chrono::seconds run_time{0};  ///< expected; no longer than its limit
   std::optional<JobId> suspended{};  ///< which suspended job would go on, if it is one
 };

@@ -111,11 +111,7 @@ seconds Index::expected_run(const Contender& contender) const {
 }
 
 Passer Index::passer_of(const Job& job) {
-  return {shape_of(job.spec),
-          job.spec.priority,
-          job.spec.user.uid,
-          gpu_parts_of(job.spec.request),
-          expected_run(contender_of(job))};
+  return {shape_of(job.spec), job.spec.priority, expected_run(contender_of(job))};
 }
 
 /// An active job as it is now, with what is known of its like.

@@ -121,7 +121,10 @@ void Step::schedule() {
 /// then it starts from the beginning. It is left out of later passes, too, until something is given
 /// back where it would fit (Fronts); only places are kept for it. A line that may not pass is left
 /// out alone: another may be expected to end sooner.
-void Step::look_at_queue() {
+///
+/// False where what started took its user to the limit of GPUs that a job of his needs whose place
+/// was kept: that is no one's any more, and who was kept from it is to be looked at again.
+bool Step::look_through_queue() {
   index_.expect_anew();
   Places places;
   Candidates candidates(index_);
@@ -137,12 +140,8 @@ void Step::look_at_queue() {
       continue;
     }
     resume_before(first.place, suspended, places);
-    const Signature& signature = first.line->contender.signature;
-    const Passer passer{index_.fronts.shape(first.shape),
-                        first.place.priority,
-                        signature.uid,
-                        signature.parts,
-                        first.line->run_time};
+    const Passer passer{
+        index_.fronts.shape(first.shape), first.place.priority, first.line->run_time};
     auto there = room_for(first, passer.shape.demand, places);
     if (!there) {
       if (!places.is_full() || could_keep_place(index_, places, index_.fronts.of(*first.line))) {
@@ -169,6 +168,12 @@ void Step::look_at_queue() {
   blocked.tell_rest();
   resume_before(std::nullopt, suspended, places);
   index_.awaited = Index::Awaited{places.head(), places.first()};
+  return !places.has_one_at_limit(index_);
+}
+
+void Step::look_at_queue() {
+  while (!look_through_queue()) {
+  }
 }
 
 /// Where the first of a line could go, if room for it has to be made.

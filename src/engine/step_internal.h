@@ -95,6 +95,7 @@ class Step {
   // schedule.cpp
   void schedule();
   void look_at_queue();
+  [[nodiscard]] bool look_through_queue();
   [[nodiscard]] std::optional<Chosen> room_for(const Candidate& first,
                                                placement::DemandIndex demand,
                                                Places& places);
