@@ -239,10 +239,11 @@ std::uint64_t Gate::about(std::uint64_t length) {
   return length / 2 + (random_ >> 32) % length;
 }
 
-/// Until the next look: sooner where others wait for the end.
+/// Until the next look: sooner where others wait for the end, if that does not take long.
 std::uint64_t Gate::pause(const Stretch& stretch) const {
-  const bool is_contended = this->is_contended(now());
-  if (stretch.is_ending && is_contended) return kLastLook;
+  const std::uint64_t time = now();
+  const bool is_contended = this->is_contended(time);
+  if (stretch.is_ending && is_contended && time - stretch.start < 2 * kTurn) return kLastLook;
   return std::clamp(launch_time_ / 16, kLook, is_contended ? 2 * kLook : kMillisecond);
 }
 
