@@ -48,7 +48,6 @@ std::optional<WallTime> all_ended(const BlockerView& blocker) {
 std::optional<WallTime> passes_at(const BlockerView& blocker) {
   switch (blocker.kind) {
     case BlockerKind::BeginTime:
-    case BlockerKind::GpuLimit:
       return blocker.at;
     case BlockerKind::Gpus:
       return gpus_free(blocker);
