@@ -17,7 +17,7 @@ constexpr std::string_view kOfOne = "max_gpus_of.";
 
 }  // namespace
 
-Limits limits_of(const nlohmann::json& config_map) {
+Limits limits_of(const nlohmann::json& config_map, const engine::GpuQuota& before) {
   Limits limits;
   for (const auto& [key, value] : part(config_map, "data").items()) {
     const bool is_of_one = key.starts_with(kOfOne) && key.size() > kOfOne.size();
@@ -27,15 +27,29 @@ Limits limits_of(const nlohmann::json& config_map) {
     }
     const auto gpus =
         value.is_string() ? parse_number(trim(value.get<std::string>())) : std::nullopt;
+    const std::string name = is_of_one ? key.substr(kOfOne.size()) : "";
     if (!gpus || *gpus > kMaxGpus) {
-      limits.mistakes.push_back(
-          fmt::format("{} is not a number from 0 to {}, ignoring it", printable(key), kMaxGpus));
+      limits.mistakes.push_back(fmt::format(
+          "{} is not a number from 0 to {}, keeping what was", printable(key), kMaxGpus));
+      if (!is_of_one) limits.quota.per_user = before.per_user;
+      if (const auto was = before.users.find(name); was != before.users.end()) {
+        limits.quota.users.insert(*was);
+      }
       continue;
     }
-    int& limit = is_of_one ? limits.quota.users[key.substr(kOfOne.size())] : limits.quota.per_user;
-    limit = static_cast<int>(*gpus);
+    (is_of_one ? limits.quota.users[name] : limits.quota.per_user) = static_cast<int>(*gpus);
   }
   return limits;
+}
+
+std::string to_text(const engine::GpuQuota& quota) {
+  std::vector<std::string> all;
+  if (quota.per_user > 0) all.push_back(fmt::format("{} GPUs for each namespace", quota.per_user));
+  for (const auto& [name, gpus] : quota.users) {
+    all.push_back(gpus == 0 ? fmt::format("of {} none", name)
+                            : fmt::format("of {} {}", name, gpus));
+  }
+  return all.empty() ? "none" : fmt::format("{}", fmt::join(all, ", "));
 }
 
 }  // namespace gflow::kube

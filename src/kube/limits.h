@@ -15,7 +15,11 @@ struct Limits {
   std::vector<std::string> mistakes;  ///< sentences: what of it is not taken
 };
 
-/// Of its data: max_gpus_per_namespace, and max_gpus_of.NAMESPACE for single ones.
-[[nodiscard]] Limits limits_of(const nlohmann::json& config_map);
+/// Of its data: max_gpus_per_namespace, and max_gpus_of.NAMESPACE for single ones. What cannot be
+/// read stays as it was before.
+[[nodiscard]] Limits limits_of(const nlohmann::json& config_map, const engine::GpuQuota& before);
+
+/// For a log: "2 GPUs for each namespace, of vision 8"; "none".
+[[nodiscard]] std::string to_text(const engine::GpuQuota& quota);
 
 }  // namespace gflow::kube

@@ -56,6 +56,8 @@ struct Decisions {
 struct Waiting {
   const Pod* pod = nullptr;
   std::string why;  ///< whole sentences
+  /// Its namespace may hold no more, or never as much: more nodes would be no help.
+  bool is_at_limit = false;
 };
 
 /// A cluster as events of the engine, and what the engine decides as bindings. Nothing is decided

@@ -39,14 +39,17 @@ std::vector<Waiting> Scheduler::waiting(Now now) {
   std::optional<placement::Ledger> whatif;
   for (const auto& [uid, entry] : pods_) {
     if (entry.role == Role::Refused && !entry.trouble.empty()) {
-      all.push_back({&entry.pod, entry.trouble});
+      const bool is_beyond = entry.request && !beyond_limit(entry).empty();
+      all.push_back({&entry.pod, entry.trouble, is_beyond});
       continue;
     }
     if (entry.role != Role::Refused && entry.role != Role::Queued) continue;
     Why& of_all = known[{entry.pods_class->id, *entry.request}];
     if (of_all.text.empty()) of_all = why(entry, whatif);
     const std::string own = why_not_yet(entry, of_all.has_room);
-    all.push_back({&entry.pod, own.empty() ? of_all.text : of_all.text + " " + own});
+    all.push_back({&entry.pod,
+                   own.empty() ? of_all.text : of_all.text + " " + own,
+                   entry.role == Role::Queued && state_.is_at_user_limit(entry.job)});
   }
   return all;
 }

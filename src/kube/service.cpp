@@ -159,7 +159,7 @@ class Service {
   }
 
   void won() {
-    health_.not_ready("it waits for the first lists of nodes and pods");
+    health_.not_ready("it waits for the first lists of nodes, pods and limits");
     inbox_.post([this] { begin(); });
   }
 
@@ -167,7 +167,6 @@ class Service {
   void begin() {
     log_.info(fmt::format("{} has the lease {}/{}", identity_, options_.name_space, lease_name()));
     won_ = os::now().mono;
-    metrics_.leads();
     Listener nodes =
         listener(Watched::Nodes, [](Scheduler& to, const std::string& uid) { to.node_gone(uid); });
     nodes.put = [this](const nlohmann::json& object) {
@@ -178,10 +177,14 @@ class Service {
     pods.put = [this](const nlohmann::json& object) {
       inbox_.post([this, pod = pod_of(object)] { scheduler_.put(pod); });
     };
-    Listener limits =
-        listener(Watched::Limits, [](Scheduler& to, const std::string&) { to.limit({}); });
+    Listener limits = listener(Watched::Limits, [](Scheduler&, const std::string&) {});
     limits.put = [this](const nlohmann::json& object) {
-      inbox_.post([this, read = limits_of(object)] { take(read); });
+      inbox_.post([this, object] { take_limits(object); });
+    };
+    limits.gone = [this](const std::string& uid) {
+      inbox_.post([this, uid] {
+        if (uid == limits_uid_) take_limits({});  // another has its name by now otherwise
+      });
     };
     follow({fmt::format("/api/v1/namespaces/{}/configmaps", options_.name_space),
             "&fieldSelector=metadata.name%3D" + limits_name(),
@@ -191,11 +194,18 @@ class Service {
     follow({"/api/v1/pods", std::string(kNotEnded), 500}, std::move(pods));
   }
 
-  void take(const Limits& limits) {
-    scheduler_.limit(limits.quota);
+  /// Of a ConfigMap that is not there there is none.
+  void take_limits(const nlohmann::json& config_map) {
+    limits_uid_ = text(part(config_map, "metadata"), "uid");
+    Limits limits = limits_of(config_map, quota_);
+    const std::string source = fmt::format("configmap {}/{}", options_.name_space, limits_name());
     for (const std::string& mistake : limits.mistakes) {
-      log_.warn(fmt::format("configmap {}/{}: {}", options_.name_space, limits_name(), mistake));
+      log_.warn(fmt::format("{}: {}", source, mistake));
     }
+    if (limits.quota == quota_) return;
+    quota_ = limits.quota;
+    log_.info(fmt::format("{}: limits in force: {}", source, to_text(quota_)));
+    scheduler_.limit(std::move(limits.quota));
   }
 
   void follow(Followed what, Listener listener) {
@@ -209,7 +219,12 @@ class Service {
       inbox_.post([this, gone, uid] { gone(scheduler_, uid); });
     };
     made.synced = [this] { inbox_.post([this] { synced(); }); };
-    made.trouble = [this](const std::string& what) { log_.warn_again(what); };
+    made.trouble = [this](const std::string& what) {
+      log_.warn_again(what);
+      inbox_.post([this, what] {
+        if (synced_ < kKinds) health_.not_ready("it waits for a first list: " + what);
+      });
+    };
     made.restarts = [this, resource](WatchEnd how) { metrics_.watch_ended(resource, how); };
     return made;
   }
@@ -218,6 +233,7 @@ class Service {
     if (++synced_ < kKinds) return;
     const Now now = os::now();
     scheduler_.begin(now);
+    metrics_.leads();
     health_.ready();
     log_.info(fmt::format("{} nodes and {} pods, known {} ms after the lease",
                           scheduler_.nodes(),
@@ -295,7 +311,7 @@ class Service {
     told_ = now.mono;
     metrics_.set(scheduler_.counts());
     for (const Waiting& one : teller_.due(scheduler_.waiting(now), now.mono)) {
-      writer_->tell(*one.pod, one.why);
+      writer_->tell(one);
     }
   }
 
@@ -316,6 +332,8 @@ class Service {
   MonoTime won_{};
   MonoTime told_{};
   int synced_ = 0;
+  std::string limits_uid_;  ///< of the ConfigMap that is there; "" if none is
+  engine::GpuQuota quota_;  ///< what it says
   bool has_news_ = false;
   bool ends_ = false;
   std::optional<std::string> lost_;

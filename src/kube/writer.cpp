@@ -214,8 +214,9 @@ Writer::Seen Writer::look(Api& api, const Bind& bind) {
   return node == bind.node && noted == bind.allocation ? Seen::There : Seen::Elsewhere;
 }
 
-void Writer::tell(const Pod& pod, const std::string& why) {
-  News news{pod_named(pod), why};
+void Writer::tell(const Waiting& waiting) {
+  const Pod& pod = *waiting.pod;
+  News news{pod_named(pod), waiting.why, waiting.is_at_limit};
   news.pod.version = pod.version;
   news.pod.told = pod.told;
   {
@@ -235,7 +236,7 @@ void Writer::tell_now(Api& api, const News& news) {
   const Pod& pod = news.pod;
   Json condition = {{"type", "PodScheduled"},
                     {"status", "False"},
-                    {"reason", "Unschedulable"},
+                    {"reason", news.is_at_limit ? "LimitReached" : "Unschedulable"},
                     {"message", news.why}};
   if (pod.told.empty()) condition["lastTransitionTime"] = rfc3339(os::now().wall);
   // Of this very pod as it was then: another of its name, or one that was bound meanwhile, is a

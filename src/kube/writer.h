@@ -45,7 +45,7 @@ class Writer {
   void evict(Evict evict, std::function<void(bool is_of_budget)> refused);
   /// PodScheduled=False with why, and an Event; what was to be told of the pod before and is not
   /// yet no longer counts.
-  void tell(const Pod& pod, const std::string& why);
+  void tell(const Waiting& waiting);
   /// In the log, and to whoever looks at the pod.
   void warn(const Unnamed& unnamed);
   /// Bindings that were asked for and whose end nobody knows.
@@ -68,6 +68,7 @@ class Writer {
   struct News {
     Pod pod;  ///< which one and as of when
     std::string why;
+    bool is_at_limit = false;
   };
   void try_binding(Api& api, Binding binding);
   [[nodiscard]] Seen seen_after(Api& api, const Bind& bind, const Result<Answer>& answer);

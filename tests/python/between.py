@@ -34,9 +34,12 @@ class Asked(http.server.BaseHTTPRequestHandler):
         between = self.server.between
         between.seen.append((self.command, self.path, self.headers.get("Authorization", "")))
         if "watch=" in self.path:
-            self.pass_on()
-            return
-        told = between.hook(self.command, self.path, lambda: between.forward(self, body))
+            told = between.watch_hook(self.path)
+            if told is None:
+                self.pass_on()
+                return
+        else:
+            told = between.hook(self.command, self.path, lambda: between.forward(self, body))
         if told is LOST:
             self.close_connection = True
             return
@@ -64,11 +67,13 @@ class Asked(http.server.BaseHTTPRequestHandler):
 
 
 class Between:
-    """hook: (method, path, forward) -> (status, headers, body) or LOST; forward() asks the API server."""
+    """hook: (method, path, forward) -> (status, headers, body) or LOST; forward() asks the API server. watch_hook: of a watch,
+    path -> the same, or None for that of the API server."""
 
     def __init__(self, cluster):
         self.cluster = cluster
         self.hook = lambda method, path, forward: forward()
+        self.watch_hook = lambda path: None
         self.seen = []
         self._server = Server(("127.0.0.1", 0), Asked)
         self._server.between = self

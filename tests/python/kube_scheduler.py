@@ -88,6 +88,12 @@ def make_budget(kube, name, allowed, **labels):
     return f"{path}/{name}"
 
 
+def make_limits(kube, **data):
+    path = "/api/v1/namespaces/gflow-system/configmaps"
+    kube.ask("POST", path, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "gflow-kube-limits"}, "data": data})
+    return f"{path}/gflow-kube-limits"
+
+
 def pods_of(kube, namespace="default"):
     listed = kube.ask("GET", path_of("Pod", namespace))
     return {one["metadata"]["name"]: one for one in listed["items"]}

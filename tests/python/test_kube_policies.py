@@ -106,6 +106,8 @@ def test_nobody_else_says_what_a_pod_was_given(kube, start, applied):
     until_in_force(lambda: "gflow/allocation" in made_with(kube, {"gflow/allocation": ALLOCATION}))
     assert "gflow/allocation" in made_with(kube, {"gflow/allocation": ALLOCATION, "gflow/gpu": "1"}, schedulerName="gflow", nodeName="n")
     assert made_with(kube, {"gflow/gpu": "1", "else": "where"}, schedulerName="gflow") == made_with(kube, {}) == ""
+    assert "does not name its node" in made_with(kube, {"gflow/gpu": "1"}, schedulerName="gflow", nodeName="n")
+    assert made_with(kube, {"gflow/gpu": "1"}, schedulerName="another", nodeName="n") == made_with(kube, {}, nodeName="n") == ""
 
     start()
     make_pod(kube, "a", "1")

@@ -10,7 +10,7 @@ import urllib.error
 
 import pytest
 from cluster import path_of
-from kube_scheduler import SYSTEM, chosen, contradictions, end_lease, make_budget, make_pod, node_of, pods_of, told, until, until_bound, until_told
+from kube_scheduler import SYSTEM, chosen, contradictions, end_lease, make_budget, make_limits, make_pod, node_of, pods_of, told, until, until_bound, until_told
 
 DEDICATED = {"key": "team", "value": "vision", "effect": "NoSchedule"}
 
@@ -488,12 +488,6 @@ def test_who_makes_room_is_named_until_it_is_gone(kube, start, classes):
     until_bound(kube, "vip")
 
 
-def make_limits(kube, **data):
-    path = "/api/v1/namespaces/gflow-system/configmaps"
-    kube.ask("POST", path, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "gflow-kube-limits"}, "data": data})
-    return f"{path}/gflow-kube-limits"
-
-
 def test_a_namespace_is_held_to_its_limit(kube, start):
     kube.node("v", 4, "V100")
     path = make_limits(kube, max_gpus_per_namespace="2", nonsense="1")
@@ -503,11 +497,14 @@ def test_a_namespace_is_held_to_its_limit(kube, start):
         until_bound(kube, "first")
         make_pod(kube, "second", "1")
         text = until_told(kube, "second", "Its namespace")
+        assert [one["reason"] for one in pods_of(kube)["second"]["status"]["conditions"]] == ["LimitReached"], "more nodes would not help"
         assert text == "1/1 nodes are available. Its namespace default holds 2 GPUs and may hold 2 at once."
         assert [one["note"] for one in until_events(kube, "second")] == [text]
         make_pod(kube, "never", "3")
         assert until_told(kube, "never", "may hold") == "It asks for 3 GPUs, and its namespace default may hold 2 at once."
         assert scheduler.says("configmap gflow-system/gflow-kube-limits: there is no limit 'nonsense', ignoring it"), scheduler.said()
+        kube.ask("PATCH", path, {"data": {"max_gpus_per_namespace": "many"}})
+        assert scheduler.says("max_gpus_per_namespace is not a number from 0 to 100000, keeping what was"), scheduler.said()
         kube.ask("PATCH", path, {"data": {"max_gpus_of.default": "3"}})
         until_bound(kube, "second")
         assert node_of(pods_of(kube)["first"]) == "v", "what runs goes on"

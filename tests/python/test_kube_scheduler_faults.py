@@ -2,13 +2,15 @@
 """gflow-kube where the API server answers late, wrongly or not at all."""
 
 import contextlib
+import http.client
+import re
 import threading
 import urllib.error
 
 import pytest
 from between import BROKEN, CONFLICT, LOST, Held, is_binding, lost_after, status
 from cluster import path_of
-from kube_scheduler import SYSTEM, chosen, make_pod, node_of, pods_of, told, until, until_bound, until_told
+from kube_scheduler import SYSTEM, chosen, make_limits, make_pod, node_of, pods_of, told, until, until_bound, until_told
 from machine import PATIENCE
 
 
@@ -164,3 +166,57 @@ def test_what_was_to_be_written_while_the_lease_was_slow_is_not_lost(kube, start
     slow.clear()
     start()  # as who gave it up is started again
     until_bound(kube, *(f"p-{i}" for i in range(30)))
+
+
+def test_limits_made_anew_between_two_lists_are_in_force(kube, start, between):
+    """The list tells of the new ones before it tells that the old ones are gone."""
+    kube.node("n", 4)
+    path = make_limits(kube, max_gpus_per_namespace="1")
+    first, go, again = threading.Event(), threading.Event(), threading.Event()
+
+    def watch(path):
+        if "configmaps" not in path:
+            return None
+        if first.is_set():
+            again.set()
+            return None
+        first.set()
+        assert go.wait(PATIENCE)
+        return status(410, "too old resource version")
+
+    between.watch_hook = watch
+    try:
+        start(server=between.url)
+        assert first.wait(PATIENCE)
+        kube.ask("DELETE", path)
+        make_limits(kube, max_gpus_per_namespace="1")
+        go.set()
+        assert again.wait(PATIENCE)
+        make_pod(kube, "a", "1")
+        until_bound(kube, "a")
+        make_pod(kube, "b", "1")
+        until_told(kube, "b", "holds 1 GPUs and may hold 1 at once")
+    finally:
+        go.set()
+        kube.ask("DELETE", path)
+
+
+def test_what_it_may_not_read_is_what_it_waits_for(kube, start, between):
+    """As after an upgrade without the new rights."""
+    between.hook = lambda method, path, forward: status(403, "configmaps is forbidden") if "configmaps" in path else forward()
+    one = start("--listen", "127.0.0.1:0", server=between.url)
+    assert one.says("configmaps is forbidden")
+    address = re.search(r"http://([0-9.]+):([0-9]+)", one.said())
+    kube.node("n", 1)
+    make_pod(kube, "a", "1")
+
+    def page(path):
+        with contextlib.closing(http.client.HTTPConnection(*address.groups(), timeout=PATIENCE)) as connection:
+            connection.request("GET", path)
+            return connection.getresponse().read().decode()
+
+    assert "configmaps is forbidden" in page("/readyz")
+    assert 'gflow_kube_leader{scheduler="gflow"} 0' in page("/metrics"), "so that the alert is heard"
+    between.hook = lambda method, path, forward: forward()
+    until_bound(kube, "a")
+    assert 'gflow_kube_leader{scheduler="gflow"} 1' in page("/metrics")

@@ -253,11 +253,12 @@ def test_who_has_not_read_the_cluster_yet_is_not_ready(kube, start, between):
     held = Held(between, lambda method, path: path.startswith("/api/v1/nodes?limit="))
     one = start(*ANYWHERE, server=between.url)
     held.reached()
-    assert ask(one, "/readyz") == (503, "it waits for the first lists of nodes and pods\n")
+    assert ask(one, "/readyz") == (503, "it waits for the first lists of nodes, pods and limits\n")
     assert ask(one, "/healthz") == (200, "ok")
-    assert metrics_of(one)["gflow_kube_leader"] == 1
+    assert metrics_of(one)["gflow_kube_leader"] == 0
     held.go()
     assert one.says("known") and ask(one, "/readyz") == (200, "ok")
+    assert metrics_of(one)["gflow_kube_leader"] == 1
 
 
 def test_who_ends_is_not_ready(kube, start, between):
