@@ -119,8 +119,6 @@ TEST(Why, NamesTheJobsThatKeepItsUserAtTheLimit) {
             "   1.  GpuLimit: Need 4 GPUs, its user holds 2.5 and may hold 6 at once\n"
             "       job 31 of alice has GPU 0,1, ends at the latest 18:00 (in 6h)\n"
             "\n"
-            "Expected start: 18:00 (in 6h), from the time limits of the running jobs.\n"
-            "\n"
             "What would start it sooner:\n"
             "  gjob update 42 --gpus 3             as many as its user may still hold\n");
   job.blockers.push_back(view_of(blocker::Gpus{.need = 4, .available = 1}));
