@@ -49,7 +49,9 @@ prometheus::MetricFamily one(const std::string& name,
 
 Metrics::Metrics(std::string scheduler)
     : labels_{{"scheduler", std::move(scheduler)}},
-      leader_(gauges("gflow_kube_leader", "1 where this one decides: it has the Lease, and has read the cluster.").Add({})),
+      leader_(gauges("gflow_kube_leader",
+                     "1 where this one decides: it has the Lease, and has read the cluster.")
+                  .Add({})),
       nodes_(gauges("gflow_kube_nodes", "Nodes of the cluster.")),
       gpus_(gauges("gflow_kube_gpus",
                    "GPUs of all nodes by state; a part of one counts as its part.")),
