@@ -26,7 +26,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "e2e"))
 
-from machine import BIN, Machine  # noqa: E402
+from machine import BIN, ENDED, Machine  # noqa: E402
 
 LOAD = BIN.parent / "bench/gpu_load"
 PROGRAM = Path(__file__).with_name("sharing_load.py")
@@ -44,7 +44,7 @@ def row(function):
 
 class Bench:
     def __init__(self, machine, seconds, limits):
-        self.machine, self.seconds, self.limits, self.whole = machine, seconds, limits, {}
+        self.machine, self.seconds, self.limits = machine, seconds, limits
 
     def submit(self, request, *words, environment=(), more=()):
         exported = ",".join(["ALL", f"BENCH_MEMORY={MEMORY}", *(f"{name}={value}" for name, value in environment)])
@@ -117,7 +117,7 @@ def launches(bench):
 
 @row
 def starts(bench):
-    """From fork to the end of a program that initializes the driver, makes a context, takes memory."""
+    """From fork to the end of a program that makes a context and computes for some milliseconds, with a share for longer."""
     for request, more in (("1", ()), ("1", TURNS), ("8G,0.5", ())):
         took = []
         for _ in range(5):
@@ -312,6 +312,8 @@ def checkpoint(bench):
         with bench.folder() as folder, Outside() as outside:
             job = bench.submit(request, sys.executable, PROGRAM, "hold", folder, gib)
             while not (folder / "pid").exists():
+                if bench.machine.job(job)["status"] in ENDED:
+                    bench.end(job)
                 time.sleep(0.05)
             pid = int((folder / "pid").read_text())
             steps = [f"{outside.used() / GIB:.2f} GiB", its.state(pid), its.call("Lock", pid), its.state(pid),

@@ -8,6 +8,8 @@
     sharing_load.py pair FOLDER N SECONDS NAME units of one workload in the same seconds as N - 1 others
     sharing_load.py latency FOLDER N SECONDS   an inference every 50 ms, beside N - 1 others
     sharing_load.py captures                   a hundred CUDA graphs captured and replayed
+    sharing_load.py graph-memory               graphs that allocate while they are captured, up to the limit
+    sharing_load.py one-of-two GIB             two processes that ask for it, and a third when one was killed
     sharing_load.py hold FOLDER GIB            memory with known content, until FOLDER/go exists
     sharing_load.py jax | cupy                 what they see, and a product"""
 
