@@ -17,13 +17,15 @@ namespace {
 
 constexpr std::chrono::seconds kForever = std::chrono::years(100);
 
-/// A node that would do for the head.
+/// A node that would do for the head, or for one job of it if it is a gang.
 struct Prospect {
-  MonoTime at;  ///< when the head is expected to fit there
+  MonoTime at;  ///< when that is expected to fit there
   NodeIndex node = 0;
+  DemandIndex demand = 0;
 
   friend auto operator<=>(const Prospect&, const Prospect&) = default;
 };
+using LeavingByNode = std::vector<std::vector<Leaving>>;
 
 /// When enough of what runs on the node is gone, if ever.
 std::optional<MonoTime> fits_at(Index& index,
@@ -39,10 +41,97 @@ std::optional<MonoTime> fits_at(Index& index,
   return std::nullopt;
 }
 
-/// The suspended jobs on the node, if the demand does not fit there when all others that end by
+/// The nodes a job would have: those where it fits soonest. Empty if there are too few.
+std::vector<Prospect> prospects_of(Index& index,
+                                   const Job& job,
+                                   const LeavingByNode& leaving,
+                                   const std::set<NodeIndex>& taken) {
+  const Ledger& ledger = index.ledger;
+  const DemandIndex demand = index.demand_of(job.spec);
+  std::vector<Prospect> prospects;
+  for (NodeIndex node = 0; node < ledger.size(); ++node) {
+    if (!ledger.could_fit(demand, node) || taken.contains(node)) continue;
+    const auto at = fits_at(index, demand, node, leaving[static_cast<std::size_t>(node)]);
+    if (at) prospects.push_back({*at, node, demand});
+  }
+  const auto wanted = static_cast<std::size_t>(ledger.demand(demand).nodes);
+  if (prospects.size() < wanted) return {};
+  std::ranges::sort(prospects);
+  prospects.resize(wanted);
+  return prospects;
+}
+
+/// What a node will have as those leave that run there, while jobs of a gang are put there.
+class Outlook {
+ public:
+  Outlook(const Index& index, NodeIndex node, const std::vector<Leaving>& leaving)
+      : index_(index), node_(node), leaving_(leaving), state_(index.ledger.state(node)) {}
+
+  /// When one more of these fits, if ever.
+  std::optional<MonoTime> next(DemandIndex demand) {
+    while (!index_.ledger.fits_state(demand, node_, state_)) {
+      if (gone_ == leaving_.size()) return std::nullopt;
+      const Leaving& one = leaving_[gone_++];
+      index_.ledger.give_back_on(state_, one.demand, one.devices, one.presence);
+      at_ = std::max(at_, one.end);
+    }
+    return at_;
+  }
+  /// REQUIRES: it fits.
+  void put(DemandIndex demand) {
+    index_.ledger.take_on(state_, demand, index_.ledger.first_devices(demand, state_));
+  }
+
+ private:
+  const Index& index_;
+  NodeIndex node_;
+  const std::vector<Leaving>& leaving_;
+  NodeState state_;
+  std::size_t gone_ = 0;
+  MonoTime at_ = index_.now.mono;
+};
+
+/// Where jobs of a gang would go of which enough start together, each where it fits soonest. Empty
+/// if they never do.
+std::vector<Prospect> prospects_of(Index& index,
+                                   const Gang& gang,
+                                   const LeavingByNode& leaving,
+                                   const std::set<NodeIndex>& taken) {
+  std::map<DemandIndex, std::size_t> wanted;
+  std::size_t needed = gang.needed();
+  for (const QueueKey& key : gang.waiting) {
+    if (needed-- == 0) break;
+    ++wanted[index.demand_of(index.find(key.id)->spec)];
+  }
+  std::map<NodeIndex, Outlook> outlooks;
+  for (NodeIndex node = 0; node < index.ledger.size(); ++node) {
+    if (taken.contains(node)) continue;
+    outlooks.try_emplace(node, index, node, leaving[static_cast<std::size_t>(node)]);
+  }
+  std::vector<Prospect> prospects;
+  for (const auto& [demand, count] : wanted) {
+    std::set<Prospect> next;
+    const auto look_at = [&](NodeIndex node) {
+      if (const auto at = outlooks.at(node).next(demand)) next.insert({*at, node, demand});
+    };
+    for (const auto& [node, outlook] : outlooks) {
+      if (index.ledger.could_fit(demand, node)) look_at(node);
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      if (next.empty()) return {};
+      prospects.push_back(*next.begin());
+      next.erase(next.begin());
+      outlooks.at(prospects.back().node).put(demand);
+      look_at(prospects.back().node);
+    }
+  }
+  return prospects;
+}
+
+/// The suspended jobs on the node, if what is to go there does not fit when all others that end by
 /// then are gone.
 std::vector<JobId> needed_gone(Index& index,
-                               DemandIndex demand,
+                               const KeptNode& kept,
                                NodeIndex node,
                                const std::vector<Leaving>& leaving,
                                MonoTime start) {
@@ -55,7 +144,7 @@ std::vector<JobId> needed_gone(Index& index,
       index.ledger.give_back_on(state, one.demand, one.devices, one.presence);
     }
   }
-  if (index.ledger.fits_state(demand, node, state)) suspended.clear();
+  if (suspended.empty() || kept.takes_all(index.ledger, node, std::move(state))) return {};
   return suspended;
 }
 
@@ -88,6 +177,15 @@ const std::vector<std::vector<Leaving>>& Leavings::by_node(Index& index) {
   return by_node_;
 }
 
+/// The last part is only looked for: nothing is put there after it.
+bool KeptNode::takes_all(const Ledger& ledger, NodeIndex node, NodeState as) const {
+  for (const DemandIndex& part : parts) {
+    if (!ledger.fits_state(part, node, as)) return false;
+    if (&part != &parts.back()) ledger.take_on(as, part, ledger.first_devices(part, as));
+  }
+  return true;
+}
+
 /// Jobs end when they are expected to, each giving back what it has; devices others use stay as
 /// they are.
 Reservation reserve(Index& index,
@@ -96,36 +194,30 @@ Reservation reserve(Index& index,
                     const std::set<NodeIndex>& taken) {
   const Job& waiting = *index.find(head);
   Reservation kept;
-  kept.demand = index.demand_of(waiting.spec);
   kept.priority = waiting.spec.priority;
   kept.head.job = head;
 
-  const Ledger& ledger = index.ledger;
-  const auto& leaving = leavings.by_node(index);
-  const auto on = [&](NodeIndex node) -> const std::vector<Leaving>& {
-    return leaving[static_cast<std::size_t>(node)];
-  };
-  std::vector<Prospect> prospects;
-  for (NodeIndex node = 0; node < ledger.size(); ++node) {
-    if (!ledger.could_fit(kept.demand, node) || taken.contains(node)) continue;
-    if (const auto at = fits_at(index, kept.demand, node, on(node)))
-      prospects.push_back({*at, node});
-  }
-  const auto wanted = static_cast<std::size_t>(ledger.demand(kept.demand).nodes);
-  if (prospects.size() < wanted) return kept;
-  std::ranges::sort(prospects);
-  prospects.resize(wanted);
-  const MonoTime start = prospects.back().at;
+  const LeavingByNode& leaving = leavings.by_node(index);
+  const Gang* gang = index.gang_to_start(waiting);
+  const std::vector<Prospect> prospects = gang == nullptr
+                                              ? prospects_of(index, waiting, leaving, taken)
+                                              : prospects_of(index, *gang, leaving, taken);
+  if (prospects.empty()) return kept;
+  const MonoTime start = std::ranges::max_element(prospects)->at;
   kept.head.start = start;
   kept.head.proven = true;
   for (const Prospect& one : prospects) {
-    NodeState& state = kept.nodes.emplace(one.node, ledger.state(one.node)).first->second;
-    for (const Leaving& gone : on(one.node)) {
+    const auto at = kept.nodes.try_emplace(one.node, KeptNode{index.ledger.state(one.node)}).first;
+    at->second.parts.push_back(one.demand);
+  }
+  for (auto& [node, kept_node] : kept.nodes) {
+    const auto& on_node = leaving[static_cast<std::size_t>(node)];
+    for (const Leaving& gone : on_node) {
       if (gone.end > start) break;
-      ledger.give_back_on(state, gone.demand, gone.devices, gone.presence);
+      index.ledger.give_back_on(kept_node.state, gone.demand, gone.devices, gone.presence);
       kept.head.proven = kept.head.proven && index.latest_end(*index.find(gone.job)).has_value();
     }
-    const auto needed = needed_gone(index, kept.demand, one.node, on(one.node), start);
+    const auto needed = needed_gone(index, kept_node, node, on_node, start);
     kept.needs_gone.insert(needed.begin(), needed.end());
   }
   return kept;
@@ -143,14 +235,22 @@ void Reservation::take(const Index& index,
   index.ledger.take_on(state, passing, there.devices);
 }
 
+/// One that goes on holds what it has already.
+bool Reservation::is_voided_by(const Index& index, const Passer& passer) const {
+  if (!is_being_made || passer.suspended || passer.parts == 0) return false;
+  const Job& waiting = *index.find(head.job);
+  return waiting.spec.user.uid == passer.uid &&
+         passer.parts + index.parts_to_start(waiting) > index.gpu_limit_left(passer.uid);
+}
+
 bool Reservation::leaves_enough(const Index& index,
                                 const Passer& passer,
                                 const Placement& there) const {
   const auto at = nodes.find(there.node);
   if (at == nodes.end()) return true;
-  NodeState after = at->second;
+  NodeState after = at->second.state;
   take(index, passer, there, after);
-  return index.ledger.fits_state(demand, there.node, after);
+  return at->second.takes_all(index.ledger, there.node, std::move(after));
 }
 
 Passage Reservation::passage(const Index& index,
@@ -187,31 +287,35 @@ void Reservation::take_spare(const Index& index,
                              const std::vector<Placement>& there) {
   for (const Placement& placement : there) {
     const auto at = nodes.find(placement.node);
-    if (at != nodes.end()) take(index, passer, placement, at->second);
+    if (at != nodes.end()) take(index, passer, placement, at->second.state);
   }
 }
 
 /// Whether its user would hold more of GPUs than may be, if all his jobs start whose places are
 /// kept: places for two of which only one may run keep GPUs idle.
 bool Places::is_over_limit(const Index& index, const Job& job) const {
-  std::int64_t wanted = gpu_parts_of(job.spec.request);
+  std::int64_t wanted = index.parts_to_start(job);
   if (wanted == 0 || index.policy.gpu_quota.none()) return false;
   std::set<JobId> counted{job.id};
   for (const Reservation& kept : kept_) {
     const Job& head = *index.find(kept.head.job);
     if (head.spec.user.uid != job.spec.user.uid || !counted.insert(head.id).second) continue;
-    wanted += gpu_parts_of(head.spec.request);
+    wanted += index.parts_to_start(head);
   }
   return wanted > index.gpu_limit_left(job.spec.user.uid);
 }
 
 bool Places::has_one_at_limit(const Index& index) const {
   return std::ranges::any_of(kept_, [&index](const Reservation& kept) {
-    return index.is_at_user_limit(index.find(kept.head.job)->spec);
+    return index.is_at_limit(*index.find(kept.head.job));
   });
 }
 
 void Places::block(Index& index, JobId job) {
+  if (index.gang_to_start(*index.find(job)) != nullptr &&
+      !gangs_.insert(index.gangs.of(job)).second) {
+    return;
+  }
   if (!first_) first_ = job;
   if (keep_against_all(index, job)) {
     if (!head_) head_ = kept_.back().head;
@@ -232,7 +336,8 @@ bool Places::keep_against_all(Index& index, JobId id) {
   const bool waited = index.keeps_reservation(job);
   if (!waited) {
     const bool makes_room = index.is_stoppable(job);
-    if (job.spec.request.nodes == 1 || makes_room || index.ends.empty()) return false;
+    const bool is_wide = job.spec.request.nodes > 1 || index.gang_to_start(job) != nullptr;
+    if (!is_wide || makes_room || index.ends.empty()) return false;
     if (++tried_ > kMaxAgainstAll) return false;
   }
   Reservation kept = reserve(index, leavings_, id, nodes_against_all());
@@ -282,6 +387,7 @@ bool Places::let_pass(Index& index, const Passer& passer, const std::vector<Plac
   };
   std::vector<Reservation*> spare;
   for (Reservation& reservation : kept_) {
+    if (reservation.is_voided_by(index, passer)) return false;
     if (!reservation.concerns(passer) || is_behind(reservation)) continue;
     const Passage passage = reservation.passage(index, passer, there);
     if (passage == Passage::Blocked) return false;

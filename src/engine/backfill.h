@@ -23,15 +23,25 @@ enum class Passage {
   Patient,    ///< the head's start is not proven, and its patience is not used up
 };
 
-/// The place of a blocked job, during one pass: on certain nodes from a certain time on. Nobody
-/// else's nodes are kept for it, and only these drain.
+/// A node kept for a job, or for jobs that start together.
+struct KeptNode {
+  placement::NodeState state;                   ///< as it will be when they start
+  std::vector<placement::DemandIndex> parts{};  ///< what of them goes there, in order
+
+  /// Whether all of it would fit there if it stood like this.
+  [[nodiscard]] bool takes_all(const placement::Ledger& ledger,
+                               placement::NodeIndex node,
+                               placement::NodeState as) const;
+};
+
+/// The place of a blocked job, or of a gang, during one pass: on certain nodes from a certain time
+/// on. Nobody else's nodes are kept for it, and only these drain.
 struct Reservation {
   Index::Head head;
   int priority = kDefaultPriority;
-  bool against_all = true;  ///< else only against lower priorities, and without patience
-  placement::DemandIndex demand = 0;
-  /// The nodes kept for it, as they will be when it starts.
-  std::map<placement::NodeIndex, placement::NodeState> nodes;
+  bool against_all = true;     ///< else only against lower priorities, and without patience
+  bool is_being_made = false;  ///< others stop for it
+  std::map<placement::NodeIndex, KeptNode> nodes;
   /// Suspended jobs without whose memory it will not fit there: it can start only when they have
   /// gone on and ended.
   std::set<JobId> needs_gone;
@@ -42,6 +52,8 @@ struct Reservation {
   /// Whether it may start wherever it wants.
   [[nodiscard]] std::optional<Passage> passage_by_time(const Index& index,
                                                        const Passer& passer) const;
+  /// Whether others would stop in vain, as it would take its user to the limit that the head needs.
+  [[nodiscard]] bool is_voided_by(const Index& index, const Passer& passer) const;
   /// A job that passed from what is spare takes it.
   void take_spare(const Index& index,
                   const Passer& passer,
@@ -98,6 +110,16 @@ class Places {
   /// This job does not fit. To be told in the order of the queue.
   void block(Index& index, JobId job);
   void keep(Reservation reservation) { kept_.push_back(std::move(reservation)); }
+  /// What is kept, with what is spare of it: for one who may have to put back what he took.
+  struct Kept {
+    std::vector<Reservation> places;
+    std::vector<JobId> blocked;
+  };
+  [[nodiscard]] Kept kept() const { return {kept_, blocked_}; }
+  void put_back(Kept kept) {
+    kept_ = std::move(kept.places);
+    blocked_ = std::move(kept.blocked);
+  }
   /// Whether the job may start there before all of those; takes what is spare if so. A suspended
   /// one that one of them needs gone is not held back by those behind that one.
   [[nodiscard]] bool let_pass(Index& index,
@@ -133,6 +155,7 @@ class Places {
   int against_all_ = 0;  ///< places kept against all of one priority
   int tried_ = 0;        ///< jobs that would keep one if limits proved when they start
   std::vector<Reservation> kept_;
+  std::set<GangNumber> gangs_;  ///< of those told that did not fit
   std::vector<JobId> blocked_;  ///< places not kept yet, which lower priorities may not take
   std::optional<Index::Head> head_;
   std::optional<JobId> first_;

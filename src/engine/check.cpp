@@ -43,6 +43,7 @@ Index rebuilt_from(const Index& index) {
   fresh.drains = index.drains;
   fresh.health = index.health;
   fresh.jobs = index.jobs;
+  fresh.gangs = index.gangs.emptied();
   fresh.ledger = index.ledger.emptied();
   for (const JobId id : fresh.jobs.ids()) {
     const Job& job = fresh.jobs.at(id);
@@ -162,7 +163,7 @@ std::string check_next(const Index& index) {
   if (head && !is_queued(index, head->job)) {
     return fmt::format("a place is kept for job {}, which does not wait", head->job.value);
   }
-  if (head && index.is_at_user_limit(index.find(head->job)->spec)) {
+  if (head && index.is_at_limit(*index.find(head->job))) {
     return fmt::format("a place is kept for job {}, whose user is at a limit", head->job.value);
   }
   if (first && !is_queued(index, *first)) {
@@ -220,6 +221,7 @@ std::string check_ids(const Index& index) {
 std::string check_indexes(const Index& index, const Index& fresh) {
   if (fresh.by_status != index.by_status) return "the index by status is wrong";
   if (fresh.ready != index.ready) return "the index of jobs that may start is wrong";
+  if (!(fresh.gangs == index.gangs)) return "the jobs of gangs are counted wrong";
   if (fresh.begin_later != index.begin_later) return "the index of begin times is wrong";
   if (fresh.begun != index.begun) return "the index of begin times gone by is wrong";
   if (!fresh.fair.holds_like(index.fair)) return "what users hold and wait for is counted wrong";

@@ -470,7 +470,7 @@ void explain_user_limit(const Index& index,
 }  // namespace
 
 Blocker user_limit_of(const Index& index, const JobSpec& spec, Now now, std::size_t more) {
-  const auto limit = index.policy.gpu_quota.of(spec.user.name);
+  const auto limit = index.gpu_limit(spec.user.uid, spec.user.name);
   if (!limit || spec.request.gpus == 0) {
     return blocker::UserLimit{index.policy.max_unreserved_per_user};
   }

@@ -85,6 +85,19 @@ void Fronts::set_full(ShapeNumber number) {
   --open_;
 }
 
+void Fronts::set_gang_full(GangNumber gang) {
+  for (ShapeNumber number = 0; number < shapes_.size(); ++number) {
+    if (shapes_[number].lines > 0 && shapes_[number].shape.gang == gang) set_full(number);
+  }
+}
+
+void Fronts::open_gang(GangNumber gang) {
+  for (Shaped& shaped : shapes_) {
+    if (shaped.lines == 0 || shaped.shape.gang != gang) continue;
+    if (std::exchange(shaped.full, false)) ++open_;
+  }
+}
+
 void Fronts::open_all() {
   for (Shaped& shaped : shapes_) {
     if (shaped.lines > 0 && std::exchange(shaped.full, false)) ++open_;
@@ -118,6 +131,7 @@ void Fronts::find_room(const Ledger& ledger) {
     if (std::ranges::none_of(nodes, fits)) continue;
     shaped.full = false;
     ++open_;
+    if (shaped.shape.gang != kNoGang) open_gang(shaped.shape.gang);
   }
 }
 

@@ -49,6 +49,9 @@ class Fronts {
   [[nodiscard]] const Shape& shape(ShapeNumber number) const { return shapes_[number].shape; }
   [[nodiscard]] bool is_full(ShapeNumber number) const { return shapes_[number].full; }
   void set_full(ShapeNumber number);
+  /// The same of all shapes of a gang, and the contrary: its jobs start together.
+  void set_gang_full(GangNumber gang);
+  void open_gang(GangNumber gang);
   /// There may be room for any.
   void open_all();
   /// How many shapes there may be room for.

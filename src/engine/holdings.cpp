@@ -46,9 +46,10 @@ placement::DemandIndex Index::demand_of(const JobSpec& spec) {
   return ledger.intern(placement::demand_of(spec.request));
 }
 
-Shape Index::shape_of(const JobSpec& spec) {
+Shape Index::shape_of(const Job& job) {
+  const JobSpec& spec = job.spec;
   const auto bound = spec.time_limit ? *spec.time_limit + spec.grace : std::chrono::seconds::zero();
-  return {demand_of(spec), bound};
+  return {demand_of(spec), bound, gangs.of(job.id)};
 }
 
 std::vector<Placement> Index::placements_of(const Attempt& attempt) {
@@ -85,6 +86,7 @@ void Index::link_active(const Job& job, const Attempt& attempt) {
   if (job.spec.preemption != Preemption::None) preemptible.insert(job.id);
   fair.hold(job.spec.user.uid, gpu_parts_of(job.spec.request));
   if (const auto end = latest_end(job)) ends.emplace(*end, job.id);
+  if (Gang* gang = gangs.find(job.id)) ++gang->active;
   if (Group* own = group(job)) {
     ++own->active;
     balance(*own);
@@ -112,6 +114,10 @@ void Index::unlink_active(const Job& job, const Attempt& attempt) {
   incumbents.erase(job.id);
   fair.hold(job.spec.user.uid, -gpu_parts_of(job.spec.request));
   if (const auto end = latest_end(job)) ends.erase({*end, job.id});
+  if (Gang* gang = gangs.find(job.id)) {
+    --gang->active;
+    fronts.open_gang(gangs.of(job.id));  // those that wait may have to start together now
+  }
   if (Group* own = group(job)) {
     --own->active;
     balance(*own);

@@ -67,6 +67,7 @@ void Index::erase(JobId id) {
   unlist(*job);
   jobs.erase(id);
   sparing.erase(id);
+  gangs.leave(id);
   several_stopped_for.erase(id);
   ++revision;
 }
@@ -206,11 +207,15 @@ void Index::link_ready(const Job& job, std::uint64_t count) {
 }
 
 void Index::queue(const Job& job, std::uint64_t count) {
-  const Shape shape = shape_of(job.spec);
+  const Shape shape = shape_of(job);
   auto& lines = ready[shape];
   const auto [at, added] = lines.try_emplace(kind_of(job));
   Line& line = at->second;
   line.jobs.insert(key_of(job), count);
+  if (Gang* gang = gangs.find(job.id)) {
+    gang->waiting.insert(key_of(job));
+    fronts.open_gang(shape.gang);  // with one more, others of it may do
+  }
   fair.wait(job.spec.user.uid, static_cast<std::int64_t>(count));
   if (!added) return fronts.put(line);
   line.contender = contender_of(job);
@@ -224,10 +229,11 @@ void Index::queue(const Job& job, std::uint64_t count) {
 }
 
 void Index::unqueue(const Job& job) {
-  const auto shape = ready.find(shape_of(job.spec));
+  const auto shape = ready.find(shape_of(job));
   if (shape == ready.end()) return;
   const auto line = shape->second.find(kind_of(job));
   if (line == shape->second.end() || line->second.jobs.erase(key_of(job)) == 0) return;
+  if (Gang* gang = gangs.find(job.id)) gang->waiting.erase(key_of(job));
   const bool is_last = line->second.jobs.empty();
   if (is_last) fronts.remove(line->second);
   fair.wait(job.spec.user.uid, -1);
@@ -275,14 +281,37 @@ std::size_t Index::count(StatusSet statuses) const {
 
 bool Index::is_at_user_limit(const JobSpec& spec) const { return user_limit_left(spec) == 0; }
 
-std::int64_t Index::gpu_limit_left(std::uint32_t uid, std::string_view user) const {
-  const auto limit = policy.gpu_quota.of(user);
-  return limit ? limit->parts - fair.held(uid) : std::numeric_limits<std::int64_t>::max();
+const Gang* Index::gang_to_start(const Job& job) const {
+  const Gang* gang = gangs.find(job.id);
+  return gang != nullptr && gang->start() == GangStart::Together ? gang : nullptr;
 }
 
-std::int64_t Index::gpu_limit_left(std::uint32_t uid) const {
-  if (policy.gpu_quota.none()) return std::numeric_limits<std::int64_t>::max();
-  return gpu_limit_left(uid, by_user.at(uid).name);
+std::int64_t Index::parts_to_start(const Job& job) const {
+  const Gang* gang = gang_to_start(job);
+  if (gang == nullptr) return gpu_parts_of(job.spec.request);
+  std::int64_t parts = 0;
+  std::size_t needed = gang->needed();
+  for (const QueueKey& key : gang->waiting) {
+    if (needed-- == 0) break;
+    parts += gpu_parts_of(find(key.id)->spec.request);
+  }
+  return parts;
+}
+
+bool Index::is_at_limit(const Job& job) const {
+  if (gang_to_start(job) == nullptr) return is_at_user_limit(job.spec);
+  return !policy.gpu_quota.none() && parts_to_start(job) > gpu_limit_left(job.spec.user.uid);
+}
+
+std::optional<Share> Index::gpu_limit(std::uint32_t uid, std::string_view otherwise) const {
+  if (policy.gpu_quota.none()) return std::nullopt;
+  const auto user = by_user.find(uid);
+  return policy.gpu_quota.of(user == by_user.end() ? otherwise : user->second.name);
+}
+
+std::int64_t Index::gpu_limit_left(std::uint32_t uid, std::string_view otherwise) const {
+  const auto limit = gpu_limit(uid, otherwise);
+  return limit ? limit->parts - fair.held(uid) : std::numeric_limits<std::int64_t>::max();
 }
 
 std::size_t Index::user_limit_left(const JobSpec& spec) const {

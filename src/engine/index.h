@@ -13,6 +13,7 @@
 #include "engine/dependencies.h"
 #include "engine/ended_jobs.h"
 #include "engine/fronts.h"
+#include "engine/gangs.h"
 #include "engine/health.h"
 #include "engine/job_table.h"
 #include "engine/peaks.h"
@@ -59,6 +60,8 @@ struct Passer {
   Shape shape;
   int priority = kDefaultPriority;
   std::chrono::seconds run_time{0};  ///< expected; no longer than its limit
+  std::uint32_t uid = 0;             ///< of its user
+  std::int64_t parts = 0;            ///< of GPUs that it would hold
   std::optional<JobId> suspended{};  ///< which suspended job would go on, if it is one
 };
 
@@ -130,6 +133,7 @@ struct Index {
   mutable std::map<JobId, Incumbent> incumbents;
   int gpu_scale = OrderRules::kReferenceGpus;  ///< of all nodes, rounded down to a power of 2
   std::map<GroupKey, Group> groups;
+  Gangs gangs;
   std::set<std::pair<WallTime, JobId>> begin_later;               ///< queued, begin time to come
   std::set<std::pair<WallTime, JobId>> begun;                     ///< queued, begin time past
   std::set<std::pair<std::chrono::milliseconds, JobId>> backoff;  ///< by Queued::not_before
@@ -260,7 +264,7 @@ struct Index {
   /// How long an active job has been at it, its present attempt only.
   [[nodiscard]] std::chrono::seconds ran(const Job& job) const;
   /// The shape of the job, its demand interned.
-  [[nodiscard]] Shape shape_of(const JobSpec& spec);
+  [[nodiscard]] Shape shape_of(const Job& job);
   [[nodiscard]] placement::DemandIndex demand_of(const JobSpec& spec);
   /// What an active job has on its nodes; a node nobody told of yet is added, not ready.
   [[nodiscard]] std::vector<placement::Placement> placements_of(const Attempt& attempt);
@@ -303,13 +307,23 @@ struct Index {
   /// Jobs of a user that wait.
   [[nodiscard]] std::size_t pending_of(std::uint32_t uid) const;
 
-  /// How much more of GPUs the user's jobs may hold, in parts: of all that are active, as a
-  /// suspended one keeps its place there. Less than nothing after the limit was lowered.
-  [[nodiscard]] std::int64_t gpu_limit_left(std::uint32_t uid, std::string_view user) const;
-  [[nodiscard]] std::int64_t gpu_limit_left(std::uint32_t uid) const;  ///< REQUIRES: he has jobs
+  /// How many GPUs the jobs of a user may hold; nothing where there is no limit. A user whose jobs
+  /// have several names, as his account was renamed, is called what the last of them calls him, and
+  /// one who has none as is said here.
+  [[nodiscard]] std::optional<Share> gpu_limit(std::uint32_t uid, std::string_view otherwise) const;
+  /// How much more of GPUs they may hold, in parts: of all that are active, as a suspended one
+  /// keeps its place there. Less than nothing after the limit was lowered.
+  [[nodiscard]] std::int64_t gpu_limit_left(std::uint32_t uid,
+                                            std::string_view otherwise = {}) const;
   /// Whether as many of its user's jobs run without GPUs and CPUs, as it does, as may at once, or
   /// it would hold more of GPUs than is left to its user.
   [[nodiscard]] bool is_at_user_limit(const JobSpec& spec) const;
+  /// The gang of a waiting job if it starts together with it, else null.
+  [[nodiscard]] const Gang* gang_to_start(const Job& job) const;
+  /// What of GPUs the job would hold, or all of its gang that start together.
+  [[nodiscard]] std::int64_t parts_to_start(const Job& job) const;
+  /// Whether a limit of its user keeps the waiting job, or its gang, from starting.
+  [[nodiscard]] bool is_at_limit(const Job& job) const;
   /// How many more such jobs may run now by the limit of their user, and of their group if they
   /// came to it: its jobs that may start, too, stand before them.
   [[nodiscard]] std::size_t user_limit_left(const JobSpec& spec) const;

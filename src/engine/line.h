@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/job.h"
+#include "engine/gang.h"
 #include "engine/order.h"
 #include "engine/run_set.h"
 #include "placement/ledger.h"
@@ -34,6 +35,7 @@ struct QueueKey {
 struct Shape {
   placement::DemandIndex demand = 0;
   std::chrono::seconds bound{0};  ///< time limit and grace; 0 is no limit
+  GangNumber gang = kNoGang;
 
   friend auto operator<=>(const Shape&, const Shape&) = default;
 };

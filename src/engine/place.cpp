@@ -111,7 +111,12 @@ seconds Index::expected_run(const Contender& contender) const {
 }
 
 Passer Index::passer_of(const Job& job) {
-  return {shape_of(job.spec), job.spec.priority, expected_run(contender_of(job))};
+  const Contender contender = contender_of(job);
+  return {.shape = shape_of(job),
+          .priority = job.spec.priority,
+          .run_time = expected_run(contender),
+          .uid = contender.signature.uid,
+          .parts = contender.signature.parts};
 }
 
 /// An active job as it is now, with what is known of its like.

@@ -70,9 +70,10 @@ bool Step::preempt_for(JobId id, Places& places) {
   if (stopping.empty()) return true;
   for (const JobId other : stopping) longest = std::max(longest, index_.find(other)->spec.grace);
   Reservation kept;
-  kept.demand = index_.demand_of(index_.find(id)->spec);
+  kept.is_being_made = true;
   kept.head = {id, index_.now.mono + longest, true};
-  kept.nodes = plan->nodes;
+  const auto demand = index_.demand_of(index_.find(id)->spec);
+  for (const auto& [node, state] : plan->nodes) kept.nodes.emplace(node, KeptNode{state, {demand}});
   places.keep(std::move(kept));
   return false;
 }
@@ -85,6 +86,11 @@ void Step::remember_preemption(JobId id, const std::vector<JobId>& victims, bool
   if (told_now) queued.preemption_at = index_.lived();
   queued.victims = victims;
   saved(id, Happening::Nothing);
+}
+
+/// It cannot take the room that is made for it any more: that is anyone's.
+void Step::forget_preemption(JobId id) {
+  if (!std::get<Queued>(index_.find(id)->state).victims.empty()) remember_preemption(id, {}, false);
 }
 
 void Step::preempt(JobId victim, JobId by) {

@@ -16,16 +16,25 @@ bool could_keep_place(const Index& index, const Places& places, const Front& fro
   if (!places.could_keep_one_more(index)) return false;
   if (index.policy.order.order == Order::Submission) return true;
   const auto waited = index.lived() - std::chrono::seconds(front.first.rank);
-  const auto demand = index.fronts.shape(front.shape).demand;
-  return waited >= index.policy.keep_after || index.ledger.demand(demand).nodes > 1;
+  const Shape& shape = index.fronts.shape(front.shape);
+  return waited >= index.policy.keep_after || shape.gang != kNoGang ||
+         index.ledger.demand(shape.demand).nodes > 1;
 }
 
 bool is_at_user_limit(const Index& index, const Candidate& first) {
   const Signature& signature = first.line->contender.signature;
+  const GangNumber gang = index.fronts.shape(first.shape).gang;
+  if (gang != kNoGang) return index.is_at_limit(*index.find(first.job()));
   if (signature.parts > 0) return signature.parts > index.gpu_limit_left(signature.uid);
   const placement::Demand& demand = index.ledger.demand(index.fronts.shape(first.shape).demand);
   return demand.gpus == 0 && demand.milli_cpus == 0 &&
          index.is_at_user_limit(index.find(first.job())->spec);
+}
+
+/// Whether no room helps it now.
+bool is_kept_from_queue(const Index& index, const Candidate& first) {
+  const GangNumber gang = index.fronts.shape(first.shape).gang;
+  return index.gangs.start(gang) == GangStart::NotYet || is_at_user_limit(index, first);
 }
 
 /// Jobs for which there is no room: of them only the places matter, which may be kept. Told to
@@ -67,7 +76,7 @@ class Blocked {
   /// False if it made no difference.
   bool tell_first() {
     const Candidate& first = lines_.first();
-    if (is_at_user_limit(index_, first)) {
+    if (is_kept_from_queue(index_, first)) {
       lines_.drop_line();
       return true;
     }
@@ -125,6 +134,7 @@ void Step::schedule() {
 /// False where what started took its user to the limit of GPUs that a job of his needs whose place
 /// was kept: that is no one's any more, and who was kept from it is to be looked at again.
 bool Step::look_through_queue() {
+  const std::uint64_t starts = starts_;
   index_.expect_anew();
   Places places;
   Candidates candidates(index_);
@@ -135,18 +145,30 @@ bool Step::look_through_queue() {
   while (!candidates.empty()) {
     const Candidate first = candidates.first();
     blocked.tell_before(first.place);
-    if (is_at_user_limit(index_, first)) {
+    if (is_kept_from_queue(index_, first)) {
+      forget_preemption(first.job());
       candidates.drop_line();
       continue;
     }
     resume_before(first.place, suspended, places);
-    const Passer passer{
-        index_.fronts.shape(first.shape), first.place.priority, first.line->run_time};
+    if (const GangNumber gang = index_.fronts.shape(first.shape).gang;
+        index_.gangs.start(gang) == GangStart::Together) {
+      look_at_gang(first, gang, candidates, places);
+      if (index_.fair.settle_again()) {
+        candidates.compare_again();
+        blocked.compare_again();
+      }
+      continue;
+    }
+    const Signature& signature = first.line->contender.signature;
+    const Passer passer{.shape = index_.fronts.shape(first.shape),
+                        .priority = first.place.priority,
+                        .run_time = first.line->run_time,
+                        .uid = signature.uid,
+                        .parts = signature.parts};
     auto there = room_for(first, passer.shape.demand, places);
     if (!there) {
-      if (!places.is_full() || could_keep_place(index_, places, index_.fronts.of(*first.line))) {
-        places.block(index_, first.job());
-      }
+      tell_blocked(first, places);
       index_.fronts.set_full(first.shape);
       candidates.drop_shape();
     } else if (!pass(places, passer, *there)) {
@@ -168,12 +190,80 @@ bool Step::look_through_queue() {
   blocked.tell_rest();
   resume_before(std::nullopt, suspended, places);
   index_.awaited = Index::Awaited{places.head(), places.first()};
-  return !places.has_one_at_limit(index_);
+  return starts_ == starts || !places.has_one_at_limit(index_);
 }
 
 void Step::look_at_queue() {
   while (!look_through_queue()) {
   }
+}
+
+void Step::tell_blocked(const Candidate& first, Places& places) {
+  if (places.is_full() && !could_keep_place(index_, places, index_.fronts.of(*first.line))) return;
+  places.block(index_, first.job());
+}
+
+/// Starts enough jobs of the gang at once, and what else of it there is room for, or none of it in
+/// this pass. Those that are left after a start may start alone.
+void Step::look_at_gang(const Candidate& first,
+                        GangNumber gang,
+                        Candidates& candidates,
+                        Places& places) {
+  std::vector<Start> starts;
+  if (!index_.fronts.is_full(first.shape)) starts = starts_of_gang(index_.gangs.at(gang), places);
+  if (starts.empty()) {
+    tell_blocked(first, places);
+    index_.fronts.set_gang_full(gang);
+  }
+  const auto is_of_gang = [&](Fronts::ShapeNumber shape) {
+    return index_.fronts.shape(shape).gang == gang;
+  };
+  candidates.drop_if([&](const Candidate& one) { return is_of_gang(one.shape); });
+  if (starts.empty()) return;
+  for (const Start& one : starts) start(one.job, one.there);
+  for (const Front& front : index_.fronts.all()) {
+    if (is_of_gang(front.shape)) candidates.add(front);
+  }
+  candidates.put_in_order();
+}
+
+/// Where jobs of a gang go, in the order of the queue, each as if those before were there. Nothing
+/// if there is room for too few.
+std::vector<Step::Start> Step::starts_of_gang(Gang& gang, Places& places) {
+  const std::size_t needed = gang.needed();
+  Places::Kept kept = places.kept();
+  const std::int64_t quota =
+      index_.gpu_limit_left(index_.find(gang.waiting.begin()->id)->spec.user.uid);
+  std::int64_t held = 0;  // of GPUs, by those that have their place
+  std::size_t left = gang.waiting.size();
+  std::set<placement::DemandIndex> full;
+  std::vector<Start> starts;
+  for (const QueueKey& key : gang.waiting) {
+    if (starts.size() + left-- < needed) break;
+    Passer passer = index_.passer_of(*index_.find(key.id));
+    passer.parts += held;
+    if (passer.parts > quota || full.contains(passer.shape.demand)) continue;
+    ++index_.looks;
+    auto there = index_.choose(passer.shape.demand, {});
+    if (!there || !pass(places, passer, *there)) {
+      full.insert(passer.shape.demand);
+      continue;
+    }
+    held = passer.parts;
+    for (const auto& placement : there->placements) {
+      index_.ledger.take(passer.shape.demand, placement);
+    }
+    starts.push_back({key.id, passer.shape.demand, *std::move(there)});
+  }
+  for (const Start& one : starts) {
+    for (const auto& placement : one.there.placements) {
+      index_.ledger.give_back(one.demand, placement);
+    }
+  }
+  gang.room = starts.size();
+  if (starts.size() >= needed) return starts;
+  places.put_back(std::move(kept));
+  return {};
 }
 
 /// Where the first of a line could go, if room for it has to be made.
@@ -212,6 +302,7 @@ bool Step::pass(Places& places, const Passer& passer, Chosen& there) {
 }
 
 void Step::start(JobId id, const Chosen& there) {
+  ++starts_;
   index_.change(id, [&](Job& job) {
     const Queued& queued = std::get<Queued>(job.state);
     const int requeues = queued.requeues;

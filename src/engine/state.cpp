@@ -76,6 +76,26 @@ void State::spare(JobId id, bool is_sparing) {
   }
 }
 
+void State::put_gang(GangNumber gang, std::size_t least) {
+  if (!index_->gangs.put(gang, least)) return;
+  index_->fronts.open_gang(gang);
+  ++index_->revision;
+}
+
+void State::hold_gang(GangNumber gang, bool is_held) {
+  index_->gangs.at(gang).is_held = is_held;
+  index_->fronts.open_gang(gang);
+}
+
+std::optional<GangView> State::gang_of(JobId id) const {
+  const Gang* gang = index_->gangs.find(id);
+  if (gang == nullptr) return std::nullopt;
+  return GangView{gang->start(), gang->least, gang->active, gang->waiting.size(), gang->room};
+}
+
+void State::join_gang(JobId id, GangNumber gang) { index_->gangs.join(id, gang); }
+void State::leave_gang(JobId id) { index_->gangs.leave(id); }
+
 void State::restore(const JobRange& range) {
   if (!JobTable::can_be_packed(range.first)) {
     for (std::uint64_t i = 0; i < range.count; ++i) restore(range.at(i));
@@ -106,7 +126,8 @@ void State::restored(JobId next_id) {
   for (const JobTable::Alike& alike : index_->jobs.alike()) {
     const Job& first = *index_->find(alike.first);
     if (is_ended(first)) continue;
-    if (alike.count > 1 && Index::can_be_linked_at_once(first)) {
+    if (alike.count > 1 && Index::can_be_linked_at_once(first) &&
+        !index_->gangs.has_any(alike.first, alike.count)) {
       const JobRange range{first, alike.count, alike.naming};
       index_->link(range.first, range.count, bytes_of(range));
       if (++seen % kAtOnce == 0) index_->jobs.pack();
@@ -406,7 +427,7 @@ std::optional<std::pair<std::string, Memory>> State::stores_most() const {
 
 bool State::is_at_user_limit(JobId id) const {
   const Job* job = index_->find(id);
-  return job != nullptr && is_pending(*job) && index_->is_at_user_limit(job->spec);
+  return job != nullptr && is_pending(*job) && index_->is_at_limit(*job);
 }
 
 Share State::gpus_held(std::uint32_t uid) const {

@@ -17,6 +17,7 @@
 #include "core/machine.h"
 #include "engine/effect.h"
 #include "engine/event.h"
+#include "engine/gang.h"
 #include "engine/glance.h"
 #include "engine/health.h"
 #include "engine/peaks.h"
@@ -100,6 +101,18 @@ class State {
   /// Whether nobody has to make room for this job, which may be the next that is submitted. Kept as
   /// long as the job is, and by no store.
   void spare(JobId id, bool is_sparing);
+  /// Makes a gang, or changes how many of its jobs have to be active: as long as fewer are, those
+  /// that wait start only so many at once that they are. Kept as long as one of its jobs is, and by
+  /// no store.
+  void put_gang(GangNumber gang, std::size_t least);
+  /// This job is of the gang, which has jobs of one user: one that is to be restored, or the next
+  /// that is submitted. Nobody is stopped to make room for a gang. REQUIRES: put_gang().
+  void join_gang(JobId id, GangNumber gang);
+  void leave_gang(JobId id);  ///< one that was not submitted after all
+  /// As long as it is held, none of its jobs starts that does not run. REQUIRES: it has jobs.
+  void hold_gang(GangNumber gang, bool is_held);
+  /// The gang of a job; nothing if it is in none.
+  [[nodiscard]] std::optional<GangView> gang_of(JobId id) const;
   void restore(const JobRange& range);  ///< the same of jobs that wait
   /// next_id: the smallest id never given out, at least one more than every restored job's.
   void restored(JobId next_id);

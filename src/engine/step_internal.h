@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <set>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 /// Inside of the engine: one call of step(). Not for other modules.
 namespace gflow::engine {
 
+class Candidates;
 class Places;
 struct Candidate;
 struct Passer;
@@ -96,6 +98,18 @@ class Step {
   void schedule();
   void look_at_queue();
   [[nodiscard]] bool look_through_queue();
+  void tell_blocked(const Candidate& first, Places& places);
+  /// A job of a gang that has its room.
+  struct Start {
+    JobId job;
+    placement::DemandIndex demand = 0;
+    Chosen there;
+  };
+  void look_at_gang(const Candidate& first,
+                    GangNumber gang,
+                    Candidates& candidates,
+                    Places& places);
+  [[nodiscard]] std::vector<Start> starts_of_gang(Gang& gang, Places& places);
   [[nodiscard]] std::optional<Chosen> room_for(const Candidate& first,
                                                placement::DemandIndex demand,
                                                Places& places);
@@ -105,6 +119,7 @@ class Step {
   [[nodiscard]] bool might_preempt();
   [[nodiscard]] bool preempt_for(JobId id, Places& places);
   void remember_preemption(JobId id, const std::vector<JobId>& victims, bool told_now);
+  void forget_preemption(JobId id);
   void preempt(JobId victim, JobId by);
   void suspend(JobId id, const std::string& by_hand_of);
   [[nodiscard]] std::vector<JobId> suspended_in_order() const;
@@ -116,6 +131,7 @@ class Step {
   Index& index_;
   std::vector<Effect> effects_;
   std::set<JobId> waits_changed_;  ///< pending jobs one of whose dependencies ended
+  std::uint64_t starts_ = 0;       ///< so far
   bool health_changed_ = false;    ///< of any node
   bool time_decides_ = false;      ///< a gate of a job opened by itself
   bool decides_ = true;            ///< what happened can change what is decided

@@ -240,6 +240,15 @@ bool Ledger::fits_state(DemandIndex index, NodeIndex node, const NodeState& as) 
   return missing == 0;
 }
 
+std::vector<int> Ledger::first_devices(DemandIndex index, const NodeState& as) const {
+  const auto wanted = static_cast<std::size_t>(demand(index).gpus);
+  std::vector<int> devices;
+  for (int i = 0; devices.size() < wanted && i < static_cast<int>(as.devices.size()); ++i) {
+    if (device_fits(index, as.devices[at(i)])) devices.push_back(i);
+  }
+  return devices;
+}
+
 bool Ledger::can_go_on(DemandIndex index,
                        const NodeState& as,
                        const std::vector<int>& devices) const {

@@ -180,6 +180,8 @@ class Ledger {
   }
   /// The same if it stood like this.
   [[nodiscard]] bool fits_state(DemandIndex demand, NodeIndex node, const NodeState& as) const;
+  /// The first devices of the node that the demand could have then. REQUIRES: it fits.
+  [[nodiscard]] std::vector<int> first_devices(DemandIndex demand, const NodeState& as) const;
   /// Whether a suspended job of this demand could go on if the node stood like this, without it: it
   /// keeps its memory, so that only compute is missing, and what starts nowhere may go on there.
   [[nodiscard]] bool can_go_on(DemandIndex demand,
