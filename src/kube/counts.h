@@ -15,9 +15,10 @@ enum class WaitsFor {
   Request,  ///< another one: what it asks for cannot be had here
   Binding,  ///< it has its node, and that is being written
   Limit,    ///< its namespace to hold fewer GPUs
+  Gang,     ///< more of the pods that start together with it, or what says how many these are
 };
-constexpr std::array kWaitsForNames = {"room", "node", "request", "binding", "limit"};
-static_assert(kWaitsForNames.size() == static_cast<std::size_t>(WaitsFor::Limit) + 1);
+constexpr std::array kWaitsForNames = {"room", "node", "request", "binding", "limit", "gang"};
+static_assert(kWaitsForNames.size() == static_cast<std::size_t>(WaitsFor::Gang) + 1);
 
 enum class GpuState {
   Held,    ///< by pods that this scheduler put there; a part counts as its part

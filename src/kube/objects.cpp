@@ -209,6 +209,7 @@ Pod pod_of(const Json& object) {
   pod.requests = held_by(spec, pod.mistake);
   pod.wishes = wishes_of(spec);
   pod.ports = ports_of(spec);
+  pod.gang = gang_of(object, pod.mistake);
   pod.unjudged = unjudged_of(spec);
   pod.told = told_in(part(object, "status"));
   return pod;

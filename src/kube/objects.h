@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "kube/gang.h"
 
 /// Nodes and pods, with what a decision looks at and nothing else.
 namespace gflow::kube {
@@ -96,6 +97,7 @@ struct Pod {
   Amounts requests;  ///< what it holds of its node
   Wishes wishes;
   std::vector<HostPort> ports;
+  std::optional<GangWish> gang;       ///< with whom it starts
   std::vector<std::string> unjudged;  ///< what it asks for that is not judged here
   std::string mistake;                ///< what of it cannot be read; "" if all can
   std::string told;  ///< message of PodScheduled=False; "" if that is not its condition

@@ -29,7 +29,7 @@ engine::Policy for_cluster(engine::Policy policy) {
 bool wants_else(const Pod& a, const Pod& b) {
   return a.gpu != b.gpu || a.is_sparing != b.is_sparing || a.requests != b.requests ||
          a.wishes != b.wishes || a.ports != b.ports || a.priority != b.priority ||
-         a.unjudged != b.unjudged || a.mistake != b.mistake;
+         a.gang != b.gang || a.unjudged != b.unjudged || a.mistake != b.mistake;
 }
 
 std::string unjudged_text(const std::vector<std::string>& unjudged) {
@@ -91,6 +91,7 @@ void Scheduler::admit(PodEntry& entry) {
     if (!chosen || chosen->node != pod.node) note_unnamed(entry);
   } else if (is_mine(pod) && !pod.is_gated && !pod.is_deleted) {
     entry.role = Role::New;
+    join_gang(entry);
     new_.push_back(pod.uid);
   }
 }
@@ -135,6 +136,7 @@ void Scheduler::leave(PodEntry& entry) {
   end(entry);
   drop_class(entry);
   unplace(entry);
+  leave_gang(entry);
   entry.role = Role::Ignored;
 }
 
@@ -203,6 +205,7 @@ Decisions Scheduler::settle(Now now) {
     take_back();
     retries_refused_ = false;
   }
+  take_back_gangs();
   drop_needless_evictions();
   return std::exchange(decided_, {});
 }
@@ -266,7 +269,7 @@ JobSpec Scheduler::spec_of(const PodEntry& entry) {
   spec.request = *entry.request;
   if (entry.pods_class != nullptr) spec.request.selector = selector_of(*entry.pods_class);
   spec.priority = priority_of(entry.pod.priority);
-  if (preempts_) spec.preemption = Preemption::Requeue;
+  if (preempts_ && !entry.gang) spec.preemption = Preemption::Requeue;
   spec.grace = std::clamp<std::chrono::seconds>(
       entry.pod.grace, std::chrono::seconds(0), std::chrono::hours(24));
   spec.work_dir = "/";
@@ -287,15 +290,18 @@ void Scheduler::submit(PodEntry& entry) {
   }
   entry.request = *request;
   entry.trouble = beyond_limit(entry);
+  if (entry.trouble.empty()) entry.trouble = gang_trouble(entry);
   if (!entry.trouble.empty()) return;
   entry.role = Role::Queued;
   entry.job = state_.next_id();
   by_job_[entry.job] = entry.pod.uid;
   answer_.reset();
   state_.spare(entry.job, entry.pod.is_sparing);
+  tell_gang(entry);
   step(engine::event::Submit{{spec_of(entry)}, system_principal()});
   if (!answer_) return;
   state_.spare(entry.job, false);
+  state_.leave_gang(entry.job);
   by_job_.erase(std::exchange(entry.job, JobId{}));
   entry.role = Role::Refused;
   if (answer_->code != Code::Infeasible) entry.trouble = answer_->message;
@@ -357,6 +363,7 @@ void Scheduler::take(const engine::effect::Launch& launch) {
   }
   drop_class(entry);
   entry.role = Role::Launched;
+  if (entry.gang) launched_gangs_.insert(entry.gang->name);
   ChosenDevices chosen{order.node, {}};
   for (const DeviceGrant& grant : order.devices) {
     Chosen device = name_device(node->second.sent.devices, grant.index);

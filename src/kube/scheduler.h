@@ -12,6 +12,7 @@
 
 #include "engine/step.h"
 #include "kube/counts.h"
+#include "kube/gang.h"
 #include "kube/objects.h"
 #include "kube/want.h"
 
@@ -78,6 +79,11 @@ class Scheduler {
   void node_gone(const std::string& uid);
   void put(Pod pod);
   void pod_gone(const std::string& uid);
+  /// What a PodGroup says may be told before begin() and after.
+  void put(PodGroup group);
+  void group_gone(const std::string& uid);
+  /// Whose PodGroups say when pods start that were told of, so far.
+  [[nodiscard]] const std::set<GangSource>& group_sources() const { return sources_; }
 
   /// Once, when all there is was told: pods that are bound are taken as they say they are.
   void begin(Now now);
@@ -134,6 +140,7 @@ class Scheduler {
     Class* pods_class = nullptr;  ///< of those not on a node
     bool is_stale = false;        ///< Launched, and not as it was decided on any more
     std::optional<gflow::Request> request{};
+    std::optional<GangWish> gang{};  ///< of those that are counted there
     std::string trouble;             ///< why the engine is not asked, or what it refused
     std::optional<MonoTime> seen{};  ///< when it could be decided on for the first time
   };
@@ -143,6 +150,11 @@ class Scheduler {
     bool was_sent = false;
     Amounts extras_used;
     std::vector<HostPort> ports_used;
+  };
+  struct Gang {
+    engine::GangNumber number = engine::kNoGang;
+    std::size_t least = 0;       ///< 0: nobody says
+    std::set<std::string> pods;  ///< uids
   };
   struct Launched {
     JobId job;
@@ -167,6 +179,17 @@ class Scheduler {
   void place(PodEntry& entry, const std::string& node, const std::string& given);
   void unplace(PodEntry& entry);
   [[nodiscard]] gflow::JobSpec spec_of(const PodEntry& entry);
+  // scheduler_gangs.cpp
+  void join_gang(PodEntry& entry);
+  void leave_gang(PodEntry& entry);
+  void size_gang(const GangName& name, Gang& gang);
+  void tell_gang(const PodEntry& entry);
+  void take_back_gangs();
+  void take_back(PodEntry& entry);
+  [[nodiscard]] bool is_broken(const Gang& gang) const;
+  [[nodiscard]] std::string gang_trouble(const PodEntry& entry) const;
+  [[nodiscard]] std::string with_gang(const PodEntry& entry) const;
+  [[nodiscard]] std::string why_gang(const PodEntry& entry) const;
   // scheduler_evict.cpp
   void take(const engine::effect::StopAttempt& stop);
   void drop_needless_evictions();
@@ -203,6 +226,8 @@ class Scheduler {
   Class& class_of(const Pod& pod);
   [[nodiscard]] static std::vector<Label> selector_of(const Class& pods);
   // scheduler_counts.cpp
+  [[nodiscard]] WaitsFor queued_for(const PodEntry& entry) const;
+  [[nodiscard]] WaitsFor refused_for(const PodEntry& entry) const;
   void count_gpus(const NodeEntry& node, Counts& counts) const;
   // scheduler_reasons.cpp
   struct Why {
@@ -226,6 +251,12 @@ class Scheduler {
   std::map<JobId, std::string> by_job_;                   ///< uids
   std::map<ClassKey, Class> classes_;
   int next_class_ = 0;
+  std::map<GangName, Gang> gangs_;               ///< that have pods
+  std::map<GangName, PodGroup> groups_;          ///< that are there
+  std::map<std::string, GangName> group_names_;  ///< by uid
+  std::set<GangSource> sources_;
+  std::set<GangName> launched_gangs_;  ///< of pods that were given nodes, to be looked at
+  engine::GangNumber last_gang_ = engine::kNoGang;
   std::set<std::string> dirty_;        ///< nodes to be looked at
   std::vector<std::string> removed_;   ///< nodes to be told of as gone
   std::vector<engine::Event> events_;  ///< to be told to the engine

@@ -11,15 +11,23 @@ Counts Scheduler::counts() const {
     ++counts.waiting.at(static_cast<std::size_t>(what));
   };
   for (const auto& [uid, entry] : pods_) {
-    if (entry.role == Role::Queued) {
-      wait(state_.is_at_user_limit(entry.job) ? WaitsFor::Limit : WaitsFor::Room);
-    }
+    if (entry.role == Role::Queued) wait(queued_for(entry));
     if (entry.role == Role::Launched) wait(WaitsFor::Binding);
-    if (entry.role == Role::Refused)
-      wait(entry.trouble.empty() ? WaitsFor::Node : WaitsFor::Request);
+    if (entry.role == Role::Refused) wait(refused_for(entry));
   }
   for (const auto& [name, node] : nodes_) count_gpus(node, counts);
   return counts;
+}
+
+WaitsFor Scheduler::queued_for(const PodEntry& entry) const {
+  const auto gang = state_.gang_of(entry.job);
+  if (gang && gang->start == engine::GangStart::NotYet) return WaitsFor::Gang;
+  return state_.is_at_user_limit(entry.job) ? WaitsFor::Limit : WaitsFor::Room;
+}
+
+WaitsFor Scheduler::refused_for(const PodEntry& entry) const {
+  if (entry.trouble.empty()) return WaitsFor::Node;
+  return gang_trouble(entry).empty() ? WaitsFor::Request : WaitsFor::Gang;
 }
 
 void Scheduler::count_gpus(const NodeEntry& node, Counts& counts) const {

@@ -182,11 +182,14 @@ std::int64_t Scheduler::mark(Machine& machine, const Pod& pod, const Asked& aske
   return std::max<std::int64_t>(left, 0);
 }
 
-/// What pods that are still there have of a device.
+/// What pods that are still there have of a device, or will have: the engine may not know yet of
+/// one that is gone, or whose binding failed.
 std::int32_t Scheduler::parts_held(const std::string& node, int device) const {
   std::int32_t parts = 0;
   for (const JobId id : state_.holders(node, device)) {
-    const Job* job = by_job_.contains(id) ? state_.find(id) : nullptr;
+    const auto uid = by_job_.find(id);
+    const bool is_there = uid != by_job_.end() && pods_.at(uid->second).node == node;
+    const Job* job = is_there ? state_.find(id) : nullptr;
     if (job == nullptr) continue;
     const gflow::Request& request = job->spec.request;
     parts += request.mode == GpuMode::Fraction ? request.share.parts : Share::kWholeParts;

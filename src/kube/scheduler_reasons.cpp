@@ -112,11 +112,14 @@ std::string Scheduler::why_not_yet(const PodEntry& entry, bool has_room) const {
   if (state_.is_at_user_limit(entry.job)) {
     if (std::string never = beyond_limit(entry); !never.empty()) return never;
     const auto limit = policy_.gpu_quota.of(entry.pod.name_space).value_or(Share{});
-    return fmt::format("Its namespace {} holds {} GPUs and may hold {} at once.",
+    const std::string with = with_gang(entry);
+    return fmt::format("Its namespace {} holds {} GPUs and may hold {} at once{}.",
                        entry.pod.name_space,
                        share_text(state_.gpus_held(job->spec.user.uid)),
-                       share_text(limit));
+                       share_text(limit),
+                       with.empty() ? "" : "; " + with);
   }
+  if (std::string gang = why_gang(entry); !gang.empty()) return gang;
   if (queued != nullptr && !queued->victims.empty()) return why_evicting(*queued);
   const auto ahead = has_room ? state_.ahead_of(entry.job, now_) : std::nullopt;
   if (!ahead) return {};

@@ -49,7 +49,8 @@ void Scheduler::begin(Now now) {
 
 /// A pod that waits gets the place its age gives it; what is wrong with one submit() says.
 void Scheduler::queue(PodEntry& entry, JobId job) {
-  if (entry.role != Role::New || !entry.pod.unjudged.empty()) return;
+  const bool is_clear = entry.pod.unjudged.empty() && gang_trouble(entry).empty();
+  if (entry.role != Role::New || !is_clear) return;
   const auto request = request_of(entry.pod);
   if (!request) return;
   entry.request = *request;
@@ -69,6 +70,7 @@ void Scheduler::adopt(PodEntry& entry, JobId job) {
   if (!devices) return note_unnamed(entry);
   entry.role = Role::Bound;
   entry.job = job;
+  join_gang(entry);
   Running running;
   running.attempt.number = 1;
   running.attempt.allocation = {entry.pod.node, *devices, {}};
@@ -129,6 +131,7 @@ void Scheduler::restore(PodEntry& entry, JobState state) {
   job.lived = entry.pod.created.time_since_epoch();
   by_job_[job.id] = entry.pod.uid;
   state_.spare(job.id, entry.pod.is_sparing);
+  tell_gang(entry);
   state_.restore(std::move(job));
 }
 

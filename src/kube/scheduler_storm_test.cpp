@@ -26,6 +26,7 @@ class Storm {
 
   void turn() {
     for (auto left = below(4); left > 0; --left) happen();
+    const std::map<std::string, Standing> before = gangs();
     Decisions decisions = scheduler_.settle(now());
     for (const Evict& evict : decisions.evictions) {
       ASSERT_TRUE(pods_.contains(evict.uid)) << "one that is gone is evicted";
@@ -40,6 +41,7 @@ class Storm {
     }
     ASSERT_EQ(scheduler_.check(), "");
     verify();
+    for (const auto& [name, now] : gangs()) verify(name, before, now);
   }
 
   /// Nothing comes any more, and what is there fits: all of it is placed.
@@ -55,7 +57,7 @@ class Storm {
       ASSERT_EQ(scheduler_.check(), "");
     }
     for (const auto& [uid, pod] : pods_) {
-      if (pod.scheduler != "gflow" || pod.is_gated) continue;
+      if (pod.scheduler != "gflow" || pod.is_gated || lacks_others(pod)) continue;
       ASSERT_NE(pod.node, "") << uid << " waits for nothing";
     }
   }
@@ -106,6 +108,17 @@ class Storm {
     if (below(5) == 0) pod.priority = 1000;
     put(pod);
   }
+  void come_together() {
+    const std::size_t size = 1 + below(4);
+    const std::string name = fmt::format("g{}", made_);
+    for (std::size_t i = 0; i < size; ++i) {
+      Pod pod = new_pod();
+      pod.scheduler = "gflow";
+      pod.gpu = kWants[below(3)];
+      pod.gang = GangWish{{GangSource::Pods, "default", name}, size};
+      put(pod);
+    }
+  }
   void evict() {
     const std::string uid = *to_evict_.begin();
     to_evict_.erase(uid);
@@ -153,7 +166,8 @@ class Storm {
   }
   void happen() {
     const auto kind = below(20);
-    if (kind < 7) return come();
+    if (kind < 6) return come();
+    if (kind == 6) return come_together();
     if (kind < 9) return come_from_elsewhere();
     if (kind == 9 && below(2) == 0) return lose_node();
     if (kind < 12 && !to_evict_.empty()) return evict();
@@ -182,6 +196,36 @@ class Storm {
     }
     for (const auto& [index, used] : parts) EXPECT_LE(used, Share::kWholeParts) << node << index;
     return static_cast<int>(parts.size()) + others;
+  }
+  /// The pods of a gang: how many have a node, or wait for one.
+  struct Standing {
+    std::size_t active = 0;
+    std::size_t waiting = 0;
+    std::size_t least = 0;
+  };
+  [[nodiscard]] std::map<std::string, Standing> gangs() const {
+    std::map<std::string, Standing> found;
+    for (const auto& [uid, pod] : pods_) {
+      if (!pod.gang || pod.is_deleted || pod.is_gated) continue;
+      Standing& gang = found[pod.gang->name.name];
+      gang.least = pod.gang->size;
+      ++(pod.node.empty() && !under_way_.contains(uid) ? gang.waiting : gang.active);
+    }
+    return found;
+  }
+  /// Those that would start together with it are not there any more.
+  [[nodiscard]] bool lacks_others(const Pod& pod) const {
+    if (!pod.gang) return false;
+    const Standing gang = gangs()[pod.gang->name.name];
+    return gang.active == 0 && gang.waiting < gang.least;
+  }
+  /// None of it starts, or enough of it.
+  static void verify(const std::string& name,
+                     const std::map<std::string, Standing>& before,
+                     const Standing& now) {
+    const Standing& then = before.at(name);
+    if (now.active == then.active || then.active > 0) return;
+    ASSERT_GE(now.active, then.least) << name;
   }
   void verify() const {
     for (const auto& [name, node] : nodes_) ASSERT_LE(used_on(name), kGpus) << name;

@@ -12,6 +12,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <thread>
 
 #include "base/text.h"
@@ -208,6 +209,20 @@ class Service {
     scheduler_.limit(std::move(limits.quota));
   }
 
+  /// Pods that start together may say so by a PodGroup: followed where one does.
+  void follow_groups() {
+    for (const GangSource source : scheduler_.group_sources()) {
+      if (!followed_groups_.insert(source).second) continue;
+      Listener groups = listener(Watched::Groups,
+                                 [](Scheduler& to, const std::string& uid) { to.group_gone(uid); });
+      groups.put = [this, source](const nlohmann::json& object) {
+        inbox_.post([this, group = pod_group_of(object, source)] { scheduler_.put(group); });
+      };
+      groups.synced = [] {};
+      follow({fmt::format("/apis/{}/podgroups", api_of(source)), "", 500}, std::move(groups));
+    }
+  }
+
   void follow(Followed what, Listener listener) {
     followers_.push_back(
         std::make_unique<Follower>(access_, credentials_, std::move(what), std::move(listener)));
@@ -249,6 +264,7 @@ class Service {
       for (const Inbox::Task& task : tasks) task();
       if (lost_) return fail(Code::WrongState, "the lease is lost: " + *lost_);
       if (synced_ < kKinds) continue;
+      follow_groups();
       const Now now = os::now();
       const std::uint64_t revision = scheduler_.state().revision();
       Decisions decisions = decide(now);
@@ -332,6 +348,7 @@ class Service {
   MonoTime won_{};
   MonoTime told_{};
   int synced_ = 0;
+  std::set<GangSource> followed_groups_;
   std::string limits_uid_;  ///< of the ConfigMap that is there; "" if none is
   engine::GpuQuota quota_;  ///< what it says
   bool has_news_ = false;

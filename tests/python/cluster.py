@@ -105,6 +105,7 @@ class Cluster:
                 "--service-account-issuer=https://kubernetes.default.svc", f"--service-account-key-file={self.root}/accounts.key",
                 f"--service-account-signing-key-file={self.root}/accounts.key", "--service-cluster-ip-range=10.0.0.0/24",
                 "--endpoint-reconciler-type=none", "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
+                "--feature-gates=GenericWorkload=true", "--runtime-config=scheduling.k8s.io/v1alpha2=true",
                 f"--audit-policy-file={self.root}/audit.json", f"--audit-log-path={self.root}/asked", "--profiling=false", "--v=0")
 
     def _start(self, name, *flags):

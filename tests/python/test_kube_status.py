@@ -75,7 +75,7 @@ def test_metrics_are_what_happened(kube, start):
     metrics = metrics_of(one)
     assert metrics["gflow_kube_leader"] == 1 and metrics["gflow_kube_nodes"] == 3
     assert by_label(metrics, "gflow_kube_gpus") == {"held": 3, "others": 0, "closed": 5, "free": 0}
-    assert by_label(metrics, "gflow_kube_pods_waiting") == {"room": 1, "node": 1, "request": 1, "binding": 0, "limit": 0}
+    assert by_label(metrics, "gflow_kube_pods_waiting") == {"room": 1, "node": 1, "request": 1, "binding": 0, "limit": 0, "gang": 0}
     assert metrics["gflow_kube_pods_bound_total"] == metrics["gflow_kube_scheduling_duration_seconds_count"] == 3
     assert set(by_label(metrics, "gflow_kube_bind_failures_total").values()) == {0}
     assert metrics["gflow_kube_evictions_total"] == 0
