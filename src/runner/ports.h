@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,14 +34,15 @@ class Ports {
   /// that is done for a short job. Whoever is given one may find it taken anyway: it is bound long
   /// after it was tried.
   static constexpr std::chrono::seconds kTrust{10};
-  /// Whether a port can be bound now.
-  using Probe = std::function<bool(int port)>;
+  /// Whether a port can be bound now. Errors: what keeps it from being tried.
+  using Probe = std::function<Result<bool>(int port)>;
   /// What keeps other daemons out of a lane while it is open; invalid if one of them has it.
-  using Claim = std::function<os::Fd(int lane)>;
+  /// Errors: what keeps it from being tried.
+  using Claim = std::function<Result<os::Fd>(int lane)>;
 
   /// Of this machine.
-  [[nodiscard]] static bool can_bind(int port);
-  [[nodiscard]] static os::Fd claim_lane(int lane);
+  [[nodiscard]] static Result<bool> can_bind(int port);
+  [[nodiscard]] static Result<os::Fd> claim_lane(int lane);
 
   explicit Ports(Probe probe = can_bind, Claim claim = claim_lane)
       : can_bind_(std::move(probe)), claim_(std::move(claim)) {}
@@ -49,7 +51,7 @@ class Ports {
   /// last, that nobody has and that can be bound, on IPv4 and on IPv6 where there is one. So one
   /// that turns out to be taken is not given again soon. Of another daemon's lane only if there is
   /// none else.
-  /// Errors: Exhausted if there is none.
+  /// Errors: Exhausted if there is none; those of trying, which end the search.
   [[nodiscard]] Result<PortBlock> take(int count, Time now);
   /// A block that a job was given before.
   void note(PortBlock block);
@@ -70,12 +72,14 @@ class Ports {
   };
   enum class Whose { Ours, Anybodys };
   [[nodiscard]] static std::size_t lane_of(int port);
-  [[nodiscard]] bool claim_lane_of(int port);
-  void leave_idle_lanes();
-  [[nodiscard]] bool is_free(int port, Whose lane, Time now);
-  [[nodiscard]] int first_unusable(PortBlock block, Whose lane, Time now);
-  [[nodiscard]] PortBlock find(int count, int first, int last, Whose lane, Time now);
-  [[nodiscard]] PortBlock find(int count, Whose lane, Time now);
+  [[nodiscard]] Result<bool> claim_lane_of(int port);
+  /// All of which no job has ports, but this one.
+  void leave_idle_lanes(std::optional<std::size_t> but = {});
+  [[nodiscard]] Result<bool> is_free(int port, Whose lane, Time now);
+  [[nodiscard]] Result<int> first_unusable(PortBlock block, Whose lane, Time now);
+  [[nodiscard]] Result<PortBlock> find(int count, int first, int last, Whose lane, Time now);
+  [[nodiscard]] Result<PortBlock> find(int count, Whose lane, Time now);
+  [[nodiscard]] Result<PortBlock> find(int count, Time now);
   void hold(PortBlock block, int change);
 
   Probe can_bind_;

@@ -6,8 +6,11 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <optional>
 #include <set>
 #include <utility>
@@ -173,6 +176,47 @@ TEST(Ports, ALaneThatNoJobHasPortsOfIsLeft) {
   ASSERT_TRUE(first && second);
   EXPECT_EQ(claimed_by(*first), 1U) << "the lane that the second has ports of is kept";
   EXPECT_EQ(claimed_by(*second), 0U) << "the lane of the next one is kept, too";
+}
+
+TEST(Ports, ASearchInVainKeepsNoLane) {
+  std::vector<int> claims;
+  Ports ports([](int /*port*/) { return false; },
+              [&claims](int lane) {
+                os::Fd claim = granted(lane);
+                claims.push_back(claim.get());
+                return claim;
+              });
+  EXPECT_FALSE(ports.take(8, kStart));
+  ASSERT_FALSE(claims.empty());
+  for (const int claim : claims) EXPECT_EQ(::fcntl(claim, F_GETFD), -1) << claim;
+}
+
+TEST(Ports, WhatCannotBeTriedEndsTheSearch) {
+  int asked = 0;
+  const auto cannot = [&asked](int /*which*/) {
+    ++asked;
+    return std::unexpected(Error{Code::Failure, "make a socket: Too many open files", EMFILE});
+  };
+  const auto not_claimed = Ports(nobody_has_it, cannot).take(8, kStart);
+  const auto not_bound = Ports(cannot, granted).take(8, kStart);
+  EXPECT_EQ(asked, 2);
+  for (const auto& none : {not_claimed, not_bound}) {
+    ASSERT_FALSE(none);
+    EXPECT_EQ(none.error().number, EMFILE);
+  }
+}
+
+TEST(Ports, WithoutADescriptorNothingIsTakenForAnothers) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{STDERR_FILENO + 1, before.rlim_max};  // those are open
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  const auto lane = Ports::claim_lane(0);
+  const auto port = Ports::can_bind(kFirstPort);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  ASSERT_FALSE(lane || port);
+  EXPECT_EQ(lane.error().number, EMFILE);
+  EXPECT_EQ(port.error().number, EMFILE);
 }
 
 TEST(Ports, WhereOthersHaveAllLanesTheirsAreTried) {
