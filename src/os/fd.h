@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <utility>
+
+#include "base/result.h"
 
 namespace gflow::os {
 
@@ -30,5 +33,7 @@ class Fd {
 
 /// A second descriptor of the same open file (close-on-exec); none if there are too many.
 [[nodiscard]] Fd duplicate(int fd);
+/// Whether so many more can be had at once. Errors: why not.
+[[nodiscard]] Result<void> check_descriptors(std::size_t count);
 
 }  // namespace gflow::os

@@ -99,7 +99,7 @@ Result<Adoption> Runner::Core::adopt_claimed(Key key, const attempt::ShimClaim& 
   const auto order = GF_TRY(files.order());
   const int first = GF_TRY(files.started_pid());
   if (GF_TRY(files.is_supervised())) {
-    os::Fd process = GF_TRY(open_process(claim.pid));
+    os::Fd process = GF_TRY(open_to_watch(claim.pid));
     const auto facts = GF_TRY(os::find_process(claim.pid));
     if (!process.valid() || !facts || facts->start_time != claim.start_time) {
       return fail(Code::WrongState, "its lock is held, but not by the supervisor that claimed it");
@@ -137,7 +137,7 @@ Result<Adoption> Runner::Core::adopt_without_directory(Key key, bool started) {
     if (!number) continue;
     const int pid = static_cast<int>(*number);
     if (!GF_TRY(is_shim_of(pid, directory))) continue;
-    os::Fd process = GF_TRY(open_process(pid));
+    os::Fd process = GF_TRY(open_to_watch(pid));
     if (!process.valid() || !GF_TRY(is_shim_of(pid, directory))) continue;
     Watched& watched = watch_known(key, std::nullopt);
     watched.started = true;

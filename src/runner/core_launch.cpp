@@ -162,10 +162,17 @@ Result<Shim> Runner::Core::start_shim(const AttemptFiles& files,
   return spawn_shim(options.shim, files.directory(), shim_log());
 }
 
+/// At once: of its ports, of the pipe and what goes to the supervisor, of that itself.
+constexpr std::size_t kDescriptorsOfShim = 6;
+
 /// Nothing runs that is not watched: once there is a shim, what fails is tried again.
 std::optional<Outcome> Runner::Core::start(const LaunchOrder& given) {
   const Key key(given.job, given.attempt);
   const AttemptFiles files(options.attempts_dir, given.job, given.attempt);
+  if (const auto can = os::check_descriptors(kDescriptorsOfShim + kDescriptorsLeft); !can) {
+    strangers.insert(key);  // nothing that may lie there is of it
+    return not_launched(FailureKind::Node, "start the supervisor", can.error());
+  }
   const GpuPart part = part_for(given);
   auto order = order_for(given, part);
   if (!order) return not_launched(FailureKind::Job, "write the launch order", order.error());
@@ -216,6 +223,7 @@ void Runner::Core::launch(const LaunchOrder& order) {
 
 void Runner::Core::make_standby() {
   if (standby || !cgroups.has_to_join()) return;
+  if (!os::check_descriptors(kDescriptorsOfShim + kDescriptorsLeft)) return;
   auto ready = cgroups.make_ready(random_id());
   if (!ready) return;
   const bool unified = !ready->empty() && cgroups.is_unified(ready->front());

@@ -117,7 +117,7 @@ void Runner::Core::watch_first_process(Watched& watched) {
   if (watched.first_pid <= 0) watched.first_pid = watched.files.started_pid().value_or(0);
   const int pid = watched.first_pid;
   if (pid <= 0) return go_on_looking(watched, LookFor::Remains, now);
-  auto process = open_process(pid);
+  auto process = open_to_watch(pid);
   if (!process) return begin_looking(watched, LookFor::Remains, now);
   if (!process->valid()) return first_process_ended(watched);
   const auto facts = os::find_process(pid);

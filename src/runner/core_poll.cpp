@@ -131,7 +131,7 @@ void Runner::Core::heard(Watched& watched, std::string_view line) {
 
 void Runner::Core::watch_shim(Watched& watched) {
   if (!watched.shim.valid()) {
-    auto process = open_process(watched.shim_pid);
+    auto process = open_to_watch(watched.shim_pid);
     if (!process) return doubt(watched, process.error().message);
     watched.shim = std::move(*process);
     if (!watched.shim.valid()) return shim_ended(watched);

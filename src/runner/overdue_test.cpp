@@ -23,19 +23,19 @@ using std::chrono::seconds;
 constexpr seconds kHour{3600};
 const std::string kStopsIt = "kill -STOP $PPID; ";
 
-/// While it lives one more descriptor can be had, and no second one.
-class OneDescriptor {
+/// While it lives about so many more descriptors can be had; one is one and no second one.
+class FewDescriptors {
  public:
-  OneDescriptor() {
+  explicit FewDescriptors(rlim_t count) {
     (void)::getrlimit(RLIMIT_NOFILE, &before_);
     const os::Fd lowest(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-    rlimit one = before_;
-    one.rlim_cur = static_cast<rlim_t>(lowest.get()) + 1;
-    (void)::setrlimit(RLIMIT_NOFILE, &one);
+    rlimit few = before_;
+    few.rlim_cur = static_cast<rlim_t>(lowest.get()) + count;
+    (void)::setrlimit(RLIMIT_NOFILE, &few);
   }
-  ~OneDescriptor() { (void)::setrlimit(RLIMIT_NOFILE, &before_); }
-  OneDescriptor(const OneDescriptor&) = delete;
-  OneDescriptor& operator=(const OneDescriptor&) = delete;
+  ~FewDescriptors() { (void)::setrlimit(RLIMIT_NOFILE, &before_); }
+  FewDescriptors(const FewDescriptors&) = delete;
+  FewDescriptors& operator=(const FewDescriptors&) = delete;
 
  private:
   rlimit before_{};
@@ -325,7 +325,7 @@ TEST_P(Overdue, AnErrorIsNotTheEndOfTheFirstProcess) {
   const os::Fd first = hold(pid);
   let_look(1, [] {});  // UBSan opens a pipe where it sees a class for the first time
   {
-    const OneDescriptor one;
+    const FewDescriptors one(1);
     let_look(2, [] {});
   }
   let_look(5, [&] { stop_supervisor(supervisor); });
@@ -334,6 +334,27 @@ TEST_P(Overdue, AnErrorIsNotTheEndOfTheFirstProcess) {
   go.say("on");
   const Outcome outcome = wait_gone();
   EXPECT_EQ(outcome.exit_code, 3) << outcome.message;
+}
+
+/// Those that run, what is made ready for the next one, and what is watched later.
+TEST_P(Overdue, JobsLeaveDescriptorsToOthers) {
+  let_look(1, [] {});  // UBSan opens a pipe where it sees a class for the first time
+  const FewDescriptors few(40);
+  LaunchOrder made = script("sleep 1000");
+  std::optional<Report> report;
+  do {
+    ++made.job.value;
+    launch(made);
+    report = next(made.job);
+  } while (report && std::holds_alternative<Started>(*report));
+  ASSERT_TRUE(report && std::holds_alternative<Gone>(*report));
+  const Outcome refused = std::get<Gone>(*report).outcome;
+  EXPECT_EQ(refused.failure, (Failure{FailureKind::Node, "start the supervisor", EMFILE}));
+  std::erase(open_, std::pair(made.job, made.attempt));
+  EXPECT_GE(open_.size(), 3U) << "it is not so that none can run";
+  let_look(3, [] {});
+  EXPECT_TRUE(os::check_descriptors(4))
+      << "for who asks that one ends, and for files that are read";
 }
 
 TEST_P(Overdue, AFirstProcessThatWasNotKnownAtTheRestartIsWatchedWhenItIs) {

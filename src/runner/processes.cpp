@@ -183,6 +183,11 @@ Result<os::Fd> open_process(int pid) {
   return os::errno_error("watch process " + std::to_string(pid));
 }
 
+Result<os::Fd> open_to_watch(int pid) {
+  GF_CHECK(os::check_descriptors(1 + kDescriptorsLeft));
+  return open_process(pid);
+}
+
 bool has_ended(const os::Fd& process) {
   pollfd wait{process.get(), POLLIN, 0};
   return ::poll(&wait, 1, 0) > 0;

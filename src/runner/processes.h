@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,8 +15,14 @@
 /// Processes of this machine, read from /proc.
 namespace gflow::runner {
 
+/// What lasts as long as a job does leaves so many descriptors to what comes and goes, connections
+/// and files that are read: a daemon that has none left is asked in vain to end a job.
+constexpr std::size_t kDescriptorsLeft = 8;
+
 /// A pidfd; invalid if there is no such process. An error says nothing of the process.
 [[nodiscard]] Result<os::Fd> open_process(int pid);
+/// The same for one that is watched for as long as it runs.
+[[nodiscard]] Result<os::Fd> open_to_watch(int pid);
 /// Whether the process of a pidfd has ended.
 [[nodiscard]] bool has_ended(const os::Fd& process);
 

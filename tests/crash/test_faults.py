@@ -12,6 +12,7 @@ import collections
 import ctypes
 import json
 import os
+import resource
 import select
 import shutil
 import socket
@@ -371,5 +372,35 @@ def test_a_daemon_short_of_descriptors_holds_no_job():
             ended = machine.wait(*jobs)
         assert {job["status"] for job in ended} == {"Finished"}, ended
         assert sorted(map(int, oracle.read_text().split())) == jobs
+    finally:
+        machine.close()
+
+
+def is_refused(job):
+    return "Too many open files" in job["reason"]
+
+
+def leave_descriptors(pid, count):
+    """To a process, so many beside those it has."""
+    taken = {int(name) for name in os.listdir(f"/proc/{pid}/fd")}
+    free = sorted(set(range(len(taken) + count + 1)) - taken)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (free[count], resource.prlimit(pid, resource.RLIMIT_NOFILE)[1]))
+
+
+def test_a_daemon_short_of_descriptors_is_heard():
+    """Jobs that come one after the other until there are none for the next: some are left for who asks."""
+    machine = Machine()
+    try:
+        machine.up()
+        pid = machine.daemon_pid()
+        leave_descriptors(pid, 34)
+        jobs = []
+        while not jobs or not is_refused(machine.until(jobs[-1], lambda job: job["pid"] or is_refused(job))):
+            jobs.append(machine.submit("sleep", "1000"))
+        assert len(jobs) > 3, "it is not so that hardly any can run"
+        left = resource.prlimit(pid, resource.RLIMIT_NOFILE)[0] - len(os.listdir(f"/proc/{pid}/fd"))
+        assert left >= 4, (left, len(jobs))
+        machine.ok("gcancel", *map(str, jobs))
+        assert {job["status"] for job in machine.wait(*jobs)} == {"Cancelled"}
     finally:
         machine.close()
