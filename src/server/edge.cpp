@@ -83,8 +83,10 @@ Edge::Edge(Options options, std::shared_ptr<Desk> desk)
       desk_(std::move(desk)),
       work_(io_.get_executor()),
       last_words_(io_),
-      unix_listener_(io_,
-                     [this](Listener::Socket socket) { welcome(Via::Unix, std::move(socket)); }),
+      unix_listener_(
+          io_,
+          [this](Listener::Socket socket) { welcome(Via::Unix, std::move(socket)); },
+          [this](const std::string& line) { note(line); }),
       admission_({possible_connections(options_).here, kBodiesHere},
                  {possible_connections(options_).elsewhere, kBodiesElsewhere},
                  options_.max_connections_per_user),
@@ -126,7 +128,9 @@ Result<void> Edge::listen_at(ListenAddress& address) {
   os::Fd socket = GF_TRY(os::listen_tcp(address));
   const int family = address.host.contains(':') ? AF_INET6 : AF_INET;
   Listener& listener = tcp_listeners_.emplace_back(
-      io_, [this](Listener::Socket connection) { welcome(Via::Tcp, std::move(connection)); });
+      io_,
+      [this](Listener::Socket connection) { welcome(Via::Tcp, std::move(connection)); },
+      [this](const std::string& line) { note(line); });
   return listener.open(family, std::move(socket));
 }
 
@@ -138,8 +142,10 @@ Result<void> Edge::listen_remote() {
     const auto arrived = std::make_shared<TlsFront::Arrival>(std::move(arrival));
     asio::post(io_, [this, arrived] { welcome_remote(*arrived); });
   };
-  tls_front_ = std::make_unique<TlsFront>(
-      std::move(context), possible_connections(options_).elsewhere, welcome);
+  tls_front_ = std::make_unique<TlsFront>(std::move(context),
+                                          possible_connections(options_).elsewhere,
+                                          welcome,
+                                          [this](const std::string& line) { note(line); });
   if (auto done = tls_front_->listen(remote.address); !done) {
     tls_front_.reset();
     return done;
@@ -192,9 +198,11 @@ void Edge::serve_soon() {
 }
 
 void Edge::note(const Guest& guest, const Terms& terms, int status) {
-  if (!options_.note) return;
-  auto line = log_.line(os::now().mono, guest, terms, status);
-  if (line) desk_->tell([note = options_.note, line = std::move(*line)] { note(line); });
+  if (const auto line = log_.line(os::now().mono, guest, terms, status)) note(*line);
+}
+
+void Edge::note(const std::string& line) {
+  if (options_.note) desk_->tell([note = options_.note, line] { note(line); });
 }
 
 void Edge::forget(const std::shared_ptr<Session>& session) {

@@ -73,6 +73,8 @@ class Edge : private SessionHost {
   }
   void forget(const std::shared_ptr<Session>& session) override;
 
+  /// From any thread.
+  void note(const std::string& line);
   [[nodiscard]] Result<void> listen_at(ListenAddress& address);
   void welcome(Via via, Listener::Socket socket);
   void welcome_remote(TlsFront::Arrival& arrival);

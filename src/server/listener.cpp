@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/listener.h"
 
+#include <sys/eventfd.h>
+
 #include <chrono>
 #include <utility>
 
@@ -8,8 +10,19 @@ namespace gflow::server {
 
 using boost::system::error_code;
 
-Listener::Listener(boost::asio::io_context& io, std::function<void(Socket)> welcome)
-    : io_(io), welcome_(std::move(welcome)), acceptor_(io), pause_(io) {}
+namespace {
+
+os::Fd make_spare() { return os::Fd(::eventfd(0, EFD_CLOEXEC)); }
+
+}  // namespace
+
+Listener::Listener(boost::asio::io_context& io, std::function<void(Socket)> welcome, Note note)
+    : io_(io),
+      welcome_(std::move(welcome)),
+      note_(std::move(note)),
+      acceptor_(io),
+      pause_(io),
+      spare_(make_spare()) {}
 
 Result<void> Listener::open(int family, os::Fd socket) {
   close();
@@ -33,19 +46,32 @@ void Listener::accept() {
   const std::weak_ptr<const bool> open = open_;
   acceptor_.async_accept([this, open](const error_code& error, Socket socket) {
     if (open.expired()) return;
-    if (!error) {
-      welcome_(std::move(socket));
-      accept_waiting();
-      return accept();
-    }
-    // Most likely out of descriptors: the connection stays in the backlog, so asking again at once
-    // would spin.
-    constexpr std::chrono::milliseconds kPause{100};
-    pause_.expires_after(kPause);
-    pause_.async_wait([this, open](const error_code& /*stopped*/) {
-      if (!open.expired()) accept();
-    });
+    if (error) return accept_in_need(error);
+    welcome_(std::move(socket));
+    accept_waiting();
+    get_over_need();
+    accept();
   });
+}
+
+/// Most likely out of descriptors. Who comes with the spare one may be about to cancel what has the
+/// others. Without it the connection stays in the backlog, so asking again at once would spin.
+void Listener::accept_in_need(const error_code& error) {
+  if (spare_.valid()) {
+    spare_.reset();
+    return accept();
+  }
+  if (!std::exchange(in_need_, true)) note_("no connection can be accepted: " + error.message());
+  constexpr std::chrono::milliseconds kPause{100};
+  pause_.expires_after(kPause);
+  pause_.async_wait([this, open = std::weak_ptr(open_)](const error_code& /*stopped*/) {
+    if (!open.expired()) accept();
+  });
+}
+
+void Listener::get_over_need() {
+  if (!spare_.valid()) spare_ = make_spare();
+  if (spare_.valid() && std::exchange(in_need_, false)) note_("connections are accepted again");
 }
 
 /// Those that came with the one just accepted: whoever connects as fast as he can must not fill the

@@ -65,12 +65,13 @@ std::string name_in_certificate(SSL* tls) {
 struct TlsFront::Core {
   class Connection;
 
-  Core(TlsContext made, std::size_t most, Welcome given)
+  Core(TlsContext made, std::size_t most, Welcome given, Listener::Note note)
       : context(made.release()),
         max_connections(most),
         welcome(std::move(given)),
         work(io.get_executor()),
-        listener(io, [this](Listener::Socket socket) { accept(std::move(socket)); }) {}
+        listener(
+            io, [this](Listener::Socket socket) { accept(std::move(socket)); }, std::move(note)) {}
 
   void accept(Listener::Socket socket);
   void forget(const std::shared_ptr<Connection>& connection);
@@ -224,8 +225,12 @@ void TlsFront::Core::forget(const std::shared_ptr<Connection>& connection) {
   if (--count->second == 0) of_each.erase(count);
 }
 
-TlsFront::TlsFront(TlsContext context, std::size_t max_connections, Welcome welcome)
-    : core_(std::make_unique<Core>(std::move(context), max_connections, std::move(welcome))) {}
+TlsFront::TlsFront(TlsContext context,
+                   std::size_t max_connections,
+                   Welcome welcome,
+                   std::function<void(const std::string& line)> note)
+    : core_(std::make_unique<Core>(
+          std::move(context), max_connections, std::move(welcome), std::move(note))) {}
 
 TlsFront::~TlsFront() { finish(); }
 

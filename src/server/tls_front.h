@@ -28,7 +28,11 @@ class TlsFront {
   /// Called on the front's thread.
   using Welcome = std::function<void(Arrival)>;
 
-  TlsFront(TlsContext context, std::size_t max_connections, Welcome welcome);
+  /// `note`: as of Listener, on that thread, too.
+  TlsFront(TlsContext context,
+           std::size_t max_connections,
+           Welcome welcome,
+           std::function<void(const std::string& line)> note);
   ~TlsFront();
   TlsFront(const TlsFront&) = delete;
   TlsFront& operator=(const TlsFront&) = delete;
