@@ -40,11 +40,13 @@ Result<std::uint64_t> first_byte(std::string_view content_range) {
 struct Client::Core {
   std::string socket_path;
   std::function<void(const std::string&)> tell = {};
+  std::optional<std::chrono::seconds> patience = {};
   bool asks_in_english = false;
 
   [[nodiscard]] Result<std::string> call(HttpRequest request) const {
     Silence silence;
     silence.tell = tell;
+    if (patience) silence.most = silence.head = *patience;
     return call(std::move(request), silence);
   }
   [[nodiscard]] Result<PendingAnswer> ask(HttpRequest request, const Silence& silence) const {
@@ -79,6 +81,8 @@ Client& Client::operator=(Client&&) noexcept = default;
 void Client::on_silence(std::function<void(const std::string&)> tell) {
   core_->tell = std::move(tell);
 }
+
+void Client::give_up_after(std::chrono::seconds silence) { core_->patience = silence; }
 
 void Client::ask_in_english() { core_->asks_in_english = true; }
 

@@ -52,6 +52,8 @@ class Client {
   /// Has `tell` called, once a request, when the daemon is silent longer than it ever is, with who
   /// it is and how it stands: "gflowd (pid 12) does not answer; it is stopped (T)...".
   void on_silence(std::function<void(const std::string&)> tell);
+  /// A silence of so long is a Timeout from now on, where it is not said otherwise (90 s before).
+  void give_up_after(std::chrono::seconds silence);
   /// Sentences in answers are English from now on, whatever language messages of this process are
   /// in: for listings that programs read.
   void ask_in_english();

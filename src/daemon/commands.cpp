@@ -267,23 +267,30 @@ Result<int> up(const Invocation& as_typed, Context& context) {
   return 0;
 }
 
-/// By its socket, which administrators may; where nothing answers there by a signal.
-Result<void> stop_and_wait(const std::optional<Target>& target, Context& context) {
-  const auto daemon = context.daemon().daemon();
-  if (daemon) {
-    GF_CHECK(context.daemon().stop_daemon());
-    return wait_until_gone(daemon->pid, 30s);
-  }
-  if (target && daemon.error().code == Code::Unreachable) return end_holder(target->holder);
-  return std::unexpected(daemon.error());
+/// By its socket, which administrators may; where nothing is answered there by a signal.
+Result<void> stop_and_wait(const Result<api::DaemonView>& daemon,
+                           const std::optional<Target>& target,
+                           Context& context) {
+  const auto told =
+      daemon ? context.daemon().stop_daemon() : Result<void>(std::unexpected(daemon.error()));
+  if (told) return wait_until_gone(daemon->pid, 30s);
+  const bool is_silent = told.error().code == Code::Timeout;
+  if (!target || (!is_silent && told.error().code != Code::Unreachable)) return told;
+  if (is_silent) context.note(tr_format("{}; stopping it by a signal", told.error().message));
+  return end_holder(target->holder);
 }
 
 Result<int> down(const Invocation& /*typed*/, Context& context) {
   const auto target = aim(context);
   if (target) GF_CHECK(check_not_stopped(target->holder));
-  const auto machine = context.daemon().machine();
-  GF_CHECK(stop_and_wait(target, context));
-  const std::size_t running = machine ? machine->running.size() : 0;
+  context.daemon().give_up_after(5s);
+  const auto daemon = context.daemon().daemon();
+  std::size_t running = 0;
+  if (daemon) {
+    const auto machine = context.daemon().machine();
+    if (machine) running = machine->running.size();
+  }
+  GF_CHECK(stop_and_wait(daemon, target, context));
   if (running == 0) {
     context.out << tr("gflowd is down\n");
     return 0;

@@ -404,3 +404,23 @@ def test_a_daemon_short_of_descriptors_is_heard():
         assert {job["status"] for job in machine.wait(*jobs)} == {"Cancelled"}
     finally:
         machine.close()
+
+
+def test_a_daemon_that_lets_nobody_in_is_stopped():
+    machine = Machine()
+    try:
+        machine.up()
+        job = machine.submit("sleep", "1000")
+        machine.running(job)
+        pid = machine.daemon_pid()
+        leave_descriptors(pid, 0)
+        with socket.socket(socket.AF_UNIX) as last:  # who comes by the one that is kept for that
+            last.connect(str(machine.socket))
+            down = machine.run("gflowd", "down")
+        assert (down.code, down.out) == (0, "gflowd is down\n"), down
+        assert f"gflowd (pid {pid}) does not answer" in down.err and "stopping it by a signal" in down.err, down
+        assert "no connection can be accepted: Too many open files" in (machine.logs / "gpu_resource_manager.log").read_text()
+        machine.up()
+        assert machine.job(job)["status"] == "Running"
+    finally:
+        machine.close()
