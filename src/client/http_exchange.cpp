@@ -22,6 +22,7 @@
 #include "client/tunnel.h"
 #include "os/http_parser.h"
 #include "os/lock_holder.h"
+#include "os/paths.h"
 #include "os/unix_socket.h"
 #include "os/user.h"
 
@@ -34,6 +35,13 @@ constexpr std::uint64_t kMaxAnswer = std::uint64_t{256} << 20;
 constexpr std::size_t kMostUnread = std::size_t{1} << 20;  // of what is no body
 
 std::unexpected<Error> nobody_answers(const std::string& socket_path) {
+  if (!os::own_home() && socket_path == os::user_paths().socket) {
+    return fail(Code::Unreachable,
+                tr_format("gflowd does not answer at {}: set HOME, as this machine knows no home "
+                          "directory of uid {}",
+                          printable(socket_path),
+                          ::getuid()));
+  }
   return fail(
       Code::Unreachable,
       tr_format("gflowd does not answer at {}: start it with 'gflowd up'", printable(socket_path)));

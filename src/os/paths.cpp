@@ -21,8 +21,7 @@ constexpr const char* kSocketName = "/gflowd.sock";
 std::string base_directory(const std::string& variable, const std::string& below_home) {
   const auto value = environment(variable);
   if (value && value->starts_with('/')) return *value;
-  const auto home = environment("HOME");
-  return (home && home->starts_with('/') ? *home : own_account().home) + below_home;
+  return own_home().value_or("/") + below_home;
 }
 
 /// Whether a daemon is behind a socket: the file alone says nothing, as one that was killed leaves
@@ -35,6 +34,13 @@ bool is_served(const std::string& socket, const std::string& lock) {
 }
 
 }  // namespace
+
+std::optional<std::string> own_home() {
+  auto home = environment("HOME");
+  if (home && home->starts_with('/')) return home;
+  const auto account = find_account(::getuid());
+  return account ? std::optional(account->home) : std::nullopt;
+}
 
 Paths user_paths() {
   Paths paths;

@@ -24,6 +24,8 @@ struct Paths {
   [[nodiscard]] std::string daemon_log() const { return logs_dir + "/gpu_resource_manager.log"; }
 };
 
+/// $HOME, else that of the account; empty if the account is not known either.
+[[nodiscard]] std::optional<std::string> own_home();
 /// config ~/.config/gflow/gflow.toml, state and logs ~/.local/share/gflow, socket
 /// ~/.local/share/gflow/run/gflowd.sock, or $XDG_RUNTIME_DIR/gflow/gflowd.sock where that path is
 /// too long for a socket.

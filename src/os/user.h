@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -17,9 +18,14 @@ struct Account {
   std::string name;
   std::string home;
 };
-/// The account of a uid; a name "uid-1234" and home "/" if the machine has none for it.
+/// The account of a uid; empty if the machine has none for it, or cannot tell now.
+[[nodiscard]] std::optional<Account> find_account(std::uint32_t uid);
+/// What stands for one that was not found: a name "uid-1234" and home "/".
+[[nodiscard]] Account nameless_account(std::uint32_t uid);
 [[nodiscard]] Account account_of(std::uint32_t uid);
 [[nodiscard]] Account own_account();
+/// Of what a file like /etc/passwd says.
+[[nodiscard]] std::optional<Account> account_in(std::string_view passwd, std::uint32_t uid);
 /// Its groups as the user database has them, its own first.
 [[nodiscard]] std::vector<std::uint32_t> groups_of(const Account& account);
 

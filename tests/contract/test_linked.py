@@ -78,3 +78,15 @@ def test_without_a_home_gbatch_asks_whoever_knows_accounts(place):
     code, out, err = said(BIN / "gbatch", "--gpus", "1", "true")
     assert f"gflowd does not answer at {place}/far/.local/share/gflow/run/gflowd.sock" in err, (code, out, err)
     assert (code, out, err) == said(BIN / "gflow", "gbatch", "--gpus", "1", "true")
+
+
+def test_who_has_no_home_anywhere_is_told_to_set_one(place):
+    if os.geteuid() != 0:
+        pytest.skip("only root can be another user")
+    alone = shutil.copy(BIN / "gbatch", place)  # beside no gflow
+    for program in ([alone], [BIN / "gflow", "gbatch"]):
+        ran = subprocess.run(["setpriv", "--reuid=54321", "--regid=54321", "--clear-groups", "env", "-i", "PATH=/usr/bin:/bin", *program,
+                              "--gpus", "1", "true"],
+                             capture_output=True, text=True, timeout=PATIENCE, check=False, cwd="/")
+        assert ran.returncode == 4, ran
+        assert "set HOME, as this machine knows no home directory of uid 54321" in ran.stderr, ran
