@@ -59,12 +59,18 @@ Role Identity::role_of(const os::Peer& peer) const {
   return operators_.contain(peer) ? Role::Operator : Role::User;
 }
 
+/// Whoever knows accounts may not have been there yet (sssd, LDAP): one that was not found is
+/// looked up again.
+std::string Identity::name_of(std::uint32_t uid) {
+  const auto known = names_.find(uid);
+  if (known != names_.end()) return known->second;
+  const auto account = find_account_(uid);
+  return account ? names_.emplace(uid, account->name).first->second
+                 : os::nameless_account(uid).name;
+}
+
 Principal Identity::of(const os::Peer& peer) {
-  auto name = names_.find(peer.uid);
-  if (name == names_.end()) {
-    name = names_.emplace(peer.uid, os::account_of(peer.uid).name).first;
-  }
-  Principal principal{.name = name->second,
+  Principal principal{.name = name_of(peer.uid),
                       .uid = peer.uid,
                       .role = role_of(peer),
                       .known_by = KnownBy::Peer,
@@ -80,12 +86,11 @@ Principal Identity::of(const os::Peer& peer) {
 }
 
 Principal Identity::of_account(std::uint32_t uid) {
-  auto account = accounts_.find(uid);
-  if (account == accounts_.end()) {
-    const os::Peer peer{uid, 0, os::groups_of(os::account_of(uid))};
-    account = accounts_.emplace(uid, peer).first;
-  }
-  return of(account->second);
+  const auto known = accounts_.find(uid);
+  if (known != accounts_.end()) return of(known->second);
+  const auto account = find_account_(uid);
+  if (!account) return of({uid, 0, {os::nameless_account(uid).gid}});
+  return of(accounts_.emplace(uid, os::Peer{uid, 0, os::groups_of(*account)}).first->second);
 }
 
 Principal Identity::of_loopback(std::uint32_t uid) {

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/principal.h"
@@ -16,8 +19,12 @@ namespace gflow::server {
 /// roles they have. Names of the configuration are looked up once, when they are given.
 class Identity {
  public:
+  /// As os::find_account().
+  using Accounts = std::function<std::optional<os::Account>(std::uint32_t uid)>;
+
   /// `own_uid` is the user the daemon runs as: an administrator, as root is.
-  explicit Identity(std::uint32_t own_uid) : own_uid_(own_uid) {}
+  explicit Identity(std::uint32_t own_uid, Accounts accounts = os::find_account)
+      : own_uid_(own_uid), find_account_(std::move(accounts)) {}
 
   /// Takes the names of roles, and of projects somebody may be a member of: by the unix group of
   /// the same name. Returns a sentence for each name this machine does not know; those count for
@@ -43,15 +50,17 @@ class Identity {
   static Members look_up(const std::string& setting,
                          const std::vector<std::string>& names,
                          std::vector<std::string>& unknown);
+  [[nodiscard]] std::string name_of(std::uint32_t uid);
   [[nodiscard]] Role role_of(const os::Peer& peer) const;
 
   std::uint32_t own_uid_;
+  Accounts find_account_;
   Members administrators_;
   Members operators_;
   OthersJobs others_jobs_ = OthersJobs::All;
   std::map<std::uint32_t, std::string> projects_;  // by group
-  std::map<std::uint32_t, std::string> names_;     // of users, looked up once
-  std::map<std::uint32_t, os::Peer> accounts_;     // of those who came over TCP
+  std::map<std::uint32_t, std::string> names_;     // of users that were found, looked up once
+  std::map<std::uint32_t, os::Peer> accounts_;     // of those who came over TCP and were found
 };
 
 }  // namespace gflow::server

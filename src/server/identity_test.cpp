@@ -59,6 +59,20 @@ TEST(Identity, OverTcpNobodyIsMoreThanAUser) {
             std::vector<std::string>{"daemon"});
 }
 
+TEST(Identity, WhoWasNotFoundIsLookedUpAgain) {
+  std::optional<os::Account> account;
+  Identity identity(kOwn, [&account](std::uint32_t /*uid*/) { return account; });
+  (void)identity.configure({}, {"daemon"});
+  EXPECT_EQ(identity.of({kOther, 1, {kOther}}).name, "uid-4000001");
+  EXPECT_EQ(identity.of_account(kOther).projects, std::vector<std::string>{});
+  account = os::Account{kOther, gid("daemon"), "late", "/home/late"};
+  EXPECT_EQ(identity.of({kOther, 1, {kOther}}).name, "late");
+  EXPECT_EQ(identity.of_account(kOther).projects, std::vector<std::string>{"daemon"});
+  account.reset();
+  EXPECT_EQ(identity.of_account(kOther).name, "late") << "it is known now";
+  EXPECT_EQ(identity.of_account(kOther).projects, std::vector<std::string>{"daemon"});
+}
+
 TEST(Identity, NamesTheMachineDoesNotKnowAreSaidAndCountForNobody) {
   Identity identity(kOwn);
   EXPECT_EQ(
