@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/text.h"
 #include "kube/fields.h"
@@ -14,6 +15,13 @@ namespace {
 constexpr std::uint64_t kMaxGpus = 100'000;
 constexpr std::string_view kOfEach = "max_gpus_per_namespace";
 constexpr std::string_view kOfOne = "max_gpus_of.";
+
+/// What stays in place of a number that cannot be read; `name`: of which namespace, "" of each.
+std::optional<int> limit_in(const engine::GpuQuota& quota, const std::string& name) {
+  if (const auto found = quota.users.find(name); found != quota.users.end()) return found->second;
+  if (name.empty() && quota.per_user > 0) return quota.per_user;
+  return std::nullopt;
+}
 
 }  // namespace
 
@@ -28,16 +36,17 @@ Limits limits_of(const nlohmann::json& config_map, const engine::GpuQuota& befor
     const auto gpus =
         value.is_string() ? parse_number(trim(value.get<std::string>())) : std::nullopt;
     const std::string name = is_of_one ? key.substr(kOfOne.size()) : "";
-    if (!gpus || *gpus > kMaxGpus) {
-      limits.mistakes.push_back(fmt::format(
-          "{} is not a number from 0 to {}, keeping what was", printable(key), kMaxGpus));
-      if (!is_of_one) limits.quota.per_user = before.per_user;
-      if (const auto was = before.users.find(name); was != before.users.end()) {
-        limits.quota.users.insert(*was);
-      }
-      continue;
+    std::optional<int> limit = limit_in(before, name);
+    if (gpus && *gpus <= kMaxGpus) {
+      limit = static_cast<int>(*gpus);
+    } else {
+      limits.mistakes.push_back(
+          fmt::format("{} is not a number from 0 to {}, {}",
+                      printable(key),
+                      kMaxGpus,
+                      limit ? fmt::format("keeping {}", *limit) : "and there was none to keep"));
     }
-    (is_of_one ? limits.quota.users[name] : limits.quota.per_user) = static_cast<int>(*gpus);
+    if (limit) (is_of_one ? limits.quota.users[name] : limits.quota.per_user) = *limit;
   }
   return limits;
 }

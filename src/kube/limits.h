@@ -16,7 +16,7 @@ struct Limits {
 };
 
 /// Of its data: max_gpus_per_namespace, and max_gpus_of.NAMESPACE for single ones. What cannot be
-/// read stays as it was before.
+/// read stays as it was before; where nothing was, there is no such limit.
 [[nodiscard]] Limits limits_of(const nlohmann::json& config_map, const engine::GpuQuota& before);
 
 /// For a log: "2 GPUs for each namespace, of vision 8"; "none".

@@ -22,16 +22,25 @@ TEST(KubeLimits, AreReadAsFarAsTheyMakeSense) {
   EXPECT_EQ(read.quota, (engine::GpuQuota{4, {{"vision", 8}, {"free", 0}, {"speech", 2}}}));
   EXPECT_EQ(to_text(read.quota),
             "4 GPUs for each namespace, of free none, of speech 2, of vision 8");
-  EXPECT_EQ(read.mistakes,
-            (std::vector<std::string>{
-                "there is no limit 'max_gpus_of.', ignoring it",
-                "max_gpus_of.speech is not a number from 0 to 100000, keeping what was",
-                "there is no limit 'max_pods', ignoring it"}));
+  EXPECT_EQ(
+      read.mistakes,
+      (std::vector<std::string>{"there is no limit 'max_gpus_of.', ignoring it",
+                                "max_gpus_of.speech is not a number from 0 to 100000, keeping 2",
+                                "there is no limit 'max_pods', ignoring it"}));
   for (const Json& none : {Json(), Json::object(), Json{{"data", nullptr}}, Json{{"data", {1}}}}) {
     EXPECT_EQ(limits_of(none, {3, {}}).quota, engine::GpuQuota()) << none;
   }
-  const Limits broken = limits_of({{"data", {{"max_gpus_per_namespace", "4 GPUs"}}}}, {4, {}});
-  EXPECT_EQ(broken.quota, (engine::GpuQuota{4, {}}));
+  const Json mistyped = {
+      {"data", {{"max_gpus_per_namespace", "4 GPUs"}, {"max_gpus_of.free", "any"}}}};
+  const engine::GpuQuota before{4, {{"free", 0}}};
+  EXPECT_EQ(limits_of(mistyped, before).quota, before);
+  const Limits first = limits_of(mistyped, {});
+  EXPECT_EQ(first.quota, engine::GpuQuota());
+  EXPECT_EQ(
+      first.mistakes,
+      (std::vector<std::string>{
+          "max_gpus_of.free is not a number from 0 to 100000, and there was none to keep",
+          "max_gpus_per_namespace is not a number from 0 to 100000, and there was none to keep"}));
   EXPECT_EQ(to_text({}), "none");
 }
 

@@ -203,7 +203,7 @@ class Service {
     for (const std::string& mistake : limits.mistakes) {
       log_.warn(fmt::format("{}: {}", source, mistake));
     }
-    if (limits.quota == quota_) return;
+    if (limits.quota == quota_ && limits.mistakes.empty()) return;
     quota_ = limits.quota;
     log_.info(fmt::format("{}: limits in force: {}", source, to_text(quota_)));
     scheduler_.limit(std::move(limits.quota));

@@ -504,7 +504,7 @@ def test_a_namespace_is_held_to_its_limit(kube, start):
         assert until_told(kube, "never", "may hold") == "It asks for 3 GPUs, and its namespace default may hold 2 at once."
         assert scheduler.says("configmap gflow-system/gflow-kube-limits: there is no limit 'nonsense', ignoring it"), scheduler.said()
         kube.ask("PATCH", path, {"data": {"max_gpus_per_namespace": "many"}})
-        assert scheduler.says("max_gpus_per_namespace is not a number from 0 to 100000, keeping what was"), scheduler.said()
+        assert scheduler.says("max_gpus_per_namespace is not a number from 0 to 100000, keeping 2"), scheduler.said()
         kube.ask("PATCH", path, {"data": {"max_gpus_of.default": "3"}})
         until_bound(kube, "second")
         assert node_of(pods_of(kube)["first"]) == "v", "what runs goes on"
@@ -512,3 +512,13 @@ def test_a_namespace_is_held_to_its_limit(kube, start):
         kube.ask("DELETE", path)
     kube.delete_pod("first")
     until_bound(kube, "never")
+
+
+def test_a_limit_that_was_mistyped_before_it_started_is_told_not_to_be_in_force(kube, start):
+    path = make_limits(kube, max_gpus_per_namespace="many")
+    try:
+        scheduler = start()
+        assert scheduler.says("max_gpus_per_namespace is not a number from 0 to 100000, and there was none to keep"), scheduler.said()
+        assert scheduler.says("configmap gflow-system/gflow-kube-limits: limits in force: none"), scheduler.said()
+    finally:
+        kube.ask("DELETE", path)
