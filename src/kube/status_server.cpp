@@ -27,6 +27,7 @@
 #include <thread>
 #include <utility>
 
+#include "kube/host.h"
 #include "os/fd.h"
 #include "os/tcp.h"
 
@@ -76,7 +77,7 @@ std::string refusal_of(const error_code& error) {
 
 }  // namespace
 
-/// Those there are, by who they are with: an address.
+/// Those there are, by who they are with, as host_of() has it.
 class StatusServer::Talks {
  public:
   using Ones = std::list<Talk*>;  ///< the oldest first
@@ -84,24 +85,24 @@ class StatusServer::Talks {
   [[nodiscard]] std::size_t size() const { return size_; }
   Ones::iterator add(const asio::ip::address& with, Talk& talk) {
     ++size_;
-    Ones& ones = by_address_[with];
+    Ones& ones = by_host_[with];
     return ones.insert(ones.end(), &talk);
   }
   void remove(const asio::ip::address& with, Ones::iterator at) {
     --size_;
-    const auto ones = by_address_.find(with);
+    const auto ones = by_host_.find(with);
     ones->second.erase(at);
-    if (ones->second.empty()) by_address_.erase(ones);
+    if (ones->second.empty()) by_host_.erase(ones);
   }
-  /// Of the address that has most; null where there is none.
+  /// Of the host that has most; null where there is none.
   [[nodiscard]] Talk* oldest_of_most() const {
-    const auto most = std::ranges::max_element(
-        by_address_, {}, [](const auto& one) { return one.second.size(); });
-    return most == by_address_.end() ? nullptr : most->second.front();
+    const auto most =
+        std::ranges::max_element(by_host_, {}, [](const auto& one) { return one.second.size(); });
+    return most == by_host_.end() ? nullptr : most->second.front();
   }
 
  private:
-  std::map<asio::ip::address, Ones> by_address_;
+  std::map<asio::ip::address, Ones> by_host_;
   std::size_t size_ = 0;
 };
 
@@ -208,7 +209,8 @@ struct StatusServer::State {
     const tcp::endpoint with = socket.remote_endpoint(error);
     if (error) return;  // it went
     if (talks.size() >= limits.connections) (void)end_one();
-    std::make_shared<Talk>(std::move(socket), with.address(), pages, talks)->begin(limits.patience);
+    std::make_shared<Talk>(std::move(socket), host_of(with.address()), pages, talks)
+        ->begin(limits.patience);
   }
 
   const Pages pages;

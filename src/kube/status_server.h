@@ -28,9 +28,9 @@ struct StatusLimits {
 };
 
 /// Shows pages over HTTP to whoever can reach it, GET and HEAD, one answer for each connection, on
-/// a thread of its own. Nobody who connects keeps those of other addresses from an answer: where
-/// there are as many as may be, or no descriptor is left, of the address that has most connections
-/// the oldest one ends. A request has 8 KiB.
+/// a thread of its own. Nobody who connects keeps those of other hosts (host_of()) from an answer:
+/// where there are as many as may be, or no descriptor is left, of the host that has most
+/// connections the oldest one ends. A request has 8 KiB.
 class StatusServer {
  public:
   /// `address` is told the port it got where it says 0. Errors: those of os::listen_tcp.

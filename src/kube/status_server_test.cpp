@@ -78,6 +78,16 @@ class ServedPages : public ::testing::Test {
     return ask("GET " + path + " HTTP/1.1\r\nHost: a\r\n\r\n");
   }
 
+  void expect_slow_one_is_answered_in_flood() const {
+    const os::Fd slow = connected(address_, 2);
+    say(slow, "GET /ok HT");
+    std::vector<os::Fd> flood;
+    for (int i = 0; i < 300; ++i) flood.push_back(connected(address_, 3));
+    EXPECT_EQ(heard(flood.front()), "") << "the oldest of those that have most";
+    say(slow, "TP/1.1\r\nHost: a\r\n\r\n");
+    EXPECT_TRUE(heard(slow).ends_with("ok"));
+  }
+
   ListenAddress address_{"127.0.0.1", 0};
   std::unique_ptr<StatusServer> server_;
 };
@@ -120,13 +130,14 @@ TEST_F(ServedPages, HundredsThatNeverAskKeepNobodyFromAnAnswer) {
 
 TEST_F(ServedPages, ManyOfOneAddressKeepNobodyOfAnotherFromAnAnswerThatIsSlowToAsk) {
   listen({.connections = 64});
-  const os::Fd slow = connected(address_, 2);
-  say(slow, "GET /ok HT");
-  std::vector<os::Fd> flood;
-  for (int i = 0; i < 300; ++i) flood.push_back(connected(address_, 3));
-  EXPECT_EQ(heard(flood.front()), "") << "the oldest of those that have most";
-  say(slow, "TP/1.1\r\nHost: a\r\n\r\n");
-  EXPECT_TRUE(heard(slow).ends_with("ok"));
+  expect_slow_one_is_answered_in_flood();
+}
+
+/// There the addresses of IPv4 look like those of one network of IPv6.
+TEST_F(ServedPages, SoItIsWhereItListensOnBothFamilies) {
+  address_.host = "::";
+  listen({.connections = 64});
+  expect_slow_one_is_answered_in_flood();
 }
 
 TEST_F(ServedPages, WhoAsksNothingIsHungUpOn) {
